@@ -1,19 +1,55 @@
 # Thin names over CMake presets and scripts. `make help` lists them.
+# BUILD: where everything is made (BUILD=/elsewhere/build for a source tree that cannot be written).
 
 JOBS ?= 2
 FUZZ_SECONDS ?= 10
-export JOBS
+BUILD ?= build
+export JOBS FUZZ_SECONDS
+export CARINA_BUILD := $(BUILD)
 
 # The first build of a clone compiles several files at a time, which takes half as long; a build that is there stays as it is.
 DEMO_UNITY := $(if $(wildcard build/release/CMakeCache.txt),,-DCARINA_UNITY=ON)
-TEST_PYTHON := build/test-env/main/bin/python
+TEST_PYTHON := "$(BUILD)/test-env/main/bin/python"
 CPP_FILES = $(shell git ls-files '*.h' '*.cpp')
+START := $(shell date +%s)
+AFTER = "$$(( $$(date +%s) - $(START) )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-full test-env build build-dev demo check test fuzz bench conformance wheel wheel-test wheel-aarch64 format format-check tidy clean
+.PHONY: help demo test test-sanitizers test-all check coverage setup setup-full test-env build build-dev fuzz bench conformance wheel wheel-test \
+  wheel-aarch64 format format-check tidy clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## set up, build, and run the main job on models/digits: 3 minutes on two cores
+	@echo "demo: packages, build, compile and run models/digits. In a fresh clone: about 3 minutes on two cores, 0.6 GB in $(BUILD)."
+	@echo "[1/3] packages"
+	@scripts/setup.sh
+	@echo "[2/3] build, after $(AFTER)"
+	@mkdir -p "$(BUILD)"
+	@cmake --preset release -B "$(BUILD)/release" $(DEMO_UNITY) >"$(BUILD)/release-configure.log" || { cat "$(BUILD)/release-configure.log"; exit 1; }
+	@cmake --build "$(BUILD)/release" -j $(JOBS) --target carina || \
+	  { cmake --preset release -B "$(BUILD)/release" -DCARINA_UNITY=OFF >"$(BUILD)/release-configure.log" && cmake --build "$(BUILD)/release" -j $(JOBS) --target carina; }
+	@echo "[3/3] models/digits, after $(AFTER)"
+	@scripts/demo.sh
+
+test: ## build and run the tests: unit, command line, integration (FAST=1: a selection, 3 minutes)
+	@command -v python3 >/dev/null || scripts/setup.sh
+	@python3 scripts/test.py $(if $(FAST),fast,test)
+
+test-sanitizers: ## unit tests and a sample of the rest under ASan and UBSan, threads under TSan, FUZZ_SECONDS of each fuzz target
+	@command -v python3 >/dev/null || scripts/setup.sh
+	@python3 scripts/test.py sanitizers
+
+test-all: ## both, with what takes long: whole samples, random graphs, the official conformance sample (hours)
+	@command -v python3 >/dev/null || scripts/setup.sh
+	@python3 scripts/test.py all
+
+check: ## the quick gate: build and unit tests
+	@python3 scripts/test.py check
+
+coverage: ## line coverage by library: build/coverage/page/index.html and the table of docs/testing.md
+	@python3 scripts/test.py coverage
 
 setup: ## install the Debian packages for the build (skipped when they are there)
 	@scripts/setup.sh
@@ -22,34 +58,17 @@ setup-full: ## also clang, its tools and ccache
 	@scripts/setup.sh --full
 
 test-env: ## make the integration tests' virtual environment (torch, executorch, Vela, TOSA reference model)
-	@tests/integration/setup.sh
+	@CARINA_TEST_ENV="$${CARINA_TEST_ENV:-$(BUILD)/test-env}" tests/integration/setup.sh
 
 build: ## the release build: build/release/bin/carina
-	@cmake --preset release
-	@cmake --build --preset release -j $(JOBS)
+	@cmake --preset release -B "$(BUILD)/release"
+	@cmake --build "$(BUILD)/release" -j $(JOBS)
 
 build-dev: ## the development build: sanitizers, verification after each pass
-	@cmake --preset dev
-	@cmake --build --preset dev -j $(JOBS)
-
-demo: setup ## set up, build, and run the main job on models/digits
-	@mkdir -p build
-	@cmake --preset release $(DEMO_UNITY) >build/release-configure.log || { cat build/release-configure.log; exit 1; }
-	@cmake --build --preset release -j $(JOBS) --target carina || \
-	  { cmake --preset release -DCARINA_UNITY=OFF >build/release-configure.log && cmake --build --preset release -j $(JOBS) --target carina; }
-	@scripts/demo.sh
-
-check: build-dev ## the gate: development build and the core's own tests
-	@ctest --preset dev -j $(JOBS) --output-on-failure --no-tests=error
-
-test: ## set up, build and run all tests: core, integration tests, some seconds of fuzzing
-	@scripts/setup.sh --full
-	@tests/integration/setup.sh all
-	@$(MAKE) --no-print-directory build-dev build
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) python3 scripts/test.py
+	@cmake --preset dev -B "$(BUILD)/dev"
+	@cmake --build "$(BUILD)/dev" -j $(JOBS)
 
 fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=600)
-	@mkdir -p build
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 bench: setup-full test-env build ## benchmarks, as ratios beside the peers run in the same minute; BENCH=large: models of up to 125 million parameters
@@ -90,4 +109,4 @@ tidy: setup-full ## clang-tidy over every library
 	@cmake --build --preset tidy -j $(JOBS)
 
 clean: ## remove the builds; the reference implementations' environment stays (rm -r build removes all)
-	@rm -rf build/dev build/release build/fuzz build/tidy build/m55 build/demo build/results
+	@cd "$(BUILD)" && rm -rf dev release fuzz tidy tsan coverage mutants m55 demo results logs

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # The main job, end to end, on models/digits: compile for an Ethos-U55, run every test image on the simulated NPU, report.
 # usage: scripts/demo.sh [TARGET]      (default ethos-u55-128; build/release/bin/carina must exist: make build; or CARINA_BIN).
-# What it makes: build/demo, or DEMO_DIR.
+# What it makes: build/demo, or DEMO_DIR. CARINA_BUILD: another folder than build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 target=${1:-ethos-u55-128}
-carina=${CARINA_BIN:-build/release/bin/carina}
+carina=${CARINA_BIN:-${CARINA_BUILD:-build}/release/bin/carina}
 model=models/digits
-out=${DEMO_DIR:-build/demo}
+out=${DEMO_DIR:-${CARINA_BUILD:-build}/demo}
 [ -x "$carina" ] || { echo "demo: $carina is missing: run 'make build' first" >&2; exit 1; }
 rm -rf "$out"
 mkdir -p "$out"

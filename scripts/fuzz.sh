@@ -3,13 +3,16 @@
 # usage: scripts/fuzz.sh [SECONDS_PER_TARGET] [TARGET...]
 #
 # Seeds: fuzz/corpus/<target>/ (read only). What the runs learn: build/fuzz/corpus/<target>/. Findings: build/fuzz/findings/.
+# CARINA_BUILD: another place than build.
 # One line per target, "fuzz: pass NAME" or "fuzz: FAIL NAME"; exit code 1 when any failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 seconds=${1:-10}
 shift || true
-cmake --preset fuzz >build/fuzz-configure.log 2>&1 || { cat build/fuzz-configure.log >&2; exit 1; }
+build=${CARINA_BUILD:-build}/fuzz
+mkdir -p "$build/findings"
+cmake --preset fuzz -B "$build" >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
 if [ $# -gt 0 ]; then
   names=("$@")
 else
@@ -19,23 +22,22 @@ else
   done
 fi
 # Only these programs and the libraries that they link.
-cmake --build --preset fuzz -j "${JOBS:-2}" --target "${names[@]}"
+cmake --build "$build" -j "${JOBS:-2}" --target "${names[@]}"
 
-mkdir -p build/fuzz/findings
 failed=0
 for name in "${names[@]}"; do
-  corpus=build/fuzz/corpus/$name
+  corpus=$build/corpus/$name
   mkdir -p "$corpus"
   seeds=()
   [ -d "fuzz/corpus/$name" ] && seeds=("fuzz/corpus/$name")
-  log=build/fuzz/$name.log
-  if "build/fuzz/bin/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="build/fuzz/findings/$name-" \
+  log=$build/$name.log
+  if "$build/bin/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$build/findings/$name-" \
       "$corpus" "${seeds[@]}" >"$log" 2>&1; then
     echo "fuzz: pass $name ($(grep -c . <(ls "$corpus")) inputs kept)"
   else
     failed=1
     tail -n 40 "$log" >&2
-    echo "fuzz: FAIL $name (log $log, input in build/fuzz/findings)"
+    echo "fuzz: FAIL $name (log $log, input in $build/findings)"
   fi
 done
 exit $failed

@@ -1,115 +1,332 @@
 #!/usr/bin/env python3
-"""Runs every test and ends with one plain line, "N passed, N failed". Standard library only.
+"""Builds and runs the tests of a tier; ends with one plain line, "N passed, N failed, N skipped". Standard library only.
 
-usage: scripts/test.py [core] [integration] [fuzz]      (default: all three; JOBS and FUZZ_SECONDS from the environment)
+usage: scripts/test.py TIER [STEP...]     runs a tier, or only these steps of it
+       scripts/test.py totals TIER...     one line for tiers that ran before
 
-core    ctest over the dev build
-integration  pytest over tests/integration, with the environment that tests/integration/setup.sh made, on the release build
-fuzz    each fuzz target for some seconds
+test        the release build: unit tests, command line, integration tests; checks inside the compiler are on
+fast        the release build: unit tests and the integration tests of FAST below
+check       the release build: unit tests
+sanitizers  ASan and UBSan over the unit tests and SANITIZED below, TSan over THREADS below, fuzz targets
+all         both, with what takes long: tests marked `long`, and whole samples
+coverage    the tests of `test` on a build that counts lines; writes the table of docs/testing.md
 
-A step that breaks before it counts anything counts as one failure. What was not run is named with its reason.
+From the environment: JOBS, FUZZ_SECONDS, CARINA_BUILD (build folder, else build), CARINA_TEST_ENV.
+A step that breaks before it counts anything is one failure. What was not run is named with its reason.
 """
 
-import collections
+import json
 import os
+import resource
+import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
-import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import junit
+
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "build" / "results"
+BUILD = ROOT / os.environ.get("CARINA_BUILD", "build")
+# The build folder of each configuration is its preset's name.
+RELEASE, ASAN, TSAN, COVERAGE = "release", "dev", "tsan", "coverage"
+ENVIRONMENT = Path(os.environ.get("CARINA_TEST_ENV", BUILD / "test-env"))
+PYTHON = ENVIRONMENT / "main" / "bin" / "python"
+RESULTS = BUILD / "results"
+LOGS = BUILD / "logs"
 JOBS = os.environ.get("JOBS", "2")
+FUZZ_SECONDS = os.environ.get("FUZZ_SECONDS", "10")
+PROGRESS_SECONDS = 60
 
-passed, failed, not_run = [], [], collections.Counter()
+# Integration tests of `make test FAST=1`: the whole main job and the command line, without a peer.
+FAST = ["main_job", "demo", "usage", "outputs", "vela_ini", "docs"]
+# Integration tests whose program is the one with sanitizers: readers of hostile files, outputs, the main job.
+SANITIZED = ["main_job", "bad_input", "outputs", "vela_ini", "run_inputs"]
+# Unit tests under TSan: the thread pool, calibration, the interpreter's workers, the simulator.
+THREADS = {
+    "base_test": "Parallel*",
+    "interpret_test": "Workers*:SameBits.*",
+    "quantize_test": "*",
+    "simulate_test": "*",
+}
+
+passed, failed, not_run = [], [], Counter()
 
 
-def run(command, **options):
-    print("$ " + " ".join(str(word) for word in command), flush=True)
-    return subprocess.run(command, cwd=ROOT, **options)
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
-def skip_reason(case):
-    skipped = case.find("skipped")
-    if skipped is None:
-        return None if case.get("status") not in ("notrun", "disabled") else case.get("status")
-    reason = (skipped.get("message") or "skipped").strip()
-    return reason.removeprefix("Skipped: ").removeprefix("not run: ")
+def last_line(path):
+    with open(path, "rb") as file:
+        file.seek(max(0, path.stat().st_size - 2000))
+        lines = file.read().decode(errors="replace").strip().splitlines()
+    return lines[-1][:100] if lines else ""
 
 
-def count_junit(step, path, exit_code):
-    """Adds the cases of a JUnit file to the sums; a file that is missing or hides a failing exit code is a failure."""
-    if not path.exists():
-        failed.append(f"{step}: broke before any test ran (exit code {exit_code})")
+def run(name, command, tail=40, **variables):
+    """Exit code of a command whose output goes to a log; shown are the log's last line once a minute, its tail on failure."""
+    log = LOGS / f"{name}.log"
+    ended = threading.Event()
+
+    def show():
+        while not ended.wait(PROGRESS_SECONDS):
+            print(f"    {clock()}  {last_line(log)}", flush=True)
+
+    watcher = threading.Thread(target=show, daemon=True)
+    with open(log, "w") as out:
+        out.write("$ " + " ".join(map(str, command)) + "\n")
+        out.flush()
+        watcher.start()
+        options = {"cwd": ROOT, "stdout": out, "stderr": subprocess.STDOUT, "env": {**os.environ, **variables}}
+        try:
+            code = subprocess.run(command, **options).returncode
+        except OSError as error:  # no such program
+            code = out.write(f"{error}\n") and 127
+    ended.set()
+    watcher.join()
+    if code != 0:
+        print("".join(log.read_text(errors="replace").splitlines(keepends=True)[-tail:]), end="")
+        print(f"    exit code {code}, log {log}", flush=True)
+    return code
+
+
+def count(step, path, exit_code):
+    """Adds the tests of a JUnit file; a file that is missing or hides a failing exit code is a failure."""
+    tests = junit.read(path)
+    if not tests:
+        failed.append(f"{step}: no test ran (exit code {exit_code})")
         return
-    before, ran = len(failed), 0
-    for case in ElementTree.parse(path).getroot().iter("testcase"):
-        ran += 1
-        name = f"{step}: {case.get('classname', '')}.{case.get('name')}"
-        reason = skip_reason(case)
-        if case.find("failure") is not None or case.find("error") is not None or case.get("status") == "fail":
-            failed.append(name)
-        elif reason is not None:
-            not_run[f"{step}: {reason}"] += 1
+    before = len(failed)
+    for test in tests:
+        if test.outcome == "failed":
+            failed.append(f"{step}: {test.name}")
+        elif test.outcome == "skipped":
+            not_run[f"{step}: {test.reason}"] += 1
         else:
-            passed.append(name)
-    if ran == 0:
-        failed.append(f"{step}: no tests found")
-    elif exit_code != 0 and len(failed) == before:
+            passed.append(f"{step}: {test.name}")
+    if exit_code != 0 and len(failed) == before:
         failed.append(f"{step}: exit code {exit_code}")
 
 
-def core():
-    junit = RESULTS / "core.xml"
-    done = run(["ctest", "--preset", "dev", "-j", JOBS, "--output-on-failure", "--no-tests=error", "--output-junit", junit])
-    count_junit("core", junit, done.returncode)
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def packages():
+    if run("packages", ["scripts/setup.sh", "--full"]) != 0:
+        sys.exit("packages could not be installed")
+
+
+def environment():
+    which = "all" if sys.argv[1] == "all" else "main"
+    if run("environment", ["tests/integration/setup.sh", which], CARINA_TEST_ENV=str(ENVIRONMENT)) != 0:
+        sys.exit("the integration tests' environment could not be made")
+
+
+def built(preset, *targets):
+    """Configures and builds; False, counted as a failure, when it does not build."""
+    folder = BUILD / preset
+    configured = run(f"configure-{preset}", ["cmake", "--preset", preset, "-B", folder])
+    wanted = ["--target", *targets] if targets else []
+    if configured == 0 and run(f"build-{preset}", ["cmake", "--build", folder, "-j", JOBS, *wanted]) == 0:
+        return True
+    failed.append(f"build: preset {preset}")
+    return False
+
+
+def results_of(step):
+    """Where the step's JUnit file comes; the last run's is gone."""
+    path = RESULTS / f"{step}.xml"
+    path.unlink(missing_ok=True)
+    return path
+
+
+def ctest(step, preset, *options):
+    path = results_of(step)
+    command = ["ctest", "--test-dir", BUILD / preset, "-j", JOBS, "--output-on-failure", "--no-tests=error", *options]
+    count(step, path, run(step, [*command, "--output-junit", path], 100, CARINA_DEV_CHECKS="1"))
+
+
+def pytest(step, files, *options, **variables):
+    path = results_of(step)
+    if not os.access(PYTHON, os.X_OK):
+        failed.append(f"{step}: no environment (tests/integration/setup.sh makes it)")
+        return
+    names = [f"tests/integration/test_{name}.py" for name in files] or ["tests/integration"]
+    command = [PYTHON, "-m", "pytest", *names, "-q", "-n", JOBS, "--dist", "worksteal", f"--junitxml={path}"]
+    command += ["-o", f"cache_dir={BUILD / 'pytest_cache'}"]
+    variables = {"CARINA_DEV_CHECKS": "1", "CARINA_BUILD": str(BUILD), "PYTHONDONTWRITEBYTECODE": "1", **variables}
+    count(step, path, run(step, [*command, *options], 200, **variables))
+
+
+def gtest(step, preset, filters, **variables):
+    """Programs of GoogleTest with a filter each; each is one process, since one for each test would cost more than the tests."""
+
+    def run_one(program):
+        path = results_of(f"{step}-{program}")
+        command = [BUILD / preset / "bin" / program, "--gtest_brief=1", f"--gtest_filter={filters[program]}"]
+        return path, run(path.stem, [*command, f"--gtest_output=xml:{path}"], 100, CARINA_DEV_CHECKS="1", **variables)
+
+    with ThreadPoolExecutor(int(JOBS)) as pool:
+        for path, code in pool.map(run_one, filters):
+            count(path.stem, path, code)
+
+
+def build():
+    if not built(RELEASE):
+        finish()
+
+
+def unit():
+    ctest("unit", RELEASE)
 
 
 def integration():
-    junit = RESULTS / "integration.xml"
-    python = ROOT / "build" / "test-env" / "main" / "bin" / "python"
-    if not python.exists():
-        failed.append("integration: no environment (tests/integration/setup.sh makes it)")
-        return
-    done = run([python, "-m", "pytest", "tests/integration", "-q", "-n", JOBS, f"--junitxml={junit}"])
-    count_junit("integration", junit, done.returncode)
+    pytest("integration", [], "-m", "not long")
+
+
+def integration_fast():
+    pytest("integration", FAST, "-m", "not long")
+
+
+def integration_whole():
+    pytest("integration", [], CARINA_TIER="all")
+
+
+def sanitized():
+    if built(ASAN):
+        programs = sorted(path.name for path in (BUILD / ASAN / "bin").glob("*_test"))
+        gtest("asan", ASAN, dict.fromkeys(programs, "*"))
+        binary = BUILD / ASAN / "bin" / "carina"
+        pytest("asan-integration", SANITIZED, "-m", "not long and not small_memory", CARINA_BIN=str(binary))
+
+
+def threads():
+    if built(TSAN, *THREADS):
+        gtest("tsan", TSAN, THREADS, TSAN_OPTIONS="halt_on_error=1")
 
 
 def fuzz():
-    done = run(["scripts/fuzz.sh", os.environ.get("FUZZ_SECONDS", "10")], stdout=subprocess.PIPE, text=True)
-    before = len(failed)
-    for line in done.stdout.splitlines():
-        if line.startswith("fuzz: "):
-            print(line)
-            (failed if line.startswith("fuzz: FAIL") else passed).append(line)
-    if done.returncode != 0 and len(failed) == before:
-        print(done.stdout[-4000:])
-        failed.append(f"fuzz: broke (exit code {done.returncode})")
+    code = run("fuzz", ["scripts/fuzz.sh", FUZZ_SECONDS], CARINA_BUILD=str(BUILD))
+    lines = [line for line in (LOGS / "fuzz.log").read_text(errors="replace").splitlines() if line.startswith("fuzz: ")]
+    wrong = [line for line in lines if line.startswith("fuzz: FAIL")]
+    passed.extend(line for line in lines if line not in wrong)
+    failed.extend(wrong or ([f"fuzz: broke (exit code {code})"] if code else []))
+
+
+def covered():
+    """All tests on the counting build; their outcome is counted too."""
+    if not built(COVERAGE):
+        return
+    folder, gcovr = BUILD / COVERAGE, BUILD / COVERAGE / "gcovr"
+    for counts in folder.rglob("*.gcda"):
+        counts.unlink()
+    ctest("coverage-unit", COVERAGE)
+    places = {"CARINA_BIN": folder / "bin" / "carina", "CARINA_FIRMWARE": BUILD / RELEASE / "share" / "carina" / "firmware"}
+    pytest("coverage-integration", [], "-m", "not long", **{name: str(path) for name, path in places.items()})
+    steps = [
+        ["python3", "-m", "venv", gcovr],
+        [gcovr / "bin" / "pip", "install", "--quiet", "gcovr==8.4"],
+        ["python3", "scripts/coverage.py", gcovr / "bin" / "python"],
+    ]
+    if any(run(f"coverage-{number}", step) for number, step in enumerate(steps)):
+        failed.append("coverage: no page")
+
+
+SETUP = {"packages": packages, "environment": environment}
+TESTS = {**SETUP, "build": build, "unit": unit, "integration": integration}
+SANITIZERS = {**SETUP, "sanitized": sanitized, "threads": threads, "fuzz": fuzz}
+TIERS = {
+    "test": TESTS,
+    "fast": {"build": build, "unit": unit, "integration": integration_fast},
+    "check": {"build": build, "unit": unit},
+    "sanitizers": SANITIZERS,
+    "coverage": {**SETUP, "covered": covered},
+    "all": {**TESTS, **SANITIZERS, "integration": integration_whole},
+}
+# What a fresh clone takes on two idle cores, measured: minutes, and disk space in GB.
+COSTS = {"test": (15, 4), "fast": (5, 1), "check": (4, 1), "sanitizers": (20, 4), "coverage": (30, 6), "all": (90, 9)}
+
+# --- the run ----------------------------------------------------------------------------------------------------------
+
+started = time.monotonic()
+
+
+def clock():
+    seconds = int(time.monotonic() - started)
+    return f"{seconds // 60}:{seconds % 60:02}"
+
+
+def finish():
+    tier = sys.argv[1]
+    print()
+    for reason, number in sorted(not_run.items()):
+        print(f"not run: {number} x {reason}")
+    for name in failed:
+        print(f"failed: {name}")
+    if passed:
+        junit.write_durations(RESULTS, RESULTS / "durations.md")
+    print(f"{tier}: {clock()} minutes, {cpu_seconds():.0f} s of processor time; durations in {RESULTS / 'durations.md'}")
+    sums = {"passed": len(passed), "failed": len(failed), "skipped": sum(not_run.values())}
+    (RESULTS / f"{tier}.json").write_text(json.dumps(sums))
+    print_sums(sums, plain="TEST_TOTALS_LATER" not in os.environ)
+    sys.exit(1 if failed else 0)
+
+
+def print_sums(sums, plain):
+    """The line that CI reads stands alone; where totals of several tiers follow, this one does not look like it."""
+    line = f"{sums['passed']} passed, {sums['failed']} failed, {sums['skipped']} skipped"
+    print(line if plain else f"this tier: {line}")
+
+
+def totals(tiers):
+    """Sums of tiers that ran before; one that did not come to its end is a failure."""
+    sums = Counter()
+    for tier in tiers:
+        path = RESULTS / f"{tier}.json"
+        if not path.exists():
+            print(f"failed: {tier} did not come to its end")
+        sums.update(json.loads(path.read_text()) if path.exists() else {"failed": 1})
+    print_sums(sums, plain=True)
+    sys.exit(1 if sums["failed"] else 0)
+
+
+def announce(tier, steps):
+    minutes, gigabytes = COSTS[tier]
+    free = shutil.disk_usage(BUILD).free / 1e9
+    print(f"{tier}: {', '.join(steps)}")
+    print(f"In a fresh clone this takes about {minutes} minutes on two cores and {gigabytes} GB in {BUILD} ({free:.0f} GB are free).")
 
 
 def main():
-    steps = {"core": core, "integration": integration, "fuzz": fuzz}
-    chosen = sys.argv[1:] or list(steps)
-    for name in chosen:
-        if name not in steps:
-            sys.exit(f"unknown step '{name}' ({', '.join(steps)})")
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    for name in chosen:
-        (RESULTS / f"{name}.xml").unlink(missing_ok=True)
-        start = time.monotonic()
-        print(f"\n== {name}", flush=True)
+    # A parent that ignores the end of its children would have every exit code read as 0.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    if len(sys.argv) < 2 or sys.argv[1] not in {*TIERS, "totals"}:
+        sys.exit(__doc__)
+    if sys.argv[1] == "totals":
+        totals(sys.argv[2:])
+    tier, steps = sys.argv[1], TIERS[sys.argv[1]]
+    unknown = set(sys.argv[2:]) - set(steps)
+    if unknown:
+        sys.exit(f"no step {', '.join(unknown)} in {tier} ({', '.join(steps)})")
+    chosen = [name for name in steps if name in sys.argv[2:]] or list(steps)
+    for folder in (RESULTS, LOGS):
+        folder.mkdir(parents=True, exist_ok=True)
+    (RESULTS / f"{tier}.json").unlink(missing_ok=True)
+    announce(tier, chosen)
+    for number, name in enumerate(chosen, 1):
+        before, used, start = (len(passed), len(failed)), cpu_seconds(), time.monotonic()
+        print(f"[{number}/{len(chosen)}] {clock()}  {name}", flush=True)
         steps[name]()
-        print(f"== {name}: {time.monotonic() - start:.0f} s", flush=True)
-
-    print()
-    for reason, count in sorted(not_run.items()):
-        print(f"not run: {count} x {reason}")
-    for name in failed:
-        print(f"failed: {name}")
-    print(f"{len(passed)} passed, {len(failed)} failed")
-    return 1 if failed else 0
+        ran = f"{len(passed) - before[0]} passed, {len(failed) - before[1]} failed; " if (len(passed), len(failed)) != before else ""
+        print(f"    {clock()}  {name}: {ran}{time.monotonic() - start:.0f} s, {cpu_seconds() - used:.0f} s of processor time", flush=True)
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,6 +1,7 @@
 """Fixtures of the integration tests: our program on one side, other people's programs on the other.
 
 carina           path of our binary ($CARINA_BIN, else build/release/bin/carina); a missing one fails the test
+forked_python    forked_python("torch").run(source, *arguments) -> as `python -c`, with imports done before (forked_python.py)
 run_carina       run_carina(["compile", ...], expect=0) -> Result(stdout, stderr, code, .json)
 shared           path of ../shared ($CARINA_SHARED); without it the test is reported as "not run: no ../shared"
 case             one test per folder of ../shared/cases; @pytest.mark.cases("kws", "resnet20") keeps some of them
@@ -23,9 +24,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tier_plugin
+from forked_python import ForkedPython
 
+tier_plugin.set_defaults()  # before the tests are imported, which read them
 ROOT = Path(__file__).resolve().parents[2]
-TEST_ENV = Path(os.environ.get("CARINA_TEST_ENV", ROOT / "build" / "test-env"))
+TEST_ENV = Path(os.environ["CARINA_TEST_ENV"])
 CACHE = TEST_ENV / "cache"
 SHARED = Path(os.environ.get("CARINA_SHARED", ROOT.parent / "shared"))
 NO_SHARED = "not run: no ../shared"
@@ -41,6 +45,7 @@ VELA_DEFAULTS = {
 def pytest_configure(config):
     for noise in ("DeprecationWarning", "FutureWarning", "PendingDeprecationWarning"):
         config.addinivalue_line("filterwarnings", f"ignore::{noise}")
+    config.pluginmanager.register(tier_plugin)
     config.addinivalue_line("markers", "cases(*names): only these folders of ../shared/cases")
 
 
@@ -60,7 +65,7 @@ class Result:
 
 @pytest.fixture(scope="session")
 def carina():
-    path = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
+    path = Path(os.environ["CARINA_BIN"])
     if not path.exists():
         pytest.fail(f"{path} is missing: run `make build`")
     return path
@@ -80,6 +85,21 @@ def run_carina(carina):
         return Result(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def forked_python():
+    """forked_python("torch", ...) -> a ForkedPython whose programs find these modules imported."""
+    servers = {}
+
+    def server_of(*modules):
+        if modules not in servers:
+            servers[modules] = ForkedPython(*modules)
+        return servers[modules]
+
+    yield server_of
+    for server in servers.values():
+        server.close()
 
 
 # --- test data -----------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ def official_program(folder):
     package, path = Path(executorch.__path__[0]), folder / "official_kernels"
     includes = ["-isystem", package / "include", "-isystem", package / "include/executorch/runtime/core/portable_type/c10"]
     libraries = [f"-L{package}/lib", "-Wl,--no-as-needed", *(f"-lexecutorch{name}" for name in ("", "_kernels_optimized", "_kernels_quantized", "_threadpool")), f"-Wl,-rpath,{package}/lib"]
-    source = ROOT / "tests" / "references" / "official_kernels.cpp"
+    source = ROOT / "tests" / "integration" / "official_kernels.cpp"
     subprocess.run([os.environ.get("CXX", "g++"), "-std=c++17", "-O1", "-DC10_USING_CUSTOM_GENERATED_MACROS", *includes, source, "-o", path, *libraries], check=True)
     return path
 

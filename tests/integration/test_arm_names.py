@@ -4,7 +4,6 @@ runtime, through the simulator, against the command line's; and the Arm backend'
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -126,8 +125,8 @@ for mode in EthosUCompileSpec.DebugMode:
 
 
 @pytest.fixture(scope="module")
-def python(carina):
-    """python(source, *arguments, folder): runs a program with the package of our build."""
+def python(carina, forked_python):
+    """python(source, *arguments, folder): runs a program with the package of our build; lean: without ExecuTorch."""
     build = carina.parents[1]
     environment = {
         **os.environ,
@@ -136,9 +135,9 @@ def python(carina):
         "OMP_NUM_THREADS": "1",
     }
 
-    def run(source, *arguments, folder):
-        command = [sys.executable, "-W", "ignore", "-c", source, *map(str, arguments)]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+    def run(source, *arguments, folder, lean=False):
+        modules = ["torch", "torchao.quantization.pt2e.quantize_pt2e", *([] if lean else ["executorch.exir"])]
+        done = forked_python(*modules).run(source, *arguments, cwd=folder, env=environment)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
         return done
 
@@ -184,7 +183,7 @@ def test_scripts_give_the_programs_of_the_command_line(converted, unchanged, pyt
 
 
 def test_our_own_way_gives_the_bytes_of_the_command_line(converted, python, run_carina):
-    python(OWN, *NAMES, folder=converted)
+    python(OWN, *NAMES, folder=converted, lean=True)
     for name in NAMES:
         run_carina(["compile", converted / f"{name}.pt2", "--target", "ethos-u55-128", "-o", converted / f"{name}_cli.pte"])
         assert (converted / f"{name}_own.pte").read_bytes() == (converted / f"{name}_cli.pte").read_bytes()

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, vela_flags
+from conftest import vela_flags
 
 pytestmark = pytest.mark.cases("mobilenet_v2")
 
@@ -18,7 +18,7 @@ OPERATION = re.compile(r"(?P<name>CONV|DEPTHWISE)\b.* ifm \d+x\d+x(?P<depth>\d+)
 
 @pytest.fixture(scope="module")
 def run_stream():
-    carina = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
+    carina = Path(os.environ["CARINA_BIN"])
 
     def run(stream, image, *arguments):
         command = [carina.parent / "run_stream", stream, "-i", image, "--timed", "--memory-mode", "Shared_Sram", *arguments]

@@ -43,7 +43,7 @@ CODE = ("*.h", "*.cpp", "*.def", "*.py", "*.cmake", "CMakeLists.txt", "*.toml", 
 
 
 def tracked(*patterns):
-    listed = subprocess.run(["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()]
 
 

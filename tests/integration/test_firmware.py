@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "models" / "digits"
-IMAGES = Path(os.environ.get("CARINA_FIRMWARE", ROOT / "build" / "release" / "share" / "carina" / "firmware"))
+IMAGES = Path(os.environ["CARINA_FIRMWARE"])
 HOST, IMAGE, FLASH = "corstone300-host", "corstone300-image", "corstone300-flash"
 
 pytestmark = [

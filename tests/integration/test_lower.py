@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
 from lower_modules import MODULES
 
 FLOAT = [pytest.param(m, id=m.name) for m in MODULES]
@@ -20,7 +19,7 @@ INT8 = [pytest.param(m, id=m.name) for m in MODULES if m.int8]
 
 @pytest.fixture(scope="session")
 def tool_path():
-    beside = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina")).parent / "lower_tool"
+    beside = Path(os.environ["CARINA_BIN"]).parent / "lower_tool"
     path = Path(os.environ.get("CARINA_LOWER_TOOL", beside))
     if not path.exists():
         pytest.fail(f"{path} is missing: build the target lower_tool")

@@ -59,6 +59,7 @@ def outcome(carina, args, folder):
     return f"exit code {done.returncode}: {done.stderr[-300:].decode(errors='replace')}"
 
 
+@pytest.mark.small_memory
 @pytest.mark.parametrize("reader", range(len(READERS)), ids=[f"{name}" for _, name, _ in READERS])
 def test_no_damaged_file_ends_in_a_signal(carina, sources, reader):
     kind, name, commands = READERS[reader]

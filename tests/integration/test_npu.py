@@ -11,7 +11,6 @@ import npu_graphs
 import numpy as np
 import pytest
 import tosa_graphs
-from conftest import ROOT
 from ethosu import mlw_codec
 
 TARGETS = ["ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u65-256"]
@@ -20,7 +19,7 @@ TARGETS = ["ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u65-256"]
 @pytest.fixture(scope="session")
 def npu_tool():
     """The test program of tests/unit/npu, beside our binary."""
-    carina = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
+    carina = Path(os.environ["CARINA_BIN"])
     path = carina.parent / "npu_tool"
     if not path.exists():
         pytest.fail(f"{path} is missing: run `make build`")

@@ -45,16 +45,14 @@ def library(carina):
 
 
 @pytest.fixture
-def official(library, tmp_path):
+def official(library, forked_python, tmp_path):
     """official(program, input array, ...) -> what the child says, its output under "output"."""
 
     def run(program, array, *how):
         np.save(tmp_path / "official_in.npy", array)
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "CARINA_EXECUTORCH_LIBRARY": str(library)}
-        done = subprocess.run(
-            [sys.executable, "-c", RUN, program, tmp_path / "official_in.npy", tmp_path / "official_out.npy", *how],
-            capture_output=True, text=True, env=environment, timeout=300,
-        )
+        files = [program, tmp_path / "official_in.npy", tmp_path / "official_out.npy"]
+        done = forked_python("torch", "executorch.exir").run(RUN, *files, *how, env=environment, timeout=300)
         assert done.returncode == 0, done.stderr[-3000:]
         said = json.loads(done.stdout.splitlines()[-1])
         if "reports" in said:
@@ -166,7 +164,7 @@ def test_from_c_plus_plus(digits, library, run_carina, tmp_path):
     includes = [f"-I{ROOT}", "-isystem", EXECUTORCH / "include", "-isystem", EXECUTORCH / "include/executorch/runtime/core/portable_type/c10"]
     libraries = [f"-L{EXECUTORCH}/lib", "-lexecutorch", "-Wl,--no-as-needed", "-lexecutorch_kernels_optimized", "-lexecutorch_kernels_quantized",
                  "-lexecutorch_threadpool", library, f"-Wl,-rpath,{EXECUTORCH}/lib:{library.parent}"]  # fmt: skip
-    source = ROOT / "tests" / "references" / "official_runner.cpp"
+    source = ROOT / "tests" / "integration" / "official_runner.cpp"
     subprocess.run(["g++", "-std=c++17", "-O1", "-DC10_USING_CUSTOM_GENERATED_MACROS", *includes, source, "-o", runner, *libraries], check=True)
     ours, _ = carina_run(run_carina, digits, digit(), tmp_path)
     digit().tofile(tmp_path / "in.bin")

@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 from conftest import ROOT
+from tier_plugin import hangs_up
 
 MODEL = ROOT / "models" / "digits" / "digits.pt2"
 CALIBRATION = ROOT / "models" / "digits" / "calibration.npz"
@@ -157,7 +158,7 @@ def test_a_signal_leaves_nothing(carina, tmp_path, number):
             os.write(writer, b"x" * 4096)
     except BlockingIOError:
         os.set_blocking(writer, True)
-    child = subprocess.Popen([carina, *COMPILE, "-o", tmp_path / "out" / "x.pte"], stdout=writer, stderr=subprocess.PIPE)
+    child = subprocess.Popen([carina, *COMPILE, "-o", tmp_path / "out" / "x.pte"], stdout=writer, stderr=subprocess.PIPE, preexec_fn=hangs_up)
     for _ in range(600):
         if os.listdir(tmp_path / "out"):
             break

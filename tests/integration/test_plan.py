@@ -17,13 +17,14 @@ import plan_graphs
 import pytest
 import tosa_graphs
 from conftest import NO_SHARED, ROOT, SHARED
+from tier_plugin import sampled
 
 MACS = {"ethos-u55": (32, 64, 128, 256), "ethos-u65": (256, 512), "ethos-u85": (128, 256, 512, 1024, 2048)}
 CONFIGS = [f"{family}-{macs}" for family, sizes in MACS.items() for macs in sizes]
 DEDICATED = ["Dedicated_Sram_384KB", "Shared_Sram", "Sram_Only", "Dedicated_Sram"]
 MODES = {"ethos-u55": ["Shared_Sram", "Sram_Only"], "ethos-u65": DEDICATED, "ethos-u85": DEDICATED}
 LEVELS = ["speed", "size", "search"]
-GRAPHS = int(os.environ.get("N", "300"))
+GRAPHS = int(os.environ.get("N", sampled(120, 300)))
 SEED = int(os.environ.get("SEED", "0"))
 PARTS = 6  # of the random graphs, each a test of its own
 # What must never change a result: blocks, formats, stripes, staging, overlap, threads, matrix products as convolutions, cascades.
@@ -40,7 +41,7 @@ def choices_of(config):
 @pytest.fixture(scope="session")
 def plan_tool():
     """The test program of tests/unit/plan, beside our binary."""
-    carina = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
+    carina = Path(os.environ["CARINA_BIN"])
     path = carina.parent / "plan_tool"
     if not path.exists():
         pytest.fail(f"{path} is missing: run `make build`")

@@ -29,7 +29,7 @@ MEMORY_FORMATS = {0: torch.contiguous_format, 1: torch.preserve_format, 2: torch
 
 
 def tool():
-    beside = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina")).parent
+    beside = Path(os.environ["CARINA_BIN"]).parent
     path = Path(os.environ.get("CARINA_PT2_TOOL", beside / "pt2_tool"))
     assert path.exists(), f"{path} is missing: build the target pt2_tool"
     return path

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def pte_tool():
-    carina = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
+    carina = Path(os.environ["CARINA_BIN"])
     program = carina.parent / "pte_tool"
     assert program.exists(), f"{program} is missing: run `make build`"
 

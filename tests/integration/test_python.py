@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from conftest import ROOT
 
 DIGITS = ROOT / "models" / "digits"
 TARGET = "ethos-u55-128"
-PACKAGE = ROOT / "build" / "release" / "python"
+PACKAGE = Path(os.environ["CARINA_BIN"]).parents[1] / "python"
 
 
 @pytest.fixture(scope="session")

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from conftest import ROOT
 
 
 def tool():
-    beside = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina")).parent
+    beside = Path(os.environ["CARINA_BIN"]).parent
     path = Path(os.environ.get("CARINA_QUANTIZE_TOOL", beside / "quantize_tool"))
     assert path.exists(), f"{path} is missing: build the target quantize_tool"
     return path

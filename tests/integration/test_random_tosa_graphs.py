@@ -15,8 +15,9 @@ from random_tosa_graphs import LEFT_OUT, generate
 from random_tosa_ir import D, is_float
 from random_tosa_reference import BOTH_REFUSE, SAME, Sample, check, failure_text, in_process, interpret_all, program, run_ours, shrink, smaller
 from random_tosa_makers import MAKERS
+from tier_plugin import sampled
 
-GRAPHS = int(os.environ.get("CARINA_RANDOM_GRAPHS", "300"))
+GRAPHS = int(os.environ.get("CARINA_RANDOM_GRAPHS", sampled(100, 300)))
 FIRST = int(os.environ.get("CARINA_RANDOM_SEED", "0"))
 CHUNK = 50
 CHUNKS = [(first, min(CHUNK, FIRST + GRAPHS - first)) for first in range(FIRST, FIRST + GRAPHS, CHUNK)]

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def run_pte(tmp_path_factory):
-    carina = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
+    carina = Path(os.environ["CARINA_BIN"])
     program = carina.parent / "run_pte"
     assert program.exists(), f"{program} is missing: run `make build`"
     folder = tmp_path_factory.mktemp("run_pte")

@@ -28,7 +28,7 @@ STREAMS = int(os.environ.get("N", "300"))
 @pytest.fixture(scope="session")
 def run_stream():
     """The test program of tests/unit/simulate, beside our binary."""
-    carina = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
+    carina = Path(os.environ["CARINA_BIN"])
     path = carina.parent / "run_stream"
     if not path.exists():
         pytest.fail(f"{path} is missing: run `make build`")
@@ -124,7 +124,7 @@ def test_sample_covers_every_kind_and_option():
 
 
 def test_cycle_model_page_is_current(run_stream, shared):
-    program = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina")).parent / "cycle_table"
+    program = Path(os.environ["CARINA_BIN"]).parent / "cycle_table"
     printed = subprocess.run([program, shared], capture_output=True, text=True, timeout=600)
     assert printed.returncode == 0, printed.stderr
     assert (ROOT / "docs" / "cycle-model.md").read_text() == printed.stdout, "run `cycle_table ../shared > docs/cycle-model.md`"

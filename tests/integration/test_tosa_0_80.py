@@ -185,7 +185,7 @@ def test_velas_old_compiler_makes_right_streams_of_what_we_write(kind, seed, run
             np.save(file, array)
         fields.append(",".join(map(str, files)))
     (tmp_path / "list").write_text("|".join(fields) + "\n")
-    carina = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
+    carina = Path(os.environ["CARINA_BIN"])
     done = subprocess.run([carina.parent / "run_stream", "--batch", tmp_path / "list"], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0 and done.stdout.startswith("ok "), done.stdout + done.stderr
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT, case_folders
+from conftest import case_folders
 
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "fp32": np.float32, "bool": np.bool_}
 
@@ -22,7 +22,7 @@ def tosa_files():
 @pytest.fixture(scope="session")
 def tosa_tool():
     """The test program of tests/unit/tosa, beside our binary."""
-    carina = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
+    carina = Path(os.environ["CARINA_BIN"])
     path = carina.parent / "tosa_tool"
     if not path.exists():
         pytest.fail(f"{path} is missing: run `make build`")
@@ -87,6 +87,7 @@ def test_writing_again_gives_the_same_bytes(file, tosa_tool, tmp_path):
     assert (tmp_path / "a.tosa").read_bytes() == (tmp_path / "b.tosa").read_bytes()
 
 
+@pytest.mark.long
 def test_model_explorer_shows_what_we_write(shared, tosa_tool, explorer, tmp_path):
     tosa_tool("rewrite", shared / "cases" / "ds_cnn" / "out.tosa", tmp_path / "out.tosa")
     graphs = explorer(tmp_path / "out.tosa")
@@ -412,7 +413,7 @@ def test_memory_budget_is_kept_before_anything_is_allocated(statements, assemble
     def little_memory():
         resource.setrlimit(resource.RLIMIT_AS, (2**29, 2**29))
 
-    carina = Path(os.environ.get("CARINA_BIN", ROOT / "build" / "release" / "bin" / "carina"))
+    carina = Path(os.environ["CARINA_BIN"])
     for budget in ("100M", "104857600"):
         command = [carina, "interpret", file, "--level", "none", "--memory-budget", budget]
         done = subprocess.run(command, capture_output=True, text=True, preexec_fn=little_memory, timeout=60)

@@ -1,7 +1,10 @@
 """Builds runtime/ and firmware/ for a Cortex-M55 and refuses what firmware must not have: heap, stdio, exceptions, global constructors, growth,
 more flash and RAM than docs/footprint.md promises.
 
-usage: check_m55.py SOURCE_DIR [--rebase]        --rebase: write the sizes of today into size_baseline.json
+usage: check_m55.py SOURCE_DIR [--rebase] [--build DIR --images DIR]
+--rebase   write the sizes of today into size_baseline.json
+--build    the build of the target `firmware` (cmake/CarinaFirmware.cmake), --images where it puts the images; without them the preset m55
+           is built in build/m55
 
 Exit code 77 means: not run, because the cross compiler is not installed (scripts/setup.sh --full installs it).
 """
@@ -40,13 +43,14 @@ def tool(name, *arguments):
     return subprocess.run([TOOLS + name, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
 
 
-def build(source):
-    """The archive of the runtime, built by the m55 preset."""
-    for command in (["cmake", "--preset", "m55"], ["cmake", "--build", "--preset", "m55"]):
+def build(source, folder):
+    """Brings the build in `folder` up to date: that of the preset m55 where none was given."""
+    commands = [["cmake", "--build", folder]] if folder else [["cmake", "--preset", "m55"], ["cmake", "--build", "--preset", "m55"]]
+    for command in commands:
         done = subprocess.run(command, cwd=source, capture_output=True, text=True)
         if done.returncode != 0:
-            sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-6000:]}{done.stderr[-2000:]}")
-    return source / "build" / "m55" / "runtime" / "libcarina_runtime.a"
+            sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stdout[-6000:]}{done.stderr[-2000:]}")
+    return folder or source / "build" / "m55"
 
 
 def symbols(file, *options):
@@ -74,13 +78,13 @@ def wrong_in_image(archive):
     return errors
 
 
-def wrong_in_images(source):
+def wrong_in_images(source, folder, images):
     """The images of firmware/, as users get them."""
     errors = []
     for name in footprint.IMAGES:
-        names = symbols(source / "build" / "m55" / "bin" / f"{name}.elf")
+        names = symbols(images / f"{name}.elf")
         errors += [f"{what}: '{n}' is in {name}" for what, pattern in FORBIDDEN.items() for n in sorted(names) if pattern.fullmatch(n)]
-        errors += footprint.beyond_limits(name, footprint.sections_of(source / "build" / "m55" / "firmware" / f"{name}.map", source))
+        errors += footprint.beyond_limits(name, footprint.sections_of(folder / "firmware" / f"{name}.map", source))
     return errors
 
 
@@ -96,10 +100,10 @@ def without_a_vendor_s_driver(source):
     return errors
 
 
-def sizes(archive):
+def sizes(archive, source):
     """Bytes of the parts: text (with read-only data), data, bss."""
     parts = {"runtime": [0, 0, 0], "kernels": [0, 0, 0]}
-    kernels = {p.name + ".obj" for p in (archive.parents[3] / "runtime" / "kernels").glob("*.cpp")}
+    kernels = {p.name + ".obj" for p in (source / "runtime" / "kernels").glob("*.cpp")}
     for line in tool("size", archive).splitlines()[1:]:
         text, data, bss, _, _, name = line.split()[:6]
         part = parts["kernels" if name in kernels else "runtime"]
@@ -130,18 +134,22 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("source", type=Path)
     parser.add_argument("--rebase", action="store_true")
+    parser.add_argument("--build", type=Path)
+    parser.add_argument("--images", type=Path)
     options = parser.parse_args()
+    source = options.source.resolve()
     if shutil.which(TOOLS + "g++") is None:
         print(f"not run: {TOOLS}g++ is not installed (scripts/setup.sh --full)")
         return NOT_RUN
-    archive = build(options.source.resolve())
-    now = sizes(archive)
+    folder = build(source, options.build)
+    archive = folder / "runtime" / "libcarina_runtime.a"
+    now = sizes(archive, source)
     print(json.dumps(now))
     file = Path(__file__).parent / "size_baseline.json"
     if options.rebase:
         file.write_text(json.dumps({"compiler": compiler(), "bytes": now}, indent=2) + "\n")
-    errors = wrong_imports(archive) + wrong_in_image(archive) + wrong_in_images(options.source.resolve())
-    errors += without_a_vendor_s_driver(options.source.resolve()) + growth(now, json.loads(file.read_text()))
+    errors = wrong_imports(archive) + wrong_in_image(archive) + wrong_in_images(source, folder, options.images or folder / "bin")
+    errors += without_a_vendor_s_driver(source) + growth(now, json.loads(file.read_text()))
     print("\n".join(errors) or "no heap, no stdio, no exceptions, no global constructors; within the size budget")
     return 1 if errors else 0
 

@@ -79,7 +79,7 @@ def arguments():
     parser.add_argument("--report", type=Path)
     parser.add_argument("--page", type=Path, nargs="+")
     parser.add_argument("--choose", type=Path, nargs="+")
-    parser.add_argument("--capture-sample", action="store_true", help="only capture the cases of sample.json")
+    parser.add_argument("--capture-sample", choices=["whole", "part"], help="only capture the cases of sample.json, or those of `make test`")
     return parser.parse_args()
 
 
@@ -105,7 +105,7 @@ def main():
     if show_earlier(given):
         return
     if given.capture_sample:
-        sample.captured(sample.read())
+        sample.captured(sample.read() if given.capture_sample == "whole" else sample.part(sample.read()))
         return
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     files = test_files(given.dirs.split(","), given.ops.split(","))

@@ -46,7 +46,7 @@ def kept() -> dict[str, matrix.Outcome]:
 
 def main() -> int:
     asked = arguments()
-    sys.path.insert(0, str(ROOT / "tests" / "references"))
+    sys.path.insert(0, str(ROOT / "tests" / "integration"))
     sys.path.insert(0, str(asked.carina.parents[1] / "python"))  # for rows that take Carina's Python package
     os.environ.setdefault("CARINA", str(asked.carina))
     cases = Path(os.environ.get("CARINA_SHARED", ROOT.parent / "shared")) / "cases"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <vector>
 
 namespace carina {
 namespace {
@@ -34,6 +35,20 @@ TEST(Elements, FloatsAreNumbersAndNoIntegers) {
   EXPECT_EQ(numbers_of(tensor_of<uint8_t>(DType::kUInt8, {254})), (std::vector<double>{254}));
   EXPECT_FALSE(numbers_of(tensor_of<uint8_t>(DType::kBool, {1})).has_value());
   EXPECT_FALSE(numbers_of(tensor_of<uint16_t>(DType::kFp16, {0x3C00})).has_value());
+}
+
+TEST(Elements, IntegersAreDequantizedWithTheScaleOfTheirChannel) {
+  const Tensor integers = Tensor::of<int8_t>(DType::kInt8, {2, 2}, std::vector<int8_t>{-3, 4, 5, -6});
+  const auto floats = [&](const Quantization& q) {
+    const Tensor made = reals_of(integers, q);
+    EXPECT_EQ(made.dtype, DType::kFp32);
+    EXPECT_EQ(made.shape, integers.shape);
+    const auto values = made.values<float>();
+    return std::vector<float>(values.begin(), values.end());
+  };
+  EXPECT_EQ(floats({.scales = {0.5}, .zero_points = {1}}), (std::vector<float>{-2, 1.5, 2, -3.5}));
+  EXPECT_EQ(floats({.scales = {2, 0.25}, .zero_points = {0, 2}, .axis = 0}), (std::vector<float>{-6, 8, 0.75, -2}));
+  EXPECT_EQ(floats({.scales = {2, 0.25}, .zero_points = {0, 2}, .axis = 1}), (std::vector<float>{-6, 0.5, 10, -2}));
 }
 
 TEST(Elements, ChannelsFollowTheAxis) {

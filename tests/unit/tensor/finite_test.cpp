@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "base/parallel.h"
@@ -28,6 +30,14 @@ TEST(Finite, OneElementIsEnough) {
     }
   }
   EXPECT_TRUE(are_finite({}));
+}
+
+TEST(Finite, ElementsBehindTheSpanDoNotCount) {
+  for (const size_t size : {1u, 15u, 16u, 17u, 33u}) {
+    std::vector<float> values(size + 64, std::numeric_limits<float>::quiet_NaN());
+    std::fill_n(values.begin(), size, 1.0F);
+    EXPECT_TRUE(are_finite(std::span(values).first(size))) << size;
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,15 @@ TEST(Npy, ReadsWhatItWrites) {
   }
 }
 
+// NumPy's format, version 1.0: magic, version, length of the header's text, the text, padded to a multiple of 64.
+TEST(Npy, HeaderIsTheOneOfVersionOne) {
+  const auto bytes = npy_bytes(Tensor::of<float>(DType::kFp32, {2, 3}, std::vector<float>(6)));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), 128);
+  std::string wanted("\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 69);
+  wanted.resize(127, ' ');
+  EXPECT_EQ(text, wanted + '\n');
+}
+
 TEST(Npy, ReadsTheRawBitsThatMlDtypesSaves) {
   for (const std::string_view descriptor : {"<V2", "|V2"}) {
     std::vector<std::byte> bytes =
@@ -33,6 +43,36 @@ TEST(Npy, ReadsTheRawBitsThatMlDtypesSaves) {
     EXPECT_EQ(tensor->dtype, DType::kUInt16);
     EXPECT_EQ(tensor->values<uint16_t>()[1], 0x7FC0);
   }
+}
+
+TEST(Npy, ShapesMayHaveAZero) {
+  const Tensor empty = Tensor::of<float>(DType::kFp32, {2, 0, 3}, {});
+  const auto again = read_npy(Buffer::copy_of(npy_bytes(empty)), "x.npy");
+  ASSERT_TRUE(again.has_value()) << to_string(again.error());
+  EXPECT_EQ(again->shape, empty.shape);
+}
+
+// An .npy of version 1.0 with this header text and these elements.
+Buffer npy_of(std::string header, std::string_view data) {
+  header.resize(118, ' ');
+  const std::string file = std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + std::string(data);
+  return Buffer::copy_of(std::as_bytes(std::span(file)));
+}
+
+TEST(Npy, ByteStringsAreBytes) {
+  const auto tensor = read_npy(npy_of("{'descr': '|S12', 'fortran_order': False, 'shape': ()}", "carina bytes"), "x");
+  ASSERT_TRUE(tensor.has_value()) << to_string(tensor.error());
+  EXPECT_EQ(tensor->dtype, DType::kUInt8);
+  EXPECT_EQ(tensor->shape, (Shape{12}));
+  EXPECT_EQ(tensor->values<uint8_t>()[11], 's');
+}
+
+TEST(Npy, ColumnsAreMadeRows) {
+  const auto tensor =
+      read_npy(npy_of("{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3)}", "\x01\x04\x02\x05\x03\x06"), "x");
+  ASSERT_TRUE(tensor.has_value()) << to_string(tensor.error());
+  const auto values = tensor->values<uint8_t>();
+  EXPECT_EQ(std::vector<uint8_t>(values.begin(), values.end()), (std::vector<uint8_t>{1, 2, 3, 4, 5, 6}));
 }
 
 TEST(Npy, NamesADtypeThatItCannotRead) {

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Changes an operator, a constant or a condition of a library, one at a time, and lists the changes that its unit tests do not notice.
+
+usage: scripts/mutate.py LIBRARY [--count 40] [--seed 0] [--only FILE:LINE]
+
+Works on a copy in build/mutants, so the sources stay as they are. A change that does not compile is not counted; one that
+makes a test run longer than LIMIT_SECONDS is noticed. Standard library only; the build is one file per compiler run, with ccache where it is.
+"""
+
+import argparse
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WORK = ROOT / os.environ.get("CARINA_BUILD", "build") / "mutants"
+SOURCE, BUILD = WORK / "source", WORK / "build"
+LIMIT_SECONDS = 120
+
+# Binary operators stand between blanks (clang-format), templates' brackets do not.
+CHANGES = [
+    (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" == ", " != "), (r" != ", " == "),
+    (r" && ", " || "), (r" \|\| ", " && "), (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "), (r" % ", " / "),
+    (r" << ", " >> "), (r" >> ", " << "), (r" & ", " | "), (r" \| ", " & "), (r" \+= ", " -= "), (r" -= ", " += "),
+    (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r"\bstd::min\b", "std::max"), (r"\bstd::max\b", "std::min"),
+    (r"(?<![\w.'])(\d+)(?![\w.'])", lambda m: str(int(m[1]) + 1)),
+    (r"\bif \((?!const|auto)(?=[^;]*\)(?: \{| return| continue|$))", "if (not "),
+]  # fmt: skip
+# Lines that hold no behavior: comments, preprocessor, declarations of what others check, texts of messages.
+SKIPPED = re.compile(r"^\s*(//|#|using |namespace |static_assert|template|CARINA_CHECK|CARINA_UNREACHABLE|\[\[)|\"")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    file: str
+    line: int
+    before: str
+    after: str
+
+    def __str__(self):
+        return f"{self.file}:{self.line}\n  - {self.before.strip()}\n  + {self.after.strip()}"
+
+
+def mutants_of(file):
+    for number, line in enumerate((SOURCE / file).read_text().splitlines(), 1):
+        if SKIPPED.search(line):
+            continue
+        code = line.split("//")[0]
+        for pattern, replacement in CHANGES:
+            for match in re.finditer(pattern, code):
+                text = match.expand(replacement) if isinstance(replacement, str) else replacement(match)
+                yield Mutant(file, number, line, line[: match.start()] + text + line[match.end() :])
+
+
+def run(command, **options):
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, **options)
+
+
+def checked(command, **options):
+    done = run(command, **options)
+    if done.returncode != 0:
+        sys.exit(f"{command[0]} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def copy_sources():
+    """Files that did not change keep their time, so only what changed since the last run is compiled."""
+    listed = checked(["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT).split("\0")
+    for name in filter(None, listed):
+        source, copy = ROOT / name, SOURCE / name
+        if not source.is_file() or (copy.exists() and copy.read_bytes() == source.read_bytes()):
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, copy)
+        shutil.copymode(source, copy)
+
+
+def build(programs):
+    return run(["cmake", "--build", BUILD, "-j", os.environ.get("JOBS", "2"), "--target", *programs]).returncode == 0
+
+
+def tests_pass(programs):
+    for program in programs:
+        try:
+            done = run([BUILD / "bin" / program, "--gtest_brief=1", "--gtest_fail_fast"], timeout=LIMIT_SECONDS, env={**os.environ, "CARINA_DEV_CHECKS": "1"})
+        except subprocess.TimeoutExpired:
+            return False
+        if done.returncode != 0:
+            return False
+    return True
+
+
+def outcome(mutant, programs):
+    path = SOURCE / mutant.file
+    original = path.read_text()
+    lines = original.splitlines(keepends=True)
+    lines[mutant.line - 1] = mutant.after + "\n"
+    path.write_text("".join(lines))
+    try:
+        if not build(programs):
+            return "does not compile"
+        return "survived" if tests_pass(programs) else "noticed"
+    finally:
+        path.write_text(original)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library")
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", help="FILE:LINE")
+    return parser.parse_args()
+
+
+def main():
+    given = arguments()
+    copy_sources()
+    programs = re.findall(r"carina_test\((\w+)", (SOURCE / "tests" / "unit" / given.library / "CMakeLists.txt").read_text())
+    checked(["cmake", "-S", SOURCE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DCARINA_BENCH=OFF",
+             "-DCARINA_UNITY=OFF", "-DCARINA_WARNINGS_ARE_ERRORS=OFF"])  # fmt: skip
+    if not build(programs) or not tests_pass(programs):
+        sys.exit(f"{', '.join(programs)}: do not build or pass without a change")
+    files = sorted(str(path.relative_to(SOURCE)) for path in (SOURCE / "src" / given.library).rglob("*.cpp"))
+    every = [mutant for file in files for mutant in mutants_of(file)]
+    chosen = random.Random(given.seed).sample(every, min(given.count, len(every)))
+    if given.only:
+        chosen = [mutant for mutant in every if f"{mutant.file}:{mutant.line}" == given.only]
+    counts = {"noticed": 0, "survived": 0, "does not compile": 0}
+    for mutant in chosen:
+        found = outcome(mutant, programs)
+        counts[found] += 1
+        if found == "survived":
+            print(f"survived: {mutant}", flush=True)
+    print(f"{given.library}: {len(every)} possible changes, {', '.join(f'{number} {what}' for what, number in counts.items())}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""What holds for every integration test: how programs start, what a test costs, which tier it is in.
+
+Signals   A shell that starts a job in the background has it ignore SIGINT and SIGQUIT, and some have SIGPIPE blocked; children inherit
+          both. Programs under test start with the default dispositions. SIGHUP stays as it is, for `nohup` shall protect them too:
+          a test that sends it restores it for its own child (hangs_up).
+Costs     Each test's processor time, with that of its children, becomes the property `cpu_seconds` of the JUnit file.
+Tiers     @pytest.mark.long: only in `make test-all`. sampled(20, 300): 300 in `make test-all`, else 20.
+"""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("CARINA_BUILD", "build")
+DEFAULTS = {
+    "CARINA_BIN": BUILD / "release" / "bin" / "carina",
+    "CARINA_TEST_ENV": BUILD / "test-env",
+    "CARINA_FIRMWARE": BUILD / "release" / "share" / "carina" / "firmware",
+    "CARINA_DEV_CHECKS": 1,
+}
+MARKERS = {
+    "long": "takes minutes, or an environment of its own: only in `make test-all`",
+    "small_memory": "limits the address space of a program, which one with sanitizers does not survive",
+}
+RESTORED = [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE]
+
+
+def sampled(some, whole):
+    """How many of a sample this tier takes."""
+    return whole if os.environ.get("CARINA_TIER") == "all" else some
+
+
+def restore_signals():
+    """A handler that does nothing ignores a signal here, and exec gives the default back to what is started."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, RESTORED)
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+
+
+def hangs_up():
+    """For preexec_fn of a child that is sent SIGHUP."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def set_defaults():
+    for name, value in DEFAULTS.items():
+        os.environ.setdefault(name, str(value))
+
+
+def pytest_configure(config):
+    for name, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+    restore_signals()
+
+
+def cpu_seconds():
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item):
+    item.stash[started] = cpu_seconds()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item):
+    try:
+        return (yield)
+    finally:
+        item.user_properties.append(("cpu_seconds", f"{cpu_seconds() - item.stash[started]:.2f}"))
+
+
+started = pytest.StashKey[float]()
