@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kHead = R"(# Supported TOSA operators
 
 This page lists the TOSA operators with their types and the rules of the verifier. A test writes it
-from `facts/tosa_rows.h` (`CARINA_REBASE=1 build/dev/bin/tosa_test`), and otherwise compares it.
+from `facts/tosa_rows.h` (`CARINA_REBASE=1 build/release/bin/tosa_test`), and otherwise compares it.
 
 All operators of TOSA 1.0 are read, written, printed, verified and interpreted. Constants (CONST,
 CONST_SHAPE) are properties of values, not nodes (docs/ir.md).
