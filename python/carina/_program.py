@@ -134,9 +134,10 @@ def compile(
     progress: True for a bar, or a function of step, done and total.
 
     Options, as on the command line: max_cycles, quantize_at, quantize_config, io; system_config, memory_mode, config,
-    arena_cache_size (bytes, or "512K"); no_delegate, delegate_all, cpu_node, cpu_op, cpu_module,
-    cpu_kernels ("portable", or "cortex-m" for int8 on the CPU); optimize ("performance",
-    "size", "3" for seconds of search), dynamic_weights, legalize (rewrite what the NPU refuses), loop_rounds (of a while_loop, at most), sram_budget (bytes), extra_flag (Vela's), dump (a folder), report (an .html file: a page with plots), threads.
+    arena_cache_size (bytes, or "512K"); no_delegate, delegate_all, cpu_node, cpu_op, cpu_module, cpu_kernels ("portable",
+    or "cortex-m" for int8 on the CPU); optimize ("performance"; "size"; "3" for a search of some seconds),
+    dynamic_weights, legalize (rewrite nodes that the target does not support), loop_rounds (the maximum of a while_loop),
+    sram_budget (bytes), extra_flag (Vela's flags), dump (a folder), report (an .html file).
 
     Raises: InputError: nodes that neither the target nor a CPU kernel can run, data that do not fit; UsageError: wrong
     arguments; KeyboardInterrupt on Ctrl-C.
