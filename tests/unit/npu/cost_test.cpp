@@ -85,6 +85,54 @@ TEST(MacCycles, DepthFirstOnU85GoesThroughTheWholeStream) {
   }
 }
 
+// Of one element on 1024 MACs: 0.0625, 0.125, 0.25 and 0.5 cycles for outputs of 8 to 64 bits, 0.125 and 0.25 for
+// 32-bit operands with a narrow or a wide output.
+TEST(OutputCycles, OnU85AreThoseOfTheWidthAndOfTwo32BitOperands) {
+  using Kind = OutputWork::Kind;
+  const auto of = [](Kind kind, int ifm_bits, int ofm_bits, bool chained = false) {
+    return output_cycles_per_element({.npu = *find_accelerator("ethos-u85-1024"),
+                                      .kind = kind,
+                                      .ifm_bits = ifm_bits,
+                                      .ofm_bits = ofm_bits,
+                                      .is_chained = chained});
+  };
+  EXPECT_EQ(of(Kind::kOther, 8, 8), 0.0625);
+  EXPECT_EQ(of(Kind::kOther, 8, 16), 0.125);
+  EXPECT_EQ(of(Kind::kOther, 32, 32), 0.25);
+  EXPECT_EQ(of(Kind::kUnary, 32, 64), 0.5);
+  EXPECT_EQ(of(Kind::kAddSub, 8, 8), 0.0625);
+  for (const Kind binary : {Kind::kMul, Kind::kAddSub, Kind::kBinary}) {
+    EXPECT_EQ(of(binary, 32, 8), 0.125);
+    EXPECT_EQ(of(binary, 32, 32), 0.25);
+    EXPECT_EQ(of(binary, 32, 32, true), 0.125);
+  }
+  EXPECT_EQ(of(Kind::kDiv, 32, 32), 33);
+}
+
+TEST(OutputCycles, OnU85OfARearrangedOutputAreAtLeastTwice) {
+  const auto of = [](bool rearranged) {
+    return output_cycles_per_element({.npu = *find_accelerator("ethos-u85-1024"), .is_rearranged = rearranged});
+  };
+  EXPECT_EQ(of(true), 2 * of(false));
+}
+
+TEST(OutputCycles, OnU55AreThoseOfTheKindSharedByCores) {
+  using Kind = OutputWork::Kind;
+  const auto of = [](std::string_view target, Kind kind, int ifm_bits, int ofm_bits, int cores = 1) {
+    return output_cycles_per_element({.npu = *find_accelerator(target),
+                                      .kind = kind,
+                                      .ifm_bits = ifm_bits,
+                                      .ofm_bits = ofm_bits,
+                                      .activation = ActivationKind::kNone,
+                                      .cores = cores});
+  };
+  EXPECT_EQ(of("ethos-u55-32", Kind::kMaxPool, 8, 8), of("ethos-u55-32", Kind::kMaxPool, 32, 8));
+  EXPECT_NE(of("ethos-u55-128", Kind::kUnary, 32, 32), of("ethos-u55-128", Kind::kBinary, 32, 32));
+  EXPECT_NE(of("ethos-u55-256", Kind::kMul, 8, 32), of("ethos-u55-256", Kind::kMul, 8, 8));
+  EXPECT_NE(of("ethos-u55-128", Kind::kAddSub, 8, 8), of("ethos-u55-128", Kind::kOther, 8, 8));
+  EXPECT_EQ(of("ethos-u65-512", Kind::kOther, 8, 8, 2), of("ethos-u65-512", Kind::kOther, 8, 8) / 2);
+}
+
 TEST(ConcurrentProgress, GivesEachWhatTheOtherLeaves) {
   const auto concurrent = [](double kernel, double transfer) {
     return concurrent_progress(std::array{PortDemand{.kernel = kernel, .transfer = transfer}});

@@ -211,6 +211,26 @@ TEST(WeightOrder, AShortSequenceIsRefusedAndNothingIsWritten) {
   EXPECT_EQ(weights, std::vector<int16_t>(weights.size(), 7));
 }
 
+TEST(WeightOrder, SizesOutOfRangeAreOurError) {
+  const WeightTraversal fine{.accelerator = &kAccelerators[0]};
+  const std::vector<int8_t> one(1);
+  EXPECT_NO_THROW(reorder(fine, 0, std::span<const int8_t>(one)));
+  EXPECT_THROW(reorder(fine, 1, std::span<const int8_t>(one)), InternalError);
+  for (int WeightTraversal::* const size :
+       {&WeightTraversal::ofm_depth, &WeightTraversal::ifm_depth, &WeightTraversal::kernel_height,
+        &WeightTraversal::kernel_width, &WeightTraversal::ofm_block_depth, &WeightTraversal::stride_x,
+        &WeightTraversal::stride_y, &WeightTraversal::dilation_x, &WeightTraversal::dilation_y}) {
+    WeightTraversal broken = fine;
+    broken.*size = 0;
+    EXPECT_THROW(reorder(broken, 0, std::span<const int8_t>(one)), InternalError);
+  }
+  for (int WeightTraversal::* const dilation : {&WeightTraversal::dilation_x, &WeightTraversal::dilation_y}) {
+    WeightTraversal broken = fine;
+    broken.*dilation = kMaxDilation + 1;
+    EXPECT_THROW(reorder(broken, 0, std::span<const int8_t>(one)), InternalError);
+  }
+}
+
 TEST(WeightOrder, ImpossibleSizesSaturateAtOnce) {
   for (const AcceleratorConfig& accelerator : kAccelerators) {
     const WeightTraversal t{.accelerator = &accelerator,

@@ -40,7 +40,7 @@ TEST(Elements, FloatsAreNumbersAndNoIntegers) {
 TEST(Elements, IntegersAreDequantizedWithTheScaleOfTheirChannel) {
   const Tensor integers = Tensor::of<int8_t>(DType::kInt8, {2, 2}, std::vector<int8_t>{-3, 4, 5, -6});
   const auto floats = [&](const Quantization& q) {
-    const Tensor made = reals_of(integers, q);
+    const Tensor made = dequantized(integers, q);
     EXPECT_EQ(made.dtype, DType::kFp32);
     EXPECT_EQ(made.shape, integers.shape);
     const auto values = made.values<float>();
