@@ -71,9 +71,12 @@ def checked(command, **options):
 def copy_sources():
     """Files that did not change keep their time, so only what changed since the last run is compiled."""
     listed = checked(["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT).split("\0")
-    for name in filter(None, listed):
+    present = {name for name in listed if name and (ROOT / name).is_file()}
+    for copy in [path for path in SOURCE.rglob("*") if path.is_file() and str(path.relative_to(SOURCE)) not in present]:
+        copy.unlink()
+    for name in sorted(present):
         source, copy = ROOT / name, SOURCE / name
-        if not source.is_file() or (copy.exists() and copy.read_bytes() == source.read_bytes()):
+        if copy.exists() and copy.read_bytes() == source.read_bytes():
             continue
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, copy)
