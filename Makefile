@@ -7,8 +7,6 @@ BUILD ?= build
 export JOBS FUZZ_SECONDS
 export CARINA_BUILD := $(BUILD)
 
-# The first build of a clone compiles several files at a time, which takes half as long; a build that is there stays as it is.
-DEMO_UNITY := $(if $(wildcard build/release/CMakeCache.txt),,-DCARINA_UNITY=ON)
 TEST_PYTHON := "$(BUILD)/test-env/main/bin/python"
 CPP_FILES = $(shell git ls-files '*.h' '*.cpp')
 START := $(shell date +%s)
@@ -27,9 +25,8 @@ demo: ## set up, build, and run the main job on models/digits: 3 minutes on two 
 	@scripts/setup.sh
 	@echo "[2/3] build, after $(AFTER)"
 	@mkdir -p "$(BUILD)"
-	@cmake --preset release -B "$(BUILD)/release" $(DEMO_UNITY) >"$(BUILD)/release-configure.log" || { cat "$(BUILD)/release-configure.log"; exit 1; }
-	@cmake --build "$(BUILD)/release" -j $(JOBS) --target carina || \
-	  { cmake --preset release -B "$(BUILD)/release" -DCARINA_UNITY=OFF >"$(BUILD)/release-configure.log" && cmake --build "$(BUILD)/release" -j $(JOBS) --target carina; }
+	@cmake --preset release -B "$(BUILD)/release" >"$(BUILD)/release-configure.log" || { cat "$(BUILD)/release-configure.log"; exit 1; }
+	@cmake --build "$(BUILD)/release" -j $(JOBS) --target carina
 	@echo "[3/3] models/digits, after $(AFTER)"
 	@scripts/demo.sh
 
@@ -64,14 +61,15 @@ build: ## the release build: build/release/bin/carina
 	@cmake --preset release -B "$(BUILD)/release"
 	@cmake --build "$(BUILD)/release" -j $(JOBS)
 
-build-dev: ## the development build: sanitizers, verification after each pass
+build-dev: ## the sanitizers' build (ASan, UBSan): test programs and fuzz targets
 	@cmake --preset dev -B "$(BUILD)/dev"
-	@cmake --build "$(BUILD)/dev" -j $(JOBS)
+	@cmake --build "$(BUILD)/dev" -j $(JOBS) --target unit_tests
 
 fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=600)
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 bench: setup-full test-env build ## benchmarks, as ratios beside the peers run in the same minute; BENCH=large: models of up to 125 million parameters
+	@cmake --build "$(BUILD)/release" -j $(JOBS) --target benchmarks
 	@$(if $(filter large,$(BENCH)),tests/integration/setup.sh arm && $(TEST_PYTHON) bench/large.py,$(TEST_PYTHON) bench/run.py)
 
 conformance: setup-full test-env build ## 3,000 random graphs for every NPU, the Arm backend's own tests, programs in both runtimes, the tutorials on mobilenet_v2, 300 of both on a Vulkan device, then all tests of the official TOSA conformance generator; goes on where it stopped (two hours)

@@ -2,7 +2,7 @@
 # (scripts/setup.sh --full). They stand where carina looks for them: <prefix>/share/carina/firmware.
 
 find_program(CARINA_CROSS_COMPILER arm-none-eabi-g++)
-if(NOT CARINA_CROSS_COMPILER OR CARINA_SANITIZE OR CARINA_FUZZ)
+if(NOT CARINA_CROSS_COMPILER OR CARINA_SANITIZE)
   return()
 endif()
 include(GNUInstallDirs)

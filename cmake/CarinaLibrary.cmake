@@ -9,27 +9,50 @@ target_compile_options(carina_warnings INTERFACE -Wall -Wextra -Wpedantic $<$<BO
 target_compile_options(carina_warnings INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
 
 # The options that every target of ours shares; not those of libraries.
-function(carina_target target)
+function(carina_options target)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:carina_warnings>)
   if(CARINA_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+    target_compile_options(${target} PRIVATE -fsanitize=${CARINA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${CARINA_SANITIZE})
   endif()
   if(CARINA_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
+  if(CARINA_COVERAGE)
+    target_compile_options(${target} PRIVATE --coverage)
+    target_link_options(${target} PUBLIC --coverage)
+  endif()
 endfunction()
 
-# With CARINA_UNITY, files of a target are compiled eight at a time as one: headers are most of the work, so a build from scratch
-# takes half the time. SEPARATE are the files that stay alone, because others in the target have names of theirs. What includes
-# miss shows without it (presets tidy and fuzz).
-function(carina_unity target)
-  cmake_parse_arguments(UNITY "" "" "SEPARATE" ${ARGN})
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${CARINA_UNITY} UNITY_BUILD_BATCH_SIZE 8)
-  set_source_files_properties(${UNITY_SEPARATE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  if(CARINA_UNITY)  # an anonymous namespace is taken for a header's there
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+# The headers of precompiled_<NAME>.h, compiled once; carina_target() has the libraries' files read them so.
+function(carina_precompiled name)
+  add_library(carina_precompiled_${name} OBJECT ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/precompiled.cpp)
+  carina_options(carina_precompiled_${name})
+  target_link_libraries(carina_precompiled_${name} PRIVATE ${ARGN})
+  target_precompile_headers(carina_precompiled_${name} PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/precompiled_${name}.h)
+endfunction()
+
+# carina_target(TARGET [PRECOMPILED name]): with CARINA_UNITY, the files of a target are compiled eight at a time as one, behind
+# precompiled headers: headers and what files instantiate alike are most of the work. Without it (preset tidy) each file is
+# compiled alone, which shows what its includes miss.
+function(carina_target target)
+  cmake_parse_arguments(TARGET "" "PRECOMPILED" "" ${ARGN})
+  carina_options(${target})
+  if(NOT CARINA_UNITY OR CARINA_FIRMWARE)
+    return()
   endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)  # an anonymous namespace seems a header's there
+  if(TARGET_PRECOMPILED)
+    target_compile_options(${target} PRIVATE -fPIC)  # programs, too, as the headers are compiled so
+    target_link_libraries(${target} PRIVATE fmt::fmt)  # likewise
+    target_precompile_headers(${target} REUSE_FROM carina_precompiled_${TARGET_PRECOMPILED})
+  endif()
+endfunction()
+
+# Files that CARINA_UNITY compiles alone: those that Highway compiles once per instruction set, and those with options of their own.
+function(carina_separate)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # The lines of libraries.toml, `name = ["seen", "seen"]`: the one place that says which libraries there are and who sees whom.
@@ -64,20 +87,32 @@ function(carina_library name)
     return()
   endif()
   add_library(carina_${name} STATIC ${sources})
-  carina_target(carina_${name})
+  carina_target(carina_${name} PRECOMPILED std)
   # Formats are headers that the build makes: nothing of them is installed.
   list(TRANSFORM LIBRARY_PRIVATE_LIBS REPLACE "^(carina_.*_format)$" "$<BUILD_INTERFACE:\\1>")
   target_include_directories(carina_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_link_libraries(carina_${name} PUBLIC ${LIBRARY_SEES} ${LIBRARY_LIBS} PRIVATE ${LIBRARY_PRIVATE_LIBS})
 endfunction()
 
-# carina_test(NAME SOURCES file... SEES library... LIBS library...): a GoogleTest program, one ctest entry per test case.
+# carina_test(NAME SOURCES file... SEES library... LIBS library...): a GoogleTest program, one ctest entry per test case. The target
+# unit_tests builds all of them; no other build does.
 function(carina_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;SEES;LIBS" ${ARGN})
-  add_executable(${name} ${TEST_SOURCES})
-  carina_target(${name})
+  add_executable(${name} EXCLUDE_FROM_ALL ${TEST_SOURCES})
+  carina_target(${name} PRECOMPILED tests)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # tests of a library name their helpers alike
   list(TRANSFORM TEST_SEES PREPEND carina_)
   target_link_libraries(${name} PRIVATE ${TEST_SEES} ${TEST_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE CARINA_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES ENVIRONMENT CARINA_DEV_CHECKS=1)
+  add_dependencies(unit_tests ${name})
+endfunction()
+
+# carina_test_tool(NAME SOURCES file... LIBS library...): a program that tests/integration calls; built with unit_tests, too.
+function(carina_test_tool name)
+  cmake_parse_arguments(TOOL "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} EXCLUDE_FROM_ALL ${TOOL_SOURCES})
+  carina_target(${name} PRECOMPILED std)
+  target_link_libraries(${name} PRIVATE ${TOOL_LIBS})
+  add_dependencies(unit_tests ${name})
 endfunction()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets (build/fuzz/bin/fuzz_*) and runs each for some seconds.
+# Builds the fuzz targets (build/dev/bin/fuzz_*, in the build of the sanitizers) and runs each for some seconds.
 # usage: scripts/fuzz.sh [SECONDS_PER_TARGET] [TARGET...]
 #
 # Seeds: fuzz/corpus/<target>/ (read only). What the runs learn: build/fuzz/corpus/<target>/. Findings: build/fuzz/findings/.
@@ -11,8 +11,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:-10}
 shift || true
 build=${CARINA_BUILD:-build}/fuzz
+programs=${CARINA_BUILD:-build}/dev
 mkdir -p "$build/findings"
-cmake --preset fuzz -B "$build" >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
+cmake --preset dev -B "$programs" >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
 if [ $# -gt 0 ]; then
   names=("$@")
 else
@@ -22,7 +23,7 @@ else
   done
 fi
 # Only these programs and the libraries that they link.
-cmake --build "$build" -j "${JOBS:-2}" --target "${names[@]}"
+cmake --build "$programs" -j "${JOBS:-2}" --target "${names[@]}"
 
 failed=0
 for name in "${names[@]}"; do
@@ -31,7 +32,7 @@ for name in "${names[@]}"; do
   seeds=()
   [ -d "fuzz/corpus/$name" ] && seeds=("fuzz/corpus/$name")
   log=$build/$name.log
-  if "$build/bin/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$build/findings/$name-" \
+  if "$programs/bin/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -artifact_prefix="$build/findings/$name-" \
       "$corpus" "${seeds[@]}" >"$log" 2>&1; then
     echo "fuzz: pass $name ($(grep -c . <(ls "$corpus")) inputs kept)"
   else

@@ -178,7 +178,7 @@ def gtest(step, preset, filters, **variables):
 
 
 def build():
-    if not built(RELEASE):
+    if not built(RELEASE, "all", "unit_tests"):
         finish()
 
 
@@ -199,7 +199,7 @@ def integration_whole():
 
 
 def sanitized():
-    if built(ASAN):
+    if built(ASAN, "carina", "unit_tests"):
         programs = sorted(path.name for path in (BUILD / ASAN / "bin").glob("*_test"))
         gtest("asan", ASAN, dict.fromkeys(programs, "*"))
         binary = BUILD / ASAN / "bin" / "carina"
@@ -221,7 +221,7 @@ def fuzz():
 
 def covered():
     """All tests on the counting build; their outcome is counted too."""
-    if not built(COVERAGE):
+    if not built(COVERAGE, "carina", "unit_tests"):
         return
     folder, gcovr = BUILD / COVERAGE, BUILD / COVERAGE / "gcovr"
     for counts in folder.rglob("*.gcda"):

@@ -24,12 +24,13 @@ fi
 
 rm -rf build/wheels
 mkdir -p build/wheels/raw
+# The options of `make build`, so that nothing is compiled again (pyproject.toml has others, for who has no build).
 # The module stays for the Python that it was built for; without nanobind there, none was built.
 python=$(sed -n 's/^_Python_EXECUTABLE:INTERNAL=//p' build/release/CMakeCache.txt)
 "${python:-false}" -c "import nanobind" 2>/dev/null || python=
 say "packing build/release"
 "$venv/bin/python" -m pip wheel -q . --no-deps --no-build-isolation --disable-pip-version-check -w build/wheels/raw \
-  -C build-dir=build/release -C cmake.define.CARINA_UNITY=OFF -C cmake.define.CARINA_BENCH=ON -C cmake.define.BUILD_TESTING=ON \
+  -C build-dir=build/release -C cmake.define.CARINA_BENCH=ON -C cmake.define.BUILD_TESTING=ON -C cmake.define.CARINA_WARNINGS_ARE_ERRORS=ON \
   -C cmake.define.CARINA_PYTHON_PROGRAM="${python:-$PWD/$venv/bin/python}" \
   -C cmake.define.CMAKE_CXX_FLAGS_RELEASE="-O2 -g0 -DNDEBUG"
 if [ -n "${CARINA_RAW:-}" ]; then

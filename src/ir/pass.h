@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dev_checks.h"
 #include "base/diagnostic.h"
 #include "base/log.h"
 #include "ir/evaluator.h"
@@ -27,11 +28,7 @@ struct Pass {
 struct PassOptions {
   std::string stop_after = {};             // name of a pass; empty: run all
   std::vector<std::string> disabled = {};  // names of passes to leave out
-#ifdef CARINA_DEV
-  bool verify_each = true;  // verify_structure() after each pass
-#else
-  bool verify_each = false;
-#endif
+  bool verify_each = dev_checks_enabled();  // verify_structure() after each pass
   const Evaluator* evaluator = nullptr;
   std::function<void(std::string_view pass, const Graph& graph)> after = [](std::string_view, const Graph&) {};
 };

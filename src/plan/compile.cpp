@@ -1,5 +1,6 @@
 #include "plan/compile.h"
 
+#include "base/dev_checks.h"
 #include "base/parallel.h"
 #include "npu/payload.h"
 #include "plan/emit/stream.h"
@@ -15,10 +16,10 @@ namespace {
 // What stands behind every transformation: the user's watcher, and in development the rules.
 Schedule checked(std::string_view transformation, Schedule schedule, const Context& context) {
   if (context.options.watch) context.options.watch(transformation, schedule);
-#ifdef CARINA_DEV
-  const Diagnostics broken = verify(schedule, context.family, context.target);
-  CARINA_CHECK(broken.empty(), "after {}: {}", transformation, to_string(broken));
-#endif
+  if (dev_checks_enabled()) {
+    const Diagnostics broken = verify(schedule, context.family, context.target);
+    CARINA_CHECK(broken.empty(), "after {}: {}", transformation, to_string(broken));
+  }
   return schedule;
 }
 

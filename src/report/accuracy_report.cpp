@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "report/json_internal.h"
 
 namespace carina::report {
@@ -34,7 +32,7 @@ std::string to_text(const AccuracyReport& report) {
 }
 
 std::string to_json(const AccuracyReport& report) {
-  nlohmann::ordered_json json = {{"program", report.program}, {"samples", report.samples}};
+  Json json = {{"program", report.program}, {"samples", report.samples}};
   if (report.has_labels) {
     json["float_right"] = report.float_right;
     json["npu_right"] = report.npu_right;

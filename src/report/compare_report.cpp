@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <array>
 
 #include "report/json_internal.h"
 #include "report/table.h"
@@ -93,8 +94,8 @@ std::string totals_table(const CompareReport& report) {
   return table.text(2);
 }
 
-nlohmann::ordered_json side_json(const ComparedSide& side) {
-  nlohmann::ordered_json traffic = nlohmann::ordered_json::object();
+Json side_json(const ComparedSide& side) {
+  Json traffic = Json::object();
   for (const auto& [name, bytes] : side.traffic_bytes) traffic[name] = bytes;
   return {{"label", side.label},
           {"target", side.target},
@@ -112,14 +113,14 @@ nlohmann::ordered_json side_json(const ComparedSide& side) {
           {"traffic_bytes", traffic}};
 }
 
-nlohmann::ordered_json layer_json(const std::optional<LayerReport>& layer) {
+Json layer_json(const std::optional<LayerReport>& layer) {
   if (!layer) return nullptr;
-  nlohmann::ordered_json json = {{"operation", layer->operation},
-                                 {"cycles", layer->cycles},
-                                 {"macs", layer->macs},
-                                 {"bottleneck", layer->bottleneck},
-                                 {"utilization", layer->utilization}};
-  json["held_sram_bytes"] = layer->held_sram_bytes ? nlohmann::ordered_json(*layer->held_sram_bytes) : nullptr;
+  Json json = {{"operation", layer->operation},
+               {"cycles", layer->cycles},
+               {"macs", layer->macs},
+               {"bottleneck", layer->bottleneck},
+               {"utilization", layer->utilization}};
+  json["held_sram_bytes"] = layer->held_sram_bytes ? Json(*layer->held_sram_bytes) : nullptr;
   return json;
 }
 
@@ -132,7 +133,7 @@ std::string to_text(const CompareReport& report) {
 }
 
 std::string to_json(const CompareReport& report) {
-  nlohmann::ordered_json layers = nlohmann::ordered_json::array();
+  Json layers = Json::array();
   for (const ComparedLayer& row : report.layers)
     layers.push_back({{"name", row.name}, {"a", layer_json(row.a)}, {"b", layer_json(row.b)}});
   return json_text({{"a", side_json(report.a)},

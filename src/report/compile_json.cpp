@@ -1,4 +1,3 @@
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 
@@ -10,8 +9,6 @@
 namespace carina::report {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 std::string_view json_name_of(RunsOn runs_on) {
   switch (runs_on) {
@@ -31,12 +28,12 @@ std::string_view json_name_of(RunsOn runs_on) {
   CARINA_UNREACHABLE("place", runs_on);
 }
 
-ordered_json json_of(const std::optional<int64_t>& number) {
-  return number ? ordered_json(*number) : ordered_json(nullptr);
+Json json_of(const std::optional<int64_t>& number) {
+  return number ? Json(*number) : Json(nullptr);
 }
 
-ordered_json memory_map_json(const std::vector<HeldBytes>& map) {
-  ordered_json json = ordered_json::array();
+Json memory_map_json(const std::vector<HeldBytes>& map) {
+  Json json = Json::array();
   for (const HeldBytes& held : map)
     json.push_back({{"name", held.name},
                     {"layer", held.layer},
@@ -48,8 +45,8 @@ ordered_json memory_map_json(const std::vector<HeldBytes>& map) {
   return json;
 }
 
-ordered_json legalized_json(const std::vector<LegalizedReport>& legalized) {
-  ordered_json list = ordered_json::array();
+Json legalized_json(const std::vector<LegalizedReport>& legalized) {
+  Json list = Json::array();
   for (const LegalizedReport& entry : legalized)
     list.push_back({{"node", entry.node},
                     {"source", entry.source},
@@ -59,8 +56,8 @@ ordered_json legalized_json(const std::vector<LegalizedReport>& legalized) {
   return list;
 }
 
-ordered_json alternatives_json(const std::vector<Alternative>& alternatives) {
-  ordered_json json = ordered_json::array();
+Json alternatives_json(const std::vector<Alternative>& alternatives) {
+  Json json = Json::array();
   for (const Alternative& alternative : alternatives)
     json.push_back({{"what", alternative.what},
                     {"options", alternative.options},
@@ -73,8 +70,8 @@ ordered_json alternatives_json(const std::vector<Alternative>& alternatives) {
   return json;
 }
 
-ordered_json nodes_json(const CompileReport& report) {
-  ordered_json nodes = ordered_json::array();
+Json nodes_json(const CompileReport& report) {
+  Json nodes = Json::array();
   for (const NodeReport& node : report.nodes) {
     nodes.push_back({{"name", node.name},
                      {"op", node.op},
@@ -89,8 +86,8 @@ ordered_json nodes_json(const CompileReport& report) {
   return nodes;
 }
 
-ordered_json delegates_json(const CompileReport& report) {
-  ordered_json delegates = ordered_json::array();
+Json delegates_json(const CompileReport& report) {
+  Json delegates = Json::array();
   for (const DelegateReport& d : report.delegates) {
     delegates.push_back({{"tosa_operators", d.tosa_operators},
                          {"npu_operations", json_of(d.estimate ? std::optional(d.estimate->operations) : std::nullopt)},
@@ -108,8 +105,8 @@ ordered_json delegates_json(const CompileReport& report) {
   return delegates;
 }
 
-ordered_json errors_json(const CompileReport& report) {
-  ordered_json errors = ordered_json::array();
+Json errors_json(const CompileReport& report) {
+  Json errors = Json::array();
   for (const Diagnostic& error : report.errors) {
     errors.push_back({{"where", error.where},
                       {"what", error.what},
@@ -123,26 +120,26 @@ ordered_json errors_json(const CompileReport& report) {
 }  // namespace
 
 std::string to_json(const CompileReport& report) {
-  ordered_json json = {{"model", report.model},
-                       {"target", report.target},
-                       {"system_config", report.system_config},
-                       {"memory_mode", report.memory_mode},
-                       {"optimize", report.optimize},
-                       {"dynamic_weights", report.dynamic_weights},
-                       {"sram_budget_bytes", report.sram_budget_bytes},
-                       {"arena_cache_bytes", report.cache_bytes},
-                       {"quantization", report.quantization},
-                       {"nodes", nodes_json(report)},
-                       {"delegates", delegates_json(report)},
-                       {"output", report.output},
-                       {"program_bytes", report.program_bytes},
-                       {"planned_bytes", report.planned_bytes},
-                       {"scratch_bytes", report.scratch_bytes},
-                       {"fast_scratch_bytes", report.fast_scratch_bytes},
-                       {"arena_memory", report.arena_memory},
-                       {"clock_hz", report.clock_hz},
-                       {"cycles", json_of(report.cycles)},
-                       {"errors", errors_json(report)}};
+  Json json = {{"model", report.model},
+               {"target", report.target},
+               {"system_config", report.system_config},
+               {"memory_mode", report.memory_mode},
+               {"optimize", report.optimize},
+               {"dynamic_weights", report.dynamic_weights},
+               {"sram_budget_bytes", report.sram_budget_bytes},
+               {"arena_cache_bytes", report.cache_bytes},
+               {"quantization", report.quantization},
+               {"nodes", nodes_json(report)},
+               {"delegates", delegates_json(report)},
+               {"output", report.output},
+               {"program_bytes", report.program_bytes},
+               {"planned_bytes", report.planned_bytes},
+               {"scratch_bytes", report.scratch_bytes},
+               {"fast_scratch_bytes", report.fast_scratch_bytes},
+               {"arena_memory", report.arena_memory},
+               {"clock_hz", report.clock_hz},
+               {"cycles", json_of(report.cycles)},
+               {"errors", errors_json(report)}};
   if (!report.legalized.empty()) json["legalized"] = legalized_json(report.legalized);
   if (!report.alternatives.empty()) json["alternatives"] = alternatives_json(report.alternatives);
   return json_text(json);

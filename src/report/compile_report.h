@@ -101,7 +101,7 @@ struct CompileReport {
   std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
   std::vector<LegalizedReport> legalized = {};  // where they were asked for
   std::vector<Alternative> alternatives = {};   // the most cycles saved first; where they were asked for
-  Diagnostics errors = {};            // why the model cannot be compiled; then the sizes above mean nothing
+  Diagnostics errors = {};                      // why the model cannot be compiled; then the sizes above mean nothing
 };
 
 enum class Detail { kSummary, kNodes };

@@ -1,15 +1,12 @@
 #include "report/failure_report.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "report/json_internal.h"
 
 namespace carina::report {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::string_view kRule = "rule ";
 constexpr std::string_view kRequire = "REQUIRE";
@@ -36,7 +33,7 @@ std::string_view status_of(const Diagnostics& errors) {
 }  // namespace
 
 std::string to_json(const std::string& file, const Diagnostics& errors) {
-  ordered_json list = ordered_json::array();
+  Json list = Json::array();
   for (const Diagnostic& error : errors) {
     list.push_back({{"kind", kind_of(error)},
                     {"rule", rule_of(error)},

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "report/json_internal.h"
 
 namespace carina::report {
@@ -32,12 +30,11 @@ std::string to_text(const QemuReport& report) {
 }
 
 std::string to_json(const QemuReport& report) {
-  nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
+  Json outputs = Json::array();
   for (const TensorReport& tensor : report.outputs)
     outputs.push_back(
         {{"name", tensor.name}, {"type", tensor.type}, {"file", tensor.file}, {"preview", tensor.preview}});
-  nlohmann::ordered_json json = {
-      {"image", report.image}, {"console", report.console}, {"outputs", outputs}, {"samples", report.samples}};
+  Json json = {{"image", report.image}, {"console", report.console}, {"outputs", outputs}, {"samples", report.samples}};
   if (report.tests) json["tests"] = tests_json(*report.tests);
   return json_text(json);
 }

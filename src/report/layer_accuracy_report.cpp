@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "report/json_internal.h"
 #include "report/table.h"
@@ -54,7 +53,7 @@ std::string to_text(const LayerAccuracyReport& report) {
 }
 
 std::string to_json(const LayerAccuracyReport& report) {
-  nlohmann::ordered_json json = {
+  Json json = {
       {"model", report.model}, {"scheme", report.scheme}, {"samples", report.samples}, {"sqnr_db", report.sqnr_db}};
   for (const OutputAccuracy& output : report.outputs)
     json["outputs"].push_back(

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "report/csv_internal.h"
@@ -131,15 +130,15 @@ std::string csv_of(const Cells& cells) {
 }
 
 // Numbers as numbers.
-nlohmann::ordered_json value_of(const Column& column, const std::string& cell) {
+Json value_of(const Column& column, const std::string& cell) {
   if (column.align == Align::kLeft) return cell;
-  return nlohmann::ordered_json::parse(cell);
+  return Json::number(cell);
 }
 
 std::string json_of(const Cells& cells) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Json rows = Json::array();
   for (const auto& line : cells) {
-    nlohmann::ordered_json& row = rows.emplace_back(nlohmann::ordered_json::object());
+    Json& row = rows.push_back(Json::object());
     for (size_t c = 0; c < kColumns.size(); ++c) row[std::string(kColumns[c].title)] = value_of(kColumns[c], line[c]);
   }
   return json_text({{"layers", rows}});

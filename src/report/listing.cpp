@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "report/json_internal.h"
 
 namespace carina::report {
@@ -21,9 +19,9 @@ std::string to_text(const Listing& listing) {
 }
 
 std::string to_json(const Listing& listing) {
-  nlohmann::ordered_json parts = nlohmann::ordered_json::array();
+  Json parts = Json::array();
   for (const Listing::Part& part : listing.parts) {
-    nlohmann::ordered_json json = {{"kind", part.kind}};
+    Json json = {{"kind", part.kind}};
     for (const auto& [name, value] : part.properties)
       std::visit([&](const auto& content) { json[name] = content; }, value);
     parts.push_back(std::move(json));

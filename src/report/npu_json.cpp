@@ -2,8 +2,8 @@
 
 namespace carina::report {
 
-nlohmann::ordered_json npu_json(const NpuReport& npu) {
-  nlohmann::ordered_json layers = nlohmann::ordered_json::array();
+Json npu_json(const NpuReport& npu) {
+  Json layers = Json::array();
   for (const LayerReport& layer : npu.layers) {
     layers.push_back({{"name", layer.name},
                       {"operation", layer.operation},
@@ -19,8 +19,7 @@ nlohmann::ordered_json npu_json(const NpuReport& npu) {
                       {"npu_cycles", layer.npu_cycles},
                       {"access_cycles", pairs(layer.access_cycles)},
                       {"traffic_bytes", pairs(layer.traffic_bytes)},
-                      {"held_sram_bytes", layer.held_sram_bytes ? nlohmann::ordered_json(*layer.held_sram_bytes)
-                                                                : nlohmann::ordered_json(nullptr)}});
+                      {"held_sram_bytes", layer.held_sram_bytes ? Json(*layer.held_sram_bytes) : Json(nullptr)}});
   }
   return {{"target", npu.target},
           {"system_config", npu.system_config},

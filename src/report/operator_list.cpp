@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
 #include "report/json_internal.h"
 
 namespace carina::report {
@@ -60,11 +58,10 @@ std::string to_text(const OperatorList& list) {
 }
 
 std::string to_json(const OperatorList& list) {
-  using nlohmann::ordered_json;
-  ordered_json aten = ordered_json::array(), tosa = ordered_json::array();
+  Json aten = Json::array(), tosa = Json::array();
   for (const AtenOperatorRow& row : list.aten) aten.push_back({{"name", row.name}, {"npu", row.npu}, {"cpu", row.cpu}});
   for (const TosaOperatorRow& row : list.tosa) {
-    ordered_json npus = ordered_json::object();
+    Json npus = Json::object();
     for (size_t i = 0; i < list.lines.size(); ++i) npus[list.lines[i]] = row.npus[i];
     tosa.push_back({{"name", row.name}, {"npus", npus}});
   }

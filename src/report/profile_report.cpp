@@ -47,7 +47,7 @@ std::string with_profile(std::string_view json, const Profile& profile) {
                       {"seconds", cost.seconds},
                       {"cpu_seconds", cost.cpu_seconds},
                       {"peak_bytes", cost.peak_bytes}});
-  return json_text(report);
+  return json_tree_text(report);
 }
 
 }  // namespace carina::report

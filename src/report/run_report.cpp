@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 
@@ -56,8 +55,8 @@ std::string outputs_text(const std::vector<TensorReport>& outputs) {
   return out;
 }
 
-nlohmann::ordered_json outputs_json(const std::vector<TensorReport>& outputs) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+Json outputs_json(const std::vector<TensorReport>& outputs) {
+  Json json = Json::array();
   for (const TensorReport& tensor : outputs) {
     json.push_back({{"name", tensor.name}, {"type", tensor.type}, {"file", tensor.file}, {"preview", tensor.preview}});
   }
@@ -138,10 +137,10 @@ std::string to_text(const TestsReport& tests) {
   return out;
 }
 
-nlohmann::ordered_json tests_json(const TestsReport& tests) {
-  nlohmann::ordered_json cases = nlohmann::ordered_json::array();
+Json tests_json(const TestsReport& tests) {
+  Json cases = Json::array();
   for (const TestCaseReport& test : tests.cases) {
-    nlohmann::ordered_json outputs = nlohmann::ordered_json::array();
+    Json outputs = Json::array();
     for (const OutputCheck& check : test.outputs) {
       outputs.push_back({{"type", check.type},
                          {"elements", check.elements},
@@ -190,11 +189,11 @@ std::string to_text(const RunReport& report, LayerRows rows) {
 }
 
 std::string to_json(const RunReport& report) {
-  nlohmann::ordered_json json = {{"program", report.program},
-                                 {"outputs", outputs_json(report.outputs)},
-                                 {"memory", pairs(report.memory)},
-                                 {"cpu_kernels", report.cpu_kernels},
-                                 {"delegate_calls", report.delegate_calls}};
+  Json json = {{"program", report.program},
+               {"outputs", outputs_json(report.outputs)},
+               {"memory", pairs(report.memory)},
+               {"cpu_kernels", report.cpu_kernels},
+               {"delegate_calls", report.delegate_calls}};
   if (has_npu_figures(report)) json["npu"] = npu_json(report.npu);
   if (!report.vgf_times.empty()) json["vgf_nanoseconds"] = report.vgf_times;
   if (!report.tosa_times.empty()) json["tosa_nanoseconds"] = report.tosa_times;
@@ -242,17 +241,17 @@ std::string to_text(const InterpretReport& report) {
 }
 
 std::string to_json(const InterpretReport& report) {
-  nlohmann::ordered_json profile = nlohmann::ordered_json::array();
+  Json profile = Json::array();
   for (const OperatorTime& time : report.profile)
     profile.push_back({{"name", time.name},
                        {"op", time.op},
                        {"with", time.with},
                        {"nanoseconds", time.nanoseconds},
                        {"nested", time.nested}});
-  const nlohmann::ordered_json json = {{"model", report.model},
-                                       {"outputs", outputs_json(report.outputs)},
-                                       {"planned_bytes", report.planned_bytes},
-                                       {"profile", profile}};
+  const Json json = {{"model", report.model},
+                     {"outputs", outputs_json(report.outputs)},
+                     {"planned_bytes", report.planned_bytes},
+                     {"profile", profile}};
   return json_text(json);
 }
 

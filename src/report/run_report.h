@@ -110,8 +110,8 @@ struct RunReport {
   bool timed = false;
   NpuReport npu;
   std::string vgf_device = "in the interpreter";  // where VGF delegates ran
-  std::vector<int64_t> vgf_times = {};           // of each of their calls, in nanoseconds
-  std::vector<int64_t> tosa_times = {};          // of each call of a TOSA delegate, in the interpreter
+  std::vector<int64_t> vgf_times = {};            // of each of their calls, in nanoseconds
+  std::vector<int64_t> tosa_times = {};           // of each call of a TOSA delegate, in the interpreter
   // What checking the command stream found; nothing when it was not asked for.
   std::optional<std::vector<std::string>> findings = {};
   int64_t samples = 1;  // inferences; figures are those of the first

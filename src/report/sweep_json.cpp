@@ -1,7 +1,6 @@
 #include <nlohmann/json.hpp>
 
 #include "report/json_internal.h"
-#include "report/npu_json_internal.h"
 #include "report/sweep_report.h"
 
 namespace carina::report {
@@ -13,6 +12,14 @@ NLOHMANN_JSON_SERIALIZE_ENUM(SweepStatus, {{SweepStatus::kCompiled, "compiled"},
 namespace {
 
 using nlohmann::ordered_json;
+
+// {"name": value ...}, in the order of the list.
+template <typename Number>
+ordered_json members(const std::vector<std::pair<std::string, Number>>& list) {
+  ordered_json json = ordered_json::object();
+  for (const auto& [name, value] : list) json[name] = value;
+  return json;
+}
 
 template <typename Number>
 void read(const ordered_json& json, std::vector<std::pair<std::string, Number>>& list) {
@@ -54,8 +61,8 @@ ordered_json json_of(const SweepRow& row) {
                {"sram_bytes", row.sram_bytes},
                {"program_bytes", row.program_bytes},
                {"program_sha256", row.program_sha256},
-               {"traffic_bytes", pairs(row.traffic_bytes)},
-               {"bytes_per_cycle", pairs(row.bytes_per_cycle)}});
+               {"traffic_bytes", members(row.traffic_bytes)},
+               {"bytes_per_cycle", members(row.bytes_per_cycle)}});
   json["layers"] = ordered_json::array();
   for (const SweepLayer& layer : row.layers) json["layers"].push_back(json_of(layer));
   return json;
@@ -94,7 +101,7 @@ SweepRow row_of(const ordered_json& json) {
 std::string to_json(const SweepReport& report) {
   ordered_json json{{"model", report.model}, {"rows", ordered_json::array()}};
   for (const SweepRow& row : report.rows) json["rows"].push_back(json_of(row));
-  return json_text(json);
+  return json_tree_text(json);
 }
 
 Result<SweepReport> read_sweep(std::string_view text, const std::string& name) {

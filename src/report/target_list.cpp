@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
 #include "report/json_internal.h"
 #include "report/table.h"
 
@@ -59,8 +57,7 @@ std::string to_text(const TargetList& list) {
 }
 
 std::string to_json(const TargetList& list) {
-  using nlohmann::ordered_json;
-  ordered_json targets = ordered_json::array(), systems = ordered_json::array(), modes = ordered_json::array();
+  Json targets = Json::array(), systems = Json::array(), modes = Json::array();
   for (const TargetRow& row : list.targets)
     targets.push_back({{"name", row.name},
                        {"macs_per_cycle", row.macs_per_cycle},

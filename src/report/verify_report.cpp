@@ -3,16 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
 #include "facts/tosa_row.h"
 #include "report/json_internal.h"
 
 namespace carina::report {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 // "3 rules"
 std::string count(int64_t number, std::string_view what) {
@@ -33,7 +29,7 @@ std::string to_text(const VerifyReport& report) {
 }
 
 std::string to_json(const VerifyReport& report) {
-  ordered_json violations = ordered_json::array();
+  Json violations = Json::array();
   for (const RuleViolation& violation : report.violations) {
     violations.push_back({{"rule", violation.rule},
                           {"section", violation.section},

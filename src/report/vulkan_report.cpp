@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
-
 #include "report/json_internal.h"
 
 namespace carina::report {
@@ -20,11 +18,10 @@ std::string to_text(const VulkanReport& report) {
 }
 
 std::string to_json(const VulkanReport& report) {
-  nlohmann::ordered_json devices = nlohmann::ordered_json::array();
+  Json devices = Json::array();
   for (const VulkanDevice& device : report.devices)
     devices.push_back({{"name", device.name}, {"runs_graphs", device.missing.empty()}, {"missing", device.missing}});
-  return json_text(nlohmann::ordered_json(
-      {{"loader", report.loader}, {"failure", report.failure}, {"devices", std::move(devices)}}));
+  return json_text(Json({{"loader", report.loader}, {"failure", report.failure}, {"devices", std::move(devices)}}));
 }
 
 }  // namespace carina::report

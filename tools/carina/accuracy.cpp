@@ -10,7 +10,7 @@
 #include "report/layer_accuracy_report.h"
 
 namespace carina::cli {
-
+namespace accuracy_command {
 namespace {
 
 struct Options {
@@ -73,12 +73,13 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }
 
 }  // namespace
+}  // namespace accuracy_command
 
 const Command kAccuracy{.name = "accuracy",
                         .summary = "Compare the float model, the integer graph and the NPU on data, labeled or not",
                         .examples =
                             "  carina accuracy model.pt2 model.pte --data labelled.npz --dump build/dump\n"
                             "  carina accuracy model.pt2 --layers --data inputs.npz --quantize int8",
-                        .add_options = add_options};
+                        .add_options = accuracy_command::add_options};
 
 }  // namespace carina::cli

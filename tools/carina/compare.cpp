@@ -8,7 +8,7 @@
 #include "report/compare_report.h"
 
 namespace carina::cli {
-
+namespace compare_command {
 namespace {
 
 enum class With { kFile, kVela };
@@ -56,6 +56,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }
 
 }  // namespace
+}  // namespace compare_command
 
 const Command kCompare{.name = "compare",
                        .summary = "Compare two programs for the NPU layer by layer, or ours with Vela's",
@@ -63,6 +64,6 @@ const Command kCompare{.name = "compare",
                            "  carina compare before.pte after.pte\n"
                            "  carina compare model.tosa model_vela.npz --target ethos-u65-256\n"
                            "  carina compare model.tosa --target ethos-u55-128 --with vela",
-                       .add_options = add_options};
+                       .add_options = compare_command::add_options};
 
 }  // namespace carina::cli

@@ -20,7 +20,7 @@
 #include "warnings.h"
 
 namespace carina::cli {
-
+namespace compile_command {
 namespace {
 
 struct Outputs {
@@ -162,6 +162,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }
 
 }  // namespace
+}  // namespace compile_command
 
 const Command kCompile{
     .name = "compile",
@@ -172,6 +173,6 @@ const Command kCompile{
         "  carina compile model.pt2 --target vgf -o model.pte\n"
         "  carina compile model.pt2 --target ethos-u55-128 --test-inputs inputs.npz -o model.bpte\n"
         "  carina compile model.tosa --target ethos-u85-256 -Os --per-layer layers.csv -o model_vela.npz",
-    .add_options = add_options};
+    .add_options = compile_command::add_options};
 
 }  // namespace carina::cli

@@ -10,7 +10,7 @@
 #include "warnings.h"
 
 namespace carina::cli {
-
+namespace explain_command {
 namespace {
 
 Result<void> check(const driver::CompileRequest& request, const std::string& page) {
@@ -54,10 +54,11 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }
 
 }  // namespace
+}  // namespace explain_command
 
 const Command kExplain{.name = "explain",
                        .summary = "Say for each node of a model where it runs, why, and what it costs",
                        .examples = "  carina explain model.pt2 --target ethos-u55-128 --calibrate inputs.npz",
-                       .add_options = add_options};
+                       .add_options = explain_command::add_options};
 
 }  // namespace carina::cli

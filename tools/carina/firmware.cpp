@@ -6,7 +6,7 @@
 #include "option_values.h"
 
 namespace carina::cli {
-
+namespace firmware_command {
 namespace {
 
 Result<report::FirmwareReport> make(const driver::FirmwareRequest& request, const Console& console) {
@@ -43,6 +43,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }
 
 }  // namespace
+}  // namespace firmware_command
 
 const Command kFirmware{
     .name = "firmware",
@@ -51,6 +52,6 @@ const Command kFirmware{
         "  carina firmware model.pte -o app.elf\n"
         "  carina firmware model.pte --ops-from model.pte --ops aten::add.out -o small.elf\n"
         "  carina firmware model.pte --image corstone300-image --method-pool 64K --temp-pool 512K -o app.elf",
-    .add_options = add_options};
+    .add_options = firmware_command::add_options};
 
 }  // namespace carina::cli

@@ -3,7 +3,7 @@
 #include "option_values.h"
 
 namespace carina::cli {
-
+namespace inspect_command {
 namespace {
 
 void add_inspect_options(CLI::App& app, Console& console, std::function<int()>& action) {
@@ -29,15 +29,16 @@ void add_disasm_options(CLI::App& app, Console& console, std::function<int()>& a
 }
 
 }  // namespace
+}  // namespace inspect_command
 
 const Command kInspect{.name = "inspect",
                        .summary = "Show what a file holds",
                        .examples = "  carina inspect model.pt2\n  carina inspect model.pte --json",
-                       .add_options = add_inspect_options};
+                       .add_options = inspect_command::add_inspect_options};
 
 const Command kDisasm{.name = "disasm",
                       .summary = "Disassemble the command streams of a program, or the SPIR-V of a .vgf",
                       .examples = "  carina disasm model.pte\n  carina disasm out_vela.npz",
-                      .add_options = add_disasm_options};
+                      .add_options = inspect_command::add_disasm_options};
 
 }  // namespace carina::cli

@@ -5,7 +5,7 @@
 #include "report/run_report.h"
 
 namespace carina::cli {
-
+namespace interpret_command {
 namespace {
 
 Result<std::string> interpret(const driver::InterpretRequest& request, const Console& console) {
@@ -42,10 +42,11 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }
 
 }  // namespace
+}  // namespace interpret_command
 
 const Command kInterpret{.name = "interpret",
                          .summary = "Evaluate a TOSA file, integers exactly as the specification says",
                          .examples = "  carina interpret model.tosa -i input.npy -o outputs",
-                         .add_options = add_options};
+                         .add_options = interpret_command::add_options};
 
 }  // namespace carina::cli

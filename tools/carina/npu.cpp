@@ -11,7 +11,7 @@
 #include "run_options.h"
 
 namespace carina::cli {
-
+namespace npu_command {
 namespace {
 
 Result<report::RunReport> checked_run(const driver::NpuRunRequest& request, const std::string& layers,
@@ -78,10 +78,11 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }
 
 }  // namespace
+}  // namespace npu_command
 
 const Command kNpu{.name = "npu",
                    .summary = "Run command streams, ours or Vela's, on the simulated NPU",
                    .examples = "  carina npu run out_vela.npz -i input.npy -o outputs --timed --check",
-                   .add_options = add_options};
+                   .add_options = npu_command::add_options};
 
 }  // namespace carina::cli

@@ -2,7 +2,7 @@
 #include "driver/supported_ops.h"
 
 namespace carina::cli {
-
+namespace ops_command {
 namespace {
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
@@ -12,10 +12,11 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }
 
 }  // namespace
+}  // namespace ops_command
 
 const Command kOps{.name = "ops",
                    .summary = "List every operator, and what the parts of Carina do with it (docs/SUPPORTED_OPS.md)",
                    .examples = "  carina ops > docs/SUPPORTED_OPS.md\n  carina ops --json",
-                   .add_options = add_options};
+                   .add_options = ops_command::add_options};
 
 }  // namespace carina::cli

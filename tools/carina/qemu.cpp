@@ -11,7 +11,7 @@
 #include "option_values.h"
 
 namespace carina::cli {
-
+namespace qemu_command {
 namespace {
 
 Result<Buffer> open_image(const std::string& image, const driver::QemuRequest& request) {
@@ -47,6 +47,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }
 
 }  // namespace
+}  // namespace qemu_command
 
 const Command kQemu{
     .name = "qemu",
@@ -54,6 +55,6 @@ const Command kQemu{
     .examples =
         "  carina qemu app.elf -i input.npy -o outputs\n"
         "  carina run model.pte --on qemu -i input.npy",
-    .add_options = add_options};
+    .add_options = qemu_command::add_options};
 
 }  // namespace carina::cli

@@ -13,7 +13,7 @@
 #include "run_options.h"
 
 namespace carina::cli {
-
+namespace run_command {
 namespace {
 
 enum class Device { kHost, kQemu, kVulkan };
@@ -184,6 +184,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }
 
 }  // namespace
+}  // namespace run_command
 
 const Command kRun{.name = "run",
                    .summary = "Run an ExecuTorch program: kernels on the CPU, delegates on the simulated NPU",
@@ -194,6 +195,6 @@ const Command kRun{.name = "run",
                        "  carina run model.bpte --rtol 0.01 --atol 0.01\n"
                        "  carina run model.pte --timed --etdump model.etdp\n"
                        "  carina run model.pte --on qemu -i input.npy",
-                   .add_options = add_options};
+                   .add_options = run_command::add_options};
 
 }  // namespace carina::cli

@@ -19,7 +19,7 @@
 #include "report/sweep_report.h"
 
 namespace carina::cli {
-
+namespace sweep_command {
 namespace {
 
 struct Options {
@@ -136,6 +136,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }
 
 }  // namespace
+}  // namespace sweep_command
 
 const Command kSweep{.name = "sweep",
                      .summary = "Compile a model for many NPUs, memory modes and quantizations, and compare",
@@ -143,6 +144,6 @@ const Command kSweep{.name = "sweep",
                          "  carina sweep model.pt2 --targets all --memory-modes all --calibrate inputs.npz\n"
                          "  carina sweep model.pt2 --targets ethos-u55 --quantize int8,int16x8 --calibrate inputs.npz "
                          "--table sweep.csv",
-                     .add_options = add_options};
+                     .add_options = sweep_command::add_options};
 
 }  // namespace carina::cli

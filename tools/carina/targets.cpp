@@ -4,7 +4,7 @@
 #include "option_values.h"
 
 namespace carina::cli {
-
+namespace targets_command {
 namespace {
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
@@ -23,11 +23,12 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }
 
 }  // namespace
+}  // namespace targets_command
 
 const Command kTargets{
     .name = "targets",
     .summary = "List the NPUs, system configurations and memory modes, and which fit which (also: --list-configs)",
     .examples = "  carina targets\n  carina targets --config board.ini --json\n  carina targets --vulkan",
-    .add_options = add_options};
+    .add_options = targets_command::add_options};
 
 }  // namespace carina::cli

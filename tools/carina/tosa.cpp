@@ -7,7 +7,7 @@
 #include "report/tosa_report.h"
 
 namespace carina::cli {
-
+namespace tosa_command {
 namespace {
 
 struct Options {
@@ -74,6 +74,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }
 
 }  // namespace
+}  // namespace tosa_command
 
 const Command kTosa{.name = "tosa",
                     .summary = "Lower a model to a TOSA file, INT where it is quantized, else FP; or verify one",
@@ -84,6 +85,6 @@ const Command kTosa{.name = "tosa",
                         "  carina tosa model.tosa -o model.vgf\n"
                         "  carina tosa model.vgf -o model.tosa\n"
                         "  carina tosa --verify model.tosa --profile INT --extension none",
-                    .add_options = add_options};
+                    .add_options = tosa_command::add_options};
 
 }  // namespace carina::cli
