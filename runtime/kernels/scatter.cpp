@@ -35,8 +35,8 @@ Error plan_scatter(Call& call, const Tensor& in, const Tensor& positions, const 
   CARINA_RT_TRY(call.error());
   const int64_t size = in.rank() == 0 ? 1 : to.sizes[scatter.axis];
   for (size_t i = 0; i < positions.elements(); ++i) {
-    int64_t index = 0;
-    if (!index_in_axis(positions, static_cast<int64_t>(i), size, index)) return Error::kInvalidArgument;
+    int64_t checked = 0;
+    if (!index_in_axis(positions, static_cast<int64_t>(i), size, checked)) return Error::kInvalidArgument;
   }
   scatter.positions = &positions;
   return Error::kOk;
