@@ -1,7 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -111,6 +115,72 @@ bool beside_one(const F& f, const In& in, const std::array<int64_t, N>& stride, 
   return false;
 }
 
+// One row: `length` elements of the output, from operands that stand at in[n] and go on by stride[n] elements (0 or 1). `function`
+// points to the element function. Returns the first element that breaks a REQUIRE, or -1.
+using ElementwiseRow = int64_t (*)(const void* function, std::byte* out, const std::byte* const* in,
+                                   const int64_t* stride, int64_t length);
+
+template <typename F, typename Out, typename... Ins>
+int64_t elementwise_row(const void* function, std::byte* out_bytes, const std::byte* const* in_bytes,
+                        const int64_t* in_stride, int64_t length) {
+  constexpr size_t N = sizeof...(Ins);
+  const F f = *static_cast<const F*>(function);  // of its own: stores of bytes could change what a pointer points to
+  std::array<int64_t, N> stride;
+  std::copy_n(in_stride, N, stride.begin());
+  auto* out = reinterpret_cast<typename Out::Storage*>(out_bytes);
+  return [&]<size_t... I>(std::index_sequence<I...>) -> int64_t {
+    const auto in = std::make_tuple(reinterpret_cast<const typename Ins::Storage*>(in_bytes[I])...);
+    const auto element = [&](int64_t i, bool& bad) {
+      return f.apply(Ins::load(std::get<I>(in)[i * stride[I]])..., bad);
+    };
+    bool bad = false;
+    if (((stride[I] == 1) && ...)) {
+      for (int64_t i = 0; i < length; ++i) out[i] = Out::store(f.apply(Ins::load(std::get<I>(in)[i])..., bad));
+    } else if (!beside_one<Out, Ins...>(f, in, stride, out, length, bad)) {
+      for (int64_t i = 0; i < length; ++i) out[i] = Out::store(element(i, bad));
+    }
+    for (int64_t i = 0; bad && i < length; ++i) {
+      bool here = false;
+      static_cast<void>(element(i, here));
+      if (here) return i;
+    }
+    return -1;
+  }(std::make_index_sequence<N>{});
+}
+
+// What a kernel has of its element function and its types.
+struct ElementwiseType {
+  ElementwiseRow row;
+  size_t out_bytes;                  // of an element
+  std::array<size_t, 3> in_bytes{};  // likewise
+  std::string_view require;
+};
+
+template <typename F, typename Out, typename... Ins>
+constexpr ElementwiseType elementwise_type() {
+  return {.row = &elementwise_row<F, Out, Ins...>,
+          .out_bytes = sizeof(typename Out::Storage),
+          .in_bytes = {sizeof(typename Ins::Storage)...},
+          .require = F::kRequire};
+}
+
+// All rows of a kernel of N operands (1, 2 or 3): what does not depend on the types, compiled once.
+template <size_t N>
+class ElementwiseRows {
+ public:
+  ElementwiseRows(const NodePlan& plan, const ElementwiseType& type);
+  Result<void> run(const Call& call, const void* function) const;
+
+ private:
+  ElementwiseType type_;
+  Walk<N> walk_;
+  Shape shape_;
+};
+
+// A kernel whose element function is the same in all calls; it outlives the kernel.
+template <size_t N>
+Kernel elementwise_kernel(const NodePlan& plan, const ElementwiseType& type, const void* function);
+
 // An element function is a struct with
 //   Out::Compute apply(A::Compute..., bool& bad) const    bad: set when the operands break a REQUIRE of the
 //   specification static constexpr std::string_view kRequire            what they must keep (empty: nothing can break)
@@ -118,46 +188,18 @@ bool beside_one(const F& f, const In& in, const std::array<int64_t, N>& stride, 
 // function from the call when it depends on further operands (zero points, shifts).
 template <typename Out, typename... Ins, typename Bind>
 Kernel elementwise_with(const NodePlan& plan, Bind bind) {
-  constexpr size_t N = sizeof...(Ins);
   using F = std::remove_cvref_t<decltype(bind(std::declval<const Call&>()))>;
-  std::array<const Shape*, N> shapes;
-  for (size_t n = 0; n < N; ++n) shapes[n] = plan.in[n].shape;
-  auto walk = plan_walk<N>(*plan.out[0].shape, shapes);
-  auto run = [walk = std::move(walk), shape = *plan.out[0].shape, bind](const Call& call) -> Result<void> {
+  auto rows = std::make_shared<const ElementwiseRows<sizeof...(Ins)>>(plan, elementwise_type<F, Out, Ins...>());
+  return {.run = [rows = std::move(rows), bind](const Call& call) {
     const F f = bind(call);
-    FirstBad first_bad;
-    const auto one_row = [&]<size_t... I>(std::index_sequence<I...>, int64_t out_at, const std::array<int64_t, N>& at,
-                                          int64_t length) {
-      auto* out = call.output<typename Out::Storage>(0) + out_at;
-      const auto in = std::make_tuple((call.input<typename Ins::Storage>(I) + at[I])...);
-      const auto element = [&](int64_t i, bool& bad) {
-        return f.apply(Ins::load(std::get<I>(in)[i * walk.inner_stride[I]])..., bad);
-      };
-      bool bad = false;
-      if (((walk.inner_stride[I] == 1) && ...)) {
-        for (int64_t i = 0; i < length; ++i) out[i] = Out::store(f.apply(Ins::load(std::get<I>(in)[i])..., bad));
-      } else if (!beside_one<Out, Ins...>(f, in, walk.inner_stride, out, length, bad)) {
-        for (int64_t i = 0; i < length; ++i) out[i] = Out::store(element(i, bad));
-      }
-      for (int64_t i = 0; bad && i < length; ++i) {
-        bool here = false;
-        static_cast<void>(element(i, here));
-        if (here) first_bad.report(out_at + i);
-        bad = !here;
-      }
-    };
-    for_each_row(call.runtime.workers, walk, [&](int64_t out_at, const std::array<int64_t, N>& at, int64_t length) {
-      one_row(std::make_index_sequence<N>{}, out_at, at, length);
-    });
-    if (first_bad.any()) return fail_at(call, shape, first_bad.element(), std::string(F::kRequire));
-    return {};
-  };
-  return {.run = std::move(run)};
+    return rows->run(call, &f);
+  }};
 }
 
 template <typename F, typename Out, typename... Ins>
 Kernel elementwise(const NodePlan& plan) {
-  return elementwise_with<Out, Ins...>(plan, [](const Call&) { return F{}; });
+  static constexpr F kFunction{};
+  return elementwise_kernel<sizeof...(Ins)>(plan, elementwise_type<F, Out, Ins...>(), &kFunction);
 }
 
 // The checks that all elementwise ops share: as many operands, one output of their broadcast shape.
