@@ -133,7 +133,7 @@ void write_constants(Selection& s, const Matrices& m, const Part& part, const St
     const View matrix{.axes = {{part.channels, stream.depth}, {stream.depth, 1}}};
     for (size_t tap = 0; tap < constants.size(); ++tap) {
       for (const StreamPart& stream_part : parts_of_tap(stream, static_cast<int64_t>(tap), bytes, matrix))
-        emit_fill(s, stream_part.view, {.view = stream_part.view, .type = kSigned8},
+        emit_fill(s, stream_part.destination, {.view = stream_part.destination, .type = kSigned8},
                   as_signed(stream_byte(constants[tap])));
     }
     const auto start = stream_start(stream, constants.front());
@@ -158,7 +158,7 @@ void write_matrix(Selection& s, const Operand& matrix, const Part& part, const S
     const WeightStream& stream = part.streams[core];
     const View from = sliced_axis(matrix.view, 0, part.first, part.channels);
     for (const StreamPart& stream_part : parts_of_tap(stream, stream.taps - 1, streams.of(core), from))
-      emit_requantize(s, stream_part.view, {.view = stream_part.matrix, .type = kSigned8}, look_up);
+      emit_requantize(s, stream_part.destination, {.view = stream_part.matrix, .type = kSigned8}, look_up);
   }
 }
 
