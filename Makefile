@@ -51,7 +51,7 @@ coverage: ## line coverage by library: build/coverage/page/index.html and the ta
 setup: ## install the Debian packages for the build (skipped when they are there)
 	@scripts/setup.sh
 
-setup-full: ## also clang, its tools and ccache
+setup-full: ## also clang, its tools, a linker for the sanitizers
 	@scripts/setup.sh --full
 
 test-env: ## make the integration tests' virtual environment (torch, executorch, Vela, TOSA reference model)

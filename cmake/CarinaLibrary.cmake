@@ -8,12 +8,18 @@ target_compile_options(carina_warnings INTERFACE -Wall -Wextra -Wpedantic $<$<BO
 # libstdc++ 12's stable_sort uses what it deprecates itself.
 target_compile_options(carina_warnings INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
 
+# Programs with sanitizers are large, and there are many: the fast linker, where it is installed.
+if(CARINA_SANITIZE)
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=lld CARINA_HAS_LLD)
+endif()
+
 # The options that every target of ours shares; not those of libraries.
 function(carina_options target)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:carina_warnings>)
   if(CARINA_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${CARINA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-    target_link_options(${target} PUBLIC -fsanitize=${CARINA_SANITIZE})
+    target_link_options(${target} PUBLIC -fsanitize=${CARINA_SANITIZE} $<$<BOOL:${CARINA_HAS_LLD}>:-fuse-ld=lld>)
   endif()
   if(CARINA_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
@@ -26,6 +32,9 @@ endfunction()
 
 # The headers of precompiled_<NAME>.h, compiled once; carina_target() has the libraries' files read them so.
 function(carina_precompiled name)
+  if(NOT CARINA_UNITY OR NOT CARINA_PCH)
+    return()
+  endif()
   add_library(carina_precompiled_${name} OBJECT ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/precompiled.cpp)
   carina_options(carina_precompiled_${name})
   target_link_libraries(carina_precompiled_${name} PRIVATE ${ARGN})
@@ -43,15 +52,20 @@ function(carina_target target)
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)  # an anonymous namespace seems a header's there
-  if(TARGET_PRECOMPILED)
+  if(TARGET_PRECOMPILED AND CARINA_PCH)
     target_compile_options(${target} PRIVATE -fPIC)  # programs, too, as the headers are compiled so
     target_link_libraries(${target} PRIVATE fmt::fmt)  # likewise
     target_precompile_headers(${target} REUSE_FROM carina_precompiled_${TARGET_PRECOMPILED})
   endif()
 endfunction()
 
-# Files that CARINA_UNITY compiles alone: those that Highway compiles once per instruction set, and those with options of their own.
+# Files that CARINA_UNITY compiles alone, because others of the target have names of theirs.
 function(carina_separate)
+  foreach(file IN LISTS ARGN)
+    if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+      message(FATAL_ERROR "carina_separate(${file}): there is no such file")
+    endif()
+  endforeach()
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
@@ -86,6 +100,12 @@ function(carina_library name)
     target_link_libraries(carina_${name} INTERFACE ${LIBRARY_SEES} ${LIBRARY_LIBS})
     return()
   endif()
+  foreach(source IN LISTS sources)  # Highway compiles these once per instruction set, which a chunk of files cannot be
+    file(STRINGS ${source} vectors REGEX "hwy/foreach_target.h" LIMIT_COUNT 1)
+    if(vectors)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
   add_library(carina_${name} STATIC ${sources})
   carina_target(carina_${name} PRECOMPILED std)
   # Formats are headers that the build makes: nothing of them is installed.

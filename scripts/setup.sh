@@ -3,7 +3,7 @@
 # Does nothing, and needs no network, when they are all there.
 #
 #   scripts/setup.sh          what `make demo` and `make check` need
-#   scripts/setup.sh --full   also clang, its tools, ccache and the compiler and the emulator for Cortex-M, a browser, which `make test`, `fuzz`, `tidy`
+#   scripts/setup.sh --full   also clang, its tools and linker, the compiler and the emulator for Cortex-M, a browser, which `make test`, `fuzz`, `tidy`
 #                             and `format` use
 #   scripts/setup.sh --aarch64  what `make wheel-aarch64` compiles and runs with
 set -euo pipefail
@@ -14,7 +14,7 @@ build=(
   libhwy-dev libtbb-dev libvulkan-dev libpng-dev libjpeg-dev libjs-vega libgtest-dev libgmock-dev libbenchmark-dev
 )
 full=(
-  python3-venv python3-dev python3-numpy ccache clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
+  python3-venv python3-dev python3-numpy clang-19 lld-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
   mesa-vulkan-drivers libvulkan1 chromium
   gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm
 )

@@ -1,4 +1,4 @@
-#include "interpret/simd/targets_internal.h"
+#include "interpret/simd/dot_targets_internal.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "interpret/simd/depthwise_bytes.cpp"

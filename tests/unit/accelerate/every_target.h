@@ -16,8 +16,8 @@ template <typename Function>
 void on_every_target(const Function& function) {
   for (int64_t rest = hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
     const int64_t target = rest & -rest;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
+    hwy::SetSupportedTargetsForTest(rest);
+    hwy::GetChosenTarget().Update(rest);
     SCOPED_TRACE(hwy::TargetName(target));
     function();
     hwy::SetSupportedTargetsForTest(0);

@@ -72,8 +72,8 @@ TEST(Functions, HaveTheScalarBitsOnEveryTarget) {
     std::vector<float> wanted;
     for (const float value : values) wanted.push_back(named.scalar(value));
     for (int64_t rest = hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
-      hwy::SetSupportedTargetsForTest(rest & -rest);
-      hwy::GetChosenTarget().Update(rest & -rest);
+      hwy::SetSupportedTargetsForTest(rest);
+      hwy::GetChosenTarget().Update(rest);
       SCOPED_TRACE(hwy::TargetName(rest & -rest));
       expect_scalar_bits(named, values, wanted);
       hwy::SetSupportedTargetsForTest(0);

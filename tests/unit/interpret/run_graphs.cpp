@@ -220,8 +220,9 @@ int run_arguments(const Arguments& arguments) {
       fmt::print(stderr, "run_graphs: this processor has no {}\n", arguments.target);
       return 2;
     }
-    hwy::SetSupportedTargetsForTest(*target);
-    hwy::GetChosenTarget().Update(*target);
+    const int64_t rest = hwy::SupportedTargets() & -*target;  // it and lesser ones, as a processor has them
+    hwy::SetSupportedTargetsForTest(rest);
+    hwy::GetChosenTarget().Update(rest);
   }
   const auto done = run_batch(arguments);
   if (!done) fmt::print(stderr, "{}\n", to_string(done.error()));

@@ -187,8 +187,8 @@ void expect_same_bits(const ir::Module& module, const std::vector<Tensor>& input
   const int64_t supported = hwy::SupportedTargets();
   for (int64_t rest = supported; rest != 0; rest &= rest - 1) {
     const int64_t target = rest & -rest;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
+    hwy::SetSupportedTargetsForTest(rest);
+    hwy::GetChosenTarget().Update(rest);
     EXPECT_TRUE(equal(wanted, outputs_of(module, inputs, alone))) << hwy::TargetName(target);
     expect_extremes(module, inputs, wanted, alone);
   }
@@ -390,9 +390,8 @@ TEST(SameBits, PackedMatricesHoldTheirColumns) {
   constexpr int64_t kLanes = 16;
   const int64_t supported = hwy::SupportedTargets();
   for (int64_t rest = supported; rest != 0; rest &= rest - 1) {
-    const int64_t target = rest & -rest;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
+    hwy::SetSupportedTargetsForTest(rest);
+    hwy::GetChosenTarget().Update(rest);
     for (const int64_t k : {1, 4, 15, 16, 18, 67}) {
       for (const int64_t n : {16, 35}) {
         const int64_t panels = (n + kLanes - 1) / kLanes, stride = k + 3;

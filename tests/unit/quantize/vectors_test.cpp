@@ -19,8 +19,8 @@ void on_each_target(const std::function<void()>& run) {
   for (int64_t rest = hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
     const int64_t target = rest & -rest;
     const testing::ScopedTrace trace(__FILE__, __LINE__, hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
+    hwy::SetSupportedTargetsForTest(rest);
+    hwy::GetChosenTarget().Update(rest);
     run();
     hwy::SetSupportedTargetsForTest(0);
   }

@@ -256,9 +256,8 @@ TEST(Kernels, WideRowsAreCutByColumns) {
 TEST(Kernels, EveryTargetGivesTheScalarBits) {
   const int64_t targets = hwy::SupportedTargets();
   for (int64_t rest = targets; rest != 0; rest &= rest - 1) {
-    const int64_t target = rest & -rest;
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(target);
+    hwy::SetSupportedTargetsForTest(rest);  // a processor that has these and no better ones
+    hwy::GetChosenTarget().Update(rest);
     SCOPED_TRACE(kernel_target());
     EXPECT_GT(compare_all(0, 1500), 1000u);
   }
