@@ -13,7 +13,7 @@
 #include "driver/target.h"
 #include "ir/graph.h"
 #include "lower/target.h"
-#include "plan/compile.h"
+#include "plan/options.h"
 #include "pte/program.h"
 #include "report/compile_report.h"
 

@@ -1,7 +1,11 @@
 #pragma once
 
-#include "plan/compile.h"
-#include "plan/schedule/transformations.h"
+#include <cstdint>
+
+#include "base/diagnostic.h"
+#include "ir/graph.h"
+#include "plan/context.h"
+#include "plan/schedule/schedule.h"
 
 // What to say when a network needs more memory than there is.
 namespace carina::plan {

@@ -2,8 +2,8 @@
 
 #include <span>
 
+#include "plan/context.h"
 #include "plan/schedule/prefetch.h"
-#include "plan/schedule/transformations.h"
 
 namespace carina::plan {
 
