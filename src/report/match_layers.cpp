@@ -1,9 +1,9 @@
+#include "report/match_layers.h"
+
 #include <algorithm>
 #include <functional>
 #include <iterator>
 #include <map>
-
-#include "report/compare_report.h"
 
 namespace carina::report {
 

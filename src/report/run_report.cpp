@@ -160,14 +160,6 @@ Json tests_json(const TestsReport& tests) {
           {"cases", cases}};
 }
 
-bool TestCaseReport::passed() const {
-  return std::ranges::all_of(outputs, [](const OutputCheck& check) { return check.wrong == 0; });
-}
-
-bool TestsReport::passed() const {
-  return std::ranges::all_of(cases, &TestCaseReport::passed);
-}
-
 std::string to_text(const RunReport& report, LayerRows rows) {
   std::string out = report.tests ? to_text(*report.tests) : std::string();
   out += outputs_text(report.outputs);
