@@ -120,7 +120,7 @@ const lower::Target kTosaFile{
 // Errors of other choices are no reason to refuse this one.
 void add_alternatives(report::CompileReport& report, const CompileRequest& request, const Log& log) {
   if (!request.alternatives) return;
-  auto alternatives = find_alternatives(request, report, log);
+  auto alternatives = request.alternatives(request, report, log);
   if (alternatives) {
     report.alternatives = *std::move(alternatives);
     return;
