@@ -6,7 +6,7 @@
 #include "plan/emit/stream.h"
 #include "plan/memory/allocate.h"
 #include "plan/memory/shortage.h"
-#include "plan/rules/rules.h"
+#include "plan/family/rules/rules.h"
 #include "plan/schedule/transformations.h"
 #include "plan/schedule/verify.h"
 #include "plan/select/selection.h"

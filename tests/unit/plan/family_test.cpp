@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/compile.h"
-#include "plan/rules/rules.h"
+#include "plan/family/rules/rules.h"
 
 namespace carina::plan {
 namespace {

@@ -1,7 +1,7 @@
 #include <array>
 
-#include "plan/rules/refusals_internal.h"
-#include "plan/rules/rules_internal.h"
+#include "plan/family/rules/refusals_internal.h"
+#include "plan/family/rules/rules_internal.h"
 #include "plan/select/rules.h"
 
 // What ethos-u55 and ethos-u65 do with each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command set. Vela

@@ -1,7 +1,7 @@
-#include "plan/rules/rules.h"
+#include "plan/family/rules/rules.h"
 
 #include "base/check.h"
-#include "plan/rules/rules_internal.h"
+#include "plan/family/rules/rules_internal.h"
 
 namespace carina::plan {
 
