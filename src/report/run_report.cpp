@@ -11,6 +11,7 @@
 #include "report/json_internal.h"
 #include "report/npu_json_internal.h"
 #include "report/table.h"
+#include "report/tests_json_internal.h"
 
 namespace carina::report {
 
