@@ -6,9 +6,9 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include "driver/alternatives.h"
 #include "driver/compile.h"
 #include "driver/run_inputs.h"
-#include "driver/alternatives.h"
 #include "listeners.h"
 #include "module.h"
 #include "values.h"

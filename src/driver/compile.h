@@ -51,7 +51,7 @@ struct CompileRequest {
   // source line.
   std::map<std::string, std::string> locations = {};
   bool layers = false;                       // whether the report has the estimate operation by operation
-  FindAlternatives alternatives = {};                  // asked what other choices would bring; empty: the report does not say
+  FindAlternatives alternatives = {};        // asked what other choices would bring; empty: the report does not say
   std::vector<Show> shown = {};              // what the report shows of how delegates were compiled
   std::vector<std::string> vela_flags = {};  // as a user of Vela passes them; they add to the above
   // A .pte; or what the backend made of the one delegate: the stream as Vela's raw .npz, the graph as .vgf.

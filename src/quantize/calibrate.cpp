@@ -200,23 +200,23 @@ Result<Calibrated> calibrate(const ir::Graph& aten, const DataSet& samples, cons
   if (samples.size() == 0)
     return fail({.where = "calibration", .what = "there is no sample", .expected = "at least one"});
   std::optional<Calibration> calibration;
-  FloatRunOptions run{
-      .threads = options.threads,
-      .evaluator = options.evaluator,
-      .observer = [&](std::span<const ValueId> values, const Tensor& tensor,
-                      const simd::Extremes& extremes) { calibration->see(values, tensor, extremes); },
-      .observed =
-          [&](std::vector<bool> stays_float) {
-            for (size_t n = 0; n < stays_float.size(); ++n) stays_float[n] = stays_float[n] || options.left_float[n];
-            if (!calibration) calibration.emplace(aten, left_float(aten, stays_float), samples.size());
-            return calibration->observed();
-          },
-      .layers = [&](const WeightedLayer& layer,
-                    const Tensor& image) { calibration->see(layer, image, options.gathered); },
-      .weights = samples.size() <= kFewSamples ? FloatRunOptions::Weights::kOneLayerAtATime
-                                               : FloatRunOptions::Weights::kPacked,
-      .sums = interpret::Sums::kFewMultiplications,
-      .where = "calibration"};
+  FloatRunOptions run{.threads = options.threads,
+                      .evaluator = options.evaluator,
+                      .observer = [&](std::span<const ValueId> values, const Tensor& tensor,
+                                      const simd::Extremes& extremes) { calibration->see(values, tensor, extremes); },
+                      .observed =
+                          [&](std::vector<bool> stays_float) {
+                            for (size_t n = 0; n < stays_float.size(); ++n)
+                              stays_float[n] = stays_float[n] || options.left_float[n];
+                            if (!calibration) calibration.emplace(aten, left_float(aten, stays_float), samples.size());
+                            return calibration->observed();
+                          },
+                      .layers = [&](const WeightedLayer& layer,
+                                    const Tensor& image) { calibration->see(layer, image, options.gathered); },
+                      .weights = samples.size() <= kFewSamples ? FloatRunOptions::Weights::kOneLayerAtATime
+                                                               : FloatRunOptions::Weights::kPacked,
+                      .sums = interpret::Sums::kFewMultiplications,
+                      .where = "calibration"};
   CARINA_TRY(FloatRun model, FloatRun::create(aten, run, log));
   CARINA_CHECKED(calibration->run(model, samples, log));
   if (calibration->unseen()) {

@@ -2,9 +2,9 @@
 #include <iterator>
 
 #include "command.h"
+#include "driver/alternatives.h"
 #include "driver/command_files.h"
 #include "driver/compile.h"
-#include "driver/alternatives.h"
 #include "model_options.h"
 #include "page_option.h"
 #include "report/compile_report.h"

@@ -6,7 +6,6 @@
 
 #include "plan/context.h"
 
-
 namespace carina::plan {
 
 struct BlockQuestion {

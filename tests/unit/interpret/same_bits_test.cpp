@@ -138,15 +138,16 @@ void expect_extremes(const ir::Module& module, const std::vector<Tensor>& inputs
   for (const ir::Node& node : module.main().nodes)
     wanted[node.outputs.front().index()] = node.op == ir::Op(TosaOp::CLAMP);
   size_t seen = 0;
-  watching.watch = Watch{.values = wanted, .see = [&](ir::ValueId value, const Tensor& tensor, const simd::Extremes& found) {
-                           EXPECT_TRUE(wanted[value.index()]);
-                           ++seen;
-                           if (tensor.dtype != kFp32) return;
-                           const auto [min, max] = std::ranges::minmax(tensor.values<float>());
-                           EXPECT_EQ(found.min, min);
-                           EXPECT_EQ(found.max, max);
-                           EXPECT_TRUE(found.numbers);
-                         }};
+  watching.watch =
+      Watch{.values = wanted, .see = [&](ir::ValueId value, const Tensor& tensor, const simd::Extremes& found) {
+              EXPECT_TRUE(wanted[value.index()]);
+              ++seen;
+              if (tensor.dtype != kFp32) return;
+              const auto [min, max] = std::ranges::minmax(tensor.values<float>());
+              EXPECT_EQ(found.min, min);
+              EXPECT_EQ(found.max, max);
+              EXPECT_TRUE(found.numbers);
+            }};
   EXPECT_TRUE(equal(expected, outputs_of(module, inputs, watching))) << "watched";
   EXPECT_EQ(seen, static_cast<size_t>(std::ranges::count(wanted, true)));
 }
