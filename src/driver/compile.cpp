@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
-#include "driver/alternatives.h"
 #include "driver/backend.h"
 #include "driver/compilation.h"
 #include "driver/compile_options.h"
