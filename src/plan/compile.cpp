@@ -6,10 +6,10 @@
 #include "plan/emit/stream.h"
 #include "plan/family/rules/rules.h"
 #include "plan/memory/allocate.h"
-#include "plan/memory/shortage.h"
 #include "plan/schedule/transformations.h"
 #include "plan/schedule/verify.h"
 #include "plan/select/selection.h"
+#include "plan/ways_out.h"
 
 namespace carina::plan {
 namespace {
