@@ -64,6 +64,9 @@ struct Backend {
   std::function<Result<Delegate>(const ir::Graph& tosa, const DelegateOptions& options, const Log& log)> compile;
 };
 
+// The value of a compile spec that is text.
+std::vector<uint8_t> spec_bytes(std::string_view text);
+
 // The names of all targets that can be compiled for.
 std::vector<std::string_view> targets();
 

@@ -19,6 +19,7 @@
 #include "driver/prepared_model.h"
 #include "driver/target_list.h"
 #include "npu/table_names.h"
+#include "report/layers.h"
 
 namespace carina::driver {
 

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <map>
 
+#include "report/layers.h"
+
 namespace carina::report {
 
 namespace {
