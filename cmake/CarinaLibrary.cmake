@@ -69,19 +69,66 @@ function(carina_separate)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# The lines of libraries.toml, `name = ["seen", "seen"]`: the one place that says which libraries there are and who sees whom.
+# libraries.toml says which libraries there are and what each may include, `name = ["seen", "seen"]`, and where a library's files are
+# that are not in src/<name>, `name = "folder"`. A folder inside the folder of another library is a library of its own.
 set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS libraries.toml)
 file(STRINGS ${PROJECT_SOURCE_DIR}/libraries.toml CARINA_LIBRARY_LINES REGEX "^[a-z0-9_]+ = \\[.*\\]$")
+file(STRINGS ${PROJECT_SOURCE_DIR}/libraries.toml CARINA_FOLDER_LINES REGEX "^[a-z0-9_]+ = \".*\"$")
 set(CARINA_LIBRARIES "")
 foreach(line IN LISTS CARINA_LIBRARY_LINES)
   string(REGEX MATCH "^[a-z0-9_]+" library "${line}")
   string(REGEX MATCHALL "[a-z0-9_*]+" CARINA_SEEN_BY_${library} "${line}")
   list(POP_FRONT CARINA_SEEN_BY_${library})
   list(APPEND CARINA_LIBRARIES ${library})
+  set(CARINA_FOLDER_OF_${library} src/${library})
+endforeach()
+foreach(line IN LISTS CARINA_FOLDER_LINES)
+  string(REGEX MATCH "^([a-z0-9_]+) = \"(.*)\"$" library "${line}")
+  set(CARINA_FOLDER_OF_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
 endforeach()
 
-# carina_library(NAME LIBS library... PRIVATE_LIBS library...): a static library of all src/NAME/*.cpp that links what libraries.toml lets
-# it see.
+# The library that the file of an #include belongs to, "plan/select/rule.h": the one with the longest folder around it.
+function(carina_library_of include result)
+  set(length -1)
+  set(found "")
+  foreach(library IN LISTS CARINA_LIBRARIES)
+    string(REGEX REPLACE "^src/" "" folder ${CARINA_FOLDER_OF_${library}})
+    string(LENGTH ${folder} now)
+    string(FIND ${include} ${folder}/ place)
+    if(place EQUAL 0 AND now GREATER length)
+      set(length ${now})
+      set(found ${library})
+    endif()
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# The targets of the libraries whose headers these files include.
+function(carina_libraries_included_by result)
+  set(targets "")
+  foreach(source IN LISTS ARGN)
+    file(STRINGS ${source} includes REGEX "^#include \"[a-z0-9_]+/")
+    foreach(line IN LISTS includes)
+      string(REGEX REPLACE "^#include \"(.*)\".*" "\\1" include "${line}")
+      carina_library_of(${include} library)
+      if(library AND NOT library MATCHES "^(firmware|interop|native|carina)$")
+        list(APPEND targets carina_${library})
+      endif()
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES targets)
+  set(${result} ${targets} PARENT_SCOPE)
+endfunction()
+
+# What libraries.toml lets a program include, as targets.
+function(carina_seen_by program result)
+  set(targets ${CARINA_SEEN_BY_${program}})
+  list(TRANSFORM targets PREPEND carina_)
+  set(${result} ${targets} PARENT_SCOPE)
+endfunction()
+
+# carina_library(NAME LIBS library... PRIVATE_LIBS library...): a static library of all .cpp below its folder, without those of libraries
+# inside of it. It links what libraries.toml lets it include.
 function(carina_library name)
   cmake_parse_arguments(LIBRARY "" "" "LIBS;PRIVATE_LIBS" ${ARGN})
   if(LIBRARY_UNPARSED_ARGUMENTS OR NOT name IN_LIST CARINA_LIBRARIES)
@@ -93,6 +140,11 @@ function(carina_library name)
     list(REMOVE_ITEM LIBRARY_SEES ${name} carina interop native firmware)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  foreach(other IN LISTS CARINA_LIBRARIES)
+    if(CARINA_FOLDER_OF_${other} MATCHES "^${CARINA_FOLDER_OF_${name}}/")
+      list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${CARINA_FOLDER_OF_${other}}/")
+    endif()
+  endforeach()
   list(TRANSFORM LIBRARY_SEES PREPEND carina_)
   if(NOT sources)  # headers only
     add_library(carina_${name} INTERFACE)
@@ -114,25 +166,33 @@ function(carina_library name)
   target_link_libraries(carina_${name} PUBLIC ${LIBRARY_SEES} ${LIBRARY_LIBS} PRIVATE ${LIBRARY_PRIVATE_LIBS})
 endfunction()
 
-# carina_test(NAME SOURCES file... SEES library... LIBS library...): a GoogleTest program, one ctest entry per test case. The target
-# unit_tests builds all of them; no other build does.
+# The libraries whose headers a test's files include, and the headers beside them.
+function(carina_link_included target)
+  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  carina_libraries_included_by(included ${headers} ${ARGN})
+  target_link_libraries(${target} PRIVATE ${included})
+endfunction()
+
+# carina_test(NAME SOURCES file... LIBS library...): a GoogleTest program that links the libraries whose headers it includes, one ctest
+# entry per test case. The target unit_tests builds all of them; no other build does.
 function(carina_test name)
-  cmake_parse_arguments(TEST "" "" "SOURCES;SEES;LIBS" ${ARGN})
+  cmake_parse_arguments(TEST "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL ${TEST_SOURCES})
   carina_target(${name} PRECOMPILED tests)
   set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # tests of a library name their helpers alike
-  list(TRANSFORM TEST_SEES PREPEND carina_)
-  target_link_libraries(${name} PRIVATE ${TEST_SEES} ${TEST_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
+  carina_link_included(${name} ${TEST_SOURCES})
+  target_link_libraries(${name} PRIVATE ${TEST_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE CARINA_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES ENVIRONMENT CARINA_DEV_CHECKS=1)
   add_dependencies(unit_tests ${name})
 endfunction()
 
-# carina_test_tool(NAME SOURCES file... LIBS library...): a program that tests/integration calls; built with unit_tests, too.
+# carina_test_tool(NAME SOURCES file... LIBS library...): a program that tests/integration calls, linked and built likewise.
 function(carina_test_tool name)
   cmake_parse_arguments(TOOL "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL ${TOOL_SOURCES})
   carina_target(${name} PRECOMPILED std)
+  carina_link_included(${name} ${TOOL_SOURCES})
   target_link_libraries(${name} PRIVATE ${TOOL_LIBS})
   add_dependencies(unit_tests ${name})
 endfunction()

@@ -4,6 +4,7 @@
 #include "driver/inspect.h"
 #include "listeners.h"
 #include "module.h"
+#include "report/listing.h"
 
 namespace carina::python {
 
@@ -13,8 +14,10 @@ void bind_inspection(nb::module_& module) {
   module.def(
       "inspect",
       [](const std::string& path, NoteListener note) {
-        return call({std::move(note), {}},
-                    [&](const Log& log) { return driver::inspect(path, driver::TextFormat::kJson, log); });
+        return call({std::move(note), {}}, [&](const Log& log) {
+          return driver::inspect(path, log).transform(
+              [](const report::Listing& listing) { return report::to_json(listing); });
+        });
       },
       "path"_a, nb::kw_only(), "note"_a.none() = nb::none(), "`carina inspect --json`: what a file holds.");
 }

@@ -6,9 +6,9 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include "driver/alternatives.h"
 #include "driver/compile.h"
 #include "driver/run_inputs.h"
-#include "enum_names.h"
 #include "listeners.h"
 #include "module.h"
 #include "values.h"
@@ -109,7 +109,12 @@ void bind_request(nb::module_& module) {
       .def_rw("locations", &CompileRequest::locations,
               "By the user's nodes, what dumped TOSA files say of the operators made from them.")
       .def_rw("layers", &CompileRequest::layers, "Whether the report has the estimate operation by operation.")
-      .def_rw("alternatives", &CompileRequest::alternatives, "Whether the report says what other choices would bring.")
+      .def_prop_rw(
+          "alternatives", [](const CompileRequest& request) { return static_cast<bool>(request.alternatives); },
+          [](CompileRequest& request, bool wanted) {
+            request.alternatives = wanted ? driver::find_alternatives : driver::FindAlternatives();
+          },
+          "Whether the report says what other choices would bring.")
       .def_rw("vela_flags", &CompileRequest::vela_flags)
       .def_prop_rw(
           "output", [](const CompileRequest& request) { return name_of_enum(request.output); }, set_output,

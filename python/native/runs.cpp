@@ -51,7 +51,7 @@ Result<Run> executed(const RunArguments& arguments, driver::RunOptions options, 
   CARINA_TRY(options.data, driver::load_external_data(arguments.pte, arguments.name, arguments.data, log));
   CARINA_TRY(driver::RunOutcome outcome,
              driver::run_program(arguments.pte, arguments.name, arguments.inputs, options, log));
-  CARINA_TRY(const report::RunReport report, driver::describe(outcome, arguments.name, options));
+  CARINA_TRY(const report::RunReport report, driver::run_report(outcome, arguments.name, options));
   return Run{.outputs = std::move(outcome.outputs),
              .npu_cycles = outcome.npu.cycles,
              .json = report::to_json(report),

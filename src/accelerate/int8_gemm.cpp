@@ -17,8 +17,6 @@ namespace carina::accelerate {
 
 namespace {
 
-namespace simd = interpret::simd;
-
 constexpr int64_t kBlockRows = 96;   // rows of a product whose sums stay in the first-level cache
 constexpr int64_t kBlockPixels = 8;  // of a depthwise convolution
 constexpr int64_t kGroup = simd::kMaxPanels * simd::kLanes;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <filesystem>
 #include <memory>
 
 #include "base/checked_math.h"
@@ -200,6 +201,14 @@ Result<void> write_file(const std::string& path, std::span<const std::byte> byte
 
 Result<void> write_file(const std::string& path, std::string_view text) {
   return write_file(path, std::as_bytes(std::span(text)));
+}
+
+Result<void> make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return fail({.where = folder, .what = "cannot make the folder: " + error.message(), .fault = Fault::kEnvironment});
+  return {};
 }
 
 }  // namespace carina

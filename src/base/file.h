@@ -33,4 +33,7 @@ std::optional<FileId> file_id(const std::string& path);
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes);
 Result<void> write_file(const std::string& path, std::string_view text);
 
+// Makes the folder and those above it. Errors: it cannot be made.
+Result<void> make_folder(const std::string& folder);
+
 }  // namespace carina

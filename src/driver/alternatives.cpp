@@ -119,7 +119,7 @@ Alternative measured(const Choice& choice, const PreparedModel& model) {
     }
     Compilation compilation = compile_prepared(own ? *own : model, choice.request, backend, {});
     if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
-    return describe(compilation, backend, delegate_options_of(choice.request));
+    return compile_report(compilation, backend, delegate_options_of(choice.request));
   });
   if (!made || !made->cycles) {
     alternative.failure = made ? "its cycles could not be estimated" : to_string(made.error().front());

@@ -107,7 +107,7 @@ pte::Delegate packaged(const DelegateBlob& blob) {
 Result<Program> finished(driver::Compilation compilation, const driver::Backend& backend,
                          const DelegateOptions& options) {
   if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
-  report::CompileReport report = describe(compilation, backend, delegate_options(options));
+  report::CompileReport report = compile_report(compilation, backend, delegate_options(options));
   return Program{.pte = std::move(compilation.package->program), .report = std::move(report)};
 }
 
@@ -248,7 +248,7 @@ Result<report::CompileReport> explain(const Buffer& pt2, std::string_view name, 
     whole.quantize.samples = source_of(samples);
     driver::Compilation compilation = driver::compile_pt2(pt2, std::string(name), whole, backend, log);
     if (!driver::has_diagnostics(compilation)) return fail(std::move(compilation.errors));
-    return describe(compilation, backend, delegate_options(options.delegate));
+    return compile_report(compilation, backend, delegate_options(options.delegate));
   });
 }
 

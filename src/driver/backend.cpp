@@ -45,6 +45,10 @@ bool compiles_for(const BackendKind& kind, std::string_view target) {
 
 }  // namespace
 
+std::vector<uint8_t> spec_bytes(std::string_view text) {
+  return {text.begin(), text.end()};
+}
+
 std::vector<std::string_view> targets() {
   std::vector<std::string_view> all;
   for (const BackendKind& kind : kKinds) std::ranges::copy(kind.targets(), std::back_inserter(all));

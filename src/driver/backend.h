@@ -13,13 +13,12 @@
 #include "driver/target.h"
 #include "ir/graph.h"
 #include "lower/target.h"
-#include "plan/compile.h"
+#include "npu/encoded_weights_cache.h"
+#include "plan/options.h"
 #include "pte/program.h"
 #include "report/compile_report.h"
 
 namespace carina::driver {
-
-struct CompileCache;
 
 // What shows how a delegate was made: nothing; the rows of its layers and what memory holds when; files too.
 enum class Artifacts { kDrop, kLayers, kKeep };
@@ -31,8 +30,8 @@ struct DelegateOptions {
   Optimize optimize = Optimize::kSpeed;  // what its schedule is made for
   bool dynamic_weights = false;          // plan::Options::dynamic_weights
   Artifacts artifacts = Artifacts::kDrop;
-  std::vector<Show> shown = {};  // what the report shows of how it was compiled
-  CompileCache* cache = nullptr;  // what other compilations of the same model have found; nullptr: nothing
+  std::vector<Show> shown = {};                 // what the report shows of how it was compiled
+  npu::EncodedWeightsCache* streams = nullptr;  // plan::Options::streams
 };
 
 // A file that shows what a backend made of a delegate, for --dump.
@@ -64,6 +63,9 @@ struct Backend {
   // Compiles a TOSA graph for the whole of it to run there. Errors: what the accelerator cannot do, all of it at once.
   std::function<Result<Delegate>(const ir::Graph& tosa, const DelegateOptions& options, const Log& log)> compile;
 };
+
+// The value of a compile spec that is text.
+std::vector<uint8_t> spec_bytes(std::string_view text);
 
 // The names of all targets that can be compiled for.
 std::vector<std::string_view> targets();

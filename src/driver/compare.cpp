@@ -17,6 +17,7 @@
 #include "npu/payload.h"
 #include "npu/vela_raw.h"
 #include "pte/reader.h"
+#include "report/match_layers.h"
 
 namespace carina::driver {
 

@@ -39,7 +39,7 @@ inline void keep_floats(CompileOptions& options) {
 struct Compilation {
   Model model;
   std::optional<Delegated> delegated;
-  std::optional<Package> package;   // it came all the way
+  std::optional<Package> package;           // it came all the way
   std::vector<lower::Legalized> legalized;  // where they were asked for
   std::vector<Disposition> dispositions;    // per node of the user's model, where it could not be split
   Diagnostics errors;  // why it did not come further: all there is to say. Diagnostic::node is a node of the
@@ -61,6 +61,7 @@ Compilation compile_tosa(ir::Graph tosa, const std::string& where, const Compile
 bool has_diagnostics(const Compilation& compilation);
 
 // What `carina compile` and `carina explain` say of it.
-report::CompileReport describe(const Compilation& compilation, const Backend& backend, const DelegateOptions& options);
+report::CompileReport compile_report(const Compilation& compilation, const Backend& backend,
+                                     const DelegateOptions& options);
 
 }  // namespace carina::driver

@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
-#include "driver/alternatives.h"
 #include "driver/backend.h"
 #include "driver/compilation.h"
 #include "driver/compile_options.h"
@@ -120,7 +119,7 @@ const lower::Target kTosaFile{
 // Errors of other choices are no reason to refuse this one.
 void add_alternatives(report::CompileReport& report, const CompileRequest& request, const Log& log) {
   if (!request.alternatives) return;
-  auto alternatives = find_alternatives(request, report, log);
+  auto alternatives = request.alternatives(request, report, log);
   if (alternatives) {
     report.alternatives = *std::move(alternatives);
     return;
@@ -169,7 +168,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
     for (size_t i = 0; i < compilation.delegated->delegates.size(); ++i)
       CARINA_CHECKED(dump(compilation, i, backend, request));
   }
-  report::CompileReport report = describe(compilation, backend, delegate_options_of(request));
+  report::CompileReport report = compile_report(compilation, backend, delegate_options_of(request));
   add_alternatives(report, request, log);
   if (request.output != CompileRequest::Output::kProgram) {
     CARINA_TRY(std::vector<std::byte> part, part_of(compilation, request, log));
@@ -190,7 +189,7 @@ Result<report::CompileReport> explain(const CompileRequest& given, const Log& lo
   CARINA_TRY(const Backend backend, find_backend(request.target, log));
   CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
   if (compilation.delegated) warn_of_idle_npu(compilation, request, backend, log);
-  report::CompileReport report = describe(compilation, backend, delegate_options_of(request));
+  report::CompileReport report = compile_report(compilation, backend, delegate_options_of(request));
   if (report.errors.empty()) add_alternatives(report, request, log);
   return report;
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,6 +23,12 @@
 namespace carina::driver {
 
 using pte::CpuKernels;
+
+struct CompileRequest;
+
+// What other choices than those of a request would bring; `now`: the report of what it asks for.
+using FindAlternatives = std::function<Result<std::vector<report::Alternative>>(
+    const CompileRequest& request, const report::CompileReport& now, const Log& log)>;
 
 struct CompileRequest {
   std::string model;  // .pt2 or .tosa
@@ -44,7 +51,7 @@ struct CompileRequest {
   // source line.
   std::map<std::string, std::string> locations = {};
   bool layers = false;                       // whether the report has the estimate operation by operation
-  bool alternatives = false;                 // whether the report says what other choices would bring
+  FindAlternatives alternatives = {};        // asked what other choices would bring; empty: the report does not say
   std::vector<Show> shown = {};              // what the report shows of how delegates were compiled
   std::vector<std::string> vela_flags = {};  // as a user of Vela passes them; they add to the above
   // A .pte; or what the backend made of the one delegate: the stream as Vela's raw .npz, the graph as .vgf.

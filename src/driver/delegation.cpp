@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/mapped_pages.h"
-#include "driver/compile_cache.h"
+#include "driver/split_cache.h"
 
 namespace carina::driver {
 
@@ -85,9 +85,8 @@ Result<Delegated> delegate_graph(const ir::Graph& prepared, const Backend& backe
                                  const DelegateOptions& options, const Log& log) {
   Refusals refused;
   for (;;) {
-    auto split = options.cache != nullptr && refused.empty()
-                     ? options.cache->splits.split(prepared, backend, choices, log)
-                     : split_graph(prepared, backend, choices, refused, log);
+    auto split = choices.cache != nullptr && refused.empty() ? choices.cache->split(prepared, backend, choices, log)
+                                                             : split_graph(prepared, backend, choices, refused, log);
     if (!split) {
       if (!add_refusals(split.error(), "lower", refused)) return std::unexpected(std::move(split).error());
       continue;

@@ -195,7 +195,8 @@ std::string_view name_of(Optimize optimize) {
 
 }  // namespace
 
-report::CompileReport describe(const Compilation& compilation, const Backend& backend, const DelegateOptions& options) {
+report::CompileReport compile_report(const Compilation& compilation, const Backend& backend,
+                                     const DelegateOptions& options) {
   report::CompileReport report{.model = compilation.model.name,
                                .target = backend.target,
                                .accelerator = backend.accelerator,

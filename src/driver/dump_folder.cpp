@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "driver/outputs.h"
+#include "base/file.h"
 
 namespace carina::driver {
 

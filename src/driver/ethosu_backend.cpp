@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/guarded.h"
-#include "driver/compile_cache.h"
 #include "driver/estimate.h"
 #include "driver/ethosu_specs.h"
 #include "driver/memory_map.h"
@@ -100,7 +99,7 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
   choices.arena_limit_bytes = options.arena_limit_bytes;
   choices.optimize = options.optimize;
   choices.dynamic_weights = options.dynamic_weights;
-  choices.streams = options.cache == nullptr ? nullptr : &options.cache->streams;
+  choices.streams = options.streams;
   if (options.dynamic_weights) {
     log.note({.where = std::string(target.accelerator.name),
               .what = "matrix products may read a weight stream that the NPU has written: exact on the simulator, "

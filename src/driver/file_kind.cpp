@@ -106,7 +106,7 @@ FileKind kind_of(const Buffer& file) {
   return found == kIdentifiers.end() ? FileKind::kUnknown : found->kind;
 }
 
-std::string_view describe(FileKind kind) {
+std::string_view text_of_kind(FileKind kind) {
   return row_of(kind).name;
 }
 
@@ -116,7 +116,7 @@ std::string_view advice(FileKind kind) {
 
 std::unexpected<Diagnostics> wrong_kind(const std::string& where, FileKind got, std::string_view expected) {
   return fail({.where = where,
-               .what = fmt::format("this is {}", describe(got)),
+               .what = fmt::format("this is {}", text_of_kind(got)),
                .expected = std::string(expected),
                .hint = std::string(advice(got))});
 }
@@ -125,7 +125,7 @@ Result<void> check_kind(const Buffer& file, const std::string& where, std::initi
   const FileKind kind = kind_of(file);
   if (kind == FileKind::kUnknown || std::ranges::find(wanted, kind) != wanted.end()) return {};
   std::string expected;
-  for (const FileKind one : wanted) expected += fmt::format("{}{}", expected.empty() ? "" : " or ", describe(one));
+  for (const FileKind one : wanted) expected += fmt::format("{}{}", expected.empty() ? "" : " or ", text_of_kind(one));
   return wrong_kind(where, kind, expected);
 }
 

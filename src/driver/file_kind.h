@@ -37,7 +37,7 @@ enum class FileKind : uint8_t {
 FileKind kind_of(const Buffer& file);
 
 // "an ExecuTorch program (.pte)"
-std::string_view describe(FileKind kind);
+std::string_view text_of_kind(FileKind kind);
 // What to do with it: "carina run, inspect and disasm take it"; never empty.
 std::string_view advice(FileKind kind);
 

@@ -245,29 +245,26 @@ Result<std::vector<Stream>> streams_of(const Buffer& file, const std::string& pa
   return streams;
 }
 
-// The SPIR-V of a VGF file; as JSON a line is a command.
-Result<std::string> disassemble_vgf(const Buffer& file, const std::string& path, TextFormat format) {
-  CARINA_TRY(std::string text, vgf::disassemble(file, path));
-  if (format == TextFormat::kText) return text;
-  Listing listing;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) listing.add("line", {{"text", line}});
-  return report::to_json(listing);
+// The SPIR-V of a VGF file; a line is a command.
+Result<Disassembly> disassemble_vgf(const Buffer& file, const std::string& path) {
+  Disassembly made;
+  CARINA_TRY(made.text, vgf::disassemble(file, path));
+  std::istringstream lines(made.text);
+  for (std::string line; std::getline(lines, line);) made.listing.add("line", {{"text", line}});
+  return made;
 }
 
 }  // namespace
 
-Result<std::string> inspect(const std::string& path, TextFormat format, const Log& log) {
-  CARINA_TRY(const Listing listing, list_file(path, log));
-  return format == TextFormat::kJson ? report::to_json(listing) : report::to_text(listing);
+Result<Listing> inspect(const std::string& path, const Log& log) {
+  return list_file(path, log);
 }
 
-Result<std::string> disassemble(const std::string& path, TextFormat format) {
+Result<Disassembly> disassemble(const std::string& path) {
   CARINA_TRY(const Buffer file, open_file(path, {FileKind::kPte, FileKind::kVelaRaw, FileKind::kVgf}));
-  if (kind_of_named(file, path) == FileKind::kVgf) return disassemble_vgf(file, path, format);
+  if (kind_of_named(file, path) == FileKind::kVgf) return disassemble_vgf(file, path);
   CARINA_TRY(const std::vector<Stream> streams, streams_of(file, path));
-  std::string text;
-  Listing listing;
+  Disassembly made;
   for (const Stream& stream : streams) {
     CARINA_TRY(const npu::Payload payload, npu::parse_payload(stream.network.command_payload, path));
     if (payload.accelerator() == nullptr)
@@ -276,17 +273,17 @@ Result<std::string> disassemble(const std::string& path, TextFormat format) {
                    .got = fmt::format("CONFIG {:#x}", payload.config_word)});
     CARINA_TRY(const std::vector<npu::Command> commands,
                npu::read_commands(payload.accelerator()->product, payload.stream, path));
-    text += fmt::format("// {} for {}\n", stream.title, payload.accelerator()->name) +
-            npu::disassemble(payload.accelerator()->product, commands, stream.network.layers);
+    made.text += fmt::format("// {} for {}\n", stream.title, payload.accelerator()->name) +
+                 npu::disassemble(payload.accelerator()->product, commands, stream.network.layers);
     for (const npu::Command& command : commands) {
       const npu::CommandText shown = npu::describe(payload.accelerator()->product, command);
       Listing::Properties fields{{"offset", static_cast<int64_t>(shown.byte_offset)},
                                  {"command", std::string(shown.name)}};
       for (const npu::FieldText& field : shown.fields) fields.emplace_back(std::string(field.name), value_of(field));
-      listing.add("command", std::move(fields));
+      made.listing.add("command", std::move(fields));
     }
   }
-  return format == TextFormat::kJson ? report::to_json(listing) : text;
+  return made;
 }
 
 }  // namespace carina::driver

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "base/file.h"
 #include "driver/samples.h"
 #include "tensor/float_formats.h"
@@ -68,14 +66,6 @@ std::string preview(const Tensor& tensor) {
   for (int64_t i = 0; i < std::min(elements, kPreviewElements); ++i)
     text += (i == 0 ? "" : ", ") + element_text(tensor, i);
   return text + (elements > kPreviewElements ? ", ...]" : "]");
-}
-
-Result<void> make_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    return fail({.where = folder, .what = "cannot make the folder: " + error.message(), .fault = Fault::kEnvironment});
-  return {};
 }
 
 Result<std::vector<report::TensorReport>> report_tensors(const std::vector<NamedTensor>& tensors,

@@ -22,7 +22,4 @@ Result<std::vector<report::TensorReport>> report_tensors(const std::vector<Named
 // The first elements: "[1, 2, ...]"
 std::string preview(const Tensor& tensor);
 
-// Makes the folder and those above it. Errors: it cannot be made.
-Result<void> make_folder(const std::string& folder);
-
 }  // namespace carina::driver

@@ -41,7 +41,8 @@ Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest
             .legalized = {},
             .dispositions = {},
             .errors = options.error()};
-  options->delegate.cache = prepared.cache.get();
+  options->delegate.streams = &prepared.cache->streams;
+  options->split.cache = &prepared.cache->splits;
   if (prepared.calibrated) keep_floats(*options);
   if (prepared.is_tosa) return compile_tosa(prepared.model.graph, prepared.file, *options, backend, log);
   return compile_model(prepared.model, *options, backend, log);

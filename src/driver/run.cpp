@@ -18,7 +18,7 @@ Result<Buffer> open_program(const std::string& path) {
   const FileKind kind = kind_of(file);
   if (kind != FileKind::kUnknown && kind != FileKind::kPte && kind != FileKind::kBundledProgram &&
       kind != FileKind::kPtd && kind != FileKind::kEmpty)
-    return wrong_kind(path, kind, describe(FileKind::kPte));
+    return wrong_kind(path, kind, text_of_kind(FileKind::kPte));
   return file;
 }
 
@@ -136,7 +136,7 @@ Result<report::RunReport> run_test_cases(const pte::BundledProgram& bundle, cons
 
 }  // namespace
 
-Result<report::RunReport> describe(const RunOutcome& outcome, const std::string& program, const RunOptions& options) {
+Result<report::RunReport> run_report(const RunOutcome& outcome, const std::string& program, const RunOptions& options) {
   report::RunReport report = figures_of(outcome, program, options.timed, options.vgf);
   CARINA_TRY(report.outputs, report_tensors(outcome.outputs, {}));
   return report;

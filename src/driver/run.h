@@ -34,7 +34,7 @@ struct RunRequest {
 };
 
 // What `carina run` says of an outcome, its tensors in no file.
-Result<report::RunReport> describe(const RunOutcome& outcome, const std::string& program, const RunOptions& options);
+Result<report::RunReport> run_report(const RunOutcome& outcome, const std::string& program, const RunOptions& options);
 
 // Runs a program on each sample, or a bundled program's test cases: CPU kernels in Carina's runtime, Ethos-U delegates on
 // the simulator. Errors: a damaged program, an unknown method, backend or kernel, inputs that do not fit, faults that the

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "driver/memory_order.h"
+#include "report/layers.h"
 
 namespace carina::driver {
 

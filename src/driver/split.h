@@ -18,6 +18,8 @@ enum class DelegateMode {
   kNothing
 };
 
+class SplitCache;
+
 // What the user keeps on the CPU.
 struct SplitOptions {
   DelegateMode delegates = DelegateMode::kNpu;
@@ -27,6 +29,7 @@ struct SplitOptions {
   partition::UserConstraint keep = {};        // any other filter
   partition::FloatsOnCpu floats = partition::FloatsOnCpu::kRounded;
   ir::PassOptions passes = {};  // of the clean-up behind lowering
+  SplitCache* cache = nullptr;  // splits of the same graph for other targets; nullptr: none
 };
 
 // A model cut into a program for the CPU and TOSA graphs for the backend, one per delegate.

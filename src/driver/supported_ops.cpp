@@ -10,7 +10,7 @@
 #include "facts/executorch.h"
 #include "facts/npu_targets.h"
 #include "facts/tosa_ops.h"
-#include "plan/compile.h"
+#include "plan/family/rules/rules.h"
 
 namespace carina::driver {
 

@@ -19,6 +19,7 @@
 #include "driver/prepared_model.h"
 #include "driver/target_list.h"
 #include "npu/table_names.h"
+#include "report/layers.h"
 
 namespace carina::driver {
 
@@ -191,7 +192,7 @@ Result<SweepRow> row_of(const Combination& combination, const SweepRequest& requ
   one.layers = true;
   const Compilation compilation = compile_prepared(*combination.prepared.model, one, *backend, log);
   if (!compilation.errors.empty()) return without_program(std::move(row), SweepStatus::kFailed, compilation.errors);
-  add_figures(row, describe(compilation, *backend, delegate_options_of(one)));
+  add_figures(row, compile_report(compilation, *backend, delegate_options_of(one)));
   const std::span<const std::byte> program(compilation.package->program);
   row.program_sha256 = sha256_hex(std::array{program});
   for (const Diagnostic& note : notes) row.notes.push_back(to_string(note));

@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "driver/vela_ini.h"
 #include "npu/table_names.h"
-#include "plan/compile.h"
 #include "plan/family/family.h"
 
 namespace carina::driver {

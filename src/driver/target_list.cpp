@@ -7,7 +7,6 @@
 #include <iterator>
 
 #include "driver/vela_ini.h"
-#include "plan/compile.h"
 
 namespace carina::driver {
 

@@ -43,10 +43,6 @@ std::vector<std::string> spec_parts(std::string_view spec) {
   return parts;
 }
 
-std::vector<uint8_t> text_bytes(std::string_view text) {
-  return {text.begin(), text.end()};
-}
-
 struct Spec {
   std::string text;
   TosaLimits limits;
@@ -90,7 +86,7 @@ Result<Delegate> write(const Spec& spec, const ir::Graph& tosa) {
   return Delegate{
       .packaged = {.backend = std::string(kTosaBackendId),
                    .blob = Buffer::copy_of(*file),
-                   .compile_specs = {{"tosa_spec", text_bytes(spec.text)}, {"output_format", text_bytes("tosa")}}},
+                   .compile_specs = {{"tosa_spec", spec_bytes(spec.text)}, {"output_format", spec_bytes("tosa")}}},
       .report = {.tosa_operators = static_cast<int64_t>(tosa.nodes.size())},
       .cycles_of_node = {},
       .artifacts = {}};

@@ -8,10 +8,6 @@ namespace carina::driver {
 
 namespace {
 
-std::vector<uint8_t> text_bytes(std::string_view text) {
-  return {text.begin(), text.end()};
-}
-
 int64_t constant_bytes(const ir::Graph& graph) {
   int64_t bytes = 0;
   for (const ir::Value& value : graph.values)
@@ -21,7 +17,7 @@ int64_t constant_bytes(const ir::Graph& graph) {
 
 // The keys of ExecuTorch's VgfCompileSpec.
 decltype(pte::Delegate::compile_specs) specs() {
-  return {{"tosa_spec", text_bytes(kVgfTosaSpec)}, {"compile_flags", {}}, {"output_format", text_bytes("vgf")}};
+  return {{"tosa_spec", spec_bytes(kVgfTosaSpec)}, {"compile_flags", {}}, {"output_format", spec_bytes("vgf")}};
 }
 
 Result<Delegate> compile_vgf(const ir::Graph& tosa, const DelegateOptions& options, const Log&) {

@@ -96,7 +96,7 @@ Result<Listing> list_vgf(const Buffer& file, const std::string& path) {
   const auto module = vgf::read_vgf(container, path);
   const std::string graph =
       module ? ir::print(*module, {.elide_above_elements = kShownConstantElements}) : to_string(module.error());
-  listing.text = to_text(listing) + "\n" + graph + (module ? "" : "\n");
+  listing.text = lines_of(listing) + "\n" + graph + (module ? "" : "\n");
   return listing;
 }
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <span>
 
-namespace carina::interpret {
+namespace carina::simd {
 
 // Least and greatest of fp32 elements (a zero is +0), and whether each is a number. Where one is not, the other two
 // mean nothing.
@@ -26,4 +26,4 @@ struct Extremes {
 // The same on every processor. No elements: a least one above the greatest one.
 Extremes extremes_of(std::span<const float> elements);
 
-}  // namespace carina::interpret
+}  // namespace carina::simd

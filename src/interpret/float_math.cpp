@@ -7,7 +7,7 @@
 #include <limits>
 #include <numbers>
 
-namespace carina::interpret {
+namespace carina::simd {
 
 namespace {
 
@@ -204,4 +204,4 @@ float exact_rsqrt(float x) {
   return static_cast<float>(1 / std::sqrt(static_cast<double>(x)));
 }
 
-}  // namespace carina::interpret
+}  // namespace carina::simd

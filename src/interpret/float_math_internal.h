@@ -1,6 +1,6 @@
 #pragma once
 
-namespace carina::interpret {
+namespace carina::simd {
 
 // Elementary functions whose bits are the same on every machine: the C library's differ between versions and, in one
 // library, between processors with and without fused multiply-add. Computed in double from products and sums alone,
@@ -15,4 +15,4 @@ float exact_erf(float x);
 float exact_pow(float x, float y);
 float exact_rsqrt(float x);
 
-}  // namespace carina::interpret
+}  // namespace carina::simd

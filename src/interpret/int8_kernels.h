@@ -6,7 +6,7 @@
 
 // Products of int8 matrices and depthwise convolutions on vector instructions, chosen at run time for the processor; the
 // same sums on each. For all who multiply integers on a host.
-namespace carina::interpret::simd {
+namespace carina::simd {
 
 inline constexpr int64_t kLanes = 16;  // channels are padded to a multiple of this where buffers are ours
 inline int64_t padded(int64_t channels) {
@@ -144,4 +144,4 @@ class DepthwiseBytes {
   Int8Epilogue epilogue_;      // in that order
 };
 
-}  // namespace carina::interpret::simd
+}  // namespace carina::simd

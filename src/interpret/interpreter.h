@@ -27,7 +27,7 @@ using Observer = std::function<void(const ir::Graph& graph, ir::ValueId value, c
 struct Watch {
   std::vector<bool> values;  // per value of the graph: it is seen
   // `extremes`: of fp32 values.
-  std::function<void(ir::ValueId value, const Tensor& tensor, const Extremes& extremes)> see;
+  std::function<void(ir::ValueId value, const Tensor& tensor, const simd::Extremes& extremes)> see;
 };
 
 enum class Profiling { kOff, kOn };

@@ -43,8 +43,8 @@ struct Call {
   std::span<std::byte* const> out;
   std::byte* scratch;  // Kernel::scratch_bytes, aligned to 64
   Runtime& runtime;
-  std::string_view where;        // "model.tosa: conv_7", for messages
-  Extremes* extremes = nullptr;  // by slot, of the fp32 elements that are written; null: nobody asks
+  std::string_view where;              // "model.tosa: conv_7", for messages
+  simd::Extremes* extremes = nullptr;  // by slot, of the fp32 elements that are written; null: nobody asks
 
   template <typename T>
   [[nodiscard]] const T* input(size_t i) const {
@@ -55,7 +55,7 @@ struct Call {
     return reinterpret_cast<T*>(out[i]);
   }
   // Where a kernel that finds extremes adds them; null: nowhere.
-  [[nodiscard]] Extremes* extremes_of_slot(int64_t slot) const {
+  [[nodiscard]] simd::Extremes* extremes_of_slot(int64_t slot) const {
     return extremes == nullptr ? nullptr : extremes + slot;
   }
 };

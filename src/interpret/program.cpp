@@ -10,18 +10,18 @@ namespace carina::interpret {
 
 namespace {
 
-Extremes all_of(std::span<const Extremes> found) {
-  Extremes all;
-  for (const Extremes& part : found) all.add(part);
+simd::Extremes all_of(std::span<const simd::Extremes> found) {
+  simd::Extremes all;
+  for (const simd::Extremes& part : found) all.add(part);
   return all;
 }
 
-Extremes find_extremes(std::span<const float> elements, Workers& workers) {
+simd::Extremes find_extremes(std::span<const float> elements, Workers& workers) {
   constexpr int64_t kGrain = 32 * 1024;
-  std::vector<Extremes> found(static_cast<size_t>(workers.threads()));
+  std::vector<simd::Extremes> found(static_cast<size_t>(workers.threads()));
   split_slots(workers, static_cast<int64_t>(elements.size()), kGrain, [&](int64_t slot, int64_t begin, int64_t end) {
     found[static_cast<size_t>(slot)].add(
-        extremes_of(elements.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin))));
+        simd::extremes_of(elements.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin))));
   });
   return all_of(found);
 }
@@ -62,7 +62,8 @@ void Program::bind(std::span<const std::byte* const> inputs, std::span<std::byte
   }
 }
 
-void Program::show(ir::ValueId value, const std::byte* data, std::span<const Extremes> found, Workers& workers) const {
+void Program::show(ir::ValueId value, const std::byte* data, std::span<const simd::Extremes> found,
+                   Workers& workers) const {
   if (!options_.observer && !is_watched(value)) return;
   const ir::Value& described = graph_[value];
   const Tensor view{.dtype = described.dtype,
@@ -70,7 +71,7 @@ void Program::show(ir::ValueId value, const std::byte* data, std::span<const Ext
                     .data = Buffer(nullptr, {data, tensor_bytes(described.dtype, described.shape)})};
   if (options_.observer) options_.observer(graph_, value, view);
   if (!is_watched(value)) return;
-  Extremes extremes = all_of(found);
+  simd::Extremes extremes = all_of(found);
   if (found.empty() && view.dtype == DType::kFp32) extremes = find_extremes(view.values<float>(), workers);
   // What the watch divides is done by the workers, which are awake.
   const ScopedParallelLoop scope([&](size_t count, const std::function<void(size_t)>& body) {
@@ -97,10 +98,10 @@ Result<void> Program::run_step(Step& step, Runtime& runtime) {
 
 Result<void> Program::run_and_show(Step& step, Runtime& runtime) {
   if (!options_.observer && watch_ == nullptr) return run_step(step, runtime);
-  std::ranges::fill(found_, Extremes());
+  std::ranges::fill(found_, simd::Extremes());
   CARINA_CHECKED(run_step(step, runtime));
-  const std::span<const Extremes> found =
-      step.kernel.finds_extremes ? std::span<const Extremes>(found_) : std::span<const Extremes>();
+  const std::span<const simd::Extremes> found =
+      step.kernel.finds_extremes ? std::span<const simd::Extremes>(found_) : std::span<const simd::Extremes>();
   for (size_t i = 0; i < step.writes.size(); ++i) show(step.writes[i], step.out[i], found, runtime.workers);
   return {};
 }

@@ -66,7 +66,7 @@ class Program {
   [[nodiscard]] std::byte* address(ir::ValueId value, std::span<const std::byte* const> inputs,
                                    std::span<std::byte* const> outputs);
   // What the observer and the watch want to know of a value. `found`: its extremes by slot; none: they are not known.
-  void show(ir::ValueId value, const std::byte* data, std::span<const Extremes> found, Workers& workers) const;
+  void show(ir::ValueId value, const std::byte* data, std::span<const simd::Extremes> found, Workers& workers) const;
   [[nodiscard]] bool is_watched(ir::ValueId value) const { return watch_ != nullptr && watch_->values[value.index()]; }
   Result<void> run_step(Step& step, Runtime& runtime);
   Result<void> run_and_show(Step& step, Runtime& runtime);
@@ -76,13 +76,13 @@ class Program {
   const Watch* watch_;
   std::vector<Step> steps_;
   std::vector<Allocation> allocations_;  // by value; values that share bytes have equal places
-  std::vector<Tensor> constants_;  // by value; aligned for their types
+  std::vector<Tensor> constants_;        // by value; aligned for their types
   std::vector<OutputCopy> output_copies_;
   std::vector<ir::ValueId> packed_;
   size_t arena_bytes_ = 0;
   size_t packed_bytes_ = 0;
   MutableBuffer arena_;
-  std::vector<Extremes> found_;  // by slot, of what a step writes
+  std::vector<simd::Extremes> found_;  // by slot, of what a step writes
   bool allocated_ = false;
 };
 

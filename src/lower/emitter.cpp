@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tensor/elements.h"
 #include "tensor/fixed_point.h"
-#include "tensor/float_formats.h"
 
 namespace carina::lower {
 
@@ -15,13 +15,6 @@ using ir::Attributes;
 using ir::ValueId;
 
 namespace {
-
-template <typename T>
-Tensor narrowed(DType dtype, const Shape& shape, std::span<const int64_t> values) {
-  MutableTensor tensor(dtype, shape);
-  std::ranges::transform(values, tensor.values<T>().begin(), [](int64_t v) { return static_cast<T>(v); });
-  return std::move(tensor).freeze();
-}
 
 // A factor with 15 bits, for the 48-bit accumulators of int16. Source: the RESCALE arithmetic of ExecuTorch's Arm
 // backend.
@@ -43,35 +36,6 @@ double representable(double scale, DType to) {
 }
 
 }  // namespace
-
-Tensor integer_tensor(DType dtype, const Shape& shape, std::span<const int64_t> values) {
-  switch (element_bytes(dtype)) {
-    case 1:
-      return narrowed<int8_t>(dtype, shape, values);
-    case 2:
-      return narrowed<int16_t>(dtype, shape, values);
-    case 4:
-      return narrowed<int32_t>(dtype, shape, values);
-    default:
-      return narrowed<int64_t>(dtype, shape, values);
-  }
-}
-
-Tensor float_tensor(DType dtype, const Shape& shape, float value) {
-  const auto count = static_cast<size_t>(shape.elements());
-  switch (dtype) {
-    case DType::kFp16:
-      return Tensor::of<uint16_t>(dtype, shape, std::vector(count, fp16_of_fp32(value)));
-    case DType::kBf16:
-      return Tensor::of<uint16_t>(dtype, shape, std::vector(count, bf16_of_fp32(value)));
-    case DType::kFp8E4M3:
-      return Tensor::of<uint8_t>(dtype, shape, std::vector(count, fp8e4m3_of_fp32(value)));
-    case DType::kFp8E5M2:
-      return Tensor::of<uint8_t>(dtype, shape, std::vector(count, fp8e5m2_of_fp32(value)));
-    default:
-      return Tensor::of<float>(dtype, shape, std::vector(count, value));
-  }
-}
 
 ValueId Emitter::emit(TosaOp op, std::vector<ValueId> inputs, Attributes attributes, const Made& made) {
   const ValueId output = graph_.add_value(fmt::format("{}.{}", name_, made.suffix), made.dtype, made.shape);

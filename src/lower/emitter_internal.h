@@ -98,9 +98,4 @@ class Emitter {
   std::map<std::string, ir::ValueId> constants_;  // the small ones, by name, which says what they hold
 };
 
-// A tensor of an integer type from int64 values, which must fit.
-Tensor integer_tensor(DType dtype, const Shape& shape, std::span<const int64_t> values);
-// All elements are `value`, rounded to the type: fp32, fp16, bf16 or one of 8 bits.
-Tensor float_tensor(DType dtype, const Shape& shape, float value);
-
 }  // namespace carina::lower

@@ -8,6 +8,7 @@
 #include "lower/insert_qdq_internal.h"
 #include "lower/legality_internal.h"
 #include "lower/lowering_internal.h"
+#include "lower/prepare/recurrence_internal.h"
 
 namespace carina::lower {
 
@@ -55,7 +56,7 @@ Refused check_types(const Candidate& c, PlainIntegers integers, std::string_view
 }
 
 Refused no_row(const Candidate& c) {
-  if (auto refusal = check_recurrence(c)) return refusal;
+  if (auto refusal = check_recurrence(c.graph, c.node)) return refusal;
   const bool known = c.node.op.is_aten() && traits_of(c.node.op.aten()).lowering.kind == AtenLowering::Kind::kNone;
   const std::string_view own = known ? traits_of(c.node.op.aten()).lowering.text : "";
   return refused("op.unknown", fmt::format("{} has no implementation for {}", c.node.op.name(), c.target.name),

@@ -42,9 +42,6 @@ inline Refused first_of(std::initializer_list<Refused> refusals) {
 // A refusal as an error about the node.
 Result<void> accepted(const ir::Node& node, Refused refusal);
 
-// prepare/decompose_recurrence.cpp: an LSTM, GRU or RNN that is too long to be written step by step.
-Refused check_recurrence(const Candidate& c);
-
 // What holds for every operator.
 Refused check_rank(const ir::Value& value);                            // at most six axes, all static
 Refused check_activation(const Candidate& c, const ir::Value& value);  // per tensor, int8 or int16

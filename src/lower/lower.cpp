@@ -12,6 +12,7 @@
 #include "lower/insert_qdq_internal.h"
 #include "lower/lowering_internal.h"
 #include "lower/ops/casts_internal.h"
+#include "lower/prepare/recurrence_internal.h"
 #include "lower/tosa_passes/passes_internal.h"
 #include "lower/tosa_passes/permutation_internal.h"
 
@@ -153,7 +154,7 @@ class Translation {
     }
     const LoweringRow* row = lowering_of(node.op);
     if (row == nullptr) {
-      CARINA_CHECKED(accepted(node, check_recurrence(in_.candidate(node))));
+      CARINA_CHECKED(accepted(node, check_recurrence(in_.aten, node)));
       return fail(no_lowering(node));
     }
     for (const ValueId output : node.outputs | std::views::drop(1)) mark_broken(output);

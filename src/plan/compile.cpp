@@ -4,11 +4,12 @@
 #include "base/parallel.h"
 #include "npu/payload.h"
 #include "plan/emit/stream.h"
+#include "plan/family/rules/rules.h"
 #include "plan/memory/allocate.h"
-#include "plan/memory/shortage.h"
 #include "plan/schedule/transformations.h"
 #include "plan/schedule/verify.h"
 #include "plan/select/selection.h"
+#include "plan/ways_out.h"
 
 namespace carina::plan {
 namespace {
@@ -59,7 +60,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   ThreadPool threads(options.threads);
   say(CompilePhase::kSelect, log);
   Context context{.family = *family, .target = target, .options = options, .log = log};
-  CARINA_TRY(Network network, Selection(tosa, context).run());
+  CARINA_TRY(Network network, Selection(tosa, rules_of(target.accelerator.product), context).run());
   const std::vector<WeightFacts> facts = weight_facts(network.material, threads);
   context.weights = facts;
   say(CompilePhase::kBlocks, log);

@@ -57,7 +57,7 @@ class Calibration {
   }
 
   // Elements that stand for several values of a group count once.
-  void see(std::span<const ValueId> values, const Tensor& tensor, const interpret::Extremes& extremes) {
+  void see(std::span<const ValueId> values, const Tensor& tensor, const simd::Extremes& extremes) {
     std::vector<size_t> groups;
     for (const ValueId id : values) {
       const size_t group = result_.sharing.group[id.index()];
@@ -139,12 +139,12 @@ class Calibration {
 
   // A function at the end of its domain gives infinity, outside of it NaN: no integers stand for these, and they would
   // take the range from the rest. Infinities of other operators are masks, which the observer limits.
-  void observe(ValueId id, RangeObserver& observer, std::span<const float> elements, interpret::Extremes extremes) {
+  void observe(ValueId id, RangeObserver& observer, std::span<const float> elements, simd::Extremes extremes) {
     const ir::NodeId maker = makers_[id.index()];
     std::vector<float> near;
     if (maker.valid() && aten_[maker].op == ir::Op(AtenOp::reciprocal_default) && !elements.empty()) {
       elements = near = away_from_pole(id, elements);
-      extremes = interpret::extremes_of(elements);
+      extremes = simd::extremes_of(elements);
     }
     const bool is_function = maker.valid() && traits_of(aten_[maker].op.aten()).family == AtenFamily::kFunction;
     if (is_function && !extremes.are_finite() && observe_finite(id, observer, elements)) return;
@@ -200,23 +200,23 @@ Result<Calibrated> calibrate(const ir::Graph& aten, const DataSet& samples, cons
   if (samples.size() == 0)
     return fail({.where = "calibration", .what = "there is no sample", .expected = "at least one"});
   std::optional<Calibration> calibration;
-  FloatRunOptions run{
-      .threads = options.threads,
-      .evaluator = options.evaluator,
-      .observer = [&](std::span<const ValueId> values, const Tensor& tensor,
-                      const interpret::Extremes& extremes) { calibration->see(values, tensor, extremes); },
-      .observed =
-          [&](std::vector<bool> stays_float) {
-            for (size_t n = 0; n < stays_float.size(); ++n) stays_float[n] = stays_float[n] || options.left_float[n];
-            if (!calibration) calibration.emplace(aten, left_float(aten, stays_float), samples.size());
-            return calibration->observed();
-          },
-      .layers = [&](const WeightedLayer& layer,
-                    const Tensor& image) { calibration->see(layer, image, options.gathered); },
-      .weights = samples.size() <= kFewSamples ? FloatRunOptions::Weights::kOneLayerAtATime
-                                               : FloatRunOptions::Weights::kPacked,
-      .sums = interpret::Sums::kFewMultiplications,
-      .where = "calibration"};
+  FloatRunOptions run{.threads = options.threads,
+                      .evaluator = options.evaluator,
+                      .observer = [&](std::span<const ValueId> values, const Tensor& tensor,
+                                      const simd::Extremes& extremes) { calibration->see(values, tensor, extremes); },
+                      .observed =
+                          [&](std::vector<bool> stays_float) {
+                            for (size_t n = 0; n < stays_float.size(); ++n)
+                              stays_float[n] = stays_float[n] || options.left_float[n];
+                            if (!calibration) calibration.emplace(aten, left_float(aten, stays_float), samples.size());
+                            return calibration->observed();
+                          },
+                      .layers = [&](const WeightedLayer& layer,
+                                    const Tensor& image) { calibration->see(layer, image, options.gathered); },
+                      .weights = samples.size() <= kFewSamples ? FloatRunOptions::Weights::kOneLayerAtATime
+                                                               : FloatRunOptions::Weights::kPacked,
+                      .sums = interpret::Sums::kFewMultiplications,
+                      .where = "calibration"};
   CARINA_TRY(FloatRun model, FloatRun::create(aten, run, log));
   CARINA_CHECKED(calibration->run(model, samples, log));
   if (calibration->unseen()) {

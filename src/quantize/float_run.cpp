@@ -50,8 +50,8 @@ Tensor as_type(const Tensor& tensor, DType wanted) {
   return tensor;
 }
 
-interpret::Extremes extremes_of(const Tensor& tensor) {
-  return tensor.dtype == DType::kFp32 ? interpret::extremes_of(tensor.values<float>()) : interpret::Extremes();
+simd::Extremes extremes_of(const Tensor& tensor) {
+  return tensor.dtype == DType::kFp32 ? simd::extremes_of(tensor.values<float>()) : simd::Extremes();
 }
 
 // Per value of the TOSA graph those of the whole graph that it stands for and that the segment's nodes make.
@@ -113,7 +113,7 @@ Result<interpret::Interpreter> interpreter_of(const Segment& segment, const Show
     wanted.watch = {
         .values = watched,
         .see = [shown, read, read_as = quantizations(segment), observer = options.observer, layers = options.layers](
-                   ValueId value, const Tensor& tensor, const interpret::Extremes& extremes) {
+                   ValueId value, const Tensor& tensor, const simd::Extremes& extremes) {
           if (!shown[value.index()].empty()) {
             const Tensor floats = as_floats(tensor, read_as[value.index()]);
             observer(shown[value.index()], floats, tensor.dtype == DType::kFp32 ? extremes : extremes_of(floats));

@@ -30,7 +30,7 @@ struct FloatRunOptions {
   // Called with the graph's inputs and what its nodes make as soon as it is known: all values that these elements stand
   // for, perhaps in another layout. Each value comes once per run. The tensor is valid during the call only.
   // `extremes`: of its elements, where they are fp32.
-  std::function<void(std::span<const ir::ValueId> values, const Tensor& tensor, const interpret::Extremes& extremes)>
+  std::function<void(std::span<const ir::ValueId> values, const Tensor& tensor, const simd::Extremes& extremes)>
       observer = {};
   // Per value whether the observer is to see it, once it is known which nodes kernels run; none: all. What nobody wants
   // to see is computed faster, with its neighbors.

@@ -26,7 +26,7 @@ class RangeObserver {
   bool observe(std::span<const float> elements);
   // The same, given their extremes. Of more than `enough` elements (at least 1) the histogram counts about so many, each
   // for several of its neighbors: which ones depends on the numbers of elements alone.
-  bool observe(std::span<const float> elements, const interpret::Extremes& extremes, size_t enough);
+  bool observe(std::span<const float> elements, const simd::Extremes& extremes, size_t enough);
   [[nodiscard]] bool empty() const { return count_ == 0; }
   // The range that the integers, in so many steps, are to cover; zero always lies inside.
   [[nodiscard]] Range choose(RangeChoice choice, int64_t steps) const;

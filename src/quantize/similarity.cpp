@@ -16,8 +16,7 @@ using Seen = std::map<std::string, Tensor>;
 Result<FloatRun> watched(const ir::Graph& graph, const SimilarityOptions& options, Seen& seen, const Log& log) {
   FloatRunOptions run{.threads = options.threads, .evaluator = options.evaluator};
   run.values = FloatRunOptions::Values::kEvery;
-  run.observer = [&graph, &seen](std::span<const ir::ValueId> values, const Tensor& tensor,
-                                 const interpret::Extremes&) {
+  run.observer = [&graph, &seen](std::span<const ir::ValueId> values, const Tensor& tensor, const simd::Extremes&) {
     for (const ir::ValueId id : values) {
       Tensor copy = tensor;
       copy.data = Buffer::copy_of(tensor.data.bytes());

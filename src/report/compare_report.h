@@ -43,15 +43,6 @@ struct CompareReport {
   std::vector<ComparedLayer> layers;
 };
 
-// Puts the layers of two networks beside each other, each in its order: by name where both have names (a layer of `b`
-// stands with the layer of `a` that computes its node, several together), else those of one kind and about as many MACs,
-// so that the order is kept and as much as possible meets.
-struct MatchedLayers {
-  bool by_name = false;
-  std::vector<ComparedLayer> layers;
-};
-MatchedLayers match_layers(const NpuReport& a, const NpuReport& b);
-
 std::string to_text(const CompareReport& report);
 std::string to_json(const CompareReport& report);
 

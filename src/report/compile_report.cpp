@@ -193,10 +193,6 @@ bool is_on_cpu(const NodeReport& node) {
 
 }  // namespace
 
-int64_t sram_bytes_of(const CompileReport& report) {
-  return report.arena_memory == "SRAM" ? report.scratch_bytes + report.planned_bytes : report.fast_scratch_bytes;
-}
-
 std::string to_text(const CompileReport& report, Detail detail) {
   const std::string memories =
       has_costs(report) ? fmt::format(" ({}, {})", report.system_config, report.memory_mode) : std::string();

@@ -109,6 +109,8 @@ std::string to_text(const CompileReport& report, Detail detail);
 std::string to_json(const CompileReport& report);
 
 // SRAM that one inference needs: the arena and what the executor plans where they lie there, else the fast scratch.
-int64_t sram_bytes_of(const CompileReport& report);
+inline int64_t sram_bytes_of(const CompileReport& report) {
+  return report.arena_memory == "SRAM" ? report.scratch_bytes + report.planned_bytes : report.fast_scratch_bytes;
+}
 
 }  // namespace carina::report

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "report/json_internal.h"
+#include "report/tests_json_internal.h"
 
 namespace carina::report {
 

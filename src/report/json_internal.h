@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "report/run_report.h"
-
 namespace carina::report {
 
 // One JSON value to write; an object keeps the order of its members. Reports are put together of these, so that the templates of
@@ -88,8 +86,6 @@ struct Json::Member {
   std::string_view name;
   mutable Json value;  // moved out of the list, whose elements are const
 };
-
-Json tests_json(const TestsReport& tests);
 
 // {"name": value ...}, in the order of the list.
 template <typename Number>

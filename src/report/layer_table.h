@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/run_report.h"
+#include "report/layers.h"
 
 namespace carina::report {
 

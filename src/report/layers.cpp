@@ -1,10 +1,10 @@
+#include "report/layers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <string_view>
-
-#include "report/run_report.h"
 
 namespace carina::report {
 

@@ -7,15 +7,7 @@
 namespace carina::report {
 
 std::string to_text(const Listing& listing) {
-  if (!listing.text.empty()) return listing.text;
-  std::string out;
-  for (const Listing::Part& part : listing.parts) {
-    out += part.kind;
-    for (const auto& [name, value] : part.properties)
-      out += std::visit([&](const auto& content) { return fmt::format(" {}={}", name, content); }, value);
-    out += '\n';
-  }
-  return out;
+  return listing.text.empty() ? lines_of(listing) : listing.text;
 }
 
 std::string to_json(const Listing& listing) {

@@ -24,6 +24,9 @@ struct Listing {
   }
 };
 
+// A line for each part.
+std::string lines_of(const Listing& listing);
+
 // The listing's own text, or a line for each part.
 std::string to_text(const Listing& listing);
 std::string to_json(const Listing& listing);

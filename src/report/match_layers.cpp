@@ -1,9 +1,11 @@
+#include "report/match_layers.h"
+
 #include <algorithm>
 #include <functional>
 #include <iterator>
 #include <map>
 
-#include "report/compare_report.h"
+#include "report/layers.h"
 
 namespace carina::report {
 

@@ -11,6 +11,7 @@
 #include "report/json_internal.h"
 #include "report/npu_json_internal.h"
 #include "report/table.h"
+#include "report/tests_json_internal.h"
 
 namespace carina::report {
 
@@ -158,14 +159,6 @@ Json tests_json(const TestsReport& tests) {
           {"relative_tolerance", tests.relative_tolerance},
           {"absolute_tolerance", tests.absolute_tolerance},
           {"cases", cases}};
-}
-
-bool TestCaseReport::passed() const {
-  return std::ranges::all_of(outputs, [](const OutputCheck& check) { return check.wrong == 0; });
-}
-
-bool TestsReport::passed() const {
-  return std::ranges::all_of(cases, &TestCaseReport::passed);
 }
 
 std::string to_text(const RunReport& report, LayerRows rows) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tensor/float_formats.h"
+
 namespace carina {
 
 namespace {
@@ -47,6 +49,13 @@ std::optional<std::vector<Out>> whole_numbers(const Tensor& tensor) {
   CARINA_UNREACHABLE("dtype", tensor.dtype);
 }
 
+template <typename T>
+Tensor narrowed(DType dtype, const Shape& shape, std::span<const int64_t> values) {
+  MutableTensor tensor(dtype, shape);
+  std::ranges::transform(values, tensor.values<T>().begin(), [](int64_t v) { return static_cast<T>(v); });
+  return std::move(tensor).freeze();
+}
+
 }  // namespace
 
 std::optional<std::vector<int64_t>> integers_if_any(const Tensor& tensor) {
@@ -84,6 +93,35 @@ Tensor dequantized(const Tensor& tensor, const Quantization& quantization) {
     out[i] = static_cast<float>(integers[i] - quantization.zero_points[c]) * static_cast<float>(quantization.scales[c]);
   }
   return std::move(floats).freeze();
+}
+
+Tensor integer_tensor(DType dtype, const Shape& shape, std::span<const int64_t> values) {
+  switch (element_bytes(dtype)) {
+    case 1:
+      return narrowed<int8_t>(dtype, shape, values);
+    case 2:
+      return narrowed<int16_t>(dtype, shape, values);
+    case 4:
+      return narrowed<int32_t>(dtype, shape, values);
+    default:
+      return narrowed<int64_t>(dtype, shape, values);
+  }
+}
+
+Tensor float_tensor(DType dtype, const Shape& shape, float value) {
+  const auto count = static_cast<size_t>(shape.elements());
+  switch (dtype) {
+    case DType::kFp16:
+      return Tensor::of<uint16_t>(dtype, shape, std::vector(count, fp16_of_fp32(value)));
+    case DType::kBf16:
+      return Tensor::of<uint16_t>(dtype, shape, std::vector(count, bf16_of_fp32(value)));
+    case DType::kFp8E4M3:
+      return Tensor::of<uint8_t>(dtype, shape, std::vector(count, fp8e4m3_of_fp32(value)));
+    case DType::kFp8E5M2:
+      return Tensor::of<uint8_t>(dtype, shape, std::vector(count, fp8e5m2_of_fp32(value)));
+    default:
+      return Tensor::of<float>(dtype, shape, std::vector(count, value));
+  }
 }
 
 }  // namespace carina

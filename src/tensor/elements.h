@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "tensor/quantization.h"
@@ -16,6 +17,11 @@ std::optional<std::vector<int64_t>> integers_if_any(const Tensor& tensor);
 std::vector<int64_t> integers_of(const Tensor& tensor);
 // The elements of a tensor of integers, fp32 or fp64 (64-bit integers rounded); none for other types, bools too.
 std::optional<std::vector<double>> numbers_of(const Tensor& tensor);
+
+// A tensor of an integer type from int64 values, which must fit.
+Tensor integer_tensor(DType dtype, const Shape& shape, std::span<const int64_t> values);
+// All elements are `value`, rounded to the type: fp32, fp16, bf16 or one of 8 bits.
+Tensor float_tensor(DType dtype, const Shape& shape, float value);
 
 // What the integers of a tensor stand for. Source: dequantize_per_tensor and dequantize_per_channel of
 // quantized_decomposed.

@@ -6,6 +6,7 @@
 #include "base/mapped_pages.h"
 #include "facts/tosa_rows.h"
 #include "ir/tosa_type.h"
+#include "tosa/file_size_internal.h"
 #include "tosa/flatbuffer.h"
 #include "tosa/packing_internal.h"
 #include "tosa/writer_internal.h"
@@ -19,8 +20,6 @@ namespace format = carina::tosa::fb;
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 using Name = Offset<flatbuffers::String>;
-
-constexpr size_t kMaxFileBytes = size_t{1} << 31;
 
 // Writes one graph as a region of one block.
 class GraphWriter {
@@ -222,33 +221,7 @@ class GraphWriter {
   std::vector<std::pair<std::string, Name>> variables_;
 };
 
-size_t estimated_bytes(const ir::Module& module) {
-  size_t bytes = 4096;
-  for (const ir::Graph& graph : module.graphs) {
-    for (const ir::Value& value : graph.values) {
-      // 0.80 has bf16 as fp32.
-      const size_t wide = value.dtype == DType::kBf16 ? 2 : 1;
-      bytes += 160 + value.name.size() + (value.constant ? wide * value.constant->data.size() : 0);
-    }
-    for (const ir::Node& node : graph.nodes) {
-      bytes += 256 + node.source.size() + 4 * node.inputs.size();
-      for (const auto& [name, attribute] : node.attributes.list()) {
-        if (const auto* text = std::get_if<std::string>(&attribute)) bytes += text->size();
-        if (const auto* raw = std::get_if<ir::Bytes>(&attribute)) bytes += raw->bytes.size();
-        if (const auto* list = std::get_if<std::vector<int64_t>>(&attribute)) bytes += 8 * list->size();
-      }
-    }
-  }
-  return bytes;
-}
-
 }  // namespace
-
-Result<size_t> estimated_file_bytes(const ir::Module& module, size_t more_bytes) {
-  const size_t bytes = estimated_bytes(module);
-  if (bytes < kMaxFileBytes - more_bytes) return bytes;  // beyond it the builder would abort
-  return fail({.where = "TOSA file", .what = "the graph is too large for a TOSA file", .expected = "less than 2 GB"});
-}
 
 Result<std::vector<std::byte>> write_1_0(const ir::Module& module) {
   CARINA_TRY(const size_t estimate, estimated_file_bytes(module, 0));

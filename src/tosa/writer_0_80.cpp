@@ -7,6 +7,7 @@
 #include "facts/tosa_0_80.h"
 #include "ir/tosa_type.h"
 #include "tensor/float_formats.h"
+#include "tosa/file_size_internal.h"
 #include "tosa/packing_internal.h"
 #include "tosa/to_0_80_internal.h"
 #include "tosa/writer_internal.h"

@@ -17,10 +17,6 @@ Result<std::vector<std::byte>> write_1_0(const ir::Module& module);
 // Files of 0.80.1.
 Result<std::vector<std::byte>> write_0_80(const ir::Module& module);
 
-// An upper estimate of a file's size, so that the builder need not grow: growing copies all that has been written.
-// Errors: with `more_bytes`, which are not part of the estimate, too large for a FlatBuffer.
-Result<size_t> estimated_file_bytes(const ir::Module& module, size_t more_bytes);
-
 // Writes the attribute table of an operator and gives its offset. `scalar_type`: the type of kScalar attributes.
 // Errors: an attribute of the row is missing, of another kind, or does not fit the file.
 Result<flatbuffers::Offset<void>> write_attributes(flatbuffers::FlatBufferBuilder& builder, const TosaOpRow& row,

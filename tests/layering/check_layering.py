@@ -1,4 +1,5 @@
-"""Refuses what libraries.toml does not allow: includes between libraries, cycles of libraries, names of products.
+"""Refuses what libraries.toml does not allow: includes between libraries, includes against their order, private headers of other libraries,
+names of products. The order has no cycle, since a library includes only libraries above it.
 
 usage: check_layering.py SOURCE_DIR
 """
@@ -9,60 +10,84 @@ import sys
 import tomllib
 
 PROGRAMS = ("carina", "interop", "firmware", "native")  # nobody includes them
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z0-9_]+)/', re.MULTILINE)
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z0-9_]+/[\w./]+)"', re.MULTILINE)
 
 
-def cycle_through(sees: dict[str, list[str]]) -> list[str] | None:
-    """Returns one chain of libraries that sees itself, or None."""
-    done: set[str] = set()
+class Libraries:
+    """The table of libraries.toml."""
 
-    def visit(library: str, path: list[str]) -> list[str] | None:
-        if library in path:
-            return path[path.index(library) :] + [library]
-        if library in done:
+    def __init__(self, table: dict) -> None:
+        self.listed: dict[str, list[str]] = table["libraries"]
+        self.order = {name: place for place, name in enumerate(self.listed)}
+        folders = table.get("folders", {})
+        self.folders = {name: folders.get(name, f"src/{name}") for name in self.listed}
+
+    def includes(self, library: str) -> list[str]:
+        """What a library may include."""
+        listed = self.listed[library]
+        return [name for name in self.listed if name not in (library, *PROGRAMS)] if listed == ["*"] else listed
+
+    def of_file(self, path: str) -> str | None:
+        """The library with the longest folder around a file; none for files outside of all of them."""
+        around = [name for name, folder in self.folders.items() if path.startswith(folder + "/")]
+        return max(around, key=lambda name: len(self.folders[name]), default=None)
+
+    def of_include(self, path: str) -> str | None:
+        """The same for a path after #include, which begins below src/ or below the project."""
+        return self.of_file(f"src/{path}") or self.of_file(path)
+
+    def wrong_table(self) -> list[str]:
+        errors = []
+        for library in self.listed:
+            for name in self.includes(library):
+                if name not in self.listed:
+                    errors.append(f"libraries.toml: '{library}' lists '{name}', which is no library")
+                elif self.listed[library] != ["*"] and self.order[name] >= self.order[library]:
+                    errors.append(f"libraries.toml: '{library}' lists '{name}', which is not above it")
+        return errors
+
+    def wrong_include(self, library: str, included: str) -> str | None:
+        """Why a file of a library may not include this path."""
+        seen = self.of_include(included)
+        if seen is None or seen == library:
             return None
-        for seen in sees.get(library, []):
-            if (found := visit(seen, path + [library])) is not None:
-                return found
-        done.add(library)
+        if seen not in self.includes(library):
+            return f"library '{library}' may not include library '{seen}' (libraries.toml)"
+        if included.endswith("_internal.h"):
+            return f"{included} is private to library '{seen}'"
         return None
-
-    for library in sees:
-        if (found := visit(library, [])) is not None:
-            return found
-    return None
 
 
 def product_names(root: pathlib.Path, file: pathlib.Path, products: dict[str, list[str]]) -> list[str]:
     """The lines of a file that name a product, where the file may not."""
-    place = file.relative_to(root)
-    if any(place.is_relative_to(folder) for folder in products["named_in"]):
+    path = file.relative_to(root)
+    if any(path.is_relative_to(folder) for folder in products["named_in"]):
         return []
     name = re.compile("|".join(products["names"]), re.IGNORECASE)
     lines = enumerate(file.read_text().splitlines(), 1)
-    return [f"{place}:{number}: names a product; ask for its limits (libraries.toml): {line.strip()}" for number, line in lines if name.search(line)]
+    return [f"{path}:{number}: names a product; ask for its limits (libraries.toml): {line.strip()}" for number, line in lines if name.search(line)]
 
 
 def main() -> int:
     root = pathlib.Path(sys.argv[1])
     table = tomllib.loads((root / "libraries.toml").read_text())
-    libraries, folders = table["libraries"], table.get("folders", {})
-    sees = {library: [r for r in libraries if r not in (library, *PROGRAMS)] if seen == ["*"] else seen for library, seen in libraries.items()}
-    errors = []
-    if cycle := cycle_through(sees):
-        errors.append("libraries.toml has a cycle: " + " -> ".join(cycle))
-    checked = 0
-    for library in libraries:
-        folder = root / folders.get(library, f"src/{library}")
-        for file in sorted(p for p in folder.rglob("*") if p.suffix in (".h", ".cpp", ".def")):
-            checked += 1
-            errors += product_names(root, file, table["products"])
-            for included in INCLUDE.findall(file.read_text()):
-                if included in libraries and included != library and included not in sees[library]:
-                    errors.append(f"{file.relative_to(root)}: library '{library}' may not include library '{included}' (libraries.toml)")
-    if checked == 0:
+    libraries = Libraries(table)
+    errors, files = libraries.wrong_table(), set()
+    for folder in libraries.folders.values():
+        files |= {path for path in (root / folder).rglob("*") if path.suffix in (".h", ".cpp", ".def")}
+    for file in sorted(files):
+        name = file.relative_to(root).as_posix()
+        library = libraries.of_file(name)
+        errors += product_names(root, file, table["products"])
+        for included in INCLUDE.findall(file.read_text()):
+            if wrong := libraries.wrong_include(library, included):
+                errors.append(f"{name}: {wrong}")
+    for file in sorted(path for path in (root / "src").rglob("*") if path.suffix in (".h", ".cpp")):
+        if libraries.of_file(file.relative_to(root).as_posix()) is None:
+            errors.append(f"{file.relative_to(root)}: in no library (libraries.toml)")
+    if not files:
         errors.append(f"no source file found below {root}")
-    print("\n".join(errors) or f"{checked} files: every include and name is allowed")
+    print("\n".join(errors) or f"{len(files)} files of {len(libraries.listed)} libraries: every include and name is allowed")
     return 1 if errors else 0
 
 

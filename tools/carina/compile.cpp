@@ -1,4 +1,5 @@
 #include "driver/compile.h"
+#include "driver/alternatives.h"
 
 #include <algorithm>
 #include <iterator>
@@ -152,7 +153,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       if (no_delegate) request.delegates = driver::DelegateMode::kNothing;
       request.threads = console.threads;
       request.layers = !outputs.layers.empty() || !outputs.summary.empty() || !outputs.page.empty();
-      request.alternatives = !outputs.page.empty();
+      if (!outputs.page.empty()) request.alternatives = driver::find_alternatives;
       if (outputs.program.ends_with(".npz")) request.output = driver::CompileRequest::Output::kStream;
       if (outputs.program.ends_with(".vgf")) request.output = driver::CompileRequest::Output::kVgf;
       const Result<void> done = compile(request, outputs, console);

@@ -2,6 +2,7 @@
 #include <iterator>
 
 #include "command.h"
+#include "driver/alternatives.h"
 #include "driver/command_files.h"
 #include "driver/compile.h"
 #include "model_options.h"
@@ -46,7 +47,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.callback([&] {
     action = [&] {
       request.threads = console.threads;
-      request.layers = request.alternatives = !page.empty();
+      request.layers = !page.empty();
+      if (!page.empty()) request.alternatives = driver::find_alternatives;
       const Result<void> sound = check(request, page);
       return sound ? explain(request, page, console) : report_failure(request.model, sound.error(), console);
     };

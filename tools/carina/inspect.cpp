@@ -1,6 +1,7 @@
 #include "driver/inspect.h"
 #include "command.h"
 #include "option_values.h"
+#include "report/listing.h"
 
 namespace carina::cli {
 namespace inspect_command {
@@ -9,12 +10,8 @@ namespace {
 void add_inspect_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static std::string file;
   app.add_option("file", file, "A .pt2, .tosa, .vgf, .pte, .npz or .npy")->required()->check(path());
-  app.callback([&] {
-    action = [&] {
-      const auto format = console.json ? driver::TextFormat::kJson : driver::TextFormat::kText;
-      return finish(file, driver::inspect(file, format, console.log()), console);
-    };
-  });
+  app.callback(
+      [&] { action = [&] { return finish(file, shown(driver::inspect(file, console.log()), console), console); }; });
 }
 
 void add_disasm_options(CLI::App& app, Console& console, std::function<int()>& action) {
@@ -22,8 +19,9 @@ void add_disasm_options(CLI::App& app, Console& console, std::function<int()>& a
   app.add_option("file", file, "A .pte with Ethos-U delegates, Vela's raw .npz, or a .vgf")->required()->check(path());
   app.callback([&] {
     action = [&] {
-      const auto format = console.json ? driver::TextFormat::kJson : driver::TextFormat::kText;
-      return finish(file, driver::disassemble(file, format), console);
+      const auto made = driver::disassemble(file);
+      if (!made) return finish(file, std::unexpected(made.error()), console);
+      return finish(file, console.json ? report::to_json(made->listing) : made->text, console);
     };
   });
 }

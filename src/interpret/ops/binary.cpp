@@ -52,7 +52,7 @@ struct PowFloat {
       "the base is below zero, or zero to a power that is not above zero, or an operand is infinite or NaN";
   static float apply(float a, float b, bool& bad) {
     bad |= !(a > 0 || (a == 0 && b > 0)) || !std::isfinite(a) || !std::isfinite(b);
-    return exact_pow(a, b);
+    return simd::exact_pow(a, b);
   }
 };
 

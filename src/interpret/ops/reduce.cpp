@@ -157,13 +157,13 @@ Kernel sum_f32(const NodePlan& plan) {
 
 // The extreme has one pattern of bits in whatever order it is found, unless it is a zero, which has two signs, or some
 // element is no number: then the order of the axis says which.
-template <typename R, float Extremes::* kWhich>
+template <typename R, float simd::Extremes::* kWhich>
 Kernel extreme_f32(const NodePlan& plan) {
   const Middle m = middle_of(*plan.in[0].shape, plan.node.attributes.integer("axis"));
   if (m.inner != 1 || m.length == 0) return reduce<R, F32>(plan);
   return reduce_rows(m, [](const Middle& middle, const float* in, int64_t rows, float* out) {
     for (int64_t r = 0; r < rows; ++r, in += middle.length) {
-      const Extremes found = extremes_of({in, static_cast<size_t>(middle.length)});
+      const simd::Extremes found = simd::extremes_of({in, static_cast<size_t>(middle.length)});
       out[r] = found.*kWhich;
       if (found.numbers && out[r] != 0) continue;
       bool bad = false;
@@ -188,7 +188,7 @@ Result<Kernel> prepare_reduce(const NodePlan& plan, std::span<const TypeRow> row
   return choose(plan, rows);
 }
 
-template <typename Int, typename Float, float Extremes::* kWhich>
+template <typename Int, typename Float, float simd::Extremes::* kWhich>
 Result<Kernel> prepare_extreme(const NodePlan& plan) {
   static constexpr TypeRow kRows[] = {
       {.types = {kInt8, kInt8}, .make = &reduce<Int, I8>},
@@ -278,13 +278,13 @@ Result<Kernel> prepare_REDUCE_PRODUCT(const NodePlan& plan) {
 }
 Result<Kernel> prepare_REDUCE_MAX(const NodePlan& plan) {
   return nan_mode_of(plan) == NanMode::kIgnore
-             ? prepare_extreme<MaxInt, MaxFloat<NanMode::kIgnore>, &Extremes::max>(plan)
-             : prepare_extreme<MaxInt, MaxFloat<NanMode::kPropagate>, &Extremes::max>(plan);
+             ? prepare_extreme<MaxInt, MaxFloat<NanMode::kIgnore>, &simd::Extremes::max>(plan)
+             : prepare_extreme<MaxInt, MaxFloat<NanMode::kPropagate>, &simd::Extremes::max>(plan);
 }
 Result<Kernel> prepare_REDUCE_MIN(const NodePlan& plan) {
   return nan_mode_of(plan) == NanMode::kIgnore
-             ? prepare_extreme<MinInt, MinFloat<NanMode::kIgnore>, &Extremes::min>(plan)
-             : prepare_extreme<MinInt, MinFloat<NanMode::kPropagate>, &Extremes::min>(plan);
+             ? prepare_extreme<MinInt, MinFloat<NanMode::kIgnore>, &simd::Extremes::min>(plan)
+             : prepare_extreme<MinInt, MinFloat<NanMode::kPropagate>, &simd::Extremes::min>(plan);
 }
 
 Result<Kernel> prepare_ARGMAX(const NodePlan& plan) {

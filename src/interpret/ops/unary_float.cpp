@@ -46,37 +46,37 @@ Result<Kernel> prepare_plain(const NodePlan& plan) {
 }  // namespace
 
 Result<Kernel> prepare_ERF(const NodePlan& plan) {
-  return prepare<&exact_erf>(plan);
+  return prepare<&simd::exact_erf>(plan);
 }
 Result<Kernel> prepare_SIGMOID(const NodePlan& plan) {
-  return prepare<&exact_sigmoid>(plan);
+  return prepare<&simd::exact_sigmoid>(plan);
 }
 Result<Kernel> prepare_TANH(const NodePlan& plan) {
-  return prepare<&exact_tanh>(plan);
+  return prepare<&simd::exact_tanh>(plan);
 }
 Result<Kernel> prepare_CEIL(const NodePlan& plan) {
   return prepare_plain<&ceil_of>(plan);
 }
 Result<Kernel> prepare_COS(const NodePlan& plan) {
-  return prepare<&exact_cos>(plan);
+  return prepare<&simd::exact_cos>(plan);
 }
 Result<Kernel> prepare_EXP(const NodePlan& plan) {
-  return prepare<&exact_exp>(plan);
+  return prepare<&simd::exact_exp>(plan);
 }
 Result<Kernel> prepare_FLOOR(const NodePlan& plan) {
   return prepare_plain<&floor_of>(plan);
 }
 Result<Kernel> prepare_LOG(const NodePlan& plan) {
-  return prepare<&exact_log>(plan);
+  return prepare<&simd::exact_log>(plan);
 }
 Result<Kernel> prepare_RECIPROCAL(const NodePlan& plan) {
   return prepare_plain<&reciprocal_of>(plan);
 }
 Result<Kernel> prepare_RSQRT(const NodePlan& plan) {
-  return prepare<&exact_rsqrt>(plan);
+  return prepare<&simd::exact_rsqrt>(plan);
 }
 Result<Kernel> prepare_SIN(const NodePlan& plan) {
-  return prepare<&exact_sin>(plan);
+  return prepare<&simd::exact_sin>(plan);
 }
 
 }  // namespace carina::interpret

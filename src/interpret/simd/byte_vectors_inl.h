@@ -8,7 +8,7 @@
   HWY_TARGET_STR_AVX3 ",vpclmulqdq,avx512vbmi,avx512vbmi2,vaes,avxvnni,avx512bitalg,avx512vpopcntdq,avx512vnni"
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 namespace {
 
 // sum + the products of four unsigned bytes of each lane of u with the signed ones of s, for vectors of 32 and 16 bytes.
@@ -156,7 +156,7 @@ HWY_INLINE typename W::Mask first_bytes(int64_t count) {
 }
 
 }  // namespace
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -10,7 +10,7 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 
 // NaN fails both comparisons and stays, as CLAMP wants it; of equal zeros it is the upper bound.
 inline float clamp_one(float value, float low, float high) {
@@ -25,7 +25,7 @@ HWY_INLINE V clamp_vector(V value, V low, V high) {
   return hn::IfThenElse(hn::Ge(value, high), high, value);
 }
 
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

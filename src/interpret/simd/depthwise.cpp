@@ -10,7 +10,7 @@
 #include "interpret/simd/simd_internal.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -86,11 +86,11 @@ void depthwise_here(const DepthwiseI8& job) {
 #endif
 
 }  // namespace
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace carina::interpret::simd {
+namespace carina::simd {
 
 HWY_EXPORT(depthwise_here);
 
@@ -110,5 +110,5 @@ void pack_depthwise(const int16_t* weights, int64_t taps, int64_t channels, int3
   }
 }
 
-}  // namespace carina::interpret::simd
+}  // namespace carina::simd
 #endif

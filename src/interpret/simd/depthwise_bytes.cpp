@@ -16,7 +16,7 @@
 // takes unsigned by signed bytes: inputs are raised by 128, and 128 times the weights' sum is off the column already.
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_AVX3_DL
@@ -149,11 +149,11 @@ void run_here(const DepthwiseBytes& d, const int8_t* const*, int64_t, int8_t*) {
 #endif
 
 }  // namespace
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace carina::interpret::simd {
+namespace carina::simd {
 
 HWY_EXPORT(run_here);
 
@@ -227,5 +227,5 @@ void DepthwiseBytes::run(const int8_t* const* x, int64_t pixels, int8_t* out) co
   HWY_DYNAMIC_DISPATCH(run_here)(*this, x, pixels, out);
 }
 
-}  // namespace carina::interpret::simd
+}  // namespace carina::simd
 #endif

@@ -9,7 +9,7 @@
 #include "interpret/simd/simd_internal.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -90,11 +90,11 @@ void combine_f32_here(const CombineF32& job) {
 }
 
 }  // namespace
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace carina::interpret::simd {
+namespace carina::simd {
 
 HWY_EXPORT(combine_f32_here);
 
@@ -102,5 +102,5 @@ void combine_f32(const CombineF32& job) {
   HWY_DYNAMIC_DISPATCH(combine_f32_here)(job);
 }
 
-}  // namespace carina::interpret::simd
+}  // namespace carina::simd
 #endif

@@ -9,7 +9,7 @@
 #include "interpret/simd/extremes_inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -28,12 +28,11 @@ void extremes_here(const float* in, size_t count, Extremes& found) {
 }
 
 }  // namespace
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace carina::interpret {
-namespace simd {
+namespace carina::simd {
 
 HWY_EXPORT(extremes_here);
 
@@ -45,11 +44,9 @@ Extremes best_extremes(std::span<const float> elements) {
 }
 }  // namespace
 
-}  // namespace simd
-
 Extremes extremes_of(std::span<const float> elements) {
-  return simd::best_extremes(elements);
+  return best_extremes(elements);
 }
 
-}  // namespace carina::interpret
+}  // namespace carina::simd
 #endif

@@ -11,7 +11,7 @@
 #include "interpret/extremes.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 
 // Vectors cannot be members on every target, so they are the caller's.
 template <typename V, typename M>
@@ -35,7 +35,7 @@ inline Extremes seen(float value) {
   return {.min = value + 0.0F, .max = value + 0.0F, .numbers = value == value};
 }
 
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -22,7 +22,7 @@
 // width of vectors nor on fused operations.
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 namespace {
 
 template <float (*Scalar)(float)>
@@ -276,11 +276,11 @@ void apply_here(Function function, const float* in, float* out, int64_t count) {
 }
 
 }  // namespace
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace carina::interpret::simd {
+namespace carina::simd {
 
 HWY_EXPORT(apply_here);
 
@@ -288,5 +288,5 @@ void apply(Function function, const float* in, float* out, int64_t count) {
   HWY_DYNAMIC_DISPATCH(apply_here)(function, in, out, count);
 }
 
-}  // namespace carina::interpret::simd
+}  // namespace carina::simd
 #endif

@@ -20,7 +20,7 @@
 #include "interpret/simd/byte_vectors_inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -341,11 +341,11 @@ void multiply_to_bytes_here(const MatrixJob& job) {
 #endif
 
 }  // namespace
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace carina::interpret::simd {
+namespace carina::simd {
 
 HWY_EXPORT(matrix_format_here);
 HWY_EXPORT(pack_matrix_here);
@@ -398,5 +398,5 @@ void multiply_to_bytes(const MatrixJob& job) {
   HWY_DYNAMIC_DISPATCH(multiply_to_bytes_here)(job);
 }
 
-}  // namespace carina::interpret::simd
+}  // namespace carina::simd
 #endif

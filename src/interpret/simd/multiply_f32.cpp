@@ -19,7 +19,7 @@
 #include "interpret/simd/simd_internal.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -372,11 +372,11 @@ void pack_here(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, in
 }
 
 }  // namespace
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace carina::interpret::simd {
+namespace carina::simd {
 
 HWY_EXPORT(multiply_here);
 HWY_EXPORT(pack_here);
@@ -395,5 +395,5 @@ void run_epilogue_f32(const EpilogueF32& job) {
   HWY_DYNAMIC_DISPATCH(epilogue_here)(job);
 }
 
-}  // namespace carina::interpret::simd
+}  // namespace carina::simd
 #endif

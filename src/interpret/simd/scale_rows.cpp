@@ -12,7 +12,7 @@
 #include "interpret/simd/simd_internal.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_SCALAR
@@ -229,11 +229,11 @@ void combine_here(Combine op, int32_t* a, const int32_t* b, int64_t count) {
 }
 
 }  // namespace
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace carina::interpret::simd {
+namespace carina::simd {
 
 HWY_EXPORT(scale_rows_here);
 HWY_EXPORT(take_row_terms_here);
@@ -251,5 +251,5 @@ void take_row_terms(const RowTerms& job) {
   HWY_DYNAMIC_DISPATCH(take_row_terms_here)(job);
 }
 
-}  // namespace carina::interpret::simd
+}  // namespace carina::simd
 #endif

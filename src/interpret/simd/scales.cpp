@@ -2,7 +2,7 @@
 
 #include "interpret/simd/simd_internal.h"
 
-namespace carina::interpret::simd {
+namespace carina::simd {
 
 std::optional<Scales> make_scales(const ScaleRequest& request) {
   Scales scales;
@@ -71,4 +71,4 @@ std::optional<Int8Epilogue> int8_epilogue(const Scales& scales, DType out_type, 
   return epilogue;
 }
 
-}  // namespace carina::interpret::simd
+}  // namespace carina::simd

@@ -14,7 +14,7 @@
 // The vector kernels, chosen at run time for the processor. Every target gives the same bits: integers are exact, and
 // float sums are one chain of fused multiply-adds per output in a fixed order.
 
-namespace carina::interpret::simd {
+namespace carina::simd {
 
 // RESCALE's factors, spread for vectors: entry c of each list for channel c, padded; one factor for all is repeated.
 struct Scales {
@@ -242,4 +242,4 @@ inline int64_t byte_block(int64_t left) {
   return left > 32 ? 64 : left > 16 ? 32 : 16;
 }
 
-}  // namespace carina::interpret::simd
+}  // namespace carina::simd

@@ -8,7 +8,7 @@
 #include "interpret/simd/simd_internal.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 namespace {
 
 void sum_row(const float* in, int64_t length, float* out) {
@@ -75,11 +75,11 @@ void sum_rows_here(const SumRowsF32& job) {
 }
 
 }  // namespace
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace carina::interpret::simd {
+namespace carina::simd {
 
 HWY_EXPORT(sum_rows_here);
 
@@ -87,5 +87,5 @@ void sum_rows_f32(const SumRowsF32& job) {
   HWY_DYNAMIC_DISPATCH(sum_rows_here)(job);
 }
 
-}  // namespace carina::interpret::simd
+}  // namespace carina::simd
 #endif

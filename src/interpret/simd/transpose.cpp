@@ -10,7 +10,7 @@
 #include "interpret/simd/simd_internal.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_SCALAR
@@ -87,11 +87,11 @@ void transpose_words_here(const Transpose<uint32_t>& job) {
 }
 
 }  // namespace
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace carina::interpret::simd {
+namespace carina::simd {
 
 HWY_EXPORT(transpose_bytes_here);
 HWY_EXPORT(transpose_words_here);
@@ -103,5 +103,5 @@ void transpose(const Transpose<uint32_t>& job) {
   HWY_DYNAMIC_DISPATCH(transpose_words_here)(job);
 }
 
-}  // namespace carina::interpret::simd
+}  // namespace carina::simd
 #endif

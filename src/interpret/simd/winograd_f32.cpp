@@ -13,7 +13,7 @@
 #include "interpret/simd/simd_internal.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace carina::interpret::simd::HWY_NAMESPACE {
+namespace carina::simd::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
@@ -178,11 +178,11 @@ void transform_weights_here(const WinogradWeights& job) {
 }
 
 }  // namespace
-}  // namespace carina::interpret::simd::HWY_NAMESPACE
+}  // namespace carina::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace carina::interpret::simd {
+namespace carina::simd {
 
 HWY_EXPORT(transform_here);
 HWY_EXPORT(winograd_epilogue_here);
@@ -199,5 +199,5 @@ void transform_winograd_weights(const WinogradWeights& job) {
   HWY_DYNAMIC_DISPATCH(transform_weights_here)(job);
 }
 
-}  // namespace carina::interpret::simd
+}  // namespace carina::simd
 #endif

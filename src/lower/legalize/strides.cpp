@@ -19,7 +19,7 @@ ValueId blocks_as_channels(Rewriter& in, ValueId image, const Ints& block) {
   const Shape s = in.shape(image);
   const int64_t rows = s[2] / block[0], columns = s[3] / block[1];
   const ValueId apart = in.view(image, Shape{s[0], s[1], rows, block[0], columns, block[1]});
-  return in.view(permuted(in, apart, {0, 1, 3, 5, 2, 4}), Shape{s[0], s[1] * block[0] * block[1], rows, columns});
+  return in.view(permuted_axes(in, apart, {0, 1, 3, 5, 2, 4}), Shape{s[0], s[1] * block[0] * block[1], rows, columns});
 }
 
 // The same of weights [O,C,KH,KW], whose kernel ends with zeros where it is no whole number of blocks.

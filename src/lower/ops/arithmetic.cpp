@@ -9,6 +9,7 @@
 #include "lower/lowering_internal.h"
 #include "lower/ops/casts_internal.h"
 #include "lower/ops/float_functions_internal.h"
+#include "tensor/elements.h"
 
 namespace carina::lower {
 namespace {

@@ -8,6 +8,7 @@
 #include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
 #include "lower/ops/casts_internal.h"
+#include "tensor/elements.h"
 
 namespace carina::lower {
 namespace {

@@ -1,4 +1,5 @@
 #include "lower/ops/table_internal.h"
+#include "tensor/elements.h"
 
 #include <fmt/format.h>
 

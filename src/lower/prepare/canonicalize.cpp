@@ -11,9 +11,9 @@
 //         or clamp.default, scalar operands constants, splits and selects slice.Tensor with start and end in range.
 // Legal:  every row is PyTorch's own definition of the op in terms of the other.
 
-#include "lower/emitter_internal.h"
 #include "lower/prepare/canonicalize_internal.h"
 #include "lower/prepare/passes_internal.h"
+#include "tensor/elements.h"
 
 namespace carina::lower {
 

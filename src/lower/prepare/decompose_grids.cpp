@@ -105,7 +105,7 @@ struct Image {
 
 Image image_of(Rewriter& in, ValueId x) {
   const Shape shape = in.shape(x);
-  return {.rows = in.view(permuted(in, x, {0, 2, 3, 1}), Shape{shape[0] * shape[2] * shape[3], shape[1]}),
+  return {.rows = in.view(permuted_axes(in, x, {0, 2, 3, 1}), Shape{shape[0] * shape[2] * shape[3], shape[1]}),
           .shape = shape};
 }
 
@@ -196,7 +196,7 @@ Result<bool> affine_grid(Rewriter& in, const Node& node) {
   const int64_t count = out[1] * out[2];
   const ValueId product =
       in.make(AtenOp::linear_default, {node.inputs[0], coordinates, ValueId()}, {}, Shape{theta[0], 2, count});
-  return rewritten(in.view_into(node.outputs[0], permuted(in, product, {0, 2, 1})));
+  return rewritten(in.view_into(node.outputs[0], permuted_axes(in, product, {0, 2, 1})));
 }
 
 constexpr RewriteRow kGridRewrites[] = {

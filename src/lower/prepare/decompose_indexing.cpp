@@ -5,10 +5,10 @@
 #include <numeric>
 
 #include "facts/aten_traits.h"
-#include "lower/emitter_internal.h"
 #include "lower/prepare/decompose_internal.h"
 #include "lower/prepare/indexed_axes_internal.h"
 #include "lower/prepare/slices_internal.h"
+#include "tensor/elements.h"
 
 namespace carina::lower {
 namespace {

@@ -154,7 +154,7 @@ Result<bool> bilinear(Rewriter& in, const Node& node) {
   if (!is_fp32(in, node) || in[node.outputs[0]].quantization) return false;
   const ValueId first = node.inputs[0], weight = node.inputs[2];
   const Shape weights = in.shape(weight), out = in.shape(node.outputs[0]), second = in.shape(node.inputs[1]);
-  const ValueId matrix = in.view(permuted(in, weight, {0, 2, 1}), Shape{weights[0] * weights[2], weights[1]});
+  const ValueId matrix = in.view(permuted_axes(in, weight, {0, 2, 1}), Shape{weights[0] * weights[2], weights[1]});
   const int64_t rows = out.elements() / weights[0];
   const Shape apart{rows, weights[0], weights[2]};
   const ValueId half = in.make(AtenOp::linear_default, {in.view(first, Shape{rows, weights[1]}), matrix}, {},

@@ -80,7 +80,7 @@ Result<bool> pixel_shuffle(Rewriter& in, const Node& node) {
   if (rank < 3 || shape.elements() == 0) return false;
   const int64_t images = result.elements() / (result[rank - 2] * result[rank - 1]);
   const ValueId blocks = in.view(node.inputs[0], Shape{images, r, r, shape[rank - 2], shape[rank - 1]});
-  return rewritten(in.view_into(node.outputs[0], permuted(in, blocks, {0, 3, 1, 4, 2})));
+  return rewritten(in.view_into(node.outputs[0], permuted_axes(in, blocks, {0, 3, 1, 4, 2})));
 }
 
 Result<bool> repeat_interleave(Rewriter& in, const Node& node) {
@@ -101,7 +101,7 @@ Result<bool> pixel_unshuffle(Rewriter& in, const Node& node) {
   if (rank < 3 || shape.elements() == 0) return false;
   const int64_t height = result[rank - 2], width = result[rank - 1];
   const Shape blocks{shape.elements() / (height * r * width * r), height, r, width, r};
-  return rewritten(in.view_into(node.outputs[0], permuted(in, in.view(node.inputs[0], blocks), {0, 2, 4, 1, 3})));
+  return rewritten(in.view_into(node.outputs[0], permuted_axes(in, in.view(node.inputs[0], blocks), {0, 2, 4, 1, 3})));
 }
 
 Result<bool> channel_shuffle(Rewriter& in, const Node& node) {
@@ -109,7 +109,7 @@ Result<bool> channel_shuffle(Rewriter& in, const Node& node) {
   const int64_t groups = node.attributes.integer("groups");
   if (shape.rank() < 3 || shape[1] % groups != 0 || shape.elements() == 0) return false;
   const Shape grouped{shape[0], groups, shape[1] / groups, shape.elements() / shape[0] / shape[1]};
-  return rewritten(in.view_into(node.outputs[0], permuted(in, in.view(node.inputs[0], grouped), {0, 2, 1, 3})));
+  return rewritten(in.view_into(node.outputs[0], permuted_axes(in, in.view(node.inputs[0], grouped), {0, 2, 1, 3})));
 }
 
 // A product with ones and zeros. A constant may hold infinities, which no product makes 0: it is chosen from.

@@ -82,7 +82,7 @@ class Ranks {
     std::vector<int64_t> dims(in_.shape(x).rank());
     std::iota(dims.begin(), dims.end(), int64_t{0});
     std::swap(dims[axis], dims.back());
-    return permuted(in_, x, dims);
+    return permuted_axes(in_, x, dims);
   }
 
   // How many elements come before each: [.., size]. Of equal ones the first comes first.

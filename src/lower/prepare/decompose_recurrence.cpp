@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "facts/aten_traits.h"
-#include "lower/legality_internal.h"
 #include "lower/prepare/decompose_internal.h"
+#include "lower/prepare/recurrence_internal.h"
 #include "lower/prepare/slices_internal.h"
 
 namespace carina::lower {
@@ -259,15 +259,16 @@ static_assert(rewrites_what_becomes(kRecurrenceRows));
 
 }  // namespace
 
-Refused check_recurrence(const Candidate& c) {
-  if (std::ranges::find(kRecurrenceRows, c.node.op.aten(), &RewriteRow::op) == std::end(kRecurrenceRows)) return {};
-  const ir::Attribute* batch_first = c.node.attributes.find("batch_first");
-  if (batch_first == nullptr || c.input(0).shape.rank() != 3) return {};
-  const int64_t steps = c.input(0).shape[c.node.attributes.get<bool>("batch_first") ? 1 : 0];
+std::optional<ir::Refusal> check_recurrence(const ir::Graph& graph, const ir::Node& node) {
+  if (std::ranges::find(kRecurrenceRows, node.op.aten(), &RewriteRow::op) == std::end(kRecurrenceRows)) return {};
+  const Shape& input = graph[node.inputs[0]].shape;
+  if (node.attributes.find("batch_first") == nullptr || input.rank() != 3) return {};
+  const int64_t steps = input[node.attributes.get<bool>("batch_first") ? 1 : 0];
   if (steps <= kMaxSteps) return {};
-  return refused("recurrence.steps",
-                 fmt::format("{} steps of a recurrence, at most {} are written one by one", steps, kMaxSteps),
-                 "cut the sequence, pass the state in and return it");
+  return ir::Refusal{
+      .rule = "recurrence.steps",
+      .reason = fmt::format("{} steps of a recurrence, at most {} are written one by one", steps, kMaxSteps),
+      .hint = "cut the sequence, pass the state in and return it"};
 }
 
 std::span<const RewriteRow> recurrence_rows() {

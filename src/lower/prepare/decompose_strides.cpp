@@ -114,7 +114,7 @@ Result<bool> as_strided(Rewriter& in, const Node& node) {
   const auto picked = strided(in, memory, axes);
   const ValueId flat = picked ? *picked : listed(in, in.view(memory, Shape{all - offset}), axes);
   const ValueId sorted = in.view(flat, Shape(dims));
-  const ValueId ordered = permuted(in, sorted, position);
+  const ValueId ordered = permuted_axes(in, sorted, position);
   return rewritten(in.view_into(node.outputs[0], expanded(in, ordered, in.shape(node.outputs[0]))));
 }
 
@@ -128,11 +128,11 @@ Result<bool> unfold(Rewriter& in, const Node& node) {
   int64_t before = 1;
   for (size_t i = 0; i < axis; ++i) before *= shape[i];
   const int64_t behind = shape.elements() / before / shape[axis];
-  const ValueId last = permuted(in, in.view(node.inputs[0], Shape{before, shape[axis], behind}), {0, 2, 1});
+  const ValueId last = permuted_axes(in, in.view(node.inputs[0], Shape{before, shape[axis], behind}), {0, 2, 1});
   const auto picked = strided(in, in.view(last, Shape{before * behind, shape[axis]}), axes);
   if (!picked) return false;
   const ValueId windows = in.view(*picked, Shape{before, behind, axes[0].size, axes[1].size});
-  return rewritten(in.view_into(node.outputs[0], permuted(in, windows, {0, 2, 1, 3})));
+  return rewritten(in.view_into(node.outputs[0], permuted_axes(in, windows, {0, 2, 1, 3})));
 }
 
 Ints with_last(size_t rank, size_t first, size_t second) {
@@ -155,7 +155,7 @@ Result<bool> diagonal(Rewriter& in, const Node& node) {
   const int64_t columns = shape[right], all = shape[down] * columns, offset = node.attributes.integer("offset");
   const int64_t first = offset >= 0 ? offset : -offset * columns;
   const ValueId matrices =
-      in.view(permuted(in, node.inputs[0], with_last(rank, down, right)), Shape{shape.elements() / all, all});
+      in.view(permuted_axes(in, node.inputs[0], with_last(rank, down, right)), Shape{shape.elements() / all, all});
   const Strides axes{{.size = result[rank - 2], .step = columns + 1}};
   const auto picked = strided(in, slice(in, matrices, 1, first, all), axes);
   return picked ? rewritten(in.view_into(node.outputs[0], *picked)) : Result<bool>(false);

@@ -10,9 +10,9 @@
 
 #include "base/checked_math.h"
 #include "facts/aten_traits.h"
-#include "lower/emitter_internal.h"
 #include "lower/prepare/passes_internal.h"
 #include "lower/prepare/rewriter_internal.h"
+#include "tensor/elements.h"
 
 namespace carina::lower {
 namespace {

@@ -113,14 +113,14 @@ ValueId IndexedAxes::rows_of(Rewriter& in, ValueId x) const {
   Ints order = to_ints(indexed_);
   order.insert(order.end(), rest_.begin(), rest_.end());
   const Shape rows = rows_shape(in.shape(x));
-  return in.view(permuted(in, x, order), rows);
+  return in.view(permuted_axes(in, x, order), rows);
 }
 
 ValueId IndexedAxes::whole_of(Rewriter& in, ValueId rows, const Shape& shape) const {
   Ints order = to_ints(indexed_), dims;
   order.insert(order.end(), rest_.begin(), rest_.end());
   for (const int64_t axis : order) dims.push_back(shape[static_cast<size_t>(axis)]);
-  return permuted(in, in.view(rows, Shape(dims)), inverse(order));
+  return permuted_axes(in, in.view(rows, Shape(dims)), inverse(order));
 }
 
 // [before, chosen, behind] <-> [chosen, before * behind], where `before` are the axes in front of the indices'.
@@ -129,12 +129,12 @@ ValueId IndexedAxes::chosen_rows_of(Rewriter& in, ValueId values) const {
   rows.push_back(inner());
   if (before() == 1) return in.view(values, Shape(rows));
   const ValueId blocks = in.view(values, Shape{before(), count(), inner() / before()});
-  return in.view(permuted(in, blocks, {1, 0, 2}), Shape(rows));
+  return in.view(permuted_axes(in, blocks, {1, 0, 2}), Shape(rows));
 }
 
 ValueId IndexedAxes::chosen_of(Rewriter& in, ValueId rows) const {
   if (before() == 1) return rows;
-  return permuted(in, in.view(rows, Shape{count(), before(), inner() / before()}), {1, 0, 2});
+  return permuted_axes(in, in.view(rows, Shape{count(), before(), inner() / before()}), {1, 0, 2});
 }
 
 ValueId IndexedAxes::blocks_of(Rewriter& in, ValueId x) const {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "lower/emitter_internal.h"
 #include "lower/prepare/rewriter_internal.h"
+#include "tensor/elements.h"
 
 namespace carina::lower {
 

@@ -45,7 +45,7 @@ ValueId run(Rewriter& in, ValueId x, size_t axis, const Run& wanted) {
 
 }  // namespace
 
-ValueId permuted(Rewriter& in, ValueId x, const std::vector<int64_t>& dims) {
+ValueId permuted_axes(Rewriter& in, ValueId x, const std::vector<int64_t>& dims) {
   if (std::ranges::is_sorted(dims)) return x;
   std::vector<int64_t> result;
   for (const int64_t dim : dims) result.push_back(in.shape(x)[static_cast<size_t>(dim)]);

@@ -10,7 +10,7 @@
 namespace carina::lower {
 
 // The axes in another order.
-ir::ValueId permuted(Rewriter& in, ir::ValueId x, const std::vector<int64_t>& dims);
+ir::ValueId permuted_axes(Rewriter& in, ir::ValueId x, const std::vector<int64_t>& dims);
 // The elements of `x` from `start` to before `end` along an axis.
 ir::ValueId slice(Rewriter& in, ir::ValueId x, size_t axis, int64_t start, int64_t end);
 // The values joined along an axis.

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "npu/compiled_network.h"
-#include "plan/compile.h"
 #include "plan/family/family.h"
+#include "plan/options.h"
 
 namespace carina::plan {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "plan/compile.h"
 #include "plan/family/shram_internal.h"
 #include "plan/family/u85_internal.h"
 
@@ -40,13 +39,6 @@ int64_t working_limit_bytes(const Target& target, const Family& family, int64_t 
   CARINA_CHECK(spaces.has_value(), "the target was not checked");
   const int64_t there = (*spaces)[static_cast<size_t>(working_space(target, family))]->limit_bytes;
   return asked_bytes > 0 ? std::min(asked_bytes, there) : there;
-}
-
-std::optional<std::string_view> why_not(TosaOp op, npu::Product product) {
-  for (const Rule& rule : family_of(product).rules()) {
-    if (rule.op == op) return rule.select == nullptr ? std::optional(rule.reason) : std::nullopt;
-  }
-  return "not supported";
 }
 
 }  // namespace carina::plan

@@ -10,7 +10,6 @@
 
 #include "base/diagnostic.h"
 #include "facts/npu_targets.h"
-#include "facts/tosa_ops.h"
 #include "npu/encoded_weights_cache.h"
 #include "npu/weight_order.h"
 #include "plan/family/encoded_slice.h"
@@ -22,15 +21,6 @@
 namespace carina::plan {
 
 class Emitter;
-class Selection;
-
-// How one TOSA operator becomes steps, or why it does not.
-struct Rule {
-  TosaOp op;
-  Result<void> (*select)(Selection& s);  // nullptr: not supported
-  std::string_view reason;               // then: what the user is told
-  std::string_view hint = {};            // and what to write instead
-};
 
 // Where a space lies on a target.
 struct SpaceLocation {
@@ -60,7 +50,6 @@ struct Abilities {
 
 struct Family {
   std::string_view name;  // as a user asks for it: "an ethos-u55"
-  std::span<const Rule> (*rules)();
   const npu::ProductLimits& limits;
 
   // The spaces of a target. Errors: a memory mode that the family is not compiled for.

@@ -13,7 +13,6 @@ extern const Family kU65;
 
 namespace shram {
 
-std::span<const Rule> rules();
 TableMemory tables(const Target& target);
 std::optional<OperandScaling> operand_scaling(const Scaling& a, const Scaling& b, const ElementType& type);
 // A space behind a port, of which addresses and strides of `address_bits` reach the half that is positive.

@@ -26,7 +26,6 @@ Result<Spaces> u55_spaces(const Target& target) {
 }  // namespace
 
 constinit const Family kU55{.name = "an ethos-u55",
-                            .rules = shram::rules,
                             .limits = npu::limits_of(npu::Product::kU55),
                             .spaces = u55_spaces,
                             .tables = shram::tables,

@@ -23,7 +23,6 @@ Result<Spaces> u65_spaces(const Target& target) {
 }  // namespace
 
 constinit const Family kU65{.name = "an ethos-u65",
-                            .rules = shram::rules,
                             .limits = npu::limits_of(npu::Product::kU65),
                             .spaces = u65_spaces,
                             .tables = shram::tables,

@@ -41,7 +41,6 @@ std::optional<OperandScaling> operand_scaling(const Scaling& a, const Scaling& b
 }  // namespace
 
 constinit const Family kU85{.name = "an ethos-u85",
-                            .rules = u85::rules,
                             .limits = npu::limits_of(npu::Product::kU85),
                             .spaces = spaces,
                             .tables = tables,

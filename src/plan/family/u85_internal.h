@@ -12,8 +12,6 @@ extern const Family kU85;
 
 namespace u85 {
 
-std::span<const Rule> rules();
-
 std::vector<BlockConfig> legal_blocks(const Step& subop, const Target& target);
 npu::Block3 input_block(const Step& subop, const BlockConfig& block, const Target& target);
 

@@ -15,10 +15,10 @@
 #include "base/checked_math.h"
 #include "base/memory_planner.h"
 #include "facts/npu_targets.h"
+#include "plan/context.h"
 #include "plan/memory/in_place.h"
 #include "plan/memory/live_ranges.h"
 #include "plan/memory/shortage.h"
-#include "plan/schedule/transformations.h"
 
 namespace carina::plan {
 namespace {

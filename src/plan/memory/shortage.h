@@ -1,18 +1,19 @@
 #pragma once
 
-#include "plan/compile.h"
-#include "plan/schedule/transformations.h"
+#include <cstdint>
+#include <string_view>
+
+#include "base/diagnostic.h"
+#include "plan/schedule/schedule.h"
 
 // What to say when a network needs more memory than there is.
 namespace carina::plan {
 
+// Diagnostic::where of what shortage() gives.
+inline constexpr std::string_view kShortage = "arena";
+
 // Storages of one space do not fit: by how much, which operator needs most, and what lives then. `total_bytes`: what they
 // take together.
 Diagnostic shortage(const Schedule& schedule, Space space, int64_t total_bytes, int64_t limit_bytes);
-
-// The same messages with what else could be done, in figures that are computed, not guessed: what whole tensors, the least
-// memory and a memory mode with an arena in slow memory would take. `whole_bytes`: what tensors of all their rows would
-// take; 0: they were.
-Diagnostics with_ways_out(Diagnostics shortage, const ir::Graph& tosa, const Context& context, int64_t whole_bytes);
 
 }  // namespace carina::plan

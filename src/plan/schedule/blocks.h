@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "plan/schedule/transformations.h"
+#include "plan/context.h"
 
 namespace carina::plan {
 

@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "plan/context.h"
 #include "plan/schedule/cascade_rows.h"
-#include "plan/schedule/transformations.h"
 
 // Which ranges of steps to compute as cascades: by what lives in the working space while they run, and by the cycles that
 // their stripes take more than whole steps.

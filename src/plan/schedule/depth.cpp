@@ -18,6 +18,7 @@
 #include "plan/schedule/kernel_cost.h"
 #include "plan/schedule/prefetch_problem.h"
 #include "plan/schedule/staging.h"
+#include "plan/schedule/transformations.h"
 
 namespace carina::plan {
 namespace {

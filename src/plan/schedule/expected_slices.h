@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plan/schedule/transformations.h"
+#include "plan/context.h"
 
 namespace carina::plan {
 

@@ -3,9 +3,9 @@
 #include <array>
 #include <cstdint>
 
+#include "plan/context.h"
 #include "plan/family/family.h"
 #include "plan/schedule/schedule.h"
-#include "plan/schedule/transformations.h"
 
 // What one operation takes by itself, with everything that the simulator's time line counts too (docs/plan.md, "One
 // cost"). Estimates, in cycles of the NPU's clock.

@@ -3,9 +3,9 @@
 #include <span>
 #include <vector>
 
+#include "plan/context.h"
 #include "plan/schedule/prefetch.h"
 #include "plan/schedule/schedule.h"
-#include "plan/schedule/transformations.h"
 
 namespace carina::plan {
 

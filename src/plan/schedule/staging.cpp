@@ -16,6 +16,7 @@
 
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
+#include "plan/memory/allocate.h"
 #include "plan/memory/live_ranges.h"
 #include "plan/schedule/prefetch.h"
 #include "plan/schedule/prefetch_problem.h"

@@ -2,8 +2,8 @@
 
 #include <span>
 
+#include "plan/context.h"
 #include "plan/schedule/prefetch.h"
-#include "plan/schedule/transformations.h"
 
 namespace carina::plan {
 
@@ -17,7 +17,7 @@ int64_t staging_budget(const Schedule& schedule, const Context& context);
 struct StagedSchedule {
   Schedule schedule;
   PrefetchPlan plan;
-  double cycles = 0;     // of the time line, in the blocks that the plan counts on
+  double cycles = 0;             // of the time line, in the blocks that the plan counts on
   bool limit_too_small = false;  // copies would have paid, but none fits the limit that was asked for
 };
 // The fastest staging that is found to fit the budget together with everything else. `blocks_for_copies`: as stageable()

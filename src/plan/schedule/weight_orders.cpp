@@ -12,6 +12,7 @@
 #include "plan/schedule/blocks.h"
 #include "plan/schedule/expected_slices.h"
 #include "plan/schedule/staging.h"
+#include "plan/schedule/transformations.h"
 
 namespace carina::plan {
 namespace {

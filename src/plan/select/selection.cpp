@@ -59,8 +59,9 @@ const Rule* find_rule(std::span<const Rule> rules, TosaOp op) {
 
 }  // namespace
 
-Selection::Selection(const ir::Graph& graph, const Context& context)
+Selection::Selection(const ir::Graph& graph, std::span<const Rule> rules, const Context& context)
     : graph_(graph),
+      rules_(rules),
       target_(context.target),
       family_(context.family),
       options_(context.options),
@@ -161,7 +162,7 @@ Diagnostics Selection::visit() {
     if (inputs_failed(node())) fail_outputs();
     return {};
   }
-  const Rule* rule = find_rule(family_.rules(), node().op.tosa());
+  const Rule* rule = find_rule(rules_, node().op.tosa());
   Result<void> done;
   if (inputs_failed(node())) {
     done = std::unexpected(Diagnostics{});

@@ -2,15 +2,17 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/diagnostic.h"
 #include "ir/graph.h"
+#include "plan/context.h"
 #include "plan/family/family.h"
 #include "plan/network.h"
-#include "plan/schedule/transformations.h"
+#include "plan/select/rule.h"
 #include "plan/target.h"
 
 // Selection: TOSA nodes become steps. The nodes are visited in order. A node's results are either
@@ -85,7 +87,8 @@ struct PendingPad {
 
 class Selection {
  public:
-  Selection(const ir::Graph& graph, const Context& context);
+  // `rules`: of the operators that the target runs.
+  Selection(const ir::Graph& graph, std::span<const Rule> rules, const Context& context);
 
   // Selects every node. Errors: all nodes that cannot run, each with the reason.
   Result<Network> run() &&;
@@ -184,6 +187,7 @@ class Selection {
   bool absorb_table(Epilogue& epilogue, ir::NodeId next);
 
   const ir::Graph& graph_;
+  std::span<const Rule> rules_;
   const Target& target_;
   const Family& family_;
   const Options& options_;

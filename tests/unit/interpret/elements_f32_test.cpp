@@ -88,7 +88,7 @@ TEST(ElementsF32, FunctionsStandInChains) {
     b.output(mul(b, mul(b, in, half, shape), sum, shape));
     expect_plain(run(b.module, {x}), shape, [&](size_t at, size_t, size_t) {
       const float value = x.values<float>()[at];
-      return value * 0.5F * (1.0F + exact_erf(value));
+      return value * 0.5F * (1.0F + simd::exact_erf(value));
     });
   }
 }
@@ -145,7 +145,8 @@ TEST(ElementsF32, AResultStandsWhereItsOperandStood) {
   ASSERT_TRUE(interpreter);
   EXPECT_LT(interpreter->planned_bytes(), size_t{2} * 300 * 400 * sizeof(float));
   const Tensor x = random_floats(shape, 9);
-  expect_plain(run(b.module, {x}), shape, [&](size_t at, size_t, size_t) { return exact_exp(x.values<float>()[at]); });
+  expect_plain(run(b.module, {x}), shape,
+               [&](size_t at, size_t, size_t) { return simd::exact_exp(x.values<float>()[at]); });
 }
 
 // The difference is read again after the sum of its exponentials.
@@ -164,9 +165,9 @@ TEST(ElementsF32, AnOperandThatIsReadLaterStays) {
       float total = 0;
       for (size_t c = 0; c < static_cast<size_t>(shape[2]); ++c) {
         const float value = values[row * static_cast<size_t>(shape[2]) + c];
-        total += exact_exp(value + value);
+        total += simd::exact_exp(value + value);
       }
-      return values[at] + values[at] - exact_log(total);
+      return values[at] + values[at] - simd::exact_log(total);
     });
   }
 }

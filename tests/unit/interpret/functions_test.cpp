@@ -23,14 +23,14 @@ struct Named {
 };
 
 constexpr Named kFunctions[] = {
-    {.name = "exp", .function = simd::Function::kExp, .scalar = exact_exp, .min = -110, .max = 95},
-    {.name = "log", .function = simd::Function::kLog, .scalar = exact_log, .min = 0, .max = 4},
-    {.name = "sin", .function = simd::Function::kSin, .scalar = exact_sin, .min = -50, .max = 50},
-    {.name = "cos", .function = simd::Function::kCos, .scalar = exact_cos, .min = -50, .max = 50},
-    {.name = "tanh", .function = simd::Function::kTanh, .scalar = exact_tanh, .min = -12, .max = 12},
-    {.name = "sigmoid", .function = simd::Function::kSigmoid, .scalar = exact_sigmoid, .min = -110, .max = 30},
-    {.name = "erf", .function = simd::Function::kErf, .scalar = exact_erf, .min = -4.5, .max = 4.5},
-    {.name = "rsqrt", .function = simd::Function::kRsqrt, .scalar = exact_rsqrt, .min = 0, .max = 10},
+    {.name = "exp", .function = simd::Function::kExp, .scalar = simd::exact_exp, .min = -110, .max = 95},
+    {.name = "log", .function = simd::Function::kLog, .scalar = simd::exact_log, .min = 0, .max = 4},
+    {.name = "sin", .function = simd::Function::kSin, .scalar = simd::exact_sin, .min = -50, .max = 50},
+    {.name = "cos", .function = simd::Function::kCos, .scalar = simd::exact_cos, .min = -50, .max = 50},
+    {.name = "tanh", .function = simd::Function::kTanh, .scalar = simd::exact_tanh, .min = -12, .max = 12},
+    {.name = "sigmoid", .function = simd::Function::kSigmoid, .scalar = simd::exact_sigmoid, .min = -110, .max = 30},
+    {.name = "erf", .function = simd::Function::kErf, .scalar = simd::exact_erf, .min = -4.5, .max = 4.5},
+    {.name = "rsqrt", .function = simd::Function::kRsqrt, .scalar = simd::exact_rsqrt, .min = 0, .max = 10},
 };
 
 // Any bits, the range where the function has most of its values, and numbers that are special.

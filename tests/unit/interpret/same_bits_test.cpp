@@ -138,15 +138,16 @@ void expect_extremes(const ir::Module& module, const std::vector<Tensor>& inputs
   for (const ir::Node& node : module.main().nodes)
     wanted[node.outputs.front().index()] = node.op == ir::Op(TosaOp::CLAMP);
   size_t seen = 0;
-  watching.watch = Watch{.values = wanted, .see = [&](ir::ValueId value, const Tensor& tensor, const Extremes& found) {
-                           EXPECT_TRUE(wanted[value.index()]);
-                           ++seen;
-                           if (tensor.dtype != kFp32) return;
-                           const auto [min, max] = std::ranges::minmax(tensor.values<float>());
-                           EXPECT_EQ(found.min, min);
-                           EXPECT_EQ(found.max, max);
-                           EXPECT_TRUE(found.numbers);
-                         }};
+  watching.watch =
+      Watch{.values = wanted, .see = [&](ir::ValueId value, const Tensor& tensor, const simd::Extremes& found) {
+              EXPECT_TRUE(wanted[value.index()]);
+              ++seen;
+              if (tensor.dtype != kFp32) return;
+              const auto [min, max] = std::ranges::minmax(tensor.values<float>());
+              EXPECT_EQ(found.min, min);
+              EXPECT_EQ(found.max, max);
+              EXPECT_TRUE(found.numbers);
+            }};
   EXPECT_TRUE(equal(expected, outputs_of(module, inputs, watching))) << "watched";
   EXPECT_EQ(seen, static_cast<size_t>(std::ranges::count(wanted, true)));
 }
@@ -302,7 +303,7 @@ TEST(SameBits, WatchSeesWhatIsNoNumber) {
   Options options;
   bool numbers = true;
   options.watch = Watch{.values = std::vector<bool>(module.main().values.size(), true),
-                        .see = [&](ir::ValueId value, const Tensor&, const Extremes& found) {
+                        .see = [&](ir::ValueId value, const Tensor&, const simd::Extremes& found) {
                           if (value == module.main().nodes.front().outputs.front()) numbers = found.numbers;
                         }};
   outputs_of(module, {std::move(x).freeze()}, options);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/compile.h"
+#include "plan/family/rules/rules.h"
 
 namespace carina::plan {
 namespace {

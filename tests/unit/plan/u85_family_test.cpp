@@ -6,6 +6,7 @@
 #include "npu/weight_codec.h"
 #include "plan/compile.h"
 #include "plan/family/family.h"
+#include "plan/family/rules/rules.h"
 
 namespace carina::plan {
 namespace {

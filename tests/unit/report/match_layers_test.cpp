@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/compare_report.h"
+#include "report/match_layers.h"
 
 namespace carina::report {
 namespace {

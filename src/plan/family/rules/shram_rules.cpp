@@ -1,7 +1,7 @@
 #include <array>
 
-#include "plan/family/refusals_internal.h"
-#include "plan/family/shram_internal.h"
+#include "plan/family/rules/refusals_internal.h"
+#include "plan/family/rules/rules_internal.h"
 #include "plan/select/rules.h"
 
 // What ethos-u55 and ethos-u65 do with each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command set. Vela
@@ -78,7 +78,7 @@ constexpr auto kRules = with_refusals(std::to_array<Rule>({
 
 }  // namespace
 
-std::span<const Rule> shram::rules() {
+std::span<const Rule> shram_rules() {
   return kRules;
 }
 

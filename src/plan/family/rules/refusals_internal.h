@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "plan/family/family.h"
+#include "plan/select/rule.h"
 
 // What no line of NPUs runs, and what to write instead: rows that all of them share.
 namespace carina::plan {

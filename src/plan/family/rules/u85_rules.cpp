@@ -1,7 +1,7 @@
 #include <array>
 
-#include "plan/family/refusals_internal.h"
-#include "plan/family/u85_internal.h"
+#include "plan/family/rules/refusals_internal.h"
+#include "plan/family/rules/rules_internal.h"
 #include "plan/select/rules.h"
 
 // What ethos-u85 does with each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command set.
@@ -65,7 +65,7 @@ constexpr auto kRules = with_refusals(std::to_array<Rule>({
 
 }  // namespace
 
-std::span<const Rule> u85::rules() {
+std::span<const Rule> u85_rules() {
   return kRules;
 }
 
