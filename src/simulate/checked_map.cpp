@@ -55,18 +55,18 @@ Result<void> CheckedMap::check_tile(const Tile& tile, size_t index, const Featur
 
 Result<CheckedMap> CheckedMap::create(const FeatureMap& map, const Extent& box, std::span<std::byte> region,
                                       std::string_view role) {
-  CheckedMap checked;
-  checked.region_ = region;
-  checked.box_ = box;
-  checked.type_ = map.type;
-  checked.format_ = map.format;
-  checked.row_stride_ = map.stride_y;
-  checked.pixel_stride_ = map.format == Format::kNhcwb16 ? int64_t{16} * map.type.bytes : map.stride_x;
-  checked.brick_stride_ = map.stride_c;
-  checked.tiles_ = checked.tiles(map);
-  for (size_t i = 0; i < checked.tiles_.size(); ++i)
-    CARINA_CHECKED(checked.check_tile(checked.tiles_[i], i, map, role));
-  return checked;
+  CheckedMap result;
+  result.region_ = region;
+  result.box_ = box;
+  result.type_ = map.type;
+  result.format_ = map.format;
+  result.row_stride_ = map.stride_y;
+  result.pixel_stride_ = map.format == Format::kNhcwb16 ? int64_t{16} * map.type.bytes : map.stride_x;
+  result.brick_stride_ = map.stride_c;
+  result.tiles_ = result.tiles(map);
+  for (size_t i = 0; i < result.tiles_.size(); ++i)
+    CARINA_CHECKED(result.check_tile(result.tiles_[i], i, map, role));
+  return result;
 }
 
 std::array<RowPart, 2> CheckedMap::row(int32_t y) const {
