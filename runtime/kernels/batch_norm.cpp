@@ -131,7 +131,7 @@ Error normalize_batch(Call& call, const BatchNorm& norm, bool training) {
 }  // namespace
 
 // (input, weight or None, bias or None, running mean, running variance, training, momentum, eps, out, mean, inverse
-// deviation): training uses the batch's own moments and blends them into the running ones
+// deviation): training uses the batch's own moments and updates the running ones with them
 Error batch_norm_legit(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const bool training = call.flag(5);

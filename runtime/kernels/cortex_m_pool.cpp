@@ -51,7 +51,7 @@ Error read_pool(Call& call, Axes axes, size_t out_index, Pool& pool) {
   return call.error();
 }
 
-// to = finish(sum or maximum of each window's elements, and their number)
+// to = finalize(sum or maximum of each window's elements, and their number)
 template <typename Value, typename Step, typename Finalize>
 void for_windows(const Pool& pool, Value start, const Step& step, const Finalize& finalize) {
   for_each(pool.out, [&](int64_t n, int64_t c, int64_t y, int64_t x) {

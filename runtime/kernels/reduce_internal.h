@@ -17,7 +17,7 @@ struct Reduction {
 // sizes (with or without the reduced axes).
 bool plan_reduction(const Tensor& in, std::span<const int64_t> dims, const Tensor& out, Reduction& reduction);
 
-// For each output element: state = start, then step(state, value) for each input element, then finish(state) is
+// For each output element: state = start, then step(state, value) for each input element, then finalize(state) is
 // written.
 template <typename State, typename Step, typename Finalize>
 void reduce(const Tensor& in, const Tensor& out, Reduction& reduction, const State& start, const Step& step,

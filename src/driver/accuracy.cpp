@@ -140,7 +140,7 @@ class Programs {
                                .has_read = [behind = PageReleaser()](auto read) mutable { behind.add(read); }}),
         npu_backend_(npu_, fast_.bytes()) {}
 
-  // With the integer graphs' own words in the place of the runtime's, where it is they who failed.
+  // The integer graphs' error messages instead of the runtime's, where the graphs failed.
   template <typename T>
   [[nodiscard]] Result<T> explained(Result<T> result) const {
     if (!result && !delegates_->failure().empty()) return fail(delegates_->failure());

@@ -11,7 +11,7 @@ namespace carina::driver {
 
 namespace {
 
-// Errors that a survey finds beside those that are known already.
+// Errors that a diagnosis finds beside those that are known already.
 void add_unknown(Diagnostics& errors, Diagnostics more) {
   std::set<size_t> known;
   for (const Diagnostic& error : errors) {

@@ -10,7 +10,7 @@
 
 namespace carina::driver {
 
-// What the stages are asked for by a request. Errors (usage): words of quantization that there are not.
+// What the stages are asked for by a request. Errors (usage): unknown quantization flags.
 Result<QuantizeRequest> quantization_of(const CompileRequest& request);
 ImportOptions import_options_of(const CompileRequest& request);
 DelegateOptions delegate_options_of(const CompileRequest& request);

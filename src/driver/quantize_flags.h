@@ -22,8 +22,8 @@ struct QuantizeFlags {
 std::string scheme_error(std::string_view flags);
 std::string override_error(std::string_view flags);
 
-// The request that the words make, without its samples. The file counts first, then the rest. Errors (usage): words that
-// there are not, all of them; a file that is no such JSON.
+// The request that the flags make, without its samples. The file counts first, then the rest. Errors (usage): unknown
+// values, all of them; a file that is no such JSON.
 Result<QuantizeRequest> parse_quantize_flags(const QuantizeFlags& flags);
 
 }  // namespace carina::driver

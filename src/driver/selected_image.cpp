@@ -72,7 +72,7 @@ std::string table_of(const std::set<std::string>& names) {
   return source + "}\nstd::span<const KernelEntry> portable_kernels() { return kKernels; }\n}\n";
 }
 
-// The linker's words, a line each.
+// The linker's arguments, one per line.
 Result<std::vector<std::string>> link_arguments(const fs::path& image) {
   const fs::path folder = image.parent_path() / "link";
   const fs::path list = folder / image.stem().concat(".txt");

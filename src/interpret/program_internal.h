@@ -75,7 +75,7 @@ class Program {
   const Options& options_;
   const Watch* watch_;
   std::vector<Step> steps_;
-  std::vector<Allocation> allocations_;  // by value; values that share bytes have equal places
+  std::vector<Allocation> allocations_;  // by value; values that share bytes have equal allocations
   std::vector<Tensor> constants_;        // by value; aligned for their types
   std::vector<OutputCopy> output_copies_;
   std::vector<ir::ValueId> packed_;

@@ -17,7 +17,7 @@ struct BoxOperand {
   Broadcast broadcast = {};  // axes that the operand does not have
 };
 
-// A piece of an iteration space that one NPU operation can walk: at most three axes, each within the NPU's limit.
+// A part of an iteration space that one NPU operation can walk: at most three axes, each within the NPU's limit.
 struct Box {
   int64_t height = 1;
   int64_t width = 1;

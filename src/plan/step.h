@@ -11,7 +11,7 @@
 #include "plan/view.h"
 
 // The steps of a network in terms that every NPU family shares: what is computed on which elements. Where tensors stand,
-// how they are laid out, in which pieces and blocks the work is done is the schedule's (plan/schedule/schedule.h); how a
+// how they are laid out, in which stripes and blocks the work is done is the schedule's (plan/schedule/schedule.h); how a
 // step is written in registers is the family's (plan/family/family.h).
 namespace carina::plan {
 

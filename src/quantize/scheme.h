@@ -110,8 +110,8 @@ struct Scheme {
   std::vector<Override> overrides;
 };
 
-// A scheme in words: "int8", "int16x8" (or "a16w8"), "int8x4" (or "a8w4"), with details behind plus signs:
-// "int8+per-tensor+symmetric+minmax"; "float": none. Errors (usage): words that there are not.
+// A scheme from its specification: "int8", "int16x8" (or "a16w8"), "int8x4" (or "a8w4"), with details behind plus signs:
+// "int8+per-tensor+symmetric+minmax"; "float": none. Errors (usage): unknown names.
 Result<std::optional<NodeScheme>> parse_scheme(std::string_view spec);
 // "node:NAME=SCHEME", "op:", "module:" and "type:" likewise, "inputs=SCHEME", "outputs=SCHEME". Errors (usage).
 Result<Override> parse_override(std::string_view spec);

@@ -184,7 +184,7 @@ void round_channel(std::span<const float> floats, double scale, const Quantizati
   for (size_t i = whole; i < floats.size(); ++i) steps[i] = round(floats[i]);
 }
 
-// Channels as pieces of weights [O, terms].
+// Channels as rows of weights [O, terms].
 struct Channels {
   std::span<const float> floats;
   const ir::Value& weight;

@@ -7,7 +7,7 @@ namespace carina::report {
 
 // Bytes of working memory that hold something from one operation of the NPU to another.
 struct HeldBytes {
-  std::string name;    // the tensors that stand there one after the other; of weights the copied piece: "weights w3"
+  std::string name;    // the tensors that stand there one after the other; of weights the copied slice: "weights w3"
   std::string layer;   // of weights: that reads them
   std::string memory;  // "arena", "fast scratch", "tables"
   int64_t address_bytes = 0;

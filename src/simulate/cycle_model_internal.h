@@ -28,7 +28,7 @@ inline int64_t stored_elements(const FeatureMap& map, const Extent& e) {
   return int64_t{e.height} * e.width * (is_bricked(map) ? round_up(e.depth, int32_t{npu::kBrickDepth}) : e.depth);
 }
 
-// The pieces that an operation is cut into.
+// The parts that an operation is cut into.
 struct CycleModel::Geometry {
   WorkKind kind;
   Extent ublock;           // of the OFM

@@ -25,7 +25,7 @@ int64_t padded_depth(const Operation& op, int64_t together) {
   return (int64_t{op.ifm_depth} + together - 1) / together * together;
 }
 
-// The pieces of a filter that are contiguous in the window, for `channels` per column, `together` of them a step.
+// The parts of a filter that are contiguous in the window, for `channels` per column, `together` of them a step.
 template <typename T>
 std::vector<TapRun> tap_runs(const Operation& op, const Window<T>& window, int64_t channels, int64_t together) {
   std::vector<TapRun> runs;

@@ -23,7 +23,7 @@ void flip(const std::byte* in, size_t count, uint8_t flips, uint8_t* out);
 // The same for `pixels` groups of 16 bytes, as above.
 void flip_brick(const std::byte* in, size_t pixels, uint8_t flips, uint8_t* out, size_t out_stride);
 
-// A piece of a filter whose inputs follow each other in the window, from `offset` on, two or four of them a step.
+// A part of a filter whose inputs follow each other in the window, from `offset` on, two or four of them a step.
 struct TapRun {
   int64_t offset = 0;
   size_t steps = 0;

@@ -29,7 +29,7 @@ struct WinogradF32 {
   ConvGeometry g;
   int64_t outputs;  // of a tile along an axis
   Tensor weights;
-  Buffer panels;  // per place those of a matrix [ic, oc]; empty: made in each run
+  Buffer panels;  // per position those of a matrix [ic, oc]; empty: made in each run
   std::vector<float> bias;
   std::vector<float> zeros;  // a pixel of the padding
   ClampBounds bounds;
@@ -120,7 +120,7 @@ struct WinogradF32 {
     // A panel at a time: its transformed weights stay in the second-level cache until they are packed.
     split(workers, g.oc / simd::kLanes, 1, [&](int64_t begin, int64_t end) {
       const int64_t area = simd::kLanes * g.ic;
-      std::vector<float> matrices(static_cast<size_t>(positions() * area));  // [place][output channel][input channel]
+      std::vector<float> matrices(static_cast<size_t>(positions() * area));  // [position][output channel][input channel]
       for (int64_t panel = begin; panel < end; ++panel) {
         for (int64_t o = 0; o < simd::kLanes; ++o)
           simd::transform_winograd_weights(

@@ -1,4 +1,4 @@
-// Upsampling: the nearest neighbor is slices and broadcasts; a linear blend is a product with a constant matrix along
+// Upsampling: the nearest neighbor is slices and broadcasts; linear interpolation is a product with a constant matrix along
 // each axis.
 
 #include <fmt/format.h>
@@ -58,7 +58,7 @@ Result<bool> nearest(Rewriter& in, const Node& node) {
 
 enum class Corners { kAligned, kNot };
 
-// [out,in]: each row blends two neighbors.
+// [out,in]: each row interpolates two neighbors.
 Tensor interpolation_matrix(const Resampling& axis, Corners corners) {
   std::vector<float> matrix(static_cast<size_t>(axis.in * axis.out), 0);
   const float aligned = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;
@@ -82,7 +82,7 @@ std::array<float, 4> cubic_weights(float part) {
   return {far(part + 1), near(part), near(1 - part), far(2 - part)};
 }
 
-// [out,in]: each row blends four neighbors; those beyond the edges are the edges.
+// [out,in]: each row interpolates four neighbors; those beyond the edges are the edges.
 Tensor cubic_matrix(const Resampling& axis, Corners corners) {
   std::vector<float> matrix(static_cast<size_t>(axis.in * axis.out), 0);
   const float aligned = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;

@@ -28,7 +28,7 @@ struct Fraction {
   int64_t offset;
 };
 
-// Of a linear blend, in the lowest numbers; nothing where PyTorch's scale is not that of small integers, or where RESIZE
+// Of a linear interpolation, in the lowest numbers; nothing where PyTorch's scale is not that of small integers, or where RESIZE
 // or the NPUs have no such numbers.
 std::optional<Fraction> fraction_of(const ir::Attributes& attributes, const Shape& from, const Shape& to, size_t index);
 

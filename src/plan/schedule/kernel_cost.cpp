@@ -10,7 +10,7 @@
 
 namespace carina::plan {
 
-// The pieces that an operation is cut into.
+// The parts that an operation is cut into.
 struct KernelCost::Geometry {
   npu::Block3 ublock;
   npu::Block3 block;      // of the OFM, clipped to it

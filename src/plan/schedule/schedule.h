@@ -8,7 +8,7 @@
 #include "plan/network.h"
 #include "plan/schedule/shared_list.h"
 
-// The schedule of a network: every decision about where, in which pieces and in which order it is computed, as data that
+// The schedule of a network: every decision about where, in which stripes and in which order it is computed, as data that
 // can be printed, parsed, verified, costed and dropped. docs/plan.md says what it means; plan/schedule/verify.h numbers
 // its rules; plan/schedule/transformations.h is the list of what changes it.
 namespace carina::plan {

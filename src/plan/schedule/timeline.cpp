@@ -70,7 +70,7 @@ class Engines {
   double now_ = 0;
 };
 
-// Places for what has none yet, each apart from all others, so that hazards can be told.
+// Unique dummy addresses for storages that have none yet, so that hazards are detected.
 Schedule with_addresses(Schedule schedule) {
   for (PlanTensor& tensor : schedule.tensors) {
     if (!tensor.storage.valid()) tensor.storage = schedule.add({.space = Space::kConstants, .bytes = tensor.bytes()});

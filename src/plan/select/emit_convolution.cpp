@@ -168,7 +168,7 @@ Convolution subkernel_of(const Convolution& whole, const Taps& taps, const Shape
   return c;
 }
 
-// The sums of the pieces, added, then scaled.
+// The sums of the sub-kernels, added, then scaled.
 Result<void> emit_subkernels(Selection& s, StepKind kind, const Convolution& whole, const std::vector<int64_t>& biases,
                              const View& out, const Epilogue& epilogue) {
   const Kernel& k = whole.kernel;

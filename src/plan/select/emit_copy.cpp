@@ -83,7 +83,7 @@ FeatureMap part_of(FeatureMap map, int64_t y, int64_t x, int64_t c, const Featur
   return map;
 }
 
-// Cuts `ofm` into pieces that are no larger than what can be read.
+// Cuts `ofm` into tiles that are no larger than what can be read.
 void fill_tiles(Selection& s, const FeatureMap& ofm, const FeatureMap& sample, int64_t value) {
   for (int64_t y = 0; y < ofm.height && !s.is_full(); y += sample.height) {
     for (int64_t x = 0; x < ofm.width; x += sample.width) {

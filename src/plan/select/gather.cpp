@@ -35,7 +35,7 @@ void merge_axes(View& dst, View& src) {
   src.axes = std::move(from);
 }
 
-// The pieces of dst and src along every axis but two, one index each.
+// The tiles of dst and src along every axis but two, one index each.
 using Pair = std::pair<View, View>;
 std::vector<Pair> unrolled(const Pair& whole, size_t kept, size_t also_kept) {
   std::vector<Pair> tiles{whole};

@@ -74,7 +74,7 @@ std::span<const OpRules> variable_rules();
 // The rules that hold for all operators: they read the row.
 std::span<const Rule> general_rules();
 
-// Pieces that several families need.
+// Conditions that several families need.
 
 // The elements of an integer constant (int8 to int64, shape); nothing when the value is no constant.
 std::optional<std::vector<int64_t>> constant_ints(const ir::Value& value);
