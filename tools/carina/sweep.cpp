@@ -92,7 +92,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
                  "Schemes, as of `carina compile`: int8,int16x8,int8x4,none; default: as the model is, int8 when "
                  "--calibrate is given")
       ->delimiter(',')
-      ->transform(arguments(driver::scheme_error, "SCHEME"))
+      ->transform(spec(driver::scheme_error, "SCHEME"))
       ->transform(lower_case());
   app.add_option("--calibrate,--calibration_data", request.model.calibration,
                  "Calibration inputs: an .npz, an .npy, or a folder of them")
