@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/io/file.h"
+#include "frontend/tosa/flatbuffer.h"
 #include "interpret/interpreter.h"
 #include "tensor/npy.h"
-#include "tosa/flatbuffer.h"
 
 namespace carina {
 namespace {

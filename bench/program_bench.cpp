@@ -9,20 +9,20 @@
 #include <cstdio>
 #include <string>
 
-#include "base/file.h"
-#include "driver/program_runner.h"
+#include "base/io/file.h"
+#include "evaluate/program_runner.h"
 #include "tensor/npy.h"
 
 namespace carina {
 namespace {
 
-using driver::ProgramRunner;
-using Kernels = driver::RunnerKernels;
+using evaluate::ProgramRunner;
+using Kernels = evaluate::RunnerKernels;
 
 struct Subject {
   std::string path;
   Buffer program;
-  driver::Sample inputs;
+  datasets::Sample inputs;
 };
 
 void measure(benchmark::State& state, const Subject& subject, Kernels kernels) {

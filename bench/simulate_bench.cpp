@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/mapped_pages.h"
+#include "base/memory/mapped_pages.h"
 #include "npu/vela_raw.h"
 #include "simulate/simulator.h"
 

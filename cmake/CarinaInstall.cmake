@@ -1,5 +1,5 @@
 # The installed tree: headers of the libraries (all but *_internal.h), one library per library, the program, and what
-# find_package(carina) needs. Only driver/api.h is promised to stay; it includes what it needs of the other headers.
+# find_package(carina) needs. Only api/api.h is promised to stay; it includes what it needs of the other headers.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -7,7 +7,7 @@ include(CMakePackageConfigHelpers)
 set(headers ${CMAKE_INSTALL_INCLUDEDIR}/carina)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/carina)
 
-set(libraries carina_facts carina_runtime)
+set(libraries carina_facts carina_runtime carina_runtime_kernels carina_runtime_backends)
 foreach(library IN LISTS CARINA_LIBRARIES)
   if(TARGET carina_${library})
     get_target_property(type carina_${library} TYPE)

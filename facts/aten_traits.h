@@ -59,7 +59,7 @@ enum class FloatConstants : uint8_t { kTaken, kNotTaken };
 struct AtenLowering {
   enum class Kind : uint8_t {
     kDirect,   // by a row in src/lower/ops; `text`: what users should know about it
-    kBecomes,  // src/lower/prepare makes other operators of it: `text` says which
+    kBecomes,  // src/normalize makes other operators of it: `text` says which
     kNone,     // it stays on the CPU: `text` says why, if there is more to say than that nobody has written one
   } kind;
   std::string_view text;

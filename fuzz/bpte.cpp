@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 #include "pte/bundled.h"
 #include "pte/reader.h"
 

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "frontend/tosa/verify.h"
 #include "ir/text.h"
-#include "tosa/verify.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace carina;

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/zip.h"
+#include "base/io/zip.h"
+#include "frontend/pt2/reader.h"
 #include "ir/pass.h"
-#include "pt2/reader.h"
 
 namespace {
 

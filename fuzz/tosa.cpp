@@ -6,10 +6,10 @@
 #include <cstring>
 #include <span>
 
+#include "frontend/tosa/flatbuffer.h"
+#include "frontend/tosa/verify.h"
 #include "interpret/interpreter.h"
 #include "ir/pass.h"
-#include "tosa/flatbuffer.h"
-#include "tosa/verify.h"
 
 namespace {
 

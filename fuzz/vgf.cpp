@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <span>
 
+#include "frontend/tosa/verify.h"
+#include "frontend/vgf/vgf.h"
 #include "ir/pass.h"
-#include "tosa/verify.h"
-#include "vgf/vgf.h"
 
 namespace {
 

@@ -6,12 +6,12 @@
 #include <memory>
 #include <vector>
 
-#include "base/buffer.h"
+#include "backends/delegate_target.h"
+#include "backends/ethosu_specs.h"
 #include "base/guarded.h"
-#include "driver/delegate_target.h"
-#include "driver/estimate.h"
-#include "driver/ethosu_specs.h"
-#include "driver/simulated_npu.h"
+#include "base/memory/buffer.h"
+#include "estimate/estimate.h"
+#include "execute/simulated_npu.h"
 #include "facts/executorch.h"
 #include "interop/executorch/glue_internal.h"
 #include "interop/executorch/journal_internal.h"
@@ -28,7 +28,7 @@ struct Loaded {
   pte::Delegate delegate;
   plan::Target target;
   npu::CompiledNetwork layers;  // only their names and places
-  driver::SimulatedNpu npu;
+  execute::SimulatedNpu npu;
   ZeroedPages fast;
   runtime::EthosUBackend backend;
   MutableBuffer scratch;
@@ -42,9 +42,9 @@ struct Loaded {
              .occupied = timed ? simulate::Occupied::kOn : simulate::Occupied::kOff,
              .own_system_config = target.system,
              .own_memory_mode = target.memory}),
-        fast(driver::fast_memory_of(target)),
+        fast(backends::fast_memory_of(target)),
         backend(npu, fast.bytes()) {
-    layers.layers = driver::read_specs(delegate.compile_specs).layers;
+    layers.layers = backends::read_specs(delegate.compile_specs).layers;
   }
 };
 
@@ -52,8 +52,8 @@ Diagnostic said(runtime::Error error, std::string what) {
   return {.where = std::string(kEthosUBackendId), .what = std::move(what), .got = runtime::name_of(error)};
 }
 
-driver::CompileSpecs copied(official::ArrayRef<official::CompileSpec> specs) {
-  driver::CompileSpecs copies;
+backends::CompileSpecs copied(official::ArrayRef<official::CompileSpec> specs) {
+  backends::CompileSpecs copies;
   for (const official::CompileSpec& spec : specs) {
     const auto* bytes = static_cast<const uint8_t*>(spec.value.buffer);
     copies.emplace_back(spec.key, std::vector<uint8_t>(bytes, bytes + spec.value.nbytes));
@@ -62,12 +62,12 @@ driver::CompileSpecs copied(official::ArrayRef<official::CompileSpec> specs) {
 }
 
 // The blob is copied: reports need it after the program's loader may have freed it.
-Result<std::unique_ptr<Loaded>> load(std::span<const std::byte> blob, driver::CompileSpecs specs) {
+Result<std::unique_ptr<Loaded>> load(std::span<const std::byte> blob, backends::CompileSpecs specs) {
   pte::Delegate delegate{
       .backend = std::string(kEthosUBackendId), .blob = Buffer::copy_of(blob), .compile_specs = std::move(specs)};
   const std::string where(kEthosUBackendId);
   CARINA_TRY(const std::optional<plan::Target> target,
-             driver::target_of_delegate(delegate, {}, where, to_official_log()));
+             backends::target_of_delegate(delegate, {}, where, to_official_log()));
   if (!target) return fail({.where = where, .what = "the command stream is for an NPU that Carina does not know"});
   auto loaded = std::make_unique<Loaded>(std::move(delegate), *target, Journal::get().timed());
   runtime::Arena arena(loaded->handle_memory);
@@ -87,7 +87,7 @@ Result<void> run(Loaded& loaded, official::Span<official::EValue*> arguments) {
   if (error == runtime::Error::kDelegateFailed) return fail(loaded.npu.failure());
   if (error != runtime::Error::kOk) return fail(said(error, "the delegate cannot run on these arguments"));
   for (const simulate::Report& report : loaded.npu.reports())
-    Journal::get().add(driver::npu_report(report, loaded.layers, loaded.target, simulate::Occupied::kOn));
+    Journal::get().add(estimate::npu_report(report, loaded.layers, loaded.target, simulate::Occupied::kOn));
   return {};
 }
 

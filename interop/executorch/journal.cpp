@@ -24,19 +24,19 @@ bool Journal::timed() const {
   return timed_;
 }
 
-void Journal::add(report::NpuReport call) {
-  report::RunReport report;
+void Journal::add(results::NpuReport call) {
+  results::RunReport report;
   report.npu = std::move(call);
   add(std::move(report));
 }
 
 void Journal::add_vgf(int64_t nanoseconds) {
-  report::RunReport report;
+  results::RunReport report;
   report.vgf_times.push_back(nanoseconds);
   add(std::move(report));
 }
 
-void Journal::add(report::RunReport call) {
+void Journal::add(results::RunReport call) {
   const std::scoped_lock lock(mutex_);
   if (calls_.size() == kMaxCalls) calls_.pop_front();
   calls_.push_back(std::move(call));
@@ -61,7 +61,7 @@ size_t Journal::calls() const {
 std::optional<std::string> Journal::call(size_t index) const {
   const std::scoped_lock lock(mutex_);
   if (index >= calls_.size()) return std::nullopt;
-  report::RunReport one_call = calls_[index];
+  results::RunReport one_call = calls_[index];
   one_call.delegate_calls = 1;
   one_call.timed = timed_;
   return report::to_json(one_call);

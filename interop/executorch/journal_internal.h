@@ -18,7 +18,7 @@ class Journal {
   void set_timed(bool timed);
   [[nodiscard]] bool timed() const;
 
-  void add(report::NpuReport call);
+  void add(results::NpuReport call);
   void add_vgf(int64_t nanoseconds);
   void fail(std::string why);
   void clear();
@@ -29,11 +29,11 @@ class Journal {
   [[nodiscard]] std::string last_error() const;
 
  private:
-  void add(report::RunReport call);
+  void add(results::RunReport call);
 
   mutable std::mutex mutex_;
   bool timed_ = true;
-  std::deque<report::RunReport> calls_;
+  std::deque<results::RunReport> calls_;
   std::string last_error_;
 };
 

@@ -1,6 +1,6 @@
 // The interpreter as the delegate "VgfBackend" of the official ExecuTorch runtime: its bits on any machine, without a
 // Vulkan device.
-#include "driver/vgf_delegate.h"
+#include "execute/vgf_delegate.h"
 
 #include <memory>
 
@@ -13,10 +13,10 @@ namespace carina::interop {
 
 namespace {
 
-using driver::VgfGraph;
+using execute::VgfGraph;
 
 Result<std::unique_ptr<VgfGraph>> loaded(std::span<const std::byte> blob) {
-  CARINA_TRY(VgfGraph graph, driver::vgf_on_interpreter(1)(blob, std::string(kVgfBackendId)));
+  CARINA_TRY(VgfGraph graph, execute::vgf_on_interpreter(1)(blob, std::string(kVgfBackendId)));
   return std::make_unique<VgfGraph>(std::move(graph));
 }
 

@@ -5,7 +5,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include "driver/api.h"
+#include "api/api.h"
 #include "enum_names.h"
 #include "listeners.h"
 #include "module.h"
@@ -21,11 +21,11 @@ api::TargetNames target_of(const std::string& accelerator, const std::string& sy
                            const std::string& memory_mode, const std::vector<std::string>& config_files,
                            std::optional<int64_t> arena_cache_bytes) {
   return call({}, [&](const Log&) {
-    return driver::read_names({.accelerator = accelerator,
-                               .system_config = system_config,
-                               .memory_mode = memory_mode,
-                               .config_files = config_files,
-                               .arena_cache_bytes = arena_cache_bytes});
+    return targets::read_names({.accelerator = accelerator,
+                                .system_config = system_config,
+                                .memory_mode = memory_mode,
+                                .config_files = config_files,
+                                .arena_cache_bytes = arena_cache_bytes});
   });
 }
 
@@ -70,7 +70,7 @@ void bind_blob(nb::module_& module) {
           "artifacts",
           [](const api::DelegateBlob& blob) {
             std::vector<std::pair<std::string, nb::bytes>> files;
-            for (const driver::Artifact& file : blob.artifacts) files.emplace_back(file.suffix, bytes_of(file.bytes));
+            for (const backends::Artifact& file : blob.artifacts) files.emplace_back(file.suffix, bytes_of(file.bytes));
             return files;
           },
           "End of the name, \"vela.npz\", and bytes of each file that shows what became of it, where they were asked "
@@ -92,7 +92,7 @@ api::DelegateOptions options_of(int threads, int64_t arena_limit_bytes, const st
                                 bool dynamic_weights) {
   return {.threads = threads,
           .arena_limit_bytes = arena_limit_bytes,
-          .optimize = enum_of<driver::Optimize>(optimize, "optimize"),
+          .optimize = enum_of<backends::Optimize>(optimize, "optimize"),
           .dynamic_weights = dynamic_weights};
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "driver/api.h"
+#include "api/api.h"
 #include "driver/compile.h"
 #include "listeners.h"
 
@@ -27,15 +27,15 @@ struct EnumNames<driver::DelegateMode> {
 };
 
 template <>
-struct EnumNames<driver::Optimize> {
-  static constexpr std::array<std::pair<std::string_view, driver::Optimize>, 7> kAll{
-      {{"speed", driver::Optimize::kSpeed},
-       {"search", driver::Optimize::kSearch},
-       {"size", driver::Optimize::kSize},
-       {"performance", driver::Optimize::kSpeed},
-       {"2", driver::Optimize::kSpeed},
-       {"3", driver::Optimize::kSearch},
-       {"s", driver::Optimize::kSize}}};
+struct EnumNames<backends::Optimize> {
+  static constexpr std::array<std::pair<std::string_view, backends::Optimize>, 7> kAll{
+      {{"speed", backends::Optimize::kSpeed},
+       {"search", backends::Optimize::kSearch},
+       {"size", backends::Optimize::kSize},
+       {"performance", backends::Optimize::kSpeed},
+       {"2", backends::Optimize::kSpeed},
+       {"3", backends::Optimize::kSearch},
+       {"s", backends::Optimize::kSize}}};
 };
 
 template <>
@@ -45,9 +45,9 @@ struct EnumNames<driver::CpuKernels> {
 };
 
 template <>
-struct EnumNames<driver::VgfDevice> {
-  static constexpr std::array<std::pair<std::string_view, driver::VgfDevice>, 2> kAll{
-      {{"host", driver::VgfDevice::kInterpreter}, {"vulkan", driver::VgfDevice::kVulkan}}};
+struct EnumNames<execute::VgfDevice> {
+  static constexpr std::array<std::pair<std::string_view, execute::VgfDevice>, 2> kAll{
+      {{"host", execute::VgfDevice::kInterpreter}, {"vulkan", execute::VgfDevice::kVulkan}}};
 };
 
 template <>

@@ -4,7 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "driver/api.h"
+#include "api/api.h"
 #include "enum_names.h"
 #include "listeners.h"
 #include "module.h"

@@ -1,7 +1,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include "driver/inspect.h"
+#include "inspect/inspect.h"
 #include "listeners.h"
 #include "module.h"
 #include "report/listing.h"
@@ -15,8 +15,8 @@ void bind_inspection(nb::module_& module) {
       "inspect",
       [](const std::string& path, NoteListener note) {
         return call({std::move(note), {}}, [&](const Log& log) {
-          return driver::inspect(path, log).transform(
-              [](const report::Listing& listing) { return report::to_json(listing); });
+          return inspect::inspect(path, log).transform(
+              [](const results::Listing& listing) { return report::to_json(listing); });
         });
       },
       "path"_a, nb::kw_only(), "note"_a.none() = nb::none(), "`carina inspect --json`: what a file holds.");

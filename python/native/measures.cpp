@@ -1,10 +1,10 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include "base/file.h"
-#include "driver/accuracy.h"
-#include "driver/compare.h"
-#include "driver/layer_accuracy.h"
+#include "base/io/file.h"
+#include "explore/accuracy.h"
+#include "explore/compare.h"
+#include "explore/layer_accuracy.h"
 #include "listeners.h"
 #include "module.h"
 #include "values.h"
@@ -47,32 +47,32 @@ void bind_measures(nb::module_& module) {
       "accuracy",
       [](const std::string& model, const std::string& program, const std::string& data, const std::string& dump,
          int threads, NoteListener note, ProgressListener progress) {
-        const driver::AccuracyRequest request{
+        const explore::AccuracyRequest request{
             .model = model, .program = program, .data = data, .dump_folder = dump, .threads = threads};
         return call({std::move(note), std::move(progress)},
-                    [&](const Log& log) { return texts_of(driver::accuracy(request, log)); });
+                    [&](const Log& log) { return texts_of(explore::accuracy(request, log)); });
       },
       "model"_a, "program"_a, "data"_a, nb::kw_only(), "dump"_a = "", "threads"_a = 1, CARINA_LISTENERS,
       "`carina accuracy`, of files.");
   module.def(
       "layer_accuracy",
       [](const std::string& model, const std::string& data, const std::string& calibration,
-         const driver::QuantizeFlags& quantize, int threads, NoteListener note, ProgressListener progress) {
-        const driver::LayerAccuracyRequest request{
+         const models::QuantizeFlags& quantize, int threads, NoteListener note, ProgressListener progress) {
+        const explore::LayerAccuracyRequest request{
             .model = model, .data = data, .calibration = calibration, .quantize = quantize, .threads = threads};
         return call({std::move(note), std::move(progress)},
-                    [&](const Log& log) { return texts_of(driver::layer_accuracy(request, log)); });
+                    [&](const Log& log) { return texts_of(explore::layer_accuracy(request, log)); });
       },
-      "model"_a, "data"_a, nb::kw_only(), "calibration"_a = "", "quantize"_a = driver::QuantizeFlags{}, "threads"_a = 1,
+      "model"_a, "data"_a, nb::kw_only(), "calibration"_a = "", "quantize"_a = models::QuantizeFlags{}, "threads"_a = 1,
       CARINA_LISTENERS, "`carina accuracy --layers`, of files.");
   module.def(
       "compare",
       [](const std::string& a, const std::string& b, const driver::CompileRequest& compile, const std::string& vela,
          int64_t memory_budget_bytes, NoteListener note, ProgressListener progress) {
-        const driver::CompareRequest request{
+        const explore::CompareRequest request{
             .a = a, .b = b, .compile = compile, .vela = vela, .memory_budget_bytes = memory_budget_bytes};
         return call({std::move(note), std::move(progress)},
-                    [&](const Log& log) { return texts_of(driver::compare(request, log)); });
+                    [&](const Log& log) { return texts_of(explore::compare(request, log)); });
       },
       "a"_a, "b"_a, "compile"_a, nb::kw_only(), "vela"_a = "vela", "memory_budget_bytes"_a = int64_t{4} << 30,
       CARINA_LISTENERS, "`carina compare`, of files; no `b`: what Vela makes of `a`.");

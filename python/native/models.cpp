@@ -5,10 +5,10 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include "driver/api.h"
-#include "driver/quantize_flags.h"
+#include "api/api.h"
 #include "enum_names.h"
 #include "listeners.h"
+#include "models/quantize_flags.h"
 #include "module.h"
 #include "values.h"
 
@@ -29,20 +29,20 @@ api::Model import_pt2(const nb::bytes& pt2, const std::string& name, Listeners l
   return call(listeners, [&](const Log& log) { return api::import_pt2(file, name, log); });
 }
 
-nb::tuple shape_of(const driver::InputType& input) {
+nb::tuple shape_of(const datasets::InputType& input) {
   nb::list sizes;
   for (const int64_t size : input.shape.dims()) sizes.append(size);
   return nb::tuple(sizes);
 }
 
-Result<api::QuantizeOptions> quantize_options(const driver::QuantizeFlags& flags, int threads) {
-  CARINA_TRY(const driver::QuantizeRequest request, driver::parse_quantize_flags(flags));
+Result<api::QuantizeOptions> quantize_options(const models::QuantizeFlags& flags, int threads) {
+  CARINA_TRY(const models::QuantizeRequest request, models::parse_quantize_flags(flags));
   return api::QuantizeOptions{.mode = request.mode, .scheme = request.scheme, .threads = threads};
 }
 
 api::Model quantize(const api::Model& model, const std::vector<std::vector<Array>>& samples, const std::string& scheme,
                     std::vector<std::string> overrides, int threads, Listeners listeners) {
-  std::vector<driver::Sample> all;
+  std::vector<datasets::Sample> all;
   for (const std::vector<Array>& arrays : samples) all.push_back(sample_of(arrays));
   return call(listeners, [&](const Log& log) -> Result<api::Model> {
     CARINA_TRY(const api::QuantizeOptions options,
@@ -112,14 +112,14 @@ void bind_decision(nb::module_& module) {
 }
 
 void bind_values(nb::module_& module) {
-  nb::class_<driver::InputType>(module, "InputType", "What a model or a program takes as one of its inputs.")
-      .def_ro("name", &driver::InputType::name)
+  nb::class_<datasets::InputType>(module, "InputType", "What a model or a program takes as one of its inputs.")
+      .def_ro("name", &datasets::InputType::name)
       .def_prop_ro(
-          "dtype", [](const driver::InputType& input) { return numpy_name(input.dtype); },
+          "dtype", [](const datasets::InputType& input) { return numpy_name(input.dtype); },
           "NumPy's name of the type: \"float32\".")
       .def_prop_ro("shape", shape_of, nb::sig("def shape(self) -> tuple[int, ...]"))
       .def_prop_ro(
-          "is_number", [](const driver::InputType& input) { return input.number.has_value(); },
+          "is_number", [](const datasets::InputType& input) { return input.number.has_value(); },
           "An int, float or bool that exporting fixed.");
   nb::class_<api::Model>(module, "Model", "A model in memory, normalized; import_pt2() makes one.")
       .def_ro("name", &api::Model::name)

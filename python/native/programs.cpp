@@ -5,7 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "driver/api.h"
+#include "api/api.h"
 #include "driver/compile.h"
 #include "enum_names.h"
 #include "listeners.h"
@@ -20,21 +20,21 @@ using namespace nb::literals;
 namespace {
 
 void bind_reports(nb::module_& module) {
-  nb::class_<report::CompileReport>(module, "CompileReport", "What became of a model: `carina compile` and `explain`.")
+  nb::class_<results::CompileReport>(module, "CompileReport", "What became of a model: `carina compile` and `explain`.")
       .def(
-          "to_json", [](const report::CompileReport& report) { return report::to_json(report); },
+          "to_json", [](const results::CompileReport& report) { return report::to_json(report); },
           "As `carina compile --json` prints it.")
       .def(
           "to_text",
-          [](const report::CompileReport& report, bool nodes) {
+          [](const results::CompileReport& report, bool nodes) {
             return report::to_text(report, nodes ? report::Detail::kNodes : report::Detail::kSummary);
           },
           nb::kw_only(), "nodes"_a = false, "As `carina compile` prints it; with `nodes`, as `carina explain` does.")
       .def(
           "to_html",
-          [](const report::CompileReport& report) { return report::to_html(report, report::CompilePage::kCompile); },
+          [](const results::CompileReport& report) { return report::to_html(report, report::CompilePage::kCompile); },
           "The page that `carina compile --report` writes.")
-      .def_ro("errors", &report::CompileReport::errors, "Why the model cannot be compiled.");
+      .def_ro("errors", &results::CompileReport::errors, "Why the model cannot be compiled.");
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ void bind_programs(nb::module_& module) {
       [](const nb::bytes& tosa, const api::TargetNames& target, int threads, const std::string& optimize,
          NoteListener note, ProgressListener progress) {
         const api::DelegateOptions options{.threads = threads,
-                                           .optimize = enum_of<driver::Optimize>(optimize, "optimize")};
+                                           .optimize = enum_of<backends::Optimize>(optimize, "optimize")};
         const Buffer file = buffer_of(tosa);
         return call({std::move(note), std::move(progress)}, [&](const Log& log) -> Result<driver::Compiled> {
           CARINA_TRY(api::Program program, api::package_tosa(file.bytes(), target, options, log));

@@ -6,9 +6,9 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include "driver/alternatives.h"
+#include "datasets/run_inputs.h"
 #include "driver/compile.h"
-#include "driver/run_inputs.h"
+#include "explore/alternatives.h"
 #include "listeners.h"
 #include "module.h"
 #include "values.h"
@@ -20,7 +20,7 @@ using namespace nb::literals;
 namespace {
 
 void bind_target_request(nb::module_& module) {
-  using driver::TargetRequest;
+  using targets::TargetRequest;
   nb::class_<TargetRequest>(module, "TargetRequest", "A target, as the command line has it.")
       .def(nb::init<>())
       .def_rw("accelerator", &TargetRequest::accelerator)
@@ -31,7 +31,7 @@ void bind_target_request(nb::module_& module) {
 }
 
 void bind_quantize(nb::module_& module) {
-  using driver::QuantizeFlags;
+  using models::QuantizeFlags;
   nb::class_<QuantizeFlags>(module, "QuantizeFlags", "What is said about quantization, as the command line says it.")
       .def(nb::init<>())
       .def_rw("scheme", &QuantizeFlags::scheme)
@@ -44,19 +44,19 @@ void bind_quantize(nb::module_& module) {
 void set_arrays(driver::CompileRequest& request, const std::map<std::string, Array>& arrays) {
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, array] : arrays) tensors.emplace(name, tensor_of(array));
-  request.samples = [tensors = std::move(tensors)](std::span<const driver::InputType> inputs) {
-    return driver::split_samples(tensors, inputs, "calibration");
+  request.samples = [tensors = std::move(tensors)](std::span<const datasets::InputType> inputs) {
+    return datasets::split_samples(tensors, inputs, "calibration");
   };
 }
 
 void set_samples(driver::CompileRequest& request, const std::vector<std::vector<Array>>& given) {
-  std::vector<driver::Sample> all;
+  std::vector<datasets::Sample> all;
   for (const std::vector<Array>& arrays : given) all.push_back(sample_of(arrays));
   request.samples =
-      [all = std::move(all)](std::span<const driver::InputType> inputs) -> Result<std::vector<driver::Sample>> {
-    std::vector<driver::Sample> fitted;
-    for (const driver::Sample& sample : all) {
-      CARINA_TRY(driver::Sample fit, driver::fit_inputs(sample, inputs, "calibration"));
+      [all = std::move(all)](std::span<const datasets::InputType> inputs) -> Result<std::vector<datasets::Sample>> {
+    std::vector<datasets::Sample> fitted;
+    for (const datasets::Sample& sample : all) {
+      CARINA_TRY(datasets::Sample fit, datasets::fit_inputs(sample, inputs, "calibration"));
       fitted.push_back(std::move(fit));
     }
     return fitted;
@@ -99,7 +99,7 @@ void bind_request(nb::module_& module) {
       .def_prop_rw(
           "optimize", [](const CompileRequest& request) { return name_of_enum(request.optimize); },
           [](CompileRequest& request, const std::string& word) {
-            request.optimize = enum_of<driver::Optimize>(word, "optimize");
+            request.optimize = enum_of<backends::Optimize>(word, "optimize");
           },
           "\"speed\", \"search\" or \"size\"; \"performance\", \"2\", \"3\" and \"s\" are taken too.")
       .def_rw("dynamic_weights", &CompileRequest::dynamic_weights)
@@ -112,7 +112,7 @@ void bind_request(nb::module_& module) {
       .def_prop_rw(
           "alternatives", [](const CompileRequest& request) { return static_cast<bool>(request.alternatives); },
           [](CompileRequest& request, bool wanted) {
-            request.alternatives = wanted ? driver::find_alternatives : driver::FindAlternatives();
+            request.alternatives = wanted ? explore::find_alternatives : driver::FindAlternatives();
           },
           "Whether the report says what other choices would bring.")
       .def_rw("vela_flags", &CompileRequest::vela_flags)
@@ -122,7 +122,7 @@ void bind_request(nb::module_& module) {
       .def_rw("threads", &CompileRequest::threads);
 }
 
-nb::bytes tosa(const driver::CompileRequest& model, std::string version, driver::TosaLimits limits,
+nb::bytes tosa(const driver::CompileRequest& model, std::string version, files::TosaLimits limits,
                const Listeners& listeners) {
   const driver::TosaRequest request{.model = model, .version = std::move(version), .limits = std::move(limits)};
   return bytes_of(call(listeners, [&](const Log& log) { return driver::to_tosa(request, log); }));

@@ -4,11 +4,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "driver/external_data.h"
-#include "driver/interpret.h"
-#include "driver/npu.h"
-#include "driver/run.h"
 #include "enum_names.h"
+#include "execute/external_data.h"
+#include "execute/interpret.h"
+#include "execute/npu.h"
+#include "execute/run.h"
 #include "listeners.h"
 #include "module.h"
 #include "values.h"
@@ -21,7 +21,7 @@ namespace {
 
 // What one inference gave, wherever it ran.
 struct Run {
-  std::vector<driver::NamedTensor> outputs;
+  std::vector<datasets::NamedTensor> outputs;
   int64_t npu_cycles = 0;
   std::string json;
   std::string text;
@@ -30,42 +30,43 @@ struct Run {
 // None of them: what the command line feeds when it is given nothing.
 using Inputs = std::optional<std::vector<Array>>;
 
-driver::InputSource source_of(const Inputs& inputs, driver::Sample (*otherwise)(std::span<const driver::InputType>)) {
+datasets::InputSource source_of(const Inputs& inputs,
+                                datasets::Sample (*otherwise)(std::span<const datasets::InputType>)) {
   if (!inputs && otherwise == nullptr) return {};
   if (!inputs) return otherwise;
-  return [sample = sample_of(*inputs)](std::span<const driver::InputType> types) {
-    return driver::fit_inputs(sample, types, "inputs");
+  return [sample = sample_of(*inputs)](std::span<const datasets::InputType> types) {
+    return datasets::fit_inputs(sample, types, "inputs");
   };
 }
 
 struct RunArguments {
   Buffer pte;
   std::string name;
-  driver::InputSource inputs;
+  datasets::InputSource inputs;
   std::vector<std::string> data;
-  driver::TargetRequest memories;
+  targets::TargetRequest memories;
 };
 
-Result<Run> executed(const RunArguments& arguments, driver::RunOptions options, const Log& log) {
-  CARINA_TRY(options.memories, driver::read_names(arguments.memories));
-  CARINA_TRY(options.data, driver::load_external_data(arguments.pte, arguments.name, arguments.data, log));
-  CARINA_TRY(driver::RunOutcome outcome,
-             driver::run_program(arguments.pte, arguments.name, arguments.inputs, options, log));
-  CARINA_TRY(const report::RunReport report, driver::run_report(outcome, arguments.name, options));
+Result<Run> executed(const RunArguments& arguments, execute::RunOptions options, const Log& log) {
+  CARINA_TRY(options.memories, targets::read_names(arguments.memories));
+  CARINA_TRY(options.data, execute::load_external_data(arguments.pte, arguments.name, arguments.data, log));
+  CARINA_TRY(execute::RunOutcome outcome,
+             execute::run_program(arguments.pte, arguments.name, arguments.inputs, options, log));
+  CARINA_TRY(const results::RunReport report, execute::run_report(outcome, arguments.name, options));
   return Run{.outputs = std::move(outcome.outputs),
              .npu_cycles = outcome.npu.cycles,
              .json = report::to_json(report),
              .text = report::to_text(report)};
 }
 
-Result<Run> evaluated(const driver::InterpretRequest& request, const Log& log) {
-  CARINA_TRY(driver::Interpreted done, driver::interpret(request, log));
+Result<Run> evaluated(const execute::InterpretRequest& request, const Log& log) {
+  CARINA_TRY(execute::Interpreted done, execute::interpret(request, log));
   return Run{
       .outputs = std::move(done.outputs), .json = report::to_json(done.report), .text = report::to_text(done.report)};
 }
 
-Result<Run> streamed(const driver::NpuRunRequest& request, const Log& log) {
-  CARINA_TRY(driver::StreamOutcome done, driver::run_stream(request, log));
+Result<Run> streamed(const execute::NpuRunRequest& request, const Log& log) {
+  CARINA_TRY(execute::StreamOutcome done, execute::run_stream(request, log));
   return Run{.outputs = std::move(done.outputs),
              .npu_cycles = done.report.npu.cycles,
              .json = report::to_json(done.report),
@@ -74,7 +75,7 @@ Result<Run> streamed(const driver::NpuRunRequest& request, const Log& log) {
 
 std::vector<std::pair<std::string, nb::object>> outputs_of(const Run& run) {
   std::vector<std::pair<std::string, nb::object>> outputs;
-  for (const driver::NamedTensor& output : run.outputs) outputs.emplace_back(output.name, array_of(output.tensor));
+  for (const datasets::NamedTensor& output : run.outputs) outputs.emplace_back(output.name, array_of(output.tensor));
   return outputs;
 }
 
@@ -95,23 +96,23 @@ void bind_runs(nb::module_& module) {
   module.def(
       "run",
       [](const nb::bytes& pte, const Inputs& inputs, const std::string& name, std::vector<std::string> data, bool timed,
-         driver::TargetRequest memories, const std::string& vgf, bool portable_kernels, int threads, NoteListener note,
+         targets::TargetRequest memories, const std::string& vgf, bool portable_kernels, int threads, NoteListener note,
          ProgressListener progress) {
         const RunArguments arguments{.pte = buffer_of(pte),
                                      .name = name,
-                                     .inputs = source_of(inputs, driver::ones),
+                                     .inputs = source_of(inputs, execute::ones),
                                      .data = std::move(data),
                                      .memories = std::move(memories)};
-        const driver::RunOptions options{.timed = timed,
-                                         .memories = {},
-                                         .threads = threads,
-                                         .vgf = enum_of<driver::VgfDevice>(vgf, "on"),
-                                         .portable_kernels = portable_kernels};
+        const execute::RunOptions options{.timed = timed,
+                                          .memories = {},
+                                          .threads = threads,
+                                          .vgf = enum_of<execute::VgfDevice>(vgf, "on"),
+                                          .portable_kernels = portable_kernels};
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return executed(arguments, options, log); });
       },
       "pte"_a, "inputs"_a.none() = nb::none(), nb::kw_only(), "name"_a = "program.pte",
-      "data"_a = std::vector<std::string>(), "timed"_a = false, "memories"_a = driver::TargetRequest{},
+      "data"_a = std::vector<std::string>(), "timed"_a = false, "memories"_a = targets::TargetRequest{},
       "vgf"_a = "host", "portable_kernels"_a = false, "threads"_a = 1, CARINA_LISTENERS,
       "`carina run`: kernels on the CPU, Ethos-U delegates bit for bit on the simulated NPU. `inputs`: one array per "
       "input, in order; dense ones are not copied. None: ones. `vgf`: \"host\" or \"vulkan\".");
@@ -120,43 +121,43 @@ void bind_runs(nb::module_& module) {
       [](const nb::bytes& tosa, const Inputs& inputs, const std::string& name, bool profile, const std::string& level,
          size_t memory_budget_bytes, const std::string& dump_folder, int threads, NoteListener note,
          ProgressListener progress) {
-        const driver::InterpretRequest request{.model = name,
-                                               .file = buffer_of(tosa),
-                                               .inputs = {},
-                                               .arrays = source_of(inputs, nullptr),
-                                               .output_folder = {},
-                                               .dump_folder = dump_folder,
-                                               .profile = profile,
-                                               .level = level,
-                                               .memory_budget_bytes = memory_budget_bytes,
-                                               .threads = threads};
+        const execute::InterpretRequest request{.model = name,
+                                                .file = buffer_of(tosa),
+                                                .inputs = {},
+                                                .arrays = source_of(inputs, nullptr),
+                                                .output_folder = {},
+                                                .dump_folder = dump_folder,
+                                                .profile = profile,
+                                                .level = level,
+                                                .memory_budget_bytes = memory_budget_bytes,
+                                                .threads = threads};
         return call({std::move(note), std::move(progress)}, [&](const Log& log) { return evaluated(request, log); });
       },
       "tosa"_a, "inputs"_a.none() = nb::none(), nb::kw_only(), "name"_a = "model.tosa", "profile"_a = false,
-      "level"_a = "8K", "memory_budget_bytes"_a = driver::kDefaultMemoryBudget, "dump_folder"_a = "", "threads"_a = 1,
+      "level"_a = "8K", "memory_budget_bytes"_a = execute::kDefaultMemoryBudget, "dump_folder"_a = "", "threads"_a = 1,
       CARINA_LISTENERS, "`carina interpret`: a TOSA file, exactly as its specification says. No inputs: zeros.");
   module.def(
       "npu",
       [](const nb::bytes& stream, const Inputs& inputs, const std::string& name, bool timed, bool check, bool poison,
-         const std::string& trace_file, const driver::TargetRequest& memories, int threads, NoteListener note,
+         const std::string& trace_file, const targets::TargetRequest& memories, int threads, NoteListener note,
          ProgressListener progress) {
-        const driver::NpuRunRequest request{.stream = name,
-                                            .file = buffer_of(stream),
-                                            .inputs = {},
-                                            .arrays = inputs ? sample_of(*inputs) : driver::Sample{},
-                                            .output_folder = {},
-                                            .timed = timed,
-                                            .check = check,
-                                            .poison = poison,
-                                            .system_config = memories.system_config,
-                                            .memory_mode = memories.memory_mode,
-                                            .config_files = memories.config_files,
-                                            .trace_file = trace_file,
-                                            .threads = threads};
+        const execute::NpuRunRequest request{.stream = name,
+                                             .file = buffer_of(stream),
+                                             .inputs = {},
+                                             .arrays = inputs ? sample_of(*inputs) : datasets::Sample{},
+                                             .output_folder = {},
+                                             .timed = timed,
+                                             .check = check,
+                                             .poison = poison,
+                                             .system_config = memories.system_config,
+                                             .memory_mode = memories.memory_mode,
+                                             .config_files = memories.config_files,
+                                             .trace_file = trace_file,
+                                             .threads = threads};
         return call({std::move(note), std::move(progress)}, [&](const Log& log) { return streamed(request, log); });
       },
       "stream"_a, "inputs"_a.none() = nb::none(), nb::kw_only(), "name"_a = "stream.npz", "timed"_a = false,
-      "check"_a = false, "poison"_a = false, "trace_file"_a = "", "memories"_a = driver::TargetRequest{},
+      "check"_a = false, "poison"_a = false, "trace_file"_a = "", "memories"_a = targets::TargetRequest{},
       "threads"_a = 1, CARINA_LISTENERS,
       "`carina npu`: one command stream, Vela's raw .npz, on the simulator. No inputs: zeros.");
 }

@@ -79,8 +79,8 @@ Tensor tensor_of(const Array& array) {
           .data = aligned ? Buffer(owner_of(array), bytes) : Buffer::copy_of(bytes)};
 }
 
-driver::Sample sample_of(const std::vector<Array>& arrays) {
-  driver::Sample sample;
+datasets::Sample sample_of(const std::vector<Array>& arrays) {
+  datasets::Sample sample;
   std::ranges::transform(arrays, std::back_inserter(sample), tensor_of);
   return sample;
 }

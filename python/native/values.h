@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/buffer.h"
-#include "driver/samples.h"
+#include "base/memory/buffer.h"
+#include "datasets/samples.h"
 #include "tensor/tensor.h"
 
 namespace carina::python {
@@ -25,7 +25,7 @@ nb::bytes bytes_of(std::span<const std::byte> bytes);
 
 // A view of the array's memory, which it keeps alive. Raises TypeError: elements that no tensor has.
 Tensor tensor_of(const Array& array);
-driver::Sample sample_of(const std::vector<Array>& arrays);
+datasets::Sample sample_of(const std::vector<Array>& arrays);
 // A NumPy array on the tensor's memory. NumPy has no int4, int48, shape, bf16 and fp8: these come as int8, int64, int64,
 // and the raw bits as uint16 and uint8, as .npy files have them.
 nb::object array_of(const Tensor& tensor);

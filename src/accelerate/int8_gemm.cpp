@@ -10,8 +10,8 @@
 
 #include "accelerate/int8_internal.h"
 #include "accelerate/vector_internal.h"
-#include "base/buffer.h"
-#include "interpret/int8_kernels.h"
+#include "base/memory/buffer.h"
+#include "simd/int8_kernels.h"
 
 namespace carina::accelerate {
 

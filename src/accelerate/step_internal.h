@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "base/mapped_pages.h"
-#include "base/parallel.h"
+#include "base/memory/mapped_pages.h"
+#include "base/parallel/parallel.h"
 #include "runtime/kernel.h"
 
 namespace carina::accelerate {

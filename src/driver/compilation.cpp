@@ -5,7 +5,7 @@
 #include <set>
 
 #include "driver/cpu_modules.h"
-#include "driver/mixed_precision.h"
+#include "driver/mixed_precision_internal.h"
 
 namespace carina::driver {
 
@@ -34,7 +34,7 @@ Diagnostics about_model(Diagnostics errors, const ir::Graph& prepared) {
 }
 
 // The choices with the modules' nodes among what the user keeps. Errors (usage): no such module.
-Result<SplitOptions> with_modules(SplitOptions choices, const Model& model) {
+Result<SplitOptions> with_modules(SplitOptions choices, const models::Model& model) {
   if (choices.cpu_modules.empty()) return choices;
   CARINA_TRY(choices.keep, keep_modules(choices.cpu_modules, model.nodes));
   return choices;
@@ -68,10 +68,10 @@ std::vector<pt2::ModelNode> listed(const ir::Graph& graph) {
 }
 
 // The request with the scheme that measuring finds, where that is wanted.
-Result<QuantizeRequest> with_found_scheme(const Model& model, const CompileOptions& options, const Backend& backend,
-                                          const Log& log) {
-  QuantizeRequest request = options.quantize;
-  if (!request.cycle_budget || !request.samples || is_quantized(model.graph)) return request;
+Result<models::QuantizeRequest> with_found_scheme(const models::Model& model, const CompileOptions& options,
+                                                  const backends::Backend& backend, const Log& log) {
+  models::QuantizeRequest request = options.quantize;
+  if (!request.cycle_budget || !request.samples || models::is_quantized(model.graph)) return request;
   CARINA_TRY(request.scheme, choose_mixed_scheme(model, options, backend, *request.cycle_budget, log));
   request.cycle_budget.reset();
   return request;
@@ -85,11 +85,12 @@ bool has_diagnostics(const Compilation& compilation) {
   return !compilation.model.nodes.empty() && std::ranges::all_of(compilation.errors, is_about_input);
 }
 
-Compilation compile_model(Model model, const CompileOptions& options, const Backend& backend, const Log& log) {
+Compilation compile_model(models::Model model, const CompileOptions& options, const backends::Backend& backend,
+                          const Log& log) {
   Compilation compilation{
       .model = std::move(model), .delegated = {}, .package = {}, .legalized = {}, .dispositions = {}, .errors = {}};
   if (options.legalize) {
-    auto legalized = lower::legalize(compilation.model.graph, backend.lowering);
+    auto legalized = legalize::legalize(compilation.model.graph, backend.lowering);
     if (!legalized) {
       compilation.errors = std::move(legalized).error();
       return compilation;
@@ -113,8 +114,9 @@ Compilation compile_model(Model model, const CompileOptions& options, const Back
 }
 
 Compilation compile_pt2(const Buffer& file, const std::string& where, const CompileOptions& options,
-                        const Backend& backend, const Log& log) {
-  Import import = import_model(file, where, log, {.passes = options.split.passes, .loop_rounds = options.loop_rounds});
+                        const backends::Backend& backend, const Log& log) {
+  models::Import import =
+      models::import_model(file, where, log, {.passes = options.split.passes, .loop_rounds = options.loop_rounds});
   Compilation stopped{.model = {.name = where, .nodes = std::move(import.nodes), .graph = {}},
                       .delegated = {},
                       .package = {},
@@ -126,16 +128,16 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
     diagnose_rest(stopped, import.readable);
     return stopped;
   }
-  Model model{.name = where, .nodes = stopped.model.nodes, .graph = *std::move(import.graph)};
+  models::Model model{.name = where, .nodes = stopped.model.nodes, .graph = *std::move(import.graph)};
   const ir::Graph prepared = model.graph;
   CompileOptions choices = options;
-  if (!is_quantized(prepared)) keep_floats(choices);
+  if (!models::is_quantized(prepared)) keep_floats(choices);
   const auto found = with_found_scheme(model, options, backend, log);
   if (!found) {
     stopped.errors = about_model(found.error(), prepared);
     return stopped;
   }
-  if (const auto quantized = quantize_model(model, *found, log); !quantized) {
+  if (const auto quantized = models::quantize_model(model, *found, log); !quantized) {
     stopped.errors = about_model(quantized.error(), prepared);
     diagnose_rest(stopped, prepared);
     return stopped;
@@ -144,7 +146,7 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
 }
 
 Compilation compile_tosa(ir::Graph tosa, const std::string& where, const CompileOptions& options,
-                         const Backend& backend, const Log& log) {
+                         const backends::Backend& backend, const Log& log) {
   for (size_t n = 0; n < tosa.nodes.size(); ++n) tosa.nodes[n].origin = ir::NodeId(n);
   Compilation compilation{.model = {.name = where, .nodes = listed(tosa), .graph = tosa},
                           .delegated = {},

@@ -4,26 +4,26 @@
 #include <string>
 #include <vector>
 
-#include "base/buffer.h"
+#include "backends/backend.h"
 #include "base/diagnostic.h"
 #include "base/log.h"
-#include "driver/backend.h"
+#include "base/memory/buffer.h"
 #include "driver/delegation.h"
 #include "driver/diagnose_nodes.h"
-#include "driver/import.h"
 #include "driver/package.h"
-#include "driver/quantize.h"
 #include "driver/split.h"
-#include "lower/legalize.h"
+#include "legalize/legalize.h"
+#include "models/import.h"
+#include "models/quantize.h"
 #include "pte/emit.h"
-#include "report/compile_report.h"
+#include "results/compile_report.h"
 
 namespace carina::driver {
 
 struct CompileOptions {
-  QuantizeRequest quantize;
+  models::QuantizeRequest quantize;
   SplitOptions split;
-  DelegateOptions delegate;
+  backends::DelegateOptions delegate;
   pte::CpuKernels cpu_kernels = pte::CpuKernels::kPortable;
   bool legalize = false;    // rewrite nodes that the target refuses, where no number changes
   int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds
@@ -37,31 +37,32 @@ inline void keep_floats(CompileOptions& options) {
 
 // A model on its way to a program, as far as it came.
 struct Compilation {
-  Model model;
+  models::Model model;
   std::optional<Delegated> delegated;
-  std::optional<Package> package;           // it came all the way
-  std::vector<lower::Legalized> legalized;  // where they were asked for
-  std::vector<Disposition> dispositions;    // per node of the user's model, where it could not be split
+  std::optional<Package> package;              // it came all the way
+  std::vector<legalize::Legalized> legalized;  // where they were asked for
+  std::vector<Disposition> dispositions;       // per node of the user's model, where it could not be split
   Diagnostics errors;  // why it did not come further: all there is to say. Diagnostic::node is a node of the
                        // user's model
 };
 
 // The whole way of a .pt2, in memory. Where a stage fails, the rest is surveyed for whatever else is in the way.
 Compilation compile_pt2(const Buffer& file, const std::string& where, const CompileOptions& options,
-                        const Backend& backend, const Log& log);
+                        const backends::Backend& backend, const Log& log);
 
 // The same for a model that is imported and quantized.
-Compilation compile_model(Model model, const CompileOptions& options, const Backend& backend, const Log& log);
+Compilation compile_model(models::Model model, const CompileOptions& options, const backends::Backend& backend,
+                          const Log& log);
 
 // The same for a TOSA graph: one delegate.
 Compilation compile_tosa(ir::Graph tosa, const std::string& where, const CompileOptions& options,
-                         const Backend& backend, const Log& log);
+                         const backends::Backend& backend, const Log& log);
 
 // Whether there is anything to say of the model's nodes: it came through, or the model is what is wrong with it.
 bool has_diagnostics(const Compilation& compilation);
 
 // What `carina compile` and `carina explain` say of it.
-report::CompileReport compile_report(const Compilation& compilation, const Backend& backend,
-                                     const DelegateOptions& options);
+results::CompileReport compile_report(const Compilation& compilation, const backends::Backend& backend,
+                                      const backends::DelegateOptions& options);
 
 }  // namespace carina::driver

@@ -6,19 +6,19 @@
 #include <iterator>
 #include <set>
 
-#include "base/file.h"
-#include "base/parallel.h"
-#include "driver/backend.h"
+#include "backends/backend.h"
+#include "base/io/file.h"
+#include "base/parallel/parallel.h"
+#include "datasets/samples.h"
 #include "driver/compilation.h"
 #include "driver/compile_options.h"
-#include "driver/dump_folder.h"
-#include "driver/file_kind.h"
-#include "driver/operator_origins.h"
-#include "driver/passes.h"
-#include "driver/samples.h"
-#include "driver/vela_flags.h"
+#include "driver/dump_folder_internal.h"
+#include "driver/operator_origins_internal.h"
+#include "files/file_kind.h"
+#include "frontend/tosa/flatbuffer.h"
 #include "lower/lower.h"
-#include "tosa/flatbuffer.h"
+#include "models/passes.h"
+#include "vela/vela_flags.h"
 
 namespace carina::driver {
 
@@ -38,7 +38,7 @@ PartFile part_file_of(CompileRequest::Output output) {
 // What the backend made of the one delegate. The CPU's part is not in it, and a program of several parts has no such
 // file. It is taken out of the compilation.
 Result<std::vector<std::byte>> part_of(Compilation& compilation, const CompileRequest& request, const Log& log) {
-  std::vector<Delegate>& delegates = compilation.delegated->delegates;
+  std::vector<backends::Delegate>& delegates = compilation.delegated->delegates;
   const PartFile file = part_file_of(request.output);
   if (delegates.size() != 1)
     return fail({.where = request.model,
@@ -46,7 +46,7 @@ Result<std::vector<std::byte>> part_of(Compilation& compilation, const CompileRe
                  .expected = "a model of which one part is delegated",
                  .got = fmt::format("{} parts", delegates.size()),
                  .hint = "--dump DIR writes that of each, and -o FILE.pte the whole program"});
-  const auto found = std::ranges::find(delegates.front().artifacts, file.artifact, &Artifact::suffix);
+  const auto found = std::ranges::find(delegates.front().artifacts, file.artifact, &backends::Artifact::suffix);
   if (found == delegates.front().artifacts.end())
     return fail({.where = "--output",
                  .what = fmt::format("the target makes no {}", file.extension),
@@ -64,7 +64,7 @@ Result<std::vector<std::byte>> part_of(Compilation& compilation, const CompileRe
 }
 
 // As far as the model comes. Errors: what leaves nothing to say of its nodes: a file that cannot be read, usage.
-Result<Compilation> compile_file(const CompileRequest& request, const Backend& backend, const Log& log) {
+Result<Compilation> compile_file(const CompileRequest& request, const backends::Backend& backend, const Log& log) {
   CARINA_TRY(const CompileOptions options, options_of(request));
   log.progress("read", 0, 1);
   if (is_graph(request)) {
@@ -78,7 +78,7 @@ Result<Compilation> compile_file(const CompileRequest& request, const Backend& b
 }
 
 // The most common surprise: everything is well, and the NPU has nothing to do.
-void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& request, const Backend& backend,
+void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& request, const backends::Backend& backend,
                       const Log& log) {
   if (backend.lowering.takes_floats || request.delegates == DelegateMode::kNothing ||
       !compilation.delegated->delegates.empty())
@@ -94,7 +94,8 @@ void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& requ
 
 // What `--dump` shows of delegate `index`: its TOSA graph, where the graph's operators come from, and the backend's
 // artifacts.
-Result<void> dump(const Compilation& compilation, size_t index, const Backend& backend, const CompileRequest& request) {
+Result<void> dump(const Compilation& compilation, size_t index, const backends::Backend& backend,
+                  const CompileRequest& request) {
   const std::string& folder = request.dump_folder;
   const Delegated& delegated = *compilation.delegated;
   ir::Graph graph = delegated.split.tosa[index];
@@ -107,7 +108,7 @@ Result<void> dump(const Compilation& compilation, size_t index, const Backend& b
   graph.name = "main";  // the name by which the reference model's program looks for it
   CARINA_TRY(const auto tosa, tosa::write_tosa({.graphs = {std::move(graph)}}));
   CARINA_CHECKED(write_file(fmt::format("{}/output_tag{}_{}.tosa", folder, index, backend.tosa_spec), tosa));
-  for (const Artifact& artifact : delegated.delegates[index].artifacts)
+  for (const backends::Artifact& artifact : delegated.delegates[index].artifacts)
     CARINA_CHECKED(write_file(fmt::format("{}/output_tag{}_{}", folder, index, artifact.suffix), artifact.bytes));
   return {};
 }
@@ -117,7 +118,7 @@ const lower::Target kTosaFile{
     .limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms, .takes_floats = true, .keeps_integers = true};
 
 // Errors of other choices are no reason to refuse this one.
-void add_alternatives(report::CompileReport& report, const CompileRequest& request, const Log& log) {
+void add_alternatives(results::CompileReport& report, const CompileRequest& request, const Log& log) {
   if (!request.alternatives) return;
   auto alternatives = request.alternatives(request, report, log);
   if (alternatives) {
@@ -131,7 +132,7 @@ void add_alternatives(report::CompileReport& report, const CompileRequest& reque
 }
 
 // A quantized model computes with floats where its quantizer, or ours, has left them.
-void warn_of_floats(const Model& model, const ir::Graph& tosa, const Log& log) {
+void warn_of_floats(const models::Model& model, const ir::Graph& tosa, const Log& log) {
   const auto is_quantized = [](const ir::Value& value) { return value.quantization.has_value(); };
   if (std::ranges::none_of(model.graph.values, is_quantized)) return;
   std::set<std::string> names;
@@ -146,11 +147,11 @@ void warn_of_floats(const Model& model, const ir::Graph& tosa, const Log& log) {
             .severity = Severity::kWarning});
 }
 
-Result<Model> quantized_model(const CompileRequest& request, const Log& log) {
+Result<models::Model> quantized_model(const CompileRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, pt2_file(request));
-  CARINA_TRY(Model model, import_pt2(file, request.model, log, import_options_of(request)));
-  CARINA_TRY(const QuantizeRequest quantize, quantization_of(request));
-  CARINA_CHECKED(quantize_model(model, quantize, log));
+  CARINA_TRY(models::Model model, models::import_pt2(file, request.model, log, import_options_of(request)));
+  CARINA_TRY(const models::QuantizeRequest quantize, quantization_of(request));
+  CARINA_CHECKED(models::quantize_model(model, quantize, log));
   return model;
 }
 
@@ -159,7 +160,7 @@ Result<Model> quantized_model(const CompileRequest& request, const Log& log) {
 Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   const ScopedThreadPool pool(given.threads);
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
-  CARINA_TRY(const Backend backend, find_backend(request.target, log));
+  CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
   CARINA_TRY(Compilation compilation, compile_file(request, backend, log));
   if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
   warn_of_idle_npu(compilation, request, backend, log);
@@ -168,7 +169,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
     for (size_t i = 0; i < compilation.delegated->delegates.size(); ++i)
       CARINA_CHECKED(dump(compilation, i, backend, request));
   }
-  report::CompileReport report = compile_report(compilation, backend, delegate_options_of(request));
+  results::CompileReport report = compile_report(compilation, backend, delegate_options_of(request));
   add_alternatives(report, request, log);
   if (request.output != CompileRequest::Output::kProgram) {
     CARINA_TRY(std::vector<std::byte> part, part_of(compilation, request, log));
@@ -183,13 +184,13 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   return compiled;
 }
 
-Result<report::CompileReport> explain(const CompileRequest& given, const Log& log) {
+Result<results::CompileReport> explain(const CompileRequest& given, const Log& log) {
   const ScopedThreadPool pool(given.threads);
   CARINA_TRY(const CompileRequest request, with_flags(given, log));
-  CARINA_TRY(const Backend backend, find_backend(request.target, log));
+  CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
   CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
   if (compilation.delegated) warn_of_idle_npu(compilation, request, backend, log);
-  report::CompileReport report = compile_report(compilation, backend, delegate_options_of(request));
+  results::CompileReport report = compile_report(compilation, backend, delegate_options_of(request));
   if (report.errors.empty()) add_alternatives(report, request, log);
   return report;
 }
@@ -199,15 +200,15 @@ Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& lo
   const std::string& path = request.model.model;
   if (is_graph(request.model)) {
     CARINA_TRY(const ir::Module module, graph_of(request.model, request.limits.level));
-    return write_sound_tosa(module, request.version, request.limits, path);
+    return files::write_sound_tosa(module, request.version, request.limits, path);
   }
-  CARINA_TRY(const Model model, quantized_model(request.model, log));
-  CARINA_TRY(
-      lower::Lowered lowered,
-      lower::to_tosa(model.graph, kTosaFile, options_for(request.model.passes, lower::clean_up_pipeline()), log));
+  CARINA_TRY(const models::Model model, quantized_model(request.model, log));
+  CARINA_TRY(lower::Lowered lowered,
+             lower::to_tosa(model.graph, kTosaFile,
+                            models::options_for(request.model.passes, lower::clean_up_pipeline()), log));
   drop_weights(model.graph);
   warn_of_floats(model, lowered.graph, log);
-  return write_sound_tosa({.graphs = {std::move(lowered.graph)}}, request.version, request.limits, path);
+  return files::write_sound_tosa({.graphs = {std::move(lowered.graph)}}, request.version, request.limits, path);
 }
 
 }  // namespace carina::driver

@@ -5,40 +5,43 @@
 #include <algorithm>
 #include <iterator>
 
-#include "driver/file_kind.h"
-#include "driver/sample_reader.h"
-#include "driver/tosa_file.h"
-#include "driver/vela_flags.h"
+#include "datasets/sample_reader.h"
+#include "files/file_kind.h"
+#include "files/tosa_file.h"
+#include "vela/vela_flags.h"
 
 namespace carina::driver {
 
 namespace {
 
-SampleSource samples_of(const CompileRequest& request) {
+models::SampleSource samples_of(const CompileRequest& request) {
   if (request.samples || request.calibration.empty()) return request.samples;
-  return [path = request.calibration](std::span<const InputType> inputs) { return open_data_set(path, inputs); };
+  return [path = request.calibration](std::span<const datasets::InputType> inputs) {
+    return datasets::open_data_set(path, inputs);
+  };
 }
 
 bool is_asked_to_quantize(const CompileRequest& request) {
   return !request.quantize.scheme.empty() && request.quantize.scheme != "none";
 }
 
-Artifacts artifacts_of(const CompileRequest& request) {
-  if (!request.dump_folder.empty() || request.output != CompileRequest::Output::kProgram) return Artifacts::kKeep;
-  return request.layers ? Artifacts::kLayers : Artifacts::kDrop;
+backends::Artifacts artifacts_of(const CompileRequest& request) {
+  if (!request.dump_folder.empty() || request.output != CompileRequest::Output::kProgram)
+    return backends::Artifacts::kKeep;
+  return request.layers ? backends::Artifacts::kLayers : backends::Artifacts::kDrop;
 }
 
 }  // namespace
 
-Result<QuantizeRequest> quantization_of(const CompileRequest& request) {
-  CARINA_TRY(QuantizeRequest quantize, parse_quantize_flags(request.quantize));
+Result<models::QuantizeRequest> quantization_of(const CompileRequest& request) {
+  CARINA_TRY(models::QuantizeRequest quantize, models::parse_quantize_flags(request.quantize));
   quantize.samples = samples_of(request);
   quantize.data = request.calibration;
   quantize.threads = request.threads;
   return quantize;
 }
 
-DelegateOptions delegate_options_of(const CompileRequest& request) {
+backends::DelegateOptions delegate_options_of(const CompileRequest& request) {
   return {.threads = request.threads,
           .arena_limit_bytes = request.sram_budget_bytes,
           .optimize = request.optimize,
@@ -48,7 +51,7 @@ DelegateOptions delegate_options_of(const CompileRequest& request) {
 }
 
 Result<CompileOptions> options_of(const CompileRequest& request) {
-  CARINA_TRY(QuantizeRequest quantize, quantization_of(request));
+  CARINA_TRY(models::QuantizeRequest quantize, quantization_of(request));
   return CompileOptions{.quantize = std::move(quantize),
                         .split = {.delegates = request.delegates,
                                   .cpu_nodes = request.cpu_nodes,
@@ -61,32 +64,32 @@ Result<CompileOptions> options_of(const CompileRequest& request) {
                         .loop_rounds = request.loop_rounds};
 }
 
-ImportOptions import_options_of(const CompileRequest& request) {
+models::ImportOptions import_options_of(const CompileRequest& request) {
   return {.passes = request.passes, .loop_rounds = request.loop_rounds};
 }
 
 Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {
   if (request.vela_flags.empty()) return request;
-  CARINA_TRY(const VelaFlags flags, read_vela_flags(request.vela_flags, log));
-  CARINA_CHECKED(add_vela_flags(flags, request.target, request.optimize));
+  CARINA_TRY(const vela::VelaFlags flags, vela::read_vela_flags(request.vela_flags, log));
+  CARINA_CHECKED(vela::add_vela_flags(flags, request.target, request.optimize));
   std::ranges::copy(flags.shown, std::back_inserter(request.shown));
   return request;
 }
 
 bool is_graph(const CompileRequest& request) {
-  if (request.file.size() == 0) return is_graph_file(request.model);
-  const FileKind kind = kind_of(request.file);
-  return kind == FileKind::kTosa || kind == FileKind::kVgf;
+  if (request.file.size() == 0) return files::is_graph_file(request.model);
+  const files::FileKind kind = files::kind_of(request.file);
+  return kind == files::FileKind::kTosa || kind == files::FileKind::kVgf;
 }
 
 Result<ir::Module> graph_of(const CompileRequest& request, const std::string& level) {
-  return request.file.size() == 0 ? read_sound_tosa(request.model, level)
-                                  : sound_graph(request.file, request.model, level);
+  return request.file.size() == 0 ? files::read_sound_tosa(request.model, level)
+                                  : files::sound_graph(request.file, request.model, level);
 }
 
 Result<Buffer> pt2_file(const CompileRequest& request) {
-  if (request.file.size() == 0) return open_file(request.model, {FileKind::kPt2});
-  CARINA_CHECKED(check_kind(request.file, request.model, {FileKind::kPt2}));
+  if (request.file.size() == 0) return files::open_file(request.model, {files::FileKind::kPt2});
+  CARINA_CHECKED(files::check_kind(request.file, request.model, {files::FileKind::kPt2}));
   return request.file;
 }
 

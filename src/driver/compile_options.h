@@ -2,18 +2,18 @@
 
 #include <string>
 
-#include "base/buffer.h"
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "base/memory/buffer.h"
 #include "driver/compilation.h"
 #include "driver/compile.h"
 
 namespace carina::driver {
 
 // What the stages are asked for by a request. Errors (usage): unknown quantization flags.
-Result<QuantizeRequest> quantization_of(const CompileRequest& request);
-ImportOptions import_options_of(const CompileRequest& request);
-DelegateOptions delegate_options_of(const CompileRequest& request);
+Result<models::QuantizeRequest> quantization_of(const CompileRequest& request);
+models::ImportOptions import_options_of(const CompileRequest& request);
+backends::DelegateOptions delegate_options_of(const CompileRequest& request);
 Result<CompileOptions> options_of(const CompileRequest& request);
 
 // The request with what its Vela flags say. Errors (usage): as read_vela_flags()'s.

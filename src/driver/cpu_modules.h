@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "frontend/pt2/reader.h"
 #include "partition/partition.h"
-#include "pt2/reader.h"
 
 namespace carina::driver {
 

@@ -6,10 +6,10 @@
 #include <set>
 
 #include "driver/delegation.h"
-#include "driver/import.h"
-#include "driver/quantize.h"
 #include "facts/aten_quantization.h"
-#include "pt2/reader.h"
+#include "frontend/pt2/reader.h"
+#include "models/import.h"
+#include "models/quantize.h"
 
 namespace carina::driver {
 
@@ -22,7 +22,7 @@ constexpr int kCpu = -1;
 // Per node of the user's graph the decisions about what it became.
 using PartsOfNodes = std::vector<std::vector<const Decision*>>;
 
-PartsOfNodes parts_of(const Model& model, const std::vector<Decision>& decisions) {
+PartsOfNodes parts_of(const models::Model& model, const std::vector<Decision>& decisions) {
   PartsOfNodes parts(model.nodes.size());
   for (const Decision& decision : decisions) {
     const ir::NodeId origin = model.graph[decision.node].origin;
@@ -36,7 +36,7 @@ bool lies_in_one_delegate(const std::vector<const Decision*>& parts) {
 }
 
 using Assignments = std::vector<std::optional<int>>;  // per node of the user's model; none: it came to nothing
-using Kept = std::map<size_t, ir::Refusal>;      // nodes of the user's model that must stay on the CPU, and why
+using Kept = std::map<size_t, ir::Refusal>;           // nodes of the user's model that must stay on the CPU, and why
 
 ir::Refusal not_whole() {
   return {.node = {},
@@ -238,7 +238,7 @@ NodeAssignment described(const pt2::ModelNode& node, std::optional<int> assignme
   return described;
 }
 
-std::vector<NodeAssignment> described_all(const Model& model, const Assignments& assignments,
+std::vector<NodeAssignment> described_all(const models::Model& model, const Assignments& assignments,
                                           const PartsOfNodes& parts) {
   std::vector<NodeAssignment> nodes;
   for (size_t n = 0; n < model.nodes.size(); ++n) nodes.push_back(described(model.nodes[n], assignments[n], parts[n]));
@@ -247,12 +247,12 @@ std::vector<NodeAssignment> described_all(const Model& model, const Assignments&
 
 }  // namespace
 
-Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::string& where, const Backend& backend,
-                                                  const SplitOptions& split, const DelegateOptions& options,
-                                                  const Log& log) {
+Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::string& where,
+                                                  const backends::Backend& backend, const SplitOptions& split,
+                                                  const backends::DelegateOptions& options, const Log& log) {
   CARINA_TRY(const ir::Graph graph, pt2::read_pt2(pt2, where, Log{}));
-  CARINA_TRY(Model model, import_pt2(pt2, where, log));
-  CARINA_CHECKED(quantize_model(model, {.mode = QuantizeMode::kAuto, .samples = {}}, log));
+  CARINA_TRY(models::Model model, models::import_pt2(pt2, where, log));
+  CARINA_CHECKED(models::quantize_model(model, {.mode = models::QuantizeMode::kAuto, .samples = {}}, log));
   Kept kept;
   for (;;) {  // ends: each time at least one node more is kept
     CARINA_TRY(const Delegated delegated, delegate_graph(model.graph, backend, keeping(split, kept), options, log));

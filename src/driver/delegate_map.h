@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "base/buffer.h"
+#include "backends/backend.h"
 #include "base/diagnostic.h"
 #include "base/log.h"
-#include "driver/backend.h"
+#include "base/memory/buffer.h"
 #include "driver/split.h"
 
 namespace carina::driver {
@@ -25,8 +25,8 @@ struct NodeAssignment {
 // as a whole. A node of which only parts could go stays on the CPU. Nodes that come to nothing go with their neighbors;
 // a quantize node goes with what makes its operand, a dequantize node with what reads its result, so that integers pass
 // between delegates and the CPU. Errors: as delegate_graph()'s; a model that cannot be read or normalized.
-Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::string& where, const Backend& backend,
-                                                  const SplitOptions& split, const DelegateOptions& options,
-                                                  const Log& log);
+Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::string& where,
+                                                  const backends::Backend& backend, const SplitOptions& split,
+                                                  const backends::DelegateOptions& options, const Log& log);
 
 }  // namespace carina::driver

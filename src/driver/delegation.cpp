@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/mapped_pages.h"
+#include "base/memory/mapped_pages.h"
 #include "driver/split_cache.h"
 
 namespace carina::driver {
@@ -40,9 +40,10 @@ bool add_refusals(const Diagnostics& errors, std::string_view rule, Refusals& re
 }
 
 // Errors: the backend's about all delegates, each with the node that the TOSA node comes from.
-Result<std::vector<Delegate>> compile_all(const std::vector<ir::Graph>& graphs, const Backend& backend,
-                                          const DelegateOptions& options, const Log& log) {
-  std::vector<Delegate> delegates;
+Result<std::vector<backends::Delegate>> compile_all(const std::vector<ir::Graph>& graphs,
+                                                    const backends::Backend& backend,
+                                                    const backends::DelegateOptions& options, const Log& log) {
+  std::vector<backends::Delegate> delegates;
   Diagnostics errors;
   for (size_t i = 0; i < graphs.size(); ++i) {
     log.progress("compile for the NPU", i, graphs.size());
@@ -57,8 +58,8 @@ Result<std::vector<Delegate>> compile_all(const std::vector<ir::Graph>& graphs, 
 }
 
 // What compiled delegates are asked for afterwards is where their operators come from, unless files show them.
-void drop_constants(Split& split, const DelegateOptions& options) {
-  if (options.artifacts == Artifacts::kKeep) return;
+void drop_constants(Split& split, const backends::DelegateOptions& options) {
+  if (options.artifacts == backends::Artifacts::kKeep) return;
   for (ir::Graph& graph : split.tosa) {
     for (ir::Value& value : graph.values) {
       if (value.constant) value.constant->data = {};
@@ -74,15 +75,16 @@ void drop_weights(const ir::Graph& prepared) {
   }
 }
 
-Result<Delegated> compile_delegates(Split split, const Backend& backend, const DelegateOptions& options,
-                                    const Log& log) {
-  CARINA_TRY(std::vector<Delegate> delegates, compile_all(split.tosa, backend, options, log));
+Result<Delegated> compile_delegates(Split split, const backends::Backend& backend,
+                                    const backends::DelegateOptions& options, const Log& log) {
+  CARINA_TRY(std::vector<backends::Delegate> delegates, compile_all(split.tosa, backend, options, log));
   drop_constants(split, options);
   return Delegated{.split = std::move(split), .delegates = std::move(delegates)};
 }
 
-Result<Delegated> delegate_graph(const ir::Graph& prepared, const Backend& backend, const SplitOptions& choices,
-                                 const DelegateOptions& options, const Log& log) {
+Result<Delegated> delegate_graph(const ir::Graph& prepared, const backends::Backend& backend,
+                                 const SplitOptions& choices, const backends::DelegateOptions& options,
+                                 const Log& log) {
   Refusals refused;
   for (;;) {
     auto split = choices.cache != nullptr && refused.empty() ? choices.cache->split(prepared, backend, choices, log)

@@ -12,8 +12,8 @@ namespace carina::driver {
 
 namespace {
 
-using report::NodeReport;
-using report::RunsOn;
+using results::NodeReport;
+using results::RunsOn;
 
 constexpr std::string_view kFoldedReason = "folded into its neighbors, a constant, or without effect";
 
@@ -168,8 +168,8 @@ class NodeTable {
   std::vector<size_t> row_of_node_;  // per node of the prepared graph
 };
 
-void add_delegates(report::CompileReport& report, const std::vector<Delegate>& delegates) {
-  for (const Delegate& delegate : delegates) {
+void add_delegates(results::CompileReport& report, const std::vector<backends::Delegate>& delegates) {
+  for (const backends::Delegate& delegate : delegates) {
     report.delegates.push_back(delegate.report);
     report.scratch_bytes = std::max(report.scratch_bytes, delegate.report.scratch_bytes);
     report.fast_scratch_bytes = std::max(report.fast_scratch_bytes, delegate.report.fast_scratch_bytes);
@@ -181,13 +181,13 @@ void add_delegates(report::CompileReport& report, const std::vector<Delegate>& d
   }
 }
 
-std::string_view name_of(Optimize optimize) {
+std::string_view name_of(backends::Optimize optimize) {
   switch (optimize) {
-    case Optimize::kSpeed:
+    case backends::Optimize::kSpeed:
       return "speed";
-    case Optimize::kSearch:
+    case backends::Optimize::kSearch:
       return "search";
-    case Optimize::kSize:
+    case backends::Optimize::kSize:
       return "size";
   }
   CARINA_UNREACHABLE("optimize", optimize);
@@ -195,25 +195,25 @@ std::string_view name_of(Optimize optimize) {
 
 }  // namespace
 
-report::CompileReport compile_report(const Compilation& compilation, const Backend& backend,
-                                     const DelegateOptions& options) {
-  report::CompileReport report{.model = compilation.model.name,
-                               .target = backend.target,
-                               .accelerator = backend.accelerator,
-                               .system_config = backend.system_config,
-                               .memory_mode = backend.memory_mode,
-                               .optimize = std::string(name_of(options.optimize)),
-                               .dynamic_weights = options.dynamic_weights,
-                               .sram_budget_bytes = options.arena_limit_bytes,
-                               .cache_bytes = backend.cache_bytes,
-                               .quantization = compilation.model.quantization,
-                               .nodes = NodeTable(compilation).take(),
-                               .delegates = {},
-                               .output = {}};
+results::CompileReport compile_report(const Compilation& compilation, const backends::Backend& backend,
+                                      const backends::DelegateOptions& options) {
+  results::CompileReport report{.model = compilation.model.name,
+                                .target = backend.target,
+                                .accelerator = backend.accelerator,
+                                .system_config = backend.system_config,
+                                .memory_mode = backend.memory_mode,
+                                .optimize = std::string(name_of(options.optimize)),
+                                .dynamic_weights = options.dynamic_weights,
+                                .sram_budget_bytes = options.arena_limit_bytes,
+                                .cache_bytes = backend.cache_bytes,
+                                .quantization = compilation.model.quantization,
+                                .nodes = NodeTable(compilation).take(),
+                                .delegates = {},
+                                .output = {}};
   report.clock_hz = backend.clock_hz;
   report.arena_memory = backend.arena_memory;
   report.errors = compilation.errors;
-  for (const lower::Legalized& entry : compilation.legalized)
+  for (const legalize::Legalized& entry : compilation.legalized)
     report.legalized.push_back({.node = entry.node,
                                 .source = entry.source,
                                 .rule = entry.rule,

@@ -6,10 +6,10 @@
 #include <set>
 #include <string>
 
-#include "driver/kernel_evaluator.h"
-#include "lower/core_aten.h"
+#include "evaluate/kernel_evaluator.h"
 #include "lower/lower.h"
-#include "lower/prepare.h"
+#include "normalize/core_aten.h"
+#include "normalize/prepare.h"
 #include "pte/emit.h"
 #include "quantize/import.h"
 
@@ -34,7 +34,7 @@ ir::Graph without(ir::Graph graph, const std::set<size_t>& origins) {
 ir::Graph prepared_part(ir::Graph graph, Diagnostics& errors) {
   for (;;) {
     ir::Graph tried = graph;
-    const auto prepared = lower::prepare(tried, KernelEvaluator{}, Log{});
+    const auto prepared = normalize::prepare(tried, evaluate::KernelEvaluator{}, Log{});
     if (prepared) return tried;
     std::set<size_t> refused;
     for (const Diagnostic& error : prepared.error()) {
@@ -58,7 +58,7 @@ std::vector<bool> has_kernels(const ir::Graph& prepared) {
   ir::Graph program = prepared;
   for (size_t n = 0; n < program.nodes.size(); ++n) program.nodes[n].origin = ir::NodeId(n);
   std::vector<bool> all(prepared.nodes.size(), true);
-  if (!lower::to_core_aten(program, Log{})) return all;
+  if (!normalize::to_core_aten(program, Log{})) return all;
   for (const ir::Node& node : program.nodes) {
     if (node.origin.valid() && !pte::has_kernel(node.op)) all[node.origin.index()] = false;
   }

@@ -1,11 +1,11 @@
-#include "driver/dump_folder.h"
+#include "driver/dump_folder_internal.h"
 
 #include <cctype>
 #include <filesystem>
 #include <string_view>
 #include <vector>
 
-#include "base/file.h"
+#include "base/io/file.h"
 
 namespace carina::driver {
 

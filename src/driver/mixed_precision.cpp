@@ -1,4 +1,4 @@
-#include "driver/mixed_precision.h"
+#include "driver/mixed_precision_internal.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <cmath>
 #include <span>
 
-#include "base/number.h"
-#include "driver/kernel_evaluator.h"
-#include "driver/sample_reader.h"
+#include "base/text/number.h"
+#include "datasets/sample_reader.h"
+#include "evaluate/kernel_evaluator.h"
 #include "quantize/ptq.h"
 #include "quantize/similarity.h"
 
@@ -61,12 +61,13 @@ double sqnr_db(double noise) {
 
 class MixedPrecision {
  public:
-  MixedPrecision(const Model& model, const CompileOptions& options, const Backend& backend, const Log& log)
+  MixedPrecision(const models::Model& model, const CompileOptions& options, const backends::Backend& backend,
+                 const Log& log)
       : model_(model), options_(options), backend_(backend), log_(log) {}
 
   Result<quantize::Scheme> choose(const Budget& budget) {
-    CARINA_TRY(const quantize::DataSet samples, options_.quantize.samples(input_types(model_.graph)));
-    CARINA_TRY(trial_samples_, first_samples(samples, kTrialSamples));
+    CARINA_TRY(const datasets::DataSet samples, options_.quantize.samples(datasets::input_types(model_.graph)));
+    CARINA_TRY(trial_samples_, datasets::first_samples(samples, kTrialSamples));
     CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, trial_samples_, similarity_options(), log_));
     divide();
     const std::vector<bool> none(parts_.size(), false), all(parts_.size(), true);
@@ -140,7 +141,7 @@ class MixedPrecision {
   Result<int64_t> cycles_of(const ir::Graph& graph) const {
     CARINA_TRY(const Delegated delegated, delegate_graph(graph, backend_, options_.split, options_.delegate, Log{}));
     int64_t cycles = 0;
-    for (const Delegate& delegate : delegated.delegates) {
+    for (const backends::Delegate& delegate : delegated.delegates) {
       if (!delegate.report.estimate)
         return fail({.where = "--quantize auto",
                      .what = "the cycles of " + backend_.target + " are not known",
@@ -232,20 +233,21 @@ class MixedPrecision {
          .severity = Severity::kNote});
   }
 
-  const Model& model_;
+  const models::Model& model_;
   const CompileOptions& options_;
-  const Backend& backend_;
+  const backends::Backend& backend_;
   const Log& log_;
-  KernelEvaluator evaluator_;
-  std::vector<Sample> trial_samples_;
+  evaluate::KernelEvaluator evaluator_;
+  std::vector<datasets::Sample> trial_samples_;
   std::vector<std::vector<Tensor>> wanted_;       // the float model's outputs for these
   std::vector<std::pair<size_t, size_t>> parts_;  // nodes from, to
 };
 
 }  // namespace
 
-Result<quantize::Scheme> choose_mixed_scheme(const Model& model, const CompileOptions& options, const Backend& backend,
-                                             std::string_view budget, const Log& log) {
+Result<quantize::Scheme> choose_mixed_scheme(const models::Model& model, const CompileOptions& options,
+                                             const backends::Backend& backend, std::string_view budget,
+                                             const Log& log) {
   CARINA_TRY(const Budget wanted, budget_of(budget));
   return MixedPrecision(model, options, backend, log).choose(wanted);
 }

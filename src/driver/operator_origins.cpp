@@ -1,17 +1,17 @@
-#include "driver/operator_origins.h"
+#include "driver/operator_origins_internal.h"
 
 #include <nlohmann/json.hpp>
 
 namespace carina::driver {
 
-std::string user_node_of(const Model& model, const ir::Node& node) {
+std::string user_node_of(const models::Model& model, const ir::Node& node) {
   // A TOSA file's own operators come from no model.
   if (!node.origin.valid() || node.origin.index() >= model.graph.nodes.size()) return {};
   const ir::NodeId origin = model.graph[node.origin].origin;
   return origin.valid() && origin.index() < model.nodes.size() ? model.nodes[origin.index()].name : std::string();
 }
 
-std::string operators_json(const Model& model, const ir::Graph& tosa) {
+std::string operators_json(const models::Model& model, const ir::Graph& tosa) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const ir::Node& node : tosa.nodes) {
     rows.push_back({{"op", node.op.name()},

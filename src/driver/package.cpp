@@ -10,7 +10,7 @@ namespace carina::driver {
 
 Result<Package> package(const Delegated& delegated, pte::CpuKernels kernels) {
   std::vector<pte::Delegate> delegates;
-  for (const Delegate& delegate : delegated.delegates) delegates.push_back(delegate.packaged);
+  for (const backends::Delegate& delegate : delegated.delegates) delegates.push_back(delegate.packaged);
   return package(delegated.split.partitioned.program, delegates, kernels);
 }
 

@@ -1,6 +1,6 @@
 #include "driver/prepared_model.h"
 
-#include "base/parallel.h"
+#include "base/parallel/parallel.h"
 #include "driver/compile_options.h"
 
 namespace carina::driver {
@@ -13,22 +13,22 @@ Result<PreparedModel> prepare(const CompileRequest& request, const Log& log) {
     CARINA_TRY(prepared.model.graph, read_tosa_graph(request, log));
     return prepared;
   }
-  CARINA_TRY(const QuantizeRequest quantize, quantization_of(request));
+  CARINA_TRY(const models::QuantizeRequest quantize, quantization_of(request));
   if (quantize.cycle_budget)
     return fail({.where = "--quantize auto",
                  .what = "what it chooses depends on the cycles of one target",
                  .hint = "compile for that target, or name a scheme",
                  .fault = Fault::kUsage});
   CARINA_TRY(const Buffer file, pt2_file(request));
-  CARINA_TRY(prepared.model, import_pt2(file, request.model, log, import_options_of(request)));
-  const bool is_float = !is_quantized(prepared.model.graph);
-  CARINA_CHECKED(quantize_model(prepared.model, quantize, log));
+  CARINA_TRY(prepared.model, models::import_pt2(file, request.model, log, import_options_of(request)));
+  const bool is_float = !models::is_quantized(prepared.model.graph);
+  CARINA_CHECKED(models::quantize_model(prepared.model, quantize, log));
   prepared.calibrated = is_float && prepared.model.quantization != "none";
   return prepared;
 }
 
-Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest& request, const Backend& backend,
-                             const Log& log) {
+Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest& request,
+                             const backends::Backend& backend, const Log& log) {
   CompileRequest rest = request;
   rest.quantize = {};
   rest.calibration.clear();

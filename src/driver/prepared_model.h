@@ -14,9 +14,9 @@ namespace carina::driver {
 // A model ready for any target: imported and quantized, or the graph of a TOSA file as it is.
 struct PreparedModel {
   std::string file;
-  Model model;
+  models::Model model;
   bool is_tosa = false;
-  bool calibrated = false;            // whether a float model got its integers here
+  bool calibrated = false;              // whether a float model got its integers here
   std::shared_ptr<CompileCache> cache;  // what its compilations for several targets share
 };
 
@@ -26,7 +26,7 @@ Result<PreparedModel> prepare(const CompileRequest& request, const Log& log);
 
 // The rest of it. Of the request only what is said of partitioning and schedules counts; passes are those that the
 // model was prepared with. Safe for concurrent calls.
-Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest& request, const Backend& backend,
-                             const Log& log);
+Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest& request,
+                             const backends::Backend& backend, const Log& log);
 
 }  // namespace carina::driver

@@ -4,10 +4,10 @@
 #include <iterator>
 #include <optional>
 
-#include "driver/passes.h"
-#include "lower/core_aten.h"
 #include "lower/legality.h"
 #include "lower/lower.h"
+#include "models/passes.h"
+#include "normalize/core_aten.h"
 
 namespace carina::driver {
 
@@ -35,7 +35,7 @@ Result<ir::Graph> lower_delegate(const ir::Graph& delegate, const lower::Target&
 
 }  // namespace
 
-Result<Split> split_graph(const ir::Graph& prepared, const Backend& backend, const SplitOptions& options,
+Result<Split> split_graph(const ir::Graph& prepared, const backends::Backend& backend, const SplitOptions& options,
                           const std::vector<ir::Refusal>& refused, const Log& log) {
   const partition::PartitionOptions wanted{.cpu_nodes = options.cpu_nodes,
                                            .cpu_ops = options.cpu_ops,
@@ -47,8 +47,8 @@ Result<Split> split_graph(const ir::Graph& prepared, const Backend& backend, con
   Split split;
   const auto legality = [&](const ir::Graph& annotated) { return lower::refusals_of(annotated, backend.lowering); };
   CARINA_TRY(split.partitioned, partition::partition(prepared, legality, wanted, log));
-  CARINA_CHECKED(lower::to_core_aten(split.partitioned.program, log));
-  const ir::PassOptions passes = options_for(options.passes, lower::clean_up_pipeline());
+  CARINA_CHECKED(normalize::to_core_aten(split.partitioned.program, log));
+  const ir::PassOptions passes = models::options_for(options.passes, lower::clean_up_pipeline());
   Diagnostics errors;
   for (const ir::Graph& delegate : split.partitioned.delegates) {
     auto tosa = lower_delegate(delegate, backend.lowering, passes, log);

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "backends/backend.h"
 #include "base/diagnostic.h"
 #include "base/log.h"
-#include "driver/backend.h"
 #include "ir/graph.h"
 #include "ir/pass.h"
 #include "partition/partition.h"
@@ -41,7 +41,7 @@ struct Split {
 // Cuts a prepared graph and lowers both sides: the program to operators that have a kernel, delegates to TOSA. Nodes
 // of `refused` stay on the CPU, with its reasons. Errors: names that the graph does not have (usage); nodes of delegates
 // that do not lower, of all delegates, each with Diagnostic::node in the prepared graph.
-Result<Split> split_graph(const ir::Graph& prepared, const Backend& backend, const SplitOptions& options,
+Result<Split> split_graph(const ir::Graph& prepared, const backends::Backend& backend, const SplitOptions& options,
                           const std::vector<ir::Refusal>& refused, const Log& log);
 
 // What is said about nodes of `graph`, said about the nodes that they come from.

@@ -8,8 +8,8 @@ struct SplitCache::Entry {
   Result<Split> split;
 };
 
-Result<Split> SplitCache::split(const ir::Graph& prepared, const Backend& backend, const SplitOptions& options,
-                                const Log& log) {
+Result<Split> SplitCache::split(const ir::Graph& prepared, const backends::Backend& backend,
+                                const SplitOptions& options, const Log& log) {
   const std::shared_ptr<Entry> entry = [&] {
     const std::scoped_lock lock(mutex_);
     std::shared_ptr<Entry>& known =

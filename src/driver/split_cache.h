@@ -16,7 +16,8 @@ class SplitCache {
  public:
   // As split_graph() with nothing refused; says what that says. `prepared` is the same graph in every call, and so are
   // the options' filter, but for modules, and passes.
-  Result<Split> split(const ir::Graph& prepared, const Backend& backend, const SplitOptions& options, const Log& log);
+  Result<Split> split(const ir::Graph& prepared, const backends::Backend& backend, const SplitOptions& options,
+                      const Log& log);
 
  private:
   // The target, and what is chosen for the CPU.

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
-#include "base/memory_planner.h"
+#include "base/memory/memory_planner.h"
 #include "interpret/arena_internal.h"
 
 namespace carina::interpret {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/diagnostic.h"
-#include "interpret/extremes.h"
 #include "ir/graph.h"
+#include "simd/extremes.h"
 #include "tensor/tensor.h"
 
 namespace carina::interpret {

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/checked_math.h"
-#include "base/mapped_pages.h"
+#include "base/memory/mapped_pages.h"
 #include "interpret/ops/op_table_internal.h"
 #include "ir/tosa_node.h"
 

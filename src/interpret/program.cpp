@@ -2,8 +2,8 @@
 #include <cstring>
 #include <functional>
 
-#include "base/parallel.h"
-#include "base/prefault.h"
+#include "base/memory/prefault.h"
+#include "base/parallel/parallel.h"
 #include "interpret/program_internal.h"
 
 namespace carina::interpret {

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "base/checked_math.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "facts/tosa_rows.h"
 #include "ir/pass.h"
 #include "ir/text.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "ir/text_scan_internal.h"
 
 namespace carina::ir {

@@ -8,7 +8,7 @@
 #include "lower/insert_qdq_internal.h"
 #include "lower/legality_internal.h"
 #include "lower/lowering_internal.h"
-#include "lower/prepare/recurrence_internal.h"
+#include "normalize/recurrence.h"
 
 namespace carina::lower {
 
@@ -56,7 +56,7 @@ Refused check_types(const Candidate& c, PlainIntegers integers, std::string_view
 }
 
 Refused no_row(const Candidate& c) {
-  if (auto refusal = check_recurrence(c.graph, c.node)) return refusal;
+  if (auto refusal = normalize::check_recurrence(c.graph, c.node)) return refusal;
   const bool known = c.node.op.is_aten() && traits_of(c.node.op.aten()).lowering.kind == AtenLowering::Kind::kNone;
   const std::string_view own = known ? traits_of(c.node.op.aten()).lowering.text : "";
   return refused("op.unknown", fmt::format("{} has no implementation for {}", c.node.op.name(), c.target.name),
@@ -146,7 +146,7 @@ Refused check_mixture(const Candidate& c) {
 
 Result<void> accepted(const Node& node, Refused refusal) {
   if (!refusal) return {};
-  Diagnostic diagnostic = about(node, std::move(refusal->reason));
+  Diagnostic diagnostic = normalize::about(node, std::move(refusal->reason));
   diagnostic.hint = std::move(refusal->hint);
   return fail(std::move(diagnostic));
 }

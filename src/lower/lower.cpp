@@ -12,9 +12,9 @@
 #include "lower/insert_qdq_internal.h"
 #include "lower/lowering_internal.h"
 #include "lower/ops/casts_internal.h"
-#include "lower/prepare/recurrence_internal.h"
-#include "lower/tosa_passes/passes_internal.h"
-#include "lower/tosa_passes/permutation_internal.h"
+#include "lower/tosa_passes/passes.h"
+#include "normalize/recurrence.h"
+#include "tensor/permutation.h"
 
 namespace carina::lower {
 
@@ -47,7 +47,8 @@ std::vector<LoweringRow> all_rows() {
 Result<void> check_scale(const Node& node, const ir::Value& value) {
   const bool sound = !value.quantization ||
                      std::ranges::all_of(value.quantization->scales, [](double s) { return s > 0 && s < 1e30; });
-  return sound ? Result<void>() : fail(about(node, value.name + " has a scale that is not a positive number"));
+  return sound ? Result<void>()
+               : fail(normalize::about(node, value.name + " has a scale that is not a positive number"));
 }
 
 // Plain uint8 stands in TOSA's int8 as bits: moving and converting know, arithmetic would take 200 for -56.
@@ -55,7 +56,8 @@ Result<void> check_sign(const Node& node, const ir::Value& input) {
   if (input.dtype != DType::kUInt8 || input.quantization || is_data_movement(node.op.aten())) return {};
   const AtenFamily family = traits_of(node.op.aten()).family;
   if (family == AtenFamily::kQuantization || family == AtenFamily::kConversion) return {};
-  Diagnostic diagnostic = about(node, input.name + " is uint8, TOSA computes with integers that have a sign");
+  Diagnostic diagnostic =
+      normalize::about(node, input.name + " is uint8, TOSA computes with integers that have a sign");
   diagnostic.hint = "convert it first: x.to(torch.int32)";
   return fail(std::move(diagnostic));
 }
@@ -68,8 +70,9 @@ Result<void> check_operand(const Candidate& c, const ir::Value& input) {
   if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return {};  // stands between the two
   const bool counts = input.dtype == DType::kFp32 && !(input.constant && takes_float_constants(c.node.op.aten()));
   if (!counts || input.quantization.has_value() == quantized) return {};
-  return fail(about(c.node, fmt::format("{} is {}quantized, but {}", input.name, input.quantization ? "" : "not ",
-                                        quantized ? "the result is quantized" : "the result is not")));
+  return fail(
+      normalize::about(c.node, fmt::format("{} is {}quantized, but {}", input.name, input.quantization ? "" : "not ",
+                                           quantized ? "the result is quantized" : "the result is not")));
 }
 
 // All of a node's float tensors are quantized, or none is.
@@ -88,7 +91,7 @@ DType stored_type(DType type) {
 }
 
 Diagnostic no_lowering(const Node& node) {
-  Diagnostic diagnostic = about(node, fmt::format("{} has no TOSA lowering", node.op.name()));
+  Diagnostic diagnostic = normalize::about(node, fmt::format("{} has no TOSA lowering", node.op.name()));
   diagnostic.hint = "let it run on the CPU, or write the model with other operators";
   return diagnostic;
 }
@@ -154,7 +157,7 @@ class Translation {
     }
     const LoweringRow* row = lowering_of(node.op);
     if (row == nullptr) {
-      CARINA_CHECKED(accepted(node, check_recurrence(in_.aten, node)));
+      CARINA_CHECKED(accepted(node, normalize::check_recurrence(in_.aten, node)));
       return fail(no_lowering(node));
     }
     for (const ValueId output : node.outputs | std::views::drop(1)) mark_broken(output);

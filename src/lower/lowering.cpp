@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/parallel.h"
-#include "base/prefault.h"
-#include "base/prefetch.h"
+#include "base/memory/prefault.h"
+#include "base/memory/prefetch.h"
+#include "base/parallel/parallel.h"
 #include "tensor/elements.h"
 
 namespace carina::lower {

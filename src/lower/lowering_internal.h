@@ -7,10 +7,10 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
-#include "lower/emitter_internal.h"
+#include "ir/emitter.h"
 #include "lower/legality_internal.h"
-#include "lower/prepare/axes_internal.h"
-#include "lower/prepare/rewriter_internal.h"
+#include "normalize/axes.h"
+#include "normalize/rewriter.h"
 
 namespace carina::lower {
 
@@ -22,7 +22,7 @@ class Lowering {
 
   const ir::Graph& aten;
   const Target& target;
-  Emitter out;
+  ir::Emitter out;
 
   [[nodiscard]] Candidate candidate(const ir::Node& node) const {
     return {.graph = aten, .node = node, .target = target};

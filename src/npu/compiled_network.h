@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 #include "npu/value_counts.h"
 
 namespace carina::npu {

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "base/checked_math.h"
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "facts/npu_targets.h"
 
 namespace carina::npu {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/buffer.h"
 #include "base/diagnostic.h"
+#include "base/memory/buffer.h"
 #include "npu/compiled_network.h"
 
 namespace carina::npu {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "npu/weight_codec.h"
 
 namespace carina::npu {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/buffer.h"
 #include "base/diagnostic.h"
+#include "base/memory/buffer.h"
 #include "npu/compiled_network.h"
 #include "tensor/npy.h"
 

@@ -1,4 +1,4 @@
-#include "partition/cost.h"
+#include "partition/cost_internal.h"
 
 #include <algorithm>
 #include <limits>

@@ -11,7 +11,7 @@
 #include "facts/aten_traits.h"
 #include "facts/cpu_costs.h"
 #include "ir/propagate_quantization.h"
-#include "partition/cost.h"
+#include "partition/cost_internal.h"
 #include "partition/grouping_internal.h"
 #include "partition/split_internal.h"
 

@@ -1,15 +1,15 @@
 #include "plan/compile.h"
 
 #include "base/dev_checks.h"
-#include "base/parallel.h"
+#include "base/parallel/parallel.h"
 #include "npu/payload.h"
 #include "plan/emit/stream.h"
 #include "plan/family/rules/rules.h"
 #include "plan/memory/allocate.h"
-#include "plan/schedule/transformations.h"
-#include "plan/schedule/verify.h"
+#include "plan/optimize/transformations.h"
 #include "plan/select/selection.h"
-#include "plan/ways_out.h"
+#include "plan/verify/verify.h"
+#include "plan/ways_out_internal.h"
 
 namespace carina::plan {
 namespace {

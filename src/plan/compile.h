@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "ir/graph.h"
 #include "npu/compiled_network.h"
-#include "plan/options.h"
-#include "plan/target.h"
+#include "plan/family/options.h"
+#include "plan/network/target.h"
 
 namespace carina::plan {
 

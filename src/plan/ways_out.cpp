@@ -1,4 +1,4 @@
-#include "plan/ways_out.h"
+#include "plan/ways_out_internal.h"
 
 #include <fmt/format.h>
 

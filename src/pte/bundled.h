@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "base/buffer.h"
 #include "base/diagnostic.h"
+#include "base/memory/buffer.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
 

@@ -6,11 +6,11 @@
 #include <map>
 #include <string_view>
 
-#include "base/memory_planner.h"
+#include "base/memory/memory_planner.h"
 #include "facts/executorch.h"
-#include "pte/kernel_arguments.h"
+#include "pte/kernel_arguments_internal.h"
 #include "pte/scalar_type.h"
-#include "pte/steps.h"
+#include "pte/steps_internal.h"
 
 namespace carina::pte {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pte/steps.h"
+#include "pte/steps_internal.h"
 #include "tensor/quantization.h"
 
 namespace carina::pte {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "base/buffer.h"
 #include "base/diagnostic.h"
+#include "base/memory/buffer.h"
 #include "pte/program.h"
 
 namespace carina::pte {

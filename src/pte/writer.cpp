@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/checked_math.h"
-#include "base/flatbuffer_memory.h"
-#include "base/parallel.h"
+#include "base/memory/flatbuffer_memory.h"
+#include "base/parallel/parallel.h"
 #include "facts/executorch.h"
 #include "program_generated.h"
 #include "pte/scalar_type.h"

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "facts/aten_traits.h"
+#include "observe/float_run.h"
 #include "quantize/calibrate_internal.h"
 #include "quantize/data_check_internal.h"
-#include "quantize/float_run.h"
 
 namespace carina::quantize {
 
@@ -67,7 +67,7 @@ class Calibration {
     }
   }
 
-  Result<void> run(FloatRun& model, const DataSet& samples, const Log& log) {
+  Result<void> run(observe::FloatRun& model, const datasets::DataSet& samples, const Log& log) {
     for (size_t s = 0; s < samples.size(); ++s) {
       log.progress("calibrate", s, samples.size());
       CARINA_TRY(const std::vector<Tensor> sample, samples.sample(s));
@@ -102,7 +102,7 @@ class Calibration {
     result_.observers.assign(aten_.values.size(), {});
     result_.layers.assign(aten_.values.size(), {});
   }
-  void see(const WeightedLayer& layer, const Tensor& image, Gathered gathered) {
+  void see(const observe::WeightedLayer& layer, const Tensor& image, Gathered gathered) {
     result_.layers[layer.result.index()].see(layer, image, gathered);
   }
   // Per value.
@@ -195,34 +195,34 @@ class Calibration {
 
 }  // namespace
 
-Result<Calibrated> calibrate(const ir::Graph& aten, const DataSet& samples, const CalibrationOptions& options,
+Result<Calibrated> calibrate(const ir::Graph& aten, const datasets::DataSet& samples, const CalibrationOptions& options,
                              const Log& log) {
   if (samples.size() == 0)
     return fail({.where = "calibration", .what = "there is no sample", .expected = "at least one"});
   std::optional<Calibration> calibration;
-  FloatRunOptions run{.threads = options.threads,
-                      .evaluator = options.evaluator,
-                      .observer = [&](std::span<const ValueId> values, const Tensor& tensor,
-                                      const simd::Extremes& extremes) { calibration->see(values, tensor, extremes); },
-                      .observed =
-                          [&](std::vector<bool> stays_float) {
-                            for (size_t n = 0; n < stays_float.size(); ++n)
-                              stays_float[n] = stays_float[n] || options.left_float[n];
-                            if (!calibration) calibration.emplace(aten, left_float(aten, stays_float), samples.size());
-                            return calibration->observed();
-                          },
-                      .layers = [&](const WeightedLayer& layer,
-                                    const Tensor& image) { calibration->see(layer, image, options.gathered); },
-                      .weights = samples.size() <= kFewSamples ? FloatRunOptions::Weights::kOneLayerAtATime
-                                                               : FloatRunOptions::Weights::kPacked,
-                      .sums = interpret::Sums::kFewMultiplications,
-                      .where = "calibration"};
-  CARINA_TRY(FloatRun model, FloatRun::create(aten, run, log));
+  observe::FloatRunOptions run{
+      .threads = options.threads,
+      .evaluator = options.evaluator,
+      .observer = [&](std::span<const ValueId> values, const Tensor& tensor,
+                      const simd::Extremes& extremes) { calibration->see(values, tensor, extremes); },
+      .observed =
+          [&](std::vector<bool> stays_float) {
+            for (size_t n = 0; n < stays_float.size(); ++n) stays_float[n] = stays_float[n] || options.left_float[n];
+            if (!calibration) calibration.emplace(aten, left_float(aten, stays_float), samples.size());
+            return calibration->observed();
+          },
+      .layers = [&](const observe::WeightedLayer& layer,
+                    const Tensor& image) { calibration->see(layer, image, options.gathered); },
+      .weights = samples.size() <= kFewSamples ? observe::FloatRunOptions::Weights::kOneLayerAtATime
+                                               : observe::FloatRunOptions::Weights::kPacked,
+      .sums = interpret::Sums::kFewMultiplications,
+      .where = "calibration"};
+  CARINA_TRY(observe::FloatRun model, observe::FloatRun::create(aten, run, log));
   CARINA_CHECKED(calibration->run(model, samples, log));
   if (calibration->unseen()) {
     calibration->clear();
-    run.values = FloatRunOptions::Values::kEvery;
-    CARINA_TRY(FloatRun slower, FloatRun::create(aten, run, log));
+    run.values = observe::FloatRunOptions::Values::kEvery;
+    CARINA_TRY(observe::FloatRun slower, observe::FloatRun::create(aten, run, log));
     CARINA_CHECKED(calibration->run(slower, samples, log));
   }
   if (const auto id = calibration->unseen())

@@ -5,13 +5,13 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "datasets/data_set.h"
 #include "ir/evaluator.h"
 #include "ir/graph.h"
-#include "quantize/data_set.h"
 #include "quantize/layer_statistics_internal.h"
-#include "quantize/left_float_internal.h"
+#include "quantize/left_float.h"
 #include "quantize/range_observer_internal.h"
-#include "quantize/sharing_internal.h"
+#include "quantize/sharing.h"
 
 namespace carina::quantize {
 
@@ -33,7 +33,7 @@ struct Calibrated {
 
 // Runs the float graph on the samples. Errors: samples that do not fit the inputs, values that are not numbers, nodes
 // that nobody can run (all of them).
-Result<Calibrated> calibrate(const ir::Graph& aten, const DataSet& samples, const CalibrationOptions& options,
+Result<Calibrated> calibrate(const ir::Graph& aten, const datasets::DataSet& samples, const CalibrationOptions& options,
                              const Log& log);
 
 }  // namespace carina::quantize

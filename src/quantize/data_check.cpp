@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "interpret/extremes.h"
 #include "quantize/data_check_internal.h"
+#include "simd/extremes.h"
 
 namespace carina::quantize {
 

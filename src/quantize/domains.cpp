@@ -1,4 +1,4 @@
-#include "quantize/domains_internal.h"
+#include "quantize/domains.h"
 
 #include <algorithm>
 #include <array>

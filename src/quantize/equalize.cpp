@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "quantize/sharing_internal.h"
+#include "quantize/sharing.h"
 
 namespace carina::quantize {
 

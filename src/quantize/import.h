@@ -17,7 +17,7 @@ namespace carina::quantize {
 // Integers that somebody else reads (an integer graph output, integer arithmetic) keep their quantize or dequantize
 // node. Errors: parameters that are not possible, all of them at once. Source: quantized_decomposed of PyTorch.
 Result<void> fold_imported(ir::Graph& aten, const Log& log);
-// The first rule alone, for weights and biases, also behind views: so that normalizing (lower/prepare.h) sees that they
+// The first rule alone, for weights and biases, also behind views: so that normalizing (normalize/prepare.h) sees that they
 // are constants.
 Result<void> fold_imported_weights(ir::Graph& aten);
 

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "base/parallel.h"
+#include "base/parallel/parallel.h"
 #include "quantize/vectors_internal.h"
 
 namespace carina::quantize {
 
 namespace {
 
-constexpr size_t kLanes = 16;         // compilers make vectors of them
+constexpr size_t kLanes = 16;           // compilers make vectors of them
 constexpr int64_t kMaxPositions = 512;  // of a window, in one run: enough for means within a few percent
 
 struct Window {
@@ -19,11 +19,11 @@ struct Window {
   Shape output;  // [N,H,W,O]
 };
 
-bool is_depthwise(const WeightedLayer& layer) {
+bool is_depthwise(const observe::WeightedLayer& layer) {
   return layer.convolution.op == ir::Op(TosaOp::DEPTHWISE_CONV2D);
 }
 
-Window window_of(const WeightedLayer& layer, const Shape& image) {
+Window window_of(const observe::WeightedLayer& layer, const Shape& image) {
   const ir::Attributes& attributes = layer.convolution.attributes;
   const size_t first = is_depthwise(layer) ? 0 : 1;
   return {.rows = layer.weight[first],
@@ -166,7 +166,7 @@ std::vector<double> InputStatistics::covariance() const {
   return result;
 }
 
-void LayerStatistics::see(const WeightedLayer& layer, const Tensor& image, Gathered gathered) {
+void LayerStatistics::see(const observe::WeightedLayer& layer, const Tensor& image, Gathered gathered) {
   if (image.dtype != DType::kFp32 || image.shape.rank() != 4) return;
   const Window window = window_of(layer, image.shape);
   const bool depthwise = is_depthwise(layer);

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "quantize/float_run.h"
+#include "observe/float_run.h"
 #include "tensor/tensor.h"
 
 namespace carina::quantize {
@@ -43,7 +43,7 @@ struct LayerStatistics {
   std::vector<InputStatistics> groups;
 
   // Adds what one run showed, at most so many places of the window in each: evenly spread.
-  void see(const WeightedLayer& layer, const Tensor& image, Gathered gathered);
+  void see(const observe::WeightedLayer& layer, const Tensor& image, Gathered gathered);
 };
 
 }  // namespace carina::quantize

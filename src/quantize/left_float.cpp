@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "facts/aten_traits.h"
-#include "quantize/left_float_internal.h"
+#include "quantize/left_float.h"
 
 namespace carina::quantize {
 

@@ -9,10 +9,10 @@
 #include <numbers>
 #include <numeric>
 
-#include "base/parallel.h"
-#include "lower/prepare.h"
+#include "base/parallel/parallel.h"
+#include "normalize/prepare.h"
 #include "quantize/calibrate_internal.h"
-#include "quantize/domains_internal.h"
+#include "quantize/domains.h"
 #include "quantize/equalize.h"
 #include "quantize/known_bounds_internal.h"
 #include "quantize/weight_parameters_internal.h"
@@ -57,7 +57,7 @@ class Quantizer {
  public:
   Quantizer(ir::Graph& graph, const PtqOptions& options) : graph_(graph), options_(options) {}
 
-  Result<void> run(const DataSet& samples, const Log& log) {
+  Result<void> run(const datasets::DataSet& samples, const Log& log) {
     CARINA_TRY(schemes_, SchemeOf::create(graph_, options_.scheme, options_.user_nodes));
     CARINA_TRY(calibrated_, calibrate(graph_, samples, calibration_options(), log));
     log.progress("quantize", 0, 1);
@@ -391,8 +391,8 @@ class Quantizer {
 
 }  // namespace
 
-Result<void> quantize(ir::Graph& aten, const DataSet& samples, const PtqOptions& options, const Log& log) {
-  CARINA_CHECKED(lower::check_computes_in_fp32(aten));
+Result<void> quantize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options, const Log& log) {
+  CARINA_CHECKED(normalize::check_computes_in_fp32(aten));
   separate_weights(aten);
   if (options.scheme.general.weights.equalization == Equalization::kAcrossLayers) equalize_layers(aten);
   return Quantizer(aten, options).run(samples, log);

@@ -5,9 +5,9 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "datasets/data_set.h"
 #include "ir/evaluator.h"
 #include "ir/graph.h"
-#include "quantize/data_set.h"
 #include "quantize/scheme.h"
 
 namespace carina::quantize {
@@ -20,13 +20,13 @@ struct PtqOptions {
   std::vector<UserNode> user_nodes = {};     // of the user's model, for overrides that name these
 };
 
-// Post-training quantization of a prepared float graph (lower::prepare): sets Value::quantization as the scheme says.
+// Post-training quantization of a prepared float graph (normalize::prepare): sets Value::quantization as the scheme says.
 // Activations are quantized per tensor, weights symmetrically, biases with the scale input * weight. Which values get
 // parameters of their own and which share them follows the Arm quantizer of PT2E (docs/facts/arm_backend.md 4).
 // Ranges come from running the float graph on `samples`; each sample is one tensor per graph input. Nodes that only the
 // CPU's kernels run stay float. Inputs and outputs that never change are warned of. Errors: no samples, samples that do
 // not fit, values that are not finite, a model that does not compute in fp32, nodes that nobody can run (all of them),
 // schemes that are not supported.
-Result<void> quantize(ir::Graph& aten, const DataSet& samples, const PtqOptions& options, const Log& log);
+Result<void> quantize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options, const Log& log);
 
 }  // namespace carina::quantize

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/checked_math.h"
-#include "base/parallel.h"
+#include "base/parallel/parallel.h"
 #include "quantize/vectors_internal.h"
 
 namespace carina::quantize {

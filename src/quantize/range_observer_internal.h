@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "interpret/extremes.h"
 #include "quantize/scheme.h"
+#include "simd/extremes.h"
 #include "tensor/quantization.h"
 
 namespace carina::quantize {

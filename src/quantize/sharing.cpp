@@ -1,4 +1,4 @@
-#include "quantize/sharing_internal.h"
+#include "quantize/sharing.h"
 
 #include <algorithm>
 
@@ -48,8 +48,8 @@ bool has_float_values(const ir::Graph& graph, ValueId id) {
 
 void join_operands(const ir::Graph& graph, const Node& node, UnionFind& groups) {
   for (const ValueId id : node.inputs) {
-    const bool joins = has_float_values(graph, id) && has_float_values(graph, node.inputs.front()) && !graph[id].constant &&
-                       !graph[node.inputs.front()].constant;
+    const bool joins = has_float_values(graph, id) && has_float_values(graph, node.inputs.front()) &&
+                       !graph[id].constant && !graph[node.inputs.front()].constant;
     if (joins) groups.join(node.inputs.front().index(), id.index());
   }
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "quantize/float_run.h"
+#include "observe/float_run.h"
 
 namespace carina::quantize {
 
@@ -13,9 +13,10 @@ namespace {
 // The values that a run shows, by name; a tensor lives as long as the run's call, so it is copied.
 using Seen = std::map<std::string, Tensor>;
 
-Result<FloatRun> watched(const ir::Graph& graph, const SimilarityOptions& options, Seen& seen, const Log& log) {
-  FloatRunOptions run{.threads = options.threads, .evaluator = options.evaluator};
-  run.values = FloatRunOptions::Values::kEvery;
+Result<observe::FloatRun> watched(const ir::Graph& graph, const SimilarityOptions& options, Seen& seen,
+                                  const Log& log) {
+  observe::FloatRunOptions run{.threads = options.threads, .evaluator = options.evaluator};
+  run.values = observe::FloatRunOptions::Values::kEvery;
   run.observer = [&graph, &seen](std::span<const ir::ValueId> values, const Tensor& tensor, const simd::Extremes&) {
     for (const ir::ValueId id : values) {
       Tensor copy = tensor;
@@ -23,7 +24,7 @@ Result<FloatRun> watched(const ir::Graph& graph, const SimilarityOptions& option
       seen.insert_or_assign(graph[id].name, std::move(copy));
     }
   };
-  return FloatRun::create(graph, run, log);
+  return observe::FloatRun::create(graph, run, log);
 }
 
 }  // namespace
@@ -52,8 +53,8 @@ double Similarity::mean_absolute_error() const {
 
 Result<std::vector<std::vector<Tensor>>> outputs_of(const ir::Graph& graph, Samples samples,
                                                     const SimilarityOptions& options, const Log& log) {
-  CARINA_TRY(FloatRun model,
-             FloatRun::create(graph, {.threads = options.threads, .evaluator = options.evaluator}, log));
+  CARINA_TRY(observe::FloatRun model,
+             observe::FloatRun::create(graph, {.threads = options.threads, .evaluator = options.evaluator}, log));
   std::vector<std::vector<Tensor>> outputs;
   for (const std::vector<Tensor>& sample : samples) {
     CARINA_TRY(std::vector<Tensor> made, model.run(sample));
@@ -75,8 +76,8 @@ Result<std::map<std::string, Similarity>> similarity_of_values(const ir::Graph& 
                                                                Samples samples, const SimilarityOptions& options,
                                                                const Log& log) {
   Seen wanted, got;
-  CARINA_TRY(FloatRun floats, watched(reference, options, wanted, log));
-  CARINA_TRY(FloatRun integers, watched(quantized, options, got, log));
+  CARINA_TRY(observe::FloatRun floats, watched(reference, options, wanted, log));
+  CARINA_TRY(observe::FloatRun integers, watched(quantized, options, got, log));
   std::map<std::string, Similarity> similarity;
   for (const std::vector<Tensor>& sample : samples) {
     if (auto run = floats.run(sample); !run) return std::unexpected(std::move(run).error());

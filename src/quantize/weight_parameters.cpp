@@ -6,7 +6,7 @@
 #include <cmath>
 #include <span>
 
-#include "base/prefetch.h"
+#include "base/memory/prefetch.h"
 #include "quantize/range_observer_internal.h"
 
 namespace carina::quantize {

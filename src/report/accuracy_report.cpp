@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "report/json_internal.h"
+#include "report/tables/json.h"
 
 namespace carina::report {
 
@@ -15,7 +15,7 @@ std::string share(int64_t part, int64_t whole) {
 
 }  // namespace
 
-std::string to_text(const AccuracyReport& report) {
+std::string to_text(const results::AccuracyReport& report) {
   std::string out =
       fmt::format("{} on {} {} samples\n", report.program, report.samples, report.has_labels ? "labeled" : "unlabeled");
   if (report.has_labels) {
@@ -31,7 +31,7 @@ std::string to_text(const AccuracyReport& report) {
   return out;
 }
 
-std::string to_json(const AccuracyReport& report) {
+std::string to_json(const results::AccuracyReport& report) {
   Json json = {{"program", report.program}, {"samples", report.samples}};
   if (report.has_labels) {
     json["float_right"] = report.float_right;

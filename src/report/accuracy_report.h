@@ -1,25 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
+
+#include "results/accuracy_report.h"
 
 namespace carina::report {
 
-// How well a program answers samples, labeled or not.
-struct AccuracyReport {
-  std::string program;
-  int64_t samples = 0;
-  bool has_labels = true;  // else nothing is known of who is right
-  int64_t float_right = 0;
-  bool has_integer_graph = false;
-  int64_t integer_right = 0;
-  int64_t npu_right = 0;
-  int64_t npu_equals_integer = 0;  // samples whose NPU output has the same bits as the integer graph's
-  int64_t npu_answers_as_float = 0;
-  double sqnr_db = 0;  // of the NPU's outputs against the float model's, over all samples
-};
-
-std::string to_text(const AccuracyReport& report);
-std::string to_json(const AccuracyReport& report);
+std::string to_text(const results::AccuracyReport& report);
+std::string to_json(const results::AccuracyReport& report);
 
 }  // namespace carina::report

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "report/json_internal.h"
-#include "report/table.h"
+#include "report/tables/json.h"
+#include "report/tables/text_table.h"
 
 namespace carina::report {
 
@@ -19,32 +19,32 @@ std::string ratio(int64_t a, int64_t b) {
 
 struct Total {
   std::string_view name;
-  int64_t ComparedSide::* figure;
+  int64_t results::ComparedSide::* figure;
 };
 constexpr auto kTotals = std::to_array<Total>({
-    {"cycles", &ComparedSide::cycles},
-    {"MACs", &ComparedSide::macs},
-    {"NPU operations", &ComparedSide::operations},
-    {"SRAM held at most B", &ComparedSide::sram_bytes},
-    {"arena B", &ComparedSide::arena_bytes},
-    {"fast scratch B", &ComparedSide::fast_scratch_bytes},
-    {"constants B", &ComparedSide::constants_bytes},
-    {"commands B", &ComparedSide::commands_bytes},
+    {"cycles", &results::ComparedSide::cycles},
+    {"MACs", &results::ComparedSide::macs},
+    {"NPU operations", &results::ComparedSide::operations},
+    {"SRAM held at most B", &results::ComparedSide::sram_bytes},
+    {"arena B", &results::ComparedSide::arena_bytes},
+    {"fast scratch B", &results::ComparedSide::fast_scratch_bytes},
+    {"constants B", &results::ComparedSide::constants_bytes},
+    {"commands B", &results::ComparedSide::commands_bytes},
 });
 
-std::string side_line(std::string_view which, const ComparedSide& side) {
+std::string side_line(std::string_view which, const results::ComparedSide& side) {
   return fmt::format("{}: {} on {} ({}, {}, {} MHz)\n", which, side.label, side.target, side.system_config,
                      side.memory_mode, side.clock_hz / 1'000'000);
 }
 
-std::string cell(const std::optional<LayerReport>& layer, int64_t LayerReport::* figure) {
+std::string cell(const std::optional<results::LayerReport>& layer, int64_t results::LayerReport::* figure) {
   return layer ? grouped((*layer).*figure) : "-";
 }
-std::string held(const std::optional<LayerReport>& layer) {
+std::string held(const std::optional<results::LayerReport>& layer) {
   return layer && layer->held_sram_bytes ? grouped(*layer->held_sram_bytes) : "-";
 }
 
-std::string layers_table(const CompareReport& report) {
+std::string layers_table(const results::CompareReport& report) {
   using enum Align;
   Table table({{.title = "layer"},
                {.title = "A"},
@@ -54,17 +54,17 @@ std::string layers_table(const CompareReport& report) {
                {.title = "A/B", .align = kRight},
                {.title = "A SRAM held", .align = kRight},
                {.title = "B SRAM held", .align = kRight}});
-  for (const ComparedLayer& row : report.layers) {
+  for (const results::ComparedLayer& row : report.layers) {
     table.add({row.name, row.a ? row.a->operation : "-", row.b ? row.b->operation : "-",
-               cell(row.a, &LayerReport::cycles), cell(row.b, &LayerReport::cycles),
+               cell(row.a, &results::LayerReport::cycles), cell(row.b, &results::LayerReport::cycles),
                row.a && row.b ? ratio(row.a->cycles, row.b->cycles) : "-", held(row.a), held(row.b)});
   }
   return table.text(2);
 }
 
-std::vector<std::string> traffic_names(const CompareReport& report) {
+std::vector<std::string> traffic_names(const results::CompareReport& report) {
   std::vector<std::string> names;
-  for (const ComparedSide* side : {&report.a, &report.b}) {
+  for (const results::ComparedSide* side : {&report.a, &report.b}) {
     for (const auto& [name, bytes] : side->traffic_bytes) {
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
@@ -72,14 +72,14 @@ std::vector<std::string> traffic_names(const CompareReport& report) {
   return names;
 }
 
-int64_t traffic_of(const ComparedSide& side, const std::string& name) {
+int64_t traffic_of(const results::ComparedSide& side, const std::string& name) {
   for (const auto& [known, bytes] : side.traffic_bytes) {
     if (known == name) return bytes;
   }
   return 0;
 }
 
-std::string totals_table(const CompareReport& report) {
+std::string totals_table(const results::CompareReport& report) {
   using enum Align;
   Table table({{.title = "in all"},
                {.title = "A", .align = kRight},
@@ -94,7 +94,7 @@ std::string totals_table(const CompareReport& report) {
   return table.text(2);
 }
 
-Json side_json(const ComparedSide& side) {
+Json side_json(const results::ComparedSide& side) {
   Json traffic = Json::object();
   for (const auto& [name, bytes] : side.traffic_bytes) traffic[name] = bytes;
   return {{"label", side.label},
@@ -113,7 +113,7 @@ Json side_json(const ComparedSide& side) {
           {"traffic_bytes", traffic}};
 }
 
-Json layer_json(const std::optional<LayerReport>& layer) {
+Json layer_json(const std::optional<results::LayerReport>& layer) {
   if (!layer) return nullptr;
   Json json = {{"operation", layer->operation},
                {"cycles", layer->cycles},
@@ -126,15 +126,15 @@ Json layer_json(const std::optional<LayerReport>& layer) {
 
 }  // namespace
 
-std::string to_text(const CompareReport& report) {
+std::string to_text(const results::CompareReport& report) {
   return side_line("A", report.a) + side_line("B", report.b) +
          (report.by_name ? "layers by name:\n" : "layers by kind and order:\n") + layers_table(report) +
          totals_table(report);
 }
 
-std::string to_json(const CompareReport& report) {
+std::string to_json(const results::CompareReport& report) {
   Json layers = Json::array();
-  for (const ComparedLayer& row : report.layers)
+  for (const results::ComparedLayer& row : report.layers)
     layers.push_back({{"name", row.name}, {"a", layer_json(row.a)}, {"b", layer_json(row.b)}});
   return json_text({{"a", side_json(report.a)},
                     {"b", side_json(report.b)},

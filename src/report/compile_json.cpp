@@ -3,26 +3,26 @@
 
 #include "base/check.h"
 #include "report/compile_report.h"
-#include "report/json_internal.h"
 #include "report/npu_json_internal.h"
+#include "report/tables/json.h"
 
 namespace carina::report {
 
 namespace {
 
-std::string_view json_name_of(RunsOn runs_on) {
+std::string_view json_name_of(results::RunsOn runs_on) {
   switch (runs_on) {
-    case RunsOn::kNpu:
+    case results::RunsOn::kNpu:
       return "npu";
-    case RunsOn::kCpu:
+    case results::RunsOn::kCpu:
       return "cpu";
-    case RunsOn::kBoth:
+    case results::RunsOn::kBoth:
       return "npu+cpu";
-    case RunsOn::kFolded:
+    case results::RunsOn::kFolded:
       return "folded";
-    case RunsOn::kNowhere:
+    case results::RunsOn::kNowhere:
       return "nowhere";
-    case RunsOn::kUndecided:
+    case results::RunsOn::kUndecided:
       return "undecided";
   }
   CARINA_UNREACHABLE("place", runs_on);
@@ -32,9 +32,9 @@ Json json_of(const std::optional<int64_t>& number) {
   return number ? Json(*number) : Json(nullptr);
 }
 
-Json memory_map_json(const std::vector<HeldBytes>& map) {
+Json memory_map_json(const std::vector<results::HeldBytes>& map) {
   Json json = Json::array();
-  for (const HeldBytes& held : map)
+  for (const results::HeldBytes& held : map)
     json.push_back({{"name", held.name},
                     {"layer", held.layer},
                     {"memory", held.memory},
@@ -45,9 +45,9 @@ Json memory_map_json(const std::vector<HeldBytes>& map) {
   return json;
 }
 
-Json legalized_json(const std::vector<LegalizedReport>& legalized) {
+Json legalized_json(const std::vector<results::LegalizedReport>& legalized) {
   Json list = Json::array();
-  for (const LegalizedReport& entry : legalized)
+  for (const results::LegalizedReport& entry : legalized)
     list.push_back({{"node", entry.node},
                     {"source", entry.source},
                     {"rule", entry.rule},
@@ -56,9 +56,9 @@ Json legalized_json(const std::vector<LegalizedReport>& legalized) {
   return list;
 }
 
-Json alternatives_json(const std::vector<Alternative>& alternatives) {
+Json alternatives_json(const std::vector<results::Alternative>& alternatives) {
   Json json = Json::array();
-  for (const Alternative& alternative : alternatives)
+  for (const results::Alternative& alternative : alternatives)
     json.push_back({{"what", alternative.what},
                     {"options", alternative.options},
                     {"failure", alternative.failure},
@@ -70,9 +70,9 @@ Json alternatives_json(const std::vector<Alternative>& alternatives) {
   return json;
 }
 
-Json nodes_json(const CompileReport& report) {
+Json nodes_json(const results::CompileReport& report) {
   Json nodes = Json::array();
-  for (const NodeReport& node : report.nodes) {
+  for (const results::NodeReport& node : report.nodes) {
     nodes.push_back({{"name", node.name},
                      {"op", node.op},
                      {"source", node.source},
@@ -86,9 +86,9 @@ Json nodes_json(const CompileReport& report) {
   return nodes;
 }
 
-Json delegates_json(const CompileReport& report) {
+Json delegates_json(const results::CompileReport& report) {
   Json delegates = Json::array();
-  for (const DelegateReport& d : report.delegates) {
+  for (const results::DelegateReport& d : report.delegates) {
     delegates.push_back({{"tosa_operators", d.tosa_operators},
                          {"npu_operations", json_of(d.estimate ? std::optional(d.estimate->operations) : std::nullopt)},
                          {"macs", json_of(d.estimate ? std::optional(d.estimate->macs) : std::nullopt)},
@@ -105,7 +105,7 @@ Json delegates_json(const CompileReport& report) {
   return delegates;
 }
 
-Json errors_json(const CompileReport& report) {
+Json errors_json(const results::CompileReport& report) {
   Json errors = Json::array();
   for (const Diagnostic& error : report.errors) {
     errors.push_back({{"where", error.where},
@@ -119,7 +119,7 @@ Json errors_json(const CompileReport& report) {
 
 }  // namespace
 
-std::string to_json(const CompileReport& report) {
+std::string to_json(const results::CompileReport& report) {
   Json json = {{"model", report.model},
                {"target", report.target},
                {"system_config", report.system_config},

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "report/table.h"
+#include "report/tables/text_table.h"
 
 namespace carina::report {
 
@@ -20,28 +20,28 @@ std::string milliseconds(int64_t cycles, int64_t clock_hz) {
                            clock_hz / 1'000'000);
 }
 
-std::string_view name_of(RunsOn runs_on) {
+std::string_view name_of(results::RunsOn runs_on) {
   switch (runs_on) {
-    case RunsOn::kNpu:
+    case results::RunsOn::kNpu:
       return "NPU";
-    case RunsOn::kCpu:
+    case results::RunsOn::kCpu:
       return "CPU";
-    case RunsOn::kBoth:
+    case results::RunsOn::kBoth:
       return "NPU+CPU";
-    case RunsOn::kFolded:
+    case results::RunsOn::kFolded:
       return "-";
-    case RunsOn::kNowhere:
+    case results::RunsOn::kNowhere:
       return "nowhere";
-    case RunsOn::kUndecided:
+    case results::RunsOn::kUndecided:
       return "?";
   }
   CARINA_UNREACHABLE("place", runs_on);
 }
 
 // "NPU", "NPU+CPU", or another accelerator's name.
-std::string runs_on_text(const CompileReport& report, RunsOn runs_on) {
-  if (runs_on == RunsOn::kNpu) return report.accelerator;
-  return runs_on == RunsOn::kBoth ? report.accelerator + "+CPU" : std::string(name_of(runs_on));
+std::string runs_on_text(const results::CompileReport& report, results::RunsOn runs_on) {
+  if (runs_on == results::RunsOn::kNpu) return report.accelerator;
+  return runs_on == results::RunsOn::kBoth ? report.accelerator + "+CPU" : std::string(name_of(runs_on));
 }
 
 // Of an estimate that may be missing.
@@ -49,13 +49,13 @@ std::string grouped_or_dash(const std::optional<int64_t>& number) {
   return number ? grouped(*number) : "-";
 }
 
-std::optional<int64_t> cycles_of(const DelegateReport& delegate) {
+std::optional<int64_t> cycles_of(const results::DelegateReport& delegate) {
   return delegate.estimate ? std::optional(delegate.estimate->cycles) : std::nullopt;
 }
-std::optional<int64_t> macs_of(const DelegateReport& delegate) {
+std::optional<int64_t> macs_of(const results::DelegateReport& delegate) {
   return delegate.estimate ? std::optional(delegate.estimate->macs) : std::nullopt;
 }
-std::optional<int64_t> operations_of(const DelegateReport& delegate) {
+std::optional<int64_t> operations_of(const results::DelegateReport& delegate) {
   return delegate.estimate ? std::optional(delegate.estimate->operations) : std::nullopt;
 }
 
@@ -64,14 +64,14 @@ std::string with_source(const std::string& node, const std::string& source) {
   return source.empty() ? node : fmt::format("{} ({})", node, source);
 }
 
-std::string nodes_table(const CompileReport& report) {
+std::string nodes_table(const results::CompileReport& report) {
   Table table({{.title = "node"},
                {.title = "operator"},
                {.title = "runs on"},
                {.title = "cycles", .align = Align::kRight},
                {.title = "CPU cycles", .align = Align::kRight},
                {.title = "why"}});
-  for (const NodeReport& node : report.nodes) {
+  for (const results::NodeReport& node : report.nodes) {
     table.add({with_source(node.name, node.source), node.op, runs_on_text(report, node.runs_on),
                node.cycles == 0 ? "-" : grouped(node.cycles), node.cpu_cycles == 0 ? "-" : grouped(node.cpu_cycles),
                node.hint.empty() ? node.reason : fmt::format("{}; {}", node.reason, node.hint)});
@@ -79,12 +79,12 @@ std::string nodes_table(const CompileReport& report) {
   return table.text(2);
 }
 
-bool has_costs(const CompileReport& report) {
+bool has_costs(const results::CompileReport& report) {
   return report.clock_hz > 0;
 }
 
 // Of a target whose costs are not known.
-std::string plain_delegates_table(const CompileReport& report) {
+std::string plain_delegates_table(const results::CompileReport& report) {
   using enum Align;
   Table table(
       {{.title = "delegate"}, {.title = "TOSA operators", .align = kRight}, {.title = "constants B", .align = kRight}});
@@ -94,7 +94,7 @@ std::string plain_delegates_table(const CompileReport& report) {
   return table.text(2);
 }
 
-std::string delegates_table(const CompileReport& report) {
+std::string delegates_table(const results::CompileReport& report) {
   using enum Align;
   Table table({{.title = "delegate"},
                {.title = "TOSA operators", .align = kRight},
@@ -105,7 +105,7 @@ std::string delegates_table(const CompileReport& report) {
                {.title = "read-only B", .align = kRight},
                {.title = "scratch B", .align = kRight}});
   for (size_t i = 0; i < report.delegates.size(); ++i) {
-    const DelegateReport& d = report.delegates[i];
+    const results::DelegateReport& d = report.delegates[i];
     table.add({std::to_string(i), grouped(d.tosa_operators), grouped_or_dash(operations_of(d)),
                grouped_or_dash(macs_of(d)), grouped_or_dash(cycles_of(d)), grouped(d.command_stream_bytes),
                grouped(d.weight_bytes), grouped(d.scratch_bytes)});
@@ -113,30 +113,30 @@ std::string delegates_table(const CompileReport& report) {
   return table.text(2);
 }
 
-int64_t count_of(const CompileReport& report, RunsOn runs_on) {
-  return std::ranges::count(report.nodes, runs_on, &NodeReport::runs_on);
+int64_t count_of(const results::CompileReport& report, results::RunsOn runs_on) {
+  return std::ranges::count(report.nodes, runs_on, &results::NodeReport::runs_on);
 }
 
 // "nodes: 12 of 14 on the NPU in 1 delegate, 1 on the CPU, 1 on both; 3 more folded away"
-std::string nodes_line(const CompileReport& report) {
-  const int64_t folded = count_of(report, RunsOn::kFolded);
-  std::string line = fmt::format("nodes: {} of {} on the {} in {} delegate{}", count_of(report, RunsOn::kNpu),
+std::string nodes_line(const results::CompileReport& report) {
+  const int64_t folded = count_of(report, results::RunsOn::kFolded);
+  std::string line = fmt::format("nodes: {} of {} on the {} in {} delegate{}", count_of(report, results::RunsOn::kNpu),
                                  static_cast<int64_t>(report.nodes.size()) - folded, report.accelerator,
                                  report.delegates.size(), report.delegates.size() == 1 ? "" : "s");
-  if (const int64_t both = count_of(report, RunsOn::kBoth)) line += fmt::format(", {} on both sides", both);
+  if (const int64_t both = count_of(report, results::RunsOn::kBoth)) line += fmt::format(", {} on both sides", both);
   if (folded > 0) line += fmt::format("; {} more folded away", folded);
   return line + "\n";
 }
 
 // Why nothing was compiled; the table says the rest.
-std::string blocked_line(const CompileReport& report) {
-  return fmt::format("cannot be compiled: {} of {} nodes can run nowhere\n", count_of(report, RunsOn::kNowhere),
-                     report.nodes.size());
+std::string blocked_line(const results::CompileReport& report) {
+  return fmt::format("cannot be compiled: {} of {} nodes can run nowhere\n",
+                     count_of(report, results::RunsOn::kNowhere), report.nodes.size());
 }
 
 // "memory: SRAM 6,400 B (scratch 6,080 + planned 320), flash 8,496 B"; an arena in slow memory is named, and what the
 // network takes of fast memory beside it.
-std::string memory_line(const CompileReport& report) {
+std::string memory_line(const results::CompileReport& report) {
   std::string line = fmt::format("memory: {} {} B (scratch {} + planned {})", report.arena_memory,
                                  grouped(report.scratch_bytes + report.planned_bytes), grouped(report.scratch_bytes),
                                  grouped(report.planned_bytes));
@@ -145,7 +145,7 @@ std::string memory_line(const CompileReport& report) {
   return line + fmt::format(", flash {} B\n", grouped(report.program_bytes));
 }
 
-std::string costs_text(const CompileReport& report) {
+std::string costs_text(const results::CompileReport& report) {
   if (!has_costs(report))
     return (report.delegates.empty() ? "" : plain_delegates_table(report)) +
            fmt::format("memory: planned {} B, file {} B\n", grouped(report.planned_bytes),
@@ -158,7 +158,7 @@ std::string costs_text(const CompileReport& report) {
 }
 
 // What was asked to be shown of each delegate.
-std::string shown_text(const CompileReport& report) {
+std::string shown_text(const results::CompileReport& report) {
   std::string text;
   for (size_t i = 0; i < report.delegates.size(); ++i) {
     for (const auto& [what, content] : report.delegates[i].shown)
@@ -168,7 +168,7 @@ std::string shown_text(const CompileReport& report) {
 }
 
 // "optimized for size, at most 65,536 B of arena", or nothing where all is as usual.
-std::string choices_line(const CompileReport& report) {
+std::string choices_line(const results::CompileReport& report) {
   std::string line;
   const auto add = [&](const std::string& text) { line += (line.empty() ? "" : ", ") + text; };
   if (report.optimize != "speed" && !report.optimize.empty()) add("optimized for " + report.optimize);
@@ -179,21 +179,21 @@ std::string choices_line(const CompileReport& report) {
 }
 
 // What was rewritten: a line for each node.
-std::string fixes_text(const CompileReport& report) {
+std::string fixes_text(const results::CompileReport& report) {
   std::string text;
-  for (const LegalizedReport& entry : report.legalized)
+  for (const results::LegalizedReport& entry : report.legalized)
     text += fmt::format("  {}: {}: {}; no number changes\n", with_source(entry.node, entry.source), entry.reason,
                         entry.change);
   return text.empty() ? text : "rewritten:\n" + text;
 }
 
-bool is_on_cpu(const NodeReport& node) {
-  return node.runs_on == RunsOn::kCpu || node.runs_on == RunsOn::kBoth;
+bool is_on_cpu(const results::NodeReport& node) {
+  return node.runs_on == results::RunsOn::kCpu || node.runs_on == results::RunsOn::kBoth;
 }
 
 }  // namespace
 
-std::string to_text(const CompileReport& report, Detail detail) {
+std::string to_text(const results::CompileReport& report, Detail detail) {
   const std::string memories =
       has_costs(report) ? fmt::format(" ({}, {})", report.system_config, report.memory_mode) : std::string();
   std::string out =
@@ -204,8 +204,8 @@ std::string to_text(const CompileReport& report, Detail detail) {
   if (detail == Detail::kNodes) {
     out += nodes_table(report);
   } else if (std::ranges::any_of(report.nodes, is_on_cpu)) {
-    CompileReport on_cpu = report;
-    std::erase_if(on_cpu.nodes, [](const NodeReport& node) { return !is_on_cpu(node); });
+    results::CompileReport on_cpu = report;
+    std::erase_if(on_cpu.nodes, [](const results::NodeReport& node) { return !is_on_cpu(node); });
     out += "on the CPU:\n" + nodes_table(on_cpu);
   }
   if (report.errors.empty()) out += costs_text(report);

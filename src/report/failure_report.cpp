@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "report/json_internal.h"
+#include "report/tables/json.h"
 
 namespace carina::report {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "report/json_internal.h"
-#include "report/table.h"
+#include "report/tables/json.h"
+#include "report/tables/text_table.h"
 
 namespace carina::report {
 
@@ -15,35 +15,35 @@ std::string decibels(double number) {
   return number >= 300 ? std::string("exact") : fmt::format("{:.1f}", number);
 }
 
-std::string layer_rows(const LayerAccuracyReport& report) {
+std::string layer_rows(const results::LayerAccuracyReport& report) {
   Table table({{.title = "node"},
                {.title = "operator"},
                {.title = "type"},
                {.title = "SQNR dB", .align = Align::kRight},
                {.title = "enters dB", .align = Align::kRight},
                {.title = "source"}});
-  for (const LayerAccuracy& layer : report.layers)
+  for (const results::LayerAccuracy& layer : report.layers)
     table.add({layer.node, layer.op, layer.type, decibels(layer.sqnr_db),
                layer.entered_db > 0 ? fmt::format("{:.1f}", layer.entered_db) : "", layer.source});
   return table.text(2);
 }
 
-std::string remedy_rows(const LayerAccuracyReport& report) {
+std::string remedy_rows(const results::LayerAccuracyReport& report) {
   Table table({{.title = "instead"},
                {.title = "SQNR dB", .align = Align::kRight},
                {.title = "gain dB", .align = Align::kRight},
                {.title = "options"}});
-  for (const Remedy& remedy : report.remedies)
+  for (const results::Remedy& remedy : report.remedies)
     table.add({remedy.what, decibels(remedy.sqnr_db), fmt::format("{:+.1f}", remedy.gain_db), remedy.options});
   return table.text(2);
 }
 
 }  // namespace
 
-std::string to_text(const LayerAccuracyReport& report) {
+std::string to_text(const results::LayerAccuracyReport& report) {
   std::string out = fmt::format("{}, {}, on {} sample{}: SQNR of the outputs {} dB\n", report.model, report.scheme,
                                 report.samples, report.samples == 1 ? "" : "s", decibels(report.sqnr_db));
-  for (const OutputAccuracy& output : report.outputs)
+  for (const results::OutputAccuracy& output : report.outputs)
     out += fmt::format("  output {}: SQNR {} dB, mean absolute error {:.6g}\n", output.name, decibels(output.sqnr_db),
                        output.mean_absolute_error);
   out += "layers: how near each result is to the float model's, and how much of the error enters there\n";
@@ -52,20 +52,20 @@ std::string to_text(const LayerAccuracyReport& report) {
   return out + remedy_rows(report);
 }
 
-std::string to_json(const LayerAccuracyReport& report) {
+std::string to_json(const results::LayerAccuracyReport& report) {
   Json json = {
       {"model", report.model}, {"scheme", report.scheme}, {"samples", report.samples}, {"sqnr_db", report.sqnr_db}};
-  for (const OutputAccuracy& output : report.outputs)
+  for (const results::OutputAccuracy& output : report.outputs)
     json["outputs"].push_back(
         {{"name", output.name}, {"sqnr_db", output.sqnr_db}, {"mean_absolute_error", output.mean_absolute_error}});
-  for (const LayerAccuracy& layer : report.layers)
+  for (const results::LayerAccuracy& layer : report.layers)
     json["layers"].push_back({{"node", layer.node},
                               {"op", layer.op},
                               {"source", layer.source},
                               {"type", layer.type},
                               {"sqnr_db", layer.sqnr_db},
                               {"entered_db", layer.entered_db}});
-  for (const Remedy& remedy : report.remedies)
+  for (const results::Remedy& remedy : report.remedies)
     json["remedies"].push_back(
         {{"what", remedy.what}, {"options", remedy.options}, {"sqnr_db", remedy.sqnr_db}, {"gain_db", remedy.gain_db}});
   return json_text(json);

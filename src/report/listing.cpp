@@ -2,17 +2,17 @@
 
 #include <fmt/format.h>
 
-#include "report/json_internal.h"
+#include "report/tables/json.h"
 
 namespace carina::report {
 
-std::string to_text(const Listing& listing) {
-  return listing.text.empty() ? lines_of(listing) : listing.text;
+std::string to_text(const results::Listing& listing) {
+  return listing.text.empty() ? results::lines_of(listing) : listing.text;
 }
 
-std::string to_json(const Listing& listing) {
+std::string to_json(const results::Listing& listing) {
   Json parts = Json::array();
-  for (const Listing::Part& part : listing.parts) {
+  for (const results::Listing::Part& part : listing.parts) {
     Json json = {{"kind", part.kind}};
     for (const auto& [name, value] : part.properties)
       std::visit([&](const auto& content) { json[name] = content; }, value);

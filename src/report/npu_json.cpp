@@ -2,9 +2,9 @@
 
 namespace carina::report {
 
-Json npu_json(const NpuReport& npu) {
+Json npu_json(const results::NpuReport& npu) {
   Json layers = Json::array();
-  for (const LayerReport& layer : npu.layers) {
+  for (const results::LayerReport& layer : npu.layers) {
     layers.push_back({{"name", layer.name},
                       {"operation", layer.operation},
                       {"macs", layer.macs},

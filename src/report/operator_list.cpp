@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "report/json_internal.h"
+#include "report/tables/json.h"
 
 namespace carina::report {
 
@@ -37,30 +37,32 @@ an operator for NPUs of that family.
 
 )";
 
-std::string tosa_table(const OperatorList& list) {
+std::string tosa_table(const results::OperatorList& list) {
   std::string table = "| operator |", rule = "|---|";
   for (const std::string& line : list.lines) {
     table += fmt::format(" {} |", line);
     rule += "---|";
   }
   table += '\n' + rule + '\n';
-  for (const TosaOperatorRow& row : list.tosa)
+  for (const results::TosaOperatorRow& row : list.tosa)
     table += fmt::format("| {} | {} |\n", row.name, fmt::join(row.npus, " | "));
   return table;
 }
 
 }  // namespace
 
-std::string to_text(const OperatorList& list) {
+std::string to_text(const results::OperatorList& list) {
   std::string page(kIntroduction);
-  for (const AtenOperatorRow& row : list.aten) page += fmt::format("| {} | {} | {} |\n", row.name, row.npu, row.cpu);
+  for (const results::AtenOperatorRow& row : list.aten)
+    page += fmt::format("| {} | {} | {} |\n", row.name, row.npu, row.cpu);
   return page + std::string(kTosaIntroduction) + tosa_table(list);
 }
 
-std::string to_json(const OperatorList& list) {
+std::string to_json(const results::OperatorList& list) {
   Json aten = Json::array(), tosa = Json::array();
-  for (const AtenOperatorRow& row : list.aten) aten.push_back({{"name", row.name}, {"npu", row.npu}, {"cpu", row.cpu}});
-  for (const TosaOperatorRow& row : list.tosa) {
+  for (const results::AtenOperatorRow& row : list.aten)
+    aten.push_back({{"name", row.name}, {"npu", row.npu}, {"cpu", row.cpu}});
+  for (const results::TosaOperatorRow& row : list.tosa) {
     Json npus = Json::object();
     for (size_t i = 0; i < list.lines.size(); ++i) npus[list.lines[i]] = row.npus[i];
     tosa.push_back({{"name", row.name}, {"npus", npus}});

@@ -3,30 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "results/operator_list.h"
+
 namespace carina::report {
 
-// What becomes of an ATen operator on either side: "yes", "becomes aten.mul, aten.add", "-" ...
-struct AtenOperatorRow {
-  std::string name;
-  std::string npu;
-  std::string cpu;
-};
-
-// What the NPU compiler does with a TOSA operator: "yes", "no: REASON".
-struct TosaOperatorRow {
-  std::string name;
-  std::vector<std::string> npus;  // for each of OperatorList::lines
-};
-
-// What `carina ops` lists.
-struct OperatorList {
-  std::vector<AtenOperatorRow> aten;
-  std::vector<std::string> lines;  // of NPUs
-  std::vector<TosaOperatorRow> tosa;
-};
-
 // docs/SUPPORTED_OPS.md
-std::string to_text(const OperatorList& list);
-std::string to_json(const OperatorList& list);
+std::string to_text(const results::OperatorList& list);
+std::string to_json(const results::OperatorList& list);
 
 }  // namespace carina::report

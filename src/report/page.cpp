@@ -70,22 +70,22 @@ std::string page(std::string_view kind, const std::string& about, const std::str
 
 }  // namespace
 
-std::string to_html(const CompileReport& report, CompilePage kind) {
+std::string to_html(const results::CompileReport& report, CompilePage kind) {
   return page(kind == CompilePage::kCompile ? "compile" : "explain", report.model, to_json(report));
 }
-std::string to_html(const RunReport& report) {
+std::string to_html(const results::RunReport& report) {
   return page("run", report.program, to_json(report));
 }
-std::string to_html(const CompareReport& report) {
+std::string to_html(const results::CompareReport& report) {
   return page("compare", report.a.label + " and " + report.b.label, to_json(report));
 }
-std::string to_html(const AccuracyReport& report) {
+std::string to_html(const results::AccuracyReport& report) {
   return page("accuracy", report.program, to_json(report));
 }
-std::string to_html(const LayerAccuracyReport& report) {
+std::string to_html(const results::LayerAccuracyReport& report) {
   return page("accuracy by layer", report.model, to_json(report));
 }
-std::string to_html(const SweepReport& report) {
+std::string to_html(const results::SweepReport& report) {
   return page("sweep", report.model, to_json(report));
 }
 

@@ -14,11 +14,11 @@
 namespace carina::report {
 
 enum class CompilePage { kCompile, kExplain };
-std::string to_html(const CompileReport& report, CompilePage page);
-std::string to_html(const RunReport& report);
-std::string to_html(const CompareReport& report);
-std::string to_html(const AccuracyReport& report);
-std::string to_html(const LayerAccuracyReport& report);
-std::string to_html(const SweepReport& report);
+std::string to_html(const results::CompileReport& report, CompilePage page);
+std::string to_html(const results::RunReport& report);
+std::string to_html(const results::CompareReport& report);
+std::string to_html(const results::AccuracyReport& report);
+std::string to_html(const results::LayerAccuracyReport& report);
+std::string to_html(const results::SweepReport& report);
 
 }  // namespace carina::report

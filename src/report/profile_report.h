@@ -1,24 +1,16 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "results/profile_report.h"
+
 namespace carina::report {
 
-// What a stage of a command cost.
-struct StageCost {
-  std::string stage;
-  double seconds = 0;      // on the clock
-  double cpu_seconds = 0;  // of all threads, user and system
-  int64_t peak_bytes = 0;  // of the process's memory, mapped files included
-};
-using Profile = std::vector<StageCost>;
-
 // A table, with the total.
-std::string to_text(const Profile& profile);
+std::string to_text(const results::Profile& profile);
 // A report's JSON with the member "profile" behind the others.
-std::string with_profile(std::string_view json, const Profile& profile);
+std::string with_profile(std::string_view json, const results::Profile& profile);
 
 }  // namespace carina::report

@@ -8,16 +8,16 @@
 #include <span>
 #include <string_view>
 
-#include "report/json_internal.h"
 #include "report/npu_json_internal.h"
-#include "report/table.h"
+#include "report/tables/json.h"
+#include "report/tables/text_table.h"
 #include "report/tests_json_internal.h"
 
 namespace carina::report {
 
 namespace {
 
-std::string layers_table(const NpuReport& npu, LayerRows rows) {
+std::string layers_table(const results::NpuReport& npu, LayerRows rows) {
   using enum Align;
   Table table({{.title = "layer"},
                {.title = "operation"},
@@ -26,7 +26,7 @@ std::string layers_table(const NpuReport& npu, LayerRows rows) {
                {.title = "share", .align = kRight},
                {.title = "MAC use", .align = kRight},
                {.title = "bound by"}});
-  for (const LayerReport& layer : rows_of(npu, rows)) {
+  for (const results::LayerReport& layer : rows_of(npu, rows)) {
     const double share =
         npu.cycles == 0 ? 0 : 100.0 * static_cast<double>(layer.cycles) / static_cast<double>(npu.cycles);
     table.add({layer.name, layer.operation, layer.macs == 0 ? "-" : grouped(layer.macs), grouped(layer.cycles),
@@ -36,7 +36,7 @@ std::string layers_table(const NpuReport& npu, LayerRows rows) {
   return table.text(2);
 }
 
-std::string npu_text(const NpuReport& npu, LayerRows rows) {
+std::string npu_text(const results::NpuReport& npu, LayerRows rows) {
   std::string out = fmt::format("NPU {} ({}, {}), per inference:\n", npu.target, npu.system_config, npu.memory_mode) +
                     layers_table(npu, rows);
   const double time = npu.clock_hz == 0 ? 0 : 1e3 * static_cast<double>(npu.cycles) / static_cast<double>(npu.clock_hz);
@@ -47,27 +47,27 @@ std::string npu_text(const NpuReport& npu, LayerRows rows) {
   return out;
 }
 
-std::string outputs_text(const std::vector<TensorReport>& outputs) {
+std::string outputs_text(const std::vector<results::TensorReport>& outputs) {
   std::string out;
-  for (const TensorReport& tensor : outputs) {
+  for (const results::TensorReport& tensor : outputs) {
     out += fmt::format("{}: {} = {}{}\n", tensor.name, tensor.type, tensor.preview,
                        tensor.file.empty() ? "" : " -> " + tensor.file);
   }
   return out;
 }
 
-Json outputs_json(const std::vector<TensorReport>& outputs) {
+Json outputs_json(const std::vector<results::TensorReport>& outputs) {
   Json json = Json::array();
-  for (const TensorReport& tensor : outputs) {
+  for (const results::TensorReport& tensor : outputs) {
     json.push_back({{"name", tensor.name}, {"type", tensor.type}, {"file", tensor.file}, {"preview", tensor.preview}});
   }
   return json;
 }
 
-std::string checks_text(const TestCaseReport& test) {
+std::string checks_text(const results::TestCaseReport& test) {
   std::string out;
   for (size_t i = 0; i < test.outputs.size(); ++i) {
-    const OutputCheck& check = test.outputs[i];
+    const results::OutputCheck& check = test.outputs[i];
     out += fmt::format("  output {}: {}: ", i, check.type);
     out += check.wrong == 0
                ? fmt::format("as expected, largest difference {:.3g}\n", check.largest_difference)
@@ -85,17 +85,17 @@ std::string findings_text(const std::vector<std::string>& findings) {
   return out;
 }
 
-int64_t npu_calls(const RunReport& report) {
+int64_t npu_calls(const results::RunReport& report) {
   return report.delegate_calls - static_cast<int64_t>(report.vgf_times.size() + report.tosa_times.size());
 }
 
-bool has_npu_figures(const RunReport& report) {
+bool has_npu_figures(const results::RunReport& report) {
   return report.timed && npu_calls(report) > 0;
 }
 
 // The calls of delegates that are graphs; nothing when there are none.
 std::string graphs_text(std::string_view kind, const std::vector<int64_t>& times, std::string_view device,
-                        const RunReport& report) {
+                        const results::RunReport& report) {
   if (times.empty()) return {};
   std::string out = fmt::format("{} delegations: {} per inference\n", kind, times.size());
   if (!report.timed) return out;
@@ -123,12 +123,12 @@ std::string memory_text(std::span<const std::pair<std::string, int64_t>> memory)
 
 }  // namespace
 
-std::string to_text(const TestsReport& tests) {
-  const auto passed = std::ranges::count_if(tests.cases, &TestCaseReport::passed);
+std::string to_text(const results::TestsReport& tests) {
+  const auto passed = std::ranges::count_if(tests.cases, &results::TestCaseReport::passed);
   std::string out =
       fmt::format("test cases: {} of {} pass (floats within {:g} relative + {:g} absolute, integers equal)\n", passed,
                   tests.cases.size(), tests.relative_tolerance, tests.absolute_tolerance);
-  for (const TestCaseReport& test : tests.cases) {
+  for (const results::TestCaseReport& test : tests.cases) {
     out += fmt::format("{} {}: {}\n", test.method, test.index,
                        !test.checked() ? "not checked, it has no expected outputs"
                        : test.passed() ? "pass"
@@ -138,11 +138,11 @@ std::string to_text(const TestsReport& tests) {
   return out;
 }
 
-Json tests_json(const TestsReport& tests) {
+Json tests_json(const results::TestsReport& tests) {
   Json cases = Json::array();
-  for (const TestCaseReport& test : tests.cases) {
+  for (const results::TestCaseReport& test : tests.cases) {
     Json outputs = Json::array();
-    for (const OutputCheck& check : test.outputs) {
+    for (const results::OutputCheck& check : test.outputs) {
       outputs.push_back({{"type", check.type},
                          {"elements", check.elements},
                          {"wrong", check.wrong},
@@ -161,7 +161,7 @@ Json tests_json(const TestsReport& tests) {
           {"cases", cases}};
 }
 
-std::string to_text(const RunReport& report, LayerRows rows) {
+std::string to_text(const results::RunReport& report, LayerRows rows) {
   std::string out = report.tests ? to_text(*report.tests) : std::string();
   out += outputs_text(report.outputs);
   if (report.samples > 1) out += fmt::format("samples: {}\n", report.samples);
@@ -181,7 +181,7 @@ std::string to_text(const RunReport& report, LayerRows rows) {
   return out;
 }
 
-std::string to_json(const RunReport& report) {
+std::string to_json(const results::RunReport& report) {
   Json json = {{"program", report.program},
                {"outputs", outputs_json(report.outputs)},
                {"memory", pairs(report.memory)},
@@ -206,14 +206,14 @@ std::string microseconds(int64_t nanoseconds) {
   return fmt::format("{:.1f}", static_cast<double>(nanoseconds) * 1e-3);
 }
 
-std::string profile_text(std::span<const OperatorTime> profile) {
+std::string profile_text(std::span<const results::OperatorTime> profile) {
   Table table({{.title = "node"},
                {.title = "operators"},
                {.title = "time us", .align = Align::kRight},
                {.title = "share", .align = Align::kRight}});
   int64_t all = 0;
-  for (const OperatorTime& time : profile) all += time.nested ? 0 : time.nanoseconds;
-  for (const OperatorTime& time : profile) {
+  for (const results::OperatorTime& time : profile) all += time.nested ? 0 : time.nanoseconds;
+  for (const results::OperatorTime& time : profile) {
     std::vector<std::string> ops{time.op};
     ops.insert(ops.end(), time.with.begin(), time.with.end());
     for (std::string& op : ops) op = op.substr(op.find('.') + 1);
@@ -226,16 +226,16 @@ std::string profile_text(std::span<const OperatorTime> profile) {
 
 }  // namespace
 
-std::string to_text(const InterpretReport& report) {
+std::string to_text(const results::InterpretReport& report) {
   std::string out = outputs_text(report.outputs);
   out += fmt::format("interpreter memory: {} B\n", grouped(report.planned_bytes));
   if (!report.profile.empty()) out += profile_text(report.profile);
   return out;
 }
 
-std::string to_json(const InterpretReport& report) {
+std::string to_json(const results::InterpretReport& report) {
   Json profile = Json::array();
-  for (const OperatorTime& time : report.profile)
+  for (const results::OperatorTime& time : report.profile)
     profile.push_back({{"name", time.name},
                        {"op", time.op},
                        {"with", time.with},

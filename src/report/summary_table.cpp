@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/csv_internal.h"
+#include "report/tables/csv.h"
 
 namespace carina::report {
 
@@ -32,7 +32,7 @@ constexpr auto kMemories = std::to_array<Memory>({{"Sram", "sram", "SRAM"},
 
 // All delegates together: cycles and traffic add up, constants too; of arenas the largest counts.
 struct Whole {
-  NpuReport npu = {};
+  results::NpuReport npu = {};
   int64_t npu_cycles = 0;
   int64_t operations = 0;
   int64_t tosa_operators = 0;
@@ -40,7 +40,7 @@ struct Whole {
   std::array<int64_t, kMemories.size()> access_cycles = {};
 };
 
-void add(MemoryUse& sum, const MemoryUse& more) {
+void add(results::MemoryUse& sum, const results::MemoryUse& more) {
   sum.held_bytes = std::max(sum.held_bytes, more.held_bytes);
   sum.feature_map_read_bytes += more.feature_map_read_bytes;
   sum.feature_map_write_bytes += more.feature_map_write_bytes;
@@ -49,15 +49,15 @@ void add(MemoryUse& sum, const MemoryUse& more) {
 }
 
 // Without the constants, which add up.
-NpuReport with_working_memory(NpuReport npu, int64_t constant_bytes) {
-  for (MemoryUse& use : npu.memories) {
+results::NpuReport with_working_memory(results::NpuReport npu, int64_t constant_bytes) {
+  for (results::MemoryUse& use : npu.memories) {
     if (use.memory == npu.constants_memory) use.held_bytes -= constant_bytes;
   }
   return npu;
 }
 
-void add_layers(Whole& whole, const NpuReport& npu) {
-  for (const LayerReport& layer : npu.layers) {
+void add_layers(Whole& whole, const results::NpuReport& npu) {
+  for (const results::LayerReport& layer : npu.layers) {
     whole.npu_cycles += layer.npu_cycles;
     for (const auto& [memory, cycles] : layer.access_cycles) {
       const auto memory_index = std::ranges::find(kMemories, memory, &Memory::name) - kMemories.begin();
@@ -67,12 +67,12 @@ void add_layers(Whole& whole, const NpuReport& npu) {
   }
 }
 
-Whole whole_of(const CompileReport& report) {
+Whole whole_of(const results::CompileReport& report) {
   Whole whole;
-  for (const DelegateReport& delegate : report.delegates) {
+  for (const results::DelegateReport& delegate : report.delegates) {
     whole.tosa_operators += delegate.tosa_operators;
     if (!delegate.layers) continue;
-    const NpuReport part = with_working_memory(*delegate.layers, delegate.weight_bytes);
+    const results::NpuReport part = with_working_memory(*delegate.layers, delegate.weight_bytes);
     add_layers(whole, part);
     whole.operations += static_cast<int64_t>(part.layers.size());
     whole.constant_bytes += delegate.weight_bytes;
@@ -84,7 +84,7 @@ Whole whole_of(const CompileReport& report) {
     whole.npu.macs += part.macs;
     for (size_t i = 0; i < part.memories.size(); ++i) add(whole.npu.memories[i], part.memories[i]);
   }
-  for (MemoryUse& use : whole.npu.memories) {
+  for (results::MemoryUse& use : whole.npu.memories) {
     if (use.memory == whole.npu.constants_memory) use.held_bytes += whole.constant_bytes;
   }
   return whole;
@@ -118,11 +118,11 @@ class Line {
   }
   // A column per memory.
   template <typename Value>
-  void each(std::string_view format, const NpuReport& npu, const Value& value) {
+  void each(std::string_view format, const results::NpuReport& npu, const Value& value) {
     for (const Memory& memory : kMemories) {
-      const auto found = std::ranges::find(npu.memories, memory.name, &MemoryUse::memory);
+      const auto found = std::ranges::find(npu.memories, memory.name, &results::MemoryUse::memory);
       number(fmt::format(fmt::runtime(format), memory.column),
-             value(found == npu.memories.end() ? MemoryUse{.memory = std::string(memory.name)} : *found));
+             value(found == npu.memories.end() ? results::MemoryUse{.memory = std::string(memory.name)} : *found));
     }
   }
   [[nodiscard]] std::string csv() const { return csv_line(titles_) + csv_line(cells_); }
@@ -132,7 +132,7 @@ class Line {
   std::vector<std::string> cells_;
 };
 
-void add_target(Line& line, const CompileReport& report, const NpuReport& npu) {
+void add_target(Line& line, const results::CompileReport& report, const results::NpuReport& npu) {
   // Without a limit, what addresses of 32 bits reach.
   constexpr double kUnlimitedKib = 4.0 * kKibi * kKibi;
   const int64_t limit_bytes = report.cache_bytes > 0 ? report.cache_bytes : report.sram_budget_bytes;
@@ -141,15 +141,16 @@ void add_target(Line& line, const CompileReport& report, const NpuReport& npu) {
   line.text("memory_mode", report.memory_mode);
   line.number("core_clock", static_cast<double>(report.clock_hz));
   line.number("arena_cache_size", limit_bytes > 0 ? static_cast<double>(limit_bytes) / kKibi : kUnlimitedKib);
-  line.each("{}_bandwidth", npu, [](const MemoryUse& use) { return use.bytes_per_second / kKibi / kKibi / kKibi; });
+  line.each("{}_bandwidth", npu,
+            [](const results::MemoryUse& use) { return use.bytes_per_second / kKibi / kKibi / kKibi; });
   line.text("weights_storage_area", shown(npu.constants_memory));
   line.text("feature_map_storage_area", shown(npu.arena_memory));
 }
 
-void add_traffic(Line& line, const NpuReport& npu) {
+void add_traffic(Line& line, const results::NpuReport& npu) {
   for (const Memory& memory : kMemories) {
-    const auto found = std::ranges::find(npu.memories, memory.name, &MemoryUse::memory);
-    const MemoryUse use = found == npu.memories.end() ? MemoryUse{} : *found;
+    const auto found = std::ranges::find(npu.memories, memory.name, &results::MemoryUse::memory);
+    const results::MemoryUse use = found == npu.memories.end() ? results::MemoryUse{} : *found;
     const auto column = [&](std::string_view what, int64_t bytes) {
       line.number(fmt::format("{}_{}_bytes", memory.column, what), bytes);
     };
@@ -164,9 +165,9 @@ void add_traffic(Line& line, const NpuReport& npu) {
 
 }  // namespace
 
-std::string summary_table(const CompileReport& report) {
+std::string summary_table(const results::CompileReport& report) {
   const Whole whole = whole_of(report);
-  const NpuReport& npu = whole.npu;
+  const results::NpuReport& npu = whole.npu;
   const double seconds =
       report.clock_hz == 0 ? 0 : static_cast<double>(npu.cycles) / static_cast<double>(report.clock_hz);
   const double per_second = seconds == 0 ? 0 : 1 / seconds;
@@ -179,7 +180,8 @@ std::string summary_table(const CompileReport& report) {
   line.number("inference_time", seconds);
   line.number("passes_before_fusing", whole.tosa_operators);
   line.number("passes_after_fusing", whole.operations);
-  line.each("{}_memory_used", npu, [](const MemoryUse& use) { return static_cast<double>(use.held_bytes) / kKibi; });
+  line.each("{}_memory_used", npu,
+            [](const results::MemoryUse& use) { return static_cast<double>(use.held_bytes) / kKibi; });
   line.text("total_original_weights", "");
   line.number("total_npu_encoded_weights", whole.constant_bytes);
   add_traffic(line, npu);

@@ -1,13 +1,13 @@
 #include <nlohmann/json.hpp>
 
-#include "report/json_internal.h"
 #include "report/sweep_report.h"
+#include "report/tables/json.h"
 
 namespace carina::report {
 
-NLOHMANN_JSON_SERIALIZE_ENUM(SweepStatus, {{SweepStatus::kCompiled, "compiled"},
-                                           {SweepStatus::kRefused, "refused"},
-                                           {SweepStatus::kFailed, "failed"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(results::SweepStatus, {{results::SweepStatus::kCompiled, "compiled"},
+                                                    {results::SweepStatus::kRefused, "refused"},
+                                                    {results::SweepStatus::kFailed, "failed"}})
 
 namespace {
 
@@ -26,7 +26,7 @@ void read(const ordered_json& json, std::vector<std::pair<std::string, Number>>&
   for (const auto& [name, value] : json.items()) list.emplace_back(name, value.template get<Number>());
 }
 
-ordered_json json_of(const SweepLayer& layer) {
+ordered_json json_of(const results::SweepLayer& layer) {
   return {{"name", layer.name},
           {"macs", layer.macs},
           {"cycles", layer.cycles},
@@ -34,7 +34,7 @@ ordered_json json_of(const SweepLayer& layer) {
           {"bottleneck", layer.bottleneck}};
 }
 
-SweepLayer layer_of(const ordered_json& json) {
+results::SweepLayer layer_of(const ordered_json& json) {
   return {.name = json.at("name"),
           .macs = json.at("macs"),
           .cycles = json.at("cycles"),
@@ -42,7 +42,7 @@ SweepLayer layer_of(const ordered_json& json) {
           .bottleneck = json.at("bottleneck")};
 }
 
-ordered_json json_of(const SweepRow& row) {
+ordered_json json_of(const results::SweepRow& row) {
   ordered_json json{{"quantization", row.quantization},
                     {"target", row.target},
                     {"system_config", row.system_config},
@@ -50,7 +50,7 @@ ordered_json json_of(const SweepRow& row) {
                     {"status", row.status},
                     {"reason", row.reason},
                     {"notes", row.notes}};
-  if (row.status != SweepStatus::kCompiled) return json;
+  if (row.status != results::SweepStatus::kCompiled) return json;
   json.update({{"macs_per_cycle", row.macs_per_cycle},
                {"clock_hz", row.clock_hz},
                {"cycles", row.cycles},
@@ -64,11 +64,11 @@ ordered_json json_of(const SweepRow& row) {
                {"traffic_bytes", members(row.traffic_bytes)},
                {"bytes_per_cycle", members(row.bytes_per_cycle)}});
   json["layers"] = ordered_json::array();
-  for (const SweepLayer& layer : row.layers) json["layers"].push_back(json_of(layer));
+  for (const results::SweepLayer& layer : row.layers) json["layers"].push_back(json_of(layer));
   return json;
 }
 
-void read_figures(const ordered_json& json, SweepRow& row) {
+void read_figures(const ordered_json& json, results::SweepRow& row) {
   row.macs_per_cycle = json.at("macs_per_cycle");
   row.clock_hz = json.at("clock_hz");
   row.cycles = json.at("cycles");
@@ -84,30 +84,30 @@ void read_figures(const ordered_json& json, SweepRow& row) {
   for (const ordered_json& layer : json.at("layers")) row.layers.push_back(layer_of(layer));
 }
 
-SweepRow row_of(const ordered_json& json) {
-  SweepRow row{.quantization = json.at("quantization"),
-               .target = json.at("target"),
-               .system_config = json.at("system_config"),
-               .memory_mode = json.at("memory_mode"),
-               .status = json.at("status").get<SweepStatus>(),
-               .reason = json.at("reason"),
-               .notes = json.at("notes").get<std::vector<std::string>>()};
-  if (row.status == SweepStatus::kCompiled) read_figures(json, row);
+results::SweepRow row_of(const ordered_json& json) {
+  results::SweepRow row{.quantization = json.at("quantization"),
+                        .target = json.at("target"),
+                        .system_config = json.at("system_config"),
+                        .memory_mode = json.at("memory_mode"),
+                        .status = json.at("status").get<results::SweepStatus>(),
+                        .reason = json.at("reason"),
+                        .notes = json.at("notes").get<std::vector<std::string>>()};
+  if (row.status == results::SweepStatus::kCompiled) read_figures(json, row);
   return row;
 }
 
 }  // namespace
 
-std::string to_json(const SweepReport& report) {
+std::string to_json(const results::SweepReport& report) {
   ordered_json json{{"model", report.model}, {"rows", ordered_json::array()}};
-  for (const SweepRow& row : report.rows) json["rows"].push_back(json_of(row));
+  for (const results::SweepRow& row : report.rows) json["rows"].push_back(json_of(row));
   return json_tree_text(json);
 }
 
-Result<SweepReport> read_sweep(std::string_view text, const std::string& name) {
+Result<results::SweepReport> read_sweep(std::string_view text, const std::string& name) {
   try {
     const ordered_json json = ordered_json::parse(text);
-    SweepReport report{.model = json.at("model"), .rows = {}};
+    results::SweepReport report{.model = json.at("model"), .rows = {}};
     for (const ordered_json& row : json.at("rows")) report.rows.push_back(row_of(row));
     return report;
   } catch (const ordered_json::exception& error) {

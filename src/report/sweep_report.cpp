@@ -4,28 +4,28 @@
 
 #include <algorithm>
 
-#include "report/csv_internal.h"
-#include "report/table.h"
+#include "report/tables/csv.h"
+#include "report/tables/text_table.h"
 
 namespace carina::report {
 
 namespace {
 
-double milliseconds(const SweepRow& row) {
+double milliseconds(const results::SweepRow& row) {
   return row.clock_hz == 0 ? 0 : 1e3 * static_cast<double>(row.cycles) / static_cast<double>(row.clock_hz);
 }
 
 // MACs done of those possible, in percent.
-double mac_use(const SweepRow& row) {
+double mac_use(const results::SweepRow& row) {
   const double possible = static_cast<double>(row.cycles) * static_cast<double>(row.macs_per_cycle);
   return possible == 0 ? 0 : 100 * static_cast<double>(row.macs) / possible;
 }
 
-std::string nodes_text(const SweepRow& row) {
+std::string nodes_text(const results::SweepRow& row) {
   return fmt::format("{} of {}", row.npu_nodes, row.npu_nodes + row.cpu_nodes);
 }
 
-Table compiled_table(const SweepReport& report) {
+Table compiled_table(const results::SweepReport& report) {
   using enum Align;
   Table table({{.title = "quantization"},
                {.title = "target"},
@@ -36,8 +36,8 @@ Table compiled_table(const SweepReport& report) {
                {.title = "SRAM B", .align = kRight},
                {.title = "flash B", .align = kRight},
                {.title = "nodes on NPU", .align = kRight}});
-  for (const SweepRow& row : report.rows) {
-    if (row.status != SweepStatus::kCompiled) continue;
+  for (const results::SweepRow& row : report.rows) {
+    if (row.status != results::SweepStatus::kCompiled) continue;
     table.add({row.quantization, row.target, row.memory_mode, grouped(row.cycles),
                fmt::format("{:.3f}", milliseconds(row)), fmt::format("{:.1f} %", mac_use(row)), grouped(row.sram_bytes),
                grouped(row.program_bytes), nodes_text(row)});
@@ -45,10 +45,10 @@ Table compiled_table(const SweepReport& report) {
   return table;
 }
 
-std::string others(const SweepReport& report, SweepStatus status, std::string_view title) {
+std::string others(const results::SweepReport& report, results::SweepStatus status, std::string_view title) {
   Table table({{.title = "quantization"}, {.title = "target"}, {.title = "memory mode"}, {.title = "why"}});
   int64_t count = 0;
-  for (const SweepRow& row : report.rows) {
+  for (const results::SweepRow& row : report.rows) {
     if (row.status != status) continue;
     ++count;
     table.add({row.quantization, row.target, row.memory_mode, row.reason});
@@ -56,11 +56,13 @@ std::string others(const SweepReport& report, SweepStatus status, std::string_vi
   return count == 0 ? "" : fmt::format("{}: {}\n{}", title, count, table.text(2));
 }
 
-std::string_view name_of(SweepStatus status) {
-  return status == SweepStatus::kCompiled ? "compiled" : status == SweepStatus::kRefused ? "refused" : "failed";
+std::string_view name_of(results::SweepStatus status) {
+  return status == results::SweepStatus::kCompiled  ? "compiled"
+         : status == results::SweepStatus::kRefused ? "refused"
+                                                    : "failed";
 }
 
-std::vector<std::string> csv_cells(const SweepRow& row) {
+std::vector<std::string> csv_cells(const results::SweepRow& row) {
   return {row.quantization,
           row.target,
           row.system_config,
@@ -81,19 +83,19 @@ std::vector<std::string> csv_cells(const SweepRow& row) {
 
 }  // namespace
 
-std::string to_text(const SweepReport& report) {
-  const int64_t compiled = std::ranges::count(report.rows, SweepStatus::kCompiled, &SweepRow::status);
+std::string to_text(const results::SweepReport& report) {
+  const int64_t compiled = std::ranges::count(report.rows, results::SweepStatus::kCompiled, &results::SweepRow::status);
   return fmt::format("{}: {} of {} combinations compiled; cycles per inference are estimates\n", report.model, compiled,
                      report.rows.size()) +
-         compiled_table(report).text(2) + others(report, SweepStatus::kFailed, "failed") +
-         others(report, SweepStatus::kRefused, "refused by the target");
+         compiled_table(report).text(2) + others(report, results::SweepStatus::kFailed, "failed") +
+         others(report, results::SweepStatus::kRefused, "refused by the target");
 }
 
-std::string to_csv(const SweepReport& report) {
+std::string to_csv(const results::SweepReport& report) {
   std::string csv = csv_line({"quantization", "target", "system config", "memory mode", "status", "cycles",
                               "milliseconds", "MACs", "MAC use %", "SRAM bytes", "program bytes", "NPU nodes",
                               "CPU nodes", "CPU cycles", "program SHA-256", "reason"});
-  for (const SweepRow& row : report.rows) csv += csv_line(csv_cells(row));
+  for (const results::SweepRow& row : report.rows) csv += csv_line(csv_cells(row));
   return csv;
 }
 

@@ -3,24 +3,24 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "report/json_internal.h"
-#include "report/table.h"
+#include "report/tables/json.h"
+#include "report/tables/text_table.h"
 
 namespace carina::report {
 
 namespace {
 
-std::string targets_table(const TargetList& list) {
+std::string targets_table(const results::TargetList& list) {
   Table table({{.title = "target"},
                {.title = "MACs per cycle", .align = Align::kRight},
                {.title = "system configuration"},
                {.title = "memory mode"}});
-  for (const TargetRow& row : list.targets)
+  for (const results::TargetRow& row : list.targets)
     table.add({row.name, std::to_string(row.macs_per_cycle), row.system_config, row.memory_mode});
   return table.text(2);
 }
 
-std::string systems_table(const TargetList& list) {
+std::string systems_table(const results::TargetList& list) {
   Table table({{.title = "system configuration"},
                {.title = "MHz", .align = Align::kRight},
                {.title = "port 0"},
@@ -28,14 +28,14 @@ std::string systems_table(const TargetList& list) {
                {.title = "for"},
                {.title = "memory modes that fit"},
                {.title = "from"}});
-  for (const SystemRow& row : list.systems)
+  for (const results::SystemRow& row : list.systems)
     table.add({row.name, std::to_string(row.clock_hz / 1'000'000), row.memories.at(0), row.memories.at(1),
                fmt::format("{}", fmt::join(row.targets, ", ")), fmt::format("{}", fmt::join(row.memory_modes, ", ")),
                row.from});
   return table.text(2);
 }
 
-std::string modes_table(const TargetList& list) {
+std::string modes_table(const results::TargetList& list) {
   Table table({{.title = "memory mode"},
                {.title = "constants"},
                {.title = "arena"},
@@ -43,7 +43,7 @@ std::string modes_table(const TargetList& list) {
                {.title = "of it B", .align = Align::kRight},
                {.title = "from"}});
   const auto port = [](int64_t number) { return fmt::format("port {}", number); };
-  for (const ModeRow& row : list.modes)
+  for (const results::ModeRow& row : list.modes)
     table.add({row.name, port(row.constants_port), port(row.arena_port), port(row.cache_port),
                row.cache_bytes == 0 ? "all" : grouped(row.cache_bytes), row.from});
   return table.text(2);
@@ -51,26 +51,26 @@ std::string modes_table(const TargetList& list) {
 
 }  // namespace
 
-std::string to_text(const TargetList& list) {
+std::string to_text(const results::TargetList& list) {
   return "targets, with their defaults:\n" + targets_table(list) + "system configurations:\n" + systems_table(list) +
          "memory modes:\n" + modes_table(list);
 }
 
-std::string to_json(const TargetList& list) {
+std::string to_json(const results::TargetList& list) {
   Json targets = Json::array(), systems = Json::array(), modes = Json::array();
-  for (const TargetRow& row : list.targets)
+  for (const results::TargetRow& row : list.targets)
     targets.push_back({{"name", row.name},
                        {"macs_per_cycle", row.macs_per_cycle},
                        {"system_config", row.system_config},
                        {"memory_mode", row.memory_mode}});
-  for (const SystemRow& row : list.systems)
+  for (const results::SystemRow& row : list.systems)
     systems.push_back({{"name", row.name},
                        {"from", row.from},
                        {"targets", row.targets},
                        {"clock_hz", row.clock_hz},
                        {"memories", row.memories},
                        {"memory_modes", row.memory_modes}});
-  for (const ModeRow& row : list.modes)
+  for (const results::ModeRow& row : list.modes)
     modes.push_back({{"name", row.name},
                      {"from", row.from},
                      {"constants_port", row.constants_port},

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "report/json_internal.h"
 #include "report/run_report.h"
+#include "report/tables/json.h"
 
 namespace carina::report {
 
 // The test cases of a bundled program.
-Json tests_json(const TestsReport& tests);
+Json tests_json(const results::TestsReport& tests);
 
 }  // namespace carina::report

@@ -1,19 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
+
+#include "results/tosa_report.h"
 
 namespace carina::report {
 
-// What `carina tosa -o` says.
-struct TosaReport {
-  std::string model;
-  std::string version;  // of the file: "1.0", or "vgf"
-  std::string output;
-  int64_t bytes = 0;
-};
-
-std::string to_text(const TosaReport& report);
-std::string to_json(const TosaReport& report);
+std::string to_text(const results::TosaReport& report);
+std::string to_json(const results::TosaReport& report);
 
 }  // namespace carina::report

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "facts/tosa_row.h"
-#include "report/json_internal.h"
+#include "report/tables/json.h"
 
 namespace carina::report {
 
@@ -17,7 +17,7 @@ std::string count(int64_t number, std::string_view what) {
 
 }  // namespace
 
-std::string to_text(const VerifyReport& report) {
+std::string to_text(const results::VerifyReport& report) {
   const bool everything = report.allowed.size() == kTosaFeatureNames.size();
   std::string out = fmt::format("{}: TOSA {}, {}, {}\n", report.file, report.version, count(report.graphs, "graph"),
                                 count(report.operators, "operator"));
@@ -28,9 +28,9 @@ std::string to_text(const VerifyReport& report) {
   return out + (broken == 0 ? "every rule holds\n" : count(broken, "rule") + " broken\n");
 }
 
-std::string to_json(const VerifyReport& report) {
+std::string to_json(const results::VerifyReport& report) {
   Json violations = Json::array();
-  for (const RuleViolation& violation : report.violations) {
+  for (const results::RuleViolation& violation : report.violations) {
     violations.push_back({{"rule", violation.rule},
                           {"section", violation.section},
                           {"must", violation.must},

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "simulate/checker.h"
-#include "simulate/work.h"
+#include "simulate/checker_internal.h"
+#include "simulate/work_internal.h"
 
 namespace carina::simulate {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
-#include "simulate/checker.h"
-#include "simulate/work.h"
+#include "simulate/checker_internal.h"
+#include "simulate/work_internal.h"
 
 // The rules of docs/facts/ethosu.md 6.1, 6.2 and 6.4.
 namespace carina::simulate {

@@ -1,4 +1,4 @@
-#include "simulate/checked_map.h"
+#include "simulate/checked_map_internal.h"
 
 #include <fmt/format.h>
 
@@ -64,8 +64,7 @@ Result<CheckedMap> CheckedMap::create(const FeatureMap& map, const Extent& box, 
   result.pixel_stride_ = map.format == Format::kNhcwb16 ? int64_t{16} * map.type.bytes : map.stride_x;
   result.brick_stride_ = map.stride_c;
   result.tiles_ = result.tiles(map);
-  for (size_t i = 0; i < result.tiles_.size(); ++i)
-    CARINA_CHECKED(result.check_tile(result.tiles_[i], i, map, role));
+  for (size_t i = 0; i < result.tiles_.size(); ++i) CARINA_CHECKED(result.check_tile(result.tiles_[i], i, map, role));
   return result;
 }
 

@@ -3,8 +3,8 @@
 #include <array>
 
 #include "npu/cost.h"
-#include "simulate/cycle_model_internal.h"
-#include "simulate/work.h"
+#include "simulate/cycle_work_internal.h"
+#include "simulate/work_internal.h"
 
 namespace carina::simulate {
 

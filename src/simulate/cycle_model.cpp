@@ -1,4 +1,4 @@
-#include "simulate/cycle_model.h"
+#include "simulate/cycle_model_internal.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "facts/npu_performance.h"
 #include "npu/cost.h"
 #include "npu/table_names.h"
-#include "simulate/cycle_model_internal.h"
-#include "simulate/work.h"
+#include "simulate/cycle_work_internal.h"
+#include "simulate/work_internal.h"
 
 namespace carina::simulate {
 

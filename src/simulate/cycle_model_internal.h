@@ -1,46 +1,75 @@
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <cstdint>
 
-#include "base/checked_math.h"
-#include "simulate/cycle_model.h"
+#include "base/diagnostic.h"
+#include "facts/npu_targets.h"
+#include "simulate/operation_internal.h"
+#include "simulate/report.h"
+#include "simulate/simulator.h"
+#include "simulate/timeline_internal.h"
+#include "simulate/weights_internal.h"
 
 namespace carina::simulate {
 
-enum class WorkKind : uint8_t { kDepthFirst, kPartKernel, kReduceSum, kDepthwise, kPool, kElementwise, kResize };
+// What the model has to know of an operation's weights.
+struct WeightFacts {
+  uint64_t encoded_bytes = 0;  // all streams, padding included
+  uint64_t scale_bytes = 0;
+  WeightStatistics statistics{};
+};
 
-inline bool sums_over_depth(WorkKind kind) {
-  return kind == WorkKind::kDepthFirst || kind == WorkKind::kPartKernel || kind == WorkKind::kReduceSum;
-}
-inline bool is_bricked(const FeatureMap& map) {
-  return map.format == Format::kNhcwb16;
-}
-inline int64_t elements(const Extent& e) {
-  return int64_t{e.height} * e.width * e.depth;
-}
-inline Extent clipped(const Extent& a, const Extent& b) {
-  return {
-      .height = std::min(a.height, b.height), .width = std::min(a.width, b.width), .depth = std::min(a.depth, b.depth)};
-}
-// Elements that move when a tensor of this format is read or written: bricks are whole.
-inline int64_t stored_elements(const FeatureMap& map, const Extent& e) {
-  return int64_t{e.height} * e.width * (is_bricked(map) ? round_up(e.depth, int32_t{npu::kBrickDepth}) : e.depth);
-}
+// One AXI port and the memory behind it.
+struct Port {
+  MemoryKind memory = MemoryKind::kSram;
+  double bytes_per_cycle = 8;
+  double bursts_outstanding = 1;  // reads in flight, derated
+  int burst_bytes = 32;
+  int beat_bytes = 8;
+  int read_latency_cycles = 0;
+  int write_latency_cycles = 0;
+};
 
-// The parts that an operation is cut into.
-struct CycleModel::Geometry {
-  WorkKind kind;
-  Extent ublock;           // of the OFM
-  Extent block;            // of the OFM, clipped to it
-  Extent ifm;              // the window space
-  Extent ifm_block;        // clipped
-  int64_t ublocks_xy = 1;  // in a block
-  int64_t ublocks_z = 1;
-  double blocks = 1;      // that the OFM has, in blocks' worth of ublocks
-  int64_t blocks_xy = 1;  // whole blocks
-  int64_t blocks_z = 1;
-  int64_t sub_kernels = 1;
+// Estimates after Vela's performance model (docs/cycle-model.md): npu/cost.h has the formulas of each part, this class what
+// the registers and the memories say for them. All cycles are of the NPU's clock.
+class CycleModel {
+ public:
+  // Errors: a system configuration or memory mode that does not exist or is another product's; lists the valid ones.
+  static Result<CycleModel> make(const npu::AcceleratorConfig& accelerator, const Options& options);
+
+  // Fills cycles and traffic of a kernel operation: what it takes by itself. What it gives is what it wants of the ports.
+  PortShares estimate_kernel(const Operation& op, const WeightFacts& weights, OperationReport& report) const;
+  // The same of a transfer of `bytes`.
+  PortShares estimate_dma(const DmaTransfer& dma, uint64_t bytes, OperationReport& report) const;
+
+  [[nodiscard]] const Port& port_of_region(int region) const;
+  [[nodiscard]] double clock_hz() const { return clock_hz_; }
+  [[nodiscard]] const npu::AcceleratorConfig& accelerator() const { return *accelerator_; }
+
+ private:
+  struct Geometry;
+  [[nodiscard]] Geometry geometry(const Operation& op) const;
+  [[nodiscard]] double mac_cycles(const Operation& op, const Geometry& g) const;
+  [[nodiscard]] double output_cycles_per_element(const Operation& op) const;
+  [[nodiscard]] double weight_decode_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const;
+  [[nodiscard]] double bandwidth(const Port& port, int read_buffer_words) const;
+  [[nodiscard]] double read_cycles(const Operation& op, const FeatureMap& map, const Extent& block, double bytes) const;
+  [[nodiscard]] double write_cycles(const Operation& op, const Extent& block, double bytes) const;
+  [[nodiscard]] double transferred(const FeatureMap& map, const Extent& block, double bytes, bool writes) const;
+  void estimate_blocks(const Operation& op, const Geometry& g, const WeightFacts& weights, Cycles& cycles) const;
+  void estimate_elementwise(const Operation& op, const Geometry& g, Cycles& cycles) const;
+  [[nodiscard]] double first_read_cycles(const Operation& op, const FeatureMap& map, const Extent& block) const;
+  template <typename Add>
+  void add_operands(const Operation& op, const Geometry& g, const Add& add) const;
+  // Gives the cycles for which each memory's port is busy.
+  PortShares estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights,
+                             OperationReport& report) const;
+
+  const npu::AcceleratorConfig* accelerator_ = nullptr;
+  npu::MemoryMode mode_{};
+  std::array<Port, 2> ports_{};
+  double clock_hz_ = 0;
 };
 
 }  // namespace carina::simulate

@@ -1,4 +1,4 @@
-#include "simulate/decode.h"
+#include "simulate/decode_internal.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/check.h"
-#include "simulate/decode_internal.h"
+#include "simulate/decode_parts_internal.h"
 #include "simulate/decode_tables_internal.h"
 
 namespace carina::simulate {

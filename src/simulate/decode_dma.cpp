@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "simulate/decode_internal.h"
+#include "simulate/decode_parts_internal.h"
 
 namespace carina::simulate {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "simulate/decode_internal.h"
+#include "simulate/decode_parts_internal.h"
 #include "simulate/decode_tables_internal.h"
 
 namespace carina::simulate {

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "facts/npu_enums.h"
-#include "simulate/operation.h"
+#include "simulate/operation_internal.h"
 
 // The values of packed fields as the simulator's own enums: the table's names (facts/npu_enums.h) on the left, ours on the
 // right. Which of them a product has is the table's.

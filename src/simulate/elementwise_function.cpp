@@ -2,8 +2,8 @@
 #include <bit>
 #include <limits>
 
-#include "simulate/scaling.h"
-#include "simulate/store.h"
+#include "simulate/scaling_internal.h"
+#include "simulate/store_internal.h"
 
 namespace carina::simulate {
 

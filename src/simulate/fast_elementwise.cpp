@@ -3,11 +3,11 @@
 #include <cstdlib>
 #include <limits>
 
-#include "simulate/fast.h"
-#include "simulate/fast_output.h"
-#include "simulate/rows.h"
-#include "simulate/scratch.h"
-#include "simulate/store.h"
+#include "simulate/fast_internal.h"
+#include "simulate/fast_output_internal.h"
+#include "simulate/rows_internal.h"
+#include "simulate/scratch_internal.h"
+#include "simulate/store_internal.h"
 
 namespace carina::simulate {
 

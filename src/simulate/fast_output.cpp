@@ -1,4 +1,4 @@
-#include "simulate/fast_output.h"
+#include "simulate/fast_output_internal.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include "simulate/lut.h"
-#include "simulate/scratch.h"
-#include "simulate/store.h"
+#include "simulate/lut_internal.h"
+#include "simulate/scratch_internal.h"
+#include "simulate/store_internal.h"
 
 namespace carina::simulate {
 

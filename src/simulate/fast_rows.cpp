@@ -3,11 +3,11 @@
 #include <limits>
 #include <optional>
 
-#include "simulate/fast.h"
-#include "simulate/lut.h"
-#include "simulate/rows.h"
-#include "simulate/scratch.h"
-#include "simulate/store.h"
+#include "simulate/fast_internal.h"
+#include "simulate/lut_internal.h"
+#include "simulate/rows_internal.h"
+#include "simulate/scratch_internal.h"
+#include "simulate/store_internal.h"
 
 // Rows of 64-bit values in plain loops: elementwise operations that the 8-bit kernels do not take, and RESIZE. Nothing
 // is decided per element.

@@ -1,8 +1,8 @@
-#include "simulate/fast_window.h"
+#include "simulate/fast_window_internal.h"
 
 #include <algorithm>
 
-#include "simulate/rows.h"
+#include "simulate/rows_internal.h"
 
 namespace carina::simulate {
 

@@ -5,11 +5,11 @@
 #include <optional>
 #include <utility>
 
-#include "simulate/fast.h"
-#include "simulate/fast_output.h"
-#include "simulate/fast_window.h"
-#include "simulate/line_vector.h"
-#include "simulate/store.h"
+#include "simulate/fast_internal.h"
+#include "simulate/fast_output_internal.h"
+#include "simulate/fast_window_internal.h"
+#include "simulate/line_vector_internal.h"
+#include "simulate/store_internal.h"
 
 namespace carina::simulate {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <string>
 
-#include "simulate/rows.h"
-#include "simulate/work.h"
+#include "simulate/rows_internal.h"
+#include "simulate/work_internal.h"
 
 namespace carina::simulate {
 

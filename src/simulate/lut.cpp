@@ -1,4 +1,4 @@
-#include "simulate/lut.h"
+#include "simulate/lut_internal.h"
 
 #include <algorithm>
 #include <array>

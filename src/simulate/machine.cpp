@@ -1,4 +1,4 @@
-#include "simulate/machine.h"
+#include "simulate/machine_internal.h"
 
 #include <fmt/format.h>
 
@@ -7,15 +7,15 @@
 #include <cstring>
 #include <optional>
 
-#include "simulate/checker.h"
-#include "simulate/cycle_model.h"
-#include "simulate/decode.h"
-#include "simulate/fast.h"
-#include "simulate/lut.h"
-#include "simulate/occupancy.h"
-#include "simulate/pmu.h"
-#include "simulate/rows.h"
-#include "simulate/timeline.h"
+#include "simulate/checker_internal.h"
+#include "simulate/cycle_model_internal.h"
+#include "simulate/decode_internal.h"
+#include "simulate/fast_internal.h"
+#include "simulate/lut_internal.h"
+#include "simulate/occupancy_internal.h"
+#include "simulate/pmu_internal.h"
+#include "simulate/rows_internal.h"
+#include "simulate/timeline_internal.h"
 
 namespace carina::simulate {
 

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "simulate/machine.h"
+#include "simulate/machine_internal.h"
 
 namespace carina::simulate {
 

@@ -1,4 +1,4 @@
-#include "simulate/occupancy.h"
+#include "simulate/occupancy_internal.h"
 
 #include <algorithm>
 

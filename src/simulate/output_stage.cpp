@@ -1,11 +1,11 @@
-#include "simulate/output_stage.h"
+#include "simulate/output_stage_internal.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "npu/scales.h"
-#include "simulate/lut.h"
+#include "simulate/lut_internal.h"
 
 namespace carina::simulate {
 

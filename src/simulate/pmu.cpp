@@ -1,4 +1,4 @@
-#include "simulate/pmu.h"
+#include "simulate/pmu_internal.h"
 
 #include <algorithm>
 #include <array>

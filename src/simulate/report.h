@@ -70,7 +70,7 @@ struct OperationReport {
   Cycles cycles;
   TrafficByMemory traffic;
   // Where occupancy was asked for in a timed run: bytes of each memory that hold something still to be read, constants
-  // not counted (simulate/occupancy.h).
+  // not counted (simulate/occupancy_internal.h).
   std::array<uint64_t, kMemoryKinds> held_bytes{};
 };
 

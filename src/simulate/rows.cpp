@@ -1,8 +1,8 @@
-#include "simulate/rows.h"
+#include "simulate/rows_internal.h"
 
 #include <algorithm>
 
-#include "simulate/kernels.h"
+#include "simulate/kernels_internal.h"
 
 namespace carina::simulate {
 

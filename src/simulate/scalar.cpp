@@ -2,10 +2,10 @@
 #include <bit>
 #include <limits>
 
-#include "simulate/fast.h"
-#include "simulate/rows.h"
-#include "simulate/store.h"
-#include "simulate/work.h"
+#include "simulate/fast_internal.h"
+#include "simulate/rows_internal.h"
+#include "simulate/store_internal.h"
+#include "simulate/work_internal.h"
 
 // One output row at a time, 64-bit accumulators, no cleverness.
 namespace carina::simulate {

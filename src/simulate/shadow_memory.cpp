@@ -1,4 +1,4 @@
-#include "simulate/shadow_memory.h"
+#include "simulate/shadow_memory_internal.h"
 
 #include <algorithm>
 

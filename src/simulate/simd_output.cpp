@@ -1,7 +1,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "simulate/kernels.h"
+#include "simulate/kernels_internal.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simulate/simd_output.cpp"

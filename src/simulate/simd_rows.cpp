@@ -1,6 +1,6 @@
 #include <cstddef>
 
-#include "simulate/kernels.h"
+#include "simulate/kernels_internal.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simulate/simd_rows.cpp"

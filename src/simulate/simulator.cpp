@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "simulate/machine.h"
+#include "simulate/machine_internal.h"
 
 namespace carina::simulate {
 

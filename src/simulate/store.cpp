@@ -1,10 +1,10 @@
-#include "simulate/store.h"
+#include "simulate/store_internal.h"
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
-#include "simulate/rows.h"
+#include "simulate/rows_internal.h"
 
 namespace carina::simulate {
 

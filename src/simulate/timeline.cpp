@@ -1,4 +1,4 @@
-#include "simulate/timeline.h"
+#include "simulate/timeline_internal.h"
 
 #include <algorithm>
 #include <limits>

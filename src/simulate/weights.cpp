@@ -1,4 +1,4 @@
-#include "simulate/weights.h"
+#include "simulate/weights_internal.h"
 
 #include <fmt/format.h>
 
@@ -9,11 +9,11 @@
 #include <numeric>
 #include <optional>
 
-#include "base/content_hash.h"
+#include "base/hash/content_hash.h"
 #include "npu/weight_codec.h"
 #include "npu/weight_order.h"
-#include "simulate/kernels.h"
-#include "simulate/scaling.h"
+#include "simulate/kernels_internal.h"
+#include "simulate/scaling_internal.h"
 
 namespace carina::simulate {
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/zip.h"
+#include "base/io/zip.h"
 #include "tensor/npy.h"
 
 namespace carina {

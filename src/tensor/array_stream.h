@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "base/byte_stream.h"
+#include "base/io/byte_stream.h"
 #include "tensor/tensor.h"
 
 namespace carina {

@@ -4,8 +4,8 @@
 #include <array>
 #include <atomic>
 
-#include "base/parallel.h"
-#include "base/prefetch.h"
+#include "base/memory/prefetch.h"
+#include "base/parallel/parallel.h"
 
 namespace carina {
 

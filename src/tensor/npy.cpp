@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/checked_math.h"
-#include "base/zip.h"
+#include "base/io/zip.h"
 
 namespace carina {
 

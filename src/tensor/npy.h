@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/buffer.h"
 #include "base/diagnostic.h"
+#include "base/memory/buffer.h"
 #include "tensor/tensor.h"
 
 namespace carina {

@@ -4,8 +4,8 @@
 #include <span>
 #include <type_traits>
 
-#include "base/buffer.h"
 #include "base/check.h"
+#include "base/memory/buffer.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
-#include "vgf/container.h"
+#include "frontend/vgf/container.h"
 
 // VGF files on a Vulkan device that has the ML extensions (VK_ARM_tensors, VK_ARM_data_graph), or emulates them.
 namespace carina::vulkan {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "vgf/container.h"
+#include "frontend/vgf/container.h"
 #include "vulkan/tensors_internal.h"
 
 namespace carina::vulkan {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "vgf/container.h"
+#include "frontend/vgf/container.h"
 #include "vulkan/device_internal.h"
 
 namespace carina::vulkan {

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "driver/api.h"
+#include "api/api.h"
 
 int main() {
   const std::vector<std::string_view> targets = carina::api::targets();

@@ -1,5 +1,5 @@
 """VGF files through other people's eyes: the official container decoder (vgfpy) and a reading of the SPIR-V of our own in Python,
-which shares nothing with src/vgf. canonical(file, table) numbers what each output of a file computes; equal numbers of one table
+which shares nothing with src/frontend/vgf. canonical(file, table) numbers what each output of a file computes; equal numbers of one table
 are equal computations, whichever file they come from."""
 
 import math

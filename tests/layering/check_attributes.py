@@ -7,8 +7,8 @@ import re
 import sys
 from pathlib import Path
 
-LIBRARIES = ("ir", "tosa", "interpret", "lower", "quantize", "partition", "plan", "pte")
-BUILDERS = ("lower", "quantize", "partition")  # make nodes: {"dim", axis} is an attribute there
+FOLDERS = ("ir", "frontend/tosa", "interpret", "normalize", "lower", "legalize", "observe", "quantize", "partition", "plan", "pte")
+BUILDERS = ("normalize", "lower", "legalize", "observe", "quantize", "partition")  # make nodes: {"dim", axis} is an attribute there
 OWN = {"delegate"}  # of the call of a delegate, which only we make
 ASKED = re.compile(r'\b(?:integers?|number|is_none|find|set|get(?:<[^()"]*?>)?)\("(\w+)"')
 GIVEN = re.compile(r'(?<!\w)\{"(\w+)", ')  # a type's name before the brace: another kind of row
@@ -27,7 +27,7 @@ def names_of_tosa(root):
 
 
 def names_used(root):
-    for library in LIBRARIES:
+    for library in FOLDERS:
         for path in sorted((root / "src" / library).rglob("*.[ch]*")):
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 found = ASKED.findall(line) + (GIVEN.findall(line) if library in BUILDERS else [])

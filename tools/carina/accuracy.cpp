@@ -1,8 +1,8 @@
-#include "driver/accuracy.h"
+#include "explore/accuracy.h"
 
 #include "command.h"
-#include "driver/command_files.h"
-#include "driver/layer_accuracy.h"
+#include "explore/layer_accuracy.h"
+#include "files/command_files.h"
 #include "model_options.h"
 #include "option_values.h"
 #include "page_option.h"
@@ -14,7 +14,7 @@ namespace accuracy_command {
 namespace {
 
 struct Options {
-  driver::AccuracyRequest program;
+  explore::AccuracyRequest program;
   driver::CompileRequest model;  // with --layers; of which only the quantization is used
   bool layers = false;
   std::string page;  // empty: not asked for
@@ -28,29 +28,29 @@ Result<std::string> written(const Result<Report>& report, const Options& options
 }
 
 Result<std::string> compared(const Options& options, const Console& console) {
-  CARINA_CHECKED(driver::check_files(
+  CARINA_CHECKED(files::check_files(
       {.inputs = {options.program.model, options.program.program, options.program.data, options.model.calibration},
        .outputs = {{"--report", options.page}},
        .folders = {}}));
   if (!options.layers) {
     if (!options.program.program.empty())
-      return written(driver::accuracy(options.program, console.log()), options, console);
+      return written(explore::accuracy(options.program, console.log()), options, console);
     return fail({.where = "carina accuracy",
                  .what = "the .pte made from the model is missing (or --layers, for the model alone)",
                  .fault = Fault::kUsage});
   }
-  const driver::LayerAccuracyRequest request{.model = options.program.model,
-                                             .data = options.program.data,
-                                             .calibration = options.model.calibration,
-                                             .quantize = options.model.quantize,
-                                             .loop_rounds = options.program.loop_rounds,
-                                             .threads = console.threads};
-  return written(driver::layer_accuracy(request, console.log()), options, console);
+  const explore::LayerAccuracyRequest request{.model = options.program.model,
+                                              .data = options.program.data,
+                                              .calibration = options.model.calibration,
+                                              .quantize = options.model.quantize,
+                                              .loop_rounds = options.program.loop_rounds,
+                                              .threads = console.threads};
+  return written(explore::layer_accuracy(request, console.log()), options, console);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static Options options;
-  driver::AccuracyRequest& request = options.program;
+  explore::AccuracyRequest& request = options.program;
   app.add_option("model", request.model, "The float .pt2")->required()->check(path());
   app.add_option("program", request.program, "The .pte made from it")->check(path());
   app.add_option("--data", request.data,

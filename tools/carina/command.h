@@ -8,6 +8,7 @@
 
 #include "base/diagnostic.h"
 #include "base/log.h"
+#include "report/render.h"
 
 namespace carina::cli {
 
@@ -40,7 +41,7 @@ int finish(const std::string& file, const Result<std::string>& text, const Conso
 template <typename Report>
 Result<std::string> shown(const Result<Report>& report, const Console& console) {
   if (!report) return std::unexpected(report.error());
-  return console.json ? to_json(*report) : to_text(*report);
+  return console.json ? report::to_json(*report) : report::to_text(*report);
 }
 
 // A subcommand: adds its options to `app` and sets `action` when it is called.

@@ -1,7 +1,7 @@
-#include "driver/compare.h"
+#include "explore/compare.h"
 
 #include "command.h"
-#include "driver/command_files.h"
+#include "files/command_files.h"
 #include "model_options.h"
 #include "option_values.h"
 #include "page_option.h"
@@ -13,15 +13,15 @@ namespace {
 
 enum class With { kFile, kVela };
 
-Result<std::string> compared(const driver::CompareRequest& request, const std::string& page, const Console& console) {
+Result<std::string> compared(const explore::CompareRequest& request, const std::string& page, const Console& console) {
   CARINA_CHECKED(
-      driver::check_files({.inputs = {request.a, request.b}, .outputs = {{"--report", page}}, .folders = {}}));
-  const auto report = driver::compare(request, console.log());
+      files::check_files({.inputs = {request.a, request.b}, .outputs = {{"--report", page}}, .folders = {}}));
+  const auto report = explore::compare(request, console.log());
   if (report) CARINA_CHECKED(write_page(page, *report));
   return shown(report, console);
 }
 
-int compare(const driver::CompareRequest& request, With with, const std::string& page, const Console& console) {
+int compare(const explore::CompareRequest& request, With with, const std::string& page, const Console& console) {
   if (request.b.empty() != (with == With::kVela)) {
     const Diagnostic usage{.where = "carina compare",
                            .what = "one other program is needed",
@@ -33,7 +33,7 @@ int compare(const driver::CompareRequest& request, With with, const std::string&
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
-  static driver::CompareRequest request;
+  static explore::CompareRequest request;
   static auto with = With::kFile;
   app.add_option("a", request.a, "A .pte, Vela's raw .npz, or a model to compile: .tosa, .vgf, .pt2")
       ->required()

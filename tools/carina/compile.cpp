@@ -1,16 +1,16 @@
 #include "driver/compile.h"
-#include "driver/alternatives.h"
+#include "explore/alternatives.h"
 
 #include <algorithm>
 #include <iterator>
 #include <optional>
 #include <span>
 
-#include "base/output_file.h"
-#include "base/parallel.h"
+#include "base/io/output_file.h"
+#include "base/parallel/parallel.h"
 #include "command.h"
-#include "driver/bundle_program.h"
-#include "driver/command_files.h"
+#include "execute/bundle_program.h"
+#include "files/command_files.h"
 #include "model_options.h"
 #include "option_values.h"
 #include "page_option.h"
@@ -26,29 +26,29 @@ namespace {
 
 struct Outputs {
   std::string program;
-  driver::BundleRequest bundle;  // of a .bpte
-  std::string layers;            // empty: not asked for
+  execute::BundleRequest bundle;  // of a .bpte
+  std::string layers;             // empty: not asked for
   report::LayerRows rows = report::LayerRows::kFolded;
   std::string summary;  // likewise
   std::string page;     // likewise
   bool profile = false;
 };
 
-driver::CommandFiles files_of(const driver::CompileRequest& request, const Outputs& outputs) {
-  driver::CommandFiles files{.inputs = {request.model, request.calibration},
-                             .outputs = {{"--output", outputs.program},
-                                         {"--per-layer", outputs.layers},
-                                         {"--summary", outputs.summary},
-                                         {"--report", outputs.page}},
-                             .folders = {{"--dump", request.dump_folder, "output_tag"}}};
+files::CommandFiles files_of(const driver::CompileRequest& request, const Outputs& outputs) {
+  files::CommandFiles files{.inputs = {request.model, request.calibration},
+                            .outputs = {{"--output", outputs.program},
+                                        {"--per-layer", outputs.layers},
+                                        {"--summary", outputs.summary},
+                                        {"--report", outputs.page}},
+                            .folders = {{"--dump", request.dump_folder, "output_tag"}}};
   std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
   std::ranges::copy(outputs.bundle.inputs, std::back_inserter(files.inputs));
   return files;
 }
 
-std::string layer_table(const report::CompileReport& report, const Outputs& outputs) {
-  std::vector<report::NpuReport> parts;
-  for (const report::DelegateReport& delegate : report.delegates) {
+std::string layer_table(const results::CompileReport& report, const Outputs& outputs) {
+  std::vector<results::NpuReport> parts;
+  for (const results::DelegateReport& delegate : report.delegates) {
     if (delegate.layers) parts.push_back(*delegate.layers);
   }
   return report::layer_table(parts, outputs.rows, report::form_of(outputs.layers));
@@ -57,14 +57,14 @@ std::string layer_table(const report::CompileReport& report, const Outputs& outp
 Result<void> make_bundle(driver::Compiled& compiled, const driver::CompileRequest& request, const Outputs& outputs,
                          const Console& console) {
   if (!outputs.program.ends_with(".bpte")) return {};
-  driver::BundleRequest bundle = outputs.bundle;
+  execute::BundleRequest bundle = outputs.bundle;
   bundle.model = request.model;
   bundle.threads = console.threads;
-  CARINA_TRY(compiled.program, driver::bundle_program(Buffer::copy_of(compiled.program), bundle, console.log()));
+  CARINA_TRY(compiled.program, execute::bundle_program(Buffer::copy_of(compiled.program), bundle, console.log()));
   return {};
 }
 
-std::string text_of(const report::CompileReport& report, const report::Profile& profile, const Console& console) {
+std::string text_of(const results::CompileReport& report, const results::Profile& profile, const Console& console) {
   const std::string text = console.json ? report::to_json(report) : report::to_text(report, report::Detail::kSummary);
   if (profile.empty()) return text;
   return console.json ? report::with_profile(text, profile) : text + report::to_text(profile);
@@ -73,7 +73,7 @@ std::string text_of(const report::CompileReport& report, const report::Profile& 
 // The files are in their places when the report has been printed: a run that fails, also at that, writes nothing.
 Result<void> compile(const driver::CompileRequest& request, const Outputs& outputs, const Console& console) {
   const ScopedThreadPool pool(request.threads);  // ends last: what nobody waits for ends beside all that is done here
-  CARINA_CHECKED(driver::check_files(files_of(request, outputs)));
+  CARINA_CHECKED(files::check_files(files_of(request, outputs)));
   StageClock clock(console.log());
   CARINA_TRY(driver::Compiled compiled, driver::compile(request, outputs.profile ? clock.log() : console.log()));
   if (outputs.profile) clock.begin("write");
@@ -97,7 +97,7 @@ Result<void> compile(const driver::CompileRequest& request, const Outputs& outpu
     CARINA_TRY(page, OutputFile::prepare(outputs.page, std::as_bytes(std::span(html))));
   }
   warn_of(request, compiled.report, console);
-  CARINA_CHECKED(print(text_of(compiled.report, outputs.profile ? clock.finish() : report::Profile(), console)));
+  CARINA_CHECKED(print(text_of(compiled.report, outputs.profile ? clock.finish() : results::Profile(), console)));
   if (layers) CARINA_CHECKED(layers->commit());
   if (summary) CARINA_CHECKED(summary->commit());
   if (page) CARINA_CHECKED(page->commit());
@@ -140,8 +140,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("--expected", outputs.bundle.expected,
                  "For -o FILE.bpte, what the test cases expect: run: what `carina run` gives, or model: what the model "
                  "gives before it is compiled; default: run")
-      ->transform(one_of(
-          {{"run", static_cast<int>(driver::Expected::kRun)}, {"model", static_cast<int>(driver::Expected::kModel)}}));
+      ->transform(one_of({{"run", static_cast<int>(execute::Expected::kRun)},
+                          {"model", static_cast<int>(execute::Expected::kModel)}}));
   app.add_option(
          "-o,--output", outputs.program,
          "The .pte to write; or a .bpte: the same with test cases; or an .npz: the one command stream in Vela's raw "
@@ -153,7 +153,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       if (no_delegate) request.delegates = driver::DelegateMode::kNothing;
       request.threads = console.threads;
       request.layers = !outputs.layers.empty() || !outputs.summary.empty() || !outputs.page.empty();
-      if (!outputs.page.empty()) request.alternatives = driver::find_alternatives;
+      if (!outputs.page.empty()) request.alternatives = explore::find_alternatives;
       if (outputs.program.ends_with(".npz")) request.output = driver::CompileRequest::Output::kStream;
       if (outputs.program.ends_with(".vgf")) request.output = driver::CompileRequest::Output::kVgf;
       const Result<void> done = compile(request, outputs, console);

@@ -3,15 +3,15 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "boards/firmware.h"
+#include "boards/qemu.h"
 #include "command.h"
-#include "driver/firmware.h"
-#include "driver/qemu.h"
 #include "option_values.h"
 
 namespace carina::cli {
 
 // How the image's memory is cut.
-inline void add_pool_options(CLI::App& app, driver::FirmwarePools& pools) {
+inline void add_pool_options(CLI::App& app, boards::FirmwarePools& pools) {
   app.add_option("--method-pool", pools.method_bytes,
                  "Bytes for the program's tables, planned buffers and inputs; default: half of the image's pools")
       ->transform(byte_size());
@@ -23,13 +23,13 @@ inline void add_pool_options(CLI::App& app, driver::FirmwarePools& pools) {
 }
 
 // Runs an image and shows the console's lines as they come; with --json, in the object at the end.
-inline int run_on_device(const Result<Buffer>& image, const std::string& where, driver::QemuRequest request,
+inline int run_on_device(const Result<Buffer>& image, const std::string& where, boards::QemuRequest request,
                          const Console& console) {
   if (!image) return report_failure(where, image.error(), console);
   request.threads = console.threads;
   if (!console.json)
     request.on_line = [](std::string_view line) { static_cast<void>(print(std::string(line) + "\n")); };
-  const Result<report::QemuReport> report = driver::run_on_qemu(*image, where, request, console.log());
+  const Result<results::QemuReport> report = boards::run_on_qemu(*image, where, request, console.log());
   const int printed = finish(where, shown(report, console), console);
   return report && report->tests && !report->tests->passed() ? 1 : printed;
 }

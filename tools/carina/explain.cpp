@@ -2,9 +2,9 @@
 #include <iterator>
 
 #include "command.h"
-#include "driver/alternatives.h"
-#include "driver/command_files.h"
 #include "driver/compile.h"
+#include "explore/alternatives.h"
+#include "files/command_files.h"
 #include "model_options.h"
 #include "page_option.h"
 #include "report/compile_report.h"
@@ -15,10 +15,10 @@ namespace explain_command {
 namespace {
 
 Result<void> check(const driver::CompileRequest& request, const std::string& page) {
-  driver::CommandFiles files{
+  files::CommandFiles files{
       .inputs = {request.model, request.calibration}, .outputs = {{"--report", page}}, .folders = {}};
   std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
-  return driver::check_files(files);
+  return files::check_files(files);
 }
 
 // The table comes whether the model can be compiled or not; with --json it holds the errors as well.
@@ -48,7 +48,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
     action = [&] {
       request.threads = console.threads;
       request.layers = !page.empty();
-      if (!page.empty()) request.alternatives = driver::find_alternatives;
+      if (!page.empty()) request.alternatives = explore::find_alternatives;
       const Result<void> sound = check(request, page);
       return sound ? explain(request, page, console) : report_failure(request.model, sound.error(), console);
     };

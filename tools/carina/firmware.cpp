@@ -1,23 +1,23 @@
-#include "driver/firmware.h"
+#include "boards/firmware.h"
 
 #include "command.h"
 #include "device_options.h"
-#include "driver/command_files.h"
+#include "files/command_files.h"
 #include "option_values.h"
 
 namespace carina::cli {
 namespace firmware_command {
 namespace {
 
-Result<report::FirmwareReport> make(const driver::FirmwareRequest& request, const Console& console) {
+Result<results::FirmwareReport> make(const boards::FirmwareRequest& request, const Console& console) {
   CARINA_CHECKED(
-      driver::check_files({.inputs = {request.program}, .outputs = {{"--output", request.output}}, .folders = {}}));
-  CARINA_TRY(driver::Firmware firmware, driver::make_firmware(request, console.log()));
+      files::check_files({.inputs = {request.program}, .outputs = {{"--output", request.output}}, .folders = {}}));
+  CARINA_TRY(boards::Firmware firmware, boards::make_firmware(request, console.log()));
   return std::move(firmware.report);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
-  static driver::FirmwareRequest request;
+  static boards::FirmwareRequest request;
   app.add_option("program", request.program, "A .pte")->required()->check(path());
   app.add_option("-o,--output", request.output, "The image with the program in it, an .elf")->required()->check(path());
   app.add_option(

@@ -1,4 +1,4 @@
-#include "driver/inspect.h"
+#include "inspect/inspect.h"
 #include "command.h"
 #include "option_values.h"
 #include "report/listing.h"
@@ -11,7 +11,7 @@ void add_inspect_options(CLI::App& app, Console& console, std::function<int()>& 
   static std::string file;
   app.add_option("file", file, "A .pt2, .tosa, .vgf, .pte, .npz or .npy")->required()->check(path());
   app.callback(
-      [&] { action = [&] { return finish(file, shown(driver::inspect(file, console.log()), console), console); }; });
+      [&] { action = [&] { return finish(file, shown(inspect::inspect(file, console.log()), console), console); }; });
 }
 
 void add_disasm_options(CLI::App& app, Console& console, std::function<int()>& action) {
@@ -19,7 +19,7 @@ void add_disasm_options(CLI::App& app, Console& console, std::function<int()>& a
   app.add_option("file", file, "A .pte with Ethos-U delegates, Vela's raw .npz, or a .vgf")->required()->check(path());
   app.callback([&] {
     action = [&] {
-      const auto made = driver::disassemble(file);
+      const auto made = inspect::disassemble(file);
       if (!made) return finish(file, std::unexpected(made.error()), console);
       return finish(file, console.json ? report::to_json(made->listing) : made->text, console);
     };

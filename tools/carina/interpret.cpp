@@ -1,6 +1,6 @@
-#include "driver/interpret.h"
+#include "execute/interpret.h"
 #include "command.h"
-#include "driver/command_files.h"
+#include "files/command_files.h"
 #include "option_values.h"
 #include "report/run_report.h"
 
@@ -8,17 +8,17 @@ namespace carina::cli {
 namespace interpret_command {
 namespace {
 
-Result<std::string> interpret(const driver::InterpretRequest& request, const Console& console) {
-  driver::CommandFiles files{
+Result<std::string> interpret(const execute::InterpretRequest& request, const Console& console) {
+  files::CommandFiles files{
       .inputs = request.inputs, .outputs = {}, .folders = {{"--output", request.output_folder, "output_"}}};
   files.inputs.push_back(request.model);
-  CARINA_CHECKED(driver::check_files(files));
-  CARINA_TRY(const driver::Interpreted done, driver::interpret(request, console.log()));
-  return shown(Result<report::InterpretReport>(done.report), console);
+  CARINA_CHECKED(files::check_files(files));
+  CARINA_TRY(const execute::Interpreted done, execute::interpret(request, console.log()));
+  return shown(Result<results::InterpretReport>(done.report), console);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
-  static driver::InterpretRequest request;
+  static execute::InterpretRequest request;
   app.add_option("model", request.model, "A .tosa or .vgf file")->required()->check(path());
   app.add_option("-i,--input", request.inputs, "An .npy for each input, in order; default: zeros")
       ->allow_extra_args(false)

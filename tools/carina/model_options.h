@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "driver/compile.h"
-#include "driver/passes.h"
 #include "ir/text.h"
+#include "models/passes.h"
 #include "option_values.h"
 
 namespace carina::cli {
@@ -28,7 +28,7 @@ inline void add_quantize_options(CLI::App& app, driver::CompileRequest& request)
                  "int8, int16x8 (16-bit activations), int8x4 (4-bit weights), auto (8 or 16 bits by measuring), or "
                  "none; details behind plus signs: "
                  "int8+per-tensor+symmetric+minmax; default: as the model is, int8 when --calibrate is given")
-      ->transform(spec(driver::scheme_error, "SCHEME"))
+      ->transform(spec(models::scheme_error, "SCHEME"))
       ->transform(lower_case());
   app.add_option("--max-cycles", request.quantize.max_cycles,
                  "What --quantize auto may spend: cycles, or in percent of those with 8 bits; default: 150%");
@@ -36,7 +36,7 @@ inline void add_quantize_options(CLI::App& app, driver::CompileRequest& request)
                  "Another scheme for a part of the model (may be repeated): node:NAME=SCHEME, op:, module:, type: "
                  "likewise, inputs=SCHEME, outputs=SCHEME; float: left on the CPU")
       ->allow_extra_args(false)
-      ->check(spec(driver::override_error, "SELECTOR=SCHEME"));
+      ->check(spec(models::override_error, "SELECTOR=SCHEME"));
   app.add_option("--quantize-config", request.quantize.file,
                  R"(The same in a JSON file: {"scheme": "int8", "io": "uint8", "overrides": ["node:..."]})")
       ->check(path());
@@ -68,7 +68,7 @@ inline void add_model_options(CLI::App& app, driver::CompileRequest& request) {
 
 // For who works on Carina: the passes of preparing and of the clean-up behind lowering.
 inline void add_pass_options(CLI::App& app, driver::CompileRequest& request) {
-  const CLI::IsMember known(driver::pass_names());
+  const CLI::IsMember known(models::pass_names());
   app.add_option_function<std::vector<std::string>>(
          "--print-after",
          [&request](const std::vector<std::string>& names) { request.passes.after = print_after(names); },
@@ -101,7 +101,7 @@ inline void add_memory_options(CLI::App& app, std::string& system_config, std::s
 // kOptional: of commands that may be given programs instead of models.
 enum class Target { kRequired, kOptional };
 
-inline void add_target_options(CLI::App& app, driver::TargetRequest& target, Target needed = Target::kRequired) {
+inline void add_target_options(CLI::App& app, targets::TargetRequest& target, Target needed = Target::kRequired) {
   app.add_option("-t,--target,--accelerator-config", target.accelerator,
                  "The NPU, as `carina targets` lists them: ethos-u55-128, ethos-u85-256 ...")
       ->required(needed == Target::kRequired);
@@ -134,11 +134,11 @@ inline void add_schedule_options(CLI::App& app, driver::CompileRequest& request)
          "-O,--optimize,--optimise", request.optimize,
          "-O2 (Performance) the fewest cycles, the default; -O3 fewer by seconds of search; -Os (Size) the least "
          "SRAM")
-      ->transform(one_of({{"2", static_cast<int>(driver::Optimize::kSpeed)},
-                          {"performance", static_cast<int>(driver::Optimize::kSpeed)},
-                          {"3", static_cast<int>(driver::Optimize::kSearch)},
-                          {"s", static_cast<int>(driver::Optimize::kSize)},
-                          {"size", static_cast<int>(driver::Optimize::kSize)}}));
+      ->transform(one_of({{"2", static_cast<int>(backends::Optimize::kSpeed)},
+                          {"performance", static_cast<int>(backends::Optimize::kSpeed)},
+                          {"3", static_cast<int>(backends::Optimize::kSearch)},
+                          {"s", static_cast<int>(backends::Optimize::kSize)},
+                          {"size", static_cast<int>(backends::Optimize::kSize)}}));
   app.add_flag("--dynamic-weights", request.dynamic_weights,
                "Matrix products of two activations on ethos-u55 and ethos-u65 as convolutions whose weights the NPU "
                "writes: many times faster, confirmed by no silicon");

@@ -1,10 +1,10 @@
-#include "driver/npu.h"
+#include "execute/npu.h"
 
 #include <algorithm>
 #include <iterator>
 
 #include "command.h"
-#include "driver/command_files.h"
+#include "files/command_files.h"
 #include "model_options.h"
 #include "option_values.h"
 #include "report/run_report.h"
@@ -14,19 +14,19 @@ namespace carina::cli {
 namespace npu_command {
 namespace {
 
-Result<report::RunReport> checked_run(const driver::NpuRunRequest& request, const std::string& layers,
-                                      const Console& console) {
-  driver::CommandFiles files{.inputs = request.inputs,
-                             .outputs = {{"--trace", request.trace_file}, {"--per-layer", layers}},
-                             .folders = {{"--output", request.output_folder, "output_"}}};
+Result<results::RunReport> checked_run(const execute::NpuRunRequest& request, const std::string& layers,
+                                       const Console& console) {
+  files::CommandFiles files{.inputs = request.inputs,
+                            .outputs = {{"--trace", request.trace_file}, {"--per-layer", layers}},
+                            .folders = {{"--output", request.output_folder, "output_"}}};
   files.inputs.push_back(request.stream);
   std::ranges::copy(request.config_files, std::back_inserter(files.inputs));
-  CARINA_CHECKED(driver::check_files(files));
-  CARINA_TRY(driver::StreamOutcome done, driver::run_stream(request, console.log()));
+  CARINA_CHECKED(files::check_files(files));
+  CARINA_TRY(execute::StreamOutcome done, execute::run_stream(request, console.log()));
   return std::move(done.report);
 }
 
-int run(const driver::NpuRunRequest& request, const std::string& layers, report::LayerRows rows,
+int run(const execute::NpuRunRequest& request, const std::string& layers, report::LayerRows rows,
         const Console& console) {
   auto report = checked_run(request, layers, console);
   if (report) {
@@ -39,7 +39,7 @@ int run(const driver::NpuRunRequest& request, const std::string& layers, report:
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
-  static driver::NpuRunRequest request;
+  static execute::NpuRunRequest request;
   app.require_subcommand(1);
   CLI::App& sub = *app.add_subcommand("run", "Run a command stream on the simulated NPU");
   sub.add_option("stream", request.stream, "Vela's raw .npz, or one that `carina compile --dump` wrote")

@@ -1,5 +1,5 @@
 #include "command.h"
-#include "driver/supported_ops.h"
+#include "inspect/supported_ops.h"
 
 namespace carina::cli {
 namespace ops_command {
@@ -7,7 +7,9 @@ namespace {
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   app.callback([&] {
-    action = [&] { return finish("", shown(Result<report::OperatorList>(driver::supported_ops()), console), console); };
+    action = [&] {
+      return finish("", shown(Result<results::OperatorList>(inspect::supported_ops()), console), console);
+    };
   });
 }
 

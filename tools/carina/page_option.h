@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "option_values.h"
 #include "report/page.h"
 

@@ -1,12 +1,12 @@
-#include "driver/qemu.h"
+#include "boards/qemu.h"
 
 #include <algorithm>
 #include <iterator>
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "command.h"
 #include "device_options.h"
-#include "driver/command_files.h"
+#include "files/command_files.h"
 #include "model_options.h"
 #include "option_values.h"
 
@@ -14,18 +14,18 @@ namespace carina::cli {
 namespace qemu_command {
 namespace {
 
-Result<Buffer> open_image(const std::string& image, const driver::QemuRequest& request) {
-  driver::CommandFiles files{
+Result<Buffer> open_image(const std::string& image, const boards::QemuRequest& request) {
+  files::CommandFiles files{
       .inputs = request.inputs, .outputs = {}, .folders = {{"--output", request.output_folder, "output_"}}};
   files.inputs.push_back(image);
   std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
-  CARINA_CHECKED(driver::check_files(files));
+  CARINA_CHECKED(files::check_files(files));
   return map_file(image);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static std::string image;
-  static driver::QemuRequest request;
+  static boards::QemuRequest request;
   app.add_option("image", image, "An .elf of `carina firmware`")->required()->check(path());
   app.add_option(
          "-i,--input", request.inputs,

@@ -1,11 +1,11 @@
-#include "driver/run.h"
+#include "execute/run.h"
 
 #include <algorithm>
 #include <iterator>
 
 #include "command.h"
 #include "device_options.h"
-#include "driver/command_files.h"
+#include "files/command_files.h"
 #include "model_options.h"
 #include "option_values.h"
 #include "page_option.h"
@@ -25,38 +25,38 @@ struct Tables {
   std::string page;
 };
 
-Result<void> check(const driver::RunRequest& request, const Tables& tables = {}) {
-  driver::CommandFiles files{.inputs = request.inputs,
-                             .outputs = {{"--per-layer", tables.layers},
-                                         {"--report", tables.page},
-                                         {"--etdump", request.etdump},
-                                         {"--debug-buffer", request.debug_buffer},
-                                         {"--bundle", request.bundle}},
-                             .folders = {{"--output", request.output_folder, "output_"}}};
+Result<void> check(const execute::RunRequest& request, const Tables& tables = {}) {
+  files::CommandFiles files{.inputs = request.inputs,
+                            .outputs = {{"--per-layer", tables.layers},
+                                        {"--report", tables.page},
+                                        {"--etdump", request.etdump},
+                                        {"--debug-buffer", request.debug_buffer},
+                                        {"--bundle", request.bundle}},
+                            .folders = {{"--output", request.output_folder, "output_"}}};
   files.inputs.push_back(request.program);
   std::ranges::copy(request.config_files, std::back_inserter(files.inputs));
   files.inputs.insert(files.inputs.end(), request.data.begin(), request.data.end());
-  return driver::check_files(files);
+  return files::check_files(files);
 }
 
-Result<report::RunReport> run_and_write(const driver::RunRequest& request, const Tables& tables,
-                                        const Console& console) {
+Result<results::RunReport> run_and_write(const execute::RunRequest& request, const Tables& tables,
+                                         const Console& console) {
   CARINA_CHECKED(check(request, tables));
-  CARINA_TRY(report::RunReport report, driver::run(request, console.log()));
+  CARINA_TRY(results::RunReport report, execute::run(request, console.log()));
   CARINA_CHECKED(write_layers(tables.layers, report.npu, tables.rows));
   CARINA_CHECKED(write_page(tables.page, report));
   return report;
 }
 
 // Test cases that fail are shown like those that pass; the exit code says it.
-int run(const driver::RunRequest& request, const Tables& tables, const Console& console) {
-  const Result<report::RunReport> report = run_and_write(request, tables, console);
+int run(const execute::RunRequest& request, const Tables& tables, const Console& console) {
+  const Result<results::RunReport> report = run_and_write(request, tables, console);
   const int printed = finish(request.program, shown_run(report, tables.rows, console), console);
   const bool failed = report && report->tests && !report->tests->passed();
   return failed ? 1 : printed;
 }
 
-Result<Buffer> image_of(const driver::RunRequest& request, const Console& console) {
+Result<Buffer> image_of(const execute::RunRequest& request, const Console& console) {
   CARINA_CHECKED(check(request));
   if (request.timed)
     console.log().note(
@@ -68,16 +68,16 @@ Result<Buffer> image_of(const driver::RunRequest& request, const Console& consol
                  .what = "the firmware's runner knows no other method, keeps no record and writes no test cases",
                  .hint = "run it on the host for --method, --etdump and --bundle",
                  .fault = Fault::kUsage});
-  CARINA_TRY(const driver::Firmware firmware,
-             driver::make_firmware({.program = request.program,
+  CARINA_TRY(const boards::Firmware firmware,
+             boards::make_firmware({.program = request.program,
                                     .pools = {.method_bytes = static_cast<uint32_t>(request.pools.method_bytes),
                                               .temp_bytes = static_cast<uint32_t>(request.pools.temp_bytes)}},
                                    console.log()));
   return Buffer::copy_of(firmware.elf);
 }
 
-int run_as_firmware(const driver::RunRequest& request, const Console& console) {
-  const Result<std::vector<pte::TestSuite>> tests = driver::test_suites_of(request.program);
+int run_as_firmware(const execute::RunRequest& request, const Console& console) {
+  const Result<std::vector<pte::TestSuite>> tests = execute::test_suites_of(request.program);
   if (!tests) return report_failure(request.program, tests.error(), console);
   return run_on_device(image_of(request, console), request.program,
                        {.inputs = request.inputs,
@@ -92,7 +92,7 @@ int run_as_firmware(const driver::RunRequest& request, const Console& console) {
                        console);
 }
 
-void add_image_options(CLI::App& app, driver::ImageOptions& images) {
+void add_image_options(CLI::App& app, datasets::ImageOptions& images) {
   app.add_option("--mean", images.mean,
                  "Of images: channels become (v / 255 - mean) / std; one number, or one for each channel: "
                  "0.485,0.456,0.406; default: 0")
@@ -104,7 +104,7 @@ void add_image_options(CLI::App& app, driver::ImageOptions& images) {
       ->check(CLI::PositiveNumber);
 }
 
-void add_bundle_options(CLI::App& app, driver::RunRequest& request) {
+void add_bundle_options(CLI::App& app, execute::RunRequest& request) {
   app.add_option("--rtol", request.tolerance.relative,
                  "Of test cases: how far floats may be off, relative to what is expected; default: 1e-5, as ExecuTorch")
       ->check(CLI::NonNegativeNumber);
@@ -115,7 +115,7 @@ void add_bundle_options(CLI::App& app, driver::RunRequest& request) {
       ->check(path());
 }
 
-void add_pool_options(CLI::App& app, driver::MemoryPools& pools) {
+void add_pool_options(CLI::App& app, evaluate::MemoryPools& pools) {
   app.add_option(
          "--method-pool", pools.method_bytes,
          "Run in memory of this size, as on a device: planned buffers and the program's tables; default: as much "
@@ -127,7 +127,7 @@ void add_pool_options(CLI::App& app, driver::MemoryPools& pools) {
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
-  static driver::RunRequest request;
+  static execute::RunRequest request;
   app.add_option("program", request.program, "A .pte; or a .bpte, whose test cases are run and compared")
       ->required()
       ->check(path());
@@ -176,7 +176,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
     action = [&] {
       if (device == Device::kQemu) return run_as_firmware(request, console);
       request.threads = console.threads;
-      if (device == Device::kVulkan) request.vgf = driver::VgfDevice::kVulkan;
+      if (device == Device::kVulkan) request.vgf = execute::VgfDevice::kVulkan;
       request.timed = request.timed || !tables.layers.empty() || !tables.page.empty();
       return run(request, tables, console);
     };

@@ -4,11 +4,11 @@
 #include <span>
 #include <string>
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "command.h"
 #include "option_values.h"
-#include "report/layer_table.h"
 #include "report/run_report.h"
+#include "report/tables/layer_table.h"
 
 namespace carina::cli {
 
@@ -28,16 +28,16 @@ inline void add_layers_option(CLI::App& app, std::string& file) {
 }
 
 // Writes the table that --per-layer asks for; nothing where it does not.
-inline Result<void> write_layers(const std::string& file, const report::NpuReport& npu, report::LayerRows rows) {
+inline Result<void> write_layers(const std::string& file, const results::NpuReport& npu, report::LayerRows rows) {
   if (file.empty()) return {};
   const std::string table = report::layer_table({npu}, rows, report::form_of(file));
   return write_file(file, std::as_bytes(std::span(table)));
 }
 
-inline Result<std::string> shown_run(const Result<report::RunReport>& report, report::LayerRows rows,
+inline Result<std::string> shown_run(const Result<results::RunReport>& report, report::LayerRows rows,
                                      const Console& console) {
   if (!report) return std::unexpected(report.error());
-  return console.json ? to_json(*report) : to_text(*report, rows);
+  return console.json ? report::to_json(*report) : report::to_text(*report, rows);
 }
 
 }  // namespace carina::cli

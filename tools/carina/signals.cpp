@@ -7,8 +7,8 @@
 #include <csignal>
 #include <cstring>
 
-#include "base/file.h"
-#include "base/output_file.h"
+#include "base/io/file.h"
+#include "base/io/output_file.h"
 
 namespace carina::cli {
 

@@ -62,14 +62,14 @@ void StageClock::begin(std::string_view step) {
 void StageClock::end() {
   if (stage_.empty()) return;
   const Moment ended = now();
-  auto found = std::ranges::find(profile_, stage_, &report::StageCost::stage);
+  auto found = std::ranges::find(profile_, stage_, &results::StageCost::stage);
   if (found == profile_.end()) found = profile_.insert(found, {.stage = stage_});
   found->seconds += ended.seconds - began_.seconds;
   found->cpu_seconds += ended.cpu_seconds - began_.cpu_seconds;
   found->peak_bytes = std::max(found->peak_bytes, peak_bytes());
 }
 
-report::Profile StageClock::finish() {
+results::Profile StageClock::finish() {
   end();
   stage_.clear();
   return profile_;

@@ -20,7 +20,7 @@ class StageClock {
   // Begins the stage of a step (Log::progress); the one before ends.
   void begin(std::string_view step);
   // Ends the last stage: what all have cost, in the order in which they began first.
-  report::Profile finish();
+  results::Profile finish();
 
  private:
   struct Moment {
@@ -31,7 +31,7 @@ class StageClock {
   void end();
 
   Log log_;
-  report::Profile profile_;
+  results::Profile profile_;
   std::string stage_;  // under way
   Moment began_;
 };

@@ -1,4 +1,4 @@
-#include "driver/sweep.h"
+#include "explore/sweep.h"
 
 #include <fmt/format.h>
 
@@ -8,58 +8,58 @@
 #include <thread>
 #include <vector>
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "cluster.h"
 #include "command.h"
-#include "driver/command_files.h"
+#include "files/command_files.h"
 #include "model_options.h"
 #include "option_values.h"
 #include "page_option.h"
-#include "report/layer_table.h"
 #include "report/sweep_report.h"
+#include "report/tables/layer_table.h"
 
 namespace carina::cli {
 namespace sweep_command {
 namespace {
 
 struct Options {
-  driver::SweepRequest request;
+  explore::SweepRequest request;
   std::string rows;  // a file with the rows of sweeps that have been; empty: they are to be made
   std::string table;
   std::string page;
 };
 
 Result<void> check(const Options& options) {
-  driver::CommandFiles files{.inputs = {options.request.model.model, options.request.model.calibration, options.rows},
-                             .outputs = {{"--table", options.table}, {"--report", options.page}},
-                             .folders = {{"--output", options.request.program_folder, ".pte"}}};
+  files::CommandFiles files{.inputs = {options.request.model.model, options.request.model.calibration, options.rows},
+                            .outputs = {{"--table", options.table}, {"--report", options.page}},
+                            .folders = {{"--output", options.request.program_folder, ".pte"}}};
   files.inputs.insert(files.inputs.end(), options.request.model.target.config_files.begin(),
                       options.request.model.target.config_files.end());
-  return driver::check_files(files);
+  return files::check_files(files);
 }
 
-Result<report::SweepReport> rows_of(const Options& options, const Console& console) {
-  if (options.rows.empty()) return driver::sweep(options.request, console.log());
+Result<results::SweepReport> rows_of(const Options& options, const Console& console) {
+  if (options.rows.empty()) return explore::sweep(options.request, console.log());
   CARINA_TRY(const Buffer text, map_file(options.rows));
   return report::read_sweep({reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()}, options.rows);
 }
 
-std::string table_of(const report::SweepReport& report, report::TableForm form) {
+std::string table_of(const results::SweepReport& report, report::TableForm form) {
   switch (form) {
     case report::TableForm::kCsv:
-      return to_csv(report);
+      return report::to_csv(report);
     case report::TableForm::kJson:
-      return to_json(report);
+      return report::to_json(report);
     case report::TableForm::kText:
       break;
   }
-  return to_text(report);
+  return report::to_text(report);
 }
 
 // What was said while combinations were compiled, once each.
-void show_notes(const report::SweepReport& report, const Console& console) {
+void show_notes(const results::SweepReport& report, const Console& console) {
   std::set<std::string> known;
-  for (const report::SweepRow& row : report.rows) {
+  for (const results::SweepRow& row : report.rows) {
     for (const std::string& note : row.notes) {
       if (known.insert(note).second) console.log().note({.where = "sweep", .what = note, .severity = Severity::kNote});
     }
@@ -68,17 +68,17 @@ void show_notes(const report::SweepReport& report, const Console& console) {
 
 Result<std::string> sweep(const Options& options, const Console& console) {
   CARINA_CHECKED(check(options));
-  CARINA_TRY(const report::SweepReport report, rows_of(options, console));
+  CARINA_TRY(const results::SweepReport report, rows_of(options, console));
   show_notes(report, console);
   if (!options.table.empty())
     CARINA_CHECKED(write_file(options.table, table_of(report, report::form_of(options.table))));
   CARINA_CHECKED(write_page(options.page, report));
-  return console.json ? to_json(report) : to_text(report);
+  return console.json ? report::to_json(report) : report::to_text(report);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static Options options;
-  driver::SweepRequest& request = options.request;
+  explore::SweepRequest& request = options.request;
   request.targets = {"all"};
   app.add_option("-m,--model_name,model", request.model.model, "A .pt2 of torch.export.save, or a .tosa")
       ->check(path());
@@ -92,7 +92,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
                  "Schemes, as of `carina compile`: int8,int16x8,int8x4,none; default: as the model is, int8 when "
                  "--calibrate is given")
       ->delimiter(',')
-      ->transform(spec(driver::scheme_error, "SCHEME"))
+      ->transform(spec(models::scheme_error, "SCHEME"))
       ->transform(lower_case());
   app.add_option("--calibrate,--calibration_data", request.model.calibration,
                  "Calibration inputs: an .npz, an .npy, or a folder of them")

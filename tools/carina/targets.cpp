@@ -1,7 +1,7 @@
 #include "command.h"
-#include "driver/target_list.h"
-#include "driver/vgf_delegate.h"
+#include "execute/vgf_delegate.h"
 #include "option_values.h"
+#include "targets/target_list.h"
 
 namespace carina::cli {
 namespace targets_command {
@@ -16,8 +16,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_flag("--vulkan", vulkan, "The Vulkan devices of this machine instead, and what each lacks to run VGF graphs");
   app.callback([&] {
     action = [&] {
-      if (vulkan) return finish("", shown(Result<report::VulkanReport>(driver::vulkan_devices()), console), console);
-      return finish("", shown(driver::list_targets(config_files), console), console);
+      if (vulkan) return finish("", shown(Result<results::VulkanReport>(execute::vulkan_devices()), console), console);
+      return finish("", shown(targets::list_targets(config_files), console), console);
     };
   });
 }

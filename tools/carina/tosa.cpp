@@ -1,8 +1,8 @@
-#include "base/output_file.h"
+#include "base/io/output_file.h"
 #include "command.h"
-#include "driver/command_files.h"
 #include "driver/compile.h"
-#include "driver/tosa_file.h"
+#include "files/command_files.h"
+#include "files/tosa_file.h"
 #include "model_options.h"
 #include "report/tosa_report.h"
 
@@ -24,22 +24,22 @@ std::unexpected<Diagnostics> usage(std::string what) {
 Result<void> write(const Options& options, const Console& console) {
   const driver::CompileRequest& model = options.request.model;
   if (options.output.empty()) return usage("--output is missing (or --verify, to check a file)");
-  CARINA_CHECKED(driver::check_files(
+  CARINA_CHECKED(files::check_files(
       {.inputs = {model.model, model.calibration}, .outputs = {{"--output", options.output}}, .folders = {}}));
   CARINA_TRY(const auto bytes, driver::to_tosa(options.request, console.log()));
   CARINA_TRY(OutputFile file, OutputFile::prepare(options.output, bytes));
-  const report::TosaReport report{.model = model.model,
-                                  .version = options.request.version,
-                                  .output = options.output,
-                                  .bytes = static_cast<int64_t>(bytes.size())};
-  CARINA_CHECKED(print(console.json ? to_json(report) : to_text(report)));
+  const results::TosaReport report{.model = model.model,
+                                   .version = options.request.version,
+                                   .output = options.output,
+                                   .bytes = static_cast<int64_t>(bytes.size())};
+  CARINA_CHECKED(print(console.json ? report::to_json(report) : report::to_text(report)));
   return file.commit();
 }
 
 // Prints what the verifier says on a file.
 int verify(const Options& options, const Console& console) {
   const std::string& file = options.request.model.model;
-  const auto report = driver::verify_tosa(file, options.request.limits);
+  const auto report = files::verify_tosa(file, options.request.limits);
   const int printed = finish(file, shown(report, console), console);
   if (!report || report->messages.empty()) return printed;
   return report_failure(file, report->messages, {.json = false});  // the report has said it in JSON

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/nearest.h"
+#include "base/text/nearest.h"
 
 namespace carina::cli {
 

@@ -14,7 +14,7 @@ Diagnostic warning(const driver::CompileRequest& request, std::string what, std:
 
 }  // namespace
 
-void warn_of(const driver::CompileRequest& request, const report::CompileReport& report, const Console& console) {
+void warn_of(const driver::CompileRequest& request, const results::CompileReport& report, const Console& console) {
   const Log log = console.log();
   if (!request.calibration.empty() && request.quantize.scheme == "none")
     log.note(warning(request, "the calibration data is not used", "--quantize none says so"));

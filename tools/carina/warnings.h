@@ -8,6 +8,6 @@ namespace carina::cli {
 
 // Says on stderr what a report does not say on top: that calibration data were not used, that the program needs more
 // memory than anything will give it.
-void warn_of(const driver::CompileRequest& request, const report::CompileReport& report, const Console& console);
+void warn_of(const driver::CompileRequest& request, const results::CompileReport& report, const Console& console);
 
 }  // namespace carina::cli

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "interpret/elementwise_internal.h"
-#include "interpret/float_math_internal.h"
 #include "interpret/ops/elementwise_f32_internal.h"
 #include "interpret/ops/nan_internal.h"
+#include "simd/float_math.h"
 
 namespace carina::interpret {
 

@@ -9,7 +9,7 @@
 #include "interpret/ops/clamp_bounds_internal.h"
 #include "interpret/ops/conv_internal.h"
 #include "interpret/ops/gemm_tiling_internal.h"
-#include "interpret/simd/simd_internal.h"
+#include "simd/kernels.h"
 #include "tensor/finite.h"
 
 namespace carina::interpret {
@@ -31,8 +31,8 @@ std::vector<float> padded_bias_of(const NodePlan& plan, const ConvGeometry& g) {
 namespace {
 
 constexpr int64_t kBlockRows = 66;
-constexpr int64_t kMaxBlockRows = 198;   // where they are not gathered: every block reads all weights
-constexpr int64_t kGrain = 128 * 1024;   // multiply-adds: some microseconds
+constexpr int64_t kMaxBlockRows = 198;  // where they are not gathered: every block reads all weights
+constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: some microseconds
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
 constexpr int64_t kStays = 256 * 1024;           // floats that stay in the second-level cache
 constexpr int64_t kPassesBy = 6 * 1024 * 1024;   // floats: so large an output is read when it has left the caches

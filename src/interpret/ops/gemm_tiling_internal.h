@@ -5,7 +5,7 @@
 
 #include "base/checked_math.h"
 #include "interpret/kernel_internal.h"
-#include "interpret/simd/simd_internal.h"
+#include "simd/kernels.h"
 
 namespace carina::interpret {
 

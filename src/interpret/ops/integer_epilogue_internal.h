@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "interpret/kernel_internal.h"
-#include "interpret/simd/simd_internal.h"
+#include "simd/kernels.h"
 
 namespace carina::interpret {
 

@@ -7,7 +7,7 @@
 #include "interpret/checks_internal.h"
 #include "interpret/elements_internal.h"
 #include "interpret/ops/nan_internal.h"
-#include "interpret/simd/simd_internal.h"
+#include "simd/kernels.h"
 
 namespace carina::interpret {
 

@@ -2,7 +2,7 @@
 
 #include "interpret/ops/clamp_bounds_internal.h"
 #include "interpret/ops/sum_f32_internal.h"
-#include "interpret/simd/simd_internal.h"
+#include "simd/kernels.h"
 
 namespace carina::interpret {
 

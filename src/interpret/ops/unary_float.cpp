@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "interpret/elementwise_internal.h"
-#include "interpret/float_math_internal.h"
 #include "interpret/ops/elementwise_f32_internal.h"
+#include "simd/float_math.h"
 
 namespace carina::interpret {
 

@@ -12,7 +12,7 @@
 #include "interpret/ops/clamp_bounds_internal.h"
 #include "interpret/ops/conv_internal.h"
 #include "interpret/ops/gemm_tiling_internal.h"
-#include "interpret/simd/simd_internal.h"
+#include "simd/kernels.h"
 #include "tensor/finite.h"
 
 namespace carina::interpret {
@@ -120,7 +120,8 @@ struct WinogradF32 {
     // A panel at a time: its transformed weights stay in the second-level cache until they are packed.
     split(workers, g.oc / simd::kLanes, 1, [&](int64_t begin, int64_t end) {
       const int64_t area = simd::kLanes * g.ic;
-      std::vector<float> matrices(static_cast<size_t>(positions() * area));  // [position][output channel][input channel]
+      std::vector<float> matrices(
+          static_cast<size_t>(positions() * area));  // [position][output channel][input channel]
       for (int64_t panel = begin; panel < end; ++panel) {
         for (int64_t o = 0; o < simd::kLanes; ++o)
           simd::transform_winograd_weights(

@@ -86,7 +86,8 @@ template <TosaOp kOp>
 Result<ValueId> plain(Lowering& in, const Node& node) {
   const DType result = in.value(node.outputs[0]).dtype;
   if (is_float(result) && !computes(result)) {
-    return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(result)) + " is not supported"));
+    return fail(normalize::about(
+        node, std::string(node.op.name()) + " of " + std::string(name_of(result)) + " is not supported"));
   }
   // PyTorch promotes operands of mixed types to the result's. Narrow integers wrap as the low bits of wide ones do.
   const DType type = is_float(result) ? result : DType::kInt32;
@@ -138,7 +139,7 @@ template <ValueId (*kFunction)(FloatMath&, ValueId, ValueId)>
 Result<ValueId> float_function(Lowering& in, const Node& node) {
   const DType type = in.value(node.outputs[0]).dtype;
   if (in.is_quantized(node) || !computes(type))
-    return fail(about(node, std::string(node.op.name()) + " is computed with floats only"));
+    return fail(normalize::about(node, std::string(node.op.name()) + " is computed with floats only"));
   const size_t rank = in.shape(node.outputs[0]).rank();
   const auto operand = [&](size_t i) {
     return in.out.with_rank(converted(in.out, in.operand(node.inputs[i]), DType::kFp32), rank);

@@ -6,23 +6,23 @@ using ir::ValueId;
 
 namespace {
 
-ValueId zero_like(Emitter& out, ValueId value) {
+ValueId zero_like(ir::Emitter& out, ValueId value) {
   return out.splat(out.dtype(value), 0, out.shape(value).rank());
 }
 
 // TOSA rounds to nearest where PyTorch drops the fraction, and saturates where PyTorch, which goes through int32, wraps.
-ValueId to_integers(Emitter& out, ValueId floats, DType to) {
+ValueId to_integers(ir::Emitter& out, ValueId floats, DType to) {
   return out.cast(out.cast(truncated(out, floats), DType::kInt32), to);
 }
 
 }  // namespace
 
-ValueId truncated(Emitter& out, ValueId floats) {
+ValueId truncated(ir::Emitter& out, ValueId floats) {
   const ValueId is_negative = out.compare(TosaOp::GREATER, zero_like(out, floats), floats);
   return out.select(is_negative, out.unary(TosaOp::CEIL, floats), out.unary(TosaOp::FLOOR, floats));
 }
 
-ValueId converted(Emitter& out, ValueId input, DType to) {
+ValueId converted(ir::Emitter& out, ValueId input, DType to) {
   const DType from = out.dtype(input);
   if (from == to) return input;
   if (is_float(from) && to == DType::kBool)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lower/emitter_internal.h"
+#include "ir/emitter.h"
 
 namespace carina::lower {
 
@@ -12,9 +12,9 @@ constexpr DType tosa_type(DType dtype) {
 
 // The elements of `input` in another type, by PyTorch's rules: floats lose their fraction, wide integers their high bits,
 // what is not 0 is true.
-ir::ValueId converted(Emitter& out, ir::ValueId input, DType to);
+ir::ValueId converted(ir::Emitter& out, ir::ValueId input, DType to);
 
 // Floats without their fraction.
-ir::ValueId truncated(Emitter& out, ir::ValueId floats);
+ir::ValueId truncated(ir::Emitter& out, ir::ValueId floats);
 
 }  // namespace carina::lower

@@ -58,7 +58,8 @@ Result<ValueId> limit(Lowering& in, const Node& node, const Limits& limits) {
   const DType type = in.value(node.outputs[0]).dtype;
   if (computes(type)) return clamp_floats(in, node, limits);
   if (!is_float(type)) return clamp_plain_integers(in, node, limits);
-  return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(type)) + " is not supported"));
+  return fail(
+      normalize::about(node, std::string(node.op.name()) + " of " + std::string(name_of(type)) + " is not supported"));
 }
 
 Result<ValueId> relu(Lowering& in, const Node& node) {

@@ -118,7 +118,7 @@ Result<ValueId> conv2d(Lowering& in, const Node& node) {
 Result<ValueId> linear(Lowering& in, const Node& node) {
   const Shape from = in.shape(node.inputs[0]), result = in.shape(node.outputs[0]);
   const int64_t channels = in.shape(node.inputs[1])[0], depth = in.shape(node.inputs[1])[1];
-  if (from.rank() == 0 || depth == 0) return fail(about(node, "linear on a scalar or on no features"));
+  if (from.rank() == 0 || depth == 0) return fail(normalize::about(node, "linear on a scalar or on no features"));
   CARINA_TRY(const ConvolutionOperands operands, convolution_operands(in, node, {}));
   const int64_t rows = from.elements() / depth;
   const ValueId image = in.out.reshape(in.operand(node.inputs[0]), Shape{1, rows, 1, depth});

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "lower/ops/convolution_internal.h"
-#include "lower/tosa_passes/permutation_internal.h"
 #include "tensor/elements.h"
+#include "tensor/permutation.h"
 
 namespace carina::lower {
 namespace {
@@ -118,7 +118,7 @@ ValueId reordered_weight(Lowering& in, ValueId weight, const std::vector<int64_t
 
 ValueId convolve(Lowering& in, TosaOp op, ValueId image, const ConvolutionOperands& operands, ValueId weight,
                  ir::Attributes window, const Shape& result) {
-  Emitter& out = in.out;
+  ir::Emitter& out = in.out;
   const DType type = out.dtype(image);
   const ValueId in_zp = out.zero_point(type, operands.input_zp),
                 weight_zp = out.zero_point(out.dtype(weight), operands.weight_zp);

@@ -18,7 +18,7 @@ using ir::ValueId;
 // Arithmetic of int32 or of floats, whichever the operands are.
 class Terms {
  public:
-  explicit Terms(Emitter& out) : out_(out) {}
+  explicit Terms(ir::Emitter& out) : out_(out) {}
   ValueId add(ValueId a, ValueId b) { return out_.binary(TosaOp::ADD, a, b); }
   ValueId sub(ValueId a, ValueId b) { return out_.binary(TosaOp::SUB, a, b); }
   ValueId mul(ValueId a, ValueId b) { return out_.binary(TosaOp::MUL, a, b); }
@@ -30,11 +30,11 @@ class Terms {
   }
 
  private:
-  Emitter& out_;
+  ir::Emitter& out_;
 };
 
 // The product with the reciprocal may miss a whole number by a rounding: what is left of a says so.
-ValueId floor_quotient(Emitter& out, ValueId a, ValueId b) {
+ValueId floor_quotient(ir::Emitter& out, ValueId a, ValueId b) {
   Terms t(out);
   const ValueId guess = out.unary(TosaOp::FLOOR, t.mul(a, out.unary(TosaOp::RECIPROCAL, b)));
   const ValueId left = t.negated_if(t.is_negative(b), t.sub(a, t.mul(guess, b)));
@@ -50,7 +50,7 @@ struct Division {
   ValueId left;
 };
 
-Division divided(Emitter& out, ValueId a, ValueId b, Rounding rounding) {
+Division divided(ir::Emitter& out, ValueId a, ValueId b, Rounding rounding) {
   Terms t(out);
   const ValueId quotient = out.binary(TosaOp::INTDIV, a, b);
   const ValueId left = t.sub(a, t.mul(quotient, b));
@@ -136,14 +136,14 @@ static_assert(lowers_all_of(kDivisionRows, {AtenFamily::kDivision}));
 
 }  // namespace
 
-ValueId whole_quotient(Emitter& out, ValueId a, ValueId b, Rounding rounding) {
+ValueId whole_quotient(ir::Emitter& out, ValueId a, ValueId b, Rounding rounding) {
   if (rounding == Rounding::kFloor) return floor_quotient(out, a, b);
   Terms t(out);
   const ValueId size = floor_quotient(out, out.unary(TosaOp::ABS, a), out.unary(TosaOp::ABS, b));
   return t.negated_if(t.opposite_signs(a, b), size);
 }
 
-ValueId remainder_of(Emitter& out, ValueId a, ValueId b, Rounding rounding) {
+ValueId remainder_of(ir::Emitter& out, ValueId a, ValueId b, Rounding rounding) {
   Terms t(out);
   return t.sub(a, t.mul(whole_quotient(out, a, b, rounding), b));
 }

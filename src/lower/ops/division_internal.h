@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lower/emitter_internal.h"
+#include "ir/emitter.h"
 
 namespace carina::lower {
 
@@ -8,8 +8,8 @@ namespace carina::lower {
 enum class Rounding : uint8_t { kFloor, kTrunc };
 
 // a / b as a whole number, and what is left of a: with the sign of b (kFloor) or of a (kTrunc). fp32, broadcast.
-ir::ValueId whole_quotient(Emitter& out, ir::ValueId a, ir::ValueId b, Rounding rounding);
-ir::ValueId remainder_of(Emitter& out, ir::ValueId a, ir::ValueId b, Rounding rounding);
+ir::ValueId whole_quotient(ir::Emitter& out, ir::ValueId a, ir::ValueId b, Rounding rounding);
+ir::ValueId remainder_of(ir::Emitter& out, ir::ValueId a, ir::ValueId b, Rounding rounding);
 
 // The same in C++: one element, with the bits of PyTorch's kernels.
 double whole_quotient(double a, double b, Rounding rounding);

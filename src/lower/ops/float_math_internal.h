@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <limits>
 
-#include "lower/emitter_internal.h"
+#include "ir/emitter.h"
 
 namespace carina::lower {
 
@@ -13,7 +13,7 @@ namespace carina::lower {
 // REQUIREs finite bases above zero, is not used; LOG, RSQRT and RECIPROCAL are defined for all floats.
 class FloatMath {
  public:
-  explicit FloatMath(Emitter& out) : out_(out) {}
+  explicit FloatMath(ir::Emitter& out) : out_(out) {}
 
   ir::ValueId add(ir::ValueId a, ir::ValueId b) { return out_.binary(TosaOp::ADD, a, b); }
   ir::ValueId sub(ir::ValueId a, ir::ValueId b) { return out_.binary(TosaOp::SUB, a, b); }
@@ -67,7 +67,7 @@ class FloatMath {
   [[nodiscard]] DType dtype(ir::ValueId a) const { return out_.dtype(a); }
   // The number as an operand beside `a`.
   ir::ValueId like(ir::ValueId a, double value) { return out_.splat(out_.dtype(a), value, out_.shape(a).rank()); }
-  Emitter& out() { return out_; }
+  ir::Emitter& out() { return out_; }
 
  private:
   // By repeated squares.
@@ -81,7 +81,7 @@ class FloatMath {
     }
   }
 
-  Emitter& out_;
+  ir::Emitter& out_;
 };
 
 }  // namespace carina::lower

@@ -1,4 +1,4 @@
-// Rows at places that indices name, as src/lower/prepare/decompose_indexing.cpp leaves them: an index for each of the
+// Rows at places that indices name, as src/normalize/decompose_indexing.cpp leaves them: an index for each of the
 // first axes, then one axis of elements that go together.
 
 #include <fmt/format.h>

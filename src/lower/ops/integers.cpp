@@ -8,7 +8,7 @@ using ir::ValueId;
 
 namespace {
 
-ValueId sign(Emitter& out, ValueId x, const auto& number) {
+ValueId sign(ir::Emitter& out, ValueId x, const auto& number) {
   const ValueId below = out.select(out.compare(TosaOp::GREATER, number(0), x), number(-1), number(0));
   return out.select(out.compare(TosaOp::GREATER, x, number(0)), number(1), below);
 }

@@ -85,9 +85,9 @@ Result<Pair> comparable(Lowering& in, const Node& node, TosaOp op) {
     const ir::Value& value = in.value(id);
     if (value.quantization) continue;
     if (!value.constant || !is_float(value.dtype))
-      return fail(about(node, value.name + " is not quantized, what it is compared with is"));
+      return fail(normalize::about(node, value.name + " is not quantized, what it is compared with is"));
     if (std::ranges::any_of(dequantized_values(value), [](double v) { return std::isnan(v); }))
-      return fail(about(node, value.name + " is not a number (NaN)"));
+      return fail(normalize::about(node, value.name + " is not a number (NaN)"));
   }
   return quantized_pair(in, op, a, b);
 }
@@ -162,7 +162,7 @@ Result<ValueId> choose(Lowering& in, const Node& node) {
 
 Result<ValueId> any(Lowering& in, const Node& node) {
   ValueId result = converted(in.out, in.operand(node.inputs[0]), DType::kBool);
-  for (const size_t axis : reduced_axes(node.attributes, "dim", in.shape(node.inputs[0]).rank()))
+  for (const size_t axis : normalize::reduced_axes(node.attributes, "dim", in.shape(node.inputs[0]).rank()))
     result = in.out.reduce(TosaOp::REDUCE_ANY, result, axis);
   return in.out.reshape(result, in.shape(node.outputs[0]));
 }

@@ -49,7 +49,7 @@ Factor factor(Lowering& in, const Node& node, size_t index) {
 // Integers that stand for nothing else wrap around, as PyTorch's do. MATMUL takes int8 only and keeps its sums to 32 bits
 // beyond; wider ones are multiplied and added one by one.
 ValueId integer_product(Lowering& in, const Node& node) {
-  Emitter& out = in.out;
+  ir::Emitter& out = in.out;
   const Shape shape = in.shape(node.outputs[0]);
   const DType type = in.value(node.outputs[0]).dtype;
   if (type == DType::kInt8) return out.cast(plain_matmul(in, node), type);

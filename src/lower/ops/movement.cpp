@@ -81,7 +81,7 @@ ValueId pick(Lowering& in, const Picked& picked, const Shape& result) {
       {{"kernel", Ints{1, 1}},
        {"stride", Ints{picked.step[0], picked.step[1]}},
        {"pad", Ints{0, 0, 0, 0}},
-       {"nan_mode", kNanPropagate}},
+       {"nan_mode", ir::kNanPropagate}},
       {.dtype = in.out.dtype(part), .shape = Shape{result[0], result[2], result[3], result[1]}, .suffix = "pick"});
   return in.out.to_nchw(pooled);
 }
@@ -110,7 +110,7 @@ Result<ValueId> slice(Lowering& in, const Node& node) {
   const Shape from = in.shape(node.inputs[0]), result = in.shape(node.outputs[0]);
   const auto axis = static_cast<size_t>(attributes.integer("dim"));
   const int64_t first = attributes.integer("start"), step = attributes.integer("step");
-  if (step < 1 || result[axis] < 1) return fail(about(node, "a slice of nothing, or backwards"));
+  if (step < 1 || result[axis] < 1) return fail(normalize::about(node, "a slice of nothing, or backwards"));
   if (const auto picked = picked_by(in, node))
     return to_output(in, node, pick(in, with_slice_before(in, *picked), result));
   Ints start(from.rank(), 0);
@@ -129,7 +129,7 @@ Result<ValueId> cat(Lowering& in, const Node& node) {
     if (in.is_quantized(node)) part = in.requantize(part, in.quantization(input), in.quantization(node.outputs[0]));
     parts.push_back(part);
   }
-  if (parts.empty()) return fail(about(node, "a concatenation of nothing"));
+  if (parts.empty()) return fail(normalize::about(node, "a concatenation of nothing"));
   return in.out.concat(parts, static_cast<size_t>(node.attributes.integer("dim")));
 }
 
@@ -200,7 +200,8 @@ Result<ValueId> convert(Lowering& in, const Node& node) {
   if (in.is_quantized(node.inputs[0])) return from_floats(in, node, to);
   const ValueId input = plain_numbers(in, node.inputs[0]);
   if (!in.is_quantized(node)) return converted(in.out, input, to);
-  if (is_float(in.out.dtype(input))) return fail(about(node, in.value(node.inputs[0]).name + " is not quantized"));
+  if (is_float(in.out.dtype(input)))
+    return fail(normalize::about(node, in.value(node.inputs[0]).name + " is not quantized"));
   const Quantization& q = in.quantization(node.outputs[0]);
   const ValueId wide = converted(in.out, input, DType::kInt32);
   if (q.dtype == DType::kInt32 && q.scale() == 1 && q.zero_point() == 0) return wide;
@@ -213,7 +214,7 @@ Result<ValueId> flip(Lowering& in, const Node& node) {
   ValueId flipped = in.operand(node.inputs[0]);
   const Shape shape = in.out.shape(flipped);
   for (const int64_t dim : node.attributes.integers("dims")) {
-    const size_t axis = axis_of(dim, shape.rank());
+    const size_t axis = normalize::axis_of(dim, shape.rank());
     if (shape.rank() == 0 || shape[axis] < 2) continue;
     flipped = in.out.emit(TosaOp::REVERSE, {flipped}, {{"axis", static_cast<int64_t>(axis)}},
                           {.dtype = in.out.dtype(flipped), .shape = shape, .suffix = "reverse"});

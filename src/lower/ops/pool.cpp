@@ -102,9 +102,10 @@ ValueId padded_to(Lowering& in, ValueId image, const Ints& padding, int64_t heig
 ValueId max_pool(Lowering& in, ValueId image, const Ints& kernel, const Ints& stride) {
   const Shape s = in.out.shape(image);
   const Shape result{s[0], (s[1] - kernel[0]) / stride[0] + 1, (s[2] - kernel[1]) / stride[1] + 1, s[3]};
-  return in.out.emit(TosaOp::MAX_POOL2D, {image},
-                     {{"kernel", kernel}, {"stride", stride}, {"pad", Ints{0, 0, 0, 0}}, {"nan_mode", kNanPropagate}},
-                     {.dtype = in.out.dtype(image), .shape = result, .suffix = "pool"});
+  return in.out.emit(
+      TosaOp::MAX_POOL2D, {image},
+      {{"kernel", kernel}, {"stride", stride}, {"pad", Ints{0, 0, 0, 0}}, {"nan_mode", ir::kNanPropagate}},
+      {.dtype = in.out.dtype(image), .shape = result, .suffix = "pool"});
 }
 
 ValueId dilated_max_pool(Lowering& in, const Node& node) {
@@ -142,7 +143,7 @@ Result<ValueId> max_pool2d(Lowering& in, const Node& node) {
   const ValueId image = trimmed(in.out, in.out.to_nhwc(in.operand(node.inputs[0])), plan);
   const ValueId pooled =
       in.out.emit(TosaOp::MAX_POOL2D, {image},
-                  {{"kernel", kernel}, {"stride", plan.stride}, {"pad", plan.pad}, {"nan_mode", kNanPropagate}},
+                  {{"kernel", kernel}, {"stride", plan.stride}, {"pad", plan.pad}, {"nan_mode", ir::kNanPropagate}},
                   {.dtype = in.out.dtype(image), .shape = nhwc(to), .suffix = "pool"});
   return to_output(in, node, pooled);
 }

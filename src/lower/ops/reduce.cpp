@@ -24,8 +24,8 @@ struct Reduction {
 
 Reduction reduction_of(const Lowering& in, const Node& node) {
   const Shape& shape = in.shape(node.inputs[0]);
-  Reduction reduction{.axes = reduced_axes(node.attributes, "dim", shape.rank()), .kept = {}, .count = 1};
-  reduction.kept = kept_shape(shape, reduction.axes);
+  Reduction reduction{.axes = normalize::reduced_axes(node.attributes, "dim", shape.rank()), .kept = {}, .count = 1};
+  reduction.kept = normalize::kept_shape(shape, reduction.axes);
   for (const size_t axis : reduction.axes) reduction.count *= static_cast<double>(shape[axis]);
   return reduction;
 }
@@ -86,7 +86,7 @@ ValueId quantized_sum(Lowering& in, const Node& node, const Reduction& reduction
   const Quantization& from = in.quantization(node.inputs[0]);
   const Quantization& to = in.quantization(node.outputs[0]);
   const Shape& shape = in.shape(node.inputs[0]);
-  const Rescaling rescaling{
+  const ir::Rescaling rescaling{
       .scales = {factor * from.scale() / to.scale()}, .input_zp = 0, .output_zp = to.zero_point(), .to = to.dtype};
   if (over_image(shape, reduction.axes) && from.dtype == DType::kInt8) {
     const bool same = from.scales == to.scales && from.zero_points == to.zero_points && from.dtype == to.dtype;
@@ -110,11 +110,12 @@ ValueId plain_sum(Lowering& in, const Node& node, const Reduction& reduction) {
 Result<ValueId> product(Lowering& in, const Node& node) {
   const DType type = in.value(node.outputs[0]).dtype;
   if (in.is_quantized(node) || !computes(type))
-    return fail(about(node, "a product along an axis is computed with floats only"));
+    return fail(normalize::about(node, "a product along an axis is computed with floats only"));
   const Shape& shape = in.shape(node.inputs[0]);
   ValueId result = converted(in.out, in.operand(node.inputs[0]), DType::kFp32);
   if (shape.rank() > 0)
-    result = in.out.reduce(TosaOp::REDUCE_PRODUCT, result, axis_of(node.attributes.integer("dim"), shape.rank()));
+    result =
+        in.out.reduce(TosaOp::REDUCE_PRODUCT, result, normalize::axis_of(node.attributes.integer("dim"), shape.rank()));
   return in.out.reshape(in.out.cast(result, type), in.shape(node.outputs[0]));
 }
 
@@ -152,16 +153,16 @@ Result<ValueId> extremum(Lowering& in, const Node& node) {
   return in.out.reshape(result, in.shape(node.outputs[0]));
 }
 
-ValueId argmax(Emitter& out, ValueId input, size_t axis) {
-  const std::vector<int64_t> dims = dims_of(out.shape(input));
+ValueId argmax(ir::Emitter& out, ValueId input, size_t axis) {
+  const std::vector<int64_t> dims = normalize::dims_of(out.shape(input));
   std::vector<int64_t> rest(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(axis));
   rest.insert(rest.end(), dims.begin() + static_cast<std::ptrdiff_t>(axis) + 1, dims.end());
-  return out.emit(TosaOp::ARGMAX, {input}, {{"axis", static_cast<int64_t>(axis)}, {"nan_mode", kNanPropagate}},
+  return out.emit(TosaOp::ARGMAX, {input}, {{"axis", static_cast<int64_t>(axis)}, {"nan_mode", ir::kNanPropagate}},
                   {.dtype = DType::kInt32, .shape = Shape(rest), .suffix = "argmax"});
 }
 
 // TOSA has no ARGMAX of int32: the least of the places that hold the greatest.
-ValueId argmax_of_int32(Emitter& out, const std::string& name, ValueId input, size_t axis) {
+ValueId argmax_of_int32(ir::Emitter& out, const std::string& name, ValueId input, size_t axis) {
   const Shape shape = out.shape(input);
   std::vector<int64_t> numbers(static_cast<size_t>(shape[axis])), dims(shape.rank(), 1);
   std::iota(numbers.begin(), numbers.end(), int64_t{0});
@@ -176,7 +177,7 @@ ValueId argmax_of_int32(Emitter& out, const std::string& name, ValueId input, si
 ValueId index_of_greatest(Lowering& in, const Node& node, ValueId input) {
   const bool flat = node.attributes.is_none("dim") || in.shape(node.inputs[0]).rank() == 0;
   if (flat) input = in.out.reshape(input, Shape{in.out.shape(input).elements()});
-  const size_t axis = flat ? 0 : axis_of(node.attributes.integer("dim"), in.out.shape(input).rank());
+  const size_t axis = flat ? 0 : normalize::axis_of(node.attributes.integer("dim"), in.out.shape(input).rank());
   return in.out.dtype(input) == DType::kInt32 ? argmax_of_int32(in.out, node.name, input, axis)
                                               : argmax(in.out, input, axis);
 }
@@ -184,7 +185,7 @@ ValueId index_of_greatest(Lowering& in, const Node& node, ValueId input) {
 enum class Extreme : uint8_t { kMax, kMin };
 
 // The order turned round: -1 - x for integers, which does not overflow.
-ValueId turned(Emitter& out, ValueId input) {
+ValueId turned(ir::Emitter& out, ValueId input) {
   if (!is_float(out.dtype(input))) return out.unary(TosaOp::BITWISE_NOT, input);
   return out.binary(TosaOp::SUB, out.splat(out.dtype(input), 0, out.shape(input).rank()), input);
 }

@@ -4,7 +4,7 @@
 
 #include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
-#include "lower/prepare/resampling_internal.h"
+#include "normalize/resampling.h"
 
 namespace carina::lower {
 namespace {
@@ -20,7 +20,7 @@ Shape channels_last(const Shape& s) {
 }
 
 // Behind the last input element, so that the result has its size. Source: TOSA 1.0, RESIZE.
-int64_t resize_border(const Fraction& f, int64_t from, int64_t to) {
+int64_t resize_border(const normalize::Fraction& f, int64_t from, int64_t to) {
   return (to - 1) * f.step - (from - 1) * f.scale + f.offset;
 }
 
@@ -40,8 +40,9 @@ ValueId as_result(Lowering& in, const Node& node, ValueId sums, double weights) 
 
 Result<ValueId> bilinear(Lowering& in, const Node& node) {
   const Shape from = in.shape(node.inputs[0]), to = in.shape(node.outputs[0]);
-  const auto y = fraction_of(node.attributes, from, to, 0), x = fraction_of(node.attributes, from, to, 1);
-  if (!y || !x || from.rank() != 4) return fail(about(node, "this resampling has no RESIZE"));
+  const auto y = normalize::fraction_of(node.attributes, from, to, 0),
+             x = normalize::fraction_of(node.attributes, from, to, 1);
+  if (!y || !x || from.rank() != 4) return fail(normalize::about(node, "this resampling has no RESIZE"));
   const ValueId image = in.out.to_nhwc(in.operand(node.inputs[0]));
   const ValueId scale = in.out.shape_constant(Ints{y->scale, y->step, x->scale, x->step});
   const ValueId offset = in.out.shape_constant(Ints{y->offset, x->offset});
@@ -55,7 +56,8 @@ Result<ValueId> bilinear(Lowering& in, const Node& node) {
 
 Refused bilinear_fits(const Candidate& c) {
   const Shape &from = c.input(0).shape, &to = c.output().shape;
-  if (from.rank() == 4 && fraction_of(c.node.attributes, from, to, 0) && fraction_of(c.node.attributes, from, to, 1))
+  if (from.rank() == 4 && normalize::fraction_of(c.node.attributes, from, to, 0) &&
+      normalize::fraction_of(c.node.attributes, from, to, 1))
     return std::nullopt;
   return refused(
       "resize.scale",

@@ -82,7 +82,7 @@ ValueId added(Lowering& in, const Node& node, ValueId image, const ConvolutionOp
 Result<ValueId> transposed_convolution(Lowering& in, const Node& node) {
   const int64_t groups = node.attributes.integer("groups");
   if (is_dilated(node) && !in.value(node.inputs[1]).constant)
-    return fail(about(node, "a transposed convolution with dilation needs constant weights"));
+    return fail(normalize::about(node, "a transposed convolution with dilation needs constant weights"));
   CARINA_TRY(const ConvolutionOperands operands, convolution_operands(in, node, {.axis = 1, .groups = groups}));
   const ValueId image = in.out.to_nhwc(in.operand(node.inputs[0]));
   const Shape out = in.shape(node.outputs[0]);

@@ -273,7 +273,8 @@ Result<ValueId> unary(Lowering& in, const Node& node) {
   if (!is_float(in.value(node.inputs[0]).dtype) && has_integer_form(row.op)) return integer_form(in, node);
   const DType type = in.value(node.outputs[0]).dtype;
   if (!computes(type)) {
-    return fail(about(node, std::string(node.op.name()) + " of " + std::string(name_of(type)) + " is not supported"));
+    return fail(normalize::about(
+        node, std::string(node.op.name()) + " of " + std::string(name_of(type)) + " is not supported"));
   }
   const ValueId x =
       converted(in.out, in.operand(node.inputs[0]), row.rounds == UnaryRow::Rounds::kOnce ? type : DType::kFp32);

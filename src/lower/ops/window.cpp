@@ -24,7 +24,7 @@ WindowPlan plan_windows(const Window& window, const Shape& from, const Shape& to
   return plan;
 }
 
-ir::ValueId trimmed(Emitter& out, ir::ValueId image, const WindowPlan& plan) {
+ir::ValueId trimmed(ir::Emitter& out, ir::ValueId image, const WindowPlan& plan) {
   Shape size = out.shape(image);
   for (size_t axis = 0; axis < plan.sizes.size(); ++axis) size[1 + axis] = plan.sizes[axis];
   return out.slice(image, std::vector<int64_t>(size.rank(), 0), size);

@@ -24,6 +24,6 @@ struct WindowPlan {
 WindowPlan plan_windows(const Window& window, const Shape& from, const Shape& to);
 
 // The [N,H,W,C] image, or the [N,D,H,W,C] volume, without what no window reaches.
-ir::ValueId trimmed(Emitter& out, ir::ValueId image, const WindowPlan& plan);
+ir::ValueId trimmed(ir::Emitter& out, ir::ValueId image, const WindowPlan& plan);
 
 }  // namespace carina::lower

@@ -5,9 +5,9 @@
 // Gives:  no TRANSPOSE between an image and the linear on its pixels.
 // Legal:  a sum of products does not depend on the order of its terms: exact in integers, up to rounding in floats.
 
-#include "lower/emitter_internal.h"
-#include "lower/tosa_passes/passes_internal.h"
-#include "lower/tosa_passes/permutation_internal.h"
+#include "ir/emitter.h"
+#include "lower/tosa_passes/passes.h"
+#include "tensor/permutation.h"
 
 #include <cstring>
 
@@ -40,7 +40,7 @@ void fold_into(ir::Graph& graph, Node& conv, const Node& reshape, const Node& tr
   if (!pointwise || !rows_stay || from.elements() == 0) return;
   Shape one = from;
   one[0] = 1;
-  Emitter out(graph);
+  ir::Emitter out(graph);
   const ValueId columns =
       out.constant(weight.name + ".flat", reordered_columns(*weight.constant, source_indices(one, perms)));
   // Another reshape of the untransposed tensor, in the place of the old one, so nodes stay in order.

@@ -5,10 +5,10 @@
 // Gives:  no identity RESHAPE, no RESHAPE of a RESHAPE, no TRANSPOSE that moves only axes of size 1.
 // Legal:  reshaping depends on the order of elements alone, and axes of size 1 have no say in it.
 
-#include "lower/emitter_internal.h"
+#include "ir/emitter.h"
 #include "lower/tosa_passes/aliases_internal.h"
-#include "lower/tosa_passes/passes_internal.h"
-#include "lower/tosa_passes/permutation_internal.h"
+#include "lower/tosa_passes/passes.h"
+#include "tensor/permutation.h"
 
 #include <map>
 
@@ -21,7 +21,7 @@ using ir::ValueId;
 }  // namespace
 
 Result<void> fold_movement(ir::Graph& graph, const Log&) {
-  Emitter out(graph);
+  ir::Emitter out(graph);
   Aliases aliases(graph);
   std::map<ValueId, ValueId> reshaped_from;
   std::vector<Node> nodes = std::exchange(graph.nodes, {});

@@ -7,10 +7,10 @@
 
 #include <optional>
 
-#include "lower/emitter_internal.h"
-#include "lower/tosa_passes/passes_internal.h"
-#include "lower/tosa_passes/permutation_internal.h"
+#include "ir/emitter.h"
+#include "lower/tosa_passes/passes.h"
 #include "tensor/elements.h"
+#include "tensor/permutation.h"
 
 namespace carina::lower {
 namespace {
@@ -86,7 +86,7 @@ class PaddingFolder {
   }
 
   ir::Graph& graph_;
-  Emitter out_;
+  ir::Emitter out_;
   std::vector<ir::NodeId> producer_;
   std::vector<Node> nodes_;
 };

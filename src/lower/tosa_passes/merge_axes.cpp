@@ -9,9 +9,9 @@
 
 #include <algorithm>
 
-#include "lower/emitter_internal.h"
-#include "lower/tosa_passes/passes_internal.h"
-#include "lower/tosa_passes/permutation_internal.h"
+#include "ir/emitter.h"
+#include "lower/tosa_passes/passes.h"
+#include "tensor/permutation.h"
 
 namespace carina::lower {
 namespace {
@@ -61,7 +61,7 @@ Move with_fewest_axes(const Shape& shape, const Perms& perms) {
 }  // namespace
 
 Result<void> merge_axes(ir::Graph& graph, const Log&) {
-  Emitter out(graph);
+  ir::Emitter out(graph);
   std::vector<Node> nodes = std::exchange(graph.nodes, {});
   for (Node& node : nodes) {
     const ir::ValueId input = node.inputs.empty() ? ir::ValueId() : node.inputs[0];

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "lower/tosa_passes/aliases_internal.h"
-#include "lower/tosa_passes/passes_internal.h"
+#include "lower/tosa_passes/passes.h"
 
 namespace carina::lower {
 

@@ -11,11 +11,11 @@
 #include <map>
 #include <optional>
 
-#include "lower/emitter_internal.h"
+#include "ir/emitter.h"
 #include "lower/tosa_passes/aliases_internal.h"
-#include "lower/tosa_passes/passes_internal.h"
-#include "lower/tosa_passes/permutation_internal.h"
+#include "lower/tosa_passes/passes.h"
 #include "tensor/elements.h"
+#include "tensor/permutation.h"
 
 namespace carina::lower {
 namespace {
@@ -210,7 +210,7 @@ class Sinking {
   }
 
   ir::Graph& graph_;
-  Emitter out_;
+  ir::Emitter out_;
   Aliases aliases_;
   Evenly evenly_;
   std::map<ValueId, Origin> origins_;

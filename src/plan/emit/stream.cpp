@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "plan/emit/emitter.h"
-#include "plan/emit/hazards.h"
+#include "plan/cost/hazards.h"
+#include "plan/family/emitter.h"
 
 namespace carina::plan {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "npu/compiled_network.h"
 #include "plan/family/family.h"
-#include "plan/options.h"
+#include "plan/family/options.h"
 
 namespace carina::plan {
 

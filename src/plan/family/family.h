@@ -13,8 +13,8 @@
 #include "npu/encoded_weights_cache.h"
 #include "npu/weight_order.h"
 #include "plan/family/encoded_slice.h"
+#include "plan/network/target.h"
 #include "plan/schedule/schedule.h"
-#include "plan/target.h"
 
 // What a line of NPUs can do and how its instructions are written: one value of Family per line. The files of this
 // folder are the only ones of the library that name a product; everything else asks the family of the target.
@@ -42,7 +42,7 @@ struct TableMemory {
 struct Abilities {
   // Elements of 64 bits in memory, and pools that only scale what they read, of 32 and 64 bits, as they scale sums.
   bool wide_elements = false;
-  // Weights that are a stream which the NPU itself has written (plan/select/weight_stream.h).
+  // Weights that are a stream which the NPU itself has written (plan/select/weight_stream_internal.h).
   bool written_weights = false;
   // REDUCE_SUM of 8 and 16 bits; else a convolution with ones, which have to be fetched.
   bool sums_narrow_channels = false;

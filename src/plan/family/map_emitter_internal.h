@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/check.h"
-#include "plan/emit/emitter.h"
+#include "plan/family/emitter.h"
 #include "plan/family/family.h"
 #include "plan/schedule/rows.h"
 

@@ -13,9 +13,9 @@
 #include <numeric>
 
 #include "base/checked_math.h"
-#include "base/memory_planner.h"
+#include "base/memory/memory_planner.h"
 #include "facts/npu_targets.h"
-#include "plan/context.h"
+#include "plan/family/context.h"
 #include "plan/memory/in_place.h"
 #include "plan/memory/live_ranges.h"
 #include "plan/memory/shortage.h"

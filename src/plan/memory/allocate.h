@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "base/diagnostic.h"
-#include "base/memory_planner.h"
-#include "plan/context.h"
+#include "base/memory/memory_planner.h"
+#include "plan/family/context.h"
 #include "plan/schedule/schedule.h"
 
 namespace carina::plan {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/memory_planner.h"
+#include "base/memory/memory_planner.h"
 #include "plan/schedule/schedule.h"
 
 namespace carina::plan {

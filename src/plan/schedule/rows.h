@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "plan/layout.h"
+#include "plan/network/layout.h"
 #include "plan/schedule/schedule.h"
 
 // Rows of feature maps and of the tensors they address: what is made, kept and read when steps are computed by stripes.

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "facts/npu_enums.h"
-#include "plan/network.h"
+#include "plan/network/network.h"
 #include "plan/schedule/shared_list.h"
 
 // The schedule of a network: every decision about where, in which stripes and in which order it is computed, as data that
-// can be printed, parsed, verified, costed and dropped. docs/plan.md says what it means; plan/schedule/verify.h numbers
-// its rules; plan/schedule/transformations.h is the list of what changes it.
+// can be printed, parsed, verified, costed and dropped. docs/plan.md says what it means; plan/verify/verify.h numbers
+// its rules; plan/optimize/transformations.h is the list of what changes it.
 namespace carina::plan {
 
 using StripeId = Id<struct StripeTag>;

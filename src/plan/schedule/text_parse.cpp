@@ -3,7 +3,7 @@
 #include <charconv>
 #include <optional>
 
-#include "plan/schedule/fields.h"
+#include "plan/schedule/fields_internal.h"
 #include "plan/schedule/text.h"
 
 namespace carina::plan {

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "plan/schedule/fields.h"
+#include "plan/schedule/fields_internal.h"
 #include "plan/schedule/text.h"
 
 namespace carina::plan {

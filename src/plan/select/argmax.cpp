@@ -4,9 +4,9 @@
 #include <array>
 #include <vector>
 
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
-#include "plan/select/weights.h"
+#include "plan/select/weights_internal.h"
 
 // ARGMAX. Of few int8 elements by one number for value and place; else the places of the largest elements, of which the
 // first is found.

@@ -1,4 +1,4 @@
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
 // Bits, comparisons, choices, shifts and quotients, for NPUs with operations of their own for them. A comparison gives

@@ -1,7 +1,7 @@
 #include <cstring>
 #include <vector>
 
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 
 // Constants move at compile time, not on the NPU.
 namespace carina::plan {

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
 
-#include "plan/select/convolution.h"
-#include "plan/select/emit.h"
+#include "plan/select/convolution_internal.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
-#include "plan/select/weights.h"
+#include "plan/select/weights_internal.h"
 
 // CONV3D as convolutions over images whose pixels hold the channels of several planes: one operation sums over the
 // planes too, in the accumulators. Planes of zero points in front and behind are left out of the sum.

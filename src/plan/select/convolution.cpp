@@ -1,13 +1,13 @@
-#include "plan/select/convolution.h"
+#include "plan/select/convolution_internal.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "facts/npu_targets.h"
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
-#include "plan/select/weights.h"
+#include "plan/select/weights_internal.h"
 
 // CONV2D, DEPTHWISE_CONV2D and TRANSPOSE_CONV2D with constant weights, together with the RESCALE, CLAMP and TABLE
 // behind them. A PAD in front of them becomes padding of the operation.

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "base/checked_math.h"
-#include "plan/select/convolution.h"
-#include "plan/select/emit.h"
+#include "plan/select/convolution_internal.h"
+#include "plan/select/emit_internal.h"
 
 // Dilations beyond the NPU's: outputs that are as far apart as the taps see inputs that are, and each set of them is a
 // convolution whose taps are close.

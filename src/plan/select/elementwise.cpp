@@ -1,6 +1,6 @@
 #include <bit>
 
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
 // ADD, SUB, MUL, NEGATE and the elementwise operators that TOSA has for int32 only. Operands that are narrow tensors under a

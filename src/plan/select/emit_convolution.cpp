@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "facts/npu_targets.h"
-#include "plan/select/convolution.h"
-#include "plan/select/emit.h"
-#include "plan/select/weights.h"
+#include "plan/select/convolution_internal.h"
+#include "plan/select/emit_internal.h"
+#include "plan/select/weights_internal.h"
 
 // Convolutions as operations: padding that the NPU cannot do stands in memory, dilations that it has not become zeros
 // between the taps, and a kernel that is too large is cut into kernels whose sums are added.

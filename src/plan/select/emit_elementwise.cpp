@@ -2,8 +2,8 @@
 #include <array>
 #include <utility>
 
-#include "plan/boxes.h"
-#include "plan/select/emit.h"
+#include "plan/network/boxes.h"
+#include "plan/select/emit_internal.h"
 
 namespace carina::plan {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "facts/npu_targets.h"
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 
 namespace carina::plan {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/selection.h"
 
 namespace carina::plan {

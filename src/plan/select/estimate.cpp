@@ -1,10 +1,10 @@
-#include "plan/select/estimate.h"
+#include "plan/select/estimate_internal.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "npu/cost.h"
-#include "plan/schedule/cost.h"
+#include "plan/cost/cost.h"
 
 namespace carina::plan {
 

@@ -2,9 +2,9 @@
 #include <array>
 
 #include "facts/npu_targets.h"
-#include "plan/boxes.h"
-#include "plan/select/emit.h"
-#include "plan/select/weights.h"
+#include "plan/network/boxes.h"
+#include "plan/select/emit_internal.h"
+#include "plan/select/weights_internal.h"
 
 namespace carina::plan {
 namespace {

@@ -3,9 +3,9 @@
 #include <array>
 
 #include "facts/npu_targets.h"
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
-#include "plan/select/weights.h"
+#include "plan/select/weights_internal.h"
 
 // Products of two tensors that are both computed at run time, for NPUs that can take weights from a feature map: MATMUL,
 // and CONV2D whose weights are no constant.

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "facts/npu_targets.h"
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 
 // The largest of many elements side by side. A window over single channels uses one lane of the NPU's; a window over
 // groups of channels uses them all and leaves one group to be compared.

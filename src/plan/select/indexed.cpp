@@ -1,5 +1,5 @@
 #include "facts/npu_targets.h"
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
 // GATHER and SCATTER as transfers whose places an index names, one per batch.

@@ -2,9 +2,9 @@
 #include <array>
 
 #include "facts/npu_targets.h"
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
-#include "plan/select/weights.h"
+#include "plan/select/weights_internal.h"
 
 // RESHAPE, IDENTITY, SLICE, CONCAT, PAD, TILE, REVERSE and TRANSPOSE: other views of the same elements where strides
 // can express it, copies where not.

@@ -1,12 +1,12 @@
-#include "plan/select/matmul.h"
+#include "plan/select/matmul_internal.h"
 
 #include <algorithm>
 #include <array>
 
-#include "plan/select/emit.h"
-#include "plan/select/estimate.h"
+#include "plan/select/emit_internal.h"
+#include "plan/select/estimate_internal.h"
 #include "plan/select/rules.h"
-#include "plan/select/weights.h"
+#include "plan/select/weights_internal.h"
 
 // MATMUL of int8: with a constant second matrix a 1x1 convolution; else column by column a product and its sum.
 namespace carina::plan {

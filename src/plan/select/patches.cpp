@@ -4,9 +4,9 @@
 
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
-#include "plan/select/convolution.h"
-#include "plan/select/emit.h"
-#include "plan/select/estimate.h"
+#include "plan/select/convolution_internal.h"
+#include "plan/select/emit_internal.h"
+#include "plan/select/estimate_internal.h"
 
 // Convolutions whose stride is larger than the NPU's: patches of an image transformer, first layers with stride 4.
 namespace carina::plan {

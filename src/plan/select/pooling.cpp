@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "facts/npu_targets.h"
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 #include "tensor/fixed_point.h"
 

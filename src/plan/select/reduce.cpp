@@ -4,9 +4,9 @@
 #include <array>
 
 #include "facts/npu_targets.h"
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
-#include "plan/select/weights.h"
+#include "plan/select/weights_internal.h"
 
 // REDUCE_SUM, and the largest and smallest elements: along the channels, or along any other axis, which is laid as the
 // width of a window.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "facts/npu_targets.h"
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
 // RESIZE for NPUs with an operation for it, with the RESCALE behind it where that is a shift.

@@ -1,4 +1,4 @@
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
 // RESCALE, CLAMP and TABLE that nothing in front of them took over.

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "plan/select/convolution.h"
-#include "plan/select/emit.h"
+#include "plan/select/convolution_internal.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
-#include "plan/select/weights.h"
+#include "plan/select/weights_internal.h"
 
 // RESIZE, one axis after the other. Outputs whose sources advance evenly are made by one operation that steps over its
 // output: with upscaling by n there are n such phases.

@@ -6,8 +6,8 @@
 #include <iterator>
 
 #include "base/checked_math.h"
-#include "base/content_hash.h"
-#include "plan/select/emit.h"
+#include "base/hash/content_hash.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 #include "tensor/elements.h"
 

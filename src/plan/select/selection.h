@@ -9,11 +9,11 @@
 
 #include "base/diagnostic.h"
 #include "ir/graph.h"
-#include "plan/context.h"
+#include "plan/family/context.h"
 #include "plan/family/family.h"
-#include "plan/network.h"
+#include "plan/network/network.h"
+#include "plan/network/target.h"
 #include "plan/select/rule.h"
-#include "plan/target.h"
 
 // Selection: TOSA nodes become steps. The nodes are visited in order. A node's results are either
 // made by steps at once, or only described (a view of other elements, a narrow tensor that stands for its widened

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
 // Shifts and casts between integers. Shifts by elements are of 32 bits: narrower elements are widened before, and keep

@@ -1,7 +1,7 @@
 #include <array>
 #include <functional>
 
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
 // TABLE as the NPU's lookup tables.

@@ -1,7 +1,7 @@
 #include <array>
 #include <functional>
 
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
 // Comparisons, choices and truth values, for NPUs without operations of their own for them. A truth value is stored as 0

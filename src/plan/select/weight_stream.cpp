@@ -1,4 +1,4 @@
-#include "plan/select/weight_stream.h"
+#include "plan/select/weight_stream_internal.h"
 
 #include <algorithm>
 #include <cstdlib>

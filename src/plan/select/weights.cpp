@@ -1,4 +1,4 @@
-#include "plan/select/weights.h"
+#include "plan/select/weights_internal.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "base/parallel.h"
-#include "base/prefetch.h"
+#include "base/memory/prefetch.h"
+#include "base/parallel/parallel.h"
 #include "facts/npu_targets.h"
-#include "plan/select/emit.h"
+#include "plan/select/emit_internal.h"
 
 namespace carina::plan {
 

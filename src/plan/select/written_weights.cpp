@@ -4,12 +4,12 @@
 
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
-#include "plan/schedule/cost.h"
-#include "plan/select/emit.h"
-#include "plan/select/estimate.h"
-#include "plan/select/matmul.h"
-#include "plan/select/weight_stream.h"
-#include "plan/select/weights.h"
+#include "plan/cost/cost.h"
+#include "plan/select/emit_internal.h"
+#include "plan/select/estimate_internal.h"
+#include "plan/select/matmul_internal.h"
+#include "plan/select/weight_stream_internal.h"
+#include "plan/select/weights_internal.h"
 
 // MATMUL of two activations as convolutions whose weights are the second matrix. Pools with a lookup table write it into
 // a stream of weights; a constant tap beside it corrects for what a stream can hold: with w = b + 1 for every b,

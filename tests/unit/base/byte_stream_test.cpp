@@ -1,4 +1,4 @@
-#include "base/byte_stream.h"
+#include "base/io/byte_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "base/content_hash.h"
+#include "base/hash/content_hash.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "base/io/file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/mapped_pages.h"
+#include "base/memory/mapped_pages.h"
 
 namespace carina {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/memory_planner.h"
+#include "base/memory/memory_planner.h"
 
 #include <gtest/gtest.h>
 

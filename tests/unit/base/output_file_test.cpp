@@ -1,4 +1,4 @@
-#include "base/output_file.h"
+#include "base/io/output_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/file.h"
-#include "base/parallel.h"
+#include "base/io/file.h"
+#include "base/parallel/parallel.h"
 
 namespace carina {
 namespace {

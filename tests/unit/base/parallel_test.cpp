@@ -1,4 +1,4 @@
-#include "base/parallel.h"
+#include "base/parallel/parallel.h"
 
 #include <gtest/gtest.h>
 

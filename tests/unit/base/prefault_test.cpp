@@ -1,4 +1,4 @@
-#include "base/prefault.h"
+#include "base/memory/prefault.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/parallel.h"
-#include "base/zeroed_pages.h"
+#include "base/memory/zeroed_pages.h"
+#include "base/parallel/parallel.h"
 
 namespace carina {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/sha256_internal.h"
+#include "base/hash/sha256_internal.h"
 
 namespace carina {
 namespace {

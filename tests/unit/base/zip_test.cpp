@@ -1,4 +1,4 @@
-#include "base/zip.h"
+#include "base/io/zip.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include "base/parallel.h"
+#include "base/parallel/parallel.h"
 
 namespace carina {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "../pt2/model_builder.h"
-#include "driver/tosa_backend.h"
+#include "backends/tosa_backend_internal.h"
 
 namespace carina::driver {
 namespace {
@@ -47,7 +47,8 @@ std::vector<NodeAssignment> mapped(ModelBuilder& model, const std::string& outpu
                                    SplitOptions split = {}) {
   model.output(output);
   split.delegates = DelegateMode::kAll;
-  const auto assignments = map_delegates(Buffer::copy_of(model.archive()), "m.pt2", *tosa_backend(spec), split, {}, {});
+  const auto assignments =
+      map_delegates(Buffer::copy_of(model.archive()), "m.pt2", *backends::tosa_backend(spec), split, {}, {});
   EXPECT_TRUE(assignments.has_value()) << to_string(assignments.error());
   return assignments ? *assignments : std::vector<NodeAssignment>{};
 }

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "build_graph.h"
-#include "interpret/float_math_internal.h"
+#include "simd/float_math.h"
 
 namespace carina::interpret {
 

@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "interpret/float_math_internal.h"
-#include "interpret/simd/simd_internal.h"
+#include "simd/float_math.h"
+#include "simd/kernels.h"
 
 namespace carina::interpret {
 

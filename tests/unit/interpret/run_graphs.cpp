@@ -26,12 +26,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "facts/tosa_rows.h"
+#include "frontend/tosa/flatbuffer.h"
+#include "frontend/tosa/verify.h"
 #include "interpret/interpreter.h"
 #include "ir/text.h"
-#include "tosa/flatbuffer.h"
-#include "tosa/verify.h"
 
 namespace carina {
 

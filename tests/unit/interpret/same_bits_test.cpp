@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "build_graph.h"
-#include "interpret/simd/simd_internal.h"
+#include "simd/kernels.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CARINA_SANITIZED

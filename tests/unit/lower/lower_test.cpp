@@ -13,8 +13,8 @@
 #include "facts/aten_traits.h"
 #include "ir/pass.h"
 #include "ir/text.h"
-#include "lower/core_aten.h"
-#include "lower/prepare.h"
+#include "normalize/core_aten.h"
+#include "normalize/prepare.h"
 
 namespace carina::lower {
 namespace {
@@ -44,10 +44,10 @@ std::string produced(const std::string& input, const std::string& where) {
   auto module = ir::parse(input, where);
   if (!module) return with_error(text, module.error());
   ir::Graph graph = std::move(module->main());
-  if (auto prepared = prepare(graph, Log{}); !prepared) return with_error(text, prepared.error());
+  if (auto prepared = normalize::prepare(graph, Log{}); !prepared) return with_error(text, prepared.error());
   text += "# prepare\n" + ir::print(graph);
   const std::string once = ir::print(graph);
-  EXPECT_TRUE(prepare(graph, Log{}).has_value());
+  EXPECT_TRUE(normalize::prepare(graph, Log{}).has_value());
   EXPECT_EQ(ir::print(graph), once) << "prepare() changes what it made";
   const auto tosa = to_tosa(graph, kNpu, Log{});
   if (!tosa) return with_error(text, tosa.error());
@@ -84,19 +84,19 @@ TEST(Prepare, ListsItsPasses) {
   ir::Graph graph;
   ir::PassOptions options;
   options.stop_after = "no-such-pass";
-  const auto refused = prepare(graph, options, Log{});
+  const auto refused = normalize::prepare(graph, options, Log{});
   ASSERT_FALSE(refused.has_value());
   EXPECT_NE(refused.error()[0].expected.find("fold-batch-norm"), std::string::npos);
-  EXPECT_EQ(prepare_pipeline().front().name, "fold-sources");
+  EXPECT_EQ(normalize::prepare_pipeline().front().name, "fold-sources");
 }
 
 TEST(Prepare, RefusesToLeaveOutWhatALaterPassNeeds) {
   ir::Graph graph;
-  const auto refused = prepare(graph, ir::PassOptions{.disabled = {"canonicalize"}}, Log{});
+  const auto refused = normalize::prepare(graph, ir::PassOptions{.disabled = {"canonicalize"}}, Log{});
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error()[0].fault, Fault::kUsage);
   EXPECT_NE(refused.error()[0].what.find("one-spelling"), std::string::npos) << refused.error()[0].what;
-  EXPECT_TRUE(prepare(graph, ir::PassOptions{.disabled = {"fold-decomposed-constants"}}, Log{}).has_value());
+  EXPECT_TRUE(normalize::prepare(graph, ir::PassOptions{.disabled = {"fold-decomposed-constants"}}, Log{}).has_value());
 }
 
 // The other half, that nothing else is rewritten, is a static_assert beside each table.
@@ -104,7 +104,7 @@ TEST(Prepare, RewritesWhatTheTableSaysBecomesSomethingElse) {
   for (const AtenTraits& row : kAtenTraits) {
     const bool read_by_import = row.family == AtenFamily::kQuantization;
     if (row.lowering.kind != AtenLowering::Kind::kBecomes || read_by_import) continue;
-    EXPECT_TRUE(is_rewritten(row.op)) << name_of(row.op);
+    EXPECT_TRUE(normalize::is_rewritten(row.op)) << name_of(row.op);
   }
 }
 
@@ -119,7 +119,7 @@ TEST(ToCoreAten, WritesWhatTheKernelsHave) {
                           "text");
   ASSERT_TRUE(module.has_value());
   ir::Graph& graph = module->main();
-  ASSERT_TRUE(to_core_aten(graph, Log{}).has_value());
+  ASSERT_TRUE(normalize::to_core_aten(graph, Log{}).has_value());
   std::string ops;
   for (const ir::Node& node : graph.nodes) ops += std::string(node.op.name()) + " ";
   EXPECT_EQ(ops,

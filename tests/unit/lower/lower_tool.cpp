@@ -6,12 +6,12 @@
 #include <cstdio>
 #include <string>
 
-#include "base/file.h"
+#include "base/io/file.h"
+#include "frontend/pt2/reader.h"
+#include "frontend/tosa/flatbuffer.h"
 #include "lower/lower.h"
-#include "lower/prepare.h"
-#include "pt2/reader.h"
+#include "normalize/prepare.h"
 #include "quantize/import.h"
-#include "tosa/flatbuffer.h"
 
 namespace carina {
 namespace {
@@ -21,7 +21,7 @@ Result<void> lower_file(const std::string& from, const std::string& to) {
   CARINA_TRY(const Buffer file, map_file(from));
   CARINA_TRY(ir::Graph graph, pt2::read_pt2(file, from, log));
   CARINA_CHECKED(quantize::fold_imported(graph, log));
-  CARINA_CHECKED(lower::prepare(graph, log));
+  CARINA_CHECKED(normalize::prepare(graph, log));
   CARINA_TRY(lower::Lowered lowered,
              lower::to_tosa(graph, {.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms}, log));
   ir::Module module;

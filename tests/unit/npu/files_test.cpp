@@ -5,7 +5,7 @@
 #include <cstring>
 #include <map>
 
-#include "base/sha256.h"
+#include "base/hash/sha256.h"
 #include "npu/delegate_blob.h"
 #include "npu/payload.h"
 #include "npu/registers.h"

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "npu/disassemble.h"
 #include "npu/payload.h"
 #include "npu/vela_raw.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "facts/npu_targets.h"
 
 namespace carina::npu {

@@ -3,8 +3,8 @@
 
 #include "networks.h"
 #include "plan/family/family.h"
-#include "plan/schedule/cascade_search.h"
-#include "plan/schedule/verify.h"
+#include "plan/optimize/cascade_search_internal.h"
+#include "plan/verify/verify.h"
 
 // Cascades: which rows they keep, and when they are chosen.
 namespace carina::plan {

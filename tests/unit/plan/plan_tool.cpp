@@ -18,15 +18,15 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/io/file.h"
+#include "frontend/tosa/flatbuffer.h"
 #include "npu/vela_raw.h"
 #include "plan/compile.h"
 #include "plan/family/family.h"
 #include "plan/schedule/text.h"
-#include "plan/schedule/verify.h"
+#include "plan/verify/verify.h"
 #include "simulate/simulator.h"
 #include "tensor/npy.h"
-#include "tosa/flatbuffer.h"
 
 namespace carina::plan {
 namespace {

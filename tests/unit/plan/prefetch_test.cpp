@@ -1,4 +1,4 @@
-#include "plan/schedule/prefetch.h"
+#include "plan/optimize/prefetch_internal.h"
 
 #include <gtest/gtest.h>
 

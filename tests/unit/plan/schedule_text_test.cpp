@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "networks.h"
-#include "plan/schedule/fields.h"
+#include "plan/schedule/fields_internal.h"
 #include "plan/schedule/text.h"
 
 namespace carina::plan {

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "networks.h"
+#include "plan/cost/timeline.h"
 #include "plan/family/family.h"
-#include "plan/schedule/timeline.h"
-#include "plan/schedule/verify.h"
+#include "plan/verify/verify.h"
 
 namespace carina::plan {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "build_graph.h"
 #include "networks.h"
+#include "plan/network/target.h"
 #include "plan/schedule/schedule.h"
-#include "plan/target.h"
 
 namespace carina::plan {
 namespace {

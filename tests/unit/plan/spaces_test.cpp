@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
 #include "networks.h"
+#include "plan/cost/timeline.h"
 #include "plan/family/family.h"
 #include "plan/memory/allocate.h"
-#include "plan/schedule/staging.h"
-#include "plan/schedule/timeline.h"
-#include "plan/schedule/transformations.h"
-#include "plan/schedule/verify.h"
+#include "plan/optimize/staging_internal.h"
+#include "plan/optimize/transformations.h"
+#include "plan/verify/verify.h"
 
 // What lives in fast scratch where the arena lies in slow memory.
 namespace carina::plan {

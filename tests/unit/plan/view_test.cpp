@@ -1,4 +1,4 @@
-#include "plan/view.h"
+#include "plan/network/view.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "plan/boxes.h"
+#include "plan/network/boxes.h"
 
 namespace carina::plan {
 namespace {

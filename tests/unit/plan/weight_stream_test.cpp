@@ -1,4 +1,4 @@
-#include "plan/select/weight_stream.h"
+#include "plan/select/weight_stream_internal.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "networks.h"
 #include "npu/weight_codec.h"
-#include "plan/target.h"
+#include "plan/network/target.h"
 
 namespace carina::plan {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/zip.h"
-#include "pt2/reader.h"
+#include "base/io/zip.h"
+#include "frontend/pt2/reader.h"
 
 // A .pt2 archive in the making, as torch.export.save() lays it out; tests change what they want to be wrong.
 namespace carina::pt2 {

@@ -12,8 +12,8 @@
 #include <map>
 #include <string>
 
-#include "base/file.h"
-#include "pt2/reader.h"
+#include "base/io/file.h"
+#include "frontend/pt2/reader.h"
 #include "tensor/npy.h"
 
 namespace {

@@ -1,11 +1,11 @@
-#include "pt2/reader.h"
+#include "frontend/pt2/reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "model_builder.h"
 
 namespace carina::pt2 {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/parallel/parallel.h"
 #include "model_builder.h"
 
 namespace carina::pt2 {

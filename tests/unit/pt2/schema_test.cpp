@@ -1,4 +1,4 @@
-#include "pt2/schema.h"
+#include "frontend/pt2/schema_internal.h"
 
 #include <gtest/gtest.h>
 

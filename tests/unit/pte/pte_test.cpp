@@ -4,7 +4,7 @@
 
 #include "ir/graph.h"
 #include "pte/emit.h"
-#include "pte/kernel_arguments.h"
+#include "pte/kernel_arguments_internal.h"
 #include "pte/reader.h"
 #include "pte/writer.h"
 

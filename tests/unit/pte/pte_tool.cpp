@@ -6,9 +6,9 @@
 #include <cstring>
 #include <string>
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "base/log.h"
-#include "pt2/reader.h"
+#include "frontend/pt2/reader.h"
 #include "pte/emit.h"
 #include "pte/reader.h"
 #include "pte/writer.h"

@@ -7,11 +7,11 @@
 #include <limits>
 #include <random>
 
-#include "base/parallel.h"
+#include "base/parallel/parallel.h"
 #include "facts/lowering_targets.h"
 #include "graphs.h"
 #include "lower/lower.h"
-#include "lower/prepare.h"
+#include "normalize/prepare.h"
 
 namespace carina::quantize {
 namespace {
@@ -148,7 +148,7 @@ TEST(Ptq, ThreadsChangeNoBitOnTheWayToTosa) {
   for (const int threads : {1, 2, 3}) {
     const ScopedThreadPool scope(threads);
     ir::Graph graph = two_convolutions();
-    ASSERT_TRUE(lower::prepare(graph, Log{}));
+    ASSERT_TRUE(normalize::prepare(graph, Log{}));
     PtqOptions options;
     options.threads = threads;
     const Samples samples{{floats({1, 67, 4, 4}, values)}};

@@ -30,13 +30,13 @@ Report with_name(std::string Report::* name) {
 }
 
 TEST(Json, NamesOfAnyBytes) {
-  expect_shown(to_json(with_name<CompileReport>(&CompileReport::model)), "model");
-  expect_shown(to_json(with_name<RunReport>(&RunReport::program)), "program");
-  expect_shown(to_json(with_name<InterpretReport>(&InterpretReport::model)), "model");
-  expect_shown(to_json(with_name<AccuracyReport>(&AccuracyReport::program)), "program");
-  expect_shown(to_json(with_name<VerifyReport>(&VerifyReport::file)), "file");
-  expect_shown(to_json(with_name<TosaReport>(&TosaReport::model)), "model");
-  expect_shown(to_json(with_name<Listing>(&Listing::text)), "text");
+  expect_shown(to_json(with_name<results::CompileReport>(&results::CompileReport::model)), "model");
+  expect_shown(to_json(with_name<results::RunReport>(&results::RunReport::program)), "program");
+  expect_shown(to_json(with_name<results::InterpretReport>(&results::InterpretReport::model)), "model");
+  expect_shown(to_json(with_name<results::AccuracyReport>(&results::AccuracyReport::program)), "program");
+  expect_shown(to_json(with_name<results::VerifyReport>(&results::VerifyReport::file)), "file");
+  expect_shown(to_json(with_name<results::TosaReport>(&results::TosaReport::model)), "model");
+  expect_shown(to_json(with_name<results::Listing>(&results::Listing::text)), "text");
   expect_shown(to_json(kOdd, Diagnostics{{.where = kOdd, .what = kOdd}}), "file");
 }
 

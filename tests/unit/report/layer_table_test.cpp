@@ -1,5 +1,5 @@
 // The table of layers: fields of any text, layers of several operations.
-#include "report/layer_table.h"
+#include "report/tables/layer_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,15 +11,15 @@ namespace {
 
 using testing::HasSubstr;
 
-NpuReport two_operations_of_a_layer() {
-  NpuReport npu{.target = "t",
-                .system_config = {},
-                .memory_mode = {},
-                .cycles = 40,
-                .macs = 8,
-                .layers = {},
-                .traffic_bytes = {},
-                .pmu = {}};
+results::NpuReport two_operations_of_a_layer() {
+  results::NpuReport npu{.target = "t",
+                         .system_config = {},
+                         .memory_mode = {},
+                         .cycles = 40,
+                         .macs = 8,
+                         .layers = {},
+                         .traffic_bytes = {},
+                         .pmu = {}};
   for (const int64_t cycles : {10, 30})
     npu.layers.push_back({.name = "a \"b\", c",
                           .operation = "conv",

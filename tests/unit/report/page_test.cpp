@@ -20,12 +20,12 @@ std::string data_of(const std::string& page) {
   return page.substr(begin, page.find("</script>", begin) - begin);
 }
 
-AccuracyReport hostile_report() {
+results::AccuracyReport hostile_report() {
   return {.program = std::string(kHostile), .samples = 3, .float_right = 2, .npu_right = 1};
 }
 
 TEST(Page, DataAreTheJson) {
-  const AccuracyReport report = hostile_report();
+  const results::AccuracyReport report = hostile_report();
   EXPECT_EQ(nlohmann::json::parse(data_of(to_html(report))), nlohmann::json::parse(to_json(report)));
 }
 
@@ -36,7 +36,7 @@ TEST(Page, NamesCannotEndTheirElement) {
 }
 
 TEST(Page, NothingOfTheTemplateIsLeft) {
-  const std::string page = to_html(SweepReport{.model = "model.pt2", .rows = {}});
+  const std::string page = to_html(results::SweepReport{.model = "model.pt2", .rows = {}});
   EXPECT_THAT(page, Not(HasSubstr("{{title}}")));
   EXPECT_THAT(page, HasSubstr(R"(<body data-kind="sweep">)"));
   EXPECT_THAT(page, HasSubstr("expressionInterpreter"));

@@ -9,8 +9,8 @@ namespace {
 
 using testing::HasSubstr;
 
-SweepReport two_rows() {
-  SweepRow compiled{
+results::SweepReport two_rows() {
+  results::SweepRow compiled{
       .quantization = "int8",
       .target = "t-1",
       .system_config = "s",
@@ -28,16 +28,16 @@ SweepReport two_rows() {
       .traffic_bytes = {{"Sram read", 5}},
       .bytes_per_cycle = {{"Sram", 8}},
       .layers = {{.name = "conv", .macs = 2000, .cycles = 1000, .traffic_bytes = 5, .bottleneck = "mac"}}};
-  SweepRow refused{.quantization = "int8",
-                   .target = "t-2",
-                   .system_config = {},
-                   .memory_mode = "m",
-                   .status = SweepStatus::kRefused,
-                   .reason = "no, \"never\""};
+  results::SweepRow refused{.quantization = "int8",
+                            .target = "t-2",
+                            .system_config = {},
+                            .memory_mode = "m",
+                            .status = results::SweepStatus::kRefused,
+                            .reason = "no, \"never\""};
   return {.model = "model.pt2", .rows = {compiled, refused}};
 }
 
-TEST(SweepReport, JsonIsReadBack) {
+TEST(results::SweepReport, JsonIsReadBack) {
   const std::string json = to_json(two_rows());
   const auto again = read_sweep(json, "rows.json");
   ASSERT_TRUE(again);
@@ -45,7 +45,7 @@ TEST(SweepReport, JsonIsReadBack) {
   EXPECT_EQ(to_csv(*again), to_csv(two_rows()));
 }
 
-TEST(SweepReport, OtherJsonIsRefused) {
+TEST(results::SweepReport, OtherJsonIsRefused) {
   for (const std::string_view text :
        {"", "[]", "{\"model\": \"m\"}", "{\"model\": \"m\", \"rows\": [{\"status\": \"compiled\"}]}",
         "{\"model\": \"m\", \"rows\": 3}"}) {
@@ -55,13 +55,13 @@ TEST(SweepReport, OtherJsonIsRefused) {
   }
 }
 
-TEST(SweepReport, CsvHasALinePerCombination) {
+TEST(results::SweepReport, CsvHasALinePerCombination) {
   const std::string csv = to_csv(two_rows());
   EXPECT_THAT(csv, HasSubstr("int8,t-1,s,m,compiled,1000,1.000000,2000,50.00,77,99,3,1,0,ab,\n"));
   EXPECT_THAT(csv, HasSubstr("int8,t-2,,m,refused,0,0.000000,0,0.00,0,0,0,0,0,,\"no, \"\"never\"\"\"\n"));
 }
 
-TEST(SweepReport, TextSaysWhatIsRefused) {
+TEST(results::SweepReport, TextSaysWhatIsRefused) {
   const std::string text = to_text(two_rows());
   EXPECT_THAT(text, HasSubstr("1 of 2 combinations compiled"));
   EXPECT_THAT(text, HasSubstr("refused by the target: 1\n"));

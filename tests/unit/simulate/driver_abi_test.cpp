@@ -1,4 +1,4 @@
-#include "simulate/driver_abi.h"
+#include "simulate/driver_abi_internal.h"
 
 #include <gtest/gtest.h>
 

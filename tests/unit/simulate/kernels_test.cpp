@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "simulate/fast.h"
-#include "simulate/kernels.h"
-#include "simulate/work.h"
+#include "simulate/fast_internal.h"
+#include "simulate/kernels_internal.h"
+#include "simulate/work_internal.h"
 
 namespace carina::simulate {
 namespace {

@@ -1,5 +1,5 @@
 // What memory holds, by hand-made transfers.
-#include "simulate/occupancy.h"
+#include "simulate/occupancy_internal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

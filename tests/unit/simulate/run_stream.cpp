@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "stream_case.h"
 #include "tensor/npy.h"
 

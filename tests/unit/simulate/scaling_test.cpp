@@ -1,4 +1,4 @@
-#include "simulate/scaling.h"
+#include "simulate/scaling_internal.h"
 
 #include <gtest/gtest.h>
 

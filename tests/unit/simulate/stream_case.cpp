@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "npu/vela_raw.h"
 #include "tensor/npy.h"
 

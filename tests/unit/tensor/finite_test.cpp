@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "base/parallel.h"
+#include "base/parallel/parallel.h"
 
 namespace carina {
 namespace {

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "facts/tosa_rows.h"
+#include "frontend/tosa/flatbuffer.h"
+#include "frontend/tosa/verify.h"
 #include "ir/text.h"
 #include "row_graphs.h"
-#include "tosa/flatbuffer.h"
-#include "tosa/verify.h"
 
 namespace carina::tosa {
 namespace {

@@ -5,10 +5,10 @@
 #include <sstream>
 
 #include "facts/tosa_rows.h"
+#include "frontend/tosa/flatbuffer.h"
+#include "frontend/tosa/verify.h"
 #include "ir/text.h"
 #include "supported_ops.h"
-#include "tosa/flatbuffer.h"
-#include "tosa/verify.h"
 
 namespace carina::tosa {
 namespace {

@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file.h"
+#include "base/io/file.h"
+#include "frontend/tosa/flatbuffer.h"
+#include "frontend/tosa/verify.h"
 #include "interpret/interpreter.h"
 #include "ir/text.h"
 #include "tensor/npy.h"
-#include "tosa/flatbuffer.h"
-#include "tosa/verify.h"
 
 namespace {
 

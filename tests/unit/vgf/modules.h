@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/buffer.h"
+#include "base/memory/buffer.h"
+#include "frontend/vgf/vgf.h"
 #include "ir/pass.h"
 #include "ir/text.h"
-#include "vgf/vgf.h"
 
 namespace carina::vgf {
 

@@ -1,0 +1,290 @@
+#include "api/api.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "backends/backend.h"
+#include "base/guarded.h"
+#include "base/parallel/parallel.h"
+#include "driver/cpu_modules.h"
+#include "files/tosa_file.h"
+#include "frontend/pt2/reader.h"
+#include "frontend/tosa/flatbuffer.h"
+#include "lower/lower.h"
+#include "vela/vela_flags.h"
+
+namespace carina::api {
+
+namespace {
+
+models::SampleSource source_of(std::span<const Sample> samples) {
+  if (samples.empty()) return {};
+  return [samples](std::span<const InputType> inputs) -> Result<std::vector<Sample>> {
+    for (const Sample& sample : samples) CARINA_CHECKED(datasets::check_sample(sample, inputs));
+    return std::vector<Sample>(samples.begin(), samples.end());
+  };
+}
+
+driver::SplitOptions split_options(const PartitionOptions& options) {
+  return {.delegates = options.delegates,
+          .cpu_nodes = options.cpu_nodes,
+          .cpu_ops = options.cpu_ops,
+          .cpu_modules = options.cpu_modules};
+}
+
+backends::DelegateOptions delegate_options(const DelegateOptions& options) {
+  return {.threads = options.threads,
+          .arena_limit_bytes = options.arena_limit_bytes,
+          .optimize = options.optimize,
+          .dynamic_weights = options.dynamic_weights,
+          .artifacts = options.artifacts ? backends::Artifacts::kKeep : backends::Artifacts::kDrop};
+}
+
+driver::CompileOptions compile_options(const CompileOptions& options) {
+  return {.quantize = {.samples = {}, .threads = options.delegate.threads},
+          .split = split_options(options.partition),
+          .delegate = delegate_options(options.delegate)};
+}
+
+Result<TosaFile> tosa_file(const ir::Graph& tosa) {
+  ir::Graph graph = tosa;
+  graph.name = "main";  // the name by which the reference model's program looks for it
+  return tosa::write_tosa({.graphs = {std::move(graph)}});
+}
+
+// Inputs or outputs of a model, and of the TOSA graph made from it.
+Result<void> check_boundary(const ir::Graph& model, std::span<const ir::ValueId> given, const ir::Graph& tosa,
+                            std::span<const ir::ValueId> made) {
+  for (size_t i = 0; i < given.size(); ++i) {
+    const ir::Value& value = model[given[i]];
+    const DType dtype = tosa[made[i]].dtype;
+    if (dtype == value.dtype || (value.dtype == DType::kInt64 && dtype == DType::kInt32)) continue;
+    return fail({.where = value.name,
+                 .what = "a delegate would take or give another type than the model",
+                 .expected = std::string(name_of(value.dtype)),
+                 .got = std::string(name_of(dtype)),
+                 .hint = "quantize and dequantize nodes at the model's boundaries stay outside of a delegate"});
+  }
+  return {};
+}
+
+// The one region of a TOSA file that has been verified.
+Result<ir::Graph> only_graph(std::span<const std::byte> tosa) {
+  const std::string where = "TOSA graph";
+  CARINA_TRY(ir::Module module, files::sound_tosa(Buffer::copy_of(tosa), where, "8K"));
+  if (module.graphs.size() == 1) return std::move(module.main());
+  return fail({.where = where,
+               .what = "control flow does not run on the NPU",
+               .got = std::to_string(module.graphs.size()) + " regions"});
+}
+
+// The node of the user's model that a TOSA node was made for.
+std::string user_node_of(const Model& model, const ir::Node& node) {
+  if (!node.origin.valid()) return {};
+  const ir::NodeId origin = model.graph[node.origin].origin;
+  return origin.valid() && origin.index() < model.nodes.size() ? model.nodes[origin.index()].name : std::string();
+}
+
+DelegateBlob blob_of(const backends::Delegate& delegate) {
+  DelegateBlob blob{.backend_id = delegate.packaged.backend,
+                    .blob = {},
+                    .compile_specs = {},
+                    .report = delegate.report,
+                    .artifacts = delegate.artifacts};
+  std::ranges::copy(delegate.packaged.blob.bytes(), std::back_inserter(blob.blob));
+  for (const auto& [key, value] : delegate.packaged.compile_specs)
+    blob.compile_specs.emplace_back(key, std::string(value.begin(), value.end()));
+  return blob;
+}
+
+pte::Delegate packaged(const DelegateBlob& blob) {
+  pte::Delegate delegate{.backend = blob.backend_id, .blob = Buffer::copy_of(blob.blob), .compile_specs = {}};
+  for (const auto& [key, value] : blob.compile_specs)
+    delegate.compile_specs.emplace_back(key, std::vector<uint8_t>(value.begin(), value.end()));
+  return delegate;
+}
+
+Result<Program> finished(driver::Compilation compilation, const backends::Backend& backend,
+                         const DelegateOptions& options) {
+  if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
+  results::CompileReport report = compile_report(compilation, backend, delegate_options(options));
+  return Program{.pte = std::move(compilation.package->program), .report = std::move(report)};
+}
+
+}  // namespace
+
+std::vector<std::string_view> targets() {
+  return backends::targets();
+}
+
+Result<Model> import_pt2(const Buffer& pt2, std::string_view name, const Log& log) {
+  return guarded([&] { return models::import_pt2(pt2, std::string(name), log); });
+}
+
+std::vector<InputType> inputs(const Model& model) {
+  return datasets::input_types(model.graph);
+}
+
+Result<Model> quantize(Model model, std::span<const Sample> samples, const QuantizeOptions& options, const Log& log) {
+  const models::QuantizeRequest request{
+      .mode = options.mode, .scheme = options.scheme, .samples = source_of(samples), .threads = options.threads};
+  return guarded([&]() -> Result<Model> {
+    const ScopedThreadPool pool(options.threads);
+    CARINA_CHECKED(models::quantize_model(model, request, log));
+    return std::move(model);
+  });
+}
+
+Result<Partition> partition(const Model& model, const TargetNames& target, const PartitionOptions& options,
+                            const Log& log) {
+  return guarded([&]() -> Result<Partition> {
+    CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
+    driver::SplitOptions wanted = split_options(options);
+    if (!options.cpu_modules.empty()) {
+      CARINA_TRY(wanted.keep, driver::keep_modules(options.cpu_modules, model.nodes));
+    }
+    CARINA_TRY(driver::Split split, driver::split_graph(model.graph, backend, wanted, {}, log));
+    Partition partition{.decisions = std::move(split.partitioned.decisions),
+                        .program = std::move(split.partitioned.program),
+                        .delegates = {}};
+    for (const ir::Graph& tosa : split.tosa) {
+      CARINA_TRY(TosaFile file, tosa_file(tosa));
+      partition.delegates.push_back(std::move(file));
+    }
+    return partition;
+  });
+}
+
+Result<TosaFile> to_tosa(const Model& model, const TargetNames& target, const Log& log) {
+  CARINA_TRY(TracedTosa traced, to_traced_tosa(model, target, {}, log));
+  return std::move(traced.tosa);
+}
+
+Result<TracedTosa> to_traced_tosa(const Model& model, const TargetNames& target,
+                                  const std::map<std::string, std::string>& locations, const Log& log) {
+  return guarded([&]() -> Result<TracedTosa> {
+    CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
+    CARINA_TRY(lower::Lowered lowered, lower::to_tosa(model.graph, backend.lowering, log));
+    CARINA_CHECKED(check_boundary(model.graph, model.graph.inputs, lowered.graph, lowered.graph.inputs));
+    CARINA_CHECKED(check_boundary(model.graph, model.graph.outputs, lowered.graph, lowered.graph.outputs));
+    TracedTosa traced;
+    for (ir::Node& node : lowered.graph.nodes) {
+      traced.operators.push_back({.op = std::string(node.op.name()),
+                                  .result = node.outputs.empty() ? "" : lowered.graph[node.outputs.front()].name,
+                                  .node = user_node_of(model, node)});
+      const auto location = locations.find(traced.operators.back().node);
+      if (location != locations.end()) node.source = location->second;
+    }
+    CARINA_TRY(traced.tosa, tosa_file(lowered.graph));
+    return traced;
+  });
+}
+
+Result<Flags> read_flags(std::string_view compile_flags, const Log& log) {
+  return guarded([&]() -> Result<Flags> {
+    const std::vector<std::string> flag_list{std::string(compile_flags)};
+    CARINA_TRY(const vela::VelaFlags read, vela::read_vela_flags(flag_list, log));
+    Flags flags;
+    flags.delegate.optimize = read.optimize.value_or(Optimize::kSpeed);
+    CARINA_TRY(flags.target, targets::read_names(read.target));
+    return flags;
+  });
+}
+
+Result<DelegateBlob> compile_delegate(std::span<const std::byte> tosa, const TargetNames& target,
+                                      const DelegateOptions& options, const Log& log) {
+  return guarded([&]() -> Result<DelegateBlob> {
+    const ScopedThreadPool pool(options.threads);
+    CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
+    CARINA_TRY(const ir::Graph graph, only_graph(tosa));
+    CARINA_TRY(const backends::Delegate delegate, backend.compile(graph, delegate_options(options), log));
+    return blob_of(delegate);
+  });
+}
+
+Result<std::vector<std::byte>> package(const Partition& partition, std::span<const DelegateBlob> blobs) {
+  return guarded([&]() -> Result<std::vector<std::byte>> {
+    if (blobs.size() != partition.delegates.size()) {
+      return fail({.where = "package",
+                   .what = "every delegate of the partition needs its blob",
+                   .expected = std::to_string(partition.delegates.size()),
+                   .got = std::to_string(blobs.size()),
+                   .fault = Fault::kUsage});
+    }
+    std::vector<pte::Delegate> delegates;
+    std::ranges::transform(blobs, std::back_inserter(delegates), packaged);
+    CARINA_TRY(driver::Package package, driver::package(partition.program, delegates));
+    return std::move(package.program);
+  });
+}
+
+Result<Program> compile(Model model, const TargetNames& target, const CompileOptions& options, const Log& log) {
+  return guarded([&]() -> Result<Program> {
+    const ScopedThreadPool pool(options.delegate.threads);
+    CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
+    return finished(driver::compile_model(std::move(model), compile_options(options), backend, log), backend,
+                    options.delegate);
+  });
+}
+
+Result<Program> package_tosa(std::span<const std::byte> tosa, const TargetNames& target, const DelegateOptions& options,
+                             const Log& log) {
+  return guarded([&]() -> Result<Program> {
+    const ScopedThreadPool pool(options.threads);
+    CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
+    CARINA_TRY(ir::Graph graph, only_graph(tosa));
+    const CompileOptions whole{.partition = {}, .delegate = options};
+    return finished(driver::compile_tosa(std::move(graph), "TOSA graph", compile_options(whole), backend, log), backend,
+                    options);
+  });
+}
+
+Result<results::CompileReport> explain(const Buffer& pt2, std::string_view name, std::span<const Sample> samples,
+                                       const TargetNames& target, const CompileOptions& options, const Log& log) {
+  return guarded([&]() -> Result<results::CompileReport> {
+    const ScopedThreadPool pool(options.delegate.threads);
+    CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
+    driver::CompileOptions whole = compile_options(options);
+    whole.quantize.samples = source_of(samples);
+    driver::Compilation compilation = driver::compile_pt2(pt2, std::string(name), whole, backend, log);
+    if (!driver::has_diagnostics(compilation)) return fail(std::move(compilation.errors));
+    return compile_report(compilation, backend, delegate_options(options.delegate));
+  });
+}
+
+Result<quantize::Annotations> annotate(const Buffer& pt2, std::string_view name, const quantize::NodeSchemes& schemes,
+                                       const Log& log) {
+  return guarded([&]() -> Result<quantize::Annotations> {
+    CARINA_TRY(const ir::Graph graph, pt2::read_pt2(pt2, std::string(name), log));
+    return quantize::annotate(graph, schemes);
+  });
+}
+
+Result<std::vector<quantize::Expansion>> expand(const Buffer& pt2, std::string_view name,
+                                                const quantize::NodeSchemes& schemes, const Log& log) {
+  return guarded([&]() -> Result<std::vector<quantize::Expansion>> {
+    CARINA_TRY(const ir::Graph graph, pt2::read_pt2(pt2, std::string(name), log));
+    return quantize::expansions(graph, schemes);
+  });
+}
+
+Result<std::vector<driver::NodeAssignment>> map_delegates(const Buffer& pt2, std::string_view name,
+                                                          const TargetNames& target, const CompileOptions& options,
+                                                          const Log& log) {
+  return guarded([&]() -> Result<std::vector<driver::NodeAssignment>> {
+    CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
+    return driver::map_delegates(pt2, std::string(name), backend, split_options(options.partition),
+                                 delegate_options(options.delegate), log);
+  });
+}
+
+Result<RunOutcome> run(const Buffer& pte, const Sample& inputs, const RunOptions& options, const Log& log) {
+  return guarded([&] {
+    const auto source = [&](std::span<const InputType>) -> Result<Sample> { return inputs; };
+    return execute::run_program(pte, "program", source,
+                                {.timed = options.timed, .memories = options.memories, .threads = options.threads},
+                                log);
+  });
+}
+
+}  // namespace carina::api

@@ -1,0 +1,75 @@
+#include "backends/delegate_target.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backends/ethosu_specs.h"
+#include "facts/ethosu_delegates.h"
+#include "facts/executorch.h"
+#include "npu/delegate_blob.h"
+#include "npu/payload.h"
+
+namespace carina::backends {
+
+namespace {
+
+// The NPU that a delegate's stream is for: "" when Carina does not know it.
+Result<std::string> accelerator_of(const pte::Delegate& delegate, const std::string& where) {
+  CARINA_TRY(const npu::NetworkInFile read, npu::read_delegate_blob_in_place(delegate.blob, where));
+  CARINA_TRY(const npu::Payload payload, npu::parse_payload(read.network.command_payload, where));
+  return payload.accelerator() == nullptr ? std::string() : std::string(payload.accelerator()->name);
+}
+
+const pte::Delegate* first_ethosu_delegate(const pte::Program& program) {
+  for (const pte::Plan& plan : program.plans) {
+    const auto found = std::ranges::find_if(plan.delegates, is_ethos_u, &pte::Delegate::backend);
+    if (found != plan.delegates.end()) return &*found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& delegate, const targets::TargetNames& asked,
+                                                       const std::string& where, const Log& log) {
+  const EthosUSpecs specs = read_specs(delegate.compile_specs);
+  targets::TargetNames names = asked;
+  CARINA_TRY(names.accelerator, accelerator_of(delegate, where));
+  if (names.accelerator.empty()) return std::nullopt;
+  targets::TargetNames wanted = names;
+  if (wanted.system_config.empty()) wanted.system_config = specs.system_config;
+  if (wanted.memory_mode.empty()) wanted.memory_mode = specs.memory_mode;
+  if (!wanted.arena_cache_bytes && specs.arena_cache_bytes > 0) wanted.arena_cache_bytes = specs.arena_cache_bytes;
+  if (auto found = targets::find_target(wanted, log)) return *found;
+  CARINA_TRY(const plan::Target fallback, targets::find_target(names, log));
+  log.note({.where = where,
+            .what = fmt::format("was compiled for {}, {} of another vela.ini; estimates assume {}, {}",
+                                wanted.system_config, wanted.memory_mode, fallback.system.name, fallback.memory.name),
+            .hint = "--config FILE with those sections",
+            .severity = Severity::kWarning});
+  return fallback;
+}
+
+Result<plan::Target> target_of_program(const pte::Program& program, const std::string& where,
+                                       const targets::TargetNames& asked, const Log& log) {
+  if (const pte::Delegate* delegate = first_ethosu_delegate(program)) {
+    CARINA_TRY(const std::optional<plan::Target> target, target_of_delegate(*delegate, asked, where, log));
+    if (target) return *target;
+  }
+  targets::TargetNames names = asked;
+  names.accelerator = npu::kAcceleratorOfNoDelegate;
+  return targets::find_target(names, log);
+}
+
+size_t fast_bytes_of(const plan::Target& target, size_t unsized_bytes) {
+  if (!npu::has_fast_scratch(target.memory)) return 0;
+  return target.memory.cache_bytes == 0 ? unsized_bytes : static_cast<size_t>(target.memory.cache_bytes);
+}
+
+ZeroedPages fast_memory_of(const plan::Target& target) {
+  constexpr size_t kUnsizedBytes = size_t{64} << 20;
+  return ZeroedPages(fast_bytes_of(target, kUnsizedBytes));
+}
+
+}  // namespace carina::backends

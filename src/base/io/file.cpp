@@ -1,0 +1,214 @@
+#include "base/io/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <memory>
+
+#include "base/checked_math.h"
+#include "base/io/descriptor_internal.h"
+#include "base/io/output_file.h"
+#include "base/memory/mapped_pages.h"
+#include "base/parallel/parallel.h"
+
+namespace carina {
+
+namespace {
+
+constexpr size_t kReadBytes = size_t{16} << 20;
+constexpr size_t kWorthLeaving = size_t{1} << 20;  // bytes: less is not worth asking the system
+constexpr size_t kWorthPassing = size_t{8} << 20;  // bytes of a file whose pages go behind its reader
+
+// A file in the address space, for the handler of SIGBUS.
+struct Mapping {
+  const std::byte* begin;
+  size_t size;
+  std::string path;
+};
+constexpr size_t kMappings = 64;  // at a time that the handler knows of
+std::array<std::atomic<const Mapping*>, kMappings> mappings{};
+
+void enter(const Mapping* mapping) {
+  for (auto& slot : mappings) {
+    const Mapping* empty = nullptr;
+    if (slot.compare_exchange_strong(empty, mapping)) return;
+  }
+}
+
+void leave(const Mapping* mapping) {
+  for (auto& slot : mappings) {
+    const Mapping* expected = mapping;
+    if (slot.compare_exchange_strong(expected, nullptr)) return;
+  }
+}
+
+void unmap(const Mapping* mapping) {
+  leave(mapping);
+  ::munmap(const_cast<std::byte*>(mapping->begin), mapping->size);
+  delete mapping;
+}
+
+Result<Buffer> mapped(const std::string& path, int fd, size_t size) {
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (memory == MAP_FAILED) return system_error(path, "cannot map the file");
+  const std::shared_ptr<const Mapping> mapping(
+      new Mapping{.begin = static_cast<const std::byte*>(memory), .size = size, .path = path}, unmap);
+  enter(mapping.get());
+  return Buffer(mapping, {mapping->begin, size});
+}
+
+bool same_content(const struct stat& before, const struct stat& after) {
+  return before.st_size == after.st_size && before.st_mtim.tv_sec == after.st_mtim.tv_sec &&
+         before.st_mtim.tv_nsec == after.st_mtim.tv_nsec;
+}
+
+Result<Buffer> read_whole(const std::string& path, int fd, const struct stat& before) {
+  MutableBuffer buffer = MutableBuffer::allocate(static_cast<size_t>(before.st_size));
+  std::span<std::byte> rest = buffer.bytes();
+  while (!rest.empty()) {
+    const ssize_t count = ::read(fd, rest.data(), rest.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return system_error(path, "cannot read the file");
+    if (count == 0) break;
+    rest = rest.subspan(static_cast<size_t>(count));
+  }
+  struct stat after{};
+  if (!rest.empty() || ::fstat(fd, &after) != 0 || !same_content(before, after)) {
+    return fail({.where = path,
+                 .what = "the file changed while it was read",
+                 .hint = "is another program writing it? try again when it has finished",
+                 .fault = Fault::kEnvironment});
+  }
+  return std::move(buffer).freeze();
+}
+
+Result<Buffer> file_bytes(const std::string& path, size_t max_read) {
+  // Without waiting: a FIFO that nobody writes would block before anyone can say that it is no file.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return system_error(path, "cannot open the file");
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0) return system_error(path, "cannot read the file's size");
+  if (!S_ISREG(status.st_mode)) {
+    return fail({.where = path, .what = "not a regular file", .fault = Fault::kEnvironment});
+  }
+  const auto size = static_cast<size_t>(status.st_size);
+  if (size == 0) return Buffer();
+  return size <= max_read ? read_whole(path, file.get(), status) : mapped(path, file.get(), size);
+}
+
+}  // namespace
+
+Result<Buffer> map_file(const std::string& path) {
+  return file_bytes(path, kReadBytes);
+}
+
+// In small pages: a part of a large one cannot leave, so that two readers of one file would hold megabytes.
+Result<Buffer> map_large_file(const std::string& path) {
+  CARINA_TRY(Buffer file, file_bytes(path, 0));
+#ifdef MADV_NOHUGEPAGE
+  // It only costs memory when that fails.
+  if (file.size() > 0) static_cast<void>(::madvise(const_cast<std::byte*>(file.data()), file.size(), MADV_NOHUGEPAGE));
+#endif
+  return file;
+}
+
+namespace {
+
+// Async-signal-safe, as it has to be for mapped_file_at().
+const Mapping* mapping_at(const void* address) noexcept {
+  const auto* byte = static_cast<const std::byte*>(address);
+  for (const auto& slot : mappings) {
+    const Mapping* mapping = slot.load();
+    if (mapping != nullptr && byte >= mapping->begin && byte < mapping->begin + mapping->size) return mapping;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const char* mapped_file_at(const void* address) noexcept {
+  const Mapping* mapping = mapping_at(address);
+  return mapping == nullptr ? nullptr : mapping->path.c_str();
+}
+
+namespace {
+
+uintptr_t page_bytes() {
+  return static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// Both at the boundary of a page, in a mapped file.
+void leave(uintptr_t first, uintptr_t last) {
+  // It only costs memory when that fails.
+  if (first < last) static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED));
+}
+
+}  // namespace
+
+// Whole pages: the ends of a part may stand on pages with others.
+void release_pages(const Buffer& buffer, size_t begin, size_t end) {
+  if (begin >= end || mapped_file_at(buffer.data()) == nullptr) return;
+  const uintptr_t page = page_bytes();
+  leave(round_up(reinterpret_cast<uintptr_t>(buffer.data() + begin), page),
+        reinterpret_cast<uintptr_t>(buffer.data() + end) / page * page);
+}
+
+void release_pages_around(std::span<const std::byte> bytes) {
+  if (bytes.empty() || mapped_file_at(bytes.data()) == nullptr) return;
+  const uintptr_t page = page_bytes();
+  leave(reinterpret_cast<uintptr_t>(bytes.data()) / page * page,
+        round_up(reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()), page));
+}
+
+void PageReleaser::add(std::span<const std::byte> read) {
+  const Mapping* mapping = read.empty() ? nullptr : mapping_at(read.data());
+  if (mapping == nullptr || mapping->size <= kWorthPassing) return;
+  bytes_ += read.size();
+  if (bytes_ < kWorthLeaving) return;
+  release_pages_around({mapping->begin, mapping->size});
+  bytes_ = 0;
+}
+
+Buffer part_with_pages(const Buffer& whole, size_t offset, size_t size) {
+  const Buffer part = whole.slice(offset, size);
+  // What is not a file's would be lost.
+  if (size < kWorthLeaving || mapped_file_at(part.data()) == nullptr) return part;
+  const std::shared_ptr<const Buffer> owner(new Buffer(part), [](const Buffer* held) {
+    run_async([held] {
+      release_pages(*held, 0, held->size());
+      delete held;
+    });
+  });
+  return {owner, part.bytes()};
+}
+
+std::optional<FileId> file_id(const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return FileId{.device = status.st_dev, .inode = status.st_ino};
+}
+
+Result<void> write_file(const std::string& path, std::span<const std::byte> bytes) {
+  CARINA_TRY(OutputFile file, OutputFile::prepare(path, bytes));
+  return file.commit();
+}
+
+Result<void> write_file(const std::string& path, std::string_view text) {
+  return write_file(path, std::as_bytes(std::span(text)));
+}
+
+Result<void> make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return fail({.where = folder, .what = "cannot make the folder: " + error.message(), .fault = Fault::kEnvironment});
+  return {};
+}
+
+}  // namespace carina

@@ -1,0 +1,183 @@
+#include "base/io/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <atomic>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "base/io/descriptor_internal.h"
+#include "base/parallel/parallel.h"
+
+namespace carina {
+
+namespace {
+
+// The temporary files of this process that are not in their places yet, for remove_uncommitted_files().
+constexpr size_t kSlots = 32;
+std::array<std::atomic<const char*>, kSlots> uncommitted{};
+
+// A temporary file's name; the file is removed with it unless it was renamed.
+class Temporary {
+ public:
+  explicit Temporary(std::string path) : path_(std::move(path)) { exchange(nullptr, path_.c_str()); }
+  ~Temporary() {
+    if (made_) ::unlink(path_.c_str());
+    exchange(path_.c_str(), nullptr);
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  // The descriptor of the new file, or -1 with errno.
+  int create() {
+    const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    made_ = fd >= 0;
+    return fd;
+  }
+  bool rename_to(const std::string& path) {
+    if (::rename(path_.c_str(), path.c_str()) != 0) return false;
+    made_ = false;
+    return true;
+  }
+
+ private:
+  static void exchange(const char* from, const char* to) {
+    for (auto& slot : uncommitted) {
+      const char* expected = from;
+      if (slot.compare_exchange_strong(expected, to)) return;
+    }
+  }
+  std::string path_;
+  bool made_ = false;
+};
+
+bool write_all(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+// Where a path leads: what is there, and the path of it without links.
+struct ResolvedPath {
+  std::string path;
+  std::optional<struct stat> there;
+  [[nodiscard]] bool replaceable() const { return !there || (S_ISREG(there->st_mode) && there->st_nlink == 1); }
+};
+
+Result<ResolvedPath> resolve(const std::string& path) {
+  if (path.empty()) return fail({.where = "output", .what = "the path is empty", .fault = Fault::kUsage});
+  ResolvedPath resolved_path{.path = path, .there = std::nullopt};
+  struct stat status{};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode))
+      return fail(
+          {.where = path, .what = "cannot write the file: a folder has this name", .fault = Fault::kEnvironment});
+    resolved_path.there = status;
+    std::array<char, PATH_MAX> resolved{};
+    if (S_ISREG(status.st_mode) && ::realpath(path.c_str(), resolved.data()) != nullptr)
+      resolved_path.path = resolved.data();
+    return resolved_path;
+  }
+  if (errno != ENOENT) return system_error(path, "cannot write the file");
+  std::error_code error;
+  if (std::filesystem::is_symlink(path, error)) {  // to a file that is not there yet
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (!error) return resolve((std::filesystem::path(path).parent_path() / target).string());
+  }
+  return resolved_path;
+}
+
+// Keeps what is there until the descriptor is closed: who closes it waits for the end of a file that has lost its name,
+// of its pages and its blocks on the disk. -1: there is nothing, or the system cannot.
+int hold([[maybe_unused]] const std::string& path) {
+#ifdef O_PATH
+  return ::open(path.c_str(), O_PATH | O_CLOEXEC);
+#else
+  return -1;
+#endif
+}
+
+std::string temporary_name(const std::string& path) {
+  static std::atomic<int> count{0};
+  constexpr size_t kLongestName = 200;  // file systems allow 255 bytes
+  const std::filesystem::path whole(path);
+  const std::string name =
+      fmt::format("{}.tmp{}-{}", whole.filename().string().substr(0, kLongestName), ::getpid(), count++);
+  return (whole.parent_path() / name).string();
+}
+
+}  // namespace
+
+struct OutputFile::State {
+  std::string path;  // as the user wrote it
+  ResolvedPath resolved_path;
+  std::span<const std::byte> bytes;
+  std::unique_ptr<Temporary> temporary;  // none: commit() writes into what is there
+
+  // False with errno when there can be no file beside it.
+  bool stage() {
+    auto file = std::make_unique<Temporary>(temporary_name(resolved_path.path));
+    Descriptor descriptor(file->create());
+    if (descriptor.get() < 0) return false;
+    if (resolved_path.there) {
+      // The owner first, as it takes set-id bits away; both are the user's wish, not ours, so failing is no error.
+      static_cast<void>(::fchown(descriptor.get(), resolved_path.there->st_uid, resolved_path.there->st_gid) == 0);
+      static_cast<void>(::fchmod(descriptor.get(), resolved_path.there->st_mode & 07777) == 0);
+    }
+    if (!write_all(descriptor.get(), bytes) || !descriptor.close()) return false;
+    temporary = std::move(file);
+    return true;
+  }
+
+  Result<void> write_in_place() {
+    Descriptor descriptor(::open(resolved_path.path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY));
+    if (descriptor.get() < 0 || !write_all(descriptor.get(), bytes) || !descriptor.close())
+      return system_error(path, "cannot write the file");
+    return {};
+  }
+};
+
+OutputFile::OutputFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
+OutputFile::OutputFile(OutputFile&&) noexcept = default;
+OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
+OutputFile::~OutputFile() = default;
+
+Result<OutputFile> OutputFile::prepare(const std::string& path, std::span<const std::byte> bytes) {
+  CARINA_TRY(ResolvedPath resolved_path, resolve(path));
+  auto state = std::make_unique<State>(
+      State{.path = path, .resolved_path = std::move(resolved_path), .bytes = bytes, .temporary = {}});
+  if (state->resolved_path.replaceable() && !state->stage()) {
+    const bool closed_folder = errno == EACCES || errno == EPERM || errno == EROFS;
+    if (!state->resolved_path.there || !closed_folder) return system_error(path, "cannot write the file");
+  }
+  return OutputFile(std::move(state));
+}
+
+Result<void> OutputFile::commit() {
+  if (state_->temporary == nullptr) return state_->write_in_place();
+  auto before = std::make_shared<Descriptor>(hold(state_->resolved_path.path));
+  if (state_->temporary->rename_to(state_->resolved_path.path)) {
+    run_async([before = std::move(before)]() mutable { before.reset(); });
+    return {};
+  }
+  const bool mount_point = errno == EBUSY;
+  if (!mount_point) return system_error(state_->path, "cannot put the written file in its place");
+  return state_->write_in_place();
+}
+
+void remove_uncommitted_files() noexcept {
+  for (const auto& slot : uncommitted) {
+    if (const char* path = slot.load(); path != nullptr) ::unlink(path);
+  }
+}
+
+}  // namespace carina

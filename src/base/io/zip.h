@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/io/byte_stream.h"
+#include "base/memory/buffer.h"
+
+namespace carina {
+
+// Reads a zip archive (zip64 included) by its central directory. Stored entries are views of the archive's bytes;
+// deflated ones are inflated on request. Each entry's CRC is checked when it is read.
+class ZipReader {
+ public:
+  struct Limits {
+    size_t max_entries = 1 << 20;
+    size_t max_inflated_bytes = size_t{1} << 32;  // per entry: a bomb is refused before anything is allocated
+  };
+
+  // `name` is what messages call the archive.
+  static Result<ZipReader> open(Buffer archive, std::string name, Limits limits);
+  static Result<ZipReader> open(Buffer archive, std::string name) {
+    return open(std::move(archive), std::move(name), {});
+  }
+
+  // The entries' names in the order of the archive.
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  [[nodiscard]] bool contains(std::string_view entry) const { return entries_.contains(entry); }
+  // What all deflated entries together claim to inflate to; saturates.
+  [[nodiscard]] size_t inflated_bytes() const { return inflated_bytes_; }
+  // Checks the CRCs of the stored entries whose names begin with `prefix`, on all threads (parallel.h), and calls
+  // `beside` meanwhile, with a reader that takes these entries as they are. Whether they are right; if not, what was read
+  // there is worth nothing, and read() finds what is wrong. Where entries overlay each other it does neither.
+  bool check_ahead(std::string_view prefix, const std::function<void(const ZipReader& unchecked)>& beside);
+  // The entry's bytes. Errors: no such entry, damaged data, unsupported method, over the limits.
+  [[nodiscard]] Result<Buffer> read(std::string_view entry) const;
+  // The same a part at a time. The CRC of a stored entry is checked at once, of a deflated one when its end is reached.
+  [[nodiscard]] Result<ByteStream> stream(std::string_view entry) const;
+
+ private:
+  struct Entry {
+    size_t offset = 0;  // of the payload in the archive
+    size_t compressed_bytes = 0;
+    size_t bytes = 0;
+    uint32_t crc = 0;
+    int method = 0;        // 0 stored, 8 deflated
+    bool checked = false;  // its CRC is right
+  };
+  Result<void> add_entry(std::span<const std::byte> header);
+  [[nodiscard]] Result<const Entry*> readable(std::string_view name, const std::string& where) const;
+  [[nodiscard]] Result<Entry> entry_of(std::span<const std::byte> header, const std::string& where) const;
+
+  Buffer archive_;
+  std::string name_;
+  Limits limits_;
+  std::vector<std::string> names_;
+  std::map<std::string, Entry, std::less<>> entries_;
+  size_t inflated_bytes_ = 0;
+};
+
+// Writes a zip archive of stored entries with fixed time stamps, so that equal content gives equal bytes.
+struct ZipEntry {
+  std::string name;
+  std::span<const std::byte> data;
+  std::span<const std::byte> rest = {};  // of the entry's bytes, behind `data`
+};
+Result<std::vector<std::byte>> write_zip(std::span<const ZipEntry> entries);
+
+}  // namespace carina

@@ -1,0 +1,216 @@
+#include "base/memory/memory_planner.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "base/checked_math.h"
+
+namespace carina {
+namespace {
+
+// Positions in an order whose requests have changed: one has come to the front of the others between them, or both have
+// changed positions.
+struct Moved {
+  size_t first;
+  size_t last;
+};
+
+// Where a request cannot start: behind `last_below`, in front of `first_above`.
+struct Taken {
+  int64_t last_below;
+  int64_t first_above;
+};
+using Gaps = std::vector<Taken>;
+
+// What one more order gives, and what is needed to find it.
+struct Trial {
+  MemoryPlan plan;
+  Gaps gaps;
+  std::vector<uint8_t> touches_moved;
+  std::vector<uint8_t> is_new;
+};
+
+class Packer {
+ public:
+  Packer(std::span<const MemoryRequest> requests, int64_t alignment)
+      : requests_(requests), neighbors_(requests.size()) {
+    std::vector<size_t> by_start(requests.size()), alive;
+    std::iota(by_start.begin(), by_start.end(), size_t{0});
+    std::ranges::stable_sort(by_start, {}, [&](size_t i) { return requests[i].first; });
+    for (const MemoryRequest& b : requests) sizes_.push_back(round_up(b.bytes, alignment));
+    const auto neighbor = [&](size_t i, size_t j) {
+      return Neighbor{.other = j,
+                      .bytes = round_up(bytes_until(requests[i], requests[j].last), alignment),
+                      .others_bytes = round_up(bytes_until(requests[j], requests[i].last), alignment)};
+    };
+    for (const size_t i : by_start) {
+      std::erase_if(alive, [&](size_t j) { return requests[j].last < requests[i].first; });
+      for (const size_t j : alive) {
+        neighbors_[i].push_back(neighbor(i, j));
+        neighbors_[j].push_back(neighbor(j, i));
+      }
+      alive.push_back(i);
+    }
+  }
+
+  // Each request in turn into the lowest gap that is large enough.
+  [[nodiscard]] MemoryPlan pack(std::span<const size_t> order) const {
+    MemoryPlan result{.offsets = std::vector<int64_t>(requests_.size(), -1)};
+    Gaps gaps;
+    for (const size_t i : order) put(i, lowest_gap(i, result, gaps), result);
+    return result;
+  }
+
+  // The same as pack(order), where that takes no more bytes than `before`; else anything that takes more. `before`: of an
+  // order that differs in the places of two, of `moved` in front of or behind the others between them. What has the same
+  // neighbors in front of it, where they were, stays where it was.
+  // `trial`: gets the result; kept for its memory.
+  void pack_again(std::span<const size_t> order, const MemoryPlan& before, const Moved& moved, Trial& trial) const {
+    MemoryPlan& result = trial.plan;
+    result.offsets.assign(requests_.size(), -1);
+    result.total_bytes = 0;
+    trial.touches_moved.assign(requests_.size(), 0);
+    trial.is_new.assign(requests_.size(), 0);
+    for (const size_t i : {order[moved.first], order[moved.last]}) {
+      trial.is_new[i] = 1;
+      for (const Neighbor& n : neighbors_[i]) trial.touches_moved[n.other] = 1;
+    }
+    for (size_t turn = 0; turn < order.size() && result.total_bytes <= before.total_bytes; ++turn) {
+      const size_t i = order[turn];
+      const bool between = turn >= moved.first && turn <= moved.last;
+      if (trial.is_new[i] == 0 && !(between && trial.touches_moved[i] != 0)) {
+        put(i, before.offsets[i], result);
+        continue;
+      }
+      put(i, lowest_gap(i, result, trial.gaps), result);
+      if (result.offsets[i] == before.offsets[i]) continue;
+      for (const Neighbor& n : neighbors_[i]) trial.is_new[n.other] = 1;
+    }
+  }
+
+  // Those that reach the top, and those below that keep them there.
+  [[nodiscard]] std::vector<size_t> bottleneck(const MemoryPlan& a) const {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < requests_.size(); ++i) {
+      if (a.offsets[i] + sizes_[i] == a.total_bytes) found.push_back(i);
+    }
+    const size_t tops = found.size();
+    for (size_t k = 0; k < tops; ++k) {
+      for (const Neighbor& n : neighbors_[found[k]]) found.push_back(n.other);
+    }
+    return found;
+  }
+
+ private:
+  // The bytes that two intervals need while both live are the first ones of each: all, of the one that ends first.
+  struct Neighbor {
+    size_t other;
+    int64_t bytes;
+    int64_t others_bytes;
+  };
+  void put(size_t i, int64_t address, MemoryPlan& result) const {
+    result.offsets[i] = address;
+    result.total_bytes = std::max(result.total_bytes, address + sizes_[i]);
+  }
+  // Beside what has an offset already. `taken`: kept for its memory.
+  [[nodiscard]] int64_t lowest_gap(size_t i, const MemoryPlan& plan, Gaps& taken) const {
+    const std::vector<Neighbor>& neighbors = neighbors_[i];
+    taken.resize(neighbors.size());
+    size_t count = 0;
+    for (const Neighbor& n : neighbors) {
+      const int64_t at = plan.offsets[n.other];
+      taken[count] = {.last_below = at - n.bytes, .first_above = at + n.others_bytes};
+      count += at >= 0 ? 1 : 0;
+    }
+    // What begins below is passed; where that leads higher, more of the rest begins below. Without branches: nothing
+    // tells which way they go.
+    int64_t address = 0;
+    for (int64_t before = -1; before != address;) {
+      before = address;
+      for (const Taken& t : std::span(taken).first(count))
+        address = std::max(address, t.last_below < address ? t.first_above : address);
+    }
+    return address;
+  }
+
+  std::span<const MemoryRequest> requests_;
+  std::vector<int64_t> sizes_;
+  std::vector<std::vector<Neighbor>> neighbors_;
+};
+
+constexpr int kMaxRounds = 2000;
+constexpr size_t kMoves =
+    64;  // rounds in which what is in the way comes earlier: soon good; later what swaps is better
+
+void improve(const Packer& packer, std::vector<size_t> order, MemoryPlan& best, const SearchBudget& budget) {
+  std::mt19937 random(1);
+  const size_t rounds = std::min<size_t>(kMaxRounds, budget.max_work / (order.size() * order.size() + 1));
+  std::vector<size_t> blocked = packer.bottleneck(best);
+  std::vector<size_t> candidate;
+  Trial trial;
+  for (size_t round = 0; round < rounds && best.total_bytes > budget.enough_bytes; ++round) {
+    candidate = order;
+    const size_t pick = blocked[random() % blocked.size()];
+    const auto from = std::ranges::find(candidate, pick);
+    const auto turn = static_cast<size_t>(from - candidate.begin());
+    const size_t other = random() % (round < kMoves ? turn + 1 : candidate.size());
+    const auto to = candidate.begin() + static_cast<std::ptrdiff_t>(other);
+    if (round < kMoves) {
+      std::rotate(to, from, from + 1);
+    } else {
+      std::iter_swap(from, to);
+    }
+    packer.pack_again(candidate, best, {.first = std::min(turn, other), .last = std::max(turn, other)}, trial);
+    if (trial.plan.total_bytes > best.total_bytes) continue;
+    std::swap(best, trial.plan);
+    std::swap(order, candidate);
+    blocked = packer.bottleneck(best);
+  }
+}
+
+}  // namespace
+
+int64_t bytes_until(const MemoryRequest& request, int64_t time) {
+  for (const FillStep& step : request.fill_steps) {
+    if (step.first > time) return step.from_byte;
+  }
+  return request.bytes;
+}
+
+int64_t peak_live_bytes(std::span<const MemoryRequest> requests, int64_t alignment) {
+  std::vector<std::pair<int64_t, int64_t>> changes;
+  for (const MemoryRequest& b : requests) {
+    int64_t from = 0;
+    for (size_t i = 0; i <= b.fill_steps.size(); ++i) {
+      const int64_t end = round_up(i < b.fill_steps.size() ? b.fill_steps[i].from_byte : b.bytes, alignment);
+      changes.emplace_back(i == 0 ? b.first : b.fill_steps[i - 1].first, end - from);
+      from = end;
+    }
+    changes.emplace_back(b.last + 1, -round_up(b.bytes, alignment));
+  }
+  std::ranges::sort(changes);
+  int64_t live = 0, peak = 0;
+  for (const auto& [time, change] : changes) peak = std::max(peak, live += change);
+  return peak;
+}
+
+MemoryPlan plan_memory(std::span<const MemoryRequest> requests, int64_t alignment, PlanStrategy how,
+                       const SearchBudget& budget) {
+  const Packer packer(requests, alignment);
+  std::vector<size_t> order(requests.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
+    if (requests[a].bytes != requests[b].bytes) return requests[a].bytes > requests[b].bytes;
+    if (how == PlanStrategy::kFirstFit) return false;
+    return requests[a].last - requests[a].first > requests[b].last - requests[b].first;
+  });
+  MemoryPlan best = packer.pack(order);
+  if (how == PlanStrategy::kSearch) {
+    const int64_t enough_bytes = std::max(budget.enough_bytes, peak_live_bytes(requests, alignment));
+    improve(packer, order, best, {.enough_bytes = enough_bytes, .max_work = budget.max_work});
+  }
+  return best;
+}
+
+}  // namespace carina

@@ -1,0 +1,50 @@
+#include "base/memory/prefault.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include "base/checked_math.h"
+#include "base/parallel/parallel.h"
+
+namespace carina {
+
+namespace {
+
+constexpr size_t kWorthAsking = size_t{1} << 16;  // bytes
+constexpr size_t kPart = size_t{1} << 20;
+
+#if defined(MADV_POPULATE_WRITE) || defined(MADV_HUGEPAGE)
+// Of the whole pages in `memory`.
+void advise(std::span<std::byte> memory, int advice) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = round_up(reinterpret_cast<uintptr_t>(memory.data()), page);
+  const auto last = reinterpret_cast<uintptr_t>(memory.data() + memory.size()) / page * page;
+  // It only costs time when that fails.
+  if (first < last) static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, advice));
+}
+#endif
+
+}  // namespace
+
+// Source: madvise(2). Other systems bring pages in as they are touched.
+void prefault([[maybe_unused]] std::span<std::byte> memory) {
+#ifdef MADV_POPULATE_WRITE
+  if (memory.size() >= kWorthAsking) advise(memory, MADV_POPULATE_WRITE);
+#endif
+}
+
+void prefer_large_pages([[maybe_unused]] std::span<std::byte> memory) {
+#ifdef MADV_HUGEPAGE
+  constexpr size_t kLarge = size_t{64} << 20;
+  if (memory.size() >= kLarge) advise(memory, MADV_HUGEPAGE);
+#endif
+}
+
+void prefault_parallel(std::span<std::byte> memory) {
+  parallel_for_chunks(memory.size(), kPart,
+                      [&](size_t begin, size_t end) { prefault(memory.subspan(begin, end - begin)); });
+}
+
+}  // namespace carina

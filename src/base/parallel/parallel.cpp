@@ -1,0 +1,138 @@
+#include "base/parallel/parallel.h"
+
+#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <utility>
+
+#include "base/check.h"
+
+namespace carina {
+
+namespace {
+
+thread_local const ScopedParallelLoop::Loop* current_loop = nullptr;
+thread_local ThreadPool* current_pool = nullptr;
+
+// A body that divides its work again does so alone: the others are busy.
+class SuspendedPool {
+ public:
+  SuspendedPool() = default;
+  ~SuspendedPool() {
+    current_loop = loop_before_;
+    current_pool = pool_before_;
+  }
+  SuspendedPool(const SuspendedPool&) = delete;
+  SuspendedPool& operator=(const SuspendedPool&) = delete;
+
+ private:
+  const ScopedParallelLoop::Loop* loop_before_ = std::exchange(current_loop, nullptr);
+  ThreadPool* pool_before_ = std::exchange(current_pool, nullptr);
+};
+
+}  // namespace
+
+struct ThreadPool::Arena {
+  explicit Arena(int threads) : arena(threads) {}
+  ~Arena() {
+    for (int left = *jobs; left > 0; left = *jobs) jobs->wait(left);
+  }
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  oneapi::tbb::task_arena arena;
+  // How many have not ended; the last of them may look at it when the pool is gone.
+  std::shared_ptr<std::atomic<int>> jobs = std::make_shared<std::atomic<int>>(0);
+};
+
+ThreadPool::ThreadPool(int threads) : threads_(threads) {
+  CARINA_CHECK(threads >= 1, "a pool needs a thread, got {}", threads);
+  // More workers than the library has would only make it say so on stderr.
+  threads = std::min(threads, oneapi::tbb::info::default_concurrency());
+  if (threads > 1) arena_ = std::make_unique<Arena>(threads);
+}
+
+ThreadPool::~ThreadPool() = default;
+
+// Each thread takes the next number: the library's ranges are halves, of which the second may hold all that is large.
+void ThreadPool::parallel_for(size_t count, const std::function<void(size_t)>& body) {
+  if (arena_ == nullptr || count < 2) {
+    for (size_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  const SuspendedPool suspended;
+  std::atomic<size_t> next = 0;
+  const auto take = [&](size_t) {
+    for (size_t i = next++; i < count; i = next++) body(i);
+  };
+  const size_t takers = std::min(count, static_cast<size_t>(arena_->arena.max_concurrency()));
+  arena_->arena.execute([&] { oneapi::tbb::parallel_for(size_t{0}, takers, take, oneapi::tbb::simple_partitioner()); });
+}
+
+void ThreadPool::run_async(std::function<void()> job) {
+  if (arena_ == nullptr) return job();
+  ++*arena_->jobs;
+  try {
+    arena_->arena.enqueue([jobs = arena_->jobs, own = std::make_shared<std::function<void()>>(job)] {
+      (*own)();
+      *own = nullptr;
+      --*jobs;
+      jobs->notify_one();
+    });
+  } catch (const std::bad_alloc&) {  // it may be what gives memory back
+    --*arena_->jobs;
+    job();
+  }
+}
+
+ScopedParallelLoop::ScopedParallelLoop(Loop loop)
+    : loop_(std::move(loop)),
+      loop_before_(std::exchange(current_loop, &loop_)),
+      pool_before_(std::exchange(current_pool, nullptr)) {}
+
+ScopedParallelLoop::~ScopedParallelLoop() {
+  current_loop = loop_before_;
+  current_pool = pool_before_;
+}
+
+ScopedThreadPool::ScopedThreadPool(int threads) {
+  if (current_pool != nullptr && current_pool->threads() == threads) return;
+  pool_ = std::make_unique<ThreadPool>(threads);
+  scope_ = std::make_unique<ScopedParallelLoop>(
+      [pool = pool_.get()](size_t count, const std::function<void(size_t)>& body) { pool->parallel_for(count, body); });
+  current_pool = pool_.get();
+}
+
+ScopedThreadPool::~ScopedThreadPool() = default;
+
+void parallel_for(size_t count, const std::function<void(size_t)>& body) {
+  if (current_loop == nullptr || count < 2) {
+    for (size_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  const ScopedParallelLoop::Loop& loop = *current_loop;
+  const SuspendedPool suspended;
+  loop(count, body);
+}
+
+void run_async(std::function<void()> job) {
+  if (current_pool == nullptr) return job();
+  current_pool->run_async(std::move(job));
+}
+
+// Neighbors do not begin together: 2 MiB of new memory have one lock in the system (a page table's), and threads that
+// bring such pages in side by side wait for each other.
+void parallel_for_chunks(size_t size, size_t part, const std::function<void(size_t begin, size_t end)>& body) {
+  const size_t parts = (size + part - 1) / part;
+  const size_t half = (parts + 1) / 2;
+  parallel_for(parts, [&](size_t i) {
+    const size_t p = i % 2 == 0 ? i / 2 : half + i / 2;
+    body(p * part, std::min(size, (p + 1) * part));
+  });
+}
+
+}  // namespace carina

@@ -1,0 +1,38 @@
+#include "base/text/nearest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace carina {
+
+namespace {
+
+constexpr size_t kMaxLetters = 2;
+
+// How many letters must be put in, taken out or changed to make one word of the other.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = std::exchange(row[j + 1], std::min({row[j] + 1, row[j + 1] + 1, changed}));
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string nearest_hint(std::string_view typed, const std::vector<std::string>& names) {
+  const auto nearest =
+      std::ranges::min_element(names, {}, [&](const std::string& name) { return distance(typed, name); });
+  if (nearest == names.end() || distance(typed, *nearest) > kMaxLetters) return {};
+  return fmt::format("did you mean {}? ", *nearest);
+}
+
+}  // namespace carina

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "facts/firmware.h"
+#include "plan/network/target.h"
+#include "simulate/simulator.h"
+
+namespace carina::boards {
+
+// Memory that a device and the host both see.
+struct SharedMemory {
+  std::span<std::byte> bytes;
+  uint64_t device_address = 0;  // of the first byte
+};
+
+// The simulator as the NPU of a device: answers what a firmware's driver asks (facts/firmware.h).
+class NpuService {
+ public:
+  NpuService(const plan::Target& target, const SharedMemory& memory, int threads);
+
+  // Never fails: what is wrong stands in the reply.
+  firmware::NpuReply answer(const firmware::NpuRequest& request);
+
+ private:
+  Result<void> run(const firmware::NpuRequest& request, firmware::NpuReply& reply);
+  [[nodiscard]] Result<std::span<std::byte>> range(uint64_t address, uint64_t bytes, const char* role) const;
+
+  npu::AcceleratorConfig accelerator_;
+  SharedMemory memory_;
+  simulate::Simulator simulator_;
+};
+
+}  // namespace carina::boards

@@ -1,0 +1,285 @@
+#include "boards/qemu.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "backends/delegate_target.h"
+#include "base/io/file.h"
+#include "base/io/temporary_folder.h"
+#include "boards/firmware_image.h"
+#include "boards/npu_service_internal.h"
+#include "boards/qemu_process_internal.h"
+#include "datasets/outputs.h"
+#include "datasets/run_inputs.h"
+#include "evaluate/program_runner.h"
+#include "execute/run_program.h"
+#include "execute/simulated_npu.h"
+#include "pte/reader.h"
+
+namespace carina::boards {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kImageFile = "app.elf";
+constexpr const char* kOutputPrefix = "out";
+
+std::unexpected<Diagnostics> system_error(const std::string& where, const char* what) {
+  return fail(
+      {.where = where, .what = fmt::format("{}: {}", what, std::strerror(errno)), .fault = Fault::kEnvironment});
+}
+
+// The board's DDR: memory that QEMU and this process map, and that nothing is left of when both have ended.
+class Ddr {
+ public:
+  static Result<std::unique_ptr<Ddr>> make() {
+    const int file = ::memfd_create("carina-ddr", MFD_CLOEXEC);
+    void* memory = MAP_FAILED;
+    if (file >= 0 && ::ftruncate(file, static_cast<off_t>(kQemuDdrBytes)) == 0)
+      memory = ::mmap(nullptr, kQemuDdrBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory != MAP_FAILED) return std::unique_ptr<Ddr>(new Ddr(file, memory));
+    const auto error = system_error("qemu", "no memory for the board's DDR");
+    if (file >= 0) ::close(file);
+    return error;
+  }
+  ~Ddr() {
+    ::munmap(memory_, kQemuDdrBytes);
+    ::close(file_);
+  }
+  Ddr(const Ddr&) = delete;
+  Ddr& operator=(const Ddr&) = delete;
+  [[nodiscard]] int file() const { return file_; }
+  [[nodiscard]] SharedMemory shared() const {
+    return {.bytes = {static_cast<std::byte*>(memory_), kQemuDdrBytes}, .device_address = kQemuDdrAddress};
+  }
+
+ private:
+  Ddr(int file, void* memory) : file_(file), memory_(memory) {}
+  int file_;
+  void* memory_;
+};
+
+// The NPU beside the device: the one asked for, else that of the program.
+Result<plan::Target> target_for(const pte::Program& program, const std::string& where,
+                                const targets::TargetRequest& request, const Log& log) {
+  CARINA_TRY(const targets::TargetNames names, targets::read_names(request));
+  return names.accelerator.empty() ? backends::target_of_program(program, where, names, log)
+                                   : targets::find_target(names, log);
+}
+
+// Writes the inputs where the device reads them, and gives the image's arguments.
+Result<std::vector<std::string>> arguments_for(std::span<const Buffer> inputs, int inferences,
+                                               const TemporaryFolder& folder) {
+  std::vector<std::string> arguments;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string name = fmt::format("in{}", i);
+    CARINA_CHECKED(write_file(folder.file(name), inputs[i].bytes()));
+    arguments.insert(arguments.end(), {"-i", name});
+  }
+  arguments.insert(arguments.end(), {"-o", kOutputPrefix, "-n", std::to_string(inferences)});
+  return arguments;
+}
+
+template <typename T>
+bool read_all(int file, T& value) {
+  return ::read(file, &value, sizeof value) == static_cast<ssize_t>(sizeof value);
+}
+
+void serve_one(NpuService& service, int request_file, int reply_file) {
+  firmware::NpuRequest request;
+  if (!read_all(request_file, request)) request.magic = 0;
+  const firmware::NpuReply reply = service.answer(request);
+  static_cast<void>(
+      ::write(reply_file, &reply, sizeof reply));  // a pipe takes it whole; without it the image times out
+}
+
+// What the console said went wrong.
+std::unexpected<Diagnostics> device_failure(const std::string& where, const std::vector<std::string>& console,
+                                            int status) {
+  Diagnostics errors;
+  for (const std::string& line : console) {
+    constexpr std::string_view kError = "E [carina] ";
+    if (line.starts_with(kError)) errors.push_back({.where = where, .what = line.substr(kError.size())});
+  }
+  if (errors.empty())
+    errors.push_back({.where = where,
+                      .what = fmt::format("the device ended with status {}", status),
+                      .got = console.empty() ? "" : console.back()});
+  return fail(std::move(errors));
+}
+
+Result<std::vector<datasets::NamedTensor>> read_outputs(const evaluate::ProgramRunner& runner,
+                                                        const TemporaryFolder& folder) {
+  std::vector<Buffer> raw;
+  for (size_t i = 0; i < runner.outputs(); ++i) {
+    const std::string path = folder.file(fmt::format("{}-{}.bin", kOutputPrefix, i));
+    std::error_code error;
+    raw.emplace_back();
+    if (!fs::exists(path, error)) continue;
+    CARINA_TRY(raw.back(), map_file(path));
+  }
+  return runner.outputs_of(raw);
+}
+
+// A device that boots an image once for each sample.
+class Device {
+ public:
+  static Result<std::unique_ptr<Device>> make(const Buffer& image, const std::string& where, const QemuRequest& request,
+                                              const Log& log) {
+    std::unique_ptr<Device> device(new Device(image, where, request, log));
+    CARINA_TRY(const Buffer program, model_of(image, where));
+    CARINA_TRY(const pte::Program parsed, pte::read_program(program, where));
+    CARINA_TRY(device->target_, target_for(parsed, where, request.target, log));
+    const std::array<runtime::Backend*, 1> backends{&device->backend_};
+    CARINA_TRY(device->runner_, evaluate::ProgramRunner::load(program, where, backends));
+    return device;
+  }
+
+  Result<results::QemuReport> run() {
+    const bool raw =
+        std::ranges::any_of(request_.inputs, [](const std::string& path) { return path.ends_with(".bin"); });
+    CARINA_CHECKED(raw ? run_raw() : request_.inputs.empty() && !request_.tests.empty() ? run_tests() : run_samples());
+    return std::move(report_);
+  }
+
+ private:
+  Device(const Buffer& image, const std::string& where, const QemuRequest& request, const Log& log)
+      : image_(image),
+        where_(where),
+        request_(request),
+        log_(log),
+        report_{.image = where, .console = {}, .outputs = {}} {}
+
+  Result<std::vector<datasets::NamedTensor>> boot(std::span<const Buffer> inputs) {
+    CARINA_TRY(const auto folder, TemporaryFolder::make("carina-qemu"));
+    CARINA_CHECKED(write_file(folder->file(kImageFile), image_.bytes()));
+    CARINA_TRY(std::vector<std::string> arguments, arguments_for(inputs, request_.inferences, *folder));
+    CARINA_TRY(const auto ddr, Ddr::make());
+    NpuService npu(target_, ddr->shared(), request_.threads);
+    std::vector<std::string> console;
+    const QemuRun run{.folder = folder->path(),
+                      .image = kImageFile,
+                      .memory = ddr->file(),
+                      .arguments = std::move(arguments),
+                      .timeout_seconds = request_.timeout_seconds,
+                      .on_line =
+                          [&](std::string_view line) {
+                            console.emplace_back(line);
+                            request_.on_line(line);
+                          },
+                      .on_request = [&](int asked, int reply) { serve_one(npu, asked, reply); }};
+    CARINA_TRY(const int status, run_qemu(run));
+    if (status != 0) return device_failure(where_, console, status);
+    report_.console.insert(report_.console.end(), console.begin(), console.end());
+    return read_outputs(*runner_, *folder);
+  }
+
+  Result<std::vector<datasets::NamedTensor>> boot(const datasets::Sample& sample) {
+    CARINA_TRY(const std::vector<Buffer> inputs, runner_->raw_inputs(sample));
+    return boot(inputs);
+  }
+
+  // Raw files go to the device as they are, which says itself when they do not fit.
+  Result<void> run_raw() {
+    std::vector<Buffer> inputs;
+    for (const std::string& path : request_.inputs) {
+      CARINA_TRY(inputs.emplace_back(), map_file(path));
+    }
+    CARINA_TRY(const std::vector<datasets::NamedTensor> outputs, boot(inputs));
+    CARINA_TRY(report_.outputs, datasets::report_tensors(outputs, request_.output_folder));
+    return {};
+  }
+
+  Result<void> run_samples() {
+    const std::vector<datasets::InputType> types = runner_->inputs();
+    datasets::InputBatch batch{.samples = {execute::ones(types)}};
+    if (!request_.inputs.empty()) {
+      CARINA_TRY(batch, datasets::load_batch(request_.inputs, types, request_.images, log_));
+    }
+    if (batch.samples.size() > 1)
+      log_.note({.where = where_,
+                 .what = fmt::format("the device boots for each of {} samples: state does not go from one to the next",
+                                     batch.samples.size()),
+                 .severity = Severity::kNote});
+    std::vector<std::vector<datasets::NamedTensor>> outputs;
+    for (const datasets::Sample& sample : batch.samples) {
+      CARINA_TRY(std::vector<datasets::NamedTensor> one, boot(sample));
+      outputs.push_back(std::move(one));
+    }
+    report_.samples = static_cast<int64_t>(batch.samples.size());
+    CARINA_TRY(const std::vector<datasets::NamedTensor> all,
+               datasets::joined_outputs(outputs, batch.join, types, where_));
+    CARINA_TRY(report_.outputs, datasets::report_tensors(all, request_.output_folder));
+    return {};
+  }
+
+  Result<void> run_tests() {
+    results::TestsReport tests{.relative_tolerance = request_.tolerance.relative,
+                               .absolute_tolerance = request_.tolerance.absolute,
+                               .cases = {}};
+    for (const pte::TestSuite& suite : request_.tests) {
+      if (suite.method != runner_->method_name()) continue;
+      for (size_t i = 0; i < suite.cases.size(); ++i) {
+        CARINA_TRY(const std::vector<datasets::NamedTensor> outputs, boot(execute::sample_of(suite.cases[i])));
+        results::TestCaseReport& test =
+            tests.cases.emplace_back(execute::check_case(suite.cases[i], outputs, request_.tolerance));
+        test.method = suite.method;
+        test.index = static_cast<int64_t>(i);
+        CARINA_CHECKED(write_outputs(test, outputs));
+      }
+    }
+    if (tests.cases.empty())
+      return fail({.where = where_,
+                   .what = "no test case for the method that the device runs",
+                   .expected = std::string(runner_->method_name())});
+    report_.samples = static_cast<int64_t>(tests.cases.size());
+    report_.tests = std::move(tests);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> write_outputs(const results::TestCaseReport& test,
+                                           std::span<const datasets::NamedTensor> outputs) const {
+    if (request_.output_folder.empty()) return {};
+    CARINA_TRY(const auto written,
+               datasets::report_tensors({outputs.begin(), outputs.end()},
+                                        fmt::format("{}/{}_{}", request_.output_folder, test.method, test.index)));
+    static_cast<void>(written);
+    return {};
+  }
+
+  const Buffer& image_;
+  const std::string& where_;
+  const QemuRequest& request_;
+  const Log& log_;
+  results::QemuReport report_;
+  execute::SimulatedNpu unused_{simulate::Options{}};  // the host's runner knows the types; it does not run
+  runtime::EthosUBackend backend_{unused_};
+  plan::Target target_;
+  std::unique_ptr<evaluate::ProgramRunner> runner_;
+};
+
+}  // namespace
+
+Result<results::QemuReport> run_on_qemu(const Buffer& image, const std::string& where, const QemuRequest& request,
+                                        const Log& log) {
+  CARINA_TRY(const std::unique_ptr<Device> device, Device::make(image, where, request, log));
+  return device->run();
+}
+
+Result<results::QemuReport> run_on_qemu(const std::string& image, const QemuRequest& request, const Log& log) {
+  CARINA_TRY(const Buffer file, map_file(image));
+  return run_on_qemu(file, image, request, log);
+}
+
+}  // namespace carina::boards

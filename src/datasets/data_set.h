@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "tensor/tensor.h"
+
+namespace carina::datasets {
+
+// Samples, each a tensor per graph input, made when they are asked for: together they may be larger than memory.
+class DataSet {
+ public:
+  using Sample = std::vector<Tensor>;
+  // Gives sample `n`. Asked by one thread at a time, mostly in order.
+  using Source = std::function<Result<Sample>(size_t n)>;
+
+  DataSet(size_t size, Source source) : size_(size), source_(std::move(source)) {}
+  // Samples that are in memory.
+  DataSet(std::vector<Sample> held) : size_(held.size()) {
+    source_ = [held = std::move(held)](size_t n) -> Result<Sample> { return held[n]; };
+  }
+  DataSet(std::span<const Sample> held) : DataSet(std::vector<Sample>(held.begin(), held.end())) {}
+
+  [[nodiscard]] size_t size() const { return size_; }
+  [[nodiscard]] Result<Sample> sample(size_t n) const { return source_(n); }
+
+ private:
+  size_t size_;
+  Source source_;
+};
+
+}  // namespace carina::datasets

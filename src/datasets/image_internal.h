@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/memory/buffer.h"
+
+namespace carina::datasets {
+
+// The pixels of an image, [height, width, channels], row by row.
+struct Image {
+  int64_t width = 0;
+  int64_t height = 0;
+  int64_t channels = 0;  // 1: gray, 3: red, green, blue
+  std::vector<uint8_t> pixels;
+};
+
+enum class ImageFormat { kNone, kPng, kJpeg };
+ImageFormat image_format_of(const Buffer& file);
+
+// Decodes a PNG or a JPEG to 8 bits per channel, `channels` (1 or 3) of them; transparency is laid over black. Errors: a
+// damaged file, one of more than 64 million pixels, a JPEG of four inks.
+Result<Image> read_image(const Buffer& file, int64_t channels, const std::string& where);
+
+}  // namespace carina::datasets

@@ -1,0 +1,372 @@
+#include "datasets/run_inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "base/io/file.h"
+#include "datasets/image_input_internal.h"
+#include "datasets/image_internal.h"
+#include "datasets/number_text_internal.h"
+#include "datasets/samples_internal.h"
+#include "files/file_kind.h"
+#include "tensor/npy.h"
+
+namespace carina::datasets {
+
+namespace {
+
+using Join = InputBatch::Join;
+
+// The samples of one input.
+struct Stack {
+  std::vector<Tensor> samples;
+  Join join = Join::kNone;
+};
+
+struct Context {
+  const ImageOptions& images;
+  const Log& log;
+};
+
+// The widest integers of NumPy, which are its own, as the widest of TOSA: nothing if one does not fit.
+std::optional<Tensor> narrowed(const Tensor& array) {
+  const auto wide = array.values<int64_t>();
+  const IntegerRange range = range_of(DType::kInt32);
+  if (!std::ranges::all_of(wide, [&](int64_t v) { return v >= range.min && v <= range.max; })) return std::nullopt;
+  MutableTensor narrow(DType::kInt32, array.shape);
+  std::ranges::transform(wide, narrow.values<int32_t>().begin(), [](int64_t v) { return static_cast<int32_t>(v); });
+  return std::move(narrow).freeze();
+}
+
+// NumPy has no int48 and no shape type, and no bf16 or fp8: their files hold what npy_bytes() writes.
+bool has_storage_of(const Tensor& array, DType wanted) {
+  return element_bytes(array.dtype) == element_bytes(wanted) &&
+         (array.dtype == wanted || wanted == DType::kInt48 || wanted == DType::kInt4 || wanted == DType::kBf16 ||
+          wanted == DType::kFp8E4M3 || wanted == DType::kFp8E5M2 || wanted == DType::kShape);
+}
+
+// How samples of this count lie in an array that is not one itself.
+Join join_of(const Shape& array, const Shape& wanted) {
+  if (array == wanted) return Join::kNone;
+  return array.rank() == wanted.rank() ? Join::kFirstAxis : Join::kNewAxis;
+}
+
+// How files of one sample each go together: where the first axis counts one sample, along it.
+Join join_of_single(const InputType& input) {
+  return input.shape.rank() > 0 && input.shape[0] == 1 ? Join::kFirstAxis : Join::kNewAxis;
+}
+
+std::unexpected<Diagnostics> does_not_fit(const Tensor& array, const InputType& input, const std::string& where) {
+  return fail({.where = where,
+               .what = fmt::format("the array does not fit the input {}", input.name),
+               .expected = type_text(input.dtype, input.shape),
+               .got = type_text(array.dtype, array.shape),
+               .hint = conversion_hint(array.dtype, input.dtype)});
+}
+
+// An array as samples of an input: of its type and shape, or what NumPy has in its stead.
+Result<Stack> stack_of(Tensor array, const InputType& input, const std::string& where) {
+  if (array.dtype == DType::kInt64 && input.dtype == DType::kInt32) array = narrowed(array).value_or(array);
+  if (is_smaller(array.shape, input) && has_storage_of(array, input.dtype)) {
+    array.dtype = input.dtype;
+    return Stack{.samples = {std::move(array)}};
+  }
+  const std::optional<int64_t> count = samples_in(array.shape, input.shape);
+  if (!has_storage_of(array, input.dtype) || !count) return does_not_fit(array, input, where);
+  array.dtype = input.dtype;
+  Stack stack{.samples = {}, .join = join_of(array.shape, input.shape)};
+  for (int64_t n = 0; n < *count; ++n) stack.samples.push_back(nth_sample(array, input, n));
+  return stack;
+}
+
+// Each row is a sample where it has as many numbers as one; else all rows together are.
+Result<Stack> stack_of_csv(const Buffer& file, const InputType& input, const std::string& where, const Log& log) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  CARINA_TRY(std::vector<std::vector<double>> rows, read_csv(text, where, log));
+  if (static_cast<int64_t>(rows.front().size()) != input.shape.elements()) {
+    std::vector<double> all;
+    for (const std::vector<double>& row : rows) all.insert(all.end(), row.begin(), row.end());
+    rows = {std::move(all)};
+  }
+  Stack stack{.samples = {}, .join = rows.size() == 1 ? Join::kNone : join_of_single(input)};
+  for (const std::vector<double>& row : rows) {
+    CARINA_TRY(Tensor sample, tensor_of_numbers(row, input, where));
+    stack.samples.push_back(std::move(sample));
+  }
+  return stack;
+}
+
+// The bytes as they are, as ExecuTorch's runners take them.
+Result<Stack> stack_of_bytes(const Buffer& file, const InputType& input, const std::string& where) {
+  const size_t bytes = tensor_bytes(input.dtype, input.shape);
+  if (bytes == 0 || file.size() == 0 || file.size() % bytes != 0)
+    return fail({.where = where,
+                 .what = fmt::format("the bytes do not fit the input {}", input.name),
+                 .expected = fmt::format("{} bytes for {}, or several times as many", bytes,
+                                         type_text(input.dtype, input.shape)),
+                 .got = fmt::format("{} bytes", file.size())});
+  Stack stack{.samples = {}, .join = file.size() == bytes ? Join::kNone : join_of_single(input)};
+  const Tensor all{.dtype = input.dtype, .shape = input.shape, .data = Buffer::copy_of(file.bytes())};
+  for (size_t n = 0; n < file.size() / bytes; ++n)
+    stack.samples.push_back(nth_sample(all, input, static_cast<int64_t>(n)));
+  return stack;
+}
+
+bool has_ending(const std::string& path, std::string_view ending) {
+  std::string extension = std::filesystem::path(path).extension().string();
+  std::ranges::transform(extension, extension.begin(), [](unsigned char c) { return std::tolower(c); });
+  return extension == ending;
+}
+
+Result<Stack> stack_of_file(const std::string& path, const InputType& input, const Context& context) {
+  CARINA_TRY(const Buffer file, map_file(path));
+  if (image_format_of(file) != ImageFormat::kNone) {
+    CARINA_TRY(Tensor sample, image_tensor(file, input, context.images, path));
+    return Stack{.samples = {std::move(sample)}};
+  }
+  if (has_ending(path, ".csv")) return stack_of_csv(file, input, path, context.log);
+  if (has_ending(path, ".bin")) return stack_of_bytes(file, input, path);
+  const files::FileKind kind = files::kind_of(file);
+  if (kind == files::FileKind::kNpz || kind == files::FileKind::kVelaRaw) {
+    CARINA_TRY(const Arrays arrays, load_arrays(path));
+    const Tensor* array = array_for(arrays, input, 1);
+    if (array == nullptr) return fail(missing(arrays, input, std::span(&input, 1), path));
+    return stack_of(*array, input, path);
+  }
+  CARINA_TRY(const Buffer checked, files::open_file(path, {files::FileKind::kNpy}));
+  CARINA_TRY(Tensor array, read_npy(checked, path));
+  return stack_of(std::move(array), input, path);
+}
+
+std::vector<std::string> files_in(const std::string& folder) {
+  constexpr std::array<std::string_view, 7> kEndings{".npy", ".npz", ".png", ".jpg", ".jpeg", ".csv", ".bin"};
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string path = entry.path().string();
+    if (std::ranges::any_of(kEndings, [&](std::string_view ending) { return has_ending(path, ending); }))
+      files.push_back(path);
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+// The files of a folder in the order of their names, each with one sample or several.
+Result<Stack> stack_of_folder(const std::string& folder, const InputType& input, const Context& context) {
+  Stack all{.samples = {}, .join = join_of_single(input)};
+  for (const std::string& file : files_in(folder)) {
+    CARINA_TRY(Stack stack, stack_of_file(file, input, context));
+    std::ranges::move(stack.samples, std::back_inserter(all.samples));
+  }
+  if (all.samples.empty())
+    return fail({.where = folder, .what = "the folder has no .npy, .npz, .png, .jpg, .csv or .bin"});
+  return all;
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+Result<Stack> stack_of_spec(const std::string& spec, const InputType& input, const Context& context) {
+  std::error_code error;
+  if (input.number) {
+    CARINA_TRY(Tensor number, number_of_program(spec, input));
+    return Stack{.samples = {std::move(number)}};
+  }
+  if (is_folder(spec)) return stack_of_folder(spec, input, context);
+  const std::optional<std::vector<double>> numbers = numbers_in_line(spec);
+  if (!numbers || std::filesystem::exists(spec, error)) return stack_of_file(spec, input, context);
+  const bool fills = numbers->size() == 1;
+  const std::vector<double> all =
+      fills ? std::vector<double>(static_cast<size_t>(input.shape.elements()), numbers->front()) : *numbers;
+  CARINA_TRY(Tensor tensor, tensor_of_numbers(all, input, spec));
+  return Stack{.samples = {std::move(tensor)}};
+}
+
+// Which word belongs to which input: NAME=WORD says it, the others follow in order.
+Result<std::vector<std::string>> specs_by_input(std::span<const std::string> given, std::span<const InputType> inputs) {
+  std::vector<std::string> specs(inputs.size());
+  std::vector<std::string> in_order;
+  for (const std::string& text : given) {
+    const size_t equals = text.find('=');
+    const auto named = std::ranges::find(inputs, text.substr(0, equals), &InputType::name);
+    if (equals == std::string::npos || named == inputs.end()) {
+      in_order.push_back(text);
+      continue;
+    }
+    std::string& spec = specs[static_cast<size_t>(named - inputs.begin())];
+    if (!spec.empty()) return fail({.where = text, .what = "a second file for this input", .fault = Fault::kUsage});
+    spec = text.substr(equals + 1);
+  }
+  size_t next = 0;
+  for (std::string& spec : specs) {
+    if (spec.empty() && next < in_order.size()) spec = in_order[next++];
+  }
+  if (next < in_order.size())
+    specs.insert(specs.end(), in_order.begin() + static_cast<std::ptrdiff_t>(next), in_order.end());
+  return specs;
+}
+
+// "2 (x fp32 [1,3], n int64 [])"
+std::string types_text(std::span<const InputType> inputs) {
+  std::string wanted;
+  for (const InputType& input : inputs)
+    wanted += fmt::format("{}{} {}", wanted.empty() ? "" : ", ", input.name, type_text(input.dtype, input.shape));
+  return fmt::format("{} ({})", inputs.size(), wanted);
+}
+
+std::unexpected<Diagnostics> wrong_count(size_t got, std::span<const InputType> inputs) {
+  return fail({.where = "inputs",
+               .what = "wrong number of inputs",
+               .expected = types_text(inputs),
+               .got = std::to_string(got),
+               .hint = "give one -i FILE.npy for each input, in this order, or -i NAME=FILE.npy, or one .npz for all"});
+}
+
+// One file with the arrays of all inputs, by their names.
+Result<std::vector<Stack>> stacks_of_archive(const std::string& path, std::span<const InputType> inputs) {
+  CARINA_TRY(const Arrays arrays, load_arrays(path));
+  std::vector<Stack> stacks;
+  for (const InputType& input : inputs) {
+    const Tensor* array = array_for(arrays, input, inputs.size());
+    if (array == nullptr) return fail(missing(arrays, input, inputs, path));
+    CARINA_TRY(Stack stack, stack_of(*array, input, path));
+    stacks.push_back(std::move(stack));
+  }
+  return stacks;
+}
+
+Result<bool> is_archive(const std::string& path) {
+  std::error_code error;
+  if (is_folder(path) || (numbers_in_line(path) && !std::filesystem::exists(path, error))) return false;
+  CARINA_TRY(const Buffer file, map_file(path));
+  const files::FileKind kind = files::kind_of(file);
+  return kind == files::FileKind::kNpz || kind == files::FileKind::kVelaRaw;
+}
+
+// Every sample has a tensor of each input; an input of one sample serves all.
+Result<InputBatch> batch_of(std::span<const Stack> stacks, std::span<const InputType> inputs) {
+  InputBatch batch;
+  size_t count = stacks.empty() ? 1 : 0;  // a program without inputs runs once
+  size_t first = 0;
+  for (size_t i = 0; i < stacks.size(); ++i) {
+    if (stacks[i].samples.size() > count) first = i;
+    count = std::max(count, stacks[i].samples.size());
+    if (batch.join == Join::kNone) batch.join = stacks[i].join;
+  }
+  for (size_t i = 0; i < stacks.size(); ++i) {
+    if (stacks[i].samples.size() == count || stacks[i].samples.size() == 1) continue;
+    return fail({.where = "inputs",
+                 .what = "the inputs have different numbers of samples",
+                 .expected = fmt::format("1 or {} ({})", count, inputs[first].name),
+                 .got = fmt::format("{} ({})", stacks[i].samples.size(), inputs[i].name)});
+  }
+  for (size_t n = 0; n < count; ++n) {
+    Sample& sample = batch.samples.emplace_back();
+    for (const Stack& stack : stacks) sample.push_back(stack.samples[stack.samples.size() == 1 ? 0 : n]);
+  }
+  return batch;
+}
+
+Result<std::vector<Stack>> stacks_of(std::span<const std::string> given, std::span<const InputType> inputs,
+                                     const Context& context) {
+  CARINA_TRY(const std::vector<std::string> specs, specs_by_input(given, inputs));
+  if (given.size() == 1 && specs.front() == given.front() && !inputs.empty() && !inputs.front().number) {
+    CARINA_TRY(const bool archive, is_archive(given.front()));
+    if (archive) return stacks_of_archive(given.front(), inputs);
+  }
+  if (given.size() != inputs.size() || specs.size() != inputs.size()) return wrong_count(given.size(), inputs);
+  std::vector<Stack> stacks;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    CARINA_TRY(Stack stack, stack_of_spec(specs[i], inputs[i], context));
+    stacks.push_back(std::move(stack));
+  }
+  return stacks;
+}
+
+// What the outputs of all samples together look like.
+Shape joined_shape(const Shape& one, int64_t samples, bool along_first) {
+  std::vector<int64_t> dims(one.dims().begin(), one.dims().end());
+  if (along_first) {
+    dims[0] *= samples;
+  } else {
+    dims.insert(dims.begin(), samples);
+  }
+  return Shape(dims);
+}
+
+bool counts_samples(const Shape& output, std::span<const InputType> inputs) {
+  return output.rank() > 0 && std::ranges::any_of(inputs, [&](const InputType& input) {
+           return !input.number && input.shape.rank() > 0 && input.shape[0] == output[0];
+         });
+}
+
+}  // namespace
+
+Result<InputBatch> load_batch(std::span<const std::string> specs, std::span<const InputType> inputs,
+                              const ImageOptions& images, const Log& log) {
+  CARINA_TRY(const std::vector<Stack> stacks, stacks_of(specs, inputs, {.images = images, .log = log}));
+  return batch_of(stacks, inputs);
+}
+
+Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const InputType> inputs) {
+  CARINA_TRY(InputBatch batch, load_batch(specs, inputs, {}, {}));
+  if (batch.samples.size() == 1) return std::move(batch.samples.front());
+  return fail({.where = "inputs",
+               .what = "several samples where one is run",
+               .expected = "1",
+               .got = std::to_string(batch.samples.size()),
+               .hint = "`carina run` takes them all at once"});
+}
+
+Result<Sample> fit_inputs(std::span<const Tensor> arrays, std::span<const InputType> inputs, const std::string& where) {
+  if (arrays.size() != inputs.size())
+    return fail({.where = where,
+                 .what = "wrong number of inputs",
+                 .expected = types_text(inputs),
+                 .got = std::to_string(arrays.size())});
+  Sample sample;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    if (inputs[i].number) {
+      CARINA_TRY(Tensor number, number_of_program(arrays[i], inputs[i]));
+      sample.push_back(std::move(number));
+      continue;
+    }
+    CARINA_TRY(Stack stack, arrays[i].shape == inputs[i].shape
+                                ? stack_of(arrays[i], inputs[i], where)
+                                : Result<Stack>(does_not_fit(arrays[i], inputs[i], where)));
+    sample.push_back(std::move(stack.samples.front()));
+  }
+  return sample;
+}
+
+Result<std::vector<NamedTensor>> joined_outputs(std::span<const std::vector<NamedTensor>> outputs,
+                                                InputBatch::Join join, std::span<const InputType> inputs,
+                                                const std::string& where) {
+  if (join == Join::kNone && outputs.size() == 1) return outputs.front();
+  std::vector<NamedTensor> joined;
+  for (size_t i = 0; i < outputs.front().size(); ++i) {
+    const Tensor& first = outputs.front()[i].tensor;
+    const bool along_first = join == Join::kFirstAxis && counts_samples(first.shape, inputs);
+    MutableTensor all(first.dtype, joined_shape(first.shape, static_cast<int64_t>(outputs.size()), along_first));
+    size_t at = 0;
+    for (const std::vector<NamedTensor>& one : outputs) {
+      const Tensor& tensor = one[i].tensor;
+      if (tensor.shape != first.shape)
+        return fail({.where = where,
+                     .what = fmt::format("{} has another shape for each sample", one[i].name),
+                     .expected = to_string(first.shape),
+                     .got = to_string(tensor.shape),
+                     .hint = "run the samples one by one"});
+      std::ranges::copy(tensor.data.bytes(), all.bytes().begin() + static_cast<std::ptrdiff_t>(at));
+      at += tensor.data.size();
+    }
+    joined.push_back({.name = outputs.front()[i].name, .tensor = std::move(all).freeze()});
+  }
+  return joined;
+}
+
+}  // namespace carina::datasets

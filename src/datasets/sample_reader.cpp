@@ -1,0 +1,242 @@
+#include "datasets/sample_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/memory/mapped_pages.h"
+#include "datasets/samples_internal.h"
+#include "files/file_kind.h"
+#include "tensor/array_stream.h"
+#include "tensor/elements.h"
+
+namespace carina::datasets {
+
+namespace {
+
+using Streams = std::map<std::string, ArrayStream>;
+
+// Files that hold samples together: one, or one for each input.
+struct Shard {
+  std::vector<std::string> files;
+  size_t first = 0;  // sample
+  size_t samples = 0;
+  std::optional<int64_t> labels = {};
+};
+
+Result<ArrayStream> open_npy(const std::string& path) {
+  CARINA_TRY(Buffer file, map_large_file(path));
+  CARINA_CHECKED(files::check_kind(file, path, {files::FileKind::kNpy}));
+  return ArrayStream::open(ByteStream::of(std::move(file), path));
+}
+
+Result<Streams> open_arrays(const std::string& path) {
+  CARINA_TRY(const Buffer file, map_large_file(path));
+  CARINA_CHECKED(
+      files::check_kind(file, path, {files::FileKind::kNpz, files::FileKind::kNpy, files::FileKind::kVelaRaw}));
+  if (files::kind_of(file) == files::FileKind::kNpy) {
+    Streams streams;
+    CARINA_TRY(ArrayStream array, ArrayStream::open(ByteStream::of(file, path)));
+    streams.emplace("x", std::move(array));
+    return streams;
+  }
+  CARINA_TRY(Streams streams, open_npz(file, path));
+  if (!streams.empty()) return streams;
+  CARINA_CHECKED(load_arrays(path));  // says what it has instead
+  return streams;
+}
+
+Result<Streams> open_streams(const Shard& shard) {
+  if (shard.files.size() == 1) return open_arrays(shard.files.front());
+  Streams streams;
+  for (const std::string& file : shard.files) {
+    CARINA_TRY(ArrayStream array, open_npy(file));
+    streams.emplace(std::filesystem::path(file).stem().string(), std::move(array));
+  }
+  return streams;
+}
+
+// The arrays without their data.
+Arrays described(const Streams& streams) {
+  Arrays arrays;
+  for (const auto& [name, stream] : streams)
+    arrays.emplace(name, Tensor{.dtype = stream.dtype(), .shape = stream.shape(), .data = {}});
+  return arrays;
+}
+
+// A shard that is being read.
+class OpenShard {
+ public:
+  static Result<OpenShard> open(const Shard& shard, std::span<const InputType> inputs, const std::string& where) {
+    OpenShard result;
+    CARINA_TRY(result.streams_, open_streams(shard));
+    const Arrays arrays = described(result.streams_);
+    CARINA_TRY(const std::vector<const Tensor*> found, arrays_of_inputs(arrays, inputs, where));
+    for (const Tensor* array : found) {
+      const auto named = std::ranges::find_if(arrays, [&](const auto& entry) { return &entry.second == array; });
+      result.names_.push_back(named->first);
+    }
+    if (!found.empty()) result.samples_ = static_cast<size_t>(*samples_in(found.front()->shape, inputs.front().shape));
+    return result;
+  }
+  [[nodiscard]] size_t samples() const { return samples_; }
+  [[nodiscard]] std::optional<int64_t> labels() const {
+    const auto found = streams_.find("y");
+    if (found == streams_.end() || std::ranges::find(names_, "y") != names_.end()) return std::nullopt;
+    return found->second.shape().elements();
+  }
+  Result<Sample> sample(size_t n, std::span<const InputType> inputs) {
+    Sample sample;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const int64_t first = static_cast<int64_t>(n) * inputs[i].shape.elements();
+      CARINA_TRY(Tensor tensor, streams_.at(names_[i]).read(first, inputs[i].shape));
+      sample.push_back(std::move(tensor));
+    }
+    return sample;
+  }
+  Result<double> label(size_t n, const std::string& where) {
+    CARINA_TRY(const Tensor label, streams_.at("y").read(static_cast<int64_t>(n), Shape{}));
+    if (const auto numbers = numbers_of(label)) return numbers->front();
+    return fail({.where = where + ":y", .what = "expected numbers", .got = type_text(label.dtype, label.shape)});
+  }
+
+ private:
+  Streams streams_;
+  std::vector<std::string> names_;  // of the inputs' arrays
+  size_t samples_ = 0;
+};
+
+std::vector<std::string> array_files_in(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string extension = entry.path().extension().string();
+    if (extension == ".npz" || extension == ".npy") files.push_back(entry.path().string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+// One .npy per input, by their names.
+bool belong_together(std::span<const std::string> files, std::span<const InputType> inputs) {
+  return files.size() == inputs.size() && std::ranges::all_of(files, [&](const std::string& file) {
+           const std::filesystem::path path(file);
+           return path.extension() == ".npy" &&
+                  std::ranges::find(inputs, path.stem().string(), &InputType::name) != inputs.end();
+         });
+}
+
+std::vector<Shard> shards_in(const std::string& folder, std::span<const InputType> inputs) {
+  const std::vector<std::string> files = array_files_in(folder);
+  if (!files.empty() && belong_together(files, inputs)) return {{.files = files}};
+  std::vector<Shard> shards;
+  for (const std::string& file : files) shards.push_back({.files = {file}});
+  return shards;
+}
+
+}  // namespace
+
+struct SampleReader::State {
+  std::string path;
+  std::vector<InputType> inputs;
+  std::vector<Shard> shards;
+  size_t samples = 0;
+  size_t reading = 0;  // number of the open shard
+  std::optional<OpenShard> open = {};
+
+  // What messages call a shard.
+  [[nodiscard]] const std::string& name_of(const Shard& shard) const {
+    return shard.files.size() == 1 ? shard.files.front() : path;
+  }
+  Result<void> open_shard(size_t number) {
+    if (open && reading == number) return {};
+    open.reset();
+    CARINA_TRY(open, OpenShard::open(shards[number], inputs, name_of(shards[number])));
+    reading = number;
+    return {};
+  }
+  Result<void> look_at_all() {
+    for (size_t s = 0; s < shards.size(); ++s) {
+      CARINA_CHECKED(open_shard(s));
+      shards[s].first = samples;
+      shards[s].samples = open->samples();
+      shards[s].labels = open->labels();
+      samples += shards[s].samples;
+    }
+    return {};
+  }
+  // Opens the shard that holds the sample; its number there.
+  Result<size_t> find(size_t n) {
+    const auto after = std::ranges::upper_bound(shards, n, {}, &Shard::first);
+    const auto number = static_cast<size_t>(after - shards.begin()) - 1;
+    CARINA_CHECKED(open_shard(number));
+    if (open->samples() == shards[number].samples) return n - shards[number].first;
+    return fail({.where = name_of(shards[number]),
+                 .what = "the file changed while it was read",
+                 .hint = "is another program writing it? try again when it has finished",
+                 .fault = Fault::kEnvironment});
+  }
+};
+
+Result<SampleReader> SampleReader::open(const std::string& path, std::span<const InputType> inputs) {
+  auto state = std::make_unique<State>();
+  state->path = path;
+  state->inputs.assign(inputs.begin(), inputs.end());
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(path, error);
+  state->shards = is_folder ? shards_in(path, inputs) : std::vector<Shard>{{.files = {path}}};
+  CARINA_CHECKED(state->look_at_all());
+  if (is_folder && state->samples == 0) return fail({.where = path, .what = "the folder has no .npy or .npz file"});
+  return SampleReader(std::move(state));
+}
+
+size_t SampleReader::size() const {
+  return state_->samples;
+}
+
+Result<Sample> SampleReader::sample(size_t n) {
+  CARINA_TRY(const size_t in_shard, state_->find(n));
+  return state_->open->sample(in_shard, state_->inputs);
+}
+
+Result<bool> SampleReader::has_labels() const {
+  const bool has_some =
+      std::ranges::any_of(state_->shards, [](const Shard& shard) { return shard.labels.has_value(); });
+  if (!has_some) return false;
+  for (const Shard& shard : state_->shards) {
+    if (shard.labels && *shard.labels == static_cast<int64_t>(shard.samples)) continue;
+    return fail({.where = state_->name_of(shard),
+                 .what = "the number of labels differs from the number of samples",
+                 .expected = std::to_string(shard.samples),
+                 .got = std::to_string(shard.labels.value_or(0))});
+  }
+  return true;
+}
+
+Result<double> SampleReader::label(size_t n) {
+  CARINA_TRY(const size_t in_shard, state_->find(n));
+  return state_->open->label(in_shard, state_->name_of(state_->shards[state_->reading]));
+}
+
+SampleReader::SampleReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+SampleReader::SampleReader(SampleReader&&) noexcept = default;
+SampleReader& SampleReader::operator=(SampleReader&&) noexcept = default;
+SampleReader::~SampleReader() = default;
+
+Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs) {
+  CARINA_TRY(SampleReader opened, SampleReader::open(path, inputs));
+  const auto reader = std::make_shared<SampleReader>(std::move(opened));
+  return datasets::DataSet(reader->size(), [reader](size_t n) { return reader->sample(n); });
+}
+
+Result<std::vector<Sample>> first_samples(const datasets::DataSet& data, size_t max) {
+  std::vector<Sample> samples;
+  for (size_t n = 0; n < std::min(max, data.size()); ++n) {
+    CARINA_TRY(Sample sample, data.sample(n));
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+}  // namespace carina::datasets

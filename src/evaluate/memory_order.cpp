@@ -1,0 +1,106 @@
+#include "evaluate/memory_order.h"
+
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+
+namespace carina::evaluate {
+
+namespace {
+
+// An axis of a tensor: the steps in elements between neighbors, in the order of the shape and in memory.
+struct Axis {
+  size_t count, step_in_shape, step_in_memory;
+};
+
+// The axes in the order of the shape.
+std::vector<Axis> axes_of(const runtime::Tensor& tensor) {
+  std::vector<Axis> axes(tensor.rank());
+  size_t in_memory = 1, in_shape = 1;
+  for (size_t i = tensor.rank(); i-- > 0;) {
+    Axis &last = axes[i], &behind = axes[tensor.dim_order()[i]];
+    last.count = static_cast<size_t>(tensor.sizes()[i]);
+    last.step_in_shape = in_shape;
+    in_shape *= last.count;
+    behind.step_in_memory = in_memory;
+    in_memory *= static_cast<size_t>(tensor.sizes()[tensor.dim_order()[i]]);
+  }
+  return axes;
+}
+
+std::vector<Axis> in_memory(const runtime::Tensor& tensor, std::span<const Axis> axes) {
+  std::vector<Axis> ordered;
+  for (const uint8_t axis : tensor.dim_order()) ordered.push_back(axes[axis]);
+  return ordered;
+}
+
+// function(in the order of the shape, in memory): where each element of the axes but the last two stands.
+template <typename Function>
+void for_places(std::span<const Axis> axes, size_t in_shape, size_t in_memory, const Function& function) {
+  if (axes.size() == 2) return function(in_shape, in_memory);
+  for (size_t i = 0; i < axes[0].count; ++i)
+    for_places(axes.subspan(1), in_shape + i * axes[0].step_in_shape, in_memory + i * axes[0].step_in_memory, function);
+}
+
+enum class Way : uint8_t { kToMemory, kFromMemory };
+
+template <size_t kBytes>
+void copy(std::span<const Axis> axes, Way way, const std::byte* from, std::byte* to) {
+  const bool in = way == Way::kToMemory;
+  const Axis outer = axes[axes.size() - 2], inner = axes.back();
+  const size_t source_step = kBytes * (in ? inner.step_in_shape : inner.step_in_memory);
+  const size_t target_step = kBytes * (in ? inner.step_in_memory : inner.step_in_shape);
+  for_places(axes, 0, 0, [=](size_t in_shape, size_t in_memory) {
+    for (size_t i = 0; i < outer.count; ++i, in_shape += outer.step_in_shape, in_memory += outer.step_in_memory) {
+      const std::byte* source = from + kBytes * (in ? in_shape : in_memory);
+      std::byte* target = to + kBytes * (in ? in_memory : in_shape);
+      for (size_t k = 0; k < inner.count; ++k) std::memcpy(target + k * target_step, source + k * source_step, kBytes);
+    }
+  });
+}
+
+// Of two axes at least: of one there is one order.
+Buffer reordered(const runtime::Tensor& tensor, Way way, std::span<const std::byte> elements) {
+  if (tensor.contiguous()) return Buffer::copy_of(elements);
+  std::vector<Axis> axes = axes_of(tensor);
+  if (way == Way::kToMemory) axes = in_memory(tensor, axes);
+  // What is written together lies together; the longer of the two innermost axes is gone through at once.
+  if (Axis& outer = axes[axes.size() - 2], &inner = axes.back(); inner.count < outer.count) std::swap(outer, inner);
+  MutableBuffer buffer = MutableBuffer::allocate(elements.size());
+  std::byte* to = buffer.bytes().data();
+  switch (const size_t bytes = runtime::element_bytes(tensor.type)) {
+    case 1:
+      copy<1>(axes, way, elements.data(), to);
+      break;
+    case 2:
+      copy<2>(axes, way, elements.data(), to);
+      break;
+    case 4:
+      copy<4>(axes, way, elements.data(), to);
+      break;
+    case 8:
+      copy<8>(axes, way, elements.data(), to);
+      break;
+    case 16:
+      copy<16>(axes, way, elements.data(), to);
+      break;
+    default:
+      CARINA_UNREACHABLE("element bytes", bytes);
+  }
+  return std::move(buffer).freeze();
+}
+
+}  // namespace
+
+Buffer to_memory_order(const runtime::Tensor& tensor, std::span<const std::byte> elements) {
+  return reordered(tensor, Way::kToMemory, elements);
+}
+
+Buffer from_memory_order(const runtime::Tensor& tensor, std::span<const std::byte> elements) {
+  return reordered(tensor, Way::kFromMemory, elements);
+}
+
+}  // namespace carina::evaluate

@@ -1,0 +1,176 @@
+#include "explore/alternatives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "backends/ethosu_backend.h"
+#include "base/guarded.h"
+#include "base/parallel/parallel.h"
+#include "driver/compile_options.h"
+#include "driver/prepared_model.h"
+#include "targets/target_list.h"
+
+namespace carina::explore {
+
+namespace {
+
+using results::Alternative;
+
+struct Choice {
+  std::string what;
+  std::string options;
+  driver::CompileRequest request;
+  bool quantizes_anew = false;  // then `request` says how
+};
+
+void add_levels(const driver::CompileRequest& request, std::vector<Choice>& choices) {
+  const auto add = [&](backends::Optimize level, const char* what, const char* options) {
+    if (request.optimize == level) return;
+    choices.push_back({.what = what, .options = options, .request = request});
+    choices.back().request.optimize = level;
+  };
+  add(backends::Optimize::kSpeed, "the schedule made for speed", "-O2");
+  add(backends::Optimize::kSearch, "seconds of search for a faster schedule", "-O3");
+  add(backends::Optimize::kSize, "the schedule made for the least SRAM", "-Os");
+}
+
+void add_switches(const driver::CompileRequest& request, std::vector<Choice>& choices) {
+  if (!request.dynamic_weights) {
+    choices.push_back({.what = "matrix products with weights that the NPU writes (confirmed by no silicon)",
+                       .options = "--dynamic-weights",
+                       .request = request});
+    choices.back().request.dynamic_weights = true;
+  }
+  if (request.delegates == driver::DelegateMode::kNpu) {
+    choices.push_back({.what = "everything on the NPU that can run there, also what only moves data",
+                       .options = "--delegate-all",
+                       .request = request});
+    choices.back().request.delegates = driver::DelegateMode::kAll;
+  }
+}
+
+// Memory modes that the target's system does not have are no choices.
+Result<void> add_memory_modes(const driver::CompileRequest& request, const results::CompileReport& now,
+                              std::vector<Choice>& choices) {
+  CARINA_TRY(const results::TargetList list, targets::list_targets(request.target.config_files));
+  for (const results::ModeRow& mode : list.modes) {
+    if (mode.name == now.memory_mode) continue;
+    Choice choice{.what = fmt::format("memory mode {}", mode.name),
+                  .options = fmt::format("--memory-mode {}", mode.name),
+                  .request = request};
+    choice.request.target.memory_mode = mode.name;
+    choice.request.target.arena_cache_bytes.reset();
+    if (targets::find_target(choice.request.target)) choices.push_back(std::move(choice));
+  }
+  return {};
+}
+
+// The next smaller and the next larger of the same line, of which the names differ behind the last "-".
+void add_sizes(const driver::CompileRequest& request, const results::CompileReport& now, std::vector<Choice>& choices) {
+  const auto line_of = [](std::string_view name) { return name.substr(0, name.rfind('-')); };
+  std::vector<std::string_view> line;
+  for (const std::string_view target : backends::ethosu_targets()) {
+    if (line_of(target) == line_of(now.target)) line.push_back(target);
+  }
+  const auto here = std::ranges::find(line, now.target) - line.begin();
+  for (const auto other : {here - 1, here + 1}) {
+    if (other < 0 || other >= static_cast<std::ptrdiff_t>(line.size())) continue;
+    const std::string name(line[static_cast<size_t>(other)]);
+    choices.push_back({.what = fmt::format("another NPU: {}", name),
+                       .options = fmt::format("--target {}", name),
+                       .request = request});
+    choices.back().request.target.accelerator = name;
+  }
+}
+
+// Other integers for a model that was calibrated here. They give other results; how good, `carina accuracy` measures.
+void add_schemes(const driver::CompileRequest& request, const driver::PreparedModel& model,
+                 std::vector<Choice>& choices) {
+  if (!model.calibrated) return;
+  const auto add = [&](const char* scheme, const char* what) {
+    if (model.model.quantization.starts_with(fmt::format("{},", scheme))) return;
+    choices.push_back({.what = fmt::format("{} (other results: see carina accuracy)", what),
+                       .options = fmt::format("--quantize {}", scheme),
+                       .request = request,
+                       .quantizes_anew = true});
+    choices.back().request.quantize.scheme = scheme;
+  };
+  add("int8", "8-bit activations and weights");
+  add("int8x4", "4-bit weights");
+}
+
+int64_t cpu_cycles_of(const results::CompileReport& report) {
+  int64_t cycles = 0;
+  for (const results::NodeReport& node : report.nodes) cycles += node.cpu_cycles;
+  return cycles;
+}
+
+Alternative measured(const Choice& choice, const driver::PreparedModel& model) {
+  Alternative alternative{.what = choice.what, .options = choice.options};
+  const auto made = guarded([&]() -> Result<results::CompileReport> {
+    CARINA_TRY(const backends::Backend backend, backends::find_backend(choice.request.target));
+    std::optional<driver::PreparedModel> own;
+    if (choice.quantizes_anew) {
+      CARINA_TRY(own, driver::prepare(choice.request, {}));
+    }
+    driver::Compilation compilation = driver::compile_prepared(own ? *own : model, choice.request, backend, {});
+    if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
+    return driver::compile_report(compilation, backend, driver::delegate_options_of(choice.request));
+  });
+  if (!made || !made->cycles) {
+    alternative.failure = made ? "its cycles could not be estimated" : to_string(made.error().front());
+    return alternative;
+  }
+  alternative.cycles = *made->cycles;
+  alternative.cpu_cycles = cpu_cycles_of(*made);
+  alternative.clock_hz = made->clock_hz;
+  alternative.sram_bytes = sram_bytes_of(*made);
+  alternative.program_bytes = made->program_bytes;
+  return alternative;
+}
+
+bool changes_something(const Alternative& alternative, const results::CompileReport& now) {
+  return !alternative.failure.empty() ||
+         std::tuple(alternative.cycles, alternative.cpu_cycles, alternative.clock_hz, alternative.sram_bytes) !=
+             std::tuple(now.cycles.value_or(0), cpu_cycles_of(now), now.clock_hz, sram_bytes_of(now));
+}
+
+double seconds_of(const Alternative& alternative) {
+  return static_cast<double>(alternative.cycles) / static_cast<double>(std::max<int64_t>(alternative.clock_hz, 1));
+}
+
+}  // namespace
+
+Result<std::vector<Alternative>> find_alternatives(const driver::CompileRequest& given,
+                                                   const results::CompileReport& now, const Log& log) {
+  if (!now.cycles || now.clock_hz == 0) return std::vector<Alternative>();  // nothing is known of what choices cost
+  CARINA_TRY(driver::CompileRequest request, driver::with_flags(given, {}));
+  CARINA_TRY(const driver::PreparedModel model, driver::prepare(request, {}));
+  request.layers = false;
+  request.dump_folder.clear();
+  request.shown.clear();
+  request.output = driver::CompileRequest::Output::kProgram;
+  request.threads = 1;
+  std::vector<Choice> choices;
+  add_levels(request, choices);
+  add_switches(request, choices);
+  CARINA_CHECKED(add_memory_modes(request, now, choices));
+  add_sizes(request, now, choices);
+  add_schemes(request, model, choices);
+  std::vector<Alternative> alternatives(choices.size());
+  ThreadPool pool(given.threads);
+  pool.parallel_for(choices.size(), [&](size_t i) { alternatives[i] = measured(choices[i], model); });
+  log.progress("alternatives", choices.size(), choices.size());
+  std::erase_if(alternatives, [&](const Alternative& alternative) { return !changes_something(alternative, now); });
+  std::ranges::stable_sort(alternatives, {}, [](const Alternative& alternative) {
+    return std::pair(!alternative.failure.empty(), seconds_of(alternative));
+  });
+  return alternatives;
+}
+
+}  // namespace carina::explore

@@ -1,0 +1,242 @@
+#include "explore/layer_accuracy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "datasets/sample_reader.h"
+#include "evaluate/kernel_evaluator.h"
+#include "facts/aten_traits.h"
+#include "files/file_kind.h"
+#include "models/import.h"
+#include "quantize/equalize.h"
+#include "quantize/ptq.h"
+#include "quantize/similarity.h"
+
+namespace carina::explore {
+
+namespace {
+
+constexpr size_t kMaxSamples = 8;   // that layers are compared on
+constexpr double kExact = 300;      // dB
+constexpr size_t kWorstLayers = 3;  // that a remedy gives 16 bits
+
+using Similarities = std::map<std::string, quantize::Similarity>;
+
+class Debugger {
+ public:
+  Debugger(const LayerAccuracyRequest& request, const Log& log) : request_(request), log_(log) {}
+
+  Result<results::LayerAccuracyReport> run() {
+    CARINA_CHECKED(load());
+    CARINA_TRY(models::QuantizeRequest asked, models::parse_quantize_flags(request_.quantize));
+    equalize(asked.scheme);
+    CARINA_TRY(const ir::Graph quantized, quantized_as(asked.scheme, log_));
+    CARINA_TRY(const Similarities values,
+               quantize::similarity_of_values(model_.graph, quantized, samples_, options(), log_));
+    results::LayerAccuracyReport report{.model = request_.model,
+                                        .scheme = asked.scheme.name,
+                                        .samples = static_cast<int64_t>(samples_.size()),
+                                        .outputs = {},
+                                        .layers = {},
+                                        .remedies = {}};
+    CARINA_CHECKED(add_outputs(quantized, report));
+    add_layers(quantized, values, report);
+    CARINA_CHECKED(add_remedies(asked.scheme, report));
+    return report;
+  }
+
+ private:
+  [[nodiscard]] quantize::SimilarityOptions options() const {
+    return {.threads = request_.threads, .evaluator = &evaluator_};
+  }
+
+  Result<void> load() {
+    CARINA_TRY(const Buffer file, files::open_file(request_.model, {files::FileKind::kPt2}));
+    CARINA_TRY(model_, models::import_pt2(file, request_.model, log_, {.loop_rounds = request_.loop_rounds}));
+    if (models::is_quantized(model_.graph))
+      return fail({.where = request_.model,
+                   .what = "the model is quantized already: there is no float model to compare with",
+                   .fault = Fault::kUsage});
+    const std::vector<datasets::InputType> inputs = datasets::input_types(model_.graph);
+    CARINA_TRY(calibration_, datasets::open_data_set(request_.data, inputs));
+    CARINA_TRY(samples_, datasets::first_samples(*calibration_, kMaxSamples));
+    if (!request_.calibration.empty()) {
+      CARINA_TRY(calibration_, datasets::open_data_set(request_.calibration, inputs));
+    }
+    CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, samples_, options(), log_));
+    return {};
+  }
+
+  // The float model's layers must be those of the integer graph: both are equalized, once.
+  void equalize(quantize::Scheme& asked) {
+    quantize::Equalization& wanted = asked.general.weights.equalization;
+    if (wanted == quantize::Equalization::kAcrossLayers) quantize::equalize_layers(model_.graph);
+    wanted = quantize::Equalization::kNone;
+  }
+
+  Result<ir::Graph> quantized_as(const quantize::Scheme& scheme, const Log& log) const {
+    models::Model model = model_;
+    const models::QuantizeRequest request{
+        .mode = models::QuantizeMode::kAlways,
+        .scheme = scheme,
+        .samples = [this](std::span<const datasets::InputType>) -> Result<datasets::DataSet> { return *calibration_; },
+        .data = request_.calibration.empty() ? request_.data : request_.calibration,
+        .threads = request_.threads};
+    CARINA_CHECKED(models::quantize_model(model, request, log));
+    return std::move(model.graph);
+  }
+
+  Result<std::vector<quantize::Similarity>> outputs_of(const ir::Graph& graph) const {
+    CARINA_TRY(const auto got, quantize::outputs_of(graph, samples_, options(), Log{}));
+    return quantize::similarity_of_outputs(wanted_, got);
+  }
+
+  static double sqnr_of(const std::vector<quantize::Similarity>& outputs) {
+    quantize::Similarity all;
+    for (const quantize::Similarity& output : outputs) {
+      if (output.signal == 0) continue;
+      all.signal += 1;
+      all.noise += output.noise / output.signal;
+    }
+    return all.sqnr_db();
+  }
+
+  Result<void> add_outputs(const ir::Graph& quantized, results::LayerAccuracyReport& report) const {
+    CARINA_TRY(const std::vector<quantize::Similarity> outputs, outputs_of(quantized));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      report.outputs.push_back({.name = model_.graph[model_.graph.outputs[i]].name,
+                                .sqnr_db = outputs[i].sqnr_db(),
+                                .mean_absolute_error = outputs[i].mean_absolute_error()});
+    report.sqnr_db = sqnr_of(outputs);
+    return {};
+  }
+
+  // Values that an activation fuses with have its range: they are not what the float model computes there.
+  [[nodiscard]] std::vector<bool> fused_values() const {
+    const auto users = ir::users(model_.graph);
+    std::vector<bool> fused(model_.graph.values.size(), false);
+    for (size_t v = 0; v < fused.size(); ++v) {
+      if (users[v].size() != 1) continue;
+      const ir::Node& user = model_.graph[users[v].front()];
+      fused[v] = traits_of(user.op.aten()).quantization == AtenQuantization::kActivation;
+    }
+    return fused;
+  }
+
+  void add_layers(const ir::Graph& quantized, const Similarities& values, results::LayerAccuracyReport& report) const {
+    const std::vector<bool> fused = fused_values();
+    std::vector<double> similarity(model_.graph.values.size(), kExact);  // per value; of a fused one what was before it
+    for (const ir::Node& node : model_.graph.nodes) {
+      if (node.outputs.empty() || !node.outputs.front().valid()) continue;
+      double before = kExact;
+      for (const ir::ValueId input : node.inputs) {
+        if (input.valid()) before = std::min(before, similarity[input.index()]);
+      }
+      const ir::ValueId result = node.outputs.front();
+      const auto own = values.find(model_.graph[result].name);
+      const bool is_compared = own != values.end() && own->second.elements > 0 && !fused[result.index()];
+      similarity[result.index()] = is_compared ? own->second.sqnr_db() : before;
+      if (is_compared) report.layers.push_back(layer_of(node, quantized, before, own->second.sqnr_db()));
+    }
+  }
+
+  [[nodiscard]] results::LayerAccuracy layer_of(const ir::Node& node, const ir::Graph& quantized, double before,
+                                                double after) const {
+    const auto id = quantized.find_value(model_.graph[node.outputs.front()].name);
+    const bool is_integer = id && quantized[*id].quantization;
+    return {.node = node.name,
+            .op = std::string(node.op.name()),
+            .source = node.source,
+            .type = is_integer ? std::string(name_of(quantized[*id].quantization->dtype)) : "float",
+            .sqnr_db = after,
+            .entered_db = entered(before, after)};
+  }
+
+  // How much nearer the result would be if the node added no error. Values that nothing disturbs count as such.
+  static double entered(double before, double after) {
+    return before > after ? std::min(before, 99.0) - std::min(after, 99.0) : 0;
+  }
+
+  // The layers with weights whose results have lost most.
+  [[nodiscard]] std::vector<std::string> worst_layers(const results::LayerAccuracyReport& report) const {
+    std::vector<const results::LayerAccuracy*> layers;
+    for (const results::LayerAccuracy& layer : report.layers) layers.push_back(&layer);
+    std::ranges::stable_sort(layers, std::ranges::greater(), &results::LayerAccuracy::entered_db);
+    std::vector<std::string> names;
+    for (const results::LayerAccuracy* layer : layers) {
+      // A node of the model may have become several layers.
+      if (names.size() < kWorstLayers && std::ranges::find(names, layer->node) == names.end())
+        names.push_back(layer->node);
+    }
+    return names;
+  }
+
+  struct Change {
+    std::string what;
+    std::string options;
+    quantize::Scheme scheme;
+  };
+
+  [[nodiscard]] std::vector<Change> changes(const quantize::Scheme& asked,
+                                            const results::LayerAccuracyReport& report) const {
+    std::vector<Change> changes;
+    const auto general = [&](const std::string& what, const std::string& spec) {
+      quantize::Scheme scheme = asked;
+      scheme.general = **quantize::parse_scheme(spec);
+      if (scheme.general == asked.general) return;
+      changes.push_back({.what = what, .options = "--quantize " + spec, .scheme = std::move(scheme)});
+    };
+    general("ranges: all that is seen", "int8+minmax");
+    general("ranges: least square error", "int8");
+    general("weights rounded for the layers' inputs", "int8+rounded-for-inputs");
+    general("ranges: 99.99 % of what is seen", "int8+percentile");
+    general("weights equalized across layers", "int8+equalized");
+    general("weights per tensor", "int8+per-tensor");
+    general("16-bit activations", "int16x8");
+    general("16-bit activations, weights rounded for the layers' inputs", "int16x8+rounded-for-inputs");
+    const std::vector<std::string> names = worst_layers(report);
+    Change worst{.what = fmt::format("16 bits where most error enters ({} layers)", names.size()),
+                 .options = {},
+                 .scheme = asked};
+    for (const std::string& name : names) {
+      const std::string spec = "node:" + name + "=int16x8";
+      worst.options += (worst.options.empty() ? "" : " ") + ("--quantize-at " + spec);
+      worst.scheme.overrides.push_back(*quantize::parse_override(spec));
+    }
+    if (!worst.options.empty()) changes.push_back(std::move(worst));
+    return changes;
+  }
+
+  Result<void> add_remedies(const quantize::Scheme& asked, results::LayerAccuracyReport& report) const {
+    const std::vector<Change> tried = changes(asked, report);
+    for (size_t i = 0; i < tried.size(); ++i) {
+      log_.progress("scheme", i, tried.size());
+      CARINA_TRY(const ir::Graph quantized, quantized_as(tried[i].scheme, Log{}));
+      CARINA_TRY(const std::vector<quantize::Similarity> outputs, outputs_of(quantized));
+      const double sqnr = sqnr_of(outputs);
+      report.remedies.push_back(
+          {.what = tried[i].what, .options = tried[i].options, .sqnr_db = sqnr, .gain_db = sqnr - report.sqnr_db});
+    }
+    std::ranges::stable_sort(report.remedies, std::ranges::greater(), &results::Remedy::gain_db);
+    return {};
+  }
+
+  const LayerAccuracyRequest& request_;
+  const Log& log_;
+  evaluate::KernelEvaluator evaluator_;
+  models::Model model_;
+  std::optional<datasets::DataSet> calibration_;
+  std::vector<datasets::Sample> samples_;
+  std::vector<std::vector<Tensor>> wanted_;  // the float model's outputs
+};
+
+}  // namespace
+
+Result<results::LayerAccuracyReport> layer_accuracy(const LayerAccuracyRequest& request, const Log& log) {
+  return Debugger(request, log).run();
+}
+
+}  // namespace carina::explore

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/diagnostic.h"
+#include "base/io/zip.h"
+#include "base/memory/buffer.h"
+#include "frontend/pt2/json_view_internal.h"
+
+namespace carina::pt2 {
+
+// Which of the two folders of tensors.
+enum class Store { kWeights, kConstants };
+
+// The archive of torch.export.save(): its container is checked, its entries found below the one root folder.
+class Archive {
+ public:
+  // Errors: not a zip archive, not a .pt2, made by another version of torch (named), big-endian, no or several models.
+  static Result<Archive> open(const Buffer& file, const std::string& where);
+
+  [[nodiscard]] const std::string& where() const { return where_; }
+  // What messages call the entry with the model's description: "model.pt2: models/model.json".
+  [[nodiscard]] std::string model_where() const;
+  [[nodiscard]] Result<nlohmann::json> read_model() const;
+  // The table of the store's tensors by name, {"config": {...}}; an empty one when the archive has none.
+  [[nodiscard]] Result<nlohmann::json> read_config(Store store) const;
+  // Checks the bytes of all storages on all threads, and calls `beside` meanwhile, with an archive that takes them as they
+  // are. Whether they are right; if not, what came of it is worth nothing, and what is wrong is said where they are read.
+  // It may not be called at all.
+  bool check_ahead(const std::function<void(Archive& unchecked)>& beside);
+  // The bytes of a tensor's storage; read and checked once, however many tensors share it.
+  Result<Buffer> read_storage(Store store, std::string_view path_name);
+
+ private:
+  Archive(ZipReader zip, std::string where, size_t file_bytes)
+      : zip_(std::move(zip)), where_(std::move(where)), budget_bytes_(budget_of(file_bytes)) {}
+  static size_t budget_of(size_t file_bytes);
+  [[nodiscard]] std::string entry(std::string_view path) const { return root_ + std::string(path); }
+  Result<void> check_container();
+  Result<void> check_text(std::string_view entry_name, std::string_view wanted, std::string_view what) const;
+  Result<void> choose_model();
+
+  ZipReader zip_;
+  std::string where_;
+  std::string root_;     // "model/"
+  std::string model_;    // "model"
+  size_t budget_bytes_;  // what may still be read: entries that overlay each other must not keep us busy for hours
+  std::map<std::string, Buffer, std::less<>> storages_;
+};
+
+}  // namespace carina::pt2

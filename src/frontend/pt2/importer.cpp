@@ -1,0 +1,404 @@
+#include "frontend/pt2/importer_internal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "frontend/pt2/arguments_internal.h"
+#include "frontend/pt2/module_stack_internal.h"
+#include "frontend/pt2/source_line_internal.h"
+#include "frontend/pt2/target_internal.h"
+#include "ir/pass.h"
+
+namespace carina::pt2 {
+
+namespace {
+
+constexpr int64_t kMajor = 8;
+constexpr int64_t kNewestMinor = 20;  // torch 2.12 and 2.13
+constexpr int64_t kOldestMinor = 14;  // torch 2.9
+
+// Which operands' memory a node's results show: rows whose schema says so, and dropout, which gives back its operand.
+bool gives_view(const ir::Node& node) {
+  if (schema_of(node.op.aten()).returns_view) return true;
+  return node.op.aten() == AtenOp::dropout_default && !node.attributes.get<bool>("train");
+}
+
+std::string name_of_node(JsonView json) {
+  if (const JsonView name = json.optional("name")) return std::string(name.text());
+  const JsonView outputs = json["outputs"];
+  if (outputs.size() > 0) {
+    const auto [kind, value] = outputs[0].alternative();
+    if (kind == "as_tensor") return std::string(value["name"].text());
+    if (kind == "as_tensors" && value.size() > 0) return std::string(value[0]["name"].text());
+  }
+  return std::string(json["target"].text());
+}
+
+// "torch.ops.aten.relu.default" as rows call operators: "aten.relu.default".
+std::string op_text(std::string_view target) {
+  constexpr std::string_view kPrefix = "torch.ops.";
+  if (target.starts_with(kPrefix)) target.remove_prefix(kPrefix.size());
+  return std::string(target);
+}
+
+}  // namespace
+
+void Importer::refuse(Diagnostics problems) {
+  for (Diagnostic& problem : problems) refuse(std::move(problem));
+}
+
+void Importer::refuse(Diagnostic problem) {
+  if (!problem.node) problem.node = node_;
+  problems_.push_back(std::move(problem));
+}
+
+void Importer::note(std::string what, std::string hint) const {
+  log_.note({.where = archive_.where(), .what = std::move(what), .hint = std::move(hint), .severity = Severity::kNote});
+}
+
+std::string Importer::where_of(const ir::Node& node) const {
+  if (node.source.empty()) return fmt::format("{}: {}", archive_.where(), node.name);
+  return fmt::format("{}: {} ({})", archive_.where(), node.name, node.source);
+}
+
+Scope& Importer::open_scope(JsonView graph) {
+  return *scopes_.emplace_back(std::make_unique<Scope>(graph));
+}
+
+Reading Importer::run() {
+  const Result<void> read = import_program();
+  Reading reading{.nodes = std::move(nodes_), .graph = ir::Graph{}};
+  if (read) {
+    reading.graph = std::move(graph_);
+    reading.graph->name = "main";
+  } else {
+    reading.graph = std::unexpected(read.error());
+    reading.readable = readable_part();
+  }
+  return reading;
+}
+
+// Results of nodes that could not be read have no maker: they become inputs, so that the rest is a graph. What only such
+// nodes read becomes an output.
+ir::Graph Importer::readable_part() {
+  const auto makers = ir::producers(graph_);
+  const std::set<ir::ValueId> inputs(graph_.inputs.begin(), graph_.inputs.end());
+  for (size_t v = 0; v < graph_.values.size(); ++v) {
+    const ir::ValueId id(v);
+    if (!makers[v].valid() && !graph_[id].constant && !inputs.contains(id)) graph_.inputs.push_back(id);
+  }
+  const auto readers = ir::users(graph_);
+  for (size_t v = 0; v < graph_.values.size(); ++v) {
+    if (makers[v].valid() && readers[v].empty()) graph_.outputs.push_back(ir::ValueId(v));
+  }
+  return std::move(graph_);
+}
+
+Result<void> Importer::import_program() {
+  check_version();
+  if (!problems_.empty()) return fail(std::move(problems_));
+  const JsonView graph = program_["graph_module"]["graph"];
+  Scope& scope = open_scope(graph);
+  import_inputs(scope);
+  import_nodes(scope);
+  import_outputs(scope);
+  if (const auto& wrong = program_.errors().first) return fail(*wrong);
+  if (!problems_.empty()) return fail(std::move(problems_));
+  CARINA_CHECKED(settle_changes());
+  if (!symbols_.empty()) {
+    note(fmt::format("the model has sizes that may change; they are fixed at the example's: {}", symbols_.summary()),
+         "export it again with an example of the size that you need");
+  }
+  return {};
+}
+
+void Importer::check_version() {
+  const JsonView version = program_["schema_version"];
+  const int64_t major = version["major"].integer();
+  const int64_t minor = version["minor"].integer();
+  if (broken()) return refuse(*program_.errors().first);
+  if (major != kMajor || minor < kOldestMinor) {
+    return refuse({.where = archive_.where(),
+                   .what = "the exported program is of a version that is not supported",
+                   .expected = fmt::format("schema {}.{} to {}.{} (torch 2.9 to 2.13)", kMajor, kOldestMinor, kMajor,
+                                           kNewestMinor),
+                   .got = fmt::format("{}.{}", major, minor),
+                   .hint = "save the model again with torch.export.save of torch 2.9 to 2.13"});
+  }
+  if (minor > kNewestMinor)
+    note(fmt::format("the exported program is of schema {}.{}, newer than the {}.{} that is known", major, minor,
+                     kMajor, kNewestMinor));
+}
+
+// Inputs and outputs.
+
+void Importer::import_inputs(Scope& scope) {
+  const JsonView specs = program_["graph_module"]["signature"]["input_specs"];
+  for (size_t i = 0; i < specs.size() && !broken(); ++i) {
+    const auto [kind, spec] = specs[i].alternative();
+    program_.errors().context = fmt::format("input {}", i);
+    if (kind == "user_input") {
+      import_user_input(scope, spec["arg"]);
+    } else if (kind == "parameter") {
+      import_constant(scope, spec["arg"]["name"].text(), Store::kWeights, spec["parameter_name"].text());
+    } else if (kind == "buffer") {
+      const Store store = spec["persistent"].boolean() ? Store::kWeights : Store::kConstants;
+      import_constant(scope, spec["arg"]["name"].text(), store, spec["buffer_name"].text());
+    } else if (kind == "tensor_constant") {
+      import_constant(scope, spec["arg"]["name"].text(), Store::kConstants, spec["tensor_constant_name"].text());
+    } else if (kind != "constant_input" && !broken()) {
+      refuse(
+          {.where = fmt::format("{}: input {}", archive_.where(), i),
+           .what = fmt::format("inputs of kind {} are not supported", kind),
+           .expected = "tensors",
+           .hint = kind == "custom_obj" ? "a TorchScript object cannot be compiled: replace it by plain tensors" : ""});
+    }
+  }
+}
+
+void Importer::import_user_input(Scope& scope, JsonView argument) {
+  const auto [kind, value] = argument.alternative();
+  if (kind == "as_none" || kind == "as_int" || kind == "as_float" || kind == "as_string" || kind == "as_bool") return;
+  if (kind != "as_tensor") {
+    return refuse({.where = archive_.where(),
+                   .what = fmt::format("a model input is {}, not a tensor", kind),
+                   .hint = "make it a constant of the model, or a tensor"});
+  }
+  const std::string_view name = value["name"].text();
+  const ir::ValueId id = add_result(scope, name, fmt::format("{}: input {}", archive_.where(), name));
+  if (!id.valid()) return;
+  graph_.inputs.push_back(id);
+  aliases_.bind(scope, name, id);
+}
+
+void Importer::import_constant(Scope& scope, std::string_view name, Store store, std::string_view fqn) {
+  Result<Tensor> tensor =
+      read_stored_tensor(archive_, store, store == Store::kWeights ? weights_ : constants_, fqn, symbols_);
+  if (!tensor) {
+    if (!broken()) refuse(std::move(tensor).error());
+    return scope.bind(name, graph_.add_value(name, DType::kFp32, Shape{}));
+  }
+  const std::string where = fmt::format("{}: {}", archive_.where(), fqn);
+  const Result<TensorMeta> meta = read_tensor_meta(scope.graph()["tensor_values"][name], symbols_, where);
+  if (!meta) return refuse(meta.error());
+  if (meta->dtype != tensor->dtype || meta->shape != tensor->shape) {
+    return refuse({.where = where,
+                   .what = "the stored tensor is not the one that the model declares",
+                   .expected = fmt::format("{} {}", name_of(meta->dtype), to_string(meta->shape)),
+                   .got = fmt::format("{} {}", name_of(tensor->dtype), to_string(tensor->shape))});
+  }
+  aliases_.bind(scope, name, graph_.add_constant(name, *std::move(tensor)));
+}
+
+void Importer::import_outputs(Scope& scope) {
+  const JsonView specs = program_["graph_module"]["signature"]["output_specs"];
+  const JsonView outputs = scope.graph()["outputs"];
+  for (size_t i = 0; i < specs.size() && !broken(); ++i) {
+    program_.errors().context = fmt::format("output {}", i);
+    if (i >= outputs.size())
+      return outputs.complain(fmt::format("{} outputs, as many as the signature has", specs.size()));
+    const auto [kind, spec] = specs[i].alternative();
+    if (kind == "user_output") {
+      import_user_output(scope, outputs[i], i);
+    } else if (kind == "buffer_mutation" || kind == "parameter_mutation" || kind == "user_input_mutation") {
+      const std::string_view key = kind == "buffer_mutation"      ? "buffer_name"
+                                   : kind == "parameter_mutation" ? "parameter_name"
+                                                                  : "user_input_name";
+      mark_overwritten(spec[key].text());
+    } else if (!broken()) {
+      refuse({.where = fmt::format("{}: output {}", archive_.where(), i),
+              .what = fmt::format("outputs of kind {} are not supported", kind),
+              .hint = "export the model for inference"});
+    }
+  }
+}
+
+void Importer::import_user_output(const Scope& scope, JsonView argument, size_t index) {
+  const auto [kind, value] = argument.alternative();
+  if (kind == "as_tensor") {
+    const std::optional<ir::ValueId> id = scope.find(value["name"].text());
+    if (!id || !id->valid()) return argument.complain("a tensor that a node gives");
+    graph_.outputs.push_back(*id);
+    return;
+  }
+  if (kind == "as_optional_tensor") return import_user_output(scope, value, index);
+  if (kind.empty()) return;
+  note(fmt::format("output {} is not a tensor ({}): it is left out", index, kind));
+}
+
+// Nodes.
+
+void Importer::import_nodes(Scope& scope) {
+  const JsonView nodes = scope.graph()["nodes"];
+  const size_t count = nodes.size();
+  for (size_t n = 0; n < count && !broken(); ++n) {
+    scope.set_position(n);
+    import_node(scope, nodes[n]);
+  }
+  scope.set_position(count);
+}
+
+void Importer::import_node(Scope& scope, JsonView json) {
+  const std::string_view name = json["target"].text();
+  const Target target = target_of_name(name);
+  if (target.kind == TargetKind::kSymbolic || target.kind == TargetKind::kAssertion) return;
+  if (target.kind == TargetKind::kNumberOfData)
+    return note(fmt::format("{} reads a number from the data: checks of it are left out", name_of_node(json)));
+  ir::Node node{
+      .op = target.op, .name = name_of_node(json), .inputs = {}, .outputs = {}, .attributes = {}, .source = {}};
+  program_.errors().context = fmt::format("node {}", node.name);
+  if (const JsonView trace = json["metadata"].optional("stack_trace")) node.source = source_line(trace.text());
+  if (target.kind != TargetKind::kRegion) {
+    node_ = nodes_.size();
+    node.origin = ir::NodeId(*node_);
+    const bool known = target.kind != TargetKind::kUnknown;
+    const JsonView stack = json["metadata"].optional("nn_module_stack");
+    nodes_.push_back({.name = node.name,
+                      .op = known ? std::string(node.op.name()) : op_text(name),
+                      .source = node.source,
+                      .modules = stack ? module_stack(stack.text()) : std::vector<ir::UserModule>()});
+  }
+  import_listed_node(scope, json, target, std::move(node));
+  node_.reset();
+}
+
+void Importer::import_listed_node(Scope& scope, JsonView json, const Target& target, ir::Node node) {
+  switch (target.kind) {
+    case TargetKind::kOperator:
+      return import_operator(scope, json, false, std::move(node));
+    case TargetKind::kInPlace:
+      return import_operator(scope, json, true, std::move(node));
+    case TargetKind::kRegion:
+      return import_region(scope, json, where_of(node));
+    case TargetKind::kChoice:
+      return import_choice(scope, json, node);
+    case TargetKind::kLoop:
+      return import_loop(scope, json, node);
+    case TargetKind::kSymbolic:
+    case TargetKind::kNumberOfData:
+    case TargetKind::kAssertion:
+      return;
+    case TargetKind::kUnknown:
+      break;
+  }
+  refuse_operator(scope, json, node, target.reason, "replace it in the model by supported operators");
+}
+
+void Importer::refuse_operator(Scope& scope, JsonView json, const ir::Node& node, std::string_view reason,
+                               std::string hint) {
+  refuse({.where = where_of(node),
+          .what = fmt::format("the operator {} is not supported{}{}", json["target"].text(), reason.empty() ? "" : ": ",
+                              reason),
+          .hint = std::move(hint)});
+  // Its results still get values, so that the nodes after it can be looked at.
+  for (const NamedValue& result : add_results(scope, json["outputs"], where_of(node)))
+    aliases_.bind(scope, result.name, result.value);
+}
+
+void Importer::import_operator(Scope& scope, JsonView json, bool in_place, ir::Node node) {
+  const std::string where = where_of(node);
+  const std::vector<NamedValue> results = add_results(scope, json["outputs"], where);
+  const DType result_dtype =
+      results.empty() || !results.front().value.valid() ? DType::kFp32 : graph_[results.front().value].dtype;
+  Result<void> arguments = read_arguments(json["inputs"], graph_, scope, symbols_, result_dtype, where, node);
+  if (!arguments && !broken()) refuse(std::move(arguments).error());
+  if (arguments) {
+    for (const NamedValue& result : results) node.outputs.push_back(result.value);
+    if (Result<void> tracked = track_memory(graph_.add_node(std::move(node)), in_place, where); !tracked)
+      refuse(std::move(tracked).error());
+  }
+  for (const NamedValue& result : results) {
+    if (result.value.valid() && !result.name.empty()) aliases_.bind(scope, result.name, result.value);
+  }
+}
+
+Result<void> Importer::track_memory(ir::NodeId id, bool in_place, const std::string& where) {
+  const ir::Node node = graph_[id];
+  if (node.inputs.empty() || !node.inputs.front().valid() || node.outputs.empty() || !node.outputs.front().valid())
+    return {};
+  const ir::ValueId operand = node.inputs.front();
+  const bool view = gives_view(node);
+  if (view) {
+    for (const ir::ValueId output : node.outputs) {
+      if (output.valid() && graph_[output].dtype == graph_[operand].dtype) aliases_.add_view(output, id);
+    }
+    if (in_place) aliases_.rename(operand, node.outputs.front());
+  } else if (in_place) {
+    overwritten_.insert(graph_[aliases_.origin(operand)].name);
+    return aliases_.overwrite(operand, node.outputs.front(), where);
+  }
+  return {};
+}
+
+std::vector<Importer::NamedValue> Importer::add_results(const Scope& scope, JsonView outputs,
+                                                        const std::string& where) {
+  std::vector<NamedValue> results;
+  const auto add = [&](std::string_view name) {
+    results.push_back({.name = name, .value = add_result(scope, name, where)});
+  };
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto [kind, value] = outputs[i].alternative();
+    if (kind == "as_tensor") {
+      add(value["name"].text());
+    } else if (kind == "as_tensors") {
+      for (size_t k = 0; k < value.size(); ++k) add(value[k]["name"].text());
+    } else {
+      results.push_back({});
+    }
+  }
+  return results;
+}
+
+// A result that the program says nothing about is one that nobody uses: no value.
+ir::ValueId Importer::add_result(const Scope& scope, std::string_view name, const std::string& where) {
+  const JsonView json = scope.graph()["tensor_values"].optional(name);
+  if (!json) return {};
+  const Result<TensorMeta> meta = read_tensor_meta(json, symbols_, where);
+  if (!meta) {
+    if (!broken()) refuse(meta.error());
+    return graph_.add_value(name, DType::kFp32, Shape{});  // so that only this is reported, not what follows from it
+  }
+  return graph_.add_value(name, meta->dtype, meta->shape);
+}
+
+// What the program changes outside itself.
+
+void Importer::mark_overwritten(std::string_view name) {
+  // The signature has the name in the user's model; the value's name is that of the input that stands for it.
+  const JsonView specs = program_["graph_module"]["signature"]["input_specs"];
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const auto [kind, spec] = specs[i].alternative();
+    if (kind == "user_input") {
+      const auto [form, argument] = spec["arg"].alternative();
+      if (form == "as_tensor" && argument["name"].text() == name) overwritten_.emplace(name);
+    }
+    const std::string_view key = kind == "buffer" ? "buffer_name" : kind == "parameter" ? "parameter_name" : "";
+    if (!key.empty() && spec[key].text() == name) overwritten_.emplace(spec["arg"]["name"].text());
+  }
+}
+
+// A change of an input is lost, with a note. A change of a constant that the program reads is state between runs:
+// refused. A counter that only counts is dead code.
+Result<void> Importer::settle_changes() {
+  ir::remove_dead(graph_);
+  Diagnostics states;
+  for (const std::string& name : overwritten_) {
+    const std::optional<ir::ValueId> id = graph_.find_value(name);
+    if (!id) continue;
+    if (graph_[*id].constant) {
+      states.push_back(
+          {.where = fmt::format("{}: {}", archive_.where(), name),
+           .what = "the model changes this buffer or parameter when it runs, and reads it: state between runs is not "
+                   "supported",
+           .hint = "call model.eval() before the export; or pass the state in as an input and return it as an output"});
+    } else if (std::ranges::find(graph_.inputs, *id) != graph_.inputs.end()) {
+      note(fmt::format("the model overwrites its input {}; the compiled program leaves the caller's tensor as it is",
+                       name));
+    }
+  }
+  if (!states.empty()) return fail(std::move(states));
+  return ir::verify_structure(graph_);
+}
+
+}  // namespace carina::pt2

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "frontend/pt2/aliases_internal.h"
+#include "frontend/pt2/archive_internal.h"
+#include "frontend/pt2/reader.h"
+#include "frontend/pt2/scope_internal.h"
+#include "frontend/pt2/target_internal.h"
+#include "frontend/pt2/tensor_meta_internal.h"
+#include "ir/graph.h"
+
+namespace carina::pt2 {
+
+// Makes an ATen graph of the description of an exported program. Goes on after a node that it cannot read, so that the
+// user sees all that is wrong at once.
+class Importer {
+ public:
+  // All of them outlive the importer.
+  Importer(JsonView program, JsonView weights, JsonView constants, Archive& archive, const Log& log,
+           const ReadOptions& options)
+      : program_(program),
+        weights_(weights),
+        constants_(constants),
+        archive_(archive),
+        log_(log),
+        options_(options),
+        aliases_(graph_) {}
+
+  Reading run();
+
+ private:
+  // A result of a node: its name in the program and the value that stands for it.
+  struct NamedValue {
+    std::string_view name;
+    ir::ValueId value;
+  };
+
+  Result<void> import_program();
+  ir::Graph readable_part();
+  void check_version();
+  Scope& open_scope(JsonView graph);
+  // Inputs and outputs of the program.
+  void import_inputs(Scope& scope);
+  void import_user_input(Scope& scope, JsonView argument);
+  void import_constant(Scope& scope, std::string_view name, Store store, std::string_view fqn);
+  void import_outputs(Scope& scope);
+  void import_user_output(const Scope& scope, JsonView argument, size_t index);
+  // Nodes.
+  void import_nodes(Scope& scope);
+  void import_node(Scope& scope, JsonView json);
+  void import_listed_node(Scope& scope, JsonView json, const Target& target, ir::Node node);
+  void import_operator(Scope& scope, JsonView json, bool in_place, ir::Node node);
+  // Nodes with subgraphs (regions.cpp).
+  void import_region(Scope& scope, JsonView json, const std::string& where);
+  void import_choice(Scope& scope, JsonView json, const ir::Node& node);
+  void import_loop(Scope& scope, JsonView json, const ir::Node& node);
+  bool run_round(const ir::Node& node, std::span<const JsonView> graphs, std::vector<ir::ValueId>& state);
+  std::vector<ir::ValueId> inlined(JsonView graph, std::span<const ir::ValueId> operands, const std::string& where);
+  void bind_results(Scope& scope, JsonView outputs, std::span<const ir::ValueId> results);
+  std::vector<ir::ValueId> choose(const ir::Node& node, ir::ValueId condition, std::span<const ir::ValueId> yes,
+                                  std::span<const ir::ValueId> no);
+  void refuse_operator(Scope& scope, JsonView json, const ir::Node& node, std::string_view reason, std::string hint);
+  std::vector<NamedValue> add_results(const Scope& scope, JsonView outputs, const std::string& where);
+  ir::ValueId add_result(const Scope& scope, std::string_view name, const std::string& where);
+  Result<void> track_memory(ir::NodeId id, bool in_place, const std::string& where);
+  // What the program changes outside itself.
+  void mark_overwritten(std::string_view name);
+  Result<void> settle_changes();
+
+  [[nodiscard]] std::string where_of(const ir::Node& node) const;
+  void refuse(Diagnostic problem);
+  void refuse(Diagnostics problems);
+  void note(std::string what, std::string hint = {}) const;
+  [[nodiscard]] bool broken() const { return program_.errors().first.has_value(); }
+
+  JsonView program_;
+  JsonView weights_;
+  JsonView constants_;
+  Archive& archive_;
+  const Log& log_;
+  const ReadOptions& options_;
+  ir::Graph graph_;
+  Aliases aliases_;
+  Symbols symbols_;
+  std::vector<ModelNode> nodes_;
+  std::optional<size_t> node_;  // in `nodes_`: the one that is being read
+  Diagnostics problems_;
+  std::vector<std::unique_ptr<Scope>> scopes_;  // all that were opened: names of finished ones are still referred to
+  std::set<std::string, std::less<>> overwritten_;  // values (inputs and constants) that the program changes
+  int depth_ = 0;                                   // of nested regions
+};
+
+}  // namespace carina::pt2

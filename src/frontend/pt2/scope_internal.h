@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "frontend/pt2/json_view_internal.h"
+#include "frontend/pt2/tensor_meta_internal.h"
+#include "ir/graph.h"
+
+namespace carina::pt2 {
+
+// The names of one graph of the exported program; subgraphs have scopes of their own and reuse names. Keys are views of
+// the JSON text, which outlives the scope.
+class Scope {
+ public:
+  explicit Scope(JsonView graph) : graph_(graph) {}
+
+  [[nodiscard]] JsonView graph() const { return graph_; }
+  void bind(std::string_view name, ir::ValueId value) { values_[name] = value; }
+  [[nodiscard]] std::optional<ir::ValueId> find(std::string_view name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  // The size, number or truth value of a symbolic name in the example; nothing when it depends on data.
+  [[nodiscard]] std::optional<int64_t> symbolic_integer(std::string_view name, Symbols& symbols) const;
+  [[nodiscard]] std::optional<double> symbolic_float(std::string_view name) const;
+  [[nodiscard]] std::optional<bool> symbolic_bool(std::string_view name) const;
+
+  // Which node of the graph is being read; a name is used later when a later node or the graph's results mention it.
+  void set_position(size_t node) { position_ = node; }
+  [[nodiscard]] bool used_later(std::string_view name);
+
+ private:
+  void find_last_uses();
+
+  JsonView graph_;
+  std::unordered_map<std::string_view, ir::ValueId> values_;
+  std::unordered_map<std::string_view, size_t> last_uses_;  // filled at the first question
+  size_t position_ = 0;
+};
+
+}  // namespace carina::pt2

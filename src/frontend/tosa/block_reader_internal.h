@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/diagnostic.h"
+#include "base/memory/buffer.h"
+#include "frontend/tosa/reader_internal.h"
+#include "ir/graph.h"
+#include "tosa_generated.h"
+
+namespace carina::tosa {
+
+inline std::string text_of(const flatbuffers::String* text) {
+  return text == nullptr ? std::string() : text->str();
+}
+
+template <typename T>
+uint32_t count_of(const flatbuffers::Vector<T>* list) {
+  return list == nullptr ? 0 : list->size();
+}
+
+// One block of a file that is_sound(), as a graph of this name. Errors: as read_tosa().
+Result<ir::Graph> read_block(const Buffer& file, const std::string& where, const fb::TosaBasicBlock& block,
+                             FileForm form, std::string name);
+
+}  // namespace carina::tosa

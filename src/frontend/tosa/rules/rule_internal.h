@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "facts/tosa_row.h"
+#include "frontend/tosa/verify.h"
+#include "ir/graph.h"
+
+namespace carina::tosa {
+
+// What rules ask about the whole module, worked out once.
+struct ModuleIndex {
+  explicit ModuleIndex(const ir::Module& module, int64_t max_nesting);
+
+  std::unordered_map<std::string_view, const ir::Graph*> graphs;
+  std::unordered_map<std::string_view, const ir::Node*> variables;  // the first declaration of each
+  // How deep control flow nests below each graph; nothing when that is a cycle or deeper than the limit.
+  std::unordered_map<std::string_view, std::optional<int64_t>> depths;
+  // What range_of_constant() has found: many nodes may share one large constant.
+  mutable std::unordered_map<const ir::Value*, IntegerRange> ranges;
+};
+
+// A node under examination. Rules of operators run after the general ones: operands have the row's types and ranks, and
+// no size is below 1.
+struct RuleContext {
+  const ModuleIndex& index;
+  const ir::Graph& graph;
+  const ir::Node& node;
+  const TosaOpRow& row;
+  const VerifyOptions& options;
+
+  [[nodiscard]] const ir::Value& input(size_t index) const { return graph[node.inputs[index]]; }
+  [[nodiscard]] const ir::Value& output(size_t index) const { return graph[node.outputs[index]]; }
+  [[nodiscard]] const Shape& in_shape(size_t index) const { return input(index).shape; }
+  [[nodiscard]] const Shape& out_shape(size_t index) const { return output(index).shape; }
+  [[nodiscard]] const std::vector<int64_t>& ints(std::string_view name) const { return node.attributes.integers(name); }
+  [[nodiscard]] int64_t integer(std::string_view name) const { return node.attributes.integer(name); }
+  [[nodiscard]] bool flag(std::string_view name) const { return node.attributes.get<bool>(name); }
+};
+
+// What a rule found: nothing, or what is there instead of what must be.
+using Found = std::optional<std::string>;
+
+struct Rule {
+  std::string_view id;    // "CONV2D.3"; stable: messages and tests quote it
+  std::string_view must;  // what must hold
+  Found (*broken)(const RuleContext& at);
+};
+
+// The rules of one operator, in the order of the specification's conditions.
+struct OpRules {
+  TosaOp op;
+  std::span<const Rule> rules;
+};
+
+// The families; each is one file in this folder.
+std::span<const OpRules> convolution_rules();
+std::span<const OpRules> pooling_rules();
+std::span<const OpRules> matrix_rules();       // MATMUL, FFT2D, RFFT2D
+std::span<const OpRules> elementwise_rules();  // CLAMP, broadcasting, MUL, TABLE, NEGATE
+std::span<const OpRules> reduction_rules();    // ARGMAX, REDUCE_*
+std::span<const OpRules> layout_rules();
+std::span<const OpRules> resize_rules();
+std::span<const OpRules> rescale_rules();
+std::span<const OpRules> control_flow_rules();
+std::span<const OpRules> variable_rules();
+
+// The rules that hold for all operators: they read the row.
+std::span<const Rule> general_rules();
+
+// Conditions that several families need.
+
+// The elements of an integer constant (int8 to int64, shape); nothing when the value is no constant.
+std::optional<std::vector<int64_t>> constant_ints(const ir::Value& value);
+// The smallest and largest element of an integer constant that has any; nothing otherwise.
+std::optional<IntegerRange> range_of_constant(const RuleContext& at, const ir::Value& value);
+// Whether a zero point is a constant other than zero, of any type.
+bool is_nonzero_constant(const ir::Value& value);
+std::string to_string(std::span<const int64_t> numbers);
+// "8 <= 4"-like text when a size differs, else nothing.
+Found differs(std::string_view name, int64_t got, std::optional<int64_t> wanted);
+// (numerator / denominator), which must leave no rest; nothing otherwise.
+std::optional<int64_t> exact_quotient(int64_t numerator, int64_t denominator);
+
+}  // namespace carina::tosa

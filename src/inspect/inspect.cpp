@@ -1,0 +1,290 @@
+#include "inspect/inspect.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <sstream>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/io/file.h"
+#include "base/text/number.h"
+#include "datasets/outputs.h"
+#include "datasets/samples.h"
+#include "facts/executorch.h"
+#include "files/file_kind.h"
+#include "frontend/pt2/reader.h"
+#include "frontend/tosa/flatbuffer.h"
+#include "frontend/vgf/vgf.h"
+#include "inspect/vgf_file_internal.h"
+#include "ir/text.h"
+#include "npu/delegate_blob.h"
+#include "npu/disassemble.h"
+#include "npu/payload.h"
+#include "npu/registers.h"
+#include "npu/vela_raw.h"
+#include "pte/bundled.h"
+#include "pte/reader.h"
+#include "results/listing.h"
+#include "tensor/npy.h"
+
+namespace carina::inspect {
+
+namespace {
+
+constexpr size_t kShownElements = 32;
+
+using results::Listing;
+
+template <typename Sized>
+int64_t count(const Sized& sized) {
+  return static_cast<int64_t>(sized.size());
+}
+
+Result<Listing> list_graphs(const ir::Module& module) {
+  Listing listing;
+  for (const ir::Graph& graph : module.graphs) {
+    listing.add("graph", {{"name", graph.name}, {"nodes", count(graph.nodes)}, {"values", count(graph.values)}});
+  }
+  listing.text = ir::print(module, {.elide_above_elements = kShownElements});
+  return listing;
+}
+
+// A value of a .pte on one line.
+struct ValueText {
+  std::string operator()(pte::None) const { return "None"; }
+  std::string operator()(int64_t v) const { return std::to_string(v); }
+  std::string operator()(bool v) const { return v ? "true" : "false"; }
+  std::string operator()(double v) const { return fmt::format("{}", v); }
+  std::string operator()(const std::string& v) const { return fmt::format("\"{}\"", v); }
+  std::string operator()(const pte::TensorSpec& t) const {
+    std::string text = datasets::type_text(t.dtype, t.shape);
+    if (t.constant != 0) text += fmt::format(" constant {}", t.constant);
+    if (t.allocation) text += fmt::format(" at {}:{}", t.allocation->memory_id, t.allocation->offset_bytes);
+    return text;
+  }
+  std::string operator()(const pte::IntList& list) const {
+    return fmt::format("ints of values [{}]", fmt::join(list.values, ","));
+  }
+  std::string operator()(const pte::DoubleList& list) const {
+    return fmt::format("[{}]", fmt::join(list.numbers, ","));
+  }
+  std::string operator()(const pte::BoolList& list) const { return fmt::format("{} bools", list.flags.size()); }
+  std::string operator()(const pte::TensorList& list) const {
+    return fmt::format("tensors [{}]", fmt::join(list.tensors, ","));
+  }
+};
+
+struct InstructionText {
+  const pte::Plan& plan;
+  std::string operator()(const pte::KernelCall& c) const {
+    const pte::Operator& op = plan.operators[static_cast<size_t>(c.op)];
+    return fmt::format("kernel {}{}{} ({})", op.name, op.overload.empty() ? "" : ".", op.overload,
+                       fmt::join(c.arguments, ", "));
+  }
+  std::string operator()(const pte::DelegateCall& c) const {
+    return fmt::format("delegate {} {} ({})", c.delegate, plan.delegates[static_cast<size_t>(c.delegate)].backend,
+                       fmt::join(c.arguments, ", "));
+  }
+  std::string operator()(const pte::MoveCall& c) const { return fmt::format("move {} -> {}", c.from, c.to); }
+  std::string operator()(const pte::JumpFalseCall& c) const {
+    return fmt::format("if not {} go to {}", c.condition, c.destination);
+  }
+  std::string operator()(const pte::FreeCall& c) const { return fmt::format("free {}", c.value); }
+};
+
+void list_plan(const pte::Plan& plan, Listing& listing) {
+  listing.add("method", {{"name", plan.name},
+                         {"inputs", fmt::format("{}", fmt::join(plan.inputs, " "))},
+                         {"outputs", fmt::format("{}", fmt::join(plan.outputs, " "))},
+                         {"planned_bytes", fmt::format("{}", fmt::join(plan.planned_bytes, " "))}});
+  for (size_t i = 0; i < plan.values.size(); ++i)
+    listing.add("value", {{"index", static_cast<int64_t>(i)}, {"is", std::visit(ValueText{}, plan.values[i])}});
+  for (size_t i = 0; i < plan.delegates.size(); ++i) {
+    const pte::Delegate& delegate = plan.delegates[i];
+    listing.add("delegate",
+                {{"index", static_cast<int64_t>(i)}, {"backend", delegate.backend}, {"bytes", count(delegate.blob)}});
+    for (const auto& [key, value] : delegate.compile_specs) {
+      if (value.size() <= 256)
+        listing.add("compile_spec", {{"key", key}, {"value", std::string(value.begin(), value.end())}});
+    }
+  }
+  for (size_t i = 0; i < plan.instructions.size(); ++i) {
+    listing.add("instruction", {{"index", static_cast<int64_t>(i)},
+                                {"does", std::visit(InstructionText{plan}, plan.instructions[i])}});
+  }
+}
+
+void list_values(std::string_view kind, const std::vector<pte::BundledValue>& values, Listing& listing) {
+  for (const pte::BundledValue& value : values) {
+    const auto* tensor = std::get_if<pte::BundledTensor>(&value);
+    listing.add(std::string(kind), {{"type", tensor == nullptr ? std::string("number")
+                                                               : datasets::type_text(tensor->dtype, tensor->shape)}});
+  }
+}
+
+Result<void> add_program(const Buffer& file, const std::string& path, Listing& listing) {
+  CARINA_TRY(const pte::Program program, pte::read_program(file, path));
+  int64_t constant_bytes = 0;
+  for (const Buffer& constant : program.constants) constant_bytes += count(constant);
+  listing.add(
+      "program",
+      {{"bytes", count(file)}, {"constants", count(program.constants) - 1}, {"constant_bytes", constant_bytes}});
+  for (const pte::Plan& plan : program.plans) list_plan(plan, listing);
+  return {};
+}
+
+Result<Listing> list_program(const Buffer& file, const std::string& path) {
+  Listing listing;
+  CARINA_CHECKED(add_program(file, path, listing));
+  return listing;
+}
+
+Result<Listing> list_bundle(const Buffer& file, const std::string& path) {
+  CARINA_TRY(const pte::BundledProgram bundle, pte::read_bundled_program(file, path));
+  Listing listing;
+  for (const pte::TestSuite& suite : bundle.suites) {
+    for (size_t i = 0; i < suite.cases.size(); ++i) {
+      listing.add("test_case", {{"method", suite.method}, {"index", static_cast<int64_t>(i)}});
+      list_values("input", suite.cases[i].inputs, listing);
+      list_values("expected_output", suite.cases[i].expected_outputs, listing);
+    }
+  }
+  CARINA_CHECKED(add_program(bundle.program, path, listing));
+  return listing;
+}
+
+Result<Listing> list_arrays(const Buffer& file, const std::string& path) {
+  CARINA_TRY(const NpzContent content, read_npz(file, path));
+  Listing listing;
+  for (const auto& [name, array] : content.arrays)
+    listing.add("array", {{"name", name}, {"type", datasets::type_text(array.dtype, array.shape)}});
+  for (const std::string& name : content.skipped)
+    listing.add("array", {{"name", name}, {"type", "pickled objects, not read"}});
+  return listing;
+}
+
+Result<Listing> list_array(const Buffer& file, const std::string& path) {
+  CARINA_TRY(const Tensor array, read_npy(file, path));
+  Listing listing;
+  listing.add("array", {{"type", datasets::type_text(array.dtype, array.shape)}, {"values", datasets::preview(array)}});
+  return listing;
+}
+
+// What a file holds that is of no kind to be known by its first bytes: its name tells which reader is to say why.
+files::FileKind kind_by_name(const std::string& path) {
+  constexpr std::array<std::pair<std::string_view, files::FileKind>, 6> kEndings{{{".pt2", files::FileKind::kPt2},
+                                                                                  {".vgf", files::FileKind::kVgf},
+                                                                                  {".tosa", files::FileKind::kTosa},
+                                                                                  {".pte", files::FileKind::kPte},
+                                                                                  {".npz", files::FileKind::kNpz},
+                                                                                  {".npy", files::FileKind::kNpy}}};
+  for (const auto& [ending, kind] : kEndings) {
+    if (path.ends_with(ending)) return kind;
+  }
+  return files::FileKind::kUnknown;
+}
+
+files::FileKind kind_of_named(const Buffer& file, const std::string& path) {
+  const files::FileKind kind = files::kind_of(file);
+  return kind == files::FileKind::kUnknown ? kind_by_name(path) : kind;
+}
+
+Result<Listing> list_file(const std::string& path, const Log& log) {
+  CARINA_TRY(const Buffer file, map_file(path));
+  const files::FileKind kind = kind_of_named(file, path);
+  if (kind == files::FileKind::kPt2) {
+    CARINA_TRY(ir::Graph graph, pt2::read_pt2(file, path, log));
+    return list_graphs({.graphs = {std::move(graph)}});
+  }
+  if (kind == files::FileKind::kTosa) {
+    CARINA_TRY(const ir::Module module, tosa::read_tosa(file, path));
+    return list_graphs(module);
+  }
+  if (kind == files::FileKind::kVgf) return list_vgf(file, path);
+  if (kind == files::FileKind::kPte) return list_program(file, path);
+  if (kind == files::FileKind::kBundledProgram) return list_bundle(file, path);
+  if (kind == files::FileKind::kNpz || kind == files::FileKind::kVelaRaw) return list_arrays(file, path);
+  if (kind == files::FileKind::kNpy) return list_array(file, path);
+  return files::wrong_kind(path, kind, "a .pt2, .tosa, .vgf, .pte, .bpte, .npz or .npy");
+}
+
+// A field as a number where its text is one: no name of an enumeration is.
+Listing::Value value_of(const npu::FieldText& field) {
+  if (const auto number = number_in<int64_t>(field.text)) return *number;
+  return field.text;
+}
+
+// Every command stream of a file, with a title.
+struct Stream {
+  std::string title;
+  npu::CompiledNetwork network;
+};
+
+Result<std::vector<Stream>> streams_of(const Buffer& file, const std::string& path) {
+  std::vector<Stream> streams;
+  if (kind_of_named(file, path) != files::FileKind::kPte) {
+    CARINA_TRY(npu::CompiledNetwork network, npu::read_vela_raw(file, path));
+    streams.push_back({.title = path, .network = std::move(network)});
+    return streams;
+  }
+  CARINA_TRY(const pte::Program program, pte::read_program(file, path));
+  for (const pte::Plan& plan : program.plans) {
+    for (size_t i = 0; i < plan.delegates.size(); ++i) {
+      if (!is_ethos_u(plan.delegates[i].backend)) continue;
+      CARINA_TRY(npu::CompiledNetwork network,
+                 npu::read_delegate_blob(plan.delegates[i].blob, path, npu::BlobAlignment::kAny, {}));
+      streams.push_back(
+          {.title = fmt::format("{}: method {}, delegate {}", path, plan.name, i), .network = std::move(network)});
+    }
+  }
+  if (streams.empty()) return fail({.where = path, .what = "the program has no Ethos-U delegate"});
+  return streams;
+}
+
+// The SPIR-V of a VGF file; a line is a command.
+Result<Disassembly> disassemble_vgf(const Buffer& file, const std::string& path) {
+  Disassembly made;
+  CARINA_TRY(made.text, vgf::disassemble(file, path));
+  std::istringstream lines(made.text);
+  for (std::string line; std::getline(lines, line);) made.listing.add("line", {{"text", line}});
+  return made;
+}
+
+}  // namespace
+
+Result<Listing> inspect(const std::string& path, const Log& log) {
+  return list_file(path, log);
+}
+
+Result<Disassembly> disassemble(const std::string& path) {
+  CARINA_TRY(const Buffer file,
+             files::open_file(path, {files::FileKind::kPte, files::FileKind::kVelaRaw, files::FileKind::kVgf}));
+  if (kind_of_named(file, path) == files::FileKind::kVgf) return disassemble_vgf(file, path);
+  CARINA_TRY(const std::vector<Stream> streams, streams_of(file, path));
+  Disassembly made;
+  for (const Stream& stream : streams) {
+    CARINA_TRY(const npu::Payload payload, npu::parse_payload(stream.network.command_payload, path));
+    if (payload.accelerator() == nullptr)
+      return fail({.where = path,
+                   .what = "the stream is for an NPU that Carina does not know",
+                   .got = fmt::format("CONFIG {:#x}", payload.config_word)});
+    CARINA_TRY(const std::vector<npu::Command> commands,
+               npu::read_commands(payload.accelerator()->product, payload.stream, path));
+    made.text += fmt::format("// {} for {}\n", stream.title, payload.accelerator()->name) +
+                 npu::disassemble(payload.accelerator()->product, commands, stream.network.layers);
+    for (const npu::Command& command : commands) {
+      const npu::CommandText shown = npu::describe(payload.accelerator()->product, command);
+      Listing::Properties fields{{"offset", static_cast<int64_t>(shown.byte_offset)},
+                                 {"command", std::string(shown.name)}};
+      for (const npu::FieldText& field : shown.fields) fields.emplace_back(std::string(field.name), value_of(field));
+      made.listing.add("command", std::move(fields));
+    }
+  }
+  return made;
+}
+
+}  // namespace carina::inspect

@@ -1,0 +1,79 @@
+#include "inspect/supported_ops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/check.h"
+#include "facts/aten_traits.h"
+#include "facts/executorch.h"
+#include "facts/npu_targets.h"
+#include "facts/tosa_ops.h"
+#include "plan/family/rules/rules.h"
+
+namespace carina::inspect {
+
+namespace {
+
+// A line of NPUs that networks are compiled for, called as its configurations are without their size.
+struct ProductColumn {
+  npu::Product product;
+  std::string_view name;
+};
+
+std::vector<ProductColumn> compiled_products() {
+  std::vector<ProductColumn> columns;
+  for (const npu::AcceleratorConfig& config : npu::kAccelerators) {
+    if (std::ranges::find(columns, config.product, &ProductColumn::product) != columns.end()) continue;
+    columns.push_back({.product = config.product, .name = config.name.substr(0, config.name.rfind('-'))});
+  }
+  return columns;
+}
+
+std::string state_of(TosaOp op, npu::Product product) {
+  const auto refusal = plan::why_not(op, product);
+  return refusal ? fmt::format("no: {}", *refusal) : "yes";
+}
+
+static_assert(std::ranges::all_of(kKernelRows,
+                                  [](const KernelRow& row) { return aten_op_of_name(row.aten).has_value(); }),
+              "executorch_kernels.def names operators of aten_ops.def");
+
+std::string on_npu(const AtenLowering& lowering) {
+  switch (lowering.kind) {
+    case AtenLowering::Kind::kDirect:
+      return lowering.text.empty() ? "yes" : fmt::format("conversion {}", lowering.text);
+    case AtenLowering::Kind::kBecomes:
+      return fmt::format("becomes {}", lowering.text);
+    case AtenLowering::Kind::kNone:
+      return lowering.text.empty() ? "-" : fmt::format("no: {}", lowering.text);
+  }
+  CARINA_UNREACHABLE("lowering", lowering.kind);
+}
+
+std::string on_cpu(const AtenTraits& traits) {
+  const auto* row = std::ranges::find(kKernelRows, name_of(traits.op), &KernelRow::aten);
+  if (row != kKernelRows.end()) return fmt::format("{}.{}", row->name, row->overload);
+  if (!traits.cpu_form.empty()) return fmt::format("becomes {}", traits.cpu_form);
+  return traits.lowering.kind == AtenLowering::Kind::kBecomes ? fmt::format("becomes {}", traits.lowering.text) : "-";
+}
+
+}  // namespace
+
+results::OperatorList supported_ops() {
+  results::OperatorList list;
+  for (const AtenTraits& row : kAtenTraits)
+    list.aten.push_back({.name = std::string(name_of(row.op)), .npu = on_npu(row.lowering), .cpu = on_cpu(row)});
+  const std::vector<ProductColumn> columns = compiled_products();
+  for (const ProductColumn& column : columns) list.lines.emplace_back(column.name);
+  for (const auto& row : detail::kTosaOpNames) {
+    if (row.op == TosaOp::CONST || row.op == TosaOp::CONST_SHAPE) continue;
+    results::TosaOperatorRow tosa{.name = std::string(row.name), .npus = {}};
+    for (const ProductColumn& column : columns) tosa.npus.push_back(state_of(row.op, column.product));
+    list.tosa.push_back(std::move(tosa));
+  }
+  return list;
+}
+
+}  // namespace carina::inspect

@@ -1,0 +1,42 @@
+#include "models/import.h"
+
+#include "evaluate/kernel_evaluator.h"
+#include "models/passes.h"
+#include "normalize/prepare.h"
+#include "quantize/import.h"
+
+namespace carina::models {
+
+namespace {
+
+Result<void> prepare(ir::Graph& graph, const ir::PassOptions& passes, const Log& log) {
+  CARINA_CHECKED(check_pass_names(passes));
+  CARINA_CHECKED(quantize::fold_imported_weights(graph));
+  const evaluate::KernelEvaluator evaluator;
+  ir::PassOptions own = options_for(passes, normalize::prepare_pipeline());
+  own.evaluator = &evaluator;
+  return normalize::prepare(graph, own, log);
+}
+
+}  // namespace
+
+Import import_model(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options) {
+  pt2::Reading reading = pt2::read_model(file, where, log, {.loop_rounds = options.loop_rounds});
+  Import result{
+      .nodes = std::move(reading.nodes), .graph = std::move(reading.graph), .readable = std::move(reading.readable)};
+  if (!result.graph) return result;
+  ir::Graph imported = *result.graph;
+  const auto prepared = prepare(*result.graph, options.passes, log);
+  if (prepared) return result;
+  result.graph = std::unexpected(prepared.error());
+  result.readable = std::move(imported);
+  return result;
+}
+
+Result<Model> import_pt2(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options) {
+  Import result = import_model(file, where, log, options);
+  if (!result.graph) return std::unexpected(std::move(result.graph).error());
+  return Model{.name = where, .nodes = std::move(result.nodes), .graph = *std::move(result.graph)};
+}
+
+}  // namespace carina::models

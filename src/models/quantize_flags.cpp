@@ -1,0 +1,152 @@
+#include "models/quantize_flags.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/io/file.h"
+
+namespace carina::models {
+
+namespace {
+
+constexpr std::string_view kNoQuantization = "none", kMixed = "auto";
+
+std::unexpected<Diagnostics> unusable(const std::string& file, std::string what, std::string expected) {
+  return fail(
+      {.where = file, .what = std::move(what), .expected = std::move(expected), .got = {}, .fault = Fault::kUsage});
+}
+
+// The texts of a list of JSON.
+Result<std::vector<std::string>> texts_of(const nlohmann::json& list, const std::string& file) {
+  std::vector<std::string> texts;
+  for (const nlohmann::json& text : list) {
+    if (!text.is_string()) return unusable(file, "an override is no text", "\"node:conv2d_3=int16x8\"");
+    texts.push_back(text.get<std::string>());
+  }
+  return texts;
+}
+
+Result<void> add_entry(const std::string& key, const nlohmann::json& entry, const std::string& file,
+                       QuantizeFlags& flags) {
+  if (key == "overrides" && entry.is_array()) {
+    CARINA_TRY(flags.overrides, texts_of(entry, file));
+    return {};
+  }
+  if (key == "scheme" && entry.is_string()) {
+    flags.scheme = entry.get<std::string>();
+    return {};
+  }
+  if (key == "io" && entry.is_string()) {
+    flags.io = entry.get<std::string>();
+    return {};
+  }
+  return unusable(file, fmt::format("the entry {} means nothing here", key),
+                  "\"scheme\" and \"io\" with a text, \"overrides\" with a list of texts");
+}
+
+Result<QuantizeFlags> flags_of_file(const std::string& file) {
+  CARINA_TRY(const Buffer bytes, map_file(file));
+  const auto text = bytes.bytes();
+  const auto* begin = reinterpret_cast<const char*>(text.data());
+  const nlohmann::json json = nlohmann::json::parse(begin, begin + text.size(), nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return unusable(file, "this is no JSON object", R"({"scheme": "int8", "overrides": [..]})");
+  QuantizeFlags flags;
+  for (const auto& [key, entry] : json.items()) CARINA_CHECKED(add_entry(key, entry, file, flags));
+  return flags;
+}
+
+// What the file says, then what the command line says.
+Result<QuantizeFlags> with_file(const QuantizeFlags& flags) {
+  if (flags.file.empty()) return flags;
+  CARINA_TRY(QuantizeFlags all, flags_of_file(flags.file));
+  if (!flags.scheme.empty()) all.scheme = flags.scheme;
+  if (!flags.io.empty()) all.io = flags.io;
+  std::ranges::copy(flags.overrides, std::back_inserter(all.overrides));
+  return all;
+}
+
+struct EdgeName {
+  std::string_view name;
+  DType dtype;
+};
+constexpr std::array kEdgeNames{
+    EdgeName{"float", DType::kFp32},
+    EdgeName{"int8", DType::kInt8},
+    EdgeName{"uint8", DType::kUInt8},
+    EdgeName{"int16", DType::kInt16},
+};
+
+Result<std::optional<DType>> edges_of(const std::string& word) {
+  if (word.empty() || word == "float") return std::nullopt;
+  const auto* row = std::ranges::find(kEdgeNames, word, &EdgeName::name);
+  if (row != kEdgeNames.end()) return row->dtype;
+  return fail({.where = "--io",
+               .what = "unknown type of inputs and outputs",
+               .expected = "float, int8, uint8, int16",
+               .got = word,
+               .fault = Fault::kUsage});
+}
+
+Result<void> set_scheme(const QuantizeFlags& flags, QuantizeRequest& request) {
+  if (flags.scheme.empty()) return {};
+  request.mode = flags.scheme == kNoQuantization ? QuantizeMode::kNone : QuantizeMode::kAlways;
+  if (request.mode == QuantizeMode::kNone) return {};
+  if (flags.scheme == kMixed) request.cycle_budget = flags.max_cycles;
+  CARINA_TRY(const auto scheme,
+             quantize::parse_scheme(request.cycle_budget ? "int8+rounded-for-inputs" : flags.scheme));
+  if (!scheme)
+    return fail({.where = "--quantize",
+                 .what = "float is for parts of a model",
+                 .expected = "none",
+                 .got = flags.scheme,
+                 .fault = Fault::kUsage});
+  request.scheme.name = flags.scheme;
+  request.scheme.general = *scheme;
+  return {};
+}
+
+std::string error_text(const Result<void>& result) {
+  if (result) return {};
+  const Diagnostic& first = result.error().front();
+  return fmt::format("unknown value: expected {}, got {}", first.expected, first.got);
+}
+
+}  // namespace
+
+std::string scheme_error(std::string_view flags) {
+  QuantizeRequest request;
+  return error_text(set_scheme({.scheme = std::string(flags)}, request));
+}
+
+std::string override_error(std::string_view flags) {
+  const auto override = quantize::parse_override(flags);
+  return error_text(override ? Result<void>() : fail(override.error()));
+}
+
+Result<QuantizeRequest> parse_quantize_flags(const QuantizeFlags& given) {
+  CARINA_TRY(const QuantizeFlags flags, with_file(given));
+  QuantizeRequest request;
+  CARINA_CHECKED(set_scheme(flags, request));
+  if (!flags.max_cycles.empty() && !request.cycle_budget)
+    return fail({.where = "--max-cycles",
+                 .what = "there is nothing to choose",
+                 .expected = "--quantize auto",
+                 .got = flags.scheme,
+                 .fault = Fault::kUsage});
+  CARINA_TRY(request.raw_io, edges_of(flags.io));
+  Diagnostics errors;
+  for (const std::string& text : flags.overrides) {
+    auto override = quantize::parse_override(text);
+    if (override)
+      request.scheme.overrides.push_back(*std::move(override));
+    else
+      std::ranges::move(override.error(), std::back_inserter(errors));
+  }
+  if (!errors.empty()) return fail(std::move(errors));
+  return request;
+}
+
+}  // namespace carina::models

@@ -1,0 +1,34 @@
+#include <algorithm>
+#include <numeric>
+
+#include "normalize/axes.h"
+
+namespace carina::normalize {
+
+std::vector<size_t> reduced_axes(const ir::Attributes& attributes, std::string_view name, size_t rank) {
+  std::vector<size_t> axes;
+  if (!attributes.is_none(name)) {
+    const ir::Attribute& attribute = *attributes.find(name);
+    if (const auto* one = std::get_if<int64_t>(&attribute)) {
+      axes.push_back(axis_of(*one, rank));
+    } else {
+      for (const int64_t axis : attributes.integers(name)) axes.push_back(axis_of(axis, rank));
+    }
+  }
+  if (axes.empty()) {
+    axes.resize(rank);
+    std::iota(axes.begin(), axes.end(), size_t{0});
+  }
+  std::ranges::sort(axes);
+  return axes;
+}
+
+Shape kept_shape(const Shape& shape, const std::vector<size_t>& axes) {
+  Shape kept = shape;
+  for (const size_t axis : axes) {
+    if (axis < kept.rank()) kept[axis] = 1;
+  }
+  return kept;
+}
+
+}  // namespace carina::normalize

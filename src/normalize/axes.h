@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace carina::normalize {
+
+// An axis as PyTorch writes it (negative: from the end), as an index. PyTorch has checked the range at export; a rank-0
+// tensor takes -1 and 0.
+inline size_t axis_of(int64_t axis, size_t rank) {
+  const auto signed_rank = static_cast<int64_t>(rank);
+  return static_cast<size_t>(axis < 0 ? axis + signed_rank : axis);
+}
+
+// The axes of a reduction, ascending; None or an empty list means all of them.
+std::vector<size_t> reduced_axes(const ir::Attributes& attributes, std::string_view name, size_t rank);
+
+// The shape after reducing `axes`, each kept with size 1.
+Shape kept_shape(const Shape& shape, const std::vector<size_t>& axes);
+
+inline std::vector<int64_t> to_ints(std::span<const size_t> indices) {
+  return {indices.begin(), indices.end()};
+}
+inline std::vector<int64_t> dims_of(const Shape& shape) {
+  return {shape.dims().begin(), shape.dims().end()};
+}
+
+}  // namespace carina::normalize

@@ -1,0 +1,38 @@
+// What:   one spelling for what PyTorch can say in many ways.
+// Before: %b = aten.flatten.using_ints(%a, start_dim=1, end_dim=-1)
+//         %c = aten.relu6.default(%b)
+//         %d = aten.select_copy.int(%c, dim=0, index=3)
+// After:  %b = aten.view.default(%a, size=[1,64])
+//         %c = aten.clamp.default(%b, min=0, max=6)
+//         %s = aten.slice.Tensor(%c, dim=0, start=3, end=4, step=1)
+//         %d = aten.view.default(%s, size=[64])
+// Needs:  static shapes.
+// Gives:  one-spelling: reshapes are view.default, transpositions permute.default, activations with limits relu.default
+//         or clamp.default, scalar operands constants, splits and selects slice.Tensor with start and end in range.
+// Legal:  every row is PyTorch's own definition of the op in terms of the other.
+
+#include "normalize/canonicalize_internal.h"
+#include "normalize/passes_internal.h"
+#include "tensor/elements.h"
+
+namespace carina::normalize {
+
+std::span<const RewriteRow> canonical_rows() {
+  static const std::vector<RewriteRow> rows =
+      joined({canonical_promotions(), canonical_views(), canonical_slices(), canonical_limits(), canonical_arithmetic(),
+              canonical_reductions(), canonical_logic(), canonical_divisions()});
+  return rows;
+}
+
+ir::ValueId constant_of(Rewriter& in, const ir::Node& node, double value, DType dtype) {
+  if (dtype == DType::kFp64) dtype = DType::kFp32;
+  Tensor scalar = is_float(dtype) ? float_tensor(dtype, {}, static_cast<float>(value))
+                                  : integer_tensor(dtype, {}, std::vector{static_cast<int64_t>(value)});
+  return in.constant(node.name + "_scalar", std::move(scalar));
+}
+
+Result<void> canonicalize(ir::Graph& graph, const Log&) {
+  return Rewriter(graph, canonical_rows()).run();
+}
+
+}  // namespace carina::normalize

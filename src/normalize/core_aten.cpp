@@ -1,0 +1,167 @@
+#include "normalize/core_aten.h"
+
+#include <numbers>
+
+#include "normalize/core_aten_internal.h"
+
+namespace carina::normalize {
+namespace {
+
+using ir::Attributes;
+using ir::Node;
+using ir::ValueId;
+
+// Expressions of the shape of the current node's input.
+class CoreMath {
+ public:
+  CoreMath(Rewriter& in, const Node& node) : in_(in), node_(node), shape_(in.shape(node.inputs[0])) {}
+
+  ValueId apply(AtenOp op, std::vector<ValueId> inputs, Attributes attributes = {}) {
+    return in_.make(op, std::move(inputs), std::move(attributes), shape_);
+  }
+  ValueId plus(ValueId x, double y) { return apply(AtenOp::add_Tensor, {x, in_.scalar(y, DType::kFp32)}, no_alpha()); }
+  ValueId times(ValueId x, double y) { return apply(AtenOp::mul_Tensor, {x, in_.scalar(y, DType::kFp32)}); }
+  ValueId clamp(ValueId x, ir::Attribute min, ir::Attribute max) {
+    return apply(AtenOp::clamp_default, {x}, {{"min", std::move(min)}, {"max", std::move(max)}});
+  }
+  ValueId hardsigmoid(ValueId x) { return times(clamp(plus(x, 3), int64_t{0}, int64_t{6}), 1.0 / 6); }
+  // max(x, 0) + log(1 + exp(-|x|)): never overflows.
+  ValueId softplus(ValueId x) {
+    const ValueId tail =
+        apply(AtenOp::log1p_default,
+              {apply(AtenOp::exp_default, {apply(AtenOp::neg_default, {apply(AtenOp::abs_default, {x})})})});
+    return apply(AtenOp::add_Tensor, {apply(AtenOp::relu_default, {x}), tail}, no_alpha());
+  }
+  Result<bool> finish(AtenOp op, std::vector<ValueId> inputs, Attributes attributes = {}) {
+    return rewritten(in_.into(node_.outputs[0], op, std::move(inputs), std::move(attributes)));
+  }
+  [[nodiscard]] ValueId x() const { return node_.inputs[0]; }
+
+ private:
+  Rewriter& in_;
+  const Node& node_;
+  Shape shape_;
+};
+
+Result<bool> silu(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const ValueId gate = m.apply(AtenOp::sigmoid_default, {m.x()});
+  return m.finish(AtenOp::mul_Tensor, {m.x(), gate});
+}
+
+Result<bool> hardsigmoid(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const ValueId clamped = m.clamp(m.plus(m.x(), 3), int64_t{0}, int64_t{6});
+  return m.finish(AtenOp::mul_Tensor, {clamped, in.scalar(1.0 / 6, DType::kFp32)});
+}
+
+Result<bool> hardswish(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const ValueId gate = m.hardsigmoid(m.x());
+  return m.finish(AtenOp::mul_Tensor, {m.x(), gate});
+}
+
+Result<bool> softplus(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const double beta = node.attributes.number("beta");
+  const ValueId result = m.softplus(m.times(m.x(), beta));
+  return m.finish(AtenOp::mul_Tensor, {result, in.scalar(1 / beta, DType::kFp32)});
+}
+
+Result<bool> mish(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const ValueId gate = m.apply(AtenOp::tanh_default, {m.softplus(m.x())});
+  return m.finish(AtenOp::mul_Tensor, {m.x(), gate});
+}
+
+Result<bool> log_sigmoid(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  return m.finish(AtenOp::neg_default, {m.softplus(m.apply(AtenOp::neg_default, {m.x()}))});
+}
+
+Result<bool> exp2(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  return m.finish(AtenOp::exp_default, {m.times(m.x(), std::numbers::ln2)});
+}
+
+Result<bool> selu(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  return m.finish(AtenOp::elu_default, {m.x()},
+                  {{"alpha", 1.6732632423543772}, {"scale", 1.0507009873554805}, {"input_scale", int64_t{1}}});
+}
+
+Result<bool> celu(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const double alpha = node.attributes.number("alpha");
+  return m.finish(AtenOp::elu_default, {m.x()}, {{"alpha", alpha}, {"scale", int64_t{1}}, {"input_scale", 1 / alpha}});
+}
+
+Result<bool> rrelu(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const double slope = (node.attributes.number("lower") + node.attributes.number("upper")) / 2;
+  return m.finish(AtenOp::leaky_relu_default, {m.x()}, {{"negative_slope", slope}});
+}
+
+Result<bool> softshrink(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const double edge = node.attributes.number("lambd");
+  return m.finish(AtenOp::sub_Tensor, {m.x(), m.clamp(m.x(), -edge, edge)}, no_alpha());
+}
+
+// where(tested > edge, x, otherwise)
+Result<bool> above(Rewriter& in, const Node& node, ValueId tested, double edge, double otherwise) {
+  ir::Value condition{.name = node.name + "_above",
+                      .dtype = DType::kBool,
+                      .shape = in.shape(node.inputs[0]),
+                      .quantization = {},
+                      .constant = {}};
+  const ValueId mask = in.make_value(AtenOp::gt_Scalar, {tested}, {{"other", edge}}, std::move(condition));
+  return rewritten(
+      in.into(node.outputs[0], AtenOp::where_self, {mask, node.inputs[0], in.scalar(otherwise, DType::kFp32)}, {}));
+}
+
+Result<bool> threshold(Rewriter& in, const Node& node) {
+  return above(in, node, node.inputs[0], node.attributes.number("threshold"), node.attributes.number("value"));
+}
+
+Result<bool> hardshrink(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  return above(in, node, m.apply(AtenOp::abs_default, {m.x()}), node.attributes.number("lambd"), 0);
+}
+
+Result<bool> frac(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  return m.finish(AtenOp::sub_Tensor, {m.x(), m.apply(AtenOp::trunc_default, {m.x()})}, no_alpha());
+}
+
+Result<bool> erfc(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const ValueId opposite = m.apply(AtenOp::neg_default, {m.apply(AtenOp::erf_default, {m.x()})});
+  return m.finish(AtenOp::add_Tensor, {opposite, in.scalar(1, DType::kFp32)}, no_alpha());
+}
+
+Result<bool> conv_transpose(Rewriter& in, const Node& node) {
+  Attributes attributes = node.attributes;
+  attributes.set("transposed", true);
+  return rewritten(in.into(node.outputs[0], AtenOp::convolution_default, node.inputs, std::move(attributes)));
+}
+
+constexpr RewriteRow kCoreAtenRows[] = {
+    {AtenOp::silu_default, silu},           {AtenOp::hardsigmoid_default, hardsigmoid},
+    {AtenOp::hardswish_default, hardswish}, {AtenOp::softplus_default, softplus},
+    {AtenOp::mish_default, mish},           {AtenOp::log_sigmoid_default, log_sigmoid},
+    {AtenOp::exp2_default, exp2},           {AtenOp::selu_default, selu},
+    {AtenOp::celu_default, celu},           {AtenOp::conv_transpose2d_input, conv_transpose},
+    {AtenOp::rrelu_default, rrelu},         {AtenOp::softshrink_default, softshrink},
+    {AtenOp::threshold_default, threshold}, {AtenOp::hardshrink_default, hardshrink},
+    {AtenOp::frac_default, frac},           {AtenOp::erfc_default, erfc},
+};
+
+}  // namespace
+
+Result<void> to_core_aten(ir::Graph& program, const Log&) {
+  static const std::vector<RewriteRow> rows = joined({kCoreAtenRows, core_aten_indexing()});
+  return Rewriter(program, rows).run();
+}
+
+}  // namespace carina::normalize

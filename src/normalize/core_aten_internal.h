@@ -1,0 +1,12 @@
+#pragma once
+
+#include <span>
+
+#include "normalize/decompose_internal.h"
+
+namespace carina::normalize {
+
+// The rows of to_core_aten() about index.Tensor and index_put, whose kernels take lists of optional tensors.
+std::span<const RewriteRow> core_aten_indexing();
+
+}  // namespace carina::normalize

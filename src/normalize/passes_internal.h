@@ -1,0 +1,26 @@
+#pragma once
+
+#include "ir/pass.h"
+#include "normalize/rewriter.h"
+
+namespace carina::normalize {
+
+// The passes of prepare(), each in its own file with its own header comment.
+Result<void> fold_sources(ir::Graph& graph, const Log& log);
+Result<void> canonicalize(ir::Graph& graph, const Log& log);
+Result<void> fold_constants(ir::Graph& graph, const ir::Evaluator& evaluator, const Log& log);
+Result<void> fold_constant_layout(ir::Graph& graph, const Log& log);
+Result<void> fold_batch_norm(ir::Graph& graph, const Log& log);
+Result<void> widen_halves(ir::Graph& graph, const Log& log);
+Result<void> decompose(ir::Graph& graph, const Log& log);
+Result<void> remove_identities(ir::Graph& graph, const Log& log);
+
+// The tables that they rewrite by.
+std::span<const RewriteRow> source_rows();
+std::span<const RewriteRow> canonical_rows();
+std::span<const RewriteRow> identity_rows();
+std::span<const RewriteRow> moved_constant_rows();
+std::span<const RewriteRow> batch_norm_rows();
+std::span<const RewriteRow> decomposition_rows();
+
+}  // namespace carina::normalize

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <optional>
+
+#include "tensor/quantization.h"
+#include "tensor/tensor.h"
+
+namespace carina::observe {
+
+// What integers stand for; other tensors, and those without parameters, as they are. Parameters per tensor.
+Tensor as_floats(const Tensor& tensor, const std::optional<Quantization>& quantization);
+// The integers that stand for floats. Source: quantized_decomposed.quantize_per_tensor of PyTorch.
+Tensor as_integers(const Tensor& floats, const Quantization& quantization);
+
+}  // namespace carina::observe

@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "observe/segments_internal.h"
+
+namespace carina::observe {
+
+namespace {
+
+using ir::NodeId;
+using ir::ValueId;
+
+// A segment is a level: the nodes of one engine that so many changes of the engine lead to. TOSA's levels are even.
+std::vector<size_t> levels_of(const ir::Graph& graph, const std::vector<bool>& on_kernels) {
+  const std::vector<NodeId> producers = ir::producers(graph);
+  std::vector<size_t> levels(graph.nodes.size());
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    levels[n] = on_kernels[n] ? 1 : 0;
+    for (const ValueId input : graph.nodes[n].inputs) {
+      if (!input.valid() || !producers[input.index()].valid()) continue;
+      const size_t before = producers[input.index()].index();
+      levels[n] = std::max(levels[n], levels[before] + (on_kernels[before] == on_kernels[n] ? 0 : 1));
+    }
+  }
+  return levels;
+}
+
+// In the idioms in which most models will be lowered again: they decide which values there are to be seen.
+const lower::Target kLowering{.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms};
+
+class Cutter {
+ public:
+  Cutter(const ir::Graph& graph, const ir::Evaluator* evaluator, const ir::PassOptions& passes, const Log& log)
+      : graph_(graph),
+        evaluator_(evaluator),
+        passes_(passes),
+        log_(log),
+        users_(ir::users(graph)),
+        outputs_(ir::is_output(graph)),
+        refusals_(graph.nodes.size()) {
+    result_.on_kernels.assign(graph.nodes.size(), false);
+  }
+
+  // What a lowering refuses goes to the kernels; that may let nodes behind it be seen, and refused, for the first time.
+  Result<Segments> run() && {
+    for (;;) {
+      cut();
+      CARINA_TRY(const bool all_lowered, lower_segments());
+      if (all_lowered) break;
+    }
+    CARINA_CHECKED(load_kernels());
+    return std::move(result_);
+  }
+
+ private:
+  void cut() {
+    std::map<size_t, std::vector<NodeId>> members;
+    level_of_ = levels_of(graph_, result_.on_kernels);
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) members[level_of_[n]].emplace_back(n);
+    members_.clear();
+    result_.segments.clear();
+    for (auto& [level, nodes] : members) {
+      result_.segments.push_back(
+          {.part = ir::subgraph_of(graph_, nodes, outputs_of(nodes)), .lowered = {}, .kernels = {}});
+      members_.push_back(std::move(nodes));
+    }
+  }
+
+  // What leaves the segment; of kernels everything, for they show nothing else.
+  std::vector<ValueId> outputs_of(const std::vector<NodeId>& members) const {
+    std::vector<ValueId> outputs;
+    for (const NodeId member : members) {
+      for (const ValueId id : graph_[member].outputs) {
+        if (id.valid() && (result_.on_kernels[member.index()] || leaves(id, level_of_[member.index()])))
+          outputs.push_back(id);
+      }
+    }
+    return outputs;
+  }
+  bool leaves(ValueId id, size_t level) const {
+    return outputs_[id.index()] ||
+           std::ranges::any_of(users_[id.index()], [&](NodeId user) { return level_of_[user.index()] != level; });
+  }
+
+  [[nodiscard]] bool is_on_kernels(size_t segment) const {
+    return result_.on_kernels[members_[segment].front().index()];
+  }
+
+  Result<bool> lower_segments() {
+    bool all = true;
+    for (size_t s = 0; s < result_.segments.size(); ++s) {
+      if (is_on_kernels(s)) continue;
+      auto lowered = lower::to_tosa(result_.segments[s].part.graph, kLowering, passes_, log_);
+      if (lowered) {
+        result_.segments[s].lowered = *std::move(lowered);
+        continue;
+      }
+      CARINA_CHECKED(give_to_kernels(members_[s], std::move(lowered).error()));
+      all = false;
+    }
+    return all;
+  }
+
+  Result<void> give_to_kernels(const std::vector<NodeId>& members, Diagnostics errors) {
+    const bool about_nodes =
+        std::ranges::all_of(errors, [](const Diagnostic& error) { return error.node && error.fault == Fault::kInput; });
+    if (!about_nodes || evaluator_ == nullptr) return fail(std::move(errors));
+    for (Diagnostic& error : errors) {
+      const size_t node = members[*error.node].index();
+      result_.on_kernels[node] = true;
+      refusals_[node] = std::move(error);
+    }
+    return {};
+  }
+
+  Result<void> load_kernels() {
+    CARINA_CHECKED(check_kernels());
+    for (size_t s = 0; s < result_.segments.size(); ++s) {
+      if (!is_on_kernels(s)) continue;
+      // Kernels compute with floats, whatever the values are elsewhere.
+      for (ir::Value& value : result_.segments[s].part.graph.values) value.quantization.reset();
+      CARINA_TRY(result_.segments[s].kernels, evaluator_->load(result_.segments[s].part.graph));
+    }
+    return {};
+  }
+
+  // One by one, so that each node that nobody runs is named, with what the lowering said of it.
+  Result<void> check_kernels() const {
+    Diagnostics errors;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (!result_.on_kernels[n]) continue;
+      const NodeId id(n);
+      std::vector<ValueId> results;
+      std::ranges::copy_if(graph_[id].outputs, std::back_inserter(results), &ValueId::valid);
+      if (evaluator_->load(ir::subgraph_of(graph_, {&id, 1}, results).graph)) continue;
+      Diagnostic error = *refusals_[n];
+      error.what += ", and there is no CPU kernel for it";
+      error.hint = "write the model with other operators; run_decompositions() before saving may do it";
+      error.node = n;
+      errors.push_back(std::move(error));
+    }
+    if (!errors.empty()) return fail(std::move(errors));
+    return {};
+  }
+
+  const ir::Graph& graph_;
+  const ir::Evaluator* evaluator_;
+  const ir::PassOptions& passes_;
+  const Log& log_;
+  std::vector<std::vector<NodeId>> users_;
+  std::vector<bool> outputs_;
+  std::vector<size_t> level_of_;
+  std::vector<std::vector<NodeId>> members_;         // per segment
+  std::vector<std::optional<Diagnostic>> refusals_;  // per node: what the lowering says of it
+  Segments result_;
+};
+
+}  // namespace
+
+Result<Segments> cut_into_segments(const ir::Graph& aten, const ir::Evaluator* evaluator, const ir::PassOptions& passes,
+                                   const Log& log) {
+  return Cutter(aten, evaluator, passes, log).run();
+}
+
+}  // namespace carina::observe

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "ir/evaluator.h"
+#include "ir/pass.h"
+#include "ir/subgraph.h"
+#include "lower/lower.h"
+
+namespace carina::observe {
+
+// Part of a float graph that one engine runs: the TOSA interpreter where TOSA has the nodes, else the CPU's kernels.
+struct Segment {
+  ir::Subgraph part;
+  lower::Lowered lowered;                   // of a TOSA segment
+  std::unique_ptr<ir::Evaluation> kernels;  // of the others
+};
+
+// The segments in an order in which they can run, and per node of the graph whether kernels run it.
+struct Segments {
+  std::vector<Segment> segments;
+  std::vector<bool> on_kernels;
+};
+
+// Cuts a prepared float graph into as few segments as the order of its nodes allows. `passes` are those of the
+// lowering. Without an evaluator a node that TOSA does not have is an error. Errors: every node that neither engine
+// has, in one go.
+Result<Segments> cut_into_segments(const ir::Graph& aten, const ir::Evaluator* evaluator, const ir::PassOptions& passes,
+                                   const Log& log);
+
+}  // namespace carina::observe

@@ -1,0 +1,222 @@
+#include "plan/cost/hazards.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/checked_math.h"
+#include "plan/schedule/rows.h"
+
+namespace carina::plan {
+
+int64_t slot_address(const TableMemory& tables, int slot) {
+  return tables.address + int64_t{npu::kLutSlotBytes} * slot;
+}
+
+namespace {
+
+void add_accesses(const Schedule& schedule, const FeatureMap& map, bool writes, std::vector<Access>& accesses) {
+  for (const ByteRange& range : byte_ranges_of(schedule, map))
+    accesses.push_back(
+        {.space = schedule.space_of(map.tensor), .begin = range.begin, .end = range.end, .writes = writes});
+}
+
+Access whole_storage(const Storage& storage, bool writes) {
+  return {.space = storage.space, .begin = storage.address, .end = storage.address + storage.bytes, .writes = writes};
+}
+
+Access dma_access(const Schedule& schedule, const FeatureMap& map, int64_t bytes, bool writes) {
+  const int64_t begin = schedule.address_of(map.tensor) + map.offset * map.type.bytes();
+  return {.space = schedule.space_of(map.tensor), .begin = begin, .end = begin + bytes, .writes = writes};
+}
+
+std::vector<Access> transfer_accesses(const Schedule& schedule, const Step& step) {
+  if (step.indexed == Indexed::kNo)
+    return {dma_access(schedule, step.ifm, step.dma_bytes, false),
+            dma_access(schedule, step.ofm, step.dma_bytes, true)};
+  const int64_t rows = step.ifm2.depth * step.dma_bytes, all = step.places * step.dma_bytes;
+  const bool gathers = step.indexed == Indexed::kGather;
+  return {dma_access(schedule, step.ifm, gathers ? all : rows, false),
+          dma_access(schedule, step.ofm, gathers ? rows : all, true),
+          dma_access(schedule, step.ifm2, step.ifm2.depth * step.ifm2.type.bytes(), false)};
+}
+
+Access table_access(const TableMemory& tables, int slot, int64_t bytes, bool writes) {
+  const int64_t begin = slot_address(tables, slot);
+  return {.space = Space::kTables, .begin = begin, .end = begin + bytes, .writes = writes};
+}
+
+std::vector<Access> stripe_accesses(const Schedule& schedule, const Command& command, const TableMemory& tables) {
+  const Step step = subop_of(schedule, schedule[command.stripe]);
+  if (step.kind == StepKind::kDma) return transfer_accesses(schedule, step);
+  std::vector<Access> accesses;
+  add_accesses(schedule, step.ofm, true, accesses);
+  add_accesses(schedule, step.ifm, false, accesses);
+  if (step.reads_second_map()) add_accesses(schedule, step.ifm2, false, accesses);
+  const WeightSlice* slice = schedule.slice_of(command);
+  if (slice != nullptr) {
+    for (const StorageId copy : {slice->staged, slice->staged_scales}) {
+      if (copy.valid()) accesses.push_back(whole_storage(schedule[copy], false));
+    }
+  }
+  if (step.uses_table()) {
+    accesses.push_back(table_access(tables, command.slot, schedule[step.activation.table].bytes(), false));
+  } else if (tables.shared_with_accumulators) {
+    accesses.push_back(table_access(tables, 0, int64_t{tables.slots} * npu::kLutSlotBytes, true));
+  }
+  return accesses;
+}
+
+bool conflict(const Access& a, const Access& b) {
+  return a.space == b.space && (a.writes || b.writes) && a.begin < b.end && b.begin < a.end;
+}
+
+bool conflict(const std::vector<Access>& a, const std::vector<Access>& b) {
+  return std::ranges::any_of(
+      a, [&](const Access& x) { return std::ranges::any_of(b, [&](const Access& y) { return conflict(x, y); }); });
+}
+
+}  // namespace
+
+std::vector<Access> accesses_of(const Schedule& schedule, const Command& command, const TableMemory& tables) {
+  switch (command.kind) {
+    case Command::Kind::kStripe:
+      return stripe_accesses(schedule, command, tables);
+    case Command::Kind::kLoadTable:
+      return {table_access(tables, command.slot, schedule[schedule.step_of(command).activation.table].bytes(), true)};
+    case Command::Kind::kLoadWeights:
+    case Command::Kind::kLoadScales: {
+      const Storage& to = schedule[copy_of(schedule, command).to];
+      const int64_t begin = to.address + command.first_byte;
+      return {{.space = to.space, .begin = begin, .end = begin + command.bytes, .writes = true}};
+    }
+  }
+  CARINA_UNREACHABLE("command", command.kind);
+}
+
+std::optional<int> HazardTracker::wait_for(Outstanding& others, const std::vector<Access>& accesses) {
+  for (size_t i = others.size(); i-- > 0;) {
+    if (!conflict(others[i], accesses)) continue;
+    const auto remaining = static_cast<int>(others.size() - 1 - i);
+    others.erase(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    return remaining;
+  }
+  return std::nullopt;
+}
+
+void HazardTracker::start(Outstanding& own, const std::vector<Access>& accesses, int limit) {
+  own.push_back(accesses);
+  if (own.size() > static_cast<size_t>(limit))
+    own.erase(own.begin());  // one more can only start when the oldest is done
+}
+
+Waits HazardTracker::before_kernel(const std::vector<Access>& accesses) {
+  const Waits waits{.kernels = std::nullopt, .dmas = wait_for(dmas_, accesses)};
+  start(kernels_, accesses, limits_.max_outstanding_kernels);
+  return waits;
+}
+
+Waits HazardTracker::before_dma(const std::vector<Access>& accesses) {
+  const Waits waits{.kernels = wait_for(kernels_, accesses), .dmas = wait_for(dmas_, accesses)};
+  start(dmas_, accesses, limits_.max_outstanding_dmas);
+  return waits;
+}
+
+namespace {
+
+struct Span {
+  int64_t begin;
+  int64_t end;
+  [[nodiscard]] bool overlaps(const Span& other) const { return begin < other.end && other.begin < end; }
+};
+struct Region3 {
+  Span y, x, c;
+  [[nodiscard]] bool overlaps(const Region3& other) const {
+    return y.overlaps(other.y) && x.overlaps(other.x) && c.overlaps(other.c);
+  }
+};
+
+// The OFM blocks of an operation in the order of work: depth fastest, then width, then height.
+Region3 ofm_block(const Step& op, const BlockConfig& b, int64_t index) {
+  const int64_t deep = ceil_div(op.ofm.depth, b.depth), wide = ceil_div(op.ofm.width, b.width);
+  const int64_t c = index % deep * b.depth, x = index / deep % wide * b.width, y = index / deep / wide * b.height;
+  return {.y = {y, std::min(y + b.height, op.ofm.height)},
+          .x = {x, std::min(x + b.width, op.ofm.width)},
+          .c = {c, std::min(c + b.depth, op.ofm.depth)}};
+}
+int64_t block_count(const Step& op, const BlockConfig& b) {
+  return ceil_div(op.ofm.depth, b.depth) * ceil_div(op.ofm.width, b.width) * ceil_div(op.ofm.height, b.height);
+}
+
+Span input_interval(const Span& out, int64_t stride, int64_t pad, int64_t extent) {
+  return {out.begin * stride - pad, (out.end - 1) * stride - pad + extent};
+}
+
+// What a block reads of the first operand.
+Region3 ifm_region(const Step& op, const Region3& ofm) {
+  return {.y = input_interval(ofm.y, op.kernel.stride_y, op.padding.top, op.kernel.extent_h()),
+          .x = input_interval(ofm.x, op.kernel.stride_x, op.padding.left, op.kernel.extent_w()),
+          .c = op.sums_over_depth() ? Span{0, op.ifm.depth} : ofm.c};
+}
+
+// How many rows the map `read` starts below `written`, if both address the same elements in the same rows, or rows of
+// one tensor that lie above each other.
+std::optional<int64_t> rows_below(const Schedule& schedule, const FeatureMap& written, const FeatureMap& read) {
+  const bool same_columns = read.tensor == written.tensor && read.width == written.width &&
+                            read.depth == written.depth && read.type.bits == written.type.bits &&
+                            (read.width == 1 || read.stride_x == written.stride_x);
+  if (!same_columns) return std::nullopt;
+  const PlanTensor& tensor = schedule[read.tensor];
+  const auto from = tensor_rows(written, tensor), to = tensor_rows(read, tensor);
+  if (from && to && (read.offset - written.offset) % (tensor.extent.width * tensor.extent.depth) == 0)
+    return to->begin - from->begin;
+  const bool same_rows = read.offset == written.offset && read.height == written.height &&
+                         (read.height == 1 || read.stride_y == written.stride_y);
+  return same_rows ? std::optional<int64_t>(0) : std::nullopt;
+}
+
+// The first d at which a block among the first d+1 of `current` would read what one of the last of `previous` still
+// writes. `below`: rows from the previous OFM to the operand.
+int exact_dependency(const Step& previous, const BlockConfig& previous_block, const Step& current,
+                     const BlockConfig& current_block, int64_t below, int max) {
+  const int64_t previous_count = block_count(previous, previous_block),
+                current_count = block_count(current, current_block);
+  for (int d = 0; d < max; ++d) {
+    for (int i = 0; i <= d && i < current_count; ++i) {
+      Region3 read = ifm_region(current, ofm_block(current, current_block, i));
+      read.y = {read.y.begin + below, read.y.end + below};
+      for (int j = 0; i + j <= d && j < previous_count; ++j) {
+        if (read.overlaps(ofm_block(previous, previous_block, previous_count - 1 - j))) return d;
+      }
+    }
+  }
+  return max;
+}
+
+}  // namespace
+
+int block_dependency(const Schedule& schedule, std::optional<StripeId> previous, StripeId current,
+                     const TableMemory& tables, const npu::ProductLimits& limits) {
+  if (!previous) return 0;
+  const Stripe &first = schedule[*previous], &second = schedule[current];
+  const Step before = subop_of(schedule, first), op = subop_of(schedule, second);
+  if (tables.shared_with_accumulators && before.uses_table() && !op.uses_table()) return 0;
+  if (before.reads_written_weights()) return 0;  // which this one may overwrite
+  std::vector<Access> written, first_read, second_read;
+  add_accesses(schedule, before.ofm, true, written);
+  add_accesses(schedule, op.ifm, false, first_read);
+  if (op.reads_second_map()) add_accesses(schedule, op.ifm2, false, second_read);
+  int dependency = limits.max_blockdep;
+  const auto limit = [&](const std::vector<Access>& read, const FeatureMap& operand, bool block_by_block) {
+    if (!conflict(written, read)) return;
+    const auto below = rows_below(schedule, before.ofm, operand);
+    dependency = below && block_by_block
+                     ? std::min(dependency, exact_dependency(before, first.block, op, second.block, *below, dependency))
+                     : 0;
+  };
+  limit(first_read, op.ifm, op.kind != StepKind::kResize && op.first_broadcast == Broadcast{});
+  // Only elementwise operations read their second operand as they write.
+  limit(second_read, op.ifm2, op.kind == StepKind::kElementwise && op.broadcast == Broadcast{});
+  return dependency;
+}
+
+}  // namespace carina::plan

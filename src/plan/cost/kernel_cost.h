@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "plan/family/context.h"
+#include "plan/family/family.h"
+#include "plan/schedule/schedule.h"
+
+// What one operation takes by itself, with everything that the simulator's time line counts too (docs/plan.md, "One
+// cost"). Estimates, in cycles of the NPU's clock.
+namespace carina::plan {
+
+// The encoded weights and scales that an operation reads, and from where.
+struct Feed {
+  double weight_bytes = 0;
+  double scale_bytes = 0;
+  double weights = 0;  // how many, padding included
+  double zero_rate = 0;
+  Space weights_from = Space::kConstants;
+  Space scales_from = Space::kConstants;
+};
+
+// What a subop will read once its weights are encoded.
+Feed expected_feed(const Step& subop, const Context& context);
+
+struct KernelCycles {
+  double total = 0;
+  std::array<double, 2> port_busy = {};  // by port of the system configuration: for how many of them
+};
+
+class KernelCost {
+ public:
+  // All of them must outlive it. The schedule says how tensors are laid out, and in which space they stand.
+  KernelCost(const Schedule& schedule, const Family& family, const Target& target);
+
+  // `subop`: as subop_of() gives it; not a transfer.
+  [[nodiscard]] KernelCycles of(const Step& subop, const BlockConfig& block, const Feed& feed) const;
+  // Of a copy between two spaces; kTables is the NPU's own memory.
+  [[nodiscard]] double transfer(int64_t bytes, Space from, Space to) const;
+  [[nodiscard]] size_t port_of(Space space) const;
+
+ private:
+  struct Geometry;
+  struct Operand;
+  [[nodiscard]] Geometry geometry(const Step& subop, const BlockConfig& block) const;
+  [[nodiscard]] Operand operand(const FeatureMap& map) const;
+  [[nodiscard]] double bus_bytes(const Operand& map, const npu::Block3& block, double bytes, bool writes) const;
+  [[nodiscard]] double read_cycles(const Operand& map, const npu::Block3& block, double bytes) const;
+  [[nodiscard]] double write_cycles(const Operand& map, const npu::Block3& block, double bytes) const;
+  [[nodiscard]] double first_read(const Operand& map, const npu::Block3& block) const;
+  [[nodiscard]] double last_write(const Operand& map, const npu::Block3& block) const;
+  [[nodiscard]] double block_cycles(const Step& subop, const BlockConfig& block, const Geometry& g,
+                                    const Feed& feed) const;
+  [[nodiscard]] double elementwise_cycles(const Step& subop, const Geometry& g) const;
+  struct PortLoad;
+  void add_maps(const Step& subop, const Geometry& g, PortLoad& load) const;
+  void add_feed(const Geometry& g, const Feed& feed, PortLoad& load) const;
+
+  const Schedule& schedule_;
+  const Family& family_;
+  const Target& target_;
+  std::array<size_t, kSpaces> ports_ = {};
+};
+
+}  // namespace carina::plan

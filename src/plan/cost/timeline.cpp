@@ -1,0 +1,179 @@
+#include "plan/cost/timeline.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <map>
+
+#include "npu/channel.h"
+#include "npu/cost.h"
+#include "plan/cost/hazards.h"
+#include "plan/cost/kernel_cost.h"
+
+namespace carina::plan {
+namespace {
+
+using Shares = std::array<double, 2>;  // of each port's width
+
+struct Work {
+  double left = 0;
+  Shares shares = {};
+};
+
+// Kernels on one engine, transfers on another; the parser waits where a queue is full.
+class Engines {
+ public:
+  Engines(int kernel_queue, int transfer_queue) : kernel_queue_(kernel_queue), transfer_queue_(transfer_queue) {}
+
+  void kernel(const Work& work) { issue(kernels_, kernel_queue_, work); }
+  void transfer(const Work& work) { issue(transfers_, transfer_queue_, work); }
+  void wait(const Waits& waits) {
+    if (waits.kernels) drain(kernels_, *waits.kernels);
+    if (waits.dmas) drain(transfers_, *waits.dmas);
+  }
+  double end() {
+    wait({.kernels = 0, .dmas = 0});
+    return now_;
+  }
+
+ private:
+  void issue(std::deque<Work>& queue, int depth, const Work& work) {
+    drain(queue, depth - 1);
+    queue.push_back(work);
+  }
+  void drain(const std::deque<Work>& queue, int outstanding) {
+    while (static_cast<int>(queue.size()) > std::max(0, outstanding)) run_until_one_ends();
+  }
+  void run_until_one_ends() {
+    npu::Progress speed;
+    if (!kernels_.empty() && !transfers_.empty()) {
+      std::array<npu::PortDemand, 2> ports;
+      for (size_t i = 0; i < ports.size(); ++i)
+        ports[i] = {.kernel = kernels_.front().shares[i], .transfer = transfers_.front().shares[i]};
+      speed = npu::concurrent_progress(ports);
+    }
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    const double kernel_ends = kernels_.empty() ? kNever : kernels_.front().left / speed.kernel;
+    const double transfer_ends = transfers_.empty() ? kNever : transfers_.front().left / speed.transfer;
+    const double passed = std::min(kernel_ends, transfer_ends);
+    now_ += passed;
+    if (!kernels_.empty()) kernels_.front().left -= passed * speed.kernel;
+    if (!transfers_.empty()) transfers_.front().left -= passed * speed.transfer;
+    if (kernel_ends <= passed) kernels_.pop_front();
+    if (transfer_ends <= passed) transfers_.pop_front();
+  }
+
+  int kernel_queue_;
+  int transfer_queue_;
+  std::deque<Work> kernels_;
+  std::deque<Work> transfers_;
+  double now_ = 0;
+};
+
+// Unique dummy addresses for storages that have none yet, so that hazards are detected.
+Schedule with_addresses(Schedule schedule) {
+  for (PlanTensor& tensor : schedule.tensors) {
+    if (!tensor.storage.valid()) tensor.storage = schedule.add({.space = Space::kConstants, .bytes = tensor.bytes()});
+  }
+  int64_t next = 0;
+  for (const Storage& storage : schedule.storages) next = std::max(next, storage.address + storage.bytes);
+  for (Storage& storage : schedule.storages) {
+    if (storage.address >= 0) continue;
+    storage.address = next;
+    next += storage.bytes;
+  }
+  return schedule;
+}
+
+}  // namespace
+
+class Timeline::Pricing {
+ public:
+  Pricing(const Schedule& schedule, const Family& family, const Target& target)
+      : schedule_(schedule), target_(target), cost_(schedule, family, target) {
+    for (const Stripe& stripe : schedule.stripes)
+      kernels_.push_back(schedule[stripe.step].kind == StepKind::kDma ? Work{} : kernel(stripe));
+  }
+
+  [[nodiscard]] bool is_transfer(const Command& command) const {
+    return command.kind != Command::Kind::kStripe || schedule_.step_of(command).kind == StepKind::kDma;
+  }
+  [[nodiscard]] const Work& kernel(const Command& command) const { return kernels_[command.stripe.index()]; }
+  [[nodiscard]] Work transfer(const Command& command) const {
+    if (command.kind == Command::Kind::kLoadTable)
+      return copy(schedule_[schedule_.step_of(command).activation.table].bytes(), Space::kConstants, Space::kTables);
+    if (command.kind == Command::Kind::kStripe) {
+      const Step& step = schedule_.step_of(command);
+      return copy(step.dma_bytes, schedule_.space_of(step.ifm.tensor), schedule_.space_of(step.ofm.tensor));
+    }
+    const Copy what = copy_of(schedule_, command);
+    return copy(command.bytes, schedule_[what.from].space, schedule_[what.to].space);
+  }
+
+ private:
+  [[nodiscard]] Work kernel(const Stripe& stripe) const {
+    const KernelCycles cycles = cost_.of(subop_of(schedule_, stripe), stripe.block, feed_of(stripe));
+    Work work{.left = cycles.total};
+    for (size_t i = 0; i < work.shares.size(); ++i)
+      work.shares[i] = std::min(1.0, cycles.port_busy[i] / std::max(1.0, cycles.total));
+    return work;
+  }
+  [[nodiscard]] Feed feed_of(const Stripe& stripe) const {
+    Feed feed;
+    if (!stripe.slice.valid()) return feed;
+    const WeightSlice& slice = schedule_[stripe.slice];
+    for (const CoreStream& core : slice.cores) {
+      feed.weight_bytes += static_cast<double>(core.weight_bytes);
+      feed.scale_bytes += static_cast<double>(core.scale_bytes);
+    }
+    feed.weights_from = weights_of(schedule_, slice, 0).space;
+    feed.scales_from = scales_of(schedule_, slice, 0).space;
+    return feed;
+  }
+  [[nodiscard]] Work copy(int64_t bytes, Space from, Space to) const {
+    Work work{.left = cost_.transfer(bytes, from, to)};
+    for (const Space space : {from, to}) {
+      if (space == Space::kTables) continue;
+      const size_t port = cost_.port_of(space);
+      work.shares[port] += static_cast<double>(bytes) /
+                           npu::port_bytes_per_cycle(target_.accelerator.product, target_.system.ports[port]);
+    }
+    for (double& share : work.shares) share = std::min(1.0, share / std::max(1.0, work.left));
+    return work;
+  }
+
+  const Schedule& schedule_;
+  const Target& target_;
+  KernelCost cost_;
+  std::vector<Work> kernels_;  // by stripe
+};
+
+Timeline::Timeline(Schedule schedule, const Family& family, const Target& target)
+    : family_(family),
+      tables_(family.tables(target)),
+      schedule_(with_addresses(std::move(schedule))),
+      pricing_(std::make_unique<Pricing>(schedule_, family, target)) {}
+
+Timeline::~Timeline() = default;
+
+double Timeline::cycles(std::span<const Command> order) const {
+  Engines engines(family_.limits.max_outstanding_kernels, family_.limits.max_outstanding_dmas);
+  HazardTracker hazards(family_.limits);
+  for (const Command& command : order) {
+    const auto accesses = accesses_of(schedule_, command, tables_);
+    if (pricing_->is_transfer(command)) {
+      engines.wait(hazards.before_dma(accesses));
+      engines.transfer(pricing_->transfer(command));
+    } else {
+      engines.wait(hazards.before_kernel(accesses));
+      engines.kernel(pricing_->kernel(command));
+    }
+  }
+  return engines.end();
+}
+
+double cost_of(const Schedule& schedule, const Family& family, const Target& target) {
+  return Timeline(schedule, family, target).cycles(schedule.order);
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,187 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "facts/npu_enums.h"
+#include "ir/graph.h"
+#include "plan/network/view.h"
+
+// The steps of a network in terms that every NPU family shares: what is computed on which elements. Where tensors stand,
+// how they are laid out, in which stripes and blocks the work is done is the schedule's (plan/schedule/schedule.h); how a
+// step is written in registers is the family's (plan/family/family.h).
+namespace carina::plan {
+
+using WeightsId = Id<struct WeightsTag>;
+using StepId = Id<struct StepTag>;
+
+struct ElementType {
+  uint8_t bits = 8;  // 8, 16, 32, 64
+  bool is_signed = true;
+  [[nodiscard]] int64_t bytes() const { return bits / 8; }
+  [[nodiscard]] int64_t min() const { return is_signed ? -(int64_t{1} << (bits - 1)) : 0; }
+  [[nodiscard]] int64_t max() const { return (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1; }
+  bool operator==(const ElementType&) const = default;
+};
+inline constexpr ElementType kSigned8{8, true};
+inline constexpr ElementType kSigned16{16, true};
+inline constexpr ElementType kSigned32{32, true};
+inline constexpr ElementType kSigned64{64, true};  // 48 bits count
+
+// Up to three axes of a tensor's elements as the NPU addresses them; channels stand side by side. Strides and the
+// offset are in elements of `type`, as in View.
+struct FeatureMap {
+  TensorId tensor = {};
+  int64_t offset = 0;
+  int64_t height = 1;
+  int64_t width = 1;
+  int64_t depth = 1;
+  int64_t stride_y = 0;
+  int64_t stride_x = 0;
+  ElementType type = {};
+  int64_t zero_point = 0;
+  bool operator==(const FeatureMap&) const = default;
+};
+
+enum class StepKind : uint8_t { kConv, kDepthwise, kPool, kElementwise, kDma, kResize };
+
+// kNatural: half up. kDouble: TOSA's double rounding, which differs for shifts above 31.
+enum class Rounding : uint8_t { kNatural, kDouble };
+
+// How results are scaled: p * multiplier / 2^shift in this rounding. Multiplier 1 and shift 0 change nothing.
+struct Scaling {
+  uint32_t multiplier = 1;
+  int shift = 0;
+  Rounding rounding = Rounding::kNatural;
+  [[nodiscard]] bool is_unit() const { return multiplier == 1 && shift == 0; }
+  bool operator==(const Scaling&) const = default;
+};
+// `scaling` with a smaller multiplier that gives the same results for every value, where there is one: a power of two
+// becomes a bare shift.
+Scaling simplified(const Scaling& scaling);
+// The scaling as a whole factor (multiplier / 2^shift is an integer), if it is one below 2^32.
+std::optional<uint32_t> whole_factor(const Scaling& scaling);
+
+// ADD and SUB of 8 and 16 bits scale their operands before they are added. Families that cannot give both a whole
+// 32-bit factor say which one gets it (`precise`); the other is then a power of two.
+struct OperandScaling {
+  Scaling first = {};
+  Scaling second = {};
+  enum class Precise : uint8_t { kBothAlike, kFirst, kSecond } precise = Precise::kBothAlike;
+  bool operator==(const OperandScaling&) const = default;
+};
+
+// After scaling and zero point: clamp, then look up. A table is a constant of 256 bytes (8 bits) or 512 words (16
+// bits).
+struct Activation {
+  int64_t min = 0;
+  int64_t max = 0;
+  TensorId table = {};
+  bool wraps = false;  // instead of clamping: what does not fit loses its high bits
+  bool operator==(const Activation&) const = default;
+};
+
+struct Kernel {
+  int64_t height = 1;  // taps
+  int64_t width = 1;
+  int64_t stride_y = 1;
+  int64_t stride_x = 1;
+  int64_t dilation_y = 1;
+  int64_t dilation_x = 1;
+  [[nodiscard]] int64_t extent_h() const { return (height - 1) * dilation_y + 1; }
+  [[nodiscard]] int64_t extent_w() const { return (width - 1) * dilation_x + 1; }
+  [[nodiscard]] int64_t taps() const { return height * width; }
+  bool operator==(const Kernel&) const = default;
+};
+
+struct Padding {
+  int64_t top = 0;
+  int64_t bottom = 0;
+  int64_t left = 0;
+  int64_t right = 0;
+  bool operator==(const Padding&) const = default;
+};
+
+// RESIZE: output i of an axis takes its value from (i * step + offset) / scale of the input.
+struct ResizeAxis {
+  int64_t scale = 1;
+  int64_t step = 1;
+  int64_t offset = 0;
+  bool operator==(const ResizeAxis&) const = default;
+};
+struct Resize {
+  npu::ResizeMode mode = npu::ResizeMode::NEAREST;
+  ResizeAxis y = {};
+  ResizeAxis x = {};
+  bool operator==(const Resize&) const = default;
+};
+
+// A transfer of rows whose places are read from `ifm2`: row i comes from place index[i] (kGather) or goes there
+// (kScatter).
+enum class Indexed : uint8_t { kNo, kGather, kScatter };
+
+// What the second operand of an elementwise operation is. Other operations that have one start their sums with it, or
+// take it for their weights (Step::multiplies_second). kWeightStream, of a convolution: the streams of its weights, one
+// row for each core, which steps before it have written (plan/select/weight_stream_internal.h).
+enum class SecondOperand : uint8_t { kNone, kFeatureMap, kScalar, kWeightStream };
+
+struct Broadcast {
+  bool height = false;
+  bool width = false;
+  bool depth = false;
+  bool operator==(const Broadcast&) const = default;
+};
+
+// kNarrow: 32 bits; kWide: what the family has for more (40 or 48).
+enum class AccWidth : uint8_t { kNarrow, kWide };
+
+struct Step {
+  StepKind kind = StepKind::kPool;
+  npu::PoolingMode pool = npu::PoolingMode::AVERAGE;
+  npu::ElementwiseMode elementwise = npu::ElementwiseMode::ADD;
+
+  FeatureMap ofm = {};
+  FeatureMap ifm = {};  // DMA: the source
+  SecondOperand second = SecondOperand::kNone;
+  FeatureMap ifm2 = {};            // kScalar: only its type and zero point count
+  int64_t scalar = 0;              // as stored, before the zero point is taken off
+  Broadcast broadcast = {};        // of ifm2
+  Broadcast first_broadcast = {};  // of ifm, for families that can (Family::broadcasts_both)
+  bool swapped = false;            // op(ifm2, ifm)
+
+  Kernel kernel = {};
+  Padding padding = {};
+  WeightsId weights = {};     // CONV, DEPTHWISE, and pools with a scale per channel
+  int64_t first_channel = 0;  // of `weights`; the OFM's depth says how many
+  bool per_channel = false;   // scales come from `weights`
+  Scaling scaling = {};       // else this; its rounding counts always
+  OperandScaling operands = {};
+  Activation activation = {};
+  AccWidth acc = AccWidth::kNarrow;
+  int64_t stream_block_depth = 0;  // kWeightStream: of the OFM blocks that the order of the weights is for
+  bool multiplies_second = false;  // CONV: the weights are ifm2, a pixel of it per output channel
+  Resize resize = {};
+
+  int64_t dma_bytes = 0;  // Indexed: of one row
+  Indexed indexed = Indexed::kNo;
+  int64_t places = 0;    // Indexed: rows that an index may name
+  ir::NodeId node = {};  // the TOSA node that asked for it, for messages and reports
+  std::string name = {};
+
+  [[nodiscard]] bool is_convolution() const { return kind == StepKind::kConv || kind == StepKind::kDepthwise; }
+  // Whether each result needs all input channels; else an output channel reads its own input channel only.
+  [[nodiscard]] bool sums_over_depth() const {
+    return kind == StepKind::kConv || (kind == StepKind::kPool && pool == npu::PoolingMode::REDUCE_SUM);
+  }
+  [[nodiscard]] bool reads_written_weights() const { return second == SecondOperand::kWeightStream; }
+  [[nodiscard]] bool reads_second_map() const {
+    return second == SecondOperand::kFeatureMap || second == SecondOperand::kWeightStream;
+  }
+  [[nodiscard]] bool uses_table() const { return activation.table.valid(); }
+  bool operator==(const Step&) const = default;
+};
+
+}  // namespace carina::plan

@@ -1,0 +1,60 @@
+#include "plan/network/weight_facts.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <span>
+
+#include "base/memory/prefetch.h"
+#include "npu/weight_codec.h"
+
+namespace carina::plan {
+namespace {
+
+constexpr size_t kValues = npu::kMaxWeight - npu::kMinWeight + 1;
+using Counts = std::array<uint32_t, kValues>;
+
+// In several tables: equal neighbors, as zeros often are, would wait for each other.
+template <typename T>
+Counts counts_of(std::span<const T> values) {
+  constexpr size_t kTables = 4;
+  std::array<Counts, kTables> tables{};
+  const auto index = [](T value) { return static_cast<size_t>(value - npu::kMinWeight); };
+  const size_t whole = values.size() - values.size() % kTables;
+  for (size_t i = 0; i < whole; i += kTables) {
+    if (i % kLineBytes == 0) prefetch_ahead(values.data() + i);
+    ++tables[0][index(values[i])];
+    ++tables[1][index(values[i + 1])];
+    ++tables[2][index(values[i + 2])];
+    ++tables[3][index(values[i + 3])];
+  }
+  for (const T value : values.subspan(whole)) ++tables.front()[index(value)];
+  Counts counts{};
+  for (const Counts& table : tables) std::ranges::transform(counts, table, counts.begin(), std::plus());
+  return counts;
+}
+
+WeightFacts facts_of(const Weights& weights) {
+  const Counts counts = weights.values.visit([](const auto& values) { return counts_of(values); });
+  const auto all = static_cast<double>(weights.values.size());
+  double bits = 0;
+  for (const uint32_t count : counts) {
+    if (count != 0) bits -= count / all * std::log2(count / all);
+  }
+  // Golomb codes and headers take a little more than the entropy.
+  constexpr double kOverhead = 1.03;
+  return {.bits_per_weight = bits * kOverhead, .zero_rate = counts[static_cast<size_t>(-npu::kMinWeight)] / all};
+}
+
+}  // namespace
+
+std::vector<WeightFacts> weight_facts(const Material& material, ThreadPool& threads) {
+  std::vector<WeightFacts> facts(material.weights.size());
+  threads.parallel_for(facts.size(), [&](size_t i) {
+    if (!material.weights[i].values.empty()) facts[i] = facts_of(material.weights[i]);
+  });
+  return facts;
+}
+
+}  // namespace carina::plan

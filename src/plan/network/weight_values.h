@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "base/memory/buffer.h"
+#include "tensor/tensor.h"
+
+namespace carina::plan {
+
+// The values of weights, without zero point, in one byte each where all fit (two where not); those of a constant stay
+// where they are. Copying copies a handle.
+class WeightValues {
+ public:
+  WeightValues() = default;
+  WeightValues(const std::vector<int16_t>& values);
+  WeightValues(std::initializer_list<int16_t> values) : WeightValues(std::vector<int16_t>(values)) {}
+  // `constant` is of int8.
+  explicit WeightValues(const Tensor& constant) : bytes_(constant.data) {}
+
+  [[nodiscard]] bool empty() const { return bytes_.size() == 0; }
+  [[nodiscard]] size_t size() const { return bytes_.size() / (wide_ ? sizeof(int16_t) : sizeof(int8_t)); }
+  // read(std::span<const int8_t>) or read(std::span<const int16_t>).
+  template <typename Read>
+  decltype(auto) visit(const Read& read) const {
+    return wide_ ? read(as<int16_t>()) : read(as<int8_t>());
+  }
+  [[nodiscard]] std::vector<int16_t> widened() const;
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_.bytes(); }
+  bool operator==(const WeightValues& other) const;
+
+ private:
+  template <typename T>
+  [[nodiscard]] std::span<const T> as() const {
+    return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+  }
+
+  Buffer bytes_;
+  bool wide_ = false;
+};
+
+}  // namespace carina::plan

@@ -1,0 +1,242 @@
+// What:   chooses the blocks in which each stripe is computed: of those that the family allows the fastest, or (for
+//         tests) an arbitrary one. The stripes of a step share slices of weights where their blocks allow it.
+// Before: stripe block={}
+// After:  stripe block={height=8 width=16 depth=16}
+// Needs:  stripes.
+// Gives:  blocks that the family allows (rule 6).
+// Legal:  blocks change the order of work and how often operands are read, never results.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <random>
+
+#include "base/checked_math.h"
+#include "plan/cost/kernel_cost.h"
+#include "plan/optimize/blocks_internal.h"
+#include "plan/optimize/transformations.h"
+
+namespace carina::plan {
+namespace {
+
+class CycleCost {
+ public:
+  CycleCost(const Schedule& schedule, const Step& subop, const Context& context, Space weights_from)
+      : subop_(subop), cost_(schedule, context.family, context.target), feed_(expected_feed(subop, context)) {
+    feed_.weights_from = feed_.scales_from = weights_from;
+    slow_ = cost_.port_of(Space::kConstants);
+  }
+
+  // Of blocks that are about as fast, the one that leaves the ports to others costs less.
+  [[nodiscard]] double of(const BlockConfig& block) const {
+    const KernelCycles cycles = cost_.of(subop_, block, feed_);
+    constexpr double kTrafficWeight = 0.01, kSlowTrafficWeight = 0.1;
+    return cycles.total + kTrafficWeight * (cycles.port_busy[0] + cycles.port_busy[1]) +
+           kSlowTrafficWeight * cycles.port_busy[slow_];
+  }
+
+ private:
+  const Step& subop_;
+  KernelCost cost_;
+  Feed feed_;
+  size_t slow_ = 0;
+};
+
+// The family names the order first in which weights take fewer bytes; another has to be worth these. Of a kernel of one
+// element they are half as many again, which is not for size.
+double worth_of_other_order(const Step& subop, Optimize optimize) {
+  constexpr double kHardlyMoreBytes = 1.03, kMoreBytes = 3;
+  const bool one_tap = subop.kernel.height == 1 && subop.kernel.width == 1;
+  return optimize == Optimize::kSize && one_tap ? kMoreBytes : kHardlyMoreBytes;
+}
+
+// Of the blocks that take hardly more than the fewest cycles, the largest, which needs fewest commands.
+std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, const CycleCost& cost, double other_order) {
+  std::vector<double> cycles;
+  for (const BlockConfig& block : blocks)
+    cycles.push_back(cost.of(block) * (block.order == blocks.front().order ? 1 : other_order));
+  if (blocks.empty()) return std::nullopt;
+  constexpr double kHardlyMore = 1.003;
+  const double max = std::ranges::min(cycles) * kHardlyMore;
+  std::optional<BlockConfig> best;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const BlockConfig& b = blocks[i];
+    if (cycles[i] > max) continue;
+    if (!best || b.height * b.width * b.depth > best->height * best->width * best->depth) best = b;
+  }
+  return best;
+}
+
+// Of the sizes that cut an axis into as many blocks, only the smallest of each ublock's.
+void keep_balanced(std::vector<BlockConfig>& blocks, const Step& subop) {
+  const auto is_smallest = [](int64_t whole, int64_t size, int64_t step) {
+    return size <= step || ceil_div(whole, size) != ceil_div(whole, size - step);
+  };
+  struct Steps {
+    int64_t height = INT64_MAX;
+    int64_t width = INT64_MAX;
+  };
+  std::map<npu::Microblock, Steps> steps;
+  for (const BlockConfig& b : blocks) {
+    Steps& step = steps[b.ublock];
+    step = {.height = std::min(step.height, b.height), .width = std::min(step.width, b.width)};
+  }
+  std::erase_if(blocks, [&](const BlockConfig& b) {
+    const Steps& step = steps[b.ublock];
+    return !is_smallest(subop.ofm.height, b.height, step.height) || !is_smallest(subop.ofm.width, b.width, step.width);
+  });
+}
+
+// Of those whose weights stand in the same order as `like` wants them, if there are any.
+void keep_alike(std::vector<BlockConfig>& blocks, const BlockConfig& like) {
+  const auto other = [&](const BlockConfig& b) {
+    return b.depth != like.depth || b.order != like.order || b.ublock != like.ublock;
+  };
+  if (!std::ranges::all_of(blocks, other)) std::erase_if(blocks, other);
+}
+
+std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuestion& question, const Context& context) {
+  const Step subop = subop_of(schedule, schedule[question.stripe]);
+  std::vector<BlockConfig> blocks = context.family.legal_blocks(subop, context.target);
+  if (subop.reads_written_weights())
+    std::erase_if(blocks, [&](const BlockConfig& b) { return b.depth != subop.stream_block_depth; });
+  if (question.order) std::erase_if(blocks, [&](const BlockConfig& b) { return b.order != *question.order; });
+  const Variation& variation = context.options.variation;
+  if (question.like && subop.weights.valid()) keep_alike(blocks, *question.like);
+  if (blocks.empty()) return std::nullopt;
+  if (variation.blocks == Variation::Blocks::kSeeded) {
+    std::mt19937 random(variation.seed + static_cast<uint32_t>(subop.node.index()));
+    return blocks[random() % blocks.size()];
+  }
+  if (context.options.optimize != Optimize::kSearch) keep_balanced(blocks, subop);
+  return cheapest(blocks, CycleCost(schedule, subop, context, question.weights_from),
+                  worth_of_other_order(subop, context.options.optimize));
+}
+
+// What the choice depends on.
+struct Key {
+  Step subop = {};  // without names, places and values
+  std::array<Format, 3> formats = {};
+  std::array<Space, 3> spaces = {};
+  double bits_per_weight = 0;
+  std::optional<BlockConfig> like = {};
+  Space weights_from = {};
+  std::optional<npu::WeightOrder> order = {};
+  bool operator==(const Key&) const = default;
+  [[nodiscard]] uint64_t hash() const {
+    uint64_t hash = static_cast<uint64_t>(subop.kind);
+    for (const int64_t value : {subop.ofm.height, subop.ofm.width, subop.ofm.depth, subop.ifm.height, subop.ifm.width,
+                                subop.ifm.depth, subop.kernel.height, subop.kernel.width, subop.padding.top})
+      hash = hash * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(value);
+    return hash;
+  }
+};
+
+Key key_of(const Schedule& schedule, const BlockQuestion& question, const Context& context) {
+  Key q{.subop = subop_of(schedule, schedule[question.stripe]),
+        .like = question.like,
+        .weights_from = question.weights_from,
+        .order = question.order};
+  std::array<FeatureMap*, 3> maps{&q.subop.ofm, &q.subop.ifm, &q.subop.ifm2};
+  const bool second = q.subop.reads_second_map();
+  for (size_t i = 0; i < maps.size(); ++i) {
+    if (i == 2 && !second) continue;
+    const PlanTensor& tensor = schedule[maps[i]->tensor];
+    q.formats[i] = tensor.format;
+    q.spaces[i] = tensor.storage.valid() ? schedule[tensor.storage].space : Space::kConstants;
+    maps[i]->tensor = {};
+    maps[i]->offset = maps[i]->zero_point = 0;
+  }
+  if (q.subop.weights.valid() && q.subop.weights.index() < context.weights.size())
+    q.bits_per_weight = context.weights[q.subop.weights.index()].bits_per_weight;
+  q.subop.weights = q.subop.weights.valid() ? WeightsId(0) : WeightsId();
+  q.subop.activation.table = q.subop.uses_table() ? TensorId(0) : TensorId();
+  q.subop.first_channel = q.subop.scalar = 0;
+  q.subop.scaling = {};
+  q.subop.operands = {};
+  // An arbitrary block is another one for each node.
+  if (context.options.variation.blocks != Variation::Blocks::kSeeded) q.subop.node = {};
+  return q;
+}
+
+}  // namespace
+
+std::vector<std::optional<BlockConfig>> best_blocks(const Schedule& schedule, std::span<const BlockQuestion> questions,
+                                                    const Context& context, ThreadPool& threads) {
+  std::vector<Key> keys;
+  std::vector<size_t> first;  // by key: the first question that it stands for
+  std::vector<size_t> key_of_question;
+  std::multimap<uint64_t, size_t> by_hash;
+  for (size_t i = 0; i < questions.size(); ++i) {
+    Key key = key_of(schedule, questions[i], context);
+    const auto [begin, end] = by_hash.equal_range(key.hash());
+    const auto same = std::find_if(begin, end, [&](const auto& entry) { return keys[entry.second] == key; });
+    key_of_question.push_back(same == end ? keys.size() : same->second);
+    if (same != end) continue;
+    by_hash.emplace(key.hash(), keys.size());
+    keys.push_back(std::move(key));
+    first.push_back(i);
+  }
+  std::vector<std::optional<BlockConfig>> answers(keys.size());
+  threads.parallel_for(keys.size(), [&](size_t i) { answers[i] = best_block(schedule, questions[first[i]], context); });
+  std::vector<std::optional<BlockConfig>> blocks;
+  for (const size_t key : key_of_question) blocks.push_back(answers[key]);
+  return blocks;
+}
+
+namespace {
+
+// The stripes of each step, that which computes most in front.
+std::vector<std::vector<size_t>> stripes_by_step(const Schedule& schedule) {
+  std::vector<std::vector<size_t>> stripes(schedule.steps.size());
+  const auto elements = [&](size_t i) {
+    const OfmBox& box = schedule.stripes[i].ofm;
+    return box.height * box.width * box.depth;
+  };
+  for (size_t i = 0; i < schedule.stripes.size(); ++i) {
+    auto& list = stripes[schedule.stripes[i].step.index()];
+    list.push_back(i);
+    if (elements(i) > elements(list.front())) std::swap(list.front(), list.back());
+  }
+  return stripes;
+}
+
+Result<void> choose_for(Schedule& schedule, std::span<const BlockQuestion> questions, const Context& context,
+                        ThreadPool& threads) {
+  const auto blocks = best_blocks(schedule, questions, context, threads);
+  for (size_t i = 0; i < questions.size(); ++i) {
+    Stripe& stripe = schedule.stripes[questions[i].stripe.index()];
+    if (!blocks[i]) {
+      const Step& step = schedule[stripe.step];
+      return fail({.where = step.name,
+                   .what = "no block of this operation fits the NPU's shared buffer",
+                   .node = step.node.valid() ? std::optional(step.node.index()) : std::nullopt});
+    }
+    stripe.block = *blocks[i];
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Schedule> choose_blocks(Schedule schedule, const Context& context, ThreadPool& threads) {
+  const std::vector<std::vector<size_t>> stripes = stripes_by_step(schedule);
+  std::vector<BlockQuestion> leaders, others;
+  const auto is_computed = [&](const std::vector<size_t>& list) {
+    return !list.empty() && schedule[schedule.stripes[list.front()].step].kind != StepKind::kDma;
+  };
+  for (const std::vector<size_t>& list : stripes) {
+    if (is_computed(list)) leaders.push_back({.stripe = StripeId(list.front())});
+  }
+  CARINA_CHECKED(choose_for(schedule, leaders, context, threads));
+  for (const std::vector<size_t>& list : stripes) {
+    if (!is_computed(list)) continue;
+    for (size_t i = 1; i < list.size(); ++i)
+      others.push_back({.stripe = StripeId(list[i]), .like = schedule.stripes[list.front()].block});
+  }
+  CARINA_CHECKED(choose_for(schedule, others, context, threads));
+  return schedule;
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,301 @@
+// What:   cuts convolutions that wait for weights in slow memory into stripes of their output channels, so that the
+//         weights of one are copied while another runs, and a part of large weights can be read in place.
+// Before: stripe p1 ofm={height=7 width=7 depth=1280}
+// After:  stripe p1 ofm={height=7 width=7 depth=640}
+//         stripe p2 ofm={c=640 height=7 width=7 depth=640}
+//         Chooses between the blocks that are best for weights in place and for copies of them.
+// Needs:  blocks, for weights in place; no slices.
+// Gives:  stripes that cover their steps (rule 2), in whole bricks of channels, and their blocks.
+// Legal:  an output channel needs no other; every element is computed once, from the same operands.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/checked_math.h"
+#include "facts/npu_targets.h"
+#include "plan/cost/kernel_cost.h"
+#include "plan/optimize/blocks_internal.h"
+#include "plan/optimize/expected_slices_internal.h"
+#include "plan/optimize/prefetch_problem_internal.h"
+#include "plan/optimize/staging_internal.h"
+#include "plan/optimize/transformations.h"
+
+namespace carina::plan {
+namespace {
+
+// Replaces stripes by parts of their depth, in their place in the order. `depths`: per stripe, of its parts; one: as
+// it is.
+Schedule with_parts(const Schedule& schedule, const std::vector<std::vector<int64_t>>& depths) {
+  Schedule cut = schedule;
+  cut.order.clear();
+  for (const Command& command : schedule.order) {
+    const size_t i = command.stripe.index();
+    if (depths[i].size() < 2) {
+      cut.order.push_back(command);
+      continue;
+    }
+    Stripe part = schedule.stripes[i];
+    for (const int64_t depth : depths[i]) {
+      part.ofm.depth = depth;
+      const bool is_first = part.ofm.c == schedule.stripes[i].ofm.c;
+      const StripeId id = is_first ? command.stripe : StripeId(cut.stripes.size());
+      if (!is_first) cut.stripes.push_back(part);
+      cut.stripes[id.index()] = part;
+      Command next = command;
+      next.stripe = id;
+      cut.order.push_back(next);
+      part.ofm.c += depth;
+    }
+  }
+  return cut;
+}
+
+// A schedule with the block of each stripe for weights in place, and that for weights in fast memory.
+struct Alternatives {
+  Schedule schedule;
+  std::vector<BlockConfig> for_copies;
+  int64_t at_the_cap = 0;  // convolutions that are cut into as many parts as they may be
+  int64_t max_parts = 1;
+};
+
+class Cutter {
+ public:
+  Cutter(const Schedule& schedule, const Context& context, ThreadPool& threads)
+      : schedule_(schedule),
+        context_(context),
+        threads_(threads),
+        cost_(schedule, context.family, context.target),
+        working_(working_space(context.target, context.family)),
+        stripes_of_(schedule.steps.size(), 0),
+        depths_(schedule.stripes.size()) {
+    for (const Stripe& stripe : schedule.stripes) ++stripes_of_[stripe.step.index()];
+  }
+
+  // As many parts as may be of use, and no more than `max_parts` of a stripe.
+  bool cut_fine(const std::vector<BlockConfig>& for_copies, int64_t max_parts) {
+    bool any = false;
+    max_parts_ = max_parts;
+    capped_parts_.assign(schedule_.stripes.size(), 0);
+    for (size_t i = 0; i < schedule_.stripes.size(); ++i) {
+      depths_[i] = parts_of(schedule_.stripes[i], for_copies[i], max_parts_);
+      if (depths_[i].size() > 1 &&
+          parts_of(schedule_.stripes[i], for_copies[i], 2 * max_parts_).size() > depths_[i].size())
+        capped_parts_[i] = depths_[i].size();
+      any = any || depths_[i].size() > 1;
+    }
+    return any;
+  }
+  [[nodiscard]] Alternatives alternatives() const {
+    Alternatives both{.schedule = with_parts(schedule_, depths_),
+                      .for_copies = {},
+                      .at_the_cap = at_the_cap(),
+                      .max_parts = max_parts_};
+    std::vector<BlockQuestion> in_place, copied;
+    for (size_t i = 0; i < both.schedule.stripes.size(); ++i) {
+      const Stripe& stripe = both.schedule.stripes[i];
+      const Step& step = schedule_[stripe.step];
+      if (!step.weights.valid() || step.kind == StepKind::kDma || step.reads_written_weights()) continue;
+      const bool is_part = i >= schedule_.stripes.size() || depths_[i].size() > 1;
+      // Stripes that share their weights share the order of these.
+      const auto like = stripes_of_[stripe.step.index()] > 1 ? std::optional(stripe.block) : std::nullopt;
+      if (is_part) in_place.push_back({.stripe = StripeId(i)});
+      copied.push_back({.stripe = StripeId(i), .like = like, .weights_from = working_});
+    }
+    answer(
+        in_place, [&](size_t i, const BlockConfig& block) { both.schedule.stripes[i].block = block; }, both.schedule);
+    for (const Stripe& stripe : both.schedule.stripes) both.for_copies.push_back(stripe.block);
+    answer(copied, [&](size_t i, const BlockConfig& block) { both.for_copies[i] = block; }, both.schedule);
+    return both;
+  }
+
+  // How many are still cut into as many parts as they may be, where more would be of use.
+  [[nodiscard]] int64_t at_the_cap() const {
+    int64_t count = 0;
+    for (size_t i = 0; i < capped_parts_.size(); ++i)
+      count += capped_parts_[i] > 0 && depths_[i].size() == capped_parts_[i] ? 1 : 0;
+    return count;
+  }
+
+  // Joins neighbors that gain nothing by being apart: read in place both, or copied before the first of them runs.
+  void join(const PrefetchPlan& plan) {
+    std::vector<size_t> copied(plan.staged.size(), 0);  // by kernel: beside which kernel its copy ends
+    for (const PrefetchCopy& copy : plan.copies) {
+      for (const size_t user : copy.users) copied[user] = copy.last_kernel;
+    }
+    size_t kernel = 0;
+    for (const Command& command : schedule_.order) {
+      std::vector<int64_t>& depths = depths_[command.stripe.index()];
+      if (depths.size() < 2) {
+        ++kernel;
+        continue;
+      }
+      std::vector<int64_t> joined;
+      size_t first = kernel;
+      for (size_t i = 0; i < depths.size(); ++i, ++kernel) {
+        const bool in_place = plan.staged[kernel] == 0 && plan.staged[first] == 0;
+        const bool in_front = plan.staged[kernel] != 0 && plan.staged[first] != 0 && copied[kernel] < first;
+        if (i > 0 && (in_place || in_front)) {
+          joined.back() += depths[i];
+        } else {
+          joined.push_back(depths[i]);
+          first = kernel;
+        }
+      }
+      depths = std::move(joined);
+    }
+    CARINA_CHECK(kernel == plan.staged.size(), "{} kernels of {}", kernel, plan.staged.size());
+  }
+
+ private:
+  template <typename Set>
+  void answer(const std::vector<BlockQuestion>& questions, const Set& set, const Schedule& schedule) const {
+    const auto blocks = best_blocks(schedule, questions, context_, threads_);
+    for (size_t i = 0; i < questions.size(); ++i) {
+      if (blocks[i]) set(questions[i].stripe.index(), *blocks[i]);
+    }
+  }
+
+  [[nodiscard]] std::vector<int64_t> parts_of(const Stripe& stripe, const BlockConfig& for_copy,
+                                              int64_t max_parts) const {
+    const Step& step = schedule_[stripe.step];
+    if (step.kind != StepKind::kConv || !step.weights.valid() || step.reads_written_weights() ||
+        stripes_of_[stripe.step.index()] != 1)
+      return {};
+    if (stripe.ofm.depth <= npu::kBrickDepth || schedule_.space_of(step.ofm.tensor) == Space::kChaining) return {};
+    const Step subop = subop_of(schedule_, stripe);
+    Feed feed = expected_feed(subop, context_);
+    const double in_place = cost_.of(subop, stripe.block, feed).total;
+    feed.weights_from = feed.scales_from = working_;
+    const double staged = cost_.of(subop, for_copy, feed).total;
+    constexpr double kWorthwhile = 1.05;
+    if (in_place < kWorthwhile * staged || feed.weight_bytes < kMinBytes) return {};
+    // Parts have a cost of their own: fewer, where they are dear.
+    for (int64_t parts = std::min<int64_t>(max_parts, static_cast<int64_t>(feed.weight_bytes) / kMinPartBytes);
+         parts > 1; parts /= 2) {
+      const std::vector<int64_t> depths = even_parts(stripe, for_copy, parts);
+      if (depths.size() > 1 && cycles_of(stripe, for_copy, depths) < kDearest * staged) return depths;
+    }
+    return {};
+  }
+  static std::vector<int64_t> even_parts(const Stripe& stripe, const BlockConfig& block, int64_t parts) {
+    const int64_t whole = stripe.ofm.depth;
+    // Whole blocks where they are smaller than the part, else whole bricks.
+    const int64_t wanted = ceil_div(whole, parts);
+    const int64_t unit =
+        block.depth < wanted ? round_up<int64_t>(block.depth, npu::kBrickDepth) : int64_t{npu::kBrickDepth};
+    const int64_t each = round_up(wanted, unit);
+    std::vector<int64_t> depths;
+    for (int64_t c = 0; c < whole; c += each) depths.push_back(std::min(each, whole - c));
+    return depths;
+  }
+  // Of all parts, their weights in fast memory.
+  [[nodiscard]] double cycles_of(const Stripe& stripe, const BlockConfig& block,
+                                 const std::vector<int64_t>& depths) const {
+    Stripe part = stripe;
+    part.ofm.depth = depths.front();
+    const Step subop = subop_of(schedule_, part);
+    Feed feed = expected_feed(subop, context_);
+    feed.weights_from = feed.scales_from = working_;
+    BlockConfig clipped = block;
+    clipped.depth = std::min(block.depth, round_up<int64_t>(depths.front(), npu::kBrickDepth));
+    return cost_.of(subop, clipped, feed).total * static_cast<double>(stripe.ofm.depth) /
+           static_cast<double>(depths.front());
+  }
+
+  static constexpr double kMinBytes = 8192;
+  static constexpr int64_t kMinPartBytes = 4096;
+  static constexpr double kDearest = 1.06;
+
+  const Schedule& schedule_;
+  const Context& context_;
+  ThreadPool& threads_;
+  KernelCost cost_;
+  Space working_;
+  int64_t max_parts_ = 1;                     // of a stripe
+  std::vector<size_t> capped_parts_;          // by stripe: its parts where max_parts_ kept it from more; else 0
+  std::vector<int> stripes_of_;               // by step
+  std::vector<std::vector<int64_t>> depths_;  // by stripe: of its parts
+};
+
+PrefetchPlan expected_plan(const Alternatives& both, const Context& context, int64_t budget_bytes) {
+  Schedule schedule = both.schedule;
+  expect_slices(schedule, context);
+  return plan_prefetch(stageable(schedule, context, budget_bytes, both.for_copies).problem);
+}
+
+// The same, and everything has a place.
+Result<StagedSchedule> expected_fit(const Alternatives& both, const Context& context) {
+  Schedule schedule = both.schedule;
+  expect_slices(schedule, context);
+  return fit_copies(schedule, context, both.for_copies);
+}
+
+// Of each. Nothing is said meanwhile: logs are for one thread.
+std::vector<Result<StagedSchedule>> all_fits(const std::vector<Alternatives>& candidates, const Context& context,
+                                             ThreadPool& threads) {
+  const Log silent;
+  const Context unheard{.family = context.family,
+                        .target = context.target,
+                        .options = context.options,
+                        .log = silent,
+                        .weights = context.weights,
+                        .working_bytes = context.working_bytes};
+  std::vector<Result<StagedSchedule>> fits(candidates.size());
+  threads.parallel_for(candidates.size(), [&](size_t i) { fits[i] = expected_fit(candidates[i], unheard); });
+  return fits;
+}
+
+// The blocks that the plan counts on.
+Schedule with_blocks(Alternatives both, const PrefetchPlan& plan) {
+  size_t kernel = 0;
+  for (const Command& command : both.schedule.order) {
+    const size_t i = command.stripe.index();
+    if (plan.staged[kernel++] != 0) both.schedule.stripes[i].block = both.for_copies[i];
+  }
+  return std::move(both.schedule);
+}
+
+}  // namespace
+
+Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& threads) {
+  const auto& variation = context.options.variation;
+  if (variation.staging == Variation::Staging::kNever) return schedule;
+  const KernelCost cost(schedule, context.family, context.target);
+  if (cost.port_of(Space::kConstants) == cost.port_of(working_space(context.target, context.family))) return schedule;
+  const int64_t budget = staging_budget(schedule, context);
+  Cutter cutter(schedule, context, threads);
+  const Alternatives whole = cutter.alternatives();
+  std::vector<Alternatives> candidates{whole};
+  const bool searches = context.options.optimize == Optimize::kSearch;
+  for (const int64_t max_parts : searches ? std::vector<int64_t>{2, 4, 8, 16, 32, 64} : std::vector<int64_t>{16}) {
+    say(CompilePhase::kBlocks, context.log);
+    if (!cutter.cut_fine(whole.for_copies, max_parts)) continue;
+    cutter.join(expected_plan(cutter.alternatives(), context, budget));
+    candidates.push_back(cutter.alternatives());
+  }
+  say(CompilePhase::kBlocks, context.log);
+  std::vector<Result<StagedSchedule>> fits = all_fits(candidates, context, threads);
+  std::optional<Schedule> best;
+  double best_cycles = 0;
+  int64_t at_the_cap = 0, max_parts = 1;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Alternatives& candidate = candidates[i];
+    const Result<StagedSchedule>& fit = fits[i];
+    // What is cut takes more bytes, which has to be worth it.
+    constexpr double kWorthwhile = 1.005;
+    if (!fit || (best && fit->cycles * kWorthwhile >= best_cycles)) continue;
+    best_cycles = fit->cycles;
+    at_the_cap = candidate.at_the_cap;
+    max_parts = candidate.max_parts;
+    best = with_blocks(std::move(candidate), fit->plan);
+  }
+  if (at_the_cap > 0)
+    context.log.note({.where = "weights",
+                      .what = fmt::format("{} of the convolutions are cut into {} parts, and no more were tried",
+                                          at_the_cap, max_parts),
+                      .hint = searches ? "" : "-O3 compares more",
+                      .severity = Severity::kNote});
+  return best ? *std::move(best) : schedule;
+}
+
+}  // namespace carina::plan

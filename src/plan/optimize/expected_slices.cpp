@@ -1,0 +1,34 @@
+#include "plan/optimize/expected_slices_internal.h"
+
+#include <map>
+#include <tuple>
+
+#include "base/checked_math.h"
+#include "facts/npu_targets.h"
+#include "plan/cost/kernel_cost.h"
+
+namespace carina::plan {
+
+void expect_slices(Schedule& schedule, const Context& context) {
+  std::map<std::tuple<WeightsId, int64_t, int64_t>, SliceId> known;  // first channel, channels
+  for (Stripe& stripe : schedule.stripes) {
+    const Step subop = subop_of(schedule, stripe);
+    const Feed feed = expected_feed(subop, context);
+    if (feed.scale_bytes == 0 || subop.reads_written_weights()) continue;
+    const auto [entry, is_new] =
+        known.emplace(std::tuple(subop.weights, subop.first_channel, subop.ofm.depth), SliceId(schedule.slices.size()));
+    stripe.slice = entry->second;
+    if (!is_new) continue;
+    const auto scales = static_cast<int64_t>(feed.scale_bytes), weights = static_cast<int64_t>(feed.weight_bytes);
+    const StorageId stored = schedule.add(
+        {.space = Space::kConstants, .bytes = round_up<int64_t>(scales + weights, npu::kBaseAlignmentBytes)});
+    schedule.slices.push_back({.weights = subop.weights,
+                               .first_channel = subop.first_channel,
+                               .channels = subop.ofm.depth,
+                               .cores = {{.scale_bytes = scales, .weight_offset = scales, .weight_bytes = weights}},
+                               .stored = stored,
+                               .scales = stored});
+  }
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,282 @@
+#include "plan/optimize/prefetch_internal.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "plan/optimize/prefetch_sweep_internal.h"
+
+namespace carina::plan {
+namespace {
+
+constexpr double kMinGainCycles = 16;  // for which a command is worth its while
+constexpr size_t kGoingOn = 8;         // of which a search that goes on from another may do as much
+
+// What may be copied at first: all that is faster so, or nothing.
+enum class Start : uint8_t { kAll, kNothing };
+
+// Which reads may be copies, and kept from reader to reader: changes one thing after the other as long as that makes the
+// whole faster, which tells a copy that others wait for.
+class CopySearch {
+ public:
+  CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, Start start)
+      : CopySearch(problem, previous, keeping, problem.max_work) {
+    if (start == Start::kNothing) choice_.assign(choice_.size(), 0);
+    cycles_ = sweep_cycles();
+  }
+  // Goes on from what was found, for a part of the work.
+  CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, const PrefetchFinding& earlier)
+      : CopySearch(problem, previous, earlier.keeping, problem.max_work / kGoingOn) {
+    for (size_t k = 0; k < choice_.size(); ++k) choice_[k] = static_cast<uint8_t>(choice_[k] & earlier.choice[k]);
+    cycles_ = sweep_cycles();
+  }
+  void run() {
+    for (bool better = true; better && !done();) {
+      better = false;
+      const std::vector<size_t> objects = waited_for();
+      for (const size_t object : objects)
+        better = (is_shared(object) ? try_all(object) : try_one(readers_[object].front())) || better;
+      if (better) continue;
+      for (const size_t object : objects) {
+        if (!is_shared(object)) continue;
+        for (const KernelRead& read : readers_[object]) better = try_one(read) || better;
+      }
+    }
+  }
+  [[nodiscard]] double cycles() const { return cycles_; }
+  [[nodiscard]] PrefetchFinding finding() const {
+    return {.choice = choice_, .keeping = keeping_, .ended_early = max_work_ > 0 && done()};
+  }
+  // The sweep that it found.
+  [[nodiscard]] const Sweep& best() {
+    sweep_.run(choice_);
+    return sweep_;
+  }
+
+ private:
+  using KernelRead = std::pair<size_t, size_t>;  // kernel, read
+
+  // Copies all that is faster so.
+  CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, size_t max_work)
+      : p_(problem),
+        sweep_(problem, previous, keeping),
+        keeping_(keeping),
+        max_work_(max_work),
+        choice_(problem.kernels.size(), 0),
+        readers_(problem.objects.size()) {
+    for (size_t k = 0; k < choice_.size(); ++k) {
+      for (size_t r = 0; r < p_.kernels[k].reads; ++r) {
+        const size_t object = p_.kernels[k].objects[r];
+        if (p_.banned.contains({k, object}) || gain(k, r) < kMinGainCycles) continue;
+        readers_[object].emplace_back(k, r);
+        choice_[k] = static_cast<uint8_t>(choice_[k] | keep_bit(r) | copy_bit(r));
+      }
+    }
+  }
+
+  // Infinite where they are sure to be more than `most`.
+  [[nodiscard]] double sweep_cycles(double max = std::numeric_limits<double>::infinity()) {
+    work_ += choice_.size();
+    sweep_.run(choice_, max);
+    return sweep_.cycles();
+  }
+  [[nodiscard]] bool is_shared(size_t object) const { return readers_[object].size() > 1; }
+  [[nodiscard]] bool done() const { return work_ >= max_work_; }
+  // Of a copy: a shorter kernel, or a port that is free for others.
+  [[nodiscard]] double gain(size_t k, size_t r) const {
+    const auto& variants = p_.kernels[k].variants;
+    const size_t copied = choice_[k] & (copy_bit(PrefetchKernel::kReads) - 1);
+    const PrefetchKernel::Variant &without = variants[copied & ~size_t{copy_bit(r)}],
+                                  &with = variants[copied | copy_bit(r)];
+    const double freed = without.slow_port_cycles - with.slow_port_cycles - p_.objects[p_.kernels[k].objects[r]].cycles;
+    return std::max(without.cycles - with.cycles, freed);
+  }
+
+  // Whether the whole is faster with what `change` did to the choice; else takes it back.
+  template <typename Change>
+  bool is_better(const std::vector<KernelRead>& reads, const Change& change) {
+    if (done()) return false;
+    std::vector<uint8_t> before;
+    for (const KernelRead& read : reads) {
+      before.push_back(choice_[read.first]);
+      choice_[read.first] = static_cast<uint8_t>(change(choice_[read.first], read.second));
+    }
+    if (const double now = sweep_cycles(cycles_ - kMinGainCycles); now + kMinGainCycles <= cycles_) {
+      cycles_ = now;
+      return true;
+    }
+    for (size_t i = reads.size(); i-- > 0;) choice_[reads[i].first] = before[i];
+    return false;
+  }
+  bool try_all(size_t object) {
+    const std::vector<KernelRead>& all = readers_[object];
+    const bool shared = is_better(all, [](uint8_t choice, size_t r) { return choice | copy_bit(r) | keep_bit(r); });
+    const bool apart = is_better(all, [](uint8_t choice, size_t r) { return choice & ~keep_bit(r); });
+    const bool in_place = is_better(all, [](uint8_t choice, size_t r) { return choice & ~copy_bit(r); });
+    return shared || apart || in_place;
+  }
+  bool try_one(const KernelRead& read) {
+    const std::vector<KernelRead> one{read};
+    const bool copied = is_better(one, [](uint8_t choice, size_t r) { return choice ^ copy_bit(r); });
+    if (!is_shared(p_.kernels[read.first].objects[read.second])) return copied;
+    return is_better(one, [](uint8_t choice, size_t r) { return choice ^ keep_bit(r); }) || copied;
+  }
+
+  // Objects of copies under way while something waits, and of those that several read, whose copies stand in the way of
+  // others: those first that cost most for what they gain. Then those that are read in place.
+  std::vector<size_t> waited_for() {
+    sweep_.run(choice_);
+    std::vector<double> gains(readers_.size(), 0), costs(readers_.size(), 0);
+    std::vector<bool> concerned(readers_.size(), false);
+    for (const auto& [k, d] : sweep_.readers()) {
+      const Demand& demand = sweep_.demands()[d];
+      if (demand.waited_for) concerned[demand.object] = true;
+      gains[demand.object] += gain(k, p_.kernels[k].objects[0] == demand.object ? 0 : 1);
+    }
+    for (const Demand& demand : sweep_.demands()) {
+      if (demand.object != kNobody) costs[demand.object] += demand.cycles;
+    }
+    std::vector<size_t> objects;
+    for (size_t i = readers_.size(); i-- > 0;) {
+      if (!readers_[i].empty() && (concerned[i] || is_shared(i) || costs[i] == 0)) objects.push_back(i);
+    }
+    const auto price = [&](size_t i) {
+      return costs[i] == 0 ? std::numeric_limits<double>::max() : gains[i] / costs[i];
+    };
+    std::ranges::stable_sort(objects, {}, price);
+    return objects;
+  }
+
+  const PrefetchProblem& p_;
+  Sweep sweep_;
+  Keeping keeping_;
+  size_t max_work_;
+  Choice choice_;
+  std::vector<std::vector<KernelRead>> readers_;  // by object: who gains by a copy
+  double cycles_ = 0;
+  size_t work_ = 0;
+};
+
+// A sweep as a plan: from the first command to the last.
+class Planner {
+ public:
+  Planner(const PrefetchProblem& problem, const Sweep& sweep)
+      : p_(problem), sweep_(sweep), copies_(sweep.demands().size(), kNobody), live_(problem.kernels.size() + 1, 0) {}
+
+  PrefetchPlan plan() && {
+    plan_.cycles = sweep_.cycles();
+    plan_.staged = sweep_.staged();
+    for (size_t d = copies_.size(); d-- > 0;) {
+      const Demand& demand = sweep_.demands()[d];
+      if (demand.object == kNobody) continue;
+      copies_[d] = plan_.copies.size();
+      plan_.copies.push_back({.object = demand.object});
+    }
+    for (auto reader = sweep_.readers().rbegin(); reader != sweep_.readers().rend(); ++reader)
+      plan_.copies[copies_[reader->second]].users.push_back(reader->first);
+    allocated_cycles_.assign(copies_.size(), 0);
+    done_bytes_.assign(copies_.size(), 0);
+    for (auto part = sweep_.parts().rbegin(); part != sweep_.parts().rend(); ++part) add(*part);
+    join_short();
+    return std::move(plan_);
+  }
+
+ private:
+  void add(const CopyPart& part) {
+    const Demand& demand = sweep_.demands()[part.demand];
+    PrefetchCommand command{.during = part.window, .user = demand.first_user};
+    double& cycles = allocated_cycles_[part.demand];
+    const bool first = cycles == 0;
+    cycles += part.cycles;
+    if (demand.object == kNobody) {
+      command.fixed = demand.fixed;
+      if (first) plan_.commands.push_back(command);
+      return;
+    }
+    int64_t& done = done_bytes_[part.demand];
+    const bool last = cycles >= demand.cycles - 0.5;
+    const auto share = static_cast<int64_t>(static_cast<double>(demand.bytes) * cycles / demand.cycles);
+    command.copy = copies_[part.demand];
+    command.first_byte = done;
+    done = last ? demand.bytes : share / kPartUnitBytes * kPartUnitBytes;
+    command.bytes = done - command.first_byte;
+    PrefetchCopy& copy = plan_.copies[*command.copy];
+    if (last) copy.last_kernel = part.window;
+    if (command.bytes <= 0) return;
+    plan_.commands.push_back(command);
+    for (size_t k = part.window; k <= copy.users.back(); ++k) live_[k] += command.bytes;
+  }
+
+  // A command for each kernel that a copy runs beside takes least room; but one that is done before it has begun takes
+  // time, and goes with its neighbor where there is room for that, or as soon as there is.
+  void join_short() {
+    std::vector<PrefetchCommand> joined;
+    for (const PrefetchCommand& command : plan_.commands) {
+      PrefetchCommand* last = joined.empty() ? nullptr : &joined.back();
+      if (last == nullptr || !command.copy || last->copy != command.copy) {
+        joined.push_back(command);
+      } else if (std::min(cycles_of(command), cycles_of(*last)) < kShort * p_.command_cycles &&
+                 fits(command.bytes, last->during, command.during)) {
+        for (size_t k = last->during; k < command.during; ++k) live_[k] += command.bytes;
+        last->bytes += command.bytes;
+      } else if (cycles_of(*last) < p_.command_cycles) {
+        for (size_t k = last->during; k < command.during; ++k) live_[k] -= last->bytes;
+        last->during = command.during;
+        last->bytes += command.bytes;
+      } else {
+        joined.push_back(command);
+      }
+    }
+    plan_.commands = std::move(joined);
+  }
+  [[nodiscard]] double cycles_of(const PrefetchCommand& command) const {
+    const PrefetchObject& object = p_.objects[plan_.copies[*command.copy].object];
+    return object.cycles * static_cast<double>(command.bytes) / static_cast<double>(object.bytes);
+  }
+  [[nodiscard]] bool fits(int64_t bytes, size_t first, size_t end) const {
+    for (size_t k = first; k < end; ++k) {
+      if (live_[k] + bytes > p_.kernels[k].free_bytes) return false;
+    }
+    return true;
+  }
+
+  static constexpr double kShort = 8;
+  const PrefetchProblem& p_;
+  const Sweep& sweep_;
+  std::vector<size_t> copies_;  // by demand
+  std::vector<double> allocated_cycles_;
+  std::vector<int64_t> done_bytes_;
+  std::vector<int64_t> live_;  // by kernel: of all copies
+  PrefetchPlan plan_;
+};
+
+PrefetchPlan plan_of(const PrefetchProblem& problem, CopySearch& search) {
+  PrefetchPlan plan = Planner(problem, search.best()).plan();
+  plan.finding = search.finding();
+  return plan;
+}
+
+}  // namespace
+
+PrefetchPlan plan_prefetch(const PrefetchProblem& problem) {
+  const PreviousReaders previous = previous_readers(problem);
+  std::vector<CopySearch> searches;
+  searches.emplace_back(problem, previous, Keeping::kBold, Start::kAll);
+  const bool kept = std::ranges::any_of(previous, [](const auto& readers) {
+    return std::ranges::any_of(readers, [](size_t k) { return k != kNobody; });
+  });
+  if (kept) searches.emplace_back(problem, previous, Keeping::kCautious, Start::kAll);
+  if (kept) searches.emplace_back(problem, previous, Keeping::kBold, Start::kNothing);
+  for (CopySearch& search : searches) search.run();
+  return plan_of(problem, *std::ranges::min_element(searches, {}, &CopySearch::cycles));
+}
+
+PrefetchPlan plan_prefetch(const PrefetchProblem& problem, const PrefetchFinding& earlier) {
+  const PreviousReaders previous = previous_readers(problem);
+  CopySearch search(problem, previous, earlier);
+  search.run();
+  return plan_of(problem, search);
+}
+
+}  // namespace carina::plan

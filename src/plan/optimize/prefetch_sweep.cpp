@@ -1,0 +1,199 @@
+#include "plan/optimize/prefetch_sweep_internal.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+namespace carina::plan {
+
+PreviousReaders previous_readers(const PrefetchProblem& problem) {
+  std::vector<size_t> last(problem.objects.size(), kNobody);
+  PreviousReaders previous(problem.kernels.size(), {kNobody, kNobody});
+  for (size_t k = 0; k < problem.kernels.size(); ++k) {
+    for (size_t r = 0; r < problem.kernels[k].reads; ++r)
+      previous[k][r] = std::exchange(last[problem.kernels[k].objects[r]], k);
+  }
+  return previous;
+}
+
+Sweep::Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping)
+    : p_(problem), previous_(previous), keeping_(keeping), stalls_(problem.kernels.size() + 1) {
+  double sum = 0;
+  for (const PrefetchKernel& kernel : problem.kernels) {
+    min_cycles_before_.push_back(sum);
+    const auto variants = std::span(kernel.variants).first(size_t{1} << kernel.reads);
+    sum += std::ranges::min(variants, {}, &PrefetchKernel::Variant::cycles).cycles;
+  }
+}
+
+void Sweep::run(const Choice& choice, double max_cycles) {
+  start(choice);
+  constexpr double kRounding = 1;  // of sums in another order
+  for (size_t k = p_.kernels.size(); k-- > 0;) {
+    go_through(k);
+    ended_early_ = spent_ + min_cycles_before_[k] > max_cycles + kRounding;
+    if (ended_early_) return;
+  }
+  while (front_ < queue_.size()) wait_for_bytes(std::numeric_limits<int64_t>::max(), 0);
+}
+
+void Sweep::go_through(size_t k) {
+  let_in(k);
+  fresh_.clear();
+  if (p_.kernels[k].reads > 0 || front_ < queue_.size()) read(k);
+  serve(k);
+  spent_ += p_.kernels[k].variants[staged_[k]].cycles;
+  for (; fixed_ > 0 && p_.fixed[fixed_ - 1].kernel == k; --fixed_) add_fixed(fixed_ - 1);
+  for (const size_t d : fresh_) {
+    resident_ += demands_[d].bytes;
+    queue_.push_back(d);
+  }
+}
+
+double Sweep::cycles() const {
+  if (ended_early_) return std::numeric_limits<double>::infinity();
+  double sum = 0;
+  for (size_t k = 0; k < staged_.size(); ++k) sum += stalls_[k] + p_.kernels[k].variants[staged_[k]].cycles;
+  return sum;
+}
+
+void Sweep::start(const Choice& choice) {
+  choice_ = &choice;
+  staged_.assign(p_.kernels.size(), 0);
+  std::ranges::fill(stalls_, 0.0);
+  free_.clear();
+  for (const PrefetchKernel& kernel : p_.kernels) free_.push_back(std::max<int64_t>(0, kernel.free_bytes));
+  kept_.assign(p_.objects.size(), kNobody);
+  demands_.clear();
+  parts_.clear();
+  readers_.clear();
+  queue_.clear();
+  front_ = 0;
+  fixed_ = p_.fixed.size();
+  resident_ = 0;
+  spent_ = 0;
+  ended_early_ = false;
+}
+
+void Sweep::read(size_t k) {
+  const PrefetchKernel& kernel = p_.kernels[k];
+  int64_t own = 0;
+  for (size_t r = 0; r < kernel.reads; ++r) {
+    const size_t object = kernel.objects[r];
+    size_t d = std::exchange(kept_[object], kNobody);
+    if (d != kNobody) {  // a later kernel's copy is there already
+      demands_[d].first_user = k;
+    } else {
+      if (!may_copy(k, r) || own + p_.objects[object].bytes > free_[k]) continue;
+      d = demand(k, object);
+    }
+    staged_[k] |= copy_bit(r);
+    readers_.emplace_back(k, d);
+    own += demands_[d].bytes;
+    if (!may_keep(k, r) || !keep(d, previous_[k][r], k)) fresh_.push_back(d);
+  }
+  if (own + resident_ > free_[k]) {
+    for (const size_t d : fresh_) demands_[d].waited_for = true;
+  }
+  while (own + resident_ > free_[k] && front_ < queue_.size()) wait_for_bytes(own + resident_ - free_[k], k + 1);
+}
+
+size_t Sweep::demand(size_t k, size_t object) {
+  const bool late = !p_.late.empty() && p_.late.contains({k, object});
+  demands_.push_back({.object = object,
+                      .bytes = p_.objects[object].bytes,
+                      .cycles = p_.objects[object].cycles,
+                      .left = p_.objects[object].cycles,
+                      .not_before = late ? std::max<size_t>(k, 1) - 1 : 0,
+                      .first_user = k});
+  return demands_.size() - 1;
+}
+
+bool Sweep::keep(size_t d, size_t previous, size_t k) {
+  const Demand& demand = demands_[d];
+  if (previous == kNobody || demand.not_before > 0) return false;
+  const auto& objects = p_.kernels[previous].objects;
+  if (!may_copy(previous, objects[0] == demand.object ? 0 : 1)) return false;
+  const int64_t needed = demand.bytes + (keeping_ == Keeping::kCautious ? resident_ : 0);
+  for (size_t i = previous; i < k; ++i) {
+    if (free_[i] < needed) return false;
+  }
+  for (size_t i = previous + 1; i < k; ++i) free_[i] -= demand.bytes;
+  kept_[demand.object] = d;
+  return true;
+}
+
+void Sweep::add_fixed(size_t fixed) {
+  const FixedCopy& copy = p_.fixed[fixed];
+  demands_.push_back({.fixed = fixed,
+                      .cycles = copy.cycles,
+                      .left = copy.cycles,
+                      .not_before = copy.not_before,
+                      .first_user = copy.kernel});
+  fresh_.push_back(demands_.size() - 1);
+}
+
+double Sweep::capacity(size_t k, const Demand& demand) const {
+  const PrefetchKernel::Variant& v = p_.kernels[k].variants[staged_[k]];
+  if (v.cycles <= 0) return 0;
+  const double share = demand.object == kNobody ? 1 : p_.objects[demand.object].port_share;
+  const double rest = std::max(0.0, 1 - v.slow_port_cycles / v.cycles);
+  return v.cycles * std::min(1.0, rest / share);
+}
+
+void Sweep::serve(size_t k) {
+  double used = 0;
+  while (front_ < queue_.size()) {
+    const Demand& demand = demands_[queue_[front_]];
+    const double available = capacity(k, demand) - used;
+    if (available <= 1) break;
+    const double part = std::min(available, demand.left);
+    used += part;
+    copy_front(part, k);
+  }
+}
+
+void Sweep::copy_front(double cycles, size_t window) {
+  Demand& demand = demands_[queue_[front_]];
+  parts_.push_back({.demand = queue_[front_], .cycles = cycles, .window = window});
+  resident_ -= demand.bytes_left();
+  demand.left -= cycles;
+  if (demand.left > 0) {
+    resident_ += demand.bytes_left();
+  } else {
+    ++front_;
+  }
+}
+
+void Sweep::let_in(size_t k) {
+  for (size_t i = front_; i < queue_.size(); ++i) {
+    Demand& demand = demands_[queue_[i]];
+    if (demand.not_before <= k) continue;
+    resident_ -= demand.bytes_left();
+    const size_t at = std::min(k + 1, demand.first_user);
+    parts_.push_back({.demand = queue_[i], .cycles = demand.left, .window = at});
+    wait(demand.left, at);
+    demand.left = 0;
+    queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i--));
+  }
+}
+
+void Sweep::wait_for_bytes(int64_t bytes, size_t k) {
+  const Demand& demand = demands_[queue_[front_]];
+  double cycles = demand.left;
+  if (demand.bytes > 0 && bytes < demand.bytes_left()) {
+    const auto wanted = static_cast<double>(bytes + kPartUnitBytes);
+    cycles = std::min(cycles, demand.cycles * wanted / static_cast<double>(demand.bytes));
+  }
+  const size_t at = std::min(k, demand.first_user);
+  wait(cycles, at);
+  copy_front(cycles, at);
+}
+
+void Sweep::wait(double cycles, size_t kernel) {
+  stalls_[kernel] += cycles;
+  spent_ += cycles;
+  for (size_t i = front_; i < queue_.size(); ++i) demands_[queue_[i]].waited_for = true;
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,150 @@
+// What:   decides which tensors live in fast scratch, where the arena lies in slow memory: all that fit, and of the others
+//         those that would cost most cycles in the arena.
+// Before: storage m1 bytes=4096
+// After:  storage m1 space=fast_scratch bytes=4096
+// Needs:  blocks, an order of stripes, storages of their own for all tensors.
+// Gives:  storages in spaces that the target has (rule 7), those in fast scratch together within its size.
+// Legal:  every operation may read and write either space; inputs and outputs stay in the arena, where the runtime is.
+#include <algorithm>
+
+#include "base/checked_math.h"
+#include "base/memory/memory_planner.h"
+#include "facts/npu_targets.h"
+#include "plan/cost/cost.h"
+#include "plan/memory/allocate.h"
+#include "plan/memory/live_ranges.h"
+#include "plan/optimize/transformations.h"
+
+namespace carina::plan {
+namespace {
+
+// What could live in fast scratch.
+struct Candidate {
+  StorageId storage = {};
+  MemoryRequest range = {};
+  double gain_cycles = 0;  // over living in the arena
+  bool chosen = true;
+};
+
+std::vector<Candidate> candidates_of(const Schedule& schedule) {
+  std::vector<char> may(schedule.storages.size(), 0);
+  for (const bool outside : {false, true}) {
+    for (const PlanTensor& tensor : schedule.tensors) {
+      const bool inside = tensor.kind == TensorKind::kIntermediate;
+      if (tensor.storage.valid() && inside != outside) may[tensor.storage.index()] = inside;
+    }
+  }
+  const std::vector<LiveRange> ranges = live_ranges(schedule);
+  std::vector<Candidate> candidates;
+  for (size_t i = 0; i < may.size(); ++i) {
+    const int64_t bytes = schedule.storages[i].bytes;
+    if (may[i] && ranges[i].used())
+      candidates.push_back(
+          {.storage = StorageId(i), .range = {.bytes = bytes, .first = ranges[i].first, .last = ranges[i].last}});
+  }
+  return candidates;
+}
+
+// By storage: how many cycles the stripes that touch it would take longer if it stood in slow memory alone.
+std::vector<double> gains_of(const Schedule& schedule, const Context& context) {
+  std::vector<double> gains(schedule.storages.size(), 0);
+  const PortSpeed slow = speed_of(Space::kArena, context.family, context.target);
+  for (const Stripe& stripe : schedule.stripes) {
+    const Step subop = subop_of(schedule, stripe);
+    if (subop.kind == StepKind::kDma) continue;
+    const StripeCost cost = cost_of(subop, stripe.block, context.family, context.target);
+    const auto add = [&](const FeatureMap& map, double bytes, double bytes_per_cycle) {
+      // Traffic that hides behind the work is worth something too: other traffic may not.
+      constexpr double kHidden = 0.1;
+      const double cycles = bytes / bytes_per_cycle;
+      const StorageId storage = schedule[map.tensor].storage;
+      if (storage.valid()) gains[storage.index()] += std::max(cycles - cost.npu_cycles, kHidden * cycles);
+    };
+    add(subop.ofm, cost.ofm_bytes, slow.bytes_per_cycle);
+    add(subop.ifm, cost.ifm_bytes, slow.map_read_bytes_per_cycle);
+    if (subop.reads_second_map()) add(subop.ifm2, cost.ifm2_bytes, slow.map_read_bytes_per_cycle);
+  }
+  return gains;
+}
+
+class Chooser {
+ public:
+  Chooser(std::vector<Candidate> candidates, int64_t commands)
+      : all_(std::move(candidates)), live_(static_cast<size_t>(commands) + 2, 0) {
+    for (const Candidate& c : all_) change(c, c.range.bytes);
+  }
+
+  // Leaves what fits `limit` at every time.
+  void fit(int64_t limit) {
+    for (auto fullest = std::ranges::max_element(live_); *fullest > limit; fullest = std::ranges::max_element(live_))
+      drop(worst_at(fullest - live_.begin(), *fullest - limit));
+    bring_back(limit);
+  }
+
+  [[nodiscard]] const std::vector<Candidate>& all() const { return all_; }
+
+ private:
+  void change(const Candidate& c, int64_t bytes) {
+    for (int64_t time = c.range.first; time <= c.range.last; ++time) live_[static_cast<size_t>(time)] += bytes;
+  }
+  void drop(Candidate& c) {
+    c.chosen = false;
+    change(c, -c.range.bytes);
+  }
+
+  // What gains least for the bytes that are too many.
+  Candidate& worst_at(int64_t time, int64_t too_many) {
+    Candidate* worst = nullptr;
+    const auto worth = [&](const Candidate& c) {
+      return c.gain_cycles / static_cast<double>(std::min(c.range.bytes, too_many));
+    };
+    for (Candidate& c : all_) {
+      if (!c.chosen || c.range.bytes == 0 || time < c.range.first || time > c.range.last) continue;
+      if (worst == nullptr || worth(c) < worth(*worst)) worst = &c;
+    }
+    return *worst;
+  }
+
+  void bring_back(int64_t limit) {
+    std::vector<Candidate*> dropped;
+    for (Candidate& c : all_) {
+      if (!c.chosen) dropped.push_back(&c);
+    }
+    std::ranges::stable_sort(dropped, std::greater<>(), &Candidate::gain_cycles);
+    for (Candidate* c : dropped) {
+      const auto begin = live_.begin() + c->range.first, end = live_.begin() + c->range.last + 1;
+      if (*std::max_element(begin, end) + c->range.bytes > limit) continue;
+      c->chosen = true;
+      change(*c, c->range.bytes);
+    }
+  }
+
+  std::vector<Candidate> all_;
+  std::vector<int64_t> live_;  // bytes of what is chosen, by time
+};
+
+}  // namespace
+
+Schedule choose_spaces(Schedule schedule, const Context& context) {
+  if (working_space(context.target, context.family) == Space::kArena) return schedule;
+  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
+  std::vector<Candidate> candidates = candidates_of(schedule);
+  const std::vector<double> gains = gains_of(schedule, context);
+  for (Candidate& c : candidates) {
+    c.range.bytes = round_up<int64_t>(c.range.bytes, npu::kBaseAlignmentBytes);
+    c.gain_cycles = gains[c.storage.index()];
+  }
+  Chooser chooser(std::move(candidates), static_cast<int64_t>(schedule.order.size()));
+  // Gaps between storages count as well, also those that results in their operands' places make: less, until what is
+  // chosen can be placed.
+  for (int64_t aim = limit;;) {
+    chooser.fit(aim);
+    for (const Candidate& c : chooser.all())
+      schedule.storages[c.storage.index()].space = c.chosen ? Space::kFastScratch : Space::kArena;
+    const int64_t taken = allocated_bytes(schedule, Space::kFastScratch);
+    if (taken <= limit) return schedule;
+    aim = std::max<int64_t>(0, aim - (taken - limit));
+  }
+}
+
+}  // namespace carina::plan

@@ -1,0 +1,245 @@
+// What:   copies weights and scales that live in slow memory to fast memory before they are read, and loads tables early,
+//         so that the transfers run beside other kernels.
+// Before: stripe s3                    slice w1 stored=m7 scales=m7
+// After:  load_weights s3 part 1       slice w1 stored=m7 scales=m7 staged=m9
+//         stripe s1                    storage m9 space=arena bytes=5120
+//         load_weights s3 part 2
+//         stripe s2
+//         stripe s3
+// Needs:  slices, an order of stripes and table loads; storages of their own for all tensors.
+// Gives:  slices that are loaded before they are read (rule 5), and addresses of all storages.
+// Legal:  the same bytes are read from another place; hazards and placement see the copy as a write.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+
+#include "base/checked_math.h"
+#include "facts/npu_targets.h"
+#include "plan/cost/timeline.h"
+#include "plan/memory/allocate.h"
+#include "plan/memory/live_ranges.h"
+#include "plan/optimize/prefetch_internal.h"
+#include "plan/optimize/prefetch_problem_internal.h"
+#include "plan/optimize/staged_copies_internal.h"
+#include "plan/optimize/staging_internal.h"
+#include "plan/optimize/transformations.h"
+
+namespace carina::plan {
+
+int64_t staging_budget(const Schedule& schedule, const Context& context) {
+  const Space space = working_space(context.target, context.family);
+  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
+  if (context.working_bytes > 0)
+    return std::min(limit, round_up<int64_t>(context.working_bytes, npu::kBaseAlignmentBytes));
+  const bool cache_has_a_size = space != Space::kArena && context.target.memory.cache_bytes > 0;
+  if (context.options.arena_limit_bytes > 0 || cache_has_a_size) return limit;
+  const std::vector<int64_t> live = live_bytes(schedule, space);
+  const int64_t needed = live.empty() ? 0 : std::ranges::max(live);
+  return std::min(limit, std::max(needed + needed / kUnaskedShare, kUnaskedBytes));
+}
+
+namespace {
+
+// Plans, places, and takes back what had no room, until all has.
+class Fitter {
+ public:
+  Fitter(const Schedule& schedule, const Context& context, std::span<const BlockConfig> blocks_for_copies)
+      : schedule_(schedule),
+        space_(working_space(context.target, context.family)),
+        budget_(staging_budget(schedule, context)),
+        network_(stageable(schedule, context, budget_, blocks_for_copies)),
+        context_(context),
+        patient_(context.options.optimize != Optimize::kSpeed),
+        blocks_for_copies_(blocks_for_copies) {}
+
+  std::optional<StagedSchedule> run() {
+    constexpr double kFarOff = 1.04;
+    constexpr int kLastPercent = 60, kManyRounds = 32;
+    search(patient_ ? kPatientRounds : 1);
+    // What was planned for all that is free is what would be without gaps.
+    if (!patient_ && !nothing_to_copy_ && (!best_ || best_->cycles > kFarOff * planned_cycles_)) search(kPatientRounds);
+    work_ = kWorks - 1;
+    if (!best_ && !nothing_to_copy_) fits(kLastPercent, kManyRounds);
+    if (best_) tighten();
+    return std::move(best_);
+  }
+  [[nodiscard]] bool copies_pay() const { return !nothing_to_copy_; }
+  // Reads all weights in place.
+  [[nodiscard]] std::pair<Schedule, PrefetchPlan> without_copies() {
+    PrefetchProblem problem = network_.problem;
+    problem.max_work = 0;
+    for (PrefetchKernel& kernel : problem.kernels) kernel.reads = 0;
+    PrefetchPlan plan = plan_prefetch(problem);
+    return {with_copies(schedule_, network_, plan, space_), std::move(plan)};
+  }
+
+ private:
+  // What came of a plan. More rounds may help where something has no room.
+  struct Attempt {
+    double planned_cycles = 0;
+    bool fits = false;
+    std::vector<CopyOfKernel> not_fitting = {};
+  };
+
+  // `rounds`: of taking copies back.
+  void search(int rounds) {
+    // With a search for what is better read in place, and without: the plan does not see how transfers queue.
+    for (work_ = 0; work_ < kWorks; ++work_) {
+      if (nothing_to_copy_) break;
+      // Counts on less and less of what is free, as gaps between storages take some of it.
+      for (const int percent : {100, 98, 96, 94, 91, 88, 84, 80, 75, 70, 60}) {
+        if (fits(percent, rounds) && (nothing_to_copy_ || !patient_)) break;
+      }
+    }
+  }
+
+  // Whether anything fits in so much of what is free, or there is nothing to copy.
+  bool fits(int percent, int rounds) {
+    PrefetchProblem problem = network_.problem;
+    problem.max_work = work_ == 0 ? problem.max_work : 0;
+    for (PrefetchKernel& kernel : problem.kernels) kernel.free_bytes = kernel.free_bytes * percent / 100;
+    for (int round = 0; round < rounds; ++round) {
+      say(CompilePhase::kMemory, context_.log);
+      const auto known = round == 0 ? first_rounds_.find({work_, percent}) : first_rounds_.end();
+      const Attempt attempt = known != first_rounds_.end() ? known->second : attempted(problem);
+      if (round == 0) first_rounds_.insert({{work_, percent}, attempt});
+      if (attempt.not_fitting.empty()) return attempt.fits;
+      if (is_hopeless(attempt.planned_cycles)) return false;
+      take_back(problem, network_, attempt.not_fitting);
+    }
+    return false;
+  }
+
+  // The time line is near to what was planned: nothing to gain.
+  [[nodiscard]] bool is_hopeless(double planned_cycles) const {
+    constexpr double kNear = 1.01;
+    return best_ && planned_cycles > kNear * best_->cycles;
+  }
+  Attempt attempted(const PrefetchProblem& problem) {
+    std::optional<PrefetchFinding>& finding = findings_[work_];
+    PrefetchPlan plan = finding ? plan_prefetch(problem, *finding) : plan_prefetch(problem);
+    if (!finding) finding = plan.finding;
+    if (planned_cycles_ == 0) planned_cycles_ = plan.cycles;
+    nothing_to_copy_ = plan.copies.empty();
+    if (nothing_to_copy_) return {.planned_cycles = plan.cycles, .fits = true};
+    if (is_hopeless(plan.cycles)) return {.planned_cycles = plan.cycles};
+    const auto same = std::ranges::find_if(tried_, [&](const auto& tried) {
+      return tried.first.commands == plan.commands && tried.first.copies == plan.copies;
+    });
+    if (same != tried_.end()) return same->second;
+    Attempt attempt = allocated_as(plan);
+    tried_.emplace_back(std::move(plan), attempt);
+    return attempt;
+  }
+  Attempt allocated_as(const PrefetchPlan& plan) {
+    Attempt attempt{.planned_cycles = plan.cycles};
+    auto allocated =
+        allocate_without_limit(with_copies(schedule_, network_, plan, space_), context_, search_budget(budget_));
+    if (!allocated) return attempt;
+    attempt.not_fitting = copies_that_do_not_fit(*allocated, schedule_, space_, budget_);
+    attempt.fits = attempt.not_fitting.empty() && space_bytes(*allocated, space_) <= budget_;
+    if (!attempt.fits) return attempt;
+    StagedSchedule staged = ordered(*std::move(allocated), plan);
+    if (!best_ || staged.cycles < best_->cycles) best_ = std::move(staged);
+    return attempt;
+  }
+  // The parser runs ahead of the kernels by as many as it can issue: what stands among these starts too early, beside
+  // kernels that need the port themselves; but what starts late may end late. All are tried.
+  [[nodiscard]] StagedSchedule ordered(Schedule allocated, PrefetchPlan plan) const {
+    const Timeline timeline(with_blocks(allocated, plan), context_.family, context_.target);
+    std::optional<double> min;
+    for (int behind = 0; behind <= context_.family.limits.max_outstanding_kernels; ++behind) {
+      std::vector<Command> order = order_with_copies(schedule_, network_, plan, static_cast<size_t>(behind));
+      const double cycles = timeline.cycles(order);
+      if (min && cycles >= *min) continue;
+      min = cycles;
+      allocated.order = std::move(order);
+    }
+    return {.schedule = std::move(allocated), .plan = std::move(plan), .cycles = *min};
+  }
+  [[nodiscard]] SearchBudget search_budget(int64_t enough_bytes) const {
+    constexpr size_t kQuickWork = 500'000;
+    return {.enough_bytes = enough_bytes, .max_work = patient_ ? SearchBudget{}.max_work : kQuickWork};
+  }
+  // What fits may be placed in less, in the same time.
+  void tighten() {
+    constexpr double kNoSlower = 1.0005;
+    auto allocated =
+        allocate_without_limit(with_copies(schedule_, network_, best_->plan, space_), context_, search_budget(0));
+    if (!allocated || space_bytes(*allocated, space_) >= space_bytes(best_->schedule, space_)) return;
+    StagedSchedule staged = ordered(*std::move(allocated), best_->plan);
+    if (staged.cycles <= kNoSlower * best_->cycles) best_ = std::move(staged);
+  }
+  // In the blocks that the plan counts on.
+  [[nodiscard]] Schedule with_blocks(Schedule schedule, const PrefetchPlan& plan) const {
+    if (blocks_for_copies_.empty()) return schedule;
+    for (size_t k = 0; k < network_.stripes.size(); ++k) {
+      const size_t stripe = network_.stripes[k].index();
+      if (plan.staged[k] != 0) schedule.stripes[stripe].block = blocks_for_copies_[stripe];
+    }
+    return schedule;
+  }
+
+  static constexpr int kPatientRounds = 4;
+  static constexpr size_t kWorks = 2;
+
+  const Schedule& schedule_;
+  Space space_;
+  int64_t budget_;
+  StageableNetwork network_;
+  const Context& context_;
+  bool patient_;
+  size_t work_ = 0;            // 0: all that the problem allows, 1: none
+  double planned_cycles_ = 0;  // of the first plan
+  bool nothing_to_copy_ = false;
+  // By work, of the first search: later ones, for less memory, go on from there.
+  std::array<std::optional<PrefetchFinding>, kWorks> findings_;
+  std::vector<std::pair<PrefetchPlan, Attempt>> tried_;
+  std::map<std::pair<size_t, int>, Attempt> first_rounds_;  // by work and percent: a second search starts with these
+  std::span<const BlockConfig> blocks_for_copies_;
+  std::optional<StagedSchedule> best_;
+};
+
+}  // namespace
+
+Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& context,
+                                  std::span<const BlockConfig> blocks_for_copies) {
+  Fitter fitter(schedule, context, blocks_for_copies);
+  if (auto fit = fitter.run()) return *std::move(fit);
+  auto [without, plan] = fitter.without_copies();
+  CARINA_TRY(Schedule allocated, allocate_storages(std::move(without), context));
+  const double cycles = cost_of(allocated, context.family, context.target);
+  return StagedSchedule{.schedule = std::move(allocated),
+                        .plan = std::move(plan),
+                        .cycles = cycles,
+                        .limit_too_small = context.options.arena_limit_bytes > 0 && fitter.copies_pay()};
+}
+
+namespace {
+
+// What was left out: for want of room, or of time.
+void say_limits(const StagedSchedule& staged, const Context& context) {
+  if (staged.limit_too_small)
+    context.log.note(
+        {.where = "weights",
+         .what = "all of them are read from slow memory: beside the tensors, the limit leaves no room for copies",
+         .severity = Severity::kNote});
+  if (staged.plan.finding.ended_early)
+    context.log.note({.where = "weights",
+                      .what = "the search for what to copy ended at the limit of its work",
+                      .hint = context.options.optimize == Optimize::kSpeed ? "-O3 does eight times as much" : "",
+                      .severity = Severity::kNote});
+}
+
+}  // namespace
+
+Result<Schedule> stage_weights(Schedule schedule, const Context& context) {
+  if (context.options.variation.staging == Variation::Staging::kNever)
+    return allocate_storages(std::move(schedule), context);
+  CARINA_TRY(StagedSchedule staged, fit_copies(schedule, context, {}));
+  say_limits(staged, context);
+  return std::move(staged.schedule);
+}
+
+}  // namespace carina::plan

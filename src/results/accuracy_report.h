@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace carina::results {
+// How well a program answers samples, labeled or not.
+struct AccuracyReport {
+  std::string program;
+  int64_t samples = 0;
+  bool has_labels = true;  // else nothing is known of who is right
+  int64_t float_right = 0;
+  bool has_integer_graph = false;
+  int64_t integer_right = 0;
+  int64_t npu_right = 0;
+  int64_t npu_equals_integer = 0;  // samples whose NPU output has the same bits as the integer graph's
+  int64_t npu_answers_as_float = 0;
+  double sqnr_db = 0;  // of the NPU's outputs against the float model's, over all samples
+};
+
+}  // namespace carina::results

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "results/memory_map.h"
+#include "results/run_report.h"
+
+namespace carina::results {
+// Where a node of the user's model runs.
+enum class RunsOn : uint8_t {
+  kNpu,
+  kCpu,
+  kBoth,       // it becomes several operations, some here, some there
+  kFolded,     // nothing is left of it: no effect, a constant, or a part of its neighbors
+  kNowhere,    // nothing can run it, and so the model cannot be compiled
+  kUndecided,  // it could run, but for other nodes the model cannot be compiled
+};
+
+// What became of one node of the user's model.
+struct NodeReport {
+  std::string name;
+  std::string op;      // "aten.conv2d.default"
+  std::string source;  // "model.py:41", may be empty
+  RunsOn runs_on = RunsOn::kFolded;
+  std::string reason;  // why there: for a node on the CPU the rule and the value that broke it
+  std::string hint;    // what would bring it to the NPU; may be empty
+  int64_t cycles = 0;  // NPU cycles of the operations made from it; 0 when it was fused into another or runs on the CPU
+  int64_t cpu_cycles = 0;  // of what runs on the CPU: cycles of a Cortex-M55, an estimate (facts/cpu_costs.h)
+  std::string rule = {};   // for what is on the CPU: the rule that it broke, "window.stride"
+};
+
+// What one inference on the NPU takes: an estimate.
+struct NpuEstimate {
+  int64_t operations = 0;
+  int64_t macs = 0;
+  int64_t cycles = 0;
+};
+
+// One subgraph that the NPU runs in one go.
+struct DelegateReport {
+  int64_t tosa_operators = 0;
+  int64_t command_stream_bytes = 0;
+  int64_t weight_bytes = 0;                  // encoded weights, scales, tables and constants: read-only
+  int64_t scratch_bytes = 0;                 // the arena that the delegate needs while it runs
+  std::optional<NpuEstimate> estimate = {};  // none: it could not be estimated
+  std::optional<NpuReport> layers = {};      // the estimate operation by operation, where it was asked for
+  int64_t fast_scratch_bytes = 0;            // fast memory beside an arena that lies in slow memory
+  int64_t sram_bound_bytes = 0;              // what lives at one time at most: no placement could take less SRAM
+  std::vector<std::pair<std::string, std::string>> shown = {};  // what it is, and its text
+  std::vector<HeldBytes> memory_map = {};                       // where the layers were asked for
+};
+
+// What another choice gives: the model compiled again with it, and simulated.
+struct Alternative {
+  std::string what;          // "search for a faster schedule"
+  std::string options;       // of the command line: "-O3"
+  std::string failure = {};  // why there is no program with it; then the figures mean nothing
+  int64_t cycles = 0;        // of the NPU, per inference
+  int64_t cpu_cycles = 0;    // of what runs on the CPU
+  int64_t clock_hz = 0;
+  int64_t sram_bytes = 0;
+  int64_t program_bytes = 0;
+};
+
+// A node that was rewritten so that the target takes it; no number changed.
+struct LegalizedReport {
+  std::string node;
+  std::string source;  // "model.py:41", may be empty
+  std::string rule;    // that kept it on the CPU, "window.stride"
+  std::string reason;  // the same in words
+  std::string change;  // what was done
+};
+
+// What `carina compile` and `carina explain` say.
+struct CompileReport {
+  std::string model;
+  std::string target;
+  std::string accelerator = "NPU";  // what of the target runs delegates
+  std::string system_config;
+  std::string memory_mode;
+  std::string optimize;           // what schedules are made for: "speed", "search" or "size"
+  bool dynamic_weights = false;   // products of activations as convolutions whose weights the NPU writes
+  int64_t sram_budget_bytes = 0;  // what a delegate's arena may take; 0: no limit
+  int64_t cache_bytes = 0;        // of fast memory that a delegate may take; 0: not limited
+  std::string quantization;       // "int8 (calibrated on 40 samples)", "imported", "none"
+  std::vector<NodeReport> nodes;
+  std::vector<DelegateReport> delegates;
+  std::string output;         // path of the .pte; empty for explain
+  int64_t program_bytes = 0;  // size of the .pte: flash
+  int64_t planned_bytes = 0;  // memory that the executor plans for the tensors between delegates and kernels
+  int64_t scratch_bytes = 0;  // the largest scratch of a delegate
+  int64_t fast_scratch_bytes = 0;
+  std::string arena_memory = "SRAM";  // where scratch lies; fast scratch is SRAM
+  int64_t clock_hz = 0;               // 0: the target has no model of cost
+  std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
+  std::vector<LegalizedReport> legalized = {};  // where they were asked for
+  std::vector<Alternative> alternatives = {};   // the most cycles saved first; where they were asked for
+  Diagnostics errors = {};                      // why the model cannot be compiled; then the sizes above mean nothing
+};
+
+// SRAM that one inference needs: the arena and what the executor plans where they lie there, else the fast scratch.
+inline int64_t sram_bytes_of(const CompileReport& report) {
+  return report.arena_memory == "SRAM" ? report.scratch_bytes + report.planned_bytes : report.fast_scratch_bytes;
+}
+
+}  // namespace carina::results

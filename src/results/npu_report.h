@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace carina::results {
+
+// One operation of the NPU in one inference.
+struct LayerReport {
+  std::string name;       // of the user's node that it came from, or of the command when unknown
+  std::string operation;  // "conv", "depthwise", "pool", "elementwise", "dma"
+  int64_t macs = 0;
+  int64_t cycles = 0;
+  // What the time was spent on, in cycles of each unit; units overlap, so these do not add up to `cycles`.
+  std::vector<std::pair<std::string, int64_t>> breakdown;
+  // The same told apart: what each cause adds to the time, so that these add up to `cycles`.
+  std::vector<std::pair<std::string, int64_t>> causes = {};
+  std::string bottleneck;               // the unit that set the time
+  double utilization = 0;               // MACs done / MACs possible in `cycles`, 0 to 1
+  std::vector<std::string> nodes = {};  // names of the TOSA nodes that it computes, where they are known
+  std::string tosa_op = {};             // the operator that it came from, "tosa.CONV2D"; empty when unknown
+  std::string source = {};              // the line of the user's model; may be empty
+  int64_t start_cycle = 0;              // on the estimated time line
+  int64_t npu_cycles = 0;  // MAC and output units over all blocks, before memories and transfers are waited for
+  std::vector<std::pair<std::string, int64_t>> access_cycles = {};  // "Sram" -> cycles of its port
+  std::vector<std::pair<std::string, int64_t>> traffic_bytes = {};  // "Sram read" ...
+  // SRAM that holds something still to be read while it runs, constants not counted. None: not asked for.
+  std::optional<int64_t> held_sram_bytes = {};
+};
+
+// What an inference does with one of the memories behind the NPU's ports.
+struct MemoryUse {
+  std::string memory;  // "Sram", "OffChipFlash" ...
+  double bytes_per_second = 0;
+  int64_t held_bytes = 0;  // of what lies there: constants, arena, fast scratch
+  int64_t feature_map_read_bytes = 0;
+  int64_t feature_map_write_bytes = 0;
+  int64_t weight_read_bytes = 0;  // also scales and tables, and by transfers
+  int64_t weight_write_bytes = 0;
+};
+
+// The NPU's part of a run, per inference.
+struct NpuReport {
+  std::string target;
+  std::string system_config;
+  std::string memory_mode;
+  int64_t clock_hz = 0;
+  int64_t cycles = 0;
+  int64_t macs = 0;
+  double utilization = 0;
+  std::vector<LayerReport> layers;
+  std::vector<std::pair<std::string, int64_t>> traffic_bytes;  // "sram read" ...
+  std::vector<std::pair<std::string, int64_t>> pmu;            // event name -> count
+  int64_t macs_per_cycle = 0;
+  std::vector<std::pair<std::string, double>> bytes_per_cycle = {};  // that each memory's port moves at most
+  std::vector<MemoryUse> memories = {};
+  std::string constants_memory = {};  // one of them
+  std::string arena_memory = {};
+};
+
+}  // namespace carina::results

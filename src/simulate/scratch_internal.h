@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "simulate/line_vector_internal.h"
+
+namespace carina::simulate {
+
+// Memory that a thread keeps from one piece of work to the next. Contents are not kept.
+template <typename T>
+class Reusable {
+ public:
+  std::span<T> get(size_t count) {
+    if (values_.size() < count) {
+      values_ = {};  // before there is another
+      values_ = LineVector<T>(count);
+    }
+    return std::span(values_).first(count);
+  }
+
+ private:
+  LineVector<T> values_;
+};
+
+// Of a window of elements of this type.
+template <typename T>
+struct WindowScratch {
+  Reusable<T> window;
+  Reusable<T> row;
+  Reusable<const T*> pixels;
+};
+
+struct Scratch {
+  WindowScratch<int16_t> shorts;
+  WindowScratch<uint8_t> bytes;
+  Reusable<int32_t> acc;
+  Reusable<int32_t> part;
+  Reusable<int64_t> wide;
+  Reusable<int64_t> wide_second;
+  Reusable<int64_t> wide_part;
+  Reusable<std::byte> scaled;
+  Reusable<std::byte> looked_up;
+  Reusable<int32_t> first;
+  Reusable<int32_t> second;
+};
+
+inline Scratch& thread_scratch() {
+  thread_local Scratch scratch;
+  return scratch;
+}
+
+}  // namespace carina::simulate

@@ -1,0 +1,391 @@
+#include "vela/vela_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <sstream>
+
+#include "base/text/nearest.h"
+#include "base/text/number.h"
+#include "npu/table_names.h"
+
+namespace carina::vela {
+
+namespace {
+
+using Values = std::vector<std::string>;
+
+enum class Takes : uint8_t { kNothing, kValue };
+enum class Does : uint8_t {
+  kSets,     // what `set` says
+  kShows,    // texts
+  kNothing,  // makes no difference here: `explanation` says why
+  kRefused,  // asks for what there is not: `explanation` says what to do instead
+};
+
+Result<void> set_accelerator(VelaFlags& flags, const std::string& value) {
+  flags.target.accelerator = value;
+  return {};
+}
+Result<void> set_system(VelaFlags& flags, const std::string& value) {
+  if (value != "internal-default") flags.target.system_config = value;
+  return {};
+}
+Result<void> set_memory(VelaFlags& flags, const std::string& value) {
+  if (value != "internal-default") flags.target.memory_mode = value;
+  return {};
+}
+Result<void> add_config(VelaFlags& flags, const std::string& value) {
+  flags.target.config_files.push_back(value);
+  return {};
+}
+
+std::unexpected<Diagnostics> wrong_value(std::string_view flag, std::string expected, const std::string& value) {
+  return fail({.where = std::string(flag),
+               .what = "unusable value",
+               .expected = std::move(expected),
+               .got = value,
+               .fault = Fault::kUsage});
+}
+
+Result<void> set_optimize(VelaFlags& flags, const std::string& value) {
+  const bool size = npu::same_name(value, "Size");
+  if (!size && !npu::same_name(value, "Performance")) return wrong_value("--optimise", "Size or Performance", value);
+  flags.optimize = size ? backends::Optimize::kSize : backends::Optimize::kSpeed;
+  return {};
+}
+Result<void> set_arena_cache(VelaFlags& flags, const std::string& value) {
+  const auto bytes = number_in<int64_t>(value);
+  if (!bytes || *bytes <= 0) return wrong_value("--arena-cache-size", "a number of bytes", value);
+  flags.target.arena_cache_bytes = *bytes;
+  return {};
+}
+Result<void> check_format(VelaFlags&, const std::string& value) {
+  if (value == "raw") return {};
+  return fail({.where = "--output-format",
+               .what = "Carina writes no .tflite",
+               .expected = "raw",
+               .got = value,
+               .hint = "-o FILE.pte or -o FILE.npz (Vela's raw format)",
+               .fault = Fault::kUsage});
+}
+Result<void> check_driver_format(VelaFlags&, const std::string& value) {
+  if (value == "COP1") return {};
+  return wrong_value("--cop-format", "COP1, which every driver takes", value);
+}
+Result<void> check_alignment(VelaFlags&, const std::string& value) {
+  if (value == "16") return {};
+  return fail({.where = "--cpu-tensor-alignment",
+               .what = "inputs and outputs lie at multiples of 16 bytes",
+               .expected = "16",
+               .got = value,
+               .hint = "runtimes copy inputs and outputs to and from the arena: nothing else needs more",
+               .fault = Fault::kUsage});
+}
+
+// One flag of Vela.
+struct Row {
+  std::string_view name;
+  Takes takes;
+  Does does;
+  Result<void> (*set)(VelaFlags& flags, const std::string& value) = nullptr;
+  std::vector<backends::Show> (*shows)() = nullptr;
+  std::string_view explanation = {};
+};
+
+template <backends::Show... kWhat>
+std::vector<backends::Show> these() {
+  return {kWhat...};
+}
+
+constexpr std::string_view kDeprecated = "Vela 5.2 takes no notice of it either";
+constexpr std::string_view kAsAWhole = "schedules are chosen as a whole: -O2, -O3 and -Os say for what";
+
+// Source: `vela --help` of ethos-u-vela 5.2.0, in its order.
+constexpr auto kRows = std::to_array<Row>({
+    {.name = "--version", .takes = Takes::kNothing, .does = Does::kRefused, .explanation = "`carina --version`"},
+    {.name = "--api-version", .takes = Takes::kNothing, .does = Does::kRefused, .explanation = "`carina --version`"},
+    {.name = "--supported-ops-report", .takes = Takes::kNothing, .does = Does::kRefused, .explanation = "`carina ops`"},
+    {.name = "--list-config-files",
+     .takes = Takes::kNothing,
+     .does = Does::kRefused,
+     .explanation = "`carina targets`"},
+    {.name = "--list-configs",
+     .takes = Takes::kValue,
+     .does = Does::kRefused,
+     .explanation = "`carina targets --config FILE`"},
+    {.name = "--output-dir", .takes = Takes::kValue, .does = Does::kRefused, .explanation = "-o FILE, and --dump DIR"},
+    {.name = "--output-format", .takes = Takes::kValue, .does = Does::kSets, .set = check_format},
+    {.name = "--enable-debug-db",
+     .takes = Takes::kNothing,
+     .does = Does::kNothing,
+     .explanation = "programs name their layers by themselves; --dump DIR shows more"},
+    {.name = "--config", .takes = Takes::kValue, .does = Does::kSets, .set = add_config},
+    {.name = "--verbose-all",
+     .takes = Takes::kNothing,
+     .does = Does::kShows,
+     .shows = these<backends::Show::kConfig, backends::Show::kGraph, backends::Show::kSchedule,
+                    backends::Show::kAllocation, backends::Show::kOperations, backends::Show::kCommands,
+                    backends::Show::kWeights, backends::Show::kPerformance>},
+    {.name = "--verbose-config",
+     .takes = Takes::kNothing,
+     .does = Does::kShows,
+     .shows = these<backends::Show::kConfig>},
+    {.name = "--verbose-graph", .takes = Takes::kNothing, .does = Does::kShows, .shows = these<backends::Show::kGraph>},
+    {.name = "--verbose-quantization",
+     .takes = Takes::kNothing,
+     .does = Does::kShows,
+     .shows = these<backends::Show::kGraph>},
+    {.name = "--verbose-packing", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
+    {.name = "--verbose-tensor-purpose", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
+    {.name = "--verbose-tensor-format",
+     .takes = Takes::kNothing,
+     .does = Does::kShows,
+     .shows = these<backends::Show::kSchedule>},
+    {.name = "--verbose-schedule",
+     .takes = Takes::kNothing,
+     .does = Does::kShows,
+     .shows = these<backends::Show::kSchedule>},
+    {.name = "--verbose-allocation",
+     .takes = Takes::kNothing,
+     .does = Does::kShows,
+     .shows = these<backends::Show::kAllocation>},
+    {.name = "--verbose-high-level-command-stream",
+     .takes = Takes::kNothing,
+     .does = Does::kShows,
+     .shows = these<backends::Show::kOperations>},
+    {.name = "--verbose-register-command-stream",
+     .takes = Takes::kNothing,
+     .does = Does::kShows,
+     .shows = these<backends::Show::kCommands>},
+    {.name = "--verbose-operators", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
+    {.name = "--verbose-weights",
+     .takes = Takes::kNothing,
+     .does = Does::kShows,
+     .shows = these<backends::Show::kWeights>},
+    {.name = "--verbose-cycle-estimate",
+     .takes = Takes::kNothing,
+     .does = Does::kShows,
+     .shows = these<backends::Show::kPerformance>},
+    {.name = "--verbose-performance",
+     .takes = Takes::kNothing,
+     .does = Does::kShows,
+     .shows = these<backends::Show::kPerformance>},
+    {.name = "--verbose-progress",
+     .takes = Takes::kNothing,
+     .does = Does::kNothing,
+     .explanation = "a terminal shows progress by itself"},
+    {.name = "--show-cpu-operations",
+     .takes = Takes::kNothing,
+     .does = Does::kNothing,
+     .explanation = "the report always names the nodes on the CPU"},
+    {.name = "--ignore-ops",
+     .takes = Takes::kValue,
+     .does = Does::kRefused,
+     .explanation = "it names .tflite operators; --cpu-node NAME keeps a node on the CPU"},
+    {.name = "--timing", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
+    {.name = "--force-symmetric-int-weights",
+     .takes = Takes::kNothing,
+     .does = Does::kNothing,
+     .explanation =
+         "Carina's quantizer makes weights symmetric; zero points that a model brings are kept, as its results ask"},
+    {.name = "--accelerator-config", .takes = Takes::kValue, .does = Does::kSets, .set = set_accelerator},
+    {.name = "--system-config", .takes = Takes::kValue, .does = Does::kSets, .set = set_system},
+    {.name = "--memory-mode", .takes = Takes::kValue, .does = Does::kSets, .set = set_memory},
+    {.name = "--tensor-allocator",
+     .takes = Takes::kValue,
+     .does = Does::kNothing,
+     .explanation = "the best placement that Carina finds is always taken"},
+    {.name = "--show-subgraph-io-summary",
+     .takes = Takes::kNothing,
+     .does = Does::kNothing,
+     .explanation = kDeprecated},
+    {.name = "--max-block-dependency",
+     .takes = Takes::kValue,
+     .does = Does::kNothing,
+     .explanation =
+         "block dependencies are computed for each pair of operations; Vela 5.2 takes no notice of it either"},
+    {.name = "--optimise", .takes = Takes::kValue, .does = Does::kSets, .set = set_optimize},
+    {.name = "--arena-cache-size", .takes = Takes::kValue, .does = Does::kSets, .set = set_arena_cache},
+    {.name = "--cpu-tensor-alignment", .takes = Takes::kValue, .does = Does::kSets, .set = check_alignment},
+    {.name = "--recursion-limit",
+     .takes = Takes::kValue,
+     .does = Does::kNothing,
+     .explanation = "nothing here recurses over the network"},
+    {.name = "--hillclimb-max-iterations",
+     .takes = Takes::kValue,
+     .does = Does::kNothing,
+     .explanation = "Vela 5.2 takes no notice of it either; -O3 searches longer"},
+    {.name = "--cop-format", .takes = Takes::kValue, .does = Does::kSets, .set = check_driver_format},
+    {.name = "--separate-io-regions",
+     .takes = Takes::kNothing,
+     .does = Does::kRefused,
+     .explanation = "inputs and outputs lie in the arena, where ExecuTorch's runtime copies them"},
+    {.name = "--experimental-softmax-int16-neg-exp-range",
+     .takes = Takes::kValue,
+     .does = Does::kRefused,
+     .explanation = "softmax comes as TOSA operators, with the tables that the model has"},
+    {.name = "--debug-force-legacy-core",
+     .takes = Takes::kNothing,
+     .does = Does::kRefused,
+     .explanation = "it is about .tflite models"},
+    {.name = "--debug-force-regor", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kDeprecated},
+    {.name = "--disable-chaining", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
+    {.name = "--disable-fwd", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
+    {.name = "--disable-cascading", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
+    {.name = "--disable-buffering", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
+    {.name = "--disable-ifm-reuse", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
+});
+
+// Of "--memory-mode=X" and "--memory_mode X": the flag as Vela spells it.
+std::string name_of(std::string_view word) {
+  std::string name(word.substr(0, word.find('=')));
+  std::ranges::replace(name.begin() + 2, name.end(), '_', '-');
+  return name;
+}
+
+Diagnostic unknown(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Row& row : kRows) names.emplace_back(row.name);
+  return {.where = name,
+          .what = "Vela has no such flag",
+          .hint = nearest_hint(name, names) + "`vela --help` lists them",
+          .fault = Fault::kUsage};
+}
+
+std::vector<std::string> words_of(std::span<const std::string> flags) {
+  std::vector<std::string> tokens;
+  for (const std::string& text : flags) {
+    std::istringstream stream(text);
+    for (std::string word; stream >> word;) tokens.push_back(word);
+  }
+  return tokens;
+}
+
+class Reader {
+ public:
+  Reader(std::span<const std::string> flags, const Log& log) : words_(words_of(flags)), log_(log) {}
+
+  Result<VelaFlags> read() && {
+    while (at_ < words_.size()) take();
+    if (!errors_.empty()) return fail(std::move(errors_));
+    std::ranges::sort(flags_.shown);
+    const auto repeated = std::ranges::unique(flags_.shown);
+    flags_.shown.erase(repeated.begin(), repeated.end());
+    return std::move(flags_);
+  }
+
+ private:
+  void take() {
+    const std::string word = words_[at_++];
+    if (!word.starts_with("--")) {
+      errors_.push_back({.where = word,
+                         .what = "not a flag of Vela",
+                         .expected = "--NAME, --NAME=VALUE or --NAME VALUE",
+                         .fault = Fault::kUsage});
+      return;
+    }
+    const std::string name = name_of(word);
+    const auto* row = std::ranges::find(kRows, name, &Row::name);
+    if (row == kRows.end()) {
+      errors_.push_back(unknown(name));
+      while (at_ < words_.size() && !words_[at_].starts_with("--")) ++at_;  // what may be its value
+      return;
+    }
+    const auto value = value_of(*row, word);
+    if (value) apply(*row, *value);
+  }
+
+  // What stands behind the flag; "" for those that take nothing. Nothing: it is missing, or there is one too many.
+  std::optional<std::string> value_of(const Row& row, const std::string& word) {
+    const size_t equals = word.find('=');
+    const bool attached = equals != std::string::npos;
+    if (row.takes == Takes::kNothing && !attached) return "";
+    if (row.takes == Takes::kValue && attached) return word.substr(equals + 1);
+    if (row.takes == Takes::kValue && at_ < words_.size() && !words_[at_].starts_with("--")) return words_[at_++];
+    errors_.push_back({.where = std::string(row.name),
+                       .what = row.takes == Takes::kValue ? "its value is missing" : "it takes no value",
+                       .fault = Fault::kUsage});
+    return std::nullopt;
+  }
+
+  void apply(const Row& row, const std::string& value) {
+    switch (row.does) {
+      case Does::kSets:
+        if (const auto set = row.set(flags_, value); !set) std::ranges::copy(set.error(), std::back_inserter(errors_));
+        return;
+      case Does::kShows:
+        std::ranges::copy(row.shows(), std::back_inserter(flags_.shown));
+        return;
+      case Does::kNothing:
+        log_.note({.where = std::string(row.name),
+                   .what = fmt::format("makes no difference: {}", row.explanation),
+                   .severity = Severity::kNote});
+        return;
+      case Does::kRefused:
+        errors_.push_back({.where = std::string(row.name),
+                           .what = "Carina does not do this",
+                           .hint = std::string(row.explanation),
+                           .fault = Fault::kUsage});
+        return;
+    }
+  }
+
+  std::vector<std::string> words_;
+  const Log& log_;
+  size_t at_ = 0;
+  VelaFlags flags_;
+  Diagnostics errors_;
+};
+
+std::unexpected<Diagnostics> contradiction(std::string_view what, const std::string& asked, const std::string& flag) {
+  return fail({.where = "--extra-flag",
+               .what = fmt::format("another {} than the command's own option", what),
+               .expected = asked,
+               .got = flag,
+               .fault = Fault::kUsage});
+}
+
+// What a flag says, where the option says nothing. Errors: both speak, and differ.
+Result<void> merge(std::string& option, const std::string& flag, std::string_view what) {
+  if (flag.empty()) return {};
+  if (!option.empty() && !npu::same_name(option, flag)) return contradiction(what, option, flag);
+  option = flag;
+  return {};
+}
+
+Result<void> merge(std::optional<int64_t>& option, const std::optional<int64_t>& flag, std::string_view what) {
+  if (!flag) return {};
+  if (option && *option != *flag) return contradiction(what, std::to_string(*option), std::to_string(*flag));
+  option = flag;
+  return {};
+}
+
+Result<void> merge(backends::Optimize& option, const std::optional<backends::Optimize>& flag) {
+  if (!flag || *flag == option || (*flag == backends::Optimize::kSpeed && option == backends::Optimize::kSearch))
+    return {};
+  if (option != backends::Optimize::kSpeed)
+    return contradiction("level of optimization", option == backends::Optimize::kSize ? "-Os" : "-O3",
+                         *flag == backends::Optimize::kSize ? "--optimise Size" : "--optimise Performance");
+  option = *flag;
+  return {};
+}
+
+}  // namespace
+
+Result<void> add_vela_flags(const VelaFlags& flags, targets::TargetRequest& target, backends::Optimize& optimize) {
+  CARINA_CHECKED(merge(target.accelerator, flags.target.accelerator, "NPU"));
+  CARINA_CHECKED(merge(target.system_config, flags.target.system_config, "system configuration"));
+  CARINA_CHECKED(merge(target.memory_mode, flags.target.memory_mode, "memory mode"));
+  CARINA_CHECKED(merge(target.arena_cache_bytes, flags.target.arena_cache_bytes, "size of the arena cache"));
+  std::ranges::copy(flags.target.config_files, std::back_inserter(target.config_files));
+  return merge(optimize, flags.optimize);
+}
+
+Result<VelaFlags> read_vela_flags(std::span<const std::string> flags, const Log& log) {
+  return Reader(flags, log).read();
+}
+
+}  // namespace carina::vela

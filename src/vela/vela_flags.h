@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/backend.h"
+#include "backends/show.h"
+#include "base/diagnostic.h"
+#include "base/log.h"
+#include "targets/target.h"
+
+namespace carina::vela {
+
+// What a user of Vela asks for with its flags, as far as they have a meaning here.
+struct VelaFlags {
+  targets::TargetRequest target;  // what no flag gives is empty
+  std::optional<backends::Optimize> optimize;
+  std::vector<backends::Show> shown;  // each once, in the order of Show
+};
+
+// Reads flags of Vela 5.2 as its command line takes them: "--optimise Size", "--optimise=Size"; a string may hold
+// several, separated by blanks, as the compile spec "compile_flags" of ExecuTorch's Arm backend does. Notes: flags that
+// make no difference here, each with the reason. Errors (usage), all of them at once: flags that Vela does not have, with
+// the nearest name; those that ask for what Carina does not do, with what to do instead; values that are missing or
+// wrong.
+Result<VelaFlags> read_vela_flags(std::span<const std::string> flags, const Log& log);
+
+// Adds them to what a command's own options say. Errors (usage): the two differ.
+Result<void> add_vela_flags(const VelaFlags& flags, targets::TargetRequest& target, backends::Optimize& optimize);
+
+}  // namespace carina::vela

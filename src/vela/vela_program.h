@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/backend.h"
+#include "base/diagnostic.h"
+#include "base/memory/buffer.h"
+#include "npu/compiled_network.h"
+#include "targets/target.h"
+
+namespace carina::vela {
+
+struct VelaRun {
+  std::string program = "vela";  // looked for in the PATH
+  targets::TargetRequest
+      target;  // system configuration and memory mode by their names in `config_files`, or Vela's own
+  backends::Optimize optimize = backends::Optimize::kSpeed;
+};
+
+// What the installed Vela makes of a TOSA file, with notes that name its layers after the tensors of the file. Errors: it
+// is not installed, or refuses the file (with the end of what it says).
+Result<npu::CompiledNetwork> run_vela(std::span<const std::byte> tosa, const VelaRun& run);
+
+// The notes of Vela's debug database (--enable-debug-db, <network>_debug.xml) for a command stream. Text of another form
+// gives none.
+std::vector<npu::LayerNote> notes_of_debug_db(std::string_view xml, size_t stream_words);
+
+}  // namespace carina::vela

@@ -1,0 +1,91 @@
+#include "quantize/annotate/annotation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "graphs.h"
+#include "quantize/annotate/expansion.h"
+
+namespace carina::quantize {
+namespace {
+
+using testing::ElementsAre;
+
+const AnnotatedValue& value(const Annotations& found, const std::string& name) {
+  return *std::ranges::find(found.values, name, &AnnotatedValue::name);
+}
+
+bool share(const Annotations& found, const std::string& a, const std::string& b) {
+  return value(found, a).group == value(found, b).group;
+}
+
+std::vector<std::string> names_of(const Annotations& found) {
+  std::vector<std::string> names;
+  for (const AnnotatedNode& node : found.nodes) names.push_back(node.name);
+  return names;
+}
+
+TEST(Annotation, WeightsHaveTheirAxisAndAreNoActivations) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 2});
+  const auto w = b.constant<float>("w", {2, 2}, {1, -127, 0.5F, 0.25F});
+  b.graph.outputs = {b.linear("y", x, w, b.constant<float>("b", {2}, {1, 2}))};
+  const Annotations found = annotate(b.graph, {});
+  ASSERT_THAT(names_of(found), ElementsAre("y"));
+  const std::vector<AnnotatedOperand>& operands = found.nodes.front().operands;
+  ASSERT_EQ(operands.size(), 3);
+  EXPECT_EQ(operands[0].role, OperandRole::kActivation);
+  EXPECT_EQ(operands[1].role, OperandRole::kWeight);
+  EXPECT_EQ(operands[1].axis, 0);
+  EXPECT_EQ(operands[2].role, OperandRole::kBias);
+  EXPECT_TRUE(value(found, "x").quantized);
+  EXPECT_FALSE(value(found, "w").quantized);
+}
+
+TEST(Annotation, AnActivationTakesThePlaceOfTheValueBeforeIt) {
+  GraphBuilder b;
+  const auto sum = b.node(AtenOp::neg_default, "sum", {b.input("x", {4})}, {4});
+  b.graph.outputs = {b.relu("y", sum)};
+  const Annotations found = annotate(b.graph, {});
+  EXPECT_FALSE(value(found, "sum").quantized);
+  EXPECT_TRUE(value(found, "y").quantized);
+}
+
+TEST(Annotation, ExtremaHaveParametersOfTheirOwn) {
+  GraphBuilder b;
+  const auto x = b.input("x", {4});
+  b.graph.outputs = {b.node(AtenOp::maximum_default, "most", {x, b.input("y", {4})}, {4})};
+  const Annotations found = annotate(b.graph, {});
+  EXPECT_FALSE(share(found, "x", "y"));
+  EXPECT_FALSE(share(found, "x", "most"));
+}
+
+TEST(Annotation, ASchemeOfItsOwnAndNoneAtAll) {
+  GraphBuilder b;
+  const auto first = b.node(AtenOp::neg_default, "first", {b.input("x", {4})}, {4});
+  const auto second = b.node(AtenOp::neg_default, "second", {first}, {4});
+  b.graph.outputs = {b.node(AtenOp::neg_default, "third", {second}, {4})};
+  const Annotations found = annotate(b.graph, {.general = 0, .of_node = {{"second", 1}, {"third", kLeftFloat}}});
+  EXPECT_THAT(names_of(found), ElementsAre("first", "second"));
+  EXPECT_EQ(value(found, "first").scheme, 0);
+  EXPECT_EQ(value(found, "second").scheme, 1);
+}
+
+TEST(Expansion, WhatHasValuesWithinIsTakenApart) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 4});
+  const auto soft =
+      b.node(AtenOp::softmax_int, "soft", {x}, {1, 4}, {{"dim", int64_t{1}}, {"dtype", std::monostate()}});
+  b.graph.outputs = {b.relu("y", soft)};
+  const std::vector<Expansion> found = expansions(b.graph, {});
+  ASSERT_EQ(found.size(), 1);
+  EXPECT_EQ(found.front().node, "soft");
+  EXPECT_GT(found.front().graph.nodes.size(), 1);
+  EXPECT_EQ(found.front().graph[found.front().graph.inputs.front()].name, "x");
+  EXPECT_TRUE(expansions(b.graph, {.general = kLeftFloat}).empty());
+}
+
+}  // namespace
+}  // namespace carina::quantize

@@ -1,0 +1,161 @@
+#include "api/api.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "../pt2/model_builder.h"
+#include "base/check.h"
+#include "base/guarded.h"
+#include "frontend/tosa/flatbuffer.h"
+
+namespace carina::api {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const TargetNames kTarget{.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = {}, .ini = {}};
+
+Model imported(const pt2::ModelBuilder& builder) {
+  auto model = import_pt2(Buffer::copy_of(builder.archive()), "m.pt2");
+  EXPECT_TRUE(model.has_value()) << to_string(model.error());
+  return *std::move(model);
+}
+
+Sample sample(float a, float b) {
+  return {Tensor::of<float>(DType::kFp32, {1, 2}, std::vector<float>{a, b})};
+}
+
+Model quantized_model() {
+  const std::vector<Sample> samples{sample(1, -1), sample(-1, 0.5), sample(0.25, 1)};
+  auto model = quantize(imported(pt2::small_model()), samples);
+  EXPECT_TRUE(model.has_value()) << to_string(model.error());
+  return *std::move(model);
+}
+
+std::vector<float> run_once(const std::vector<std::byte>& pte, const Sample& inputs) {
+  const auto outcome = run(Buffer::copy_of(pte), inputs);
+  EXPECT_TRUE(outcome.has_value()) << to_string(outcome.error());
+  const auto values = outcome->outputs.front().tensor.values<float>();
+  return {values.begin(), values.end()};
+}
+
+TEST(Api, AModelGoesAllTheWayInMemory) {
+  const auto program = compile(quantized_model(), kTarget);
+  ASSERT_TRUE(program.has_value()) << to_string(program.error());
+  EXPECT_EQ(program->report.delegates.size(), 1U);
+  const std::vector<float> y = run_once(program->pte, sample(1, -1));  // relu([1*1 - 1*2, 3*1 - 1*4]) and its like
+  EXPECT_THAT(y, testing::Pointwise(testing::FloatNear(0.05F), std::vector<float>{0, 0}));
+  EXPECT_NEAR(run_once(program->pte, sample(0.25, 1))[1], 4.75F, 0.1F);
+}
+
+TEST(Api, StageByStageGivesTheSameDelegate) {
+  const Model model = quantized_model();
+  const auto parts = partition(model, kTarget);
+  ASSERT_TRUE(parts.has_value()) << to_string(parts.error());
+  std::vector<DelegateBlob> blobs;
+  for (const TosaFile& tosa : parts->delegates) {
+    auto blob = compile_delegate(tosa, kTarget);
+    ASSERT_TRUE(blob.has_value()) << to_string(blob.error());
+    blobs.push_back(*std::move(blob));
+  }
+  ASSERT_EQ(blobs.size(), 1U);
+  EXPECT_EQ(blobs[0].backend_id, "EthosUBackend");
+  EXPECT_GT(blobs[0].report.estimate->cycles, 0);
+  const auto pte = package(*parts, blobs);
+  ASSERT_TRUE(pte.has_value()) << to_string(pte.error());
+  // A TOSA file does not name nodes, so the names of layers differ; what the NPU executes must not.
+  const auto whole = compile(model, kTarget);
+  EXPECT_FALSE(std::ranges::search(whole->pte, blobs[0].blob).empty());
+  EXPECT_EQ(run_once(*pte, sample(0.25, 1)), run_once(whole->pte, sample(0.25, 1)));
+  EXPECT_EQ(package(*parts, {}).error()[0].fault, Fault::kUsage);
+}
+
+TEST(Api, ATosaGraphAloneIsAProgram) {
+  const auto parts = partition(quantized_model(), kTarget);
+  const auto program = package_tosa(parts->delegates.at(0), kTarget);
+  ASSERT_TRUE(program.has_value()) << to_string(program.error());
+  const Sample zeros{Tensor::of<int8_t>(DType::kInt8, {1, 2}, std::vector<int8_t>{0, 0})};
+  EXPECT_TRUE(run(Buffer::copy_of(program->pte), zeros).has_value());
+}
+
+TEST(Api, ExplainAddsUpAndNamesTheUsersNodes) {
+  const std::vector<Sample> samples{sample(1, -1)};
+  const auto report = explain(Buffer::copy_of(pt2::small_model().archive()), "m.pt2", samples, kTarget);
+  ASSERT_TRUE(report.has_value()) << to_string(report.error());
+  EXPECT_THAT(report->errors, IsEmpty());
+  const int64_t sum = std::accumulate(report->nodes.begin(), report->nodes.end(), int64_t{0},
+                                      [](int64_t s, const auto& node) { return s + node.cycles; });
+  EXPECT_EQ(sum, report->cycles);
+  ASSERT_EQ(report->nodes.size(), 2U);
+  EXPECT_EQ(report->nodes[0].name, "linear");
+  EXPECT_EQ(report->nodes[0].runs_on, results::RunsOn::kNpu);
+}
+
+TEST(Api, ExplainShowsEveryBlockerOfEveryStage) {
+  pt2::ModelBuilder model = pt2::small_model();
+  const auto add = [&](const std::string& op, const std::string& name, const std::string& from) {
+    model.node("torch.ops.aten." + op, name, {1, 2}, {pt2::argument("self", pt2::tensor(from))});
+  };
+  add("no_such_thing.default", "unknown", "relu");  // the reader does not know it
+  add("digamma.default", "digamma", "unknown");     // known; nothing can run it
+  add("neg.default", "neg", "digamma");
+  model.output("neg");
+  const auto report = explain(Buffer::copy_of(model.archive()), "m.pt2", {}, kTarget);
+  ASSERT_TRUE(report.has_value()) << to_string(report.error());
+  const auto runs_on = [&](const std::string& name) {
+    return std::ranges::find(report->nodes, name, &results::NodeReport::name)->runs_on;
+  };
+  EXPECT_EQ(report->nodes.size(), 5U);
+  EXPECT_EQ(runs_on("unknown"), results::RunsOn::kNowhere);
+  EXPECT_EQ(runs_on("digamma"), results::RunsOn::kNowhere);
+  EXPECT_EQ(runs_on("linear"), results::RunsOn::kUndecided);
+  EXPECT_THAT(to_string(report->errors), AllOf(HasSubstr("no_such_thing"), HasSubstr("digamma")));
+}
+
+TEST(Api, WrongInputsAreDiagnostics) {
+  EXPECT_FALSE(import_pt2(Buffer::copy_of({}), "m.pt2").has_value());
+  const std::vector<Sample> wrong{{Tensor::of<float>(DType::kFp32, {1, 3}, std::vector<float>{1, 2, 3})}};
+  EXPECT_THAT(to_string(quantize(imported(pt2::small_model()), wrong).error()),
+              AllOf(HasSubstr("[1,2]"), HasSubstr("[1,3]")));
+  TargetNames unknown = kTarget;
+  unknown.accelerator = "ethos-u55-129";
+  const auto refused = compile(imported(pt2::small_model()), unknown);
+  EXPECT_EQ(refused.error()[0].fault, Fault::kUsage);
+  EXPECT_THAT(to_string(refused.error()), AllOf(HasSubstr("ethos-u55-256"), HasSubstr("ethos-u65-512")));
+  const std::vector<std::byte> junk(100);
+  EXPECT_FALSE(compile_delegate(junk, kTarget).has_value());
+  EXPECT_FALSE(run(Buffer::copy_of(junk), {}).has_value());
+}
+
+TEST(Api, NamesMayBeInAnyCase) {
+  TargetNames loud = kTarget;
+  loud.accelerator = "Ethos-U55-128";
+  loud.memory_mode = "sram_only";
+  const auto program = compile(quantized_model(), loud);
+  ASSERT_TRUE(program.has_value()) << to_string(program.error());
+  EXPECT_EQ(program->report.target, "ethos-u55-128");
+  EXPECT_EQ(program->report.memory_mode, "Sram_Only");
+}
+
+TEST(Guarded, AnExceptionBecomesADiagnostic) {
+  const auto internal = guarded([]() -> Result<int> {
+    CARINA_CHECK(false, "of a test");
+    return 1;
+  });
+  ASSERT_FALSE(internal.has_value());
+  EXPECT_EQ(internal.error()[0].fault, Fault::kInternal);
+  EXPECT_THAT(to_string(internal.error()),
+              AllOf(HasSubstr("internal error"), HasSubstr("of a test"), HasSubstr("report")));
+  const auto memory = guarded([]() -> Result<int> { throw std::bad_alloc(); });
+  EXPECT_EQ(memory.error()[0].fault, Fault::kEnvironment);
+  EXPECT_EQ(*guarded([]() -> Result<int> { return 3; }), 3);
+}
+
+}  // namespace
+}  // namespace carina::api
