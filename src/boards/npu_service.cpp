@@ -43,7 +43,7 @@ firmware::NpuReply NpuService::answer(const firmware::NpuRequest& request) {
   if (!understood) {
     set_message(reply, "the image speaks another version of the protocol: make it anew with `carina firmware`");
   } else if (request.payload_bytes > 0) {
-    const auto done = guarded([&] { return execute::run(request, reply); });
+    const auto done = guarded([&] { return run(request, reply); });
     if (!done) set_message(reply, to_string(done.error()));
   }
   return reply;

@@ -133,7 +133,7 @@ Result<Side> compile_and_time(const std::string& path, const CompareRequest& req
   driver::CompileRequest compile = request.compile;
   compile.model = path;
   compile.layers = true;
-  CARINA_TRY(const driver::Compiled compiled, explore::compile(compile, log));
+  CARINA_TRY(const driver::Compiled compiled, driver::compile(compile, log));
   Side side{.totals = {.label = path, .target = {}, .system_config = {}, .memory_mode = {}}, .npu = {}};
   for (const results::DelegateReport& delegate : compiled.report.delegates) {
     npu::CompiledNetwork sizes;
