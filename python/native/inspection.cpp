@@ -15,8 +15,9 @@ void bind_inspection(nb::module_& module) {
       "inspect",
       [](const std::string& path, NoteListener note) {
         return call({std::move(note), {}}, [&](const Log& log) {
-          return inspect::inspect(path, log).transform(
-              [](const results::Listing& listing) { return report::to_json(listing); });
+          const Result<results::Listing> listing = inspect::inspect(path, log);
+          if (!listing) return Result<std::string>(std::unexpected(listing.error()));
+          return Result<std::string>(report::to_json(*listing));
         });
       },
       "path"_a, nb::kw_only(), "note"_a.none() = nb::none(), "`carina inspect --json`: what a file holds.");

@@ -7,6 +7,9 @@
 #include "explore/layer_accuracy.h"
 #include "listeners.h"
 #include "module.h"
+#include "report/accuracy_report.h"
+#include "report/compare_report.h"
+#include "report/layer_accuracy_report.h"
 #include "values.h"
 
 namespace carina::python {

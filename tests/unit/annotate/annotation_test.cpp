@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "graphs.h"
+#include "../quantize/graphs.h"
 #include "quantize/annotate/expansion.h"
 
 namespace carina::quantize {
