@@ -77,7 +77,7 @@ struct Example {
     if (op.kind == OperationKind::kElementwise) choose_elementwise(random);
     if (op.kind == OperationKind::kResize) choose_resize(random);
     choose_maps(random);
-    choose_maps(random);
+    fill_maps(random);
   }
 
   void choose_kernel(Random& random) {
@@ -177,7 +177,7 @@ struct Example {
     }
   }
 
-  void choose_maps(Random& random) {
+  void fill_maps(Random& random) {
     for (auto* bytes : {&ifm, &ifm2, &table}) {
       for (std::byte& value : *bytes) value = static_cast<std::byte>(random.in(0, 255));
     }
