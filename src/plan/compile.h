@@ -9,11 +9,11 @@
 
 namespace carina::plan {
 
-// Compiles a TOSA graph (conventions of ir::Graph; integer types) for the whole of it to run on the NPU: command
-// stream, constants, and where inputs and outputs lie in the arena. Region 0 holds constants, region 1 the arena, as in
-// Vela's output. The same graph and target give the same bytes. Errors: an operator, type or attribute that the NPU
-// cannot do, each node named with the reason, all of them at once; a network that does not fit the arena, by how much
-// and because of which tensors.
+// Compiles a whole TOSA graph (conventions of ir::Graph; integer types) for the NPU. The result holds the command
+// stream, the constants, and the arena addresses of inputs and outputs. Region 0 holds constants and region 1 the
+// arena, as in Vela's output. The same graph and target give the same bytes.
+// Errors: operators, types or attributes that the NPU does not support (one diagnostic per node, with the reason, all
+// at once); a network that does not fit the arena (the missing bytes and the tensors that need them).
 Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target, const Options& options,
                                      const Log& log);
 

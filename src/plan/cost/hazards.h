@@ -7,9 +7,10 @@
 #include "plan/family/emitter.h"
 #include "plan/family/family.h"
 
+// Hazards between commands that run at the same time: the waits and the block dependency that a command needs.
 namespace carina::plan {
 
-// Bytes that a command reads or writes.
+// The bytes that a command reads or writes.
 struct Access {
   Space space = Space::kArena;
   int64_t begin = 0;
@@ -18,12 +19,12 @@ struct Access {
 };
 std::vector<Access> accesses_of(const Schedule& schedule, const Command& command, const TableMemory& tables);
 
-// Which waits the parser must make before a command, since transfers and kernels run beside each other.
+// Computes the waits that a command needs in front of it, since transfers and kernels overlap.
 class HazardTracker {
  public:
   explicit HazardTracker(const npu::ProductLimits& limits) : limits_(limits) {}
 
-  // What must be waited for; records the command as outstanding.
+  // Returns the waits for these accesses and records the command as outstanding.
   Waits before_kernel(const std::vector<Access>& accesses);
   Waits before_dma(const std::vector<Access>& accesses);
 
@@ -37,12 +38,12 @@ class HazardTracker {
   Outstanding dmas_;
 };
 
-// How many blocks of stripe `current` may start before `previous` has finished: BLOCKDEP. Exact for stripes that read
-// the previous result as it was written, 0 for other overlaps.
+// The value of BLOCKDEP: how many blocks of stripe `current` may start before `previous` has finished. It is exact if
+// `current` reads the result of `previous` as it was written. It is 0 for other overlaps.
 int block_dependency(const Schedule& schedule, std::optional<StripeId> previous, StripeId current,
                      const TableMemory& tables, const npu::ProductLimits& limits);
 
-// Where a lookup table slot lies in the NPU's internal memory.
+// The address of a lookup table slot in the NPU's internal memory.
 int64_t slot_address(const TableMemory& tables, int slot);
 
 }  // namespace carina::plan

@@ -7,36 +7,36 @@
 #include "plan/family/family.h"
 #include "plan/schedule/schedule.h"
 
-// What one operation takes by itself, with everything that the simulator's time line counts too (docs/plan.md, "One
-// cost"). Estimates, in cycles of the NPU's clock.
+// The cycles of one operation that runs alone. KernelCost counts everything that the simulator's time line counts
+// (docs/plan.md, "One cost"). All values are estimates in cycles of the NPU's clock.
 namespace carina::plan {
 
-// The encoded weights and scales that an operation reads, and from where.
+// The encoded weights and scales that an operation reads, and the space that it reads them from.
 struct Feed {
   double weight_bytes = 0;
   double scale_bytes = 0;
-  double weights = 0;  // how many, padding included
+  double weights = 0;  // number of weights, padding included
   double zero_rate = 0;
   Space weights_from = Space::kConstants;
   Space scales_from = Space::kConstants;
 };
 
-// What a subop will read once its weights are encoded.
+// The Feed that a subop is expected to have once its weights are encoded.
 Feed expected_feed(const Step& subop, const Context& context);
 
 struct KernelCycles {
   double total = 0;
-  std::array<double, 2> port_busy = {};  // by port of the system configuration: for how many of them
+  std::array<double, 2> port_busy = {};  // by port of the system configuration: cycles for which the port is busy
 };
 
 class KernelCost {
  public:
-  // All of them must outlive it. The schedule says how tensors are laid out, and in which space they stand.
+  // The schedule gives the layout and the space of each tensor. All three arguments must outlive this object.
   KernelCost(const Schedule& schedule, const Family& family, const Target& target);
 
-  // `subop`: as subop_of() gives it; not a transfer.
+  // Computes the cycles of a subop, which is what subop_of() returns. The subop is not a transfer.
   [[nodiscard]] KernelCycles of(const Step& subop, const BlockConfig& block, const Feed& feed) const;
-  // Of a copy between two spaces; kTables is the NPU's own memory.
+  // Computes the cycles of a copy between two spaces. kTables is the NPU's own memory.
   [[nodiscard]] double transfer(int64_t bytes, Space from, Space to) const;
   [[nodiscard]] size_t port_of(Space space) const;
 

@@ -8,15 +8,16 @@
 
 namespace carina::plan {
 
-// The cycles of a whole schedule from its first command to the end of its last, by which a search compares schedules:
-// stripes one after the other, transfers beside them, as the command parser lets them, sharing ports. Commands of a
-// schedule that is not placed wait for what they read, but not for what else stands where they write.
+// The cycles of a whole schedule, from the start of its first command to the end of its last one. A search compares
+// schedules by this value. Stripes run one after the other. Transfers run beside them as the command parser allows, and
+// share ports with them. In a schedule without addresses, commands wait for the data that they read, but not for other
+// data at the address that they write.
 double cost_of(const Schedule& schedule, const Family& family, const Target& target);
 
-// The same for several orders of a schedule's commands.
+// Computes the cycles of several command orders of one schedule.
 class Timeline {
  public:
-  // `family` and `target` must outlive it.
+  // `family` and `target` must outlive this object.
   Timeline(Schedule schedule, const Family& family, const Target& target);
   ~Timeline();
   Timeline(const Timeline&) = delete;

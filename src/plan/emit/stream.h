@@ -7,12 +7,13 @@
 #include "plan/family/family.h"
 #include "plan/family/options.h"
 
+// Emission: the last step of the planner turns a finished schedule into the NPU's command stream.
 namespace carina::plan {
 
 struct Emission {
   const Schedule& schedule;
   const Material& material;
-  const ir::Graph& graph;  // for the names in the notes
+  const ir::Graph& graph;  // gives the names in the notes
   const Family& family;
   const Target& target;
   Variation::Overlap overlap = Variation::Overlap::kExact;

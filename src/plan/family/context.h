@@ -14,22 +14,22 @@
 
 namespace carina::plan {
 
-// The phases of compile(), as Log::progress counts them. What takes long says its phase again on each round: a caller may
-// stop the work there.
+// The phases of compile() that Log::progress reports. A long phase is reported again in each round, so that the caller
+// can cancel there.
 enum class CompilePhase : uint8_t { kSelect, kBlocks, kWeights, kMemory, kEmit };
 inline void say(CompilePhase phase, const Log& log) {
   constexpr std::array<std::string_view, 5> kNames{"select", "blocks", "weights", "memory", "emit"};
   log.progress(kNames[static_cast<size_t>(phase)], static_cast<size_t>(phase), kNames.size());
 }
 
-// What a transformation may ask of the target.
+// The target and the options that a transformation reads.
 struct Context {
   const Family& family;
   const Target& target;
   const Options& options;
   const Log& log;
-  std::span<const WeightFacts> weights = {};  // by WeightsId; empty: nothing is known of them
-  int64_t working_bytes = 0;                  // that cascades plan with, copies of weights included; 0: with no bound
+  std::span<const WeightFacts> weights = {};  // by WeightsId; empty: unknown
+  int64_t working_bytes = 0;                  // limit for cascades, copies of weights included; 0: none
 };
 
 }  // namespace carina::plan

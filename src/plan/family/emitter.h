@@ -8,38 +8,40 @@
 #include "npu/registers.h"
 #include "plan/schedule/schedule.h"
 
+// The interface by which the planner writes commands; each family implements it.
 namespace carina::plan {
 
-// How many of the other kind may still run when a command starts (nothing: no need to wait).
+// How many outstanding commands of each kind a command allows when it starts. An empty value means no wait.
 struct Waits {
   std::optional<int> kernels;
   std::optional<int> dmas;
 };
 
-// Bytes to be copied from a space to another; to kTables at an address of the NPU's internal memory.
+// A copy of bytes from one space to another. The destination address in kTables is one of the NPU's internal memory.
 struct Transfer {
   Space from = Space::kConstants;
   Space to = Space::kArena;
   int64_t source = 0;
   int64_t destination = 0;
-  int64_t bytes = 0;  // Indexed: of one row
-  // Row i of `rows` stands at bytes * index[i] of the source (kGather) or the destination (kScatter).
+  int64_t bytes = 0;  // Indexed: bytes of one row
+  // An indexed transfer copies `rows` rows. Row i lies at bytes * index[i] of the source (kGather) or of the
+  // destination (kScatter).
   Indexed indexed = Indexed::kNo;
   int64_t rows = 1;
-  int64_t places = 0;  // that an index may name
+  int64_t places = 0;  // number of rows that an index may select
   Space index_space = Space::kArena;
-  int64_t index = 0;  // where the indices lie, 32 bits each
+  int64_t index = 0;  // address of the indices, 32 bits each
 };
 
-// Writes commands as register writes and operations: what a family must be able to say. plan/emit/stream.h decides which
-// commands, with which waits between them.
+// Writes commands as register writes and operations. Each family implements it. plan/emit/stream.h decides the order of
+// the commands and the waits between them.
 class Emitter {
  public:
   explicit Emitter(npu::Product product) : out_(product) {}
   virtual ~Emitter() = default;
 
-  // Computes a stripe that is not a transfer. `table_slot` counts where it looks up, `blockdep` is how many of its
-  // blocks may start before the operation in front has ended.
+  // Writes the operation of a stripe that is not a transfer. `table_slot` is the slot of its lookup table. `blockdep`
+  // is how many of its blocks may start before the previous operation has ended.
   virtual void compute(const Stripe& stripe, int table_slot, int blockdep) = 0;
   virtual void transfer(const Transfer& transfer) = 0;
 

@@ -16,19 +16,19 @@
 #include "plan/network/target.h"
 #include "plan/schedule/schedule.h"
 
-// What a line of NPUs can do and how its instructions are written: one value of Family per line. The files of this
-// folder are the only ones of the library that name a product; everything else asks the family of the target.
+// A Family describes a line of NPUs: what it can do and how its instructions are written. Only the files of this folder
+// name a product. The rest of the planner uses the target's Family.
 namespace carina::plan {
 
 class Emitter;
 
-// Where a space lies on a target.
+// The location of a space on a target.
 struct SpaceLocation {
   int region = 0;           // of the command stream
   size_t port = 0;          // of the system configuration
-  int64_t limit_bytes = 0;  // that addresses can reach
+  int64_t limit_bytes = 0;  // bytes that addresses can reach
 };
-// By Space; nothing where the target has no such space.
+// Indexed by Space; empty for a space that the target does not have.
 using Spaces = std::array<std::optional<SpaceLocation>, kSpaces>;
 
 // The memory for lookup tables inside the NPU.
@@ -38,53 +38,55 @@ struct TableMemory {
   int64_t address = 0;                    // of slot 0
 };
 
-// What some lines have and others not, where general code has a way for both.
+// Abilities that differ between families. The family-independent code handles both cases of each.
 struct Abilities {
-  // Elements of 64 bits in memory, and pools that only scale what they read, of 32 and 64 bits, as they scale sums.
+  // Elements of 64 bits in memory, and pools that only scale elements of 32 and 64 bits, as they scale sums.
   bool wide_elements = false;
-  // Weights that are a stream which the NPU itself has written (plan/select/weight_stream_internal.h).
+  // Convolutions whose weight stream the NPU itself has written (plan/select/weight_stream_internal.h).
   bool written_weights = false;
-  // REDUCE_SUM of 8 and 16 bits; else a convolution with ones, which have to be fetched.
+  // REDUCE_SUM of 8 and 16 bits. Other families use a convolution with weights of 1, which have to be fetched.
   bool sums_narrow_channels = false;
 };
 
 struct Family {
-  std::string_view name;  // as a user asks for it: "an ethos-u55"
+  std::string_view name;  // for messages: "an ethos-u55"
   const npu::ProductLimits& limits;
 
-  // The spaces of a target. Errors: a memory mode that the family is not compiled for.
+  // Returns the spaces of a target. Errors: a memory mode that the family does not support.
   Result<Spaces> (*spaces)(const Target& target);
   TableMemory (*tables)(const Target& target);
 
-  // How ADD and SUB of elements of this type can scale both operands exactly as asked, if they can.
+  // Returns how ADD and SUB of this type scale both operands exactly; nothing if the NPU cannot.
   std::optional<OperandScaling> (*operand_scaling)(const Scaling& a, const Scaling& b, const ElementType& type);
 
-  // Every block in which a subop (a step, or the part of one that a stripe does) may be computed, in a fixed order.
+  // Returns every legal block of a subop, in a fixed order. A subop is a step, or the part of a step that one stripe
+  // computes.
   std::vector<BlockConfig> (*legal_blocks)(const Step& subop, const Target& target);
-  // The IFM block that an OFM block of this size reads at a time, with the granules of the input buffer.
+  // Returns the IFM block that is read for an OFM block of this size, rounded to the granules of the input buffer.
   npu::Block3 (*input_block)(const Step& subop, const BlockConfig& block, const Target& target);
 
-  // The order in which the weights of a subop stand in its streams.
+  // Returns the order of a subop's weights in its streams.
   npu::WeightTraversal (*traversal)(const Step& subop, const BlockConfig& block, const Weights& weights,
                                     const Target& target);
-  // The scales and weights of `channels` output channels from `first_channel`, for all cores.
-  // `streams` may have them already; none: nullptr.
+  // Encodes the scales and weights of `channels` output channels from `first_channel`, for all cores. `streams` is a
+  // cache of encoded streams, or nullptr.
   EncodedSlice (*encode)(const npu::WeightTraversal& traversal, const Weights& weights, int64_t first_channel,
                          npu::EncodedWeightsCache* streams);
 
-  // What writes the schedule's commands. Both arguments must outlive it.
+  // Creates the emitter for a schedule's commands. Both arguments must outlive it.
   std::unique_ptr<Emitter> (*emitter)(const Schedule& schedule, const Target& target);
 
   Abilities abilities = {};
 };
 
-// Where what is worked on had best stand: fast scratch where the target has it, else the arena.
+// The preferred space for activations: fast scratch if the target has it, otherwise the arena.
 Space working_space(const Target& target, const Family& family);
 
-// What storages of the working space may take together: what the options allow, else what the target has.
+// The most bytes that the storages of the working space may take together: the option's limit, otherwise the target's.
 int64_t working_limit_bytes(const Target& target, const Family& family, int64_t asked_bytes);
 
-// The family that compiles for a target. Errors (usage): none does; a memory mode that it is not compiled for.
+// Returns the family that compiles for a target. Errors (usage): no family does; the family does not support the memory
+// mode.
 Result<const Family*> find_family(const Target& target);
 
 }  // namespace carina::plan

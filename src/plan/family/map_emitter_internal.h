@@ -5,6 +5,7 @@
 #include "plan/family/family.h"
 #include "plan/schedule/rows.h"
 
+// MapEmitter: the part of an emitter that writes the registers of feature maps, common to all families.
 namespace carina::plan {
 
 // The registers of one feature map operand.
@@ -24,14 +25,14 @@ inline constexpr MapRegisters kOfm{npu::Reg::OFM_REGION,     npu::Reg::OFM_BASE0
                                    npu::Reg::OFM_HEIGHT1_M1, npu::Reg::OFM_WIDTH0_M1, npu::Reg::OFM_STRIDE_Y,
                                    npu::Reg::OFM_STRIDE_X,   npu::Reg::OFM_STRIDE_C,  npu::Reg::OFM_ZERO_POINT};
 
-// What every line of NPUs writes alike: where feature maps lie.
+// Writes the addresses of feature maps. Every family writes them in the same way.
 class MapEmitter : public Emitter {
  public:
   MapEmitter(const Schedule& schedule, const Target& target, const Spaces& spaces)
       : Emitter(target.accelerator.product), schedule_(schedule), target_(target), spaces_(spaces) {}
 
  protected:
-  // The number of the region that stands for a space.
+  // The region number of a space.
   [[nodiscard]] int region_of(Space space) const {
     const auto& location = spaces_[static_cast<size_t>(space)];
     CARINA_CHECK(location.has_value(), "{} has no space {}", target_.accelerator.name, static_cast<int>(space));

@@ -6,39 +6,43 @@
 
 #include "npu/encoded_weights_cache.h"
 
+// The options of plan::compile().
 namespace carina::plan {
 
-// Choices that never change results. The tests vary them: outputs must not depend on any.
+// Choices that never change results. Tests vary them, and the outputs must stay the same.
 struct Variation {
-  // Which legal block of each operation: the cheapest, or (kSeeded) an arbitrary one that `seed` picks.
+  // Which legal block each operation uses: the cheapest, or (kSeeded) an arbitrary one that `seed` selects.
   enum class Blocks : uint8_t { kCheapest, kSeeded } blocks = Blocks::kCheapest;
   uint32_t seed = 0;
   enum class Formats : uint8_t { kBricks, kLinear } formats = Formats::kBricks;
-  enum class Stripes : uint8_t { kWhole, kHalves } stripes = Stripes::kWhole;  // into how many pieces steps are cut
+  enum class Stripes : uint8_t { kWhole, kHalves } stripes = Stripes::kWhole;  // into how many stripes each step is
+                                                                               // divided
   int64_t cascade_rows =
-      0;  // 0: cascades where they are chosen; else wherever there can be one, in stripes of so many rows
-  // Whether weights that live in slow memory are copied to the arena before use.
+      0;  // 0: cascades where the planner chooses them; otherwise wherever possible, with stripes of this many rows
+  // Whether weights in slow memory are copied to the arena before use.
   enum class Staging : uint8_t { kWhereItPays, kNever } staging = Staging::kWhereItPays;
-  enum class Overlap : uint8_t { kExact, kNone } overlap = Overlap::kExact;  // kNone: BLOCKDEP 0, wait for everything
+  enum class Overlap : uint8_t { kExact, kNone } overlap = Overlap::kExact;  // kNone: BLOCKDEP 0 and a wait for
+                                                                             // everything
 };
 
 struct Schedule;
 
-// What a schedule is made for. kSpeed: the fewest cycles that rules find at once; kSearch: fewer by seconds of search;
-// kSize: the least SRAM, and of those schedules the fastest.
+// The goal of a schedule. kSpeed: the fewest cycles that fast rules find. kSearch: fewer cycles, after a search that
+// takes seconds. kSize: the least SRAM, and among those schedules the fastest.
 enum class Optimize : uint8_t { kSpeed, kSearch, kSize };
 
 struct Options {
   int threads = 1;                // results do not depend on it
-  int64_t arena_limit_bytes = 0;  // what the arena may take; 0: no limit but the address space
+  int64_t arena_limit_bytes = 0;  // limit for the arena; 0: the address space
   Optimize optimize = Optimize::kSpeed;
-  // Products of two activations as convolutions whose weights the NPU writes, where it has no such product. Exact on the
-  // simulator; no silicon has confirmed it.
+  // Whether products of two activations become convolutions whose weights the NPU writes, on NPUs without such a
+  // product. The results are exact on the simulator; no silicon has confirmed them.
   bool dynamic_weights = false;
-  // Weights that other compilations have encoded, for these and later ones; nullptr: none. Results do not depend on it.
+  // A cache of encoded weights that several compilations share; nullptr: none. Results do not depend on it.
   npu::EncodedWeightsCache* streams = nullptr;
   Variation variation = {};
-  // Called with the schedule after each transformation, under its name; at last under "finished". For dumps.
+  // Called with the schedule after each transformation, with its name, and at the end with the name "finished". For
+  // dumps.
   std::function<void(std::string_view transformation, const Schedule& schedule)> watch = {};
 };
 

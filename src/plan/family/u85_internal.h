@@ -5,7 +5,7 @@
 #include "facts/npu_u85_blocks.h"
 #include "plan/family/family.h"
 
-// The parts of the family "ethos-u85", one file each.
+// The parts of the family "ethos-u85". Each part has a file of its own.
 namespace carina::plan {
 
 extern const Family kU85;
@@ -21,9 +21,10 @@ EncodedSlice encode(const npu::WeightTraversal& traversal, const Weights& weight
                     npu::EncodedWeightsCache* streams);
 std::unique_ptr<Emitter> emitter(const Schedule& schedule, const Target& target);
 
-// Sums, averages and copies are one operation to the other families; here they are pools of their own.
+// The pooling mode of an operation. Sums, averages and copies are one mode on other families; ethos-u85 has a mode for
+// each.
 npu::PoolingMode pooling_mode(const Step& op);
-// What decides the microblocks that an operation may use.
+// The class of an operation, which decides the microblocks that it may use.
 npu::U85OpClass op_class(const Step& op);
 
 }  // namespace u85

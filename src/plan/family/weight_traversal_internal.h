@@ -5,7 +5,7 @@
 
 namespace carina::plan {
 
-// The order in which a subop reads its weights, but for what a line of NPUs adds to it.
+// The order in which a subop reads its weights, without the fields that a family adds.
 inline npu::WeightTraversal traversal_of(const Step& subop, const BlockConfig& block, const Weights& weights,
                                          const Target& target) {
   return {.accelerator = &target.accelerator,

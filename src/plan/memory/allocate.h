@@ -7,19 +7,21 @@
 #include "plan/family/context.h"
 #include "plan/schedule/schedule.h"
 
+// The memory planner's entry points: they give the storages of a schedule their addresses.
 namespace carina::plan {
 
-// What the storages of a space take together once they are allocated, as a trial: results that may take the place of
-// operands do.
+// The bytes of a space after a trial allocation of its storages. The allocation may place results over operands.
 int64_t allocated_bytes(Schedule schedule, Space space);
 
-// What they cannot do without, whatever their addresses: the most bytes that live at one time.
+// The most bytes of a space that live at one time. No allocation takes less.
 int64_t lower_bound_bytes(const Schedule& schedule, Space space);
 
-// Errors: a space would be larger than its limit: by how much, and which tensors live when it is fullest.
+// Allocates all storages. Errors: a space exceeds its limit; the message says by how much and which tensors live at the
+// peak.
 Result<Schedule> allocate_storages(Schedule schedule, const Context& context);
 
-// The same, however large the working space becomes. `budget`: for that space. Errors: another space is too small.
+// Allocates all storages and ignores the limit of the working space. `budget` applies to the working space. Errors:
+// another space is too small.
 Result<Schedule> allocate_without_limit(Schedule schedule, const Context& context, const SearchBudget& budget);
 
 }  // namespace carina::plan

@@ -6,10 +6,12 @@
 #include "base/memory/memory_planner.h"
 #include "plan/schedule/schedule.h"
 
+// Live ranges of storages and tensors.
 namespace carina::plan {
 
-// From when to when the bytes of a storage matter. Time counts the commands from 1; inputs are there at 0, outputs are
-// read one after the last. What is copied part by part from its first byte to its last matters part by part (`fill_steps`).
+// The time in which the bytes of a storage are live. Time counts the commands from 1. Inputs are written at time 0;
+// outputs are read one step after the last command. A storage that is copied part by part, from its first byte to its
+// last, becomes live part by part (`fill_steps`).
 struct LiveRange {
   int64_t first = INT64_MAX;
   int64_t last = -1;
@@ -21,19 +23,19 @@ struct LiveRange {
   [[nodiscard]] bool used() const { return last >= 0; }
 };
 
-// As plan_memory() takes it.
+// Converts a live range to a request of plan_memory().
 MemoryRequest memory_request(const LiveRange& range, int64_t bytes);
 
-// Whether two storages of a space, at their addresses, need one byte at the same time.
+// Whether two storages of a space overlap in both address and time.
 bool collide(const Storage& a, const LiveRange& range_a, const Storage& b, const LiveRange& range_b);
 
-// By storage; storages of constants have none.
+// Live ranges by storage; storages of constants have none.
 std::vector<LiveRange> live_ranges(const Schedule& schedule);
 
-// By tensor; constants, and what no command touches, have none.
+// Live ranges by tensor; constants and unused tensors have none.
 std::vector<LiveRange> tensor_live_ranges(const Schedule& schedule);
 
-// The bytes of a space that live while each stripe runs, in the order of the commands, storages taken as they are.
+// The live bytes of a space for each stripe, in command order. The storages are taken as they are.
 std::vector<int64_t> live_bytes(const Schedule& schedule, Space space);
 
 }  // namespace carina::plan

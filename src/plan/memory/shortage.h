@@ -6,14 +6,14 @@
 #include "base/diagnostic.h"
 #include "plan/schedule/schedule.h"
 
-// What to say when a network needs more memory than there is.
+// The messages for a network that needs more memory than there is.
 namespace carina::plan {
 
-// Diagnostic::where of what shortage() gives.
+// Diagnostic::where of the messages that shortage() returns.
 inline constexpr std::string_view kShortage = "arena";
 
-// Storages of one space do not fit: by how much, which operator needs most, and what lives then. `total_bytes`: what they
-// take together.
+// The message for storages of one space that do not fit. It says how many bytes are missing, which operator needs most,
+// and which tensors live then. `total_bytes` is the size of all storages together.
 Diagnostic shortage(const Schedule& schedule, Space space, int64_t total_bytes, int64_t limit_bytes);
 
 }  // namespace carina::plan

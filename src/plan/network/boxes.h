@@ -7,9 +7,11 @@
 #include "plan/network/step.h"
 #include "plan/network/view.h"
 
+// Divides elementwise and copy operations into boxes that the NPU's addressing can express.
+//   Example: five axes [2,3,5,8,16] that cannot be merged. The two outer axes are unrolled: 6 boxes of 5x8x16.
 namespace carina::plan {
 
-// The part of one operand that belongs to a box.
+// The part of one operand that a box covers.
 struct BoxOperand {
   int64_t offset = 0;
   int64_t stride_y = 0;
@@ -17,7 +19,7 @@ struct BoxOperand {
   Broadcast broadcast = {};  // axes that the operand does not have
 };
 
-// A part of an iteration space that one NPU operation can walk: at most three axes, each within the NPU's limit.
+// A part of an iteration space that one NPU operation can compute: at most three axes, each within the NPU's limit.
 struct Box {
   int64_t height = 1;
   int64_t width = 1;
@@ -25,18 +27,18 @@ struct Box {
   std::vector<BoxOperand> operands = {};
 };
 
-// More boxes than this are not made: nobody wants a network of as many operations.
+// The limit for the number of boxes. A network with as many operations would be of no use.
 inline constexpr size_t kMaxBoxes = 100'001;
 inline constexpr size_t kNoBroadcast = static_cast<size_t>(-1);
 
-// Which axis becomes the box's channels: whichever stands side by side, or only the innermost (where channels are told
-// apart).
+// Which axis becomes the channels of the box: any axis that is contiguous, or only the innermost axis (for operations
+// with parameters per channel).
 enum class ChannelAxis : uint8_t { kAny, kInnermost };
 
-// Cuts the common iteration space of `views` into boxes, in order. All views have the shape of views[0], the
-// destination; axes that an operand repeats have stride 0 in it. Only operand `may_repeat` may keep such axes inside a
-// box; repeats of the others are unrolled. Channels stand side by side in all operands of a box (or there is one
-// channel).
+// Divides the common iteration space of `views` into boxes, in order. All views have the shape of views[0], which is
+// the destination. An axis that an operand repeats has stride 0 in it. Only operand `may_repeat` may keep such axes
+// inside a box; for other operands, repeats are unrolled. The channels of a box are contiguous in all operands, or
+// there is one channel.
 std::vector<Box> boxes_of(std::span<const View> views, size_t may_repeat, ChannelAxis channels = ChannelAxis::kAny);
 
 // The feature map of one operand of a box.

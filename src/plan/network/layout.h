@@ -5,9 +5,10 @@
 
 #include "plan/network/network.h"
 
+// Byte addresses of feature maps in a tensor's format (NHWC or NHCWB16).
 namespace carina::plan {
 
-// A feature map in bytes, from the start of its tensor.
+// A feature map in bytes, relative to the start of its tensor.
 struct ByteMap {
   int64_t offset = 0;
   int64_t stride_y = 0;
@@ -15,7 +16,7 @@ struct ByteMap {
   int64_t stride_c = 0;
 };
 
-// The bytes of a feature map in the tensor's format. Nothing if the format cannot express it.
+// Converts a feature map to bytes in the tensor's format. Returns nothing if the format cannot express the map.
 std::optional<ByteMap> bytes_of(const FeatureMap& map, const PlanTensor& tensor);
 
 // Bytes [begin, end) of the tensor that contain every element of the map.
@@ -26,7 +27,7 @@ struct ByteRange {
 };
 ByteRange range_of(const FeatureMap& map, const PlanTensor& tensor);
 
-// Whether bricks can express the map, in whatever format the tensor is now.
+// Whether NHCWB16 can express the map, whatever format the tensor has now.
 bool fits_bricks(const FeatureMap& map, const PlanTensor& tensor);
 
 }  // namespace carina::plan

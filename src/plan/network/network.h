@@ -9,10 +9,11 @@
 #include "plan/network/weight_values.h"
 #include "tensor/shape.h"
 
+// Network: the steps and tensors that selection makes of a TOSA graph.
 namespace carina::plan {
 
 enum class TensorKind : uint8_t {
-  kConstant,  // read-only, in the constants' region
+  kConstant,  // read-only, in the region of constants
   kInput,     // filled before the run
   kOutput,    // read after the run
   kIntermediate,
@@ -20,7 +21,7 @@ enum class TensorKind : uint8_t {
 
 enum class Format : uint8_t { kNhwc, kNhcwb16 };
 
-// The shape in which most operations see a tensor: the one that NHCWB16 can be laid out for.
+// The three-dimensional shape that most operations use for a tensor. NHCWB16 lays the tensor out for this shape.
 struct Extent {
   int64_t height = 1;
   int64_t width = 1;
@@ -37,16 +38,16 @@ struct PlanTensor {
   Shape shape = {};    // TOSA's
   Extent extent = {};  // of the same elements
   Format format = Format::kNhwc;
-  int64_t constant_bytes = 0;  // a constant's; the bytes themselves are in Material
-  StorageId storage = {};      // where it stands, once that is decided
+  int64_t constant_bytes = 0;  // of a constant, whose bytes are in Material
+  StorageId storage = {};      // its storage, once decided
 
-  // Bytes that the tensor takes where it stands.
+  // The bytes that the tensor takes in its storage.
   [[nodiscard]] int64_t bytes() const;
   bool operator==(const PlanTensor&) const = default;
 };
 
-// Weights of one convolution (or only biases and scales, for pools that scale per channel): w[o][ky][kx][i], for
-// depthwise kernels w[c][ky][kx]. Zero points are taken off.
+// The weights of one convolution, without zero points: w[o][ky][kx][i], or w[c][ky][kx] for depthwise kernels. Pools
+// with one scale per channel use Weights that hold biases and scales only.
 struct Weights {
   std::string name = {};
   int64_t out_channels = 0;
@@ -57,18 +58,19 @@ struct Weights {
   std::vector<int64_t> biases = {};  // one per output channel
   std::vector<uint32_t> multipliers = {};
   std::vector<uint8_t> shifts = {};
-  AccWidth acc = AccWidth::kNarrow;  // of the steps that read them: families store scales accordingly
+  AccWidth acc = AccWidth::kNarrow;  // of the steps that read them; it decides the format of the scales
 };
 
-// What the network is made of and no decision changes: bytes of constants and weights, and which nodes it stands for.
+// Data of the network that no scheduling decision changes: the bytes of constants and weights, and the node of each
+// step.
 struct Material {
-  std::vector<Buffer> constants = {};    // per tensor; empty unless it is a constant
+  std::vector<Buffer> constants = {};    // by tensor; empty unless it is a constant
   std::vector<Weights> weights = {};     // by WeightsId
-  std::vector<ir::NodeId> done_by = {};  // per TOSA node: the node whose steps compute it too, if another
+  std::vector<ir::NodeId> done_by = {};  // by TOSA node: the other node whose steps compute it too, if there is one
   [[nodiscard]] const Weights& operator[](WeightsId id) const { return weights[id.index()]; }
 };
 
-// What selection makes of a graph: steps in order, on tensors. plan/schedule takes it from there.
+// The result of selection: steps in order, and their tensors. It is the input of plan/schedule.
 struct Network {
   std::vector<PlanTensor> tensors = {};
   std::vector<Step> steps = {};
@@ -84,8 +86,9 @@ struct Network {
   }
 };
 
-// The three axes that stand for `shape`: channels last, the innermost other axis that is not 1 as width, the rest as
-// height.
+// Folds `shape` to three axes: the innermost axis is the channels, the innermost other axis that is not 1 is the width,
+// and all others are the height.
+//   Example: [2,3,1,16] has height 2, width 3 and depth 16.
 Extent extent_of(const Shape& shape);
 
 }  // namespace carina::plan

@@ -10,9 +10,9 @@
 #include "ir/graph.h"
 #include "plan/network/view.h"
 
-// The steps of a network in terms that every NPU family shares: what is computed on which elements. Where tensors stand,
-// how they are laid out, in which stripes and blocks the work is done is the schedule's (plan/schedule/schedule.h); how a
-// step is written in registers is the family's (plan/family/family.h).
+// The steps of a network in terms that all NPU families share: what is computed on which elements. The schedule decides
+// addresses, formats, stripes and blocks (plan/schedule/schedule.h). The family decides how a step is written in
+// registers (plan/family/family.h).
 namespace carina::plan {
 
 using WeightsId = Id<struct WeightsTag>;
@@ -29,10 +29,10 @@ struct ElementType {
 inline constexpr ElementType kSigned8{8, true};
 inline constexpr ElementType kSigned16{16, true};
 inline constexpr ElementType kSigned32{32, true};
-inline constexpr ElementType kSigned64{64, true};  // 48 bits count
+inline constexpr ElementType kSigned64{64, true};  // 48 bits are significant
 
-// Up to three axes of a tensor's elements as the NPU addresses them; channels stand side by side. Strides and the
-// offset are in elements of `type`, as in View.
+// Up to three axes of a tensor's elements, as the NPU addresses them. Channels are contiguous. Strides and the offset
+// are in elements of `type`, as in View.
 struct FeatureMap {
   TensorId tensor = {};
   int64_t offset = 0;
@@ -48,10 +48,10 @@ struct FeatureMap {
 
 enum class StepKind : uint8_t { kConv, kDepthwise, kPool, kElementwise, kDma, kResize };
 
-// kNatural: half up. kDouble: TOSA's double rounding, which differs for shifts above 31.
+// kNatural: rounds half up. kDouble: TOSA's double rounding, which differs for shifts above 31.
 enum class Rounding : uint8_t { kNatural, kDouble };
 
-// How results are scaled: p * multiplier / 2^shift in this rounding. Multiplier 1 and shift 0 change nothing.
+// The scaling of results: p * multiplier / 2^shift, in this rounding. Multiplier 1 and shift 0 change nothing.
 struct Scaling {
   uint32_t multiplier = 1;
   int shift = 0;
@@ -59,14 +59,13 @@ struct Scaling {
   [[nodiscard]] bool is_unit() const { return multiplier == 1 && shift == 0; }
   bool operator==(const Scaling&) const = default;
 };
-// `scaling` with a smaller multiplier that gives the same results for every value, where there is one: a power of two
-// becomes a bare shift.
+// An equivalent scaling with a smaller multiplier, if there is one. A power of two becomes a shift alone.
 Scaling simplified(const Scaling& scaling);
-// The scaling as a whole factor (multiplier / 2^shift is an integer), if it is one below 2^32.
+// The scaling as an integer factor below 2^32, if multiplier / 2^shift is one.
 std::optional<uint32_t> whole_factor(const Scaling& scaling);
 
-// ADD and SUB of 8 and 16 bits scale their operands before they are added. Families that cannot give both a whole
-// 32-bit factor say which one gets it (`precise`); the other is then a power of two.
+// The operand scaling of ADD and SUB of 8 and 16 bits, which comes before the addition. Some families give only one
+// operand a full 32-bit factor (`precise`); the factor of the other operand is then a power of two.
 struct OperandScaling {
   Scaling first = {};
   Scaling second = {};
@@ -74,13 +73,13 @@ struct OperandScaling {
   bool operator==(const OperandScaling&) const = default;
 };
 
-// After scaling and zero point: clamp, then look up. A table is a constant of 256 bytes (8 bits) or 512 words (16
-// bits).
+// The activation function after scaling and zero point: a clamp, then a table lookup. A table is a constant of 256
+// bytes (8 bits) or 512 words (16 bits).
 struct Activation {
   int64_t min = 0;
   int64_t max = 0;
   TensorId table = {};
-  bool wraps = false;  // instead of clamping: what does not fit loses its high bits
+  bool wraps = false;  // no clamp: values that do not fit lose their high bits
   bool operator==(const Activation&) const = default;
 };
 
@@ -105,7 +104,7 @@ struct Padding {
   bool operator==(const Padding&) const = default;
 };
 
-// RESIZE: output i of an axis takes its value from (i * step + offset) / scale of the input.
+// RESIZE along one axis: output i takes its value from position (i * step + offset) / scale of the input.
 struct ResizeAxis {
   int64_t scale = 1;
   int64_t step = 1;
@@ -119,13 +118,13 @@ struct Resize {
   bool operator==(const Resize&) const = default;
 };
 
-// A transfer of rows whose places are read from `ifm2`: row i comes from place index[i] (kGather) or goes there
+// Whether a transfer of rows reads row indices from `ifm2`: row i comes from row index[i] (kGather) or goes to it
 // (kScatter).
 enum class Indexed : uint8_t { kNo, kGather, kScatter };
 
-// What the second operand of an elementwise operation is. Other operations that have one start their sums with it, or
-// take it for their weights (Step::multiplies_second). kWeightStream, of a convolution: the streams of its weights, one
-// row for each core, which steps before it have written (plan/select/weight_stream_internal.h).
+// The kind of the second operand of an elementwise operation. In other operations, the second operand is the initial
+// value of the sums, or the weights (Step::multiplies_second). kWeightStream, for a convolution: its weight streams,
+// one row per core, which earlier steps have written (plan/select/weight_stream_internal.h).
 enum class SecondOperand : uint8_t { kNone, kFeatureMap, kScalar, kWeightStream };
 
 struct Broadcast {
@@ -135,7 +134,7 @@ struct Broadcast {
   bool operator==(const Broadcast&) const = default;
 };
 
-// kNarrow: 32 bits; kWide: what the family has for more (40 or 48).
+// kNarrow: 32 bits. kWide: the family's wider accumulator (40 or 48 bits).
 enum class AccWidth : uint8_t { kNarrow, kWide };
 
 struct Step {
@@ -146,33 +145,33 @@ struct Step {
   FeatureMap ofm = {};
   FeatureMap ifm = {};  // DMA: the source
   SecondOperand second = SecondOperand::kNone;
-  FeatureMap ifm2 = {};            // kScalar: only its type and zero point count
-  int64_t scalar = 0;              // as stored, before the zero point is taken off
+  FeatureMap ifm2 = {};            // kScalar: only its type and zero point are used
+  int64_t scalar = 0;              // as stored, before the zero point is subtracted
   Broadcast broadcast = {};        // of ifm2
-  Broadcast first_broadcast = {};  // of ifm, for families that can (Family::broadcasts_both)
+  Broadcast first_broadcast = {};  // of ifm, if the family allows it (Family::broadcasts_both)
   bool swapped = false;            // op(ifm2, ifm)
 
   Kernel kernel = {};
   Padding padding = {};
   WeightsId weights = {};     // CONV, DEPTHWISE, and pools with a scale per channel
-  int64_t first_channel = 0;  // of `weights`; the OFM's depth says how many
+  int64_t first_channel = 0;  // of `weights`; the OFM's depth is the number of channels
   bool per_channel = false;   // scales come from `weights`
-  Scaling scaling = {};       // else this; its rounding counts always
+  Scaling scaling = {};       // used if not per_channel; its rounding always applies
   OperandScaling operands = {};
   Activation activation = {};
   AccWidth acc = AccWidth::kNarrow;
-  int64_t stream_block_depth = 0;  // kWeightStream: of the OFM blocks that the order of the weights is for
-  bool multiplies_second = false;  // CONV: the weights are ifm2, a pixel of it per output channel
+  int64_t stream_block_depth = 0;  // kWeightStream: depth of the OFM blocks that the weight order is made for
+  bool multiplies_second = false;  // CONV: the weights are ifm2, one pixel per output channel
   Resize resize = {};
 
-  int64_t dma_bytes = 0;  // Indexed: of one row
+  int64_t dma_bytes = 0;  // Indexed: bytes of one row
   Indexed indexed = Indexed::kNo;
-  int64_t places = 0;    // Indexed: rows that an index may name
-  ir::NodeId node = {};  // the TOSA node that asked for it, for messages and reports
+  int64_t places = 0;    // Indexed: rows that an index may select
+  ir::NodeId node = {};  // the TOSA node of the step, for messages and reports
   std::string name = {};
 
   [[nodiscard]] bool is_convolution() const { return kind == StepKind::kConv || kind == StepKind::kDepthwise; }
-  // Whether each result needs all input channels; else an output channel reads its own input channel only.
+  // Whether each result depends on all input channels. If not, an output channel reads only its own input channel.
   [[nodiscard]] bool sums_over_depth() const {
     return kind == StepKind::kConv || (kind == StepKind::kPool && pool == npu::PoolingMode::REDUCE_SUM);
   }

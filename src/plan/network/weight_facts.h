@@ -5,15 +5,16 @@
 #include "base/parallel/parallel.h"
 #include "plan/network/network.h"
 
+// Estimates of encoded weights that are made before the weights are encoded.
 namespace carina::plan {
 
-// What weights will be like once they are encoded, told from how often each value comes.
+// An estimate of the encoded size of weights, from the histogram of their values.
 struct WeightFacts {
-  double bits_per_weight = 0;  // about
+  double bits_per_weight = 0;  // approximate
   double zero_rate = 0;
 };
 
-// By WeightsId.
+// Estimates for all weights, by WeightsId.
 std::vector<WeightFacts> weight_facts(const Material& material, ThreadPool& threads);
 
 }  // namespace carina::plan

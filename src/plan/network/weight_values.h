@@ -9,10 +9,11 @@
 #include "base/memory/buffer.h"
 #include "tensor/tensor.h"
 
+// WeightValues: the values of a convolution's weights in their narrowest integer type.
 namespace carina::plan {
 
-// The values of weights, without zero point, in one byte each where all fit (two where not); those of a constant stay
-// where they are. Copying copies a handle.
+// The values of weights without zero point: one byte each if all fit, otherwise two. The values of an int8 constant are
+// referenced in place. A copy of this object is a handle to the same values.
 class WeightValues {
  public:
   WeightValues() = default;
@@ -23,7 +24,7 @@ class WeightValues {
 
   [[nodiscard]] bool empty() const { return bytes_.size() == 0; }
   [[nodiscard]] size_t size() const { return bytes_.size() / (wide_ ? sizeof(int16_t) : sizeof(int8_t)); }
-  // read(std::span<const int8_t>) or read(std::span<const int16_t>).
+  // Calls read(std::span<const int8_t>) or read(std::span<const int16_t>).
   template <typename Read>
   decltype(auto) visit(const Read& read) const {
     return wide_ ? read(as<int16_t>()) : read(as<int8_t>());

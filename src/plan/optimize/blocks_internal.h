@@ -6,16 +6,17 @@
 
 #include "plan/family/context.h"
 
+// The search for the fastest block of a stripe.
 namespace carina::plan {
 
 struct BlockQuestion {
   StripeId stripe = {};
-  std::optional<BlockConfig> like = {};        // a block of its depth and order, if there is one that fits
-  Space weights_from = Space::kConstants;      // where the weights will be read
-  std::optional<npu::WeightOrder> order = {};  // the only one that is allowed
+  std::optional<BlockConfig> like = {};        // requires this depth and order, if such a block fits
+  Space weights_from = Space::kConstants;      // the space that the weights are read from
+  std::optional<npu::WeightOrder> order = {};  // the only weight order that is allowed
 };
 
-// For each question the block in which the stripe takes the fewest cycles; nothing when none fits. Equal questions are
+// For each query, the block with the fewest cycles for that stripe; nothing if no block fits. Equal queries are
 // answered once.
 std::vector<std::optional<BlockConfig>> best_blocks(const Schedule& schedule, std::span<const BlockQuestion> questions,
                                                     const Context& context, ThreadPool& threads);

@@ -6,32 +6,32 @@
 #include "plan/family/context.h"
 #include "plan/schedule/cascade_rows.h"
 
-// Which ranges of steps to compute as cascades: by what lives in the working space while they run, and by the cycles that
-// their stripes take more than whole steps.
+// Chooses which ranges of steps are computed as cascades. The search weighs the peak of the working space against the
+// extra cycles of stripes compared with whole steps.
 namespace carina::plan {
 
-// Steps of the longest cascade: what longer ones save is small, and the search is quadratic in it.
+// Steps of the longest cascade. Longer cascades save little, and the search is quadratic in this length.
 inline constexpr size_t kLongestCascade = 48;
 
-// What starting one more operation costs, beside its work. An estimate.
+// Overhead in cycles of one more operation. An estimate.
 inline constexpr double kStripeCycles = 400;
 
 struct CascadeChoice {
   std::vector<Cascade> cascades = {};
-  int64_t bytes = 0;        // of the working space while it is fullest, gaps between storages not counted
-  double extra_cycles = 0;  // over no cascades at all
+  int64_t bytes = 0;        // peak of the working space, without gaps between storages
+  double extra_cycles = 0;  // compared with no cascades
 };
 
 class CascadeSearch {
  public:
-  // `schedule`: one stripe per step, with blocks, in the order of the steps. It must outlive the search.
+  // `schedule` has one stripe per step, with blocks, in the order of the steps. It must outlive the search.
   CascadeSearch(const Schedule& schedule, const Material& material, const Context& context);
 
-  // Bytes of the working space when the whole of every step is computed at once.
+  // Peak bytes of the working space if every step is one stripe.
   [[nodiscard]] int64_t whole_bytes() const;
-  // The fewest bytes that any choice needs.
+  // The smallest peak of any choice, in bytes.
   [[nodiscard]] int64_t fewest_bytes() const;
-  // The fastest choice that needs no more than `limit_bytes`, if there is one.
+  // The fastest choice whose peak is at most `limit_bytes`, if there is one.
   [[nodiscard]] std::optional<CascadeChoice> within(int64_t limit_bytes) const;
 
  private:
@@ -55,10 +55,10 @@ class CascadeSearch {
   const Schedule& schedule_;
   const Context& context_;
   TensorUsers users_;
-  std::vector<LiveTensor> tensors_;    // that count, by first step
+  std::vector<LiveTensor> tensors_;    // live tensors of the working space, by first step
   std::vector<int64_t> live_;          // by step
-  std::vector<double> cycles_;         // by step, computed at once
-  std::vector<int64_t> weight_bytes_;  // by step, roughly; 0 where they are read as fast from where they are
+  std::vector<double> cycles_;         // by step, as one stripe
+  std::vector<int64_t> weight_bytes_;  // by step, approximate; 0 if a copy would not be read faster
   double fast_bytes_per_cycle_ = 1;
 };
 

@@ -6,8 +6,8 @@
 
 namespace carina::plan {
 
-// `schedule`, in which every step is one stripe and the order is that of the steps, with these cascades (in order,
-// sharing no step, each of which can be planned).
+// Adds cascades to a schedule in which every step is one stripe, in the order of the steps. The cascades are in order,
+// share no step, and each can be planned.
 Schedule with_cascades(Schedule schedule, const std::vector<Cascade>& cascades);
 
 }  // namespace carina::plan

@@ -4,8 +4,8 @@
 
 namespace carina::plan {
 
-// Gives stripes the slices that they will have, before weights are encoded: storages that stand for them, the same for
-// all stripes that read them.
+// Gives each stripe the weight slice that it is expected to have, before weights are encoded. All stripes that read the
+// same weights share a placeholder storage.
 void expect_slices(Schedule& schedule, const Context& context);
 
 }  // namespace carina::plan

@@ -9,8 +9,8 @@
 
 namespace carina::plan {
 
-// A schedule as the prefetcher sees it: a kernel per stripe, an object per storage that slices stand in, a fixed copy
-// per table load.
+// A schedule as a prefetch problem: one kernel per stripe, one object per storage of slices, one fixed copy per table
+// load.
 struct StageableNetwork {
   PrefetchProblem problem = {};
   std::vector<StripeId> stripes = {};     // by kernel
@@ -18,9 +18,9 @@ struct StageableNetwork {
   std::vector<Command> table_loads = {};  // by fixed copy
 };
 
-// `budget_bytes`: what the working space may hold. Slices stay where they are (no objects) where that is no slower than
-// the working space.
-// `blocks_for_copies`: by stripe, in which block it is computed if it reads a copy; empty: the schedule's.
+// Converts a schedule to a prefetch problem. `budget_bytes` is the limit of the working space. Slices that are read at
+// full speed where they lie are not objects. `blocks_for_copies` gives the block of each stripe if it reads a copy;
+// empty: the schedule's blocks.
 StageableNetwork stageable(const Schedule& schedule, const Context& context, int64_t budget_bytes,
                            std::span<const BlockConfig> blocks_for_copies = {});
 

@@ -10,14 +10,14 @@
 
 #include "plan/optimize/prefetch_internal.h"
 
-// One way through all kernels of a prefetch problem, from the last to the first, for a given choice of what is copied.
+// One pass over all kernels of a prefetch problem, from the last to the first, for a given choice of copies.
 namespace carina::plan {
 
 inline constexpr size_t kNobody = static_cast<size_t>(-1);  // no kernel, object or demand
 
-inline constexpr int64_t kPartUnitBytes = 16;  // of which parts of a copy are multiples
+inline constexpr int64_t kPartUnitBytes = 16;  // parts of a copy are multiples of it
 
-// Bits of a choice.
+// The bits of a Choice.
 constexpr uint8_t copy_bit(size_t read) {
   return static_cast<uint8_t>(1 << read);
 }
@@ -25,46 +25,47 @@ constexpr uint8_t keep_bit(size_t read) {
   return static_cast<uint8_t>(1 << (PrefetchKernel::kReads + read));
 }
 
-// By kernel and read: the last kernel in front that reads the same object.
+// By kernel and read: the last earlier kernel that reads the same object.
 using PreviousReaders = std::vector<std::array<size_t, PrefetchKernel::kReads>>;
 
 PreviousReaders previous_readers(const PrefetchProblem& problem);
 
-// A copy on its way from its readers back to its start.
+// A pending copy. The pass moves it from its readers back to its start.
 struct Demand {
   size_t object = kNobody;  // kNobody: a fixed copy
   size_t fixed = kNobody;
   int64_t bytes = 0;
   double cycles = 0;
-  double left = 0;  // cycles that are not placed yet
+  double left = 0;  // cycles that are not scheduled yet
   size_t not_before = 0;
   size_t first_user = 0;
-  bool waited_for = false;  // or in the way of another that is
+  bool waited_for = false;  // a kernel waits for it, or for a copy that it delays
   [[nodiscard]] int64_t bytes_left() const {
     if (left >= cycles) return bytes;
     return std::min(bytes, static_cast<int64_t>(static_cast<double>(bytes) * left / cycles) + kPartUnitBytes);
   }
 };
 
-// What a sweep tells whoever watches it: parts of copies from the last to the first.
+// A scheduled part of a copy. Observers of a pass receive the parts from the last to the first.
 struct CopyPart {
   size_t demand;
   double cycles;
-  size_t window;  // the kernel whose time it takes
+  size_t window;  // the kernel during which it runs
 };
 
 class Sweep {
  public:
   Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping);
 
-  // Ends early where the whole is sure to take more than `max_cycles`: cycles() is infinite then, the rest unfinished.
+  // Runs the pass. It stops early if the total will certainly exceed `max_cycles`; cycles() is then infinite, and the
+  // other results are incomplete.
   void run(const Choice& choice, double max_cycles = std::numeric_limits<double>::infinity());
 
   [[nodiscard]] double cycles() const;
   [[nodiscard]] const std::vector<Demand>& demands() const { return demands_; }
   [[nodiscard]] const std::vector<CopyPart>& parts() const { return parts_; }
   [[nodiscard]] const Choice& staged() const { return staged_; }
-  // Descending: (kernel, demand) for each copy that a kernel reads.
+  // Pairs (kernel, demand), descending: one for each copy that a kernel reads.
   [[nodiscard]] const std::vector<std::pair<size_t, size_t>>& readers() const { return readers_; }
 
  private:
@@ -73,47 +74,49 @@ class Sweep {
   [[nodiscard]] bool may_copy(size_t k, size_t r) const { return ((*choice_)[k] & copy_bit(r)) != 0; }
   [[nodiscard]] bool may_keep(size_t k, size_t r) const { return ((*choice_)[k] & keep_bit(r)) != 0; }
 
-  // Demands that kernel `k` makes, to be met before it starts. Waits behind it for what it leaves no room for.
+  // Adds the demands of kernel `k`, which must be complete before it starts. Adds stalls after it for bytes that do not
+  // fit beside it.
   void read(size_t k);
   size_t demand(size_t k, size_t object);
 
-  // Keeps a copy from its reader in front, if there is room for it all the way: that one starts it then.
+  // Keeps a copy for an earlier reader, if its bytes fit all the way between. The copy then starts before that reader.
   bool keep(size_t d, size_t previous, size_t k);
 
   void add_fixed(size_t fixed);
 
-  // The time of kernel `k` in which transfers may run without slowing it.
+  // The cycles of kernel `k` in which transfers can run without slowing it.
   [[nodiscard]] double capacity(size_t k, const Demand& demand) const;
 
-  // Lets copies run beside kernel `k`, those that are read last at the end of it.
+  // Schedules copies during kernel `k`. The copies that are read last run at its end.
   void serve(size_t k);
   void copy_front(double cycles, size_t window);
 
-  // What has not been copied yet when time goes on to kernel `k`, has to lie there beside it.
+  // Reserves memory beside kernel `k` for the copies that start before it.
   void let_in(size_t k);
-  // Waits at the start of kernel `k` for so many bytes of the copy in front, or for all that is left of it.
+  // Stalls at the start of kernel `k` until `bytes` of the first copy in the queue have been copied, or all of its
+  // rest.
   void wait_for_bytes(int64_t bytes, size_t k);
-  // All that is under way has a part in it.
+  // Adds a stall. All pending copies are part of its cause.
   void wait(double cycles, size_t kernel);
 
   const PrefetchProblem& p_;
   const PreviousReaders& previous_;
   Keeping keeping_;
   const Choice* choice_ = nullptr;
-  std::vector<double> stalls_;             // by kernel: what it waits for copies
-  std::vector<double> min_cycles_before_;  // by kernel: cycles of those in front of it
-  double spent_ = 0;                       // by the kernels that have been gone through, waiting included
+  std::vector<double> stalls_;             // by kernel: cycles for which it waits for copies
+  std::vector<double> min_cycles_before_;  // by kernel: minimum cycles of all earlier kernels
+  double spent_ = 0;                       // cycles of the kernels visited so far, stalls included
   bool ended_early_ = false;
   Choice staged_;
   std::vector<int64_t> free_;
-  std::vector<size_t> kept_;  // by object: the demand that is kept back to its user in front
+  std::vector<size_t> kept_;  // by object: the demand that is kept for an earlier reader
   std::vector<Demand> demands_;
   std::vector<CopyPart> parts_;
   std::vector<std::pair<size_t, size_t>> readers_;
-  std::vector<size_t> queue_;  // demands under way, those that are read last in front: of which a part may be placed
+  std::vector<size_t> queue_;  // pending demands, the ones that are read last first; parts of them may be scheduled
   size_t front_ = 0;           // of the queue
-  size_t fixed_ = 0;           // copies that have not come yet
-  int64_t resident_ = 0;       // what is left of these, in bytes
+  size_t fixed_ = 0;           // fixed copies that have not been reached
+  int64_t resident_ = 0;       // bytes of them that are not copied yet
   std::vector<size_t> fresh_;
 };
 

@@ -7,21 +7,22 @@
 
 namespace carina::plan {
 
-// What the working space may hold, copies included: what the user asked for, else all fast scratch, else so much more
-// than the network needs for itself (a part of kUnaskedShare), or kUnaskedBytes if that is more.
+// The budget of the working space, copies included. It is the user's limit if there is one; otherwise all of fast
+// scratch, if the target has it; otherwise the network's own need plus 1/kUnaskedShare of it, or plus kUnaskedBytes if
+// that is more.
 inline constexpr int64_t kUnaskedShare = 8;
 inline constexpr int64_t kUnaskedBytes = 32 * 1024;
 int64_t staging_budget(const Schedule& schedule, const Context& context);
 
-// A schedule with copies, all of its storages placed, and the plan that it follows.
+// A schedule with copies and addresses, and the plan that it follows.
 struct StagedSchedule {
   Schedule schedule;
   PrefetchPlan plan;
-  double cycles = 0;             // of the time line, in the blocks that the plan counts on
-  bool limit_too_small = false;  // copies would have paid, but none fits the limit that was asked for
+  double cycles = 0;             // of the time line, with the blocks that the plan assumes
+  bool limit_too_small = false;  // copies would be faster, but none fits the user's limit
 };
-// The fastest staging that is found to fit the budget together with everything else. `blocks_for_copies`: as stageable()
-// takes them. Errors: as allocate_storages().
+// Finds the fastest staging that fits the budget together with everything else. `blocks_for_copies`: as in stageable().
+// Errors: as allocate_storages().
 Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& context,
                                   std::span<const BlockConfig> blocks_for_copies);
 

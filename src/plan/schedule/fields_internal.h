@@ -7,8 +7,8 @@
 
 #include "plan/schedule/schedule.h"
 
-// The fields of everything in a schedule, as data: what prints, parses and makes random schedules walks these rows, so
-// that none of them can forget a field.
+// The fields of all schedule types as data. The printer, the parser and the random generator iterate over these rows,
+// so none of them can forget a field.
 namespace carina::plan {
 
 template <typename T, typename M>
@@ -19,7 +19,7 @@ struct Field {
 template <typename T, typename M>
 Field(std::string_view, M T::*) -> Field<T, M>;
 
-// Row<T>::kFields: a tuple of Field.
+// Row<T>::kFields is a tuple of Field.
 template <typename T>
 struct Row {};
 template <typename T>
@@ -109,7 +109,7 @@ CARINA_PLAN_ROW(T, F(kind), F(stripe), F(slot), F(first_byte), F(bytes))
 #undef CARINA_PLAN_ROW
 #undef CARINA_PLAN_FIELD
 
-// The names of an enum's values, by number; empty for numbers that are none.
+// The names of an enum's values, by number; empty for numbers that are not values.
 template <typename E>
 inline constexpr std::array<std::string_view, 0> kNames{};
 template <>
@@ -147,7 +147,7 @@ constexpr void for_each_value(const auto& visit) {
   }
 }
 
-// What stands before an id's number.
+// The prefix of an id's number in the text form.
 template <typename Id>
 inline constexpr char kIdLetter = '?';
 template <>

@@ -8,15 +8,15 @@
 #include "plan/network/network.h"
 #include "plan/schedule/shared_list.h"
 
-// The schedule of a network: every decision about where, in which stripes and in which order it is computed, as data that
-// can be printed, parsed, verified, costed and dropped. docs/plan.md says what it means; plan/verify/verify.h numbers
-// its rules; plan/optimize/transformations.h is the list of what changes it.
+// The schedule of a network: all decisions about memory, stripes and order, as data that can be printed, parsed,
+// verified, costed and dropped. docs/plan.md explains the terms. plan/verify/verify.h numbers the rules.
+// plan/optimize/transformations.h lists the transformations that change a schedule.
 namespace carina::plan {
 
 using StripeId = Id<struct StripeTag>;
 using SliceId = Id<struct SliceTag>;
 
-// Memories as a schedule knows them; which of them a target has is its family's (Spaces).
+// The memory spaces of a schedule. The family decides which of them a target has (Spaces).
 enum class Space : uint8_t {
   kConstants,    // read-only, filled when the model is loaded
   kArena,        // working memory of the network
@@ -26,12 +26,12 @@ enum class Space : uint8_t {
 };
 inline constexpr size_t kSpaces = 5;
 
-// Bytes of one space that tensors or weights stand in. Several tensors may share one.
+// Bytes of one space that hold tensors or weights. Several tensors may share one storage.
 struct Storage {
   Space space = Space::kArena;
   int64_t bytes = 0;
-  int64_t rolling_rows = 0;  // that exist at a time, of a tensor that is made and read in stripes; 0: all
-  int64_t address = -1;      // bytes from the space's start, once placed
+  int64_t rolling_rows = 0;  // rows kept at a time, for a tensor that is computed in stripes; 0: all rows
+  int64_t address = -1;      // bytes from the start of the space; -1: not allocated
   bool operator==(const Storage&) const = default;
 };
 
@@ -46,13 +46,13 @@ struct OfmBox {
   bool operator==(const OfmBox&) const = default;
 };
 
-// The blocks in which an operation is computed. Sizes of 0: not decided, or a transfer.
+// The block size of an operation. Sizes of 0 mean: not decided, or a transfer.
 struct BlockConfig {
   int64_t height = 0;
   int64_t width = 0;
   int64_t depth = 0;
   npu::WeightOrder order = npu::WeightOrder::DEPTH_FIRST;
-  npu::Microblock ublock = npu::Microblock::U1X1;  // where the NPU has several
+  npu::Microblock ublock = npu::Microblock::U1X1;  // for NPUs that have several
   bool operator==(const BlockConfig&) const = default;
 };
 
@@ -65,43 +65,43 @@ struct Stripe {
   bool operator==(const Stripe&) const = default;
 };
 
-// What one core reads of a slice.
+// The bytes of a slice that one core reads.
 struct CoreStream {
-  int64_t scale_offset = 0;  // bytes from the start of the scales' storage
+  int64_t scale_offset = 0;  // bytes from the start of the storage of the scales
   int64_t scale_bytes = 0;
-  int64_t weight_offset = 0;  // of the weights'
+  int64_t weight_offset = 0;  // bytes from the start of the storage of the weights
   int64_t weight_bytes = 0;
   bool operator==(const CoreStream&) const = default;
 };
 
-// Encoded weights and scales of some output channels. Equal bytes stand in one storage: slices may share their weights
-// and have scales of their own.
+// The encoded weights and scales of some output channels. Equal bytes share one storage, so several slices may share
+// their weights and have different scales.
 struct WeightSlice {
   WeightsId weights = {};
   int64_t first_channel = 0;
   int64_t channels = 0;
   std::vector<CoreStream> cores = {};
   StorageId stored = {};         // the weights, among the constants
-  StorageId scales = {};         // the same storage, unless other slices read these weights with other scales
-  StorageId staged = {};         // where the bytes of `stored` are copied to before they are read, if they are
-  StorageId staged_scales = {};  // the same for `scales`, where they have a storage of their own
+  StorageId scales = {};         // the same storage, unless other slices use these weights with other scales
+  StorageId staged = {};         // the copy of `stored` that the stripes read, if there is one
+  StorageId staged_scales = {};  // the copy of `scales`, if these have a storage of their own
   bool operator==(const WeightSlice&) const = default;
 };
 
-// Steps that are computed stripe by stripe, each handing its rows to the next.
+// Steps that are computed stripe by stripe; each step passes its rows to the next.
 struct Cascade {
   StepId first = {};
   StepId last = {};
-  int64_t stripe_rows = 1;  // of each step's OFM at most; two of those in front of the last where it is 1
+  int64_t stripe_rows = 1;  // the most rows of each step's OFM; if it is 1, steps before the last may have two
   bool operator==(const Cascade&) const = default;
 };
 
-// What the command stream does next: a stripe, or a transfer that prepares one.
+// One command of the stream: a stripe, or a transfer that prepares one.
 struct Command {
   enum class Kind : uint8_t { kStripe, kLoadTable, kLoadWeights, kLoadScales } kind = Kind::kStripe;
-  StripeId stripe = {};    // that is done or prepared
+  StripeId stripe = {};    // the stripe that is computed or prepared
   int slot = -1;           // of the lookup table: kLoadTable, and stripes that use one; -1: not decided, or none
-  int64_t first_byte = 0;  // kLoadWeights, kLoadScales: which part of the storage is copied
+  int64_t first_byte = 0;  // kLoadWeights, kLoadScales: the part of the storage that is copied
   int64_t bytes = 0;
   bool operator==(const Command&) const = default;
 };
@@ -110,7 +110,7 @@ struct Schedule {
   std::vector<PlanTensor> tensors = {};
   std::vector<TensorId> inputs = {};  // in the graph's order
   std::vector<TensorId> outputs = {};
-  SharedList<Step> steps = {};  // no transformation changes them
+  SharedList<Step> steps = {};  // never changed by a transformation
   std::vector<Stripe> stripes = {};
   std::vector<WeightSlice> slices = {};
   std::vector<Storage> storages = {};
@@ -123,7 +123,7 @@ struct Schedule {
   [[nodiscard]] const WeightSlice& operator[](SliceId id) const { return slices[id.index()]; }
   [[nodiscard]] const Storage& operator[](StorageId id) const { return storages[id.index()]; }
   [[nodiscard]] const Step& step_of(const Command& command) const { return (*this)[(*this)[command.stripe].step]; }
-  // The slice of a command's stripe; nullptr when it has none.
+  // The slice of a command's stripe; nullptr if it has none.
   [[nodiscard]] const WeightSlice* slice_of(const Command& command) const;
   [[nodiscard]] int64_t address_of(TensorId id) const { return (*this)[(*this)[id].storage].address; }
   [[nodiscard]] Space space_of(TensorId id) const { return (*this)[(*this)[id].storage].space; }
@@ -134,15 +134,14 @@ struct Schedule {
   bool operator==(const Schedule&) const = default;
 };
 
-// The schedule that decides nothing yet: one stripe per step, in the order of the steps; every tensor that is read or
-// written has a storage of its own in the arena. Takes the network's tensors and steps.
+// The initial schedule, in which nothing is decided: one stripe per step, in the order of the steps. Every tensor that
+// is read or written has its own storage in the arena. The schedule takes over the network's tensors and steps.
 Schedule first_schedule(Network& network);
 
-// The step of a stripe as if it were all there is to do: its feature maps, padding and channels are the stripe's part.
-// Without the step's name.
+// The step of a stripe, reduced to that stripe: its feature maps, padding and channels. The result has no name.
 Step subop_of(const Schedule& schedule, const Stripe& stripe);
 
-// What the outputs [start, start + size) of a window read along one axis, and how much of that lies in the padding.
+// The input range that outputs [start, start + size) read along one axis of a window, and how much of it is padding.
 struct WindowAxis {
   int64_t stride = 1;
   int64_t extent = 1;
@@ -157,7 +156,7 @@ struct WindowReach {
 };
 WindowReach reach_of(int64_t start, int64_t size, const WindowAxis& axis);
 
-// Where a core reads a slice's scales and weights: the copies, if there are any.
+// Where a core reads a slice's scales and weights: in the copies, if there are any.
 struct StreamRange {
   Space space = Space::kConstants;
   int64_t address = 0;
@@ -166,14 +165,14 @@ struct StreamRange {
 StreamRange scales_of(const Schedule& schedule, const WeightSlice& slice, size_t core);
 StreamRange weights_of(const Schedule& schedule, const WeightSlice& slice, size_t core);
 
-// What a load of weights or scales copies, and where to.
+// The source and the destination of a load of weights or scales.
 struct Copy {
   StorageId from = {};
   StorageId to = {};  // invalid: the slice is not staged
 };
 Copy copy_of(const Schedule& schedule, const Command& command);
 
-// Bytes of a space that the placed storages reach.
+// The bytes of a space up to the end of its last allocated storage.
 int64_t space_bytes(const Schedule& schedule, Space space);
 
 }  // namespace carina::plan

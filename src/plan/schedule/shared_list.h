@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+// SharedList: a copy-on-write list.
 namespace carina::plan {
 
 // A list whose copies share its elements until one of them changes.
@@ -21,7 +22,8 @@ class SharedList {
   [[nodiscard]] auto end() const { return all().end(); }
   const T& operator[](size_t i) const { return all()[i]; }
 
-  // The elements, to be changed: no other list has them from now on. Not while another thread copies this list.
+  // The elements for writing. Afterwards no other list shares them. Do not call it while another thread copies this
+  // list.
   [[nodiscard]] std::vector<T>& own() {
     if (elements_.use_count() != 1) elements_ = std::make_shared<std::vector<T>>(*elements_);
     return *elements_;

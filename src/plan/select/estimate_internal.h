@@ -4,8 +4,8 @@
 
 namespace carina::plan {
 
-// What a step takes in the cheapest of its blocks, in cycles of the NPU, maps read and written through the arena's port
-// beside it; weights are left out. For choices between forms of one operator.
+// The cycles of a step in its cheapest block. Feature maps use the arena's port; weights are not counted. Rules use it
+// to choose between two forms of one operator.
 double cycles_of(const Selection& s, const Step& step);
 
 }  // namespace carina::plan

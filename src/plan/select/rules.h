@@ -5,8 +5,8 @@
 
 namespace carina::plan {
 
-// One function per operator (family of operators); each file says how. Which of them an NPU family has stands in its
-// rules (plan/family).
+// One function per operator or family of operators. Each file says how it works. The rules of a family say which
+// functions it uses (plan/family).
 Result<void> select_convolution(Selection& s);     // CONV2D
 Result<void> select_convolution_3d(Selection& s);  // CONV3D
 Result<void> select_depthwise(Selection& s);       // DEPTHWISE_CONV2D
@@ -22,7 +22,7 @@ Result<void> select_negate(Selection& s);
 Result<void> select_cast(Selection& s);
 Result<void> select_truth(Selection& s);       // CAST to bool
 Result<void> select_comparison(Selection& s);  // EQUAL, GREATER, GREATER_EQUAL, by differences
-Result<void> select_logical(Selection& s);     // LOGICAL_AND, _OR, _XOR, _NOT, by extremes and differences
+Result<void> select_logical(Selection& s);     // LOGICAL_AND, _OR, _XOR, _NOT, by minima, maxima and differences
 Result<void> select_choice(Selection& s);      // SELECT, by products
 Result<void> select_bitwise_not(Selection& s);
 Result<void> select_clamp(Selection& s);
@@ -41,12 +41,12 @@ Result<void> select_pad(Selection& s);
 Result<void> select_tile(Selection& s);
 Result<void> select_resize(Selection& s);
 
-// The same by operations that only some NPUs have.
+// The same operators by operations that only some NPUs have.
 Result<void> select_bits(Selection& s);       // BITWISE_* and LOGICAL_* of bits
 Result<void> select_order(Selection& s);      // EQUAL, GREATER, GREATER_EQUAL
 Result<void> select_by_mask(Selection& s);    // SELECT
 Result<void> select_bit_shift(Selection& s);  // all three shifts
-Result<void> select_bit_cast(Selection& s);   // CAST, to truth values and to fewer bits too
+Result<void> select_bit_cast(Selection& s);   // CAST, also to bool and to narrower types
 Result<void> select_quotient(Selection& s);   // INTDIV
 Result<void> select_gather(Selection& s);
 Result<void> select_scatter(Selection& s);

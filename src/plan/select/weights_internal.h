@@ -2,6 +2,7 @@
 
 #include "plan/select/selection.h"
 
+// Weights and biases of convolutions during selection.
 namespace carina::plan {
 
 // The biases of a convolution, one per output channel. Errors: not constant, wrong length, more than 40 bits.

@@ -7,16 +7,16 @@
 
 namespace carina::plan {
 
-// Which rows of each step's OFM are done, and which rows the slots of rolling tensors hold, while an order of stripes is
-// gone through.
+// Simulates an order of stripes by rows: which rows of each step's OFM are computed, and which rows the slots of
+// rolling tensors hold.
 class RowTracker {
  public:
   // `schedule` must outlive it.
   explicit RowTracker(const Schedule& schedule);
 
-  // What is wrong with a step's reading of the map now; empty if nothing is.
+  // Why a step cannot read the map now; empty if it can.
   [[nodiscard]] std::string why_not(StepId reader, const FeatureMap& map) const;
-  // A stripe of the step is done: `box` of its OFM, which is `map`.
+  // Records that a stripe of the step is computed: `box` of its OFM, which is `map`.
   void write(StepId step, const OfmBox& box, const FeatureMap& map);
 
  private:
@@ -26,8 +26,8 @@ class RowTracker {
 
   const Schedule& s_;
   TensorUsers users_;
-  std::vector<std::vector<int64_t>> done_;   // by step: elements of each row of the OFM
-  std::vector<std::vector<int64_t>> slots_;  // by tensor with rolling rows: the row that stands there
+  std::vector<std::vector<int64_t>> done_;   // by step: computed elements in each row of the OFM
+  std::vector<std::vector<int64_t>> slots_;  // by tensor with rolling rows: the row in each slot
 };
 
 }  // namespace carina::plan

@@ -7,7 +7,7 @@
 
 #include "plan/select/rule.h"
 
-// What no line of NPUs runs, and what to write instead: rows that all of them share.
+// The TOSA operators that no family supports, each with an alternative for the user. All families share these rows.
 namespace carina::plan {
 
 namespace refusal {
@@ -47,7 +47,7 @@ inline constexpr auto kRefusedByAll = std::to_array<Rule>({
     {.op = TosaOp::VARIABLE_READ, .select = nullptr, .reason = refusal::kNoState, .hint = refusal::kStateInstead},
 });
 
-// All rows of a family: its own and these.
+// All rows of a family: its own and the shared ones.
 template <size_t kOwn>
 consteval std::array<Rule, kOwn + kRefusedByAll.size()> with_refusals(const std::array<Rule, kOwn>& own) {
   std::array<Rule, kOwn + kRefusedByAll.size()> rows{};

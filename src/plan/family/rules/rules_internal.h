@@ -4,7 +4,7 @@
 
 #include "plan/select/rule.h"
 
-// The rows of each line of NPUs, one file each.
+// The rows of each family, one file per family.
 namespace carina::plan {
 
 std::span<const Rule> shram_rules();  // ethos-u55, ethos-u65
