@@ -5,21 +5,21 @@
 
 #include "facts/npu_targets.h"
 
-// How fast each kind of access gets through a port, on every product alike: what a planner asks that must not know which
-// product it plans for. The formulas are those of npu/cost.h.
+// The speed of memory accesses through a port, in terms that hold for every product. The planner uses these functions
+// so that it need not know the product. The formulas are those of npu/cost.h.
 namespace carina::npu {
 
 enum class ReadChannel : uint8_t { kFeatureMaps, kWeights, kScales, kTransfers };
 
-// Bytes in a cycle of the NPU's clock: of the port, or less where the channel's read buffer is too small for the memory's
-// latency.
+// Bytes per cycle of the NPU's clock that a channel moves: the port's bandwidth, or less if the channel's read buffer
+// is too small for the memory's latency.
 double channel_bytes_per_cycle(const AcceleratorConfig& npu, const MemoryPort& port, ReadChannel channel);
 
-// How often an operation of so many blocks in the plane reads its scales.
+// The number of times that an operation reads its scales, if the OFM plane has this many blocks.
 int64_t scale_fetches(const AcceleratorConfig& npu, int64_t blocks_in_plane);
 
-// What the decoders take for all weights of an operation, where nothing else counts it: 0 where the MAC unit's cycles
-// hold it already.
+// The cycles that the decoders take for all weights of an operation. They are 0 if the MAC unit's cycles include them
+// already.
 struct Decoding {
   const AcceleratorConfig& npu;
   const MemoryPort& port;
@@ -29,7 +29,7 @@ struct Decoding {
 };
 double decode_cycles(const Decoding& what);
 
-// Copies `bytes` from one port to another; a port that is nullptr is the NPU's own memory.
+// The cycles of a copy of `bytes` from one port to another. A port that is nullptr is the NPU's own memory.
 double transfer_cycles(const AcceleratorConfig& npu, double bytes, const MemoryPort* from, const MemoryPort* to);
 
 }  // namespace carina::npu

@@ -10,9 +10,10 @@
 #include "base/memory/buffer.h"
 #include "npu/value_counts.h"
 
+// The result of a compilation: a command stream, its constants, and the tables that describe them.
 namespace carina::npu {
 
-// A network input or output as the NPU sees it: where it lies in which region, and its shape padded with ones in front.
+// A network input or output as the NPU sees it: its region, its offset, and its shape with leading ones.
 struct IoTensor {
   std::array<int32_t, 6> shape{1, 1, 1, 1, 1, 1};
   int32_t element_bytes = 1;
@@ -21,18 +22,18 @@ struct IoTensor {
   bool operator==(const IoTensor&) const = default;
 };
 
-// Which part of the command stream one operation became, for listings, profiles and diagnostics.
+// The part of the command stream that belongs to one operation, for listings, profiles and diagnostics.
 struct LayerNote {
   std::string name = {};
   std::vector<std::string> tosa_ops = {};      // names of the TOSA nodes that it computes
-  std::optional<size_t> node = {};             // the first of them: its index in the graph that was compiled
+  std::optional<size_t> node = {};             // index of the first of them in the compiled graph
   std::vector<std::string> source_lines = {};  // of the user's model: "model.py:41"
   size_t first_word = 0;                       // words of the command stream: [first_word, end_word)
   size_t end_word = 0;
   bool operator==(const LayerNote&) const = default;
 };
 
-// What a stream of encoded weights holds.
+// The contents of one stream of encoded weights.
 struct StreamNote {
   int64_t offset = 0;  // bytes from the start of `weights`
   int64_t bytes = 0;
@@ -40,24 +41,24 @@ struct StreamNote {
   bool operator==(const StreamNote&) const = default;
 };
 
-// A network compiled for one NPU configuration: what a program file carries and what a driver or the simulator runs.
+// A network compiled for one NPU configuration. A program file contains it; a driver or the simulator runs it.
 struct CompiledNetwork {
-  std::vector<std::byte> command_payload = {};  // driver payload, "COP1" first (npu/payload.h)
-  std::vector<std::byte> weights = {};          // the content of region `weight_region`: weights, scales, tables
-  int64_t scratch_bytes = 0;                    // the arena that the network needs in region `scratch_region`
-  int64_t fast_scratch_bytes = 0;               // 0 where the memory mode has none
-  int64_t working_bound_bytes = 0;  // of fast scratch, else of the arena: the most that live at one time, below
-                                    // which no placement can be. Not part of any file format
+  std::vector<std::byte> command_payload = {};  // driver payload, starts with "COP1" (npu/payload.h)
+  std::vector<std::byte> weights = {};          // the bytes of region `weight_region`: weights, scales, tables
+  int64_t scratch_bytes = 0;                    // bytes of the arena in region `scratch_region`
+  int64_t fast_scratch_bytes = 0;               // 0 if the memory mode has none
+  int64_t working_bound_bytes = 0;  // of fast scratch, otherwise of the arena: the most bytes that live at one time. No
+                                    // allocation takes less. Not part of any file format
   int32_t weight_region = 0;
   int32_t scratch_region = 1;
   int32_t fast_scratch_region = 2;
   std::vector<IoTensor> inputs = {};
   std::vector<IoTensor> outputs = {};
   std::vector<LayerNote> layers = {};    // not part of any file format; empty after reading one
-  std::vector<StreamNote> streams = {};  // the same; a stream may be named more than once
+  std::vector<StreamNote> streams = {};  // likewise; a stream may occur more than once
 };
 
-// A network whose weights stay in the file that it was read from: `network` has none.
+// A network whose weights stay in the file that it was read from. `network.weights` is empty.
 struct NetworkInFile {
   CompiledNetwork network = {};
   Buffer weights = {};

@@ -6,16 +6,16 @@
 #include "facts/npu_performance.h"
 #include "facts/npu_targets.h"
 
-// What one operation costs, by its parts: the formulas that the planner's search and the simulator's time line both
-// call, after Vela's performance model (docs/cycle-model.md). The numbers in them stand in facts/npu_performance.h. All
-// cycles are of the NPU's clock; all of them are estimates.
+// The cost of one operation, by components. The planner's search and the simulator's time line both call these
+// formulas, which follow Vela's performance model (docs/cycle-model.md). Their constants are in
+// facts/npu_performance.h. All cycles are cycles of the NPU's clock, and all are estimates.
 namespace carina::npu {
 
-// Parts that the two callers do not count alike. The time line counts everything; the search leaves out what its choices
-// did not need. Making them one changes what the planner chooses: docs/plan.md, "One cost".
+// Components that the two callers count differently. The time line counts everything. The search leaves out components
+// that did not affect its choices. Equal values would change what the planner chooses: docs/plan.md, "One cost".
 struct CostDetail {
   bool accumulator_delay;  // blocks of one ublock wait for their own accumulators
-  bool copies_by_width;    // pools of one element cost one step per byte, not four
+  bool copies_by_width;    // pools of one element take one step per byte, not four
   bool ends_and_commands;  // the first read, the last write and the command unit
 };
 inline constexpr CostDetail kTimeLineCost{
@@ -25,23 +25,25 @@ inline constexpr CostDetail kSearchCost{
 
 // ---- The IFM block ----
 
-// The most input channels that U55 and U65 read together in an operation that sums over them, which is also the order
-// of its weights.
+// The most input channels that U55 and U65 read together in an operation that sums over channels. It also decides the
+// order of the operation's weights.
 constexpr int ifm_block_depth_limit(int ifm_bits, WeightOrder order) {
   if (ifm_bits == 16) return kIfmBlockDepth16Bit;
   return order == WeightOrder::PART_KERNEL_FIRST ? kIfmBlockDepthPartKernel : kIfmBlockDepth8Bit;
 }
 
-// The same for an IFM that may be shallower: as many channels as are read, in granules of the input buffer.
+// The same limit for an IFM that may be shallower: the number of channels that are read, rounded up to granules of the
+// input buffer.
 struct IfmDepth {
   int64_t ifm_depth;
   int ifm_bits;
   WeightOrder order;
-  int granule;  // the depth of the IFM ublock; 16 bits have their own
+  int granule;  // depth of the IFM ublock; 16 bits have their own
 };
 int clipped_ifm_block_depth(const IfmDepth& what);
 
-// The same for U85. Its order of weights pads the channels to it with zeros, which are multiplied like weights.
+// The IFM block depth of U85. The order of weights pads the channels to this depth with zeros, which are multiplied
+// like weights.
 struct U85IfmBlock {
   const AcceleratorConfig& npu;
   WeightOrder order;
@@ -56,7 +58,7 @@ constexpr int u85_ifm_block_depth(const U85IfmBlock& what) {
   return what.sparse_weights && what.ifm_bits == 8 ? kU85IfmBlockDepthSparse : kU85IfmBlockDepth;
 }
 
-// To a multiple of so many taps it pads the kernel in the part-kernel order.
+// The number of taps to a multiple of which U85 pads the kernel in the part-kernel order.
 constexpr int u85_part_kernel_tap_group(int ifm_bits, bool sparse_weights) {
   return ifm_bits == 16 || sparse_weights ? kU85PartKernelTapGroupWide : kU85PartKernelTapGroup;
 }
@@ -68,7 +70,7 @@ constexpr bool sums_over_depth(MacKind kind) {
   return kind == MacKind::kDepthFirst || kind == MacKind::kPartKernel || kind == MacKind::kReduceSum;
 }
 
-// One OFM block; blocks are clipped to the tensors.
+// The MAC work of one OFM block. Blocks are clipped to the tensors.
 struct MacWork {
   const AcceleratorConfig& npu;
   MacKind kind = MacKind::kDepthFirst;
@@ -99,32 +101,32 @@ struct OutputWork {
   int acc_bits = 32;
   ActivationKind activation = ActivationKind::kNone;
   bool is_chained = false;     // U85: writes a chaining buffer
-  bool is_rearranged = false;  // U85: transposed in height and width, or reversed in width
+  bool is_rearranged = false;  // U85: height and width transposed, or width reversed
   int cores = 1;
 };
-// Of one OFM element.
+// The cycles of the output unit for one OFM element.
 double output_cycles_per_element(const OutputWork& work);
 
 // ---- Blocks one after the other ----
 
 struct PipelineWork {
-  double mac_cycles = 0;     // of a block
-  double output_cycles = 0;  // of a block
+  double mac_cycles = 0;     // of one block
+  double output_cycles = 0;  // of one block
   double blocks = 1;         // may be a fraction
   double first_read_cycles = 0;
   double last_write_cycles = 0;
 };
-// MAC and output unit work on different blocks at a time.
+// The cycles of an operation with MACs. The MAC unit and the output unit work on different blocks at the same time.
 double pipeline_cycles(const PipelineWork& work, const CostDetail& detail);
-// The same without a MAC stage: operands in, output unit, result out.
+// The cycles of an operation without MACs: read the operands, run the output unit, write the result.
 double elementwise_cycles(const PipelineWork& work, const CostDetail& detail);
 
 // ---- Memory ----
 
-// Bytes that a port moves in a cycle of the NPU's clock.
+// Bytes that a port moves in one cycle of the NPU's clock.
 double port_bytes_per_cycle(Product product, const MemoryPort& port);
 
-// What one channel of U85 gets of it: its read buffer holds so much while the memory answers.
+// The bandwidth of one channel of U85. Its read buffer limits the bytes in flight during the memory's latency.
 struct ChannelWork {
   double port_bytes_per_cycle;
   int burst_bytes;
@@ -133,10 +135,10 @@ struct ChannelWork {
   int read_buffer_words;
 };
 double u85_channel_bytes_per_cycle(const ChannelWork& channel);
-// What reads of a feature map get of a port.
+// Bytes per cycle at which a feature map is read through a port.
 double map_read_bytes_per_cycle(const AcceleratorConfig& npu, const MemoryPort& port);
 
-// Bytes on the bus for useful ones that come in runs of `run_bytes`: short runs waste the rest of a burst.
+// The bytes on the bus for useful bytes in runs of `run_bytes`. A short run wastes the rest of a burst.
 struct BusWork {
   double bytes;
   double run_bytes;
@@ -145,14 +147,15 @@ struct BusWork {
 };
 double bus_bytes(const BusWork& work);
 
-// From the request to the last byte.
+// The cycles from the request to the last byte.
 constexpr double access_cycles(double bytes, double bytes_per_cycle, double latency_cycles) {
   return bytes / bytes_per_cycle + latency_cycles;
 }
 
-// A kernel and a transfer that run at the same time: what share of a port each of them wants at its own full speed, and
-// at which share of that speed both go on. A port that both together want more than once is shared: each gets what it
-// wants up to a half, and what the other leaves.
+// A kernel and a transfer that run at the same time: the share of a port that each uses at its full speed, and the
+// fraction of that speed at which both run. If they use more than the whole port together, they share it: each gets its
+// own share up to one half, and whatever the other leaves.
+//   Example: shares of 0.8 and 0.4. The second keeps its 0.4; the first gets 0.6 instead of 0.8.
 struct PortDemand {
   double kernel = 0;
   double transfer = 0;
@@ -163,7 +166,7 @@ struct Progress {
 };
 Progress concurrent_progress(std::span<const PortDemand> ports);
 
-// Weights that the decoders give in a cycle, all of them together.
+// Weights per cycle of all decoders together.
 struct DecodeWork {
   const AcceleratorConfig& npu;
   double zero_rate = 0;

@@ -11,9 +11,10 @@
 #include "npu/compiled_network.h"
 #include "npu/registers.h"
 
+// Text forms of command streams.
 namespace carina::npu {
 
-// A field of a command as text: "mode" -> "IFM_UPSCALE_MODE_NONE"; numbers in decimal, addresses in hexadecimal.
+// A field of a command as text: "mode" -> "IFM_UPSCALE_MODE_NONE". Numbers are decimal, addresses hexadecimal.
 struct FieldText {
   std::string_view name;
   std::string text;
@@ -21,7 +22,7 @@ struct FieldText {
   bool operator==(const FieldText&) const = default;
 };
 
-// A command as a listing or a JSON file shows it.
+// A command as text, for a listing or a JSON file.
 struct CommandText {
   uint32_t byte_offset = 0;
   std::string_view name;  // "NPU_SET_IFM_PAD_TOP"
@@ -34,11 +35,11 @@ struct CommandText {
 
 CommandText describe(Product product, const Command& command);
 
-// Every command of a stream, in order. Errors: of the reader.
+// Decodes every command of a stream, in order. Errors: those of StreamReader.
 Result<std::vector<Command>> read_commands(Product product, std::span<const uint32_t> stream, const std::string& where);
 
-// The listing that `vela --verbose-register-command-stream` prints, without its comments; a line "// name" stands
-// before the commands of each layer instead.
+// Writes the listing that `vela --verbose-register-command-stream` prints, without its comments. A line "// name"
+// before the commands of each layer replaces them.
 std::string disassemble(Product product, std::span<const Command> commands, std::span<const LayerNote> layers = {});
 
 }  // namespace carina::npu

@@ -13,9 +13,9 @@
 
 namespace carina::npu {
 
-// Streams of weights by the content of what they encode, for networks that are compiled for several targets: most of
-// their weights stand in the same order there. Safe for concurrent calls; what two threads ask for at once is encoded
-// once. Results are those of encode_swd_counted().
+// A cache of encoded weight streams, by the content of the weights. A network that is compiled for several targets has
+// most of its weights in the same order on each. The cache is safe for concurrent calls; weights that two threads
+// request at the same time are encoded once. Results are those of encode_swd_counted().
 class EncodedWeightsCache {
  public:
   using Stream = std::shared_ptr<const EncodedWeights>;
@@ -36,7 +36,7 @@ class EncodedWeightsCache {
   size_t held_bytes_ = 0;
 };
 
-// By the cache; encoded anew where there is none.
+// Encodes weights with the cache, or without one if it is nullptr.
 EncodedWeightsCache::Stream encoded_by(EncodedWeightsCache* cache, std::span<const int16_t> weights);
 
 }  // namespace carina::npu

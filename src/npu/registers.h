@@ -12,9 +12,10 @@
 #include "base/diagnostic.h"
 #include "facts/npu_registers.h"
 
+// Commands, the register file, and the reader and the writer of command streams.
 namespace carina::npu {
 
-// One decoded command. `param` and `payload` are kept raw; data() and address() are the two ways to look at them.
+// One decoded command. `param` and `payload` are raw; data() and address() interpret them.
 struct Command {
   enum class Kind : uint8_t { kRegister, kOperation };
   Kind kind = Kind::kRegister;
@@ -28,16 +29,16 @@ struct Command {
   [[nodiscard]] std::span<const FieldRow> fields() const {
     return kind == Kind::kRegister ? fields_of(reg) : fields_of(op);
   }
-  // What FieldRow::get() takes.
+  // Parameter and payload as the argument of FieldRow::get().
   [[nodiscard]] uint64_t data() const { return param | static_cast<uint64_t>(payload) << 16; }
-  // The value of an address or stride register: sign-extended from 32 bits on U55 (whatever the parameter says), from
-  // 40 elsewhere.
+  // The value of an address or stride register. It is sign-extended from 32 bits on U55 (the parameter is ignored), and
+  // from 40 bits on the other products.
   [[nodiscard]] int64_t address(Product product) const;
-  // The number of words that it takes.
+  // The number of words of the command.
   [[nodiscard]] uint32_t words() const { return row().form == Form::kNoPayload ? 1 : 2; }
 };
 
-// The value that an address register's two parts stand for.
+// The value of an address register with these two parts.
 constexpr int64_t address_of(Product product, uint16_t param, uint32_t payload) {
   if (product == Product::kU55) return static_cast<int32_t>(payload);
   return static_cast<int64_t>((static_cast<uint64_t>(param & 0xFF) << 32 | payload) << 24) >> 24;
@@ -46,7 +47,7 @@ inline int64_t Command::address(Product product) const {
   return address_of(product, param, payload);
 }
 
-// The register file: what each register holds after the commands so far. Unwritten registers read as 0 and are not
+// The register file: the value of each register after the commands so far. Unwritten registers read as 0 and are not
 // `written`.
 class RegisterFile {
  public:
@@ -69,20 +70,21 @@ class RegisterFile {
   std::bitset<kRegCount> written_;
 };
 
-// Decodes a command stream, word by word, from memory that may hold anything. Not aligned access; nothing is allocated.
+// Decodes a command stream word by word, from memory with any content. It makes no unaligned access and allocates
+// nothing.
 class StreamReader {
  public:
-  // `where` is what messages call the stream. `words` must outlive the reader.
+  // Messages name the stream `where`. `words` must outlive the reader.
   StreamReader(Product product, std::span<const uint32_t> words, std::string where)
       : product_(product), words_(words), where_(std::move(where)) {}
 
-  // Reads the next command into `command`; false at the end of the words. Errors, with the byte offset: an opcode that
-  // this product does not have, reserved bits that are set, a payload that is cut off.
+  // Reads the next command into `command`. Returns false at the end of the words. Errors, with the byte offset: an
+  // opcode that this product does not have; reserved bits that are set; a truncated payload.
   [[nodiscard]] Result<bool> next(Command& command) {
     if (at_ >= words_.size()) return false;
     return decode(command) ? Result<bool>(true) : fail_here();
   }
-  // Continues at this byte offset (a branch target). Error: not a multiple of 4, or outside.
+  // Continues at this byte offset (a branch target). Errors: not a multiple of 4, or outside the stream.
   [[nodiscard]] Result<void> seek(uint64_t byte_offset);
   [[nodiscard]] size_t word_index() const { return at_; }
   [[nodiscard]] Product product() const { return product_; }
@@ -97,31 +99,32 @@ class StreamReader {
   size_t at_ = 0;
 };
 
-// All commands of a stream. Errors as StreamReader::next().
+// Decodes all commands of a stream. Errors: as StreamReader::next().
 Result<std::vector<Command>> read_stream(Product product, std::span<const uint32_t> words, const std::string& where);
 
-// Builds a command stream. Values are checked against the table: a register that the product does not have, or a value
-// that does not fit, is our own mistake (CARINA_CHECK).
+// Builds a command stream. Values are checked against the register table. A register that the product does not have, or
+// a value that does not fit, is an internal error (CARINA_CHECK).
 class StreamWriter {
  public:
-  // kOmitUnchanged leaves out writes that would not change a (sticky) register.
+  // kOmitUnchanged leaves out writes that would not change a register. Registers keep their values between operations.
   enum class Writes : uint8_t { kAll, kOmitUnchanged };
   explicit StreamWriter(Product product, Writes writes = Writes::kOmitUnchanged) : product_(product), writes_(writes) {}
 
   // Sets a register to one number: the parameter (-32768..65535) of a CMD0 register; the payload (-2^31..2^32-1) of a
-  // kPayload32 register, whose parameter becomes 0; the address or (possibly negative) stride of a kAddress register.
+  // kPayload32 register, whose parameter becomes 0; the address or the stride (may be negative) of a kAddress register.
   void set(Reg reg, int64_t value);
-  // Sets a kPayload32 register with both parts, such as OFM_SCALE: param = shift, payload = scale.
+  // Sets both parts of a kPayload32 register, such as OFM_SCALE: param = shift, payload = scale.
   void set(Reg reg, uint16_t param, uint32_t payload);
-  // Sets a register from packed fields: bits 0..15 parameter, 16..47 payload, as FieldRow::set() makes them.
+  // Sets a register from packed fields: bits 0..15 are the parameter, bits 16..47 the payload, as FieldRow::set()
+  // returns them.
   void set_fields(Reg reg, uint64_t data);
   // Appends an operation.
   void op(Op op, uint16_t param = 0);
-  // Appends NPU_OP_BRANCH (U85) to a byte offset from the start of the stream, and forgets all registers.
+  // Appends NPU_OP_BRANCH (U85) to a byte offset from the start of the stream. Then calls forget().
   void branch(BranchCond condition, uint32_t target_byte_offset);
-  // Makes the next write of each register appear even if its value is the same (a place that branches lead to).
+  // Forgets all registers, so that the next write of each is not omitted. Needed at branch targets.
   void forget() { known_.reset(); }
-  // Rewrites the target of a branch that stands at this word.
+  // Rewrites the target of the branch at this word.
   void patch_branch(size_t word_index, uint32_t target_byte_offset);
 
   [[nodiscard]] Product product() const { return product_; }

@@ -10,15 +10,16 @@
 
 #include "base/checked_math.h"
 
+// BitWriter: the output of the standard weight encoder.
 namespace carina::npu::swd {
 
-// Bits one after the other, the first lowest.
+// Appends bits, the first one in the lowest position.
 class BitWriter {
  public:
-  static constexpr int kMaxBits = 56;  // at a time
+  static constexpr int kMaxBits = 56;  // of one call
 
   explicit BitWriter(size_t expected_bytes) : bytes_(expected_bytes + sizeof(uint64_t)) {}
-  // Makes room for so many bytes more; put() looks for none.
+  // Reserves this many more bytes. put() does not check the capacity.
   void reserve(size_t more) {
     const size_t needed = at_ + more + sizeof window_;
     if (needed > bytes_.size()) bytes_.resize(std::max(needed, bytes_.size() + bytes_.size() / 4));
@@ -31,7 +32,7 @@ class BitWriter {
     window_ >>= filled_ / 8 * 8;
     filled_ %= 8;
   }
-  // In multiples of 16 bytes; what is left of the last 16 is ones.
+  // Returns the bytes, padded with ones to a multiple of 16.
   std::vector<std::byte> finish() && {
     reserve(1);
     if (filled_ > 0) put(0xFFu >> filled_, static_cast<int>(8 - filled_));
@@ -44,7 +45,7 @@ class BitWriter {
   static_assert(std::endian::native == std::endian::little);
   std::vector<std::byte> bytes_;
   size_t at_ = 0;
-  uint64_t window_ = 0;  // what is not a whole byte yet
+  uint64_t window_ = 0;  // bits that do not fill a byte yet
   unsigned filled_ = 0;
 };
 

@@ -5,18 +5,20 @@
 #include <cstring>
 #include <span>
 
+// BitReader: the input of the standard weight decoder.
 namespace carina::npu::swd {
 
 inline constexpr int kWindowBits = 56;
 
-// Bits from the least significant of each byte on. Reads beyond the end give zeros; overrun() tells.
+// Reads bits from the least significant one of each byte. Reads beyond the end return zeros, and overrun() reports
+// them.
 class BitReader {
  public:
   explicit BitReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
-  // The next kWindowBits bits at least.
+  // At least the next kWindowBits bits.
   [[nodiscard]] uint64_t peek() const { return peek_behind(0); }
-  // The same behind so many bits.
+  // The same bits after a skip of `bits`.
   [[nodiscard]] uint64_t peek_behind(int bits) const {
     const size_t position = position_ + static_cast<size_t>(bits);
     const size_t byte = position >> 3;

@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdint>
 
-// What the encoder and the decoder of the standard weight stream share: field widths and the slice header.
-// docs/npu-encoding.md.
+// Definitions that the encoder and the decoder of the standard weight stream share: field widths and the slice header.
+// The format is described in docs/npu-encoding.md.
 namespace carina::npu::swd {
 
 inline constexpr int kZdivBits = 3;
@@ -27,11 +27,11 @@ inline constexpr int kMaxFolded = 511;  // 9 bits
 
 inline constexpr int kUnaryPositions = 12;  // of a chunk
 inline constexpr int kUnaryPositionsZdiv3 = 8;
-inline constexpr int kUncompressedPositionsWide = 8;  // when a weight takes more than:
+inline constexpr int kUncompressedPositionsWide = 8;  // for weights with longer codes:
 inline constexpr int kUncompressedNarrowBits = 5;
-inline constexpr int kMaxLead = 8;  // weights may run ahead of their zero runs by this many
+inline constexpr int kMaxLead = 8;  // most weights that may be ahead of their zero runs
 
-// Folded weight: magnitude and sign in one number, so that small magnitudes are small numbers.
+// A folded weight: magnitude and sign in one number, so that small magnitudes give small numbers.
 constexpr int fold(int weight) {
   return weight < 0 ? (-weight << 1) | 1 : weight << 1;
 }
@@ -39,8 +39,8 @@ constexpr int unfold(int folded) {
   return (folded & 1) != 0 ? -(folded >> 1) : folded >> 1;
 }
 
-// A palette and the offset of the values that it does not hold: value v < size is folded weight entries[v], else v -
-// size + direct_offset.
+// A palette, and the offset of the values that are not in it. Value v < size is folded weight entries[v]; any other
+// value is v - size + direct_offset.
 struct Palette {
   int size = 0;
   int bits = kPaletteBitsBias;

@@ -11,22 +11,22 @@
 #include "npu/swd_internal.h"
 #include "npu/value_counts.h"
 
-// How the encoder decides: the sequence is cut into blocks; neighboring blocks that cost less with one palette than
-// with two become a section (one palette, zero runs or not). Within a section the divisors may change from slice to
-// slice: the cheapest series of them is found by dynamic programming over chunks of the section. Everything is decided
-// on exact bit counts of the symbols.
+// The decisions of the weight encoder. The sequence is divided into blocks. Neighboring blocks that cost less with one
+// palette than with two are merged into a section, which has one palette and either codes zero runs or does not. Within
+// a section, each slice has its own divisors. Dynamic programming over the chunks of the section finds the cheapest
+// series of slices. All decisions use exact bit counts of the symbols.
 namespace carina::npu::swd {
 
 inline constexpr size_t kFoldedValues = kMaxFolded + 1;
 inline constexpr int kSliceHeaderBits = kZdivBits + kSliceLengthBits + kWdivBits + 2;
 inline constexpr int kPaletteHeaderBits = kDirectOffsetBits + kPaletteSizeBits + kPaletteBitsBits;
-// What a slice wastes on average in its last chunks: unused unary positions of weights and of zero runs.
+// The average waste of a slice in its last chunks, in bits: unused unary positions of weights and of zero runs.
 inline constexpr int kSliceTailBits = 12;
 inline constexpr uint64_t kImpossible = std::numeric_limits<uint64_t>::max() / 4;
 
 enum class ZeroRuns : uint8_t { kNo, kYes };
 
-// A way to code the values of a slice.
+// One way to code the values of a slice.
 struct WeightCode {
   int wdiv = 0;
   bool truncated = false;
@@ -37,7 +37,7 @@ constexpr WeightCode weight_code(int index) {
   return {.wdiv = index / 2, .truncated = index % 2 != 0};
 }
 
-// What a code makes of values: their number and the largest, the sum of their quotients, and how many are 2.
+// Counts of the quotients of values under one code: how many, the largest, their sum, and how many are 2.
 struct Quotients {
   uint64_t values = 0;
   uint32_t max = 0;
@@ -55,19 +55,18 @@ inline uint64_t bits_of(const Quotients& quotients, WeightCode code, const Palet
          (code.truncated ? quotients.twos : 0);
 }
 
-// What a section costs with its best palette and one slice.
+// The cost of a section with its best palette and one slice.
 struct Choice {
   uint64_t bits = kImpossible;
   ZeroRuns zero_runs = ZeroRuns::kNo;
   Palette palette;
 };
 
-// How often each folded weight comes, and what the runs of zeros before, between and behind other weights cost at each
-// divisor.
+// Counts of each folded weight, and the cost of the zero runs before, between and after other weights for each divisor.
 struct Statistics {
   std::array<uint32_t, kFoldedValues> count{};
   std::array<uint64_t, kMaxZdiv + 1> run_bits{};
-  size_t end = 0;  // behind the largest folded weight that comes
+  size_t end = 0;  // one more than the largest folded weight that occurs
 
   [[nodiscard]] ValueCounts values() const;
   Statistics& operator+=(const Statistics& other) {
@@ -77,21 +76,21 @@ struct Statistics {
     return *this;
   }
 };
-// Of at most kMaxCounted weights.
+// The most weights of one count.
 inline constexpr size_t kMaxCounted = 4096;
 Statistics statistics_of(std::span<const int16_t> weights);
 
-// The best that takes fewer bits than `limit`; when there is none, one of `limit` bits that is none.
+// The cheapest choice below `limit` bits. If there is none, an invalid choice of `limit` bits.
 Choice choose(const Statistics& statistics, uint64_t limit = kImpossible);
 
-// A stretch of the weights with one palette.
+// A range of the weights with one palette.
 struct Section {
   size_t begin = 0;
   size_t end = 0;
   Choice choice;
 };
 
-// The weights cut into the sections that cost least.
+// The cheapest division of the weights into sections.
 struct Sections {
   std::vector<Section> list = {};
   ValueCounts values = {};  // of all weights

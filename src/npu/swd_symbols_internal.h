@@ -12,26 +12,28 @@ namespace carina::npu::swd {
 
 inline constexpr size_t kChunkValues = 512;
 
-// Symbols under way: values of a palette, the run of zeros before the first value, and the runs behind each of them.
+// Symbols of a stretch of weights: palette values, the zero run before the first value, and the zero run after each
+// value.
 struct Symbols {
   std::span<const uint16_t> values;
   std::span<const uint32_t> runs;  // one more than values; empty without zero runs
 };
 
-// Reads a section as symbols, a stretch at a time: a whole section's would be three times the weights.
+// Reads a section as symbols, one stretch at a time. The symbols of a whole section would take three times the memory
+// of its weights.
 class SymbolReader {
  public:
-  // Values behind the last of a stretch that may be looked at, whatever they are.
+  // Values after the last one of a stretch that may be read; their content does not matter.
   static constexpr size_t kReadFurther = 3;
 
   SymbolReader(std::span<const int16_t> weights, const Choice& choice);
 
-  // The weight at which the next stretch begins: where a stretch ended, another reader of the section may go on.
+  // The weight at which the next stretch begins. Another reader of the section can continue there.
   [[nodiscard]] size_t position() const { return at_; }
   void go_to(size_t position) { at_ = position; }
   [[nodiscard]] bool at_end() const { return at_ == weights_.size(); }
-  // At most `most` values (kMaxSliceWeights); valid until the next call. Only the section's first stretch has a run
-  // before its first value.
+  // Returns at most `max` values (kMaxSliceWeights). They are valid until the next call. Only the section's first
+  // stretch has a run before its first value.
   Symbols read(size_t max);
 
  private:
@@ -52,13 +54,13 @@ class SymbolReader {
 
 // A series of values of a section with one code.
 struct Slice {
-  size_t position = 0;  // of a SymbolReader at its first value
+  size_t position = 0;  // position of a SymbolReader at its first value
   size_t values = 0;
   WeightCode code;
   int zdiv = kZdivNone;
 };
 
-// The cheapest series of slices.
+// Finds the cheapest series of slices.
 std::vector<Slice> choose_slices(SymbolReader& section, const Choice& choice);
 
 }  // namespace carina::npu::swd

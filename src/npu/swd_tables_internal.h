@@ -8,19 +8,19 @@
 
 #include "npu/swd_internal.h"
 
-// What the decoder of the standard weight stream looks up: symbols of unary fields, and the weights that values stand for.
+// The lookup tables of the standard weight decoder: the symbols in unary fields, and the weights of values.
 namespace carina::npu::swd {
 
-// What four unary positions say: the symbols that end in them, and what is left for the symbol that goes on.
+// The symbols that end within four unary positions, and the incomplete symbol after them.
 struct UnaryStep {
   std::array<uint32_t, 4> quotients{};
   uint8_t ended = 0;
-  uint8_t rest = 0;      // of the symbol under way
-  uint8_t set_bits = 0;  // in the first unary field: as many bits of the second one are used up
+  uint8_t rest = 0;      // of the incomplete symbol
+  uint8_t set_bits = 0;  // bits set in the first unary field, which is how many bits of the second are used
 };
 
-// Weights: each position adds 0, 1 or 2; 2 means that the symbol goes on, unless quotients are truncated. Index: four
-// bits of the first unary field, then four of the second.
+// Weights: each position adds 0, 1 or 2. A 2 means that the symbol continues, unless quotients are truncated. The index
+// is four bits of the first unary field, then four of the second.
 constexpr std::array<UnaryStep, 256> weight_steps(bool truncated) {
   std::array<UnaryStep, 256> steps;
   for (unsigned index = 0; index < steps.size(); ++index) {
@@ -60,7 +60,7 @@ constexpr std::array<UnaryStep, 16> zero_steps() {
 inline constexpr std::array<std::array<UnaryStep, 256>, 2> kWeightSteps{weight_steps(false), weight_steps(true)};
 inline constexpr std::array<UnaryStep, 16> kZeroSteps = zero_steps();
 
-// Set bits of a unary field.
+// The number of set bits of a unary field.
 constexpr std::array<uint8_t, 1 << kUnaryPositions> set_bits() {
   std::array<uint8_t, 1 << kUnaryPositions> counts{};
   for (size_t i = 1; i < counts.size(); ++i) counts[i] = static_cast<uint8_t>(counts[i / 2] + i % 2);
@@ -68,12 +68,13 @@ constexpr std::array<uint8_t, 1 << kUnaryPositions> set_bits() {
 }
 inline constexpr auto kSetBits = set_bits();
 
-// What values stand for. The table has all values of ten bits, and for those without a weight one that no weight is.
+// The weights of values. The table has all values of ten bits. A value without a weight has kNoWeight, which is not a
+// weight.
 inline constexpr int kValueBits = 10;
 inline constexpr int16_t kNoWeight = 1 << kValueBits;
 using Weights = std::array<int16_t, size_t{1} << kValueBits>;
 
-// Values that stand for a weight.
+// The number of values that have a weight.
 inline int known_values(const Palette& palette) {
   return palette.size + kMaxFolded + 1 - palette.direct_offset;
 }
@@ -90,7 +91,7 @@ inline Weights weights_of(const Palette& palette) {
   return weights;
 }
 
-// Whether kNoWeight is among them: of weights, all bits from the ninth on are equal.
+// Whether kNoWeight is among them. In a real weight, all bits from the ninth on are equal.
 inline bool has_unknown(std::span<const int16_t> weights) {
   constexpr uint64_t kMarks = 0x0001000100010001u * uint64_t{kNoWeight};
   uint64_t marks = 0;

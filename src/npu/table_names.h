@@ -6,9 +6,10 @@
 
 #include "facts/npu_targets.h"
 
+// Names of table rows, for messages and for lookups that ignore case.
 namespace carina::npu {
 
-// The names of those rows of a table of facts that `wanted` takes, as messages list them: "Sram_Only, Shared_Sram".
+// The names of the rows that `wanted` accepts, as messages list them: "Sram_Only, Shared_Sram".
 template <typename Rows, typename Wanted>
 std::string names_of(const Rows& rows, const Wanted& wanted) {
   std::string names;
@@ -24,13 +25,13 @@ std::string names_of(const Rows& rows) {
   return names_of(rows, [](const auto&) { return true; });
 }
 
-// Whether two names differ in the case of ASCII letters at most.
+// Whether two names are equal except for the case of ASCII letters.
 inline bool same_name(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-// The name as its row has it, when it differs from that in case only; else as it is.
+// The row's spelling of the name if only the case differs; otherwise the name as it is.
 template <typename Rows>
 std::string_view row_name(const Rows& rows, std::string_view name) {
   for (const auto& row : rows) {

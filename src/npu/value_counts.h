@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
+// ValueCounts: statistics of encoded weights.
 namespace carina::npu {
 
-// How the values of streams of weights are spread, padding included: what the time of decoding depends on.
+// The distribution of the values of weight streams, padding included. The decoding time depends on it.
 struct ValueCounts {
   uint64_t values = 0;
   uint64_t zeros = 0;

@@ -11,36 +11,37 @@
 #include "base/diagnostic.h"
 #include "npu/value_counts.h"
 
+// The two compression formats of weights: the standard decoder's (SWD) and the fast decoder's of U85 (FWD).
 namespace carina::npu {
 
 // The range of a weight in a stream: 9 bits signed, without zero point.
 inline constexpr int kMinWeight = -255;
 inline constexpr int kMaxWeight = 255;
 
-// Compresses weights (kMinWeight..kMaxWeight) for the standard weight decoder of all products; the result ends with the
-// end-of-stream mark and is padded with 0xFF to a multiple of 16 bytes. Same weights, same bytes. Format:
-// docs/npu-encoding.md.
+// Compresses weights (kMinWeight..kMaxWeight) for the standard weight decoder of all products. The result ends with the
+// end-of-stream mark and is padded with 0xFF to a multiple of 16 bytes. Equal weights give equal bytes. The format is
+// described in docs/npu-encoding.md.
 std::vector<std::byte> encode_swd(std::span<const int16_t> weights);
 
-// The same, with the spread of the weights, which encoding finds on its way.
+// Encoded weights with the distribution of their values, which the encoder computes anyway.
 struct EncodedWeights {
   std::vector<std::byte> bytes = {};
   ValueCounts values = {};
 };
 EncodedWeights encode_swd_counted(std::span<const int16_t> weights);
 
-// Decompresses up to the end-of-stream mark. Errors, with the bit offset: cut off, impossible header, more than
-// `max_weights` weights.
+// Decompresses a stream up to the end-of-stream mark. Errors, with the bit offset: a truncated stream; an impossible
+// header; more than `max_weights` weights.
 Result<std::vector<int16_t>> decode_swd(std::span<const std::byte> stream, size_t max_weights,
                                         const std::string& where);
 
-// The same a part of the stream at a time, in order.
+// Decompresses a stream part by part, in order.
 class SwdReader {
  public:
   SwdReader(std::span<const std::byte> stream, size_t max_weights, std::string where);
   ~SwdReader();
 
-  // The next weights (32,768 and the zeros between them at most), valid until the next call; empty at the end.
+  // The next weights, valid until the next call: at most 32,768 and the zeros between them. Empty at the end.
   Result<std::span<const int16_t>> next();
 
  private:
@@ -48,19 +49,20 @@ class SwdReader {
   std::unique_ptr<State> state_;
 };
 
-// The same a part of the stream at a time (32,768 weights and the zeros between them at most), in order. Returns their
-// number.
+// Decompresses a stream part by part and passes each part to a function, in order: at most 32,768 weights and the zeros
+// between them. Returns the number of weights.
 Result<size_t> scan_swd(std::span<const std::byte> stream, size_t max_weights, const std::string& where,
                         const std::function<void(std::span<const int16_t>)>& part);
 
-// Compresses weights (-128..255) for the fast weight decoder of U85: one header of 32 bytes, then 2-bit or 4-bit
-// indices of a small table, or raw bytes. `sparse` weights must stay raw (a rule of the hardware). The result is padded
-// with zeros to 32 bytes.
+// Compresses weights (-128..255) for the fast weight decoder of U85: a header of 32 bytes, then indices of 2 or 4 bits
+// into a small table, or raw bytes. `sparse` weights must stay raw (a rule of the hardware). The result is padded with
+// zeros to a multiple of 32 bytes.
 enum class FwdPacking : uint8_t { kAny, kRawOnly };
-// Empty when the weights do not fit the format: more than 16 distinct values that do not fit one range of 256.
+// Returns an empty list if the weights do not fit the format: more than 16 distinct values that do not fit one range of
+// 256.
 std::vector<std::byte> encode_fwd(std::span<const int16_t> weights, FwdPacking packing);
 
-// Decompresses `count` weights. Errors: cut off, bad header.
+// Decompresses `count` weights. Errors: a truncated stream; an invalid header.
 Result<std::vector<int16_t>> decode_fwd(std::span<const std::byte> stream, size_t count, const std::string& where);
 
 }  // namespace carina::npu

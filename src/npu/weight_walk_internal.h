@@ -12,8 +12,8 @@
 #include "npu/weight_order.h"
 
 // The order of weights as loops. A walk calls visit(offset, step, count, zeros): `count` weights at dense offsets
-// offset, offset + step, ..., then `zeros` padding zeros. Runs of several channels instead of single weights keep the
-// callers' inner loops tight.
+// offset, offset + step, ..., then `zeros` padding zeros. Each call covers a run of channels instead of one weight,
+// which keeps the callers' inner loops short.
 namespace carina::npu {
 
 inline constexpr int kIfmUblockDepth = 8;  // of U55 and U65, and the weight decoder's step on U85
@@ -64,7 +64,7 @@ struct U55Shape {
   int first_channel;
   int ofm_ublock_depth;
   int ifm_block_depth;
-  int tap_multiple;  // kernel elements are padded to a multiple
+  int tap_multiple;  // kernel elements are padded to a multiple of it
 };
 
 inline U55Shape u55_shape(const WeightTraversal& t, int core) {
@@ -78,7 +78,7 @@ inline U55Shape u55_shape(const WeightTraversal& t, int core) {
           .tap_multiple = tap_multiple};
 }
 
-// One tap of one OFM ublock and one IFM ublock: for each output channel its (up to) eight input channels.
+// One tap of one OFM ublock and one IFM ublock: for each output channel, its input channels (at most eight).
 template <typename Visit>
 void walk_u55_ublock(const WeightTraversal& t, const U55Shape& s, int ofm_z, int ifm_z, int64_t tap, Visit&& visit) {
   const int ifm_lanes = is_depthwise(t) ? 1 : kIfmUblockDepth;
@@ -98,7 +98,8 @@ void walk_u55_subkernel(const WeightTraversal& t, const U55Shape& s, int ofm_blo
   const int width = std::min(t.kernel_width - kx0, kSubkernelSize / t.dilation_x);
   const int taps = round_up(height * width, s.tap_multiple);
   const int ofm_end = std::min(ofm_block + s.ofm_block_depth, s.ofm_depth);
-  // Part kernel: IFM ublocks outside the taps, clipped. Depth first: inside them, over the whole block.
+  // Part kernel: the loop over IFM ublocks is outside the loop over taps, and the ublocks are clipped. Depth first: the
+  // loop over IFM ublocks is inside and covers the whole block.
   const int outer = is_part_kernel(t) ? std::min(s.ifm_block_depth, t.ifm_depth - ifm_block) : 1;
   const int inner = is_part_kernel(t) || is_depthwise(t) ? 1 : s.ifm_block_depth;
   for (int ifm_outer = 0; ifm_outer < outer; ifm_outer += kIfmUblockDepth) {
@@ -147,8 +148,8 @@ struct U85Shape {
   int stream;
   int ofm_ublock_depth;
   int ifm_block_depth;
-  int ifm_chunk;  // input channels that pass before the next OFM ublock
-  int ifm_step;   // input channels that stand together
+  int ifm_chunk;  // input channels before the next OFM ublock
+  int ifm_step;   // input channels that are contiguous
   int tap_multiple;
   int depthwise_pad;  // zeros after each group of ten taps, in OFM ublock depths per stream
   int stride_y;       // phases of the part-kernel order
@@ -181,8 +182,7 @@ inline U85Shape u85_shape(const WeightTraversal& t, int stream) {
           .stride_x = phases ? t.stride_x : 1};
 }
 
-// The taps of a sub-kernel in the order in which U85 takes them: by stride phase, rows within a phase alternating in
-// direction.
+// The taps of a sub-kernel in U85's order: by stride phase; rows within a phase alternate in direction.
 inline std::vector<int64_t> u85_taps(const WeightTraversal& t, const U85Shape& s, int ky0, int kx0) {
   const int height = std::min(t.kernel_height - ky0, kSubkernelSize / t.dilation_y);
   const int width = std::min(t.kernel_width - kx0, kSubkernelSize / t.dilation_x);
@@ -265,7 +265,7 @@ void walk_u85(const WeightTraversal& t, int stream, Visit&& visit) {
 
 inline int64_t u85_length(const WeightTraversal& t, int stream) {
   const U85Shape s = u85_shape(t, stream);
-  // Zeros of depthwise padding count as taps here: the chunk is one channel deep then.
+  // Zeros of depthwise padding count as taps here. The chunk is then one channel deep.
   const int64_t taps = padded_taps(t, s.tap_multiple);
   const int64_t pads = is_depthwise(t) ? taps / kU85DepthwiseTapGroup * s.depthwise_pad : 0;
   const int64_t full_blocks = t.ofm_depth / t.ofm_block_depth;
