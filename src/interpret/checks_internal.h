@@ -7,9 +7,10 @@
 
 #include "interpret/kernel_internal.h"
 
+// Checks of a node's operands and attributes, and the choice of its kernel by type.
 namespace carina::interpret {
 
-// The checks that kernels make of a node before they trust it; the first that fails is kept and the rest are skipped.
+// Checks of a node that come before its kernel is made. The first failure is kept, and later checks are skipped.
 class Checks {
  public:
   explicit Checks(const NodePlan& plan) : plan_(plan) {}
@@ -20,16 +21,16 @@ class Checks {
   Checks& shape(const Operand& operand, const Shape& expected);
   Checks& type(const Operand& operand, std::initializer_list<DType> allowed);
   Checks& same_type(const Operand& operand, DType expected);
-  // Any condition; `what` says what must hold.
+  // Requires any condition; `what` says what must hold.
   Checks& require(bool holds, std::string_view what, std::string_view got = {});
-  // A list attribute of that length whose values are in [low, high].
+  // Requires a list attribute of this length with values in [low, high].
   Checks& list(std::string_view attribute, size_t length, int64_t low, int64_t high);
   Checks& axis(const Operand& operand);  // attribute "axis" in [0, rank)
-  // One element of an integer type: a zero point, a shift.
+  // Requires one element of an integer type, such as a zero point or a shift.
   Checks& scalar(const Operand& operand);
 
   [[nodiscard]] bool good() const { return !failed_; }
-  // Nothing, or why the node cannot run.
+  // Success, or the reason why the node cannot run.
   [[nodiscard]] Result<void> done() const;
 
  private:
@@ -39,11 +40,11 @@ class Checks {
   Diagnostic problem_;
 };
 
-// The constant integers of a shape operand. Errors: not a constant, not `length` long.
+// The constant integers of a shape operand. Errors: not a constant; not `length` long.
 Result<std::vector<int64_t>> shape_constant(const NodePlan& plan, const Operand& operand, size_t length);
 
-// A type combination that an op has, and its kernel. `types` are the first inputs and then the output; the rest is
-// kUnknown.
+// A type combination of an operator, and its kernel. `types` are those of the first inputs and then of the output; the
+// remaining entries are kUnknown.
 struct TypeRow {
   std::array<DType, 5> types;
   Kernel (*make)(const NodePlan&);
@@ -54,11 +55,11 @@ struct TypeRow {
     return n;
   }
 };
-// The kernel of the row whose types are those of the first inputs (one less than the row has) and of output 0.
-// Errors: none of the rows.
+// The kernel of the row that matches the types of the first inputs (one less than the row has) and of output 0. Errors:
+// no row matches.
 Result<Kernel> choose(const NodePlan& plan, std::span<const TypeRow> rows);
 
-// The one element of an integer operand (i4 and bool as i8) that stands at `data`.
+// The single element at `data` of an integer operand (i4 and bool are stored as i8).
 int64_t scalar_at(const std::byte* data, DType dtype);
 
 }  // namespace carina::interpret

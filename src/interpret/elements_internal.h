@@ -5,9 +5,10 @@
 #include "tensor/dtype.h"
 #include "tensor/float_formats.h"
 
+// Element types of kernels.
 namespace carina::interpret {
 
-// An element type for kernels: how it lies in memory, what it is computed in, and the way from one to the other.
+// An element type for kernels: its storage type, its compute type, and the conversions between them.
 template <DType D, typename S, typename C = S>
 struct Plain {
   static constexpr DType kDType = D;
@@ -26,7 +27,7 @@ using I48 = Plain<DType::kInt48, int64_t>;
 using ShapeElement = Plain<DType::kShape, int64_t>;
 using F32 = Plain<DType::kFp32, float>;
 
-// A narrow float: computed in fp32, rounded once when it is stored.
+// A narrow float. It is computed in fp32 and rounded once when it is stored.
 template <DType D, typename S, float (*Load)(S), S (*Store)(float)>
 struct Narrow {
   static constexpr DType kDType = D;

@@ -16,8 +16,9 @@
 
 namespace carina::interpret {
 
-// How N operands are walked in step with an output that they broadcast to: rows of `inner` elements, the rest of the
-// axes outside. Axes that every operand walks contiguously are merged, so most ops are one row.
+// The iteration over an output and N operands that broadcast to it: rows of `inner` elements, and outer axes around
+// them. Axes that are contiguous in every operand are merged, so most operators have one row.
+//   Example: [2,3,4] + [4] has inner = 4 and outer = {6}; the outer stride of the second operand is 0.
 template <size_t N>
 struct Walk {
   int64_t inner = 1;                      // elements in a row
@@ -26,7 +27,7 @@ struct Walk {
   std::vector<int64_t> outer;                        // sizes of the other axes, outermost first
   std::array<std::vector<int64_t>, N> outer_stride;  // in elements
 
-  // Where row `row` of operand `n` starts.
+  // The offset at which row `row` of operand `n` starts.
   [[nodiscard]] int64_t offset(size_t n, int64_t row) const {
     if (outer.empty()) return 0;
     int64_t at = 0;
@@ -39,7 +40,7 @@ struct Walk {
 };
 
 namespace detail {
-// The non-generic part of plan_walk: strides of `shape` broadcast to `out`, 0 along repeated axes.
+// The non-generic part of plan_walk: the strides of `shape` broadcast to `out`. Repeated axes have stride 0.
 std::vector<int64_t> broadcast_strides(const Shape& shape, const Shape& out);
 }  // namespace detail
 
@@ -93,7 +94,8 @@ void for_each_row(Workers& workers, const Walk<N>& walk, const Row& row) {
   });
 }
 
-// A row beside a single value, as loops that become vectors. False: nothing is done, the operands are others.
+// Computes a row with one scalar operand, in loops that compilers vectorize. Returns false and does nothing if the
+// operands have another form.
 template <typename Out, typename... Ins, typename F, typename In, size_t N>
 bool beside_one(const F& f, const In& in, const std::array<int64_t, N>& stride, typename Out::Storage* out,
                 int64_t length, bool& bad) {
@@ -115,8 +117,8 @@ bool beside_one(const F& f, const In& in, const std::array<int64_t, N>& stride, 
   return false;
 }
 
-// One row: `length` elements of the output, from operands that stand at in[n] and go on by stride[n] elements (0 or 1). `function`
-// points to the element function. Returns the first element that breaks a REQUIRE, or -1.
+// Computes one row: `length` elements of the output. Operand n starts at in[n] and advances by stride[n] elements (0 or
+// 1). `function` points to the element function. Returns the first element that breaks a REQUIRE, or -1.
 using ElementwiseRow = int64_t (*)(const void* function, std::byte* out, const std::byte* const* in,
                                    const int64_t* stride, int64_t length);
 
@@ -124,7 +126,7 @@ template <typename F, typename Out, typename... Ins>
 int64_t elementwise_row(const void* function, std::byte* out_bytes, const std::byte* const* in_bytes,
                         const int64_t* in_stride, int64_t length) {
   constexpr size_t N = sizeof...(Ins);
-  const F f = *static_cast<const F*>(function);  // of its own: stores of bytes could change what a pointer points to
+  const F f = *static_cast<const F*>(function);  // a local copy: byte stores could alias the original
   std::array<int64_t, N> stride;
   std::copy_n(in_stride, N, stride.begin());
   auto* out = reinterpret_cast<typename Out::Storage*>(out_bytes);
@@ -148,11 +150,11 @@ int64_t elementwise_row(const void* function, std::byte* out_bytes, const std::b
   }(std::make_index_sequence<N>{});
 }
 
-// What a kernel has of its element function and its types.
+// The parts of a kernel that depend on its element function and types.
 struct ElementwiseType {
   ElementwiseRow row;
   size_t out_bytes;                  // of an element
-  std::array<size_t, 3> in_bytes{};  // likewise
+  std::array<size_t, 3> in_bytes{};  // of an element of each operand
   std::string_view require;
 };
 
@@ -164,7 +166,7 @@ constexpr ElementwiseType elementwise_type() {
           .require = F::kRequire};
 }
 
-// All rows of a kernel of N operands (1, 2 or 3): what does not depend on the types, compiled once.
+// All rows of a kernel of N operands (1, 2 or 3). This part does not depend on the types, so it is compiled once per N.
 template <size_t N>
 class ElementwiseRows {
  public:
@@ -177,15 +179,15 @@ class ElementwiseRows {
   Shape shape_;
 };
 
-// A kernel whose element function is the same in all calls; it outlives the kernel.
+// Makes a kernel whose element function is the same in all calls. The function must outlive the kernel.
 template <size_t N>
 Kernel elementwise_kernel(const NodePlan& plan, const ElementwiseType& type, const void* function);
 
-// An element function is a struct with
-//   Out::Compute apply(A::Compute..., bool& bad) const    bad: set when the operands break a REQUIRE of the
-//   specification static constexpr std::string_view kRequire            what they must keep (empty: nothing can break)
-// and kernels of one, two or three operands are made from it. Storage: see elements_internal.h. `bind` makes the
-// function from the call when it depends on further operands (zero points, shifts).
+// Makes kernels of one, two or three operands from an element function, which is a struct with
+//   Out::Compute apply(A::Compute..., bool& bad) const;  // sets `bad` if the operands break a REQUIRE
+//   static constexpr std::string_view kRequire;          // that REQUIRE of the specification; empty: there is none
+// The storage types are in elements_internal.h. `bind` creates the function from the call if it depends on further
+// operands (zero points, shifts).
 template <typename Out, typename... Ins, typename Bind>
 Kernel elementwise_with(const NodePlan& plan, Bind bind) {
   using F = std::remove_cvref_t<decltype(bind(std::declval<const Call&>()))>;
@@ -202,10 +204,10 @@ Kernel elementwise(const NodePlan& plan) {
   return elementwise_kernel<sizeof...(Ins)>(plan, elementwise_type<F, Out, Ins...>(), &kFunction);
 }
 
-// The checks that all elementwise ops share: as many operands, one output of their broadcast shape.
+// The checks that all elementwise operators share: the number of operands, and one output of their broadcast shape.
 Result<void> check_elementwise(const NodePlan& plan, size_t operands, size_t extra_operands = 0);
 
-// check_elementwise() and choose().
+// Calls check_elementwise() and choose().
 Result<Kernel> prepare_elementwise(const NodePlan& plan, size_t operands, std::span<const TypeRow> rows);
 
 }  // namespace carina::interpret

@@ -14,53 +14,53 @@
 #include "simd/extremes.h"
 #include "tensor/tensor.h"
 
+// The TOSA interpreter.
 namespace carina::interpret {
 
-// Called with each value as soon as it is known: the inputs and constants that nodes read are not repeated, graph
-// inputs come once at the start, then each node's outputs in order. The tensor is a view that is valid during the call
-// only (copy its bytes to keep it). Values of control-flow graphs are reported with their own graph, once per
-// execution.
+// Called with each value as soon as it is computed. Graph inputs come once at the start, then each node's outputs in
+// order. Inputs and constants that nodes read are not repeated. The tensor is a view that is valid during the call
+// only. Values of control-flow graphs are reported with their own graph, once per execution.
 using Observer = std::function<void(const ir::Graph& graph, ir::ValueId value, const Tensor& tensor)>;
 
-// Sees some values of the main graph, as the observer sees all of them. The others may be computed together with their
-// neighbors, and kernels find the extremes of what they write while it is in the cache.
+// Reports selected values of the main graph, as an observer reports all. Other values may be fused with their
+// neighbors. Kernels compute the extremes of their results while these are in the cache.
 struct Watch {
-  std::vector<bool> values;  // per value of the graph: it is seen
-  // `extremes`: of fp32 values.
+  std::vector<bool> values;  // by value of the graph: whether it is reported
+  // `extremes` are those of an fp32 value.
   std::function<void(ir::ValueId value, const Tensor& tensor, const simd::Extremes& extremes)> see;
 };
 
 enum class Profiling { kOff, kOn };
 
-// When convolutions lay out their weights as their kernels want them.
+// When convolutions convert their weights to the layout of their kernels.
 enum class Packing {
-  kOnce,     // a copy of all weights is held
-  kEachRun,  // of one node's at a time, where they are fp32: for few runs of large networks
+  kOnce,     // before the first run; a copy of all weights is held
+  kEachRun,  // in each run, one node's fp32 weights at a time: for few runs of large networks
 };
 
-// How convolutions of fp32 add up. Results depend neither on the processor nor on threads in any case.
+// How fp32 convolutions sum up. In both modes, results depend neither on the processor nor on the number of threads.
 enum class Sums {
-  kInOrder,  // every output is one chain of sums, as the other engines' of this program
-  // Large windows of 3x3 in a quarter of the products, smaller ones in 4/9 (which ones depends on Packing): up to 1e-5 of
-  // the range away (docs/adr/0107).
+  kInOrder,  // one chain of sums per output, as in this project's other engines
+  // Winograd's algorithm for 3x3 windows: a quarter of the multiplications for large ones, 4/9 for smaller ones
+  // (Packing decides the limit). Results differ by up to 1e-5 of the range (docs/adr/0107).
   kFewMultiplications,
 };
 
 struct Options {
   int threads = 1;                               // >= 1; results do not depend on it
   size_t memory_budget_bytes = size_t{4} << 30;  // arena, scratch, packed weights and outputs together
-  Observer observer = {};                        // set: no internal fusing, every value is computed and shown
-  std::optional<Watch> watch = {};               // not beside an observer
-  std::function<void()> between_nodes = {};      // called before each node's kernel; what it throws ends the run
+  Observer observer = {};                        // if set: no fusing; every value is computed and reported
+  std::optional<Watch> watch = {};               // not together with an observer
+  std::function<void()> between_nodes = {};      // called before each node's kernel; an exception ends the run
   Profiling profiling = Profiling::kOff;
   Packing packing = Packing::kOnce;
   Sums sums = Sums::kInOrder;
-  std::string where = {};                 // the file's name, put before node names in messages
-  int64_t loop_limit = int64_t{1} << 32;  // iterations of one WHILE_LOOP execution before it is an error
+  std::string where = {};                 // the file's name, a prefix of node names in messages
+  int64_t loop_limit = int64_t{1} << 32;  // most iterations of one WHILE_LOOP execution
 };
 
-// What one node cost over all runs since create() or clear_profile(), with the nodes that were fused into it. A node of
-// control flow includes the nodes of the graphs that it runs, which stand in the list too.
+// The time of one node and of the nodes fused into it, over all runs since create() or clear_profile(). The time of a
+// control-flow node includes the nodes of the graphs that it runs, which are also listed.
 struct NodeTime {
   std::string graph;
   ir::NodeId node;
@@ -71,26 +71,26 @@ struct NodeTime {
   int64_t nanoseconds = 0;
 };
 
-// Evaluates TOSA 1.0 graphs: integers exactly as the specification says, floats in fp32 or wider accumulation with bits
-// that depend neither on the processor nor on the number of threads.
+// Evaluates TOSA 1.0 graphs. Integers are exactly as the specification says. Floats are accumulated in fp32 or wider,
+// and their bits depend neither on the processor nor on the number of threads.
 class Interpreter {
  public:
-  // Plans the module's main graph: kernels chosen, weights packed, one arena laid out by liveness. The module is copied
-  // (constants share their bytes), so it need not outlive the call. Errors: an operator, type combination, shape or
-  // attribute that TOSA 1.0 does not define, shapes not known, control flow that is recursive, more memory than the
+  // Plans the module's main graph: it chooses kernels, packs weights and allocates one arena by live ranges. The module
+  // is copied (constants share their bytes), so it need not outlive the call. Errors: an operator, type combination,
+  // shape or attribute that TOSA 1.0 does not define; unknown shapes; recursive control flow; more memory than the
   // budget.
   static Result<Interpreter> create(const ir::Module& module, const Options& options);
 
-  // Runs the main graph on `inputs`, in the order of graph.inputs, each of its value's type and shape; gives the
-  // outputs in the order of graph.outputs. VARIABLE state is kept from run to run. Errors: wrong inputs; a REQUIRE of
-  // the specification that the data break (naming node and element).
+  // Runs the main graph. The inputs are in the order of graph.inputs, each of its value's type and shape; the outputs
+  // are in the order of graph.outputs. VARIABLE state persists between runs. Errors: wrong inputs; data that break a
+  // REQUIRE of the specification (the message names node and element).
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
 
-  // Puts every VARIABLE back to its initial value.
+  // Resets every VARIABLE to its initial value.
   void reset_variables();
-  // Bytes that the plan holds: arenas, scratch, packed weights.
+  // Bytes of arenas, scratch and packed weights.
   [[nodiscard]] size_t planned_bytes() const;
-  // Times per node in execution order; empty unless profiling.
+  // Times per node in execution order; empty without profiling.
   [[nodiscard]] std::vector<NodeTime> profile() const;
   void clear_profile();
 

@@ -19,11 +19,12 @@
 #include "interpret/workers_internal.h"
 #include "ir/graph.h"
 
+// Kernels: the unit of execution of the interpreter, and what they get when they are made and when they run.
 namespace carina::interpret {
 
 class Program;
 
-// A VARIABLE's state; `initial` has bytes only when the graph gives a first value.
+// The state of a VARIABLE. `initial` has bytes only if the graph gives an initial value.
 struct Variable {
   DType dtype = DType::kUnknown;
   Shape shape;
@@ -32,19 +33,19 @@ struct Variable {
   bool written = false;
 };
 
-// What kernels share while they run.
+// Data that kernels share while they run.
 struct Runtime {
   Workers& workers;
 };
 
-// One execution of one node: where its operands lie. Rows of bytes are dense tensors as DTypeRow says.
+// One execution of one node: the addresses of its operands. Each is a dense tensor, with elements as DTypeRow says.
 struct Call {
   std::span<const std::byte* const> in;
   std::span<std::byte* const> out;
   std::byte* scratch;  // Kernel::scratch_bytes, aligned to 64
   Runtime& runtime;
   std::string_view where;              // "model.tosa: conv_7", for messages
-  simd::Extremes* extremes = nullptr;  // by slot, of the fp32 elements that are written; null: nobody asks
+  simd::Extremes* extremes = nullptr;  // by slot: extremes of the fp32 results; nullptr: not requested
 
   template <typename T>
   [[nodiscard]] const T* input(size_t i) const {
@@ -54,44 +55,44 @@ struct Call {
   [[nodiscard]] T* output(size_t i) const {
     return reinterpret_cast<T*>(out[i]);
   }
-  // Where a kernel that finds extremes adds them; null: nowhere.
+  // The extremes that a kernel updates in this slot; nullptr: not requested.
   [[nodiscard]] simd::Extremes* extremes_of_slot(int64_t slot) const {
     return extremes == nullptr ? nullptr : extremes + slot;
   }
 };
 
-// A node made ready: everything that does not depend on the data is done.
+// A prepared node. All work that does not depend on the data is done.
 struct Kernel {
   std::function<Result<void>(const Call&)> run;
   size_t scratch_bytes = 0;
-  size_t packed_bytes = 0;      // weights and tables that the kernel keeps
-  bool has_weights = false;     // its own copy of operand 1, a constant: a run does not read that
-  bool finds_extremes = false;  // it adds those of all that it writes to Call::extremes
+  size_t packed_bytes = 0;      // weights and tables that the kernel holds
+  bool has_weights = false;     // holds a copy of operand 1, a constant; runs do not read the original
+  bool finds_extremes = false;  // adds the extremes of its results to Call::extremes
 };
 
-// What is known of an operand before running.
+// The properties of an operand that are known before a run.
 struct Operand {
   std::string_view name;
   DType dtype;
   const Shape* shape;
-  const Tensor* constant;  // null when the data come later
+  const Tensor* constant;  // nullptr if the data are known only at run time
 
   [[nodiscard]] int64_t dim(size_t axis) const { return (*shape)[axis]; }
   [[nodiscard]] size_t rank() const { return shape->rank(); }
 };
 
-// Gives kernels of control flow and variables what lies outside their node.
+// Gives kernels of control flow and variables access to graphs and state outside their node.
 class Linker {
  public:
   virtual ~Linker() = default;
-  // The planned graph of that name. Errors: no such graph, recursion, whatever planning it reports.
+  // The planned graph of this name. Errors: no such graph; recursion; errors of its planning.
   virtual Result<Program*> program(const std::string& graph_name, const std::string& where) = 0;
-  // The state named so, made on first use. Errors: another type or shape than before.
+  // The state of this name, created on first use. Errors: another type or shape than before.
   virtual Result<Variable*> variable(const std::string& name, const Operand& like, const std::string& where) = 0;
   [[nodiscard]] virtual int64_t loop_limit() const = 0;
 };
 
-// A node as kernels see it when they are made.
+// A node and its context, as kernels see them when they are made.
 struct NodePlan {
   const ir::Graph& graph;
   const ir::Node& node;
@@ -102,11 +103,11 @@ struct NodePlan {
   int threads = 1;
   Packing packing = Packing::kOnce;
   Sums sums = Sums::kInOrder;
-  // Nodes to compute together with this one, in order: each is the only user of the one before, its other operands are
-  // constants. The kernel writes the last one's output. Empty: this node alone.
+  // Following nodes that the kernel computes too, in order. Each is the only user of the previous one, and its other
+  // operands are constants. The kernel writes the output of the last. Empty: this node alone.
   std::vector<NodePlan> tail = {};
-  // Nodes that make the operands, in the operands' order, when the kernel is to compute them too: it then reads their
-  // first operands instead. Empty: the operands themselves are read.
+  // Preceding nodes that the kernel computes too, one per operand, in the operands' order. The kernel then reads their
+  // first operands. Empty: the kernel reads the node's own operands.
   std::vector<NodePlan> front = {};
 
   [[nodiscard]] const Operand& last_out() const { return tail.empty() ? out.front() : tail.back().out.front(); }
@@ -114,10 +115,10 @@ struct NodePlan {
 };
 
 using Prepare = Result<Kernel> (*)(const NodePlan&);
-// Makes a kernel of a node that has a tail, or nothing when it cannot compute them together.
+// Makes a kernel of a node and its tail. Returns nothing if it cannot compute them together.
 using PrepareFused = std::optional<Kernel> (*)(const NodePlan&);
 
-// The lowest index of an element that broke a REQUIRE, gathered from all threads.
+// The lowest index of an element that broke a REQUIRE, over all threads.
 class FirstBad {
  public:
   void report(int64_t element) {
@@ -133,17 +134,17 @@ class FirstBad {
   std::atomic<int64_t> first_{kNone};
 };
 
-// "node: output element [0,3,1]: what": a REQUIRE of the specification that the data broke.
+// The error for data that broke a REQUIRE of the specification: "node: output element [0,3,1]: what".
 std::unexpected<Diagnostics> fail_at(const Call& call, const Shape& shape, int64_t element, std::string what);
 
-// How many chunks work is split into at most: some for each thread, because other programs take time away from them.
+// The most chunks of one job. There are several per thread, because other programs may delay some of the threads.
 inline int64_t max_chunks(int threads) {
   return threads == 1 ? 1 : std::min(Workers::kMaxChunks, int64_t{4} * threads);
 }
 
-// Calls body(slot, begin, end) for ranges that cover [0, count), on several threads when there are some and the work is
-// worth it: a range has at least `grain` indices. Calls at the same time have different slots below threads(), so a
-// kernel that needs scratch has one area for each.
+// Calls body(slot, begin, end) for ranges that cover [0, count). It uses several threads if there are some and the work
+// is large enough: a range has at least `grain` indices. Concurrent calls have different slots below threads(), so a
+// kernel needs one scratch area per slot.
 template <typename Body>
 void split_slots(Workers& workers, int64_t count, int64_t grain, const Body& body) {
   const int64_t chunks = std::min(max_chunks(workers.threads()), count / std::max<int64_t>(grain, 1));
@@ -152,14 +153,14 @@ void split_slots(Workers& workers, int64_t count, int64_t grain, const Body& bod
     return;
   }
   const int64_t size = count / chunks;
-  const int64_t longer = count % chunks;  // so many chunks have one index more
+  const int64_t longer = count % chunks;  // this many chunks have one index more
   workers.for_each(chunks, [&](int64_t slot, int64_t chunk) {
     const int64_t begin = chunk * size + std::min(chunk, longer);
     body(slot, begin, begin + size + (chunk < longer ? 1 : 0));
   });
 }
 
-// The same without the slot.
+// The same call without the slot.
 template <typename Body>
 void split(Workers& workers, int64_t count, int64_t grain, const Body& body) {
   split_slots(workers, count, grain, [&](int64_t, int64_t begin, int64_t end) { body(begin, end); });

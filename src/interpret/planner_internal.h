@@ -11,7 +11,7 @@
 
 namespace carina::interpret {
 
-// Makes a Program of a graph, in the order of its methods below.
+// Makes a Program from a graph. The methods below run in their order.
 class Planner {
  public:
   Planner(const ir::Graph& graph, const Options& options, const Watch* watch, Linker& linker)
@@ -27,28 +27,28 @@ class Planner {
   Result<void> make_step(size_t node_index);
   void add_step(size_t node_index, Kernel kernel, const std::vector<ir::ValueId>& reads,
                 const std::vector<ir::ValueId>& writes);
-  // Chooses the nodes that one kernel computes together with their neighbors.
+  // Chooses the nodes that are fused with their neighbors.
   void fuse_nodes();
   bool fuse_node(size_t node_index);
   [[nodiscard]] std::vector<size_t> tail_of(size_t node_index) const;
   [[nodiscard]] std::vector<size_t> front_of(size_t node_index) const;
-  // Elementwise operators of fp32 with those that only they need.
+  // Fuses fp32 elementwise operators with operands that have no other reader.
   void fuse_elementwise();
   void fuse_chain(const std::vector<size_t>& nodes);
   [[nodiscard]] bool is_elementwise(size_t node_index) const;
   [[nodiscard]] std::vector<size_t> chain_of(size_t node_index) const;
-  // Moves of what moves give, without what stands between them.
+  // Fuses chains of data-movement operators, without the tensors between them.
   void fuse_layout_ops();
   void find_layout_views();
   [[nodiscard]] bool is_only_viewed(ir::ValueId value) const;
-  // RESHAPE and IDENTITY: their input's bytes under another shape.
+  // RESHAPE and IDENTITY: the result shares the bytes of the input.
   void share_bytes(ir::ValueId from, ir::ValueId to);
   void allocate_outputs();
   void number_uses();
-  // Results that may stand where their operands stand, if nobody reads these later: less memory to go through.
+  // Lets results overwrite their operands if no later step reads these. This reduces the memory traffic.
   void reuse_operands();
   Result<void> allocate_rest();
-  // Constants of which kernels have their own copies.
+  // Drops constants of which kernels hold their own copies.
   void drop_packed();
 
   [[nodiscard]] Operand operand(ir::ValueId value) const;
@@ -68,21 +68,21 @@ class Planner {
     Kernel kernel;
     std::vector<ir::ValueId> reads;
     std::vector<ir::ValueId> writes;
-    std::vector<ir::NodeId> others;  // nodes that it computes too, in order
-    bool in_place = false;           // the result may stand where an operand of its shape stands
+    std::vector<ir::NodeId> others;  // further nodes that it computes, in order
+    bool in_place = false;           // the result may overwrite an operand of its shape
   };
   std::map<size_t, Fused> fused_;  // by node
   struct LayoutView {
     ir::ValueId source;
     StridedView view;
   };
-  std::vector<std::optional<LayoutView>> views_;  // by value: what a move gives
+  std::vector<std::optional<LayoutView>> views_;  // by value: the result of a data movement as a view
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<ir::NodeId> producers_;
-  std::vector<bool> is_seen_;      // outside of the graph: an output, or watched
-  std::vector<bool> done_;         // by node: a step computes it already
-  std::vector<size_t> in_place_;   // steps of kernels that may write over an operand
-  std::vector<size_t> roots_;      // by value: one whose bytes it uses, itself at last
+  std::vector<bool> is_seen_;      // visible outside of the graph: an output, or watched
+  std::vector<bool> done_;         // by node: an earlier step computes it
+  std::vector<size_t> in_place_;   // steps of kernels that may overwrite an operand
+  std::vector<size_t> roots_;      // by value: the value whose bytes it shares; a root refers to itself
   std::vector<size_t> first_use_;  // by root: step that writes it
   std::vector<size_t> last_use_;   // by root
 };

@@ -9,31 +9,33 @@
 #include "interpret/interpreter.h"
 #include "interpret/kernel_internal.h"
 
+// Program: a planned graph.
 namespace carina::interpret {
 
-// Where a value's bytes lie while a program runs.
+// The memory of a value while a program runs.
 struct Allocation {
   enum class Kind : uint8_t { kNowhere, kConstant, kInput, kOutput, kArena };
   Kind kind = Kind::kNowhere;
   size_t index = 0;  // kInput, kOutput: position in the graph's list; kArena: offset
 };
 
-// One planned graph: kernels in order, and an arena in which every value made on the way has its bytes.
+// One planned graph: kernels in order, and an arena for all intermediate values.
 class Program {
  public:
-  // `graph`, `options` and `watch` (null: nobody) must outlive the program. Errors as Interpreter::create.
+  // `graph`, `options` and `watch` (may be nullptr) must outlive the program. Errors: as Interpreter::create.
   static Result<std::unique_ptr<Program>> plan(const ir::Graph& graph, const Options& options, const Watch* watch,
                                                Linker& linker);
 
-  // Runs on dense inputs in graph order (aligned for their types) and fills outputs, which do not overlap the inputs.
+  // Runs on dense inputs in graph order, aligned for their types, and fills the outputs. Outputs must not overlap
+  // inputs.
   Result<void> execute(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs, Runtime& runtime);
 
   [[nodiscard]] const ir::Graph& graph() const { return graph_; }
   // Known after plan(): arena and packed weights.
   [[nodiscard]] size_t planned_bytes() const { return arena_bytes_ + packed_bytes_; }
-  // Constants that nobody reads any more: kernels have copies.
+  // Constants that no kernel reads any more, because kernels hold copies.
   [[nodiscard]] const std::vector<ir::ValueId>& packed() const { return packed_; }
-  // Allocates the arena; before the first execute().
+  // Allocates the arena. Call it before the first execute().
   void allocate();
   void add_times(std::vector<NodeTime>& times) const;
   void clear_times();
@@ -41,8 +43,8 @@ class Program {
  private:
   struct Step {
     Kernel kernel;
-    ir::NodeId node;                // the one that it is named after
-    std::vector<ir::NodeId> fused;  // the others that it computes
+    ir::NodeId node;                // the node that gives the step its name
+    std::vector<ir::NodeId> fused;  // the other nodes that it computes
     std::string where;
     std::vector<ir::ValueId> reads;
     std::vector<ir::ValueId> writes;
@@ -52,7 +54,7 @@ class Program {
     int64_t calls = 0;
     int64_t nanoseconds = 0;
   };
-  // A value whose bytes must be copied to an output at the end: it is an input, a constant or also another output.
+  // A value that is copied to an output at the end, because it is an input, a constant or another output too.
   struct OutputCopy {
     ir::ValueId value;
     size_t output;
@@ -65,7 +67,7 @@ class Program {
   void bind(std::span<const std::byte* const> inputs, std::span<std::byte* const> outputs);
   [[nodiscard]] std::byte* address(ir::ValueId value, std::span<const std::byte* const> inputs,
                                    std::span<std::byte* const> outputs);
-  // What the observer and the watch want to know of a value. `found`: its extremes by slot; none: they are not known.
+  // Reports a value to the observer and the watch. `found`: its extremes by slot; empty: unknown.
   void show(ir::ValueId value, const std::byte* data, std::span<const simd::Extremes> found, Workers& workers) const;
   [[nodiscard]] bool is_watched(ir::ValueId value) const { return watch_ != nullptr && watch_->values[value.index()]; }
   Result<void> run_step(Step& step, Runtime& runtime);
@@ -82,7 +84,7 @@ class Program {
   size_t arena_bytes_ = 0;
   size_t packed_bytes_ = 0;
   MutableBuffer arena_;
-  std::vector<simd::Extremes> found_;  // by slot, of what a step writes
+  std::vector<simd::Extremes> found_;  // by slot: extremes of a step's results
   bool allocated_ = false;
 };
 

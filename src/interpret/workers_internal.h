@@ -8,14 +8,14 @@
 
 namespace carina::interpret {
 
-// The threads of one interpreter. Between the operators of a graph lie microseconds, so a worker that has nothing to do
-// first spins and only then sleeps; nothing is allocated while running. The calling thread takes chunks from the front,
-// every other worker from the back: neighboring chunks of successive operators tend to stay in the same core's cache.
+// The threads of one interpreter. The time between two operators is only microseconds, so an idle worker first spins
+// and then sleeps. Nothing is allocated while running. The calling thread takes chunks from the front, every other
+// worker from the back. So neighboring chunks of successive operators tend to stay in the cache of one core.
 class Workers {
  public:
   static constexpr int64_t kMaxChunks = 0xFFFF;
 
-  // `threads` >= 1, the calling thread included; they start with the first work that has more than one chunk.
+  // `threads` >= 1 includes the calling thread. The threads start with the first job of more than one chunk.
   explicit Workers(int threads);
   ~Workers();
   Workers(const Workers&) = delete;
@@ -23,10 +23,10 @@ class Workers {
 
   [[nodiscard]] int threads() const { return threads_; }
 
-  // Calls body(slot, chunk) for each chunk in [0, count), count <= kMaxChunks, in any order and possibly at the same
-  // time; returns when all are done. Calls that run at the same time have different slots, 0 <= slot < threads().
-  // One call at a time; a body does not call this again. What a body throws (an internal error) is thrown here when all
-  // chunks are done; of several, one.
+  // Calls body(slot, chunk) for each chunk in [0, count), count <= kMaxChunks. The calls come in any order and may be
+  // concurrent. Concurrent calls have different slots, 0 <= slot < threads(). Returns when all calls are done. Only one
+  // call of this function runs at a time, and a body must not call it. If bodies throw (an internal error), one of the
+  // exceptions is thrown here when all chunks are done.
   template <typename Body>
   void for_each(int64_t count, const Body& body) {
     if (threads_ == 1 || count < 2) {
@@ -57,18 +57,18 @@ class Workers {
   int threads_;
   int spins_;
   std::vector<std::thread> started_;
-  // Written between jobs only; a thread that has taken a chunk may read it until that chunk is done.
+  // Written only between jobs. A thread that has taken a chunk may read it until that chunk is done.
   Job job_;
   uint32_t count_ = 0;
-  // Number of the job, then the chunks not taken yet: [first, last). One word, so that a thread that was slow cannot
-  // take a chunk of a job that it did not see.
+  // The number of the job, then the chunks that are not taken yet: [first, last). They share one atomic word, so that a
+  // slow thread cannot take a chunk of a newer job.
   alignas(64) std::atomic<uint64_t> chunks_{0};
   alignas(64) std::atomic<uint32_t> done_{0};
   alignas(64) std::atomic<uint32_t> sleeping_{0};
   std::atomic<uint32_t> wakes_{0};
   std::atomic<bool> ending_{false};
   std::atomic<bool> failed_{false};
-  std::exception_ptr failure_;  // written by the one that sets `failed_`, read when all chunks are done
+  std::exception_ptr failure_;  // written by the thread that sets `failed_`, read when all chunks are done
 };
 
 }  // namespace carina::interpret

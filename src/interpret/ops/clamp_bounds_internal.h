@@ -5,14 +5,15 @@
 
 #include "interpret/kernel_internal.h"
 
+// Fused CLAMP of fp32.
 namespace carina::interpret {
 
-// Bounds of a CLAMP of fp32 that is computed with what makes its operand; infinities for none.
+// The bounds of an fp32 CLAMP that is fused into the kernel of its operand; infinities without one.
 struct ClampBounds {
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
 };
-// Of what stands in plan.tail. Nothing: it is something else, or the specification's mode that ignores NaN.
+// The bounds for plan.tail. Returns nothing for another operator, or for the specification's mode that ignores NaN.
 std::optional<ClampBounds> clamp_bounds_of(const NodePlan& plan);
 
 }  // namespace carina::interpret

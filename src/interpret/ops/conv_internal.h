@@ -9,9 +9,10 @@
 #include "interpret/arena_internal.h"
 #include "interpret/checks_internal.h"
 
+// What the kernels of CONV2D, CONV3D and DEPTHWISE_CONV2D share.
 namespace carina::interpret {
 
-// The convolutions seen as one: three spatial axes (depth 1 for the 2D ones), NDHWC.
+// All convolutions in one form: NDHWC with three spatial axes (depth 1 for the 2D ones).
 struct ConvGeometry {
   int64_t batch = 1;
   std::array<int64_t, 3> in{1, 1, 1};  // D, H, W
@@ -22,41 +23,43 @@ struct ConvGeometry {
   std::array<int64_t, 3> pad{0, 0, 0};  // before the first element
   int64_t ic = 1;
   int64_t oc = 1;
-  int64_t multiplier = 0;  // 0: dense; else depthwise, oc = ic * multiplier
+  int64_t multiplier = 0;  // 0: dense; otherwise depthwise, oc = ic * multiplier
   int64_t bias_count = 1;  // oc, or 1 for all
 
   [[nodiscard]] int64_t pixels() const { return batch * out[0] * out[1] * out[2]; }
   [[nodiscard]] int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 
-// Geometry of CONV2D, CONV3D and DEPTHWISE_CONV2D. Errors: operands, attributes or shapes that do not fit together.
+// The geometry of CONV2D, CONV3D and DEPTHWISE_CONV2D. Errors: operands, attributes or shapes that are inconsistent.
 enum class ConvKind { kConv2d, kConv3d, kDepthwise };
 Result<ConvGeometry> conv_geometry(const NodePlan& plan, ConvKind kind);
 
-// Where a tap reads for an output position along one axis; negative or >= the input's size: padding.
+// The input position of a tap for an output position, along one axis. A negative position, or one >= the input's size,
+// is padding.
+//   Example: stride 2, padding 1, dilation 1: output position 3 and tap 0 give position 3 * 2 - 1 + 0 = 5.
 inline int64_t tap_position(const ConvGeometry& g, size_t axis, int64_t out, int64_t k) {
   return out * g.stride[axis] - g.pad[axis] + k * g.dilation[axis];
 }
 
-// Zero points, bias type and their shapes: inputs 2 to 4 of all convolutions.
+// Checks inputs 2 to 4 of all convolutions: bias and zero points, their types and shapes.
 Result<void> check_conv_operands(const NodePlan& plan, int64_t out_channels);
 
-// Straightforward kernels for every type and geometry. Integers: exact, an accumulator that does not fit is an error.
+// Simple kernels for every type and geometry. Integers are exact; an accumulator that overflows is an error.
 Result<Kernel> plain_conv(const NodePlan& plan, const ConvGeometry& geometry);
 
-// Vector kernels, with what stands in plan.tail fused in. Nothing where they do not apply: other types, operands that
-// are not constants, sums that could overflow (the plain kernel finds out which).
+// Vector kernels with plan.tail fused in. They return nothing if they do not apply: other types, operands that are not
+// constants, or sums that could overflow (the plain kernel then finds out whether they do).
 std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> depthwise_f32(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> winograd_f32(const NodePlan& plan, const ConvGeometry& geometry);
-// Whether all is fp32, and weights and bias are constants.
+// Whether all types are fp32, and weights and bias are constants.
 bool has_f32_constants(const NodePlan& plan);
-// One for each output channel, padded to a multiple of the vectors' lanes.
+// The bias of each output channel, padded to a multiple of the vector's lanes.
 std::vector<float> padded_bias_of(const NodePlan& plan, const ConvGeometry& geometry);
 
-// What runs `conv`, which has run(call) and scratch_bytes() of one thread.
+// Makes a kernel of `conv`, which has run(call) and scratch_bytes() of one thread.
 template <typename Conv>
 Kernel conv_kernel(Conv conv, int threads, size_t packed_bytes) {
   const size_t scratch = static_cast<size_t>(threads) * round_up(conv.scratch_bytes(), kArenaAlignment);
@@ -64,7 +67,7 @@ Kernel conv_kernel(Conv conv, int threads, size_t packed_bytes) {
           .scratch_bytes = scratch,
           .packed_bytes = packed_bytes};
 }
-// The same of fp32: it finds extremes, and what it packs is all of its weights.
+// Makes a kernel of an fp32 `conv`. It computes extremes, and it packs all of its weights.
 template <typename Conv>
 Kernel conv_f32_kernel(Conv conv, int threads, size_t packed_bytes) {
   Kernel kernel = conv_kernel(std::move(conv), threads, packed_bytes);
@@ -73,7 +76,7 @@ Kernel conv_f32_kernel(Conv conv, int threads, size_t packed_bytes) {
   return kernel;
 }
 
-// The kernel of a convolution: a vector kernel where there is one, else the plain one.
+// The kernel of a convolution: a vector kernel if one applies, otherwise the plain one.
 Result<Kernel> best_conv(const NodePlan& plan, const ConvGeometry& geometry);
 
 // The output position of pixel p.
@@ -93,8 +96,8 @@ inline ConvPixel pixel_of(const ConvGeometry& g, int64_t p) {
           .at = {p / (g.out[1] * g.out[2]) % g.out[0], p / g.out[2] % g.out[1], p % g.out[2]}};
 }
 
-// Calls run(offset of the first input element, or -1 for padding; number of elements) for the taps of a pixel in the
-// order of the weights [KD,KH,KW,IC]; neighboring taps that lie side by side in the input come as one run.
+// Calls run(offset of the first input element or -1 for padding, number of elements) for the taps of a pixel, in the
+// order of the weights [KD,KH,KW,IC]. Neighboring taps that are contiguous in the input are one run.
 template <typename Run>
 void for_each_run(const ConvGeometry& g, const ConvPixel& pixel, const Run& run) {
   const int64_t w0 = tap_position(g, 2, pixel.at[2], 0);
@@ -117,7 +120,7 @@ void for_each_run(const ConvGeometry& g, const ConvPixel& pixel, const Run& run)
   }
 }
 
-// Whether each pixel reads exactly the input pixel of its own number.
+// Whether output pixel p depends exactly on input pixel p.
 inline bool is_pointwise(const ConvGeometry& g) {
   return g.taps() == 1 && g.in == g.out && g.stride == std::array<int64_t, 3>{1, 1, 1} &&
          g.pad == std::array<int64_t, 3>{0, 0, 0};

@@ -10,11 +10,11 @@
 
 namespace carina::interpret {
 
-// Operators on elements of fp32 that one kernel computes together: a block of elements goes through all of them before
-// the next one, so what stands between them stays in the first-level cache. The result may stand where an operand of
-// its shape stands.
+// fp32 elementwise operators that one kernel computes together. A block of elements passes through all of them before
+// the next block starts, so intermediate values stay in the first-level cache. The result may overwrite an operand of
+// the same shape.
 struct ElementwiseF32 {
-  // What a step reads: an operand of the kernel, or what an earlier step gives.
+  // The input of a step: an operand of the kernel, or the result of an earlier step.
   struct Source {
     bool is_step;
     size_t index;
@@ -31,11 +31,11 @@ struct ElementwiseF32 {
   std::vector<Step> steps;             // the last one is the result
 };
 
-// The step that computes a node; sources are left open. Nothing: it is none of these operators, or not of fp32.
+// The step that computes a node, without its sources. Returns nothing for other operators and other types.
 std::optional<ElementwiseF32::Step> elementwise_f32_step(const ir::Node& node, const ir::Graph& graph);
 Kernel elementwise_f32_kernel(const ElementwiseF32& chain, int threads);
 
-// A kernel of one node: a TypeRow's, after the operator's checks.
+// A kernel of one node. It is used in a TypeRow, after the operator's checks.
 Kernel elementwise_f32(const NodePlan& plan);
 
 }  // namespace carina::interpret

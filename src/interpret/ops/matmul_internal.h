@@ -5,14 +5,15 @@
 
 #include "interpret/kernel_internal.h"
 
+// What the kernels of MATMUL share.
 namespace carina::interpret {
 
-// A [n,h,c] times B [n,c,w].
+// The sizes of A [n,h,c] times B [n,c,w].
 struct MatmulSizes {
   int64_t n, h, c, w;
 };
 
-// The vector kernel, with what stands in plan.tail fused in; nothing for other types and for sums that could overflow.
+// The vector kernel with plan.tail fused in. Returns nothing for other types and for sums that could overflow.
 std::optional<Kernel> vector_matmul(const NodePlan& plan, const MatmulSizes& sizes);
 
 }  // namespace carina::interpret

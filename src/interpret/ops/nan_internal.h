@@ -4,6 +4,7 @@
 
 #include "interpret/kernel_internal.h"
 
+// Comparisons of floats with TOSA's NaN modes.
 namespace carina::interpret {
 
 // TOSA's nan_mode. Source: TOSA 1.0, section 1.10.2.
@@ -12,10 +13,10 @@ inline NanMode nan_mode_of(const NodePlan& plan) {
   return static_cast<NanMode>(plan.node.attributes.integer("nan_mode"));
 }
 
-// The larger operand. A NaN wins (kPropagate) or loses against any number (kIgnore).
+// The larger operand. A NaN always wins (kPropagate) or loses against any number (kIgnore).
 template <NanMode Mode>
 float float_max(float a, float b) {
-  // Without jumps, so that loops of it become vectors; a comparison with NaN is false.
+  // The code has no branches, so that compilers vectorize its loops. A comparison with NaN is false.
   if constexpr (Mode == NanMode::kPropagate) return static_cast<int>(a >= b) | static_cast<int>(a != a) ? a : b;
   if (std::isnan(a)) return b;
   if (std::isnan(b)) return a;

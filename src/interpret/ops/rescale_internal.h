@@ -4,7 +4,7 @@
 
 namespace carina::interpret {
 
-// Operands, types and shapes of a RESCALE node.
+// Checks the operands, types and shapes of a RESCALE node.
 Result<void> check_rescale(const NodePlan& plan);
 
 }  // namespace carina::interpret

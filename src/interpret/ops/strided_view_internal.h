@@ -5,9 +5,10 @@
 
 #include "interpret/kernel_internal.h"
 
+// Strided views: TRANSPOSE, SLICE and RESHAPE without a copy.
 namespace carina::interpret {
 
-// Elements of a dense tensor in another order, or some of them. Strides and offset in elements.
+// Elements of a dense tensor in another order, or a part of them. Strides and offset are in elements.
 struct StridedView {
   Shape shape;
   std::vector<int64_t> strides;
@@ -15,14 +16,14 @@ struct StridedView {
 };
 StridedView dense_view(const Shape& shape);
 
-// What a checked TRANSPOSE or SLICE gives of a view of its operand.
+// The view that a checked TRANSPOSE or SLICE makes of a view of its operand.
 StridedView transposed(const NodePlan& plan, const StridedView& in);
 StridedView sliced(const NodePlan& plan, const StridedView& in);
-// What a TRANSPOSE, SLICE, RESHAPE or IDENTITY that prepare_ has accepted gives of a view of its operand. Nothing: it
-// is another operator, or a RESHAPE to what no strides say.
+// The view that a TRANSPOSE, SLICE, RESHAPE or IDENTITY makes of a view of its operand. Its prepare function has
+// accepted the node. Returns nothing for another operator, or for a RESHAPE that strides cannot express.
 std::optional<StridedView> view_of(const NodePlan& plan, const StridedView& in);
 
-// Writes the view of its operand 0 as a dense tensor.
+// A kernel that writes a view of its operand 0 as a dense tensor.
 Kernel copy_of_view(const StridedView& view, DType dtype);
 
 }  // namespace carina::interpret

@@ -6,7 +6,7 @@
 
 namespace carina::interpret {
 
-// An ADD of fp32 with the CLAMP that stands in plan.tail. Nothing where it does not apply.
+// A kernel of an fp32 ADD with the CLAMP in plan.tail. Returns nothing if it does not apply.
 std::optional<Kernel> clamped_sum_f32(const NodePlan& plan);
 
 }  // namespace carina::interpret
