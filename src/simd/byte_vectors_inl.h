@@ -1,8 +1,8 @@
-// Making bytes of sums in registers, for files that are compiled once for each target; no guard. For AVX3_DL, whose
-// instructions Highway 1.0 does not all have.
+// Converts sums in registers to bytes, on AVX3_DL. Highway 1.0 does not have all instructions of that target. The file
+// is compiled once per target, so it has no include guard.
 #if HWY_TARGET == HWY_AVX3_DL
 
-// Highway 1.0 asks for VNNI when it chooses this target, but does not let the compiler use it.
+// Highway 1.0 requires VNNI when it chooses this target, but does not let the compiler use it.
 #undef HWY_TARGET_STR
 #define HWY_TARGET_STR \
   HWY_TARGET_STR_AVX3 ",vpclmulqdq,avx512vbmi,avx512vbmi2,vaes,avxvnni,avx512bitalg,avx512vpopcntdq,avx512vnni"
@@ -11,16 +11,17 @@ HWY_BEFORE_NAMESPACE();
 namespace carina::simd::HWY_NAMESPACE {
 namespace {
 
-// sum + the products of four unsigned bytes of each lane of u with the signed ones of s, for vectors of 32 and 16 bytes.
-// In assembly: the target's list has avxvnni, so GCC encodes the intrinsic as an instruction of AVX-VNNI (VEX). Processors
-// with AVX512-VNNI alone (AMD's Zen 4) do not have it; without a prefix the assembler takes the AVX512 form (EVEX).
+// sum + the products of four unsigned bytes of each lane of u with the signed bytes of s, for vectors of 32 and 16
+// bytes. It is in assembly because the target's list has avxvnni, so GCC would encode the intrinsic as an AVX-VNNI
+// instruction (VEX). Processors with AVX512-VNNI alone (AMD's Zen 4) do not have that instruction. Without a prefix,
+// the assembler uses the AVX512 form (EVEX).
 template <class V>
 HWY_INLINE V dot_evex(V sum, V u, V s) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(u), "v"(s));
   return sum;
 }
 
-// The instructions for vectors of 64, 32 and 16 bytes under the same names.
+// The instructions for vectors of 64, 32 and 16 bytes, with the same names.
 struct Bytes64 {
   using V = __m512i;
   using Mask = __mmask64;
@@ -112,7 +113,7 @@ struct Bytes16 {
   static HWY_INLINE V max(V a, V b) { return _mm_max_epi8(a, b); }
 };
 
-// A vector's channels of a Int8Epilogue.
+// One vector of channels of an Int8Epilogue.
 template <class W>
 struct EpilogueVector {
   typename W::V column, multiplier, odd_multiplier, addend, shift;
@@ -140,7 +141,7 @@ struct EpilogueVector {
   }
 };
 
-// Four vectors of scaled sums as bytes: in each 16 bytes, four of the first, of the second ...
+// Converts four vectors of scaled sums to bytes: each 16 bytes hold four of the first, four of the second, and so on.
 template <class W>
 HWY_INLINE typename W::V packed_bytes(const Int8Epilogue& f, typename W::V a, typename W::V b, typename W::V c,
                                       typename W::V d) {

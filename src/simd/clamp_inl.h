@@ -1,4 +1,4 @@
-// CLAMP of what a kernel writes, for inclusion in code that Highway compiles once per target.
+// CLAMP of a kernel's results, for inclusion in code that Highway compiles once per target.
 
 #if defined(CARINA_CLAMP_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef CARINA_CLAMP_INL_H
@@ -12,7 +12,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace carina::simd::HWY_NAMESPACE {
 
-// NaN fails both comparisons and stays, as CLAMP wants it; of equal zeros it is the upper bound.
+// NaN fails both comparisons and stays, as CLAMP requires. Of zeros with different signs, the result is the upper
+// bound.
 inline float clamp_one(float value, float low, float high) {
   value = value < low ? low : value;
   return value >= high ? high : value;

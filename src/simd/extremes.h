@@ -3,10 +3,11 @@
 #include <limits>
 #include <span>
 
+// Extremes of fp32 values.
 namespace carina::simd {
 
-// Least and greatest of fp32 elements (a zero is +0), and whether each is a number. Where one is not, the other two
-// mean nothing.
+// The minimum and maximum of fp32 elements (a zero counts as +0), and whether every element is a number. If one is NaN,
+// minimum and maximum are meaningless.
 struct Extremes {
   float min = std::numeric_limits<float>::infinity();
   float max = -std::numeric_limits<float>::infinity();
@@ -17,13 +18,13 @@ struct Extremes {
     max = other.max > max ? other.max : max;
     numbers = numbers && other.numbers;
   }
-  // Whether there is no infinity, nor what is no number.
+  // Whether there is neither an infinity nor a NaN.
   [[nodiscard]] bool are_finite() const {
     return numbers && min > -std::numeric_limits<float>::infinity() && max < std::numeric_limits<float>::infinity();
   }
 };
 
-// The same on every processor. No elements: a least one above the greatest one.
+// Returns the same on every processor. Without elements, the minimum is greater than the maximum.
 Extremes extremes_of(std::span<const float> elements);
 
 }  // namespace carina::simd

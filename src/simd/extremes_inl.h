@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace carina::simd::HWY_NAMESPACE {
 
-// Vectors cannot be members on every target, so they are the caller's.
+// Vectors cannot be members on every target, so the caller holds them.
 template <typename V, typename M>
 HWY_INLINE void see(V v, V& min, V& max, M& not_numbers) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -22,7 +22,7 @@ HWY_INLINE void see(V v, V& min, V& max, M& not_numbers) {
   not_numbers = hn::Or(not_numbers, hn::IsNaN(v));
 }
 
-// Adding +0 makes +0 of both zeros: which of them comes first depends on the vectors.
+// Adding +0 turns -0 into +0. Otherwise the order of the vectors would decide which zero is the extreme.
 template <typename D, typename V, typename M>
 HWY_INLINE Extremes seen(D d, V min, V max, M not_numbers) {
   namespace hn = hwy::HWY_NAMESPACE;

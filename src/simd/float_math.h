@@ -2,9 +2,9 @@
 
 namespace carina::simd {
 
-// Elementary functions whose bits are the same on every machine: the C library's differ between versions and, in one
-// library, between processors with and without fused multiply-add. Computed in double from products and sums alone,
-// each rounded once, and rounded to float at the end: nearly always the correctly rounded result.
+// Elementary functions with the same bits on every machine. The C library's functions differ between versions and, in
+// one library, between processors with and without fused multiply-add. These functions use double products and sums,
+// each rounded once, and round to float at the end. Nearly all results are correctly rounded.
 float exact_exp(float x);
 float exact_log(float x);
 float exact_sin(float x);

@@ -11,16 +11,17 @@
 #include "tensor/dtype.h"
 #include "tensor/fixed_point.h"
 
-// The vector kernels, chosen at run time for the processor. Every target gives the same bits: integers are exact, and
-// float sums are one chain of fused multiply-adds per output in a fixed order.
+// The vector kernels, selected at run time for the processor. Every target computes the same bits: integers are exact,
+// and each float output is one chain of fused multiply-adds in a fixed order.
 
 namespace carina::simd {
 
-// RESCALE's factors, spread for vectors: entry c of each list for channel c, padded; one factor for all is repeated.
+// The factors of a RESCALE as vectors: entry c of each list is for channel c, with padding. A single factor is
+// repeated.
 struct Scales {
   bool per_channel = false;
-  bool doubled = false;  // DOUBLE_ROUND with a shift over 31 somewhere
-  bool plain = false;    // nothing is left to do after shifting but what a saturating conversion does; see settle()
+  bool doubled = false;  // DOUBLE_ROUND, and some shift is above 31
+  bool plain = false;    // after the shift, a saturating conversion is enough; see settle()
   int32_t input_zp = 0;
   int32_t output_zp = 0;
   int32_t low = 0;  // of the output, after adding output_zp
@@ -30,11 +31,11 @@ struct Scales {
   std::vector<int64_t> shift_odd;
   std::vector<int64_t> round_even;  // 2^(shift - 1)
   std::vector<int64_t> round_odd;
-  std::vector<int64_t> extra_even;  // what DOUBLE_ROUND adds away from zero
+  std::vector<int64_t> extra_even;  // the addend of DOUBLE_ROUND away from zero
   std::vector<int64_t> extra_odd;
 };
-// Nothing when an element could break a REQUIRE, given that inputs minus zero point are in [-bound - 1, bound]: then
-// the plain kernel must look at each. `multiplier` and `shift` have one entry or one per channel.
+// Makes the factors for inputs minus zero point in [-bound - 1, bound]. Returns nothing if an element could break a
+// REQUIRE; the plain kernel must then check each element. `multiplier` and `shift` have one entry or one per channel.
 struct ScaleRequest {
   std::span<const int32_t> multiplier;
   std::span<const int8_t> shift;
@@ -43,16 +44,16 @@ struct ScaleRequest {
   int64_t channels;
 };
 std::optional<Scales> make_scales(const ScaleRequest& request);
-// Once the zero points and bounds are known: where it cannot overflow, `output_zp` becomes part of what is added for
-// rounding, which gives the same since it is a whole multiple of 2^shift.
+// Completes the factors once the zero points and bounds are known. If it cannot overflow, `output_zp` becomes part of
+// the rounding addend. The result is the same, since it is added as a multiple of 2^shift.
 void settle(Scales& scales, DType out_type);
 
-// The same as bytes are made of sums; nothing when it must be done otherwise. `column` is added to the sums.
+// The same factors as an Int8Epilogue. Returns nothing if that form does not apply. `column` is added to the sums.
 std::optional<Int8Epilogue> int8_epilogue(const Scales& scales, DType out_type, std::span<const int32_t> column);
 
-// out[r][c] = clamp(scale(in[r][c] + column[c] - input_zp) + output_zp) (column null: nothing added): rows x channels,
-// each row `stride` elements after the last. Types: i8, i16, i32 on both sides. Channels start at `first`, a multiple
-// of kLanes.
+// out[r][c] = clamp(scale(in[r][c] + column[c] - input_zp) + output_zp) for rows x channels; if `column` is nullptr,
+// nothing is added. Rows are `stride` elements apart. Both types are i8, i16 or i32. Channels start at `first`, a
+// multiple of kLanes.
 struct ScaleRows {
   const Scales& scales;
   DType in_type;
@@ -64,15 +65,15 @@ struct ScaleRows {
   int64_t rows;
   int64_t first;
   int64_t channels;                 // from `first` on
-  const int32_t* column = nullptr;  // of channel 0 on, padded
+  const int32_t* column = nullptr;  // from channel 0, padded
 };
 void scale_rows(const ScaleRows& job);
 
-// a[i] = a[i] op b[i]; results must fit.
+// a[i] = a[i] op b[i]. The results must fit.
 enum class Combine { kAdd, kSub, kMul };
 void combine_i32(Combine op, int32_t* a, const int32_t* b, int64_t count);
 
-// acc[r][c] -= factor * row_sums[r], in place; wraps.
+// acc[r][c] -= factor * row_sums[r], in place. It wraps.
 struct RowTerms {
   int32_t* acc;
   int64_t stride;
@@ -85,15 +86,15 @@ void take_row_terms(const RowTerms& job);
 
 struct ByteSums {
   int64_t sum = 0;
-  int64_t magnitude = 0;  // of the absolute values
+  int64_t magnitude = 0;  // sum of the absolute values
 };
 ByteSums byte_sums(const int8_t* in, int64_t count);
 
 // --- products of fp32 matrices; B is [k][kLanes] per panel
 
 void pack_matrix_f32(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, float* panels);
-// out[r][c] = min(max(in[r][c] + column[c], low), high) for `channels`; a NaN stays. What is written is added to
-// `extremes` if there are some.
+// out[r][c] = min(max(in[r][c] + column[c], low), high) for `channels`. A NaN stays. The written values are added to
+// `extremes` unless it is nullptr.
 struct EpilogueF32 {
   const float* in;
   int64_t in_stride;
@@ -105,15 +106,15 @@ struct EpilogueF32 {
   float low;
   float high;
   Extremes* extremes = nullptr;
-  // Products and depthwise only: `out` leaves the caches before it is read, so its lines are not brought in to be
-  // written. It and its rows begin at multiples of kLineBytes, and flush_streams() comes after.
+  // Only for products and depthwise convolutions: writes `out` past the caches, for results that leave the caches
+  // before they are read. `out` and its rows must begin at multiples of kLineBytes. Call flush_streams() afterwards.
   bool streams = false;
 };
 inline constexpr size_t kLineBytes = 64;
 void flush_streams();
 void run_epilogue_f32(const EpilogueF32& job);
-// C = A * B; where it is to be finished, C only serves while it is computed, and `epilogue` says what becomes of it (but
-// for its `in` and `rows`).
+// C = A * B. With an epilogue, C is only intermediate storage, and `epilogue` gives the output (its `in` and `rows` are
+// ignored).
 struct MatrixJobF32 {
   const float* a;
   int64_t row_stride;  // elements
@@ -124,17 +125,18 @@ struct MatrixJobF32 {
   float* c;
   int64_t c_stride;
   const EpilogueF32* epilogue = nullptr;
-  // What the results do not depend on. `next_panels`: the weights that are read after these, if these and those come from
-  // behind the second-level cache, else null. `rows_are_far`: the same of A.
+  // Prefetch hints; results do not depend on them. `next_panels`: the weights that are read after these, if both come
+  // from beyond the second-level cache; otherwise nullptr. `rows_are_far`: whether A comes from beyond it.
   const float* next_panels = nullptr;
   bool rows_are_far = false;
 };
 void multiply_f32(const MatrixJobF32& job);
 
-// --- Winograd's F(4x4, 3x3) and F(2x2, 3x3): `outputs` is 4 or 2, tiles have two pixels more along an axis, and places as
-// many as pixels; channels are multiples of kLanes
+// --- Winograd's F(4x4, 3x3) and F(2x2, 3x3): `outputs` is 4 or 2. A tile has outputs + 2 pixels along each axis, and
+// one transformed element (place) per pixel. Channels are multiples of kLanes.
+//   Example: F(4x4, 3x3) has tiles of 6x6 pixels: 36 products instead of 16 * 9 = 144.
 
-// B^T x B of a tile of pixels, per channel: place p of the result at out + p * stride.
+// B^T x B of a tile of pixels, per channel. Place p of the result is at out + p * stride.
 struct WinogradTile {
   int64_t outputs;
   const float* const* x;  // pixels, row by row
@@ -143,7 +145,7 @@ struct WinogradTile {
   int64_t stride;
 };
 void transform_winograd(const WinogradTile& job);
-// A^T m A of the products of a tile's places, p at products + p * stride, then as EpilogueF32.
+// A^T m A of the products of a tile, then the epilogue as in EpilogueF32. Place p is at products + p * stride.
 struct WinogradEpilogue {
   int64_t outputs;
   const float* products;
@@ -152,11 +154,11 @@ struct WinogradEpilogue {
   const float* bias;
   float low;
   float high;
-  float* const* out;  // pixels; null: outside
+  float* const* out;  // pixels; nullptr: outside
   Extremes* extremes;
 };
 void winograd_epilogue(const WinogradEpilogue& job);
-// G w G^T, per input channel, of one output channel's weights [3][3][channels]: place p at out + p * stride.
+// G w G^T per input channel, for the weights [3][3][channels] of one output channel. Place p is at out + p * stride.
 struct WinogradWeights {
   int64_t outputs;
   const float* weights;
@@ -179,21 +181,21 @@ struct DepthwiseF32 {
   float low;
   float high;
   float* out;                    // rows of `channels`
-  Extremes* extremes = nullptr;  // what is written is added to them
-  bool streams = false;          // as EpilogueF32's
+  Extremes* extremes = nullptr;  // the written values are added to it
+  bool streams = false;          // as in EpilogueF32
 };
 void depthwise_f32(const DepthwiseF32& job);
 
 // --- element by element
 // ---------------------------------------------------------------------------------------------
 
-// Rows of fp32, `stride` elements apart; each is one element for all columns where it `repeats`.
+// Rows of fp32, `stride` elements apart. If `repeats`, a row is one element for all columns.
 struct RowsF32 {
   const float* data;
   int64_t stride;
   bool repeats;
 };
-// out[r][c] = a[r][c] op b[r][c]; `out` is dense, and may be an operand that is dense too.
+// out[r][c] = a[r][c] op b[r][c]. `out` is dense, and may be a dense operand.
 struct CombineF32 {
   Combine op;
   RowsF32 a;
@@ -213,14 +215,14 @@ struct SumRowsF32 {
 };
 void sum_rows_f32(const SumRowsF32& job);
 
-// out[i] = function(in[i]), with the bits of the functions of float_math; `out` may be `in`.
+// out[i] = function(in[i]), with the bits of the functions of float_math. `out` may be `in`.
 enum class Function : uint8_t { kExp, kLog, kSin, kCos, kTanh, kSigmoid, kErf, kRsqrt };
 void apply(Function function, const float* in, float* out, int64_t count);
 
 // --- moves
 // -------------------------------------------------------------------------------------------------------------------
 
-// out[c * out_stride + r] = in[r * in_stride + c]; rows and columns are at least kTransposeTile.
+// out[c * out_stride + r] = in[r * in_stride + c]. There are at least kTransposeTile rows and columns.
 inline constexpr int64_t kTransposeTile = 16;
 template <typename T>
 struct Transpose {
@@ -237,7 +239,7 @@ void transpose(const Transpose<uint32_t>& job);
 // --- channels of DepthwiseBytes
 // ------------------------------------------------------------------------------------------
 
-// Channels of the next block when so many are left.
+// The channels of the next block if `left` channels remain.
 inline int64_t byte_block(int64_t left) {
   return left > 32 ? 64 : left > 16 ? 32 : 16;
 }
