@@ -11,7 +11,8 @@
 
 namespace carina::simulate {
 
-// Host addresses [begin, end): how the simulator compares accesses, since regions may be the same memory.
+// Host addresses [begin, end). The simulator compares accesses by host address, because two regions may be the same
+// memory.
 struct HostRange {
   const std::byte* begin = nullptr;
   const std::byte* end = nullptr;
@@ -19,20 +20,20 @@ struct HostRange {
   [[nodiscard]] bool empty() const { return begin >= end; }
 };
 
-// A part of one row of a feature map that is contiguous in x: columns [begin, end), `data` at column `begin`, channel
-// 0.
+// A part of one row of a feature map that is contiguous in x: columns [begin, end). `data` is the element at column
+// `begin`, channel 0.
 struct RowPart {
   std::byte* data = nullptr;
   int32_t begin = 0;
   int32_t end = 0;
 };
 
-// A feature map whose elements [0,h) x [0,w) x [0,d) were all checked to lie inside its region. Source:
+// A feature map all of whose elements [0,h) x [0,w) x [0,d) were checked to lie inside its region. Source:
 // docs/facts/ethosu.md 3.1, 3.2.
 class CheckedMap {
  public:
   CheckedMap() = default;
-  // Errors: an element outside `region`; the message names `role` ("IFM"), the region and the first bad address.
+  // Errors: an element outside `region`. The message names `role` ("IFM"), the region and the first bad address.
   static Result<CheckedMap> create(const FeatureMap& map, const Extent& box, std::span<std::byte> region,
                                    std::string_view role);
 
@@ -44,15 +45,15 @@ class CheckedMap {
     return brick_stride_;
   }  // bytes from one group of 16 channels to the next
   [[nodiscard]] int64_t row_stride() const { return row_stride_; }  // bytes from one row to the next within a tile
-  // Element (0,0,0) if one tile holds the whole map, else nullptr.
+  // Element (0,0,0) if one tile holds the whole map, otherwise nullptr.
   [[nodiscard]] std::byte* single_tile() const {
     const Tile& first = tiles_[0];
     const bool whole = first.y0 == 0 && first.y1 >= box_.height && first.x0 == 0 && first.x1 >= box_.width;
     return whole ? region_.data() + first.offset : nullptr;
   }
-  // The (at most two) parts of row y, in order of columns; unused parts are empty.
+  // The parts of row y (at most two), in order of columns. Unused parts are empty.
   [[nodiscard]] std::array<RowPart, 2> row(int32_t y) const;
-  // The smallest ranges that hold all elements, one per tile that is used; empty ones elsewhere.
+  // The smallest ranges that hold all elements, one per tile. Ranges of unused tiles are empty.
   [[nodiscard]] const std::array<HostRange, 4>& ranges() const { return ranges_; }
 
  private:
@@ -74,9 +75,9 @@ class CheckedMap {
   std::array<HostRange, 4> ranges_{};
 };
 
-// Whether any element range of one may touch one of the other.
+// Whether any element range of one map overlaps one of the other.
 bool overlap(const CheckedMap& a, const CheckedMap& b);
-// Whether both have every element at the same address with the same width (an operation in place).
+// Whether each element has the same address and width in both maps (an in-place operation).
 bool same_elements(const FeatureMap& a, const FeatureMap& b);
 
 }  // namespace carina::simulate

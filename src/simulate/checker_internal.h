@@ -10,18 +10,19 @@
 
 namespace carina::simulate {
 
-// What hardware does not check: each finding names the command, the register state and the address. Executing in order
-// hides these mistakes; on the NPU they give wrong results now and then.
+// Finds mistakes that the hardware does not detect. Each finding names the command, the register state and the address.
+// The simulator executes commands in order, which hides these mistakes; on the NPU they cause wrong results
+// occasionally.
 class Checker {
  public:
   Checker(const npu::AcceleratorConfig& accelerator, const Memory& memory, std::span<const std::byte> internal);
 
-  // Before the operation executes, with its operands checked.
+  // Checks an operation before it executes. Its operands have been checked.
   void kernel(const Prepared& prepared, const MemoryMap& memory);
   void dma(const Operation& op, const DmaEffect& effect, const MemoryMap& memory);
   void wait_kernels(int outstanding);
   void wait_dmas(int outstanding);
-  // An accumulator did not fit its format.
+  // Reports an accumulator that overflowed its format.
   void overflow(const Operation& op);
   [[nodiscard]] Diagnostics take() { return std::move(findings_); }
 
@@ -35,7 +36,7 @@ class Checker {
     std::string name;
     std::vector<Access> accesses;
   };
-  struct Job {  // a block of work: the bytes it touches
+  struct Job {  // a block of work: the bytes that it accesses
     std::vector<HostRange> bytes;
   };
 
@@ -64,7 +65,7 @@ class Checker {
   std::deque<Outstanding> kernels_;
   std::deque<Outstanding> dmas_;
   std::vector<Job> last_jobs_;  // the previous kernel's writes, the last one first
-  bool last_moved_ = false;     // transposed or reversed: blocks do not stay together
+  bool last_moved_ = false;     // it was transposed or reversed, which scatters its blocks
   bool first_ = true;
   Diagnostics findings_;
 };

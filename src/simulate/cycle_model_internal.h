@@ -13,7 +13,7 @@
 
 namespace carina::simulate {
 
-// What the model has to know of an operation's weights.
+// The properties of an operation's weights that the model needs.
 struct WeightFacts {
   uint64_t encoded_bytes = 0;  // all streams, padding included
   uint64_t scale_bytes = 0;
@@ -31,16 +31,17 @@ struct Port {
   int write_latency_cycles = 0;
 };
 
-// Estimates after Vela's performance model (docs/cycle-model.md): npu/cost.h has the formulas of each part, this class what
-// the registers and the memories say for them. All cycles are of the NPU's clock.
+// Estimates cycles after Vela's performance model (docs/cycle-model.md). npu/cost.h has the formulas of each component;
+// this class supplies their arguments from the registers and the memories. All cycles are cycles of the NPU's clock.
 class CycleModel {
  public:
-  // Errors: a system configuration or memory mode that does not exist or is another product's; lists the valid ones.
+  // Errors: a system configuration or memory mode that does not exist or belongs to another product. The message lists
+  // the valid ones.
   static Result<CycleModel> make(const npu::AcceleratorConfig& accelerator, const Options& options);
 
-  // Fills cycles and traffic of a kernel operation: what it takes by itself. What it gives is what it wants of the ports.
+  // Fills in cycles and traffic of a kernel that runs alone. Returns the share of each port that it uses.
   PortShares estimate_kernel(const Operation& op, const WeightFacts& weights, OperationReport& report) const;
-  // The same of a transfer of `bytes`.
+  // Fills in cycles and traffic of a transfer of `bytes`. Returns the share of each port that it uses.
   PortShares estimate_dma(const DmaTransfer& dma, uint64_t bytes, OperationReport& report) const;
 
   [[nodiscard]] const Port& port_of_region(int region) const;
@@ -62,7 +63,7 @@ class CycleModel {
   [[nodiscard]] double first_read_cycles(const Operation& op, const FeatureMap& map, const Extent& block) const;
   template <typename Add>
   void add_operands(const Operation& op, const Geometry& g, const Add& add) const;
-  // Gives the cycles for which each memory's port is busy.
+  // Fills in the cycles for which each memory's port is busy.
   PortShares estimate_access(const Operation& op, const Geometry& g, const WeightFacts& weights,
                              OperationReport& report) const;
 

@@ -6,6 +6,7 @@
 #include "base/checked_math.h"
 #include "simulate/cycle_model_internal.h"
 
+// How an operation is divided into blocks, for the cycle model.
 namespace carina::simulate {
 
 enum class WorkKind : uint8_t { kDepthFirst, kPartKernel, kReduceSum, kDepthwise, kPool, kElementwise, kResize };
@@ -23,12 +24,12 @@ inline Extent clipped(const Extent& a, const Extent& b) {
   return {
       .height = std::min(a.height, b.height), .width = std::min(a.width, b.width), .depth = std::min(a.depth, b.depth)};
 }
-// Elements that move when a tensor of this format is read or written: bricks are whole.
+// Elements that are moved when a tensor of this format is read or written. NHCWB16 moves whole bricks.
 inline int64_t stored_elements(const FeatureMap& map, const Extent& e) {
   return int64_t{e.height} * e.width * (is_bricked(map) ? round_up(e.depth, int32_t{npu::kBrickDepth}) : e.depth);
 }
 
-// The parts that an operation is cut into.
+// The division of an operation into blocks.
 struct CycleModel::Geometry {
   WorkKind kind;
   Extent ublock;           // of the OFM
@@ -37,7 +38,7 @@ struct CycleModel::Geometry {
   Extent ifm_block;        // clipped
   int64_t ublocks_xy = 1;  // in a block
   int64_t ublocks_z = 1;
-  double blocks = 1;      // that the OFM has, in blocks' worth of ublocks
+  double blocks = 1;      // the OFM's ublocks, in units of whole blocks
   int64_t blocks_xy = 1;  // whole blocks
   int64_t blocks_z = 1;
   int64_t sub_kernels = 1;

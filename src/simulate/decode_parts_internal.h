@@ -10,13 +10,13 @@
 #include "npu/registers.h"
 #include "simulate/operation_internal.h"
 
-// How the decoder reads registers, and its parts.
+// The parts of the decoder, and how they read registers.
 namespace carina::simulate {
 
 using npu::Product;
 using npu::Reg;
 
-// A field that all products have under one name, though not always in the same bits. `r` is the register file.
+// A field that has the same name on all products, though its bits may differ. `r` is the register file.
 #define FIELD(reg, name)                                                    \
   (npu::is_u85(r.product()) ? npu::field_of(Reg::reg, name, Product::kU85)  \
                             : npu::field_of(Reg::reg, name, Product::kU55)) \
@@ -50,11 +50,11 @@ Result<E> value_of(const npu::FieldRow& field, std::string_view owner, uint64_t 
 #define VALUE_U85(Type, reg, name) \
   value_of<npu::Type>(npu::field_of(Reg::reg, name, Product::kU85), #reg, r.data(Reg::reg), r.product())
 
-// What the output unit does with a sum: scaling and rounding; activation. Errors: as decode()'s.
+// Decodes scaling, rounding and activation of the output unit. Errors: as decode().
 Result<void> decode_scaling(const npu::RegisterFile& r, Operation& op);
 Result<void> decode_activation(const npu::RegisterFile& r, Operation& op);
 
-// A transfer of the DMA. Errors: as decode()'s.
+// Decodes a DMA transfer. Errors: as decode().
 Result<Operation> decode_dma(const npu::RegisterFile& r);
 
 }  // namespace carina::simulate

@@ -7,11 +7,11 @@
 #include "facts/npu_enums.h"
 #include "simulate/operation_internal.h"
 
-// The values of packed fields as the simulator's own enums: the table's names (facts/npu_enums.h) on the left, ours on the
-// right. Which of them a product has is the table's.
+// Maps the values of packed fields to the simulator's own enums: on the left the names of facts/npu_enums.h, on the
+// right the simulator's. The tables of facts say which values a product has.
 namespace carina::simulate {
 
-// Ours for the table's: `rows` has every value that value_of() lets through.
+// The simulator's value for a table value. `rows` has every value that value_of() accepts.
 template <typename From, typename To>
 struct Pair {
   From from;
@@ -23,7 +23,7 @@ To ours(const std::array<Pair<From, To>, N>& rows, From value) {
   CARINA_CHECK(row != rows.end(), "a value of the table that the simulator does not know");
   return row->to;
 }
-// Whether the rows have every value of the enum, of whatever product.
+// Whether the rows have every value of the enum, over all products.
 template <typename From, typename To, size_t N>
 constexpr bool covers(const std::array<Pair<From, To>, N>& rows) {
   for (const npu::EnumValueRow& value : npu::kEnumRow<From>.values) {

@@ -1,12 +1,12 @@
 #pragma once
 
-// A C interface shaped like Arm's Ethos-U core driver, with the simulator in the hardware's place: firmware and other
-// runtimes link it instead of the driver. Names carry the prefix carina_ so that both can live in one program; a
-// program that wants to replace the driver maps ethosu_x to carina_ethosu_x with the macros below (define
-// CARINA_ETHOSU_REPLACE_DRIVER first).
+// A C interface with the shape of Arm's Ethos-U core driver, implemented by the simulator. Firmware and other runtimes
+// link it instead of the driver. All names have the prefix carina_, so that both can be in one program. A program that
+// replaces the driver defines CARINA_ETHOSU_REPLACE_DRIVER first; the macros below then map ethosu_x to
+// carina_ethosu_x.
 //
-// Return values as the driver's: 0 done, 1 still running, -1 fault or time-out, -2 nothing was started.
-// Base pointers are host addresses. carina_ethosu_wait() with block = false may return 1; results are there after 0.
+// Return values are those of the driver: 0 done, 1 still running, -1 fault or time-out, -2 nothing was started. Base
+// pointers are host addresses. carina_ethosu_wait() with block = false may return 1; results are complete after 0.
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ struct carina_ethosu_hw_info {
   char name[32];  // "ethos-u55-128"
 };
 
-// An NPU of this name. `fast_memory` takes the place of base pointer 2 if given. NULL when there is no such NPU.
+// Creates an NPU of this name. `fast_memory`, if given, replaces base pointer 2. Returns NULL if there is no such NPU.
 struct carina_ethosu_driver* carina_ethosu_init(const char* npu_name, void* fast_memory, size_t fast_memory_size);
 void carina_ethosu_deinit(struct carina_ethosu_driver* driver);
 int carina_ethosu_soft_reset(struct carina_ethosu_driver* driver);
@@ -40,8 +40,8 @@ void carina_ethosu_release_power(struct carina_ethosu_driver* driver);
 void carina_ethosu_get_driver_version(struct carina_ethosu_driver_version* version);
 void carina_ethosu_get_hw_info(struct carina_ethosu_driver* driver, struct carina_ethosu_hw_info* info);
 
-// Runs a driver payload on base addresses with their sizes; at most 8. Inputs and outputs lie where the stream expects
-// them.
+// Runs a driver payload with these base addresses and sizes (at most 8). Inputs and outputs are where the stream
+// expects them.
 int carina_ethosu_invoke_v3(struct carina_ethosu_driver* driver, const void* payload, int payload_size,
                             uint64_t* const base_addr, const size_t* base_addr_size, int base_addr_count,
                             void* user_arg);
@@ -50,7 +50,7 @@ int carina_ethosu_invoke_async(struct carina_ethosu_driver* driver, const void* 
                                void* user_arg);
 int carina_ethosu_wait(struct carina_ethosu_driver* driver, bool block);
 
-// One driver after the other, from all those that carina_ethosu_init() made; reserve waits until one is free.
+// Reserves one of the drivers that carina_ethosu_init() made. Waits until one is free.
 struct carina_ethosu_driver* carina_ethosu_reserve_driver(void);
 void carina_ethosu_release_driver(struct carina_ethosu_driver* driver);
 
@@ -61,16 +61,17 @@ struct carina_ethosu_hooks {
 };
 void carina_ethosu_set_hooks(const struct carina_ethosu_hooks* hooks);
 
-// The last fault as text, "" without one; valid until the next call on this driver.
+// The text of the last fault, or "" if there is none. It is valid until the next call on this driver.
 const char* carina_ethosu_last_error(const struct carina_ethosu_driver* driver);
 // STATUS[31:16]: masks of the STOP and IRQ commands of the last inference.
 uint16_t carina_ethosu_irq_history(const struct carina_ethosu_driver* driver);
 
-// Performance monitors: counters of the last inferences since the reset. Estimates (docs/cycle-model.md).
+// Performance monitors: counters of all inferences since the reset. They are estimates (docs/cycle-model.md).
 void carina_ethosu_pmu_enable(struct carina_ethosu_driver* driver);
 void carina_ethosu_pmu_disable(struct carina_ethosu_driver* driver);
 uint32_t carina_ethosu_pmu_get_num_event_counters(const struct carina_ethosu_driver* driver);
-// `event` as the driver numbers it (facts/npu_pmu.def). False: no such counter, or an event without a figure.
+// `event` is the driver's number (facts/npu_pmu.def). Returns false for an unknown counter, or an event that the model
+// does not estimate.
 bool carina_ethosu_pmu_set_event_type(struct carina_ethosu_driver* driver, uint32_t counter, uint16_t event);
 uint64_t carina_ethosu_pmu_get_event_counter(const struct carina_ethosu_driver* driver, uint32_t counter);
 uint64_t carina_ethosu_pmu_get_cycle_counter(const struct carina_ethosu_driver* driver);

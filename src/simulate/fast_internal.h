@@ -4,6 +4,7 @@
 
 #include "simulate/work_internal.h"
 
+// Fast execution of operations with SIMD kernels.
 namespace carina::simulate {
 
 // Rows by columns of the OFM.
@@ -12,19 +13,20 @@ struct PatchSize {
   int32_t columns = 1;
 };
 
-// Of about so many positions: whole rows, where there are enough for one.
+// A patch with about this many positions. It consists of whole rows if `positions` is enough for one.
 PatchSize patch_of(const Extent& ofm, int64_t positions);
 
-// The fast way to execute an operation: SIMD kernels on small dense types. Gives the bits of execute_scalar().
+// The fast execution of an operation: SIMD kernels on narrow dense types. The results have the same bits as those of
+// execute_scalar().
 class FastOperation {
  public:
-  // Nothing when only the scalar kernels can do it (rare types, accumulators that might not fit). `work` must outlive
-  // it.
+  // Returns nullptr if only the scalar kernels can execute it (rare types, accumulators that might overflow). `work`
+  // must outlive the result.
   static std::unique_ptr<FastOperation> make(const Work& work);
   virtual ~FastOperation() = default;
   // May be called for several patches at the same time.
   virtual void execute(const Patch& patch) const = 0;
-  // How much should be done together, so that buffers stay in the cache.
+  // The patch size at which buffers stay in the cache.
   [[nodiscard]] virtual PatchSize together() const = 0;
 };
 
@@ -33,7 +35,7 @@ std::unique_ptr<FastOperation> make_fast_elementwise(const Work& work);  // 8 bi
 std::unique_ptr<FastOperation> make_fast_rows(const Work& work);         // elementwise, any width
 std::unique_ptr<FastOperation> make_fast_resize(const Work& work);
 
-// Where an output position of RESIZE falls between two input positions. Source: docs/facts/ethosu.md 4.7.
+// The position of a RESIZE output between two input positions. Source: docs/facts/ethosu.md 4.7.
 struct ResizePoint {
   int64_t low;
   int64_t high;

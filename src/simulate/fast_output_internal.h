@@ -11,21 +11,21 @@
 
 namespace carina::simulate {
 
-// The output stage on 32-bit accumulators, prepared for SIMD. Source of what it computes: OutputStage.
+// The output stage on 32-bit accumulators, prepared for SIMD. OutputStage defines what it computes.
 class FastOutput {
  public:
-  // `largest_acc` bounds the accumulators' magnitude before the bias. Nothing when they might not fit 32 bits.
+  // `largest_acc` bounds the accumulators' magnitude before the bias. Returns nothing if they might not fit 32 bits.
   static std::optional<FastOutput> make(const Work& work, int64_t largest_acc);
 
-  // Scales accumulators [positions of the patch][channels padded to 16] and writes them.
+  // Scales accumulators [positions of the patch][channels padded to 16] and writes the results.
   void write(const Work& work, const int32_t* acc, const Patch& patch) const;
   [[nodiscard]] size_t channels() const { return bias_.size(); }
 
  private:
   explicit FastOutput(const Work& work);
-  // Whether the SIMD stage can do it: all values fit its types.
+  // Whether the SIMD stage applies: all values fit its types.
   bool prepare_vectors(const Work& work, int64_t largest_acc);
-  // Products' upper halves, or the whole of them.
+  // Prepares the use of the products' upper halves. If that does not apply, whole products are used.
   bool prepare_upper(const OutputStage& stage, int64_t largest_acc);
   bool prepare_whole(const OutputStage& stage, int64_t largest_acc);
   void prepare_table(const OutputStage& stage);
@@ -42,21 +42,21 @@ class FastOutput {
   LineVector<int64_t> round_positive_;
   LineVector<int64_t> round_negative_;
   LineVector<int64_t> shift_;
-  LineVector<int32_t> upper_round_;  // as in ChannelScales; empty where there is none
+  LineVector<int32_t> upper_round_;  // as in ChannelScales; empty if there is none
   LineVector<int32_t> upper_shift_;
   LineVector<int32_t> upper_raise_;
   int32_t zero_point_ = 0;
   int32_t min_ = 0;
   int32_t max_ = 0;
   OutputType stage_type_ = OutputType::kS8;  // before the table
-  std::vector<std::byte> table_;             // of 8-bit values by their bits; empty without one
-  // The table of 16-bit values: segments of 128 values each. Empty without one.
+  std::vector<std::byte> table_;             // of 8-bit values, by their bits; empty if there is none
+  // The table of 16-bit values: segments of 128 values each. Empty if there is none.
   struct Segment {
     int32_t base;  // times 128
     int32_t slope;
   };
   std::vector<Segment> segments_;
-  int interpolated_bytes_ = 2;  // of what the table gives
+  int interpolated_bytes_ = 2;  // of the table's result
   int stored_bytes_ = 1;
 };
 

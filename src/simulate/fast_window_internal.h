@@ -9,18 +9,18 @@
 
 namespace carina::simulate {
 
-// The inputs that a patch of outputs looks at, as dense values [rows][columns][channels] with padding filled in: of 16 bits less
-// the zero point, or unsigned bytes as read_row() raises them.
+// The inputs of a patch of outputs, as dense values [rows][columns][channels] with padding filled in. Values are 16
+// bits minus the zero point, or unsigned bytes as read_row() returns them.
 template <typename T>
 class Window {
  public:
-  // Fills the window, in the thread's scratch memory. `channels` per column (the map's, padded). `fill` stands where there is
-  // no input, `zero` where upscaling puts one.
+  // Fills the window, in the thread's scratch memory. `channels` is the padded number of the map's channels. `fill` is
+  // the value of padding, `zero` the value that upscaling inserts.
   Window(const Work& work, const Patch& patch, size_t channels, T fill, T zero);
 
   // The first tap of each output position of the patch, in order.
   [[nodiscard]] std::span<const T* const> pixels() const { return pixels_; }
-  // From a position's first tap to another tap.
+  // The offset from a position's first tap to another tap.
   [[nodiscard]] int64_t tap_offset(int32_t ky, int32_t kx) const;
   [[nodiscard]] int64_t row_elems() const { return row_elems_; }
 
@@ -32,13 +32,13 @@ class Window {
   int64_t channels_;
   T fill_;
   T zero_;
-  int64_t first_column_;  // of the input; before its first one where that is padding
+  int64_t first_column_;  // of the input; negative in the padding
   int64_t columns_;
   int64_t row_elems_;
   std::span<const T* const> pixels_;
 };
 
-// How much makes a window and accumulators of a size that caches hold.
+// The patch size for which window and accumulators fit the caches.
 PatchSize patch_for_cache(const Work& work, size_t channels_in, size_t channels_out);
 
 }  // namespace carina::simulate

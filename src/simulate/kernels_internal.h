@@ -4,26 +4,26 @@
 #include <cstdint>
 #include <span>
 
-// The SIMD kernels: each is compiled for every target of this architecture and picks the best at run time. Results are
-// the same on all of them. They know dense buffers only. Private to the library.
+// The SIMD kernels of the simulator, on dense buffers. Each is compiled for every target of this architecture and
+// selects the best one at run time. All targets compute the same results. Private to the library.
 namespace carina::simulate {
 
-// Channels are handled in groups of this many: the buffers below are padded to it.
+// Channels are processed in groups of this size. The buffers below are padded to it.
 inline constexpr size_t kChannelGroup = 16;
 
 // out[i] = in[i] - zero_point
 void widen_s8(const int8_t* in, size_t count, int16_t zero_point, int16_t* out);
 void widen_u8(const uint8_t* in, size_t count, int16_t zero_point, int16_t* out);
-// The same for `pixels` groups of 16 values that follow each other; group i goes to out + i * out_stride.
+// widen_s8() of `pixels` consecutive groups of 16 values. Group i goes to out + i * out_stride.
 void widen_brick_s8(const int8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t out_stride);
 void widen_brick_u8(const uint8_t* in, size_t pixels, int16_t zero_point, int16_t* out, size_t out_stride);
 
 // out[i] = in[i] ^ flips
 void flip(const std::byte* in, size_t count, uint8_t flips, uint8_t* out);
-// The same for `pixels` groups of 16 bytes, as above.
+// flip() of `pixels` consecutive groups of 16 bytes. Group i goes to out + i * out_stride.
 void flip_brick(const std::byte* in, size_t pixels, uint8_t flips, uint8_t* out, size_t out_stride);
 
-// A part of a filter whose inputs follow each other in the window, from `offset` on, two or four of them a step.
+// A part of a filter whose inputs are contiguous in the window, from `offset` on. A step takes two or four inputs.
 struct TapRun {
   int64_t offset = 0;
   size_t steps = 0;
@@ -41,7 +41,7 @@ struct ConvolutionTask {
 // acc = sum of products, modulo 2^32.
 void convolve(const ConvolutionTask& task);
 
-// The same of bytes: each channel's sum begins with `start`, in place of what all its inputs are raised by.
+// A convolution of bytes. The sum of each channel begins with `start`, which removes the offset of the raised inputs.
 struct ByteConvolutionTask {
   std::span<const uint8_t* const> pixels;
   std::span<const TapRun> runs;
@@ -53,7 +53,8 @@ struct ByteConvolutionTask {
 };
 void convolve_bytes(const ByteConvolutionTask& task);
 
-// Of a group's weights [steps][16 channels][4]: each channel's sum, and that of the magnitudes; below 2^31.
+// For the weights [steps][16 channels][4] of a group: each channel's sum, and its sum of magnitudes. Both are below
+// 2^31.
 void sum_quads(const int8_t* weights, size_t steps, int32_t* sums, int32_t* magnitudes);
 
 struct DepthwiseTask {
@@ -68,9 +69,9 @@ void depthwise(const DepthwiseTask& task);
 struct ByteDepthwiseTask {
   std::span<const uint8_t* const> pixels;
   std::span<const int64_t> taps;
-  const int32_t* weights = nullptr;  // as DepthwiseTask's
+  const int32_t* weights = nullptr;  // as in DepthwiseTask
   size_t channels = 0;
-  const int32_t* start = nullptr;  // as ByteConvolutionTask's
+  const int32_t* start = nullptr;  // as in ByteConvolutionTask
   int32_t* acc = nullptr;
 };
 void depthwise_bytes(const ByteDepthwiseTask& task);
@@ -85,19 +86,19 @@ struct PoolTask {
 };
 void pool(const PoolTask& task);
 
-// What scale_output() needs of each channel. Rounding terms and shifts stand in the order in which products of 32-bit
-// lanes come out: in each group of 16 the even channels first.
+// The parameters of scale_output() per channel. Rounding terms and shifts are in the order in which vectors multiply
+// 32-bit lanes: in each group of 16, the even channels first.
 struct ChannelScales {
   const int32_t* bias = nullptr;
   const int32_t* multiplier = nullptr;  // below 2^31
   const int64_t* round_positive = nullptr;
   const int64_t* round_negative = nullptr;
   const int64_t* shift = nullptr;
-  // Where all that is added to products and shifted out are multiples of 2^32: both for the products' upper halves, in the
-  // channels' own order. Null: otherwise.
+  // Used if all rounding terms and shifts are multiples of 2^32: both for the upper halves of the products, in the
+  // channels' own order. Otherwise nullptr.
   const int32_t* upper_round = nullptr;
   const int32_t* upper_shift = nullptr;
-  const int32_t* upper_raise = nullptr;  // bits that sums are raised by before they are multiplied; null: none
+  const int32_t* upper_raise = nullptr;  // bits by which sums are shifted left before the product; nullptr: none
 };
 
 enum class OutputType : uint8_t { kS8, kU8, kS16, kU16, kS32 };

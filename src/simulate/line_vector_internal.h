@@ -6,8 +6,8 @@
 
 namespace carina::simulate {
 
-// Begins at a cache line. Vectors of 64 bytes that lie across two lines take twice the loads, and where malloc() puts them
-// changes with the size of anything that was allocated before.
+// A vector that begins at a cache line. Vector accesses of 64 bytes that cross a line take twice the loads, and
+// malloc() alone would give addresses that vary with earlier allocations.
 template <typename T>
 struct LineAllocator {
   using value_type = T;

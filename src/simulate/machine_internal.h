@@ -15,9 +15,10 @@
 #include "simulate/weights_internal.h"
 #include "simulate/work_internal.h"
 
+// The machine: executes the commands of a stream on memory.
 namespace carina::simulate {
 
-// What outlives a run.
+// State that persists between runs.
 struct Persistent {
   Options options;
   WeightCache weights;
@@ -25,20 +26,20 @@ struct Persistent {
   ThreadPool pool;
 };
 
-// A result of one operation in a chaining buffer of U85: a whole temporary tensor.
+// The result of one operation in a chaining buffer of U85: a whole temporary tensor.
 struct ChainSlot {
   std::vector<std::byte> bytes;
   Extent extent;
   ElementType type;
 };
 
-// Memory as the NPU addresses it: eight regions and its own. All accesses are checked here.
+// The memory as the NPU addresses it: eight regions and the internal memory. All accesses are checked here.
 class MemoryMap {
  public:
   MemoryMap(const Memory& memory, size_t internal_bytes)
       : regions_(memory.regions), read_only_(memory.read_only), internal_(internal_bytes) {}
 
-  // Error: not inside the region.
+  // Error: the range is not inside the region.
   [[nodiscard]] Result<std::span<std::byte>> range(int region, uint64_t base, uint64_t bytes,
                                                    std::string_view role) const;
   [[nodiscard]] Result<void> check_writable(int region, std::string_view role) const;
@@ -52,11 +53,11 @@ class MemoryMap {
   std::vector<std::byte> internal_;
 };
 
-// An operation resolved against memory. `op` may differ from the registers' in the place of chained operands.
+// An operation with resolved addresses. `op` may differ from the registers for chained operands.
 struct Prepared {
   Operation op;
   Work work;
-  std::shared_ptr<const DecodedWeights> weights;  // none when only time is asked for
+  std::shared_ptr<const DecodedWeights> weights;  // nullptr if only time is needed
   WeightStatistics statistics{};
   std::unique_ptr<OutputStage> output;
   std::array<HostRange, 4> weight_ranges{};
@@ -64,7 +65,7 @@ struct Prepared {
   HostRange lut_range;
 };
 
-// Where a DMA reads and writes, for traffic and checks.
+// The addresses that a DMA transfer reads and writes, for traffic and checks.
 struct DmaEffect {
   HostRange source;
   HostRange destination;
@@ -121,9 +122,9 @@ class Machine {
   std::unique_ptr<Observers> observers_;
 };
 
-// Executes a transfer. `spend` is charged per row. Errors: an address outside, an index beyond its limit.
+// Executes a transfer. `spend` is charged per row. Errors: an address outside its region; an index beyond its limit.
 Result<DmaEffect> execute_dma(const DmaTransfer& dma, MemoryMap& memory);
-// Rows and bytes that a transfer moves.
+// The work of a transfer: its rows and bytes.
 uint64_t dma_work(const DmaTransfer& dma);
 
 }  // namespace carina::simulate

@@ -6,9 +6,9 @@
 
 #include "simulate/report.h"
 
-// One NPU operation as the registers stood when its command was read. Private to the library: the kernels see this record
-// and never a register. Numbers keep the specification's meaning, but sizes are sizes (no "minus one") and enums are
-// ours.
+// One NPU operation with the register values at the time of its command. Private to the library: the kernels use this
+// record and never a register. Numbers have the specification's meaning, except that sizes are sizes (not "minus one"),
+// and enums are the simulator's own.
 namespace carina::simulate {
 
 struct ElementType {
@@ -102,7 +102,7 @@ struct Kernel {
   int32_t stride_x = 1;
   int32_t dilation_y = 1;
   int32_t dilation_x = 1;
-  int32_t extent_h = 1;  // as the register says it: (taps - 1) * dilation + 1
+  int32_t extent_h = 1;  // as in the register: (taps - 1) * dilation + 1
   int32_t extent_w = 1;
   [[nodiscard]] int64_t taps() const { return int64_t{height} * width; }
 };
@@ -114,7 +114,7 @@ struct Padding {
   int32_t bottom = 0;
 };
 
-// Bytes that an operation reads as a whole: weights of one stream, scales.
+// Bytes that an operation reads as a whole: a weight stream or scales.
 struct Stream {
   uint64_t base = 0;
   uint64_t bytes = 0;
@@ -123,8 +123,8 @@ struct Stream {
 struct Activation {
   Lut lut = Lut::kNone;
   uint8_t slot = 0;          // in units of 256 bytes
-  ElementType lut_input{};   // what the clamped value is
-  ElementType lut_output{};  // what the table holds
+  ElementType lut_input{};   // the type of the clamped value
+  ElementType lut_output{};  // the type of the table's entries
   bool clamp = true;         // false: values wrap
   int64_t min = 0;
   int64_t max = 0;
@@ -189,7 +189,7 @@ struct Operation {
   Traversal traversal = Traversal::kDepthFirst;
   int sub_kernel = 8;  // decomposition limit: 8x8 or 4x4
 
-  Scaling output{};  // global scale, or only its rounding when per_channel
+  Scaling output{};  // global scale; only its rounding if per_channel
   bool per_channel = false;
   OperandScaling operand_scaling = OperandScaling::kBothFull;
   Scaling first{};   // IFM_SCALE or OPA_SCALE
@@ -235,7 +235,7 @@ struct Operation {
     if (kind == OperationKind::kElementwise) return !is_unary() && !ifm2_broadcast.scalar;
     return acc_input == AccInput::kIfm2 || weight_source == WeightSource::kIfm2;
   }
-  // Of the second operand of an elementwise operation; 0 when it has none.
+  // Bytes per element of the second operand of an elementwise operation; 0 if it has none.
   [[nodiscard]] int ifm2_bytes() const { return is_unary() ? 0 : ifm2.type.bytes; }
   [[nodiscard]] bool is_convolution_like() const {
     return kind == OperationKind::kConvolution || kind == OperationKind::kDepthwise;

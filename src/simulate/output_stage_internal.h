@@ -18,23 +18,23 @@ struct ScaleTable {
   [[nodiscard]] bool empty() const { return bias.empty(); }
 };
 
-// Reads the entries of all channels; `tables[k]` holds core k's channels (k, k + cores, ...). Errors: a table too
-// short.
+// Reads the entries of all channels. `tables[k]` holds the channels of core k (k, k + cores, ...). Errors: a table that
+// is too short.
 Result<ScaleTable> read_scale_table(std::span<const std::span<const std::byte>> tables, int32_t channels,
                                     const Operation& op);
 
-// What happens to an accumulator between the MAC array and memory, in the order of docs/facts/ethosu.md 4.2.
+// The processing of an accumulator between the MAC array and memory, in the order of docs/facts/ethosu.md 4.2.
 class OutputStage {
  public:
-  // How the accumulator is scaled.
+  // The scaling of the accumulator.
   enum class Mode : uint8_t { kGlobal, kPerChannel, kDivide, kNone };
 
-  // `table` is empty for operations without one; `lut` is the internal memory from the operation's table slot on.
+  // `table` is empty for operations without one. `lut` is the internal memory from the operation's table slot on.
   OutputStage(const Operation& op, ScaleTable table, std::span<const std::byte> lut);
 
   [[nodiscard]] Mode mode() const { return mode_; }
   [[nodiscard]] const ScaleTable& table() const { return table_; }
-  // What R() does to a channel's accumulator (to the quotient, for kDivide).
+  // The scaling of a channel's accumulator (for kDivide: of the quotient).
   [[nodiscard]] Scaling scaling(size_t channel) const;
   [[nodiscard]] int32_t channels() const { return channels_; }
   [[nodiscard]] bool adds_bias() const { return adds_bias_; }
@@ -42,9 +42,9 @@ class OutputStage {
   [[nodiscard]] const Activation& activation() const { return activation_; }
   [[nodiscard]] std::span<const std::byte> lut() const { return lut_; }
 
-  // The stored value (its low bits are what memory gets). `count` divides the sum of an AVERAGE pool.
+  // The stored value; memory gets its low bits. `count` divides the sum of an AVERAGE pool.
   [[nodiscard]] int64_t value(int64_t acc, int32_t channel, int64_t count = 1) const;
-  // The value behind clamping: table look-up.
+  // The value after the clamp: the result of the table lookup.
   [[nodiscard]] int64_t activate(int64_t value) const;
 
  private:
@@ -58,7 +58,7 @@ class OutputStage {
   int64_t zero_point_ = 0;
 };
 
-// Whether an operation's output goes through the scale table, and whether its bias counts.
+// Whether an operation's output uses the scale table, and whether its bias is added.
 OutputStage::Mode scaling_mode(const Operation& op);
 bool uses_scale_table(const Operation& op);
 

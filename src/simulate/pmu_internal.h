@@ -7,7 +7,7 @@
 
 namespace carina::simulate {
 
-// The events that the model has figures for, under the product's numbers and names. `report` holds timed operations.
+// The events that the model estimates, with the product's numbers and names. `report` has timed operations.
 std::vector<PmuCounter> count_events(const Report& report, const npu::AcceleratorConfig& accelerator);
 
 }  // namespace carina::simulate

@@ -6,15 +6,16 @@
 
 #include "simulate/line_vector_internal.h"
 
+// Scratch memory per thread.
 namespace carina::simulate {
 
-// Memory that a thread keeps from one piece of work to the next. Contents are not kept.
+// Memory that a thread reuses for its next task. The contents are not preserved.
 template <typename T>
 class Reusable {
  public:
   std::span<T> get(size_t count) {
     if (values_.size() < count) {
-      values_ = {};  // before there is another
+      values_ = {};  // freed before the new one is allocated
       values_ = LineVector<T>(count);
     }
     return std::span(values_).first(count);
@@ -24,7 +25,7 @@ class Reusable {
   LineVector<T> values_;
 };
 
-// Of a window of elements of this type.
+// The scratch of a window with elements of this type.
 template <typename T>
 struct WindowScratch {
   Reusable<T> window;

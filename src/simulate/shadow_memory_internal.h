@@ -10,16 +10,17 @@
 
 namespace carina::simulate {
 
-// Which bytes hold data, for every byte that the NPU can reach; by host address, since regions may be the same memory.
+// Tracks which bytes hold data, for every byte that the NPU can reach. It uses host addresses, because two regions may
+// be the same memory.
 class ShadowMemory {
  public:
   ShadowMemory(const Memory& memory, std::span<const std::byte> internal);
 
-  // All bytes of the range become defined (or garbage).
+  // Marks all bytes of the range as defined or undefined.
   void mark(std::span<const std::byte> bytes, bool defined);
-  // What is known of one range becomes what is known of another of the same size.
+  // Copies the state of one range to another of the same size.
   void copy(std::span<const std::byte> from, std::span<const std::byte> to);
-  // The first undefined byte, or nullptr. Bytes that belong to no region count as defined.
+  // The first undefined byte, or nullptr. Bytes outside all regions count as defined.
   [[nodiscard]] const std::byte* first_undefined(std::span<const std::byte> bytes) const;
 
  private:
@@ -28,7 +29,7 @@ class ShadowMemory {
     std::vector<uint8_t> defined;
   };
   void add(std::span<const std::byte> bytes, bool defined);
-  // The shadow of a range; empty when it is not wholly inside one block.
+  // The shadow of a range; empty if it is not wholly inside one block.
   [[nodiscard]] std::span<uint8_t> shadow(std::span<const std::byte> bytes);
   [[nodiscard]] std::span<const uint8_t> shadow(std::span<const std::byte> bytes) const;
 

@@ -15,6 +15,7 @@
 #include "npu/value_counts.h"
 #include "simulate/report.h"
 
+// The Ethos-U simulator.
 namespace carina::simulate {
 
 // Bytes [offset, offset + bytes) of a region.
@@ -24,33 +25,33 @@ struct MemoryRange {
   uint64_t bytes = 0;
 };
 
-// What the base pointers BASEP0..7 point to. Regions may overlap (TFLite files give region 1 and 2 the same memory).
+// The memory of the base pointers BASEP0..7. Regions may overlap (TFLite files give regions 1 and 2 the same memory).
 struct Memory {
   std::array<std::span<std::byte>, 8> regions{};
-  std::array<bool, 8> read_only{};  // regions whose bytes stay as they are; writing there is an error
-  // The ranges that hold data before the run (network inputs). A region that none of them names counts as wholly
-  // defined. Used by checking and by poison; no influence on results otherwise.
+  std::array<bool, 8> read_only{};  // regions that must not change; a write is an error
+  // The ranges that hold data before the run (network inputs). A region without a range here counts as wholly defined.
+  // Checks and poison use them; they do not affect results otherwise.
   std::vector<MemoryRange> defined = {};
 };
 
-// A stream of encoded weights, which must outlive the simulator, and what it holds.
+// A stream of encoded weights and the distribution of its values. The stream must outlive the simulator.
 struct KnownStream {
   std::span<const std::byte> bytes = {};
   npu::ValueCounts values = {};
 };
 
 enum class Timing : uint8_t { kOff, kOn };
-// kTimeOnly: kernels are decoded, held against memory and timed, but compute nothing; transfers are carried out, since
-// weights and tables come that way. Cycles are those of a full run, unless data decide: weights that the NPU itself
-// writes are damaged streams then, and conditional branches are not taken. No limit of work.
+// kTimeOnly decodes kernels, checks their addresses and times them, but computes nothing. Transfers are executed,
+// because they carry weights and tables. The cycles are those of a full run unless they depend on data: weights that
+// the NPU itself writes are then damaged streams, and conditional branches are not taken. There is no limit of work.
 enum class Execution : uint8_t { kFull, kTimeOnly };
 enum class Checking : uint8_t { kOff, kOn };
-// kOn: LUT and shared memory start as garbage, and so do the undefined ranges of regions that `Memory::defined` names.
+// kOn fills LUT, shared memory and the undefined ranges of `Memory::defined` regions with garbage at the start.
 enum class Poison : uint8_t { kOff, kOn };
-// Which kernels execute: the SIMD ones of the best target of this machine, or the scalar ones, which are the reference.
+// The kernels that execute operations: the SIMD kernels of this machine's best target, or the scalar reference kernels.
 enum class Kernels : uint8_t { kFast, kScalar };
 
-// Whether a timed run also finds out how much memory each operation holds.
+// Whether a timed run also computes how much memory is live at each operation.
 enum class Occupied : uint8_t { kOff, kOn };
 
 struct Options {
@@ -61,25 +62,25 @@ struct Options {
   Poison poison = Poison::kOff;
   Kernels kernels = Kernels::kFast;
   int threads = 1;
-  uint64_t max_commands = uint64_t{1} << 26;  // a run-away stream (branch loop) ends here
+  uint64_t max_commands = uint64_t{1} << 26;  // ends a run-away stream (branch loop)
   uint64_t max_work = uint64_t{1} << 40;      // multiply-accumulates and elements moved, in total
-  std::optional<uint32_t> config_word = {};   // the NPU to be; otherwise the payload's own CONFIG word
+  std::optional<uint32_t> config_word = {};   // the simulated NPU; otherwise the payload's own CONFIG word
   std::string system_config = {};             // of vela.ini; empty: the product's default
   std::string memory_mode = {};               // of vela.ini; empty: the product's default
-  // Those of another vela.ini than the one built in; they come before the names.
+  // System configuration and memory mode of another vela.ini than the built-in one. They override the names.
   std::optional<npu::SystemConfig> own_system_config = {};
   std::optional<npu::MemoryMode> own_memory_mode = {};
-  // What is known of streams of weights, so that runs that only take time need not decode them.
+  // Known weight streams, which timed runs need not decode.
   std::vector<KnownStream> known_streams = {};
-  // Called, where it is set, with bytes of the regions that weights have been decoded from or a transfer has copied: who
-  // has mapped a file there may let its pages go. They may be read again.
+  // Called, if set, with bytes of a region that weights have been decoded from or that a transfer has read. A caller
+  // with a mapped file there may release its pages. The bytes may be read again.
   std::function<void(std::span<const std::byte>)> has_read = {};
-  // Called before each operation, where it is set. What it throws ends the run.
+  // Called before each operation, if set. An exception ends the run.
   std::function<void()> between_operations = {};
 };
 
-// An Ethos-U NPU. It keeps what it learned (decoded weights, by content) from one run to the next, so the second
-// inference of a network is the fast one. Not safe for concurrent calls of run().
+// An Ethos-U NPU. It caches decoded weights (by content) between runs, so the second inference of a network is faster.
+// Not safe for concurrent calls of run().
 class Simulator {
  public:
   explicit Simulator(Options options);
@@ -87,9 +88,9 @@ class Simulator {
   Simulator(Simulator&&) noexcept;
   Simulator& operator=(Simulator&&) noexcept;
 
-  // Executes a driver payload ("COP1"): reads and writes `memory`. Errors: a malformed payload or stream, an NPU that
-  // does not match, an access outside its region, a forbidden register state, a limit reached; each with the command's
-  // index, and with the address where there is one. On an error the memory holds what was written until then.
+  // Executes a driver payload ("COP1"), which reads and writes `memory`. Errors: a malformed payload or stream; an NPU
+  // that does not match; an access outside its region; a forbidden register state; a limit reached. Each has the
+  // command's index, and the address if there is one. After an error, the memory holds what was written before it.
   Result<Report> run(std::span<const std::byte> payload, const Memory& memory);
 
  private:
@@ -97,7 +98,7 @@ class Simulator {
   std::unique_ptr<State> state_;
 };
 
-// One run with a fresh Simulator.
+// One run with a new Simulator.
 Result<Report> run(std::span<const std::byte> payload, const Memory& memory, const Options& options);
 
 }  // namespace carina::simulate

@@ -7,25 +7,26 @@
 
 #include "simulate/report.h"
 
+// The estimated time line of a run.
 namespace carina::simulate {
 
-// Of the width of each memory's port, what an operation wants while it runs at its own full speed; 0 to 1.
+// The share of each memory's port that an operation uses while it runs at its full speed; 0 to 1.
 using PortShares = std::array<double, kMemoryKinds>;
 
-// When operations run: the command parser goes through the stream and waits where the stream says so or a queue is
-// full; kernels run one after the other on one engine, transfers on another. Both slow down while they want more of a
-// port than it has (npu::concurrent_progress).
+// Computes when operations run. The command parser reads the stream in order; it waits where the stream says so, or
+// while a queue is full. Kernels run one after the other on one engine, transfers on another. Both slow down while they
+// use more of a port than it has (npu::concurrent_progress).
 class Timeline {
  public:
   Timeline(int kernel_queue, int dma_queue) : kernels_(kernel_queue), dmas_(dma_queue) {}
 
   void kernel(uint64_t cycles, const PortShares& shares) { issue(kernels_, cycles, shares); }
   void dma(uint64_t cycles, const PortShares& shares) { issue(dmas_, cycles, shares); }
-  // Until at most `outstanding` are left.
+  // Waits until at most `outstanding` are left.
   void wait_kernels(int outstanding) { wait(kernels_, outstanding); }
   void wait_dmas(int outstanding) { wait(dmas_, outstanding); }
 
-  // From when to when the operations that have ended ran, in the order of their issue.
+  // Start and end of the finished operations, in the order of issue.
   struct Slot {
     uint64_t start = 0;
     uint64_t end = 0;
