@@ -6,12 +6,12 @@
 
 #include "facts/aten_ops.h"
 
-// The operators that take floats to integers and back in a quantized model. Source: PyTorch's quantized_decomposed.
+// The operators that convert floats to integers and back in a quantized model. Source: PyTorch's quantized_decomposed.
 namespace carina {
 
 enum class QuantizationStep : uint8_t {
-  kQuantize,    // floats to the integers that stand for them
-  kDequantize,  // and back
+  kQuantize,    // floats to quantized integers
+  kDequantize,  // quantized integers to floats
 };
 
 struct QuantizationOpRow {

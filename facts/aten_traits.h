@@ -10,7 +10,7 @@
 
 namespace carina {
 
-// What kind of operator it is. For one that is lowered: the file of its lowering (src/lower/ops).
+// The family of an operator. For an operator that is lowered, it is the file of its lowering (src/lower/ops).
 enum class AtenFamily : uint8_t {
   kConvolution,
   kProduct,
@@ -18,7 +18,7 @@ enum class AtenFamily : uint8_t {
   kLimit,     // relu, clamp
   kFunction,  // of one element
   kArithmetic,
-  kDivision,  // rounded, and what it leaves
+  kDivision,  // rounded divisions and remainders
   kLogic,
   kPool,
   kResample,
@@ -32,24 +32,25 @@ enum class AtenFamily : uint8_t {
   kDelegate,
 };
 
-// Whether the result is a view of the first operand, and how a write through it reaches that.
+// Whether the result is a view of the first operand, and how a write through the view reaches that operand.
 enum class AtenAlias : uint8_t { kFresh, kSame, kReshape, kPermute, kTranspose, kScatter };
 
-// Which parameters a quantized result has.
+// The quantization parameters of a quantized result.
 enum class AtenQuantization : uint8_t {
   kOwn,
-  kFirst,     // those of the first operand
-  kAll,       // all operands and results share
-  kBranches,  // as kAll, where no constant but 0 is among the operands: another would widen the range of what is computed
-  kOperands,    // the operands share, but for constants, which its lowering quantizes; the result is no real number
-  kActivation,  // as kFirst, and it fuses with what comes before; it keeps order: q(f(x)) = f(q(x))
+  kFirst,       // those of the first operand
+  kAll,         // all operands and results share their parameters
+  kBranches,    // as kAll, if the only constant among the operands is 0; another constant would widen the range
+  kOperands,    // the operands share their parameters, except constants, which the lowering quantizes; the result is
+                // not quantized
+  kActivation,  // as kFirst; it fuses with its producer and keeps order: q(f(x)) = f(q(x))
 };
 
-// Where the elements of the result come from.
+// The origin of the result's elements.
 enum class AtenData : uint8_t {
   kComputed,
   kPermuted,  // each is an element of the first operand
-  kGathered,  // each is an element of some operand, or a constant that the node names; clone: perhaps requantized
+  kGathered,  // each is an element of an operand, or a constant of the node; clone may requantize
 };
 
 // Whether the lowering quantizes a float constant by itself.
@@ -58,15 +59,15 @@ enum class FloatConstants : uint8_t { kTaken, kNotTaken };
 // How an operator becomes TOSA.
 struct AtenLowering {
   enum class Kind : uint8_t {
-    kDirect,   // by a row in src/lower/ops; `text`: what users should know about it
-    kBecomes,  // src/normalize makes other operators of it: `text` says which
-    kNone,     // it stays on the CPU: `text` says why, if there is more to say than that nobody has written one
+    kDirect,   // by a row in src/lower/ops; `text`: notes for users
+    kBecomes,  // src/normalize replaces it by other operators; `text` names them
+    kNone,     // it stays on the CPU; `text` gives the reason, if there is one besides a missing lowering
   } kind;
   std::string_view text;
 };
 
-// What an operator is, beside its schema (aten_ops.def): the one place that libraries ask. What the CPU does with it is in
-// executorch_kernels.def.
+// The properties of an operator beside its schema (aten_ops.def). All libraries read them here. executorch_kernels.def
+// has its CPU kernel.
 struct AtenTraits {
   AtenOp op;
   AtenFamily family;
@@ -75,7 +76,7 @@ struct AtenTraits {
   AtenData data;
   FloatConstants float_constants;
   AtenLowering lowering;
-  std::string_view cpu_form = {};  // without a kernel of its own: the operators that it is written as for the CPU
+  std::string_view cpu_form = {};  // if it has no CPU kernel of its own: the operators that replace it on the CPU
 };
 
 namespace detail {
@@ -135,7 +136,7 @@ constexpr bool is_lowered(AtenOp op) {
 constexpr bool is_data_movement(AtenOp op) {
   return traits_of(op).data != AtenData::kComputed;
 }
-// Quantizing keeps order, and so does the operator: they may change places.
+// Whether the operator keeps order, as quantization does. The two may then be exchanged.
 constexpr bool keeps_order(AtenOp op) {
   return traits_of(op).data == AtenData::kPermuted || traits_of(op).quantization == AtenQuantization::kActivation;
 }
@@ -143,7 +144,7 @@ constexpr bool takes_float_constants(AtenOp op) {
   return traits_of(op).float_constants == FloatConstants::kTaken;
 }
 
-// Whether `rows` (each with a member `op`) are all operators of these families that are lowered by themselves, each once.
+// Whether `rows` (each with a member `op`) cover every operator of these families that is lowered directly, each once.
 template <typename Rows>
 constexpr bool lowers_all_of(const Rows& rows, std::initializer_list<AtenFamily> families) {
   size_t expected = 0;
@@ -155,7 +156,7 @@ constexpr bool lowers_all_of(const Rows& rows, std::initializer_list<AtenFamily>
   return expected == std::size(rows);
 }
 
-// Whether `rows` rewrite nothing but operators that the table says become others, or lowered ones into a simpler form.
+// Whether `rows` rewrite only operators with the status kBecomes, or lowered operators into a simpler form.
 template <typename Rows>
 constexpr bool rewrites_what_becomes(const Rows& rows) {
   return std::ranges::none_of(

@@ -5,18 +5,19 @@
 
 #include "facts/aten_traits.h"
 
-// What operators take on the CPU: cycles of a Cortex-M55 in Carina's portable kernels, of which QEMU says one for each
-// instruction (docs/guide/firmware.md). Good for comparing a node with another, and with the NPU, within a factor of two.
+// The cost of operators on the CPU: cycles of a Cortex-M55 in Carina's portable kernels. QEMU counts one cycle per
+// instruction (docs/guide/firmware.md). The numbers compare nodes with each other and with the NPU, within a factor of
+// two.
 namespace carina {
 
 struct CpuCost {
   AtenFamily family;
   int64_t per_mac;      // of products
-  int64_t per_element;  // of the result, or of what is reduced
+  int64_t per_element;  // of the result; for reductions, of the operand
 };
 
-// measured: operators of kws and resnet8 in fp32, `carina run --on qemu`, 2026-11; estimate(): families that these do
-// not have.
+// Measured: operators of kws and resnet8 in fp32, `carina run --on qemu`, 2026-11. estimate(): families that these
+// models do not contain.
 inline constexpr auto kCpuCosts = std::to_array<CpuCost>({
     {.family = AtenFamily::kConvolution, .per_mac = 20, .per_element = 100},
     {.family = AtenFamily::kProduct, .per_mac = 30, .per_element = 100},
@@ -30,8 +31,8 @@ inline constexpr auto kCpuCosts = std::to_array<CpuCost>({
     {.family = AtenFamily::kQuantization, .per_mac = 0, .per_element = 96},
 });
 inline constexpr int64_t kCpuCostOfOtherElement = 60;  // estimate(as arithmetic)
-inline constexpr int64_t kCpuCostOfCall = 600;         // measured: a view_copy, which moves nothing
-// estimate(): handing a command stream to the NPU and waking up from its interrupt.
+inline constexpr int64_t kCpuCostOfCall = 600;         // measured: a view_copy, which moves no data
+// estimate(): passing a command stream to the NPU and handling its interrupt.
 inline constexpr int64_t kCpuCostOfDelegateCall = 3000;
 
 constexpr CpuCost cpu_cost_of(AtenFamily family) {

@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
+// Constants of ExecuTorch's file formats, and the form of its CPU kernels.
 namespace carina {
 
-// Element types as .pte files number them (c10::ScalarType). Source: ExecuTorch's scalar_type.fbs.
+// Element types with their numbers in .pte files (c10::ScalarType). Source: ExecuTorch's scalar_type.fbs.
 enum class PteScalarType : int8_t {
   kByte = 0,
   kChar = 1,
@@ -25,7 +26,7 @@ enum class PteScalarType : int8_t {
   kUInt32 = 28,
 };
 
-// The file's fixed numbers. Source: ExecuTorch's extended header and its program emitter.
+// Fixed numbers of .pte files. Source: ExecuTorch's extended header and its program emitter.
 inline constexpr std::string_view kPteIdentifier = "ET12";
 inline constexpr std::string_view kPteExtendedHeaderMagic = "eh00";
 inline constexpr uint32_t kPteExtendedHeaderBytes = 32;
@@ -36,16 +37,16 @@ inline constexpr std::string_view kEthosUBackendId = "EthosUBackend";
 inline constexpr std::string_view kOldEthosUBackendId = "ArmBackend";  // before ExecuTorch 0.4
 inline constexpr std::string_view kVgfBackendId = "VgfBackend";
 inline constexpr std::string_view kTosaBackendId = "TOSABackend";
-inline constexpr std::string_view kTosaSubsetOfSmallNpus = "u55";  // behind a TOSA specification of the Arm backend
+inline constexpr std::string_view kTosaSubsetOfSmallNpus = "u55";  // suffix of a TOSA specification of the Arm backend
 constexpr bool is_ethos_u(std::string_view delegate) {
   return delegate == kEthosUBackendId || delegate == kOldEthosUBackendId;
 }
 inline constexpr int8_t kPteSegmentLocation = 1;   // of a delegate's data: in a segment; 0: in the FlatBuffer
-inline constexpr int8_t kPteExternalLocation = 1;  // of a tensor's data: in named data outside; 0: in the program
+inline constexpr int8_t kPteExternalLocation = 1;  // of a tensor's data: in external named data; 0: in the program
 
-inline constexpr int8_t kPteStaticShape = 0;  // of a tensor; others: its sizes are upper bounds
+inline constexpr int8_t kPteStaticShape = 0;  // of a tensor; for other values, its sizes are upper bounds
 
-// Named data outside of a program (.ptd). Source: ExecuTorch's flat_tensor serialization.
+// External named data (.ptd). Source: ExecuTorch's flat_tensor serialization.
 inline constexpr std::string_view kPtdIdentifier = "FT01";
 inline constexpr std::string_view kPtdHeaderMagic = "FH01";
 inline constexpr uint32_t kPtdHeaderBytes = 40;
@@ -54,8 +55,8 @@ inline constexpr uint32_t kPtdHeaderBytes = 40;
 inline constexpr std::string_view kBundledProgramIdentifier = "BP08";
 inline constexpr uint32_t kBundledProgramVersion = 2;
 inline constexpr uint64_t kBundledProgramAlignmentBytes = 32;
-// How far outputs may be from expected ones: |got - expected| <= absolute + relative * |expected|. Source: the defaults
-// of ExecuTorch's verify_method_outputs.
+// The tolerance of outputs: |got - expected| <= absolute + relative * |expected|. Source: the defaults of ExecuTorch's
+// verify_method_outputs.
 inline constexpr double kBundledRelativeTolerance = 1e-5;
 inline constexpr double kBundledAbsoluteTolerance = 1e-8;
 
@@ -63,11 +64,11 @@ inline constexpr double kBundledAbsoluteTolerance = 1e-8;
 inline constexpr std::string_view kEtDumpIdentifier = "ED00";
 inline constexpr uint32_t kEtDumpVersion = 0;
 
-// How an ATen node that stays on the CPU is written: the out-variant kernel that ExecuTorch's runtime knows, and its
-// arguments in order, separated by blanks: %n the n-th tensor operand (None when absent), %* all operands as a
-// TensorList, =literal a constant (None, true, false, a number, [a,b]), anything else the node's attribute of that
-// name. The output tensors follow by themselves; `hidden_outputs` are further outputs that the kernel writes and the
-// node does not have, as a pte element type each.
+// The CPU form of an ATen node: an out-variant kernel of ExecuTorch's runtime and its arguments in order, separated by
+// blanks. %n is the n-th tensor operand (None if absent). %* is all operands as a TensorList. =literal is a constant
+// (None, true, false, a number, [a,b]). Anything else is the node's attribute of that name. The output tensors follow
+// automatically. `hidden_outputs` are further outputs of the kernel that the node does not have, one pte element type
+// each.
 struct KernelRow {
   std::string_view aten;      // "aten.conv2d.default"
   std::string_view name;      // "aten::convolution"

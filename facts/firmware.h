@@ -3,13 +3,14 @@
 #include <array>
 #include <cstdint>
 
-// What a firmware image and the host agree on: where a model stands in an image, and what the two say to each other when
-// the host's simulator is the NPU. All numbers are little-endian. Ours alone: no other tool writes or reads it.
+// The interface between a firmware image and the host: the position of a model in an image, and the messages between
+// the two if the host's simulator replaces the NPU. All numbers are little-endian. Only Carina reads and writes this
+// format.
 namespace carina::firmware {
 
 inline constexpr uint32_t kVersion = 1;
 
-// In every image, 8-byte aligned, so that a tool finds by its magic where the model belongs.
+// The slot of the model. It is in every image, 8-byte aligned; a tool finds it by its magic.
 inline constexpr std::array<char, 16> kSlotMagic{'C', 'A', 'R', 'I', 'N', 'A', ' ', 'F',
                                                  'I', 'R', 'M', 'W', 'A', 'R', 'E', '\0'};
 struct ImageSlot {
@@ -22,24 +23,24 @@ struct ImageSlot {
 };
 static_assert(sizeof(ImageSlot) == 36);
 
-// Stands at the slot's model_address; the program follows it.
+// The header at the slot's model_address. The program follows it.
 inline constexpr uint32_t kModelMagic = 0x4D524143;  // "CARM"
 struct ModelHeader {
   uint32_t magic = kModelMagic;
   uint32_t version = kVersion;
   uint32_t program_bytes = 0;
-  // How the pools are cut: for the method (tables, planned buffers, inputs), for what kernels and delegates need while
-  // they run, for region 2 of the NPU. 0: the image's own share.
+  // The sizes of the pools: for the method (tables, planned buffers, inputs), for temporary data of kernels and
+  // delegates, and for region 2 of the NPU. 0: the image's default.
   uint32_t method_pool_bytes = 0;
   uint32_t temp_pool_bytes = 0;
   uint32_t fast_pool_bytes = 0;
-  uint32_t npu_config_word = 0;  // of the NPU that the image is to simulate; 0: none is needed
+  uint32_t npu_config_word = 0;  // of the simulated NPU; 0: none
   std::array<uint32_t, 9> reserved{};
 };
 static_assert(sizeof(ModelHeader) == 64);
 
-// The host as the NPU: the image writes a request to one file and reads the reply from another (pipes in the host's
-// eyes); payload and regions stay where they are, in memory that both see.
+// The host as the NPU: the image writes a request to one file and reads the reply from another (pipes on the host).
+// Payload and regions stay in place, in memory that both can access.
 inline constexpr const char* kNpuRequestFile = "npu.request";
 inline constexpr const char* kNpuReplyFile = "npu.reply";
 inline constexpr uint32_t kNpuMagic = 0x4E524143;  // "CARN"
@@ -50,16 +51,16 @@ struct NpuRequest {
   uint32_t magic = kNpuMagic;
   uint32_t version = kVersion;
   uint32_t payload_address = 0;
-  uint32_t payload_bytes = 0;  // 0: who are you?
+  uint32_t payload_bytes = 0;  // 0: query of the NPU's identity
   std::array<uint64_t, kNpuRegions> region_address{};
   std::array<uint64_t, kNpuRegions> region_bytes{};
-  std::array<uint16_t, kNpuCounters> events{};  // as PMEVTYPER takes them
+  std::array<uint16_t, kNpuCounters> events{};  // as PMEVTYPER numbers them
 };
 static_assert(sizeof(NpuRequest) == 160);
 
 struct NpuReply {
   uint32_t magic = kNpuMagic;
-  int32_t status = 0;  // 0: done, -1: a fault, and `message` says which
+  int32_t status = 0;  // 0: done; -1: a fault, described in `message`
   uint32_t config_word = 0;
   uint32_t id_word = 0;
   uint64_t cycles = 0;

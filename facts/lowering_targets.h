@@ -6,33 +6,34 @@
 #include "facts/npu_enums.h"
 #include "facts/npu_targets.h"
 
+// Limits and preferred idioms of the targets of lowering.
 namespace carina {
 
-// A window that slides over an image.
+// The limits of a window that slides over an image.
 struct WindowLimit {
   int64_t rows;
   int64_t elems;  // rows * columns
 };
 
-// What a target takes of an operator, beyond types.
+// The limits of a target per operator, besides types.
 struct OperatorLimits {
   int64_t stride;                // of a window, per axis
-  int64_t unrolled_windows;      // a larger stride is taken where the window moves to so few places
+  int64_t unrolled_windows;      // a larger stride is accepted if the window has at most this many positions
   int64_t axis_elems;            // of an image or a matrix
   WindowLimit kernel;            // of a convolution, with its dilation
   WindowLimit pool;              // of a pool
-  int64_t padded_average_pool;   // rows and columns of an average pool that hangs over the image
+  int64_t padded_average_pool;   // rows and columns of an average pool with padding
   int64_t wide_transposed_axes;  // of a transposition of elements wider than 16 bits
-  int64_t max_indexed_rows;      // that a list of indices names: rows are gathered, or scattered. 0: not at all
+  int64_t max_indexed_rows;      // rows that an index list may select (gather, scatter); 0: not supported
   int64_t product_bits;          // of the elements of two computed matrices
 };
 
-// How a target likes what can be said in several ways in TOSA. Zero: it has no such wish.
+// The idioms that a target prefers if TOSA has several forms of one computation. Zero: no preference.
 struct LoweringIdioms {
-  int64_t picked_step;        // a slice of an image by steps up to this is a pool of one element with strides
-  WindowLimit pooled_mean;    // a mean over an image of this size, in its own scale, is one AVG_POOL2D
-  WindowLimit convolved_sum;  // a sum over an image of this size is one DEPTHWISE_CONV2D with ones
-  // Operands of an addition that are scaled differently are brought to one scale with so many bits below the larger.
+  int64_t picked_step;        // a strided slice of an image, up to this step, becomes a strided pool of one element
+  WindowLimit pooled_mean;    // a mean over an image of at most this size, with one scale, becomes one AVG_POOL2D
+  WindowLimit convolved_sum;  // a sum over an image of at most this size becomes one DEPTHWISE_CONV2D with ones
+  // Operands of an addition with different scales are rescaled to one scale with this many bits below the larger one.
   int aligned_int8_log2;
   int aligned_int16_log2;
 };
@@ -45,7 +46,8 @@ struct LoweringTarget {
 namespace detail {
 inline constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
-// estimate(1024): more operations than this, one per output row or column, are not worth a stride beyond the hardware's.
+// estimate(1024): with more operations than this (one per output row or column), strides beyond the hardware's do not
+// pay.
 inline constexpr OperatorLimits kEthosULimits{
     .stride = npu::kMaxStride,
     .unrolled_windows = 1024,
@@ -58,7 +60,7 @@ inline constexpr OperatorLimits kEthosULimits{
     .product_bits = 8,
 };
 
-// An addition of operands on two scales is one operation when the larger is multiplied by exactly these powers of two.
+// An addition of operands with two scales is one operation if the larger is multiplied by exactly these powers of two.
 // Source: docs/facts/ethosu.md 4.4, 9.2.
 inline constexpr LoweringIdioms kEthosUIdioms{
     .picked_step = npu::kMaxStride,
@@ -77,7 +79,7 @@ constexpr OperatorLimits of_ethos_u85(OperatorLimits limits) {
 }
 }  // namespace detail
 
-// TOSA for whoever reads it: nothing is refused for its size, nothing is said in a roundabout way.
+// Plain TOSA: no operator is rejected for its size, and no special idioms are used.
 inline constexpr LoweringTarget kPlainTosa{
     .limits = {.stride = detail::kUnlimited,
                .unrolled_windows = 0,
@@ -104,7 +106,7 @@ inline constexpr LoweringTarget kU85Lowering{
     .limits = detail::of_ethos_u85(detail::kEthosULimits),
     .idioms = detail::kEthosUIdioms,
 };
-// For a TOSA file without a target: most are read by compilers for the small NPUs.
+// The target of a TOSA file without one. Most such files are read by compilers for the small NPUs.
 inline constexpr LoweringTarget kDefaultLowering = kU55Lowering;
 
 constexpr const LoweringTarget& lowering_target_of(npu::Product product) {

@@ -19,17 +19,18 @@ struct Block3 {
   bool operator==(const Block3&) const = default;
 };
 
-// The shared buffer of U55 and U65 (per core): banks of kShramBankBytes, handed out in granules per use.
+// The shared buffer of U55 and U65 (per core): banks of kShramBankBytes, which are allocated in granules that depend on
+// their use.
 inline constexpr int kShramBankBytes = 1024;
-inline constexpr int kShramOutputBanks = 2;  // banks 0 and 1: output buffer; the IFM buffer starts behind
-inline constexpr int kShramLutBanks = 2;     // 2 KiB of lookup tables end the shared buffer
+inline constexpr int kShramOutputBanks = 2;  // banks 0 and 1: output buffer; the IFM buffer follows
+inline constexpr int kShramLutBanks = 2;     // the last 2 KiB of the shared buffer hold lookup tables
 inline constexpr int kLutSlotBytes = 256;
 inline constexpr int kLutBytes = 2048;
 
 struct Shram {
   int banks;
-  int reserved_end_banks;  // kept for lookup tables even when none is used (parts with more than 16 banks)
-  // Allocation granules in banks, by use: 8- and 16-bit IFM, the same of elementwise operations, 32-bit IFM,
+  int reserved_end_banks;  // reserved for lookup tables even if none is used (parts with more than 16 banks)
+  // Allocation granules in banks, by use: 8- and 16-bit IFM, 8- and 16-bit IFM of elementwise operations, 32-bit IFM,
   // accumulators.
   int ifm8_granule_banks;
   int ifm16_granule_banks;
@@ -41,7 +42,7 @@ struct Shram {
   int acc40_granule_banks;
 };
 
-// The internal memories of U85. Zeros on the other products.
+// The internal memories of U85. They are 0 on the other products.
 struct U85Rams {
   int ifm_bytes;
   int accumulator_bytes;
@@ -56,7 +57,7 @@ struct U85Rams {
   int read_buffer_scale_words;
 };
 
-// A microblock that U85 can compute with: its shape and its number in ACC_FORMAT.
+// A microblock of U85: its shape and its number in ACC_FORMAT.
 struct OfmUblock {
   Block3 block;
   Microblock code;
@@ -71,12 +72,12 @@ struct AcceleratorConfig {
   int sram_ports;       // AXI ports of 8 (U55) or 16 (U65, U85) bytes
   int ext_ports;
   int ofm_ublock_count;
-  std::array<OfmUblock, 3> ofm_ublocks;  // U55 and U65 have one, and no code for it
+  std::array<OfmUblock, 3> ofm_ublocks;  // U55 and U65 have one, without a number
   Block3 ifm_ublock;
   Shram shram;
   U85Rams u85;
   int shram_bytes_all_cores;
-  uint32_t config_word;  // CONFIG register, as payloads carry it
+  uint32_t config_word;  // CONFIG register, as in payloads
   uint32_t id_word;      // ID register
 };
 
@@ -351,14 +352,15 @@ inline constexpr auto kAccelerators = std::to_array<AcceleratorConfig>({
                 0x2000261B),
 });
 
-// The configuration of this name ("ethos-u55-128"), or of this CONFIG word.
+// The configuration with this name ("ethos-u55-128") or this CONFIG word; nullptr if there is none.
 constexpr const AcceleratorConfig* find_accelerator(std::string_view name) {
   for (const AcceleratorConfig& config : kAccelerators) {
     if (config.name == name) return &config;
   }
   return nullptr;
 }
-// What the driver compares: product, MACs, stream version and, on U85, the AXI ports. Not the shared buffer's size.
+// The driver's comparison: product, MACs, stream version and, on U85, the AXI ports. The size of the shared buffer is
+// not compared.
 constexpr bool same_hardware(const AcceleratorConfig& config, uint32_t config_word) {
   const uint32_t compared = config.product == Product::kU85 ? 0xF00007FFu : 0xF00000FFu;
   return (config.config_word & compared) == (config_word & compared);

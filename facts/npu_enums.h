@@ -4,13 +4,13 @@
 #include <span>
 #include <string_view>
 
-// The NPUs, and the values that packed fields of registers and operations take, under the names of the technical
+// The NPU products, and the values of packed fields in registers and operations. Names are those of the technical
 // reference manuals. Source: Arm's public core driver, ethosu55/65/85_interface.h.
 namespace carina::npu {
 
 enum class Product : uint8_t { kU55, kU65, kU85 };
 
-// A set of products: which NPUs have a register, a field or a value.
+// A set of products. It says which NPUs have a register, a field or a value.
 enum class Products : uint8_t { kU55 = 1, kU65 = 2, kU55U65 = 3, kU85 = 4, kU65U85 = 6, kAll = 7 };
 
 constexpr bool contains(Products set, Product product) {
@@ -20,14 +20,14 @@ constexpr bool is_u85(Product product) {
   return product == Product::kU85;
 }
 
-// One value of an enum: its number, its name, and who has it (the same number can have two names on two products).
+// One value of an enum: its number, its name and its products. One number can have two names on two products.
 struct EnumValueRow {
   uint32_t value;
   std::string_view name;
   Products products;
 };
 
-// An enum as the disassembler sees it; `prefix` stands before each value's name in listings.
+// An enum for the disassembler. `prefix` comes before each value's name in listings.
 struct EnumRow {
   std::string_view prefix;
   std::span<const EnumValueRow> values;
@@ -109,7 +109,7 @@ CARINA_NPU_ENUM(AccInput, "ACC_INPUT_", CARINA_ACC_INPUT)
 #define CARINA_ACC_OUTPUT(V) V(ENABLE, 0, kU85) V(DISABLE, 1, kU85)
 CARINA_NPU_ENUM(AccOutput, "ACC_OUTPUT_", CARINA_ACC_OUTPUT)
 
-// Height x width of the block that the MAC units compute at a time.
+// Height x width of the block that the MAC units compute at once.
 #define CARINA_MICROBLOCK(V) \
   V(U1X1, 0, kU85) V(U1X2, 1, kU85) V(U1X4, 2, kU85) V(U2X2, 3, kU85) V(U2X4, 4, kU85) V(U4X4, 5, kU85)
 CARINA_NPU_ENUM(Microblock, "MICROBLOCK_", CARINA_MICROBLOCK)

@@ -7,8 +7,8 @@
 
 #include "facts/npu_enums.h"
 
-// The system configurations and memory modes that the usual vela.ini offers, and which of them are defaults. Source:
-// the public files of ethos-u-vela 5.2.0 (config_files/Arm/vela.ini).
+// The system configurations and memory modes of the usual vela.ini, and the defaults. Source: the public files of
+// ethos-u-vela 5.2.0 (config_files/Arm/vela.ini).
 namespace carina::npu {
 
 // ---- Memories ----
@@ -21,7 +21,7 @@ constexpr std::string_view name_of(MemoryKind kind) {
 struct MemoryPort {
   MemoryKind kind;
   double clock_scale;  // of the core clock
-  int ports_used;      // AXI ports (U85); 1 elsewhere
+  int ports_used;      // AXI ports (U85); 1 on other products
   int burst_bytes;     // longest burst
   int read_latency_cycles;
   int write_latency_cycles;
@@ -249,13 +249,13 @@ inline constexpr auto kSystemConfigs = std::to_array<SystemConfig>({
                  .max_writes = 32}}}},
 });
 
-// Which AXI port the constants, the arena and the cache ("fast scratch") live behind; 0 is SRAM.
+// The AXI ports of the constants, the arena and the cache ("fast scratch"). Port 0 is SRAM.
 struct MemoryMode {
   std::string_view name;
   int constants_port;
   int arena_port;
   int cache_port;
-  int64_t cache_bytes;  // arena_cache_size; 0: not given, so unlimited
+  int64_t cache_bytes;  // arena_cache_size; 0: not given, no limit
 };
 // Source: config_files/Arm/vela.ini.
 inline constexpr auto kMemoryModes = std::to_array<MemoryMode>({
@@ -266,7 +266,7 @@ inline constexpr auto kMemoryModes = std::to_array<MemoryMode>({
     {.name = "Dedicated_Sram_384KB", .constants_port = 1, .arena_port = 1, .cache_port = 0, .cache_bytes = 393216},
     {.name = "Dedicated_Sram_512KB", .constants_port = 1, .arena_port = 1, .cache_port = 0, .cache_bytes = 524288},
 });
-// The cache is memory of its own, beside the arena (region 2), only where the arena is not in SRAM itself.
+// Whether the cache is a memory of its own beside the arena (region 2). That is so only if the arena is not in SRAM.
 constexpr bool has_fast_scratch(const MemoryMode& mode) {
   return mode.arena_port != mode.cache_port;
 }

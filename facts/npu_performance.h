@@ -6,9 +6,9 @@
 
 #include "facts/npu_accelerators.h"
 
-// Numbers of the cycle model. All of them are estimates of Vela's performance model (public sources: npu_performance.py
-// and architecture_features.py of ethos-u-vela 5.2.0; U85 from the public mirror of regor's ethos_u85_performance.cpp),
-// not measurements.
+// The numbers of the cycle model. All are estimates from Vela's performance model, not measurements (public sources:
+// npu_performance.py and architecture_features.py of ethos-u-vela 5.2.0; for U85, the public mirror of regor's
+// ethos_u85_performance.cpp).
 namespace carina::npu {
 
 // ---- Output unit of U55 and U65: cycles per output element ----
@@ -16,7 +16,7 @@ enum class OutputKind : uint8_t {
   kUnary32,      // 32-bit elementwise, one operand
   kBinary32,     // 32-bit elementwise, two operands
   kMulTo32,      // 8/16-bit MUL with 32-bit output
-  kMulOrAcc40,   // other MUL, and whatever accumulates in 40 bits
+  kMulOrAcc40,   // other MUL, and operations with 40-bit accumulators
   kSimpleAdd,    // ADD/SUB without operand rescaling
   kAdvancedAdd,  // ADD/SUB with operand rescaling
   kMaxPool,
@@ -63,8 +63,8 @@ enum class U85OutputKind : uint8_t {
   kOfm16,
   kOfm32,
   kOfm64,
-  kBinary32Narrow,  // 32-bit elementwise with two operands whose OFM is narrower, or that writes a chaining buffer
-  kBinary32Wide,    // the same with a 32-bit OFM
+  kBinary32Narrow,  // 32-bit elementwise with two operands and a narrower OFM, or one in a chaining buffer
+  kBinary32Wide,    // 32-bit elementwise with two operands and a 32-bit OFM
 };
 enum class U85ActivationKind : uint8_t {
   kNormal,
@@ -123,12 +123,12 @@ static_assert(detail::every_accelerator_has_output_cycles(), "an NPU configurati
 inline constexpr int kWeightDecodeElemsPerOfmUblockChannel =
     32;  // cycles to decode one ublock's weights: 32 * depth / 8
 inline constexpr int kWeightDecodeElemsPerCycle = 8;
-inline constexpr int kMacCyclesPerUblock = 4;  // at least, for depthwise, pooling and part-kernel steps
+inline constexpr int kMacCyclesPerUblock = 4;  // minimum for depthwise, pooling and part-kernel steps
 inline constexpr int kDepthwiseTapsPerStep = 4;
 inline constexpr int kPartKernelTapsPerStep8Bit = 4;
 inline constexpr int kPartKernelTapsPerStep16Bit = 2;
-// The part kernel of U85 multiplies so many taps together, and of a rest at least the second number. Source: regor's choice
-// of the traversal.
+// The part-kernel order of U85 multiplies this many taps together; a remainder counts as at least the second number.
+// Source: regor's choice of the traversal.
 struct U85PartKernelTaps {
   int together;
   int at_least;
@@ -144,7 +144,7 @@ inline constexpr int kU55_32PipelineDelayAcc40Cycles = 7;
 // ---- Operation overhead ----
 inline constexpr int kScaleEntryBytes = 10;
 inline constexpr int kBiasLatencyDivisor = 256;  // 10 * block depth * read latency / 256
-inline constexpr int kCommandCyclesDivisor = 4;  // (memory + MAC + output) / 4 hide behind each other
+inline constexpr int kCommandCyclesDivisor = 4;  // a quarter of (memory + MAC + output), which overlap
 
 // ---- Memories ----
 inline constexpr int kU55AxiBytesPerCycle = 8;

@@ -9,15 +9,15 @@
 
 #include "facts/npu_enums.h"
 
-// The table of npu_registers.def as types: it drives the encoder, the decoder, the disassembler and the simulator's
-// register file.
+// The table of npu_registers.def as types. The encoder, the decoder, the disassembler and the simulator's register file
+// use it.
 namespace carina::npu {
 
 // The shape of a command in the stream. CMD0 is one word, CMD1 two.
 enum class Form : uint8_t { kNoPayload, kPayload32, kAddress };
 
-// Registers; dense from 0, so a register file is an array of kRegCount. Two products may give one opcode to two of
-// them.
+// Registers, numbered from 0 without gaps, so a register file is an array of kRegCount. One opcode may be two different
+// registers on two products.
 enum class Reg : uint8_t {
 #define CARINA_NPU_OP(name, opcode, form, products)
 #define CARINA_NPU_REG(name, opcode, form, products) name,
@@ -28,7 +28,7 @@ enum class Reg : uint8_t {
 #undef CARINA_NPU_REG
 };
 
-// Operations; dense from 0.
+// Operations, numbered from 0 without gaps.
 enum class Op : uint8_t {
 #define CARINA_NPU_OP(name, opcode, form, products) name,
 #define CARINA_NPU_REG(name, opcode, form, products)
@@ -40,7 +40,7 @@ enum class Op : uint8_t {
 #undef CARINA_NPU_REG_FIELD
 
 struct CommandRow {
-  std::string_view name;  // as listings show it: "NPU_SET_IFM_PAD_TOP", "NPU_OP_CONV"
+  std::string_view name;  // as in listings: "NPU_SET_IFM_PAD_TOP", "NPU_OP_CONV"
   uint16_t opcode;
   Form form;
   Products products;
@@ -57,7 +57,7 @@ struct FieldRow {
 
   [[nodiscard]] constexpr uint64_t mask() const { return (uint64_t{2} << (high - low)) - 1; }
   [[nodiscard]] constexpr uint32_t get(uint64_t data) const { return static_cast<uint32_t>(data >> low & mask()); }
-  // `data` with this field set; `value` must fit (checked by StreamWriter in debug, masked here).
+  // `data` with this field set. `value` must fit: StreamWriter checks it in debug builds; here it is masked.
   [[nodiscard]] constexpr uint64_t set(uint64_t data, uint64_t value) const {
     return (data & ~(mask() << low)) | (value & mask()) << low;
   }
@@ -135,7 +135,7 @@ constexpr std::span<const FieldRow> fields_of(const std::array<FieldRow, N>& row
   return {rows.data() + first, last - first};
 }
 
-// Not constexpr, so that reaching it in a constant expression is a compile error that names the mistake.
+// Not constexpr: a call in a constant expression is a compile error whose text names the mistake.
 inline void no_such_field_on_this_product() {}
 
 constexpr FieldRow find_field(std::span<const FieldRow> fields, std::string_view name, Product product) {
@@ -147,7 +147,7 @@ constexpr FieldRow find_field(std::span<const FieldRow> fields, std::string_view
 }
 }  // namespace detail
 
-// The fields of a command, of all products (filter with contains(field.products, product)); none for kAddress.
+// The fields of a command on all products (filter with contains(field.products, product)). kAddress has none.
 constexpr std::span<const FieldRow> fields_of(Reg reg) {
   return detail::fields_of(kRegFieldRows, static_cast<uint8_t>(reg));
 }
@@ -163,7 +163,7 @@ consteval FieldRow field_of(Op op, std::string_view name, Product product) {
   return detail::find_field(fields_of(op), name, product);
 }
 
-// The name of a field's value without its prefix; empty when the value has none on this product.
+// The name of a field's value without its prefix; empty if the value has no name on this product.
 constexpr std::string_view value_name(const FieldRow& field, uint32_t value, Product product) {
   if (field.values == nullptr) return {};
   for (const EnumValueRow& row : field.values->values) {
@@ -179,7 +179,7 @@ inline constexpr uint32_t kControlMask = 3;
 inline constexpr uint32_t kReservedMask = 0x3C00;  // bits 10..13, zero
 inline constexpr uint32_t kCmd0 = 0;
 inline constexpr uint32_t kCmd1 = 1;
-// CMD0 opcodes from here on set registers; below are operations. (CMD1: only BRANCH is an operation.)
+// CMD0 opcodes from here on set registers; smaller ones are operations. (In CMD1, only BRANCH is an operation.)
 inline constexpr uint32_t kFirstCmd0Register = 0x100;
 
 // The widest address and stride of each product, in bits.

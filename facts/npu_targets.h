@@ -19,7 +19,7 @@ struct ProductLimits {
   Product product;
   Block3 max_ofm_block;  // in elements
   int max_blockdep;
-  int max_outstanding_kernels;  // that Vela's hazard analysis assumes
+  int max_outstanding_kernels;  // assumed by Vela's hazard analysis
   int max_outstanding_dmas;
   int64_t max_weight_stream_bytes;
   int scale_length_bits;
@@ -56,7 +56,7 @@ constexpr const ProductLimits& limits_of(Product product) {
   return kLimits[static_cast<size_t>(product)];
 }
 
-inline constexpr int kMaxKernelHeight = 64;  // convolutions; and height * width:
+inline constexpr int kMaxKernelHeight = 64;  // of convolutions; and height * width:
 inline constexpr int kMaxKernelElements = 4096;
 inline constexpr int kMaxPoolHeight = 256;
 inline constexpr int kMaxPoolElements = 65536;
@@ -64,12 +64,12 @@ inline constexpr int kMaxPaddedAveragePoolSize = 8;  // per axis
 inline constexpr int kMaxStride = 3;
 inline constexpr int kMaxDilation = 2;
 inline constexpr int kMaxAxis = 65536;
-// U55 and U65 read this many input channels together at most, by width of the IFM and by the way through the weights.
-// Source: architecture_allocator.py.
+// The most input channels that U55 and U65 read together, by width of the IFM and order of the weights. Source:
+// architecture_allocator.py.
 inline constexpr int kIfmBlockDepth8Bit = 32;
 inline constexpr int kIfmBlockDepth16Bit = 16;
 inline constexpr int kIfmBlockDepthPartKernel = 16;
-// U85 (npu/cost.h says when which). Source: regor's ethos_u85.cpp.
+// The same limits of U85 (npu/cost.h selects one). Source: regor's ethos_u85.cpp.
 inline constexpr int kU85IfmBlockDepth = 64;
 inline constexpr int kU85IfmBlockDepthSmall = 32;  // deep ublocks on parts of at most 256 MACs; 32 bits
 inline constexpr int kU85IfmBlockDepthSparse = 128;
@@ -77,25 +77,26 @@ inline constexpr int kU85IfmBlockDepthPartKernel = 16;
 inline constexpr int kU85PartKernelTapGroup = 5;
 inline constexpr int kU85PartKernelTapGroupWide = 10;
 inline constexpr int kIfmBlockDepthGranule16Bit = 4;  // 8 and 32 bits: the depth of the IFM ublock
-inline constexpr int kSubkernelSize = 8;              // kernels run in sub-kernels of at most 8x8 (dilated) taps
+inline constexpr int kSubkernelSize = 8;              // kernels are processed in sub-kernels of at most 8x8 (dilated)
+                                                      // taps
 inline constexpr int kBrickDepth = 16;                // NHCWB16
 inline constexpr int kBaseAlignmentBytes = 16;        // base pointers, brick bases, streams and tables
 inline constexpr int kWeightStreamAlignmentBytes = 16;
 inline constexpr int kMaxRegions = 8;
-// Sums of |weight| per output channel below which no accumulator overflows, as Vela guarantees.
+// Bounds of the sum of |weight| per output channel below which no accumulator overflows. Vela guarantees the same.
 inline constexpr int64_t kMaxWeightSum8 = int64_t{127} * 65536;
 inline constexpr int64_t kMaxWeightSumU85Ifm16 = 2130706432;
-// U85 chaining: buffers, operations in a chain, external inputs of a chain.
+// U85 chaining: buffers, operations per chain, external inputs per chain.
 inline constexpr int kChainingBuffers = 6;
 inline constexpr int kMaxChainLength = 4;
 inline constexpr int kMaxChainExternalInputs = 3;
 
-// What the regions of a stream mean in programs made by Vela and by us.
+// The regions of a stream in programs made by Vela and by Carina.
 enum class Region : uint8_t { kConstants = 0, kArena = 1, kFastScratch = 2, kInputs = 3, kOutputs = 4 };
 
 // ---- What must hold of the tables ----
 namespace detail {
-// Not by find_*(): g++ 12 with -fsanitize=undefined does not take a table row's address for a constant.
+// find_*() is not used here: g++ 12 with -fsanitize=undefined does not treat a table row's address as a constant.
 constexpr bool names_a_row(const auto& table, std::string_view name) {
   for (const auto& row : table) {
     if (row.name == name) return true;

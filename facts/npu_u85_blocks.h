@@ -5,7 +5,7 @@
 
 #include "facts/npu_accelerators.h"
 
-// What decides the blocks of U85. Source: the public mirror of Vela's regor.
+// Tables that limit the block sizes of U85. Source: the public mirror of Vela's regor.
 namespace carina::npu {
 
 // ---- U85: the unit in which the IFM memory is handed out (H x W x D, D in units of 128 bits of channels) ----
@@ -65,7 +65,7 @@ using enum U85OpClass;
 inline constexpr uint16_t kU85AllOps = 0x3FF;
 inline constexpr uint16_t kU85AllButMatmul = static_cast<uint16_t>(kU85AllOps & ~u85_op_bit(kMatmul));
 inline constexpr uint16_t kU85Deep8 = u85_ops(kDepthwise, kPool, kElementwise, kReduceMinMax, kArgmax, kResize);
-// 16-bit convolutions may use the deep microblock only with a 1x1 kernel, depth first: the planner checks that.
+// 16-bit convolutions may use the deep microblock only with a 1x1 kernel and depth first. The planner checks that.
 inline constexpr uint16_t kU85Deep16 = u85_ops(kConv, kFullyConnected, kElementwise, kResize);
 inline constexpr uint16_t kU85Deep32 = u85_ops(kElementwise, kResize);
 inline constexpr uint16_t kU85Flat8 = u85_ops(kConv, kMatmul, kFullyConnected, kReduceSum, kElementwise, kResize);

@@ -6,8 +6,8 @@
 
 namespace carina {
 
-// SPIR-V as far as graphs need it. Sources: SPIR-V specification 1.6; SPV_ARM_tensors, SPV_ARM_graph, SPV_EXT_float8,
-// SPV_KHR_bfloat16.
+// The part of SPIR-V that graphs use. Sources: SPIR-V specification 1.6; SPV_ARM_tensors, SPV_ARM_graph,
+// SPV_EXT_float8, SPV_KHR_bfloat16.
 
 // NOLINTBEGIN: the names of the specification
 enum class SpirvOp : uint16_t {
@@ -35,13 +35,13 @@ constexpr const SpirvOpRow* find_spirv_op(uint32_t opcode) {
   return nullptr;
 }
 
-// A module begins with these words: magic, version, generator, bound of the ids, 0.
+// The first words of a module: magic, version, generator, bound of the ids, 0.
 inline constexpr uint32_t kSpirvMagic = 0x07230203;
 inline constexpr size_t kSpirvHeaderWords = 5;
 inline constexpr uint32_t kSpirvVersion1_5 = 0x00010500;
 inline constexpr uint32_t kSpirvVersion1_6 = 0x00010600;  // the newest
 inline constexpr uint32_t kSpirvMaxBound = 0x3FFFFF;      // section 2.17, universal limits
-inline constexpr size_t kSpirvMaxWords = 0xFFFF;          // of one instruction: its count has 16 bits
+inline constexpr size_t kSpirvMaxWords = 0xFFFF;          // of one instruction, whose count has 16 bits
 
 enum class SpirvCapability : uint32_t {
   kMatrix = 0,
@@ -61,7 +61,7 @@ enum class SpirvCapability : uint32_t {
 struct SpirvCapabilityRow {
   SpirvCapability capability;
   std::string_view name;
-  std::string_view extension;  // that brings it; empty: the core
+  std::string_view extension;  // that defines it; empty: the core
 };
 inline constexpr auto kSpirvCapabilities = std::to_array<SpirvCapabilityRow>({
     {SpirvCapability::kMatrix, "Matrix", ""},
@@ -83,7 +83,7 @@ inline constexpr uint32_t kSpirvStorageUniformConstant = 0;
 inline constexpr uint32_t kSpirvAddressingLogical = 0;
 inline constexpr uint32_t kSpirvMemoryModelVulkan = 3;
 
-// The third word of OpTypeFloat, where there is one.
+// The third word of OpTypeFloat, if it has one.
 inline constexpr uint32_t kSpirvEncodingBFloat16 = 0;
 inline constexpr uint32_t kSpirvEncodingFloat8E4M3 = 4214;
 inline constexpr uint32_t kSpirvEncodingFloat8E5M2 = 4215;

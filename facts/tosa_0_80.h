@@ -11,10 +11,10 @@
 
 namespace carina {
 
-// The FlatBuffer of TOSA 0.80 where it differs from 1.0: numbers of operators and types, and attribute tables that
-// belong to kinds of operators. Zero points, shifts, multipliers, shapes, paddings and tables are attributes there,
-// operands in 1.0. Source: schema and serializer of the TOSA serialization library v0.80.1 (its public repository);
-// v0.80.0 has fewer slots at the end of some tables, which reads as defaults.
+// The FlatBuffer of TOSA 0.80 where it differs from 1.0: the numbers of operators and types, and attribute tables that
+// several operators share. In 0.80, zero points, shifts, multipliers, shapes, paddings and tables are attributes; in
+// 1.0 they are operands. Source: schema and serializer of the TOSA serialization library v0.80.1 (its public
+// repository). v0.80.0 has fewer slots at the end of some tables, which are read as defaults.
 
 enum class Tosa080Table : uint8_t {
   kNone = 0,
@@ -46,7 +46,7 @@ enum class Tosa080Table : uint8_t {
 enum class Tosa080Field : uint8_t {
   kBool,
   kInt,     // int32
-  kWord,    // uint32: enumerations; types under the numbers of 0.80
+  kWord,    // uint32: enumerations; types with the numbers of 0.80
   kInts,    // list of int32
   kShorts,  // list of int16
   kBytes,   // list of uint8
@@ -54,14 +54,14 @@ enum class Tosa080Field : uint8_t {
   kString,
 };
 
-// Where 1.0 keeps what stands in a slot.
+// Where 1.0 keeps the content of a slot.
 enum class Tosa080Source : uint8_t {
   kAttribute,         // an attribute
   kOperand,           // a constant operand
-  kIntegerOperand,    // the same; the slot counts for integer types only
-  kFloatOperand,      // the same; the slot counts for floating-point types only
-  kIntegerAttribute,  // an attribute; the slot counts for integer types only
-  kFloatAttribute,    // an attribute; the slot counts for floating-point types only
+  kIntegerOperand,    // a constant operand; the slot is used for integer types only
+  kFloatOperand,      // a constant operand; the slot is used for floating-point types only
+  kIntegerAttribute,  // an attribute; the slot is used for integer types only
+  kFloatAttribute,    // an attribute; the slot is used for floating-point types only
   kDoubleRound,       // whether rounding_mode is DOUBLE_ROUND
   kOutputShape,       // the output's shape
 };
@@ -70,7 +70,7 @@ struct Tosa080Slot {
   std::string_view name;
   Tosa080Field field;
   Tosa080Source source;
-  std::string_view name_1_0;  // of the attribute or operand; an operator that lacks it has 0 in the slot
+  std::string_view name_1_0;  // of the attribute or operand; if the operator does not have it, the slot is 0
 };
 
 namespace tosa_0_80 {
@@ -201,7 +201,7 @@ inline constexpr std::array<std::span<const Tosa080Slot>, 24> kTosa080Tables{
 
 struct Tosa080Op {
   std::string_view name;
-  std::optional<TosaOp> op;  // nothing: 1.0 has no such operator
+  std::optional<TosaOp> op;  // empty: 1.0 has no such operator
   Tosa080Table table;
 };
 
@@ -281,11 +281,11 @@ inline constexpr auto kTosa080Ops = std::to_array<Tosa080Op>({
     {"DIM", std::nullopt, Tosa080Table::kAxis},
 });
 
-// Element types by their numbers in 0.80. A tensor of an unsigned type is one of the signed type in 1.0, where RESCALE
-// says that it reads or makes unsigned numbers.
+// Element types by their numbers in 0.80. A tensor of an unsigned type becomes one of the signed type in 1.0. There,
+// RESCALE says that its input or output is unsigned.
 struct Tosa080Type {
   std::string_view name;
-  TosaType type;  // kUnknown: none in 1.0, or none that tensors have
+  TosaType type;  // kUnknown: not in 1.0, or not a type of tensors
   bool is_unsigned;
 };
 inline constexpr auto kTosa080Types = std::to_array<Tosa080Type>({
@@ -304,7 +304,7 @@ inline constexpr auto kTosa080Types = std::to_array<Tosa080Type>({
     {"shape", TosaType::kUnknown, false},
 });
 
-// The number of a type in 0.80, if it has it.
+// The number of a type in 0.80, if there is one.
 constexpr std::optional<uint32_t> number_in_0_80(TosaType type, bool is_unsigned) {
   for (uint32_t i = 0; i < kTosa080Types.size(); ++i) {
     if (type != TosaType::kUnknown && kTosa080Types[i].type == type && kTosa080Types[i].is_unsigned == is_unsigned)
@@ -313,7 +313,7 @@ constexpr std::optional<uint32_t> number_in_0_80(TosaType type, bool is_unsigned
   return std::nullopt;
 }
 
-// The number of an operator in 0.80, if it has it.
+// The number of an operator in 0.80, if there is one.
 constexpr std::optional<uint32_t> number_in_0_80(TosaOp op) {
   for (uint32_t i = 0; i < kTosa080Ops.size(); ++i) {
     if (kTosa080Ops[i].op == op) return i + 1;
@@ -325,7 +325,7 @@ constexpr std::span<const Tosa080Slot> slots_of(Tosa080Table table) {
   return kTosa080Tables[static_cast<size_t>(table)];
 }
 
-// Whether a slot holds an operand (an attribute) of 1.0, for a tensor of integers or of floats.
+// Whether a slot holds this operand (or attribute) of 1.0, for a tensor of integers or of floats.
 constexpr bool holds_operand(const Tosa080Slot& slot, std::string_view operand, bool is_float) {
   return slot.name_1_0 == operand &&
          (slot.source == Tosa080Source::kOperand ||
@@ -337,7 +337,7 @@ constexpr bool holds_attribute(const Tosa080Slot& slot, std::string_view attribu
           slot.source == (is_float ? Tosa080Source::kFloatAttribute : Tosa080Source::kIntegerAttribute));
 }
 
-// That slot; null: none does.
+// The slot of this operand; nullptr if there is none.
 constexpr const Tosa080Slot* slot_of_operand(Tosa080Table table, std::string_view operand, bool is_float) {
   for (const Tosa080Slot& slot : slots_of(table)) {
     if (holds_operand(slot, operand, is_float)) return &slot;
@@ -351,7 +351,7 @@ constexpr const Tosa080Slot* slot_of_attribute(Tosa080Table table, std::string_v
   return nullptr;
 }
 
-// A result type that an operator of 1.0 has, and its namesake of 0.80 has not: convolutions of bf16 give fp32 there.
+// A result type that an operator has in 1.0 but not in 0.80. Convolutions of bf16 give fp32 in 0.80.
 struct Tosa080MissingResult {
   TosaOp op;
   TosaType type;
@@ -363,8 +363,8 @@ inline constexpr auto kTosa080MissingResults = std::to_array<Tosa080MissingResul
     {TosaOp::TRANSPOSE_CONV2D, TosaType::kBf16},
 });
 
-// Numbers start at 1, and every operand of 1.0 that must be a constant has a slot. (No comparison of pointers: with
-// UBSan, g++ 12 does not take those for constants.)
+// Numbers start at 1, and every operand of 1.0 that must be constant has a slot. (Pointers are not compared: g++ 12
+// with UBSan does not treat the comparison as a constant.)
 static_assert(number_in_0_80(TosaOp::ERF) == 71 && number_in_0_80(TosaOp::REDUCE_ANY) == 46);
 static_assert(std::ranges::all_of(kTosa080Ops, [](const Tosa080Op& row) {
   return !row.op || std::ranges::all_of(row_of(*row.op).inputs, [&](const TosaOperand& operand) {
@@ -375,7 +375,7 @@ static_assert(std::ranges::all_of(kTosa080Ops, [](const Tosa080Op& row) {
   });
 }));
 
-// What 0.80 does not say about an operator that it has: NaN propagates, the accumulator follows from the types.
+// Attributes that 0.80 implies: NaN propagates, and the types decide the accumulator.
 inline constexpr auto kTosa080Implied = std::to_array<std::string_view>({"nan_mode", "acc_type"});
 static_assert(std::ranges::all_of(kTosa080Ops, [](const Tosa080Op& row) {
   return !row.op || std::ranges::all_of(row_of(*row.op).attributes, [&](const TosaAttribute& attribute) {

@@ -11,7 +11,7 @@ namespace carina {
 
 // The shape of the rows of facts/tosa_rows.h. Names are those of the TOSA specification 1.0.
 
-// Element types under the numbers of the FlatBuffer schema.
+// Element types with the numbers of the FlatBuffer schema.
 enum class TosaType : uint8_t {
   kUnknown = 0,
   kBool = 1,
@@ -137,16 +137,16 @@ enum class TosaOperandKind : uint8_t {
   kTensorList,  // the rest of the operands, any number
   kShape,       // a value of type shape
 };
-// Whether an operand must be known before the graph runs ("CTC"); the extension DYNAMIC lifts it.
+// Whether an operand must be known before the graph runs ("CTC"). The extension DYNAMIC removes the condition.
 enum class TosaConstness : uint8_t { kRunTime, kCompileTime };
 
 struct TosaOperand {
-  static constexpr uint8_t kMaxRank = 255;  // stands for the level's MAX_RANK
+  static constexpr uint8_t kMaxRank = 255;  // means the level's MAX_RANK
 
   std::string_view name;
   TosaOperandKind kind;
-  std::string_view type;   // a variable of the op's type rows ("in_t"), else a type's own name ("i8"); empty: any
-  std::string_view shape;  // as the specification writes it: "[N,IH,IW,C]", or a variable: "shape1"
+  std::string_view type;   // a variable of the op's type rows ("in_t"), or a type's own name ("i8"); empty: any
+  std::string_view shape;  // in the specification's notation: "[N,IH,IW,C]", or a variable: "shape1"
   uint8_t min_rank;
   uint8_t max_rank;
   TosaConstness constness;
@@ -164,7 +164,7 @@ enum class TosaAttributeKind : uint8_t {
   kGraph,   // std::string: the name of a graph of the module
 };
 
-// Where a file keeps an attribute: in the operator's attribute table, or with the tensor that stands for the variable.
+// Where a file stores an attribute: in the operator's attribute table, or with the tensor of the variable.
 enum class TosaAttributeStorage : uint8_t { kTable, kVariableTensor };
 
 struct TosaEnumValue {
@@ -175,7 +175,7 @@ struct TosaEnumValue {
 struct TosaAttribute {
   std::string_view name;
   TosaAttributeKind kind;
-  uint8_t count = 0;                           // kInts: how many there must be; 0: any number
+  uint8_t count = 0;                           // kInts: required length; 0: any
   std::span<const TosaEnumValue> values = {};  // kEnum
   TosaAttributeStorage stored = TosaAttributeStorage::kTable;
 };
@@ -197,7 +197,7 @@ struct TosaOpRow {
   std::span<const TosaAttribute> attributes;  // in the order of the schema's slots
   std::span<const std::string_view> type_names;
   std::span<const TosaTypeRow> types;  // empty: any type
-  TosaFeatures also_needs = {};        // one of these besides what the type row needs; empty: nothing more
+  TosaFeatures also_needs = {};        // one of these, besides what the type row needs; empty: none
 };
 
 }  // namespace carina

@@ -19,16 +19,17 @@ inline constexpr std::array<uint8_t, 3> kVgfWrittenVersion{0, 5, 0};
 inline constexpr uint8_t kVgfNewestMinor = 5;  // of major 0
 inline constexpr size_t kVgfSectionAlignment = 8;
 
-// Where the header keeps a section's offset and size, 8 bytes each.
+// The offsets in the header of a section's offset and size, 8 bytes each.
 enum class VgfSection : size_t { kModules = 16, kSequence = 32, kResources = 48, kConstants = 64 };
 
-// The constants' section: this text with its end, the count, an entry for each, the data. Old files have a FlatBuffer.
+// The section of constants: this text with its terminator, the count, one entry each, the data. Old files have a
+// FlatBuffer instead.
 inline constexpr std::string_view kVgfConstantsMagic{"CONST00\0", 8};
 inline constexpr size_t kVgfConstantsHeaderBytes = 16;
 // u32 index of the resource, i32 sparse dimension (-1: none), u64 size, u64 offset behind the last entry.
 inline constexpr size_t kVgfConstantEntryBytes = 24;
 
-// As `--target` names it; the TOSA that its delegates keep to is that of ExecuTorch's VgfCompileSpec.
+// The name for `--target`. The TOSA level of its delegates is that of ExecuTorch's VgfCompileSpec.
 inline constexpr std::string_view kVgfTarget = "vgf";
 inline constexpr std::string_view kVgfTosaSpec = "TOSA-1.0+FP+INT+int4+int16";
 
@@ -53,12 +54,12 @@ inline constexpr auto kVkDescriptorTypes = std::to_array<VkDescriptorTypeName>({
     {kVkDescriptorTypeTensor, "tensor"},
 });
 
-// Vulkan's formats of tensors. A type without a row (i4, shape) never stands in a file.
+// Vulkan's formats of tensors. A type without a row (i4, shape) never occurs in a file.
 struct VkFormatRow {
   uint32_t format;
   std::string_view name;
   TosaType type;
-  bool is_unsigned;  // RESCALE takes or gives it as unsigned
+  bool is_unsigned;  // RESCALE reads or writes it as unsigned
 };
 inline constexpr auto kVkFormats = std::to_array<VkFormatRow>({
     {13, "R8_UINT", TosaType::kInt8, true},
@@ -76,7 +77,7 @@ inline constexpr auto kVkFormats = std::to_array<VkFormatRow>({
     {1000460003, "R8_SFLOAT_FPENCODING_FLOAT8E5M2_ARM", TosaType::kFp8E5M2, false},
 });
 
-// Tensors of more elements stand in the constants' section, others in the SPIR-V: as model-converter 0.11 has it.
+// Tensors with more elements are in the section of constants, others in the SPIR-V, as model-converter 0.11 does it.
 inline constexpr int64_t kVgfMaxInlineElements = 16;
 
 }  // namespace carina

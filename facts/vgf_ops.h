@@ -10,25 +10,25 @@
 
 namespace carina {
 
-// What becomes of each TOSA operator in SPIR-V: the instructions of the extended set TOSA.001000.1, one row for each
-// operator of TOSA 1.0. Operands of an instruction: its attributes in this order, then the operator's inputs.
-// Source: SPIRV-Headers, extinst.tosa.001000.1.grammar.json.
+// The SPIR-V form of each TOSA operator: the instructions of the extended set TOSA.001000.1, one row per operator of
+// TOSA 1.0. The operands of an instruction are its attributes in this order, then the operator's inputs. Source:
+// SPIRV-Headers, extinst.tosa.001000.1.grammar.json.
 
 inline constexpr std::string_view kVgfInstructionSet = "TOSA.001000.1";
 
 enum class VgfTreatment : uint8_t {
   kInstruction,
-  kForwarded,  // no instruction: who reads the result reads the operand
-  kValue,      // not a node in our graphs either
-  kRefused,    // for the row's reason
+  kForwarded,  // no instruction: readers of the result read the operand
+  kValue,      // not a node in Carina's graphs either
+  kRefused,    // rejected, with the row's reason
 };
 
 struct VgfOpRow {
   TosaOp op;
   VgfTreatment treatment;
   uint32_t instruction = 0;                           // kInstruction
-  std::span<const std::string_view> attributes = {};  // names in the TOSA row; the FlatBuffer's order is another
-  std::string_view reason = {};                       // of the other treatments, as the user is shown it
+  std::span<const std::string_view> attributes = {};  // names in the TOSA row; the FlatBuffer's order differs
+  std::string_view reason = {};                       // of the other treatments, as shown to the user
 };
 
 namespace vgf_ops {
@@ -192,7 +192,8 @@ inline constexpr auto kVgfOps = std::to_array<VgfOpRow>({
 
 namespace detail {
 
-// Each operator's row: in the order of the numbers; with every attribute of the TOSA row, none twice, or with a reason.
+// Whether a row is valid. Rows are in the order of the operators' numbers. A row has every attribute of the TOSA row
+// exactly once, or a reason.
 constexpr bool sound(const VgfOpRow& row) {
   if (row.treatment != VgfTreatment::kInstruction) return !row.reason.empty() && row.attributes.empty();
   const auto& attributes = row_of(row.op).attributes;
@@ -220,7 +221,7 @@ constexpr const VgfOpRow* find_vgf_instruction(uint32_t number) {
   return nullptr;
 }
 
-// acc_type has numbers of its own; those of nan_mode, rounding_mode and mode are TOSA's.
+// acc_type has its own numbers. nan_mode, rounding_mode and mode have TOSA's.
 struct VgfAccType {
   TosaType type;
   uint32_t number;
