@@ -14,7 +14,7 @@
 namespace carina::plan {
 namespace {
 
-// What stands behind every transformation: the user's watcher, and in development the rules.
+// Runs after every transformation: it calls the user's watcher and, in development builds, verifies the rules.
 Schedule checked(std::string_view transformation, Schedule schedule, const Context& context) {
   if (context.options.watch) context.options.watch(transformation, schedule);
   if (dev_checks_enabled()) {
@@ -27,7 +27,7 @@ Schedule checked(std::string_view transformation, Schedule schedule, const Conte
 npu::IoTensor io_tensor(const Schedule& schedule, TensorId id) {
   const PlanTensor& tensor = schedule[id];
   npu::IoTensor io{.element_bytes = static_cast<int32_t>(tensor.element_bytes), .offset = schedule.address_of(id)};
-  // Ranks above six keep their elements and lose their outermost axes.
+  // Shapes of more than six axes keep their elements and lose their outermost axes.
   const size_t rank = tensor.shape.rank();
   for (size_t i = 0; i < rank; ++i) {
     const size_t index = i + io.shape.size() >= rank ? i + io.shape.size() - rank : 0;

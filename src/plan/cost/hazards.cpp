@@ -106,7 +106,7 @@ std::optional<int> HazardTracker::wait_for(Outstanding& others, const std::vecto
 void HazardTracker::start(Outstanding& own, const std::vector<Access>& accesses, int limit) {
   own.push_back(accesses);
   if (own.size() > static_cast<size_t>(limit))
-    own.erase(own.begin());  // one more can only start when the oldest is done
+    own.erase(own.begin());  // another can start only when the oldest is done
 }
 
 Waits HazardTracker::before_kernel(const std::vector<Access>& accesses) {
@@ -151,15 +151,15 @@ Span input_interval(const Span& out, int64_t stride, int64_t pad, int64_t extent
   return {out.begin * stride - pad, (out.end - 1) * stride - pad + extent};
 }
 
-// What a block reads of the first operand.
+// The region of the first operand that a block reads.
 Region3 ifm_region(const Step& op, const Region3& ofm) {
   return {.y = input_interval(ofm.y, op.kernel.stride_y, op.padding.top, op.kernel.extent_h()),
           .x = input_interval(ofm.x, op.kernel.stride_x, op.padding.left, op.kernel.extent_w()),
           .c = op.sums_over_depth() ? Span{0, op.ifm.depth} : ofm.c};
 }
 
-// How many rows the map `read` starts below `written`, if both address the same elements in the same rows, or rows of
-// one tensor that lie above each other.
+// The number of rows by which the map `read` starts below `written`. Both must address the same elements in the same
+// rows, or rows of one tensor at different heights.
 std::optional<int64_t> rows_below(const Schedule& schedule, const FeatureMap& written, const FeatureMap& read) {
   const bool same_columns = read.tensor == written.tensor && read.width == written.width &&
                             read.depth == written.depth && read.type.bits == written.type.bits &&
@@ -174,8 +174,8 @@ std::optional<int64_t> rows_below(const Schedule& schedule, const FeatureMap& wr
   return same_rows ? std::optional<int64_t>(0) : std::nullopt;
 }
 
-// The first d at which a block among the first d+1 of `current` would read what one of the last of `previous` still
-// writes. `below`: rows from the previous OFM to the operand.
+// The first d at which a block among the first d+1 of `current` would read a result that the last blocks of `previous`
+// still write. `below`: rows from the previous OFM to the operand.
 int exact_dependency(const Step& previous, const BlockConfig& previous_block, const Step& current,
                      const BlockConfig& current_block, int64_t below, int max) {
   const int64_t previous_count = block_count(previous, previous_block),
@@ -200,7 +200,7 @@ int block_dependency(const Schedule& schedule, std::optional<StripeId> previous,
   const Stripe &first = schedule[*previous], &second = schedule[current];
   const Step before = subop_of(schedule, first), op = subop_of(schedule, second);
   if (tables.shared_with_accumulators && before.uses_table() && !op.uses_table()) return 0;
-  if (before.reads_written_weights()) return 0;  // which this one may overwrite
+  if (before.reads_written_weights()) return 0;  // which this operation may overwrite
   std::vector<Access> written, first_read, second_read;
   add_accesses(schedule, before.ofm, true, written);
   add_accesses(schedule, op.ifm, false, first_read);

@@ -10,7 +10,7 @@
 
 namespace carina::plan {
 
-// The parts that an operation is cut into.
+// The division of an operation into blocks.
 struct KernelCost::Geometry {
   npu::Block3 ublock;
   npu::Block3 block;      // of the OFM, clipped to it
@@ -22,7 +22,7 @@ struct KernelCost::Geometry {
   int64_t blocks_z = 1;
 };
 
-// A feature map as the bus sees it.
+// The bus traffic of a feature map.
 struct KernelCost::Operand {
   const FeatureMap& map;
   bool bricks;
@@ -30,7 +30,8 @@ struct KernelCost::Operand {
   size_t port;
 };
 
-// All of an operation's accesses share a port's width; each channel may have a limit of its own as well.
+// The load of one port. All accesses of an operation share its bandwidth; each channel may also have a limit of its
+// own.
 struct KernelCost::PortLoad {
   std::array<double, 2> shared = {};
   std::array<double, 2> slowest = {};
@@ -78,7 +79,7 @@ double stored_elements(bool bricks, int64_t height, int64_t width, int64_t depth
   return static_cast<double>(height * width) * stored_depth(bricks, depth);
 }
 
-// What a broadcast operand has of a box of the OFM.
+// The part of a broadcast operand that belongs to a box of the OFM.
 npu::Block3 broadcast_part(const npu::Block3& block, const Broadcast& b) {
   return {
       .height = b.height ? 1 : block.height, .width = b.width ? 1 : block.width, .depth = b.depth ? 1 : block.depth};
@@ -142,7 +143,7 @@ KernelCost::Geometry KernelCost::geometry(const Step& op, const BlockConfig& b) 
     const npu::OfmUblock& u = npu.ofm_ublocks[static_cast<size_t>(i)];
     if (u.code == b.ublock) g.ublock = u.block;
   }
-  // Parts with two rows of MAC units use them side by side on tensors of one row.
+  // Parts with two rows of MAC units use both rows on tensors of height one.
   if (npu.ofm_ublock_count == 1 && g.ublock.height == 2 && op.is_convolution() && op.ofm.height == 1 &&
       op.ofm.width % 2 == 0 && op.kernel.height == 1)
     g.ublock = {.height = 1, .width = 4, .depth = g.ublock.depth};

@@ -20,7 +20,7 @@ struct Work {
   Shares shares = {};
 };
 
-// Kernels on one engine, transfers on another; the parser waits where a queue is full.
+// Two engines: one for kernels, one for transfers. The parser waits while a queue is full.
 class Engines {
  public:
   Engines(int kernel_queue, int transfer_queue) : kernel_queue_(kernel_queue), transfer_queue_(transfer_queue) {}

@@ -13,7 +13,7 @@ bool is_transfer(const Schedule& schedule, const Command& command) {
   return command.kind != Command::Kind::kStripe || schedule.step_of(command).kind == StepKind::kDma;
 }
 
-// Per TOSA node: the names of the nodes that its operations compute.
+// By TOSA node: the names of the nodes that its operations compute.
 std::vector<std::vector<std::string>> names_by_node(const Material& material, const ir::Graph& graph) {
   std::vector<std::vector<std::string>> names(graph.nodes.size());
   for (size_t i = 0; i < graph.nodes.size(); ++i) names[i].push_back(graph.nodes[i].name);
@@ -79,14 +79,14 @@ Transfer transfer_of(const Schedule& schedule, const Command& command, const Tab
   CARINA_UNREACHABLE("command", command.kind);
 }
 
-// Whether a table behind another, in memory and in its slot, so that one transfer loads both: each costs the latency of
-// the memory.
+// Whether one transfer can load both tables: they are contiguous in memory and in their slots. Each transfer costs the
+// latency of the memory.
 bool continues(const Transfer& first, const Transfer& next) {
   return first.to == Space::kTables && next.to == Space::kTables && first.from == next.from &&
          first.source + first.bytes == next.source && first.destination + first.bytes == next.destination;
 }
 
-// The commands from `first` on that one transfer does.
+// The commands from `first` on that one transfer executes.
 struct Run {
   Transfer transfer = {};
   std::vector<Access> accesses = {};

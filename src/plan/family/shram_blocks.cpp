@@ -5,7 +5,7 @@
 #include "npu/cost.h"
 #include "plan/family/shram_internal.h"
 
-// Which blocks the shared buffer has room for. Source: facts of the shared buffer and of the search
+// The blocks that fit the shared buffer. Source: facts of the shared buffer and of the search
 // (architecture_allocator.py of ethos-u-vela).
 namespace carina::plan {
 namespace {
@@ -15,7 +15,7 @@ struct Requirements {
   const npu::AcceleratorConfig& npu;
   bool elementwise;
   bool equal_depth;  // an output channel reads its own input channel only
-  int lut_start;     // bank behind the last that buffers may take
+  int lut_start;     // first bank that buffers may not use
   int ifm_granule;
   int acc_granule;
   int acc_bits;
@@ -71,14 +71,14 @@ int banks_of(int64_t bytes, int granule) {
   return static_cast<int>(round_up<int64_t>(double_buffered, granule));
 }
 
-// Lays the buffers out; nothing if they do not fit.
+// Lays out the buffers. Returns nothing if they do not fit.
 std::optional<shram::SharedBuffer> lay_out(const Requirements& r, const BlockConfig& b) {
   const npu::Block3 ifm = ifm_block(r, b);
   const int64_t ifm_bytes =
       int64_t{ifm.height} * ifm.width * round_up<int64_t>(ifm.depth * r.op.ifm.type.bytes(), kBufferRowBytes);
   const int ifm_banks = banks_of(ifm_bytes, r.ifm_granule);
   const int ifm_end = npu::kShramOutputBanks + ifm_banks;
-  if (r.elementwise) {  // what the first operand leaves is the second's
+  if (r.elementwise) {  // the second operand gets the banks that the first leaves
     if (ifm_end + (r.op.reads_second_map() ? ifm_banks : 0) > r.lut_start) return std::nullopt;
     return shram::SharedBuffer{.ifm_end = r.lut_start, .ifm2_start = ifm_end, .acc_start = r.lut_start};
   }
@@ -88,7 +88,7 @@ std::optional<shram::SharedBuffer> lay_out(const Requirements& r, const BlockCon
   return shram::SharedBuffer{.ifm_end = ifm_end, .ifm2_start = ifm_end, .acc_start = acc_start};
 }
 
-// Which way through the weights keeps the multipliers busier.
+// The order of the weights that uses the multipliers better.
 npu::WeightOrder weight_order(const Step& op) {
   if (op.kind != StepKind::kConv) return npu::WeightOrder::DEPTH_FIRST;
   const bool is8 = op.ifm.type.bits == 8;
@@ -100,7 +100,7 @@ npu::WeightOrder weight_order(const Step& op) {
   return by_kernel >= by_depth ? npu::WeightOrder::PART_KERNEL_FIRST : npu::WeightOrder::DEPTH_FIRST;
 }
 
-// The OFM that blocks tile, and the sizes to try.
+// The OFM that is divided into blocks, and the sizes to try.
 struct SearchSpace {
   int64_t height;
   int64_t width;
@@ -120,7 +120,7 @@ int64_t next_depth(int64_t depth, const Requirements& r) {
   return depth < r.op.ofm.depth ? round_up<int64_t>(depth, npu::kBrickDepth) : depth;
 }
 
-// Every legal block, in a fixed order; stops growing a row of candidates where it no longer fits.
+// Visits every legal block, in a fixed order. A row of candidates ends at the first that does not fit.
 template <typename Visit>
 void for_each_block(const Requirements& r, const npu::Block3& max, npu::WeightOrder order, Visit visit) {
   const npu::Block3& u = r.npu.ofm_ublocks[0].block;

@@ -9,7 +9,7 @@ namespace {
 
 using npu::Reg;
 
-// Both lines have the fields that are used here at the same bits.
+// ethos-u55 and ethos-u65 have these fields at the same bits.
 #define CARINA_FIELD(reg, name) npu::field_of(Reg::reg, name, npu::Product::kU55)
 
 npu::ActivationPrecision precision_of(ElementType type) {
@@ -50,7 +50,7 @@ npu::IfmScaleMode scale_mode_of(const OperandScaling& operands) {
   }
   CARINA_UNREACHABLE("operand scaling", operands.precise);
 }
-// What OPA_SCALE holds: the 32-bit factor, whichever operand it is for, or the first of two short ones.
+// The value of OPA_SCALE: the 32-bit factor of either operand, or the first of two 16-bit factors.
 const Scaling& long_factor(const OperandScaling& operands) {
   return operands.precise == OperandScaling::Precise::kSecond ? operands.second : operands.first;
 }
@@ -81,7 +81,7 @@ class ShramEmitter final : public MapEmitter {
     out_.set(Reg::DMA0_SRC_REGION, region_of(transfer.from));
     out_.set(Reg::DMA0_SRC, transfer.source);
     if (transfer.to == Space::kTables) {
-      // Internal memory has no region of its own; Vela writes this number, so we do.
+      // Internal memory has no region of its own. Vela writes this number, and so does Carina.
       constexpr uint64_t kInternalRegion = 3;
       uint64_t region = CARINA_FIELD(DMA0_DST_REGION, "region").set(0, kInternalRegion);
       region = CARINA_FIELD(DMA0_DST_REGION, "region_mode").set(region, number(npu::DmaRegionMode::INTERNAL));
@@ -158,7 +158,7 @@ class ShramEmitter final : public MapEmitter {
 
   void weights(const Step& op, const WeightSlice& slice) {
     for (size_t i = 0; i < static_cast<size_t>(target_.accelerator.cores); ++i) {
-      // A core without channels reads nothing from where the first does.
+      // A core without channels has streams of length 0 at the address of the first core's.
       const bool works = i < slice.cores.size();
       const StreamRange weights = weights_of(schedule_, slice, works ? i : 0);
       const StreamRange scales = scales_of(schedule_, slice, works ? i : 0);

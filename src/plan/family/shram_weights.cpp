@@ -4,7 +4,7 @@
 #include "plan/family/shram_internal.h"
 #include "plan/family/weight_traversal_internal.h"
 
-// One stream of weights for each core, behind its scales; the cores take the output channels in turn.
+// The streams of each core: its scales, then its weights. The cores take the output channels in turn.
 namespace carina::plan {
 
 npu::WeightTraversal shram::traversal(const Step& subop, const BlockConfig& block, const Weights& weights,

@@ -5,7 +5,7 @@
 namespace carina::plan {
 namespace {
 
-// Addresses have 40 bits; sizes of tensors keep to 31.
+// Addresses have 40 bits, but tensors are limited to 31 bits.
 constexpr int64_t kAddressSpaceBytes = (int64_t{1} << 31) - 1;
 
 std::optional<SpaceLocation> space(npu::Region region, int port) {
@@ -13,7 +13,7 @@ std::optional<SpaceLocation> space(npu::Region region, int port) {
       .region = static_cast<int>(region), .port = static_cast<size_t>(port), .limit_bytes = kAddressSpaceBytes};
 }
 
-// An arena in slow memory has fast memory of the cache's size beside it.
+// An arena in slow memory comes with fast memory of the cache's size.
 Result<Spaces> spaces(const Target& target) {
   const npu::MemoryMode& memory = target.memory;
   Spaces spaces;

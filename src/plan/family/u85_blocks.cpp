@@ -5,8 +5,8 @@
 #include "base/checked_math.h"
 #include "plan/family/u85_internal.h"
 
-// Which blocks the internal memories have room for. Source: the public mirror of Vela's regor (ethos_u85.cpp); docs of
-// the facts: ethosu.md 6.3 and 6.4.
+// The blocks that fit the internal memories. Source: the public mirror of Vela's regor (ethos_u85.cpp). The facts are
+// in ethosu.md 6.3 and 6.4.
 namespace carina::plan {
 namespace {
 
@@ -21,18 +21,18 @@ struct Requirements {
   int acc_bits;
   npu::OfmUblock ublock;
   npu::WeightOrder order;
-  int64_t ifm_block_depth;  // of operations that sum over the input's channels; 0: as deep as the OFM block
+  int64_t ifm_block_depth;  // of operations that sum over the input's channels; 0: the depth of the OFM block
 };
 
 bool is_null_pool(const Step& op) {
   return op.kind == StepKind::kPool && op.pool == npu::PoolingMode::NONE;
 }
-// A pool that only passes values on reads an IFM of bytes that it does not use.
+// A pool that only passes on accumulators reads a dummy IFM of bytes.
 int ifm_bits_of(const Step& op) {
   return is_null_pool(op) ? 8 : op.ifm.type.bits;
 }
 
-// The ways through the weights.
+// The possible orders of the weights.
 std::vector<npu::WeightOrder> orders_of(const Step& op) {
   if (op.kind != StepKind::kConv || op.multiplies_second) return {npu::WeightOrder::DEPTH_FIRST};
   return {npu::WeightOrder::DEPTH_FIRST, npu::WeightOrder::PART_KERNEL_FIRST};
@@ -46,7 +46,7 @@ bool may_use(const Step& op, npu::Microblock ublock, npu::WeightOrder order, con
   const int bits = ifm_bits_of(op);
   const uint16_t ops = bits == 8 ? row->ops_ifm8 : bits == 16 ? row->ops_ifm16 : row->ops_ifm32;
   if ((ops & npu::u85_op_bit(u85::op_class(op))) == 0) return false;
-  // Small parts: the deep microblock convolves with kernels of one element only, depth first.
+  // Small parts: the deep microblock supports only convolutions with 1x1 kernels, depth first.
   const bool deep = npu.macs_per_cycle <= 256 &&
                     (ublock == npu::Microblock::U1X1 || (npu.macs_per_cycle == 256 && ublock == npu::Microblock::U1X2));
   const bool convolves = op.kind == StepKind::kConv && !op.multiplies_second;
@@ -81,7 +81,7 @@ int64_t ifm_block_depth(const Requirements& r, int64_t ofm_block_depth) {
   return r.ifm_block_depth > 0 ? r.ifm_block_depth : ofm_block_depth;
 }
 
-// The unit in which the IFM memory is handed out for blocks of this depth.
+// The allocation unit of the IFM memory for blocks of this depth.
 npu::Block3 allocation_unit(const Requirements& r, int64_t depth) {
   const auto row = std::ranges::find_if(npu::kU85IfmAllocation, [&](const npu::U85IfmAllocation& a) {
     return a.macs_per_cycle == r.npu.macs_per_cycle && a.microblock == r.ublock.code;
@@ -122,7 +122,7 @@ bool fits_convolution(const Requirements& r, const BlockConfig& b, int buffers) 
          buffers * acc_bytes(r, b) <= r.npu.u85.accumulator_bytes;
 }
 
-// Pools and depthwise kernels read ahead by `rows` granules of rows where there is more than one block.
+// Pools and depthwise kernels prefetch `rows` granules of rows if there are several blocks.
 bool fits_window(const Requirements& r, const BlockConfig& b, int rows) {
   const npu::Block3 in = ifm_block(r, b);
   const FeatureMap& ofm = r.op.ofm;
@@ -136,7 +136,7 @@ bool fits_window(const Requirements& r, const BlockConfig& b, int rows) {
   return elements * r.ifm_bits / 8 <= r.npu.u85.ifm_bytes && acc_bytes(r, b) <= r.npu.u85.accumulator_bytes;
 }
 
-// Elementwise operations go through the output buffer; what is repeated stands in a chaining buffer.
+// Elementwise operations use the output buffer. Repeated operands are in a chaining buffer.
 bool fits_elementwise(const Requirements& r, const BlockConfig& b) {
   const int bytes = std::max({r.ifm_bits, int{r.op.ofm.type.bits}}) / 8;
   if (b.height * b.width * b.depth * bytes > r.npu.u85.output_buffer_bytes) return false;
@@ -203,7 +203,7 @@ SearchSpace search_space(const Requirements& r, const npu::Block3& max) {
   return space;
 }
 
-// Of the sizes that cut an axis into as many blocks only the smallest.
+// Of all sizes that divide an axis into the same number of blocks, only the smallest is needed.
 bool is_needed(int64_t whole, int64_t size, const Range& range) {
   return size == range.step || ceil_div(whole, size) != ceil_div(whole, size - range.step);
 }

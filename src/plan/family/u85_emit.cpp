@@ -32,7 +32,7 @@ npu::ActivationPrecision precision_of(ElementType type) {
 }
 
 npu::RoundModeOfm round_mode_of(const Step& op) {
-  // The index stands above the bits that the comparison needed.
+  // The index is above the bits of the comparison.
   if (u85::op_class(op) == npu::U85OpClass::kArgmax) return npu::RoundModeOfm::TRUNCATE_TO_LOWER;
   switch (op.scaling.rounding) {
     case Rounding::kNatural:
@@ -60,7 +60,7 @@ struct Operand {
   bool is_scalar;
 };
 
-// What an operand's registers are called.
+// The names of an operand's registers.
 struct OperandRegisters {
   const MapRegisters& map;
   Reg precision, broadcast, scale;
@@ -101,7 +101,7 @@ class U85Emitter final : public MapEmitter {
     uint64_t source = CARINA_FIELD(DMA0_SRC_REGION, "region").set(0, number(region_of(transfer.from)));
     uint64_t destination = 0;
     if (transfer.to == Space::kTables) {
-      // Internal memory has no region of its own; Vela writes this number, so we do.
+      // Internal memory has no region of its own. Vela writes this number, and so does Carina.
       constexpr uint64_t kInternalRegion = 3;
       destination = CARINA_FIELD(DMA0_DST_REGION, "region").set(0, kInternalRegion);
       destination = CARINA_FIELD(DMA0_DST_REGION, "region_mode").set(destination, number(npu::DmaRegionMode::INTERNAL));
@@ -118,7 +118,7 @@ class U85Emitter final : public MapEmitter {
   }
 
  private:
-  // Rows one after the other on one side, where an index says on the other.
+  // Sets up an indexed transfer: contiguous rows on one side, indexed rows on the other.
   void index(const Transfer& transfer, uint64_t& source, uint64_t& destination) {
     source = CARINA_FIELD(DMA0_SRC_REGION, "stride_mode").set(source, number(npu::DmaStrideMode::D2));
     if (transfer.indexed == Indexed::kGather) {
@@ -175,7 +175,7 @@ class U85Emitter final : public MapEmitter {
                    .scaling = &op.operands.second,
                    .broadcast = op.broadcast,
                    .is_scalar = op.second == SecondOperand::kScalar};
-    if (op.swapped) {  // the scales belong to the operation's own order
+    if (op.swapped) {  // the scales are in the order of the operation
       std::swap(first, second);
       std::swap(first.scaling, second.scaling);
     }
@@ -206,7 +206,7 @@ class U85Emitter final : public MapEmitter {
     out_.set(Reg::IFM2_BROADCAST, number(npu::BroadcastMode::NONE));
   }
 
-  // The accumulators start with the operand, and nothing is added: the IFM is bytes that nobody reads.
+  // The accumulators start with the operand, and nothing is added to them. The IFM is a dummy that is not used.
   void accumulators_as_they_are(const Step& op) {
     FeatureMap unread = op.ifm;
     unread.zero_point = 0;
@@ -277,10 +277,10 @@ class U85Emitter final : public MapEmitter {
     out_.set(Reg::ACTIVATION_MAX, std::min<int64_t>(op.activation.max, op.ofm.type.is_signed ? 32767 : 65535));
   }
 
-  // Where channels have scales of their own, only the rounding counts.
+  // If channels have scales of their own, only the rounding of this register is used.
   void ofm_scale(const Step& op) {
     const npu::U85OpClass kind = u85::op_class(op);
-    constexpr int kIndexBits = 16;  // below the index that ARGMAX finds, and below what RESIZE sums
+    constexpr int kIndexBits = 16;  // below ARGMAX's index and below RESIZE's sums
     Scaling scaling = op.per_channel ? Scaling{} : op.scaling;
     if (kind == npu::U85OpClass::kArgmax || kind == npu::U85OpClass::kResize) scaling.shift += kIndexBits;
     uint64_t fields = CARINA_FIELD(OFM_SCALE, "shift").set(0, number(scaling.shift));
@@ -342,7 +342,8 @@ class U85Emitter final : public MapEmitter {
 
 }  // namespace
 
-// AVERAGE always divides by the elements in the window here; with a scale of its own it is a sum.
+// AVERAGE always divides by the number of elements in the window on this family. With a scale of its own, the pool is a
+// sum.
 npu::PoolingMode u85::pooling_mode(const Step& op) {
   const bool divides = op.kernel.taps() > 1 && op.scaling.is_unit() && !op.per_channel;
   return op.pool == npu::PoolingMode::AVERAGE && !divides ? npu::PoolingMode::SUM : op.pool;

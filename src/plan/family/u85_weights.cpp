@@ -3,7 +3,7 @@
 #include "plan/family/u85_internal.h"
 #include "plan/family/weight_traversal_internal.h"
 
-// One table of scales, and behind it a stream of weights per decoder.
+// One table of scales, followed by a weight stream per decoder.
 namespace carina::plan {
 
 npu::WeightTraversal u85::traversal(const Step& subop, const BlockConfig& block, const Weights& weights,

@@ -1,11 +1,11 @@
-// What:   lets results take the place of operands that nobody needs afterwards, and gives every storage of the arena and of
+// What:   lets results overwrite operands that are not needed afterwards, and gives every storage of the arena and of
 //         fast scratch its address.
 // Before: storage m0 space=arena bytes=1200              storage m1 space=arena bytes=1200
-// After:  storage m0 space=arena bytes=1200 address=0    (the tensor of m1 stands in m0 too)
-// Needs:  a whole order: every stripe and transfer.
-// Gives:  storages that live at the same time apart from each other (rule 7).
-// Legal:  only the result of an elementwise step takes an operand's place, element over element, and only where nothing
-//         else touches either tensor while both are in use.
+// After:  storage m0 space=arena bytes=1200 address=0    (the tensor of m1 is in m0 too)
+// Needs:  a complete order: every stripe and transfer.
+// Gives:  storages that do not overlap while they live at the same time (rule 7).
+// Legal:  only the result of an elementwise step overwrites an operand, element by element, and only if no other step
+//         touches either tensor while both are live.
 #include "plan/memory/allocate.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace carina::plan {
 namespace {
 
-// By storage: which storage its tensor stands in.
+// By storage: the storage that its tensor shares.
 class Sharing {
  public:
   explicit Sharing(const Schedule& schedule)
@@ -50,7 +50,7 @@ class Sharing {
                        schedule_[a.storage].rolling_rows == 0 && schedule_[b.storage].rolling_rows == 0;
     LiveRange& range_a = ranges_[owner_[old_storage]];
     LiveRange& range_b = ranges_[new_storage];
-    // Until the last reading of a, nothing but operations that read a where they write b may touch either.
+    // Until the last read of a, only operations that read a where they write b may touch either.
     if (!alike || range_a.last > range_b.last || ranges_[old_storage].last != range_a.last) return false;
     for (int64_t time = range_b.first; time <= range_a.last; ++time) {
       if (!writes_in_place(schedule_, static_cast<size_t>(time - 1), from, to)) return false;
@@ -65,7 +65,7 @@ class Sharing {
   std::vector<size_t> owner_;
 };
 
-// Drops storages that stand in others.
+// Drops storages that share another one.
 void merge_storages(Schedule& schedule, const Sharing& sharing) {
   std::vector<Storage> kept;
   std::vector<StorageId> renamed(schedule.storages.size());

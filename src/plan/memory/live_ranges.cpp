@@ -22,7 +22,7 @@ std::vector<LiveRange> tensor_live_ranges(const Schedule& schedule) {
 
 namespace {
 
-// How far each storage has been copied, part behind part.
+// How much of each storage has been copied, part by part.
 class Filling {
  public:
   explicit Filling(std::vector<LiveRange>& ranges) : ranges_(ranges), filled_(ranges.size(), 0) {}

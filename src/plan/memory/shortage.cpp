@@ -13,7 +13,7 @@ std::string text_of(int64_t bytes) {
   return fmt::format("{} bytes", bytes);
 }
 
-// What stands in a storage: the tensor that lived there first, or weights.
+// The content of a storage, for messages: the first tensor in it, or weights.
 std::string content_of(const Schedule& schedule, StorageId storage) {
   for (const PlanTensor& tensor : schedule.tensors) {
     if (tensor.storage != storage) continue;
@@ -41,7 +41,7 @@ std::vector<StorageId> live_at(const Schedule& schedule, const std::vector<LiveR
   return live;
 }
 
-// The first time at which most bytes live.
+// The first time at which the number of live bytes is largest.
 int64_t fullest_time(const Schedule& schedule, const std::vector<LiveRange>& ranges, Space space) {
   std::vector<int64_t> change(schedule.order.size() + 3, 0);
   for (size_t i = 0; i < ranges.size(); ++i) {

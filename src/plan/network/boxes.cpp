@@ -74,7 +74,8 @@ class BoxCutter {
     }
   }
 
-  // Few channels fill no ublock: the axis whose elements stand behind them in all operands joins them.
+  // Merges an axis into the channels if it is contiguous behind them in all operands. Too few channels would not fill
+  // an ublock.
   void lengthen_channels() {
     constexpr int64_t kFewChannels = 8;
     SharedAxis& channels = box_axes_[2];
@@ -111,7 +112,7 @@ class BoxCutter {
     if (inner_.size() == 2) box_axes_[0] = std::move(inner_.front());
   }
 
-  // A long row of channels alone fills only one column of each block: give it a width.
+  // Gives a long row of channels a width. Alone it would fill only one column of each block.
   void widen_vector() {
     constexpr int64_t kLongVector = 4096;
     SharedAxis& channels = box_axes_[2];
@@ -136,11 +137,11 @@ class BoxCutter {
       walk(axis + 1, offsets);
       for (size_t k = 0; k < offsets.size(); ++k) offsets[k] += loop.strides[k];
     }
-    if (boxes_.size() >= kMaxBoxes) return;  // cut short: offsets no longer matter
+    if (boxes_.size() >= kMaxBoxes) return;  // cancelled: offsets are not used any more
     for (size_t k = 0; k < offsets.size(); ++k) offsets[k] -= loop.strides[k] * loop.size;
   }
 
-  // Cuts box axes that are longer than the NPU can count.
+  // Divides box axes that are longer than the NPU's limit.
   void split(size_t axis, std::array<int64_t, 3> sizes, std::vector<int64_t> offsets) {
     if (axis == 3) {
       emit(sizes, offsets);

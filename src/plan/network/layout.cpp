@@ -12,8 +12,7 @@ namespace {
 
 constexpr int64_t kBrick = npu::kBrickDepth;
 
-// Steps between rows of a map in a tensor of bricks: whole rows of the tensor, or (a column that lies in one row)
-// pixels.
+// The distance between rows of a map in NHCWB16: whole rows of the tensor, or pixels for a column that lies in one row.
 std::optional<int64_t> brick_row_stride(const FeatureMap& map, const PlanTensor& tensor, int64_t row_bytes,
                                         int64_t pixel_bytes) {
   const auto [height, width, depth] = tensor.extent;
@@ -29,7 +28,7 @@ std::optional<ByteMap> brick_bytes(const FeatureMap& map, const PlanTensor& tens
   const int64_t es = tensor.element_bytes;
   if (map.type.bytes() != es || map.offset < 0) return std::nullopt;
   const int64_t c0 = map.offset % depth, x0 = map.offset / depth % width, y0 = map.offset / depth / width;
-  // A brick is addressed from its first channel, and written whole unless the tensor ends in it.
+  // A brick is addressed from its first channel, and is written whole unless the tensor ends in it.
   if (c0 % kBrick != 0 || c0 + map.depth > depth ||
       (map.depth % kBrick != 0 && c0 + map.depth != depth && map.depth != 1))
     return std::nullopt;

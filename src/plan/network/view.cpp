@@ -52,7 +52,7 @@ bool same_elements(const View& a, const View& b) {
 std::vector<int64_t> memory_order(const View& view) {
   std::vector<int64_t> order(view.rank());
   std::iota(order.begin(), order.end(), int64_t{0});
-  // Axes of size 1 may stand anywhere; outermost is where formats expect them.
+  // Axes of size 1 may come anywhere. Formats expect them outermost.
   const auto stride = [&](int64_t i) {
     const Axis& axis = view.axes[static_cast<size_t>(i)];
     return axis.size == 1 ? std::numeric_limits<int64_t>::max() : std::abs(axis.stride);
@@ -91,7 +91,7 @@ std::optional<View> whole_rows(const View& view, int64_t elements, size_t kept, 
 
 namespace {
 
-// Axes of size 1 dropped, neighbors merged where one stride steps through both.
+// The axes without those of size 1. Neighbors are merged if one stride covers both.
 std::vector<Axis> coalesced(const std::vector<Axis>& axes) {
   std::vector<Axis> merged;
   for (const Axis& axis : axes) {

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kValues = npu::kMaxWeight - npu::kMinWeight + 1;
 using Counts = std::array<uint32_t, kValues>;
 
-// In several tables: equal neighbors, as zeros often are, would wait for each other.
+// Counts in several tables. With one table, equal neighbors (often zeros) would wait for each other's update.
 template <typename T>
 Counts counts_of(std::span<const T> values) {
   constexpr size_t kTables = 4;

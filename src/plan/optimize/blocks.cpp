@@ -1,5 +1,5 @@
-// What:   chooses the blocks in which each stripe is computed: of those that the family allows the fastest, or (for
-//         tests) an arbitrary one. The stripes of a step share slices of weights where their blocks allow it.
+// What:   chooses the block of each stripe: the fastest that the family allows, or (for tests) an arbitrary one. The
+//         stripes of a step share slices of weights if their blocks allow it.
 // Before: stripe block={}
 // After:  stripe block={height=8 width=16 depth=16}
 // Needs:  stripes.
@@ -28,7 +28,7 @@ class CycleCost {
     slow_ = cost_.port_of(Space::kConstants);
   }
 
-  // Of blocks that are about as fast, the one that leaves the ports to others costs less.
+  // The cost of a block. Among blocks of nearly equal speed, the one with less port traffic costs less.
   [[nodiscard]] double of(const BlockConfig& block) const {
     const KernelCycles cycles = cost_.of(subop_, block, feed_);
     constexpr double kTrafficWeight = 0.01, kSlowTrafficWeight = 0.1;
@@ -43,15 +43,15 @@ class CycleCost {
   size_t slow_ = 0;
 };
 
-// The family names the order first in which weights take fewer bytes; another has to be worth these. Of a kernel of one
-// element they are half as many again, which is not for size.
+// The cycles that another weight order has to save. The family lists the order with fewer weight bytes first. For 1x1
+// kernels, the other order takes half as many bytes again, so it is not used with kSize.
 double worth_of_other_order(const Step& subop, Optimize optimize) {
   constexpr double kHardlyMoreBytes = 1.03, kMoreBytes = 3;
   const bool one_tap = subop.kernel.height == 1 && subop.kernel.width == 1;
   return optimize == Optimize::kSize && one_tap ? kMoreBytes : kHardlyMoreBytes;
 }
 
-// Of the blocks that take hardly more than the fewest cycles, the largest, which needs fewest commands.
+// Of the blocks with nearly the fewest cycles, the largest, which needs the fewest commands.
 std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, const CycleCost& cost, double other_order) {
   std::vector<double> cycles;
   for (const BlockConfig& block : blocks)
@@ -68,7 +68,7 @@ std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, cons
   return best;
 }
 
-// Of the sizes that cut an axis into as many blocks, only the smallest of each ublock's.
+// Of the sizes that divide an axis into the same number of blocks, keeps only the smallest of each ublock.
 void keep_balanced(std::vector<BlockConfig>& blocks, const Step& subop) {
   const auto is_smallest = [](int64_t whole, int64_t size, int64_t step) {
     return size <= step || ceil_div(whole, size) != ceil_div(whole, size - step);
@@ -88,7 +88,7 @@ void keep_balanced(std::vector<BlockConfig>& blocks, const Step& subop) {
   });
 }
 
-// Of those whose weights stand in the same order as `like` wants them, if there are any.
+// Keeps the blocks with the same weight order as `like`, if there are any.
 void keep_alike(std::vector<BlockConfig>& blocks, const BlockConfig& like) {
   const auto other = [&](const BlockConfig& b) {
     return b.depth != like.depth || b.order != like.order || b.ublock != like.ublock;
@@ -114,9 +114,9 @@ std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuest
                   worth_of_other_order(subop, context.options.optimize));
 }
 
-// What the choice depends on.
+// The inputs of the choice.
 struct Key {
-  Step subop = {};  // without names, places and values
+  Step subop = {};  // without names, addresses and values
   std::array<Format, 3> formats = {};
   std::array<Space, 3> spaces = {};
   double bits_per_weight = 0;
@@ -155,7 +155,7 @@ Key key_of(const Schedule& schedule, const BlockQuestion& question, const Contex
   q.subop.first_channel = q.subop.scalar = 0;
   q.subop.scaling = {};
   q.subop.operands = {};
-  // An arbitrary block is another one for each node.
+  // Arbitrary blocks differ between nodes.
   if (context.options.variation.blocks != Variation::Blocks::kSeeded) q.subop.node = {};
   return q;
 }
@@ -165,7 +165,7 @@ Key key_of(const Schedule& schedule, const BlockQuestion& question, const Contex
 std::vector<std::optional<BlockConfig>> best_blocks(const Schedule& schedule, std::span<const BlockQuestion> questions,
                                                     const Context& context, ThreadPool& threads) {
   std::vector<Key> keys;
-  std::vector<size_t> first;  // by key: the first question that it stands for
+  std::vector<size_t> first;  // by key: the first query with that key
   std::vector<size_t> key_of_question;
   std::multimap<uint64_t, size_t> by_hash;
   for (size_t i = 0; i < questions.size(); ++i) {
@@ -187,7 +187,7 @@ std::vector<std::optional<BlockConfig>> best_blocks(const Schedule& schedule, st
 
 namespace {
 
-// The stripes of each step, that which computes most in front.
+// The stripes of each step, the largest first.
 std::vector<std::vector<size_t>> stripes_by_step(const Schedule& schedule) {
   std::vector<std::vector<size_t>> stripes(schedule.steps.size());
   const auto elements = [&](size_t i) {

@@ -12,7 +12,7 @@ namespace carina::plan {
 namespace {
 
 constexpr int64_t kStripeRows[] = {1, 2, 4, 6, 8, 12, 16, 24, 32, 48};
-// Stripes of the last step that are looked at; the rest is taken to be alike.
+// Stripes of the last step that are simulated. The others are assumed to be alike.
 constexpr int64_t kStripesTried = 6;
 
 bool counts(const PlanTensor& tensor, Space working) {
@@ -26,7 +26,7 @@ double cycles_of(const Schedule& schedule, const Stripe& stripe, const Context& 
   return cost_of(subop, stripe.block, context.family, context.target).npu_cycles;
 }
 
-// Encoded weights take about as many bytes as there are, and scales ten a channel.
+// Encoded weights take about one byte each, and scales ten bytes per channel.
 int64_t weight_bytes_of(const Step& step, const Material& material) {
   if (!step.weights.valid()) return 0;
   const Weights& weights = material[step.weights];
@@ -77,7 +77,7 @@ void CascadeSearch::count_live_bytes() {
   for (const LiveTensor& t : tensors_) {
     for (size_t i = t.first; i <= std::min(t.last, live_.size() - 1); ++i) live_[i] += t.bytes;
   }
-  // A result that takes the place of an operand.
+  // A result that overwrites an operand.
   const auto last_use = [&](TensorId id) {
     const auto found = std::ranges::find(tensors_, id, &LiveTensor::id);
     return found == tensors_.end() ? live_.size() : found->last;
@@ -97,7 +97,8 @@ int64_t CascadeSearch::whole_bytes() const {
   return live_.empty() ? 0 : std::ranges::max(live_);
 }
 
-// What the stripes of a plan take more than whole steps do. The plan may end early: the rows behind are taken to be alike.
+// The extra cycles of a plan's stripes compared with whole steps. The plan may end early; the remaining rows are
+// assumed to be alike.
 double CascadeSearch::extra_cycles(const CascadePlan& plan, size_t first, size_t last) const {
   const int64_t unit = context_.target.accelerator.ofm_ublocks[0].block.height;
   std::vector<double> cycles(last - first + 1, 0), rows(last - first + 1, 0);
@@ -136,7 +137,7 @@ std::optional<CascadeSearch::Range> CascadeSearch::range(const Cascade& cascade)
   return range;
 }
 
-// Of the stripes that fit, the highest.
+// Of the stripes that fit, takes the highest.
 std::optional<std::pair<Cascade, CascadeSearch::Range>> CascadeSearch::fastest(size_t first, size_t last,
                                                                                int64_t limit) const {
   std::optional<std::pair<Cascade, Range>> best;
@@ -188,7 +189,7 @@ std::optional<CascadeChoice> CascadeSearch::within(int64_t limit) const {
   return choice;
 }
 
-// The fewest bytes, where steps that live with at most `threshold` need no cascade.
+// The smallest peak in bytes if steps with at most `threshold` live bytes are not in cascades.
 int64_t CascadeSearch::fewest_with(int64_t threshold) const {
   constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   const size_t steps = live_.size();

@@ -74,7 +74,7 @@ class Interleaver {
   std::vector<Command> order_;
 };
 
-// For tests: from each step on the longest cascade that can be made of at most `kLongest` steps.
+// For tests: from each step on, the longest possible cascade of at most `kLongest` steps.
 std::vector<Cascade> everywhere(const Schedule& schedule, int64_t stripe_rows) {
   constexpr size_t kLongest = 12;
   const TensorUsers users = users_of(schedule);
@@ -100,8 +100,7 @@ Schedule with_cascades(Schedule schedule, const std::vector<Cascade>& cascades) 
 
 namespace {
 
-// What the working space takes once its storages have addresses: everything that may stand there, without copies of
-// weights.
+// The size of the working space after allocation: all storages that may be there, without copies of weights.
 int64_t allocated_working_bytes(Schedule schedule, const Context& context) {
   const Space working = working_space(context.target, context.family);
   for (const PlanTensor& tensor : schedule.tensors) {
@@ -111,7 +110,7 @@ int64_t allocated_working_bytes(Schedule schedule, const Context& context) {
   return allocated_bytes(std::move(schedule), working);
 }
 
-// Roughly what the kernels of a schedule take, one after the other.
+// The approximate cycles of a schedule's kernels, one after the other.
 double kernel_cycles(const Schedule& schedule, const Context& context) {
   const PortSpeed fast = speed_of(working_space(context.target, context.family), context.family, context.target);
   const PortSpeed slow = speed_of(Space::kArena, context.family, context.target);
@@ -136,8 +135,8 @@ double kernel_cycles(const Schedule& schedule, const Context& context) {
   return cycles;
 }
 
-// For the least memory stripes are as low as one row, which wastes half of the multipliers where ublocks have two: this
-// share more is given for fewer and higher ones.
+// For the least memory, stripes are as low as one row, which wastes half of the multipliers if ublocks have two rows.
+// This share of additional memory is accepted for fewer and higher stripes.
 constexpr int64_t kSlackPercent = 8;
 
 class CascadeChooser {
@@ -159,7 +158,7 @@ class CascadeChooser {
     if (smallest) return smallest_within(std::max(fewest, std::min(fewest + fewest * kSlackPercent / 100, limit_)));
     if (const auto choice = fitting(std::max(fewest, limit_))) {
       Cascaded cascaded = take(*choice);
-      cascaded.working_bytes = 0;  // the limit counts
+      cascaded.working_bytes = 0;  // the limit applies
       if (!spilling_is_faster(cascaded.schedule)) return cascaded;
     }
     return {.schedule = schedule_};
@@ -184,12 +183,12 @@ class CascadeChooser {
 
   [[nodiscard]] Cascaded smallest_within(int64_t limit) const {
     Cascaded cascaded = take(search_.within(limit).value_or(CascadeChoice{.bytes = search_.whole_bytes()}));
-    // What stripes leave of it is for copies of weights.
+    // The memory that stripes leave free is for copies of weights.
     if (cascaded.whole_bytes > 0) cascaded.working_bytes = std::max(cascaded.working_bytes, limit);
     return cascaded;
   }
 
-  // The gaps between storages count as well: less, until what is chosen can be placed.
+  // Allocation adds gaps between storages. So the limit is lowered until the chosen cascades can be allocated.
   [[nodiscard]] std::optional<CascadeChoice> fitting(int64_t limit) const {
     constexpr int kTries = 4;
     std::optional<CascadeChoice> best;
@@ -204,7 +203,7 @@ class CascadeChooser {
     return best;
   }
 
-  // Where the arena lies in slow memory, what does not fit fast scratch may stand there instead.
+  // If the arena lies in slow memory, data that does not fit fast scratch may be there instead.
   [[nodiscard]] bool spilling_is_faster(const Schedule& cascaded) const {
     if (working_space(context_.target, context_.family) == Space::kArena) return false;
     auto blocked = choose_blocks(cascaded, context_, threads_);

@@ -23,8 +23,8 @@
 namespace carina::plan {
 namespace {
 
-// Replaces stripes by parts of their depth, in their place in the order. `depths`: per stripe, of its parts; one: as
-// it is.
+// Replaces stripes by parts of their depth, at the same position in the order. `depths`: by stripe, the depths of its
+// parts; one depth: unchanged.
 Schedule with_parts(const Schedule& schedule, const std::vector<std::vector<int64_t>>& depths) {
   Schedule cut = schedule;
   cut.order.clear();
@@ -54,7 +54,7 @@ Schedule with_parts(const Schedule& schedule, const std::vector<std::vector<int6
 struct Alternatives {
   Schedule schedule;
   std::vector<BlockConfig> for_copies;
-  int64_t at_the_cap = 0;  // convolutions that are cut into as many parts as they may be
+  int64_t at_the_cap = 0;  // convolutions with the largest permitted number of parts
   int64_t max_parts = 1;
 };
 
@@ -71,7 +71,7 @@ class Cutter {
     for (const Stripe& stripe : schedule.stripes) ++stripes_of_[stripe.step.index()];
   }
 
-  // As many parts as may be of use, and no more than `max_parts` of a stripe.
+  // Divides stripes into as many parts as may help, at most `max_parts` per stripe.
   bool cut_fine(const std::vector<BlockConfig>& for_copies, int64_t max_parts) {
     bool any = false;
     max_parts_ = max_parts;
@@ -96,7 +96,7 @@ class Cutter {
       const Step& step = schedule_[stripe.step];
       if (!step.weights.valid() || step.kind == StepKind::kDma || step.reads_written_weights()) continue;
       const bool is_part = i >= schedule_.stripes.size() || depths_[i].size() > 1;
-      // Stripes that share their weights share the order of these.
+      // Stripes that share weights need the same weight order.
       const auto like = stripes_of_[stripe.step.index()] > 1 ? std::optional(stripe.block) : std::nullopt;
       if (is_part) in_place.push_back({.stripe = StripeId(i)});
       copied.push_back({.stripe = StripeId(i), .like = like, .weights_from = working_});
@@ -108,7 +108,7 @@ class Cutter {
     return both;
   }
 
-  // How many are still cut into as many parts as they may be, where more would be of use.
+  // The number of convolutions with the largest permitted number of parts for which more parts could help.
   [[nodiscard]] int64_t at_the_cap() const {
     int64_t count = 0;
     for (size_t i = 0; i < capped_parts_.size(); ++i)
@@ -116,9 +116,10 @@ class Cutter {
     return count;
   }
 
-  // Joins neighbors that gain nothing by being apart: read in place both, or copied before the first of them runs.
+  // Joins neighboring parts that gain nothing from the division: both are read in place, or both are copied before the
+  // first runs.
   void join(const PrefetchPlan& plan) {
-    std::vector<size_t> copied(plan.staged.size(), 0);  // by kernel: beside which kernel its copy ends
+    std::vector<size_t> copied(plan.staged.size(), 0);  // by kernel: the kernel beside which its copy ends
     for (const PrefetchCopy& copy : plan.copies) {
       for (const size_t user : copy.users) copied[user] = copy.last_kernel;
     }
@@ -169,7 +170,7 @@ class Cutter {
     const double staged = cost_.of(subop, for_copy, feed).total;
     constexpr double kWorthwhile = 1.05;
     if (in_place < kWorthwhile * staged || feed.weight_bytes < kMinBytes) return {};
-    // Parts have a cost of their own: fewer, where they are dear.
+    // Parts have a cost of their own. If it is high, fewer parts are used.
     for (int64_t parts = std::min<int64_t>(max_parts, static_cast<int64_t>(feed.weight_bytes) / kMinPartBytes);
          parts > 1; parts /= 2) {
       const std::vector<int64_t> depths = even_parts(stripe, for_copy, parts);
@@ -179,7 +180,7 @@ class Cutter {
   }
   static std::vector<int64_t> even_parts(const Stripe& stripe, const BlockConfig& block, int64_t parts) {
     const int64_t whole = stripe.ofm.depth;
-    // Whole blocks where they are smaller than the part, else whole bricks.
+    // A part is a multiple of whole blocks if these are smaller than the part, otherwise of whole bricks.
     const int64_t wanted = ceil_div(whole, parts);
     const int64_t unit =
         block.depth < wanted ? round_up<int64_t>(block.depth, npu::kBrickDepth) : int64_t{npu::kBrickDepth};
@@ -188,7 +189,7 @@ class Cutter {
     for (int64_t c = 0; c < whole; c += each) depths.push_back(std::min(each, whole - c));
     return depths;
   }
-  // Of all parts, their weights in fast memory.
+  // The cycles of all parts, with their weights in fast memory.
   [[nodiscard]] double cycles_of(const Stripe& stripe, const BlockConfig& block,
                                  const std::vector<int64_t>& depths) const {
     Stripe part = stripe;
@@ -211,8 +212,8 @@ class Cutter {
   ThreadPool& threads_;
   KernelCost cost_;
   Space working_;
-  int64_t max_parts_ = 1;                     // of a stripe
-  std::vector<size_t> capped_parts_;          // by stripe: its parts where max_parts_ kept it from more; else 0
+  int64_t max_parts_ = 1;                     // per stripe
+  std::vector<size_t> capped_parts_;          // by stripe: its parts if max_parts_ limited them; otherwise 0
   std::vector<int> stripes_of_;               // by step
   std::vector<std::vector<int64_t>> depths_;  // by stripe: of its parts
 };
@@ -223,14 +224,14 @@ PrefetchPlan expected_plan(const Alternatives& both, const Context& context, int
   return plan_prefetch(stageable(schedule, context, budget_bytes, both.for_copies).problem);
 }
 
-// The same, and everything has a place.
+// As above, and everything is allocated.
 Result<StagedSchedule> expected_fit(const Alternatives& both, const Context& context) {
   Schedule schedule = both.schedule;
   expect_slices(schedule, context);
   return fit_copies(schedule, context, both.for_copies);
 }
 
-// Of each. Nothing is said meanwhile: logs are for one thread.
+// Fits all candidates. Nothing is logged meanwhile, because logs are for one thread.
 std::vector<Result<StagedSchedule>> all_fits(const std::vector<Alternatives>& candidates, const Context& context,
                                              ThreadPool& threads) {
   const Log silent;
@@ -245,7 +246,7 @@ std::vector<Result<StagedSchedule>> all_fits(const std::vector<Alternatives>& ca
   return fits;
 }
 
-// The blocks that the plan counts on.
+// The blocks that the plan assumes.
 Schedule with_blocks(Alternatives both, const PrefetchPlan& plan) {
   size_t kernel = 0;
   for (const Command& command : both.schedule.order) {
@@ -281,7 +282,7 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   for (size_t i = 0; i < candidates.size(); ++i) {
     Alternatives& candidate = candidates[i];
     const Result<StagedSchedule>& fit = fits[i];
-    // What is cut takes more bytes, which has to be worth it.
+    // A division takes more bytes, so it has to be faster by this factor.
     constexpr double kWorthwhile = 1.005;
     if (!fit || (best && fit->cycles * kWorthwhile >= best_cycles)) continue;
     best_cycles = fit->cycles;

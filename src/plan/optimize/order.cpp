@@ -13,7 +13,7 @@
 namespace carina::plan {
 namespace {
 
-// Which tables the lookup memory holds; the one used longest ago makes room.
+// The tables in the lookup memory. The least recently used one is replaced.
 class TableCache {
  public:
   explicit TableCache(const TableMemory& memory)
@@ -39,7 +39,7 @@ class TableCache {
     touch(oldest, slots, table);
     return {oldest, true};
   }
-  // An operation without a table: where no banks are reserved, its accumulators may overwrite the tables.
+  // An operation without a table. If no banks are reserved, its accumulators may overwrite the tables.
   void other_operation() {
     if (overwritten_by_others_) slots_.assign(slots_.size(), {});
   }
@@ -47,7 +47,7 @@ class TableCache {
  private:
   [[nodiscard]] int count() const { return static_cast<int>(slots_.size()); }
   struct Slot {
-    StorageId table = {};  // by where it is stored: equal tables are one
+    StorageId table = {};  // by storage, since equal tables share one
     int64_t used = -1;
   };
   [[nodiscard]] int64_t last_use(int first, int count) const {

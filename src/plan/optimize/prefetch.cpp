@@ -10,14 +10,14 @@
 namespace carina::plan {
 namespace {
 
-constexpr double kMinGainCycles = 16;  // for which a command is worth its while
-constexpr size_t kGoingOn = 8;         // of which a search that goes on from another may do as much
+constexpr double kMinGainCycles = 16;  // the least gain that justifies a command
+constexpr size_t kGoingOn = 8;         // a continued search may do this fraction of the work
 
-// What may be copied at first: all that is faster so, or nothing.
+// The initial choice: copy everything that is faster from a copy, or nothing.
 enum class Start : uint8_t { kAll, kNothing };
 
-// Which reads may be copies, and kept from reader to reader: changes one thing after the other as long as that makes the
-// whole faster, which tells a copy that others wait for.
+// Searches which reads use copies and which copies are kept between readers. It changes one decision at a time while
+// that reduces the total cycles. The sweep tells which copies cause stalls.
 class CopySearch {
  public:
   CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, Start start)
@@ -25,7 +25,7 @@ class CopySearch {
     if (start == Start::kNothing) choice_.assign(choice_.size(), 0);
     cycles_ = sweep_cycles();
   }
-  // Goes on from what was found, for a part of the work.
+  // Continues from an earlier result, with a part of the work.
   CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, const PrefetchFinding& earlier)
       : CopySearch(problem, previous, earlier.keeping, problem.max_work / kGoingOn) {
     for (size_t k = 0; k < choice_.size(); ++k) choice_[k] = static_cast<uint8_t>(choice_[k] & earlier.choice[k]);
@@ -48,7 +48,7 @@ class CopySearch {
   [[nodiscard]] PrefetchFinding finding() const {
     return {.choice = choice_, .keeping = keeping_, .ended_early = max_work_ > 0 && done()};
   }
-  // The sweep that it found.
+  // The best sweep found.
   [[nodiscard]] const Sweep& best() {
     sweep_.run(choice_);
     return sweep_;
@@ -57,7 +57,7 @@ class CopySearch {
  private:
   using KernelRead = std::pair<size_t, size_t>;  // kernel, read
 
-  // Copies all that is faster so.
+  // Copies everything that is faster from a copy.
   CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, size_t max_work)
       : p_(problem),
         sweep_(problem, previous, keeping),
@@ -75,7 +75,7 @@ class CopySearch {
     }
   }
 
-  // Infinite where they are sure to be more than `most`.
+  // Infinite if they certainly exceed `max`.
   [[nodiscard]] double sweep_cycles(double max = std::numeric_limits<double>::infinity()) {
     work_ += choice_.size();
     sweep_.run(choice_, max);
@@ -83,7 +83,7 @@ class CopySearch {
   }
   [[nodiscard]] bool is_shared(size_t object) const { return readers_[object].size() > 1; }
   [[nodiscard]] bool done() const { return work_ >= max_work_; }
-  // Of a copy: a shorter kernel, or a port that is free for others.
+  // The gain of a copy: a shorter kernel, or a port that is free for others.
   [[nodiscard]] double gain(size_t k, size_t r) const {
     const auto& variants = p_.kernels[k].variants;
     const size_t copied = choice_[k] & (copy_bit(PrefetchKernel::kReads) - 1);
@@ -93,7 +93,7 @@ class CopySearch {
     return std::max(without.cycles - with.cycles, freed);
   }
 
-  // Whether the whole is faster with what `change` did to the choice; else takes it back.
+  // Keeps the `change` of the choice if the total becomes faster; otherwise reverts it.
   template <typename Change>
   bool is_better(const std::vector<KernelRead>& reads, const Change& change) {
     if (done()) return false;
@@ -123,8 +123,8 @@ class CopySearch {
     return is_better(one, [](uint8_t choice, size_t r) { return choice ^ keep_bit(r); }) || copied;
   }
 
-  // Objects of copies under way while something waits, and of those that several read, whose copies stand in the way of
-  // others: those first that cost most for what they gain. Then those that are read in place.
+  // Candidates for a change: first the objects of copies during stalls, and objects with several readers whose copies
+  // delay others, ordered by cost relative to gain; then the objects that are read in place.
   std::vector<size_t> waited_for() {
     sweep_.run(choice_);
     std::vector<double> gains(readers_.size(), 0), costs(readers_.size(), 0);
@@ -153,12 +153,12 @@ class CopySearch {
   Keeping keeping_;
   size_t max_work_;
   Choice choice_;
-  std::vector<std::vector<KernelRead>> readers_;  // by object: who gains by a copy
+  std::vector<std::vector<KernelRead>> readers_;  // by object: the readers that gain from a copy
   double cycles_ = 0;
   size_t work_ = 0;
 };
 
-// A sweep as a plan: from the first command to the last.
+// Converts a sweep to a plan, in command order.
 class Planner {
  public:
   Planner(const PrefetchProblem& problem, const Sweep& sweep)
@@ -208,8 +208,8 @@ class Planner {
     for (size_t k = part.window; k <= copy.users.back(); ++k) live_[k] += command.bytes;
   }
 
-  // A command for each kernel that a copy runs beside takes least room; but one that is done before it has begun takes
-  // time, and goes with its neighbor where there is room for that, or as soon as there is.
+  // Joins short parts. One command per kernel beside which a copy runs takes the least memory. But a command that is
+  // shorter than its overhead is joined with its neighbor, if memory allows it, or as soon as it does.
   void join_short() {
     std::vector<PrefetchCommand> joined;
     for (const PrefetchCommand& command : plan_.commands) {

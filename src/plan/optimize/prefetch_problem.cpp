@@ -74,7 +74,7 @@ class Reader {
     network_.problem.kernels.push_back(kernel);
     network_.stripes.push_back(command.stripe);
   }
-  // Tables lie where they are until the last kernel that looks them up.
+  // A table keeps its memory until the last kernel that reads it.
   void occupy_tables(const Command& command, const Step& subop) {
     if (subop.uses_table()) {
       const auto [first, end] = slots_of(command);
@@ -89,7 +89,7 @@ class Reader {
   [[nodiscard]] Space space_of(TensorId id) const {
     return schedule_[id].storage.valid() ? schedule_.space_of(id) : Space::kConstants;
   }
-  // A transfer of its own leaves the engine no time.
+  // The NPU cannot copy beside a transfer of the network itself.
   [[nodiscard]] PrefetchKernel::Variant transfer(const Step& subop) const {
     const double cycles = cost_.transfer(subop.dma_bytes, space_of(subop.ifm.tensor), space_of(subop.ofm.tensor));
     return {.cycles = cycles, .slow_port_cycles = cycles};
@@ -98,7 +98,7 @@ class Reader {
   void time(PrefetchKernel& kernel, const Step& subop, StripeId id) {
     const Stripe& stripe = schedule_[id];
     Feed feed;
-    size_t weights_bit = 0, scales_bit = 0;  // of masks: 0 where they are never copied
+    size_t weights_bit = 0, scales_bit = 0;  // bits of masks: 0 if never copied
     Space weights_in = Space::kConstants;
     const auto copyable = [&](StorageId storage) {
       if (!is_slower_ || schedule_[storage].space != Space::kConstants) return size_t{0};
@@ -157,7 +157,7 @@ class Reader {
   std::vector<int64_t> live_;  // by kernel
   TableMemory tables_;
   std::vector<std::optional<size_t>> object_of_;  // by storage
-  std::vector<size_t> free_from_;                 // by slot: behind the last kernel that needs what is there
+  std::vector<size_t> free_from_;                 // by slot: the kernel after the last one that needs its table
   StageableNetwork network_;
 };
 

@@ -28,7 +28,7 @@ Sweep::Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Ke
 
 void Sweep::run(const Choice& choice, double max_cycles) {
   start(choice);
-  constexpr double kRounding = 1;  // of sums in another order
+  constexpr double kRounding = 1;  // of sums in another order, in cycles
   for (size_t k = p_.kernels.size(); k-- > 0;) {
     go_through(k);
     ended_early_ = spent_ + min_cycles_before_[k] > max_cycles + kRounding;
@@ -81,7 +81,7 @@ void Sweep::read(size_t k) {
   for (size_t r = 0; r < kernel.reads; ++r) {
     const size_t object = kernel.objects[r];
     size_t d = std::exchange(kept_[object], kNobody);
-    if (d != kNobody) {  // a later kernel's copy is there already
+    if (d != kNobody) {  // the copy is already kept for a later kernel
       demands_[d].first_user = k;
     } else {
       if (!may_copy(k, r) || own + p_.objects[object].bytes > free_[k]) continue;

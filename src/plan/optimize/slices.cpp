@@ -27,7 +27,7 @@ namespace {
 
 constexpr size_t kNone = static_cast<size_t>(-1);
 
-// What decides the bytes of a slice.
+// The inputs that decide the bytes of a slice.
 struct Request {
   WeightsId weights = {};
   int64_t first_channel = 0;
@@ -84,7 +84,8 @@ Result<void> check_lengths(const std::vector<CoreStream>& cores, const Weights& 
   return {};
 }
 
-// For each request the first of the same values in the same order, scales aside: their weights are encoded once.
+// For each request, the first request with the same values in the same order, whatever its scales. These weights are
+// encoded once.
 std::vector<size_t> leaders_of(const std::vector<Request>& requests, const Material& material) {
   std::map<WeightsId, WeightsId> first_of_values;
   std::multimap<uint64_t, WeightsId> by_hash;
@@ -124,7 +125,7 @@ int64_t weights_in(const Request& request, const Weights& weights) {
   return request.traversal.ofm_depth * weights.height * weights.width * weights.in_channels;
 }
 
-// Says how many of the weights are encoded; only from the thread that made it, since listeners expect no other.
+// Reports how many weights are encoded. It reports only from the thread that created it, as listeners expect.
 class EncodingProgress {
  public:
   EncodingProgress(size_t total, const Log& log) : total_(total), log_(log) {}
@@ -140,7 +141,7 @@ class EncodingProgress {
   const Log& log_;
 };
 
-// All requests, the largest first; those that follow a leader have their own scales and the leader's weights.
+// Encodes all requests, the largest first. A request with a leader has its own scales and the leader's weights.
 std::vector<EncodedSlice> encode_all(const std::vector<Request>& requests, const std::vector<size_t>& leaders,
                                      const Material& material, const Context& context, ThreadPool& threads) {
   std::vector<EncodedSlice> encoded(requests.size());
@@ -187,7 +188,7 @@ size_t bytes_of(const std::vector<EncodedSlice>& encoded) {
   return bytes;
 }
 
-// Writes constants into their space in the order of their first use, equal ones once.
+// Appends constants to their space in the order of their first use. Equal constants are stored once.
 class Layout {
  public:
   // `expected_bytes` of constants at most, unless tables are many. Library that nobody touches costs nothing: a package then
@@ -196,7 +197,7 @@ class Layout {
     space_.reserve(expected_bytes + expected_bytes / 16);
   }
 
-  // One storage of both, the second behind the first where bases may stand.
+  // One storage for both; the second starts at the next aligned base after the first.
   StorageId append(std::span<const std::byte> first, std::optional<std::span<const std::byte>> second = std::nullopt) {
     const size_t before = space_.size();
     populate_until(before + first.size() + (second ? second->size() : 0));
@@ -247,8 +248,8 @@ class Layout {
   size_t populated_ = 0;  // bytes of it
 };
 
-// Weights that several slices read with scales of their own stand apart from all of these; else one storage has both,
-// so that one transfer copies them.
+// The storages of slices. Weights that several slices use with different scales have a storage of their own. Otherwise
+// one storage holds weights and scales, so that one transfer copies both.
 class SliceStore {
  public:
   SliceStore(Layout& layout, std::vector<EncodedSlice>& encoded, const std::vector<size_t>& leaders)
@@ -257,7 +258,8 @@ class SliceStore {
       if (encoded[i].scales != encoded[leaders[i]].scales) apart_[leaders[i]] = true;
     }
   }
-  // Where request `r` stands, and its streams. The first call takes what was encoded: it is not held twice.
+  // The slice of request `r`: its storages and streams. The first call takes over the encoded bytes, so they are not
+  // held twice.
   const WeightSlice& operator[](size_t r) {
     WeightSlice& slice = slices_[r];
     if (slice.stored.valid()) return slice;
@@ -293,7 +295,7 @@ class SliceStore {
   std::vector<npu::StreamNote> notes_;
 };
 
-// The weights of a step that are written while the network runs: the slice has their scales only.
+// A step whose weights are written at run time: the slice holds its scales only.
 void read_written_weights(WeightSlice& slice, const Step& step, const Schedule& schedule) {
   slice.stored = schedule[step.ifm2.tensor].storage;
   for (size_t core = 0; core < slice.cores.size(); ++core) {

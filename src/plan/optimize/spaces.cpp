@@ -18,11 +18,11 @@
 namespace carina::plan {
 namespace {
 
-// What could live in fast scratch.
+// A storage that could be in fast scratch.
 struct Candidate {
   StorageId storage = {};
   MemoryRequest range = {};
-  double gain_cycles = 0;  // over living in the arena
+  double gain_cycles = 0;  // compared with the arena
   bool chosen = true;
 };
 
@@ -45,7 +45,7 @@ std::vector<Candidate> candidates_of(const Schedule& schedule) {
   return candidates;
 }
 
-// By storage: how many cycles the stripes that touch it would take longer if it stood in slow memory alone.
+// By storage: the additional cycles of the stripes that access it if it alone were in slow memory.
 std::vector<double> gains_of(const Schedule& schedule, const Context& context) {
   std::vector<double> gains(schedule.storages.size(), 0);
   const PortSpeed slow = speed_of(Space::kArena, context.family, context.target);
@@ -54,7 +54,7 @@ std::vector<double> gains_of(const Schedule& schedule, const Context& context) {
     if (subop.kind == StepKind::kDma) continue;
     const StripeCost cost = cost_of(subop, stripe.block, context.family, context.target);
     const auto add = [&](const FeatureMap& map, double bytes, double bytes_per_cycle) {
-      // Traffic that hides behind the work is worth something too: other traffic may not.
+      // The value of traffic that overlaps the work. It is above zero, because other traffic may not overlap.
       constexpr double kHidden = 0.1;
       const double cycles = bytes / bytes_per_cycle;
       const StorageId storage = schedule[map.tensor].storage;
@@ -74,7 +74,7 @@ class Chooser {
     for (const Candidate& c : all_) change(c, c.range.bytes);
   }
 
-  // Leaves what fits `limit` at every time.
+  // Removes candidates until the rest fits `limit` at every time.
   void fit(int64_t limit) {
     for (auto fullest = std::ranges::max_element(live_); *fullest > limit; fullest = std::ranges::max_element(live_))
       drop(worst_at(fullest - live_.begin(), *fullest - limit));
@@ -92,7 +92,7 @@ class Chooser {
     change(c, -c.range.bytes);
   }
 
-  // What gains least for the bytes that are too many.
+  // The candidate with the least gain per excess byte.
   Candidate& worst_at(int64_t time, int64_t too_many) {
     Candidate* worst = nullptr;
     const auto worth = [&](const Candidate& c) {
@@ -120,7 +120,7 @@ class Chooser {
   }
 
   std::vector<Candidate> all_;
-  std::vector<int64_t> live_;  // bytes of what is chosen, by time
+  std::vector<int64_t> live_;  // bytes of the chosen storages, by time
 };
 
 }  // namespace
@@ -135,8 +135,8 @@ Schedule choose_spaces(Schedule schedule, const Context& context) {
     c.gain_cycles = gains[c.storage.index()];
   }
   Chooser chooser(std::move(candidates), static_cast<int64_t>(schedule.order.size()));
-  // Gaps between storages count as well, also those that results in their operands' places make: less, until what is
-  // chosen can be placed.
+  // Allocation adds gaps between storages, also those of results that overwrite operands. So the limit is lowered until
+  // the choice can be allocated.
   for (int64_t aim = limit;;) {
     chooser.fit(aim);
     for (const Candidate& c : chooser.all())

@@ -8,7 +8,7 @@
 namespace carina::plan {
 namespace {
 
-// Which stripes read from a copy, and from which: a storage per copy.
+// Sets the copy that each stripe reads: one storage per copy.
 void set_staged(Schedule& schedule, const StageableNetwork& network, const PrefetchPlan& plan, Space space) {
   for (const PrefetchCopy& copy : plan.copies) {
     const StorageId stored = network.storages[copy.object];

@@ -41,7 +41,7 @@ int64_t staging_budget(const Schedule& schedule, const Context& context) {
 
 namespace {
 
-// Plans, places, and takes back what had no room, until all has.
+// Plans copies, allocates them, and removes copies that do not fit, until all fit.
 class Fitter {
  public:
   Fitter(const Schedule& schedule, const Context& context, std::span<const BlockConfig> blocks_for_copies)
@@ -57,7 +57,7 @@ class Fitter {
     constexpr double kFarOff = 1.04;
     constexpr int kLastPercent = 60, kManyRounds = 32;
     search(patient_ ? kPatientRounds : 1);
-    // What was planned for all that is free is what would be without gaps.
+    // A plan for all free memory is a lower bound: it assumes no gaps.
     if (!patient_ && !nothing_to_copy_ && (!best_ || best_->cycles > kFarOff * planned_cycles_)) search(kPatientRounds);
     work_ = kWorks - 1;
     if (!best_ && !nothing_to_copy_) fits(kLastPercent, kManyRounds);
@@ -75,26 +75,26 @@ class Fitter {
   }
 
  private:
-  // What came of a plan. More rounds may help where something has no room.
+  // The result of a plan. Further rounds may help if something does not fit.
   struct Attempt {
     double planned_cycles = 0;
     bool fits = false;
     std::vector<CopyOfKernel> not_fitting = {};
   };
 
-  // `rounds`: of taking copies back.
+  // `rounds`: the number of times that copies are removed.
   void search(int rounds) {
-    // With a search for what is better read in place, and without: the plan does not see how transfers queue.
+    // Tries plans with and without the search for reads in place, because the plan does not model how transfers queue.
     for (work_ = 0; work_ < kWorks; ++work_) {
       if (nothing_to_copy_) break;
-      // Counts on less and less of what is free, as gaps between storages take some of it.
+      // Assumes less and less of the free memory, because gaps between storages take some of it.
       for (const int percent : {100, 98, 96, 94, 91, 88, 84, 80, 75, 70, 60}) {
         if (fits(percent, rounds) && (nothing_to_copy_ || !patient_)) break;
       }
     }
   }
 
-  // Whether anything fits in so much of what is free, or there is nothing to copy.
+  // Whether a plan fits this percentage of the free memory, or there is nothing to copy.
   bool fits(int percent, int rounds) {
     PrefetchProblem problem = network_.problem;
     problem.max_work = work_ == 0 ? problem.max_work : 0;
@@ -111,7 +111,7 @@ class Fitter {
     return false;
   }
 
-  // The time line is near to what was planned: nothing to gain.
+  // The time line is close to the plan, so further search gains nothing.
   [[nodiscard]] bool is_hopeless(double planned_cycles) const {
     constexpr double kNear = 1.01;
     return best_ && planned_cycles > kNear * best_->cycles;
@@ -144,8 +144,8 @@ class Fitter {
     if (!best_ || staged.cycles < best_->cycles) best_ = std::move(staged);
     return attempt;
   }
-  // The parser runs ahead of the kernels by as many as it can issue: what stands among these starts too early, beside
-  // kernels that need the port themselves; but what starts late may end late. All are tried.
+  // The parser runs ahead of the kernels by as many as it can issue. A transfer among these starts too early, beside
+  // kernels that need the port. A transfer that starts late may end late. So all positions are tried.
   [[nodiscard]] StagedSchedule ordered(Schedule allocated, PrefetchPlan plan) const {
     const Timeline timeline(with_blocks(allocated, plan), context_.family, context_.target);
     std::optional<double> min;
@@ -162,7 +162,7 @@ class Fitter {
     constexpr size_t kQuickWork = 500'000;
     return {.enough_bytes = enough_bytes, .max_work = patient_ ? SearchBudget{}.max_work : kQuickWork};
   }
-  // What fits may be placed in less, in the same time.
+  // Tries to allocate the same plan in less memory, with the same cycles.
   void tighten() {
     constexpr double kNoSlower = 1.0005;
     auto allocated =
@@ -171,7 +171,7 @@ class Fitter {
     StagedSchedule staged = ordered(*std::move(allocated), best_->plan);
     if (staged.cycles <= kNoSlower * best_->cycles) best_ = std::move(staged);
   }
-  // In the blocks that the plan counts on.
+  // Uses the blocks that the plan assumes.
   [[nodiscard]] Schedule with_blocks(Schedule schedule, const PrefetchPlan& plan) const {
     if (blocks_for_copies_.empty()) return schedule;
     for (size_t k = 0; k < network_.stripes.size(); ++k) {
@@ -193,10 +193,10 @@ class Fitter {
   size_t work_ = 0;            // 0: all that the problem allows, 1: none
   double planned_cycles_ = 0;  // of the first plan
   bool nothing_to_copy_ = false;
-  // By work, of the first search: later ones, for less memory, go on from there.
+  // By work: the result of the first search. Later searches with less memory continue from it.
   std::array<std::optional<PrefetchFinding>, kWorks> findings_;
   std::vector<std::pair<PrefetchPlan, Attempt>> tried_;
-  std::map<std::pair<size_t, int>, Attempt> first_rounds_;  // by work and percent: a second search starts with these
+  std::map<std::pair<size_t, int>, Attempt> first_rounds_;  // by work and percent: the start of a second search
   std::span<const BlockConfig> blocks_for_copies_;
   std::optional<StagedSchedule> best_;
 };
@@ -218,7 +218,7 @@ Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& conte
 
 namespace {
 
-// What was left out: for want of room, or of time.
+// Reports copies that were left out because of memory or time.
 void say_limits(const StagedSchedule& staged, const Context& context) {
   if (staged.limit_too_small)
     context.log.note(

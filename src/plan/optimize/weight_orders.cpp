@@ -17,7 +17,7 @@
 namespace carina::plan {
 namespace {
 
-// How many cycles (a share of all) a share of the constants is worth.
+// The share of all cycles that a share of the constants is worth.
 double worth_of_bytes(Optimize optimize) {
   constexpr double kForSpeed = 0.3, kForSize = 3;
   return optimize == Optimize::kSize ? kForSize : kForSpeed;
@@ -28,7 +28,7 @@ double bits_of_choice(double rate) {
   return rate <= 0 || rate >= 1 ? 0 : -rate * std::log2(rate) - (1 - rate) * std::log2(1 - rate);
 }
 
-// Of a stripe's weights with the padding of their order, by their entropy: padding is more zeros.
+// The bytes of a stripe's weights with the padding of their order, estimated by entropy. Padding counts as zeros.
 double bytes_of(const Step& subop, const BlockConfig& block, const Context& context) {
   const WeightFacts& facts = context.weights[subop.weights.index()];
   const Weights shape{.height = subop.kernel.height, .width = subop.kernel.width, .in_channels = subop.ifm.depth};
@@ -53,7 +53,7 @@ class Reorderer {
     }
   }
 
-  // The share of all weights' bytes that other orders save, and the schedule with them.
+  // Returns the share of all weight bytes that other orders save, and the schedule with these orders.
   double run() {
     std::vector<BlockQuestion> questions;
     for (const std::vector<StripeId>& stripes : stripes_) {
@@ -85,7 +85,7 @@ class Reorderer {
   static npu::WeightOrder other(npu::WeightOrder order) {
     return order == npu::WeightOrder::DEPTH_FIRST ? npu::WeightOrder::PART_KERNEL_FIRST : npu::WeightOrder::DEPTH_FIRST;
   }
-  // All stripes of a step, or none of them.
+  // Changes all stripes of a step, or none.
   bool take(StepId step, const BlockConfig& like) {
     std::vector<BlockQuestion> questions;
     for (const StripeId stripe : stripes_[step.index()])

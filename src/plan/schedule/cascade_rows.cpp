@@ -26,9 +26,9 @@ bool lives_inside(const Schedule& schedule, const TensorUsers& users, TensorId t
 
 namespace {
 
-// An operand of a step in the cascade that other steps of it write.
+// An operand of a step in the cascade that other steps of the cascade write.
 struct Edge {
-  size_t reader = 0;  // place in the cascade, as all below
+  size_t reader = 0;  // index in the cascade, like all indices below
   bool second = false;
   int64_t row = 0;  // of the tensor at which the operand begins
   size_t tensor = 0;
@@ -70,12 +70,12 @@ class Walk {
     return step(steps_ - 1).ofm.height > cascade_.stripe_rows;
   }
 
-  // `rows`: of the last step.
+  // `rows`: stripe rows of the last step.
   CascadePlan run(int64_t rows) {
     const int64_t height = step(steps_ - 1).ofm.height;
     produce(steps_ - 1, std::min(rows, height));
     for (size_t i = 0; i < steps_ && rows >= height; ++i)
-      produce(i, step(i).ofm.height);  // what only steps behind read
+      produce(i, step(i).ofm.height);  // results that only later steps read
     for (const Shared& tensor : shared_) {
       if (tensor.inside && tensor.kept < schedule_[tensor.id].extent.height)
         plan_.rolling.push_back({.tensor = tensor.id, .rows = tensor.kept});
@@ -102,7 +102,7 @@ class Walk {
     }
     output_[i] = static_cast<size_t>(tensor - shared_.data());
     const auto rows = tensor_rows(step(i).ofm, schedule_[id]);
-    // What nobody here reads may be written in any way.
+    // A tensor without readers in the cascade may be written in any way.
     if (!rows && std::ranges::any_of(users_.readers[id.index()], [&](StepId s) { return is_here(s); })) return false;
     tensor->writers.push_back({.step = i, .row = rows ? rows->begin : 0});
     return true;
@@ -111,9 +111,9 @@ class Walk {
   bool add_operand(size_t i, bool second) {
     const FeatureMap& map = second ? step(i).ifm2 : step(i).ifm;
     Shared* tensor = find(map.tensor);
-    if (tensor == nullptr) return true;  // comes from outside, whole
+    if (tensor == nullptr) return true;  // comes whole from outside
     const auto rows = tensor_rows(map, schedule_[map.tensor]);
-    // Written again behind its reader: the order of the steps matters as it is.
+    // A later step overwrites it after its reader, so the order of steps must not change.
     if (!rows || tensor->writers.back().step >= i) return false;
     const Edge edge{
         .reader = i, .second = second, .row = rows->begin, .tensor = static_cast<size_t>(tensor - shared_.data())};
@@ -128,12 +128,14 @@ class Walk {
     return {.begin = rows.begin + edge.row, .end = rows.end + edge.row};
   }
 
-  // Single rows save memory at the end of a cascade only; in front of it they would waste half of ublocks of two rows.
+  // Stripes of single rows save memory only at the end of a cascade. Before it, they would waste half of ublocks with
+  // two rows.
   [[nodiscard]] int64_t stripe_rows(size_t i) const {
     return i + 1 == steps_ ? cascade_.stripe_rows : std::max<int64_t>(cascade_.stripe_rows, 2);
   }
 
-  // Computes step i up to row `end`, a stripe at a time, each when what it reads is there and no earlier.
+  // Computes step i up to row `end`, in stripes. Each stripe is computed as soon as its operands exist, and not before
+  // it is needed.
   void produce(size_t i, int64_t end) {
     while (done_[i] < end) {
       const Rows rows{.begin = done_[i], .end = std::min(end, done_[i] + stripe_rows(i))};
@@ -148,7 +150,7 @@ class Walk {
     }
   }
 
-  // What must be there at the moment when step i has written its rows up to `end`.
+  // The rows that must exist when step i has written its rows up to `end`.
   void keep_rows(size_t i, int64_t end) {
     Shared& tensor = shared_[output_[i]];
     if (!tensor.inside) return;

@@ -4,8 +4,8 @@
 #include "plan/family/rules/rules_internal.h"
 #include "plan/select/rules.h"
 
-// What ethos-u55 and ethos-u65 do with each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command set. Vela
-// refuses more than this.
+// The rules of ethos-u55 and ethos-u65 for each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command
+// set. Vela rejects more operators than these rules.
 namespace carina::plan {
 namespace {
 

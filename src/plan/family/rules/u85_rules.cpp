@@ -4,7 +4,7 @@
 #include "plan/family/rules/rules_internal.h"
 #include "plan/select/rules.h"
 
-// What ethos-u85 does with each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command set.
+// The rules of ethos-u85 for each TOSA operator. Source: facts of TOSA 1.0 PRO-INT against the command set.
 namespace carina::plan {
 namespace {
 
