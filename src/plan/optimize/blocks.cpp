@@ -43,8 +43,8 @@ class CycleCost {
   size_t slow_ = 0;
 };
 
-// The cycles that another weight order has to save. The family lists the order with fewer weight bytes first. For 1x1
-// kernels, the other order takes half as many bytes again, so it is not used with kSize.
+// The factor by which another weight order has to be faster. The family lists the order with fewer weight bytes first.
+// For 1x1 kernels, the other order takes half as many bytes again, so with kSize its factor is large.
 double worth_of_other_order(const Step& subop, Optimize optimize) {
   constexpr double kHardlyMoreBytes = 1.03, kMoreBytes = 3;
   const bool one_tap = subop.kernel.height == 1 && subop.kernel.width == 1;

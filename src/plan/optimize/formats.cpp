@@ -14,7 +14,7 @@ namespace {
 
 bool worth_bricks(const PlanTensor& tensor, Optimize optimize) {
   if (tensor.kind != TensorKind::kIntermediate) return false;
-  // With kSize, bricks may add at most an eighth to the tensor.
+  // With kSize, bricks must add less than an eighth to the tensor.
   const int64_t padded = round_up<int64_t>(tensor.extent.depth, npu::kBrickDepth);
   if (optimize == Optimize::kSize) return 8 * (padded - tensor.extent.depth) < tensor.extent.depth;
   // Fewer channels would waste more than half of each brick.

@@ -89,7 +89,7 @@ class Reader {
   [[nodiscard]] Space space_of(TensorId id) const {
     return schedule_[id].storage.valid() ? schedule_.space_of(id) : Space::kConstants;
   }
-  // The NPU cannot copy beside a transfer of the network itself.
+  // A transfer of the network itself leaves the transfer engine no time for copies.
   [[nodiscard]] PrefetchKernel::Variant transfer(const Step& subop) const {
     const double cycles = cost_.transfer(subop.dma_bytes, space_of(subop.ifm.tensor), space_of(subop.ofm.tensor));
     return {.cycles = cycles, .slow_port_cycles = cycles};

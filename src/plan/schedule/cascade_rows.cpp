@@ -134,8 +134,8 @@ class Walk {
     return i + 1 == steps_ ? cascade_.stripe_rows : std::max<int64_t>(cascade_.stripe_rows, 2);
   }
 
-  // Computes step i up to row `end`, in stripes. Each stripe is computed as soon as its operands exist, and not before
-  // it is needed.
+  // Computes step i up to row `end`, stripe by stripe. Before each stripe, it computes the rows that the stripe reads,
+  // and no more.
   void produce(size_t i, int64_t end) {
     while (done_[i] < end) {
       const Rows rows{.begin = done_[i], .end = std::min(end, done_[i] + stripe_rows(i))};

@@ -8,15 +8,15 @@
 #include "plan/select/rules.h"
 #include "plan/select/weights_internal.h"
 
-// ARGMAX. Of few int8 elements by one number for value and place; else the places of the largest elements, of which the
-// first is found.
+// ARGMAX. For few int8 elements, one number holds both value and index. Otherwise it computes the indices of the
+// largest elements and takes the first.
 namespace carina::plan {
 namespace {
 
 constexpr int64_t kMaxRankedChannels = 127;
-constexpr int64_t kMaxIndices = 32767;  // an int16 each
+constexpr int64_t kMaxIndices = 32767;  // each is an int16
 
-// value * 128 + (C - 1 - c) as int16: the largest of these is the first of the largest values.
+// value * 128 + (C - 1 - c) as int16. The maximum of these belongs to the first of the largest values.
 Result<Operand> rank_channels(Selection& s, const Operand& x) {
   const Shape shape = x.view.shape();
   Weights weights{
@@ -30,7 +30,7 @@ Result<Operand> rank_channels(Selection& s, const Operand& x) {
   return Operand{.view = out, .type = kSigned16};
 }
 
-// Interpolates to C - 1 - (q & 127).
+// A table that interpolates to C - 1 - (q & 127).
 TensorId index_table(Selection& s, int64_t channels) {
   constexpr size_t kSteps = 512;
   std::array<uint32_t, kSteps> words{};
@@ -70,7 +70,7 @@ Result<void> by_rank(Selection& s, const Operand& whole, size_t axis) {
   return {};
 }
 
-// K - k along the axis, of K elements.
+// The values K - k along the axis, which has K elements.
 Operand indices_from_end(Selection& s, size_t rank, size_t axis, int64_t size) {
   std::vector<int16_t> values;
   for (int64_t k = 0; k < size; ++k) values.push_back(static_cast<int16_t>(size - k));

@@ -1,21 +1,21 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
-// Bits, comparisons, choices, shifts and quotients, for NPUs with operations of their own for them. A comparison gives
-// all ones where it holds.
+// Bit operations, comparisons, choices, shifts and quotients, for NPUs that have operations for them. A comparison
+// results in all ones if it holds.
 namespace carina::plan {
 namespace {
 
 using npu::ElementwiseMode;
 
-// Results as they are, whatever their sign.
+// Stores results without change, whatever their sign.
 Epilogue store_bits(ir::ValueId value, ElementType type) {
   Epilogue epilogue = store_only(value, type);
   epilogue.activation.wraps = true;
   return epilogue;
 }
 
-// Elements of which only the bits count.
+// The operand as plain bits, without a zero point.
 Operand bits_of(Operand operand) {
   operand.type.is_signed = true;
   return operand;
@@ -32,7 +32,7 @@ ElementType result_type(Selection& s) {
   return *element_type_of(s.value(s.output()).dtype);
 }
 
-// All ones where the truth value is not 0, in elements of `bits`.
+// All ones if the boolean is not 0, in elements of `bits` bits.
 Operand mask_of(Selection& s, const Operand& truth, uint8_t bits) {
   return emit_temporary(s, "mask", with_scalar(ElementwiseMode::CMP_NE, truth, 0), store_bits({}, {bits, true}));
 }
@@ -118,7 +118,7 @@ Result<void> select_by_mask(Selection& s) {
 Result<void> select_bit_shift(Selection& s) {
   const TosaOp op = s.node().op.tosa();
   Epilogue store = store_bits(s.output(), result_type(s));
-  // Without rounding half up the NPU rounds down.
+  // Without rounding half up, the NPU rounds down.
   if (op == TosaOp::ARITHMETIC_RIGHT_SHIFT && !s.node().attributes.get<bool>("round"))
     store.rounding = Rounding::kDouble;
   emit_output_elementwise(
@@ -133,7 +133,7 @@ Result<void> select_quotient(Selection& s) {
   return {};
 }
 
-// A CAST to truth values, or one that keeps the low bits of wider integers; the others are views.
+// A CAST to bool, or one that keeps the low bits of wider integers. Other casts are views.
 Result<void> select_bit_cast(Selection& s) {
   const DType from = s.value(s.input(0)).dtype, to = s.value(s.output()).dtype;
   const auto in = element_type_of(from), out = element_type_of(to);

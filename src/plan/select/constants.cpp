@@ -3,11 +3,11 @@
 
 #include "plan/select/emit_internal.h"
 
-// Constants move at compile time, not on the NPU.
+// Layout changes of constants. They happen at compile time, not on the NPU.
 namespace carina::plan {
 namespace {
 
-// Copies the view's elements, in its order, behind each other.
+// Copies the view's elements to contiguous memory, in the view's order.
 void gather(const View& view, size_t axis, int64_t offset, std::span<const std::byte> from, size_t element_bytes,
             std::byte*& to) {
   if (axis == view.rank()) {

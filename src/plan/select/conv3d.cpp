@@ -6,12 +6,12 @@
 #include "plan/select/rules.h"
 #include "plan/select/weights_internal.h"
 
-// CONV3D as convolutions over images whose pixels hold the channels of several planes: one operation sums over the
-// planes too, in the accumulators. Planes of zero points in front and behind are left out of the sum.
+// CONV3D as 2D convolutions over images whose pixels hold the channels of several planes. One operation also sums over
+// the planes, in the accumulators. Padding planes in front and behind are left out of the sum.
 namespace carina::plan {
 namespace {
 
-// Along the axis of planes.
+// The geometry along the axis of planes.
 struct Planes {
   int64_t inputs = 1;
   int64_t outputs = 1;
@@ -26,7 +26,7 @@ struct PlaneRun {
   int64_t first_output = 0;
   int64_t outputs = 1;
   int64_t first_tap = 0;
-  int64_t taps = 0;  // 0: nothing but padding
+  int64_t taps = 0;  // 0: only padding
   int64_t first_input = 0;
 };
 
@@ -57,7 +57,7 @@ std::vector<PlaneRun> runs_of(const Planes& p) {
   return runs;
 }
 
-// The images of a run as a batch. `laid` is [N,H,W,D,C] with the channels of a pixel's planes side by side.
+// The images of a run as a batch. `laid` is [N,H,W,D,C] with the channels of a pixel's planes contiguous.
 View images_of(const View& laid, int64_t n, const Planes& p, const PlaneRun& run) {
   const Axis& planes = laid.axes[3];
   View images = at(laid, n);
@@ -69,7 +69,7 @@ View images_of(const View& laid, int64_t n, const Planes& p, const PlaneRun& run
   return images;
 }
 
-// The kernel's planes of a run as channels: [O,KH,KW,span * C], zero for the planes between.
+// Converts the kernel's planes of a run to channels: [O,KH,KW,span * C], zero for the planes between.
 void take_planes(Convolution& c, const std::vector<int16_t>& weights, const Shape& shape, const Planes& p,
                  const PlaneRun& run) {
   const int64_t out = shape[0], taps = shape[2] * shape[3], in = shape[4];
@@ -87,7 +87,7 @@ void take_planes(Convolution& c, const std::vector<int16_t>& weights, const Shap
   c.weights = taken;
 }
 
-// [N,H,W,D,C] with channels and, where a sum takes several, planes side by side.
+// [N,H,W,D,C] with contiguous channels and, if a sum covers several planes, contiguous planes.
 View lay_planes(Selection& s, const Operand& x, const Planes& p) {
   const View moved = permuted(x.view, std::array<int64_t, 5>{0, 2, 3, 1, 4});
   const int64_t channels = moved.axes[4].size;
@@ -100,7 +100,7 @@ View lay_planes(Selection& s, const Operand& x, const Planes& p) {
 }
 
 struct Convolution3D {
-  Convolution images = {};  // what all runs have in common
+  Convolution images = {};  // shared by all runs
   WeightValues weights = {};
   Shape weight_shape = {};
   std::vector<int64_t> biases = {};

@@ -9,8 +9,8 @@
 #include "plan/select/rules.h"
 #include "plan/select/weights_internal.h"
 
-// CONV2D, DEPTHWISE_CONV2D and TRANSPOSE_CONV2D with constant weights, together with the RESCALE, CLAMP and TABLE
-// behind them. A PAD in front of them becomes padding of the operation.
+// CONV2D, DEPTHWISE_CONV2D and TRANSPOSE_CONV2D with constant weights, with the RESCALE, CLAMP and TABLE that follow. A
+// preceding PAD becomes padding of the operation.
 namespace carina::plan {
 
 Result<std::vector<Epilogue>> epilogues_of(Selection& s) {
@@ -34,7 +34,7 @@ Result<std::vector<Epilogue>> epilogues_of(Selection& s) {
 
 namespace {
 
-// A pad of zero points in front joins the convolution's own, as long as each window still touches the input.
+// Merges a preceding pad of zero points with the convolution's own padding, if each window still overlaps the input.
 bool join_pad(Convolution& c, const PendingPad& pad, int64_t input_zp) {
   const auto& [source, before, after, fill] = pad;
   if (before[0] + after[0] + before[3] + after[3] != 0 || fill != input_zp) return false;
@@ -73,14 +73,14 @@ Result<Convolution> read_convolution(Selection& s, size_t kernel_axis) {
   return c;
 }
 
-// Channels side by side, copied once for all who read the input. Says whether they were copied now.
+// Makes the channels contiguous, with one copy for all readers of the input. Returns whether it copied now.
 bool bring_channels(Selection& s, Convolution& c) {
   const TensorId before = c.ifm.view.tensor;
   if (s.pending_pad(s.input(0)) == nullptr) c.ifm.view = s.with_channels(s.input(0)).view;
   return c.ifm.view.tensor != before;
 }
 
-// The operand as the NPU can read it with the convolution's stride.
+// Gives the operand a layout that the NPU can read with the convolution's stride.
 void lay_operand(Selection& s, Convolution& c) {
   const Shape& out = s.shape(s.output());
   if (has_patches(c, out)) return lay_patches(s, c, out);
@@ -109,7 +109,7 @@ Result<void> select_convolution(Selection& s) {
 
 namespace {
 
-// Weights [KH,KW,C,M] as [C*M][KH][KW].
+// Converts weights [KH,KW,C,M] to [C*M][KH][KW].
 std::vector<int16_t> channels_first(const WeightValues& values, int64_t taps, int64_t channels) {
   const std::vector<int16_t> weights = values.widened();
   std::vector<int16_t> result(weights.size());
@@ -120,7 +120,7 @@ std::vector<int16_t> channels_first(const WeightValues& values, int64_t taps, in
   return result;
 }
 
-// Each channel `multiplier` times side by side: what a depthwise kernel with a channel multiplier reads.
+// Repeats each channel `multiplier` times, which is the input of a depthwise kernel with a channel multiplier.
 Result<void> repeat_channels(Selection& s, Convolution& c, int64_t multiplier) {
   const Shape shape = c.ifm.view.shape();
   const int64_t channels = shape[3];
@@ -152,7 +152,7 @@ Result<void> select_depthwise(Selection& s) {
   CARINA_TRY(const std::vector<int64_t> biases, biases_of(s, s.input(2), channels));
   c.weights = channels_first(c.weights, c.kernel.taps(), channels);
   if (multiplier > 1 && in_channels > 1) CARINA_CHECKED(repeat_channels(s, c, multiplier));
-  // One input channel for all is not depthwise to the NPU.
+  // The NPU treats one input channel for all outputs as an ordinary convolution, not a depthwise one.
   const bool shared = in_channels == 1 && multiplier > 1;
   c.weight_shape = {channels, c.kernel.height, c.kernel.width, 1};
   if (shared) fold_columns(s, c, s.shape(s.output()), false);
@@ -161,17 +161,18 @@ Result<void> select_depthwise(Selection& s) {
 
 namespace {
 
-// The taps of one output phase along an axis: outputs o with (o + shift) % stride == phase read taps phase, phase +
-// stride, ...
+// The taps of one output phase along an axis. Outputs o with (o + shift) % stride == phase read the taps phase, phase +
+// stride, and so on.
 struct Phase {
   int64_t first_output = 0;
   int64_t outputs = 0;
   std::vector<int64_t> taps;  // in the order of growing input positions
-  int64_t first_input = 0;    // that output `first_output` reads with taps[0]; may be negative
+  int64_t first_input = 0;    // input position of taps[0] for output `first_output`; may be negative
 };
 
 std::vector<Phase> phases_of(int64_t stride, int64_t kernel, int64_t out_pad, int64_t outputs) {
-  // out[i*stride + k + out_pad] += in[i] * w[k], so output o reads tap k from input (o - out_pad - k) / stride.
+  // Transposed convolution: out[i*stride + k + out_pad] += in[i] * w[k], so output o reads tap k from input (o -
+  // out_pad - k) / stride.
   std::vector<Phase> phases;
   for (int64_t first = 0; first < std::min(stride, outputs); ++first) {
     Phase phase{.first_output = first, .outputs = (outputs - first + stride - 1) / stride, .taps = {}};
@@ -221,7 +222,7 @@ std::vector<int16_t> phase_weights(const Convolution& c, const Phase& y, const P
 
 Result<void> emit_phase(Selection& s, const Convolution& c, const std::vector<int64_t>& biases, const View& out,
                         const Epilogue& epilogue, Phase y, Phase x) {
-  if (reads_nothing(y, c.ifm.view.axes[1].size) || reads_nothing(x, c.ifm.view.axes[2].size)) {  // nothing but the bias
+  if (reads_nothing(y, c.ifm.view.axes[1].size) || reads_nothing(x, c.ifm.view.axes[2].size)) {  // only the bias
     y.taps.clear();
     x.taps.clear();
     y.first_input = x.first_input = 0;
@@ -242,7 +243,7 @@ Result<void> emit_phase(Selection& s, const Convolution& c, const std::vector<in
 
 }  // namespace
 
-// Each phase of the stride is an ordinary convolution with some of the taps, whose outputs stand `stride` apart.
+// Each phase of the stride is an ordinary convolution with some of the taps. Its outputs are `stride` apart.
 Result<void> select_transpose_conv(Selection& s) {
   CARINA_CHECKED(check_convolution_types(s));
   Convolution c;

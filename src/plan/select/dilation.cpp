@@ -6,13 +6,13 @@
 #include "plan/select/convolution_internal.h"
 #include "plan/select/emit_internal.h"
 
-// Dilations beyond the NPU's: outputs that are as far apart as the taps see inputs that are, and each set of them is a
-// convolution whose taps are close.
+// Dilations beyond the NPU's limit. The outputs are divided into sets with the distance of the taps; each set is a
+// convolution with adjacent taps.
 namespace carina::plan {
 namespace {
 
-// Along an axis: the outputs phase, phase + step, ... of a dilated window, and the inputs that they read, which are as
-// far apart.
+// One phase along an axis: the outputs phase, phase + step, ... of a dilated window, and the inputs that they read,
+// which have the same distance.
 struct DilatedPhase {
   int64_t first_output = 0;
   int64_t outputs = 0;
@@ -23,7 +23,7 @@ struct DilatedPhase {
 };
 using DilatedPhases = std::vector<DilatedPhase>;
 
-// Nothing where some phase reads nothing but padding.
+// Returns nothing if some phase reads only padding.
 std::optional<DilatedPhases> dilated_phases(int64_t inputs, int64_t outputs, int64_t pad, const Steps& steps,
                                             int64_t taps) {
   DilatedPhases phases;
@@ -49,7 +49,7 @@ struct PhasesOfBoth {
   std::optional<DilatedPhases> columns;
 };
 PhasesOfBoth phases_of(const Convolution& c, const Steps& y, const Steps& x, const View& out) {
-  // An axis whose taps are close already may have strides: it is one phase as it is.
+  // An axis with adjacent taps may have strides. It is a single phase without change.
   const auto as_it_is = [](int64_t inputs, int64_t outputs, int64_t before, int64_t after) {
     return DilatedPhases{{.outputs = outputs, .inputs = inputs, .before = before, .after = after}};
   };
@@ -61,12 +61,12 @@ PhasesOfBoth phases_of(const Convolution& c, const Steps& y, const Steps& x, con
   return both;
 }
 
-// What an operation costs beside its work, and how many lanes of the multipliers a kernel per channel leaves idle.
+// The overhead of one operation, and the share of idle multiplier lanes of depthwise kernels.
 constexpr double kOperationCycles = 400;  // estimate(400): first read, last write, registers
 constexpr double kDepthwiseLoss = 8;
 constexpr int64_t kMaxPhases = 256;
 
-// Whether the zeros between spread taps cost more than operations of their own for each phase.
+// Whether the zeros between spread taps cost more than one operation per phase.
 bool phases_pay(const Selection& s, StepKind kind, const Convolution& c, const Steps& y, const Steps& x,
                 const View& out) {
   const Kernel& k = c.kernel;
@@ -79,7 +79,7 @@ bool phases_pay(const Selection& s, StepKind kind, const Convolution& c, const S
   return wasted / s.target().accelerator.macs_per_cycle > static_cast<double>(phases - 1) * kOperationCycles;
 }
 
-// The part of a convolution that a phase of each axis is.
+// Emits the part of a convolution that belongs to one phase of each axis.
 Result<void> emit_phase(Selection& s, StepKind kind, const Convolution& close, WeightsId weights, const View& out,
                         const Epilogue& epilogue, const DilatedPhase& row, const DilatedPhase& column, int64_t step_y,
                         int64_t step_x) {

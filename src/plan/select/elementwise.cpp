@@ -3,8 +3,8 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
-// ADD, SUB, MUL, NEGATE and the elementwise operators that TOSA has for int32 only. Operands that are narrow tensors under a
-// RESCALE are read narrow where the NPU's operand scaling gives the same results.
+// ADD, SUB, MUL, NEGATE and the elementwise operators that TOSA has for int32 only. Narrow tensors behind a RESCALE are
+// read directly if the NPU's operand scaling gives the same results.
 namespace carina::plan {
 namespace {
 
@@ -14,7 +14,7 @@ bool same_narrow_type(const Operand& a, const Operand& b) {
   return a.type == b.type && a.type.bits <= 16;
 }
 
-// Where both operands are whole but their axes stand in different orders, both are brought into the result's.
+// If both operands are whole tensors with different axis orders, both are brought into the result's order.
 void align(Selection& s, Elementwise& what, const Shape& shape) {
   const auto whole = [&](const Operand& operand) { return operand.view.shape() == shape; };
   if (!what.has_b || what.scalar || !whole(what.a) || !whole(what.b)) return;
@@ -90,7 +90,8 @@ Result<void> select_mul(Selection& s) {
   if (a.type.bits != 32)
     return s.refuse("the operands' type is not supported", "int8, int16 or int32",
                     std::string(name_of(s.value(s.input(0)).dtype)));
-  // The shift of the product and that of a RESCALE are rounded one after the other: only one of them fits.
+  // The shift of the product and that of a RESCALE are rounded separately, so the operation can absorb only one of
+  // them.
   const auto scale = shift == 0 ? EpilogueRules::Scale::kGlobal : EpilogueRules::Scale::kNone;
   Epilogue epilogue = s.follow(s.output(), kSigned32, {.scale = scale, .wide_input = true});
   if (shift != 0) epilogue.shifts = {static_cast<uint8_t>(shift)};

@@ -7,8 +7,8 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/weights_internal.h"
 
-// Convolutions as operations: padding that the NPU cannot do stands in memory, dilations that it has not become zeros
-// between the taps, and a kernel that is too large is cut into kernels whose sums are added.
+// Emits convolutions. Padding that the NPU does not support is written to memory. Unsupported dilations become zeros
+// between the taps. A kernel that is too large is divided into kernels whose sums are added.
 namespace carina::plan {
 
 void pad_in_memory(Selection& s, Convolution& c) {
@@ -80,7 +80,7 @@ Result<void> emit_with(Selection& s, StepKind kind, const Convolution& c, Weight
 
 namespace {
 
-// Dilations that the NPU does not have become zeros between the taps.
+// Replaces unsupported dilations by zeros between the taps.
 void dilate_taps(Convolution& c) {
   Kernel& k = c.kernel;
   const int64_t outer = c.weight_shape[0], inner = c.weight_shape[3];
@@ -112,7 +112,7 @@ bool fits_kernel_limits(int64_t rows, int64_t columns) {
   return rows <= npu::kMaxKernelHeight && rows * columns <= npu::kMaxKernelElements;
 }
 
-// One operation, with a kernel that the NPU has room for.
+// Emits one operation, whose kernel is within the NPU's limits.
 Result<void> emit_whole(Selection& s, StepKind kind, Convolution c, const std::vector<int64_t>& biases, const View& out,
                         const Epilogue& epilogue) {
   dilate_taps(c);
@@ -145,7 +145,7 @@ std::vector<Taps> subkernels_of(const Kernel& k) {
   return subkernels;
 }
 
-// Some taps of an unpadded convolution, over the part of the input that they see.
+// The convolution with some of the taps, on the part of the input that they read. It has no padding.
 Convolution subkernel_of(const Convolution& whole, const Taps& taps, const Shape& out) {
   Convolution c = whole;
   const Kernel& k = whole.kernel;
@@ -168,7 +168,7 @@ Convolution subkernel_of(const Convolution& whole, const Taps& taps, const Shape
   return c;
 }
 
-// The sums of the sub-kernels, added, then scaled.
+// Emits the sub-kernels, adds their sums, and then scales.
 Result<void> emit_subkernels(Selection& s, StepKind kind, const Convolution& whole, const std::vector<int64_t>& biases,
                              const View& out, const Epilogue& epilogue) {
   const Kernel& k = whole.kernel;

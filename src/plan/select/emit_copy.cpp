@@ -8,14 +8,14 @@
 namespace carina::plan {
 namespace {
 
-// The first of the `parts` narrower elements that each element's bytes are.
+// A view of the first of the `parts` narrower elements of each element.
 View first_parts(View view, int64_t parts) {
   view.offset *= parts;
   for (Axis& axis : view.axes) axis.stride *= parts;
   return view;
 }
 
-// The same bytes as twice as many 16-bit elements: pools move 8 and 16 bits only.
+// The same bytes as twice as many 16-bit elements. Pools copy only 8 and 16 bits.
 View halves(const View& view) {
   View result = first_parts(view, 2);
   result.axes.push_back({.size = 2, .stride = 1});
@@ -65,7 +65,7 @@ void emit_low_bits(Selection& s, const View& dst, const Operand& src, ElementTyp
 
 namespace {
 
-// One fill: clamping whatever is read to [value, value].
+// Emits one fill: it clamps arbitrary input to [value, value].
 void push_fill(Selection& s, const FeatureMap& ofm, const FeatureMap& ifm, int64_t value) {
   s.push({.kind = StepKind::kPool,
           .pool = npu::PoolingMode::AVERAGE,
@@ -83,7 +83,7 @@ FeatureMap part_of(FeatureMap map, int64_t y, int64_t x, int64_t c, const Featur
   return map;
 }
 
-// Cuts `ofm` into tiles that are no larger than what can be read.
+// Divides `ofm` into tiles that are no larger than the sample.
 void fill_tiles(Selection& s, const FeatureMap& ofm, const FeatureMap& sample, int64_t value) {
   for (int64_t y = 0; y < ofm.height && !s.is_full(); y += sample.height) {
     for (int64_t x = 0; x < ofm.width; x += sample.width) {
@@ -108,7 +108,7 @@ void emit_fill(Selection& s, const View& dst, const Operand& sample, int64_t val
     return emit_fill(s, sliced_axis(both, both.rank() - 1, 1, 1), lanes, high);
   }
   const ElementType lane{sample.type.bits, true};
-  // Unsigned values have the same bits as these.
+  // The signed value with the same bits as the unsigned one.
   const int64_t signed_value = lane.bits == 8 ? static_cast<int8_t>(value) : static_cast<int16_t>(value);
   const std::array sample_views{sample.view};
   const FeatureMap read = feature_map(boxes_of(sample_views, kNoBroadcast).front(), 0, sample.view.tensor, lane, 0);
@@ -121,7 +121,7 @@ void emit_pad(Selection& s, const View& dst, const PendingPad& pad) {
   View inner = dst;
   for (size_t i = 0; i < dst.rank(); ++i) inner = sliced_axis(inner, i, pad.before[i], pad.source.view.axes[i].size);
   emit_copy(s, inner, pad.source.view, pad.source.type);
-  View rest = dst;  // what is still to be filled around: whole in the axes not yet visited
+  View rest = dst;  // the remaining part: whole in axes not yet visited
   for (size_t i = 0; i < dst.rank(); ++i) {
     const int64_t size = pad.source.view.axes[i].size;
     if (pad.before[i] > 0) emit_fill(s, sliced_axis(rest, i, 0, pad.before[i]), pad.source, pad.fill);
@@ -139,8 +139,8 @@ Operand copied(Selection& s, const Operand& operand) {
   return copy;
 }
 
-// A slice of a tensor that stands otherwise is cheaper to take behind the copy: rows without gaps are copied in one
-// operation, rows of a slice one by one.
+// For a slice of a tensor with another axis order, it is cheaper to copy the rows that contain it. Rows without gaps
+// are copied in one operation, rows of a slice one by one.
 std::optional<Operand> copied_with_its_rows(Selection& s, const Operand& operand) {
   const View& view = operand.view;
   const size_t channels = view.rank() - 1;
@@ -176,7 +176,7 @@ void emit_tiled(Selection& s, const View& dst, const View& src, ElementType type
     const int64_t whole = dst.axes[i].size;
     for (int64_t done = src.axes[i].size; done < whole;) {
       const int64_t more = std::min(done, whole - done);
-      View next = filled;  // axes before i are whole, axes behind it still one tile
+      View next = filled;  // axes before i are whole, axes after it still one tile
       next.offset += done * dst.axes[i].stride;
       next.axes[i].size = more;
       emit_copy(s, next, sliced_axis(filled, i, 0, more), type);

@@ -17,7 +17,7 @@ bool is_commutative(npu::ElementwiseMode mode) {
   return mode == ADD || mode == MUL || mode == MIN || mode == MAX;
 }
 
-// How often an operand's elements are read again because dst has axes that it has not.
+// How often an operand's elements are read again because dst has more axes.
 int64_t repeats(const View& view, const View& dst) {
   int64_t product = 1;
   for (size_t i = 0; i < dst.rank(); ++i) {
@@ -34,7 +34,7 @@ OperandScaling exchanged(OperandScaling operands) {
   return operands;
 }
 
-// Puts the operand that repeats (the only one that may) second; copies one where both do.
+// Operands in the order that the NPU needs: only the second one may repeat. If both repeat, one is copied.
 struct Arranged {
   Operand first;
   Operand second;
@@ -45,7 +45,7 @@ Arranged arranged(Selection& s, const View& dst, const Elementwise& what) {
   Arranged result{.first = what.a, .second = what.b, .operands = what.operands};
   if (repeats(result.first.view, dst) == 1) return result;
   const bool both = repeats(result.second.view, dst) > 1;
-  // Operand scales are bound to the order of the subtraction: keep it.
+  // Operand scales depend on the order of a subtraction, so the order is kept.
   const bool keep_order = !is_commutative(what.mode) && what.operands != OperandScaling{};
   if (keep_order || (both && repeats(result.first.view, dst) <= repeats(result.second.view, dst))) {
     result.first = repeated(s, result.first, dst.shape());
@@ -63,7 +63,7 @@ Arranged arranged(Selection& s, const View& dst, const Elementwise& what) {
 
 Step base_step(const Elementwise& what, const Epilogue& epilogue) {
   Scaling scaling = global_scaling(epilogue);
-  // How a shift by elements is rounded, though there is nothing else to scale.
+  // The rounding of an elementwise shift, which has no other scaling.
   if (what.mode == npu::ElementwiseMode::SHR) scaling.rounding = epilogue.rounding;
   return {.kind = StepKind::kElementwise,
           .elementwise = what.mode,
@@ -128,9 +128,10 @@ Elementwise times_scalar(const Operand& x, int64_t factor) {
 
 namespace {
 
-// The operand scaled and nothing added to it, if the NPU can scale an operand so.
+// The scaled operand alone, with nothing added to it, if the NPU can scale an operand so.
 std::optional<Elementwise> scaled_alone(Selection& s, const Operand& narrow) {
-  // Families that scale one operand precisely fix the other's factor; nothing times any factor is nothing.
+  // Families that scale one operand precisely fix the other's factor. The other operand is 0 here, so its factor has no
+  // effect.
   constexpr int kLargestFixedLog2 = 20;
   for (int log2 = 0; log2 <= kLargestFixedLog2; ++log2) {
     const Scaling fixed{.multiplier = uint32_t{1} << log2};
@@ -176,7 +177,7 @@ Operand constant_multipliers(Selection& s, std::span<const int32_t> values, size
   return {.view = dense_view(tensor, shape), .type = kSigned32};
 }
 
-// 32-bit products are only shifted by OFM_SCALE, so the multiplier has to come as an operand.
+// OFM_SCALE only shifts 32-bit products, so the multiplier is an operand.
 void multiply_and_shift(Selection& s, const View& dst, const View& src, std::span<const int32_t> multipliers,
                         uint8_t shift, Epilogue epilogue) {
   epilogue.multipliers = {1};
@@ -201,7 +202,7 @@ void emit_scale_32(Selection& s, const View& dst, const View& src, const Epilogu
     simple.rounding = scaling.rounding;
     return multiply_and_shift(s, dst, src, multiplier, static_cast<uint8_t>(scaling.shift), simple);
   }
-  // One operation has one shift: channels side by side with the same shift go together.
+  // One operation has one shift, so adjacent channels with the same shift are computed together.
   const size_t axis = dst.rank() - 1;
   const auto channels = static_cast<size_t>(dst.axes[axis].size);
   for (size_t start = 0; start < channels;) {

@@ -9,7 +9,7 @@
 namespace carina::plan {
 namespace {
 
-constexpr int64_t kMaxUnrolled = 4096;  // operations that one oversized stride may become
+constexpr int64_t kMaxUnrolled = 4096;  // most operations for one oversized stride
 constexpr size_t kN = 0, kH = 1, kW = 2, kC = 3;
 
 int64_t size(const View& view, size_t axis) {
@@ -31,7 +31,7 @@ FeatureMap map_of(const View& view, const Operand& operand) {
 void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
   const Operand ofm{.view = window.ofm, .type = epilogue.type, .zero_point = epilogue.zero_point};
   const bool has_weights = window.kind != StepKind::kPool;
-  // 16-bit products need more than 32 bits to be summed before they are scaled.
+  // 16-bit products need sums of more than 32 bits before they are scaled.
   const bool wide = has_weights && window.ifm.type.bits == 16 && (epilogue.scaled || epilogue.type.bits == 64);
   if (wide) s.network().material.weights[window.weights.index()].acc = AccWidth::kWide;
   s.push({.kind = window.kind,
@@ -48,7 +48,7 @@ void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
           .name = {}});
 }
 
-// A 1x1 kernel without stride does not care how pixels are arranged: make rows as long as formats like them.
+// A 1x1 kernel without stride allows any arrangement of pixels. Rows are made as long as the format prefers.
 bool flatten_pixels(Window& window) {
   if (window.kernel != Kernel{} || window.padding != Padding{}) return false;
   const auto flat = [](const View& view) {
@@ -62,13 +62,13 @@ bool flatten_pixels(Window& window) {
   return true;
 }
 
-// A column is processed as a row: blocks are wider than high.
+// Processes a column as a row, because blocks are wider than high.
 void lay_column_down(Selection& s, Window& window) {
   // Lines of one convolution share its weights, so a line of one pixel is laid down like the others.
   const bool column = size(window.ifm.view, kW) == 1 && size(window.ofm, kW) == 1 && window.kernel.width == 1 &&
                       window.padding.left == 0 && window.padding.right == 0;
-  // Pool kernels may be wider than the NPU lets them be high, never the other way round; convolutions are bounded in
-  // height too.
+  // Pool kernels may be wider than they may be high on the NPU, not the reverse. Convolutions are limited in height
+  // too.
   if (!column) return;
   for (View* view : {&window.ifm.view, &window.ofm}) std::swap(view->axes[kH], view->axes[kW]);
   Kernel& k = window.kernel;
@@ -100,7 +100,8 @@ Window one_line(const Window& window, size_t axis, int64_t index) {
   return line;
 }
 
-// Strides that the NPU does not have: single taps step over the input themselves, the rest goes line by line.
+// Unrolls a stride that the NPU does not support. For single taps, the input view has the stride. Otherwise each output
+// line is an operation.
 Result<bool> unroll_stride(Selection& s, const Window& window, size_t axis, const Epilogue& epilogue) {
   const int64_t stride = axis == kH ? window.kernel.stride_y : window.kernel.stride_x;
   const int64_t outputs = size(window.ofm, axis);
@@ -150,7 +151,7 @@ Result<void> check_kernel(Selection& s, const Window& window) {
 Result<void> emit_window(Selection& s, const Window& asked, const Epilogue& epilogue) {
   Window window = asked;
   if (const Axis& channels = asked.ofm.axes[kC]; channels.size > 1 && channels.stride != 1) {
-    // A place whose channels are apart, as those of a part of a transposed concatenation.
+    // The destination has non-contiguous channels, like a part of a transposed CONCAT.
     window.ofm = s.new_tensor("dense", asked.ofm.shape(), epilogue.type);
     CARINA_CHECKED(emit_window(s, window, epilogue));
     emit_copy(s, asked.ofm, window.ofm, epilogue.type);

@@ -14,7 +14,7 @@ Result<Rescale> Selection::rescale_of(const ir::Node& node) const {
   CARINA_TRY(r.output_zp, constant_scalar(node.inputs[4], "output zero point"));
   const auto in = element_type_of(value(node.inputs[0]).dtype);
   const auto out = element_type_of(value(node.outputs[0]).dtype);
-  // int48 lives only in the accumulators: it is never read from memory.
+  // int48 exists only in the accumulators and is never read from memory.
   r.in = in.value_or(ElementType{64, true});
   if (!out)
     return refuse("RESCALE to this type is not supported", {}, std::string(name_of(value(node.outputs[0]).dtype)));
@@ -122,7 +122,7 @@ Epilogue Selection::follow(ir::ValueId start, ElementType type, const EpilogueRu
 
 Epilogue Selection::follow(Epilogue epilogue, const EpilogueRules& rules) {
   for (;;) {
-    // A reshape between the operation and what it can take over makes no difference, unless channels are told apart.
+    // A RESHAPE between the operation and its epilogue changes nothing, unless parameters are per channel.
     std::vector<ir::NodeId> reshapes;
     ir::NodeId next = sole_user(epilogue.value);
     while (next.valid() &&

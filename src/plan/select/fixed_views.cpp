@@ -4,8 +4,8 @@
 #include "base/check.h"
 #include "plan/select/selection.h"
 
-// Where values stand: in the graph's outputs, in parts of a CONCAT, behind a TRANSPOSE, or in tensors of their own, in the
-// order of axes of what they are made of.
+// The location of values: in graph outputs, in parts of a CONCAT, behind a TRANSPOSE, or in tensors of their own with
+// the axis order of their operands.
 namespace carina::plan {
 
 std::optional<View> Selection::fixed_view(ir::ValueId id, const View* like) {
@@ -83,7 +83,7 @@ View Selection::open(ir::ValueId id, const Shape& op_shape) {
 
 namespace {
 
-// The axis whose elements are side by side; an axis of size 1 where none are.
+// The axis with contiguous elements; an axis of size 1 if there is none.
 int64_t channel_axis(const View& view) {
   return view.rank() == 0 ? 0 : memory_order(view).back();
 }
@@ -92,7 +92,8 @@ int64_t channel_axis(const View& view) {
 
 View Selection::open_like(ir::ValueId id, const View& like) {
   if (like.shape() != shape(id)) return open(id, like.shape());
-  // Elements that are side by side in one and not in the other would be computed one by one: transposed later.
+  // If different axes are contiguous in the two views, elements would be computed one by one. So the value is
+  // transposed later.
   const auto fixed = fixed_view(id, &like);
   return fixed && channel_axis(*fixed) == channel_axis(like) ? *fixed : new_like(id, like);
 }

@@ -7,8 +7,8 @@
 #include "plan/select/rules.h"
 #include "plan/select/weights_internal.h"
 
-// Products of two tensors that are both computed at run time, for NPUs that can take weights from a feature map: MATMUL,
-// and CONV2D whose weights are no constant.
+// Products of two tensors that are computed at run time, for NPUs that take weights from a feature map: MATMUL, and
+// CONV2D with weights that are not constant.
 namespace carina::plan {
 namespace {
 
@@ -103,7 +103,7 @@ Patches read_window(Selection& s, const Shape& weights) {
           .padding = {.top = pad[0], .bottom = pad[1], .left = pad[2], .right = pad[3]}};
 }
 
-// The input with its padding as elements.
+// The input with its padding written to memory.
 Operand padded(Selection& s, const Operand& x, const Padding& p) {
   if (p == Padding{}) return x;
   const Shape shape = x.view.shape();
@@ -118,7 +118,7 @@ Operand padded(Selection& s, const Operand& x, const Padding& p) {
   return result;
 }
 
-// The elements under each window side by side: [N,OH,OW,KH*KW*C].
+// The elements under each window, contiguous: [N,OH,OW,KH*KW*C].
 Operand windows_of(Selection& s, const Operand& asked, const Patches& w, const Shape& out) {
   const Kernel& k = w.kernel;
   if (k == Kernel{} && w.padding == Padding{}) return with_dense_channels(s, asked);

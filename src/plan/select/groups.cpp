@@ -3,8 +3,8 @@
 #include "facts/npu_targets.h"
 #include "plan/select/emit_internal.h"
 
-// The largest of many elements side by side. A window over single channels uses one lane of the NPU's; a window over
-// groups of channels uses them all and leaves one group to be compared.
+// The maximum of many contiguous elements. A window over single channels uses one lane of the NPU. A window over groups
+// of channels uses all lanes and leaves one group.
 namespace carina::plan {
 namespace {
 

@@ -2,11 +2,11 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
-// GATHER and SCATTER as transfers whose places an index names, one per batch.
+// GATHER and SCATTER as indexed transfers, one per batch.
 namespace carina::plan {
 namespace {
 
-// The elements side by side in memory.
+// The elements contiguous in memory.
 View side_by_side(Selection& s, const Operand& x) {
   if (is_dense(x.view)) return x.view;
   const View dense = s.new_tensor("dense", x.view.shape(), x.type);

@@ -6,12 +6,12 @@
 #include "plan/select/rules.h"
 #include "plan/select/weights_internal.h"
 
-// RESHAPE, IDENTITY, SLICE, CONCAT, PAD, TILE, REVERSE and TRANSPOSE: other views of the same elements where strides
-// can express it, copies where not.
+// RESHAPE, IDENTITY, SLICE, CONCAT, PAD, TILE, REVERSE and TRANSPOSE. They become views of the same elements if strides
+// can express them, otherwise copies.
 namespace carina::plan {
 namespace {
 
-// The input's elements side by side.
+// The input's elements, contiguous.
 Operand dense(Selection& s, const Operand& x) {
   if (is_dense(x.view)) return x;
   Operand copy = x;
@@ -100,7 +100,7 @@ Result<void> select_reverse(Selection& s) {
   return {};
 }
 
-// Only another view: the same elements in another order of axes. Whoever needs channels side by side copies.
+// TRANSPOSE is a view with another axis order. A reader that needs contiguous channels copies it.
 Result<void> select_transpose(Selection& s) {
   Operand x = s.cheapest(s.input(0));
   x.view = permuted(x.view, s.node().attributes.integers("perms"));

@@ -8,7 +8,8 @@
 #include "plan/select/rules.h"
 #include "plan/select/weights_internal.h"
 
-// MATMUL of int8: with a constant second matrix a 1x1 convolution; else column by column a product and its sum.
+// MATMUL of int8. With a constant second matrix it is a 1x1 convolution; otherwise, for each column, a product and its
+// sum.
 namespace carina::plan {
 namespace {
 
@@ -37,7 +38,7 @@ Result<void> by_convolution(Selection& s, const Matrices& m, const View& out, co
   return {};
 }
 
-// Products of 16 bits where they fit: half the bytes.
+// 16-bit products if they fit, which take half the bytes.
 ElementType product_type(const Matrices& m) {
   const auto largest = [](const Operand& x) {
     return std::max(x.type.max() - x.zero_point, x.zero_point - x.type.min());
@@ -55,7 +56,7 @@ int64_t batches_at_once(const Selection& s, const Matrices& m, ElementType type)
   return std::clamp<int64_t>(available / (2 * m.a.view.elements() / batches * type.bytes()), 1, batches);
 }
 
-// The column `w` of the result for some batches: products of all rows with a column, and their sums.
+// Column `w` of the result for some batches: the products of all rows with the column, then their sums.
 Result<void> one_column(Selection& s, const Matrices& m, const View& products, int64_t w, const Epilogue& epilogue) {
   const auto [batches, rows, depth] = std::array{products.axes[0].size, products.axes[1].size, products.axes[2].size};
   const ElementType type{.bits = static_cast<uint8_t>(8 * s.network()[products.tensor].element_bytes)};

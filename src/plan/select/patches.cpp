@@ -8,19 +8,20 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/estimate_internal.h"
 
-// Convolutions whose stride is larger than the NPU's: patches of an image transformer, first layers with stride 4.
+// Convolutions with a stride beyond the NPU's limit, such as patches of an image transformer, or first layers with
+// stride 4.
 namespace carina::plan {
 namespace {
 
 constexpr size_t kN = 0, kH = 1, kW = 2, kC = 3;
 
-// One spatial axis cut into groups of `step` elements of which `phases` become channels.
+// One spatial axis divided into groups of `step` elements, of which `phases` become channels.
 struct Folding {
   int64_t step = 1;
   int64_t phases = 1;
-  int64_t taps = 1;    // of the kernel that is left, in groups
-  int64_t groups = 1;  // that outputs read
-  int64_t lead = 0;    // elements of the first group that stand before the kernel
+  int64_t taps = 1;    // of the remaining kernel, in groups
+  int64_t groups = 1;  // read by outputs
+  int64_t lead = 0;    // elements of the first group before the kernel
 };
 
 bool is_too_large(int64_t stride, int64_t extent, int64_t outputs) {
@@ -44,7 +45,7 @@ std::array<size_t, 3> inner_order(const View& view) {
   return order;
 }
 
-// w[o][by][bx][patch] of w[o][ky][kx][c]; taps that the kernel has not are zero.
+// w[o][by][bx][patch] from w[o][ky][kx][c]; taps outside the kernel are zero.
 std::vector<int16_t> patch_weights(const Convolution& c, const Folding& y, const Folding& x,
                                    const std::array<size_t, 3>& order) {
   const int64_t out = c.weight_shape[0], height = c.weight_shape[1], width = c.weight_shape[2], in = c.weight_shape[3];
@@ -195,7 +196,7 @@ Shape padded_rows(const Convolution& c) {
   return shape;
 }
 
-// A copy of whole rows, and the padding at both of their ends.
+// The cycles of a copy of whole rows and of the padding at both ends.
 double padding_cycles(const Selection& s, const Convolution& c) {
   constexpr double kThreeOperations = 300;  // estimate: their first reads and last writes
   const Shape shape = c.ifm.view.shape();
@@ -215,7 +216,7 @@ View pad_rows(Selection& s, const Convolution& c) {
   return rows;
 }
 
-// The same by windows of rows where that takes fewer cycles than `cycles`, copies for the padding included.
+// Uses windows of rows if that takes fewer cycles than `cycles`, with the copies for padding included.
 bool lay_row_windows(Selection& s, Convolution& c, const Shape& out, double cycles) {
   const View& view = c.ifm.view;
   if (c.kernel.width == 1 || c.kernel.dilation_x != 1 || c.kernel.width * c.weight_shape[3] > npu::kMaxAxis)
@@ -229,7 +230,7 @@ bool lay_row_windows(Selection& s, Convolution& c, const Shape& out, double cycl
   return true;
 }
 
-// Rows that are left to be unrolled each read all weights; patches are copied.
+// Whether unrolled rows are cheaper than copied patches. Each unrolled row reads all weights.
 bool rows_are_cheaper(const Convolution& c, const Shape& out) {
   const int64_t weights = c.weight_shape.elements(), patch = weights / c.weight_shape[0];
   return !is_too_large(c.kernel.stride_y, c.kernel.height, out[kH]) ||

@@ -6,7 +6,7 @@
 #include "plan/select/rules.h"
 #include "tensor/fixed_point.h"
 
-// MAX_POOL2D and AVG_POOL2D, with the CLAMP and TABLE behind them.
+// MAX_POOL2D and AVG_POOL2D, with the CLAMP and TABLE that follow.
 namespace carina::plan {
 namespace {
 
@@ -36,12 +36,12 @@ Result<void> finish(Selection& s, Window& window, const Epilogue& epilogue) {
 
 namespace {
 
-// Whether an axis has a stride that the NPU has not. Few outputs are cheaper one by one.
+// Whether an axis has a stride that the NPU does not support. A few outputs are cheaper one by one.
 bool has_large_stride(int64_t stride, int64_t taps, int64_t outputs) {
   return stride > npu::kMaxStride && taps > 1 && outputs > taps;
 }
 
-// Such an axis: each tap is an operand that steps over the input.
+// Computes such an axis: each tap is an operand with a strided view of the input.
 void largest_by_taps(Selection& s, Window& window, size_t axis, int64_t outputs) {
   int64_t& stride = axis == 1 ? window.kernel.stride_y : window.kernel.stride_x;
   int64_t& taps = axis == 1 ? window.kernel.height : window.kernel.width;
@@ -61,7 +61,7 @@ void largest_by_taps(Selection& s, Window& window, size_t axis, int64_t outputs)
   stride = taps = 1;
 }
 
-// Padding as elements that are never the largest.
+// Writes padding to memory, with the lowest value.
 void pad_with_min(Selection& s, Window& window) {
   const Padding p = std::exchange(window.padding, Padding{});
   if (p == Padding{}) return;
@@ -134,7 +134,7 @@ Window part_inside(const Window& whole, const Inside& y, const Inside& x) {
   return part;
 }
 
-// Windows that the NPU does not count the elements of.
+// Averages over windows whose elements the NPU does not count.
 Result<void> average_by_parts(Selection& s, Window& window, const Epilogue& epilogue) {
   const Shape in = window.ifm.view.shape(), out = s.shape(s.output());
   const Kernel& k = window.kernel;

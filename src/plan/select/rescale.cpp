@@ -1,7 +1,7 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
-// RESCALE, CLAMP and TABLE that nothing in front of them took over.
+// RESCALE, CLAMP and TABLE that no preceding operation absorbed.
 namespace carina::plan {
 
 Epilogue epilogue_of(const Rescale& r, ir::ValueId value) {
@@ -31,7 +31,7 @@ Result<void> select_rescale(Selection& s) {
     return s.refuse("RESCALE of int48 is only supported behind the operation that makes it");
   const Operand cheap = s.cheapest(s.input(0));
   if (r.out.bits == 32 && r.output_zp != 0) return s.refuse("a zero point of 32-bit results is not supported");
-  // Narrow to 32 bits: whoever reads it may read the narrow elements instead.
+  // A RESCALE from narrow to 32 bits is only described, so that readers can use the narrow elements.
   if (r.in.bits <= 16 && r.out.bits == 32 && !r.per_channel) {
     Operand narrow = as_type(cheap, r.in);
     narrow.zero_point = r.input_zp;

@@ -6,8 +6,8 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
-// Shifts and casts between integers. Shifts by elements are of 32 bits: narrower elements are widened before, and keep
-// the low bits of the result.
+// Shifts and casts between integers. Elementwise shifts have 32 bits: narrower elements are widened before, and only
+// the low bits of the result are kept.
 namespace carina::plan {
 namespace {
 
@@ -34,7 +34,7 @@ void take_low_bits(Selection& s, const Operand& wide, ElementType type) {
 
 namespace {
 
-// The amount that every element is shifted by, where that is one constant.
+// The shift amount of every element, if it is one constant.
 std::optional<int64_t> constant_amount(Selection& s) {
   if (!s.value(s.input(1)).constant) return std::nullopt;
   const auto amounts = s.constant(s.input(1), "shift");

@@ -4,8 +4,8 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
 
-// Comparisons, choices and truth values, for NPUs without operations of their own for them. A truth value is stored as 0
-// or 1, and what is stored can be clamped: a > b is a - b between 0 and 1.
+// Comparisons, choices and booleans, for NPUs without operations for them. A boolean is stored as 0 or 1, and stored
+// values can be clamped: a > b is a - b, clamped to 0..1.
 namespace carina::plan {
 namespace {
 
@@ -19,7 +19,7 @@ Operand truth_of(Selection& s, size_t input) {
   return as_truth(s.plain(s.input(input)));
 }
 
-// Stores 1 where the result is above `bound`, else 0.
+// Stores 1 if the result is above `bound`, otherwise 0.
 Epilogue above(ir::ValueId value, int64_t bound) {
   Epilogue epilogue = store_only(value, kSigned8);
   epilogue.zero_point = -bound;
@@ -28,7 +28,7 @@ Epilogue above(ir::ValueId value, int64_t bound) {
   return epilogue;
 }
 
-// Stores 1 where the result, clamped to 8 bits, is what `accepts` says.
+// Stores 1 if `accepts` returns true for the result, clamped to 8 bits.
 Epilogue looked_up(Selection& s, const std::function<bool(int)>& accepts) {
   constexpr int kEntries = 256, kFirst = -128;
   std::array<int8_t, kEntries> table{};
