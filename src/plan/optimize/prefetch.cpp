@@ -208,8 +208,9 @@ class Planner {
     for (size_t k = part.window; k <= copy.users.back(); ++k) live_[k] += command.bytes;
   }
 
-  // Joins short parts. One command per kernel beside which a copy runs takes the least memory. But a command that is
-  // shorter than its overhead is joined with its neighbor, if memory allows it, or as soon as it does.
+  // Joins short parts. One command per kernel beside which a copy runs takes the least memory, but a short command is
+  // mostly overhead. It is joined with the earlier command if memory allows it; otherwise, if the earlier command is
+  // shorter than its overhead, that command is delayed and joined with the later one.
   void join_short() {
     std::vector<PrefetchCommand> joined;
     for (const PrefetchCommand& command : plan_.commands) {

@@ -15,7 +15,7 @@ Epilogue store_bits(ir::ValueId value, ElementType type) {
   return epilogue;
 }
 
-// The operand as plain bits, without a zero point.
+// The operand with signed elements, for operations that use only its bits.
 Operand bits_of(Operand operand) {
   operand.type.is_signed = true;
   return operand;

@@ -61,7 +61,7 @@ PhasesOfBoth phases_of(const Convolution& c, const Steps& y, const Steps& x, con
   return both;
 }
 
-// The overhead of one operation, and the share of idle multiplier lanes of depthwise kernels.
+// The overhead of one operation, and the number of multiplier lanes that a depthwise kernel leaves idle.
 constexpr double kOperationCycles = 400;  // estimate(400): first read, last write, registers
 constexpr double kDepthwiseLoss = 8;
 constexpr int64_t kMaxPhases = 256;
