@@ -175,7 +175,7 @@ std::vector<Checker::Job> Checker::last_writes(const Prepared& prepared, int cou
   return jobs;
 }
 
-// An OFM block is as many jobs as it takes to go through the input channels.
+// An OFM block has one job per pass over the input channels.
 std::vector<Checker::Job> Checker::first_reads(const Prepared& prepared, int count) const {
   const Operation& op = prepared.op;
   const bool sums =
@@ -265,7 +265,7 @@ void Checker::dma(const Operation& op, const DmaEffect& effect, const MemoryMap&
   if (from.size() == to.size() && from.size() == effect.bytes) {
     shadow_.copy(from, to);
   } else {
-    shadow_.mark(to, true);  // rows with gaps, or an index: what lies between is not followed
+    shadow_.mark(to, true);  // rows with gaps, or indices: the bytes between are not tracked
   }
   dmas_.push_back({.name = fmt::format("command {} (DMA)", op.command_index), .accesses = std::move(accesses)});
   wait_dmas(npu::limits_of(accelerator_.product).max_outstanding_dmas);

@@ -27,7 +27,7 @@ int64_t double_buffer_banks(int64_t bytes, int granule) {
   return round_up<int64_t>(2 * ceil_div<int64_t>(bytes, npu::kShramBankBytes), granule);
 }
 
-// Bytes of the IFM that one OFM block wants.
+// Bytes of the IFM that one OFM block reads.
 int64_t ifm_block_bytes(const Operation& op, const npu::Block3& ublock) {
   const Kernel& k = op.kernel;
   const int up = op.upscale == Upscale::kNone ? 1 : 2;
@@ -41,7 +41,7 @@ int64_t ifm_block_bytes(const Operation& op, const npu::Block3& ublock) {
     return int64_t{op.block.height} * op.block.width *
            round_up<int64_t>(int64_t{op.block.depth} * op.ifm.type.bytes, 8);
   }
-  // Rows that the OFM does not have need no room.
+  // Rows beyond the OFM take no space.
   const int64_t height = along(std::min(op.block.height, op.ofm_extent.height), k.stride_y, k.extent_h, 1);
   const int64_t width = along(std::min(op.block.width, op.ofm_extent.width), k.stride_x, k.extent_w, 1);
   const bool all_channels = op.kind == OperationKind::kConvolution || op.pool == PoolMode::kReduceSum;
@@ -92,7 +92,7 @@ void Checker::check_shram(const Operation& op) {
            state);
     used_end = static_cast<int>(std::min<int64_t>(op.acc_bank_start + acc_banks, shram.banks));
   }
-  // Tables in banks that this operation uses for something else are gone.
+  // Tables in banks that this operation uses otherwise are lost.
   const auto limit = static_cast<size_t>(std::clamp(used_end, 0, shram.banks) * npu::kShramBankBytes);
   if (limit <= internal_.size()) shadow_.mark(internal_.first(limit), false);
 }

@@ -9,7 +9,7 @@ namespace carina::simulate {
 
 namespace {
 
-// Which input positions along one axis some output position looks at, in memory's own (not upscaled) coordinates.
+// The input positions along one axis that some output position reads, in the memory's own (not upscaled) coordinates.
 std::vector<bool> touched(int32_t outputs, int32_t stride, int32_t pad, int32_t taps, int32_t dilation, int32_t extent,
                           int32_t size, Upscale upscale) {
   std::vector<bool> positions(static_cast<size_t>(size));

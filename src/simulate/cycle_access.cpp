@@ -1,4 +1,4 @@
-// What operations move over the ports, and how long that takes.
+// The traffic of operations over the ports, and its cycles.
 #include <algorithm>
 #include <array>
 
@@ -17,7 +17,7 @@ double CycleModel::bandwidth(const Port& port, int read_buffer_words) const {
                                            .read_buffer_words = read_buffer_words});
 }
 
-// Bytes on the bus for `bytes` useful ones, which come in runs as the format lays them.
+// Bytes on the bus for `bytes` useful ones, which come in runs that depend on the format.
 double CycleModel::transferred(const FeatureMap& map, const Extent& block, double bytes, bool writes) const {
   const int es = map.type.bytes;
   const int cores = writes && accelerator_->product == npu::Product::kU65 ? accelerator_->cores : 1;
@@ -100,8 +100,8 @@ void CycleModel::add_operands(const Operation& op, const Geometry& g, const Add&
 
 namespace {
 
-// What one operation moves over the ports. All of it shares a port's width; on U85 each channel also has a limit of its
-// own, from its read buffer and the memory's latency, and the channels run beside each other.
+// The traffic of one operation over the ports. All of it shares a port's bandwidth. On U85 each channel also has a
+// limit of its own, from its read buffer and the memory's latency, and the channels run concurrently.
 struct PortLoad {
   std::array<double, kMemoryKinds> shared{};
   std::array<double, kMemoryKinds> slowest_channel{};
@@ -133,7 +133,7 @@ PortShares CycleModel::estimate_access(const Operation& op, const Geometry& g, c
     load.add(port.memory, cycles, cycles);
   }
   if (weights.encoded_bytes != 0) {
-    // A block of the OFM wants all weights of its channels: each is fetched once per block of the plane.
+    // A block of the OFM needs all weights of its channels. Each weight is fetched once per block of the plane.
     const Port& port = port_of_region(op.weight_region);
     const auto add_stream = [&](double bytes, int read_buffer_words) {
       report.traffic[static_cast<size_t>(port.memory)].weight_read_bytes += static_cast<uint64_t>(bytes);
@@ -167,7 +167,7 @@ PortShares CycleModel::estimate_dma(const DmaTransfer& dma, uint64_t bytes, Oper
     write = npu::access_cycles(static_cast<double>(bytes), port.bytes_per_cycle, port.write_latency_cycles);
   }
   report.cycles.dma = static_cast<uint64_t>(std::max(read, write));
-  // Region 0 holds weights, scales and tables; what moves between the others is feature maps.
+  // Region 0 holds weights, scales and tables. Transfers between other regions are feature maps.
   const bool constants = dma.source_region == 0;
   const auto memory_of = [&](bool internal, int region) {
     return static_cast<size_t>(internal ? MemoryKind::kInternal : port_of_region(region).memory);

@@ -108,7 +108,7 @@ CycleModel::Geometry CycleModel::geometry(const Operation& op) const {
   } else {
     const npu::Block3& u = accelerator_->ofm_ublocks[0].block;
     g.ublock = {.height = u.height, .width = u.width, .depth = u.depth};
-    // Parts with two rows of MAC units use them side by side on tensors of one row.
+    // Parts with two rows of MAC units use both rows on tensors of height one.
     if (u.height == 2 && op.is_convolution_like() && op.ofm_extent.height == 1 && op.ofm_extent.width % 2 == 0 &&
         op.kernel.height == 1) {
       g.ublock = {.height = 1, .width = 4, .depth = u.depth};
@@ -157,7 +157,7 @@ CycleModel::Geometry CycleModel::geometry(const Operation& op) const {
 
 // ---- MAC unit ----
 
-// Of one OFM block.
+// The cycles of one OFM block.
 double CycleModel::mac_cycles(const Operation& op, const Geometry& g) const {
   return npu::mac_cycles(
       {.npu = *accelerator_,

@@ -19,7 +19,7 @@ int32_t zero_point_of(uint32_t field, const ElementType& type) {
   return type.is_signed ? static_cast<int16_t>(field) : static_cast<int32_t>(field);
 }
 
-// The registers of a feature map's place; IFM, IFM2 and OFM have the same in different numbers.
+// The address registers of a feature map. IFM, IFM2 and OFM have the same ones with different numbers.
 struct AddressRegisters {
   std::array<Reg, 4> base;
   Reg stride_y, stride_x, stride_c, width0, height0, height1;

@@ -21,7 +21,7 @@ Result<void> decode_scaling_u85(const npu::RegisterFile& r, Operation& op) {
   };
   op.output = scaling(FIELD_U85(OFM_SCALE, "scale"), FIELD_U85(OFM_SCALE, "shift"), FIELD_U85(OFM_SCALE, "dbl_rnd"),
                       ours(kRoundModesU85, mode));
-  // Streams of Vela 4 never write the operand scales: then they are one.
+  // Streams of Vela 4 never write the operand scales. They are then one.
   if (r.written(Reg::IFM_SCALE)) {
     op.first = scaling(FIELD_U85(IFM_SCALE, "scale"), FIELD_U85(IFM_SCALE, "shift"), FIELD_U85(IFM_SCALE, "dbl_rnd"),
                        ifm_mode(FIELD_U85(IFM_SCALE, "round_mode")));

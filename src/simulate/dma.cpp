@@ -38,7 +38,7 @@ struct Cursor {
                     : memory.range(region, address, dma.length, role);
   }
 
-  // The element that the next index names.
+  // The element that the next index selects.
   Result<int64_t> next_index() {
     CARINA_TRY(const std::span<std::byte> bytes, memory.range(dma.index_region, index_address, 4, "DMA index"));
     include(effect.index, bytes);

@@ -31,7 +31,7 @@ struct carina_ethosu_driver {
   Simulator simulator;
   std::span<std::byte> fast_memory{};
   bool reserved = false;
-  // The inference under way runs in a thread of its own.
+  // The current inference runs in a thread of its own.
   std::optional<std::thread> worker{};
   std::mutex mutex{};
   std::condition_variable changed{};
@@ -77,7 +77,7 @@ void count(carina_ethosu_driver& driver, const Report& report) {
   }
 }
 
-// What one inference needs, copied: the caller's arrays need not live until it ends.
+// The inputs of one inference, copied: the caller's arrays need not exist until it ends.
 struct Job {
   std::vector<std::byte> payload;
   Memory memory;
@@ -183,7 +183,7 @@ int carina_ethosu_invoke_async(struct carina_ethosu_driver* driver, const void* 
     return -1;
   }
   Job job{.payload = {}, .memory = {}, .user_arg = user_arg};
-  // Copying the payload or starting a thread may fail; a C caller has no use for an exception.
+  // Copying the payload or starting a thread may fail. A C caller cannot handle an exception.
   const auto started = carina::guarded([&]() -> carina::Result<int> {
     if (!make_job(*driver, payload, payload_size, base_addr, base_addr_size, base_addr_count, job)) return -1;
     driver->running = true;

@@ -77,7 +77,7 @@ int64_t ElementwiseFunction::scale_second(int64_t b) const {
     case OperandScaling::kFirst32:
       return wide_ ? b : multiply_wrapping(b, int64_t{1} << k);
     case OperandScaling::kSecond32:
-      return wide_ ? b : apply(b, op_.first);  // the 32-bit scale always stands in OPA_SCALE
+      return wide_ ? b : apply(b, op_.first);  // the 32-bit scale is always in OPA_SCALE
   }
   return b;
 }

@@ -13,10 +13,10 @@ namespace carina::simulate {
 
 namespace {
 
-// What an 8-bit operand contributes, by its bits: zero point and operand scale included.
+// The contribution of an 8-bit operand by its bits, with zero point and operand scale.
 using OperandTable = std::array<int32_t, 256>;
 
-// 8-bit ADD, SUB, MUL, MIN and MAX: each operand has 256 values, so what happens to it before the operation is a table.
+// 8-bit ADD, SUB, MUL, MIN and MAX. Each operand has 256 values, so its processing before the operation is a table.
 class FastElementwise8 final : public FastOperation {
  public:
   FastElementwise8(const Work& work, FastOutput output, const OperandTable& first, const OperandTable& second)
@@ -99,7 +99,7 @@ struct Operand {
   int64_t largest = 0;
 };
 
-// The table of one operand, or nothing when a value does not fit.
+// The table of one operand. Returns nothing if a value does not fit.
 template <typename Scale>
 std::optional<Operand> make_operand(const FeatureMap& map, const Broadcast& broadcast, int64_t scalar,
                                     const Scale& scale) {

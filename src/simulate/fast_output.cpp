@@ -34,7 +34,7 @@ std::optional<OutputType> output_type(const ElementType& type) {
   }
 }
 
-// Whether the clamp keeps values within the type: the vectors saturate, where memory would get the low bits.
+// Whether the clamp keeps values within the type. Vector conversions saturate, but memory gets the low bits.
 bool holds_bounds(OutputType type, const Activation& a) {
   const auto within = [&](int64_t low, int64_t high) { return a.min >= low && std::max(a.min, a.max) <= high; };
   switch (type) {
@@ -52,7 +52,7 @@ bool holds_bounds(OutputType type, const Activation& a) {
   return false;
 }
 
-// Whether R() gives back every value up to `largest`: Vela's reciprocal of 1 is a little more than one.
+// Whether R() returns every value up to `largest` unchanged. Vela's reciprocal of 1 is slightly above one.
 bool is_identity(const Scaling& s, int64_t largest) {
   const bool rounds = s.mode != RoundMode::kTruncateToZero && s.mode != RoundMode::kTruncateToLower;
   if (!rounds || s.shift == 0 || s.shift > 31) return false;
@@ -60,7 +60,7 @@ bool is_identity(const Scaling& s, int64_t largest) {
   return Wide{std::abs(int64_t{s.multiplier} - one)} * largest < one / 2;
 }
 
-// What happens to a channel's accumulators.
+// The processing of a channel's accumulators.
 struct ChannelOutput {
   int64_t bias = 0;
   int64_t largest = 0;  // of the sums with the bias, in magnitude
@@ -109,7 +109,7 @@ bool FastOutput::prepare_vectors(const Work& work, int64_t largest_acc) {
   const bool interpolates = a.lut == Lut::kTable && a.lut_input.bytes == 2;
   if (a.lut == Lut::kTable && !interpolates && a.lut_input.bytes != 1) return false;
   if (interpolates && (!a.lut_input.is_signed || stored_bytes_ > 4)) return false;
-  // The table of 16-bit values takes what the stage computes as it is: only low bits name its entry.
+  // The table of 16-bit values takes the stage's result without saturation. Only its low bits select an entry.
   const std::optional<OutputType> type = interpolates           ? OutputType::kS32
                                          : a.lut == Lut::kTable ? output_type(a.lut_input)
                                                                 : output_type(op.ofm.type);
@@ -124,8 +124,9 @@ bool FastOutput::prepare_vectors(const Work& work, int64_t largest_acc) {
   return true;
 }
 
-// Sums and multipliers are raised, and shifts with them, until nothing that is added or shifted out stands in the lower
-// halves of products: one channel of small weights would take the whole operation to slower vectors.
+// Shifts sums and multipliers left, and increases the shifts, until all rounding terms and shifted bits are in the
+// upper halves of the products. Otherwise one channel with small weights would force slower vectors for the whole
+// operation.
 bool FastOutput::prepare_upper(const OutputStage& stage, int64_t largest_acc) {
   constexpr int kUpper = 32;
   const size_t padded = bias_.size();
