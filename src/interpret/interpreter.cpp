@@ -13,7 +13,7 @@ namespace carina::interpret {
 
 namespace {
 
-// The most graphs inside each other that are planned: the specification's limit for the level "none".
+// The most nested graphs that are planned. It is the specification's limit for the level "none".
 constexpr size_t kMaxNesting = 256;
 
 }  // namespace
@@ -97,7 +97,7 @@ Result<void> Interpreter::Session::check_budget() const {
                .got = fmt::format("{}", bytes)});
 }
 
-// Kernels have their copies, so the module's go.
+// Releases the module's weights, because kernels hold copies.
 void Interpreter::Session::drop_packed() {
   for (ir::Graph& graph : module.graphs) {
     const auto planned = programs.find(graph.name);
@@ -146,7 +146,7 @@ Result<void> check_inputs(const ir::Graph& graph, std::span<const Tensor> inputs
   return {};
 }
 
-// Readers may hand over views of files that are not aligned for the type.
+// Readers may pass views of files that are not aligned for the type.
 Tensor aligned(const Tensor& tensor) {
   if (reinterpret_cast<uintptr_t>(tensor.data.data()) % element_bytes(tensor.dtype) == 0) return tensor;
   return {.dtype = tensor.dtype, .shape = tensor.shape, .data = Buffer::copy_of(tensor.data.bytes())};

@@ -167,7 +167,7 @@ Result<Kernel> comparison(const NodePlan& plan) {
   return prepare_elementwise(plan, 2, kRows);
 }
 
-// SELECT moves bytes, whatever they mean.
+// SELECT copies bytes and does not interpret them.
 template <typename Element>
 struct Choose {
   static constexpr std::string_view kRequire = {};

@@ -1,4 +1,4 @@
-// CAST: every element to another type.
+// CAST: converts every element to another type.
 
 #include <cmath>
 #include <limits>
@@ -38,8 +38,8 @@ struct Cast {
   }
 };
 
-// An i32 goes to a narrow float in one rounding: doubles hold it exactly, and rounding to odd there keeps the second
-// right.
+// An i32 is rounded once on its way to a narrow float. A double holds it exactly; rounding to odd there keeps the
+// second rounding correct.
 template <typename Out>
 struct CastWide {
   static constexpr std::string_view kRequire = {};

@@ -36,12 +36,13 @@ Result<Program*> linked(const NodePlan& plan, std::string_view attribute, std::s
   return program;
 }
 
-// The values of a loop, twice: each iteration reads one side and writes the other. Offsets into the scratch.
+// The values of a loop, stored twice: each iteration reads one set and writes the other. Offsets are into the scratch.
 struct LoopState {
   std::vector<size_t> bytes;
   std::vector<size_t> offsets;
   size_t side_bytes = 0;
-  // Where the values of an iteration lie; here, so that running allocates nothing (a graph never runs inside itself).
+  // The addresses of an iteration's values. They are members so that a run allocates nothing (a graph never runs
+  // recursively).
   std::vector<const std::byte*> in;
   std::vector<std::byte*> out;
 };

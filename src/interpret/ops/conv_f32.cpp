@@ -31,21 +31,21 @@ std::vector<float> padded_bias_of(const NodePlan& plan, const ConvGeometry& g) {
 namespace {
 
 constexpr int64_t kBlockRows = 66;
-constexpr int64_t kMaxBlockRows = 198;  // where they are not gathered: every block reads all weights
+constexpr int64_t kMaxBlockRows = 198;  // of rows that are not gathered: every block reads all weights
 constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: some microseconds
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
-constexpr int64_t kStays = 256 * 1024;           // floats that stay in the second-level cache
-constexpr int64_t kPassesBy = 6 * 1024 * 1024;   // floats: so large an output is read when it has left the caches
+constexpr int64_t kStays = 256 * 1024;           // floats that fit the second-level cache
+constexpr int64_t kPassesBy = 6 * 1024 * 1024;   // floats: a larger output leaves the caches before it is read
 constexpr int64_t kPackGrain = 64 * 1024;        // weights
-constexpr size_t kSmallBytes = size_t{1} << 16;  // weights so small are not worth packing again
+constexpr size_t kSmallBytes = size_t{1} << 16;  // smaller weights are packed once in any case
 
-// kStep floats at a time, of at least so many; the last ones end with the run.
+// Copies kStep floats at a time, for runs of at least kStep floats. The last step ends with the run.
 template <int64_t kStep>
 void copy_steps(const float* from, int64_t count, float* to) {
   for (int64_t i = 0; i + kStep < count; i += kStep) std::memcpy(to + i, from + i, kStep * sizeof(float));
   std::memcpy(to + count - kStep, from + count - kStep, kStep * sizeof(float));
 }
-// The few floats of a first layer's taps sooner than a call of memmove.
+// Copies the few floats of a first layer's taps faster than memmove.
 void copy_run(const float* from, int64_t count, float* to) {
   constexpr int64_t kFew = 64;
   if (count >= 4 && count < 16) {
@@ -68,7 +68,7 @@ struct DenseF32 {
   int64_t k;
   bool in_place;
   Tensor weights;
-  Buffer panels;  // of the weights; empty: they are packed in each run, a block of columns at a time for few rows
+  Buffer panels;  // of the weights; empty: packed in each run, one block of columns at a time for few rows
   std::vector<float> bias;
   ClampBounds bounds;
   GemmTiling tiling;
@@ -116,7 +116,7 @@ struct DenseF32 {
     return packed;
   }
 
-  // What follows the panels at `column` of a unit, if it must be fetched: after the first rows small weights are near.
+  // The panels to prefetch after those at `column` of a unit. After the first rows, small weights are in the cache.
   const float* next_panels(const float* packed, const GemmTiling::Unit& unit, int64_t column, int64_t width) const {
     if (packed == nullptr || (unit.row > 0 && unit.columns * k <= kStays)) return nullptr;
     if (column + width < unit.column + unit.columns) return packed + (column + width) * k;
@@ -124,7 +124,7 @@ struct DenseF32 {
     return packed + (again ? unit.column : column) * k;
   }
 
-  // `packed`: null where they are packed here.
+  // `packed`: nullptr if they are packed here.
   void run_unit(const Call& call, const float* packed, const GemmTiling::Unit& unit, int64_t slot) const {
     const auto [first, rows, part, columns] = unit;
     std::byte* scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);
@@ -133,7 +133,7 @@ struct DenseF32 {
     auto* products = reinterpret_cast<float*>(scratch + row_area());
     auto* block = reinterpret_cast<float*>(scratch + row_area() + product_area());
     if (!in_place) gather(in, first, rows, gathered);
-    // Blocks of about the same width: a narrow one takes rows for few columns.
+    // Blocks have about the same width. A narrow block would read all rows for few columns.
     const int64_t width = round_up(ceil_div(columns, ceil_div(columns, kBlockColumns)), simd::kLanes);
     for (int64_t column = part; column < part + columns; column += width) {
       const int64_t channels = std::min(width, part + columns - column);
@@ -233,7 +233,7 @@ std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
   const auto bounds = clamp_bounds_of(plan);
   if (!bounds || !has_f32_constants(plan) || g.multiplier > 0 || g.oc == 0 || g.ic == 0) return std::nullopt;
   const auto weights = plan.in[1].constant->values<float>();
-  // Padding is multiplied as zeros here, which only finite weights turn into nothing.
+  // Padding is multiplied as zeros here. The product is zero only for finite weights.
   if (reads_padding(g) && !are_finite(weights)) return std::nullopt;
   const int64_t k = g.taps() * g.ic;
   const int64_t block_rows = is_pointwise(g) ? std::clamp(kStays / k, kBlockRows, kMaxBlockRows) : kBlockRows;

@@ -21,7 +21,7 @@ constexpr int64_t kBlockRows = 66;      // output pixels gathered at a time
 constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: about a microsecond
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
 
-// The constants of an int8 convolution, read once.
+// The constants of an int8 convolution.
 struct Constants {
   const int8_t* weights;
   const int32_t* bias;
@@ -42,7 +42,7 @@ std::optional<Constants> constants_of(const NodePlan& plan) {
                    .weight_zp = static_cast<int32_t>(scalar_at(plan.in[4].constant->data.data(), kInt8))};
 }
 
-// What follows from the weights alone: the terms of the zero points and a bound of the sums that inputs can give.
+// Values that depend only on the weights: the terms of the zero points, and a bound of the sums.
 struct WeightTerms {
   std::vector<int32_t> column;  // bias - input_zp * sum(w) + k * input_zp * weight_zp
   int64_t largest_sum = 0;
@@ -73,7 +73,7 @@ WeightTerms weight_terms(const Constants& c, std::span<const simd::ByteSums> sum
     const int64_t magnitude = sums[column].magnitude + k * std::abs(c.weight_zp);
     terms.largest_sum = std::max(terms.largest_sum, magnitude * largest_input + std::abs(bias));
     const int64_t term = bias - c.input_zp * sums[column].sum + k * c.input_zp * c.weight_zp;
-    terms.column[column] = static_cast<int32_t>(term);  // modulo 2^32, as the sums are
+    terms.column[column] = static_cast<int32_t>(term);  // modulo 2^32, like the sums
   }
   return terms;
 }
@@ -86,14 +86,14 @@ struct DenseI8 {
   ConvGeometry g;
   int64_t k;
   simd::MatrixFormat format;
-  bool in_place;  // input rows are rows of the matrix as they stand
+  bool in_place;  // input rows are used as rows of the matrix without a copy
   bool needs_sums;
   int32_t weight_zp;
   Buffer panels;
   std::vector<int8_t> padding;  // one pixel of input zero points
   std::vector<int32_t> column;  // added to the sums
   IntegerEpilogue epilogue;
-  std::optional<simd::Int8Epilogue> bytes;  // the same, where the product's kernel does it
+  std::optional<simd::Int8Epilogue> bytes;  // the same epilogue, if the product's microkernel applies it
   GemmTiling tiling;
 
   struct Scratch {
@@ -191,7 +191,7 @@ struct DepthwiseI8 {
   std::vector<int8_t> padding;
   std::vector<int32_t> column;  // added to the sums
   IntegerEpilogue epilogue;
-  std::optional<simd::DepthwiseBytes> bytes;  // all of it, where there is a kernel that makes bytes
+  std::optional<simd::DepthwiseBytes> bytes;  // the whole convolution, if there is a kernel with results in bytes
   int64_t block;                              // pixels of a row at a time
 
   [[nodiscard]] size_t pointer_bytes() const {
@@ -201,7 +201,7 @@ struct DepthwiseI8 {
     return pointer_bytes() + (bytes ? 0 : static_cast<size_t>(block * simd::padded(g.ic)) * sizeof(int32_t));
   }
 
-  // The row from its columns, each of which several pixels read.
+  // Computes a row from its columns, each of which several pixels read.
   void run_columns(const Call& call, int64_t row, std::byte* scratch) const {
     auto** x = reinterpret_cast<const int8_t**>(scratch);
     const ConvPixel pixel = pixel_of(g, row * g.out[2]);
@@ -315,8 +315,8 @@ std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& g) 
   MutableBuffer packed =
       MutableBuffer::allocate(static_cast<size_t>(simd::pairs(g.taps()) * simd::padded(g.ic)) * sizeof(int32_t));
   simd::pack_depthwise(weights.data(), g.taps(), g.ic, reinterpret_cast<int32_t*>(packed.bytes().data()));
-  // The weights' zero point is off already, so only the input's remains: sums of x (w - wz), and the column takes off
-  // input_zp (sum(w) - k weight_zp), which is what weight_terms gives.
+  // The weights' zero point is already subtracted, so only the input's remains: the sums are of x (w - wz), and the
+  // column subtracts input_zp (sum(w) - k weight_zp), as weight_terms returns it.
   constexpr int64_t kSumsBytes = 16384;
   DepthwiseI8 conv{
       .g = g,

@@ -12,7 +12,7 @@ namespace carina::interpret {
 
 namespace {
 
-constexpr int64_t kBlock = 1024;  // elements that go through all steps at a time
+constexpr int64_t kBlock = 1024;  // elements that pass through all steps at a time
 constexpr size_t kMaxOperands = ElementwiseF32::kMaxOperands;
 
 struct OpStep {
@@ -66,7 +66,7 @@ struct Chain {
     const int64_t row = row_block / blocks.row_blocks * blocks.rows + first;
     const int64_t rows = std::min(blocks.block_rows, blocks.rows - first);
     const int64_t columns = std::min(kBlock, walk.inner - column);
-    // Only pointers change from block to block: what is written in chunks and read as a whole waits for all writes.
+    // Only pointers change from block to block, because stores to parts followed by a load of the whole would stall.
     std::array<const float*, kMaxOperands> in;
     for (size_t n = 0; n < operands; ++n)
       in[n] = call.input<float>(n) + walk.offset(n, row) + column * walk.inner_stride[n];

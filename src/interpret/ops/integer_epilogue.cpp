@@ -63,7 +63,7 @@ std::optional<simd::Scales> constant_scales(const NodePlan& rescale, int64_t bou
   if (!scales) return std::nullopt;
   const int64_t input_zp = scalar_at(rescale.in[3].constant->data.data(), in);
   const int64_t output_zp = scalar_at(rescale.in[4].constant->data.data(), out);
-  // With 32 bits on a side a zero point could overflow; the specification has none there.
+  // With 32 bits, a zero point could cause overflow. The specification allows none there.
   if ((in == kInt32 && input_zp != 0) || (out == kInt32 && output_zp != 0)) return std::nullopt;
   const IntegerRange range = range_of(out);
   // Scaled values are at most 2^30 by RESCALE's REQUIRE on its input, so adding a zero point of 16 bits cannot

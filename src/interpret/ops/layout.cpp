@@ -1,4 +1,4 @@
-// CONCAT, PAD, RESHAPE, REVERSE, SLICE, TILE, TRANSPOSE, IDENTITY: elements move, whatever their type.
+// CONCAT, PAD, RESHAPE, REVERSE, SLICE, TILE, TRANSPOSE, IDENTITY: copy elements of any type.
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// MATMUL of int8 and fp32 on the vector kernels. B is packed in each run: it is computed by the graph as a rule.
+// MATMUL of int8 and fp32 on the vector kernels. B is packed in each run, because usually the graph computes it.
 
 #include <algorithm>
 #include <array>
@@ -28,7 +28,7 @@ size_t area(int64_t bytes) {
 struct MatmulI8 {
   MatmulSizes s;
   simd::MatrixFormat format;
-  bool in_place;  // rows of A as they stand
+  bool in_place;  // rows of A are used without a copy
   IntegerEpilogue epilogue;
   GemmTiling tiling;  // of one of the n products
 
@@ -124,7 +124,7 @@ struct MatmulI8 {
   }
 };
 
-// Added to a float, leaves its bits, also those of a zero.
+// A float whose addition changes no bits, not even those of a zero.
 constexpr auto kNothing = [] {
   std::array<float, kBlockColumns> zeros{};
   zeros.fill(-0.0F);

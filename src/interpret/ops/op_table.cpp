@@ -5,12 +5,12 @@
 
 namespace carina::interpret {
 
-// One function per operator, named after it, in the file of its family; a missing one does not link.
+// One function per operator, with its name, in the file of its family. A missing function is a link error.
 #define CARINA_TOSA_OP(name, number) Result<Kernel> prepare_##name(const NodePlan& plan);
 #include "facts/tosa_ops.def"
 #undef CARINA_TOSA_OP
 
-// The operators that can take what follows them into their kernel.
+// The operators that can fuse following nodes into their kernel.
 #define CARINA_FUSED_OPS(X) X(CONV2D) X(CONV3D) X(DEPTHWISE_CONV2D) X(MATMUL) X(ADD) X(SUB) X(MUL)
 #define CARINA_DECLARE(name) std::optional<Kernel> fuse_##name(const NodePlan& plan);
 CARINA_FUSED_OPS(CARINA_DECLARE)

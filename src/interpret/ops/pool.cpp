@@ -58,7 +58,7 @@ Result<Geometry> geometry_of(const NodePlan& plan) {
                    .stride_x = stride[1],
                    .pad_top = pad[0],
                    .pad_left = pad[2]};
-  // Padding smaller than the kernel: so every window has an element inside.
+  // Padding is smaller than the kernel, so every window has an element of the input.
   checks.require(pad[0] < kernel[0] && pad[1] < kernel[0] && pad[2] < kernel[1] && pad[3] < kernel[1],
                  "padding must be smaller than the kernel");
   const int64_t span_y = g.ih + pad[0] + pad[1] - kernel[0];
