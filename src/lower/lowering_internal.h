@@ -110,8 +110,8 @@ inline int64_t quantized(float value, const Quantization& q) {
   return quantized(value, q.scale(), q.zero_point(), q.qmin, q.qmax);
 }
 
-// With how many bits below the larger scale operands of these types are brought to one scale in int32: int8's would carry
-// int16 out of it, also where only one of them is.
+// With how many bits below the larger scale operands of these types are brought to one scale in int32: int8's would
+// carry int16 out of it, also where only one of them is.
 inline int alignment_log2(const LoweringIdioms& idioms, DType a, DType b) {
   return a == DType::kInt8 && b == DType::kInt8 ? idioms.aligned_int8_log2 : idioms.aligned_int16_log2;
 }

@@ -42,8 +42,9 @@ struct BundledProgram {
 
 bool is_bundled_program(const Buffer& file);
 
-// Reads a .bpte; tensors and the program are views of `file`. Checked: identifier, version, FlatBuffer structure, types,
-// shapes, the number of bytes of each tensor; not the program, which has a reader of its own. Errors name the test case.
+// Reads a .bpte; tensors and the program are views of `file`. Checked: identifier, version, FlatBuffer structure,
+// types, shapes, the number of bytes of each tensor; not the program, which has a reader of its own. Errors name the
+// test case.
 Result<BundledProgram> read_bundled_program(const Buffer& file, const std::string& where);
 
 // The bytes of the .bpte, which ExecuTorch's devtools and its runners read. Deterministic. Errors: more than 2 GiB.

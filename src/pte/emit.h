@@ -9,9 +9,9 @@
 
 namespace carina::pte {
 
-// Which kernels nodes on the CPU are written as. kPortable: those that every ExecuTorch runtime has; nodes of a quantized
-// network compute in floats between dequantize and quantize. kCortexM: int8 stays int8 where ExecuTorch's Cortex-M backend
-// has a kernel.
+// Which kernels nodes on the CPU are written as. kPortable: those that every ExecuTorch runtime has; nodes of a
+// quantized network compute in floats between dequantize and quantize. kCortexM: int8 stays int8 where ExecuTorch's
+// Cortex-M backend has a kernel.
 enum class CpuKernels : uint8_t { kPortable, kCortexM };
 
 // Makes the program of partition's `program` graph: each ATen node becomes a call of the out-variant kernel of

@@ -46,8 +46,8 @@ struct RunRecord {
 };
 
 // An ETDump, which ExecuTorch's Inspector reads (executorch.devtools.Inspector), and the bytes of its tensors, which
-// stand in a file of their own (its `debug_buffer_path`). Source: ExecuTorch's etdump_schema_flatcc.fbs (facts/schemas);
-// names of events as method.cpp and the generated kernel calls give them.
+// stand in a file of their own (its `debug_buffer_path`). Source: ExecuTorch's etdump_schema_flatcc.fbs
+// (facts/schemas); names of events as method.cpp and the generated kernel calls give them.
 struct EtDump {
   std::vector<std::byte> record;
   std::vector<std::byte> debug_buffer;

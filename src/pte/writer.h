@@ -14,7 +14,8 @@ enum class DelegateData {
   kSegment,  // in a segment of its own, 128-byte aligned
 };
 
-// Whether the blobs are small enough, at most 1 GiB together, to stand inside the FlatBuffer, whose offsets have 31 bits.
+// Whether the blobs are small enough, at most 1 GiB together, to stand inside the FlatBuffer, whose offsets have 31
+// bits.
 bool delegates_fit_inline(const Program& program);
 
 struct WriteOptions {
