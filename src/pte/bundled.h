@@ -1,3 +1,4 @@
+// Declares the content of a bundled program (.bpte), its reader and its writer.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +34,8 @@ struct TestSuite {
   std::vector<TestCase> cases;
 };
 
-// The content of a .bpte: a program, and what it should answer. Source: ExecuTorch's bundled_program_schema.fbs
-// (facts/schemas).
+// The content of a .bpte: a program and its test cases with expected outputs. Source: ExecuTorch's
+// bundled_program_schema.fbs (facts/schemas).
 struct BundledProgram {
   std::vector<TestSuite> suites;
   Buffer program;  // a .pte, aligned to 16 bytes or more

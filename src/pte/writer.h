@@ -8,7 +8,7 @@
 
 namespace carina::pte {
 
-// Where delegate blobs stand in the file.
+// The location of delegate blobs in the file.
 enum class DelegateData {
   kInline,   // inside the FlatBuffer, 16-byte aligned: what the Arm flow writes (extract_delegate_segments=False)
   kSegment,  // in a segment of its own, 128-byte aligned
