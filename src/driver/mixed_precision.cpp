@@ -112,7 +112,7 @@ class MixedPrecision {
       for (size_t n = parts_[p].first; n < parts_[p].second; ++n)
         overrides.push_back({.of = quantize::Override::Of::kNode, .name = model_.graph.nodes[n].name, .scheme = wide});
     }
-    // What the user says of a place counts.
+    // The user's overrides take precedence.
     std::ranges::copy(scheme.overrides, std::back_inserter(overrides));
     scheme.overrides = std::move(overrides);
     scheme.name = fmt::format("auto: {} of {} parts in int16x8, the rest in int8", std::ranges::count(is_wide, true),

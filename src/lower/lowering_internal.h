@@ -43,7 +43,7 @@ class Lowering {
 
   // The TOSA value of an ATen value; a constant is converted at its first use (quantized values to their integers).
   ir::ValueId operand(ir::ValueId id);
-  // Says that `tosa` holds the ATen value and gives it its name.
+  // Records that `tosa` holds the ATen value and gives it the ATen value's name.
   void bind(ir::ValueId id, ir::ValueId tosa);
   [[nodiscard]] bool is_bound(ir::ValueId id) const { return lowered_[id.index()].valid(); }
   [[nodiscard]] ir::ValueId bound(ir::ValueId id) const { return lowered_[id.index()]; }
