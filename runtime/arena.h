@@ -8,7 +8,7 @@
 
 namespace carina::runtime {
 
-// Memory of the caller's that is handed out from the front and given back all at once.
+// A bump allocator in memory of the caller. All allocations are freed at once.
 class Arena {
  public:
   Arena() = default;
@@ -42,9 +42,9 @@ class Arena {
   }
 
   void reset() { used_ = 0; }
-  // How many bytes the last allocation that was refused would have needed more; 0 when none was.
+  // The number of bytes that were missing for the last refused allocation; 0 if none was refused.
   [[nodiscard]] size_t missing_bytes() const { return missing_; }
-  // For tests: the `nth` allocation from now on, counted from 1, fails, and those behind it succeed again. 0: none.
+  // For tests: the `nth` allocation from now on, counted from 1, fails; later ones succeed. 0: none fails.
   void fail_allocation(uint32_t nth) { until_failure_ = nth; }
   [[nodiscard]] size_t used_bytes() const { return used_; }
   [[nodiscard]] size_t peak_bytes() const { return peak_; }

@@ -20,7 +20,7 @@ struct CompileSpec {
 class Backend {
  public:
   [[nodiscard]] virtual std::string_view id() const = 0;  // "EthosUBackend"
-  // Whether it runs the delegates of this id: its own, or one that older files have for it.
+  // Whether it runs delegates of this id: its own, or its id in older files.
   [[nodiscard]] virtual bool serves(std::string_view delegate_id) const { return delegate_id == id(); }
   // Prepares a delegate from its blob, which stays in place; what it needs until the method ends it allocates from
   // `arena`. *handle is given back to execute().

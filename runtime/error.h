@@ -4,17 +4,17 @@
 
 namespace carina::runtime {
 
-// What a call came to. There are no exceptions here, and no strings to allocate: Method::problem() says more.
+// The result of a call. The runtime has no exceptions and allocates no strings; Method::problem() gives details.
 enum class [[nodiscard]] Error : uint8_t {
   kOk,
-  kInternal,         // a mistake of ours
-  kInvalidProgram,   // the file is damaged or uses what this runtime does not have
+  kInternal,         // a bug in Carina
+  kInvalidProgram,   // the file is damaged or uses features that this runtime lacks
   kInvalidArgument,  // the caller's input has another type or size
   kOutOfMemory,      // an arena is too small
   kOperatorMissing,  // no kernel of that name is linked
   kBackendMissing,   // no backend of that name is registered
-  kDataMissing,      // a tensor lives outside of the program, in data that was not given
-  kNotSupported,     // a kernel met types or options that it does not do
+  kDataMissing,      // a tensor is stored outside of the program, in data that were not given
+  kNotSupported,     // a kernel does not support the types or options
   kDelegateFailed,   // the backend or its device reported a fault
 };
 
@@ -22,7 +22,7 @@ const char* name_of(Error error);
 
 }  // namespace carina::runtime
 
-// CARINA_RT_TRY(f()): leaves the function with f's error.
+// CARINA_RT_TRY(f()) returns f's error from the enclosing function.
 #define CARINA_RT_TRY(expression)                                                                                     \
   do {                                                                                                                \
     if (const ::carina::runtime::Error error_ = (expression); error_ != ::carina::runtime::Error::kOk) return error_; \

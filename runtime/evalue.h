@@ -27,11 +27,11 @@ class Tensor {
   void* data = nullptr;
   PteScalarType type = PteScalarType::kFloat;
   bool read_only = false;  // a constant of the program: no kernel may write to it
-  bool resizable = false;  // the sizes are the method's own, and as many upper bounds stand behind them
+  bool resizable = false;  // the sizes are the method's own, followed by as many upper bounds
 
   [[nodiscard]] size_t rank() const { return rank_; }
   [[nodiscard]] std::span<const int32_t> sizes() const { return {sizes_, rank_}; }
-  // The most that the sizes may become: of a resizable tensor those that its memory was planned for.
+  // The upper bounds of the sizes; for a resizable tensor its memory was planned for them.
   [[nodiscard]] std::span<const int32_t> bounds() const { return {resizable ? sizes_ + rank_ : sizes_, rank_}; }
   [[nodiscard]] std::span<const uint8_t> dim_order() const {  // outermost first; contiguous: 0, 1, 2 ...
     return {dim_order_, rank_};
@@ -48,8 +48,8 @@ class Tensor {
     }
     return true;
   }
-  // Gives a tensor these sizes, for all who look at it. False when it has others and cannot change, or when more
-  // elements would be there than the bounds leave room for.
+  // Changes the sizes of a tensor for all its users. Returns false if the sizes differ and the tensor is not resizable,
+  // or if they exceed the bounds.
   [[nodiscard]] bool resize(std::span<const int64_t> sizes) const;
   template <typename T>
   [[nodiscard]] T* as() const {

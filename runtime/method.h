@@ -15,7 +15,7 @@
 
 namespace carina::runtime {
 
-// Where a method keeps what: everything is the caller's.
+// The memory of a method. The caller owns all of it.
 struct MemoryManager {
   Arena* method = nullptr;   // tables of the method, at load only
   Arena* scratch = nullptr;  // of kernels and delegates, given back after each call
@@ -34,8 +34,8 @@ struct Linkage {
 enum class MemoryArena : uint8_t { kNone, kMethod, kScratch, kPlanned };
 const char* name_of(MemoryArena arena);  // "method arena"
 
-// What a failed load or execution was about: a name from the program (a kernel, a backend, a tensor), or nothing; which
-// instruction; and for kOutOfMemory which memory lacks at least how much.
+// Details of a failed load or execution: a name from the program (a kernel, a backend, a tensor) or nothing; the
+// instruction; for kOutOfMemory the memory that is too small and the minimum of missing bytes.
 struct Problem {
   char name[96] = {};
   int32_t instruction = -1;
@@ -44,7 +44,7 @@ struct Problem {
   size_t missing_bytes = 0;
 };
 
-// Told of each instruction of a run, for clocks and traces.
+// Is called for each instruction of a run, for clocks and traces.
 class InstructionObserver {
  public:
   virtual void before(size_t instruction) = 0;
@@ -54,7 +54,7 @@ class InstructionObserver {
   ~InstructionObserver() = default;
 };
 
-// A method of a program, ready to run. Load allocates from the method arena; running allocates nothing but scratch.
+// A method of a program, ready to run. Loading allocates from the method arena; running allocates only scratch.
 class Method {
  public:
   // Errors: kInvalidProgram, kOutOfMemory (problem() has what is missing where), kOperatorMissing, kBackendMissing and
@@ -66,19 +66,20 @@ class Method {
   [[nodiscard]] size_t outputs() const { return outputs_.size(); }
   [[nodiscard]] const EValue& input(size_t index) const { return values_[static_cast<size_t>(inputs_[index])]; }
   [[nodiscard]] const EValue& output(size_t index) const { return values_[static_cast<size_t>(outputs_[index])]; }
-  // Copies a tensor's bytes into input `index`, or uses the caller's memory where the program plans none. Error:
-  // kInvalidArgument when the size differs.
+  // Copies a tensor's bytes into input `index`. If the program plans no memory for it, the caller's memory is used.
+  // Error: kInvalidArgument if the size differs.
   Error set_input(size_t index, std::span<const std::byte> bytes);
-  // Gives input `index` other sizes, up to those that the program planned, where it says that they may change; the next
-  // set_input() brings as many bytes. Error: kInvalidArgument when they may not, or are more.
+  // Changes the sizes of input `index`, up to the planned ones, if the program declares it resizable. The next
+  // set_input() must pass as many bytes. Error: kInvalidArgument if the input is not resizable or the sizes are too
+  // large.
   Error resize_input(size_t index, std::span<const int64_t> sizes);
 
-  // From the next run on; nullptr: nobody. Loading forgets it.
+  // Sets the observer from the next run on; nullptr: none. Loading resets it.
   void observe(InstructionObserver* observer) { observer_ = observer; }
-  // Runs the method once. Errors: what a kernel or a delegate says; problem() says which; kInvalidProgram for a loop that
-  // jumps back too often.
+  // Runs the method once. Errors: what a kernel or a delegate says; problem() says which; kInvalidProgram for a loop
+  // that jumps back too often.
   Error execute();
-  // How often a run may jump backwards, so that a damaged program ends. Loading sets it to kMaxJumpsBack.
+  // The maximum of backward jumps in a run, so that a damaged program ends. Loading sets it to kMaxJumpsBack.
   static constexpr uint32_t kMaxJumpsBack = 1'000'000;
   void limit_jumps_back(uint32_t max) { max_jumps_back_ = max; }
 

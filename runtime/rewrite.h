@@ -32,7 +32,8 @@ class MethodCalls {
   Method& method_;
 };
 
-// Replaces calls of a method by others with the same results: how a host brings kernels of its own, and several at once.
+// Replaces calls of a method by others with the same results: how a host brings kernels of its own, and several at
+// once.
 class Rewriter {
  public:
   virtual void rewrite(MethodCalls& calls) = 0;

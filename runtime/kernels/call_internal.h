@@ -9,11 +9,11 @@
 
 namespace carina::runtime {
 
-// Checked access to a call's arguments. A program may pass anything, so each accessor notes an argument of another kind
-// in error() and gives something harmless back; a kernel fetches all it needs, then looks at error() once.
+// Checked access to a call's arguments. A program may pass anything, so each accessor records an argument of another
+// kind in error() and returns a harmless value. A kernel fetches all arguments and then tests error() once.
 class Call {
  public:
-  // What kinds of elements tensors may have: most kernels know no complex numbers, those that move data know all.
+  // The element types of tensors: most kernels do not support complex numbers; kernels that move data support all.
   enum class Elements : uint8_t { kReal, kAny };
   explicit Call(Arguments arguments, Elements elements = Elements::kReal)
       : arguments_(arguments), elements_(elements) {}
@@ -39,15 +39,15 @@ class Call {
     fit(out, std::span(sizes.begin(), sizes.size()));
   }
   void fit_like(const Tensor& out, const Tensor& other);
-  // A resizable output gets the sizes of `like`, but `size` along `axis`; others stay, for the kernel to check.
+  // Sets the sizes of a resizable output to those of `like`, but `size` along `axis`. The kernel checks other outputs.
   void fit_along(const Tensor& out, const Tensor& like, size_t axis, int64_t size);
-  // The same without `axis`.
+  // Sets the sizes of a resizable output to those of `like` without `axis`.
   void fit_without(const Tensor& out, const Tensor& like, size_t axis);
-  // Anything that `condition` says must hold for the call to make sense.
+  // Requires a condition without which the call is invalid.
   void require(bool condition) {
     if (!condition) note(Error::kInvalidArgument);
   }
-  // Types that the kernel does not do.
+  // Requires a condition on types that the kernel supports.
   void support(bool condition) {
     if (!condition) note(Error::kNotSupported);
   }

@@ -4,8 +4,8 @@
 
 namespace carina::runtime {
 
-// Arithmetic of complex numbers, for the kernels whose arguments hold any (has_complex()): real tensors beside them have
-// no imaginary part. Computed in doubles, as the parts of the output's type.
+// Arithmetic of complex numbers, for the kernels whose arguments hold any (has_complex()): real tensors beside them
+// have no imaginary part. Computed in doubles, as the parts of the output's type.
 enum class ComplexOperation : uint8_t { kSum, kProduct, kQuotient };
 
 // (a, b, out at `out_index`), broadcast; b a tensor or a number. `alpha`: b times this number; nullptr: 1.

@@ -28,7 +28,8 @@ bool same_sizes(const Tensor& a, const Tensor& b);
 // Gives a resizable output another tensor's sizes; false when it has others and cannot change.
 bool takes_sizes_of(const Tensor& out, const Tensor& other);
 
-// Gives a resizable output the sizes that these operands have when they are broadcast together; others stay as they are.
+// Gives a resizable output the sizes that these operands have when they are broadcast together; others stay as they
+// are.
 void fit_to_broadcast(const Tensor& out, std::initializer_list<const Tensor*> operands);
 
 // A dimension number of -rank .. rank-1 as an axis; false when it is none.

@@ -8,8 +8,8 @@
 
 namespace carina::runtime {
 
-// The input elements that one output element of a bilinear resize takes in along an axis, weighted by a triangle over them.
-// T: what places and weights are computed in.
+// The input elements that one output element of a bilinear resize takes in along an axis, weighted by a triangle over
+// them. T: what places and weights are computed in.
 template <typename T>
 struct Triangle {
   int64_t begin = 0, count = 0;

@@ -1,3 +1,4 @@
+// Declares the interface between the compile pipeline and an accelerator, and the lookup of a backend by target name.
 #pragma once
 
 #include <cstddef>
@@ -20,21 +21,21 @@
 
 namespace carina::backends {
 
-// What shows how a delegate was made: nothing; the rows of its layers and what memory holds when; files too.
+// Which records of a delegate's compilation are kept: none; the rows of its layers and its memory map; also files.
 enum class Artifacts { kDrop, kLayers, kKeep };
 using plan::Optimize;
 
 struct DelegateOptions {
-  int threads = 1;                       // results do not depend on it
-  int64_t arena_limit_bytes = 0;         // what the delegate's arena may take; 0: no limit
-  Optimize optimize = Optimize::kSpeed;  // what its schedule is made for
+  int threads = 1;                       // results are the same for every number
+  int64_t arena_limit_bytes = 0;         // maximum size of the delegate's arena; 0: no limit
+  Optimize optimize = Optimize::kSpeed;  // the goal of the schedule
   bool dynamic_weights = false;          // plan::Options::dynamic_weights
   Artifacts artifacts = Artifacts::kDrop;
-  std::vector<Show> shown = {};                 // what the report shows of how it was compiled
+  std::vector<Show> shown = {};                 // sections to show in the report
   npu::EncodedWeightsCache* streams = nullptr;  // plan::Options::streams
 };
 
-// A file that shows what a backend made of a delegate, for --dump.
+// A file that shows how a delegate was compiled, for --dump.
 struct Artifact {
   std::string suffix;  // "vela.npz"
   std::vector<std::byte> bytes;
@@ -44,34 +45,35 @@ struct Artifact {
 struct Delegate {
   pte::Delegate packaged;  // id, blob and compile specs as the runtime on the device expects them
   results::DelegateReport report;
-  // Estimated cycles by the index of the TOSA node; the last is what belongs to none. Empty: could not be estimated.
+  // Estimated cycles by the index of the TOSA node. The last element counts cycles of no node. Empty: no estimate.
   std::vector<int64_t> cycles_of_node;
   std::vector<Artifact> artifacts;
 };
 
-// Where delegates run: all that the pipeline knows of an accelerator.
+// An accelerator that runs delegates: its name, its limits and its compiler. The pipeline knows nothing else about it.
 struct Backend {
-  std::string target;               // as messages and reports call it, with its number of MAC units
-  std::string accelerator = "NPU";  // what of it runs delegates
+  std::string target;               // name in messages and reports, with the number of MAC units
+  std::string accelerator = "NPU";  // the unit that runs delegates
   std::string system_config;
   std::string memory_mode;
-  int64_t clock_hz = 0;      // 0: what delegates cost is not known
-  int64_t cache_bytes = 0;   // of fast memory that a network may take; 0: not limited
-  std::string arena_memory;  // where its arena lies: "SRAM"
-  std::string tosa_spec;     // the TOSA subset that its delegates keep to, as the Arm backend names it
-  lower::Target lowering;    // what its delegates may hold, and how they are lowered
-  // Compiles a TOSA graph for the whole of it to run there. Errors: what the accelerator cannot do, all of it at once.
+  int64_t clock_hz = 0;      // 0: the cost of delegates is unknown
+  int64_t cache_bytes = 0;   // fast memory that a network may use; 0: no limit
+  std::string arena_memory;  // the memory that holds the arena: "SRAM"
+  std::string tosa_spec;     // the TOSA subset of its delegates, as the Arm backend names it
+  lower::Target lowering;    // what its delegates may contain, and how they are lowered
+  // Compiles a TOSA graph so that all of it runs on the accelerator. Errors, all at once: what the accelerator cannot
+  // do.
   std::function<Result<Delegate>(const ir::Graph& tosa, const DelegateOptions& options, const Log& log)> compile;
 };
 
-// The value of a compile spec that is text.
+// Encodes the text value of a compile spec.
 std::vector<uint8_t> spec_bytes(std::string_view text);
 
-// The names of all targets that can be compiled for.
+// The names of all supported targets.
 std::vector<std::string_view> targets();
 
-// The backend that a target belongs to, set up for it. Errors (usage): a target of no backend, with the list of targets;
-// as find_target()'s.
+// Returns the backend of a target, configured for it. Errors (usage): no backend has the target, with the list of
+// targets; the errors of find_target().
 Result<Backend> find_backend(const targets::TargetNames& names, const Log& log = {});
 Result<Backend> find_backend(const targets::TargetRequest& request, const Log& log = {});
 

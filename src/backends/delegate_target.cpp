@@ -14,7 +14,7 @@ namespace carina::backends {
 
 namespace {
 
-// The NPU that a delegate's stream is for: "" when Carina does not know it.
+// Returns the NPU for which a delegate's stream was compiled; "" if Carina does not know it.
 Result<std::string> accelerator_of(const pte::Delegate& delegate, const std::string& where) {
   CARINA_TRY(const npu::NetworkInFile read, npu::read_delegate_blob_in_place(delegate.blob, where));
   CARINA_TRY(const npu::Payload payload, npu::parse_payload(read.network.command_payload, where));

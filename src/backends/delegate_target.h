@@ -1,3 +1,4 @@
+// Finds the NPU and the memories for which a packaged delegate was compiled.
 #pragma once
 
 #include <optional>
@@ -12,22 +13,25 @@
 
 namespace carina::backends {
 
-// The target of a delegate: the NPU that its stream is for; the memories that are asked for, else those of its specs.
-// Nothing when the stream is for an NPU that Carina does not know. Memories of a vela.ini that is not at hand: the
-// family's, with a warning, since only estimates depend on them. Errors: a damaged blob; names that `asked` has wrong.
+// Returns the target of a delegate. The NPU is read from the command stream. The memories are those of `asked`, or else
+// those of the delegate's compile specs. Returns no value if Carina does not know the NPU. If the specs name memories
+// of a vela.ini that is not given, the family's defaults are used with a warning; only estimates depend on them.
+// Errors: a damaged blob; wrong names in `asked`.
 Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& delegate, const targets::TargetNames& asked,
                                                        const std::string& where, const Log& log);
 
-// The target that a program's first Ethos-U delegate was compiled for; of a program without, one of which nothing but
-// the name is asked. Errors: as above.
+// Returns the target for which the program's first Ethos-U delegate was compiled. For a program without such a delegate
+// it returns a target of which only the name is used. Errors: those of target_of_delegate().
 Result<plan::Target> target_of_program(const pte::Program& program, const std::string& where,
                                        const targets::TargetNames& asked, const Log& log);
 
-// How large the fast memory (region 2) is that streams for a target expect, as its memory mode says; `unsized_bytes` where
-// the mode has one and says no size, as Vela's programs for Dedicated_Sram; 0 where the mode has none.
+// Returns the size in bytes of the fast memory (region 2) that command streams for a target expect, as its memory mode
+// gives it. Returns `unsized_bytes` if the mode has fast memory but gives no size, as in Vela's programs for
+// Dedicated_Sram, and 0 if the mode has none.
 size_t fast_bytes_of(const plan::Target& target, size_t unsized_bytes);
 
-// That memory; one without a size is as large as any NPU's SRAM, and only what a stream touches is taken from the machine.
+// Allocates that fast memory. Without a given size it is as large as any NPU's SRAM; only pages that a stream touches
+// use memory of the host.
 ZeroedPages fast_memory_of(const plan::Target& target);
 
 }  // namespace carina::backends

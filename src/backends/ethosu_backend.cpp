@@ -21,8 +21,8 @@ namespace carina::backends {
 
 namespace {
 
-// What Vela would have been told. How much fast memory a stream uses stands nowhere else in a program: it is said where
-// the memory mode does not.
+// Returns the Vela flags of this compilation. A program stores the size of its fast memory nowhere else, so the flags
+// give it if the memory mode does not.
 std::string more_flags(const npu::CompiledNetwork& network, const plan::Target& target,
                        const DelegateOptions& options) {
   std::string flags = options.optimize == Optimize::kSize ? "--optimise=Size" : "";
@@ -67,12 +67,12 @@ std::string memory_name(npu::MemoryKind kind) {
                                           : std::string(npu::name_of(kind));
 }
 
-// Whether more than the program and its total is asked for.
+// Whether the request asks for more than the program and its total cost.
 bool is_shown(const DelegateOptions& options) {
   return options.artifacts != Artifacts::kDrop || !options.shown.empty();
 }
 
-// An estimate that fails is a pity, and no reason to refuse the program.
+// Adds the estimate of cycles. A failed estimate is reported, and the program is still compiled.
 void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const ir::Graph& tosa,
                   const plan::Target& target, const DelegateOptions& options, const Log& log) {
   log.progress("estimate", 0, 1);

@@ -1,3 +1,4 @@
+// Declares the backend of Arm's Ethos-U NPUs.
 #pragma once
 
 #include <string_view>
@@ -8,11 +9,12 @@
 
 namespace carina::backends {
 
-// The accelerators that can be compiled for.
+// The supported accelerator names.
 std::vector<std::string_view> ethosu_targets();
 
-// Arm's Ethos-U: delegates are command streams in the container that ExecuTorch's EthosUBackend reads; their cost is
-// the simulator's estimate. Artifacts: Vela's raw output, "vela.npz", and the schedule as text, "schedule.txt".
+// Returns the backend of an Ethos-U target. Delegates are command streams in the container that ExecuTorch's
+// EthosUBackend reads; their cost is the simulator's estimate. Artifacts: Vela's raw output "vela.npz" and the schedule
+// as text, "schedule.txt".
 Backend ethosu_backend(const plan::Target& target);
 
 }  // namespace carina::backends

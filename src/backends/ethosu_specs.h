@@ -1,3 +1,4 @@
+// Declares the compile specs of an Ethos-U delegate, their writer and their reader.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +10,24 @@
 
 namespace carina::backends {
 
-// What an Ethos-U delegate says of itself in a program, beside its blob: the compile specs that ExecuTorch's Arm backend
-// writes, and Carina's own, which name the layers so that a run of the .pte can name what it measures. ExecuTorch's
-// runtime takes no notice of either. Empty: not said.
+// The compile specs of an Ethos-U delegate, which a program stores beside the blob. ExecuTorch's Arm backend writes
+// some; Carina adds its own, which name the layers so that a run of the .pte can name what it measures. ExecuTorch's
+// runtime ignores them all. An empty field: no such spec.
 struct EthosUSpecs {
-  std::string tosa_spec;               // "TOSA-1.0+INT+int16+int4" and what the product adds
+  std::string tosa_spec;               // "TOSA-1.0+INT+int16+int4" and the extensions of the product
   std::string accelerator;             // as Vela names the configuration
   std::string system_config;           // as Vela names it
   std::string memory_mode;             // "Shared_Sram"
-  int64_t arena_cache_bytes = 0;       // of --arena-cache-size among the flags, where it is there
-  std::string more_flags = {};         // others of Vela that it was compiled with: "--optimise=Size"
-  std::vector<npu::LayerNote> layers;  // names and places in the command stream only
+  int64_t arena_cache_bytes = 0;       // --arena-cache-size of the flags, if given
+  std::string more_flags = {};         // other flags of Vela used for compilation: "--optimise=Size"
+  std::vector<npu::LayerNote> layers;  // only names and positions in the command stream
 };
 
 using CompileSpecs = decltype(pte::Delegate::compile_specs);
 
 CompileSpecs write_specs(const EthosUSpecs& specs);
 
-// What the specs say; what they do not say, or say in another form, stays empty.
+// Reads the specs. A field stays empty if its spec is missing or has another form.
 EthosUSpecs read_specs(const CompileSpecs& specs);
 
 }  // namespace carina::backends

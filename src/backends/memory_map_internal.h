@@ -7,7 +7,7 @@
 
 namespace carina::backends {
 
-// What stands where in working memory, and from when to when, in the order in which it comes.
+// Lists the buffers of working memory with their addresses and live ranges, ordered by the start of the live range.
 std::vector<results::HeldBytes> memory_map(const plan::Schedule& schedule);
 
 }  // namespace carina::backends

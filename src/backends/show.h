@@ -1,3 +1,4 @@
+// Declares the sections of a compile report that Vela's --verbose-... options name.
 #pragma once
 
 #include <array>
@@ -14,15 +15,15 @@
 
 namespace carina::backends {
 
-// What can be shown of how a delegate was compiled: what Vela's --verbose-... options name.
+// A section that shows how a delegate was compiled. Vela's --verbose-... options name the same sections.
 enum class Show : uint8_t {
   kConfig,       // the values of the system configuration and the memory mode
   kGraph,        // the TOSA graph, with types, zero points and scales
   kSchedule,     // every decision of the schedule: formats, blocks, order
-  kAllocation,   // where tensors and copied weights stand, and from when to when
+  kAllocation,   // addresses and live ranges of tensors and copied weights
   kOperations,   // the operations of the NPU, with their cycles
   kCommands,     // the command stream
-  kWeights,      // bytes of weights, as they were and encoded
+  kWeights,      // bytes of weights, original and encoded
   kPerformance,  // the layers, with their cycles
 };
 inline constexpr std::array<std::string_view, 8> kShowNames{"config",     "graph",    "schedule", "allocation",
@@ -36,7 +37,7 @@ struct Shown {
   const plan::Target& target;
   const plan::Schedule& schedule;  // the finished one
   const npu::CompiledNetwork& network;
-  const results::NpuReport* timing;  // nullptr: could not be estimated
+  const results::NpuReport* timing;  // nullptr: no estimate
 };
 std::string show(Show what, const Shown& of);
 

@@ -1,3 +1,4 @@
+// Declares the backend of the ML extensions for Vulkan.
 #pragma once
 
 #include <string_view>
@@ -7,11 +8,12 @@
 
 namespace carina::backends {
 
-// "vgf": what can be compiled for without naming a device.
+// The target name "vgf". It names no device.
 std::vector<std::string_view> vgf_targets();
 
-// The ML extensions for Vulkan: a delegate is a VGF file, as ExecuTorch's VgfBackend reads it, for the driver's compiler
-// to take from there. Floats and integers both; no cost is known. Artifact: the file, "graph.vgf".
+// Returns the backend of the ML extensions for Vulkan. A delegate is a VGF file, as ExecuTorch's VgfBackend reads it;
+// the driver's compiler compiles it on the device. Floats and integers are supported; the cost is unknown. Artifact:
+// the file, "graph.vgf".
 Backend vgf_backend();
 
 }  // namespace carina::backends

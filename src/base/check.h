@@ -1,3 +1,4 @@
+// Declares CARINA_CHECK, the check of internal invariants, and the exception that it throws.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,19 +8,19 @@
 
 namespace carina {
 
-// A mistake of ours, found by a check. Driver, tools (exit code 3) and bindings catch it; nobody else does, and it
+// Reports a bug in Carina that a check found. Only the driver, the tools (exit code 3) and the bindings catch it. It
 // never ends the caller's process.
 class InternalError : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-// Throws InternalError with "file:line: condition: message". Only for our own mistakes, never for a user's input.
+// Throws InternalError with "file:line: condition: message". Use it only for bugs in Carina, never for a user's input.
 [[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& message);
 
 }  // namespace carina
 
-// CARINA_CHECK(condition, "format", arguments...): an invariant of ours that must hold whatever the input.
+// CARINA_CHECK(condition, "format", arguments...) checks an invariant of Carina that must hold for every input.
 #define CARINA_CHECK(condition, ...)                                                         \
   do {                                                                                       \
     if (!(condition)) [[unlikely]]                                                           \

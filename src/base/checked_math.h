@@ -1,3 +1,4 @@
+// Sums and products that detect overflow.
 #pragma once
 
 #include <concepts>
@@ -7,7 +8,7 @@
 
 namespace carina {
 
-// Sums and products of sizes that come from a file: nothing when the exact result does not fit.
+// Adds or multiplies sizes that come from a file. Returns no value if the exact result does not fit.
 template <std::integral T>
 [[nodiscard]] constexpr std::optional<T> checked_add(T a, T b) {
   T out{};

@@ -1,3 +1,4 @@
+// Declares Diagnostic, the one type of message to the user, and Result, a value or diagnostics.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +11,12 @@
 
 namespace carina {
 
-// Whose fault an error is; the command line turns it into an exit code.
+// The origin of an error. The command line turns it into an exit code.
 enum class Fault {
   kInput,        // the user's model or file: exit code 1
   kUsage,        // the command line or an option: exit code 2
   kEnvironment,  // the disk, memory or a missing program: exit code 1
-  kInternal,     // Carina's own: exit code 3
+  kInternal,     // Carina itself: exit code 3
 };
 
 enum class Severity { kError, kWarning, kNote };
@@ -23,8 +24,8 @@ enum class Severity { kError, kWarning, kNote };
 // "error", "warning" or "note".
 const char* name_of(Severity severity);
 
-// One message to the user: what is wrong, where, what was expected, what was found, what to do. Empty parts are not
-// shown.
+// One message to the user: what is wrong, where, what was expected, what was found, what to do. Empty fields are not
+// printed.
 struct Diagnostic {
   std::string where;  // file, node, line of the user's model: "model.pt2: conv_7 (model.py:41)"
   std::string what;
@@ -33,7 +34,7 @@ struct Diagnostic {
   std::string hint = {};
   Fault fault = Fault::kInput;
   Severity severity = Severity::kError;
-  std::optional<size_t> node = {};  // its index in the graph that was given, where the message is about one node
+  std::optional<size_t> node = {};  // index of the node in the given graph, if the message is about one node
 };
 
 using Diagnostics = std::vector<Diagnostic>;
@@ -61,7 +62,7 @@ std::string to_string(const Diagnostics& diagnostics);
 #define CARINA_CONCAT_(a, b) a##b
 #define CARINA_CONCAT(a, b) CARINA_CONCAT_(a, b)
 
-// CARINA_TRY(auto x, f()): x = *f(), or leaves the function with f's diagnostics.
+// CARINA_TRY(auto x, f()) sets x = *f(), or returns f's diagnostics from the enclosing function.
 #define CARINA_TRY(declaration, expression)                                   \
   auto CARINA_CONCAT(try_, __LINE__) = (expression);                          \
   if (!CARINA_CONCAT(try_, __LINE__)) {                                       \
@@ -69,7 +70,7 @@ std::string to_string(const Diagnostics& diagnostics);
   }                                                                           \
   declaration = *std::move(CARINA_CONCAT(try_, __LINE__))
 
-// CARINA_CHECKED(f()): leaves the function with f's diagnostics when it failed; for Result<void>.
+// CARINA_CHECKED(f()) returns f's diagnostics from the enclosing function if f, a Result<void>, failed.
 #define CARINA_CHECKED(expression)                                                                 \
   do {                                                                                             \
     if (auto checked = (expression); !checked) return std::unexpected(std::move(checked).error()); \

@@ -1,3 +1,4 @@
+// Converts exceptions to diagnostics at the interfaces of the library.
 #pragma once
 
 #include <concepts>
@@ -10,12 +11,12 @@
 
 namespace carina {
 
-// The diagnostic of the exception that is being handled: an internal error (Fault::kInternal), no memory
-// (Fault::kEnvironment), or another exception, which is internal too: no library throws on purpose.
+// Returns the diagnostic of the exception that is being handled. Lack of memory is Fault::kEnvironment; InternalError
+// and all other exceptions are Fault::kInternal, since no library throws on purpose.
 Diagnostic diagnostic_of_current_exception();
 
-// What `body` returns, a Result; exceptions become its diagnostics. For the interfaces of the library: the API in memory,
-// tools, the C interface, backends that a runtime without exceptions calls.
+// Calls `body` and returns its Result; an exception becomes diagnostics. Used at the interfaces of the library: the
+// in-memory API, the tools, the C interface, and backends that a runtime without exceptions calls.
 template <std::invocable Body>
 auto guarded(Body&& body) -> std::invoke_result_t<Body> {
   try {

@@ -8,7 +8,7 @@
 
 namespace carina {
 
-// A typed index into one vector; ids of different tags do not mix. Default: no element.
+// A typed index into one vector. Ids of different tags cannot be mixed. A default-constructed id refers to no element.
 template <typename Tag>
 class Id {
  public:

@@ -1,3 +1,4 @@
+// Declares the sink for notes, warnings and progress.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +10,11 @@
 
 namespace carina {
 
-// A library writes messages to a log; tools choose where they go. Libraries never print.
+// The sink for a library's messages. Libraries never print; the tools choose where messages go.
 struct Log {
-  // Warnings and notes: fallbacks, clamps, defaults taken. Not called for errors, which travel in Result.
+  // Receives warnings and notes, for example about fallbacks and defaults. Errors are returned in Result instead.
   std::function<void(const Diagnostic&)> note = [](const Diagnostic&) {};
-  // Progress of long work: which step, and how much of it is done (0 of 0 when not countable).
+  // Receives the progress of long work: the step, and how much of it is done (0 of 0 if it cannot be counted).
   std::function<void(std::string_view step, size_t done, size_t total)> progress = [](std::string_view, size_t,
                                                                                       size_t) {};
 };

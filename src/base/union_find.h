@@ -7,12 +7,12 @@
 
 namespace carina {
 
-// Disjoint sets of the numbers 0 to count - 1; each set is known by its smallest member.
+// Disjoint sets of the numbers 0 to count - 1. The smallest member represents its set.
 class UnionFind {
  public:
   explicit UnionFind(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), size_t{0}); }
 
-  // The smallest member of the set that `member` is in.
+  // Returns the smallest member of the set that contains `member`.
   size_t find(size_t member) {
     while (parent_[member] != member) member = parent_[member] = parent_[parent_[member]];
     return member;

@@ -1,3 +1,4 @@
+// Declares the function that puts a program into a firmware image.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +13,9 @@
 
 namespace carina::boards {
 
-inline constexpr const char* kDefaultImage = "corstone300-host";  // the host's simulator is its NPU
+inline constexpr const char* kDefaultImage = "corstone300-host";  // its NPU is a simulator on the host
 
-// How an image's memory is cut; 0: the image's own share.
+// Sizes of the memory pools of an image; 0: the image's default.
 struct FirmwarePools {
   uint32_t method_bytes = 0;
   uint32_t temp_bytes = 0;
@@ -23,25 +24,25 @@ struct FirmwarePools {
 
 struct FirmwareRequest {
   std::string program;                // .pte
-  std::string image = kDefaultImage;  // one of those that are installed by its name, or an .elf
-  std::string output = {};            // .elf; empty: nothing is written
+  std::string image = kDefaultImage;  // the name of an installed image, or the path of an .elf
+  std::string output = {};            // .elf; empty: no file is written
   FirmwarePools pools = {};
-  KernelChoice kernels = {};  // of an image that is installed, which is linked anew for it; empty: all, as it is built
-  std::string accelerator = {};  // of an image that simulates it; empty: the program's
+  KernelChoice kernels = {};     // kernels to link into an installed image; empty: the image as built, with all kernels
+  std::string accelerator = {};  // the simulated NPU of an image that simulates one; empty: the program's
 };
 
-// The path of an image that is installed beside the carina program, or that CARINA_FIRMWARE names the folder of; `image`
-// itself when it is a path. Errors: there is none.
+// Returns the path of a firmware image. `image` is the name of an image that is installed beside the carina program or
+// in the folder of CARINA_FIRMWARE, or a path, which is returned unchanged. Errors: there is no such image.
 Result<std::string> image_path(const std::string& image);
 
-// A firmware image with a model in it: the image as it was built, and a program segment.
+// A firmware image that contains a model: the image as it was built, plus a program segment.
 struct Firmware {
   std::vector<std::byte> elf;
   results::FirmwareReport report;
 };
 
-// Puts a program into an image. Errors: as image_path(), put_model() and link_image(); a file that is no program; kernels
-// that the program calls and the image lacks, by name.
+// Puts a program into an image. Errors: those of image_path(), put_model() and link_image(); a file that is not a
+// program; the names of kernels that the program calls and the image lacks.
 Result<Firmware> make_firmware(const FirmwareRequest& request, const Log& log);
 
 }  // namespace carina::boards

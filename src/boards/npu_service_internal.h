@@ -1,3 +1,4 @@
+// Declares the simulator as the NPU of an emulated board.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +11,18 @@
 
 namespace carina::boards {
 
-// Memory that a device and the host both see.
+// Memory that the device and the host share.
 struct SharedMemory {
   std::span<std::byte> bytes;
-  uint64_t device_address = 0;  // of the first byte
+  uint64_t device_address = 0;  // address of the first byte
 };
 
-// The simulator as the NPU of a device: answers what a firmware's driver asks (facts/firmware.h).
+// The simulator as the NPU of a device. It answers the requests of a firmware's driver (facts/firmware.h).
 class NpuService {
  public:
   NpuService(const plan::Target& target, const SharedMemory& memory, int threads);
 
-  // Never fails: what is wrong stands in the reply.
+  // Never fails: the reply carries the error.
   firmware::NpuReply answer(const firmware::NpuRequest& request);
 
  private:

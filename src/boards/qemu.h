@@ -1,3 +1,4 @@
+// Declares the function that runs a firmware image on QEMU.
 #pragma once
 
 #include <functional>
@@ -17,24 +18,26 @@
 namespace carina::boards {
 
 struct QemuRequest {
-  // As carina run takes them, or raw bytes (.bin) for each input; none: ones. The device boots once for each sample.
+  // Input files as `carina run` takes them, or raw bytes (.bin) for each input; empty: all ones. The device boots once
+  // per sample.
   std::vector<std::string> inputs;
   datasets::ImageOptions images = {};
-  // Without inputs: a bundled program's test cases, a boot for each, of the method that the device runs.
+  // Test cases of a bundled program, used if there are no inputs. The device boots once for each case of the method
+  // that it runs.
   std::vector<pte::TestSuite> tests = {};
   execute::Tolerance tolerance = {};
-  std::string output_folder;  // output_<n>.npy go there; empty: none are written
+  std::string output_folder;  // the folder of output_<n>.npy; empty: no files
   int inferences = 1;
-  // The NPU and its memories; empty: those that the program was compiled for.
+  // The NPU and its memories; empty: those for which the program was compiled.
   targets::TargetRequest target;
   int timeout_seconds = 600;
   int threads = 1;
-  std::function<void(std::string_view)> on_line = [](std::string_view) {};  // of the console
+  std::function<void(std::string_view)> on_line = [](std::string_view) {};  // called for each line of the console
 };
 
-// Runs an image with a model in it on QEMU's mps3-an547, with the simulator as its NPU. `where` names the image. Errors:
-// an image without a model, inputs that do not fit, QEMU is missing or does not end in time, what the device's console
-// says went wrong.
+// Runs an image that contains a model on QEMU's mps3-an547; the simulator is its NPU. `where` names the image. Errors:
+// an image without a model, inputs of the wrong type or size, QEMU is missing or times out, an error that the device
+// prints on its console.
 Result<results::QemuReport> run_on_qemu(const Buffer& image, const std::string& where, const QemuRequest& request,
                                         const Log& log);
 Result<results::QemuReport> run_on_qemu(const std::string& image, const QemuRequest& request, const Log& log);

@@ -1,3 +1,4 @@
+// Starts and supervises one QEMU process.
 #pragma once
 
 #include <functional>
@@ -10,19 +11,19 @@
 namespace carina::boards {
 
 struct QemuRun {
-  std::string folder;                  // where it runs; holds the image and the two pipes of facts/firmware.h
+  std::string folder;                  // working folder; holds the image and the two pipes of facts/firmware.h
   std::string image;                   // a file's name in the folder
-  int memory = -1;                     // descriptor of what is its DDR
-  std::vector<std::string> arguments;  // of the image
+  int memory = -1;                     // descriptor of the memory that backs its DDR
+  std::vector<std::string> arguments;  // command-line arguments of the image
   int timeout_seconds = 600;
   std::function<void(std::string_view)> on_line;           // each line of the console
-  std::function<void(int request, int reply)> on_request;  // the image asks for the NPU: one request can be read
+  std::function<void(int request, int reply)> on_request;  // called when one request for the NPU can be read
 };
 
-// Runs QEMU and returns the image's exit status. Errors: QEMU cannot be started, or does not end in time.
+// Runs QEMU and returns the image's exit status. Errors: QEMU cannot be started, or it times out.
 Result<int> run_qemu(const QemuRun& run);
 
-// The DDR of mps3-an547. Source: QEMU's hw/arm/mps2-tz.c.
+// The address of the DDR of mps3-an547. Source: QEMU's hw/arm/mps2-tz.c.
 inline constexpr uint64_t kQemuDdrAddress = 0x60000000;
 inline constexpr uint64_t kQemuDdrBytes = uint64_t{2} << 30;
 

@@ -1,3 +1,4 @@
+// Links a firmware image with a chosen set of CPU kernels.
 #pragma once
 
 #include <set>
@@ -9,18 +10,18 @@
 
 namespace carina::boards {
 
-// Which of the runtime's kernels an image is to have.
+// The selection of the runtime's kernels for an image.
 struct KernelChoice {
-  std::vector<std::string> names;     // as a .pte calls them: "aten::add.out"
-  std::vector<std::string> programs;  // .pte: those that they call
+  std::vector<std::string> names;     // names as in a .pte: "aten::add.out"
+  std::vector<std::string> programs;  // .pte files; the kernels that they call are selected
   [[nodiscard]] bool all() const { return names.empty() && programs.empty(); }
 };
 
-// The names that are chosen. Errors: a file that is no program; names that the runtime does not have, all of them.
+// Returns the names of the selected kernels. Errors: a file that is not a program; all names that the runtime lacks.
 Result<std::set<std::string>> chosen_kernels(const KernelChoice& choice);
 
-// Links the installed image at `path` anew, with these kernels and no others. Errors: an image that was not built to be
-// linked; no cross compiler; what the linker says.
+// Links the installed image at `path` again, with exactly these kernels. Errors: an image without the files needed for
+// linking; no cross compiler; the linker's errors.
 Result<Buffer> link_image(const std::string& path, const std::set<std::string>& kernels);
 
 }  // namespace carina::boards

@@ -11,11 +11,12 @@
 
 namespace carina::datasets {
 
-// Samples, each a tensor per graph input, made when they are asked for: together they may be larger than memory.
+// A sequence of samples that are computed on demand, since together they may be larger than memory. A sample has one
+// tensor per graph input.
 class DataSet {
  public:
   using Sample = std::vector<Tensor>;
-  // Gives sample `n`. Asked by one thread at a time, mostly in order.
+  // Returns sample `n`. Called by one thread at a time, mostly in ascending order.
   using Source = std::function<Result<Sample>(size_t n)>;
 
   DataSet(size_t size, Source source) : size_(size), source_(std::move(source)) {}

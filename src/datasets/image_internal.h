@@ -1,3 +1,4 @@
+// Declares the decoder of PNG and JPEG images.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ struct Image {
 enum class ImageFormat { kNone, kPng, kJpeg };
 ImageFormat image_format_of(const Buffer& file);
 
-// Decodes a PNG or a JPEG to 8 bits per channel, `channels` (1 or 3) of them; transparency is laid over black. Errors: a
-// damaged file, one of more than 64 million pixels, a JPEG of four inks.
+// Decodes a PNG or JPEG to `channels` (1 or 3) channels of 8 bits; transparent pixels are composed over black. Errors:
+// a damaged file, an image of more than 64 million pixels, a JPEG with four color components.
 Result<Image> read_image(const Buffer& file, int64_t channels, const std::string& where);
 
 }  // namespace carina::datasets

@@ -1,3 +1,4 @@
+// Writes output tensors to files and reports them.
 #pragma once
 
 #include <string>
@@ -14,12 +15,12 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// What a report says of each tensor; with a folder, also writes it to FOLDER/output_<n>.npy (the folder is made).
+// Returns the report of each tensor. If a folder is given, also writes FOLDER/output_<n>.npy; the folder is made.
 // Errors: the folder cannot be written.
 Result<std::vector<results::TensorReport>> report_tensors(const std::vector<NamedTensor>& tensors,
                                                           const std::string& folder);
 
-// The first elements: "[1, 2, ...]"
+// Formats the first elements: "[1, 2, ...]"
 std::string preview(const Tensor& tensor);
 
 }  // namespace carina::datasets

@@ -1,3 +1,4 @@
+// Converts a user's input files and arrays to the samples of a run.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +13,11 @@
 #include "datasets/outputs.h"
 #include "datasets/samples.h"
 
-// What a user gives as inputs of a run.
+// Inputs of a run as a user gives them.
 namespace carina::datasets {
 
-// What becomes of an image's channels, v of 0 to 255: (v / 255 - mean) / std, one number for all channels or one for
-// each. Empty: mean 0, std 1; of an input of uint8, v itself.
+// Normalization of an image's channels, whose values v are 0 to 255: (v / 255 - mean) / std. `mean` and `std` hold one
+// number for all channels or one per channel. Empty: mean 0 and std 1; a uint8 input gets v itself.
 struct ImageOptions {
   std::vector<double> mean;
   std::vector<double> std;
@@ -24,31 +25,31 @@ struct ImageOptions {
 
 struct InputBatch {
   std::vector<Sample> samples;
-  // How the samples stood in their files, and so how their outputs are put together.
+  // How the samples were stored in their files. The outputs are joined in the same way.
   enum class Join : uint8_t {
-    kNone,       // one sample, of the inputs' own shapes
-    kFirstAxis,  // one after another along the first axis, as torch.cat
-    kNewAxis,    // along an axis before the first, as np.stack
+    kNone,       // one sample, with the inputs' own shapes
+    kFirstAxis,  // samples concatenated along the first axis, as by torch.cat
+    kNewAxis,    // samples stacked along a new first axis, as by np.stack
   } join = Join::kNone;
 };
 
-// One word per input, in the order of the inputs, or as NAME=WORD; or one .npz or folder for all, by their names. A word is
-// a file (.npy; an image, PNG or JPEG; .csv; .bin: the bytes as they are), a folder of such, or numbers ("0.5", "1,2,3":
-// one fills the input). A file may hold many samples; an input of one sample serves all samples of the others. Where the
-// input is a number of the program, its text ("3", "0.5", "true").
-// Errors: wrong count, dtype or shape; inputs with different numbers of samples; another number than the program was
-// exported for, as ExecuTorch's runtime refuses it.
+// Loads the samples of a run. `specs` has one word per input, in the order of the inputs or as NAME=WORD; or it is one
+// .npz or folder with the data of all inputs by name. A word is a file (.npy; a PNG or JPEG image; .csv; .bin for raw
+// bytes), a folder of such files, or numbers ("0.5", "1,2,3"; a single number fills the input). A file may hold many
+// samples. An input of one sample is used with every sample of the others. For an input that is a fixed number of the
+// program the word is that number ("3", "0.5", "true"). Errors: wrong count, dtype or shape; inputs with different
+// numbers of samples; a number other than the exported one, which ExecuTorch's runtime refuses too.
 Result<InputBatch> load_batch(std::span<const std::string> specs, std::span<const InputType> inputs,
                               const ImageOptions& images, const Log& log);
 
-// The same for one sample. Errors: also several.
+// Loads the inputs of exactly one sample. Errors: those of load_batch(); several samples.
 Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const InputType> inputs);
 
-// The same of arrays in memory, one for each input, in order. `where` is what messages call them.
+// Converts arrays in memory, one per input in order, to a sample. `where` is their name in messages.
 Result<Sample> fit_inputs(std::span<const Tensor> arrays, std::span<const InputType> inputs, const std::string& where);
 
-// The outputs of all samples, each put together as the samples were; where they have no axis that counts samples, along a
-// new one. Errors: outputs whose shapes differ between samples.
+// Joins the outputs of all samples as the inputs' samples were joined. Outputs without an axis of samples are stacked
+// along a new axis. Errors: the shapes of an output differ between samples.
 Result<std::vector<NamedTensor>> joined_outputs(std::span<const std::vector<NamedTensor>> outputs,
                                                 InputBatch::Join join, std::span<const InputType> inputs,
                                                 const std::string& where);

@@ -1,3 +1,4 @@
+// Declares the reader of calibration and evaluation data.
 #pragma once
 
 #include <memory>
@@ -10,22 +11,23 @@
 
 namespace carina::datasets {
 
-// Data for a network's inputs in an .npz, an .npy, or a folder of them (in the order of their names), read a sample at a
-// time. An array belongs to the input of its name; a network of one input also takes the array "x", or the only array of
-// a fitting shape; a folder of as many .npy as inputs may give each the file of its name. Arrays may carry many samples
-// along the first axis: [N * B, rest] for an input of [B, rest], or [N, shape]. Labels are the numbers of arrays "y".
+// Reads samples for a network's inputs from an .npz, an .npy, or a folder of them (in order of their names), one sample
+// at a time. An array belongs to the input of the same name. A network with one input also accepts the array "x" or the
+// only array of a suitable shape. In a folder with one .npy per input, each input may be a file of its name. Arrays may
+// hold many samples along the first axis: [N * B, rest] for an input of [B, rest], or [N, shape]. Arrays named "y" hold
+// the labels.
 class SampleReader {
  public:
-  // Looks at every file. Errors: no array for an input, a shape or dtype that does not fit, inputs with different numbers
-  // of samples.
+  // Opens and checks every file. Errors: an input without an array, a wrong shape or dtype, inputs with different
+  // numbers of samples.
   static Result<SampleReader> open(const std::string& path, std::span<const InputType> inputs);
 
   [[nodiscard]] size_t size() const;
-  // Asked by one thread at a time; best in order. Errors: damaged data, files that have become others.
+  // Call it from one thread at a time, best in ascending order. Errors: damaged data, files that have changed.
   Result<Sample> sample(size_t n);
-  // Whether there are labels. Errors: not for all files, or not as many as samples.
+  // Whether there are labels. Errors: only some files have labels, or the counts of labels and samples differ.
   [[nodiscard]] Result<bool> has_labels() const;
-  // Errors: as of sample(); no number.
+  // Errors: those of sample(); the label is not a number.
   Result<double> label(size_t n);
 
   SampleReader(SampleReader&&) noexcept;
@@ -38,10 +40,10 @@ class SampleReader {
   std::unique_ptr<State> state_;
 };
 
-// The same for calibration. Errors: as of SampleReader::open().
+// Opens the data as a DataSet for calibration. Errors: those of SampleReader::open().
 Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs);
 
-// The first `most` samples, or all where there are fewer. Errors: as of the source.
+// Returns the first `max` samples, or all if there are fewer. Errors: those of the data set.
 Result<std::vector<Sample>> first_samples(const datasets::DataSet& data, size_t max);
 
 }  // namespace carina::datasets

@@ -1,3 +1,4 @@
+// Matches the arrays of a file with a network's inputs.
 #pragma once
 
 #include <cstdint>
@@ -7,29 +8,31 @@
 
 #include "datasets/samples.h"
 
-// Arrays of a file and the inputs that they belong to.
+// Matching of a file's arrays with a network's inputs.
 namespace carina::datasets {
 
 using Arrays = std::map<std::string, Tensor>;
 
-// How many samples of `wanted` an array holds along its first axis; nothing when it does not fit.
+// Returns how many samples of shape `wanted` an array holds along its first axis, or no value if the shapes do not
+// match.
 std::optional<int64_t> samples_in(const Shape& array, const Shape& wanted);
 
-// Sample `n` of an array of the input's type.
+// Returns sample `n` of an array, with the input's type.
 Tensor nth_sample(const Tensor& array, const InputType& input, int64_t n);
 
-// The array of the input's name; of one input, also "x" or the only one that fits. Nothing when there is none.
+// Returns the array with the input's name. For a network with one input also "x" or the only array of a suitable shape.
+// Returns nullptr if there is none.
 const Tensor* array_for(const Arrays& arrays, const InputType& input, size_t inputs);
 
-// The array of each input; all hold as many samples. Errors: there is none, or it does not fit.
+// Returns the array of each input; all hold the same number of samples. Errors: an input has no array, or a wrong one.
 Result<std::vector<const Tensor*>> arrays_of_inputs(const Arrays& arrays, std::span<const InputType> inputs,
                                                     const std::string& where);
 
-// That there is none for this one of the inputs.
+// Returns the error that an input has no array.
 Diagnostic missing(const Arrays& arrays, const InputType& input, std::span<const InputType> inputs,
                    const std::string& where);
 
-// What brings an array of one type to another, where NumPy can do it in a word.
+// Returns a hint how to convert an array's type with NumPy, if one expression does it.
 std::string conversion_hint(DType got, DType wanted);
 
 }  // namespace carina::datasets

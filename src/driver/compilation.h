@@ -1,3 +1,4 @@
+// Declares the compile pipeline from a model in memory to a packaged program.
 #pragma once
 
 #include <optional>
@@ -25,43 +26,44 @@ struct CompileOptions {
   SplitOptions split;
   backends::DelegateOptions delegate;
   pte::CpuKernels cpu_kernels = pte::CpuKernels::kPortable;
-  bool legalize = false;    // rewrite nodes that the target refuses, where no number changes
+  bool legalize = false;    // rewrite nodes that the target refuses, if no result changes
   int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds
 };
 
-// Of a model that was quantized here: what the target does not have passes on floats, unless its kernels take integers.
+// Sets the options for a model that Carina quantized: operators that the target lacks pass floats between each other,
+// unless their CPU kernels take integers.
 inline void keep_floats(CompileOptions& options) {
   const bool floats = options.cpu_kernels == pte::CpuKernels::kPortable;
   options.split.floats = floats ? partition::FloatsOnCpu::kKept : partition::FloatsOnCpu::kRounded;
 }
 
-// A model on its way to a program, as far as it came.
+// The state of one compilation. It holds partial results if a stage failed.
 struct Compilation {
   models::Model model;
   std::optional<Delegated> delegated;
-  std::optional<Package> package;              // it came all the way
-  std::vector<legalize::Legalized> legalized;  // where they were asked for
-  std::vector<Disposition> dispositions;       // per node of the user's model, where it could not be split
-  Diagnostics errors;  // why it did not come further: all there is to say. Diagnostic::node is a node of the
-                       // user's model
+  std::optional<Package> package;              // present if every stage succeeded
+  std::vector<legalize::Legalized> legalized;  // the rewritten nodes, if CompileOptions::legalize is set
+  std::vector<Disposition> dispositions;       // per node of the user's model, if the model could not be partitioned
+  Diagnostics errors;  // all reasons why the compilation failed; Diagnostic::node is a node of the user's model
 };
 
-// The whole way of a .pt2, in memory. Where a stage fails, the rest is surveyed for whatever else is in the way.
+// Compiles a .pt2 in memory. If a stage fails, the rest of the model is diagnosed so that all other errors are reported
+// too.
 Compilation compile_pt2(const Buffer& file, const std::string& where, const CompileOptions& options,
                         const backends::Backend& backend, const Log& log);
 
-// The same for a model that is imported and quantized.
+// Compiles a model that is already imported and quantized.
 Compilation compile_model(models::Model model, const CompileOptions& options, const backends::Backend& backend,
                           const Log& log);
 
-// The same for a TOSA graph: one delegate.
+// Compiles a TOSA graph to a program of one delegate.
 Compilation compile_tosa(ir::Graph tosa, const std::string& where, const CompileOptions& options,
                          const backends::Backend& backend, const Log& log);
 
-// Whether there is anything to say of the model's nodes: it came through, or the model is what is wrong with it.
+// True if the compilation succeeded or if its errors are about nodes of the model, so that a per-node report exists.
 bool has_diagnostics(const Compilation& compilation);
 
-// What `carina compile` and `carina explain` say of it.
+// Returns the report that `carina compile` and `carina explain` print.
 results::CompileReport compile_report(const Compilation& compilation, const backends::Backend& backend,
                                       const backends::DelegateOptions& options);
 

@@ -63,7 +63,8 @@ Result<std::vector<std::byte>> part_of(Compilation& compilation, const CompileRe
   return std::move(found->bytes);
 }
 
-// As far as the model comes. Errors: what leaves nothing to say of its nodes: a file that cannot be read, usage.
+// Compiles the model as far as possible. Errors: a file that cannot be read, or wrong usage, since then nothing can be
+// reported about nodes.
 Result<Compilation> compile_file(const CompileRequest& request, const backends::Backend& backend, const Log& log) {
   CARINA_TRY(const CompileOptions options, options_of(request));
   log.progress("read", 0, 1);
@@ -77,7 +78,7 @@ Result<Compilation> compile_file(const CompileRequest& request, const backends::
   return compilation;
 }
 
-// The most common surprise: everything is well, and the NPU has nothing to do.
+// Warns if nothing was delegated to the NPU.
 void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& request, const backends::Backend& backend,
                       const Log& log) {
   if (backend.lowering.takes_floats || request.delegates == DelegateMode::kNothing ||
@@ -113,11 +114,11 @@ Result<void> dump(const Compilation& compilation, size_t index, const backends::
   return {};
 }
 
-// A file without a target is written as most that will read it like it.
+// A TOSA file without a target uses the idioms that most readers prefer.
 const lower::Target kTosaFile{
     .limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms, .takes_floats = true, .keeps_integers = true};
 
-// Errors of other choices are no reason to refuse this one.
+// Adds the results of other choices. Their errors do not fail this compilation.
 void add_alternatives(results::CompileReport& report, const CompileRequest& request, const Log& log) {
   if (!request.alternatives) return;
   auto alternatives = request.alternatives(request, report, log);
@@ -131,7 +132,7 @@ void add_alternatives(results::CompileReport& report, const CompileRequest& requ
   log.note(why);
 }
 
-// A quantized model computes with floats where its quantizer, or ours, has left them.
+// Warns of float computations in a quantized model: nodes that its quantizer, or Carina's, left in floats.
 void warn_of_floats(const models::Model& model, const ir::Graph& tosa, const Log& log) {
   const auto is_quantized = [](const ir::Value& value) { return value.quantization.has_value(); };
   if (std::ranges::none_of(model.graph.values, is_quantized)) return;
@@ -179,7 +180,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
     return Compiled{.program = std::move(part), .report = std::move(report)};
   }
   Compiled compiled{.program = std::move(compilation.package->program), .report = std::move(report)};
-  // While the caller writes the file.
+  // The memory is freed while the caller writes the file.
   run_async([all = std::make_shared<Compilation>(std::move(compilation))]() mutable { all.reset(); });
   return compiled;
 }

@@ -1,3 +1,4 @@
+// Declares the requests and functions behind `carina compile`, `carina explain` and `carina tosa`.
 #pragma once
 
 #include <cstddef>
@@ -26,39 +27,42 @@ using pte::CpuKernels;
 
 struct CompileRequest;
 
-// What other choices than those of a request would bring; `now`: the report of what it asks for.
+// Compiles the request with other choices and returns their results. `now` is the report of the request itself.
 using FindAlternatives = std::function<Result<std::vector<results::Alternative>>(
     const CompileRequest& request, const results::CompileReport& now, const Log& log)>;
 
 struct CompileRequest {
   std::string model;  // .pt2 or .tosa
-  Buffer file = {};   // its bytes, where it is in memory; then `model` is what messages call it
+  Buffer file = {};   // the model's bytes, if they are in memory; `model` is then only the name in messages
   targets::TargetRequest target;
   models::QuantizeFlags quantize = {};
-  std::string calibration;            // .npz, .npy or a folder; empty: none
-  models::SampleSource samples = {};  // instead of `calibration`, which is what messages call them
+  std::string calibration;            // .npz, .npy or a folder; empty: no calibration
+  models::SampleSource samples = {};  // used instead of `calibration`, which is then only the name in messages
   DelegateMode delegates = DelegateMode::kNpu;
   std::vector<std::string> cpu_nodes;                        // nodes to keep on the CPU
-  std::vector<std::string> cpu_ops = {};                     // operators likewise
-  std::vector<std::string> cpu_modules = {};                 // modules likewise, by path or type
-  CpuKernels cpu_kernels = CpuKernels::kPortable;            // what nodes on the CPU are written as
-  int64_t sram_budget_bytes = 0;                             // what a delegate's arena may take; 0: no limit
-  backends::Optimize optimize = backends::Optimize::kSpeed;  // what schedules are made for
-  bool legalize = false;                                     // rewrite what the target refuses, where no number changes
-  bool dynamic_weights = false;                              // plan::Options::dynamic_weights
-  std::string dump_folder;                                   // intermediate files go there; empty: none are written
-  // By the names of the user's nodes, what dumped TOSA files say of the operators made from them; of others they say the
-  // source line.
+  std::vector<std::string> cpu_ops = {};                     // operators to keep on the CPU
+  std::vector<std::string> cpu_modules = {};                 // modules to keep on the CPU, by path or type
+  CpuKernels cpu_kernels = CpuKernels::kPortable;            // the kernels that nodes on the CPU call
+  int64_t sram_budget_bytes = 0;                             // maximum size of a delegate's arena; 0: no limit
+  backends::Optimize optimize = backends::Optimize::kSpeed;  // the goal of the schedules
+  // rewrite nodes that the target refuses, if no result changes
+  bool legalize = false;
+  bool dynamic_weights = false;  // plan::Options::dynamic_weights
+  // The folder of intermediate files; empty: none are written
+  std::string dump_folder;
+  // Maps names of the user's nodes to the location text of their operators in dumped TOSA files. Other operators get
+  // the source line.
   std::map<std::string, std::string> locations = {};
-  bool layers = false;                       // whether the report has the estimate operation by operation
-  FindAlternatives alternatives = {};        // asked what other choices would bring; empty: the report does not say
-  std::vector<backends::Show> shown = {};    // what the report shows of how delegates were compiled
-  std::vector<std::string> vela_flags = {};  // as a user of Vela passes them; they add to the above
-  // A .pte; or what the backend made of the one delegate: the stream as Vela's raw .npz, the graph as .vgf.
+  bool layers = false;                       // whether the report has the estimate of each operation
+  FindAlternatives alternatives = {};        // finds the results of other choices; empty: the report has none
+  std::vector<backends::Show> shown = {};    // sections that show how delegates were compiled
+  std::vector<std::string> vela_flags = {};  // flags as Vela takes them, in addition to the options above
+  // The output file: a .pte, or the backend's output for the only delegate. That is the stream as Vela's raw .npz, or
+  // the graph as .vgf.
   enum class Output { kProgram, kStream, kVgf } output = Output::kProgram;
   int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds
   int threads = 1;
-  ir::PassOptions passes = {};  // of preparing and of the clean-up behind lowering: what to leave out or look at
+  ir::PassOptions passes = {};  // for preparing and for the clean-up after lowering: passes to skip or to print
 };
 
 struct Compiled {
@@ -66,25 +70,26 @@ struct Compiled {
   results::CompileReport report;
 };
 
-// The whole way from a model to a program. A node that partitioning gave to the NPU and the NPU's compiler refuses goes
-// to the CPU, with the compiler's reason. With a dump folder, writes for each delegate n output_tag<n>_<TOSA spec>.tosa
-// and output_tag<n>_vela.npz, as the Arm flow names them, and output_tag<n>_schedule.txt. Errors: of every library on the way.
+// Compiles a model to a program. A node that partitioning assigned to the NPU and the NPU's compiler refuses runs on
+// the CPU; the report gives the compiler's reason. With a dump folder, each delegate n is written as
+// output_tag<n>_<TOSA spec>.tosa and output_tag<n>_vela.npz, which are the Arm flow's names, and as
+// output_tag<n>_schedule.txt. Errors: the errors of every stage.
 Result<Compiled> compile(const CompileRequest& request, const Log& log);
 
-// What became of each node of the model, as far as the model comes: where it cannot be compiled, the report says which
-// nodes stand in the way, of all stages, and its sizes mean nothing. Errors: what leaves nothing to say of nodes: a file
-// that cannot be read, wrong options.
+// Returns the disposition of each node of the model, up to the first failing stage. If the model cannot be compiled,
+// the report lists the nodes that prevent it, for all stages, and its sizes are meaningless. Errors: a file that cannot
+// be read or wrong options, since then nothing can be reported about nodes.
 Result<results::CompileReport> explain(const CompileRequest& request, const Log& log);
 
 struct TosaRequest {
-  CompileRequest model;         // of which the target is not used
+  CompileRequest model;         // its target is ignored
   std::string version = "1.0";  // or "0.80", "vgf"
-  files::TosaLimits limits;     // what the file may use
+  files::TosaLimits limits;     // profiles, extensions and level that the file may use
 };
 
-// The model as one TOSA file: a .pt2 INT where it is quantized, else FP; a .tosa as it is, in the version that is
-// asked for. Errors: as compile()'s, a model that does not lower as a whole, broken rules, what the version does not
-// have.
+// Returns the model as one TOSA file. A .pt2 becomes a TOSA-INT graph if it is quantized, else a TOSA-FP graph. A .tosa
+// is converted to the requested version. Errors: those of compile(); a model that cannot be lowered as a whole;
+// violated rules of the specification; features that the version lacks.
 Result<std::vector<std::byte>> to_tosa(const TosaRequest& request, const Log& log);
 
 }  // namespace carina::driver

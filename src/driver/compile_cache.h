@@ -1,3 +1,4 @@
+// Declares the cache that compilations of one model for several targets share.
 #pragma once
 
 #include "driver/split_cache.h"
@@ -5,9 +6,9 @@
 
 namespace carina::driver {
 
-// What compilations of one prepared model for several targets have in common, found once: how it is split and lowered
-// for an NPU, and its encoded weights. Safe for concurrent compilations; programs and
-// reports are the same with and without.
+// Results that compilations of one prepared model for several targets share: the partition and lowering for an NPU, and
+// the encoded weights. Each is computed once. Safe for concurrent compilations. Programs and reports are the same with
+// and without the cache.
 struct CompileCache {
   SplitCache splits;
   npu::EncodedWeightsCache streams;

@@ -1,3 +1,4 @@
+// Converts a CompileRequest to the options and inputs of the pipeline's stages.
 #pragma once
 
 #include <string>
@@ -10,22 +11,22 @@
 
 namespace carina::driver {
 
-// What the stages are asked for by a request. Errors (usage): unknown quantization flags.
+// These functions return the options of one stage. Errors (usage): unknown quantization flags.
 Result<models::QuantizeRequest> quantization_of(const CompileRequest& request);
 models::ImportOptions import_options_of(const CompileRequest& request);
 backends::DelegateOptions delegate_options_of(const CompileRequest& request);
 Result<CompileOptions> options_of(const CompileRequest& request);
 
-// The request with what its Vela flags say. Errors (usage): as read_vela_flags()'s.
+// Returns the request with the settings of its Vela flags. Errors (usage): those of read_vela_flags().
 Result<CompileRequest> with_flags(CompileRequest request, const Log& log);
 
-// The request's model, from its file or from memory: whether it is a TOSA or VGF graph, and what it then is; else the
-// .pt2. Errors: the readers' and the verifier's; another kind of file.
+// is_graph(): whether the request's model, a file or bytes in memory, is a TOSA or VGF graph. graph_of() reads that
+// graph; pt2_file() returns the bytes of a .pt2. Errors: the readers' and the verifier's; a file of another kind.
 bool is_graph(const CompileRequest& request);
 Result<ir::Module> graph_of(const CompileRequest& request, const std::string& level);
 Result<Buffer> pt2_file(const CompileRequest& request);
 
-// The one graph of such a file. Errors: the same; control flow.
+// Reads a TOSA or VGF file of one graph. Errors: those of graph_of(); control flow.
 Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log);
 
 }  // namespace carina::driver

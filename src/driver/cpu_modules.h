@@ -1,3 +1,4 @@
+// Declares the partitioning constraint that keeps modules of the user's model on the CPU.
 #pragma once
 
 #include <string>
@@ -9,9 +10,9 @@
 
 namespace carina::driver {
 
-// Keeps the nodes of modules on the CPU: those named by path ("features.3", with all below it), and those of a type
-// ("Conv2d", "torch.nn.modules.conv.Conv2d"). `nodes`: the user's model, which Node::origin counts. Errors (usage): names
-// that no module has, with those that there are.
+// Returns the constraint that keeps the nodes of some modules on the CPU. A name is a path ("features.3", with all
+// modules below it) or a type ("Conv2d", "torch.nn.modules.conv.Conv2d"). `nodes` is the user's model; Node::origin is
+// an index into it. Errors (usage): names of no module, with the list of modules.
 Result<partition::UserConstraint> keep_modules(const std::vector<std::string>& names,
                                                const std::vector<pt2::ModelNode>& nodes);
 

@@ -57,7 +57,7 @@ Result<std::vector<backends::Delegate>> compile_all(const std::vector<ir::Graph>
   return delegates;
 }
 
-// What compiled delegates are asked for afterwards is where their operators come from, unless files show them.
+// Frees the constants. Later stages use only the origins of the operators, unless files show the constants.
 void drop_constants(Split& split, const backends::DelegateOptions& options) {
   if (options.artifacts == backends::Artifacts::kKeep) return;
   for (ir::Graph& graph : split.tosa) {

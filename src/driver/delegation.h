@@ -1,3 +1,4 @@
+// Declares the functions that compile the delegates of a partitioned graph.
 #pragma once
 
 #include <vector>
@@ -10,22 +11,23 @@
 
 namespace carina::driver {
 
-// A split whose delegates are compiled; delegates[i] is made from split.tosa[i].
+// A partitioned graph with compiled delegates; delegates[i] is compiled from split.tosa[i].
 struct Delegated {
   Split split;
   std::vector<backends::Delegate> delegates;
 };
 
-// What was made of a prepared graph holds its weights rounded, or will read them once more: the pages of a mapped model
-// leave the process's memory until then.
+// Releases the mapped weight pages of the prepared graph from the process's memory. The results hold their own, rounded
+// weights; if a weight is needed once more, its pages are read again from the file.
 void drop_weights(const ir::Graph& prepared);
 
 // Compiles the delegates of a split. Errors: the backend's.
 Result<Delegated> compile_delegates(Split split, const backends::Backend& backend,
                                     const backends::DelegateOptions& options, const Log& log);
 
-// Splits a prepared graph and compiles its delegates. A node that partitioning gave to the NPU and that lowering or the
-// backend refuses goes to the CPU, with the reason and hint. Errors: of split_graph(); of the backend where they are not about nodes.
+// Partitions a prepared graph and compiles its delegates. A node that partitioning assigned to the NPU and that
+// lowering or the backend refuses runs on the CPU, with the reason and a hint. Errors: those of split_graph(); those of
+// the backend that name no node.
 Result<Delegated> delegate_graph(const ir::Graph& prepared, const backends::Backend& backend,
                                  const SplitOptions& choices, const backends::DelegateOptions& options, const Log& log);
 

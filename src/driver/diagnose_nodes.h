@@ -1,3 +1,4 @@
+// Declares the diagnosis of the nodes of a model that cannot be compiled.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +10,10 @@
 
 namespace carina::driver {
 
-// Where a node of the user's model could run, by its operators alone: types, shapes and limits are not looked at.
-// Of several operators that a node becomes the last of these counts.
+// Where a node of the user's model could run, judged only by its operators; types, shapes and limits are ignored. If a
+// node becomes several operators, the last applicable value of this list counts.
 enum class Disposition : uint8_t {
-  kFolded,   // nothing would be left of it
+  kFolded,   // becomes no operator
   kNpu,      // has a lowering
   kCpu,      // has a kernel
   kNowhere,  // has neither
@@ -20,11 +21,11 @@ enum class Disposition : uint8_t {
 
 struct NodeDiagnosis {
   std::vector<Disposition> dispositions;  // per node of the user's model
-  Diagnostics errors;  // all that cannot be normalized and all that can run nowhere; Diagnostic::node
+  Diagnostics errors;  // all nodes that cannot be normalized and all that cannot run anywhere; Diagnostic::node
 };
 
-// Diagnoses the nodes of a model that cannot be compiled as a whole, so that one run shows all that is in the way. `graph`:
-// as imported, Node::origin being the node of the user's model; of `nodes` nodes in all.
+// Diagnoses the nodes of a model that cannot be compiled, so that one run reports all problems. `graph` is the graph as
+// imported. Its Node::origin is a node of the user's model, which has `nodes` nodes.
 NodeDiagnosis diagnose_nodes(ir::Graph graph, size_t nodes);
 
 }  // namespace carina::driver

@@ -6,8 +6,8 @@
 
 namespace carina::driver {
 
-// The folder of `carina compile --dump` holds the parts of one program. Makes it and removes what an earlier compile
-// wrote to it: output_tag<n>_*. Errors: it cannot be made or changed.
+// Makes the folder of `carina compile --dump` and removes the files output_tag<n>_* that an earlier compile wrote,
+// since the folder holds the parts of one program. Errors: the folder cannot be made or changed.
 Result<void> clear_dump(const std::string& folder);
 
 }  // namespace carina::driver

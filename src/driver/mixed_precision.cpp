@@ -112,7 +112,7 @@ class MixedPrecision {
       for (size_t n = parts_[p].first; n < parts_[p].second; ++n)
         overrides.push_back({.of = quantize::Override::Of::kNode, .name = model_.graph.nodes[n].name, .scheme = wide});
     }
-    // What the user says of a place counts.
+    // The user's overrides take precedence.
     std::ranges::copy(scheme.overrides, std::back_inserter(overrides));
     scheme.overrides = std::move(overrides);
     scheme.name = fmt::format("auto: {} of {} parts in int16x8, the rest in int8", std::ranges::count(is_wide, true),
@@ -159,14 +159,14 @@ class MixedPrecision {
     return measured;
   }
 
-  // What 16 bits are worth in a part, measured where all else has 16: its 8 bits add noise and take fewer cycles.
+  // The benefit of 16 bits in one part, measured with 16 bits in all others: 8 bits add noise and save cycles.
   struct Part {
     size_t index = 0;
     double worth = 0;  // noise for each cycle
     int64_t cycles = 0;
   };
 
-  // The most worthy first.
+  // Returns the parts in descending order of worth.
   Result<std::vector<Part>> measured_parts(const Measured& wide) const {
     std::vector<Part> parts;
     for (size_t p = 0; p < parts_.size(); ++p) {
@@ -189,7 +189,8 @@ class MixedPrecision {
     return chosen;
   }
 
-  // How many of the most worthy parts the budget takes, by bisection: compiled, for cycles do not simply add up.
+  // Returns how many parts, in order of worth, fit the budget. It bisects and compiles, since cycles of parts do not
+  // add up.
   Result<size_t> affordable(std::span<const Part> parts, int64_t max) const {
     size_t fits = 0, beyond = parts.size() + 1;
     while (beyond - fits > 1) {
@@ -201,7 +202,7 @@ class MixedPrecision {
     return fits;
   }
 
-  // The most worthy parts, and of the others those that still fit and bring something; each of these is tried.
+  // Chooses the parts of most worth, and tries each other part that still fits and reduces the noise.
   Result<Choice> choose(const Measured& narrow, const Measured& wide, int64_t max) const {
     CARINA_TRY(const std::vector<Part> parts, measured_parts(wide));
     CARINA_TRY(const size_t fits, affordable(parts, max));

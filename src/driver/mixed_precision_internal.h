@@ -1,3 +1,4 @@
+// Declares the search for a mixed-precision scheme (8-bit and 16-bit activations).
 #pragma once
 
 #include <span>
@@ -9,11 +10,11 @@
 
 namespace carina::driver {
 
-// Chooses which parts of a float model compute with 16-bit activations, the rest with 8 bits: the parts whose 8 bits
-// cost the outputs most, for the cycles that 16 bits cost there, as long as all of it stays within the budget. Both are
-// measured: the noise of each part on the first samples, the cycles by compiling. `budget`: cycles ("1200000"), or in
-// percent of those with 8 bits ("150%"); empty: 150%. A note says what came of it. Errors: a budget that is no number or
-// less than 8 bits take (usage); no samples; as the stages' on the way.
+// Chooses the parts of a float model that compute with 16-bit activations; the others use 8 bits. It prefers parts
+// where 8 bits add much noise to the outputs and 16 bits add few cycles, as long as the total stays within the budget.
+// The noise of each part is measured on the first samples, the cycles by compiling. `budget` is a number of cycles
+// ("1200000") or a percentage of the cycles with 8 bits ("150%"); empty: 150%. A note reports the result. Errors: a
+// budget that is not a number or is below the cycles with 8 bits (usage); no samples; the errors of the stages.
 Result<quantize::Scheme> choose_mixed_scheme(const models::Model& model, const CompileOptions& options,
                                              const backends::Backend& backend, std::string_view budget, const Log& log);
 

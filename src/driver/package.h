@@ -1,3 +1,4 @@
+// Declares the function that writes a program and its delegates as one .pte file.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +14,12 @@ namespace carina::driver {
 
 struct Package {
   std::vector<std::byte> program;  // the .pte
-  int64_t planned_bytes = 0;       // what the executor plans for the values between delegates and kernels
-  bool in_segments = false;  // the delegates stand behind the FlatBuffer, since they are too large to stand inside
+  int64_t planned_bytes = 0;       // bytes that the executor plans for the values between delegates and kernels
+  bool in_segments = false;        // delegates follow the FlatBuffer in segments, since they are too large for it
 };
 
-// Writes program (partition::Partitioned::program, its operators those of the kernels) and delegates as one .pte.
-// Errors: operators that have no kernel for the CPU, all of them; Diagnostic::node is a node of `program`.
+// Writes a program and its delegates as one .pte. `program` is partition::Partitioned::program with operators that have
+// CPU kernels. Errors: all operators without a CPU kernel; Diagnostic::node is a node of `program`.
 Result<Package> package(const ir::Graph& program, std::span<const pte::Delegate> delegates,
                         pte::CpuKernels kernels = pte::CpuKernels::kPortable);
 Result<Package> package(const Delegated& delegated, pte::CpuKernels kernels);

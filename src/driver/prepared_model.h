@@ -1,3 +1,4 @@
+// Declares the target-independent prefix of compile() and the compilation of its result for one target.
 #pragma once
 
 #include <memory>
@@ -11,21 +12,21 @@
 
 namespace carina::driver {
 
-// A model ready for any target: imported and quantized, or the graph of a TOSA file as it is.
+// A model ready for any target: an imported and quantized model, or the unchanged graph of a TOSA file.
 struct PreparedModel {
   std::string file;
   models::Model model;
   bool is_tosa = false;
-  bool calibrated = false;              // whether a float model got its integers here
-  std::shared_ptr<CompileCache> cache;  // what its compilations for several targets share
+  bool calibrated = false;              // whether Carina quantized a float model by calibration
+  std::shared_ptr<CompileCache> cache;  // shared by the compilations for several targets
 };
 
-// The part of compile() that no target has a say in. Errors: as compile()'s up to quantization; --quantize auto, whose
+// The target-independent prefix of compile(). Errors: those of compile() up to quantization; --quantize auto, since its
 // choice depends on a target's cycles (usage).
 Result<PreparedModel> prepare(const CompileRequest& request, const Log& log);
 
-// The rest of it. Of the request only what is said of partitioning and schedules counts; passes are those that the
-// model was prepared with. Safe for concurrent calls.
+// Compiles a prepared model for one target. Only the request's options for partitioning and scheduling are used; the
+// passes are those of prepare(). Safe for concurrent calls.
 Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest& request,
                              const backends::Backend& backend, const Log& log);
 

@@ -1,3 +1,4 @@
+// Declares the step that partitions a prepared graph between CPU and NPU and lowers both sides.
 #pragma once
 
 #include <string>
@@ -13,41 +14,41 @@
 namespace carina::driver {
 
 enum class DelegateMode {
-  kNpu,  // what is faster there
-  kAll,  // also what costs more to call than it saves: subgraphs that only move data, or are small
+  kNpu,  // nodes that run faster there
+  kAll,  // also subgraphs whose call costs more than it saves: data movement only, or small
   kNothing
 };
 
 class SplitCache;
 
-// What the user keeps on the CPU.
+// What the user keeps on the CPU, and how the partition is made.
 struct SplitOptions {
   DelegateMode delegates = DelegateMode::kNpu;
   std::vector<std::string> cpu_nodes;
   std::vector<std::string> cpu_ops = {};      // "conv2d", "aten.conv2d.default"
   std::vector<std::string> cpu_modules = {};  // paths ("features.3", with all below) or types ("Conv2d")
-  partition::UserConstraint keep = {};        // any other filter
+  partition::UserConstraint keep = {};        // any other constraint
   partition::FloatsOnCpu floats = partition::FloatsOnCpu::kRounded;
-  ir::PassOptions passes = {};  // of the clean-up behind lowering
-  SplitCache* cache = nullptr;  // splits of the same graph for other targets; nullptr: none
+  ir::PassOptions passes = {};  // for the clean-up after lowering
+  SplitCache* cache = nullptr;  // partitions of the same graph for other targets; nullptr: not used
 };
 
-// A model cut into a program for the CPU and TOSA graphs for the backend, one per delegate.
+// A model partitioned into a program for the CPU and one TOSA graph per delegate for the backend.
 struct Split {
   partition::Partitioned partitioned;
   std::vector<ir::Graph> tosa;  // nodes have the prepared graph's nodes as `origin`
 };
 
-// Cuts a prepared graph and lowers both sides: the program to operators that have a kernel, delegates to TOSA. Nodes
-// of `refused` stay on the CPU, with its reasons. Errors: names that the graph does not have (usage); nodes of delegates
-// that do not lower, of all delegates, each with Diagnostic::node in the prepared graph.
+// Partitions a prepared graph and lowers both sides: the program to operators that have a CPU kernel, the delegates to
+// TOSA. Nodes of `refused` stay on the CPU with the given reasons. Errors: names that the graph does not have (usage);
+// the nodes of all delegates that cannot be lowered. Diagnostic::node is a node of the prepared graph.
 Result<Split> split_graph(const ir::Graph& prepared, const backends::Backend& backend, const SplitOptions& options,
                           const std::vector<ir::Refusal>& refused, const Log& log);
 
-// What is said about nodes of `graph`, said about the nodes that they come from.
+// Replaces each node of `graph` in the diagnostics by the node that it was made from.
 Diagnostics about_origins(Diagnostics errors, const ir::Graph& graph);
 
-// A TOSA graph as a program: one call of one delegate, its inputs and outputs as they are.
+// Returns a TOSA graph as a program of one delegate call with the graph's inputs and outputs.
 Split whole_graph_delegated(ir::Graph tosa);
 
 }  // namespace carina::driver

@@ -1,3 +1,4 @@
+// Declares a cache of split_graph() results.
 #pragma once
 
 #include <map>
@@ -11,16 +12,17 @@
 
 namespace carina::driver {
 
-// split_graph() of one graph, done once for an NPU whatever its memories. Safe for concurrent calls.
+// Caches the results of split_graph() for one graph, one per NPU; the NPU's memories do not matter. Safe for concurrent
+// calls.
 class SplitCache {
  public:
-  // As split_graph() with nothing refused; says what that says. `prepared` is the same graph in every call, and so are
-  // the options' filter, but for modules, and passes.
+  // Returns the result and logs the notes of split_graph() with nothing refused. Every call must pass the same
+  // `prepared` graph, the same `keep` filter (apart from modules) and the same passes.
   Result<Split> split(const ir::Graph& prepared, const backends::Backend& backend, const SplitOptions& options,
                       const Log& log);
 
  private:
-  // The target, and what is chosen for the CPU.
+  // The target and the choices for the CPU.
   using Key = std::tuple<std::string, DelegateMode, std::vector<std::string>, std::vector<std::string>,
                          std::vector<std::string>>;
   struct Entry;

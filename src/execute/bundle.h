@@ -1,3 +1,4 @@
+// Runs, checks and writes bundled programs: a program with test cases (.bpte).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@
 // Programs with test cases (.bpte).
 namespace carina::execute {
 
-// |got - expected| <= absolute + relative * |expected|, for floats; integers must be equal. As ExecuTorch compares.
+// Output tolerance: |got - expected| <= absolute + relative * |expected| for floats; integers must be equal. ExecuTorch
+// compares in the same way.
 struct Tolerance {
   double relative = kBundledRelativeTolerance;
   double absolute = kBundledAbsoluteTolerance;
@@ -28,24 +30,26 @@ struct BundleOutcome {
   RunOutcome run;                                           // the first case's figures, the records of all
 };
 
-// The test cases of a file; none of one that is no bundled program. Errors: a file that cannot be read, or is damaged.
+// Reads the test cases of a file. A file that is not a bundled program has none. Errors: a file that cannot be read or
+// is damaged.
 Result<std::vector<pte::TestSuite>> test_suites_of(const std::string& path);
 
-// Runs the test cases of a bundled program, each on the program loaded anew, and compares what comes out. With
-// options.method, those of this method. Errors: as run_program()'s, inputs that are not the program's, no test case.
+// Runs the test cases of a bundled program and compares the outputs with the expected ones. The program is loaded again
+// for each case. If options.method is set, only cases of that method run. Errors: those of run_program(); inputs that
+// do not match the program's; no test case.
 Result<BundleOutcome> run_bundle(const pte::BundledProgram& bundle, const std::string& where, Tolerance tolerance,
                                  const RunOptions& options, const Log& log);
 
-// The inputs of a test case, and its outputs beside what they should be; the report's method and index are the caller's.
+// Returns the inputs of a test case.
 datasets::Sample sample_of(const pte::TestCase& test);
 results::TestCaseReport check_case(const pte::TestCase& test, std::span<const datasets::NamedTensor> outputs,
                                    Tolerance tolerance);
 
-// One output of a program beside what it should be.
+// Compares one output of a program with the expected tensor.
 results::OutputCheck check_output(const Tensor& got, const Tensor& expected, Tolerance tolerance);
 
-// The bytes of a .bpte: `program` with a test case for each sample, whose outputs should be `expected`. `method`: by its
-// name. Errors: too large for one file, types that the format does not have.
+// Returns the bytes of a .bpte: `program` with one test case per sample and the `expected` outputs. `method` is a name.
+// Errors: a result too large for one file, types that the format does not have.
 Result<std::vector<std::byte>> write_bundle(const Buffer& program, const std::string& method,
                                             std::span<const datasets::Sample> samples,
                                             std::span<const std::vector<datasets::NamedTensor>> expected,

@@ -1,3 +1,4 @@
+// Makes a bundled program from a program and test inputs.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +12,10 @@
 
 namespace carina::execute {
 
-// What a program should answer.
+// The source of a test case's expected outputs.
 enum class Expected : uint8_t {
-  kRun,    // what `carina run` gives: a device must give the same integers
-  kModel,  // what the model gives in floats; where it was quantized when it came, with its integers
+  kRun,    // the outputs of `carina run`: a device must give the same integers
+  kModel,  // the outputs of the model in floats; of a model imported as quantized, with its integers
 };
 
 struct BundleRequest {
@@ -24,8 +25,8 @@ struct BundleRequest {
   int threads = 1;
 };
 
-// The bytes of a .bpte: the program with a test case for each sample. Errors: no inputs, or such that do not fit; as
-// run_batch()'s; a model that is not a .pt2.
+// Returns the bytes of a .bpte: the program with a test case for each sample. Errors: no inputs, or unsuitable ones;
+// those of run_batch(); a model that is not a .pt2.
 Result<std::vector<std::byte>> bundle_program(const Buffer& program, const BundleRequest& request, const Log& log);
 
 }  // namespace carina::execute

@@ -10,9 +10,10 @@
 
 namespace carina::execute {
 
-// The .ptd files that hold the tensors which stand outside of a .pte: `given` ones, else the program's neighbor of the
-// same name or of ExecuTorch's usual name, which is noted. Nothing for a program that needs none. Errors: a damaged
-// program, a file that is no .ptd or damaged, tensors that no file has (by name).
+// Loads the .ptd files with the tensors that a .pte stores outside of the file. Without `given` files it takes the file
+// beside the program that has the program's name or ExecuTorch's usual name, and notes that. Returns nothing if the
+// program needs none. Errors: a damaged program; a file that is damaged or not a .ptd; the names of tensors that no
+// file has.
 Result<std::vector<Buffer>> load_external_data(const Buffer& program, const std::string& program_path,
                                                std::span<const std::string> given, const Log& log);
 

@@ -1,3 +1,4 @@
+// Declares `carina interpret`: the verification and evaluation of a TOSA file.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +17,16 @@ namespace carina::execute {
 inline constexpr size_t kDefaultMemoryBudget = size_t{4} << 30;
 
 struct InterpretRequest {
-  std::string model;                  // .tosa
-  Buffer file = {};                   // its bytes, where it is in memory; then `model` is what messages call it
+  std::string model;  // .tosa
+  // the file's bytes, if they are in memory; `model` is then only the name in messages
+  Buffer file = {};
   std::vector<std::string> inputs;    // one .npy per graph input; none: zeros
-  datasets::InputSource arrays = {};  // instead of `inputs`
-  std::string output_folder;          // output_<n>.npy go there; empty: none are written
+  datasets::InputSource arrays = {};  // used instead of `inputs`
+  std::string output_folder;          // the folder of output_<n>.npy; empty: none are written
   std::string dump_folder;            // every intermediate value as .npy; empty: none are written
   bool profile = false;
   std::string level = "8K";                           // of the verifier, or "none"
-  size_t memory_budget_bytes = kDefaultMemoryBudget;  // of the tensors of the run and what the plan holds
+  size_t memory_budget_bytes = kDefaultMemoryBudget;  // for the tensors of the run and the memory of the plan
   int threads = 1;
 };
 
@@ -33,9 +35,9 @@ struct Interpreted {
   results::InterpretReport report;
 };
 
-// Verifies a TOSA file and evaluates it in the interpreter. Errors: of the reader, "rule ..." of the verifier, of the
-// interpreter's planning (so much memory is refused before any is taken), inputs that do not fit, "REQUIRE ..." of a
-// condition of the specification that the data break, folders that cannot be written.
+// Verifies a TOSA file and evaluates it in the interpreter. Errors: the reader's; "rule ..." of the verifier; more
+// memory than the budget, which is refused before any is allocated; inputs of the wrong type or shape; "REQUIRE ..." if
+// the data violate a condition of the specification; folders that cannot be written.
 Result<Interpreted> interpret(const InterpretRequest& request, const Log& log);
 
 }  // namespace carina::execute

@@ -11,17 +11,17 @@
 
 namespace carina::execute {
 
-// Runs Ethos-U delegates by their TOSA graphs in the interpreter instead of by their command streams: what the NPU
-// should give, bit for bit.
+// A runtime backend that runs Ethos-U delegates by interpreting their TOSA graphs instead of their command streams. The
+// outputs are the bits that the NPU should give.
 class InterpretedDelegates final : public runtime::Backend {
  public:
-  // Reads output_tag<n>_*.tosa of a folder that `carina compile --dump` wrote, and output_tag<n>_vela.npz beside them.
-  // Errors: none there, damaged files.
+  // Reads output_tag<n>_*.tosa and output_tag<n>_vela.npz of a folder that `carina compile --dump` wrote. Errors: no
+  // such files, damaged files.
   static Result<InterpretedDelegates> load(const std::string& folder, int threads);
 
   [[nodiscard]] std::string_view id() const override;
-  // A delegate is the graph whose output_tag<n>_vela.npz has its commands and weights. Error: kInvalidArgument for a
-  // folder of another program; failure() says so.
+  // Finds the graph whose output_tag<n>_vela.npz has the delegate's commands and weights. Error: kInvalidArgument if
+  // the folder belongs to another program; failure() gives that reason.
   runtime::Error init(std::span<const std::byte> blob, std::span<const runtime::CompileSpec> specs,
                       runtime::Arena& arena, void** handle) override;
   runtime::Error execute(void* handle, runtime::Arguments arguments, runtime::Arena& scratch) override;

@@ -9,14 +9,14 @@
 
 namespace carina::execute {
 
-// A TOSA graph in the place of a delegate: called with the runtime's arguments, evaluated by the interpreter.
+// A TOSA graph that replaces a delegate: it is called with the runtime's arguments and evaluated by the interpreter.
 class InterpretedGraph {
  public:
-  // `where` is what messages call the graph. Errors: as interpret::Interpreter::create()'s.
+  // `where` is the graph's name in messages. Errors: those of interpret::Interpreter::create().
   static Result<InterpretedGraph> create(const ir::Module& module, int threads, const std::string& where);
 
-  // `arguments`: the graph's inputs, then its outputs, each of as many bytes. Errors: other arguments, what the
-  // interpreter says.
+  // `arguments` are the graph's inputs followed by its outputs, each with the same number of bytes. Errors: arguments
+  // that do not match; the interpreter's.
   Result<void> run(runtime::Arguments arguments);
 
  private:

@@ -1,3 +1,4 @@
+// Declares `carina npu`: the run of one command stream on the simulator.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +15,20 @@
 namespace carina::execute {
 
 struct NpuRunRequest {
-  std::string stream;               // Vela's raw .npz
-  Buffer file = {};                 // its bytes, where it is in memory; then `stream` is what messages call it
+  std::string stream;  // Vela's raw .npz
+  // the file's bytes, if they are in memory; `stream` is then only the name in messages
+  Buffer file = {};
   std::vector<std::string> inputs;  // one .npy per network input; none: zeros
-  std::vector<Tensor> arrays = {};  // instead of `inputs`
-  std::string output_folder;        // output_<n>.npy go there; empty: none are written
+  std::vector<Tensor> arrays = {};  // used instead of `inputs`
+  std::string output_folder;        // the folder of output_<n>.npy; empty: none are written
   bool timed = false;
-  bool check = false;   // hazards, undefined reads, layout conflicts: the report's findings
-  bool poison = false;  // memory that nothing has defined starts as garbage
+  bool check = false;   // check for hazards, undefined reads and layout conflicts; the report has the findings
+  bool poison = false;  // fill undefined memory with garbage at the start
   std::string system_config;
   std::string memory_mode;
-  std::vector<std::string> config_files;         // vela.ini files; none: what is built in
+  std::vector<std::string> config_files;         // vela.ini files; empty: the built-in configurations
   std::string trace_file;                        // Perfetto trace; empty: none; implies timed
-  size_t memory_budget_bytes = size_t{4} << 30;  // of the regions, and of the arrays that the file unpacks to
+  size_t memory_budget_bytes = size_t{4} << 30;  // for the regions and the unpacked arrays of the file
   int threads = 1;
 };
 
@@ -35,10 +37,10 @@ struct StreamOutcome {
   results::RunReport report;
 };
 
-// Runs one command stream on the simulator. Inputs may have any shape of the right number of elements of the right
-// size; outputs are int8, int16, int32 or int64 by their element size, in the shape that the file gives without leading
-// ones. Errors: of the reader and the simulator; inputs that do not fit; a file that
-// needs more memory than the budget, before any is taken.
+// Runs one command stream on the simulator. An input may have any shape, but the number and the size of its elements
+// must match. Outputs are int8, int16, int32 or int64 by their element size; their shape is the file's without leading
+// ones. Errors: those of the reader and the simulator; inputs that do not match; a file that needs more memory than the
+// budget, which is refused before any is allocated.
 Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log);
 
 }  // namespace carina::execute

@@ -1,3 +1,4 @@
+// Declares `carina run`: the run of a program on samples or on its test cases.
 #pragma once
 
 #include <string>
@@ -15,30 +16,30 @@ namespace carina::execute {
 struct RunRequest {
   std::string program;              // .pte or .bpte
   std::vector<std::string> inputs;  // as load_batch() takes them; none: ones, or the test cases of a .bpte
-  std::vector<std::string> data;    // .ptd files with the tensors that stand outside of the program
-  std::string output_folder;        // output_<n>.npy go there; empty: none are written
+  std::vector<std::string> data;    // .ptd files with the tensors stored outside of the program
+  std::string output_folder;        // the folder of output_<n>.npy; empty: none are written
   bool timed = false;
-  std::string system_config;  // for timed runs; empty: what the program was compiled for
+  std::string system_config;  // for timed runs; empty: the one for which the program was compiled
   std::string memory_mode;
-  std::vector<std::string> config_files;  // vela.ini files; none: what is built in
+  std::vector<std::string> config_files;  // vela.ini files; empty: the built-in configurations
   int threads = 1;
   VgfDevice vgf = VgfDevice::kInterpreter;
-  bool portable_kernels = false;     // those of firmware, instead of the host's faster ones
-  std::string method = {};           // by its name; empty: "forward", else the first
-  evaluate::MemoryPools pools = {};  // that the runtime runs in
+  bool portable_kernels = false;     // use the kernels of the firmware instead of the host's faster ones
+  std::string method = {};           // a method's name; empty: "forward", else the first
+  evaluate::MemoryPools pools = {};  // memory pools of the runtime
   datasets::ImageOptions images = {};
-  Tolerance tolerance = {};       // of the test cases of a .bpte
-  std::string etdump = {};        // the record of the runs goes to this file; empty: to none
-  std::string debug_buffer = {};  // what each instruction wrote goes there, for the record; empty: nowhere
-  std::string bundle = {};        // a .bpte with what went in and came out is written there; empty: none
+  Tolerance tolerance = {};       // for the test cases of a .bpte
+  std::string etdump = {};        // file for the record of the runs; empty: none is written
+  std::string debug_buffer = {};  // file for the outputs of each instruction, for the record; empty: none is written
+  std::string bundle = {};        // file for a .bpte with the inputs and outputs of the run; empty: none is written
 };
 
-// What `carina run` says of an outcome, its tensors in no file.
+// Returns the report of an outcome that `carina run` prints. Its tensors are not written to files.
 Result<results::RunReport> run_report(const RunOutcome& outcome, const std::string& program, const RunOptions& options);
 
-// Runs a program on each sample, or a bundled program's test cases: CPU kernels in Carina's runtime, Ethos-U delegates on
-// the simulator. Errors: a damaged program, an unknown method, backend or kernel, inputs that do not fit, faults that the
-// simulator finds. Test cases that fail are no error: the report says it.
+// Runs a program on each sample, or runs a bundled program's test cases. CPU kernels run in Carina's runtime, Ethos-U
+// delegates on the simulator. Errors: a damaged program; an unknown method, backend or kernel; inputs that do not
+// match; faults that the simulator detects. A failed test case is not an error; the report lists it.
 Result<results::RunReport> run(const RunRequest& request, const Log& log);
 
 }  // namespace carina::execute

@@ -12,20 +12,21 @@
 
 namespace carina::execute {
 
-// Takes the time of each instruction of a method, and which invocations of the NPU belong to it; and the values that it
-// writes, where it is given the method.
+// Measures the time of each instruction of a method and assigns the NPU's invocations to instructions. If it is given
+// the method, it also records the values that each instruction writes.
 class RunClock final : public runtime::InstructionObserver {
  public:
-  // `method`: whose values are kept, for the clock's life; nullptr: none are.
+  // `method`: its values are recorded, and it must outlive the clock; nullptr: no values.
   explicit RunClock(const SimulatedNpu& npu, const runtime::Method* method = nullptr) : npu_(npu), method_(method) {}
 
   void before(size_t instruction) override;
   void after(size_t instruction) override;
 
-  // What an invocation of the NPU took, by its number since the simulator was made; cycles 0: not estimated.
+  // Returns the report of an NPU invocation by its number since the simulator was made; cycles 0: not estimated.
   using Invocation = std::function<results::NpuReport(size_t invocation)>;
-  // The run since the last call, as events under ExecuTorch's names. A delegate call lasts as long as the NPU's cycles at
-  // its clock where they are known, and has one event for each layer; all else has this machine's time.
+  // Returns the run since the last call as events with ExecuTorch's names. If the NPU's cycles are known, a delegate
+  // call lasts that many cycles at the NPU's clock and has one event per layer. All other events have this machine's
+  // time.
   pte::RunRecord take(const runtime::Method& method, const Invocation& invocation);
 
  private:

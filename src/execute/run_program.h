@@ -1,3 +1,4 @@
+// Runs ExecuTorch programs in Carina's runtime, with simulated or interpreted delegates.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +20,25 @@
 
 namespace carina::execute {
 
-// What runs VGF delegates.
+// The device that runs VGF delegates.
 enum class VgfDevice { kInterpreter, kVulkan };
 
 struct RunOptions {
-  bool timed = false;  // whether `npu` of the outcome has figures
-  // The memories that a timed run assumes; empty: those that the program was compiled for. The accelerator is the
+  bool timed = false;  // whether to estimate cycles (RunOutcome::npu)
+  // The memories of a timed run; empty: those for which the program was compiled. The accelerator is always the
   // program's.
   targets::TargetNames memories;
-  std::vector<Buffer> data = {};  // .ptd files, for tensors that stand outside of the program
+  std::vector<Buffer> data = {};  // .ptd files with the tensors stored outside of the program
   int threads = 1;
   VgfDevice vgf = VgfDevice::kInterpreter;
-  bool portable_kernels = false;     // those of firmware, instead of the host's faster ones
-  std::string method = {};           // by its name; empty: "forward", else the first
-  evaluate::MemoryPools pools = {};  // that the runtime runs in
-  bool record = false;               // whether `records` of the outcome has the events of each run
-  bool record_values = false;        // and what each instruction wrote, on the runtime's own kernels
+  bool portable_kernels = false;     // use the kernels of the firmware instead of the host's faster ones
+  std::string method = {};           // a method's name; empty: "forward", else the first
+  evaluate::MemoryPools pools = {};  // memory pools of the runtime
+  bool record = false;               // whether to record the events of each run (RunOutcome::records)
+  bool record_values = false;        // also record what each instruction writes, with the runtime's own kernels
 };
 
-// What one inference gave and took.
+// Outputs and measurements of one inference.
 struct RunOutcome {
   std::vector<datasets::NamedTensor> outputs;
   // The allocator figures under the names that ExecuTorch's executor runner prints, in bytes.
@@ -46,35 +47,35 @@ struct RunOutcome {
   int64_t delegate_calls = 0;
   results::NpuReport npu;                // of Ethos-U delegates
   std::vector<int64_t> vgf_times = {};   // of VGF delegates, per call, in nanoseconds
-  std::vector<int64_t> tosa_times = {};  // of TOSA delegates, in the interpreter, likewise
+  std::vector<int64_t> tosa_times = {};  // of TOSA delegates in the interpreter, per call, in nanoseconds
   std::vector<pte::RunRecord> records = {};
-  std::string method = {};                // that ran
-  std::vector<std::string> methods = {};  // of the program
+  std::string method = {};                // the method that ran
+  std::vector<std::string> methods = {};  // the program's methods
 };
 
-// What several inferences gave, one after another on one loaded program: state that the program keeps goes from each to
-// the next.
+// Outputs and measurements of several inferences of one loaded program. State that the program keeps is passed from
+// each inference to the next.
 struct BatchOutcome {
-  std::vector<std::vector<datasets::NamedTensor>> outputs;  // of each sample
+  std::vector<std::vector<datasets::NamedTensor>> outputs;  // per sample
   std::vector<datasets::InputType> inputs;
-  std::string method;  // that ran
-  // Figures: those of the first inference, memory those of the last; `outputs` of it is empty. Records: of all.
+  std::string method;  // the method that ran
+  // Measurements of the first inference, but memory of the last and records of all. Its `outputs` are empty.
   RunOutcome run;
 };
 
-// Gives the samples to run when it is told what the program's inputs are.
+// Returns the samples to run, given the program's inputs.
 using BatchSource = std::function<Result<std::vector<datasets::Sample>>(std::span<const datasets::InputType> inputs)>;
 
-// What ExecuTorch's runner feeds when it is given nothing: ones; a number is what the program was exported for.
+// Returns the default inputs of ExecuTorch's runner: all ones. A number is the one with which the program was exported.
 datasets::Sample ones(std::span<const datasets::InputType> inputs);
 
-// Runs a .pte once: CPU kernels in Carina's runtime, Ethos-U delegates on the simulator, VGF delegates in the interpreter
-// or on a Vulkan device. `where` names the program in messages. Errors: a damaged program, an unknown method, backend or
-// kernel, inputs that do not fit, faults that the simulator finds.
+// Runs a .pte once. CPU kernels run in Carina's runtime, Ethos-U delegates on the simulator, VGF delegates in the
+// interpreter or on a Vulkan device. `where` names the program in messages. Errors: a damaged program; an unknown
+// method, backend or kernel; inputs that do not match; faults that the simulator detects.
 Result<RunOutcome> run_program(const Buffer& program, const std::string& where, const datasets::InputSource& inputs,
                                const RunOptions& options, const Log& log);
 
-// The same for any number of samples. Errors: as above; no sample.
+// Runs a program on any number of samples. Errors: those of run_program(); no sample.
 Result<BatchOutcome> run_batch(const Buffer& program, const std::string& where, const BatchSource& inputs,
                                const RunOptions& options, const Log& log);
 

@@ -6,8 +6,8 @@
 
 namespace carina::execute {
 
-// For what a run does between its operations: logs the step "run" of the log, which must outlive it, before the first and
-// then at most ten times a second, so that a listener can end a run (by an exception, as Ctrl-C in Python).
+// Returns a function that a run calls between operations. It logs the step "run" at the first call and then at most ten
+// times per second, so that a listener can end the run with an exception (Ctrl-C in Python). `log` must outlive it.
 std::function<void()> run_progress(const Log& log);
 
 }  // namespace carina::execute

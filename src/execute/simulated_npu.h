@@ -12,8 +12,8 @@
 
 namespace carina::execute {
 
-// The simulator in the place of the NPU's driver: what EthosUBackend invokes runs here. Keeps the report of each
-// invocation and the reason of the last failure.
+// The simulator as the driver of the NPU: EthosUBackend's invocations run on it. It keeps the report of each invocation
+// and the reason of the last failure.
 class SimulatedNpu final : public runtime::NpuDriver {
  public:
   explicit SimulatedNpu(simulate::Options options) : simulator_(std::move(options)) {}

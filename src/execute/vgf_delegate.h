@@ -1,3 +1,4 @@
+// Declares runtime backends whose delegates are graphs: VGF files and TOSA FlatBuffers.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +13,26 @@
 
 namespace carina::execute {
 
-// A graph in a file (VGF, TOSA) that is ready: runs with a delegate call's arguments, and says how many nanoseconds that
-// took.
+// A loaded graph of a file (VGF, TOSA). It runs with the arguments of a delegate call and returns its time in
+// nanoseconds.
 using VgfGraph = std::function<Result<int64_t>(runtime::Arguments arguments)>;
-// Makes a file ready; `where` is what messages call it.
+// Loads a file; `where` is its name in messages.
 using VgfLoader = std::function<Result<VgfGraph>(std::span<const std::byte> file, const std::string& where)>;
 
-// In the interpreter: the bits that a device which keeps to the specification gives, on any machine.
+// Loads VGF files for the interpreter, which gives the bits of a conforming device on any machine.
 VgfLoader vgf_on_interpreter(int threads);
-// The same of TOSA FlatBuffers, which the Arm backend's TOSABackend has for delegates.
+// Loads TOSA FlatBuffers, the delegates of the Arm backend's TOSABackend, for the interpreter.
 VgfLoader tosa_on_interpreter(int threads);
-// On a Vulkan device. Errors: none on this machine that runs graphs, with what each lacks.
+// Loads VGF files for a Vulkan device. Errors: no device of this machine can run graphs, with what each lacks.
 Result<VgfLoader> vgf_on_vulkan();
 
-// Which Vulkan devices there are on this machine, and what each lacks.
+// Lists the Vulkan devices of this machine and the features that each lacks.
 results::VulkanReport vulkan_devices();
 
-// Delegates that are graphs, in our runtime: the VGF files of VgfBackend, the TOSA FlatBuffers of TOSABackend.
+// A runtime backend whose delegates are graphs: VGF files for VgfBackend, TOSA FlatBuffers for TOSABackend.
 class GraphDelegates final : public runtime::Backend {
  public:
-  // `id` is one of facts'.
+  // `id` is a backend id of the facts library.
   GraphDelegates(std::string_view id, VgfLoader loader) : id_(id), loader_(std::move(loader)) {}
 
   [[nodiscard]] std::string_view id() const override { return id_; }
@@ -41,7 +42,7 @@ class GraphDelegates final : public runtime::Backend {
   runtime::Error execute(void* handle, runtime::Arguments arguments, runtime::Arena& scratch) override;
 
   [[nodiscard]] const Diagnostics& failure() const { return failure_; }
-  // What each call took, in nanoseconds, in the order of the calls.
+  // The time of each call in nanoseconds, in the order of the calls.
   [[nodiscard]] const std::vector<int64_t>& times() const { return times_; }
 
  private:

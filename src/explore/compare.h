@@ -1,3 +1,4 @@
+// Declares `carina compare`: two compiled programs side by side.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +13,15 @@ namespace carina::explore {
 
 struct CompareRequest {
   std::string a;  // a .pte, Vela's raw .npz, or a model to compile: .tosa, .vgf, .pt2
-  std::string b;  // the same, or empty: what Vela makes of `a`, a .tosa
-  // How models are compiled, Vela's side included; of programs only the memories count, where they are given.
+  std::string b;  // the same kinds, or empty: the output of Vela for `a`, a .tosa
+  // Options to compile models, also for Vela. For programs only the memories apply, if they are given.
   driver::CompileRequest compile;
-  std::string vela = "vela";                       // Vela's program
-  int64_t memory_budget_bytes = int64_t{4} << 30;  // of what a program says that it needs
+  std::string vela = "vela";                       // Vela's executable
+  int64_t memory_budget_bytes = int64_t{4} << 30;  // limit of the memory that a program declares to need
 };
 
-// Both timed on the simulator, side by side per layer. Errors: files of other kinds, without a stream for the NPU, or
-// damaged; as compile()'s; Vela is missing or refuses the model.
+// Times both programs on the simulator and matches their layers. Errors: files of another kind, without a command
+// stream, or damaged; those of compile(); Vela is missing or refuses the model.
 Result<results::CompareReport> compare(const CompareRequest& request, const Log& log);
 
 }  // namespace carina::explore

@@ -1,3 +1,4 @@
+// Declares the accuracy report by layer.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,15 @@ namespace carina::explore {
 struct LayerAccuracyRequest {
   std::string model;        // a float .pt2
   std::string data;         // inputs, with or without labels: .npz, .npy or a folder
-  std::string calibration;  // likewise; empty: the data themselves
+  std::string calibration;  // likewise; empty: `data` is used
   models::QuantizeFlags quantize;
   int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds
   int threads = 1;
 };
 
-// Quantizes the model, runs it beside the float model on the first samples and says how near each layer's result is,
-// where the error enters, and what other schemes would give, measured. Errors: as compile's; a model that is quantized
-// already (usage).
+// Quantizes the model and runs it beside the float model on the first samples. The report gives the SQNR of each
+// layer's result, the layers where the error enters, and the measured results of other schemes. Errors: those of
+// compile; a model that is already quantized (usage).
 Result<results::LayerAccuracyReport> layer_accuracy(const LayerAccuracyRequest& request, const Log& log);
 
 }  // namespace carina::explore

@@ -6,9 +6,9 @@
 
 namespace carina::explore {
 
-// Puts the layers of two networks beside each other, each in its order: by name where both have names (a layer of `b`
-// stands with the layer of `a` that computes its node, several together), else those of one kind and about as many MACs,
-// so that the order is kept and as much as possible meets.
+// Pairs the layers of two networks. If both name their layers, it pairs by name: a layer of `b` is paired with the
+// layer of `a` that computes its node, and several may share one. Otherwise it pairs layers of the same kind with
+// similar MACs, keeps both orders, and pairs as many as possible.
 struct MatchedLayers {
   bool by_name = false;
   std::vector<results::ComparedLayer> layers;

@@ -1,3 +1,4 @@
+// Declares the attributes of IR nodes and their values.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ struct Bytes {
 using Attribute = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>,
                                std::vector<double>, std::vector<bool>, DType, Bytes>;
 
-// A node's attributes by name, in the order of the op's row. What copies and destroys them stands in attribute.cpp: a
-// variant's own is some hundred instantiations, too many for every file that holds a node.
+// The attributes of a node by name, in the order of the op's row. Copying and destruction are defined in attribute.cpp:
+// inline, the variant would need about a hundred template instantiations in every file that holds a node.
 class Attributes {
  public:
   Attributes();
@@ -37,7 +38,7 @@ class Attributes {
 
   void set(std::string_view name, Attribute value);
   [[nodiscard]] const Attribute* find(std::string_view name) const;
-  // The attribute, which must be there and of type T: readers and builders fill in every attribute of the row.
+  // Returns the attribute, which must exist and have type T. Readers and builders set every attribute of the row.
   template <typename T>
   [[nodiscard]] const T& get(std::string_view name) const {
     const Attribute* attribute = find(name);
@@ -47,7 +48,7 @@ class Attributes {
     return *value;
   }
   [[nodiscard]] bool is_none(std::string_view name) const;
-  // An int or float attribute as a number: PyTorch writes whole floats as ints.
+  // Returns an int or float attribute as a double. PyTorch writes whole floats as ints.
   [[nodiscard]] double number(std::string_view name) const;
   [[nodiscard]] int64_t integer(std::string_view name) const;
   [[nodiscard]] const std::vector<int64_t>& integers(std::string_view name) const;

@@ -1,3 +1,4 @@
+// Declares the interface of a component that evaluates ATen graphs.
 #pragma once
 
 #include <memory>
@@ -10,20 +11,20 @@
 
 namespace carina::ir {
 
-// A graph that is ready to run, as often as wanted.
+// A graph that can be run any number of times.
 class Evaluation {
  public:
   virtual ~Evaluation() = default;
-  // One tensor per graph input, in order, of its type and shape; gives the graph's outputs in order.
+  // Takes one tensor per graph input, in order, with the input's type and shape. Returns the graph's outputs in order.
   virtual Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) = 0;
 };
 
-// Whoever computes float ATen graphs exactly as a program's CPU kernels do. Libraries that must not know the runtime get it
-// from the driver.
+// Evaluates float ATen graphs with the same results as a program's CPU kernels. The driver passes it to libraries that
+// must not depend on the runtime.
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
-  // Errors: nodes for which there is no kernel, all of them in one go.
+  // Errors: all nodes without a kernel.
   [[nodiscard]] virtual Result<std::unique_ptr<Evaluation>> load(const Graph& graph) const = 0;
 };
 

@@ -1,3 +1,4 @@
+// Declares the IR graph: values, nodes, modules, and the analyses of uses.
 #pragma once
 
 #include <cstddef>
@@ -33,18 +34,18 @@ struct Value {
 // One operation on values.
 struct Node {
   Op op;
-  std::string name;             // as the user's graph calls it; for messages and reports
-  std::vector<ValueId> inputs;  // tensor operands in the row's order; a list operand is spread; none: an invalid id
+  std::string name;  // name in the user's graph, for messages and reports
+  // tensor operands in the row's order; list operands are flattened; an absent operand is an invalid id
+  std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   Attributes attributes;  // every attribute of the row, defaults filled in
-  std::string source;     // "model.py:41", the line of the user's model; may be empty
-  // The node that this one was made for, in the graph that this graph was made from (lowering: the ATen node of a TOSA
-  // node; splitting: the node of the whole graph). Not part of the text form.
+  std::string source;     // line of the user's model, "model.py:41"; may be empty
+  // The node for which this one was made, in the graph from which this graph was made. For lowering it is the ATen node
+  // of a TOSA node; for splitting, the node of the whole graph. Not part of the text form.
   NodeId origin = {};
 };
 
-// A straight-line graph: nodes stand in an order in which each can be evaluated. Values and nodes are addressed by
-// index.
+// A straight-line graph: nodes are in an order in which they can be evaluated. Values and nodes are addressed by index.
 struct Graph {
   Graph();
   Graph(const Graph&);
@@ -57,14 +58,14 @@ struct Graph {
   std::vector<Value> values;
   std::vector<Node> nodes;
   std::vector<ValueId> inputs;
-  std::vector<ValueId> outputs;  // a value may stand here more than once
+  std::vector<ValueId> outputs;  // a value may occur more than once
 
   [[nodiscard]] Value& operator[](ValueId id) { return values[id.index()]; }
   [[nodiscard]] const Value& operator[](ValueId id) const { return values[id.index()]; }
   [[nodiscard]] Node& operator[](NodeId id) { return nodes[id.index()]; }
   [[nodiscard]] const Node& operator[](NodeId id) const { return nodes[id.index()]; }
 
-  // Adds a value; its name is made unique when it is taken.
+  // Adds a value; its name is made unique if it exists.
   ValueId add_value(Value value);
   ValueId add_value(std::string_view name, DType dtype, const Shape& shape) {
     return add_value({.name = std::string(name), .dtype = dtype, .shape = shape, .quantization = {}, .constant = {}});
@@ -77,7 +78,7 @@ struct Graph {
   }
   NodeId add_node(Node node);
   [[nodiscard]] std::optional<ValueId> find_value(std::string_view name) const;
-  // Gives a value another name, made unique when it is taken.
+  // Renames a value; the name is made unique if it exists.
   void rename(ValueId id, std::string_view name);
 
  private:
@@ -86,7 +87,7 @@ struct Graph {
   std::unordered_map<std::string, uint32_t> index_of_name_;
 };
 
-// Several graphs: control flow refers to the others by name. The first is the one to run.
+// Several graphs. Nodes of control flow refer to other graphs by name. The first is the main graph.
 struct Module {
   std::vector<Graph> graphs;
   [[nodiscard]] Graph& main() { return graphs.front(); }
@@ -94,16 +95,16 @@ struct Module {
   [[nodiscard]] const Graph* find(std::string_view name) const;
 };
 
-// Analyses: computed from a graph, valid until it changes.
+// Analyses are computed from a graph and are valid until it changes.
 
-// For each value the node that makes it (none: graph input or constant).
+// Returns for each value the node that produces it (invalid id: graph input or constant).
 std::vector<NodeId> producers(const Graph& graph);
-// For each value the nodes that read it, in order, each as often as it reads it; graph outputs are not counted.
+// Returns for each value the nodes that read it, in order, once per read. Graph outputs are not counted.
 std::vector<std::vector<NodeId>> users(const Graph& graph);
-// For each value whether it is a graph output.
+// Returns for each value whether it is a graph output.
 std::vector<bool> is_output(const Graph& graph);
 
-// Removes nodes whose results nobody needs, then the values that nothing refers to any more; graph inputs stay.
+// Removes nodes whose results are unused, then values without any reference. Graph inputs stay.
 void remove_dead(Graph& graph);
 
 }  // namespace carina::ir

@@ -1,3 +1,4 @@
+// Declares the operator of a node.
 #pragma once
 
 #include <compare>
@@ -22,7 +23,7 @@ class Op {
   [[nodiscard]] constexpr Stage stage() const { return stage_; }
   [[nodiscard]] constexpr bool is_aten() const { return stage_ == Stage::kAten; }
   [[nodiscard]] constexpr bool is_tosa() const { return stage_ == Stage::kTosa; }
-  // The op as its stage's enum; must be of that stage.
+  // Returns the op as its stage's enum. The op must be of that stage.
   [[nodiscard]] AtenOp aten() const;
   [[nodiscard]] TosaOp tosa() const;
   // "aten.conv2d.default", "quantized_decomposed.quantize_per_tensor.default", "tosa.CONV2D"

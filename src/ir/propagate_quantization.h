@@ -4,9 +4,9 @@
 
 namespace carina::ir {
 
-// Gives values inside a quantized chain (convolution -> relu -> quantize, quantized -> view -> linear) the parameters
-// that their neighbors have, so that each node is quantized by itself; weights of whole numbers, which only decompositions leave unquantized, are
-// their own integers. No number changes: see the .cpp.
+// Copies the parameters of neighbors to values inside a quantized chain (convolution -> relu -> quantize; quantized ->
+// view -> linear), so that each node is quantized on its own. Unquantized integer-valued weights, which only
+// decompositions produce, become their own integers. No result changes; the .cpp says why.
 void propagate_quantization(ir::Graph& graph);
 
 }  // namespace carina::ir

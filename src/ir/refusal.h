@@ -6,12 +6,12 @@
 
 namespace carina::ir {
 
-// Why a node does not run on the NPU, as data: who finds out says it once, and nobody reads it out of a message again.
+// The reason why a node does not run on the NPU, as data. No code parses it from a message.
 struct Refusal {
   NodeId node = {};
   std::string rule;    // short and stable, for tests and JSON: "conv.stride", "types.not-quantized", "npu"
   std::string reason;  // "stride_y is 5, at most 3 is supported"
-  std::string hint;    // what would put it on the NPU; may be empty
+  std::string hint;    // what would make it run on the NPU; may be empty
 };
 
 }  // namespace carina::ir

@@ -7,7 +7,7 @@
 
 namespace carina::ir {
 
-// Part of a graph as a graph of its own, and what its values are called in the whole one.
+// A part of a graph as a graph of its own, with the mapping of its values to the whole graph.
 struct Subgraph {
   Graph graph;
   std::vector<ValueId> inputs;   // of the whole graph, in the order of graph.inputs
@@ -15,8 +15,9 @@ struct Subgraph {
   std::vector<ValueId> origin;   // per value of `graph`: the value of the whole one
 };
 
-// The nodes `members` (in the order of the graph, none between them that reads one and is read by another). Its inputs
-// are the values that its nodes read and do not make, constants come along, its outputs are `outputs`. Names stay.
+// Returns the subgraph of the nodes `members`, which are in the graph's order. No node outside may both read a member's
+// result and be read by a member. Inputs are the values that members read and do not produce; constants are copied;
+// outputs are `outputs`. Names stay.
 Subgraph subgraph_of(const Graph& graph, std::span<const NodeId> members, std::span<const ValueId> outputs);
 
 }  // namespace carina::ir

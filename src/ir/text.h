@@ -1,3 +1,4 @@
+// Prints and parses the text form of graphs.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ namespace carina::ir {
 // module, for both stages, with constants, quantization, names and sources; unless constants were elided.
 
 struct PrintOptions {
-  // Constants with more elements are shown as "elided(...)", for people; such text cannot be parsed.
+  // Constants with more elements are printed as "elided(...)" for readability; such text cannot be parsed.
   size_t elide_above_elements = std::numeric_limits<size_t>::max();
 };
 
@@ -27,12 +28,12 @@ inline std::string print(const Graph& graph) {
   return print(graph, PrintOptions{});
 }
 
-// Reads the text form. `where` is what messages call the text; they carry line and column. Errors: wrong grammar,
-// unknown ops and types, values that are not declared or declared twice, constants that do not match their type,
-// attributes of TOSA operators that are not the row's.
+// Parses the text form. `where` is the text's name in messages, which give line and column. Errors: wrong grammar,
+// unknown ops and types, values that are undeclared or declared twice, constants that do not match their type,
+// attributes of TOSA operators that differ from the row's.
 Result<Module> parse(std::string_view text, const std::string& where);
 
-// The same graphs under the same ids and names, with the same bits in constants and floating-point attributes.
+// Whether both have the same graphs, ids and names, with the same bits in constants and floating-point attributes.
 bool identical(const Module& a, const Module& b);
 
 }  // namespace carina::ir

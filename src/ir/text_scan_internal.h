@@ -1,3 +1,4 @@
+// Declares the scanner of the text form.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +9,14 @@
 
 namespace carina::ir {
 
-// A token of the text form. Words are identifiers and numbers alike: letters, digits, '_', '.', '-', '/'.
+// A token of the text form. Identifiers and numbers are both words: letters, digits, '_', '.', '-', '/'.
 struct Token {
   enum class Kind : uint8_t { kWord, kString, kPunctuation, kEnd } kind = Kind::kEnd;
-  std::string_view raw;  // as it stands in the text; a string without its quotes
+  std::string_view raw;  // as in the text; a string without its quotes
   size_t offset = 0;
 };
 
-// Splits text into tokens; knows lines and columns for messages.
+// Splits text into tokens and tracks line and column for messages.
 class Scanner {
  public:
   Scanner(std::string_view text, std::string where) : text_(text), where_(std::move(where)) { advance(); }
@@ -26,13 +27,13 @@ class Scanner {
     return now_.raw == raw && now_.kind != Token::Kind::kString && !at_end();
   }
   void advance();
-  // Goes past the token when it is `raw`.
+  // Skips the token if it is `raw`.
   bool accept(std::string_view raw);
   Result<void> expect(std::string_view raw);
   // An identifier or a quoted string, unescaped.
   Result<std::string> name(std::string_view what);
   Result<int64_t> integer();
-  // A message about the current token.
+  // Returns a diagnostic about the current token.
   [[nodiscard]] std::unexpected<Diagnostics> error(std::string what, std::string expected = {}) const;
 
  private:
@@ -43,7 +44,7 @@ class Scanner {
   Token now_;
 };
 
-// A quoted string's content. Errors: a broken escape.
+// Returns the content of a quoted string without escapes. Errors: an invalid escape.
 Result<std::string> unescape(const Scanner& scanner, std::string_view raw);
 
 }  // namespace carina::ir

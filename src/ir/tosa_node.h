@@ -7,9 +7,9 @@
 
 namespace carina::ir {
 
-// Whether a TOSA node has the operands and attributes of its row: their number, the attributes' names and kinds, lists
-// of the right length. What they may be is the verifier's business (frontend/tosa/verify.h). `where` is what messages call the
-// node.
+// Checks that a TOSA node has the operands and attributes of its row: the number of operands, the names and kinds of
+// attributes, the lengths of lists. The verifier (frontend/tosa/verify.h) checks their values. `where` names the node
+// in messages.
 Result<void> check_row(const Node& node, const std::string& where);
 
 }  // namespace carina::ir

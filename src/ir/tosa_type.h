@@ -7,7 +7,7 @@
 
 namespace carina::ir {
 
-// Element types of tensors and of TOSA files. The type of TOSA that DType is, if it is one of 1.0.
+// Maps element types of tensors to TOSA types and back. Returns the TOSA 1.0 type of a DType, if there is one.
 constexpr std::optional<TosaType> tosa_type_of(DType dtype) {
   switch (dtype) {
     case DType::kBool:
@@ -77,7 +77,7 @@ constexpr DType dtype_of(TosaType type) {
   return DType::kUnknown;
 }
 
-// The type with this number in the FlatBuffer schema of 1.0, if there is one.
+// Returns the type with this number in the FlatBuffer schema of 1.0, if there is one.
 constexpr std::optional<DType> dtype_of_number(uint32_t number) {
   if (number == 0 || number >= kTosaTypeNames.size()) return std::nullopt;
   return dtype_of(static_cast<TosaType>(number));

@@ -6,11 +6,12 @@
 
 namespace carina::lower {
 
-// Whether a node has quantized tensors and floats.
+// Whether a node has both quantized and float tensors.
 bool mixes_floats_and_integers(const ir::Graph& annotated, const ir::Node& node);
 
-// Whether a node of a target that takes floats, whose types have been checked, computes on floats, and what is quantized is
-// read and written as the floats that the integers stand for: it mixes both, or the target has no integer form of it.
+// Whether a node computes on floats between dequantize and quantize nodes. The target must take floats, and the types
+// must have been checked. It is so if the node mixes quantized tensors and floats, or if the target has no integer form
+// of it.
 bool computes_in_float(const Candidate& node);
 
 struct QdqGraph {
@@ -18,8 +19,9 @@ struct QdqGraph {
   std::vector<ir::NodeId> node_of;  // per node of `graph` the one of the given graph that it stands for
 };
 
-// A graph in which floats and integers meet in Q/DQ nodes only: quantize_per_tensor and dequantize_per_tensor around
-// each node that computes on floats; quantized constants of such a node become floats. Values keep their ids.
+// Returns a graph in which integers and floats meet only in Q/DQ nodes: quantize_per_tensor and dequantize_per_tensor
+// are inserted around each node that computes on floats; quantized constants of such a node become floats. Values keep
+// their ids.
 QdqGraph insert_qdq(const ir::Graph& annotated, const Target& target);
 
 bool is_qdq(const ir::Node& node);

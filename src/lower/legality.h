@@ -9,9 +9,9 @@
 
 namespace carina::lower {
 
-// Per node of a prepared graph, whose quantization has been spread (ir::propagate_quantization), the first rule that keeps
-// it off the target: operator, types (integers, or quantized as a whole), static shapes, limits of the operator. None:
-// the target runs it. What only a compiler for the target can know is not asked here.
+// Returns for each node of a prepared graph, after ir::propagate_quantization, the first rule that keeps it off the
+// target: operator, types (integers, or fully quantized), static shapes, limits of the operator. No value: the target
+// runs the node. Conditions that only the target's compiler can check are not checked.
 std::vector<std::optional<ir::Refusal>> refusals_of(const ir::Graph& annotated, const Target& target);
 
 }  // namespace carina::lower

@@ -43,7 +43,7 @@ class Lowering {
 
   // The TOSA value of an ATen value; a constant is converted at its first use (quantized values to their integers).
   ir::ValueId operand(ir::ValueId id);
-  // Says that `tosa` holds the ATen value and gives it its name.
+  // Records that `tosa` holds the ATen value and gives it the ATen value's name.
   void bind(ir::ValueId id, ir::ValueId tosa);
   [[nodiscard]] bool is_bound(ir::ValueId id) const { return lowered_[id.index()].valid(); }
   [[nodiscard]] ir::ValueId bound(ir::ValueId id) const { return lowered_[id.index()]; }
@@ -110,8 +110,8 @@ inline int64_t quantized(float value, const Quantization& q) {
   return quantized(value, q.scale(), q.zero_point(), q.qmin, q.qmax);
 }
 
-// With how many bits below the larger scale operands of these types are brought to one scale in int32: int8's would carry
-// int16 out of it, also where only one of them is.
+// With how many bits below the larger scale operands of these types are brought to one scale in int32: int8's would
+// carry int16 out of it, also where only one of them is.
 inline int alignment_log2(const LoweringIdioms& idioms, DType a, DType b) {
   return a == DType::kInt8 && b == DType::kInt8 ? idioms.aligned_int8_log2 : idioms.aligned_int16_log2;
 }

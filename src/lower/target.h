@@ -6,13 +6,14 @@
 
 namespace carina::lower {
 
-// For whom TOSA is written: what it takes, and how it likes what can be said in several ways.
+// The limits and the preferred idioms of the target of a lowering.
 struct Target {
   std::string name = "TOSA";  // as messages call it
   OperatorLimits limits = kPlainTosa.limits;
   LoweringIdioms idioms = kPlainTosa.idioms;
-  bool takes_floats = false;  // TOSA's FP profile beside INT: what is not quantized may run there as it is
-  // What is quantized stays integers although `limits` refuse it: floats are only where the model has them.
+  bool takes_floats = false;  // the target has TOSA's FP profile besides INT: unquantized nodes may run on it in floats
+  // Quantized nodes stay integers even if `limits` refuse them; only nodes that are float in the model compute in
+  // floats.
   bool keeps_integers = false;
 };
 

@@ -1,3 +1,4 @@
+// Declares an imported model and the functions that read and normalize a .pt2.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,14 @@
 
 namespace carina::models {
 
-// A model as the stages hand it on.
+// An imported model, passed from stage to stage.
 struct Model {
   std::string name;                   // as messages call it
   std::vector<pt2::ModelNode> nodes;  // of the user's model
-  // Normalized (normalize::prepare); Node::origin is the index in `nodes`. Values have `quantization` once they are quantized.
+  // Normalized (normalize::prepare); Node::origin is the index in `nodes`. Values have `quantization` once they are
+  // quantized.
   ir::Graph graph;
-  std::string quantization = "none";  // where that came from, for reports
+  std::string quantization = "none";  // the origin of the quantization, for reports
 };
 
 struct ImportOptions {
@@ -27,19 +29,19 @@ struct ImportOptions {
   int64_t loop_rounds = 0;      // pt2::ReadOptions::loop_rounds
 };
 
-// What became of the bytes of a model.
+// The result of an import, with partial results if it failed.
 struct Import {
   std::vector<pt2::ModelNode> nodes;  // empty when the file itself cannot be read
   // Errors about nodes say so in Diagnostic::node, the index in `nodes`.
   Result<ir::Graph> graph;
-  ir::Graph readable = {};  // where `graph` is an error: what could be read, not normalized
+  ir::Graph readable = {};  // if `graph` is an error: the nodes that could be read, not normalized
 };
 
-// Reads and normalizes a .pt2. Weights are views of `file`; `where` names the model in messages. Errors: of the reader;
-// all operators that cannot be normalized; names of passes that there are not (usage).
+// Reads and normalizes a .pt2. Weights are views of `file`; `where` names the model in messages. Errors: the reader's;
+// all operators that cannot be normalized; unknown pass names (usage).
 Import import_model(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options = {});
 
-// The same for those who need no more than the model.
+// Like import_model(), without partial results.
 Result<Model> import_pt2(const Buffer& file, const std::string& where, const Log& log,
                          const ImportOptions& options = {});
 

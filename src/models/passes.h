@@ -12,10 +12,10 @@ namespace carina::models {
 // The passes that options may name, in order: those of normalize::prepare() and of lower::to_tosa().
 std::vector<std::string> pass_names();
 
-// Errors (usage): a name that is none of them.
+// Checks the pass names of the options. Errors (usage): an unknown name.
 Result<void> check_pass_names(const ir::PassOptions& options);
 
-// What of `options` is about this pipeline; of a pass to stop after that stands in another, nothing.
+// Returns the options that apply to this pipeline. A stop_after that names a pass of another pipeline is removed.
 ir::PassOptions options_for(const ir::PassOptions& options, std::span<const ir::Pass> pipeline);
 
 }  // namespace carina::models

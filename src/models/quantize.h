@@ -1,3 +1,4 @@
+// Declares the stage that quantizes a model.
 #pragma once
 
 #include <functional>
@@ -16,32 +17,32 @@
 namespace carina::models {
 
 enum class QuantizeMode {
-  kAuto,    // what the model brings; a float model is quantized when calibration data is given
+  kAuto,    // keep the model's quantization; quantize a float model if calibration data are given
   kNone,    // a float model stays float
-  kAlways,  // a float model is quantized, or it is an error
+  kAlways,  // quantize a float model; it is an error if that is impossible
 };
 
-// Gives calibration data for inputs of these types.
+// Returns calibration data for inputs of these types.
 using SampleSource = std::function<Result<datasets::DataSet>(std::span<const datasets::InputType> inputs)>;
 
 struct QuantizeRequest {
   QuantizeMode mode = QuantizeMode::kAuto;
   quantize::Scheme scheme = {};
-  SampleSource samples;              // empty: there are none. Asked only where the model is to be calibrated
-  std::string data = "calibration";  // what messages call them
+  SampleSource samples;              // empty: no samples. Called only if the model is calibrated
+  std::string data = "calibration";  // the samples' name in messages
   int threads = 1;
-  // The scheme is to be found by measuring (mixed_precision.h), within these cycles; then `scheme` says what of it is
-  // fixed. None: it is as `scheme` says.
+  // If set, the scheme is searched by measurement (mixed_precision.h) within this cycle budget, and `scheme` holds the
+  // fixed settings. If not set, `scheme` is used as it is.
   std::optional<std::string> cycle_budget = {};
-  std::optional<DType> raw_io = {};  // the program takes and gives integers of this type; none: floats
+  std::optional<DType> raw_io = {};  // integer type of the program's inputs and outputs; none: floats
 };
 
-// Whether the model brings quantize nodes of its own.
+// Whether the model contains quantize nodes.
 bool is_quantized(const ir::Graph& graph);
 
-// How the model gets its integers: from itself, by calibration, or not at all; Model::quantization says which. Errors:
-// kAlways without data (usage), those of the samples and of quantization; those about nodes of the prepared graph say so
-// in Diagnostic::node.
+// Quantizes the model: it keeps the model's own quantization, calibrates, or leaves it float; Model::quantization names
+// the choice. Errors: kAlways without data (usage); those of the samples and of quantization. Diagnostic::node is a
+// node of the prepared graph.
 Result<void> quantize_model(Model& model, const QuantizeRequest& request, const Log& log);
 
 }  // namespace carina::models

@@ -1,4 +1,4 @@
-// Reductions over everything, and extrema and pools of which nobody wants the index.
+// Rewrites full reductions, and extrema and max-pools whose indices are unused.
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // What:   nodes that read constants only become constants.
 // Before: %m = aten.view.default(%mean, size=[1,3,1,1]); %y = aten.sub.Tensor(%x, %m)
 // After:  %y = aten.sub.Tensor(%x, %m), where %m is a constant
-// Needs:  canonicalize; somebody who computes (ir::Evaluator), else nothing is folded.
+// Needs:  canonicalize; an ir::Evaluator; without one nothing is folded.
 // Gives:  no node without an input that is computed at run time, but: results that are larger than kMaxGrownBytes and
 //         than the constants that they are made of (they would blow the file up), what no kernel computes, and nodes
 //         of values that carry quantization (their integers are the model's own).

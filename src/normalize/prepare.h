@@ -17,9 +17,9 @@ namespace carina::normalize {
 // or after). Errors: all ops that cannot be normalized, in one go;
 // Diagnostic::node is the node's origin.
 Result<void> prepare(ir::Graph& aten, const Log& log);
-// The same, with somebody who computes: nodes of constants become constants (in-model normalization, reshaped buffers).
+// Like prepare(), and evaluates nodes of constants to constants (in-model normalization, reshaped buffers).
 Result<void> prepare(ir::Graph& aten, const ir::Evaluator& evaluator, const Log& log);
-// The same with the runner's options (stop after a pass, leave one out, look at the graph after each).
+// Like prepare(), with the runner's options (stop after a pass, skip one, print the graph after each).
 Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log& log);
 
 // Whether a pass of prepare() rewrites nodes of this operator, where their types and shapes allow it.

@@ -28,8 +28,8 @@ struct Fraction {
   int64_t offset;
 };
 
-// Of a linear interpolation, in the lowest numbers; nothing where PyTorch's scale is not that of small integers, or where RESIZE
-// or the NPUs have no such numbers.
+// Of a linear interpolation, in the lowest numbers; nothing where PyTorch's scale is not that of small integers, or
+// where RESIZE or the NPUs have no such numbers.
 std::optional<Fraction> fraction_of(const ir::Attributes& attributes, const Shape& from, const Shape& to, size_t index);
 
 }  // namespace carina::normalize

@@ -18,8 +18,8 @@ ir::ValueId join(Rewriter& in, const std::vector<ir::ValueId>& parts, size_t axi
 // Each element of `x` along an axis `times` times, one after the other.
 ir::ValueId repeat_each(Rewriter& in, ir::ValueId x, size_t axis, int64_t times);
 
-// The elements of `x` at these indices of an axis, as slices that are joined: neighbors in a row are one slice, an index
-// again and again is one slice that is broadcast. Nothing where that would take more than a few dozen slices.
+// The elements of `x` at these indices of an axis, as slices that are joined: neighbors in a row are one slice, an
+// index again and again is one slice that is broadcast. Nothing where that would take more than a few dozen slices.
 std::optional<ir::ValueId> take(Rewriter& in, ir::ValueId x, size_t axis, std::span<const int64_t> indices);
 // Whether it would.
 bool is_long(std::span<const int64_t> indices);

@@ -1,3 +1,4 @@
+// Declares the content of a bundled program (.bpte), its reader and its writer.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +34,8 @@ struct TestSuite {
   std::vector<TestCase> cases;
 };
 
-// The content of a .bpte: a program, and what it should answer. Source: ExecuTorch's bundled_program_schema.fbs
-// (facts/schemas).
+// The content of a .bpte: a program and its test cases with expected outputs. Source: ExecuTorch's
+// bundled_program_schema.fbs (facts/schemas).
 struct BundledProgram {
   std::vector<TestSuite> suites;
   Buffer program;  // a .pte, aligned to 16 bytes or more
@@ -42,8 +43,9 @@ struct BundledProgram {
 
 bool is_bundled_program(const Buffer& file);
 
-// Reads a .bpte; tensors and the program are views of `file`. Checked: identifier, version, FlatBuffer structure, types,
-// shapes, the number of bytes of each tensor; not the program, which has a reader of its own. Errors name the test case.
+// Reads a .bpte; tensors and the program are views of `file`. Checked: identifier, version, FlatBuffer structure,
+// types, shapes, the number of bytes of each tensor; not the program, which has a reader of its own. Errors name the
+// test case.
 Result<BundledProgram> read_bundled_program(const Buffer& file, const std::string& where);
 
 // The bytes of the .bpte, which ExecuTorch's devtools and its runners read. Deterministic. Errors: more than 2 GiB.

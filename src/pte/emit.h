@@ -1,3 +1,4 @@
+// Declares the step that writes a graph as an ExecuTorch program.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +10,19 @@
 
 namespace carina::pte {
 
-// Which kernels nodes on the CPU are written as. kPortable: those that every ExecuTorch runtime has; nodes of a quantized
-// network compute in floats between dequantize and quantize. kCortexM: int8 stays int8 where ExecuTorch's Cortex-M backend
-// has a kernel.
+// Which kernels nodes on the CPU are written as. kPortable: those that every ExecuTorch runtime has; nodes of a
+// quantized network compute in floats between dequantize and quantize. kCortexM: int8 stays int8 where ExecuTorch's
+// Cortex-M backend has a kernel.
 enum class CpuKernels : uint8_t { kPortable, kCortexM };
 
-// Makes the program of partition's `program` graph: each ATen node becomes a call of the out-variant kernel of
-// facts/executorch_kernels.def, each executorch_call_delegate a call of `delegates[index]`; tensors get planned memory
-// by their life times. A delegate that several nodes call stands once. Errors: a node whose op has no kernel (all of
-// them are reported, Diagnostic::node), a dtype that .pte does not have.
+// Makes the program of partition's `program` graph. Each ATen node becomes a call of the out-variant kernel of
+// facts/executorch_kernels.def; each executorch_call_delegate becomes a call of `delegates[index]`. Tensors get planned
+// memory by their live ranges. A delegate that several nodes call is stored once. Errors: all nodes whose op has no
+// kernel (Diagnostic::node); a dtype that .pte does not have.
 Result<Program> emit(const ir::Graph& graph, std::span<const Delegate> delegates,
                      CpuKernels kernels = CpuKernels::kPortable);
 
-// Whether nodes of this op can be written: as the call of a kernel.
+// Whether a node of this op can be written as a kernel call.
 bool has_kernel(ir::Op op);
 
 }  // namespace carina::pte

@@ -1,3 +1,4 @@
+// Declares the record of a run in ExecuTorch's ETDump format, and its writer.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@
 
 namespace carina::pte {
 
-// Something that took time, in nanoseconds of one clock.
+// An event with its start and end, in nanoseconds of one clock.
 struct ProfileEvent {
   std::string name = {};         // "native_call_add.out"
   int32_t instruction = -1;      // of the method; -1: of none
@@ -26,7 +27,7 @@ struct RecordedTensor {
   std::vector<std::byte> elements = {};  // in the order of the sizes
 };
 
-// What an instruction wrote, or the program gives.
+// A value that an instruction wrote, or an output of the program.
 struct RecordedValue {
   enum class Kind : uint8_t { kTensor, kTensorList };
   Kind kind = Kind::kTensor;
@@ -46,8 +47,8 @@ struct RunRecord {
 };
 
 // An ETDump, which ExecuTorch's Inspector reads (executorch.devtools.Inspector), and the bytes of its tensors, which
-// stand in a file of their own (its `debug_buffer_path`). Source: ExecuTorch's etdump_schema_flatcc.fbs (facts/schemas);
-// names of events as method.cpp and the generated kernel calls give them.
+// stand in a file of their own (its `debug_buffer_path`). Source: ExecuTorch's etdump_schema_flatcc.fbs
+// (facts/schemas); names of events as method.cpp and the generated kernel calls give them.
 struct EtDump {
   std::vector<std::byte> record;
   std::vector<std::byte> debug_buffer;

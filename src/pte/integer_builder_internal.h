@@ -34,8 +34,8 @@ struct Enclosed {
   ir::ValueId output;  // of the quantize node
 };
 
-// Steps under construction. A value of integers with four axes may stand in memory with its channels last, as another
-// value [N, H, W, C]; each form is made when somebody wants it.
+// Builds the steps of a program. An integer value with four axes may be stored with its channels last, as another value
+// [N, H, W, C]; each form is made on first use.
 class IntegerBuilder {
  public:
   explicit IntegerBuilder(const ir::Graph& source);
@@ -51,9 +51,9 @@ class IntegerBuilder {
   ir::ValueId plain(ir::ValueId integers);
   ir::ValueId channels_last(ir::ValueId integers);
   [[nodiscard]] bool is_channels_last(ir::ValueId integers) const { return channels_last_.contains(integers); }
-  // A new value for what a kernel writes with channels last in the place of `integers`.
+  // Returns a new value for a kernel's channels-last output that replaces `integers`.
   ir::ValueId written_channels_last(ir::ValueId integers);
-  // From now on `same` stands for the value.
+  // Makes `value` an alias of `same`.
   void alias(ir::ValueId value, ir::ValueId same);
   [[nodiscard]] ir::ValueId resolved(ir::ValueId value) const;
 
@@ -79,7 +79,8 @@ class IntegerBuilder {
   std::map<std::pair<DType, std::vector<int64_t>>, ir::ValueId> constants_;
 };
 
-// Writes the enclosed node as calls that make `enclosed.output`; false, and nothing is written, where it cannot.
+// Writes the enclosed node as calls that produce `enclosed.output`. Returns false and writes nothing if it is
+// unsupported.
 using IntegerKernel = bool (*)(IntegerBuilder& builder, const Enclosed& enclosed);
 // A window whose elements are summed, times `factor`, without padding.
 struct Window {
@@ -96,7 +97,7 @@ IntegerKernel integer_elementwise(AtenOp op);  // integer_elementwise.cpp
 bool by_table(IntegerBuilder& builder, const Enclosed& enclosed);
 bool requantized(IntegerBuilder& builder, const Integers& from, const Quantization& to, ir::ValueId output);
 
-// What a limiting node (relu, clamp ...) leaves of an interval; nothing for other nodes.
+// The part of an interval that a limiting node (relu, clamp ...) passes; nothing for other nodes.
 struct Interval64 {
   double low, high;
 };

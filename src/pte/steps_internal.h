@@ -24,8 +24,8 @@ struct IntegerCall {
   ir::ValueId output;
 };
 
-// What a program does, one after another: nodes, each as the call of its kernel or delegate, and calls of other kernels in
-// the place of several nodes.
+// What a program does, one after another: nodes, each as the call of its kernel or delegate, and calls of other kernels
+// in the place of several nodes.
 using Step = std::variant<ir::NodeId, IntegerCall>;
 struct Steps {
   ir::Graph graph;  // the given one, with values (and nodes that move them) for what the steps need beside it

@@ -8,13 +8,14 @@
 
 namespace carina::pte {
 
-// Where delegate blobs stand in the file.
+// The location of delegate blobs in the file.
 enum class DelegateData {
   kInline,   // inside the FlatBuffer, 16-byte aligned: what the Arm flow writes (extract_delegate_segments=False)
   kSegment,  // in a segment of its own, 128-byte aligned
 };
 
-// Whether the blobs are small enough, at most 1 GiB together, to stand inside the FlatBuffer, whose offsets have 31 bits.
+// Whether the blobs are small enough, at most 1 GiB together, to stand inside the FlatBuffer, whose offsets have 31
+// bits.
 bool delegates_fit_inline(const Program& program);
 
 struct WriteOptions {

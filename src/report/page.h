@@ -9,8 +9,8 @@
 #include "report/run_report.h"
 #include "report/sweep_report.h"
 
-// Reports as pages: one HTML file each, which loads nothing, follows the reader's light or dark theme, and holds exactly what
-// to_json() gives as its data. docs/adr/0066 says how.
+// Renders reports as HTML pages. A page is one file, loads nothing, follows the reader's light or dark theme, and
+// contains exactly the data of to_json(). docs/adr/0066 gives the design.
 namespace carina::report {
 
 enum class CompilePage { kCompile, kExplain };

@@ -2,7 +2,8 @@
 
 #include <string_view>
 
-// What pages are made of: files of src/report/pages, and Vega, which CMake puts into the program (cmake/CarinaEmbed.cmake).
+// What pages are made of: files of src/report/pages, and Vega, which CMake puts into the program
+// (cmake/CarinaEmbed.cmake).
 namespace carina::report {
 
 std::string_view page_template();

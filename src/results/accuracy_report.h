@@ -4,11 +4,11 @@
 #include <string>
 
 namespace carina::results {
-// How well a program answers samples, labeled or not.
+// Accuracy of a program on samples with or without labels.
 struct AccuracyReport {
   std::string program;
   int64_t samples = 0;
-  bool has_labels = true;  // else nothing is known of who is right
+  bool has_labels = true;  // false: the number of correct answers is unknown
   int64_t float_right = 0;
   bool has_integer_graph = false;
   int64_t integer_right = 0;

@@ -11,30 +11,30 @@
 #include "results/run_report.h"
 
 namespace carina::results {
-// Where a node of the user's model runs.
+// The place where a node of the user's model runs.
 enum class RunsOn : uint8_t {
   kNpu,
   kCpu,
-  kBoth,       // it becomes several operations, some here, some there
-  kFolded,     // nothing is left of it: no effect, a constant, or a part of its neighbors
-  kNowhere,    // nothing can run it, and so the model cannot be compiled
-  kUndecided,  // it could run, but for other nodes the model cannot be compiled
+  kBoth,       // it becomes several operations, some on the NPU and some on the CPU
+  kFolded,     // no operation remains: no effect, a constant, or fused into a neighbor
+  kNowhere,    // no kernel or lowering exists, so the model cannot be compiled
+  kUndecided,  // it could run, but other nodes prevent the compilation
 };
 
-// What became of one node of the user's model.
+// The disposition of one node of the user's model.
 struct NodeReport {
   std::string name;
   std::string op;      // "aten.conv2d.default"
   std::string source;  // "model.py:41", may be empty
   RunsOn runs_on = RunsOn::kFolded;
-  std::string reason;  // why there: for a node on the CPU the rule and the value that broke it
-  std::string hint;    // what would bring it to the NPU; may be empty
+  std::string reason;  // reason for the place: for a node on the CPU the violated rule and the value
+  std::string hint;    // what would make it run on the NPU; may be empty
   int64_t cycles = 0;  // NPU cycles of the operations made from it; 0 when it was fused into another or runs on the CPU
   int64_t cpu_cycles = 0;  // of what runs on the CPU: cycles of a Cortex-M55, an estimate (facts/cpu_costs.h)
-  std::string rule = {};   // for what is on the CPU: the rule that it broke, "window.stride"
+  std::string rule = {};   // for a node on the CPU: the rule that it violates, "window.stride"
 };
 
-// What one inference on the NPU takes: an estimate.
+// Estimated cost of one inference on the NPU.
 struct NpuEstimate {
   int64_t operations = 0;
   int64_t macs = 0;
@@ -50,12 +50,12 @@ struct DelegateReport {
   std::optional<NpuEstimate> estimate = {};  // none: it could not be estimated
   std::optional<NpuReport> layers = {};      // the estimate operation by operation, where it was asked for
   int64_t fast_scratch_bytes = 0;            // fast memory beside an arena that lies in slow memory
-  int64_t sram_bound_bytes = 0;              // what lives at one time at most: no placement could take less SRAM
+  int64_t sram_bound_bytes = 0;              // lower bound of SRAM: the maximum of live bytes
   std::vector<std::pair<std::string, std::string>> shown = {};  // what it is, and its text
   std::vector<HeldBytes> memory_map = {};                       // where the layers were asked for
 };
 
-// What another choice gives: the model compiled again with it, and simulated.
+// The result of another choice of options: the model compiled again with it, and simulated.
 struct Alternative {
   std::string what;          // "search for a faster schedule"
   std::string options;       // of the command line: "-O3"

@@ -14,9 +14,9 @@ struct LayerReport {
   std::string operation;  // "conv", "depthwise", "pool", "elementwise", "dma"
   int64_t macs = 0;
   int64_t cycles = 0;
-  // What the time was spent on, in cycles of each unit; units overlap, so these do not add up to `cycles`.
+  // Busy cycles of each unit. Units work concurrently, so the numbers do not add up to `cycles`.
   std::vector<std::pair<std::string, int64_t>> breakdown;
-  // The same told apart: what each cause adds to the time, so that these add up to `cycles`.
+  // The cycles that each cause adds to the time; they add up to `cycles`.
   std::vector<std::pair<std::string, int64_t>> causes = {};
   std::string bottleneck;               // the unit that set the time
   double utilization = 0;               // MACs done / MACs possible in `cycles`, 0 to 1
@@ -24,14 +24,14 @@ struct LayerReport {
   std::string tosa_op = {};             // the operator that it came from, "tosa.CONV2D"; empty when unknown
   std::string source = {};              // the line of the user's model; may be empty
   int64_t start_cycle = 0;              // on the estimated time line
-  int64_t npu_cycles = 0;  // MAC and output units over all blocks, before memories and transfers are waited for
+  int64_t npu_cycles = 0;  // MAC and output units over all blocks, without stalls for memories and transfers
   std::vector<std::pair<std::string, int64_t>> access_cycles = {};  // "Sram" -> cycles of its port
   std::vector<std::pair<std::string, int64_t>> traffic_bytes = {};  // "Sram read" ...
   // SRAM that holds something still to be read while it runs, constants not counted. None: not asked for.
   std::optional<int64_t> held_sram_bytes = {};
 };
 
-// What an inference does with one of the memories behind the NPU's ports.
+// The use of one memory behind the NPU's ports in one inference.
 struct MemoryUse {
   std::string memory;  // "Sram", "OffChipFlash" ...
   double bytes_per_second = 0;

@@ -51,8 +51,8 @@ struct TestsReport {
 struct RunReport {
   std::string program;
   std::vector<TensorReport> outputs;
-  // The allocator figures under the names that ExecuTorch's executor runner prints, in bytes; NAME_total: the size of the
-  // pool, where it was given one.
+  // The allocator figures under the names that ExecuTorch's executor runner prints, in bytes; NAME_total: the size of
+  // the pool, where it was given one.
   std::vector<std::pair<std::string, int64_t>> memory;
   std::vector<std::string> cpu_kernels;  // kernel calls of the program, in order
   int64_t delegate_calls = 0;

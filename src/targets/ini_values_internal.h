@@ -21,8 +21,8 @@ struct Range {
   Number largest;
 };
 
-// Typed values of one section of an ini file (keys in lower case). What is missing or wrong is collected, so that the
-// user sees all of it at once; the values returned then mean nothing.
+// Typed values of one section of an ini file (keys in lower case). Missing and wrong values are collected so that all
+// of them are reported at once; the returned values are then meaningless.
 class IniValues {
  public:
   using Section = std::map<std::string, std::string, std::less<>>;
@@ -32,14 +32,14 @@ class IniValues {
   double real(std::string_view key, Range<double> range);
   int64_t integer_or(std::string_view key, int64_t absent, Range<int64_t> range);
   int axi(std::string_view key);  // "Axi0" or "Axi1"
-  // The memory behind AXI port 0 or 1: axi<n>_port and the keys that begin with that memory's name. Where the file does
-  // not say how fast it is, it is as fast as that memory, or else that port's, of the product's default system.
+  // Returns the memory behind AXI port 0 or 1: axi<n>_port and the keys that begin with that memory's name. Missing
+  // speeds are taken from the same memory in the product's default system, or else from the same port's memory.
   npu::MemoryPort port(size_t number, npu::Product product);
 
-  // Notes that `key` has another value than `expected` says. Once per key.
+  // Records that the value of `key` differs from `expected`. Once per key.
   void refuse(std::string_view key, std::string expected);
   [[nodiscard]] const Diagnostics& errors() const { return errors_; }
-  // Which keys were missing and taken from the system of this name; nothing when none was.
+  // Returns a note with the keys that were missing and taken from the system `system`; no value if none was missing.
   [[nodiscard]] std::optional<Diagnostic> assumptions(std::string_view system) const;
 
  private:

@@ -1,3 +1,4 @@
+// Declares the lookup of a target by the names of its accelerator, system configuration and memory mode.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +24,14 @@ struct TargetNames {
   std::string accelerator;    // as Vela names the configuration
   std::string system_config;  // a section of a file, or one of those built in
   std::string memory_mode;
-  // Their sections come before those built in; of several, the keys of a later one before those of an earlier, as Vela
-  // reads them.
+  // Sections of these files take precedence over the built-in ones. If several files have a key, the later file's value
+  // counts, as in Vela.
   std::vector<ConfigFile> ini;
-  // Instead of the memory mode's arena_cache_size: what of fast memory the network may take.
+  // Replaces the memory mode's arena_cache_size: the fast memory that the network may use.
   std::optional<int64_t> arena_cache_bytes = {};
 };
 
-// The same as the command line has it.
+// A target as the command line names it: configuration files are paths.
 struct TargetRequest {
   std::string accelerator;    // as Vela names the configuration
   std::string system_config;  // a section of vela.ini, or one of those built in
@@ -39,8 +40,8 @@ struct TargetRequest {
   std::optional<int64_t> arena_cache_bytes = {};
 };
 
-// Notes: keys that a file leaves out, with what is taken for them. Errors (usage): unknown names, each with the list of
-// valid ones; a damaged file, values out of range; an arena in memory that cannot be written.
+// Returns a target. Notes: keys that a file omits, with the values used. Errors (usage): unknown names, each with the
+// valid ones; a damaged file; values out of range; an arena in read-only memory.
 Result<plan::Target> find_target(const TargetNames& names, const Log& log = {});
 
 // The names of a request, its configuration files read. Errors: a file that cannot be read.

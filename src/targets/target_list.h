@@ -9,10 +9,10 @@
 
 namespace carina::targets {
 
-// Every target, the system configurations and memory modes that are built in and those of the files, and which fit
-// which. Of names that stand in several places the one that find_target() takes. Errors: of the files.
+// Lists all targets, the built-in and the given system configurations and memory modes, and which of them are
+// compatible. If several have one name, the one that find_target() uses is listed. Errors: those of the files.
 Result<results::TargetList> list_targets(const std::vector<ConfigFile>& files);
-// The same of files on disk.
+// Lists targets with configuration files on disk.
 Result<results::TargetList> list_targets(const std::vector<std::string>& config_files);
 
 }  // namespace carina::targets

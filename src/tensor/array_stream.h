@@ -10,8 +10,8 @@
 
 namespace carina {
 
-// An array of an .npy file or of an .npz, read a part at a time: it may be larger than memory. One in column-major order
-// is held whole.
+// An array of an .npy file or of an .npz, read a part at a time: it may be larger than memory. One in column-major
+// order is held whole.
 class ArrayStream {
  public:
   // Errors: as of read_npy().

@@ -1,3 +1,4 @@
+// Reads and makes tensors by element.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +24,17 @@ Tensor integer_tensor(DType dtype, const Shape& shape, std::span<const int64_t> 
 // All elements are `value`, rounded to the type: fp32, fp16, bf16 or one of 8 bits.
 Tensor float_tensor(DType dtype, const Shape& shape, float value);
 
-// What the integers of a tensor stand for. Source: dequantize_per_tensor and dequantize_per_channel of
-// quantized_decomposed.
+// Returns the floats that the integers of a tensor represent. Source: dequantize_per_tensor and dequantize_per_channel
+// of quantized_decomposed.
 Tensor dequantized(const Tensor& integers, const Quantization& quantization);
 
-// Which index along an axis each element of a dense tensor has, by the element's place. Asked only for elements that
-// there are.
+// Computes the index along one axis of an element, given the element's position in a dense tensor. The position must be
+// valid.
 class ChannelOf {
  public:
   ChannelOf() = default;  // a single channel
   ChannelOf(const Shape& shape, size_t axis);
-  // Which of the scales each element has; per-tensor parameters are a single channel.
+  // Returns for each element the index of its scale; per-tensor parameters are a single channel.
   ChannelOf(const Shape& shape, const Quantization& quantization);
 
   [[nodiscard]] size_t count() const { return count_; }

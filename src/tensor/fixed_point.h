@@ -10,8 +10,8 @@
 
 namespace carina {
 
-// The fixed-point verbs: the only arithmetic that the interpreter and the NPU simulator share. Each is tested in the
-// tests by an independent wide-integer oracle.
+// Fixed-point arithmetic. It is the only arithmetic that the interpreter and the NPU simulator share. The tests check
+// each function against an independent wide-integer oracle.
 
 // TOSA RESCALE's multiplier and shift: real = multiplier * 2^-shift, multiplier in [2^30, 2^31) and shift in [2, 62].
 struct ScaleFactor {

@@ -88,7 +88,7 @@ void copy_permuted(const T* from, std::span<T> to, const Perms& sizes, const Per
   }
 }
 
-// The same, with parts of the outermost axis on all threads.
+// Transposes parts of the outermost axis on all threads.
 template <typename T>
 void copy_permuted_parts(const T* from, std::span<T> to, const Perms& sizes, const Perms& strides) {
   if (to.empty()) return;

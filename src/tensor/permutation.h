@@ -14,13 +14,14 @@ namespace carina {
 using Perms = std::vector<int64_t>;
 
 Perms inverse_of(const Perms& perms);
-// First `first`, then `second`.
+// Returns the permutation that applies `first` and then `second`.
 Perms composed(const Perms& first, const Perms& second);
 bool is_identity(const Perms& perms);
-// Axes of size 1 may go anywhere: whether the order of the elements stays, so that a reshape does the same.
+// Whether a transposition keeps the order of the elements, so that a reshape does the same. Axes of size 1 do not
+// matter.
 bool keeps_element_order(const Shape& shape, const Perms& perms);
 
-// What a value is called that stands for `name` with its axes in another order, and back; nothing for other names.
+// Returns the name of a value that holds `name` with permuted axes, and the reverse; nothing for other names.
 std::string reordered_name(std::string_view name);
 std::optional<std::string_view> name_before_reordering(std::string_view name);
 
@@ -33,7 +34,7 @@ std::vector<T> permuted(const std::vector<T>& list, const Perms& perms) {
 Shape permuted(const Shape& shape, const Perms& perms);
 // The tensor itself, transposed at compile time.
 Tensor permuted(const Tensor& tensor, const Perms& perms);
-// For each element of the result of a transposition, in order, where it stands in the input.
+// Returns for each element of a transposed tensor, in order, its index in the input.
 std::vector<size_t> source_indices(const Shape& shape, const Perms& perms);
 
 }  // namespace carina

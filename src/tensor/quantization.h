@@ -7,8 +7,8 @@
 
 namespace carina {
 
-// How integers stand for floats: real = (integer - zero_point) * scale, clamped to [qmin, qmax] when quantizing. Source:
-// quantized_decomposed.quantize_per_tensor / quantize_per_channel of PyTorch.
+// How integers stand for floats: real = (integer - zero_point) * scale, clamped to [qmin, qmax] when quantizing.
+// Source: quantized_decomposed.quantize_per_tensor / quantize_per_channel of PyTorch.
 struct Quantization {
   static constexpr int kPerTensor = -1;
 

@@ -1,3 +1,4 @@
+// Reads Vela's command-line flags.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace carina::vela {
 
-// What a user of Vela asks for with its flags, as far as they have a meaning here.
+// The supported settings among the flags of Vela.
 struct VelaFlags {
   targets::TargetRequest target;  // what no flag gives is empty
   std::optional<backends::Optimize> optimize;
@@ -24,12 +25,12 @@ struct VelaFlags {
 
 // Reads flags of Vela 5.2 as its command line takes them: "--optimise Size", "--optimise=Size"; a string may hold
 // several, separated by blanks, as the compile spec "compile_flags" of ExecuTorch's Arm backend does. Notes: flags that
-// make no difference here, each with the reason. Errors (usage), all of them at once: flags that Vela does not have, with
-// the nearest name; those that ask for what Carina does not do, with what to do instead; values that are missing or
-// wrong.
+// make no difference here, each with the reason. Errors (usage), all of them at once: flags that Vela does not have,
+// with the nearest name; those that ask for what Carina does not do, with what to do instead; values that are missing
+// or wrong.
 Result<VelaFlags> read_vela_flags(std::span<const std::string> flags, const Log& log);
 
-// Adds them to what a command's own options say. Errors (usage): the two differ.
+// Merges the flags into a command's own options. Errors (usage): the two contradict each other.
 Result<void> add_vela_flags(const VelaFlags& flags, targets::TargetRequest& target, backends::Optimize& optimize);
 
 }  // namespace carina::vela

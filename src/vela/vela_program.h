@@ -1,3 +1,4 @@
+// Runs the installed Vela and reads its output.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +22,12 @@ struct VelaRun {
   backends::Optimize optimize = backends::Optimize::kSpeed;
 };
 
-// What the installed Vela makes of a TOSA file, with notes that name its layers after the tensors of the file. Errors: it
-// is not installed, or refuses the file (with the end of what it says).
+// Compiles a TOSA file with the installed Vela. Notes of the result name the layers after the file's tensors. Errors:
+// Vela is not installed, or refuses the file (with the end of its output).
 Result<npu::CompiledNetwork> run_vela(std::span<const std::byte> tosa, const VelaRun& run);
 
-// The notes of Vela's debug database (--enable-debug-db, <network>_debug.xml) for a command stream. Text of another form
-// gives none.
+// The notes of Vela's debug database (--enable-debug-db, <network>_debug.xml) for a command stream. Text of another
+// form gives none.
 std::vector<npu::LayerNote> notes_of_debug_db(std::string_view xml, size_t stream_words);
 
 }  // namespace carina::vela

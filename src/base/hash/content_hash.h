@@ -1,3 +1,4 @@
+// Non-cryptographic hashes of byte strings.
 #pragma once
 
 #include <array>
@@ -7,14 +8,14 @@
 
 namespace carina {
 
-// A 64-bit hash of bytes, the same on every machine; equal content still has to be compared. Not cryptographic.
+// A 64-bit hash, the same on every machine. Callers must compare contents of equal hashes. Not cryptographic.
 uint64_t content_hash(std::span<const std::byte> bytes, uint64_t seed = 0);
 
-// The same of a sixty-fourth of what is long, taken from all over it: for content that is compared anyway where hashes are
-// equal, and seldom differs in little.
+// Like content_hash(), but of long contents it reads only 1/64, spread over all of it. Use it where contents of equal
+// hashes are compared and contents rarely differ in only a few bytes.
 uint64_t sampled_hash(std::span<const std::byte> bytes);
 
-// 128 bits, at the speed of memory: so many that different content with equal hashes is not met by chance.
+// A 128-bit hash, computed at memory speed. Collisions are negligible.
 using WideHash = std::array<uint64_t, 2>;
 WideHash wide_content_hash(std::span<const std::byte> bytes);
 

@@ -1,3 +1,4 @@
+// The SHA-256 hash.
 #pragma once
 
 #include <array>
@@ -9,10 +10,10 @@ namespace carina {
 
 using Sha256Digest = std::array<std::byte, 32>;
 
-// The SHA-256 digest (FIPS 180-4) of the parts one after the other.
+// Returns the SHA-256 digest (FIPS 180-4) of the concatenated parts.
 Sha256Digest sha256(std::span<const std::span<const std::byte>> parts);
 
-// The same as 64 lower-case hexadecimal digits.
+// Returns the SHA-256 digest of the concatenated parts as 64 lower-case hexadecimal digits.
 std::string sha256_hex(std::span<const std::span<const std::byte>> parts);
 
 }  // namespace carina

@@ -22,9 +22,9 @@ alignas(16) inline constexpr std::array<uint32_t, kRounds> kConstants{
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-// Whole blocks.
+// Updates the state with whole blocks, in portable C++.
 void compress_portably(State& state, std::span<const std::byte> blocks);
-// The same by the processor's own instructions for it. False, and nothing done: it has none.
+// Updates the state with the processor's SHA instructions. Returns false and does nothing if the processor has none.
 bool compress_in_hardware(State& state, std::span<const std::byte> blocks);
 
 }  // namespace carina::sha256_rounds

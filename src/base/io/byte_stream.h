@@ -1,3 +1,4 @@
+// Declares a reader that holds only a part of its bytes in memory.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +12,20 @@
 
 namespace carina {
 
-// Bytes that are read a part at a time, and held no longer: of a file, or of an entry of an archive. Those of a mapped
-// file leave the process's memory behind the reader.
+// Reads the bytes of a file or of an archive's entry part by part without keeping them. The pages of a mapped file are
+// released from the process's memory after they are read.
 class ByteStream {
  public:
-  // Bytes as they stand in `stored`.
+  // Reads the bytes of `stored` as they are.
   static ByteStream of(Buffer stored, std::string where);
-  // What `packed`, deflated, holds: so many bytes of this CRC, and no more.
+  // Reads the bytes that deflated data decompress to. The result must have `bytes` bytes and the checksum `crc`.
   static ByteStream inflating(Buffer packed, size_t bytes, uint32_t crc, std::string where);
 
   [[nodiscard]] size_t size() const;
   [[nodiscard]] const std::string& where() const;
-  // Copies the bytes from `offset` on; they lie inside. Deflated ones are inflated from the start again where `offset`
-  // lies before what was read last. Errors: damaged data, whose CRC shows when the last byte has been inflated.
+  // Copies the bytes from `offset` on, which must lie inside. If `offset` is before the end of the last read, deflated
+  // data are inflated again from the start. Errors: damaged data. The CRC is known only after the last byte was
+  // inflated.
   Result<void> read(size_t offset, std::span<std::byte> to);
 
   ByteStream(ByteStream&&) noexcept;
@@ -36,7 +38,7 @@ class ByteStream {
   std::unique_ptr<State> state_;
 };
 
-// That an entry of an archive has another CRC than it says.
+// Returns the error that an archive's entry does not match its CRC.
 Diagnostic wrong_checksum(std::string where);
 
 }  // namespace carina

@@ -1,3 +1,4 @@
+// Runs other programs.
 #pragma once
 
 #include <optional>
@@ -6,13 +7,14 @@
 
 namespace carina {
 
-// Runs a command, what it says going to a file. Returns its exit status; nothing when it is not installed.
+// Runs a command and writes its output to the file `messages`. Returns its exit status, or no value if the program is
+// not installed.
 std::optional<int> run_command(std::vector<std::string> arguments, const std::string& messages);
 
-// What a file holds; nothing when it cannot be read.
+// Returns the content of a file, or no value if it cannot be read.
 std::string text_of(const std::string& path);
 
-// The last lines of what a program said.
+// Returns the last lines of a program's output.
 std::string end_of(const std::string& text);
 
 }  // namespace carina

@@ -1,3 +1,4 @@
+// Declares an owner of a POSIX file descriptor.
 #pragma once
 
 #include <unistd.h>
@@ -19,14 +20,14 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   [[nodiscard]] int get() const { return fd_; }
-  // False when what was written could not be kept, which some file systems say only now.
+  // Returns false if the written data could not be stored; some file systems report that only here.
   bool close() { return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0; }
 
  private:
   int fd_;
 };
 
-// What the system said last, about a path.
+// Returns the last system error as a diagnostic about a path.
 inline std::unexpected<Diagnostics> system_error(const std::string& path, const char* action) {
   return fail({.where = path, .what = std::string(action) + ": " + std::strerror(errno), .fault = Fault::kEnvironment});
 }

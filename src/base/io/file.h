@@ -1,3 +1,4 @@
+// Reads and writes whole files.
 #pragma once
 
 #include <cstddef>
@@ -11,29 +12,29 @@
 
 namespace carina {
 
-// The bytes of a file. One of up to 16 MiB is read, so that nothing that happens to it afterwards matters; a larger one
-// is mapped, so that weights do not cost memory twice (docs/adr/0013). Errors: not there, not readable, not a regular
-// file (a FIFO is not waited for), shorter at the end of reading than at its start.
+// Returns the bytes of a file. A file of up to 16 MiB is read, so that later changes to it have no effect. A larger
+// file is mapped, so that weights are not in memory twice (docs/adr/0013). Errors: the file does not exist, cannot be
+// read, is not a regular file (a FIFO is not waited for), or becomes shorter while it is read.
 Result<Buffer> map_file(const std::string& path);
 
-// For a handler of SIGBUS, which a mapped file gives when it became shorter: the path of the mapped file that `address`
-// lies in, or null. Async-signal-safe.
+// Returns the path of the mapped file that contains `address`, or null. It is for a handler of SIGBUS, which occurs if
+// a mapped file becomes shorter. Async-signal-safe.
 const char* mapped_file_at(const void* address) noexcept;
 
-// Which file a path leads to, through links of either kind: two paths of one file have equal ids.
+// Identifies the file that a path leads to through symbolic and hard links: two paths of one file have equal ids.
 struct FileId {
   uint64_t device = 0;
   uint64_t inode = 0;
   auto operator<=>(const FileId&) const = default;
 };
-// Nothing when there is no such file.
+// Returns no value if there is no such file.
 std::optional<FileId> file_id(const std::string& path);
 
-// Writes `bytes` to `path`, as OutputFile does it in two steps.
+// Writes `bytes` to `path` with an OutputFile, in two steps.
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes);
 Result<void> write_file(const std::string& path, std::string_view text);
 
-// Makes the folder and those above it. Errors: it cannot be made.
+// Makes the folder and its parents. Errors: a folder cannot be made.
 Result<void> make_folder(const std::string& folder);
 
 }  // namespace carina

@@ -1,3 +1,4 @@
+// Declares the two-step writer of output files.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +10,15 @@
 
 namespace carina {
 
-// A file on its way to its place, in two steps, so that a failed run leaves no half file and never destroys the previous
-// one: prepare() writes a temporary file beside it, commit() renames that. A symbolic link is followed and its target
-// replaced; the mode and owner of the file that was there are kept. What cannot be renamed is written into by commit():
-// a FIFO or a device, a file of several hard links (every name sees the new bytes), one that is a mount point or lies in
-// a folder that cannot be written. An OutputFile that is dropped without commit() leaves nothing.
+// Writes a file in two steps, so that a failed run leaves no partial file and never destroys the previous one.
+// prepare() writes a temporary file in the same folder; commit() renames it. A symbolic link is followed and its target
+// replaced; mode and owner of the previous file are kept. If a rename is not possible, commit() writes into the
+// existing file. That is so for a FIFO or a device, a file with several hard links (every name gets the new bytes), a
+// mount point, and a file in a folder without write permission. An OutputFile that is destroyed without commit() leaves
+// nothing.
 class OutputFile {
  public:
-  // `bytes` must live until commit(). Errors: an empty path, a folder, no folder or a disk to write to.
+  // `bytes` must live until commit(). Errors: an empty path, the path of a folder, a missing folder, a disk error.
   static Result<OutputFile> prepare(const std::string& path, std::span<const std::byte> bytes);
   Result<void> commit();
 
@@ -30,7 +32,7 @@ class OutputFile {
   std::unique_ptr<State> state_;
 };
 
-// For a handler of signals that end the process: removes the temporary files that have not been committed.
+// Removes the temporary files that are not committed. It is for a handler of signals that end the process.
 // Async-signal-safe.
 void remove_uncommitted_files() noexcept;
 

@@ -8,10 +8,11 @@
 
 namespace carina {
 
-// A folder of this process's own, which is removed with all that is in it when its owner ends.
+// A folder of this process. The destructor removes it with its content.
 class TemporaryFolder {
  public:
-  // Where temporary files go; its name begins with `prefix`. Errors: it cannot be made.
+  // Makes a folder whose name begins with `prefix` in the system's folder for temporary files. Errors: it cannot be
+  // made.
   static Result<std::unique_ptr<TemporaryFolder>> make(std::string_view prefix);
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;

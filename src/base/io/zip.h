@@ -1,3 +1,4 @@
+// Declares a reader and a writer of zip archives.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ class ZipReader {
  public:
   struct Limits {
     size_t max_entries = 1 << 20;
-    size_t max_inflated_bytes = size_t{1} << 32;  // per entry: a bomb is refused before anything is allocated
+    size_t max_inflated_bytes = size_t{1} << 32;  // per entry: a zip bomb is refused before memory is allocated
   };
 
   // `name` is what messages call the archive.
@@ -33,15 +34,17 @@ class ZipReader {
   // The entries' names in the order of the archive.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] bool contains(std::string_view entry) const { return entries_.contains(entry); }
-  // What all deflated entries together claim to inflate to; saturates.
+  // The sum of the uncompressed sizes that all deflated entries declare; saturates.
   [[nodiscard]] size_t inflated_bytes() const { return inflated_bytes_; }
-  // Checks the CRCs of the stored entries whose names begin with `prefix`, on all threads (parallel.h), and calls
-  // `beside` meanwhile, with a reader that takes these entries as they are. Whether they are right; if not, what was read
-  // there is worth nothing, and read() finds what is wrong. Where entries overlay each other it does neither.
+  // Checks the CRCs of the stored entries whose names begin with `prefix`, on all threads (parallel.h), and meanwhile
+  // calls `beside` with a reader that does not check these entries. Returns whether all CRCs are right. If not, the
+  // results of `beside` are invalid, and read() reports the error. If entries overlap, it checks nothing and does not
+  // call `beside`.
   bool check_ahead(std::string_view prefix, const std::function<void(const ZipReader& unchecked)>& beside);
   // The entry's bytes. Errors: no such entry, damaged data, unsupported method, over the limits.
   [[nodiscard]] Result<Buffer> read(std::string_view entry) const;
-  // The same a part at a time. The CRC of a stored entry is checked at once, of a deflated one when its end is reached.
+  // Returns a reader of the entry's bytes. The CRC of a stored entry is checked now, that of a deflated entry at its
+  // end.
   [[nodiscard]] Result<ByteStream> stream(std::string_view entry) const;
 
  private:
@@ -51,7 +54,7 @@ class ZipReader {
     size_t bytes = 0;
     uint32_t crc = 0;
     int method = 0;        // 0 stored, 8 deflated
-    bool checked = false;  // its CRC is right
+    bool checked = false;  // its CRC was checked and is right
   };
   Result<void> add_entry(std::span<const std::byte> header);
   [[nodiscard]] Result<const Entry*> readable(std::string_view name, const std::string& where) const;
@@ -65,11 +68,11 @@ class ZipReader {
   size_t inflated_bytes_ = 0;
 };
 
-// Writes a zip archive of stored entries with fixed time stamps, so that equal content gives equal bytes.
+// One entry of an archive to write. Entries are stored with fixed time stamps, so that equal content gives equal bytes.
 struct ZipEntry {
   std::string name;
   std::span<const std::byte> data;
-  std::span<const std::byte> rest = {};  // of the entry's bytes, behind `data`
+  std::span<const std::byte> rest = {};  // the entry's bytes after `data`
 };
 Result<std::vector<std::byte>> write_zip(std::span<const ZipEntry> entries);
 

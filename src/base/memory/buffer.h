@@ -1,3 +1,4 @@
+// Declares shared read-only bytes and their builder.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +9,8 @@
 
 namespace carina {
 
-// Read-only bytes that keep their owner (a mapped file, an allocation) alive; copying copies the handle, never the
-// bytes.
+// Read-only bytes with shared ownership of their storage (a mapped file, an allocation). Copying copies the handle,
+// never the bytes.
 class Buffer {
  public:
   Buffer() = default;

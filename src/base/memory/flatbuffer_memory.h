@@ -10,12 +10,12 @@
 
 namespace carina {
 
-// The memory of a FlatBuffer's builder, so that what it has built leaves without a copy. Must outlive the builder.
+// The allocator of a FlatBuffer builder. take() returns the built bytes without a copy. It must outlive the builder.
 class FlatbufferMemory : public flatbuffers::Allocator {
  public:
   uint8_t* allocate(size_t size) override;
   void deallocate(uint8_t* block, size_t size) override;
-  // The block that ends with `built`, cut to it. The builder's pointers mean nothing afterwards.
+  // Returns the block that ends with `built`, shortened to it. The builder's pointers are invalid afterwards.
   std::vector<std::byte> take(std::span<const std::byte> built);
 
  private:

@@ -1,3 +1,4 @@
+// Releases the pages of mapped files from the process's memory, so that large models do not stay resident.
 #pragma once
 
 #include <cstddef>
@@ -9,29 +10,29 @@
 
 namespace carina {
 
-// A part of a buffer that keeps the whole alive. Where that is a mapped file, the part's pages leave the process's memory
-// with the last who holds the part: the file still has them.
+// Returns a slice of a buffer with the same owner. If the buffer is a mapped file, the slice's pages are released from
+// the process's memory when the last copy of the slice is destroyed. The data remain in the file.
 Buffer part_with_pages(const Buffer& whole, size_t offset, size_t size);
 
-// The pages of bytes [begin, end) of a mapped file leave the process's memory; nothing happens to other buffers.
+// Releases the pages of bytes [begin, end) of a mapped file. Other buffers are unchanged.
 void release_pages(const Buffer& buffer, size_t begin, size_t end);
 
-// The same for all pages that hold any of `bytes`, wherever these stand. They come back when they are read again.
+// Releases all pages that contain any of `bytes`, in any mapping. A later access reads them again from the file.
 void release_pages_around(std::span<const std::byte> bytes);
 
-// Lets the pages of mapped files of more than 8 MiB go behind one who reads through them, after each MiB: a call of the
-// system has its cost, and who reads small files again and again should not wait for pages. All pages of the file go: the
-// system may map megabytes around a byte that is read.
+// Releases the pages of a mapped file of more than 8 MiB after each MiB that a reader passes. Smaller files are left
+// alone: each system call has a cost, and a small file that is read repeatedly should stay in memory. All pages of the
+// file are released, since the system may map megabytes around a byte that is read.
 class PageReleaser {
  public:
   void add(std::span<const std::byte> read);
 
  private:
-  size_t bytes_ = 0;  // read since pages went
+  size_t bytes_ = 0;  // bytes read since the last release
 };
 
-// Maps a regular file of any size, for those who read it once from end to end. What becomes of it afterwards shows.
-// Errors: as of map_file().
+// Maps a regular file of any size, for one sequential read. Later changes to the file are visible. Errors: those of
+// map_file().
 Result<Buffer> map_large_file(const std::string& path);
 
 }  // namespace carina

@@ -62,10 +62,9 @@ class Packer {
     return result;
   }
 
-  // The same as pack(order), where that takes no more bytes than `before`; else anything that takes more. `before`: of an
-  // order that differs in the places of two, of `moved` in front of or behind the others between them. What has the same
-  // neighbors in front of it, where they were, stays where it was.
-  // `trial`: gets the result; kept for its memory.
+  // Packs like pack(order) if that takes no more bytes than `before`; otherwise the result is any larger plan. `before`
+  // is the plan of an order that differs from `order` as `moved` says. Requests whose preceding neighbors have not
+  // moved keep their offsets. `trial` receives the result; its memory is reused.
   void pack_again(std::span<const size_t> order, const MemoryPlan& before, const Moved& moved, Trial& trial) const {
     MemoryPlan& result = trial.plan;
     result.offsets.assign(requests_.size(), -1);
@@ -89,7 +88,7 @@ class Packer {
     }
   }
 
-  // Those that reach the top, and those below that keep them there.
+  // Returns the requests that reach the top of the plan, and those below that block them.
   [[nodiscard]] std::vector<size_t> bottleneck(const MemoryPlan& a) const {
     std::vector<size_t> found;
     for (size_t i = 0; i < requests_.size(); ++i) {

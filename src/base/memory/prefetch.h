@@ -1,11 +1,13 @@
+// A cache prefetch for sequential loops.
 #pragma once
 
 #include <cstdint>
 
 namespace carina {
 
-// For loops that pass once over more than a cache holds: asks for the line that stands `kPrefetchBytes` behind `at`,
-// which need not be anybody's. Not all machines, and hardly any virtual one, find out by themselves what is read next.
+// Prefetches the cache line `kPrefetchBytes` after `at`, for loops that pass once over more data than a cache holds.
+// The address need not be valid. Explicit prefetches help because some machines, and most virtual machines, do not
+// prefetch sequential accesses in hardware.
 constexpr uintptr_t kPrefetchBytes = 1024;
 constexpr uintptr_t kLineBytes = 64;
 inline void prefetch_ahead(const void* at) {

@@ -6,11 +6,11 @@
 
 namespace carina {
 
-// Zeros of a size that a file may have chosen: pages that nobody touches take no memory.
+// Zero-initialized memory whose size may come from a file: pages that are never accessed take no memory.
 class ZeroedPages {
  public:
   ZeroedPages() = default;
-  // Throws std::bad_alloc when there is no such range of addresses.
+  // Throws std::bad_alloc if no address range of this size is free.
   explicit ZeroedPages(size_t size);
   [[nodiscard]] std::span<std::byte> bytes() const { return {memory_.get(), size_}; }
 

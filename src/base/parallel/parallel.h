@@ -1,3 +1,4 @@
+// Declares the thread pool and the parallel loops that use the pool of the current thread.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +7,7 @@
 
 namespace carina {
 
-// A set of worker threads of fixed size. Results must not depend on how work is divided: callers split by index only.
+// A fixed number of worker threads. Results must not depend on how work is divided, so callers divide it only by index.
 class ThreadPool {
  public:
   // `threads` >= 1, the calling thread included; 1 runs everything in the caller.
@@ -16,12 +17,12 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   [[nodiscard]] int threads() const { return threads_; }
-  // Calls body(i) for each i in [0, count), possibly at the same time; returns when all are done. They begin in the order
-  // of their numbers, so that large chunks of work are best given first. An exception of a body is thrown here; some of
-  // the other calls may then not have been made.
+  // Calls body(i) for each i in [0, count), possibly concurrently, and returns when all calls are done. Calls start in
+  // ascending order of i, so give large chunks of work the low indices. An exception of a body is rethrown here; some
+  // of the other calls may then not have been made.
   void parallel_for(size_t count, const std::function<void(size_t)>& body);
-  // Calls `job`, which throws nothing, on a thread that has nothing else to do; before the pool ends at the latest, and at
-  // once in a pool of one.
+  // Calls `job`, which must not throw, on an idle thread, at the latest before the pool is destroyed. A pool of one
+  // thread calls it at once.
   void run_async(std::function<void()> job);
 
  private:
@@ -30,8 +31,8 @@ class ThreadPool {
   std::unique_ptr<Arena> arena_;
 };
 
-// While it exists, parallel_for() of this thread calls `loop`. `loop` is called as ThreadPool::parallel_for()
-// is, and keeps its promises.
+// While the object exists, parallel_for() of this thread calls `loop`. `loop` must accept the arguments of
+// ThreadPool::parallel_for() and give the same guarantees.
 class ScopedParallelLoop {
  public:
   using Loop = std::function<void(size_t count, const std::function<void(size_t)>& body)>;
@@ -47,10 +48,10 @@ class ScopedParallelLoop {
 };
 
 // A thread pool that parallel_for() and run_async() of this thread use while the object exists. Code that divides work
-// finds the pool without getting it as an argument. A nested scope of as many threads uses the outer pool.
+// needs no pool argument. A nested scope with the same number of threads uses the outer pool.
 class ScopedThreadPool {
  public:
-  // `threads` as of ThreadPool.
+  // `threads` has the meaning of ThreadPool's parameter.
   explicit ScopedThreadPool(int threads);
   ~ScopedThreadPool();
   ScopedThreadPool(const ScopedThreadPool&) = delete;
@@ -61,15 +62,15 @@ class ScopedThreadPool {
   std::unique_ptr<ScopedParallelLoop> scope_;
 };
 
-// ThreadPool::parallel_for() of the current pool of this thread; one call after the other where there is no pool, and
-// within a body.
+// Calls ThreadPool::parallel_for() of this thread's current pool. Without a pool, and inside a body, the calls are made
+// one after another.
 void parallel_for(size_t count, const std::function<void(size_t)>& body);
 
-// ThreadPool::run_async() of the current pool of this thread; at once where there is no pool, and within a body. For
-// work whose end is not awaited, such as freeing large memory.
+// Calls ThreadPool::run_async() of this thread's current pool. Without a pool, and inside a body, it calls the job at
+// once. Use it for work whose end is not awaited, such as freeing large memory.
 void run_async(std::function<void()> job);
 
-// Calls body(begin, end) for parts of [0, size), each of `part` elements but for the last.
+// Calls body(begin, end) for consecutive parts of [0, size). Each part has `part` elements; the last may have fewer.
 void parallel_for_chunks(size_t size, size_t part, const std::function<void(size_t begin, size_t end)>& body);
 
 }  // namespace carina

@@ -6,7 +6,7 @@
 
 namespace carina {
 
-// "did you mean --target? " where one of the names differs from what was typed in two letters at most, else "".
+// Returns "did you mean --target? " if a name differs from the typed text in at most two letters, else "".
 std::string nearest_hint(std::string_view typed, const std::vector<std::string>& names);
 
 }  // namespace carina

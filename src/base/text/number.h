@@ -1,3 +1,4 @@
+// Parses numbers.
 #pragma once
 
 #include <charconv>
@@ -8,8 +9,8 @@
 
 namespace carina {
 
-// The number that the whole of a text is, as std::from_chars() reads it: no blanks, no +, no locale. None: it is
-// something else, or the type cannot hold it.
+// Parses the whole text as a number with std::from_chars(): no blanks, no '+', no locale. Returns no value if the text
+// is not a number or the type cannot hold it.
 template <std::integral T>
 std::optional<T> number_in(std::string_view text, int base = 10) {
   T number = 0;
@@ -17,7 +18,7 @@ std::optional<T> number_in(std::string_view text, int base = 10) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-// float and double; also inf and nan.
+// Parses float and double, including inf and nan.
 template <std::floating_point T>
 std::optional<T> number_in(std::string_view text);
 

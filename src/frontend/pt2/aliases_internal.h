@@ -11,24 +11,23 @@
 
 namespace carina::pt2 {
 
-// Turns in-place writes into functional form. Names that share memory (a tensor and its views) are a family; a write
-// through one of them gives all later uses of the family new values.
+// Converts in-place writes to functional form. A tensor and its views share memory and form a family. A write through
+// one of them gives all later uses of the family new values.
 class Aliases {
  public:
   explicit Aliases(ir::Graph& graph) : graph_(graph) {}
 
-  // `name` in `scope` now stands for `value`, a tensor of its own (or another name of a value that is known).
+  // Binds `name` in `scope` to `value`, a new tensor or another name of a known value.
   void bind(Scope& scope, std::string_view name, ir::ValueId value);
-  // Node `view`, just added, made `value` as a view of its first operand.
+  // Records that node `view`, which was just added, produced `value` as a view of its first operand.
   void add_view(ir::ValueId value, ir::NodeId view);
-  // The names that stood for `before` now stand for `after` (x.squeeze_() changes what x is, not what its memory
-  // holds).
+  // Rebinds the names of `before` to `after`. Example: x.squeeze_() changes the value x, not the content of its memory.
   void rename(ir::ValueId before, ir::ValueId after);
-  // The value `before` has been overwritten: from now on its memory holds `after`. Views that are used later are made
-  // again, and a write through a view is carried to what it is a view of. Errors: a view for which that is not
-  // possible.
+  // Records that the memory of `before` now holds `after`. Views that are used later are made again, and a write
+  // through a view is propagated to its base. Errors: a view for which that is impossible.
   Result<void> overwrite(ir::ValueId before, ir::ValueId after, const std::string& where);
-  // The tensor whose memory this value shows (itself when it is no view). Versions after writes lead to the first.
+  // Returns the tensor whose memory this value shows (itself if it is not a view). After writes it is the first
+  // version.
   [[nodiscard]] ir::ValueId origin(ir::ValueId value) const;
 
  private:

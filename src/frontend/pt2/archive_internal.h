@@ -28,9 +28,9 @@ class Archive {
   [[nodiscard]] Result<nlohmann::json> read_model() const;
   // The table of the store's tensors by name, {"config": {...}}; an empty one when the archive has none.
   [[nodiscard]] Result<nlohmann::json> read_config(Store store) const;
-  // Checks the bytes of all storages on all threads, and calls `beside` meanwhile, with an archive that takes them as they
-  // are. Whether they are right; if not, what came of it is worth nothing, and what is wrong is said where they are read.
-  // It may not be called at all.
+  // Checks the bytes of all storages on all threads and meanwhile calls `beside` with an archive that does not check
+  // them. Returns whether all are right. If not, the results of `beside` are invalid, and reading a storage reports its
+  // error. `beside` may not be called at all.
   bool check_ahead(const std::function<void(Archive& unchecked)>& beside);
   // The bytes of a tensor's storage; read and checked once, however many tensors share it.
   Result<Buffer> read_storage(Store store, std::string_view path_name);
@@ -48,7 +48,7 @@ class Archive {
   std::string where_;
   std::string root_;     // "model/"
   std::string model_;    // "model"
-  size_t budget_bytes_;  // what may still be read: entries that overlay each other must not keep us busy for hours
+  size_t budget_bytes_;  // bytes that may still be read; bounds the time that overlapping entries cost
   std::map<std::string, Buffer, std::less<>> storages_;
 };
 

@@ -350,7 +350,7 @@ std::vector<Importer::NamedValue> Importer::add_results(const Scope& scope, Json
   return results;
 }
 
-// A result that the program says nothing about is one that nobody uses: no value.
+// A result without a description in the program is unused; it gets no value.
 ir::ValueId Importer::add_result(const Scope& scope, std::string_view name, const std::string& where) {
   const JsonView json = scope.graph()["tensor_values"].optional(name);
   if (!json) return {};

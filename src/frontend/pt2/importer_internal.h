@@ -20,8 +20,8 @@
 
 namespace carina::pt2 {
 
-// Makes an ATen graph of the description of an exported program. Goes on after a node that it cannot read, so that the
-// user sees all that is wrong at once.
+// Makes an ATen graph from the description of an exported program. It continues after a node that it cannot read, so
+// that all errors are reported at once.
 class Importer {
  public:
   // All of them outlive the importer.
@@ -72,7 +72,7 @@ class Importer {
   std::vector<NamedValue> add_results(const Scope& scope, JsonView outputs, const std::string& where);
   ir::ValueId add_result(const Scope& scope, std::string_view name, const std::string& where);
   Result<void> track_memory(ir::NodeId id, bool in_place, const std::string& where);
-  // What the program changes outside itself.
+  // Marks a value that the program changes outside itself.
   void mark_overwritten(std::string_view name);
   Result<void> settle_changes();
 

@@ -11,15 +11,15 @@
 
 namespace carina::pt2 {
 
-// The first thing that was wrong with a JSON text, and which part of it is being read.
+// The first error in a JSON text, and the part of it that is being read.
 struct JsonErrors {
   std::string where;    // the file and the entry
   std::string context;  // "node conv2d_3"; may be empty
   std::optional<Diagnostic> first;
 };
 
-// A place in a JSON text that is not trusted. A wrong access notes an error and gives a null view or a zero, so that
-// code reads straight on and asks once, at the end, whether anything was wrong.
+// A position in an untrusted JSON text. A wrong access records an error and returns a null view or zero, so that
+// callers read without checks and test for an error once at the end.
 class JsonView {
  public:
   JsonView(const nlohmann::json* json, JsonErrors* errors) : json_(json), errors_(errors) {}
@@ -54,7 +54,7 @@ class JsonView {
     for (const auto& [key, value] : json_->items()) visit(std::string_view(key), JsonView(&value, errors_));
   }
 
-  // Notes that here `expected` should stand.
+  // Records the error that `expected` was expected here.
   void complain(std::string_view expected) const;
   [[nodiscard]] JsonErrors& errors() const { return *errors_; }
 

@@ -31,7 +31,8 @@ struct Reading {
 };
 
 struct ReadOptions {
-  // How many rounds of each while_loop stand in the graph; later ones are not run, a note says so. 0: loops are refused.
+  // How many rounds of each while_loop stand in the graph; later ones are not run, a note says so. 0: loops are
+  // refused.
   int64_t loop_rounds = 0;
 };
 

@@ -11,7 +11,7 @@
 
 namespace carina::tosa {
 
-// What a module may grow by when it is written as 0.80: shared operands are repeated in attributes, biases spread.
+// The maximum growth of a module written as 0.80: shared operands are repeated as attributes, and biases are broadcast.
 inline constexpr int64_t kMaxGrowthBytes = int64_t{1} << 28;
 
 // A module of 1.0 as 0.80 can say it: the same graphs, biases of one element spread over the channels. Errors, all of
@@ -23,9 +23,9 @@ Result<ir::Module> prepare_0_80(const ir::Module& module);
 class FoldedOperands {
  public:
   explicit FoldedOperands(const ir::Graph& graph);
-  // Whether some input, output or operand that stays an operand is this value.
+  // Whether the value is an input, an output or an operand that remains an operand.
   [[nodiscard]] bool stands_in_file(ir::ValueId id) const { return stands_[id.index()]; }
-  // The operands that stay operands.
+  // The operands that remain operands.
   [[nodiscard]] std::vector<ir::ValueId> inputs_in_file(const ir::Node& node) const;
 
  private:

@@ -33,7 +33,8 @@ struct Violation {
   size_t index = 0;    // its index in that graph
   std::string source;  // line of the user's model, may be empty
 };
-// The violation as a message about that node, which begins with "rule <id> (TOSA 1.0, section <n>): ": programs may rely on that.
+// The violation as a message about that node, which begins with "rule <id> (TOSA 1.0, section <n>): ": programs may
+// rely on that.
 Diagnostic to_diagnostic(const Violation& violation, const std::string& where);
 
 // Checks a module against the specification: operand types, ranks and shapes, attributes, constants, profiles,

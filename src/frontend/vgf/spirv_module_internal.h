@@ -33,7 +33,7 @@ struct SpirvModule {
   std::unordered_map<uint32_t, uint32_t> bindings;  // of variables
   std::unordered_map<uint32_t, uint32_t> descriptor_sets;
 
-  // What makes this id; null: nothing does.
+  // Returns the instruction that defines this id; null: none.
   [[nodiscard]] const Instruction* find(uint32_t id) const {
     const auto found = makers.find(id);
     return found == makers.end() ? nullptr : &instructions[found->second];

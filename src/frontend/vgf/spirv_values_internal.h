@@ -37,7 +37,7 @@ class SpirvValues {
   Result<uint64_t> scalar(uint32_t id, DType dtype) const;
   // Whether the id is a constant tensor (not one of the constants' section).
   [[nodiscard]] bool is_constant_tensor(uint32_t id) const;
-  // The tensor, made once however often it is asked for.
+  // Returns the tensor; it is made once and cached.
   Result<Tensor> tensor(uint32_t id);
 
   [[nodiscard]] std::unexpected<Diagnostics> error(std::string what, std::string expected = {}, std::string got = {},

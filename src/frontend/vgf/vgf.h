@@ -18,14 +18,14 @@ namespace carina::vgf {
 Result<std::vector<std::byte>> write_vgf(const ir::Module& module, const std::string& where);
 
 // The TOSA graph of a VGF file: its graph segments one after another as one graph. The result keeps ir::Graph's
-// conventions; the specification's rules are the caller's to check (frontend/tosa/verify.h). Errors: of read_container(); SPIR-V
-// that is damaged or says more than TOSA 1.0 can; compute segments, which are called by name.
+// conventions; the specification's rules are the caller's to check (frontend/tosa/verify.h). Errors: of
+// read_container(); SPIR-V that is damaged or says more than TOSA 1.0 can; compute segments, which are called by name.
 Result<ir::Module> read_vgf(const Buffer& file, const std::string& where);
 // The same for a file whose tables are read already.
 Result<ir::Module> read_vgf(const Container& container, const std::string& where);
 
-// The SPIR-V of every module in words, one instruction a line; source code as it is. Errors: of read_container(); SPIR-V
-// whose instructions do not end where it does.
+// The SPIR-V of every module in words, one instruction a line; source code as it is. Errors: of read_container();
+// SPIR-V whose instructions do not end where it does.
 Result<std::string> disassemble(const Buffer& file, const std::string& where);
 
 }  // namespace carina::vgf

@@ -24,7 +24,7 @@ struct Integers {
   int64_t zero_point;
 };
 
-// A float constant that nobody quantized: int8 around 0, which is exact for a scalar and for equal magnitudes.
+// Quantizes an unquantized float constant to int8 around 0, which is exact for a scalar and for equal magnitudes.
 Integers symmetric_constant(Lowering& in, const ir::Value& value, DType dtype) {
   const std::vector<double> floats = dequantized_values(value);
   const auto limit = static_cast<double>(range_of(dtype).max);

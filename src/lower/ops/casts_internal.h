@@ -10,8 +10,8 @@ constexpr DType tosa_type(DType dtype) {
   return dtype == DType::kFp64 ? DType::kFp32 : dtype;
 }
 
-// The elements of `input` in another type, by PyTorch's rules: floats lose their fraction, wide integers their high bits,
-// what is not 0 is true.
+// The elements of `input` in another type, by PyTorch's rules: floats lose their fraction, wide integers their high
+// bits, what is not 0 is true.
 ir::ValueId converted(ir::Emitter& out, ir::ValueId input, DType to);
 
 // Floats without their fraction.

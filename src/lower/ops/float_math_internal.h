@@ -9,8 +9,9 @@
 
 namespace carina::lower {
 
-// Expressions of floats of one type, for functions that TOSA does not have. No operand leaves the domain of a TOSA operator: POW, which
-// REQUIREs finite bases above zero, is not used; LOG, RSQRT and RECIPROCAL are defined for all floats.
+// Expressions of floats of one type, for functions that TOSA does not have. No operand leaves the domain of a TOSA
+// operator: POW, which REQUIREs finite bases above zero, is not used; LOG, RSQRT and RECIPROCAL are defined for all
+// floats.
 class FloatMath {
  public:
   explicit FloatMath(ir::Emitter& out) : out_(out) {}

@@ -20,7 +20,8 @@ constexpr bool has_integer_form(AtenOp op) {
   }
 }
 
-// The lowering of such an operator of plain integers, of any width: in int32, of which narrower results are the low bits.
+// The lowering of such an operator of plain integers, of any width: in int32, of which narrower results are the low
+// bits.
 Result<ir::ValueId> integer_form(Lowering& in, const ir::Node& node);
 
 }  // namespace carina::lower

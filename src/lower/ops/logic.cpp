@@ -50,7 +50,7 @@ int64_t limit_of(TosaOp op, bool first, const Limit& limit) {
   return (op == TosaOp::GREATER) == first ? limit.up : limit.down;
 }
 
-// A float constant that nobody quantized, in steps of the other operand.
+// Quantizes an unquantized float constant in steps of the other operand.
 ValueId constant_in_steps(Lowering& in, TosaOp op, bool first, const ir::Value& value, const Quantization& q) {
   std::vector<int64_t> steps;
   for (const double real : dequantized_values(value)) steps.push_back(limit_of(op, first, limit_at(real, q)));

@@ -12,8 +12,12 @@ struct Window {
   std::vector<int64_t> pad;       // (front, back,) top, bottom, left, right
 };
 
-// The same window so that the last one ends exactly where the padded image does, as TOSA demands: PyTorch leaves rows
-// that no window reaches, or (ceil mode) lets the last window hang over.
+// The window with paddings and image sizes for which the last window ends exactly at the end of the padded image, as
+// TOSA requires. PyTorch leaves rows that no window reaches, or (ceil mode) lets the last window extend beyond the
+// image.
+//
+// Example: 8 rows, kernel 3, stride 2, no padding: 3 outputs read rows 0 to 6.
+// The plan trims row 7, so sizes is 7 along that axis.
 struct WindowPlan {
   std::vector<int64_t> stride;
   std::vector<int64_t> pad;

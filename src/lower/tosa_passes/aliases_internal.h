@@ -6,7 +6,7 @@
 
 namespace carina::lower {
 
-// Values that turned out to be other values, while a graph's nodes are gone through in order.
+// Maps values that are equal to other values, while a pass visits a graph's nodes in order.
 class Aliases {
  public:
   explicit Aliases(ir::Graph& graph) : graph_(graph), alias_(graph.values.size()), is_output_(ir::is_output(graph)) {}
@@ -15,7 +15,7 @@ class Aliases {
     while (id.valid() && id.index() < alias_.size() && alias_[id.index()].valid()) id = alias_[id.index()];
     return id;
   }
-  // Whether `value` may become `source`. A graph output must stay a value that a node makes, and one of its own.
+  // Whether `source` may replace `value`. A graph output must be a distinct value that a node produces.
   [[nodiscard]] bool may_replace(ir::ValueId value, ir::ValueId source) const;
   void replace(ir::ValueId value, ir::ValueId source);
 

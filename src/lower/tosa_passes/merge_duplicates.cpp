@@ -17,7 +17,7 @@ using ir::ValueId;
 
 namespace {
 
-// A widening RESCALE in front of an addition becomes part of it on the NPU, if nobody else reads the wide value.
+// A widening RESCALE in front of an addition becomes part of it on the NPU, if it is the only reader of the wide value.
 bool stays_apart(const ir::Graph& graph, const Node& node) {
   if (node.op != ir::Op(TosaOp::RESCALE)) return false;
   return element_bytes(graph[node.outputs[0]].dtype) > element_bytes(graph[node.inputs[0]].dtype);

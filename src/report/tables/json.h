@@ -12,13 +12,13 @@
 
 namespace carina::report {
 
-// One JSON value to write; an object keeps the order of its members. Reports are put together of these, so that the templates of
-// nlohmann's library are compiled in json.cpp and in the files that read JSON, not in every report.
+// A JSON value for output; objects keep the order of their members. Reports use it so that the templates of nlohmann's
+// library are compiled only in json.cpp and in files that parse JSON.
 //
 //   Json layer = {{"name", "conv"}, {"macs", 12}};     {"name": "conv", "macs": 12}
 //   layer["causes"] = Json::array();                   {"name": "conv", "macs": 12, "causes": []}
 //
-// Values convert to it by themselves, as an object's members are of many types.
+// Conversions to Json are implicit, since the members of an object have many types.
 // NOLINTBEGIN(google-explicit-constructor,hicpp-explicit-conversions)
 class Json {
  public:
@@ -95,8 +95,8 @@ Json pairs(const std::vector<std::pair<std::string, Number>>& list) {
   return json;
 }
 
-// How every JSON output is written: indented, ended by a newline. Names and paths may hold any bytes; what is not UTF-8
-// becomes U+FFFD.
+// Formats JSON output: indented, with a final newline. Names and paths may hold any bytes; invalid UTF-8 becomes
+// U+FFFD.
 std::string json_text(const Json& json);
 std::string json_tree_text(const nlohmann::ordered_json& json);
 

@@ -8,8 +8,8 @@ namespace carina::report {
 
 // One row for the operations of a layer together, or one for each.
 enum class LayerRows { kFolded, kEach };
-// The rows in order; of operations together (in the order in which the layers first run), sums, the MAC use of the
-// whole, bound by what bounds most of the cycles, the most SRAM that any of them holds.
+// Returns the rows in order. A folded row is at the position of the layer's first operation. It has sums, the MAC
+// utilization of the whole, the bottleneck of most of its cycles, and the maximum of SRAM held by its operations.
 std::vector<results::LayerReport> rows_of(const results::NpuReport& npu, LayerRows rows);
 
 }  // namespace carina::report

@@ -14,7 +14,7 @@
 
 namespace carina::tosa {
 
-// What rules ask about the whole module, worked out once.
+// Facts about the whole module that rules use, computed once.
 struct ModuleIndex {
   explicit ModuleIndex(const ir::Module& module, int64_t max_nesting);
 
@@ -44,7 +44,7 @@ struct RuleContext {
   [[nodiscard]] bool flag(std::string_view name) const { return node.attributes.get<bool>(name); }
 };
 
-// What a rule found: nothing, or what is there instead of what must be.
+// The result of a rule: nothing, or what was found instead of the required condition.
 using Found = std::optional<std::string>;
 
 struct Rule {

@@ -14,7 +14,7 @@ namespace carina::tosa {
 // expressions of bound names: "C*M", "W/2 + 1", "2*rank(shape1)", "4".
 class ShapePattern {
  public:
-  // Matches an operand's shape. Gives what is wrong: "C is 3, but 4 in weight".
+  // Matches an operand's shape. Returns the mismatch: "C is 3, but 4 in weight".
   std::optional<std::string> match(std::string_view operand, std::string_view text, const Shape& shape);
 
  private:
