@@ -34,6 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEST_ENV = Path(os.environ["CARINA_TEST_ENV"])
 CACHE = TEST_ENV / "cache"
 
+
 def pytest_configure(config):
     for noise in ("DeprecationWarning", "FutureWarning", "PendingDeprecationWarning"):
         config.addinivalue_line("filterwarnings", f"ignore::{noise}")

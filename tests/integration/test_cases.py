@@ -47,10 +47,9 @@ def test_a_recipe_depends_on_what_it_imports():
 
 def test_a_case_made_again_has_the_same_numbers(copy):
     """And the program of the second target, into which only Vela's part is put, is the one that the peer's own flow makes."""
+    import torch
     from cases import peers
     from cases.recipes import add_float
-
-    import torch
 
     kept = copy.rename(copy.with_name("kept"))
     store.make("add_float")

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import executorch.kernels.quantized  # noqa: F401  the out-variants of quantize and dequantize
 import numpy as np
-import tosa_reference_model
 import torch
-from cases.targets import VELA_DEFAULTS
+import tosa_reference_model
 from executorch.backends.arm import arm_vela
 from executorch.backends.arm.ethosu import EthosUCompileSpec, EthosUPartitioner
 from executorch.backends.arm.ethosu.backend import EthosUBackend
@@ -23,6 +22,8 @@ from executorch.exir._serialize._program import deserialize_pte_binary, serializ
 from executorch.exir.delegate import executorch_call_delegate
 from torch.fx.traceback import NodeSource
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+from cases.targets import VELA_DEFAULTS
 
 THREADS = 2  # with another number PyTorch adds floats in another order
 # Where a node comes from is written once and only read afterwards, but copied for every node of every pass: a quarter of the time of a flow.

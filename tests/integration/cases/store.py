@@ -58,6 +58,7 @@ def make(name):
     """Makes the case beside its folder and puts it in place, so that others see a whole one or none. Returns its name and the seconds of CPU time."""
     start = time.process_time()
     import torch
+
     from cases import peers
 
     fresh = CASES.with_name(f"{CASES.name}.new") / name  # no folder of CASES is half made

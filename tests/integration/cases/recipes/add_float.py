@@ -1,6 +1,7 @@
 """The smallest quantized model: x + x."""
 
 import torch
+
 from cases.networks import Twice
 from cases.peers import Case
 

@@ -1,6 +1,7 @@
 """The smallest model: x + x in integers, which nobody quantizes."""
 
 import torch
+
 from cases.networks import Twice
 from cases.peers import Case
 

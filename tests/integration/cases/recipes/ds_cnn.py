@@ -1,6 +1,7 @@
 """Keyword spotting with random weights, for every NPU."""
 
 import torch
+
 from cases.networks import DsCnnWithSoftmax, settled
 from cases.peers import Case
 

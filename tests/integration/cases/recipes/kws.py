@@ -1,6 +1,7 @@
 """Keyword spotting, trained for some steps on noisy copies of one pattern a word, so that it knows the words of labelled.npz."""
 
 import torch
+
 from cases.networks import DsCnn, trained
 from cases.peers import Case
 

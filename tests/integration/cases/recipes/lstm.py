@@ -1,6 +1,7 @@
 """Random weights; four steps, which export writes one after another."""
 
 import torch
+
 from cases.networks import Lstm
 from cases.peers import Case
 

@@ -1,6 +1,7 @@
 """Random weights: the deepest network. Pictures of 128x128, which take a third of the time of 224x224 wherever it is run."""
 
 import torch
+
 from cases.networks import MobilenetV2, settled
 from cases.peers import Case
 

@@ -1,6 +1,7 @@
 """Trained for some steps on noisy copies of one picture a class; calibration.npz has what calibrates it, with the float logits."""
 
 import torch
+
 from cases.networks import Resnet20, trained
 from cases.peers import Case
 

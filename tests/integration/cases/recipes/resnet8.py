@@ -1,6 +1,7 @@
 """Random weights. The peer's partitioner leaves the average pool of an Ethos-U55 on the CPU, so that the program has two delegates."""
 
 import torch
+
 from cases.networks import Resnet8, settled
 from cases.peers import Case
 

@@ -1,6 +1,7 @@
 """One operator, which the peer makes a table and sums of."""
 
 import torch
+
 from cases.peers import Case
 
 
