@@ -38,6 +38,7 @@ ENVIRONMENT = Path(os.environ.get("CARINA_TEST_ENV", BUILD / "test-env"))
 PYTHON = ENVIRONMENT / "main" / "bin" / "python"
 RESULTS = BUILD / "results"
 LOGS = BUILD / "logs"
+os.environ.setdefault("CARINA_CASES", str(BUILD / "cases"))
 JOBS = os.environ.get("JOBS", "2")
 FUZZ_SECONDS = os.environ.get("FUZZ_SECONDS", "10")
 PROGRESS_SECONDS = 60
@@ -126,6 +127,12 @@ def environment():
     which = "all" if sys.argv[1] == "all" else "main"
     if run("environment", ["tests/integration/setup.sh", which], CARINA_TEST_ENV=str(ENVIRONMENT)) != 0:
         sys.exit("the integration tests' environment could not be made")
+
+
+def cases():
+    """Networks that unit and integration tests take; nothing to do when they are there."""
+    if run("cases", [PYTHON, "tests/integration/make_cases.py"]) != 0:
+        failed.append("cases: the networks of the tests could not be made")
 
 
 def built(preset, *targets):
@@ -239,14 +246,14 @@ def covered():
 
 
 SETUP = {"packages": packages, "environment": environment}
-TESTS = {**SETUP, "build": build, "unit": unit, "integration": integration}
-SANITIZERS = {**SETUP, "sanitized": sanitized, "threads": threads, "fuzz": fuzz}
+TESTS = {**SETUP, "cases": cases, "build": build, "unit": unit, "integration": integration}
+SANITIZERS = {**SETUP, "cases": cases, "sanitized": sanitized, "threads": threads, "fuzz": fuzz}
 TIERS = {
     "test": TESTS,
     "fast": {"build": build, "unit": unit, "integration": integration_fast},
     "check": {"build": build, "unit": unit},
     "sanitizers": SANITIZERS,
-    "coverage": {**SETUP, "covered": covered},
+    "coverage": {**SETUP, "cases": cases, "covered": covered},
     "all": {**TESTS, **SANITIZERS, "integration": integration_whole},
 }
 # What a fresh clone takes on two idle cores, measured: minutes, and disk space in GB.

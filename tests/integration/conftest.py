@@ -3,8 +3,7 @@
 carina           path of our binary ($CARINA_BIN, else build/release/bin/carina); a missing one fails the test
 forked_python    forked_python("torch").run(source, *arguments) -> as `python -c`, with imports done before (forked_python.py)
 run_carina       run_carina(["compile", ...], expect=0) -> Result(stdout, stderr, code, .json)
-shared           path of ../shared ($CARINA_SHARED); without it the test is reported as "not run: no ../shared"
-case             one test per folder of ../shared/cases; @pytest.mark.cases("kws", "resnet20") keeps some of them
+case, cases_folder, shared   networks: cases_fixtures.py
 reference_model  reference_model(tosa bytes or path, [arrays in graph input order]) -> [arrays], official TOSA reference model
 vela             vela(path, "ethos-u55-128", extra=[...]) -> path of Vela's raw .npz, kept in build/test-env/cache
 et_runtime       et_runtime(pte bytes or path, [arrays or tensors]) -> [arrays], the official ExecuTorch runtime
@@ -28,25 +27,20 @@ import tier_plugin
 from forked_python import ForkedPython
 
 tier_plugin.set_defaults()  # before the tests are imported, which read them
+from cases.targets import VELA_DEFAULTS  # noqa: E402
+from cases_fixtures import make_cases, pytest_generate_tests, shared  # noqa: E402, F401
+
 ROOT = Path(__file__).resolve().parents[2]
 TEST_ENV = Path(os.environ["CARINA_TEST_ENV"])
 CACHE = TEST_ENV / "cache"
-SHARED = Path(os.environ.get("CARINA_SHARED", ROOT.parent / "shared"))
-NO_SHARED = "not run: no ../shared"
-
-# What the peer's flow passes to Vela for each family (system config, memory mode).
-VELA_DEFAULTS = {
-    "ethos-u55": ("Ethos_U55_High_End_Embedded", "Shared_Sram"),
-    "ethos-u65": ("Ethos_U65_High_End", "Dedicated_Sram"),
-    "ethos-u85": ("Ethos_U85_SYS_DRAM_Mid", "Shared_Sram"),
-}
 
 
 def pytest_configure(config):
     for noise in ("DeprecationWarning", "FutureWarning", "PendingDeprecationWarning"):
         config.addinivalue_line("filterwarnings", f"ignore::{noise}")
     config.pluginmanager.register(tier_plugin)
-    config.addinivalue_line("markers", "cases(*names): only these folders of ../shared/cases")
+    config.addinivalue_line("markers", "cases(*names, either=False): only these cases")
+    make_cases(config)
 
 
 # --- our program ---------------------------------------------------------------------------------------------------
@@ -100,73 +94,6 @@ def forked_python():
     yield server_of
     for server in servers.values():
         server.close()
-
-
-# --- test data -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Case:
-    """One folder of ../shared/cases (README there)."""
-
-    path: Path
-
-    @property
-    def name(self):
-        return self.path.name
-
-    @property
-    def model(self):
-        return self.path / "model.pt2"
-
-    @property
-    def model_int8(self):
-        return self.path / "model_int8.pt2"
-
-    def array(self, name):
-        return np.load(self.path / f"{name}.npy", allow_pickle=False)
-
-    def arrays(self, prefix):
-        """input_ -> [input_0.npy, input_1.npy, ...]"""
-        found = sorted(self.path.glob(f"{prefix}[0-9]*.npy"), key=lambda p: int(p.stem.rsplit("_", 1)[1]))
-        return [np.load(p, allow_pickle=False) for p in found]
-
-    @property
-    def inputs(self):
-        return self.arrays("input_")
-
-    def for_target(self, target, name):
-        """A file of the target's folder where there is one, else the one above it."""
-        own = self.path / target / name
-        return own if own.exists() else self.path / name
-
-
-def case_folders():
-    return sorted(p for p in (SHARED / "cases").glob("*") if (p / "model.pt2").exists())
-
-
-def pytest_generate_tests(metafunc):
-    if "case" not in metafunc.fixturenames:
-        return
-    marker = metafunc.definition.get_closest_marker("cases")
-    folders = case_folders()
-    if not folders:
-        # The data lives outside the repository: named in the report, never silently left out.
-        metafunc.parametrize("case", [pytest.param(None, marks=pytest.mark.skip(reason=NO_SHARED))], ids=["none"])
-        return
-    if marker:
-        unknown = set(marker.args) - {p.name for p in folders}
-        if unknown:
-            raise pytest.UsageError(f"{metafunc.function.__name__}: no such case: {', '.join(sorted(unknown))}")
-        folders = [p for p in folders if p.name in marker.args]
-    metafunc.parametrize("case", [Case(p) for p in folders], ids=[p.name for p in folders])
-
-
-@pytest.fixture(scope="session")
-def shared():
-    if not SHARED.is_dir():
-        pytest.skip(NO_SHARED)  # see pytest_generate_tests
-    return SHARED
 
 
 # --- references --------------------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def test_digits_without_npu(digits, same_bytes, image):
     assert "NPU delegations: 0 (0.00 per inference)" in same_bytes(pte, image, sample)
 
 
-@pytest.mark.cases("kws", "lstm", "ds_cnn", "resnet8", "softmax")
+@pytest.mark.cases("kws", "lstm", "ds_cnn", "resnet8", "softmax", either=True)
 @pytest.mark.parametrize("image", [HOST, IMAGE])
 def test_case_gives_the_host_s_bytes(case, run_carina, same_bytes, tmp_path, image):
     pte = tmp_path / "model.pte"
@@ -99,14 +99,14 @@ def test_case_gives_the_host_s_bytes(case, run_carina, same_bytes, tmp_path, ima
     same_bytes(pte, image, case.path / "input_0.npy")
 
 
-@pytest.mark.cases("mobilenet_v2")
+@pytest.mark.cases("mobilenet_v2", either=True)
 def test_mobilenet_gives_the_host_s_bytes(case, run_carina, same_bytes, tmp_path):
     pte = tmp_path / "model.pte"
     run_carina(["compile", case.path / "model_int8.pt2", "-t", "ethos-u55-128", "-o", pte])
     same_bytes(pte, HOST, case.path / "input_0.npy")
 
 
-@pytest.mark.cases("kws")
+@pytest.mark.cases("kws", either=True)
 @pytest.mark.parametrize("model", ["model.pt2", "model_int8.pt2"])
 def test_kws_undelegated(case, run_carina, same_bytes, tmp_path, model):
     pte = tmp_path / "model.pte"
@@ -114,8 +114,8 @@ def test_kws_undelegated(case, run_carina, same_bytes, tmp_path, model):
     same_bytes(pte, HOST, case.path / "input_0.npy")
 
 
-def test_the_peer_s_program(shared, same_bytes):
-    folder = shared / "cases" / "kws"
+def test_the_peer_s_program(cases_folder, same_bytes):
+    folder = cases_folder / "kws"
     same_bytes(folder / "ethos-u55-128" / "model.pte", HOST, folder / "input_0.npy")
 
 

@@ -5,9 +5,9 @@ import pytest
 
 
 @pytest.fixture(scope="module")
-def ran(shared, run_carina, tmp_path_factory):
+def ran(cases_folder, run_carina, tmp_path_factory):
     folder = tmp_path_factory.mktemp("interpreted")
-    case = shared / "cases" / "ds_cnn"
+    case = cases_folder / "ds_cnn"
     base = ["interpret", case / "out.tosa", "-i", case / "tosa_in_0.npy", "-o", folder / "out", "--json"]
     run_carina([*base, "--dump", folder / "dump"])
     return case, folder, run_carina([*base, "--profile"]).json

@@ -119,7 +119,7 @@ def test_int8(module, lower_tool, reference_model, vela, tmp_path):
         vela(tosa)
 
 
-# Of our graphs for the networks in ../shared/cases: outputs within one step of PyTorch's own int8 (the peer: 0).
+# Of our graphs for the networks of the cases: outputs within one step of PyTorch's own int8 (the peer: 0).
 STEPS = {"softmax": 0, "add_float": 0, "kws": 0, "ds_cnn": 0, "resnet8": 1, "resnet20": 0, "lstm": 0}
 
 

@@ -1,6 +1,6 @@
 """Our planner: TOSA graphs compiled for every NPU, memory mode and level of optimization, run on our simulator, against the official TOSA reference model.
 
-Every network of ../shared/cases, then random small graphs (operator_graphs.py: every operator and type; tosa_graphs.py: one or two operators; plan_graphs.py: chains
+Every network of the cases, then random small graphs (operator_graphs.py: every operator and type; tosa_graphs.py: one or two operators; plan_graphs.py: chains
 and larger shapes). The same seeds every time; N=3000 pytest tests/integration/test_plan.py runs more, SEED=1 others. The test program plan_tool compiles and simulates
 in one process, with the simulator's checks on and memory poisoned.
 """
@@ -16,7 +16,8 @@ import operator_graphs
 import plan_graphs
 import pytest
 import tosa_graphs
-from conftest import NO_SHARED, ROOT, SHARED
+from cases_fixtures import cases_folders, id_of
+from conftest import ROOT
 from tier_plugin import sampled
 
 MACS = {"ethos-u55": (32, 64, 128, 256), "ethos-u65": (256, 512), "ethos-u85": (128, 256, 512, 1024, 2048)}
@@ -86,14 +87,12 @@ def case_of(folder, name, tosa, inputs):
 
 
 def case_graphs():
-    return sorted((SHARED / "cases").glob("*/out*.tosa")) if SHARED.exists() else []
+    return [graph for folder in cases_folders() for graph in sorted(folder.glob("*/out*.tosa"))]
 
 
-@pytest.mark.parametrize("graph", case_graphs() or [None], ids=lambda g: g and f"{g.parent.name}-{g.stem}")
+@pytest.mark.parametrize("graph", case_graphs(), ids=lambda g: id_of(g).removesuffix(".tosa"))
 def test_networks_of_the_peer(graph, plan_tool, tmp_path):
     """Each NPU with another memory mode and level for each network; with N above 1000 all of them."""
-    if graph is None:
-        pytest.skip(NO_SHARED)
     prefix = "tosa_" + "".join(f"{p}_" for p in graph.stem.split("_")[1:])
     given = [np.load(path) for path in sorted(graph.parent.glob(f"{prefix}in_*.npy"))]
     random = np.random.default_rng(1)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tosa_serializer as ts
 
-from conftest import Case, VelaError
+from cases_fixtures import Case
+from conftest import VelaError
 
 
 def max_pool_tosa():

@@ -7,16 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import case_folders
+from cases_fixtures import case_folders, cases_folders, id_of, made_case
 
 DTYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "fp32": np.float32, "bool": np.bool_}
 
 
 def tosa_files():
-    files = sorted(file for case in case_folders() for file in case.rglob("*.tosa"))
-    if not files:
-        return [pytest.param(None, marks=pytest.mark.skip(reason="not run: no ../shared"))]
-    return [pytest.param(f, id="-".join(f.relative_to(f.parents[2] if "ethos" in str(f) else f.parents[1]).parts)) for f in files]
+    return [pytest.param(file, id=id_of(file)) for case in case_folders() for file in sorted(case.rglob("*.tosa"))]
 
 
 @pytest.fixture(scope="session")
@@ -88,8 +85,8 @@ def test_writing_again_gives_the_same_bytes(file, tosa_tool, tmp_path):
 
 
 @pytest.mark.long
-def test_model_explorer_shows_what_we_write(shared, tosa_tool, explorer, tmp_path):
-    tosa_tool("rewrite", shared / "cases" / "ds_cnn" / "out.tosa", tmp_path / "out.tosa")
+def test_model_explorer_shows_what_we_write(tosa_tool, explorer, tmp_path):
+    tosa_tool("rewrite", made_case("ds_cnn").path / "out.tosa", tmp_path / "out.tosa")
     graphs = explorer(tmp_path / "out.tosa")
     labels = [label for graph in graphs for label in graph["nodes"]]
     assert "CONV2D" in labels and "RESCALE" in labels
@@ -241,12 +238,12 @@ def data_of_constants(tosa):
             yield 8 * shape.Rank(), shape.DataLength(), shape._tab.Vector(shape._tab.Offset(8))
 
 
-def test_front_end_pads_constants_and_aligns_them_to_4(shared, tmp_path):
+def test_front_end_pads_constants_and_aligns_them_to_4(tmp_path):
     """So that the tests above and below read such files: longer constants than needed, wide elements at odd words."""
     (tmp_path / "in.mlir").write_text(SHAPES)
     flags = ["--tosa-serialize", f"--tosa-flatbuffer-filename={tmp_path}/in.tosa"]
     subprocess.run([Path(sys.executable).with_name("tosa-opt"), *flags, tmp_path / "in.mlir"], check=True, capture_output=True)
-    for file in (tmp_path / "in.tosa", shared / "cases" / "ds_cnn" / "out.tosa"):
+    for file in (tmp_path / "in.tosa", *(folder / "ds_cnn" / "out.tosa" for folder in cases_folders())):
         places = list(data_of_constants(file.read_bytes()))
         assert any(length > needed for needed, length, _ in places)
         assert any(position % 8 == 4 for _, _, position in places)

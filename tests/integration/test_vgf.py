@@ -2,7 +2,7 @@
 model-converter, and what model-converter writes computes the same bits when we read it. The SPIR-V of both is checked by
 SPIRV-Tools, whose version 2025.5 knows SPV_ARM_graph and TOSA.001000.1.
 
-Graphs: one of every type row, random ones, every .tosa of ../shared/cases. CARINA_VGF_GRAPHS sets how many random ones.
+Graphs: one of every type row, random ones, every .tosa of the cases. CARINA_VGF_GRAPHS sets how many random ones.
 """
 
 import os

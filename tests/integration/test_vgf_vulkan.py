@@ -83,7 +83,7 @@ def test_integer_operators(op, rows, vulkan, run_on_vulkan, run_carina, tmp_path
     assert wanted and [array.tobytes() for array in made] == [array.tobytes() for array in wanted]
 
 
-@pytest.mark.cases("add_float", "kws", "ds_cnn", "softmax", "mobilenet_v2")
+@pytest.mark.cases("add_float", "kws", "ds_cnn", "softmax", "mobilenet_v2", either=True)
 def test_cases(case, vulkan, run_on_vulkan, run_carina, tmp_path):  # noqa: F811
     run_carina(["tosa", case.path / "out.tosa", "-o", tmp_path / "m.vgf"])
     made = run_on_vulkan(tmp_path / "m.vgf", case.arrays("tosa_in_"))
@@ -116,14 +116,14 @@ def test_own_runtime_on_integer_operators(op, rows, vulkan, run_carina, tmp_path
     assert wanted and [array.tobytes() for array in made] == [array.tobytes() for array in wanted]
 
 
-@pytest.mark.cases("add_int32", "kws", "ds_cnn", "softmax", "lstm", "mobilenet_v2")
+@pytest.mark.cases("add_int32", "kws", "ds_cnn", "softmax", "lstm", "mobilenet_v2", either=True)
 def test_own_runtime_on_integer_cases(case, vulkan, run_carina, tmp_path):  # noqa: F811
     run_carina(["compile", case.path / "out.tosa", "--target", "vgf", "-o", tmp_path / "m.pte"])
     made = own_run(run_carina, tmp_path / "m.pte", case.arrays("tosa_in_"), tmp_path / "run", vulkan)
     assert [array.tobytes() for array in made] == [array.tobytes() for array in case.arrays("tosa_out_")]
 
 
-@pytest.mark.cases("add_float", "kws", "softmax", "mobilenet_v2")
+@pytest.mark.cases("add_float", "kws", "softmax", "mobilenet_v2", either=True)
 def test_own_runtime_on_float_cases(case, vulkan, run_carina, tmp_path):  # noqa: F811
     run_carina(["compile", case.model, "--target", "vgf", "-o", tmp_path / "m.pte"])
     made = own_run(run_carina, tmp_path / "m.pte", case.inputs, tmp_path / "run", vulkan)

@@ -18,6 +18,9 @@ import matrix_page
 import rows
 
 ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests" / "integration"))
+from cases import store  # noqa: E402
+
 KEPT = Path(os.environ.get("CARINA_TEST_ENV", ROOT / "build" / "test-env")) / "interop.json"
 
 
@@ -46,12 +49,12 @@ def kept() -> dict[str, matrix.Outcome]:
 
 def main() -> int:
     asked = arguments()
-    sys.path.insert(0, str(ROOT / "tests" / "integration"))
     sys.path.insert(0, str(asked.carina.parents[1] / "python"))  # for rows that take Carina's Python package
     os.environ.setdefault("CARINA", str(asked.carina))
+    store.ensure()
     cases = Path(os.environ.get("CARINA_SHARED", ROOT.parent / "shared")) / "cases"
     if not cases.is_dir():
-        sys.exit("not run: no ../shared/cases")
+        cases = store.CASES
     every = rows.rows(cases)
     outcomes = run([row for row in every if asked.rows in row.name], asked.carina, cases)
     known = kept() | {outcome.row: outcome for outcome in outcomes}

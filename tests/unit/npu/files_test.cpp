@@ -11,7 +11,7 @@
 #include "npu/registers.h"
 #include "npu/vela_raw.h"
 #include "npu/written_regions.h"
-#include "shared_data.h"
+#include "peer_streams.h"
 #include "tensor/npy.h"
 
 namespace carina::npu {
@@ -126,12 +126,12 @@ TEST(VelaRaw, MissingAndDamagedEntriesAreNamed) {
 }
 
 TEST(VelaRaw, ReadsTheGoldenStreamsOfOlderVersions) {
-  if (shared_folder().empty()) GTEST_SKIP() << "not run: no shared test data";
+  const std::filesystem::path golden = tests::shared_folder() / "golden";
+  if (!std::filesystem::exists(golden)) GTEST_SKIP() << "not run: no ../shared (streams of older Velas)";
   int count = 0;
   for (const AcceleratorConfig& accelerator : kAccelerators) {
     for (const char* model : {"keyword_spotting_dnn_medium_int8", "keyword_spotting_ds_cnn_large_clustered_int8"}) {
-      const std::string path =
-          shared_folder() + "/golden/" + std::string(accelerator.name) + "/" + model + "/stream.npz";
+      const std::string path = (golden / accelerator.name / model / "stream.npz").string();
       const auto network = read_vela_raw(*map_file(path), path);
       ASSERT_TRUE(network) << to_string(network.error());
       const auto payload = parse_payload(network->command_payload, path);
@@ -252,22 +252,22 @@ TEST(DelegateBlob, AMisalignedBlobIsRefusedWhereTheDeviceWould) {
 }
 
 TEST(DelegateBlob, OursIsByteForByteThePeersForTheSameNetwork) {
-  const auto streams = shared_streams();
-  if (streams.empty()) GTEST_SKIP() << "not run: no shared test data";
+  const auto streams = peer_streams();
+  if (streams.empty()) GTEST_SKIP() << tests::kNoCases;
   int compared = 0;
-  for (const SharedStream& shared : streams) {
-    const auto pte = map_file(shared.folder + "/model.pte");
+  for (const PeerStream& peer : streams) {
+    const auto pte = map_file(peer.folder + "/model.pte");
     if (!pte) continue;
     const std::string_view text(reinterpret_cast<const char*>(pte->data()), pte->size());
     const size_t begin = text.find(std::string_view("vela_bin_stream\0", 16));
     const size_t end = text.find(std::string_view("vela_end_stream\0", 16));
     if (begin == std::string_view::npos || end == std::string_view::npos) continue;
     const Buffer blob = pte->slice(begin, end + 32 - begin);
-    const auto network = read_delegate_blob(blob, shared.folder);
+    const auto network = read_delegate_blob(blob, peer.folder);
     ASSERT_TRUE(network) << to_string(network.error());
     const auto ours = write_delegate_blob(*network);
     ASSERT_TRUE(ours);
-    EXPECT_TRUE(std::ranges::equal(ours->bytes, blob.bytes())) << shared.folder;
+    EXPECT_TRUE(std::ranges::equal(ours->bytes, blob.bytes())) << peer.folder;
     ++compared;
   }
   EXPECT_GT(compared, 20);

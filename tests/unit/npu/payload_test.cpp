@@ -6,7 +6,7 @@
 
 #include "npu/registers.h"
 #include "npu/vela_raw.h"
-#include "shared_data.h"
+#include "peer_streams.h"
 
 namespace carina::npu {
 namespace {
@@ -87,17 +87,17 @@ TEST(Payload, HostileOnesAreRefused) {
 }
 
 TEST(Payload, OursIsByteForByteVelasForTheSameStream) {
-  const auto streams = shared_streams();
-  if (streams.empty()) GTEST_SKIP() << "not run: no shared test data";
-  for (const SharedStream& shared : streams) {
-    const std::string path = shared.folder + "/out_vela.npz";
+  const auto streams = peer_streams();
+  if (streams.empty()) GTEST_SKIP() << tests::kNoCases;
+  for (const PeerStream& peer : streams) {
+    const std::string path = peer.folder + "/out_vela.npz";
     const auto network = read_vela_raw(*map_file(path), path);
     ASSERT_TRUE(network) << to_string(network.error());
     const auto payload = parse_payload(network->command_payload, path);
     ASSERT_TRUE(payload) << to_string(payload.error());
-    EXPECT_EQ(payload->accelerator(), shared.accelerator);
-    EXPECT_EQ(build_payload(*shared.accelerator, payload->stream), network->command_payload) << path;
-    EXPECT_TRUE(read_stream(shared.accelerator->product, payload->stream, path)) << path;
+    EXPECT_EQ(payload->accelerator(), peer.accelerator);
+    EXPECT_EQ(build_payload(*peer.accelerator, payload->stream), network->command_payload) << path;
+    EXPECT_TRUE(read_stream(peer.accelerator->product, payload->stream, path)) << path;
   }
 }
 

@@ -15,7 +15,7 @@
 #include "npu/registers.h"
 #include "npu/vela_raw.h"
 #include "npu/weight_codec.h"
-#include "shared_data.h"
+#include "peer_streams.h"
 
 namespace carina::npu {
 namespace {
@@ -336,15 +336,15 @@ class WeightFinder {
 };
 
 // The dense weights of all operations one after the other, repeated ones (stripes) left out.
-std::vector<int16_t> all_weights(const SharedStream& shared) {
-  const std::string path = shared.folder + "/out_vela.npz";
+std::vector<int16_t> all_weights(const PeerStream& peer) {
+  const std::string path = peer.folder + "/out_vela.npz";
   const auto network = read_vela_raw(*map_file(path), path);
   EXPECT_TRUE(network) << to_string(network.error());
   const auto payload = parse_payload(network->command_payload, path);
   EXPECT_TRUE(payload) << to_string(payload.error());
-  const auto commands = read_stream(shared.accelerator->product, payload->stream, path);
+  const auto commands = read_stream(peer.accelerator->product, payload->stream, path);
   EXPECT_TRUE(commands) << to_string(commands.error());
-  WeightFinder finder(*shared.accelerator, *network);
+  WeightFinder finder(*peer.accelerator, *network);
   std::vector<int16_t> all;
   std::vector<std::vector<std::byte>> previous;
   finder.run(*commands, [&](const WeightTraversal& t, const std::vector<std::vector<std::byte>>& streams) {
@@ -397,14 +397,14 @@ bool same_weights(const std::vector<int16_t>& a, const std::vector<int16_t>& b) 
 }
 
 TEST(WeightOrder, VelasStreamsHoldTheSameWeightsForEveryTarget) {
-  const auto streams = shared_streams();
-  if (streams.empty()) GTEST_SKIP() << "not run: no shared test data";
+  const auto streams = peer_streams();
+  if (streams.empty()) GTEST_SKIP() << tests::kNoCases;
   std::map<std::string, std::vector<int16_t>> expected;  // by model
-  for (const SharedStream& shared : streams) {
-    const std::vector<int16_t> weights = all_weights(shared);
-    const auto found = expected.emplace(shared.model, weights).first;
+  for (const PeerStream& peer : streams) {
+    const std::vector<int16_t> weights = all_weights(peer);
+    const auto found = expected.emplace(peer.model, weights).first;
     EXPECT_TRUE(same_weights(found->second, weights))
-        << shared.folder << ": " << weights.size() << " weights, " << found->second.size() << " expected";
+        << peer.folder << ": " << weights.size() << " weights, " << found->second.size() << " expected";
   }
 }
 

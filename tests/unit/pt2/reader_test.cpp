@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "../case_folders.h"
 #include "base/io/file.h"
 #include "model_builder.h"
 
@@ -207,17 +208,20 @@ TEST(Reader, UnreadParametersAreLeftOut) {
   EXPECT_FALSE(graph->find_value("p_unused"));
 }
 
-TEST(Reader, ReadsTheSharedModels) {
-  const char* path = std::getenv("CARINA_SHARED");
-  const std::filesystem::path shared = path != nullptr ? path : CARINA_SOURCE_DIR "/../shared";
-  if (!std::filesystem::exists(shared / "cases")) GTEST_SKIP() << "not run: no shared test data";
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(shared / "cases")) {
-    if (entry.path().extension() != ".pt2") continue;
-    const Result<Buffer> file = map_file(entry.path().string());
-    ASSERT_TRUE(file);
-    const Result<ir::Graph> graph = read_pt2(*file, entry.path().string(), {});
-    EXPECT_TRUE(graph) << to_string(graph.error());
+TEST(Reader, ReadsTheModelsOfTheCases) {
+  if (tests::case_folders().empty()) GTEST_SKIP() << tests::kNoCases;
+  size_t models = 0;
+  for (const std::filesystem::path& cases : tests::case_folders()) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(cases)) {
+      if (entry.path().extension() != ".pt2") continue;
+      const Result<Buffer> file = map_file(entry.path().string());
+      ASSERT_TRUE(file);
+      const Result<ir::Graph> graph = read_pt2(*file, entry.path().string(), {});
+      EXPECT_TRUE(graph) << to_string(graph.error());
+      ++models;
+    }
   }
+  EXPECT_GE(models, 18u);
 }
 
 }  // namespace

@@ -1,24 +1,18 @@
-// Command streams that we did not make, with the bytes that they must give. Test data that is not part of the
-// repository.
+// Command streams that we did not make, with the bytes that they must give.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "../case_folders.h"
 #include "stream_case.h"
 
 namespace carina::simulate {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path shared_folder() {
-  if (const char* path = std::getenv("CARINA_SHARED")) return path;
-  return fs::path(CARINA_SOURCE_DIR).parent_path() / "shared";
-}
 
 std::vector<fs::path> sorted(const fs::path& folder) {
   std::vector<fs::path> entries;
@@ -63,37 +57,41 @@ void check(const fs::path& npz, const std::vector<std::string>& inputs, const st
   ++compared.streams;
 }
 
-TEST(SharedStreams, VelaStreamsOfTosaGraphsGiveTheReferenceModelsBits) {
-  const fs::path cases = shared_folder() / "cases";
-  if (!fs::exists(cases)) GTEST_SKIP() << "not run: " << cases << " is absent";
+// What Vela made of a model for a target. A graph that was split has a stream for each part: adds them to `parts`.
+void check_target(const fs::path& model, const fs::path& target, Compared& compared, size_t& parts) {
+  for (const std::string part : {"", "p0_", "p1_"}) {
+    const fs::path npz = target / ("out_" + part + "vela.npz");
+    if (!fs::exists(npz)) continue;
+    // A file in the target's folder replaces the one above it.
+    const auto nearest = [&](const std::string& prefix) {
+      auto files = files_like(target, prefix);
+      return files.empty() ? files_like(model, prefix) : files;
+    };
+    check(npz, nearest("tosa_" + part + "in_"), nearest("tosa_" + part + "out_"), compared);
+    parts += part.empty() ? 0 : 1;
+  }
+}
+
+TEST(PeerStreams, VelaStreamsOfTosaGraphsGiveTheReferenceModelsBits) {
+  if (tests::case_folders().empty()) GTEST_SKIP() << tests::kNoCases;
   Compared compared;
   size_t parts = 0;
-  for (const fs::path& model : sorted(cases)) {
-    if (!fs::is_directory(model)) continue;
-    for (const fs::path& target : sorted(model)) {
-      if (!fs::is_directory(target)) continue;
-      // A graph that was split has a stream for each part.
-      for (const std::string part : {"", "p0_", "p1_"}) {
-        const fs::path npz = target / ("out_" + part + "vela.npz");
-        if (!fs::exists(npz)) continue;
-        // A file in the target's folder replaces the one above it.
-        const auto nearest = [&](const std::string& prefix) {
-          auto files = files_like(target, prefix);
-          return files.empty() ? files_like(model, prefix) : files;
-        };
-        check(npz, nearest("tosa_" + part + "in_"), nearest("tosa_" + part + "out_"), compared);
-        parts += part.empty() ? 0 : 1;
+  for (const fs::path& cases : tests::case_folders()) {
+    for (const fs::path& model : sorted(cases)) {
+      if (!fs::is_directory(model)) continue;
+      for (const fs::path& target : sorted(model)) {
+        if (fs::is_directory(target)) check_target(model, target, compared, parts);
       }
     }
   }
-  EXPECT_GT(compared.streams, 0u);
+  EXPECT_GE(compared.streams, 25u);
   EXPECT_GT(parts, 0u);
   EXPECT_EQ(compared.largest_difference, 0u);
 }
 
-TEST(SharedStreams, GoldenStreamsGiveTheExpectedBytes) {
-  const fs::path golden = shared_folder() / "golden";
-  if (!fs::exists(golden)) GTEST_SKIP() << "not run: " << golden << " is absent";
+TEST(PeerStreams, GoldenStreamsGiveTheExpectedBytes) {
+  const fs::path golden = tests::shared_folder() / "golden";
+  if (!fs::exists(golden)) GTEST_SKIP() << "not run: no ../shared (streams of older Velas)";
   Compared compared;
   for (const fs::path& npu : sorted(golden)) {
     if (!fs::is_directory(npu)) continue;
@@ -104,9 +102,9 @@ TEST(SharedStreams, GoldenStreamsGiveTheExpectedBytes) {
   EXPECT_EQ(compared.largest_difference, 0u);
 }
 
-TEST(SharedStreams, TfliteNetworksEqualTheReferenceKernels) {
-  const fs::path tflite = shared_folder() / "tflite";
-  if (!fs::exists(tflite)) GTEST_SKIP() << "not run: " << tflite << " is absent";
+TEST(PeerStreams, TfliteNetworksEqualTheReferenceKernels) {
+  const fs::path tflite = tests::shared_folder() / "tflite";
+  if (!fs::exists(tflite)) GTEST_SKIP() << "not run: no ../shared (TensorFlow Lite networks)";
   for (const fs::path& model : sorted(tflite)) {
     if (!fs::is_directory(model)) continue;
     Compared compared;

@@ -1,0 +1,66 @@
+"""The cases that the repository makes: a folder is what its recipe says, and is made anew when it is not."""
+
+import json
+import shutil
+
+import pytest
+from cases import store
+from cases_fixtures import made_case
+
+
+@pytest.fixture
+def copy(monkeypatch, tmp_path):
+    """A case in a folder of cases of its own."""
+    shutil.copytree(made_case("add_float").path, tmp_path / "cases" / "add_float")
+    monkeypatch.setattr(store, "CASES", tmp_path / "cases")
+    return tmp_path / "cases" / "add_float"
+
+
+def test_all_are_there_and_nothing_is_made_again():
+    assert [name for name in store.recipes() if not store.is_made(name)] == []
+    assert store.ensure() == []
+
+
+def test_a_case_without_one_of_its_files_is_not_made(copy):
+    assert store.is_made("add_float")
+    (copy / "ethos-u85-256" / "model.pte").unlink()
+    assert not store.is_made("add_float")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"recipe": {"sources": "0"}, "files": []}'])
+def test_a_case_of_another_recipe_is_not_made(text, copy):
+    (copy / "recipe.json").write_text(text)
+    assert not store.is_made("add_float")
+
+
+def test_another_version_of_a_peer_is_another_recipe(copy, monkeypatch):
+    monkeypatch.setattr(store.importlib.metadata, "version", lambda peer: "0")
+    assert not store.is_made("add_float")
+
+
+def test_a_recipe_depends_on_what_it_imports():
+    names = {path.name for path in store.sources_of(store.HERE / "recipes" / "kws.py")}
+    assert names == {"kws.py", "networks.py", "peers.py", "targets.py"}
+    digests = [store.recipe_of(name)["sources"] for name in store.recipes()]
+    assert len(set(digests)) == len(digests)
+
+
+def test_a_case_made_again_has_the_same_numbers(copy):
+    """And the program of the second target, into which only Vela's part is put, is the one that the peer's own flow makes."""
+    import torch
+    from cases import peers
+    from cases.recipes import add_float
+
+    kept = copy.rename(copy.with_name("kept"))
+    store.make("add_float")
+    files = json.loads((copy / "recipe.json").read_text())["files"]
+    assert files == json.loads((kept / "recipe.json").read_text())["files"]
+    # An archive of PyTorch also has the times and places of what it was made of.
+    for file in (file for file in files if not file.endswith(".pt2") and not file.endswith("summary.csv")):
+        assert (copy / file).read_bytes() == (kept / file).read_bytes(), file
+
+    case, alone = add_float.case(), copy / "alone"
+    alone.mkdir()
+    exported = torch.export.load(copy / "model_int8.pt2")
+    peers.compile_for(exported, case.inputs, "ethos-u85-256", alone, alone)
+    assert (alone / "model.pte").read_bytes() == (copy / "ethos-u85-256" / "model.pte").read_bytes()
