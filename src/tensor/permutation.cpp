@@ -71,8 +71,8 @@ namespace {
 
 constexpr size_t kPartElements = size_t{1} << 17;  // worth a thread's while
 
-// `sizes` and `strides` (in elements of `from`): of the result's axes, of which there is one at least. Fills `to`, which
-// may end before the outermost axis does.
+// `sizes` and `strides` (in elements of `from`): of the result's axes, of which there is one at least. Fills `to`,
+// which may end before the outermost axis does.
 template <typename T>
 void copy_permuted(const T* from, std::span<T> to, const Perms& sizes, const Perms& strides) {
   const size_t last = sizes.size() - 1;

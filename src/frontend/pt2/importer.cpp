@@ -79,8 +79,8 @@ Reading Importer::run() {
   return reading;
 }
 
-// Results of nodes that could not be read have no maker: they become inputs, so that the rest is a graph. What only such
-// nodes read becomes an output.
+// Results of nodes that could not be read have no maker: they become inputs, so that the rest is a graph. What only
+// such nodes read becomes an output.
 ir::Graph Importer::readable_part() {
   const auto makers = ir::producers(graph_);
   const std::set<ir::ValueId> inputs(graph_.inputs.begin(), graph_.inputs.end());

@@ -50,8 +50,8 @@ Integers integers_of_operand(Lowering& in, const Node& node, size_t index) {
   return integers;
 }
 
-// The operands in int32 on one scale. Unequal scales: the larger one is multiplied by exactly the target's power of two,
-// the other by its ratio to it. Equal scales need no factor.
+// The operands in int32 on one scale. Unequal scales: the larger one is multiplied by exactly the target's power of
+// two, the other by its ratio to it. Equal scales need no factor.
 struct Aligned {
   ValueId a;
   ValueId b;
