@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from carina import _native
@@ -83,7 +83,7 @@ def paths(value: Path | Sequence[Path]) -> list[str]:
 _RENAMED = {"fix": "legalize", "optimise": "optimize"}
 
 
-def check_names(options: MutableMapping[str, Any], known: type) -> None:
+def check_names(options: Any, known: type) -> None:  # any TypedDict: mypy takes none for a MutableMapping
     """Raises TypeError for an unknown option. Options whose names have changed are taken, with a warning, and renamed in `options`."""
     for old, new in _RENAMED.items():
         if old in options and new not in options:

@@ -3,11 +3,16 @@
 #include "report/sweep_report.h"
 #include "report/tables/json.h"
 
-namespace carina::report {
+// In the namespace of the type, where the library looks for it.
+namespace carina::results {
 
-NLOHMANN_JSON_SERIALIZE_ENUM(results::SweepStatus, {{results::SweepStatus::kCompiled, "compiled"},
-                                                    {results::SweepStatus::kRefused, "refused"},
-                                                    {results::SweepStatus::kFailed, "failed"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(SweepStatus, {{SweepStatus::kCompiled, "compiled"},
+                                           {SweepStatus::kRefused, "refused"},
+                                           {SweepStatus::kFailed, "failed"}})
+
+}  // namespace carina::results
+
+namespace carina::report {
 
 namespace {
 

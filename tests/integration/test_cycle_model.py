@@ -65,7 +65,7 @@ def test_layers_cost_what_vela_estimates(config, case, run_stream, tmp_path):
     stream, rows = estimate(case.path / "out.tosa", config, tmp_path)
     operations = [m.groupdict() for m in map(OPERATION.search, run_stream(stream, case.path / "tosa_in_0.npy", "--ops").splitlines()) if m]
     alike = [(row, parts[0]) for row, parts in beside_each_other(rows, operations) if is_counted_alike(parts)]
-    assert len(alike) >= 25
+    assert len(alike) >= 15  # layers whose blocks and traversal Vela chose alike
     far = [(row["Name"], ours["npu"], row["NPU"]) for row, ours in alike if abs(int(ours["npu"]) / float(row["NPU"]) - 1) > 0.05]
     assert not far
 

@@ -54,7 +54,7 @@ def test_raw_integers_at_the_edges_are_the_floats(run_carina, case, tmp_path, ta
 @pytest.mark.cases("kws")
 @pytest.mark.parametrize("target", TARGETS)
 def test_parts_of_a_model_have_schemes_of_their_own(run_carina, case, tmp_path, target):
-    """The words of a file and of the command line; the more int16, the nearer the outputs."""
+    """A scheme from a file and from the command line. Weights are random, so the last layer makes most of the noise."""
     x = case.path / "input_0.npy"
     wanted = np.load(case.path / "out_torch_float_0.npy")
     (tmp_path / "scheme.json").write_text(json.dumps({"scheme": "int8", "overrides": ["op:aten.conv2d.default=int16x8"]}))
@@ -64,7 +64,7 @@ def test_parts_of_a_model_have_schemes_of_their_own(run_carina, case, tmp_path, 
                   ["--quantize-config", tmp_path / "scheme.json", "--quantize-at", "inputs=int16x8", "--quantize-at", "type:Linear=int16x8"]):  # fmt: skip
         run_carina([*args, *extra])
         similarity.append(sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", x, tmp_path)))
-    assert similarity[0] < similarity[1] < similarity[2], similarity
+    assert similarity[1] > similarity[0] - 1 and similarity[2] > max(similarity[:2]) + 3, similarity
 
 
 @pytest.mark.cases("kws")
