@@ -16,6 +16,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from carina_arm.edge import to_edge_transform_and_lower as to_edge_transform_and_lower
+
     from carina._inspect import inspect as inspect
     from carina._measure import Measured as Measured
     from carina._measure import accuracy as accuracy
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from carina._run import interpret as interpret
     from carina._run import npu as npu
     from carina._run import run as run
-    from carina.arm.edge import to_edge_transform_and_lower as to_edge_transform_and_lower
     from carina.errors import CarinaError as CarinaError
     from carina.errors import CarinaWarning as CarinaWarning
     from carina.errors import Diagnostic as Diagnostic
@@ -47,7 +48,7 @@ _HOMES = {
     "carina._measure": ("Measured", "accuracy", "compare"),
     "carina._native": ("__version__", "targets"),
     "carina._program": ("Explanation", "Program", "Report", "compile", "explain", "tosa"),
-    "carina.arm.edge": ("to_edge_transform_and_lower",),
+    "carina_arm.edge": ("to_edge_transform_and_lower",),
     "carina._run": ("Run", "interpret", "npu", "run"),
     "carina.errors": ("CarinaError", "CarinaWarning", "Diagnostic", "EnvironmentFailure", "InputError", "InternalError", "UsageError"),
 }

@@ -4,9 +4,9 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from carina.arm_scripts.aot_options import WITHOUT_MEANING, parser
-from carina.arm_scripts.failures import failure_code
-from carina.arm_scripts.options import note_without_meaning
+from carina_arm.scripts.aot_options import WITHOUT_MEANING, parser
+from carina_arm.scripts.failures import failure_code
+from carina_arm.scripts.options import note_without_meaning
 
 __all__ = ["main"]
 
@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.DEBUG if args.debug else logging.WARNING, force=True)
     note_without_meaning(args, options, WITHOUT_MEANING)
     try:
-        from carina.arm_scripts.aot import build  # needs PyTorch, which --help does not
+        from carina_arm.scripts.aot import build  # needs PyTorch, which --help does not
 
         build(args)
     except Exception as error:  # noqa: BLE001  a script ends with a message and a code, whatever happened

@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Sequence
 
-from carina.arm_scripts.failures import failure_code
-from carina.arm_scripts.options import note_without_meaning
-from carina.arm_scripts.runner_options import WITHOUT_MEANING, parser
+from carina_arm.scripts.failures import failure_code
+from carina_arm.scripts.options import note_without_meaning
+from carina_arm.scripts.runner_options import WITHOUT_MEANING, parser
 
 __all__ = ["main"]
 
@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = options.parse_args(arguments)
     note_without_meaning(args, options, WITHOUT_MEANING)
     try:
-        from carina.arm_scripts.run import run
+        from carina_arm.scripts.run import run
 
         return run(args)
     except Exception as error:  # noqa: BLE001  a script ends with a message and a code, whatever happened

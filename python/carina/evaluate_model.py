@@ -3,8 +3,8 @@
 import sys
 from collections.abc import Sequence
 
-from carina.arm_scripts.evaluate_options import check, parser
-from carina.arm_scripts.failures import failure_code
+from carina_arm.scripts.evaluate_options import check, parser
+from carina_arm.scripts.failures import failure_code
 
 __all__ = ["main"]
 
@@ -14,7 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     try:
         check(args)
-        from carina.arm_scripts.evaluation import evaluate
+        from carina_arm.scripts.evaluation import evaluate
 
         evaluate(args)
     except Exception as error:  # noqa: BLE001  a script ends with a message and a code, whatever happened

@@ -136,17 +136,17 @@ def check_options(theirs, mine):
 def test_every_option_of_aot_arm_compiler(ours, monkeypatch):
     theirs = parser_in(peer._get_args, monkeypatch)
     assert len(options_of(theirs)) > 30
-    check_options(theirs, ours("carina.arm_scripts.aot_options").parser())
+    check_options(theirs, ours("carina_arm.scripts.aot_options").parser())
 
 
 def test_every_option_of_evaluate_model(ours, monkeypatch):
     # Its evaluators need torchvision, its options do not.
-    monkeypatch.setitem(sys.modules, "executorch.backends.arm.util.arm_model_evaluator", ours("carina.arm_scripts.metrics"))
+    monkeypatch.setitem(sys.modules, "executorch.backends.arm.util.arm_model_evaluator", ours("carina_arm.scripts.metrics"))
     from executorch.backends.arm.scripts import evaluate_model
 
     theirs = parser_in(evaluate_model._get_args, monkeypatch)
     assert len(options_of(theirs)) > 20
-    check_options(theirs, ours("carina.arm_scripts.evaluate_options").parser())
+    check_options(theirs, ours("carina_arm.scripts.evaluate_options").parser())
 
 
 # Of examples/arm/run.sh and backends/arm/scripts/run_fvp.sh, which are in no package. Source: ExecuTorch at cff6f4dd.
@@ -157,7 +157,7 @@ RUN_FVP_SH = "--elf --data --bundle --target --timeout --etrecord --trace_file -
 
 
 def test_every_option_of_the_shell_scripts(ours):
-    own = options_of(ours("carina.arm_scripts.runner_options").parser())
+    own = options_of(ours("carina_arm.scripts.runner_options").parser())
     assert not {*RUN_SH.split(), *RUN_FVP_SH.split()} - set(own)
 
 
@@ -261,7 +261,7 @@ class PeersInfo:
 @pytest.mark.parametrize(("delegated", "outside"), [({}, {}), ({}, {"aten_add_out": 2}), ({"aten_relu_default": 3}, {}), ({"aten_relu_default": 3}, {"b": 1, "a": 1, "c": 4})])
 @pytest.mark.parametrize("folder", [None, "work"])
 def test_the_summary_is_the_peers(ours, capsys, delegated, outside, folder):
-    delegation = ours("carina.arm_scripts.delegation").Delegation(len(delegated), Counter(delegated), Counter(outside))
+    delegation = ours("carina_arm.scripts.delegation").Delegation(len(delegated), Counter(delegated), Counter(outside))
     peer.print_delegation_summary(PeersInfo(delegation), folder)
     assert delegation.summary(folder) + "\n" == capsys.readouterr().out
 
@@ -348,7 +348,7 @@ def test_a_bundle_passes_in_the_official_runtime_to_the_bit(script, ours, model,
     assert given.shape == (1, 3, 12, 12)
     program, _ = compiled(script, tmp_path / "p", "-m", model, "-d", "-q")
     other = tmp_path / "other.bpte"
-    other.write_bytes(ours("carina.arm_scripts.bundle").bundle(ours("carina").Program.load(program), [given], [wanted + 1 / 256]))
+    other.write_bytes(ours("carina_arm.scripts.bundle").bundle(ours("carina").Program.load(program), [given], [wanted + 1 / 256]))
     done = subprocess.run([sys.executable, "-c", OFFICIAL, bundle, other], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     assert [line for line in done.stdout.splitlines() if line.startswith(("as", "other"))] == ["as expected [True]", "other outputs [True]"]
@@ -422,7 +422,7 @@ def test_top_1_and_top_5_of_a_folder_of_classes(script, tmp_path):
 
 def test_the_peers_own_tests_of_its_evaluators(package, tmp_path):
     """With our classes in the place of theirs; torchvision, which theirs import, is not needed."""
-    (tmp_path / "conftest.py").write_text("import sys\nimport carina.arm_scripts.metrics as ours\nsys.modules['executorch.backends.arm.util.arm_model_evaluator'] = ours\n")
+    (tmp_path / "conftest.py").write_text("import sys\nimport carina_arm.scripts.metrics as ours\nsys.modules['executorch.backends.arm.util.arm_model_evaluator'] = ours\n")
     theirs = Path(peer.__file__).parents[1] / "test" / "misc" / "test_model_evaluator.py"
     (tmp_path / "test_theirs.py").write_text(theirs.read_text())
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", tmp_path], env={**os.environ, "PYTHONPATH": str(package)}, capture_output=True, text=True)

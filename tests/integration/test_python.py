@@ -355,7 +355,7 @@ def test_parts_of_the_library_make_the_command_line_s_delegate(package, calibrat
 
 def test_types():
     """mypy --strict takes the package, stubs of the module included."""
-    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "-p", "carina"], cwd=PACKAGE, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "-p", "carina", "-p", "carina_arm"], cwd=PACKAGE, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

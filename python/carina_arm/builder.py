@@ -10,7 +10,8 @@ from typing_extensions import Self
 from .compile_spec import ArmCompileSpec, Mode
 from .compile_spec_entry import CompileSpecEntry
 from .ethosu_compile_spec import EthosUCompileSpec
-from .factory import create_partitioner, parse_compile_spec
+from .factory import create_partitioner
+from .specs import parse_compile_spec
 from .tosa_compile_spec import TosaCompileSpec
 from .tosa_specification import TosaSpecification
 from .vgf_compile_spec import VgfCompileSpec

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
+from carina._models import saved
 from torch._export.verifier import load_verifier
 from torch._ops import OpOverload
 from torch._subclasses import FakeTensor
@@ -29,8 +30,6 @@ from torch.export.graph_signature import (
 from torch.fx import Graph, GraphModule, Node
 from torch.utils._pytree import tree_flatten
 
-from carina._models import saved
-
 from .layout import lay_out_boundary
 
 
@@ -40,7 +39,7 @@ def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = N
     ExecuTorch shows partitioners a program without its weights: then those of `weights`, by name, are taken, and ones for
     what is not among them. What can be delegated does not depend on them.
 
-    The program of a delegate has inputs and outputs as they lie in memory; see carina.arm.layout.
+    The program of a delegate has inputs and outputs as they lie in memory; see carina_arm.layout.
     """
     state, constants = dict(program.state_dict), dict(program.constants)
     if is_delegate or has_edge_dialect(program) or _is_fake(state) or _is_fake(constants):

@@ -4,7 +4,7 @@ import argparse
 import os
 import textwrap
 
-from carina.arm_scripts.example_names import known_names
+from carina_arm.scripts.example_names import known_names
 
 __all__ = ["DTYPES", "EVALUATORS", "WITHOUT_MEANING", "check", "parser"]
 

@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from carina import _native
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
-
-from carina import _native
 
 from .annotation import Plan, number_of
 from .exported import save_module

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from torch.export import ExportedProgram
 
-from carina.arm.artifacts import event
+from carina_arm.artifacts import event
 
 __all__ = ["write_debug_info"]
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from carina import aot_arm_compiler
-from carina.arm_scripts.commands import carina
-from carina.arm_scripts.options import note
-from carina.arm_scripts.outputs import default_name
-from carina.arm_scripts.saved_inputs import write_inputs
+
+from carina_arm.scripts.commands import carina
+from carina_arm.scripts.options import note
+from carina_arm.scripts.outputs import default_name
+from carina_arm.scripts.saved_inputs import write_inputs
 
 __all__ = ["run"]
 

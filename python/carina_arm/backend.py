@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import final
 
+from carina import _native
 from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
 from executorch.exir.backend.compile_spec_schema import CompileSpec
 from torch.export import ExportedProgram
-
-from carina import _native
 
 from .artifacts import Artifacts
 from .compile_spec import ArmCompileSpec
@@ -42,7 +41,7 @@ def must_be_chosen(backend_id: str) -> None:
         RuntimeError: ExecuTorch's own Arm backend has been imported after carina.arm, and would get them.
     """
     of_name = [kind for kind in BackendDetails.__subclasses__() if kind.__name__ == backend_id]
-    if of_name and not of_name[-1].__module__.startswith("carina."):
+    if of_name and of_name[-1].__module__ != __name__:
         raise RuntimeError(
             f"ExecuTorch would hand delegates of {backend_id} to {of_name[-1].__module__}, which was imported after "
             "carina.arm; import carina.arm last, or call carina.arm.install() first"

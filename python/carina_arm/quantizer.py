@@ -16,8 +16,8 @@ from .compile_spec import ArmCompileSpec
 from .compile_spec_entry import CompileSpecEntry
 from .ethosu_compile_spec import EthosUCompileSpec
 from .expansion import FROM, expand
-from .factory import parse_compile_spec
 from .quantization_config import QuantizationConfig
+from .specs import parse_compile_spec
 from .tosa_compile_spec import TosaCompileSpec
 from .tosa_specification import TosaSpecification
 from .vgf_compile_spec import VgfCompileSpec
@@ -166,12 +166,12 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         return self._find("node", lambda node: _known_as(node)[0] == node_name, quantization_config)
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
-        """Takes nodes apart that have values within which need parameters of their own; see carina.arm.expansion."""
+        """Takes nodes apart that have values within which need parameters of their own; see carina_arm.expansion."""
         expand(model, self._plan(model))
         return model
 
     def annotate(self, model: GraphModule) -> GraphModule:
-        """Writes onto the nodes what torchao is to observe; see carina.arm.annotation."""
+        """Writes onto the nodes what torchao is to observe; see carina_arm.annotation."""
         for quantizer in self._quantizers:
             model = quantizer.annotate(model)
         plan = self._plan(model)

@@ -109,7 +109,7 @@ class ImageNetEvaluator(Evaluator):
 
     def evaluate(self) -> dict[str, Any]:
         """num_samples; accuracy: top-1 and top-5, of 1. Raises: ValueError for a dataset without samples."""
-        from carina.arm_scripts.image_folder import ImageFolder
+        from carina_arm.scripts.image_folder import ImageFolder
 
         dataset: Any = self._dataset or ImageFolder(self._path)
         count = len(dataset) if self._max_samples is None else min(self._max_samples, len(dataset))

@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
-from carina.arm_scripts.bundle import bundle
-from carina.arm_scripts.calibration import check_sample, load_samples
-from carina.arm_scripts.compilation import Compiled, Request, compile_model
-from carina.arm_scripts.debug_info import write_debug_info
-from carina.arm_scripts.models import LoadedModel, load_model
-from carina.arm_scripts.options import note
-from carina.arm_scripts.outputs import output_path
+from carina_arm.scripts.bundle import bundle
+from carina_arm.scripts.calibration import check_sample, load_samples
+from carina_arm.scripts.compilation import Compiled, Request, compile_model
+from carina_arm.scripts.debug_info import write_debug_info
+from carina_arm.scripts.models import LoadedModel, load_model
+from carina_arm.scripts.options import note
+from carina_arm.scripts.outputs import output_path
 
 __all__ = ["build"]
 

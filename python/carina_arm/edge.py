@@ -24,9 +24,8 @@ from .partitioner import TOSAPartitioner
 from .vgf_compile_spec import VgfCompileSpec
 
 if TYPE_CHECKING:
-    from torch.export import ExportedProgram
-
     from carina._native import CompileRequest, Diagnostic
+    from torch.export import ExportedProgram
 
 _THROUGH_EXECUTORCH = "executorch.exir.to_edge_transform_and_lower takes it, with carina.arm's partitioner"
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
-from carina.arm_scripts.calibration import as_inputs
+from carina_arm.scripts.calibration import as_inputs
 
 __all__ = ["write_inputs"]
 

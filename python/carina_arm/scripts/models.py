@@ -13,9 +13,9 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
-from carina.arm_scripts.example_models import BUILT_IN
-from carina.arm_scripts.example_names import known_names, registered_examples
-from carina.arm_scripts.failures import ModelError
+from carina_arm.scripts.example_models import BUILT_IN
+from carina_arm.scripts.example_names import known_names, registered_examples
+from carina_arm.scripts.failures import ModelError
 
 __all__ = ["LoadedModel", "load_model"]
 

@@ -3,7 +3,7 @@
 import argparse
 import textwrap
 
-from carina.arm_scripts.example_names import known_names
+from carina_arm.scripts.example_names import known_names
 
 __all__ = ["TARGETS", "WITHOUT_MEANING", "parser"]
 

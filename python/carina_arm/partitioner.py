@@ -13,7 +13,7 @@ from carina.errors import UsageError
 from .compile_spec import ArmCompileSpec
 from .compile_spec_entry import CompileSpecEntry
 from .ethosu_compile_spec import EthosUCompileSpec
-from .factory import spec_of
+from .specs import spec_of
 from .targets import aim_of, note
 from .tosa_compile_spec import TosaCompileSpec
 from .vgf_compile_spec import VgfCompileSpec

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import carina
 import torch
+from carina.errors import Diagnostic
 from torch.export import ExportedProgram
 
-import carina
-from carina.arm_scripts.delegation import Delegation
-from carina.errors import Diagnostic
+from carina_arm.scripts.delegation import Delegation
 
 __all__ = ["Compiled", "Request", "compile_model"]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from carina import _native
 from executorch.exir.capture import EdgeCompileConfig, ExecutorchBackendConfig
 from executorch.export import (
     BackendRecipeProvider,
@@ -16,8 +17,6 @@ from executorch.export import (
     RecipeType,
     recipe_registry,
 )
-
-from carina import _native
 
 from .compile_spec import ArmCompileSpec
 from .ethosu_compile_spec import EthosUCompileSpec

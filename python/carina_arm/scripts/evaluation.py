@@ -11,12 +11,12 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
-from carina.arm_scripts.calibration import MAX_SAMPLES, check_sample, load_samples
-from carina.arm_scripts.compilation import Compiled, Request, compile_model
-from carina.arm_scripts.image_folder import ImageFolder
-from carina.arm_scripts.metrics import Evaluator, FileCompressionEvaluator, ImageNetEvaluator, NumericalModelEvaluator, evaluate_all
-from carina.arm_scripts.models import LoadedModel, load_model
-from carina.arm_scripts.options import note
+from carina_arm.scripts.calibration import MAX_SAMPLES, check_sample, load_samples
+from carina_arm.scripts.compilation import Compiled, Request, compile_model
+from carina_arm.scripts.image_folder import ImageFolder
+from carina_arm.scripts.metrics import Evaluator, FileCompressionEvaluator, ImageNetEvaluator, NumericalModelEvaluator, evaluate_all
+from carina_arm.scripts.models import LoadedModel, load_model
+from carina_arm.scripts.options import note
 
 __all__ = ["evaluate"]
 

@@ -7,10 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from carina import _native
 from torch.export import ExportedProgram
 from torch.fx import Node
-
-from carina import _native
 
 from .compile_spec import ArmCompileSpec, DebugMode
 
