@@ -27,6 +27,7 @@ PAGE = ROOT / "docs" / "conformance-arm-api.md"
 CACHE = ROOT / "build" / "test-env" / "cache" / "arm_suite"
 PARTS = ("misc", "quantizer", "ops", "modules")
 SAMPLE = 200
+BATCH = 8  # files in one process
 
 
 def folder_of(checkout):
@@ -42,7 +43,7 @@ class Recorder:
     """The pytest plugin that writes down what became of each test; the last word on a test counts."""
 
     def __init__(self, root, output):
-        self.root, self.output, self.outcomes, self.seconds = root, Path(output), {}, 0.0
+        self.root, self.output, self.outcomes, self.seconds = root, Path(output), {}, {}
 
     def name_of(self, nodeid):
         path, _, test = nodeid.partition("::")
@@ -55,10 +56,10 @@ class Recorder:
         self.write()  # a crash costs one test
 
     def pytest_runtest_logreport(self, report):
-        self.seconds += report.duration
+        name = self.name_of(report.nodeid)
+        self.seconds[name] = self.seconds.get(name, 0.0) + report.duration
         if report.when != "call" and report.outcome == "passed":
             return
-        name = self.name_of(report.nodeid)
         outcome = "xfailed" if hasattr(report, "wasxfail") and report.outcome != "passed" else report.outcome
         text = last_line(report.longrepr) if report.longrepr and report.outcome == "failed" else ""
         if self.outcomes.get(name, ["passed"])[0] == "passed":
@@ -101,25 +102,34 @@ def run(root, tests, output, package=None, seconds=7200):
     with output.with_suffix(".log").open("w") as log, contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(command, cwd=output.parent, env=environment, stdout=log, stderr=subprocess.STDOUT, timeout=seconds)
     if not output.exists():
-        return {}, 0.0
+        return {}, {}
     found = json.loads(output.read_text())
-    return {name: outcome for name, outcome in found["outcomes"].items()}, found["seconds"]
+    return found["outcomes"], found["seconds"]
 
 
 def place_of(name, who):
     return CACHE / who / (name.replace("/", "__") + ".json")
 
 
-def measure(root, name, package, peer):
-    found, seconds = run(root, [name], place_of(name, "carina"), package)
+def measure(root, names, package, peer):
+    """Runs files in one process, since PyTorch and ExecuTorch take seconds to load, and writes down what became of each."""
+    found, seconds = run(root, names, place_of(names[0], "carina"), package)
     failed = [test for test, (outcome, _) in found.items() if outcome == "failed"]
-    tests = [name] if peer == "all" or any(test.endswith("::collection") for test in failed) else failed
-    beside, own = run(root, tests, place_of(name, "peer")) if tests else ({}, 0.0)
-    summary = {"carina": found, "peer": beside, "all": tests == [name], "seconds": seconds, "own": own}
-    place_of(name, "both").parent.mkdir(parents=True, exist_ok=True)
-    place_of(name, "both").write_text(json.dumps(summary))
-    row = row_of(summary)
-    print(f"{name}: {row['passed']} of {row['peer']} that the Arm backend passes", flush=True)
+    whole = {name for name in names if peer == "all" or f"{name}::collection" in failed}
+    tests = [*sorted(whole), *(test for test in failed if test.partition("::")[0] not in whole)]
+    beside, own = run(root, tests, place_of(names[0], "peer")) if tests else ({}, {})
+    for name in names:
+        summary = {"carina": of_file(name, found), "peer": of_file(name, beside), "all": name in whole, "seconds": of_file(name, seconds),
+                   "own": of_file(name, own)}
+        place_of(name, "both").parent.mkdir(parents=True, exist_ok=True)
+        place_of(name, "both").write_text(json.dumps(summary))
+        row = row_of(summary)
+        print(f"{name}: {row['passed']} of {row['peer']} that the Arm backend passes", flush=True)
+
+
+def of_file(name, values):
+    """The part of {test: value} that is about a file's tests."""
+    return {test: value for test, value in values.items() if test.partition("::")[0] == name}
 
 
 def row_of(summary):
@@ -219,8 +229,9 @@ def main():
     if options.child:
         return child(options.checkout, options.files, options.child)
     root = folder_of(options.checkout)
-    for name in options.files or files_of(root):
-        measure(root, name, options.package, options.peer)
+    names = options.files or files_of(root)
+    for first in range(0, len(names), BATCH):
+        measure(root, names[first : first + BATCH], options.package, options.peer)
     if options.page:
         write_page()
 
