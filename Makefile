@@ -13,7 +13,7 @@ START := $(shell date +%s)
 AFTER = "$$(( $$(date +%s) - $(START) )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-sanitizers test-all check coverage setup setup-full test-env build build-dev fuzz bench conformance wheel wheel-test \
+.PHONY: help demo test test-sanitizers test-all check coverage setup setup-full test-env build build-dev fuzz bench conformance arm-suite wheel wheel-test \
   wheel-aarch64 format format-check tidy clean
 
 help: ## this list
@@ -81,6 +81,10 @@ conformance: setup-full test-env build ## 3,000 random graphs for every NPU, the
 	@TUTORIAL_NETWORK=mobilenet_v2 nice $(TEST_PYTHON) -m pytest tests/integration/test_arm_names.py -q -k "programs_of_the_command_line or our_own_way_gives"
 	@CARINA_VULKAN_GRAPHS=200 CARINA_VULKAN_CASES=100 nice $(TEST_PYTHON) -m pytest tests/integration/test_vgf_conformance.py -q
 	@nice $(TEST_PYTHON) tests/integration/conformance/run.py --jobs $(JOBS)
+
+arm-suite: test-env build ## the Arm backend's own pytest files on Carina: make arm-suite DIR=CHECKOUT [FILES="ops/test_add.py ..."]; writes docs/conformance-arm-api.md
+	@test -n "$(DIR)" || { echo "arm-suite: DIR=CHECKOUT, a checkout of ExecuTorch"; exit 2; }
+	@nice $(TEST_PYTHON) tests/integration/arm/suite.py $(DIR) $(FILES) --page
 
 wheel: build ## the Python package as a wheel, with the program in it: build/wheels
 	@scripts/wheel.sh

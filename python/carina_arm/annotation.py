@@ -39,6 +39,7 @@ class Plan:
     configs: Sequence[QuantizationConfig]
     general: int | None
     of_node: Mapping[str, int | None] = field(default_factory=dict)
+    quantized_ends: bool = False  # inputs and outputs are integers
 
     def config_of(self, name: str) -> QuantizationConfig | None:
         """The config that a node of this name has; None: it stays float."""
@@ -58,7 +59,13 @@ def annotations_of(module: GraphModule, plan: Plan) -> _native.Annotations:
         "model",
         general=number_of(plan.general),
         of_node={name: number_of(scheme) for name, scheme in plan.of_node.items()},
+        apart=[number for number, config in enumerate(plan.configs) if _is_symmetric(config)],
+        quantized_ends=plan.quantized_ends,
     )
+
+
+def _is_symmetric(config: QuantizationConfig) -> bool:
+    return getattr(config.output_activation, "qscheme", None) == torch.per_tensor_symmetric
 
 
 def annotate(module: GraphModule, plan: Plan) -> None:

@@ -18,6 +18,7 @@ from .compile_spec import ArmCompileSpec
 from .ethosu_compile_spec import EthosUCompileSpec
 from .exported import save_program
 from .external_blocks import with_external_blocks
+from .layout import order_of_memory, order_of_reference_model
 from .targets import aim_of, logger, note, read_model
 from .tosa_compile_spec import TosaCompileSpec
 from .vgf_compile_spec import VgfCompileSpec
@@ -55,7 +56,8 @@ def compile_program(program: ExportedProgram, spec: ArmCompileSpec) -> bytes:
         carina.CarinaError: what the target cannot do, all of it at once.
     """
     aim = aim_of(spec)
-    model = read_model(save_program(program, is_delegate=True))
+    order = order_of_reference_model if isinstance(spec, TosaCompileSpec) else order_of_memory
+    model = read_model(save_program(program, boundary=order))
     artifacts = Artifacts(program, spec)
     traced = _native.to_traced_tosa(model, aim.target, locations=artifacts.locations(), note=note)
     artifacts.write_tosa(traced)

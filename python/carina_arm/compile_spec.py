@@ -58,6 +58,7 @@ _KEYS = (
     ),
     _Key("preserve_io_quantization", "preserve_io_quantization", "preserve_io_quantization", _is_true),
     _Key("tosa_sw_dev_mode", "tosa_dev_mode", "tosa_sw_dev_mode", _is_true),
+    _Key("carina_cost_rule", "cost_rule", "carina_cost_rule", _is_true),
 )
 
 
@@ -83,6 +84,7 @@ class ArmCompileSpec(ABC):
         pipeline_config: ArmPassPipelineConfig | None = None,
         preserve_io_quantization: bool = False,
         tosa_dev_mode: bool | None = None,
+        cost_rule: bool = False,
     ) -> None:
         self.tosa_spec = tosa_spec
         self.compiler_flags = compiler_flags
@@ -92,6 +94,7 @@ class ArmCompileSpec(ABC):
         self.preserve_io_quantization = preserve_io_quantization
         self._warn_if_redundant_preserve_io_quantization()
         self.tosa_dev_mode = tosa_dev_mode
+        self._cost_rule = cost_rule
 
     def dump_intermediate_artifacts_to(self, output_path: str | None) -> Self:
         """Each delegate's TOSA graph, and what its target's compiler made of it, are written to this folder."""
@@ -101,6 +104,12 @@ class ArmCompileSpec(ABC):
     def dump_debug_info(self, debug_mode: Mode | None) -> Self:
         """With dump_intermediate_artifacts_to(): which node, module and source line each operator comes from."""
         self.tosa_debug_mode = debug_mode
+        return self
+
+    def set_cost_rule(self, enabled: bool = True) -> Self:
+        """Not in the Arm backend: leaves on the CPU what costs more to call on the NPU than it saves, as `carina compile`
+        does: parts that only move data, and small ones beside other work of the CPU."""
+        self._cost_rule = enabled
         return self
 
     def set_pass_pipeline_config(self, config: ArmPassPipelineConfig) -> None:
@@ -154,6 +163,7 @@ class ArmCompileSpec(ABC):
             "dump_debug_info": self.tosa_debug_mode.name if self.tosa_debug_mode else None,
             "transform_pipeline_config": config.serialize().decode() if config and not config.is_default() else None,
             "preserve_io_quantization": str(bool(self.preserve_io_quantization)),
+            "carina_cost_rule": str(True) if self._cost_rule else None,
             "tosa_sw_dev_mode": None if self.tosa_dev_mode is None else str(bool(self.tosa_dev_mode)),
         }
         return [entry(key, text.encode()) for key, text in texts.items() if text is not None]

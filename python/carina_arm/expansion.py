@@ -15,8 +15,8 @@ from torch.fx import GraphModule, Node
 
 from .annotation import Plan, number_of
 from .exported import save_module
+from .spelling import FROM
 
-FROM = "carina_from"  # in a node's meta: the name and the target of the node that it is a part of
 _LEFT_OUT = ("layout", "device", "pin_memory", "memory_format", "non_blocking")
 # Source: c10/core/ScalarType.h
 _DTYPES = {

@@ -30,21 +30,21 @@ from torch.export.graph_signature import (
 from torch.fx import Graph, GraphModule, Node
 from torch.utils._pytree import tree_flatten
 
-from .layout import lay_out_boundary
+from .layout import Order, lay_out_boundary
 
 
-def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = None, *, is_delegate: bool = False) -> bytes:
+def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = None, *, boundary: Order | None = None) -> bytes:
     """The .pt2 of an exported program, of whatever dialect.
 
     ExecuTorch shows partitioners a program without its weights: then those of `weights`, by name, are taken, and ones for
     what is not among them. What can be delegated does not depend on them.
 
-    The program of a delegate has inputs and outputs as they lie in memory; see carina_arm.layout.
+    The program of a delegate has inputs and outputs in an order of its own, `boundary`; see carina_arm.layout.
     """
     state, constants = dict(program.state_dict), dict(program.constants)
-    if is_delegate or has_edge_dialect(program) or _is_fake(state) or _is_fake(constants):
+    if boundary is not None or has_edge_dialect(program) or _is_fake(state) or _is_fake(constants):
         tensors = _real(state, weights or {}), _real(constants, weights or {})
-        program = _in_plain_dialect(program, *tensors, is_delegate=is_delegate)
+        program = _in_plain_dialect(program, *tensors, boundary=boundary)
     return saved(program)
 
 
@@ -89,12 +89,39 @@ def asked_in_edge_dialect(holds: Callable[[Mapping[str, Any], Node], bool], modu
                           node: Node) -> bool:
     """What a user's check says of a node, where the check may know the operators of the edge dialect only."""
     plain = node.target
-    edge = _edge_target(plain)
     try:
-        node.target = plain if edge is None else edge
-        return holds(modules, node)
+        for target in _edge_targets(plain) or [plain]:
+            node.target = target
+            if not holds(modules, node):
+                return False
+        return True
     finally:
         node.target = plain
+
+
+# What ExecuTorch's edge dialect has for operators of an exported program, beside those of the same name.
+_IN_EDGE_DIALECT = {
+    "_unsafe_view": "view_copy.default",
+    "alias": "alias_copy.default",
+    "conv1d": "convolution.default",
+    "conv2d": "convolution.default",
+    "conv3d": "convolution.default",
+    "conv_transpose2d": "convolution.default",
+    "detach": "detach_copy.default",
+    "expand": "expand_copy.default",
+    "flatten": "view_copy.default",
+    "permute": "permute_copy.default",
+    "reshape": "view_copy.default",
+    "select": "select_copy.int",
+    "slice": "slice_copy.Tensor",
+    "split": "split_copy.Tensor",
+    "squeeze": "squeeze_copy.dims",
+    "t": "permute_copy.default",
+    "transpose": "permute_copy.default",
+    "unflatten": "view_copy.default",
+    "unsqueeze": "unsqueeze_copy.default",
+    "view": "view_copy.default",
+}
 
 
 def origins_of(node: Node) -> Iterator[str]:
@@ -106,15 +133,22 @@ def origins_of(node: Node) -> Iterator[str]:
         left += source.from_node
 
 
-def _edge_target(target: Any) -> Any:
-    """The operator of the edge dialect that stands for one of PyTorch; None: there is none, or no ExecuTorch."""
+def _edge_targets(target: Any) -> list[Any]:
+    """The operators of the edge dialect that stand for one of PyTorch; none without ExecuTorch."""
     if "executorch.exir" not in sys.modules or not isinstance(target, OpOverload):
-        return None
+        return []
+    namespace, name = str(target._schema.name).split("::")
+    known = [_edge_target(namespace, name, target._overloadname)]
+    if namespace == "aten" and name in _IN_EDGE_DIALECT:
+        known.append(_edge_target(namespace, *_IN_EDGE_DIALECT[name].split(".")))
+    return [found for found in known if found is not None]
+
+
+def _edge_target(namespace: str, name: str, overload: str) -> Any:
     from executorch.exir.dialects._ops import ops
 
-    namespace, name = str(target._schema.name).split("::")
     try:
-        return getattr(getattr(getattr(ops.edge, namespace), name), target._overloadname)
+        return getattr(getattr(getattr(ops.edge, namespace), name), overload)
     except (AttributeError, RuntimeError):
         return None
 
@@ -129,14 +163,16 @@ def _plain_target(target: Any) -> Any:
 
 
 def _in_plain_dialect(program: ExportedProgram, state: dict[str, Any], constants: dict[str, Any], *,
-                      is_delegate: bool) -> ExportedProgram:
+                      boundary: Order | None) -> ExportedProgram:
     graph = Graph()
     copies: dict[Node, Node] = {}
     for node in program.graph.nodes:
         copies[node] = graph.node_copy(node, copies.__getitem__)
         if node.op == "call_function":
             copies[node].target = _plain_target(node.target)
-    signature = lay_out_boundary(graph, program.graph_signature) if is_delegate else program.graph_signature
+    signature = program.graph_signature
+    if boundary is not None:
+        signature = lay_out_boundary(graph, signature, boundary)
     return ExportedProgram(
         root=GraphModule(program.graph_module, graph),
         graph=graph,

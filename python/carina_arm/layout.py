@@ -3,10 +3,14 @@
 A delegate gets the bytes of tensors as they lie in memory. ExecuTorch says of each in which order its axes lie there; a
 channels-last one [N,C,H,W] is the plain tensor [N,H,W,C]. So a delegate's boundaries have their axes in the order of memory,
 and permutations behind the inputs and in front of the outputs, which the compiler merges with what is next to them.
+
+TOSA graphs are run by PyTorch itself, with the reference model for delegates: as in the Arm backend's tester, they take and
+give channels-last tensors in the order of memory, and all others in the order of their shape.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -14,17 +18,33 @@ from torch.export.graph_signature import ExportGraphSignature, InputKind, Tensor
 from torch.fx import Graph, Node
 
 
-def lay_out_boundary(graph: Graph, signature: ExportGraphSignature) -> ExportGraphSignature:
-    """Gives inputs and outputs of a delegate's graph the axes that they have in memory, outermost first.
+Order = Callable[[torch.Tensor], list[int] | None]
+
+_CHANNELS_LAST = ([0, 2, 3, 1], [0, 1, 3, 4, 2])
+
+
+def order_of_memory(tensor: torch.Tensor) -> list[int] | None:
+    """The axes of a tensor from the outermost in memory; None: they lie as they stand."""
+    return None if tensor.is_contiguous() else list(tensor.dim_order())
+
+
+def order_of_reference_model(tensor: torch.Tensor) -> list[int] | None:
+    """The axes as the Arm backend's tester hands tensors to the TOSA reference model; None: as they stand."""
+    order = list(tensor.dim_order())
+    return order if order in _CHANNELS_LAST else None
+
+
+def lay_out_boundary(graph: Graph, signature: ExportGraphSignature, order_of: Order) -> ExportGraphSignature:
+    """Gives inputs and outputs of a delegate's graph their axes in this order, outermost first.
 
     Returns:
         The signature of the changed graph.
     """
-    _lay_out_inputs(graph, signature)
+    _lay_out_inputs(graph, signature, order_of)
     results = list(graph.output_node().args[0])  # type: ignore[arg-type]
     specs = list(signature.output_specs)
     for number, result in enumerate(results):
-        order = _order_of(result)
+        order = _order_of(result, order_of)
         if order is None:
             continue
         with graph.inserting_before(graph.output_node()):
@@ -34,10 +54,10 @@ def lay_out_boundary(graph: Graph, signature: ExportGraphSignature) -> ExportGra
     return ExportGraphSignature(list(signature.input_specs), specs)
 
 
-def _lay_out_inputs(graph: Graph, signature: ExportGraphSignature) -> None:
+def _lay_out_inputs(graph: Graph, signature: ExportGraphSignature, order_of: Order) -> None:
     given = {spec.arg.name for spec in signature.input_specs if spec.kind is InputKind.USER_INPUT}
     for node in graph.find_nodes(op="placeholder"):
-        order = _order_of(node) if node.name in given else None
+        order = _order_of(node, order_of) if node.name in given else None
         if order is None:
             continue
         users = list(node.users)
@@ -48,12 +68,10 @@ def _lay_out_inputs(graph: Graph, signature: ExportGraphSignature) -> None:
             user.replace_input_with(node, logical)
 
 
-def _order_of(node: object) -> list[int] | None:
-    """The axes of a node's tensor from the outermost in memory; None: they lie as they stand, or it is no tensor."""
+def _order_of(node: object, order_of: Order) -> list[int] | None:
+    """The axes of a node's tensor; None: they are as they stand, or it is no tensor."""
     tensor = node.meta.get("val") if isinstance(node, Node) else None
-    if not isinstance(tensor, torch.Tensor) or tensor.is_contiguous():
-        return None
-    return list(tensor.dim_order())
+    return order_of(tensor) if isinstance(tensor, torch.Tensor) else None
 
 
 def _permuted(graph: Graph, node: Node, axes: list[int]) -> Node:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from carina import _native
-from carina.errors import UsageError
+from carina.errors import InputError
 
 from .compile_spec import ArmCompileSpec
 from .compile_spec_entry import CompileSpecEntry
@@ -133,27 +133,28 @@ class TOSAPartitioner:
 
     def _assignments(self, program: ExportedProgram) -> list[_native.NodeAssignment]:
         from .exported import origins_of, save_program
+        from .noops import without_noops
 
         kept = dict(_rejected(program, self.additional_checks or ()))
         for node in program.graph.nodes:
+            if node.op != "call_function" or _is_quantization(node):
+                continue  # the nodes around a rejected one belong to the boundaries of what is beside it
             made_of = next((self._rejected[name] for name in origins_of(node) if name in self._rejected), None)
-            if node.op == "call_function" and made_of is not None:
+            if made_of is not None:
                 kept.setdefault(node.name, made_of)
+        if not self.tosa_spec.support_float():
+            kept |= dict.fromkeys(_left_float(program), "its quantizer, which leaves it float")
         for name, check in kept.items():
             logger.info("%s: Rejected by %s", name, check)
-        pt2, names = save_program(program, self._weights), list(kept)
-        while True:
-            try:
-                assignments = _native.map_delegates(
-                    pt2, "program", aim_of(self.compile_spec).target, cpu_nodes=names, note=note
-                )
-                return [assignment for assignment in assignments if assignment.name not in kept]
-            except UsageError as error:
-                # Nodes that come to nothing are none to the library: there is nothing to keep.
-                nothing = {diagnostic.got for diagnostic in error.diagnostics}.intersection(names)
-                if not nothing:
-                    raise
-                names = [name for name in names if name not in nothing]
+        try:
+            assignments = _native.map_delegates(
+                save_program(program, self._weights), "program", aim_of(self.compile_spec).target,
+                cpu_nodes=list(kept), delegates="npu" if self.compile_spec._cost_rule else "all", note=note,
+            )
+        except InputError as error:
+            logger.warning("nothing is delegated, since the program cannot be read as a whole: %s", error)
+            return []
+        return without_noops(program, assignments)
 
 
 class EthosUPartitioner(TOSAPartitioner):
@@ -184,6 +185,25 @@ def _tag(node: Node, tag: str) -> None:
     for user in node.users:
         if user.target is operator.getitem:
             user.meta["delegation_tag"] = tag
+
+
+def _left_float(program: ExportedProgram) -> list[str]:
+    """The nodes between dequantize and quantize nodes that no quantizer has marked, where one has marked others."""
+    from .annotation import CUSTOM_META_KEY
+
+    calls = [node for node in program.graph.nodes if node.op == "call_function" and not _is_quantization(node)]
+    marks = {node: CUSTOM_META_KEY in node.meta.get("custom", {}) for node in calls}
+    if not any(marks.values()):
+        return []
+    return [
+        node.name for node, is_marked in marks.items()
+        if not is_marked and node.users and node.all_input_nodes
+        and all(_is_quantization(other) for other in (*node.all_input_nodes, *node.users))
+    ]
+
+
+def _is_quantization(node: Node) -> bool:
+    return "quantized_decomposed." in str(node.target)
 
 
 def _rejected(program: ExportedProgram, checks: Iterable[OperatorSupportBase]) -> list[tuple[str, str]]:

@@ -15,9 +15,10 @@ from .annotation import Plan, annotate, is_annotated, mark
 from .compile_spec import ArmCompileSpec
 from .compile_spec_entry import CompileSpecEntry
 from .ethosu_compile_spec import EthosUCompileSpec
-from .expansion import FROM, expand
+from .expansion import expand
 from .quantization_config import QuantizationConfig
 from .specs import parse_compile_spec
+from .spelling import FROM, respell
 from .tosa_compile_spec import TosaCompileSpec
 from .tosa_specification import TosaSpecification
 from .vgf_compile_spec import VgfCompileSpec
@@ -154,7 +155,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
             NotImplementedError: on the older quantizer.
         """
         self._must_compose("set_node_target")
-        return self._find("target", lambda node: _known_as(node)[1] == node_target, quantization_config)
+        return self._find("target", lambda node: node_target in (node.target, _known_as(node)[1]), quantization_config)
 
     def set_node_name(self, node_name: str, quantization_config: Config) -> Self:
         """For the node of this name.
@@ -166,7 +167,9 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         return self._find("node", lambda node: _known_as(node)[0] == node_name, quantization_config)
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
-        """Takes nodes apart that have values within which need parameters of their own; see carina_arm.expansion."""
+        """Spells operators as the Arm backend does, and takes nodes apart that have values within which need parameters of
+        their own; see carina_arm.spelling and carina_arm.expansion."""
+        respell(model, self._plan(model))
         expand(model, self._plan(model))
         return model
 
@@ -269,7 +272,9 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         of_node = {
             node.name: number(config) for finder, config in self._finders for node in finder.find_nodes(model)
         }
-        return Plan(configs, general, of_node)
+        io = dict(self._io)
+        ends = [io.get(kind, self._global) for kind in ("input", "output")]
+        return Plan(configs, general, of_node, quantized_ends=all(config is not None for config in ends))
 
     def _annotate_ends(self, model: GraphModule, plan: Plan) -> None:
         """Inputs and outputs are as set_io() says; where it has not been called they follow the general config."""

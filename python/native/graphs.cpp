@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <set>
+
 #include "api/api.h"
 #include "enum_names.h"
 #include "listeners.h"
@@ -143,16 +145,21 @@ void bind_graphs(nb::module_& module) {
   module.def(
       "annotate",
       [](const nb::bytes& pt2, const std::string& name, int general, std::map<std::string, int> of_node,
-         NoteListener note) {
+         const std::vector<int>& apart, bool quantized_ends, NoteListener note) {
         const Buffer file = buffer_of(pt2);
-        const quantize::NodeSchemes schemes{.general = general, .of_node = std::move(of_node)};
+        const quantize::NodeSchemes schemes{.general = general,
+                                            .of_node = std::move(of_node),
+                                            .apart = std::set<int>(apart.begin(), apart.end()),
+                                            .quantized_ends = quantized_ends};
         return call({std::move(note), {}}, [&](const Log& log) { return api::annotate(file, name, schemes, log); });
       },
       "pt2"_a, "name"_a, nb::kw_only(), "general"_a = 0, "of_node"_a = std::map<std::string, int>(),
-      "note"_a.none() = nb::none(),
+      "apart"_a = std::vector<int>(), "quantized_ends"_a = false, "note"_a.none() = nb::none(),
       "What a framework's own quantizer is to do with a float model. Schemes are numbers of the caller's; `of_node`: "
       "of "
-      "nodes that have another than the general one; LEFT_FLOAT: the node stays float.");
+      "nodes that have another than the general one; LEFT_FLOAT: the node stays float; `apart`: schemes without zero "
+      "points, where what stands before an activation is integers of its own; `quantized_ends`: inputs and outputs are "
+      "integers.");
   module.def(
       "expand",
       [](const nb::bytes& pt2, const std::string& name, int general, std::map<std::string, int> of_node,

@@ -7,10 +7,10 @@
 #include "base/guarded.h"
 #include "base/parallel/parallel.h"
 #include "driver/cpu_modules.h"
+#include "driver/whole_delegate.h"
 #include "files/tosa_file.h"
 #include "frontend/pt2/reader.h"
 #include "frontend/tosa/flatbuffer.h"
-#include "lower/lower.h"
 #include "vela/vela_flags.h"
 
 namespace carina::api {
@@ -50,22 +50,6 @@ Result<TosaFile> tosa_file(const ir::Graph& tosa) {
   ir::Graph graph = tosa;
   graph.name = "main";  // the name by which the reference model's program looks for it
   return tosa::write_tosa({.graphs = {std::move(graph)}});
-}
-
-// Inputs or outputs of a model, and of the TOSA graph made from it.
-Result<void> check_boundary(const ir::Graph& model, std::span<const ir::ValueId> given, const ir::Graph& tosa,
-                            std::span<const ir::ValueId> made) {
-  for (size_t i = 0; i < given.size(); ++i) {
-    const ir::Value& value = model[given[i]];
-    const DType dtype = tosa[made[i]].dtype;
-    if (dtype == value.dtype || (value.dtype == DType::kInt64 && dtype == DType::kInt32)) continue;
-    return fail({.where = value.name,
-                 .what = "a delegate would take or give another type than the model",
-                 .expected = std::string(name_of(value.dtype)),
-                 .got = std::string(name_of(dtype)),
-                 .hint = "quantize and dequantize nodes at the model's boundaries stay outside of a delegate"});
-  }
-  return {};
 }
 
 // The one region of a TOSA file that has been verified.
@@ -164,9 +148,7 @@ Result<TracedTosa> to_traced_tosa(const Model& model, const TargetNames& target,
                                   const std::map<std::string, std::string>& locations, const Log& log) {
   return guarded([&]() -> Result<TracedTosa> {
     CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
-    CARINA_TRY(lower::Lowered lowered, lower::to_tosa(model.graph, backend.lowering, log));
-    CARINA_CHECKED(check_boundary(model.graph, model.graph.inputs, lowered.graph, lowered.graph.inputs));
-    CARINA_CHECKED(check_boundary(model.graph, model.graph.outputs, lowered.graph, lowered.graph.outputs));
+    CARINA_TRY(lower::Lowered lowered, driver::lower_whole(model.graph, backend.lowering, log));
     TracedTosa traced;
     for (ir::Node& node : lowered.graph.nodes) {
       traced.operators.push_back({.op = std::string(node.op.name()),
@@ -252,10 +234,19 @@ Result<results::CompileReport> explain(const Buffer& pt2, std::string_view name,
   });
 }
 
+namespace {
+
+// A float model that others quantize; what nobody knows stays float.
+Result<ir::Graph> read_to_quantize(const Buffer& pt2, std::string_view name, const Log& log) {
+  return pt2::read_model(pt2, std::string(name), log, {.keep_unknown = true}).graph;
+}
+
+}  // namespace
+
 Result<quantize::Annotations> annotate(const Buffer& pt2, std::string_view name, const quantize::NodeSchemes& schemes,
                                        const Log& log) {
   return guarded([&]() -> Result<quantize::Annotations> {
-    CARINA_TRY(const ir::Graph graph, pt2::read_pt2(pt2, std::string(name), log));
+    CARINA_TRY(const ir::Graph graph, read_to_quantize(pt2, name, log));
     return quantize::annotate(graph, schemes);
   });
 }
@@ -263,7 +254,7 @@ Result<quantize::Annotations> annotate(const Buffer& pt2, std::string_view name,
 Result<std::vector<quantize::Expansion>> expand(const Buffer& pt2, std::string_view name,
                                                 const quantize::NodeSchemes& schemes, const Log& log) {
   return guarded([&]() -> Result<std::vector<quantize::Expansion>> {
-    CARINA_TRY(const ir::Graph graph, pt2::read_pt2(pt2, std::string(name), log));
+    CARINA_TRY(const ir::Graph graph, read_to_quantize(pt2, name, log));
     return quantize::expansions(graph, schemes);
   });
 }

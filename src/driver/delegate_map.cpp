@@ -6,6 +6,7 @@
 #include <set>
 
 #include "driver/delegation.h"
+#include "driver/whole_delegate.h"
 #include "facts/aten_quantization.h"
 #include "frontend/pt2/reader.h"
 #include "models/import.h"
@@ -56,9 +57,11 @@ ir::Refusal wide_boundary(const ir::Value& value) {
 // The user's graph as it was read, and where its nodes go.
 class Coloring {
  public:
-  Coloring(const ir::Graph& graph, Assignments of_node, const Kept& kept)
+  // `takes_floats`: delegates quantize and dequantize themselves.
+  Coloring(const ir::Graph& graph, Assignments of_node, const Kept& kept, bool takes_floats)
       : graph_(graph),
         kept_(kept),
+        takes_floats_(takes_floats),
         producers_(ir::producers(graph)),
         users_(ir::users(graph)),
         is_output_(ir::is_output(graph)),
@@ -69,11 +72,19 @@ class Coloring {
   // what makes its operand, a dequantize node to what reads its result.
   void run() {
     assign_within();
+    const std::vector<bool> integers = moved_integers();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (is_open(n) && step_of(n) != QuantizationStep::kDequantize) assignment(n) = of_makers(n);
     }
     for (size_t n = graph_.nodes.size(); n-- > 0;) {
-      if (is_open(n) && step_of(n) != QuantizationStep::kQuantize) assignment(n) = of_readers(n);
+      if (is_open(n) && (step_of(n) != QuantizationStep::kQuantize || integers[n])) assignment(n) = of_readers(n);
+    }
+    if (!takes_floats_) return;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (is_open(n)) assignment(n) = of_makers(n);
+    }
+    for (size_t n = graph_.nodes.size(); n-- > 0;) {
+      if (is_open(n)) assignment(n) = of_readers(n);
     }
   }
 
@@ -121,6 +132,22 @@ class Coloring {
   }
   [[nodiscard]] std::optional<QuantizationStep> step_of(size_t node) const {
     return quantization_step_of(graph_.nodes[node].op.aten());
+  }
+
+  // Open nodes that have nothing but integers in front of them, by way of a dequantize node and of other open nodes:
+  // dequantize -> alias_copy -> quantize.
+  [[nodiscard]] std::vector<bool> moved_integers() const {
+    std::vector<bool> found(graph_.nodes.size(), false);
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (!is_open(n)) continue;
+      found[n] = step_of(n) == QuantizationStep::kDequantize ||
+                 std::ranges::all_of(graph_.nodes[n].inputs, [&](ir::ValueId operand) {
+                   if (!operand.valid() || graph_[operand].constant) return true;
+                   const ir::NodeId maker = producers_[operand.index()];
+                   return maker.valid() && found[maker.index()];
+                 });
+    }
+    return found;
   }
 
   // Open nodes all of whose makers, and all of whose readers, are in one delegate or are such nodes themselves.
@@ -195,6 +222,7 @@ class Coloring {
 
   const ir::Graph& graph_;
   const Kept& kept_;
+  bool takes_floats_;
   std::vector<ir::NodeId> producers_;
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> is_output_;
@@ -239,10 +267,112 @@ NodeAssignment described(const pt2::ModelNode& node, std::optional<int> assignme
 }
 
 std::vector<NodeAssignment> described_all(const models::Model& model, const Assignments& assignments,
-                                          const PartsOfNodes& parts) {
+                                          const PartsOfNodes& parts, const Kept& kept) {
   std::vector<NodeAssignment> nodes;
-  for (size_t n = 0; n < model.nodes.size(); ++n) nodes.push_back(described(model.nodes[n], assignments[n], parts[n]));
+  for (size_t n = 0; n < model.nodes.size(); ++n) {
+    NodeAssignment& node = nodes.emplace_back(described(model.nodes[n], assignments[n], parts[n]));
+    const auto refusal = kept.find(n);
+    if (node.delegate != kCpu || refusal == kept.end()) continue;
+    node.reason = refusal->second.reason;
+    node.hint = refusal->second.hint;
+  }
   return nodes;
+}
+
+// The nodes of one delegate, with what they read from elsewhere as inputs and what others read as outputs.
+ir::Graph cut_out(const ir::Graph& graph, const Assignments& assignments, int delegate) {
+  const auto is_inside = [&](ir::NodeId node) {
+    return node.valid() && graph[node].origin.valid() && assignments[graph[node].origin.index()] == delegate;
+  };
+  const std::vector<std::vector<ir::NodeId>> users = ir::users(graph);
+  const std::vector<bool> is_output = ir::is_output(graph);
+  ir::Graph cut;
+  std::map<ir::ValueId, ir::ValueId> inside;
+  const auto take = [&](ir::ValueId id) {
+    if (!id.valid()) return id;
+    const auto [entry, is_new] = inside.try_emplace(id);
+    if (!is_new) return entry->second;
+    entry->second = cut.add_value(ir::Value(graph[id]));
+    if (!graph[id].constant) cut.inputs.push_back(entry->second);
+    return entry->second;
+  };
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!is_inside(ir::NodeId(n))) continue;
+    ir::Node node = graph.nodes[n];
+    std::ranges::transform(node.inputs, node.inputs.begin(), take);
+    for (ir::ValueId& output : node.outputs) {
+      if (!output.valid()) continue;
+      const size_t made = output.index();
+      output = inside[output] = cut.add_value(ir::Value(graph[output]));
+      const bool leaves = is_output[made] || !std::ranges::all_of(users[made], is_inside);
+      if (leaves) cut.outputs.push_back(output);
+    }
+    cut.add_node(std::move(node));
+  }
+  return cut;
+}
+
+// Makes a delegate of all of a graph, as its backend will do once somebody has cut it out. Errors: with Diagnostic::node,
+// where they have one, the node of the user's model.
+Result<void> try_whole(models::Model cut, const backends::Backend& backend, const backends::DelegateOptions& options) {
+  const Log silent;
+  CARINA_CHECKED(models::normalize_graph(cut.graph, {}, silent));
+  if (auto done = models::quantize_model(cut, {.mode = models::QuantizeMode::kAuto, .samples = {}}, silent); !done)
+    return done;
+  auto lowered = lower_whole(cut.graph, backend.lowering, silent);
+  if (!lowered) return fail(about_origins(std::move(lowered).error(), cut.graph));
+  auto compiled = backend.compile(lowered->graph, options, silent);
+  if (compiled) return {};
+  return fail(about_origins(about_origins(std::move(compiled).error(), lowered->graph), cut.graph));
+}
+
+ir::Refusal refusal_of(Diagnostic error) {
+  std::string hint = std::move(error.hint);
+  error.hint.clear();
+  error.where.clear();
+  return {.node = {}, .rule = "delegate", .reason = to_string(error), .hint = std::move(hint)};
+}
+
+// Keeps the nodes that a backend would refuse once they are cut out: those that its errors are about, else all of the
+// delegate.
+void keep_refused(const ir::Graph& graph, const models::Model& model, const Assignments& assignments,
+                  const backends::Backend& backend, const backends::DelegateOptions& options, Kept& kept) {
+  std::set<int> delegates;
+  for (const std::optional<int>& assigned : assignments) {
+    if (assigned && *assigned != kCpu) delegates.insert(*assigned);
+  }
+  for (const int delegate : delegates) {
+    const auto made = try_whole(
+        {.name = model.name, .nodes = model.nodes, .graph = cut_out(graph, assignments, delegate)}, backend, options);
+    if (made) continue;
+    const auto is_about = [&](const Diagnostic& error) {
+      return error.node && *error.node < assignments.size() && assignments[*error.node] == delegate;
+    };
+    for (const Diagnostic& error : made.error()) {
+      if (is_about(error)) kept.emplace(*error.node, refusal_of(error));
+    }
+    if (std::ranges::any_of(made.error(), is_about)) continue;
+    for (size_t n = 0; n < assignments.size(); ++n) {
+      if (assignments[n] == delegate) kept.emplace(n, refusal_of(made.error().front()));
+    }
+  }
+}
+
+ir::Refusal as_asked() {
+  return {
+      .node = {}, .rule = "user.node", .reason = "kept on the CPU by name, as asked", .hint = "leave the check out"};
+}
+
+// Nodes that nobody knows, and those that the user names.
+Kept kept_from_start(const models::Import& import, const SplitOptions& split) {
+  Kept kept;
+  for (size_t n = 0; n < import.nodes.size(); ++n) {
+    if (std::ranges::find(split.cpu_nodes, import.nodes[n].name) != split.cpu_nodes.end()) kept.emplace(n, as_asked());
+  }
+  for (const Diagnostic& error : import.unknown) {
+    if (error.node) kept.emplace(*error.node, refusal_of(error));
+  }
+  return kept;
 }
 
 }  // namespace
@@ -250,14 +380,20 @@ std::vector<NodeAssignment> described_all(const models::Model& model, const Assi
 Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::string& where,
                                                   const backends::Backend& backend, const SplitOptions& split,
                                                   const backends::DelegateOptions& options, const Log& log) {
-  CARINA_TRY(const ir::Graph graph, pt2::read_pt2(pt2, where, Log{}));
-  CARINA_TRY(models::Model model, models::import_pt2(pt2, where, log));
+  const pt2::Reading reading = pt2::read_model(pt2, where, Log{}, {.keep_unknown = true});
+  if (!reading.graph) return std::unexpected(reading.graph.error());
+  const ir::Graph& graph = *reading.graph;
+  models::Import import = models::import_model(pt2, where, log, {.keep_unknown = true});
+  if (!import.graph) return std::unexpected(std::move(import.graph).error());
+  Kept kept = kept_from_start(import, split);
+  models::Model model{.name = where, .nodes = std::move(import.nodes), .graph = *std::move(import.graph)};
   CARINA_CHECKED(models::quantize_model(model, {.mode = models::QuantizeMode::kAuto, .samples = {}}, log));
-  Kept kept;
+  SplitOptions choices = split;
+  choices.cpu_nodes.clear();
   for (;;) {  // ends: each time at least one node more is kept
-    CARINA_TRY(const Delegated delegated, delegate_graph(model.graph, backend, keeping(split, kept), options, log));
+    CARINA_TRY(const Delegated delegated, delegate_graph(model.graph, backend, keeping(choices, kept), options, log));
     const PartsOfNodes parts = parts_of(model, delegated.split.partitioned.decisions);
-    Coloring coloring(graph, assignments_of(parts), kept);
+    Coloring coloring(graph, assignments_of(parts), kept, backend.lowering.takes_floats);
     coloring.run();
     Kept more = kept;
     for (const size_t node : coloring.waiting()) more.emplace(node, not_whole());
@@ -265,7 +401,8 @@ Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::
       if (!parts[n].empty() && !lies_in_one_delegate(parts[n])) more.emplace(n, not_whole());
     }
     coloring.keep_wide_boundaries(more);
-    if (more.size() == kept.size()) return described_all(model, coloring.assignments(), parts);
+    if (more.size() == kept.size()) keep_refused(graph, model, coloring.assignments(), backend, options, more);
+    if (more.size() == kept.size()) return described_all(model, coloring.assignments(), parts, kept);
     kept = std::move(more);
   }
 }

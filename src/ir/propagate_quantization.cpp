@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "facts/aten_traits.h"
 
@@ -47,21 +48,32 @@ bool joins_alike(const ir::Graph& graph, const Node& node) {
   });
 }
 
-// To the value behind an op that only moves data.
+// 0 is one of the integers' reals, whatever they stand for.
+bool pads_with_zero(const Node& node) {
+  return has_result(node) && node.op == ir::Op(AtenOp::constant_pad_nd_default) && node.attributes.number("value") == 0;
+}
+
+// To the value behind an op that only moves data, or surrounds it with zeros.
 void propagate_forwards(ir::Graph& graph) {
   for (const Node& node : graph.nodes) {
-    if (!is_data_movement(node) && !joins_alike(graph, node)) continue;
+    if (!is_data_movement(node) && !joins_alike(graph, node) && !pads_with_zero(node)) continue;
     const auto& before = graph[node.inputs[0]].quantization;
     ir::Value& behind = graph[node.outputs[0]];
     if (before && !before->per_channel() && !behind.quantization) behind.quantization = before;
   }
 }
 
-// Weights that a decomposition made, of whole numbers: their integers are themselves.
-bool are_whole(const ir::Value& weight) {
-  if (!weight.constant || weight.quantization || weight.dtype != DType::kFp32) return false;
-  return std::ranges::all_of(weight.constant->values<float>(),
-                             [](float v) { return v >= -127 && v <= 127 && v == std::trunc(v); });
+// What the integers of weights count that a decomposition made: 1 for whole numbers; the number where all are that, with
+// either sign, or 0 (an average pool's 1/9). None: they are no such weights.
+std::optional<double> unit_of(const ir::Value& weight) {
+  if (!weight.constant || weight.quantization || weight.dtype != DType::kFp32) return std::nullopt;
+  const auto reals = weight.constant->values<float>();
+  if (std::ranges::all_of(reals, [](float v) { return v >= -127 && v <= 127 && v == std::trunc(v); })) return 1;
+  const auto first = std::ranges::find_if(reals, [](float v) { return v != 0; });
+  const float unit = std::abs(*first);
+  if (!std::isnormal(unit) || std::ranges::any_of(reals, [&](float v) { return v != 0 && std::abs(v) != unit; }))
+    return std::nullopt;
+  return unit;
 }
 
 void propagate_to_weights(ir::Graph& graph) {
@@ -70,9 +82,10 @@ void propagate_to_weights(ir::Graph& graph) {
     if (!has_weights || (node.inputs.size() != 2 && (node.inputs.size() != 3 || node.inputs[2].valid()))) continue;
     const auto& result = graph[node.outputs[0]].quantization;
     ir::Value& weight = graph[node.inputs[1]];
-    if (!result || !is_integer(result->dtype) || !are_whole(weight)) continue;
+    const std::optional<double> unit = unit_of(weight);
+    if (!result || !is_integer(result->dtype) || !unit) continue;
     weight.quantization = Quantization{.dtype = DType::kInt8,
-                                       .scales = {1},
+                                       .scales = {*unit},
                                        .zero_points = {0},
                                        .axis = Quantization::kPerTensor,
                                        .qmin = -127,

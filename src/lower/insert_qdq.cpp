@@ -38,7 +38,7 @@ class QdqInserter {
   QdqGraph draw(const ir::Graph& annotated, const Target& target) && {
     for (size_t n = 0; n < annotated.nodes.size(); ++n) {
       const ir::NodeId id(n);
-      if (computes_in_float({.graph = annotated, .node = annotated[id], .target = target}))
+      if (!is_qdq(annotated[id]) && computes_in_float({.graph = annotated, .node = annotated[id], .target = target}))
         surround(annotated[id], id);
       else
         add(annotated[id], id);

@@ -7,9 +7,7 @@
 
 namespace carina::models {
 
-namespace {
-
-Result<void> prepare(ir::Graph& graph, const ir::PassOptions& passes, const Log& log) {
+Result<void> normalize_graph(ir::Graph& graph, const ir::PassOptions& passes, const Log& log) {
   CARINA_CHECKED(check_pass_names(passes));
   CARINA_CHECKED(quantize::fold_imported_weights(graph));
   const evaluate::KernelEvaluator evaluator;
@@ -18,15 +16,16 @@ Result<void> prepare(ir::Graph& graph, const ir::PassOptions& passes, const Log&
   return normalize::prepare(graph, own, log);
 }
 
-}  // namespace
-
 Import import_model(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options) {
-  pt2::Reading reading = pt2::read_model(file, where, log, {.loop_rounds = options.loop_rounds});
-  Import result{
-      .nodes = std::move(reading.nodes), .graph = std::move(reading.graph), .readable = std::move(reading.readable)};
+  const pt2::ReadOptions how{.loop_rounds = options.loop_rounds, .keep_unknown = options.keep_unknown};
+  pt2::Reading reading = pt2::read_model(file, where, log, how);
+  Import result{.nodes = std::move(reading.nodes),
+                .graph = std::move(reading.graph),
+                .readable = std::move(reading.readable),
+                .unknown = std::move(reading.unknown)};
   if (!result.graph) return result;
   ir::Graph imported = *result.graph;
-  const auto prepared = prepare(*result.graph, options.passes, log);
+  const auto prepared = normalize_graph(*result.graph, options.passes, log);
   if (prepared) return result;
   result.graph = std::unexpected(prepared.error());
   result.readable = std::move(imported);

@@ -27,6 +27,7 @@ struct Model {
 struct ImportOptions {
   ir::PassOptions passes = {};  // of preparing
   int64_t loop_rounds = 0;      // pt2::ReadOptions::loop_rounds
+  bool keep_unknown = false;    // pt2::ReadOptions::keep_unknown
 };
 
 // The result of an import, with partial results if it failed.
@@ -34,12 +35,16 @@ struct Import {
   std::vector<pt2::ModelNode> nodes;  // empty when the file itself cannot be read
   // Errors about nodes say so in Diagnostic::node, the index in `nodes`.
   Result<ir::Graph> graph;
-  ir::Graph readable = {};  // if `graph` is an error: the nodes that could be read, not normalized
+  ir::Graph readable = {};   // if `graph` is an error: the nodes that could be read, not normalized
+  Diagnostics unknown = {};  // with ImportOptions::keep_unknown: the errors of nodes with an unknown operator
 };
 
 // Reads and normalizes a .pt2. Weights are views of `file`; `where` names the model in messages. Errors: the reader's;
 // all operators that cannot be normalized; unknown pass names (usage).
 Import import_model(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options = {});
+
+// Normalizes a graph that has been read. Errors: as import_model()'s; Diagnostic::node is the node's origin.
+Result<void> normalize_graph(ir::Graph& graph, const ir::PassOptions& passes, const Log& log);
 
 // Like import_model(), without partial results.
 Result<Model> import_pt2(const Buffer& file, const std::string& where, const Log& log,

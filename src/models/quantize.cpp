@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "evaluate/kernel_evaluator.h"
 #include "facts/aten_quantization.h"
@@ -14,8 +15,12 @@ namespace carina::models {
 
 namespace {
 
-bool is_quantize_node(const ir::Node& node) {
-  return node.op.is_aten() && quantization_step_of(node.op.aten()) == QuantizationStep::kQuantize;
+// Integers of the model itself, which it makes or is given; those of weights alone do not count.
+bool has_quantized_activation(const ir::Graph& graph, const ir::Node& node) {
+  const auto step = node.op.is_aten() ? quantization_step_of(node.op.aten()) : std::nullopt;
+  if (step != QuantizationStep::kDequantize) return step == QuantizationStep::kQuantize;
+  const ir::ValueId integers = node.inputs.front();
+  return std::ranges::find(graph.inputs, integers) != graph.inputs.end();
 }
 
 Result<void> take_imported(Model& model, const QuantizeRequest& request, const Log& log) {
@@ -71,7 +76,7 @@ Result<void> quantize_values(Model& model, const QuantizeRequest& request, const
 }  // namespace
 
 bool is_quantized(const ir::Graph& graph) {
-  return std::ranges::any_of(graph.nodes, is_quantize_node);
+  return std::ranges::any_of(graph.nodes, [&](const ir::Node& node) { return has_quantized_activation(graph, node); });
 }
 
 Result<void> quantize_model(Model& model, const QuantizeRequest& request, const Log& log) {

@@ -185,7 +185,8 @@ Result<bool> adaptive_avg_pool3d(Rewriter& in, const Node& node) {
   });
 }
 
-// Sums over a number: a convolution of each channel with that. What a window reaches beyond the image is 0.
+// Sums over a number: a mean where that is the window's area, else a convolution of each channel with that. What a window
+// reaches beyond the image is 0.
 Result<bool> pool_with_divisor(Rewriter& in, const Node& node) {
   const Ints& kernel = node.attributes.integers("kernel_size");
   const Shape from = in.shape(node.inputs[0]), to = in.shape(node.outputs[0]);
@@ -196,8 +197,12 @@ Result<bool> pool_with_divisor(Rewriter& in, const Node& node) {
   Ints behind;
   for (size_t i = 0; i < 2; ++i)
     behind.push_back(std::max<int64_t>(0, (to[2 + i] - 1) * stride[i] + kernel[i] - from[2 + i] - 2 * padding[i]));
+  const bool overhangs = behind[0] + behind[1] > 0;
+  if (divisor == kernel[0] * kernel[1] && !overhangs)
+    return rewritten(in.into(node.outputs[0], node.op.aten(), {node.inputs[0]},
+                             pool_attributes(node.op.aten(), kernel, stride, padding)));
   ValueId image = node.inputs[0];
-  if (behind[0] + behind[1] > 0) {
+  if (overhangs) {
     image = in.move(AtenOp::constant_pad_nd_default, {image},
                     {{"pad", Ints{0, behind[1], 0, behind[0]}}, {"value", int64_t{0}}},
                     Shape{from[0], from[1], from[2] + behind[0], from[3] + behind[1]});

@@ -16,17 +16,23 @@ bool is_data_movement(const Node& node) {
 }
 
 // The movers none of whose neighbors computes with integers.
-void add_movers(const ir::Graph& graph, std::vector<bool>& left) {
+void add_movers(const ir::Graph& graph, std::vector<bool>& left, Ends ends) {
   const std::vector<NodeId> producers = ir::producers(graph);
   const std::vector<std::vector<NodeId>> users = ir::users(graph);
   std::vector<bool> candidates = left;
   for (size_t n = 0; n < graph.nodes.size(); ++n) candidates[n] = left[n] || is_data_movement(graph.nodes[n]);
-  const auto is_float = [&](NodeId id) { return !id.valid() || candidates[id.index()]; };
+  const std::vector<bool> is_output = ir::is_output(graph);
+  const bool float_ends = ends == Ends::kFloat;
+  const auto is_float = [&](NodeId id) { return candidates[id.index()]; };
+  const auto is_made_as_float = [&](ValueId id) {
+    const NodeId maker = producers[id.index()];
+    return maker.valid() ? is_float(maker) : float_ends || graph[id].constant;
+  };
   const auto stays = [&](const Node& node) {
-    return std::ranges::all_of(node.inputs,
-                               [&](ValueId id) { return !id.valid() || is_float(producers[id.index()]); }) &&
+    return std::ranges::all_of(node.inputs, [&](ValueId id) { return !id.valid() || is_made_as_float(id); }) &&
            std::ranges::all_of(node.outputs, [&](ValueId id) {
-             return !id.valid() || std::ranges::all_of(users[id.index()], is_float);
+             return !id.valid() ||
+                    ((float_ends || !is_output[id.index()]) && std::ranges::all_of(users[id.index()], is_float));
            });
   };
   for (bool changed = true; changed;) {
@@ -65,9 +71,9 @@ std::vector<bool> quantized_values(const ir::Graph& graph, const std::vector<boo
 
 }  // namespace
 
-LeftFloat left_float(const ir::Graph& graph, const std::vector<bool>& on_kernels) {
+LeftFloat left_float(const ir::Graph& graph, const std::vector<bool>& on_kernels, Ends ends) {
   LeftFloat result{.nodes = on_kernels, .quantized = {}};
-  if (std::ranges::find(on_kernels, true) != on_kernels.end()) add_movers(graph, result.nodes);
+  if (std::ranges::find(on_kernels, true) != on_kernels.end()) add_movers(graph, result.nodes, ends);
   result.quantized = quantized_values(graph, result.nodes);
   return result;
 }

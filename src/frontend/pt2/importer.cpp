@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 #include "frontend/pt2/arguments_internal.h"
 #include "frontend/pt2/module_stack_internal.h"
@@ -68,7 +70,7 @@ Scope& Importer::open_scope(JsonView graph) {
 
 Reading Importer::run() {
   const Result<void> read = import_program();
-  Reading reading{.nodes = std::move(nodes_), .graph = ir::Graph{}};
+  Reading reading{.nodes = std::move(nodes_), .graph = ir::Graph{}, .readable = {}, .unknown = std::move(unknown_)};
   if (read) {
     reading.graph = std::move(graph_);
     reading.graph->name = "main";
@@ -259,8 +261,31 @@ void Importer::import_node(Scope& scope, JsonView json) {
                       .source = node.source,
                       .modules = stack ? module_stack(stack.text()) : std::vector<ir::UserModule>()});
   }
+  const size_t problems = problems_.size();
+  const ir::Node stands_for{.op = AtenOp::executorch_call_delegate_default,
+                            .name = node.name,
+                            .inputs = {},
+                            .outputs = {},
+                            .attributes = {{"delegate", int64_t{-1}}},
+                            .source = node.source,
+                            .origin = node.origin};
   import_listed_node(scope, json, target, std::move(node));
+  const bool unknown = node_ && problems_.size() > problems;
+  if (options_.keep_unknown && unknown) keep_unknown(scope, json, stands_for, problems);
   node_.reset();
+}
+
+// A node with the tensors that the given one reads and makes; what is wrong with that one is said about it.
+void Importer::keep_unknown(const Scope& scope, JsonView json, ir::Node node, size_t first_problem) {
+  std::move(problems_.begin() + static_cast<std::ptrdiff_t>(first_problem), problems_.end(),
+            std::back_inserter(unknown_));
+  problems_.resize(first_problem);
+  const auto add = [&scope](std::vector<ir::ValueId>& to, JsonView argument) {
+    for (const ir::ValueId id : scope.tensors_of(argument)) to.push_back(id);
+  };
+  for (size_t i = 0; i < json["inputs"].size(); ++i) add(node.inputs, json["inputs"][i]["arg"]);
+  for (size_t i = 0; i < json["outputs"].size(); ++i) add(node.outputs, json["outputs"][i]);
+  graph_.add_node(std::move(node));
 }
 
 void Importer::import_listed_node(Scope& scope, JsonView json, const Target& target, ir::Node node) {

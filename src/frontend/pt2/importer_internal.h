@@ -69,6 +69,7 @@ class Importer {
   std::vector<ir::ValueId> choose(const ir::Node& node, ir::ValueId condition, std::span<const ir::ValueId> yes,
                                   std::span<const ir::ValueId> no);
   void refuse_operator(Scope& scope, JsonView json, const ir::Node& node, std::string_view reason, std::string hint);
+  void keep_unknown(const Scope& scope, JsonView json, ir::Node node, size_t first_problem);
   std::vector<NamedValue> add_results(const Scope& scope, JsonView outputs, const std::string& where);
   ir::ValueId add_result(const Scope& scope, std::string_view name, const std::string& where);
   Result<void> track_memory(ir::NodeId id, bool in_place, const std::string& where);
@@ -94,6 +95,7 @@ class Importer {
   std::vector<ModelNode> nodes_;
   std::optional<size_t> node_;  // in `nodes_`: the one that is being read
   Diagnostics problems_;
+  Diagnostics unknown_;  // about nodes that the graph has all the same
   std::vector<std::unique_ptr<Scope>> scopes_;  // all that were opened: names of finished ones are still referred to
   std::set<std::string, std::less<>> overwritten_;  // values (inputs and constants) that the program changes
   int depth_ = 0;                                   // of nested regions

@@ -28,12 +28,17 @@ struct Reading {
   Result<ir::Graph> graph;
   // Where `graph` is an error: the nodes that could be read, with the results of the others as graph inputs.
   ir::Graph readable = {};
+  // With ReadOptions::keep_unknown: what is wrong with the nodes that stand in the graph as calls of unknown delegates.
+  Diagnostics unknown = {};
 };
 
 struct ReadOptions {
   // How many rounds of each while_loop stand in the graph; later ones are not run, a note says so. 0: loops are
   // refused.
   int64_t loop_rounds = 0;
+  // A node that cannot be read becomes an executorch_call_delegate with the attribute "delegate" -1, which no target takes:
+  // for those who only ask about the other nodes. Else it is an error.
+  bool keep_unknown = false;
 };
 
 // Reads what torch.export.save() of torch 2.9 to 2.13 wrote (TRAINING, ATEN and EDGE dialects) as an ATen graph.

@@ -23,6 +23,14 @@ void each_tensor(JsonView argument, Visit visit) {
 
 }  // namespace
 
+std::vector<ir::ValueId> Scope::tensors_of(JsonView argument) const {
+  std::vector<ir::ValueId> found;
+  each_tensor(argument, [&](std::string_view name) {
+    if (const auto id = find(name); id && id->valid()) found.push_back(*id);
+  });
+  return found;
+}
+
 std::optional<int64_t> Scope::symbolic_integer(std::string_view name, Symbols& symbols) const {
   return symbols.integer(graph_["sym_int_values"][name]);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "frontend/pt2/json_view_internal.h"
 #include "frontend/pt2/tensor_meta_internal.h"
@@ -24,6 +25,9 @@ class Scope {
     const auto found = values_.find(name);
     return found == values_.end() ? std::nullopt : std::optional(found->second);
   }
+
+  // The values of the tensors that an Argument mentions, without names that stand for none.
+  [[nodiscard]] std::vector<ir::ValueId> tensors_of(JsonView argument) const;
 
   // The size, number or truth value of a symbolic name in the example; nothing when it depends on data.
   [[nodiscard]] std::optional<int64_t> symbolic_integer(std::string_view name, Symbols& symbols) const;

@@ -40,8 +40,10 @@ class Annotator {
       const bool lowered = traits_of(graph.nodes[n].op.aten()).lowering.kind != AtenLowering::Kind::kNone;
       on_kernels[n] = !lowered || scheme_of(n) == kLeftFloat;
     }
-    left_ = left_float(graph, on_kernels);
-    sharing_ = sharing_of(graph, left_.nodes, Extrema::kApart);
+    left_ = left_float(graph, on_kernels, schemes.quantized_ends ? Ends::kQuantized : Ends::kFloat);
+    std::vector<bool> share_nothing = left_.nodes;
+    for (size_t n = 0; n < graph.nodes.size(); ++n) share_nothing[n] = left_.nodes[n] || stays_apart(n);
+    sharing_ = sharing_of(graph, share_nothing, Extrema::kApart);
   }
 
   Annotations run() {
@@ -62,6 +64,16 @@ class Annotator {
   [[nodiscard]] int scheme_of(size_t node) const {
     const auto own = schemes_.of_node.find(graph_.nodes[node].name);
     return own == schemes_.of_node.end() ? schemes_.general : own->second;
+  }
+
+  // An activation behind a convolution whose result has no zero point: the two are not one there.
+  [[nodiscard]] bool stays_apart(size_t index) const {
+    const Node& node = graph_.nodes[index];
+    if (traits_of(node.op.aten()).quantization != AtenQuantization::kActivation || node.inputs.empty()) return false;
+    ir::NodeId maker = producers_[node.inputs.front().index()];
+    if (maker.valid() && graph_[maker].op == ir::Op(AtenOp::batch_norm_default))
+      maker = producers_[graph_[maker].inputs.front().index()];
+    return maker.valid() && role_in_model(graph_[maker]) && schemes_.apart.contains(scheme_of(maker.index()));
   }
 
   void find_weights() {
@@ -98,10 +110,21 @@ class Annotator {
         if (result.valid()) widen(of_group[sharing_.group[result.index()]], scheme_of(n));
       }
     }
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      for (const ValueId operand : graph_.nodes[n].inputs) {
+        if (operand.valid() && is_made_by_float(operand))
+          widen(of_group[sharing_.group[operand.index()]], scheme_of(n));
+      }
+    }
     for (AnnotatedValue& value : values) {
       const int scheme = of_group[value.group];
       value.scheme = scheme == kLeftFloat ? std::max(schemes_.general, 0) : scheme;
     }
+  }
+
+  [[nodiscard]] bool is_made_by_float(ValueId value) const {
+    const ir::NodeId maker = producers_[value.index()];
+    return maker.valid() && left_.nodes[maker.index()];
   }
 
   static void widen(int& scheme, int more) { scheme = std::max(scheme, more); }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct AnnotatedValue {
   std::string name;
   bool quantized = false;  // it is to be observed and to become integers
   size_t group = 0;        // values of a group share their parameters
-  int scheme = 0;          // of the user's schemes that of the group: the highest that one of its makers has
+  // Of the user's schemes that of the group: the highest that one of its makers has, or of its readers where floats made it.
+  int scheme = 0;
 };
 
 enum class OperandRole { kActivation, kWeight, kBias };
@@ -51,6 +53,9 @@ constexpr int kLeftFloat = -1;
 struct NodeSchemes {
   int general = 0;
   std::map<std::string, int> of_node = {};  // of nodes that have another than the general one, by name
+  // Schemes whose integers have no zero point: what stands before an activation is an integer of its own there.
+  std::set<int> apart = {};
+  bool quantized_ends = false;  // the graph's inputs and outputs are integers: what moves their data moves integers
 };
 
 // Nodes that no target computes with integers, and those that only move data between such, stay float.

@@ -16,7 +16,8 @@ struct Expansion {
 };
 
 // The nodes that have values within which need parameters of their own (softmax, layer_norm ...): observers can be put
-// between the parts only. Nodes that are left float, and those that cannot be normalized, stay whole.
+// between the parts only; and those whose weights would be taken for activations (prelu). Nodes that are left float, and
+// those that cannot be normalized, stay whole.
 std::vector<Expansion> expansions(const ir::Graph& graph, const NodeSchemes& schemes);
 
 }  // namespace carina::quantize

@@ -1,0 +1,101 @@
+#include "driver/whole_delegate.h"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace carina::driver {
+
+namespace {
+
+// Inputs or outputs of a model, and of the TOSA graph made from it.
+Result<void> check_boundary(const ir::Graph& model, std::span<const ir::ValueId> given, const ir::Graph& tosa,
+                            std::span<const ir::ValueId> made) {
+  for (size_t i = 0; i < given.size(); ++i) {
+    const ir::Value& value = model[given[i]];
+    const DType dtype = tosa[made[i]].dtype;
+    if (dtype == value.dtype || (value.dtype == DType::kInt64 && dtype == DType::kInt32)) continue;
+    return fail({.where = value.name,
+                 .what = "a delegate would take or give another type than the model",
+                 .expected = std::string(name_of(value.dtype)),
+                 .got = std::string(name_of(dtype)),
+                 .hint = "quantize and dequantize nodes at the model's boundaries stay outside of a delegate"});
+  }
+  return {};
+}
+
+// A value with another at its place in the graph, and a node between quantized values and floats.
+ir::ValueId add_qdq(ir::Graph& graph, ir::ValueId of, AtenOp op, std::vector<ir::Node>& nodes) {
+  const ir::ValueId made = graph.add_value(graph[of].name + "_float", graph[of].dtype, Shape(graph[of].shape));
+  const bool reads_float = op == AtenOp::quantize_per_tensor_default;
+  nodes.push_back({.op = op,
+                   .name = graph[made].name,
+                   .inputs = {reads_float ? made : of},
+                   .outputs = {reads_float ? of : made},
+                   .attributes = {},
+                   .source = {}});
+  return made;
+}
+
+bool is_quantized_float(const ir::Graph& graph, ir::ValueId id) {
+  return graph[id].quantization && is_float(graph[id].dtype) && !graph[id].constant;
+}
+
+// A graph that has nodes more before and behind those of another.
+struct Extended {
+  ir::Graph graph;
+  size_t before = 0;
+  size_t nodes = 0;  // of the other
+
+  // The other's node; none: an added one.
+  [[nodiscard]] std::optional<size_t> original(size_t node) const {
+    return node >= before && node < before + nodes ? std::optional(node - before) : std::nullopt;
+  }
+};
+
+// Who cuts a graph passes floats where the graph has floats: they are quantized and dequantized within.
+Extended with_float_ends(ir::Graph graph) {
+  const size_t nodes = graph.nodes.size();
+  std::vector<ir::Node> before, behind;
+  for (ir::ValueId& input : graph.inputs) {
+    if (is_quantized_float(graph, input)) input = add_qdq(graph, input, AtenOp::quantize_per_tensor_default, before);
+  }
+  for (ir::ValueId& output : graph.outputs) {
+    if (is_quantized_float(graph, output))
+      output = add_qdq(graph, output, AtenOp::dequantize_per_tensor_default, behind);
+  }
+  graph.nodes.insert(graph.nodes.begin(), before.begin(), before.end());
+  graph.nodes.insert(graph.nodes.end(), behind.begin(), behind.end());
+  return {.graph = std::move(graph), .before = before.size(), .nodes = nodes};
+}
+
+Result<lower::Lowered> lower_with_float_ends(const ir::Graph& prepared, const lower::Target& target, const Log& log) {
+  const Extended extended = with_float_ends(prepared);
+  auto lowered = lower::to_tosa(extended.graph, target, log);
+  if (!lowered) {
+    for (Diagnostic& error : lowered.error()) {
+      if (error.node) error.node = extended.original(*error.node);
+    }
+    return lowered;
+  }
+  for (ir::Node& node : lowered->graph.nodes) {
+    if (!node.origin.valid()) continue;
+    const auto original = extended.original(node.origin.index());
+    node.origin = original ? ir::NodeId(*original) : ir::NodeId();
+  }
+  return lowered;
+}
+
+}  // namespace
+
+Result<lower::Lowered> lower_whole(const ir::Graph& prepared, const lower::Target& target, const Log& log) {
+  CARINA_TRY(lower::Lowered lowered, target.takes_floats ? lower_with_float_ends(prepared, target, log)
+                                                         : lower::to_tosa(prepared, target, log));
+  CARINA_CHECKED(check_boundary(prepared, prepared.inputs, lowered.graph, lowered.graph.inputs));
+  CARINA_CHECKED(check_boundary(prepared, prepared.outputs, lowered.graph, lowered.graph.outputs));
+  return lowered;
+}
+
+}  // namespace carina::driver

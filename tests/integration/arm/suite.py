@@ -1,0 +1,240 @@
+"""The Arm backend's own pytest files on Carina, beside the Arm backend itself: `make arm-suite DIR=CHECKOUT`.
+
+    suite.py DIR [FILE ...] [--peer failed|all] [--page]
+
+DIR is a checkout of ExecuTorch, or its folder backends/arm/test; FILE is "ops/test_add.py". Without files: all of misc, quantizer, ops and modules. On
+Carina a file runs with `-p carina.arm.pytest_plugin`, on the Arm backend without. `--peer failed`, the default, runs the Arm backend on the tests that fail
+with Carina only, and counts those that pass with Carina as passed by it. Outcomes stay in build/test-env/cache/arm_suite, file by file; `--page` writes
+docs/conformance-arm-api.md and suite.json of all that are there. FVPs and Vulkan devices are not there: such tests skip, or expect to fail, themselves.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import suite_reasons
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[2]
+KEPT = FOLDER / "suite.json"
+PAGE = ROOT / "docs" / "conformance-arm-api.md"
+CACHE = ROOT / "build" / "test-env" / "cache" / "arm_suite"
+PARTS = ("misc", "quantizer", "ops", "modules")
+SAMPLE = 200
+BATCH = 8  # files in one process
+
+
+def folder_of(checkout):
+    inner = Path(checkout) / "backends" / "arm" / "test"
+    return (inner if inner.is_dir() else Path(checkout)).resolve()
+
+
+def files_of(root):
+    return [str(path.relative_to(root)) for part in PARTS for path in sorted((root / part).rglob("test_*.py"))]
+
+
+class Recorder:
+    """The pytest plugin that writes down what became of each test; the last word on a test counts."""
+
+    def __init__(self, root, output):
+        self.root, self.output, self.outcomes, self.seconds = root, Path(output), {}, {}
+
+    def name_of(self, nodeid):
+        path, _, test = nodeid.partition("::")
+        return re.sub(r"^.*backends/arm/test/", "", path) + "::" + test
+
+    def write(self):
+        self.output.write_text(json.dumps({"outcomes": self.outcomes, "seconds": self.seconds}))
+
+    def pytest_runtest_logfinish(self):
+        self.write()  # a crash costs one test
+
+    def pytest_runtest_logreport(self, report):
+        name = self.name_of(report.nodeid)
+        self.seconds[name] = self.seconds.get(name, 0.0) + report.duration
+        if report.when != "call" and report.outcome == "passed":
+            return
+        outcome = "xfailed" if hasattr(report, "wasxfail") and report.outcome != "passed" else report.outcome
+        text = last_line(report.longrepr) if report.longrepr and report.outcome == "failed" else ""
+        if self.outcomes.get(name, ["passed"])[0] == "passed":
+            self.outcomes[name] = [outcome, text]
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.outcomes[self.name_of(report.nodeid).rstrip(":") + "::collection"] = ["failed", last_line(report.longrepr)]
+
+
+def last_line(report):
+    """The last line of an error, without the folders of the machine that it ran on."""
+    lines = [line for line in str(report).strip().splitlines() if line.strip()]
+    errors = [line[2:].strip() for line in lines if line.startswith("E ")]
+    line = (errors or lines or [""])[0].strip()
+    return re.sub(r"(?<![\w./])/(?:[\w.+-]+/)+", "", line)[:200]
+
+
+def child(root, tests, output):
+    import pytest
+
+    recorder = Recorder(Path(root), output)
+    empty = Path(output).with_suffix(".ini")
+    empty.write_text("[pytest]\n")
+    off = [f"-pno:{name}" for name in ("cacheprovider", "unraisableexception", "threadexception")]
+    pytest.main([*off, "-q", "-W", "ignore", "--import-mode=importlib", "-c", str(empty), "--rootdir", str(root), "--tb=short", "--show-capture=no",
+                 *[str(Path(root) / test) for test in tests]], plugins=[recorder])
+    recorder.write()
+
+
+def run(root, tests, output, package=None, seconds=7200):
+    """{test: [outcome, first line of the error]} of files or tests, on Carina where there is a package, else on the Arm backend."""
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    if package:
+        environment |= {"PYTHONPATH": str(package), "PYTEST_PLUGINS": "carina.arm.pytest_plugin"}
+    output = Path(output).resolve()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.unlink(missing_ok=True)
+    command = [sys.executable, str(FOLDER / "suite.py"), str(root), *tests, "--child", str(output)]
+    with output.with_suffix(".log").open("w") as log, contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run(command, cwd=output.parent, env=environment, stdout=log, stderr=subprocess.STDOUT, timeout=seconds)
+    if not output.exists():
+        return {}, {}
+    found = json.loads(output.read_text())
+    return found["outcomes"], found["seconds"]
+
+
+def place_of(name, who):
+    return CACHE / who / (name.replace("/", "__") + ".json")
+
+
+def measure(root, names, package, peer):
+    """Runs files in one process, since PyTorch and ExecuTorch take seconds to load, and writes down what became of each."""
+    found, seconds = run(root, names, place_of(names[0], "carina"), package)
+    failed = [test for test, (outcome, _) in found.items() if outcome == "failed"]
+    whole = {name for name in names if peer == "all" or f"{name}::collection" in failed}
+    tests = [*sorted(whole), *(test for test in failed if test.partition("::")[0] not in whole)]
+    beside, own = run(root, tests, place_of(names[0], "peer")) if tests else ({}, {})
+    for name in names:
+        summary = {"carina": of_file(name, found), "peer": of_file(name, beside), "all": name in whole, "seconds": of_file(name, seconds),
+                   "own": of_file(name, own)}
+        place_of(name, "both").parent.mkdir(parents=True, exist_ok=True)
+        place_of(name, "both").write_text(json.dumps(summary))
+        row = row_of(summary)
+        print(f"{name}: {row['passed']} of {row['peer']} that the Arm backend passes", flush=True)
+
+
+def of_file(name, values):
+    """The part of {test: value} that is about a file's tests."""
+    return {test: value for test, value in values.items() if test.partition("::")[0] == name}
+
+
+def row_of(summary):
+    """{passed, peer, not_run, internal, differences} of a file"""
+    carina, peer = summary["carina"], summary["peer"]
+    differences, passed, by_peer, not_run = {}, 0, 0, 0
+    for test in {**carina, **(peer if summary["all"] else {})}:
+        mine = carina.get(test, ["lost", ""])
+        its = peer.get(test, mine if not summary["all"] and mine[0] == "passed" else ["lost", ""])
+        if mine[0] in ("skipped", "xfailed"):
+            not_run += 1
+        elif mine[0] == "passed":
+            passed += its[0] == "passed"
+            by_peer += its[0] == "passed"
+        elif its[0] == "passed":
+            by_peer += 1
+            differences[test] = mine[1]
+    internal = sum(suite_reasons.is_internal(test) for test in differences)
+    return {"passed": passed, "peer": by_peer - internal, "not_run": not_run, "internal": internal, "differences": differences}
+
+
+def kept():
+    """{file: row} of all files that have been run"""
+    rows = {}
+    for path in sorted((CACHE / "both").glob("*.json")):
+        rows[path.stem.replace("__", "/")] = row_of(json.loads(path.read_text()))
+    return rows
+
+
+def sample_of(tests):
+    return sorted(random.Random(0).sample(sorted(tests), min(SAMPLE, len(tests))))
+
+
+def page(rows):
+    """docs/conformance-arm-api.md"""
+    passed, peer = (sum(row[key] for row in rows.values()) for key in ("passed", "peer"))
+    internal = sum(row["internal"] for row in rows.values())
+    open_ones = {test: text for row in rows.values() for test, text in row["differences"].items() if not suite_reasons.is_internal(test)}
+    inside = [test for row in rows.values() for test in row["differences"] if suite_reasons.is_internal(test)]
+    lines = [
+        "# The Arm backend's own tests",
+        "",
+        "Generated by `make arm-suite DIR=CHECKOUT`: pytest files of `backends/arm/test` in a checkout of",
+        "ExecuTorch, run on [`carina.arm`](guide/from-the-arm-backend.md) with `-p carina.arm.pytest_plugin`.",
+        "The Arm backend was run on what fails; a test that passes here counts as passed by it. Not run:",
+        "what the suite skips, or expects to fail, itself.",
+        "",
+        f"{passed} of {peer} tests that the Arm backend passes pass ({100 * passed / max(peer, 1):.1f} %);",
+        f"{internal} more are about what is inside of it.",
+        "",
+        "| file | passed by the Arm backend | passed by Carina | about its inside | not run |",
+        "|---|---|---|---|---|",
+        *(f"| {name} | {row['peer']} | {row['passed']} | {row['internal']} | {row['not_run']} |" for name, row in rows.items()),
+        f"| all | {peer} | {passed} | {internal} | {sum(row['not_run'] for row in rows.values())} |",
+        "",
+        "## What differs",
+        "",
+        "| tests | number | reason |",
+        "|---|---|---|",
+        *grouped(open_ones),
+        "",
+        "## About its inside",
+        "",
+        "| tests | number | what they look at |",
+        "|---|---|---|",
+        *grouped(dict.fromkeys(inside, "")),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def grouped(tests):
+    """Rows of the page: tests of one function that have one reason stand together."""
+    groups = {}
+    for test, text in sorted(tests.items()):
+        key = test.partition("[")[0], suite_reasons.reason_of(test) or f"`{text.replace('|', ' ').replace('`', chr(39))[:110]}`"
+        groups.setdefault(key, []).append(test)
+    return [f"| {name} | {len(found)} | {reason} |" for (name, reason), found in groups.items()]
+
+
+def write_page():
+    rows = kept()
+    passing = [test for path in sorted((CACHE / "both").glob("*.json"))
+               for test, (outcome, _) in json.loads(path.read_text())["carina"].items() if outcome == "passed"]
+    KEPT.write_text(json.dumps({"rows": rows, "sample": sample_of(passing)}, indent=0, sort_keys=True) + "\n")
+    PAGE.write_text(page(rows))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("checkout")
+    parser.add_argument("files", nargs="*")
+    parser.add_argument("--peer", choices=("failed", "all"), default="failed")
+    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--package", default=ROOT / "build" / "release" / "python")
+    parser.add_argument("--child", metavar="OUTPUT", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        return child(options.checkout, options.files, options.child)
+    root = folder_of(options.checkout)
+    names = options.files or files_of(root)
+    for first in range(0, len(names), BATCH):
+        measure(root, names[first : first + BATCH], options.package, options.peer)
+    if options.page:
+        write_page()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""Programs of test_arm_checks.py: users' checks of a partitioner on each operator, first, in the middle and last, in float and quantized networks, in three flows.
+
+`arm_checks.py sample|all` prints "passed OPERATOR" for each operator whose networks are cut where the check says, with the numbers of the whole. Of the kinds
+of checks and the flows `sample` has one each for a network, `all` all of them.
+"""
+
+import itertools
+import sys
+import traceback
+
+import carina
+import carina.arm
+
+carina.arm.install()
+
+import numpy as np
+import torch
+from arm_partition import U55, Function, delegates, lowered, on_cpu, quantized, run, spec_of
+from executorch.exir import EdgeCompileConfig, to_edge
+from executorch.exir.backend.operator_support import DontPartition, DontPartitionModule, DontPartitionName
+from executorch.exir.dialects._ops import ops as exir_ops
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from carina.arm import EthosUPartitioner, TOSAPartitioner
+
+EDGE = exir_ops.edge.aten
+TARGETS = ("TOSA-1.0+FP", "TOSA-1.0+INT", U55)
+POSITIONS = ("first", "middle", "last")
+
+
+class Checked(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+# The function, its operator in ExecuTorch's graphs, and a part of its nodes' names.
+OPERATORS = {
+    "sigmoid": (torch.sigmoid, EDGE.sigmoid.default, "sigmoid"),
+    "tanh": (torch.tanh, EDGE.tanh.default, "tanh"),
+    "relu": (torch.relu, EDGE.relu.default, "relu"),
+    "add": (lambda x: x + x, EDGE.add.Tensor, "add"),
+    "mul": (lambda x: x * x, EDGE.mul.Tensor, "mul"),
+    "max_pool2d": (torch.nn.MaxPool2d(2), EDGE.max_pool2d.default, "max_pool2d"),
+    "avg_pool2d": (torch.nn.AvgPool2d(2), EDGE.avg_pool2d.default, "avg_pool2d"),
+    "hardswish": (torch.nn.functional.hardswish, EDGE.hardswish.default, "hardswish"),
+    "gelu": (torch.nn.functional.gelu, EDGE.gelu.default, "gelu"),
+    "exp": (torch.exp, EDGE.exp.default, "exp"),
+    "view": (lambda x: x.reshape(x.shape[0], x.shape[1], x.shape[3], x.shape[2]), EDGE.view_copy.default, "view"),
+    "softmax": (lambda x: torch.softmax(x, 1), EDGE._softmax.default, "softmax"),
+}
+
+
+class Own(OperatorSupportBase):
+    """A user's own check."""
+
+    def __init__(self, word):
+        self.word = word
+
+    def is_node_supported(self, submodules, node):
+        del submodules
+        return self.word not in str(node.target)
+
+
+CHECKS = {
+    "operator": lambda name: DontPartition(OPERATORS[name][1], f"aten.{OPERATORS[name][2]}", exact=False),
+    "name": lambda name: DontPartitionName(*names_of(name), exact=False),
+    "module": lambda name: DontPartitionModule(module_name="Checked"),
+    "own": lambda name: Either([Own(word) for word in names_of(name)]),
+}
+
+
+def names_of(name):
+    return ("view", "reshape") if name == "view" else ("max_pool2d",) if name == "max_pool2d" else (OPERATORS[name][2],)
+
+
+class Either(OperatorSupportBase):
+    def __init__(self, checks):
+        self.checks = checks
+
+    def is_node_supported(self, submodules, node):
+        return all(check.is_node_supported(submodules, node) for check in self.checks)
+
+
+def network(name, position):
+    checked = Checked(OPERATORS[name][0])
+    convolutions = [torch.nn.Conv2d(3, 4, 3), torch.nn.Conv2d(4, 3, 3)]
+    convolutions.insert(POSITIONS.index(position), checked)
+    return torch.nn.Sequential(*convolutions).eval()
+
+
+def by_executorch(model, inputs, target, check):
+    edge = lowered(model, inputs, target, [check])
+    return delegates(edge), on_cpu(edge), outputs_of(edge, inputs, target)
+
+
+def by_to_backend(model, inputs, target, check):
+    partitioner = (EthosUPartitioner if target.startswith("ethos") else TOSAPartitioner)(spec_of(target), [check])
+    edge = to_edge(torch.export.export(model, inputs), compile_config=EdgeCompileConfig(_check_ir_validity=False)).to_backend(partitioner)
+    return delegates(edge), on_cpu(edge), outputs_of(edge, inputs, target)
+
+
+def outputs_of(edge, inputs, target):
+    if target.startswith("TOSA"):
+        return run(edge, inputs)[0].numpy()
+    return np.array(carina.Program(bytes(edge.to_executorch().buffer)).run(*(value.numpy() for value in inputs))[0])
+
+
+def by_carina(model, inputs, target, check):
+    if not target.startswith("ethos"):
+        return None  # it makes programs for a runtime
+    compiled = carina.arm.to_edge_transform_and_lower(torch.export.export(model, inputs), partitioner=[EthosUPartitioner(spec_of(target), [check])])
+    program = compiled.to_executorch().program
+    file = carina.inspect(program.pte)
+    calls = [call for plan in file["plans"] for call in plan["instructions"]]
+    return sum(call["kind"] == "delegate" for call in calls), [call["name"] for call in calls if call["kind"] != "delegate"], np.array(program.run(*(v.numpy() for v in inputs))[0])
+
+
+FLOWS = (by_executorch, by_to_backend, by_carina)
+
+
+def check(name, position, target, kind, flow):
+    model, inputs = network(name, position), (torch.randn(1, 3, 12, 12),)
+    if target != "TOSA-1.0+FP":
+        model = quantized(model, inputs, target)
+    expected = model(*inputs).detach().numpy()
+    result = flow(model, inputs, target, CHECKS[kind](name))
+    if result is None:
+        return
+    count, left, outputs = result
+    where = (name, position, target, kind, flow.__name__, count, left)
+    # A convolution and the relu behind it are one to quantizers: without the relu on the NPU its convolution is float.
+    fused = name == "relu" and target != "TOSA-1.0+FP" and position != "first"
+    assert count == (2 if position == "middle" else 1) - fused, where
+    assert left or flow is by_carina, where
+    step = np.diff(np.unique(expected)).min() if target != "TOSA-1.0+FP" else 0
+    np.testing.assert_allclose(outputs, expected, rtol=1e-4, atol=max(3.001 * step, 1e-4), err_msg=str(where))
+
+
+def combinations(name, whole):
+    every = list(itertools.product(CHECKS, FLOWS))
+    for number, (position, target) in enumerate(itertools.product(POSITIONS, TARGETS)):
+        if name == "max_pool2d" and target == "TOSA-1.0+FP":
+            continue  # ExecuTorch decomposes it, with indices, before a partitioner sees it
+        turn = number * 5 + list(OPERATORS).index(name)
+        for kind, flow in every if whole else [every[turn % len(every)]]:
+            yield position, target, kind, flow
+
+
+def main():
+    failed = 0
+    for name in OPERATORS:
+        wrong = 0
+        for combination in combinations(name, sys.argv[1] == "all"):
+            torch.manual_seed(0)
+            try:
+                with torch.no_grad():
+                    check(name, *combination)
+            except Exception as error:
+                wrong += 1
+                print(name, combination[:3], combination[3].__name__, type(error).__name__, str(error)[:400].replace("\n", " "), file=sys.stderr, flush=True)
+                if "-v" in sys.argv:
+                    traceback.print_exc(limit=8)
+        failed += wrong > 0
+        if not wrong:
+            print("passed", name, flush=True)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,300 @@
+"""Programs of test_arm_partition.py: what partitioners of carina.arm take, in ExecuTorch's own flow. One process runs them all: `arm_partition.py NAME ...`."""
+
+import itertools
+import sys
+import traceback
+
+import carina.arm
+
+carina.arm.install()
+
+import torch
+from executorch.backends.arm.test.runner_utils import TosaReferenceModelDispatch
+from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
+from executorch.exir.backend.partitioner import Partitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+from carina.arm import (
+    EthosUCompileSpec,
+    EthosUPartitioner,
+    TosaCompileSpec,
+    TOSAPartitioner,
+    TOSAQuantizer,
+    TosaSpecification,
+    get_symmetric_a16w8_quantization_config,
+    get_symmetric_quantization_config,
+)
+
+U55 = "ethos-u55-128"
+
+
+class Function(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs):
+        return self.function(*inputs)
+
+
+def spec_of(target):
+    return EthosUCompileSpec(target) if target.startswith("ethos") else TosaCompileSpec(target)
+
+
+def quantized(model, inputs, target, config=None, setup=None):
+    quantizer = TOSAQuantizer(spec_of(target)).set_global(config or get_symmetric_quantization_config())
+    if setup:
+        setup(quantizer)
+    prepared = prepare_pt2e(torch.export.export(model, inputs).module(check_guards=False), quantizer)
+    prepared(*inputs)
+    return convert_pt2e(prepared)
+
+
+def lowered(model, inputs, target, checks=None, spec=None):
+    partitioner = (EthosUPartitioner if target.startswith("ethos") else TOSAPartitioner)(spec or spec_of(target), checks)
+    assert isinstance(partitioner, Partitioner)
+    program = torch.export.export(model, inputs)
+    return to_edge_transform_and_lower(program, partitioner=[partitioner], compile_config=EdgeCompileConfig(_check_ir_validity=False))
+
+
+def delegates(edge):
+    return sum("executorch_call_delegate" in str(node.target) for node in edge.exported_program().graph.nodes)
+
+
+def on_cpu(edge):
+    return [str(node.target) for node in edge.exported_program().graph.nodes if node.op == "call_function" and "delegate" not in str(node.target)
+            and "getitem" not in str(node.target)]
+
+
+def run(edge, inputs):
+    with TosaReferenceModelDispatch():
+        given = edge.exported_program().module()(*inputs)
+    return list(given) if isinstance(given, (tuple, list)) else [given]
+
+
+def same(edge, model, inputs, steps=0):
+    """The reference model gives what eager PyTorch gives; quantized ones to so many steps of their results."""
+    expected = model(*inputs)
+    expected = list(expected) if isinstance(expected, (tuple, list)) else [expected]
+    for result, eager in zip(run(edge, inputs), expected, strict=True):
+        assert result.shape == eager.shape, (result.shape, eager.shape)
+        result, eager = result.double(), eager.double()
+        values = torch.unique(eager)
+        step = (values[1:] - values[:-1]).min() if steps and len(values) > 1 else 0
+        torch.testing.assert_close(result, eager, rtol=1e-5, atol=max(float(steps * step) * 1.001, 1e-5))
+
+
+MOVES = {
+    "select": (lambda x: x.select(1, 2), (2, 3, 4, 5)),
+    "flip": (lambda x: torch.flip(x, (1, 3)), (1, 3, 4, 5)),
+    "upsample": (lambda x: torch.nn.functional.interpolate(x, scale_factor=2, mode="nearest"), (1, 3, 4, 5)),
+    "pixel_shuffle": (lambda x: torch.pixel_shuffle(x, 2), (1, 8, 4, 5)),
+    "index_select": (lambda x: torch.index_select(x, 1, torch.tensor([2, 0])), (1, 3, 4)),
+    "transpose": (lambda x: x.transpose(1, 2), (2, 3, 4)),
+    "cat": (lambda x: torch.cat((x, x), 1), (2, 3, 4)),
+}
+
+
+def moves_become_delegates():
+    for name, (function, shape) in MOVES.items():
+        for target in ("TOSA-1.0+FP", "TOSA-1.0+INT", "TOSA-1.0+INT+int16"):
+            model, inputs = Function(function), (torch.rand(shape),)
+            if "INT" in target:
+                config = get_symmetric_a16w8_quantization_config() if "int16" in target else None
+                model = quantized(model, inputs, target, config)
+            edge = lowered(model, inputs, target)
+            assert delegates(edge) == 1, (name, target, on_cpu(edge))
+            same(edge, model, inputs, steps=1)
+
+
+def nothing_left_is_no_delegate():
+    for function in (lambda x: x.view(6, 4), lambda x: torch.alias_copy(x), lambda x: x.permute(0, 1, 2).clone()):
+        for target in ("TOSA-1.0+FP", "TOSA-1.0+INT"):
+            model, inputs = Function(function), (torch.rand(2, 3, 4),)
+            if "INT" in target:
+                model = quantized(model, inputs, target)
+            assert delegates(lowered(model, inputs, target)) == 0
+
+
+def the_cost_rule_keeps_moves():
+    inputs = (torch.rand(2, 3, 4, 5),)
+    spec = spec_of("TOSA-1.0+FP").set_cost_rule()
+    assert delegates(lowered(Function(MOVES["select"][0]), inputs, "TOSA-1.0+FP", spec=spec)) == 0
+    assert TosaCompileSpec._from_list(spec._to_list())._cost_rule
+
+
+POOLS = [
+    {"kernel_size": 4, "stride": 2, "divisor_override": 16},
+    {"kernel_size": 3, "stride": 2, "padding": 1, "divisor_override": 9},
+    {"kernel_size": 3, "stride": 2, "padding": 1, "divisor_override": 2},
+    {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True, "count_include_pad": False, "divisor_override": 2},
+    {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True, "divisor_override": 9},
+]
+
+
+def pools_with_divisors():
+    for options in POOLS:
+        for target in ("TOSA-1.0+FP", "TOSA-1.0+INT", "TOSA-1.0+INT+int16", U55, "ethos-u85-128"):
+            model, inputs = torch.nn.AvgPool2d(**options), (torch.rand(1, 4, 14, 14),)
+            if target != "TOSA-1.0+FP":
+                config = get_symmetric_a16w8_quantization_config() if "int16" in target else None
+                model = quantized(model, inputs, target, config)
+            edge = lowered(model, inputs, target)
+            assert delegates(edge) == 1, (options, target, on_cpu(edge))
+            if target.startswith("TOSA"):
+                same(edge, model, inputs, steps=2)
+
+
+COMPARED = {
+    "lt": lambda x, y: x < y,
+    "le_scalar": lambda x, y: (x + y) <= 0.5,
+    "ne": lambda x, y: x != y,
+    "ne_scalar": lambda x, y: torch.ne(x + y, 0.5),
+    "prelu": lambda x, y: torch.nn.functional.prelu(x + y, torch.tensor([0.25])),
+    "sqrt": lambda x, y: torch.sqrt(x * x + y * y),
+}
+
+
+def comparisons_never_raise():
+    for name, function in COMPARED.items():
+        for target in ("TOSA-1.0+INT", "TOSA-1.0+INT+int16", "TOSA-1.0+INT+FP", U55, "ethos-u85-128"):
+            inputs = (torch.randn(2, 3, 4), torch.randn(2, 3, 4))
+            config = get_symmetric_a16w8_quantization_config() if "int16" in target else None
+            model = quantized(Function(function), inputs, target, config)
+            edge = lowered(model, inputs, target)
+            edge.to_executorch()
+            if target.startswith("TOSA") and name in ("lt", "prelu", "sqrt"):
+                assert delegates(edge) >= 1, (name, target, on_cpu(edge))
+                same(edge, model, inputs, steps=1)
+
+
+class Middle(torch.nn.Module):
+    def __init__(self, operator):
+        super().__init__()
+        self.first, self.last, self.operator = torch.nn.Conv2d(3, 4, 3), torch.nn.Conv2d(4, 3, 3), operator
+
+    def forward(self, x):
+        return self.last(self.operator(self.first(x)))
+
+
+class Not(OperatorSupportBase):
+    def __init__(self, words):
+        self.words = words
+
+    def is_node_supported(self, submodules, node):
+        return not any(word in str(node.target) for word in self.words)
+
+
+MIDDLES = {
+    "sigmoid": torch.nn.Sigmoid(),
+    "relu": torch.nn.ReLU(),
+    "hardswish": torch.nn.Hardswish(),
+    "add": Function(lambda x: x + 1.5),
+    "mul": Function(lambda x: x * x),
+    "max_pool2d": torch.nn.MaxPool2d(2),
+    "avg_pool2d": torch.nn.AvgPool2d(2),
+    "tanh": torch.nn.Tanh(),
+    "view": Function(lambda x: x.reshape(1, 4, 20, 5)),
+}
+
+
+def checks_cut_the_network():
+    for name, operator in MIDDLES.items():
+        for target in ("TOSA-1.0+FP", "TOSA-1.0+INT", U55):
+            if name == "max_pool2d" and target == "TOSA-1.0+FP":
+                continue
+            model, inputs = Middle(operator).eval(), (torch.randn(1, 3, 12, 12),)
+            if target != "TOSA-1.0+FP":
+                model = quantized(model, inputs, target)
+            edge = lowered(model, inputs, target, [Not([name])])
+            # The first convolution and its activation are one to quantizers: without the one the other is float.
+            count = 1 if name == "relu" and target != "TOSA-1.0+FP" else 2
+            assert delegates(edge) == count, (name, target, delegates(edge), on_cpu(edge))
+            # ExecuTorch decomposes a hardswish that no partitioner wants whole.
+            assert any(name in op or (name, "aten.clamp" in op) == ("hardswish", True) for op in on_cpu(edge)), (name, target, on_cpu(edge))
+            if target.startswith("TOSA"):
+                same(edge, model, inputs, steps=2)
+
+
+def unknown_operators_stay():
+    def network(x):
+        y = torch.sigmoid(x) * 2
+        return y + 1, torch.nonzero(y > 1)
+
+    inputs = (torch.randn(2, 3),)
+    for target in ("TOSA-1.0+FP", "TOSA-1.0+INT"):
+        model = Function(network) if target == "TOSA-1.0+FP" else quantized(Function(network), inputs, target)
+        edge = lowered(model, inputs, target)
+        assert delegates(edge) >= 1
+        assert any("nonzero" in op for op in on_cpu(edge))
+
+
+class QuantizedAndFloat(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sigmoid = torch.nn.Sigmoid()
+
+    def forward(self, x, y):
+        return self.sigmoid(x + y) * x
+
+
+def floats_between_integers():
+    inputs = (torch.randn(2, 3, 4), torch.randn(2, 3, 4))
+    for target, count in (("TOSA-1.0+INT+FP", 1), ("TOSA-1.0+INT", 2)):
+        model = quantized(QuantizedAndFloat(), inputs, target, setup=lambda quantizer: quantizer.set_module_type(torch.nn.Sigmoid, None))
+        edge = lowered(model, inputs, target)
+        assert delegates(edge) == count, (target, delegates(edge), on_cpu(edge))
+        assert (on_cpu(edge) == []) == (count == 1), on_cpu(edge)
+        same(edge, model, inputs, steps=1)
+
+
+def all_orders_of_memory():
+    """Results of permutations lie in every order, and come out in the right one."""
+    for order in itertools.permutations(range(4)):
+        model, inputs = Function(lambda x, order=order: (x * 2).permute(order)), (torch.randn(2, 3, 4, 5),)
+        edge = lowered(model, inputs, "TOSA-1.0+FP")
+        assert delegates(edge) == 1
+        same(edge, model, inputs)
+    last = torch.randn(1, 3, 4, 5).to(memory_format=torch.channels_last)
+    for function in (lambda x: x * 2, lambda x: (x * 2).contiguous(), lambda x: x.clone(memory_format=torch.contiguous_format) * x):
+        edge = lowered(Function(function), (last,), "TOSA-1.0+FP")
+        same(edge, Function(function), (last,))
+
+
+def batch_first_recurrences():
+    for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
+        model, inputs = kind(4, 5, batch_first=True).eval(), (torch.randn(2, 3, 4),)
+        edge = lowered(Function(lambda x, model=model: model(x)[0]), inputs, "TOSA-1.0+FP")
+        same(edge, Function(lambda x, model=model: model(x)[0]), inputs)
+
+
+def operators_are_spelled_as_there():
+    inputs = (torch.rand(2, 3), torch.rand(2, 3))
+    spelled = {
+        lambda x, y: x < 0.5: ("aten.lt.Tensor",),
+        lambda x, y: x != y: ("aten.eq.Tensor", "aten.logical_not.default"),
+        lambda x, y: torch.sqrt(x): ("aten.pow.Tensor_Scalar",),
+    }
+    for function, names in spelled.items():
+        targets = [str(node.target) for node in quantized(Function(function), inputs, "TOSA-1.0+INT").graph.nodes]
+        assert all(name in targets for name in names), targets
+
+
+def main():
+    failed = 0
+    for name in sys.argv[1:]:
+        torch.manual_seed(0)
+        try:
+            with torch.no_grad():
+                globals()[name]()
+        except Exception:
+            failed += 1
+            traceback.print_exc(limit=6)
+        else:
+            print("passed", name, flush=True)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""Users' checks of a partitioner cut a network where they say: arm_checks.py has the networks, in processes of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tier_plugin import sampled
+
+HERE = Path(__file__).parent
+OPERATORS = ("sigmoid", "tanh", "relu", "add", "mul", "max_pool2d", "avg_pool2d", "hardswish", "gelu", "exp", "view", "softmax")
+
+
+@pytest.fixture(scope="module")
+def outcome(carina, tmp_path_factory):
+    environment = {**os.environ, "PYTHONPATH": str(carina.parents[1] / "python"), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-W", "ignore", str(HERE / "arm_checks.py"), sampled("sample", "all")]
+    return subprocess.run(command, cwd=tmp_path_factory.mktemp("arm_checks"), env=environment, capture_output=True, text=True, timeout=7200)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_checks(outcome, operator):
+    wrong = [line for line in outcome.stderr.splitlines() if line.startswith(operator + " ")]
+    assert f"passed {operator}" in outcome.stdout.splitlines(), "\n".join(wrong) or outcome.stderr[-4000:]

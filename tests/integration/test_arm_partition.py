@@ -1,0 +1,38 @@
+"""What partitioners of carina.arm take in ExecuTorch's own flow, and the numbers that come out under the TOSA reference model: arm_partition.py has
+the programs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PROGRAMS = (
+    "moves_become_delegates",
+    "nothing_left_is_no_delegate",
+    "the_cost_rule_keeps_moves",
+    "pools_with_divisors",
+    "comparisons_never_raise",
+    "checks_cut_the_network",
+    "unknown_operators_stay",
+    "floats_between_integers",
+    "all_orders_of_memory",
+    "batch_first_recurrences",
+    "operators_are_spelled_as_there",
+)
+
+
+@pytest.fixture(scope="module")
+def outcome(carina, tmp_path_factory):
+    """What one process printed that ran all of them: PyTorch and ExecuTorch take longer to load than they take."""
+    environment = {**os.environ, "PYTHONPATH": str(carina.parents[1] / "python"), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-W", "ignore", str(HERE / "arm_partition.py"), *PROGRAMS]
+    folder = tmp_path_factory.mktemp("arm_partition")
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=1800)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_partitions(outcome, program):
+    assert f"passed {program}" in outcome.stdout.splitlines(), outcome.stderr[-6000:]

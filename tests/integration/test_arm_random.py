@@ -1,0 +1,22 @@
+"""Random networks through carina.arm's quantizer and partitioner in ExecuTorch's own flow: arm_random.py has them, in processes of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tier_plugin import sampled
+
+HERE = Path(__file__).parent
+COUNT = sampled(28, 500)  # in each of four processes: 2,000 networks in `make test-all`
+
+
+@pytest.mark.parametrize("part", range(sampled(1, 4)))
+def test_random_networks(carina, tmp_path, part):
+    environment = {**os.environ, "PYTHONPATH": str(carina.parents[1] / "python"), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-W", "ignore", str(HERE / "arm_random.py"), str(part * COUNT), str(COUNT)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=7200)
+    assert done.returncode == 0, done.stderr[-6000:]
+    assert done.stdout.splitlines().count("passed " + str(part * COUNT)) == 1
+    assert sum(line.startswith("passed ") for line in done.stdout.splitlines()) == COUNT
