@@ -4,7 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "api/api.h"
+#include "api/frameworks.h"
+#include "carina/api.h"
 #include "enum_names.h"
 #include "listeners.h"
 #include "module.h"
