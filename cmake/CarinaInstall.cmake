@@ -1,5 +1,5 @@
-# The installed tree: headers of the libraries (all but *_internal.h), one library per library, the program, and what
-# find_package(carina) needs. Only api/api.h is promised to stay; it includes what it needs of the other headers.
+# The installed tree: the public headers (include/carina, docs/cpp-api.md), the libraries, the program, and what find_package(carina)
+# needs. All other headers are private. Firmware builds the embedded runtime from its sources (docs/porting.md).
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -22,12 +22,10 @@ foreach(library IN LISTS libraries)
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
 endforeach()
 
-install(TARGETS ${libraries} EXPORT carinaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${headers})
+install(TARGETS ${libraries} EXPORT carinaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS carina RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/ DESTINATION ${headers}
-  FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/facts ${PROJECT_SOURCE_DIR}/runtime DESTINATION ${headers}
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "*_internal.h" EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/carina/ DESTINATION ${headers})
 
 install(EXPORT carinaTargets NAMESPACE carina:: DESTINATION ${package})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/carinaConfig.cmake.in ${PROJECT_BINARY_DIR}/carinaConfig.cmake

@@ -81,6 +81,7 @@ endfunction()
 set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS libraries.toml)
 file(STRINGS ${PROJECT_SOURCE_DIR}/libraries.toml CARINA_LIBRARY_LINES REGEX "^[a-z0-9_]+ = \\[.*\\]$")
 file(STRINGS ${PROJECT_SOURCE_DIR}/libraries.toml CARINA_FOLDER_LINES REGEX "^[a-z0-9_]+ = \".*\"$")
+file(STRINGS ${PROJECT_SOURCE_DIR}/libraries.toml CARINA_PUBLIC_LINES REGEX "^\"carina/.*\" = \".*\"$")
 set(CARINA_LIBRARIES "")
 foreach(line IN LISTS CARINA_LIBRARY_LINES)
   string(REGEX MATCH "^[a-z0-9_]+" library "${line}")
@@ -94,8 +95,16 @@ foreach(line IN LISTS CARINA_FOLDER_LINES)
   set(CARINA_FOLDER_OF_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
 endforeach()
 
-# The library that the file of an #include belongs to, "plan/select/rule.h": the one with the longest folder around it.
+# The library that the file of an #include belongs to, "plan/select/rule.h": the one with the longest folder around it; of a public
+# header, "carina/tensor.h", the one that libraries.toml names.
 function(carina_library_of include result)
+  foreach(line IN LISTS CARINA_PUBLIC_LINES)
+    string(REGEX MATCH "^\"(.*)\" = \"(.*)\"$" all "${line}")
+    if(include STREQUAL CMAKE_MATCH_1)
+      set(${result} ${CMAKE_MATCH_2} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
   set(length -1)
   set(found "")
   foreach(library IN LISTS CARINA_LIBRARIES)
@@ -155,7 +164,8 @@ function(carina_library name)
   list(TRANSFORM LIBRARY_SEES PREPEND carina_)
   if(NOT sources)  # headers only
     add_library(carina_${name} INTERFACE)
-    target_include_directories(carina_${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+    target_include_directories(carina_${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
     target_link_libraries(carina_${name} INTERFACE ${LIBRARY_SEES} ${LIBRARY_LIBS})
     return()
   endif()
@@ -169,7 +179,8 @@ function(carina_library name)
   carina_target(carina_${name} PRECOMPILED std)
   # Formats are headers that the build makes: nothing of them is installed.
   list(TRANSFORM LIBRARY_PRIVATE_LIBS REPLACE "^(carina_.*_format)$" "$<BUILD_INTERFACE:\\1>")
-  target_include_directories(carina_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+  target_include_directories(carina_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   target_link_libraries(carina_${name} PUBLIC ${LIBRARY_SEES} ${LIBRARY_LIBS} PRIVATE ${LIBRARY_PRIVATE_LIBS})
 endfunction()
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
 #include "pte/bundled.h"
 #include "pte/reader.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
 #include "pte/program.h"
 #include "pte/writer.h"
 #include "runtime/method.h"

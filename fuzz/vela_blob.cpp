@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
 #include "npu/delegate_blob.h"
 #include "npu/vela_raw.h"
 #include "npu/weight_codec.h"

@@ -9,7 +9,7 @@
 #include "backends/delegate_target.h"
 #include "backends/ethosu_specs.h"
 #include "base/guarded.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
 #include "estimate/estimate.h"
 #include "execute/simulated_npu.h"
 #include "facts/executorch.h"

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "runtime/kernel.h"
 
 // What the delegates share at the boundary to the official runtime.

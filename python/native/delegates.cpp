@@ -5,7 +5,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include "api/api.h"
+#include "carina/api.h"
 #include "enum_names.h"
 #include "listeners.h"
 #include "module.h"
@@ -70,7 +70,7 @@ void bind_blob(nb::module_& module) {
           "artifacts",
           [](const api::DelegateBlob& blob) {
             std::vector<std::pair<std::string, nb::bytes>> files;
-            for (const backends::Artifact& file : blob.artifacts) files.emplace_back(file.suffix, bytes_of(file.bytes));
+            for (const api::Artifact& file : blob.artifacts) files.emplace_back(file.suffix, bytes_of(file.bytes));
             return files;
           },
           "End of the name, \"vela.npz\", and bytes of each file that shows what became of it, where they were asked "

@@ -2,8 +2,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
-#include "base/check.h"
-#include "base/diagnostic.h"
+#include "carina/check.h"
+#include "carina/result.h"
 #include "module.h"
 
 namespace carina::python {

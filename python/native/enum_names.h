@@ -8,8 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "api/api.h"
+#include "carina/api.h"
 #include "driver/compile.h"
+#include "execute/run_program.h"
 #include "listeners.h"
 
 namespace carina::python {

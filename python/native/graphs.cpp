@@ -6,7 +6,8 @@
 
 #include <set>
 
-#include "api/api.h"
+#include "api/frameworks.h"
+#include "carina/api.h"
 #include "enum_names.h"
 #include "listeners.h"
 #include "module.h"

@@ -11,9 +11,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/diagnostic.h"
 #include "base/guarded.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 
 namespace carina::python {
 

@@ -5,7 +5,7 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include "api/api.h"
+#include "carina/api.h"
 #include "enum_names.h"
 #include "listeners.h"
 #include "models/quantize_flags.h"
@@ -17,12 +17,6 @@ namespace carina::python {
 using namespace nb::literals;
 
 namespace {
-
-// A partition with what a user calls the nodes that its decisions are about.
-struct NamedPartition {
-  api::Partition partition;
-  std::vector<std::string> user_nodes;  // per decision; empty: of none
-};
 
 api::Model import_pt2(const nb::bytes& pt2, const std::string& name, Listeners listeners) {
   const Buffer file = buffer_of(pt2);
@@ -51,64 +45,29 @@ api::Model quantize(const api::Model& model, const std::vector<std::vector<Array
   });
 }
 
-NamedPartition partition(const api::Model& model, const api::TargetNames& target, api::PartitionOptions options,
-                         Listeners listeners) {
-  return call(listeners, [&](const Log& log) -> Result<NamedPartition> {
-    CARINA_TRY(api::Partition cut, api::partition(model, target, options, log));
-    NamedPartition named{.partition = std::move(cut), .user_nodes = {}};
-    for (const partition::Decision& decision : named.partition.decisions) {
-      const ir::NodeId origin = model.graph[decision.node].origin;
-      const bool known = origin.valid() && origin.index() < model.nodes.size();
-      named.user_nodes.push_back(known ? model.nodes[origin.index()].name : std::string());
-    }
-    return named;
-  });
-}
-
-struct Decision {
-  partition::Decision decision;
-  std::string user_node;
-};
-
-std::vector<Decision> decisions_of(const NamedPartition& named) {
-  std::vector<Decision> all;
-  for (size_t i = 0; i < named.partition.decisions.size(); ++i)
-    all.push_back({.decision = named.partition.decisions[i], .user_node = named.user_nodes[i]});
-  return all;
-}
-
-std::vector<nb::bytes> delegates_of(const NamedPartition& named) {
+std::vector<nb::bytes> delegates_of(const api::Partition& partition) {
   std::vector<nb::bytes> files;
-  for (const api::TosaFile& tosa : named.partition.delegates) files.push_back(bytes_of(tosa));
+  for (const api::TosaFile& tosa : partition.delegates) files.push_back(bytes_of(tosa));
   return files;
 }
 
-nb::bytes package(const NamedPartition& named, const std::vector<api::DelegateBlob>& blobs) {
-  return bytes_of(call({}, [&](const Log&) { return api::package(named.partition, blobs); }));
+nb::bytes package(const api::Partition& partition, const std::vector<api::DelegateBlob>& blobs) {
+  return bytes_of(call({}, [&](const Log&) { return api::package(partition, blobs); }));
 }
 
 void bind_decision(nb::module_& module) {
-  nb::class_<Decision>(module, "Decision", "Where one node of the normalized graph runs, and why.")
-      .def_prop_ro(
-          "user_node", [](const Decision& d) { return d.user_node; },
-          "Name of the node of the exported graph that it was made from; \"\": of none.")
-      .def_prop_ro("name", [](const Decision& d) { return d.decision.name; })
-      .def_prop_ro(
-          "op", [](const Decision& d) { return d.decision.op; }, "\"aten.conv2d.default\"")
-      .def_prop_ro(
-          "source", [](const Decision& d) { return d.decision.source; }, "\"model.py:41\", or \"\".")
-      .def_prop_ro("runs_on_npu", [](const Decision& d) { return d.decision.runs_on_npu; })
-      .def_prop_ro(
-          "delegate", [](const Decision& d) { return d.decision.delegate; }, "Index of its delegate; -1 on the CPU.")
-      .def_prop_ro("reason", [](const Decision& d) { return d.decision.reason; })
-      .def_prop_ro(
-          "hint", [](const Decision& d) { return d.decision.hint; }, "What would put it on the NPU, or \"\".")
-      .def_prop_ro(
-          "rule", [](const Decision& d) { return d.decision.rule; },
-          "Which rule refused it: \"conv.stride\"; \"\" on the NPU.")
-      .def_prop_ro(
-          "cpu_cycles", [](const Decision& d) { return d.decision.cpu_cycles; },
-          "Cycles of a Cortex-M55, an estimate; 0 on the NPU.");
+  nb::class_<api::Decision>(module, "Decision", "Where one node of the normalized graph runs, and why.")
+      .def_ro("user_node", &api::Decision::user_node,
+              "Name of the node of the exported graph that it was made from; \"\": of none.")
+      .def_ro("name", &api::Decision::name)
+      .def_ro("op", &api::Decision::op, "\"aten.conv2d.default\"")
+      .def_ro("source", &api::Decision::source, "\"model.py:41\", or \"\".")
+      .def_ro("runs_on_npu", &api::Decision::runs_on_npu)
+      .def_ro("delegate", &api::Decision::delegate, "Index of its delegate; -1 on the CPU.")
+      .def_ro("reason", &api::Decision::reason)
+      .def_ro("hint", &api::Decision::hint, "What would put it on the NPU, or \"\".")
+      .def_ro("rule", &api::Decision::rule, "Which rule refused it: \"conv.stride\"; \"\" on the NPU.")
+      .def_ro("cpu_cycles", &api::Decision::cpu_cycles, "Cycles of a Cortex-M55, an estimate; 0 on the NPU.");
 }
 
 void bind_values(nb::module_& module) {
@@ -122,11 +81,12 @@ void bind_values(nb::module_& module) {
           "is_number", [](const datasets::InputType& input) { return input.number.has_value(); },
           "An int, float or bool that exporting fixed.");
   nb::class_<api::Model>(module, "Model", "A model in memory, normalized; import_pt2() makes one.")
-      .def_ro("name", &api::Model::name)
-      .def_ro("quantization", &api::Model::quantization, "Where its integers came from: \"none\", \"imported\" ...");
+      .def_prop_ro("name", &api::Model::name)
+      .def_prop_ro("quantization", &api::Model::quantization,
+                   "Where its integers came from: \"none\", \"imported\" ...");
   bind_decision(module);
-  nb::class_<NamedPartition>(module, "Partition", "A model cut in two sides; partition() makes one.")
-      .def_prop_ro("decisions", decisions_of, "One per node of the normalized graph.")
+  nb::class_<api::Partition>(module, "Partition", "A model cut in two sides; partition() makes one.")
+      .def_ro("decisions", &api::Partition::decisions, "One per node of the normalized graph.")
       .def_prop_ro("delegates", delegates_of, nb::sig("def delegates(self) -> list[bytes]"),
                    "A TOSA 1.0 FlatBuffer for each; inputs and outputs are those of the delegate call.");
 }
@@ -158,12 +118,12 @@ void bind_models(nb::module_& module) {
       [](const api::Model& model, const api::TargetNames& target, const std::string& delegates,
          std::vector<std::string> cpu_nodes, std::vector<std::string> cpu_ops, std::vector<std::string> cpu_modules,
          NoteListener note, ProgressListener progress) {
-        return partition(model, target,
-                         {.delegates = enum_of<driver::DelegateMode>(delegates, "delegates"),
-                          .cpu_nodes = std::move(cpu_nodes),
-                          .cpu_ops = std::move(cpu_ops),
-                          .cpu_modules = std::move(cpu_modules)},
-                         {std::move(note), std::move(progress)});
+        const api::PartitionOptions options{.delegates = enum_of<driver::DelegateMode>(delegates, "delegates"),
+                                            .cpu_nodes = std::move(cpu_nodes),
+                                            .cpu_ops = std::move(cpu_ops),
+                                            .cpu_modules = std::move(cpu_modules)};
+        const Listeners listeners{std::move(note), std::move(progress)};
+        return call(listeners, [&](const Log& log) { return api::partition(model, target, options, log); });
       },
       "model"_a, "target"_a, nb::kw_only(), "delegates"_a = "npu", "cpu_nodes"_a = std::vector<std::string>(),
       "cpu_ops"_a = std::vector<std::string>(), "cpu_modules"_a = std::vector<std::string>(), CARINA_LISTENERS,

@@ -2,7 +2,7 @@
 
 NB_MODULE(_native, module) {
   module.doc() =
-      "Carina's library: src/api/api.h as it is. Calls give bytes, NumPy arrays and values of the classes here; "
+      "Carina's library: include/carina/api.h as it is. Calls give bytes, NumPy arrays and values of the classes here; "
       "they let go of the "
       "GIL, may run at the same time, and raise the exceptions of carina.errors.";
   module.attr("__version__") = CARINA_VERSION;

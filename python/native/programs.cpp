@@ -5,7 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "api/api.h"
+#include "carina/api.h"
 #include "driver/compile.h"
 #include "enum_names.h"
 #include "listeners.h"

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/tensor.h"
 #include "datasets/samples.h"
-#include "tensor/tensor.h"
 
 namespace carina::python {
 

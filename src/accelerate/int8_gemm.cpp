@@ -10,7 +10,7 @@
 
 #include "accelerate/int8_internal.h"
 #include "accelerate/vector_internal.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
 #include "simd/int8_kernels.h"
 
 namespace carina::accelerate {

@@ -1,21 +1,43 @@
-#include "api/api.h"
+#include "carina/api.h"
 
 #include <algorithm>
 #include <iterator>
 
+#include "api/stage_options_internal.h"
 #include "backends/backend.h"
 #include "base/guarded.h"
 #include "base/parallel/parallel.h"
+#include "driver/compilation.h"
 #include "driver/cpu_modules.h"
 #include "driver/whole_delegate.h"
+#include "execute/run_program.h"
 #include "files/tosa_file.h"
-#include "frontend/pt2/reader.h"
 #include "frontend/tosa/flatbuffer.h"
+#include "models/import.h"
+#include "models/quantize.h"
 #include "vela/vela_flags.h"
 
 namespace carina::api {
 
+struct Model::Content {
+  models::Model model;
+};
+
+struct Partition::Content {
+  ir::Graph graph;
+};
+
 namespace {
+
+Model made(models::Model model) {
+  return Model(std::make_shared<Model::Content>(std::move(model)));
+}
+
+// The model itself where nobody else has it, else a copy; weights are shared either way.
+models::Model taken(Model model) {
+  if (model.content().use_count() == 1) return std::move(model.content()->model);
+  return model.content()->model;
+}
 
 models::SampleSource source_of(std::span<const Sample> samples) {
   if (samples.empty()) return {};
@@ -23,21 +45,6 @@ models::SampleSource source_of(std::span<const Sample> samples) {
     for (const Sample& sample : samples) CARINA_CHECKED(datasets::check_sample(sample, inputs));
     return std::vector<Sample>(samples.begin(), samples.end());
   };
-}
-
-driver::SplitOptions split_options(const PartitionOptions& options) {
-  return {.delegates = options.delegates,
-          .cpu_nodes = options.cpu_nodes,
-          .cpu_ops = options.cpu_ops,
-          .cpu_modules = options.cpu_modules};
-}
-
-backends::DelegateOptions delegate_options(const DelegateOptions& options) {
-  return {.threads = options.threads,
-          .arena_limit_bytes = options.arena_limit_bytes,
-          .optimize = options.optimize,
-          .dynamic_weights = options.dynamic_weights,
-          .artifacts = options.artifacts ? backends::Artifacts::kKeep : backends::Artifacts::kDrop};
 }
 
 driver::CompileOptions compile_options(const CompileOptions& options) {
@@ -62,11 +69,24 @@ Result<ir::Graph> only_graph(std::span<const std::byte> tosa) {
                .got = std::to_string(module.graphs.size()) + " regions"});
 }
 
-// The node of the user's model that a TOSA node was made for.
-std::string user_node_of(const Model& model, const ir::Node& node) {
-  if (!node.origin.valid()) return {};
-  const ir::NodeId origin = model.graph[node.origin].origin;
+// The node of the user's model that a node of the prepared graph was made from.
+std::string user_node_of(const models::Model& model, ir::NodeId prepared) {
+  if (!prepared.valid()) return {};
+  const ir::NodeId origin = model.graph[prepared].origin;
   return origin.valid() && origin.index() < model.nodes.size() ? model.nodes[origin.index()].name : std::string();
+}
+
+Decision shown(const partition::Decision& decision, const models::Model& model) {
+  return {.name = decision.name,
+          .op = decision.op,
+          .source = decision.source,
+          .user_node = user_node_of(model, decision.node),
+          .runs_on_npu = decision.runs_on_npu,
+          .delegate = decision.delegate,
+          .reason = decision.reason,
+          .hint = decision.hint,
+          .rule = decision.rule,
+          .cpu_cycles = decision.cpu_cycles};
 }
 
 DelegateBlob blob_of(const backends::Delegate& delegate) {
@@ -74,7 +94,9 @@ DelegateBlob blob_of(const backends::Delegate& delegate) {
                     .blob = {},
                     .compile_specs = {},
                     .report = delegate.report,
-                    .artifacts = delegate.artifacts};
+                    .artifacts = {}};
+  for (const backends::Artifact& artifact : delegate.artifacts)
+    blob.artifacts.push_back({.suffix = artifact.suffix, .bytes = artifact.bytes});
   std::ranges::copy(delegate.packaged.blob.bytes(), std::back_inserter(blob.blob));
   for (const auto& [key, value] : delegate.packaged.compile_specs)
     blob.compile_specs.emplace_back(key, std::string(value.begin(), value.end()));
@@ -102,11 +124,22 @@ std::vector<std::string_view> targets() {
 }
 
 Result<Model> import_pt2(const Buffer& pt2, std::string_view name, const Log& log) {
-  return guarded([&] { return models::import_pt2(pt2, std::string(name), log); });
+  return guarded([&]() -> Result<Model> {
+    CARINA_TRY(models::Model model, models::import_pt2(pt2, std::string(name), log));
+    return made(std::move(model));
+  });
+}
+
+const std::string& Model::name() const {
+  return content_->model.name;
+}
+
+const std::string& Model::quantization() const {
+  return content_->model.quantization;
 }
 
 std::vector<InputType> inputs(const Model& model) {
-  return datasets::input_types(model.graph);
+  return datasets::input_types(model.content()->model.graph);
 }
 
 Result<Model> quantize(Model model, std::span<const Sample> samples, const QuantizeOptions& options, const Log& log) {
@@ -114,8 +147,9 @@ Result<Model> quantize(Model model, std::span<const Sample> samples, const Quant
       .mode = options.mode, .scheme = options.scheme, .samples = source_of(samples), .threads = options.threads};
   return guarded([&]() -> Result<Model> {
     const ScopedThreadPool pool(options.threads);
-    CARINA_CHECKED(models::quantize_model(model, request, log));
-    return std::move(model);
+    models::Model quantized = taken(std::move(model));
+    CARINA_CHECKED(models::quantize_model(quantized, request, log));
+    return made(std::move(quantized));
   });
 }
 
@@ -123,14 +157,17 @@ Result<Partition> partition(const Model& model, const TargetNames& target, const
                             const Log& log) {
   return guarded([&]() -> Result<Partition> {
     CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
+    const models::Model& prepared = model.content()->model;
     driver::SplitOptions wanted = split_options(options);
     if (!options.cpu_modules.empty()) {
-      CARINA_TRY(wanted.keep, driver::keep_modules(options.cpu_modules, model.nodes));
+      CARINA_TRY(wanted.keep, driver::keep_modules(options.cpu_modules, prepared.nodes));
     }
-    CARINA_TRY(driver::Split split, driver::split_graph(model.graph, backend, wanted, {}, log));
-    Partition partition{.decisions = std::move(split.partitioned.decisions),
-                        .program = std::move(split.partitioned.program),
+    CARINA_TRY(driver::Split split, driver::split_graph(prepared.graph, backend, wanted, {}, log));
+    Partition partition{.decisions = {},
+                        .program = std::make_shared<const Partition::Content>(std::move(split.partitioned.program)),
                         .delegates = {}};
+    for (const partition::Decision& decision : split.partitioned.decisions)
+      partition.decisions.push_back(shown(decision, prepared));
     for (const ir::Graph& tosa : split.tosa) {
       CARINA_TRY(TosaFile file, tosa_file(tosa));
       partition.delegates.push_back(std::move(file));
@@ -148,12 +185,12 @@ Result<TracedTosa> to_traced_tosa(const Model& model, const TargetNames& target,
                                   const std::map<std::string, std::string>& locations, const Log& log) {
   return guarded([&]() -> Result<TracedTosa> {
     CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
-    CARINA_TRY(lower::Lowered lowered, driver::lower_whole(model.graph, backend.lowering, log));
+    CARINA_TRY(lower::Lowered lowered, driver::lower_whole(model.content()->model.graph, backend.lowering, log));
     TracedTosa traced;
     for (ir::Node& node : lowered.graph.nodes) {
       traced.operators.push_back({.op = std::string(node.op.name()),
                                   .result = node.outputs.empty() ? "" : lowered.graph[node.outputs.front()].name,
-                                  .node = user_node_of(model, node)});
+                                  .node = user_node_of(prepared, node.origin)});
       const auto location = locations.find(traced.operators.back().node);
       if (location != locations.end()) node.source = location->second;
     }
@@ -195,7 +232,7 @@ Result<std::vector<std::byte>> package(const Partition& partition, std::span<con
     }
     std::vector<pte::Delegate> delegates;
     std::ranges::transform(blobs, std::back_inserter(delegates), packaged);
-    CARINA_TRY(driver::Package package, driver::package(partition.program, delegates));
+    CARINA_TRY(driver::Package package, driver::package(partition.program->graph, delegates));
     return std::move(package.program);
   });
 }
@@ -204,7 +241,7 @@ Result<Program> compile(Model model, const TargetNames& target, const CompileOpt
   return guarded([&]() -> Result<Program> {
     const ScopedThreadPool pool(options.delegate.threads);
     CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
-    return finished(driver::compile_model(std::move(model), compile_options(options), backend, log), backend,
+    return finished(driver::compile_model(taken(std::move(model)), compile_options(options), backend, log), backend,
                     options.delegate);
   });
 }
@@ -234,47 +271,16 @@ Result<results::CompileReport> explain(const Buffer& pt2, std::string_view name,
   });
 }
 
-namespace {
-
-// A float model that others quantize; what nobody knows stays float.
-Result<ir::Graph> read_to_quantize(const Buffer& pt2, std::string_view name, const Log& log) {
-  return pt2::read_model(pt2, std::string(name), log, {.keep_unknown = true}).graph;
-}
-
-}  // namespace
-
-Result<quantize::Annotations> annotate(const Buffer& pt2, std::string_view name, const quantize::NodeSchemes& schemes,
-                                       const Log& log) {
-  return guarded([&]() -> Result<quantize::Annotations> {
-    CARINA_TRY(const ir::Graph graph, read_to_quantize(pt2, name, log));
-    return quantize::annotate(graph, schemes);
-  });
-}
-
-Result<std::vector<quantize::Expansion>> expand(const Buffer& pt2, std::string_view name,
-                                                const quantize::NodeSchemes& schemes, const Log& log) {
-  return guarded([&]() -> Result<std::vector<quantize::Expansion>> {
-    CARINA_TRY(const ir::Graph graph, read_to_quantize(pt2, name, log));
-    return quantize::expansions(graph, schemes);
-  });
-}
-
-Result<std::vector<driver::NodeAssignment>> map_delegates(const Buffer& pt2, std::string_view name,
-                                                          const TargetNames& target, const CompileOptions& options,
-                                                          const Log& log) {
-  return guarded([&]() -> Result<std::vector<driver::NodeAssignment>> {
-    CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
-    return driver::map_delegates(pt2, std::string(name), backend, split_options(options.partition),
-                                 delegate_options(options.delegate), log);
-  });
-}
-
 Result<RunOutcome> run(const Buffer& pte, const Sample& inputs, const RunOptions& options, const Log& log) {
-  return guarded([&] {
+  return guarded([&]() -> Result<RunOutcome> {
     const auto source = [&](std::span<const InputType>) -> Result<Sample> { return inputs; };
-    return execute::run_program(pte, "program", source,
-                                {.timed = options.timed, .memories = options.memories, .threads = options.threads},
-                                log);
+    const execute::RunOptions wanted{.timed = options.timed, .memories = options.memories, .threads = options.threads};
+    CARINA_TRY(execute::RunOutcome outcome, execute::run_program(pte, "program", source, wanted, log));
+    return RunOutcome{.outputs = std::move(outcome.outputs),
+                      .memory = std::move(outcome.memory),
+                      .cpu_kernels = std::move(outcome.cpu_kernels),
+                      .delegate_calls = outcome.delegate_calls,
+                      .npu = std::move(outcome.npu)};
   });
 }
 

@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "backends/show.h"
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/compile_report.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 #include "lower/target.h"
 #include "npu/encoded_weights_cache.h"
 #include "plan/family/options.h"
 #include "pte/program.h"
-#include "results/compile_report.h"
 #include "targets/target.h"
 
 namespace carina::backends {

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
 #include "base/memory/zeroed_pages.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "plan/network/target.h"
 #include "pte/program.h"
 #include "targets/target.h"

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "carina/memory_map.h"
 #include "plan/schedule/schedule.h"
-#include "results/memory_map.h"
 
 namespace carina::backends {
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "backends/memory_map_internal.h"
-#include "base/check.h"
+#include "carina/check.h"
 #include "ir/text.h"
 #include "npu/disassemble.h"
 #include "npu/payload.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "backends/backend.h"
-#include "base/diagnostic.h"
+#include "carina/result.h"
 
 namespace carina::backends {
 

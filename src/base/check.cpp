@@ -1,4 +1,4 @@
-#include "base/check.h"
+#include "carina/check.h"
 
 #include <string_view>
 

@@ -1,8 +1,8 @@
-#include "base/diagnostic.h"
+#include "carina/result.h"
 
 #include <fmt/format.h>
 
-#include "base/check.h"
+#include "carina/check.h"
 
 namespace carina {
 

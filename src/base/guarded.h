@@ -6,8 +6,8 @@
 #include <new>
 #include <type_traits>
 
-#include "base/check.h"
-#include "base/diagnostic.h"
+#include "carina/check.h"
+#include "carina/result.h"
 
 namespace carina {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
 #include "boards/firmware_image.h"
 #include "boards/selected_image.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "results/firmware_report.h"
 
 namespace carina::boards {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "datasets/run_inputs.h"
 #include "execute/bundle.h"
 #include "pte/bundled.h"

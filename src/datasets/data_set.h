@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "tensor/tensor.h"
+#include "carina/result.h"
+#include "carina/tensor.h"
 
 namespace carina::datasets {
 

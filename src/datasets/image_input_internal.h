@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 #include "datasets/run_inputs.h"
 #include "datasets/samples.h"
 

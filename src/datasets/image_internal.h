@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 
 namespace carina::datasets {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "datasets/samples.h"
 
 // Numbers in text, as tensors.

@@ -4,16 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
+#include "carina/sample.h"
+#include "carina/tensor.h"
 #include "results/run_report.h"
-#include "tensor/tensor.h"
 
 namespace carina::datasets {
-
-struct NamedTensor {
-  std::string name;
-  Tensor tensor;
-};
 
 // Returns the report of each tensor. If a folder is given, also writes FOLDER/output_<n>.npy; the folder is made.
 // Errors: the folder cannot be written.

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "datasets/outputs.h"
 #include "datasets/samples.h"
 

@@ -9,24 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
+#include "carina/sample.h"
+#include "carina/tensor.h"
 #include "ir/graph.h"
-#include "tensor/tensor.h"
 
 namespace carina::datasets {
 
-using Sample = std::vector<Tensor>;  // one tensor per graph input, in order
-
-// The name, type and shape of a network's input.
-struct InputType {
-  std::string name;
-  DType dtype = DType::kUnknown;
-  Shape shape;
-  // The value of an input that is an int, double or bool, as a tensor without axes. torch.export fixes such values.
-  std::optional<Tensor> number = std::nullopt;
-  bool is_upper_bound =
-      false;  // the shape says the most that the sizes may be: an array may have fewer along each axis
-};
 // Whether an array of this shape is smaller than an input whose sizes may vary from run to run.
 bool is_smaller(const Shape& array, const InputType& input);
 std::vector<InputType> input_types(const ir::Graph& graph);

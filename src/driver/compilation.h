@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "base/diagnostic.h"
-#include "base/log.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/compile_report.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "driver/delegation.h"
 #include "driver/diagnose_nodes.h"
 #include "driver/package.h"
@@ -17,7 +18,6 @@
 #include "models/import.h"
 #include "models/quantize.h"
 #include "pte/emit.h"
-#include "results/compile_report.h"
 
 namespace carina::driver {
 

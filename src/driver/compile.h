@@ -10,15 +10,15 @@
 
 #include "backends/backend.h"
 #include "backends/show.h"
-#include "base/diagnostic.h"
-#include "base/log.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/compile_report.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "driver/split.h"
 #include "files/tosa_file.h"
 #include "ir/pass.h"
 #include "models/quantize_flags.h"
 #include "pte/emit.h"
-#include "results/compile_report.h"
 #include "targets/target.h"
 
 namespace carina::driver {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "driver/compilation.h"
 #include "driver/compile.h"
 

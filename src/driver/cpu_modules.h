@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "frontend/pt2/reader.h"
 #include "partition/partition.h"
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "base/diagnostic.h"
-#include "base/log.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "driver/split.h"
 
 namespace carina::driver {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "driver/split.h"
 #include "ir/graph.h"
 

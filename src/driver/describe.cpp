@@ -4,7 +4,7 @@
 #include <map>
 #include <numeric>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "driver/compilation.h"
 #include "facts/aten_quantization.h"
 

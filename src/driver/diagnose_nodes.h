@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 
 namespace carina::driver {

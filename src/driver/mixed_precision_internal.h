@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "driver/compilation.h"
 
 namespace carina::driver {

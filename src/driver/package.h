@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "driver/delegation.h"
 #include "pte/emit.h"
 

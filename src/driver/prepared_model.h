@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "driver/compilation.h"
 #include "driver/compile.h"
 #include "driver/compile_cache.h"

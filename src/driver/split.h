@@ -5,19 +5,16 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/options.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 #include "ir/pass.h"
 #include "partition/partition.h"
 
 namespace carina::driver {
 
-enum class DelegateMode {
-  kNpu,  // nodes that run faster there
-  kAll,  // also subgraphs whose call costs more than it saves: data movement only, or small
-  kNothing
-};
+using options::DelegateMode;
 
 class SplitCache;
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 #include "lower/lower.h"
 #include "lower/target.h"

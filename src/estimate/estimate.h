@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 #include "npu/compiled_network.h"
 #include "plan/network/target.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
+#include "carina/check.h"
 
 namespace carina::evaluate {
 

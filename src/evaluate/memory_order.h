@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
 #include "runtime/evalue.h"
 
 // A program may lay its tensors out with their axes in another order (channels last); arrays of users have them as the

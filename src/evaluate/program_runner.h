@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "accelerate/host_kernels.h"
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 #include "datasets/outputs.h"
 #include "datasets/samples.h"
 #include "runtime/method.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "execute/run_program.h"
 #include "facts/executorch.h"
 #include "pte/bundled.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "datasets/outputs.h"
 #include "datasets/samples.h"
 #include "results/run_report.h"

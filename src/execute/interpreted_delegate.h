@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "execute/interpreted_graph.h"
 #include "runtime/backend.h"
 

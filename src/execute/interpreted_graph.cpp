@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
 
 namespace carina::execute {
 

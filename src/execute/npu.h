@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/log.h"
+#include "carina/result.h"
+#include "carina/tensor.h"
 #include "datasets/outputs.h"
 #include "results/run_report.h"
-#include "tensor/tensor.h"
 
 namespace carina::execute {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "datasets/run_inputs.h"
 #include "execute/bundle.h"
 #include "execute/run_program.h"

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "datasets/outputs.h"
 #include "datasets/samples.h"
 #include "evaluate/program_runner.h"

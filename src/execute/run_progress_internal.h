@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "base/log.h"
+#include "carina/log.h"
 
 namespace carina::execute {
 

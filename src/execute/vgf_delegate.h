@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "results/vulkan_report.h"
 #include "runtime/backend.h"
 

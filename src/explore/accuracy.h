@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "results/accuracy_report.h"
 
 namespace carina::explore {

@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/compile_report.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "driver/compile.h"
-#include "results/compile_report.h"
 
 namespace carina::explore {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "models/quantize_flags.h"
 #include "results/layer_accuracy_report.h"
 

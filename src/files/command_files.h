@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 
 namespace carina::files {
 

@@ -6,9 +6,9 @@
 #include <array>
 #include <vector>
 
-#include "base/check.h"
 #include "base/io/file.h"
 #include "base/io/zip.h"
+#include "carina/check.h"
 #include "frontend/vgf/container.h"
 
 namespace carina::files {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "results/listing.h"
 
 namespace carina::inspect {

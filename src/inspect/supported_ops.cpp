@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "facts/aten_traits.h"
 #include "facts/executorch.h"
 #include "facts/npu_targets.h"

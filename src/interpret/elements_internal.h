@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "tensor/dtype.h"
+#include "carina/dtype.h"
 #include "tensor/float_formats.h"
 
 // Element types of kernels.

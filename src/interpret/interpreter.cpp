@@ -6,7 +6,7 @@
 #include <cstring>
 #include <map>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "interpret/program_internal.h"
 
 namespace carina::interpret {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
+#include "carina/tensor.h"
 #include "ir/graph.h"
 #include "simd/extremes.h"
-#include "tensor/tensor.h"
 
 // The TOSA interpreter.
 namespace carina::interpret {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "interpret/interpreter.h"
 #include "interpret/workers_internal.h"
 #include "ir/graph.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
 #include "interpret/interpreter.h"
 #include "interpret/kernel_internal.h"
 

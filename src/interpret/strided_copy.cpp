@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "interpret/kernel_internal.h"
 #include "simd/kernels.h"
 

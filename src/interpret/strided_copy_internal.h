@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "carina/shape.h"
 #include "interpret/workers_internal.h"
-#include "tensor/shape.h"
 
 // Copies between strided views.
 namespace carina::interpret {

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "base/check.h"
-#include "tensor/dtype.h"
+#include "carina/check.h"
+#include "carina/dtype.h"
 
 namespace carina::ir {
 

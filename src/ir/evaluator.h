@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
+#include "carina/tensor.h"
 #include "ir/graph.h"
-#include "tensor/tensor.h"
 
 namespace carina::ir {
 

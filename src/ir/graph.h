@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/id.h"
+#include "carina/tensor.h"
 #include "ir/attribute.h"
 #include "ir/op.h"
 #include "tensor/quantization.h"
-#include "tensor/tensor.h"
 
 namespace carina::ir {
 

@@ -1,6 +1,6 @@
 #include "ir/op.h"
 
-#include "base/check.h"
+#include "carina/check.h"
 
 namespace carina::ir {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/dev_checks.h"
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "ir/evaluator.h"
 #include "ir/graph.h"
 

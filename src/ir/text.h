@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 
 namespace carina::ir {

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "facts/tosa_rows.h"
 #include "ir/text.h"
 #include "tensor/float_formats.h"

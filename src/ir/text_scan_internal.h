@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 
 namespace carina::ir {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "facts/tosa_rows.h"
 
 namespace carina::ir {

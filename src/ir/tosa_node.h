@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 
 namespace carina::ir {

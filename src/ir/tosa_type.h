@@ -2,8 +2,8 @@
 
 #include <optional>
 
+#include "carina/dtype.h"
 #include "facts/tosa_row.h"
-#include "tensor/dtype.h"
 
 namespace carina::ir {
 

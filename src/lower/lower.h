@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 #include "ir/pass.h"
 #include "lower/target.h"

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "ir/emitter.h"
 #include "lower/legality_internal.h"
 #include "normalize/axes.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "frontend/pt2/reader.h"
 #include "ir/graph.h"
 #include "ir/pass.h"

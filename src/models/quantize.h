@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/options.h"
+#include "carina/result.h"
 #include "datasets/data_set.h"
 #include "datasets/samples.h"
 #include "models/import.h"
@@ -16,11 +17,7 @@
 
 namespace carina::models {
 
-enum class QuantizeMode {
-  kAuto,    // keep the model's quantization; quantize a float model if calibration data are given
-  kNone,    // a float model stays float
-  kAlways,  // quantize a float model; it is an error if that is impossible
-};
+using options::QuantizeMode;
 
 // Returns calibration data for inputs of these types.
 using SampleSource = std::function<Result<datasets::DataSet>(std::span<const datasets::InputType> inputs)>;

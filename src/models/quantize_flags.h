@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "models/quantize.h"
 
 namespace carina::models {

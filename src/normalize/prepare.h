@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 #include "ir/pass.h"
 

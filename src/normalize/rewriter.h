@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 
 namespace carina::normalize {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "npu/cost.h"
 
 namespace carina::npu {

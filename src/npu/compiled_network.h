@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
 #include "npu/value_counts.h"
 
 // The result of a compilation: a command stream, its constants, and the tables that describe them.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/check.h"
 #include "base/checked_math.h"
+#include "carina/check.h"
 
 // Source: npu_performance.py of ethos-u-vela 5.2.0; U85 after the public mirror of regor.
 namespace carina::npu {

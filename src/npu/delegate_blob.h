@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 #include "npu/compiled_network.h"
 
 // Reads and writes the processed bytes of ExecuTorch's Ethos-U delegate.

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "npu/compiled_network.h"
 #include "npu/registers.h"
 

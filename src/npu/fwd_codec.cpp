@@ -4,8 +4,8 @@
 #include <array>
 #include <optional>
 
-#include "base/check.h"
 #include "base/checked_math.h"
+#include "carina/check.h"
 #include "npu/swd_internal.h"
 #include "npu/weight_codec.h"
 

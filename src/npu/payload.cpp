@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "base/check.h"
+#include "carina/check.h"
 
 namespace carina::npu {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/npu_targets.h"
 
 // The driver payload: the container around a command stream.

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/check.h"
+#include "carina/check.h"
 
 namespace carina::npu {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/npu_registers.h"
 
 // Commands, the register file, and the reader and the writer of command streams.

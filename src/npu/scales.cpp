@@ -4,8 +4,8 @@
 
 #include <cstring>
 
-#include "base/check.h"
 #include "base/checked_math.h"
+#include "carina/check.h"
 
 namespace carina::npu {
 

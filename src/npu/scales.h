@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/npu_enums.h"
 
 // The encoding of per-channel scales and biases.

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "npu/swd_bit_writer_internal.h"
 #include "npu/swd_symbols_internal.h"
 #include "npu/weight_codec.h"

@@ -1,7 +1,7 @@
 #include <bit>
 #include <cstring>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "npu/swd_plan_internal.h"
 #include "npu/weight_codec.h"
 

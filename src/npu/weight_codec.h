@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "npu/value_counts.h"
 
 // The two compression formats of weights: the standard decoder's (SWD) and the fast decoder's of U85 (FWD).

@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/check.h"
 #include "base/checked_math.h"
+#include "carina/check.h"
 #include "npu/cost.h"
 #include "npu/weight_walk_internal.h"
 

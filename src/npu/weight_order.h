@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/npu_targets.h"
 
 // The order in which an operation's weights are stored in its streams, and its inverse.

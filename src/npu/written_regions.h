@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/npu_targets.h"
 #include "npu/compiled_network.h"
 

@@ -2,8 +2,8 @@
 
 #include <optional>
 
+#include "carina/tensor.h"
 #include "tensor/quantization.h"
-#include "tensor/tensor.h"
 
 namespace carina::observe {
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
+#include "carina/tensor.h"
 #include "interpret/interpreter.h"
 #include "ir/evaluator.h"
 #include "ir/graph.h"
-#include "tensor/tensor.h"
 
 namespace carina::observe {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "ir/evaluator.h"
 #include "ir/pass.h"
 #include "ir/subgraph.h"

@@ -4,8 +4,8 @@
 #include <queue>
 #include <set>
 
-#include "base/check.h"
 #include "base/union_find.h"
+#include "carina/check.h"
 
 namespace carina::partition {
 

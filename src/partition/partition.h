@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 #include "ir/refusal.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 #include "npu/compiled_network.h"
 #include "plan/family/options.h"

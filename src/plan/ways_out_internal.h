@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 #include "plan/family/context.h"
 

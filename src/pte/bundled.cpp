@@ -9,9 +9,9 @@
 
 #include "base/checked_math.h"
 #include "bundled_program_generated.h"
+#include "carina/tensor.h"
 #include "facts/executorch.h"
 #include "pte/scalar_type.h"
-#include "tensor/tensor.h"
 
 namespace carina::pte {
 

@@ -7,10 +7,10 @@
 #include <variant>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
-#include "tensor/dtype.h"
-#include "tensor/shape.h"
+#include "carina/buffer.h"
+#include "carina/dtype.h"
+#include "carina/result.h"
+#include "carina/shape.h"
 
 namespace carina::pte {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 #include "pte/program.h"
 

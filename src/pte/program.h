@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "base/memory/buffer.h"
-#include "tensor/dtype.h"
-#include "tensor/shape.h"
+#include "carina/buffer.h"
+#include "carina/dtype.h"
+#include "carina/shape.h"
 
 namespace carina::pte {
 

@@ -7,10 +7,10 @@
 #include <cstring>
 
 #include "base/checked_math.h"
+#include "carina/tensor.h"
 #include "facts/executorch.h"
 #include "program_generated.h"
 #include "pte/scalar_type.h"
-#include "tensor/tensor.h"
 
 namespace carina::pte {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "carina/dtype.h"
 #include "facts/executorch.h"
-#include "tensor/dtype.h"
 
 namespace carina::pte {
 

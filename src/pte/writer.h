@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "pte/program.h"
 
 namespace carina::pte {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/tensor.h"
 #include "ir/graph.h"
-#include "tensor/tensor.h"
 
 namespace carina::quantize {
 

@@ -2,9 +2,9 @@
 
 #include <optional>
 
+#include "carina/dtype.h"
 #include "facts/aten_ops.h"
 #include "ir/graph.h"
-#include "tensor/dtype.h"
 
 namespace carina::quantize {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "carina/tensor.h"
 #include "observe/float_run.h"
-#include "tensor/tensor.h"
 
 namespace carina::quantize {
 

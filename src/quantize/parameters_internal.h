@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 
 namespace carina::quantize {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "datasets/data_set.h"
 #include "ir/evaluator.h"
 #include "ir/graph.h"

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
+#include "carina/tensor.h"
 #include "ir/evaluator.h"
 #include "ir/graph.h"
-#include "tensor/tensor.h"
 
 namespace carina::quantize {
 

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <optional>
 
+#include "carina/tensor.h"
 #include "quantize/scheme.h"
 #include "tensor/quantization.h"
-#include "tensor/tensor.h"
 
 namespace carina::quantize {
 

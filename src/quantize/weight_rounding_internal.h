@@ -2,10 +2,10 @@
 
 #include <vector>
 
+#include "carina/tensor.h"
 #include "ir/graph.h"
 #include "quantize/layer_statistics_internal.h"
 #include "tensor/quantization.h"
-#include "tensor/tensor.h"
 
 namespace carina::quantize {
 

@@ -1,7 +1,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "report/compile_report.h"
 #include "report/npu_json_internal.h"
 #include "report/tables/json.h"

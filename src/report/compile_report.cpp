@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "report/tables/text_table.h"
 
 namespace carina::report {

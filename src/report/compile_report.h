@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "results/compile_report.h"
+#include "carina/compile_report.h"
 
 namespace carina::report {
 

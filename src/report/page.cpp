@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "report/page_parts_internal.h"
 
 namespace carina::report {

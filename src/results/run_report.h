@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "results/npu_report.h"
+#include "carina/npu_report.h"
 
 namespace carina::results {
 struct TensorReport {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 
 namespace carina::results {
 // What became of one combination.

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 
 namespace carina::results {
 // A rule of the TOSA specification that a node breaks.

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "simd/byte_vectors_inl.h"
 #include "simd/kernels.h"
 

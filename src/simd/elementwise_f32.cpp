@@ -5,7 +5,7 @@
 #include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
 #include "hwy/highway.h"
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "simd/kernels.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -12,7 +12,7 @@
 #include <numbers>
 #include <utility>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "simd/float_math.h"
 #include "simd/kernels.h"
 

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "carina/dtype.h"
 #include "simd/extremes.h"
 #include "simd/int8_kernels.h"
-#include "tensor/dtype.h"
 #include "tensor/fixed_point.h"
 
 // The vector kernels, selected at run time for the processor. Every target computes the same bits: integers are exact,

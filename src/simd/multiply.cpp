@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "simd/kernels.h"
 
 // Two ways to multiply int8 matrices, with equal results:

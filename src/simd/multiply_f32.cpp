@@ -15,7 +15,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "simd/kernels.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "simulate/operation_internal.h"
 
 namespace carina::simulate {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/npu_targets.h"
 #include "simulate/operation_internal.h"
 #include "simulate/report.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "simulate/decode_parts_internal.h"
 #include "simulate/decode_tables_internal.h"
 

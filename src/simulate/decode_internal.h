@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "npu/registers.h"
 #include "simulate/operation_internal.h"
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "simulate/decode_parts_internal.h"
 #include "simulate/decode_tables_internal.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "npu/field_values.h"
 #include "npu/registers.h"
 #include "simulate/operation_internal.h"

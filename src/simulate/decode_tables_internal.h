@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "facts/npu_enums.h"
 #include "simulate/operation_internal.h"
 

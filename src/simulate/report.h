@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 
 // The report of a simulated run: operations, cycles, traffic and findings.
 namespace carina::simulate {

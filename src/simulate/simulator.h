@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/npu_targets.h"
 #include "npu/value_counts.h"
 #include "simulate/report.h"

@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/diagnostic.h"
 #include "base/hash/content_hash.h"
 #include "base/hash/sha256.h"
+#include "carina/result.h"
 #include "facts/npu_targets.h"
 #include "simulate/line_vector_internal.h"
 #include "simulate/operation_internal.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/npu_targets.h"
 
 namespace carina::targets {

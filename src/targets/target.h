@@ -6,30 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
-#include "base/memory/buffer.h"
+#include "carina/log.h"
+#include "carina/result.h"
+#include "carina/target.h"
 #include "plan/network/target.h"
 
 namespace carina::targets {
-
-// A vela.ini in memory.
-struct ConfigFile {
-  std::string name;  // what messages call it
-  Buffer text;
-};
-
-// A target by its names, in any case of letters; empty: the family's default.
-struct TargetNames {
-  std::string accelerator;    // as Vela names the configuration
-  std::string system_config;  // a section of a file, or one of those built in
-  std::string memory_mode;
-  // Sections of these files take precedence over the built-in ones. If several files have a key, the later file's value
-  // counts, as in Vela.
-  std::vector<ConfigFile> ini;
-  // Replaces the memory mode's arena_cache_size: the fast memory that the network may use.
-  std::optional<int64_t> arena_cache_bytes = {};
-};
 
 // A target as the command line names it: configuration files are paths.
 struct TargetRequest {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/io/byte_stream.h"
-#include "tensor/tensor.h"
+#include "carina/tensor.h"
 
 namespace carina {
 

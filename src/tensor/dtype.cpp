@@ -1,9 +1,9 @@
-#include "tensor/dtype.h"
+#include "carina/dtype.h"
 
 #include <algorithm>
 #include <array>
 
-#include "base/check.h"
+#include "carina/check.h"
 
 namespace carina {
 

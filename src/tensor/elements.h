@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "carina/tensor.h"
 #include "tensor/quantization.h"
-#include "tensor/tensor.h"
 
 namespace carina {
 

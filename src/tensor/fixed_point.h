@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "base/check.h"
+#include "carina/check.h"
 
 namespace carina {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
-#include "tensor/tensor.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
+#include "carina/tensor.h"
 
 namespace carina {
 

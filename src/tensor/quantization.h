@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tensor/dtype.h"
+#include "carina/dtype.h"
 
 namespace carina {
 

@@ -1,4 +1,4 @@
-#include "tensor/shape.h"
+#include "carina/shape.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

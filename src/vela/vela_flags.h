@@ -10,8 +10,8 @@
 
 #include "backends/backend.h"
 #include "backends/show.h"
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "targets/target.h"
 
 namespace carina::vela {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 #include "npu/compiled_network.h"
 #include "targets/target.h"
 

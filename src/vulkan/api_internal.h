@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "vulkan/arm_extensions_internal.h"
 
 namespace carina::vulkan {

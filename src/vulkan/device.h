@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "frontend/vgf/container.h"
 
 // VGF files on a Vulkan device that has the ML extensions (VK_ARM_tensors, VK_ARM_data_graph), or emulates them.

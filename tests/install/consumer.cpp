@@ -1,10 +1,10 @@
-// What a plug-in's preprocess() does: a TOSA graph in, a blob out; here with bytes that are no graph.
+// A plug-in's preprocess() compiles a TOSA graph to a blob; here the bytes are no graph, which is an error with a diagnostic.
 
 #include <algorithm>
 #include <cstdio>
 #include <vector>
 
-#include "api/api.h"
+#include <carina/api.h>
 
 int main() {
   const std::vector<std::string_view> targets = carina::api::targets();

@@ -1,5 +1,5 @@
-# cmake -DBUILD=<build tree> -DWORK=<folder> -DGENERATOR=... -P run.cmake: installs the build into WORK and builds and
-# runs the consumer there.
+# cmake -DBUILD=<build tree> -DWORK=<folder> -DGENERATOR=... -DCOMPILER=... -DCLANG=<or nothing> -P run.cmake: installs the build into
+# WORK, compiles each installed header alone, with both compilers, and builds and runs the consumer there.
 function(step)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT code EQUAL 0)
@@ -9,9 +9,17 @@ endfunction()
 
 file(REMOVE_RECURSE ${WORK})
 step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/tree)
-step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/consumer -G ${GENERATOR}
-  -DCMAKE_PREFIX_PATH=${WORK}/tree -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Debug)
-step(${CMAKE_COMMAND} --build ${WORK}/consumer)
-step(${WORK}/consumer/consumer)
+cmake_path(SET include NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../../include)
+file(GLOB_RECURSE public RELATIVE ${include} ${include}/*.h)
+list(JOIN public "," public)
+foreach(compiler IN ITEMS ${COMPILER} ${CLANG})
+  cmake_path(GET compiler FILENAME name)
+  step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/${name} -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/tree
+    -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_BUILD_TYPE=Debug -DPUBLIC_HEADERS=${public})
+  step(${CMAKE_COMMAND} --build ${WORK}/${name} --target headers)
+endforeach()
+cmake_path(GET COMPILER FILENAME name)
+step(${CMAKE_COMMAND} --build ${WORK}/${name} --target consumer)
+step(${WORK}/${name}/consumer)
 step(${WORK}/tree/bin/carina --version)
 file(REMOVE_RECURSE ${WORK})

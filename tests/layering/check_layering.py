@@ -1,5 +1,6 @@
 """Refuses what libraries.toml does not allow: includes between libraries, includes against their order, private headers of other libraries,
-names of products. The order has no cycle, since a library includes only libraries above it.
+public headers that need a header that is not installed, names of products. The order has no cycle, since a library includes only libraries
+above it.
 
 usage: check_layering.py SOURCE_DIR
 """
@@ -21,6 +22,7 @@ class Libraries:
         self.order = {name: place for place, name in enumerate(self.listed)}
         folders = table.get("folders", {})
         self.folders = {name: folders.get(name, f"src/{name}") for name in self.listed}
+        self.public = table.get("public", {})
 
     def includes(self, library: str) -> list[str]:
         """What a library may include."""
@@ -29,12 +31,14 @@ class Libraries:
 
     def of_file(self, path: str) -> str | None:
         """The library with the longest folder around a file; none for files outside of all of them."""
+        if path.startswith("include/"):
+            return self.public.get(path.removeprefix("include/"))
         around = [name for name, folder in self.folders.items() if path.startswith(folder + "/")]
         return max(around, key=lambda name: len(self.folders[name]), default=None)
 
     def of_include(self, path: str) -> str | None:
         """The same for a path after #include, which begins below src/ or below the project."""
-        return self.of_file(f"src/{path}") or self.of_file(path)
+        return self.of_file(f"include/{path}") or self.of_file(f"src/{path}") or self.of_file(path)
 
     def wrong_table(self) -> list[str]:
         errors = []
@@ -73,7 +77,7 @@ def main() -> int:
     table = tomllib.loads((root / "libraries.toml").read_text())
     libraries = Libraries(table)
     errors, files = libraries.wrong_table(), set()
-    for folder in libraries.folders.values():
+    for folder in [*libraries.folders.values(), "include"]:
         files |= {path for path in (root / folder).rglob("*") if path.suffix in (".h", ".cpp", ".def")}
     for file in sorted(files):
         name = file.relative_to(root).as_posix()
@@ -82,9 +86,12 @@ def main() -> int:
         for included in INCLUDE.findall(file.read_text()):
             if wrong := libraries.wrong_include(library, included):
                 errors.append(f"{name}: {wrong}")
-    for file in sorted(path for path in (root / "src").rglob("*") if path.suffix in (".h", ".cpp")):
+    for file in sorted(path for folder in ("src", "include") for path in (root / folder).rglob("*") if path.suffix in (".h", ".cpp")):
         if libraries.of_file(file.relative_to(root).as_posix()) is None:
             errors.append(f"{file.relative_to(root)}: in no library (libraries.toml)")
+    for file in sorted((root / "include").rglob("*.h")):
+        outside = [path for path in INCLUDE.findall(file.read_text()) if not path.startswith("carina/")]
+        errors += [f"{file.relative_to(root)}: a public header includes {path}, which is not installed" for path in outside]
     if not files:
         errors.append(f"no source file found below {root}")
     print("\n".join(errors) or f"{len(files)} files of {len(libraries.listed)} libraries: every include and name is allowed")

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "report/render.h"
 
 namespace carina::cli {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/log.h"
+#include "carina/log.h"
 #include "report/profile_report.h"
 
 namespace carina::cli {

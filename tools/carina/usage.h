@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 
 namespace carina::cli {
 

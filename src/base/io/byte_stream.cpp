@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/check.h"
 #include "base/memory/mapped_pages.h"
+#include "carina/check.h"
 
 namespace carina {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 
 namespace carina {
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 
 namespace carina {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 
 namespace carina {
 

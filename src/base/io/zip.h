@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
 #include "base/io/byte_stream.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 
 namespace carina {
 

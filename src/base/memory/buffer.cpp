@@ -1,4 +1,4 @@
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
 
 #include <algorithm>
 #include <new>

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/check.h"
 #include "base/memory/prefault.h"
+#include "carina/check.h"
 
 namespace carina {
 

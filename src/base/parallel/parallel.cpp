@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-#include "base/check.h"
+#include "carina/check.h"
 
 namespace carina {
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "frontend/pt2/scope_internal.h"
 #include "ir/graph.h"
 

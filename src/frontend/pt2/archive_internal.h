@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/diagnostic.h"
 #include "base/io/zip.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 #include "frontend/pt2/json_view_internal.h"
 
 namespace carina::pt2 {

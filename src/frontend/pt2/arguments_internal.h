@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "frontend/pt2/json_view_internal.h"
 #include "frontend/pt2/schema_internal.h"
 #include "frontend/pt2/scope_internal.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
+#include "carina/log.h"
+#include "carina/result.h"
 #include "frontend/pt2/aliases_internal.h"
 #include "frontend/pt2/archive_internal.h"
 #include "frontend/pt2/reader.h"

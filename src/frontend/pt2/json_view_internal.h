@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 
 namespace carina::pt2 {
 

@@ -4,8 +4,8 @@
 #include <cctype>
 #include <utility>
 
-#include "base/check.h"
 #include "base/text/number.h"
+#include "carina/check.h"
 
 namespace carina::pt2 {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "carina/tensor.h"
 #include "frontend/pt2/archive_internal.h"
 #include "frontend/pt2/json_view_internal.h"
-#include "tensor/tensor.h"
 
 namespace carina::pt2 {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 #include "frontend/tosa/reader_internal.h"
 #include "ir/graph.h"
 #include "tosa_generated.h"

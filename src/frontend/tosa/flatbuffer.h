@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 
 namespace carina::tosa {

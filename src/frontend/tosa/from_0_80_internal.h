@@ -6,8 +6,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 #include "facts/tosa_0_80.h"
 #include "ir/graph.h"
 

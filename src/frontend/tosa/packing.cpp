@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/check.h"
 #include "base/checked_math.h"
+#include "carina/check.h"
 #include "frontend/tosa/packing_internal.h"
 
 namespace carina::tosa {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <span>
 
-#include "base/memory/buffer.h"
-#include "tensor/tensor.h"
+#include "carina/buffer.h"
+#include "carina/tensor.h"
 
 namespace carina::tosa {
 

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "frontend/tosa/reader_internal.h"
 #include "ir/tosa_type.h"
 #include "tensor/float_formats.h"

@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 #include "facts/tosa_row.h"
 #include "ir/graph.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/tosa_0_80.h"
 #include "ir/graph.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/tosa_row.h"
 #include "ir/graph.h"
 

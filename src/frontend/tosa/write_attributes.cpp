@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "frontend/tosa/writer_internal.h"
 #include "ir/tosa_type.h"
 #include "tensor/float_formats.h"

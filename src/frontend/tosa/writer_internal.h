@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/tosa_row.h"
 #include "ir/graph.h"
 

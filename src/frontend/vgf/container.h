@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 #include "facts/vgf.h"
 
 namespace carina::vgf {

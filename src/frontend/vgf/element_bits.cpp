@@ -1,7 +1,7 @@
 #include <bit>
 #include <cstring>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "frontend/vgf/element_bits_internal.h"
 #include "tensor/float_formats.h"
 

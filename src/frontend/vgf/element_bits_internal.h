@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "carina/tensor.h"
 #include "ir/attribute.h"
-#include "tensor/tensor.h"
 
 namespace carina::vgf {
 

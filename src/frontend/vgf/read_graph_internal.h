@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "frontend/vgf/spirv_module_internal.h"
 #include "frontend/vgf/spirv_values_internal.h"
 #include "ir/graph.h"

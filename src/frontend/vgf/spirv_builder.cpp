@@ -2,7 +2,7 @@
 #include <array>
 #include <cstring>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "facts/vgf_ops.h"
 #include "frontend/vgf/spirv_builder_internal.h"
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "carina/dtype.h"
+#include "carina/shape.h"
 #include "facts/spirv.h"
-#include "tensor/dtype.h"
-#include "tensor/shape.h"
 
 namespace carina::vgf {
 

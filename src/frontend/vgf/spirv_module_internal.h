@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/spirv.h"
 
 namespace carina::vgf {

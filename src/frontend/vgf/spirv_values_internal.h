@@ -3,9 +3,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
+#include "carina/tensor.h"
 #include "frontend/vgf/spirv_module_internal.h"
-#include "tensor/tensor.h"
 
 namespace carina::vgf {
 

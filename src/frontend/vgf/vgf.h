@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/result.h"
 #include "frontend/vgf/container.h"
 #include "ir/graph.h"
 

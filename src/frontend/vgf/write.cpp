@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "frontend/vgf/vgf.h"
 #include "frontend/vgf/write_graph_internal.h"
 #include "ir/tosa_type.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "interpret/elementwise_internal.h"
 #include "interpret/ops/clamp_bounds_internal.h"
 #include "tensor/fixed_point.h"

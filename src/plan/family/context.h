@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/log.h"
+#include "carina/log.h"
 #include "plan/family/family.h"
 #include "plan/family/options.h"
 #include "plan/network/target.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/npu_targets.h"
 #include "npu/encoded_weights_cache.h"
 #include "npu/weight_order.h"

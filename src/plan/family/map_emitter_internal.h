@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "plan/family/emitter.h"
 #include "plan/family/family.h"
 #include "plan/schedule/rows.h"

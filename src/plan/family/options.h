@@ -4,6 +4,7 @@
 #include <functional>
 #include <string_view>
 
+#include "carina/options.h"
 #include "npu/encoded_weights_cache.h"
 
 // The options of plan::compile().
@@ -27,9 +28,7 @@ struct Variation {
 
 struct Schedule;
 
-// The goal of a schedule. kSpeed: the fewest cycles that fast rules find. kSearch: fewer cycles, after a search that
-// takes seconds. kSize: the least SRAM, and among those schedules the fastest.
-enum class Optimize : uint8_t { kSpeed, kSearch, kSize };
+using options::Optimize;
 
 struct Options {
   int threads = 1;                // results do not depend on it

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/check.h"
 #include "base/checked_math.h"
+#include "carina/check.h"
 #include "plan/family/u85_internal.h"
 
 // The blocks that fit the internal memories. Source: the public mirror of Vela's regor (ethos_u85.cpp). The facts are

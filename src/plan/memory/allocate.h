@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "base/diagnostic.h"
 #include "base/memory/memory_planner.h"
+#include "carina/result.h"
 #include "plan/family/context.h"
 #include "plan/schedule/schedule.h"
 

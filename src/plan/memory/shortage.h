@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "plan/schedule/schedule.h"
 
 // The messages for a network that needs more memory than there is.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/check.h"
 #include "base/checked_math.h"
+#include "carina/check.h"
 #include "facts/npu_targets.h"
 
 namespace carina::plan {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
+#include "carina/shape.h"
 #include "plan/network/step.h"
 #include "plan/network/weight_values.h"
-#include "tensor/shape.h"
 
 // Network: the steps and tensors that selection makes of a TOSA graph.
 namespace carina::plan {

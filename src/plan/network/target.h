@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/npu_targets.h"
 
 // Target: the NPU and the memories that a network is compiled for.

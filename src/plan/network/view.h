@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/id.h"
-#include "tensor/shape.h"
+#include "carina/shape.h"
 
 // Views: strided addressing of a tensor's elements, with which RESHAPE, SLICE and TRANSPOSE need no copy.
 //   Example: the transpose of a [2,3] tensor is the view {size 3, stride 1}, {size 2, stride 3} of the same elements.

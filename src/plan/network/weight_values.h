@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "base/memory/buffer.h"
-#include "tensor/tensor.h"
+#include "carina/buffer.h"
+#include "carina/tensor.h"
 
 // WeightValues: the values of a convolution's weights in their narrowest integer type.
 namespace carina::plan {

@@ -13,7 +13,7 @@
 
 #include <algorithm>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "plan/cost/cost.h"
 #include "plan/memory/allocate.h"
 #include "plan/memory/live_ranges.h"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/diagnostic.h"
 #include "base/parallel/parallel.h"
+#include "carina/result.h"
 #include "npu/compiled_network.h"
 #include "plan/family/context.h"
 #include "plan/schedule/schedule.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/check.h"
+#include "carina/check.h"
 
 namespace carina::plan {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "plan/schedule/schedule.h"
 
 // The text form of schedules.

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "plan/select/selection.h"
 
 // The location of values: in graph outputs, in parts of a CONCAT, behind a TRANSPOSE, or in tensors of their own with

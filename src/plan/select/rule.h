@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "facts/tosa_ops.h"
 
 // The type of a selection rule.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "plan/select/selection.h"
 
 namespace carina::plan {

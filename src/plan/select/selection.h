@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "ir/graph.h"
 #include "plan/family/context.h"
 #include "plan/family/family.h"

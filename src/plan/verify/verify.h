@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
 #include "plan/family/family.h"
 #include "plan/schedule/schedule.h"
 

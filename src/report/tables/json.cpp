@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "report/tables/json.h"
 
 namespace carina::report {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "report/tables/csv.h"
 #include "report/tables/json.h"
 #include "report/tables/text_table.h"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "results/npu_report.h"
+#include "carina/npu_report.h"
 
 namespace carina::report {
 

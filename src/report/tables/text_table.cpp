@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/check.h"
+#include "carina/check.h"
 
 namespace carina::report {
 

@@ -1,4 +1,4 @@
-#include "api/api.h"
+#include "carina/api.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <string>
 
 #include "../pt2/model_builder.h"
-#include "base/check.h"
 #include "base/guarded.h"
+#include "carina/check.h"
 #include "frontend/tosa/flatbuffer.h"
 
 namespace carina::api {

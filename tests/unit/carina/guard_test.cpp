@@ -6,7 +6,7 @@
 #include <new>
 #include <string>
 
-#include "base/check.h"
+#include "carina/check.h"
 
 namespace carina::cli {
 namespace {

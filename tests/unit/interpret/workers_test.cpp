@@ -6,7 +6,7 @@
 #include <chrono>
 #include <vector>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "interpret/kernel_internal.h"
 
 namespace carina::interpret {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/io/file.h"
-#include "base/log.h"
+#include "carina/log.h"
 #include "frontend/pt2/reader.h"
 #include "pte/emit.h"
 #include "pte/reader.h"

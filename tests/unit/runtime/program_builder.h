@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
 #include "pte/program.h"
 #include "pte/writer.h"
 #include "runtime/method.h"

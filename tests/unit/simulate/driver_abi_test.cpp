@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "facts/npu_pmu.h"
 #include "tiny_stream.h"
 

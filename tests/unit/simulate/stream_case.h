@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "base/diagnostic.h"
+#include "carina/result.h"
+#include "carina/tensor.h"
 #include "npu/compiled_network.h"
 #include "simulate/simulator.h"
-#include "tensor/tensor.h"
 
 namespace carina::simulate {
 

@@ -1,11 +1,11 @@
-#include "tensor/dtype.h"
+#include "carina/dtype.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <limits>
 
-#include "base/check.h"
+#include "carina/check.h"
 
 namespace carina {
 namespace {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/api.h"
+#include "carina/api.h"
 
 namespace carina::vela {
 namespace {

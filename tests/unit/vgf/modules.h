@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/memory/buffer.h"
+#include "carina/buffer.h"
 #include "frontend/vgf/vgf.h"
 #include "ir/pass.h"
 #include "ir/text.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "tensor/shape.h"
+#include "carina/shape.h"
 
 namespace carina::tosa {
 

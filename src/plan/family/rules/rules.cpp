@@ -1,6 +1,6 @@
 #include "plan/family/rules/rules.h"
 
-#include "base/check.h"
+#include "carina/check.h"
 #include "plan/family/rules/rules_internal.h"
 
 namespace carina::plan {

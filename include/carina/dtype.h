@@ -1,3 +1,4 @@
+// Defines the element types of tensors.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,7 @@
 
 namespace carina {
 
-// Element types of all stages. Names are TOSA's where TOSA has the type.
+// Element types of all stages. Names are those of TOSA 1.0 where TOSA has the type.
 enum class DType : uint8_t {
   kUnknown,
   kBool,
@@ -41,20 +42,26 @@ struct DTypeRow {
   bool is_signed;
   bool is_float;
 };
+// Returns the properties of a type.
 const DTypeRow& row_of(DType dtype);
 
+// The name in the text form and in messages: "int8".
 inline std::string_view name_of(DType dtype) {
   return row_of(dtype).name;
 }
+// The bytes that an element takes in memory: 1 for int4.
 inline size_t element_bytes(DType dtype) {
   return row_of(dtype).element_bytes;
 }
+// Whether it is a floating-point type.
 inline bool is_float(DType dtype) {
   return row_of(dtype).is_float;
 }
+// Whether it is a signed or unsigned integer type; false for bool and shape.
 inline bool is_integer(DType dtype) {
   return row_of(dtype).is_integer;
 }
+// Returns the type of this name, as name_of() spells it; none if there is none.
 std::optional<DType> dtype_of_name(std::string_view name);
 
 // Smallest and largest value of an integer type (bool: 0 and 1).
@@ -63,9 +70,10 @@ struct IntegerRange {
   int64_t max;
   bool operator==(const IntegerRange&) const = default;
 };
+// Returns the range of an integer type or bool. InternalError for other types.
 IntegerRange range_of(DType dtype);
 
-// The C++ type that holds an element in memory -> its DType, for the types where that is one to one.
+// Maps the C++ type that holds an element in memory to its DType, where that is one to one; else kUnknown.
 template <typename T>
 inline constexpr DType kDTypeOf = DType::kUnknown;
 template <>

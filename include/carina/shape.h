@@ -1,3 +1,4 @@
+// Defines Shape, the sizes of a tensor's axes.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "base/check.h"
+#include "carina/check.h"
 
 namespace carina {
 
@@ -37,10 +38,11 @@ class Shape {
   size_t rank_ = 0;
 };
 
-// "[1,3,224,224]"
+// Formats a shape: "[1,3,224,224]".
 std::string to_string(const Shape& shape);
 
-// The shape that two operands have after TOSA broadcasting (equal ranks, sizes equal or 1), if there is one.
+// Returns the shape that two operands have after broadcasting; none if they cannot be broadcast. Ranks must be equal,
+// and the sizes of each axis equal or 1: [1,3] and [2,1] give [2,3]. Source: TOSA 1.0, broadcasting.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 
 }  // namespace carina

@@ -1,3 +1,4 @@
+// Defines the report of a compilation: where each node runs, sizes in bytes, cycles per inference.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "results/memory_map.h"
-#include "results/run_report.h"
+#include "carina/memory_map.h"
+#include "carina/npu_report.h"
+#include "carina/result.h"
 
 namespace carina::results {
-// The place where a node of the user's model runs.
+
+// The device on which a node of the user's model runs.
 enum class RunsOn : uint8_t {
   kNpu,
   kCpu,
@@ -27,7 +29,7 @@ struct NodeReport {
   std::string op;      // "aten.conv2d.default"
   std::string source;  // "model.py:41", may be empty
   RunsOn runs_on = RunsOn::kFolded;
-  std::string reason;  // reason for the place: for a node on the CPU the violated rule and the value
+  std::string reason;  // reason for the device: for a node on the CPU the violated rule and the value
   std::string hint;    // what would make it run on the NPU; may be empty
   int64_t cycles = 0;  // NPU cycles of the operations made from it; 0 when it was fused into another or runs on the CPU
   int64_t cpu_cycles = 0;  // of what runs on the CPU: cycles of a Cortex-M55, an estimate (facts/cpu_costs.h)
@@ -41,7 +43,7 @@ struct NpuEstimate {
   int64_t cycles = 0;
 };
 
-// One subgraph that the NPU runs in one go.
+// One subgraph that the NPU runs as a whole.
 struct DelegateReport {
   int64_t tosa_operators = 0;
   int64_t command_stream_bytes = 0;
@@ -76,14 +78,14 @@ struct LegalizedReport {
   std::string change;  // what was done
 };
 
-// What `carina compile` and `carina explain` say.
+// The result of `carina compile` and `carina explain`.
 struct CompileReport {
   std::string model;
   std::string target;
   std::string accelerator = "NPU";  // what of the target runs delegates
   std::string system_config;
   std::string memory_mode;
-  std::string optimize;           // what schedules are made for: "speed", "search" or "size"
+  std::string optimize;           // the goal of the schedules: "speed", "search" or "size"
   bool dynamic_weights = false;   // products of activations as convolutions whose weights the NPU writes
   int64_t sram_budget_bytes = 0;  // what a delegate's arena may take; 0: no limit
   int64_t cache_bytes = 0;        // of fast memory that a delegate may take; 0: not limited

@@ -43,18 +43,21 @@ using Diagnostics = std::vector<Diagnostic>;
 template <typename T>
 using Result = std::expected<T, Diagnostics>;
 
+// Makes the failed Result of one diagnostic: return fail({.where = ..., .what = ...}).
 [[nodiscard]] inline std::unexpected<Diagnostics> fail(Diagnostic diagnostic) {
   Diagnostics all;
   all.push_back(std::move(diagnostic));
   return std::unexpected(std::move(all));
 }
 
+// Makes the failed Result of several diagnostics.
 [[nodiscard]] inline std::unexpected<Diagnostics> fail(Diagnostics diagnostics) {
   return std::unexpected(std::move(diagnostics));
 }
 
-// The message as the user reads it: "where: what: expected E, got G" and the hint on a line of its own.
+// Formats a message for the user: "where: what: expected E, got G", and the hint on the next line.
 std::string to_string(const Diagnostic& diagnostic);
+// Formats each message, separated by newlines.
 std::string to_string(const Diagnostics& diagnostics);
 
 }  // namespace carina

@@ -27,5 +27,6 @@ class InternalError : public std::logic_error {
       ::carina::check_failed(__FILE__, __LINE__, #condition, ::fmt::format("" __VA_ARGS__)); \
   } while (false)
 
+// CARINA_UNREACHABLE("element type", value) throws InternalError at a point that no valid value reaches.
 #define CARINA_UNREACHABLE(what, value) \
   ::carina::check_failed(__FILE__, __LINE__, "unreachable", ::fmt::format("{} {}", what, static_cast<long long>(value)))

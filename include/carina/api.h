@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,16 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "base/diagnostic.h"
-#include "base/log.h"
-#include "base/memory/buffer.h"
-#include "driver/compilation.h"
-#include "driver/delegate_map.h"
-#include "execute/run_program.h"
-#include "quantize/annotate/annotation.h"
-#include "quantize/annotate/expansion.h"
-#include "results/compile_report.h"
-#include "targets/target.h"
+#include "carina/buffer.h"
+#include "carina/compile_report.h"
+#include "carina/log.h"
+#include "carina/npu_report.h"
+#include "carina/options.h"
+#include "carina/result.h"
+#include "carina/sample.h"
+#include "carina/scheme.h"
+#include "carina/target.h"
 
 // The in-memory API compiles the bytes of a model to a program and runs the program. It needs no files and starts no
 // process. The command line adds files around these calls; the Python package and the plug-ins call the same functions.
@@ -32,17 +32,31 @@
 // none ends the process. Notes and warnings go to `log`.
 namespace carina::api {
 
-using backends::Optimize;
 using datasets::InputType;
 using datasets::NamedTensor;
 using datasets::Sample;
-using driver::DelegateMode;
-using models::Model;
-using models::QuantizeMode;
+using options::DelegateMode;
+using options::Optimize;
+using options::QuantizeMode;
 using targets::ConfigFile;
 using targets::TargetNames;
 
-// The names of all supported targets, spelled as Vela spells them.
+// A model in memory: a normalized graph, quantized or not. Copies share their content. Weights are views of the
+// file from which they were read.
+class Model {
+ public:
+  struct Content;  // private to the library
+  explicit Model(std::shared_ptr<Content> content) : content_(std::move(content)) {}
+
+  [[nodiscard]] const std::string& name() const;          // the name in messages
+  [[nodiscard]] const std::string& quantization() const;  // how it was quantized: "none", "imported", "calibrated" ...
+  [[nodiscard]] const std::shared_ptr<Content>& content() const { return content_; }
+
+ private:
+  std::shared_ptr<Content> content_;
+};
+
+// The names of all supported targets. Source: Vela 5.2, values of --accelerator-config.
 std::vector<std::string_view> targets();
 
 // Reads a file that torch.export.save() of torch 2.9 to 2.13 wrote and normalizes the model. The result is the float
@@ -78,10 +92,25 @@ struct PartitionOptions {
 // delegate call, in order.
 using TosaFile = std::vector<std::byte>;
 
+// Where a node of the normalized graph runs, and the reason.
+struct Decision {
+  std::string name;
+  std::string op;         // "aten.conv2d.default"
+  std::string source;     // "model.py:41"; may be empty
+  std::string user_node;  // the node of the exported graph from which it was made; empty: none
+  bool runs_on_npu = false;
+  int delegate = -1;       // index in Partition::delegates; -1: the CPU
+  std::string reason;      // "stride_y is 5, at most 3 is supported"; on the NPU: "supported"
+  std::string hint;        // a change that would put the node on the NPU; may be empty
+  std::string rule;        // the rule that rejects it: "conv.stride"; empty on the NPU
+  int64_t cpu_cycles = 0;  // cycles of a Cortex-M55 for one call, an estimate; 0 on the NPU
+};
+
 // A model partitioned between CPU and NPU: the CPU program, which calls the delegates, and one TOSA graph per delegate.
 struct Partition {
-  std::vector<partition::Decision> decisions;  // where each node of the normalized graph runs, and why
-  ir::Graph program;
+  struct Content;                   // private to the library: the CPU program
+  std::vector<Decision> decisions;  // one per node of the normalized graph
+  std::shared_ptr<const Content> program;
   std::vector<TosaFile> delegates;
 };
 
@@ -133,6 +162,12 @@ struct Flags {
 // (usage), all at once: unknown flags with the nearest name; unsupported flags; unusable values.
 Result<Flags> read_flags(std::string_view compile_flags, const Log& log = {});
 
+// A file that shows how a delegate was compiled.
+struct Artifact {
+  std::string suffix;  // "vela.npz"
+  std::vector<std::byte> bytes;
+};
+
 // A compiled delegate in the form in which an ExecuTorch program stores it. A backend's preprocess() returns the same
 // data.
 struct DelegateBlob {
@@ -140,7 +175,7 @@ struct DelegateBlob {
   std::vector<std::byte> blob;                                     // what the runtime on the device parses
   std::vector<std::pair<std::string, std::string>> compile_specs;  // key and value
   results::DelegateReport report;                                  // sizes in bytes; cycles per inference, an estimate
-  std::vector<backends::Artifact> artifacts = {};                  // files that show how the delegate was compiled
+  std::vector<Artifact> artifacts = {};                            // files that show how the delegate was compiled
 };
 
 // Compiles one TOSA graph (FlatBuffer 1.0 or 0.80, one region, integer types) so that all of it runs on the target. An
@@ -180,28 +215,21 @@ Result<results::CompileReport> explain(const Buffer& pt2, std::string_view name,
                                        const TargetNames& target, const CompileOptions& options = {},
                                        const Log& log = {});
 
-// Returns the annotations that PyTorch's quantizer (torchao's PT2E) sets on a float model, for users who keep PyTorch's
-// graph: quantize/annotate/annotation.h. Errors: the reader's.
-Result<quantize::Annotations> annotate(const Buffer& pt2, std::string_view name, const quantize::NodeSchemes& schemes,
-                                       const Log& log = {});
-
-// Returns the nodes that the quantizer decomposes before it annotates, each with its replacement:
-// quantize/annotate/expansion.h. Errors: the reader's.
-Result<std::vector<quantize::Expansion>> expand(const Buffer& pt2, std::string_view name,
-                                                const quantize::NodeSchemes& schemes, const Log& log = {});
-
-// Maps the model's nodes to delegates, for use by an ExecuTorch partitioner: driver/delegate_map.h. The target may also
-// be a TOSA specification, for example "TOSA-1.0+INT".
-Result<std::vector<driver::NodeAssignment>> map_delegates(const Buffer& pt2, std::string_view name,
-                                                          const TargetNames& target, const CompileOptions& options = {},
-                                                          const Log& log = {});
-
 struct RunOptions {
   bool timed = false;    // also estimate cycles: RunOutcome::npu
   TargetNames memories;  // memories of a timed run; empty: those for which the program was compiled
   int threads = 1;
 };
-using execute::RunOutcome;
+
+// The outputs of one inference and its measurements.
+struct RunOutcome {
+  std::vector<NamedTensor> outputs;
+  // The allocator figures under the names that ExecuTorch's executor runner prints, in bytes.
+  std::vector<std::pair<std::string, int64_t>> memory;
+  std::vector<std::string> cpu_kernels;  // kernel calls of the program, in order
+  int64_t delegate_calls = 0;
+  results::NpuReport npu;  // of Ethos-U delegates
+};
 
 // Runs an ExecuTorch program once. CPU kernels run in Carina's runtime; Ethos-U delegates run on the simulator with the
 // bits of the NPU. `inputs` has one tensor per input, in order. Errors: a damaged program, an unknown backend or

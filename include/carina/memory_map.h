@@ -1,3 +1,4 @@
+// Defines the entries of a memory map: which bytes are live during which operations.
 #pragma once
 
 #include <cstdint>

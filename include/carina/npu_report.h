@@ -1,3 +1,4 @@
+// Defines the measurements of the NPU in one inference: counts, cycles and bytes.
 #pragma once
 
 #include <cstdint>

@@ -1,18 +1,19 @@
+// Defines Tensor, a dense array in memory.
 #pragma once
 
 #include <cstring>
 #include <span>
 #include <type_traits>
 
-#include "base/check.h"
-#include "base/memory/buffer.h"
-#include "tensor/dtype.h"
-#include "tensor/shape.h"
+#include "carina/buffer.h"
+#include "carina/check.h"
+#include "carina/dtype.h"
+#include "carina/shape.h"
 
 namespace carina {
 
-// A dense tensor in row-major order (last axis fastest) whose elements stand in memory as DTypeRow says. Immutable once
-// shared: copies share the bytes.
+// A dense tensor in row-major order (last axis fastest) with elements in memory as DTypeRow describes. Immutable
+// once shared: copies share the bytes.
 struct Tensor {
   DType dtype = DType::kUnknown;
   Shape shape;
@@ -27,6 +28,7 @@ struct Tensor {
     return {reinterpret_cast<const T*>(data.data()), data.size() / sizeof(T)};
   }
 
+  // Copies values in row-major order; `values` has shape.elements() of them.
   template <typename T>
     requires(!std::is_same_v<T, bool>)
   static Tensor of(DType dtype, const Shape& shape, std::span<const T> values) {
@@ -46,12 +48,14 @@ class MutableTensor {
  public:
   MutableTensor(DType dtype, const Shape& shape)
       : dtype_(dtype), shape_(shape), buffer_(MutableBuffer::allocate(tensor_bytes(dtype, shape))) {}
+  // The elements as T, whose size must be that of the type.
   template <typename T>
   [[nodiscard]] std::span<T> values() {
     CARINA_CHECK(sizeof(T) == element_bytes(dtype_), "{} written as {} bytes an element", name_of(dtype_), sizeof(T));
     return {reinterpret_cast<T*>(buffer_.bytes().data()), buffer_.bytes().size() / sizeof(T)};
   }
   [[nodiscard]] std::span<std::byte> bytes() { return buffer_.bytes(); }
+  // Hands over the tensor without a copy.
   [[nodiscard]] Tensor freeze() && { return {.dtype = dtype_, .shape = shape_, .data = std::move(buffer_).freeze()}; }
 
  private:
@@ -60,7 +64,7 @@ class MutableTensor {
   MutableBuffer buffer_;
 };
 
-// Same type, shape and bytes (floats compare by bits).
+// Whether two tensors have the same type, shape and bytes (floats compare by bits).
 inline bool identical(const Tensor& a, const Tensor& b) {
   return a.dtype == b.dtype && a.shape == b.shape && a.data.size() == b.data.size() &&
          (a.data.size() == 0 || std::memcmp(a.data.data(), b.data.data(), a.data.size()) == 0);

@@ -1,0 +1,114 @@
+// Defines quantization schemes: the data types, granularity and ranges of a quantized model.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "carina/dtype.h"
+#include "carina/result.h"
+
+namespace carina::quantize {
+
+enum class Symmetry : uint8_t {
+  kAffine,     // the zero point follows from the range
+  kSymmetric,  // the zero point is 0
+};
+
+enum class Granularity : uint8_t { kPerTensor, kPerChannel };
+
+// How the range of an activation is chosen from the values that calibration observed.
+enum class RangeChoice : uint8_t {
+  kMinMax,         // from the smallest to the largest value
+  kHistogram,      // the range of least squared error, where errors of clipped values count twice
+  kSquareError,    // the range of least squared error
+  kPercentile,     // 99.99 % of the elements: 0.005 % are clipped at each end
+  kMovingAverage,  // the moving average of the ends of each sample's tensor, with weight 0.01 for a new one
+};
+
+struct ActivationScheme {
+  DType dtype = DType::kInt8;
+  int64_t qmin = -128;
+  int64_t qmax = 127;
+  Symmetry symmetry = Symmetry::kAffine;
+  RangeChoice ranges = RangeChoice::kHistogram;
+
+  [[nodiscard]] int64_t steps() const { return qmax - qmin; }
+  bool operator==(const ActivationScheme&) const = default;
+};
+
+enum class Rounding : uint8_t {
+  kNearest,
+  kForInputs,  // chosen so that errors of weights cancel for inputs like the samples
+};
+
+// The treatment of the mean error that rounded weights add to each output channel.
+enum class MeanError : uint8_t {
+  kKept,
+  kTakenFromBias,
+};
+
+// Whether the channels' ranges of consecutive layers are made alike before quantization: equalize_layers().
+enum class Equalization : uint8_t {
+  kNone,
+  kAcrossLayers,
+};
+
+// The scheme of the weights. int4 weights need int8 activations: int4 becomes int8 for a node that reads int16.
+struct WeightScheme {
+  DType dtype = DType::kInt8;
+  int64_t qmin = -127;  // always symmetric
+  int64_t qmax = 127;
+  Granularity granularity = Granularity::kPerChannel;
+  Rounding rounding = Rounding::kNearest;
+  MeanError mean_error = MeanError::kTakenFromBias;
+  Equalization equalization = Equalization::kNone;  // used of the general scheme only
+
+  bool operator==(const WeightScheme&) const = default;
+};
+
+// The scheme of one node: of its results (or of a graph input) and of its weights. The bias has the scale input scale *
+// weight scale and the accumulator's width. The defaults are the int8 scheme of the Arm quantizer of PT2E.
+struct NodeScheme {
+  ActivationScheme activations;
+  WeightScheme weights;
+  double smallest_scale = 1.0 / 65536;  // a smaller scale is raised to this. Source: eps of the Arm quantizer
+
+  bool operator==(const NodeScheme&) const = default;
+};
+
+// A scheme for the nodes that `of` and `name` select.
+struct Override {
+  enum class Of : uint8_t {
+    kNode,        // of this name, in the graph or in the user's model
+    kOperator,    // "aten.conv2d.default", likewise
+    kModule,      // of the user's model, with all inside it: "features.3"
+    kModuleType,  // "Linear", or "torch.nn.modules.linear.Linear"
+    kInputs,      // all graph inputs; `name` is empty
+    kOutputs,     // all graph outputs; `name` is empty
+  } of = Of::kNode;
+  std::string name;
+  std::optional<NodeScheme> scheme;  // none: the node stays float (not for inputs and outputs)
+};
+
+// How a model is quantized. A later override takes precedence. Values that share their parameters, as the operands and
+// results of data movement do, also share their scheme: that of the last override of any of their nodes.
+struct Scheme {
+  std::string name = "int8";  // for reports
+  NodeScheme general;
+  std::vector<Override> overrides;
+};
+
+// Reads a scheme from its specification: "int8", "int16x8" (or "a16w8"), "int8x4" (or "a8w4"), with details after plus
+// signs: "int8+per-tensor+symmetric+minmax". "float" gives none. Errors (usage): unknown names.
+Result<std::optional<NodeScheme>> parse_scheme(std::string_view spec);
+// Reads an override: "node:NAME=SCHEME", "op:", "module:" and "type:" likewise, "inputs=SCHEME", "outputs=SCHEME".
+// Errors (usage): unknown forms and schemes.
+Result<Override> parse_override(std::string_view spec);
+// The names of all schemes and of all details, for help texts.
+std::string scheme_names();
+std::string scheme_details();
+
+}  // namespace carina::quantize

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "backends/backend.h"
+#include "carina/api.h"
+#include "driver/split.h"
+
+namespace carina::api {
+
+// What the stages are asked for.
+driver::SplitOptions split_options(const PartitionOptions& options);
+backends::DelegateOptions delegate_options(const DelegateOptions& options);
+
+}  // namespace carina::api
