@@ -83,7 +83,7 @@ results::OutputCheck no_such_output(const Tensor& expected) {
   return {.type = datasets::type_text(expected.dtype, expected.shape),
           .elements = expected.elements(),
           .wrong = expected.elements(),
-          .first_wrong = "the program has no such output"};
+          .first_wrong = "the program has fewer outputs than the test case"};
 }
 
 // A tensor as the format holds it; a number of the program as a number.
@@ -97,8 +97,9 @@ pte::BundledValue value_of(const Tensor& tensor, bool is_number) {
 
 Result<void> check_writable(const Tensor& tensor, const std::string& name) {
   if (pte::scalar_type_of(tensor.dtype)) return {};
-  return fail(
-      {.where = name, .what = "a bundled program has no such element type", .got = std::string(name_of(tensor.dtype))});
+  return fail({.where = name,
+               .what = "a bundled program cannot hold this element type",
+               .got = std::string(name_of(tensor.dtype))});
 }
 
 }  // namespace

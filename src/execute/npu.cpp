@@ -50,7 +50,7 @@ Result<void> check_budget(const NpuRunRequest& request, const npu::NetworkInFile
   const uint64_t bytes = raw.weights.size() + (request.check ? 4 * regions : request.poison ? 2 * regions : regions);
   if (bytes <= request.memory_budget_bytes) return {};
   return fail({.where = request.stream,
-               .what = "the stream's memories do not fit the memory budget",
+               .what = "the memory of the stream exceeds the memory budget",
                .expected = fmt::format("at most {} bytes", request.memory_budget_bytes),
                .got = fmt::format("{} (scratch {}, fast scratch {}, weights {})", bytes, network.scratch_bytes,
                                   network.fast_scratch_bytes, raw.weights.size()),

@@ -29,7 +29,7 @@ Result<int64_t> run_on_device(vulkan::Graph& graph, size_t inputs, runtime::Argu
   std::vector<std::span<std::byte>> made;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i]->is_tensor())
-      return fail({.where = std::string(kVgfBackendId), .what = "an argument of the delegate call is no tensor"});
+      return fail({.where = std::string(kVgfBackendId), .what = "an argument of the delegate call is not a tensor"});
     const runtime::Tensor& tensor = arguments[i]->tensor;
     const std::span bytes(static_cast<std::byte*>(tensor.data), tensor.bytes());
     i < inputs ? given.emplace_back(bytes) : made.emplace_back(bytes);

@@ -19,7 +19,7 @@ using ir::ValueId;
 
 Refused check_elements(const ir::Value& value) {
   if (std::ranges::none_of(value.shape.dims(), [](int64_t n) { return n == 0; })) return std::nullopt;
-  return refused("shape.empty", value.name + " has no elements", "leave out what makes and reads it");
+  return refused("shape.empty", value.name + " has no elements", "remove the nodes that write and read it");
 }
 
 // A value that is not quantized: a constant that the lowering quantizes, or integers that the operator takes.
@@ -36,10 +36,10 @@ Refused check_plain(const Candidate& c, const ir::Value& value, PlainIntegers in
   const bool taken =
       integers == PlainIntegers::kAny || (integers == PlainIntegers::kInt32Too && value.dtype == DType::kInt32);
   if (narrow && taken) return std::nullopt;
-  return refused(
-      "types.integers",
-      fmt::format("{} is {}, {} does not do this operator with it", value.name, name_of(value.dtype), c.target.name),
-      "compute it in quantized floats, or in int32");
+  return refused("types.integers",
+                 fmt::format("{} has type {}, which {} does not support for this operator", value.name,
+                             name_of(value.dtype), c.target.name),
+                 "quantize it, or compute it in int32");
 }
 
 Refused check_types(const Candidate& c, PlainIntegers integers, std::string_view hint) {
@@ -60,13 +60,13 @@ Refused no_row(const Candidate& c) {
   const bool known = c.node.op.is_aten() && traits_of(c.node.op.aten()).lowering.kind == AtenLowering::Kind::kNone;
   const std::string_view own = known ? traits_of(c.node.op.aten()).lowering.text : "";
   return refused("op.unknown", fmt::format("{} has no implementation for {}", c.node.op.name(), c.target.name),
-                 own.empty() ? "write it with operators that `carina ops` lists" : std::string(own));
+                 own.empty() ? "replace it by operators that `carina ops` lists" : std::string(own));
 }
 
 // What to do about a value that is not quantized: all of the model, or the rest of it.
 std::string_view quantization_hint(const ir::Graph& graph) {
   const bool partly = std::ranges::any_of(graph.values, [](const ir::Value& v) { return v.quantization.has_value(); });
-  return partly ? "the model leaves it float: annotate it too, or quantize the float model with --quantize int8"
+  return partly ? "the model's quantizer left it float: annotate it, or quantize the float model with --quantize int8"
                 : "quantize the model: --quantize int8 --calibrate DATA";
 }
 
@@ -86,7 +86,7 @@ Refused check_rank(const ir::Value& value) {
   if (value.shape.rank() > kMaxAxes) {
     return refused("shape.rank",
                    fmt::format("{} has {} axes, at most {} are supported", value.name, value.shape.rank(), kMaxAxes),
-                   "join axes that stay neighbors: torch.flatten, view");
+                   "merge adjacent axes: torch.flatten, view");
   }
   if (std::ranges::any_of(value.shape.dims(), [](int64_t n) { return n < 0; }))
     return refused("shape.dynamic", value.name + " has no static shape", "export with static shapes");
@@ -139,7 +139,7 @@ Refused check_mixture(const Candidate& c) {
     return refused("types.mixed",
                    fmt::format("{} is {}quantized, the result is {}", c.graph[id].name, quantized ? "not " : "",
                                quantized ? "quantized" : "not"),
-                   "quantize all that the node reads and makes, or nothing of it");
+                   "quantize all inputs and outputs of the node, or none");
   }
   return std::nullopt;
 }

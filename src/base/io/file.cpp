@@ -82,7 +82,7 @@ Result<Buffer> read_whole(const std::string& path, int fd, const struct stat& be
   if (!rest.empty() || ::fstat(fd, &after) != 0 || !same_content(before, after)) {
     return fail({.where = path,
                  .what = "the file changed while it was read",
-                 .hint = "is another program writing it? try again when it has finished",
+                 .hint = "try again when the program that writes the file has finished",
                  .fault = Fault::kEnvironment});
   }
   return std::move(buffer).freeze();

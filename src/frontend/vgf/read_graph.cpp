@@ -59,7 +59,7 @@ class GraphReader {
   Result<size_t> index_of(uint32_t id, size_t count, std::string_view what) const {
     CARINA_TRY(const int64_t index, values_.integer(id));
     if (index >= 0 && static_cast<size_t>(index) < count) return static_cast<size_t>(index);
-    return values_.error(fmt::format("there is no such {}", what), fmt::format("below {}", count),
+    return values_.error(fmt::format("the index of {} is out of range", what), fmt::format("below {}", count),
                          std::to_string(index));
   }
 
