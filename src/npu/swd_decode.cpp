@@ -36,9 +36,9 @@ struct SliceHeader {
 struct Symbols {
   std::vector<uint32_t>& quotients;
   std::vector<uint32_t>& values;
-  int length = 0;  // number of symbols in the slice
-  int position = 0;  // number of symbols with a decoded quotient
-  int finished = 0;  // number of symbols with a decoded remainder
+  int length = 0;         // number of symbols in the slice
+  int position = 0;       // number of symbols with a decoded quotient
+  int finished = 0;       // number of symbols with a decoded remainder
   uint32_t quotient = 0;  // partial quotient of the current symbol
 
   // Limits the positions to the slice. Positions after the last symbol are padding.

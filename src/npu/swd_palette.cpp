@@ -14,7 +14,7 @@ constexpr size_t kMaxCandidates = kMaxPaletteSize + 1;  // palette entries and z
 struct Folded {
   std::span<const uint32_t> count;
   std::span<const uint16_t> frequent;  // sorted by frequency, then by value
-  size_t distinct = 0;  // number of distinct values; `frequent` may have fewer
+  size_t distinct = 0;                 // number of distinct values; `frequent` may have fewer
   int max = 0;
   uint64_t sum = 0;
   std::array<uint32_t, kFoldedValues + 1> at_least = {};  // at_least[v]: number of weights >= v

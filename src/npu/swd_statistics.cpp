@@ -14,8 +14,7 @@ constexpr size_t kGroup = 64;
 // A mask with one bit for each weight that is 0.
 uint64_t zeros_of(std::span<const int16_t, kGroup> weights) {
   constexpr size_t kLanes = 8;
-  constexpr uint64_t kGather =
-      0x0102040810204080;  // moves the lowest bit of byte i to bit 56 + i
+  constexpr uint64_t kGather = 0x0102040810204080;  // moves the lowest bit of byte i to bit 56 + i
   static_assert(std::endian::native == std::endian::little);
   std::array<uint8_t, kGroup> is_zero{};
   for (size_t i = 0; i < kGroup; ++i) is_zero[i] = weights[i] == 0 ? 1 : 0;
