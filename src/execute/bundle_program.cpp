@@ -34,7 +34,7 @@ Result<Outputs> outputs_of_model(const BundleRequest& request, std::span<const d
   return outputs;
 }
 
-// A program whose inputs or outputs are raw integers answers in other types than its model.
+// If a program has raw integers as inputs or outputs, its types differ from those of the model.
 Result<void> check_types(const Outputs& expected, const Outputs& run, const std::string& model) {
   for (size_t i = 0; i < run.front().size(); ++i) {
     const Tensor& got = run.front()[i].tensor;

@@ -14,7 +14,7 @@ namespace carina::execute {
 
 namespace {
 
-constexpr const char* kUsualName = "_default_external_constant.ptd";  // ExecuTorch's, without a tag
+constexpr const char* kUsualName = "_default_external_constant.ptd";  // ExecuTorch's default name, without a tag
 constexpr size_t kNamesShown = 5;
 
 std::set<std::string> external_names(const pte::Program& program) {

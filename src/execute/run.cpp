@@ -12,7 +12,7 @@ namespace carina::execute {
 
 namespace {
 
-// The program's reader says more of what is nearly a program.
+// If the file resembles a program, the program reader gives the better message.
 Result<Buffer> open_program(const std::string& path) {
   CARINA_TRY(Buffer file, map_large_file(path));
   const files::FileKind kind = files::kind_of(file);
@@ -41,7 +41,7 @@ Result<RunOptions> options_of(const RunRequest& request, const Buffer& program, 
   return options;
 }
 
-// All that is said of an outcome but its tensors.
+// The run report without its tensors.
 results::RunReport figures_of(const RunOutcome& outcome, const std::string& program, bool timed, VgfDevice vgf) {
   return {.program = program,
           .outputs = {},
@@ -65,7 +65,7 @@ Result<void> write_record(const RunRequest& request, std::span<const pte::RunRec
   return {};
 }
 
-// The Inspector takes runs of one method for repetitions, whose values must be equal.
+// ExecuTorch's Inspector assumes that all runs of one method are repetitions with equal values.
 Result<void> check_values_of_one(const RunRequest& request, size_t samples) {
   if (request.debug_buffer.empty() || samples <= 1) return {};
   return fail({.where = "--debug-buffer",
@@ -108,7 +108,7 @@ Result<results::RunReport> run_samples(const Buffer& program, const RunRequest& 
   return report;
 }
 
-// The outputs of the case with this number in the report, in a folder of its own.
+// Writes the outputs of a test case to a folder with the case's number.
 Result<void> write_outputs(const RunRequest& request, const results::TestCaseReport& test,
                            const std::vector<datasets::NamedTensor>& outputs) {
   if (request.output_folder.empty()) return {};
