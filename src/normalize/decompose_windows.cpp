@@ -14,14 +14,14 @@ using ir::ValueId;
 
 using Ints = std::vector<int64_t>;
 
-// [..., L] -> [..., 1, L]: a one-dimensional window slides over an image of height 1.
+// [..., L] -> [..., 1, L]: a line as an image of height 1.
 Shape with_height(const Shape& shape) {
   Ints dims = dims_of(shape);
   dims.insert(dims.end() - 1, 1);
   return Shape(dims);
 }
 
-// A list for the width alone as a list for height and width.
+// Extends a list for the width to a list for height and width.
 Ints both(const Ints& list, int64_t height) {
   if (list.empty()) return {};
   return {height, list.front()};
@@ -40,7 +40,7 @@ Result<bool> as_image(Rewriter& in, const Node& node, AtenOp op, std::vector<Val
       in.view_into(node.outputs[0], in.make_value(op, std::move(inputs), std::move(attributes), std::move(image))));
 }
 
-// Weights get their height once, at compile time, when they are constant.
+// Adds the height axis to the weights, at compile time if they are constant.
 ValueId with_height(Rewriter& in, ValueId weight) {
   const Shape shape = with_height(in.shape(weight));
   if (!in[weight].constant) return in.view(weight, shape);
@@ -77,7 +77,8 @@ Result<bool> conv_transpose1d(Rewriter& in, const Node& node) {
   return as_image(in, node, AtenOp::conv_transpose2d_input, std::move(inputs), std::move(attributes));
 }
 
-// padding = "valid" or "same", of two or three axes; where "same" is uneven, PyTorch pads one more at the end.
+// padding = "valid" or "same", for two or three axes. If the padding of "same" is odd, PyTorch adds the extra element
+// at the end.
 Result<bool> convolution_named_padding(Rewriter& in, const Node& node, AtenOp op) {
   const Shape kernel = in.shape(node.inputs[1]);
   const bool same = node.attributes.get<std::string>("padding") == "same";
