@@ -106,7 +106,7 @@ Result<bool> conv3d_named_padding(Rewriter& in, const Node& node) {
   return convolution_named_padding(in, node, AtenOp::conv3d_default);
 }
 
-// The operator of this name, by the number of axes that the window moves along.
+// The convolution operator for this number of spatial axes.
 AtenOp convolution_over(size_t axes, bool transposed) {
   constexpr std::array kForward{AtenOp::conv1d_default, AtenOp::conv2d_default, AtenOp::conv3d_default};
   constexpr std::array kBackward{AtenOp::conv_transpose1d_default, AtenOp::conv_transpose2d_input,
@@ -131,7 +131,7 @@ Result<bool> convolution(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], convolution_over(axes, transposed), node.inputs, std::move(attributes)));
 }
 
-// An image without a batch axis gets one.
+// Adds a batch axis to an image that has none.
 Result<bool> with_batch(Rewriter& in, const Node& node) {
   const auto batched = [](const Shape& shape) {
     Ints dims = dims_of(shape);
@@ -150,7 +150,7 @@ Result<bool> with_batch(Rewriter& in, const Node& node) {
                                 in.make_value(node.op.aten(), std::move(inputs), node.attributes, std::move(image))));
 }
 
-// A bias that is computed is added to the sums by itself.
+// A bias that is computed at run time is added after the convolution.
 Result<bool> with_added_bias(Rewriter& in, const Node& node) {
   const Shape out = in.shape(node.outputs[0]);
   std::vector<ValueId> inputs = node.inputs;
@@ -161,7 +161,7 @@ Result<bool> with_added_bias(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {sum, in.view(bias, Shape(per_channel))}, no_alpha()));
 }
 
-// Of two or three axes, transposed or not.
+// Converts aten.convolution to the operator for two or three axes, transposed or not.
 Result<bool> spelled_out_convolution(Rewriter& in, const Node& node) {
   if (in.shape(node.inputs[0]).rank() + 1 == in.shape(node.inputs[1]).rank()) return with_batch(in, node);
   const ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : ValueId();
@@ -169,7 +169,7 @@ Result<bool> spelled_out_convolution(Rewriter& in, const Node& node) {
   return false;
 }
 
-// Strides spelled out; along an axis that one window fills the stride is 1, which every NPU can do.
+// Makes strides explicit. Along an axis with a single window the stride becomes 1, which every NPU supports.
 Result<bool> pool2d(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]);
   if (shape.rank() == 3) return with_batch(in, node);
