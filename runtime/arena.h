@@ -14,7 +14,7 @@ class Arena {
   Arena() = default;
   explicit Arena(std::span<std::byte> memory) : memory_(memory) {}
 
-  // `bytes` aligned to `alignment` (a power of two), or nullptr when they do not fit.
+  // Returns `bytes` bytes aligned to `alignment` (a power of two), or nullptr if they do not fit.
   [[nodiscard]] void* allocate(size_t bytes, size_t alignment = 16) {
     if (until_failure_ > 0 && --until_failure_ == 0) return nullptr;
     const auto base = reinterpret_cast<uintptr_t>(memory_.data());
@@ -29,7 +29,8 @@ class Arena {
     return memory_.data() + start;
   }
 
-  // `count` default-constructed elements, or nullptr. Nothing is ever destroyed, so T must be trivial to destroy.
+  // Returns `count` default-constructed elements, or nullptr. Destructors are never called, so T must be trivially
+  // destructible.
   template <typename T>
   [[nodiscard]] T* make_array(size_t count) {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -42,9 +43,9 @@ class Arena {
   }
 
   void reset() { used_ = 0; }
-  // The number of bytes that were missing for the last refused allocation; 0 if none was refused.
+  // The number of missing bytes of the last failed allocation; 0 if none failed.
   [[nodiscard]] size_t missing_bytes() const { return missing_; }
-  // For tests: the `nth` allocation from now on, counted from 1, fails; later ones succeed. 0: none fails.
+  // For tests: the `nth` allocation from now on (counted from 1) fails, and later ones succeed. 0: none fails.
   void fail_allocation(uint32_t nth) { until_failure_ = nth; }
   [[nodiscard]] size_t used_bytes() const { return used_; }
   [[nodiscard]] size_t peak_bytes() const { return peak_; }

@@ -16,17 +16,17 @@ struct CompileSpec {
   std::span<const std::byte> value;
 };
 
-// Runs the subgraphs of one kind. One object serves all delegates of all methods.
+// Runs the subgraphs of one backend. One object serves all delegates of all methods.
 class Backend {
  public:
   [[nodiscard]] virtual std::string_view id() const = 0;  // "EthosUBackend"
-  // Whether it runs delegates of this id: its own, or its id in older files.
+  // Whether it runs delegates with this id: its own id, or its id in older files.
   [[nodiscard]] virtual bool serves(std::string_view delegate_id) const { return delegate_id == id(); }
-  // Prepares a delegate from its blob, which stays in place; what it needs until the method ends it allocates from
-  // `arena`. *handle is given back to execute().
+  // Prepares a delegate from its blob, which stays in place. Memory that the delegate needs until the method ends comes
+  // from `arena`. *handle is passed to execute().
   virtual Error init(std::span<const std::byte> blob, std::span<const CompileSpec> specs, Arena& arena,
                      void** handle) = 0;
-  // `arguments`: the inputs, then the outputs. `scratch` is given back when the call returns.
+  // Runs the delegate. `arguments`: the inputs, then the outputs. Allocations from `scratch` end when the call returns.
   virtual Error execute(void* handle, Arguments arguments, Arena& scratch) = 0;
 
  protected:

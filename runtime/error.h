@@ -8,12 +8,12 @@ namespace carina::runtime {
 enum class [[nodiscard]] Error : uint8_t {
   kOk,
   kInternal,         // a bug in Carina
-  kInvalidProgram,   // the file is damaged or uses features that this runtime lacks
+  kInvalidProgram,   // the file is damaged or uses features that this runtime does not have
   kInvalidArgument,  // the caller's input has another type or size
   kOutOfMemory,      // an arena is too small
   kOperatorMissing,  // no kernel of that name is linked
   kBackendMissing,   // no backend of that name is registered
-  kDataMissing,      // a tensor is stored outside of the program, in data that were not given
+  kDataMissing,      // a tensor is stored outside of the program, in a file that was not given
   kNotSupported,     // a kernel does not support the types or options
   kDelegateFailed,   // the backend or its device reported a fault
 };

@@ -40,7 +40,7 @@ bool Tensor::resize(std::span<const int64_t> sizes) const {
     if (size < 0 || size > INT32_MAX || __builtin_mul_overflow(elements, size, &elements)) return false;
   }
   if (elements > capacity) return false;
-  auto* own = const_cast<int32_t*>(sizes_);  // of a resizable tensor they are the method's, not the program's
+  auto* own = const_cast<int32_t*>(sizes_);  // the sizes of a resizable tensor belong to the method, not to the program
   for (size_t axis = 0; axis < rank_; ++axis) own[axis] = static_cast<int32_t>(sizes[axis]);
   return true;
 }

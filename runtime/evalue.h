@@ -8,11 +8,11 @@
 
 namespace carina::runtime {
 
-// Bytes of one element; 0 for types that this runtime does not have.
+// Bytes of one element. 0 for types that this runtime does not support.
 size_t element_bytes(PteScalarType type);
 
-// A tensor of dense elements: sizes, the order of its axes in memory, and where its bytes are. Sizes and order are
-// views of the program, of one length.
+// A tensor of dense elements: its sizes, the order of its axes in memory, and its data. Sizes and order are views of
+// the program with equal lengths.
 class Tensor {
  public:
   constexpr Tensor() = default;
@@ -27,11 +27,11 @@ class Tensor {
   void* data = nullptr;
   PteScalarType type = PteScalarType::kFloat;
   bool read_only = false;  // a constant of the program: no kernel may write to it
-  bool resizable = false;  // the sizes are the method's own, followed by as many upper bounds
+  bool resizable = false;  // the method owns the sizes, which are followed by as many upper bounds
 
   [[nodiscard]] size_t rank() const { return rank_; }
   [[nodiscard]] std::span<const int32_t> sizes() const { return {sizes_, rank_}; }
-  // The upper bounds of the sizes; for a resizable tensor its memory was planned for them.
+  // The upper bounds of the sizes. The memory of a resizable tensor is planned for them.
   [[nodiscard]] std::span<const int32_t> bounds() const { return {resizable ? sizes_ + rank_ : sizes_, rank_}; }
   [[nodiscard]] std::span<const uint8_t> dim_order() const {  // outermost first; contiguous: 0, 1, 2 ...
     return {dim_order_, rank_};
@@ -62,7 +62,7 @@ class Tensor {
   const uint8_t* dim_order_ = nullptr;
 };
 
-// One slot of a program's table of values: `kind` says which member is there.
+// One slot of a program's table of values. `kind` says which member is valid.
 struct EValue {
   enum class Kind : uint8_t {
     kNone,
@@ -102,7 +102,7 @@ struct EValue {
 
   [[nodiscard]] bool is_none() const { return kind == Kind::kNone; }
   [[nodiscard]] bool is_tensor() const { return kind == Kind::kTensor; }
-  // An Int, Double or Bool as a number: scalars of a schema may come as any of them. Anything else is 0.
+  // An Int, Double or Bool as a number. A program may use any of them for a scalar of a schema. Other kinds give 0.
   [[nodiscard]] double to_double() const {
     return kind == Kind::kDouble ? number : static_cast<double>(kind == Kind::kInt ? integer : to_int());
   }
@@ -113,7 +113,7 @@ struct EValue {
   }
 };
 
-// Programs have hundreds of values, most of them numbers.
+// Programs have hundreds of values, most of them numbers, so the slots must be small.
 static_assert(sizeof(EValue) <= (sizeof(void*) == 8 ? 40 : 24));
 
 }  // namespace carina::runtime

@@ -1,4 +1,4 @@
-// Method: inputs, and the instructions one after another.
+// Method: sets inputs and runs the instructions in order.
 #include <cstring>
 
 #include "runtime/method_internal.h"
@@ -7,7 +7,7 @@ namespace carina::runtime {
 
 namespace {
 
-// A condition is a Bool, or a bool tensor of one element.
+// Whether a condition is false. It is a Bool, or a bool tensor of one element.
 bool is_false(const EValue& condition) {
   if (condition.is_tensor()) return condition.tensor.bytes() > 0 && *condition.tensor.as<uint8_t>() == 0;
   return condition.to_int() == 0;

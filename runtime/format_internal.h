@@ -14,14 +14,14 @@ namespace carina::runtime {
 
 namespace fb = carina::pte::schema;
 
-// The root table of a file that Program::load() has verified, and one of its methods.
+// The root table of a file that Program::load() has verified, and one of the file's methods.
 const fb::Program& root_of(std::span<const std::byte> file);
 
 inline const fb::ExecutionPlan& plan_of(std::span<const std::byte> file, size_t method) {
   return *root_of(file).execution_plan()->Get(static_cast<flatbuffers::uoffset_t>(method));
 }
 
-// A number at a byte offset, which the caller has checked.
+// Reads a number at a byte offset, which the caller has checked.
 template <typename T>
 T load_at(std::span<const std::byte> bytes, size_t at) {
   T value{};
@@ -29,7 +29,8 @@ T load_at(std::span<const std::byte> bytes, size_t at) {
   return value;
 }
 
-// A vector of the file as a span. The verifier checks that it is in the file, not that its elements are aligned.
+// A vector of the file as a span. The verifier checks that the vector is inside of the file, but not the alignment of
+// its elements.
 template <typename T>
 std::span<const T> items_of(const flatbuffers::Vector<T>* list) {
   return list == nullptr ? std::span<const T>()

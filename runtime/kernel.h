@@ -10,18 +10,18 @@
 
 namespace carina::runtime {
 
-// A kernel's call: the arguments of the out-variant schema in order (every default written out), the out tensors, the
-// returned value. `scratch` is given back when the kernel returns.
+// The call of a kernel: the arguments of the out-variant schema in order (with all defaults), the out tensors, and the
+// returned value. Allocations from `scratch` end when the kernel returns.
 using Arguments = std::span<EValue* const>;
 using Kernel = Error (*)(Arguments arguments, Arena& scratch);
 
 struct KernelEntry {
-  std::string_view name;  // "aten::add.out"; without the dot when the overload is empty
+  std::string_view name;  // "aten::add.out"; no dot if the overload name is empty
   Kernel kernel;
 };
 
-// The kernels that draw random numbers take them from one sequence of the process, which begins at seed 0 and is the
-// same on every machine: two runs of a process give the same numbers. This begins it anew.
+// Restarts the sequence of random numbers. All kernels with random numbers share one sequence per process. It begins
+// with seed 0 and is the same on every machine, so two runs of a process give the same numbers.
 void seed_random(uint64_t seed);
 
 // All portable kernels of this library (runtime/kernels), sorted by name.

@@ -159,7 +159,7 @@ struct Flags {
 
 // Reads the compile spec "compile_flags" that ExecuTorch's Arm backend passes to preprocess(): flags of Vela 5.2
 // separated by blanks. Files of --config are read from disk. Notes: flags without effect, each with the reason. Errors
-// (usage), all at once: unknown flags with the nearest name; unsupported flags; unusable values.
+// (usage), all at once: unknown flags with the nearest name; unsupported flags; invalid values.
 Result<Flags> read_flags(std::string_view compile_flags, const Log& log = {});
 
 // A file that shows how a delegate was compiled.

@@ -32,7 +32,7 @@ struct Block {
   std::span<const std::byte> data;
 };
 
-// The block at the front of `rest`, which is then behind it.
+// Reads the block at the front of `rest` and removes it from `rest`.
 Error take_block(std::span<const std::byte>& rest, Block& block) {
   if (rest.size() < kBlockHeaderBytes) return Error::kInvalidProgram;
   const std::string_view name(reinterpret_cast<const char*>(rest.data()), kNameBytes);
@@ -46,12 +46,12 @@ Error take_block(std::span<const std::byte>& rest, Block& block) {
   return external ? Error::kNotSupported : Error::kOk;
 }
 
-// A row of a table as it stands there, its shape in six axes.
+// A row of a table, with its shape extended to six axes.
 NpuTensor row_at(const NpuTensorTable& table, size_t index) {
   NpuTensor tensor;
   tensor.shape.fill(1);
   const size_t at = index * table.row_bytes();
-  bool empty_so_far = table.axes == kOldAxes;  // zeros behind the last axis
+  bool empty_so_far = table.axes == kOldAxes;  // zeros after the last axis
   for (size_t i = table.axes; i-- > 0;) {
     const auto size = load_at<int32_t>(table.rows, at + 4 * i);
     empty_so_far &= size == 0;
@@ -70,7 +70,7 @@ NpuTensor tensor_at(const NpuTensorTable& table, size_t index) {
   return tensor;
 }
 
-// The tensor's place, before anything multiplies its numbers unchecked.
+// Checks the tensor's offset and size before other code multiplies its numbers unchecked.
 Error check_tensor(const NpuTensorTable& table, size_t index, size_t scratch_bytes) {
   const NpuTensor tensor = row_at(table, index);
   const bool known_size = tensor.element_bytes == 1 || tensor.element_bytes == 2 || tensor.element_bytes == 4;
@@ -180,7 +180,7 @@ Error EthosUBackend::execute(void* handle, Arguments arguments, Arena& scratch) 
   auto* memory = static_cast<std::byte*>(scratch.allocate(stream.scratch_bytes, kAlignment));
   if (memory == nullptr) return Error::kOutOfMemory;
   for (size_t i = 0; i < inputs; ++i) copy_npu_input(*arguments[i], stream.input(i), memory);
-  // The NPU only reads region 0; the driver's interface has one type for all regions.
+  // The NPU only reads region 0. The cast is needed because the driver's interface has one type for all regions.
   const std::span<std::byte> constants(const_cast<std::byte*>(stream.weights.data()), stream.weights.size());
   const std::array<std::span<std::byte>, 3> bases{constants, std::span(memory, stream.scratch_bytes), fast_scratch_};
   CARINA_RT_TRY(driver_.invoke(stream.commands, bases));

@@ -4,14 +4,14 @@
 
 namespace carina::runtime {
 
-// Whether an argument fits the blob's tensor: element size, number of elements, memory. Error: kInvalidArgument.
+// Checks that an argument matches the blob's tensor: element size, number of elements, memory. Error: kInvalidArgument.
 Error check_npu_input(const EValue& argument, const NpuTensor& tensor);
 
-// As for inputs; besides, the NPU's tensor may have wider rows than the argument (their end is padding), or two 4-bit
-// elements in each byte.
+// Like check_npu_input(). In addition, the NPU's tensor may have wider rows than the argument (padded at the end), or
+// two 4-bit elements in each byte.
 Error check_npu_output(const EValue& argument, const NpuTensor& tensor);
 
-// Copies of arguments that have been checked. `scratch`: the memory of region 1.
+// Copies checked arguments. `scratch` is the memory of region 1.
 void copy_npu_input(const EValue& argument, const NpuTensor& tensor, std::byte* scratch);
 void copy_npu_output(const EValue& argument, const NpuTensor& tensor, const std::byte* scratch);
 

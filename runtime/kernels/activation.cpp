@@ -9,14 +9,14 @@ namespace carina::runtime {
 
 namespace {
 
-// NaN stays NaN.
+// A NaN is returned unchanged.
 template <typename T>
 T limited(T value, T low, T high) {
   return value < low ? (low < high ? low : high) : value > high ? high : value;
 }
 
-// Limits as scalars of each domain; None: no limit. Beside integers they are of the output's type: -1 beside bytes is
-// 255, as in PyTorch.
+// Clamps with scalar limits in the domain of the computation. None: no limit. If the tensors are integers, limits are
+// converted to the output's type: for uint8, -1 becomes 255, as in PyTorch.
 Error clamp_between(const EValue& low, const EValue& high, const Tensor& in, const Tensor& out) {
   return map_unary(in, out, [&](auto a) {
     using T = decltype(a);
@@ -40,7 +40,7 @@ Error relu(Arguments arguments, Arena& /*scratch*/) {
   return unary_kernel(arguments, [](auto a) { return a < 0 ? decltype(a)(0) : a; });
 }
 
-// (a, min, max, out), either limit may be None.
+// (a, min, max, out); either limit may be None
 Error clamp(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
@@ -51,7 +51,7 @@ Error clamp(Arguments arguments, Arena& /*scratch*/) {
   return clamp_between(*arguments[1], *arguments[2], in, out);
 }
 
-// (a, min: tensor, max: tensor, out), either may be None.
+// (a, min: tensor, max: tensor, out); either limit may be None
 Error clamp_tensor(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
@@ -117,7 +117,7 @@ Error gelu(Arguments arguments, Arena& /*scratch*/) {
   });
 }
 
-// (a, dim, out): the first half of the dimension times the sigmoid of the second
+// (a, dim, out): first half along the dimension * sigmoid(second half)
 Error glu(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);

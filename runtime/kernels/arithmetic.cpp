@@ -20,13 +20,14 @@ Error with_alpha(Arguments arguments, const Function& function) {
   static_cast<void>(call.number(2));
   CARINA_RT_TRY(call.error());
   EValue alpha = *arguments[2];
-  if (call.out(3).type == PteScalarType::kBool) alpha = EValue(int64_t{alpha.to_double() != 0});  // one of them, too
+  // bool tensors: the factor is a bool too
+  if (call.out(3).type == PteScalarType::kBool) alpha = EValue(int64_t{alpha.to_double() != 0});
   CARINA_RT_TRY(call.error());
   return binary_kernel(arguments, [&](auto a, auto b) { return function(a, b, scalar_in<decltype(a)>(alpha)); }, 3);
 }
 
-// Integer division by zero, and of the smallest number by -1, are undefined in C++; the result here is 0 and the
-// number.
+// Integer division by zero, and of the smallest number by -1, are undefined in C++. Here the results are 0 and the
+// number itself.
 template <typename T>
 T quotient(T a, T b) {
   if constexpr (kWhole<T>) {
@@ -43,7 +44,7 @@ T floored_quotient(T a, T b) {
     const T q = quotient(a, b);
     return b != 0 && b != -1 && a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
   } else {
-    // Through fmod, as PyTorch does, so that 1 // 0.1 is 9.
+    // Uses fmod, as PyTorch does, so that 1 // 0.1 is 9.
     const T remainder = std::fmod(a, b);
     if (b == 0) return a / b;
     T q = (a - remainder) / b;
@@ -69,7 +70,7 @@ T remainder_of_floor(T a, T b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-// PyTorch converts both operands to the result's type before it divides them: the remainder of a rounded number is another.
+// PyTorch converts both operands to the result's type before the division. The remainder of rounded operands differs.
 template <typename Function>
 Error remainder_kernel(Arguments arguments, const Function& function) {
   const PteScalarType type =
@@ -98,7 +99,7 @@ T power(T base, T exponent) {
   }
 }
 
-// NaN wins, as in PyTorch.
+// The maximum or minimum. If an operand is NaN, the result is NaN, as in PyTorch.
 template <typename T>
 T larger(T a, T b) {
   return a != a || a > b ? a : b;
@@ -181,7 +182,7 @@ Error atan2(Arguments arguments, Arena& /*scratch*/) {
   return binary_kernel(arguments, [](auto a, auto b) { return std::atan2(a, b); });
 }
 
-// PyTorch takes roots for these numbers, so that -inf has none, but not of halves.
+// PyTorch computes these exponents with sqrt, so that pow(-inf, 0.5) is NaN. It does not do so for fp16.
 Error pow(Arguments arguments, Arena& /*scratch*/) {
   const bool root = arguments.size() > 1 && arguments[1]->kind == EValue::Kind::kDouble &&
                     std::fabs(arguments[1]->number) == 0.5 &&

@@ -11,8 +11,9 @@ namespace carina::runtime {
 
 namespace {
 
-// A convolution seen from both ends: each position of `few` looks through the window at positions of `many`. Plain ones
-// go from many to few, transposed ones from few to many; the weight is [channels of few, channels of many per group].
+// A convolution between two images. Each position of `few` has a window of positions of `many`. A plain convolution
+// computes `few` from `many`; a transposed one computes `many` from `few`. The weight is [channels of few, channels of
+// many per group, kernel].
 struct TwoEnds {
   Image few, many, weight;
   Window rows, columns;
@@ -20,7 +21,7 @@ struct TwoEnds {
 
   [[nodiscard]] int64_t few_per_group() const { return few.channels / groups; }
   [[nodiscard]] int64_t many_per_group() const { return weight.channels; }
-  // The row of `many` that row y of `few` sees at ky, or -1.
+  // The row of `many` in the window of row y of `few` at tap ky, or -1 if it is outside.
   [[nodiscard]] int64_t row(int64_t y, int64_t ky) const { return position(rows, y, ky, many.height); }
   [[nodiscard]] int64_t column(int64_t x, int64_t kx) const { return position(columns, x, kx, many.width); }
 
@@ -31,7 +32,7 @@ struct TwoEnds {
   }
 };
 
-// function(y, x, row, column) for each position of `few` that sees one of `many` through tap (ky, kx).
+// Calls function(y, x, row, column) for each position of `few` whose tap (ky, kx) is inside of `many`.
 template <typename Function>
 void for_tap(const TwoEnds& ends, int64_t ky, int64_t kx, const Function& function) {
   for (int64_t y = 0; y < ends.few.height; ++y) {
@@ -43,7 +44,7 @@ void for_tap(const TwoEnds& ends, int64_t ky, int64_t kx, const Function& functi
   }
 }
 
-// What flows back to `few`: the convolution of `many`.
+// The gradient with respect to `few`: the convolution of `many`.
 void gradient_of_few(const TwoEnds& ends, const Tensor& many, const Tensor& weight, const Tensor& out,
                      const Image& to) {
   const auto read = Numbers::reader(many), read_weight = Numbers::reader(weight);
@@ -64,7 +65,7 @@ void gradient_of_few(const TwoEnds& ends, const Tensor& many, const Tensor& weig
   });
 }
 
-// What flows back to `many`: each element gathers from the positions that see it.
+// The gradient with respect to `many`: each element sums over the positions whose windows contain it.
 void gradient_of_many(const TwoEnds& ends, const Tensor& few, const Tensor& weight, const Tensor& out,
                       const Image& to) {
   const auto read = Numbers::reader(few), read_weight = Numbers::reader(weight);

@@ -24,7 +24,7 @@ Error batch_norm_no_training(Arguments arguments, Arena& /*scratch*/) {
   const int64_t channels = in.sizes()[1];
   call.require(has_elements(weight, channels) && has_elements(bias, channels) && has_elements(&mean, channels) &&
                has_elements(&variance, channels));
-  for (const size_t unused : {size_t{8}, size_t{9}}) {  // the batch's own moments, of which there are none
+  for (const size_t unused : {size_t{8}, size_t{9}}) {  // saved mean and deviation, which are empty here
     if (const Tensor& moments = call.out(unused); moments.resizable) call.fit(moments, {0});
   }
   CARINA_RT_TRY(call.error());
@@ -50,7 +50,7 @@ Error batch_norm_no_training(Arguments arguments, Arena& /*scratch*/) {
 
 namespace {
 
-// Mean and variance of a channel of the input (not corrected).
+// Mean and (uncorrected) variance of a channel of the input.
 struct Moments {
   double mean = 0, variance = 0;
 };
@@ -70,12 +70,12 @@ Moments moments_of(const Numbers::Reader& read, Walk<2> walk, int64_t first) {
   return moments;
 }
 
-// A batch norm as its two overloads have it.
+// The arguments of a batch norm, for both overloads.
 struct BatchNorm {
   const Tensor& in;
   const Tensor* weight;
   const Tensor* bias;
-  const Tensor* running_mean;  // nullptr: the batch's own moments, which nobody keeps
+  const Tensor* running_mean;  // nullptr: uses the moments of the batch and does not store them
   const Tensor* running_variance;
   double momentum, eps;
   const Tensor &out, &save_mean, &save_inverse;
@@ -131,7 +131,7 @@ Error normalize_batch(Call& call, const BatchNorm& norm, bool training) {
 }  // namespace
 
 // (input, weight or None, bias or None, running mean, running variance, training, momentum, eps, out, mean, inverse
-// deviation): training uses the batch's own moments and updates the running ones with them
+// deviation). With `training`, uses the moments of the batch and updates the running ones.
 Error batch_norm_legit(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const bool training = call.flag(5);
@@ -151,8 +151,8 @@ Error batch_norm_legit(Arguments arguments, Arena& /*scratch*/) {
   return normalize_batch(call, norm, training);
 }
 
-// (input, weight or None, bias or None, training, momentum, eps, out, mean, inverse deviation): there is nothing but
-// the batch's own moments, whatever `training` says
+// (input, weight or None, bias or None, training, momentum, eps, out, mean, inverse deviation). Always uses the moments
+// of the batch, whatever `training` is.
 Error batch_norm_legit_no_stats(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   static_cast<void>(call.flag(3));

@@ -5,8 +5,9 @@
 
 namespace carina::runtime {
 
-// Along one axis of an image of bytes, as eager PyTorch resizes them: weights are integers with as many bits behind the
-// point as the largest leaves in 15, and each axis rounds its sum to a byte. `TriangleOf`: index -> Triangle<double>.
+// Resizes a byte image along one axis, with the arithmetic of eager PyTorch. Weights are fixed-point int16 with as many
+// fraction bits as the largest weight allows. The sum along each axis is rounded to a byte. `TriangleOf` maps an index
+// to its Triangle<double>.
 template <typename TriangleOf>
 class ByteAxis {
  public:
@@ -20,7 +21,7 @@ class ByteAxis {
     while (bits_ < kMaxBits && 0.5 + largest * static_cast<double>(int64_t{2} << bits_) < 32768) ++bits_;
   }
 
-  // `read`: index of an input element -> its byte.
+  // `read` maps the index of an input element to its byte.
   template <typename Read>
   int64_t resized(int64_t index, const Read& read) const {
     const Triangle<double> triangle = triangle_of_(index);
@@ -36,7 +37,7 @@ class ByteAxis {
   int bits_ = 0;
 };
 
-// Resizes an image of bytes: along rows first, then along columns.
+// Resizes a byte image, along rows first, then along columns.
 template <typename RowsOf, typename ColumnsOf>
 void resize_bytes(const Tensor& in, const Image& from, const RowsOf& rows_of, const ColumnsOf& columns_of,
                   const Tensor& out, const Image& to) {

@@ -9,21 +9,23 @@
 
 namespace carina::runtime {
 
-// Checked access to a call's arguments. A program may pass anything, so each accessor records an argument of another
-// kind in error() and returns a harmless value. A kernel fetches all arguments and then tests error() once.
+// Checked access to the arguments of a call. A program may pass anything. If an argument has the wrong kind, the
+// accessor records an error in error() and returns a harmless value. A kernel reads all its arguments and then tests
+// error() once.
 class Call {
  public:
-  // The element types of tensors: most kernels do not support complex numbers; kernels that move data support all.
+  // The element types that a kernel supports. Most kernels support no complex numbers; kernels that move data support
+  // all types.
   enum class Elements : uint8_t { kReal, kAny };
   explicit Call(Arguments arguments, Elements elements = Elements::kReal)
       : arguments_(arguments), elements_(elements) {}
 
-  const Tensor& tensor(size_t index);           // with memory
+  const Tensor& tensor(size_t index);           // must have memory
   const Tensor* optional_tensor(size_t index);  // nullptr: None
-  const Tensor& out(size_t index);              // with memory that may be written to
+  const Tensor& out(size_t index);              // must have writable memory
   int64_t integer(size_t index);
-  int64_t integer_or(size_t index, int64_t otherwise);  // `otherwise`: None
-  size_t axis(size_t index, size_t rank);               // an integer that counts axes, from the end when negative
+  int64_t integer_or(size_t index, int64_t otherwise);  // None: `otherwise`
+  size_t axis(size_t index, size_t rank);               // an axis index; a negative one counts from the end
   double number(size_t index);
   double number_or(size_t index, double otherwise);
   bool flag(size_t index);
@@ -33,7 +35,7 @@ class Call {
   std::span<const double> numbers(size_t index);    // None: empty
   std::span<EValue* const> tensors(size_t index);
   std::span<const uint8_t> flags(size_t index);
-  // An output gets these sizes where it can be resized, else must have them.
+  // Sets the sizes of a resizable output, and requires any other output to have them.
   void fit(const Tensor& out, std::span<const int64_t> sizes) { require(out.resize(sizes)); }
   void fit(const Tensor& out, std::initializer_list<int64_t> sizes) {
     fit(out, std::span(sizes.begin(), sizes.size()));
@@ -64,12 +66,12 @@ class Call {
   Error error_ = Error::kOk;
 };
 
-// Whether an argument is a tensor that can be read; for elements of tensor lists.
+// Whether an element of a tensor list is a tensor that can be read.
 bool readable(const EValue* value);
 bool is_complex(PteScalarType type);
-bool has_complex(Arguments arguments);  // any tensor among them
-// Whether elements can be copied from one type to the other: complex numbers only to their own.
+bool has_complex(Arguments arguments);  // whether any of them is a complex tensor
+// Whether elements of one type can be converted to the other. Complex numbers convert to their own type only.
 bool copies(PteScalarType from, PteScalarType to);
-PteScalarType part_of(PteScalarType complex);  // of the real and the imaginary part
+PteScalarType part_of(PteScalarType complex);  // type of the real and the imaginary part
 
 }  // namespace carina::runtime

@@ -9,9 +9,10 @@
 
 namespace carina::runtime {
 
-// As ExecuTorch has it from FBGEMM: the end of the range with the smaller error gives the zero point.
+// ExecuTorch's algorithm, which comes from FBGEMM: the end of the range with the smaller error determines the zero
+// point.
 Parameters choose_parameters(float min, float max, int64_t low, int64_t high) {
-  constexpr double kSmallest = 6.1e-5;  // what the reciprocal of a half still holds
+  constexpr double kSmallest = 6.1e-5;  // the smallest number whose reciprocal is finite in fp16
   const auto levels = static_cast<double>(high - low);
   double min_value = std::min(min, 0.0F), max_value = std::max(max, 0.0F);
   double scale = (max_value - min_value) / levels;
@@ -45,7 +46,7 @@ struct Bounds {
   float min = 0, max = 0;
 };
 
-// Of the logical row of `count` elements that `walk` comes to.
+// The minimum and maximum of the next `count` elements of `walk`.
 Bounds bounds_of(const Tensor& in, Walk<1>& walk, int64_t count) {
   const auto read = Numbers::reader(in);
   Bounds bounds;
@@ -59,7 +60,7 @@ Bounds bounds_of(const Tensor& in, Walk<1>& walk, int64_t count) {
 
 }  // namespace
 
-// (input, quant_min, quant_max, eps, dtype, scale, zero_point: tensors of one element)
+// (input, quant_min, quant_max, eps, dtype, scale, zero_point); scale and zero_point are tensors of one element
 Error choose_qparams(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
@@ -78,7 +79,7 @@ Error choose_qparams(Arguments arguments, Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// (input [..., K], dtype, scales [..., 1], zero_points [..., 1]): int8 codes for each row
+// (input [..., K], dtype, scales [..., 1], zero_points [..., 1]): the int8 parameters of each row
 Error choose_qparams_per_token(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor &in = call.tensor(0), &scales = call.out(2), &zero_points = call.out(3);

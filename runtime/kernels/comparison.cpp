@@ -5,7 +5,7 @@ namespace carina::runtime {
 
 namespace {
 
-// Bitwise operations have no meaning for floats.
+// Bitwise operations, for integers and bools only.
 template <typename Function>
 Error bitwise(Arguments arguments, const Function& function) {
   Call call(arguments);
@@ -17,7 +17,8 @@ Error bitwise(Arguments arguments, const Function& function) {
   });
 }
 
-// A shift by less than nothing or by all bits of the type leaves zeros, or the sign, as in PyTorch.
+// A shift by a negative number or by at least the width of the type gives 0, or the sign for a right shift, as in
+// PyTorch.
 template <typename Function>
 Error shift(Arguments arguments, const Function& function) {
   Call call(arguments);
@@ -34,7 +35,7 @@ Error shift(Arguments arguments, const Function& function) {
 
 }  // namespace
 
-// All of these: (a, b, out), b a tensor or a scalar.
+// The arguments of all comparisons are (a, b, out); b is a tensor or a scalar.
 Error eq(Arguments arguments, Arena& /*scratch*/) {
   return binary_kernel(arguments, [](auto a, auto b) { return a == b; });
 }

@@ -24,7 +24,7 @@ Complex product(Complex a, Complex b) {
           .imaginary = a.real * b.imaginary + a.imaginary * b.real};
 }
 
-// Scaled by the larger part of the divisor, so that its square does not overflow.
+// The quotient. Both numbers are divided by the larger part of the divisor, so that no square overflows.
 Complex quotient(Complex a, Complex b) {
   const double x = std::fabs(b.real), y = std::fabs(b.imaginary);
   const double scale = y > x ? y : x;
@@ -34,7 +34,8 @@ Complex quotient(Complex a, Complex b) {
   return {.real = above.real / square / scale, .imaginary = above.imaginary / square / scale};
 }
 
-// Scaled by the larger part, so that no square overflows; an infinite part is infinitely long whatever the other is.
+// The magnitude. The number is divided by its larger part, so that no square overflows. It is infinite if a part is
+// infinite.
 double magnitude(Complex a) {
   const double x = std::fabs(a.real), y = std::fabs(a.imaginary);
   if (std::isinf(x) || std::isinf(y)) return std::numeric_limits<double>::infinity();
@@ -42,7 +43,7 @@ double magnitude(Complex a) {
   return longer == 0 ? shorter : longer * std::sqrt(1 + shorter / longer * (shorter / longer));
 }
 
-// Elements of any type by index.
+// Reads elements of any type by index.
 class Reader {
  public:
   explicit Reader(const Tensor& tensor)
@@ -61,7 +62,7 @@ class Reader {
   const void* data_;
 };
 
-// Of complex elements.
+// Writes complex elements by index.
 class Writer {
  public:
   explicit Writer(const Tensor& tensor) : store_(number_storer(part_of(tensor.type))), data_(tensor.data) {}

@@ -4,13 +4,13 @@
 
 namespace carina::runtime {
 
-// Arithmetic of complex numbers, for the kernels whose arguments hold any (has_complex()): real tensors beside them
-// have no imaginary part. Computed in doubles, as the parts of the output's type.
+// Complex arithmetic, for kernels with a complex argument (has_complex()). Real tensors have the imaginary part 0. The
+// computation is in double; the result has the precision of the output's parts.
 enum class ComplexOperation : uint8_t { kSum, kProduct, kQuotient };
 
-// (a, b, out at `out_index`), broadcast; b a tensor or a number. `alpha`: b times this number; nullptr: 1.
+// (a, b, out at `out_index`), broadcast; b is a tensor or a number. b is multiplied by `alpha`; nullptr stands for 1.
 Error complex_binary(Arguments arguments, ComplexOperation operation, size_t out_index, const EValue* alpha = nullptr);
-// (input, out): magnitudes; the output is of the parts' type.
+// (input, out): magnitudes. The output has the type of the parts.
 Error complex_magnitude(Arguments arguments);
 // (input, dims, keepdim, dtype, out)
 Error complex_sum(Arguments arguments);

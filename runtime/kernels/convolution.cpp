@@ -8,13 +8,13 @@ namespace carina::runtime {
 namespace {
 
 struct Convolution {
-  Image in, weight, out;  // the weight: batches = its first axis, channels = its second
+  Image in, weight, out;  // of the weight, batches is the first axis and channels the second
   Window rows, columns;
   int64_t groups = 1;
 };
 
-// The sum for one output element; (n, c, y, x) is its place. Channels are the outermost of its loops, as in ExecuTorch's
-// kernel: floats that are added in one order are the same floats, and so are the integers that they are quantized to.
+// The sum for the output element (n, c, y, x). Channels are the outermost loop, as in ExecuTorch's kernel. With an
+// equal order of additions, floats have equal bits, and so have the integers that they are quantized to.
 template <typename Value, typename Reader>
 Value element(const Convolution& conv, const Reader& read_in, const Reader& read_weight, int64_t n, int64_t c,
               int64_t y, int64_t x) {
@@ -41,7 +41,7 @@ Value element(const Convolution& conv, const Reader& read_in, const Reader& read
   return sum;
 }
 
-// The same for a transposed convolution: the weight is [in channels, out channels per group, kernel].
+// The same for a transposed convolution, whose weight is [in channels, out channels per group, kernel].
 template <typename Value, typename Reader>
 Value transposed_element(const Convolution& conv, const Reader& read_in, const Reader& read_weight, int64_t n,
                          int64_t c, int64_t y, int64_t x) {

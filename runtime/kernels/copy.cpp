@@ -9,7 +9,7 @@ namespace carina::runtime {
 
 namespace {
 
-// Copies all elements in logical order; the two may have other sizes.
+// Copies all elements in logical order. The tensors may have different sizes.
 void copy_in_order(const Tensor& in, const Tensor& out) {
   if (in.type == out.type && in.contiguous() && out.contiguous()) {
     if (in.bytes() > 0) std::memmove(out.data, in.data, in.bytes());
@@ -35,10 +35,10 @@ Error copy_same_count(Call& call, const Tensor& in, const Tensor& out) {
   return Error::kOk;
 }
 
-// Where a resizable output gets its sizes.
+// Whether a resizable output gets the sizes of the input, or has its sizes already.
 enum class Sizes : uint8_t { kOfInput, kSet };
 
-// (input, ... , out at `out_index`): same sizes, any type and order.
+// (input, ..., out at `out_index`): tensors of equal sizes, with any type and memory order
 Error copy_to(Arguments arguments, size_t in_index, size_t out_index, Sizes sizes = Sizes::kOfInput) {
   Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(in_index);
@@ -61,7 +61,7 @@ Error copy_to(Arguments arguments, size_t in_index, size_t out_index, Sizes size
   return Error::kOk;
 }
 
-// out axis i is input axis order[i].
+// Axis i of the output is axis order[i] of the input.
 Error permute_to(const Tensor& in, std::span<const size_t> order, const Tensor& out) {
   const Layout from = layout_of(in);
   if (from.rank != order.size() || in.type != out.type) return Error::kInvalidArgument;
@@ -79,7 +79,7 @@ Error permute_to(const Tensor& in, std::span<const size_t> order, const Tensor& 
 
 namespace {
 
-// A size of a view may be -1: what is left.
+// One size of a view may be -1: it follows from the number of elements.
 void fit_to_view(Call& call, const Tensor& in, const Tensor& out) {
   const std::span<const int64_t> wanted = call.integers(1);
   Extents sizes{};
@@ -107,7 +107,7 @@ Error view_copy(Arguments arguments, Arena& /*scratch*/) {
   return copy_same_count(call, in, out);
 }
 
-// (input, size, out): the output is the input's memory.
+// (input, size, out): the output shares the input's memory
 Error view_in_place(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
@@ -128,7 +128,7 @@ Error copy_plain(Arguments arguments, Arena& /*scratch*/) {
 Error clone(Arguments arguments, Arena& /*scratch*/) {
   return copy_to(arguments, 0, 2);
 }
-// (input, non_blocking, dim_order or memory_format, out); the type may change.
+// (input, non_blocking, dim_order or memory_format, out): may change the type
 Error to_copy(Arguments arguments, Arena& /*scratch*/) {
   return copy_to(arguments, 0, 3);
 }
@@ -139,13 +139,13 @@ Error copy_out(Arguments arguments, Arena& /*scratch*/) {
   CARINA_RT_TRY(call.error());
   return copy_to(arguments, 1, 3, Sizes::kSet);
 }
-// (self, source, non_blocking): into self.
+// (self, source, non_blocking): writes to self
 Error copy_in_place(Arguments arguments, Arena& /*scratch*/) {
   return copy_to(arguments, 1, 0, Sizes::kSet);
 }
 namespace {
 
-// A size of -1: as it is.
+// A size of -1 keeps the size of the axis.
 void fit_to_expansion(Call& call, const Tensor& in, std::span<const int64_t> sizes, const Tensor& out) {
   Extents wanted{};
   const size_t lead = out.rank() - in.rank();
@@ -170,7 +170,7 @@ Error expand_copy(Arguments arguments, Arena& /*scratch*/) {
 
 namespace {
 
-// The axes that are named and of one element go; in PyTorch the others stay.
+// Removes the named axes of size 1. Other named axes stay, as in PyTorch.
 void fit_to_squeezed(Call& call, const Tensor& in, std::span<const int64_t> dims, const Tensor& out) {
   uint32_t named = 0;
   for (const int64_t dim : dims) {

@@ -23,7 +23,7 @@ namespace {
 
 enum class Kind : uint8_t { kPlain, kDepthwise, kTransposed };
 
-// Where the arguments of the three schemas stand: after the dilation they differ by what came between.
+// The positions of the arguments in the three schemas, which differ after the dilation.
 struct Roles {
   size_t dilation, input_offset, out;
 };
@@ -38,11 +38,11 @@ struct Convolution {
   Window rows, columns;
   const int8_t* data = nullptr;
   const int8_t* weights = nullptr;
-  int64_t channels_each = 1;  // input channels that an output channel sums over
-  int64_t outputs_each = 1;   // output channels of a group
+  int64_t channels_each = 1;  // input channels per output channel
+  int64_t outputs_each = 1;   // output channels per group
   int64_t in_offset = 0;
-  bool in_a_row = false;  // the channels stand side by side, and sums fit 32 bits
-  // Of the weights, in elements.
+  bool in_a_row = false;  // channels are adjacent in memory, and sums fit 32 bits
+  // Distances in the weights, in elements.
   int64_t filter_step = 0, tap_row_step = 0, tap_step = 0, channel_step = 0;
 };
 
@@ -53,13 +53,13 @@ Window window_of(Call& call, const Roles& roles, size_t axis, int64_t kernel) {
           .dilation = entry_of(call, call.integers(roles.dilation), axis, 2, 1)};
 }
 
-// The element of the input that a tap of a transposed convolution reads for output `at`; -1: none.
+// The input index that a tap of a transposed convolution reads for output index `at`, or -1.
 int64_t source(const Window& window, int64_t size, int64_t at, int64_t tap) {
   const int64_t above = at + window.padding - tap * window.dilation;
   return above < 0 || above % window.stride != 0 || above / window.stride >= size ? -1 : above / window.stride;
 }
 
-// What one tap adds: the products of an output channel's input channels.
+// The sum of products over the input channels at one tap.
 int64_t tap_sum(const Convolution& conv, const int8_t* in, const int8_t* weight) {
   if (conv.in_a_row)
     return dot(in, weight, static_cast<int32_t>(conv.channels_each), static_cast<int32_t>(conv.in_offset));
@@ -85,8 +85,8 @@ int64_t transposed_element(const Convolution& conv, int64_t n, int64_t c, int64_
   return sum;
 }
 
-// The taps of one output place that lie in the image, and where the first of them reads. What is not used is 0: a step
-// between rows where there is one row.
+// The taps of one output position that are inside of the image, and the address of the first of them. Unused distances
+// are 0, such as the row distance if there is one row.
 struct TapRange {
   int32_t rows = 0, columns = 0;
   ptrdiff_t in = 0, in_row_step = 0, in_step = 0;
@@ -111,7 +111,7 @@ TapRange taps_of(const Convolution& conv, int64_t n, int64_t y, int64_t x) {
   return taps;
 }
 
-// function(input, weights) for each tap, from the given ones on.
+// Calls function(input, weights) for each tap, starting with the given pointers.
 template <typename Function>
 void for_taps(const TapRange& taps, const int8_t* in, const int8_t* weight, const Function& function) {
   in += taps.in;
@@ -130,7 +130,7 @@ int64_t element(const Convolution& conv, const TapRange& taps, int64_t c) {
   return sum;
 }
 
-// The weights are [O, H, W, I]; those of a depthwise convolution [1, H, W, O].
+// The weights are [O, H, W, I]; those of a depthwise convolution are [1, H, W, O].
 void set_weights(const Tensor& weight, Kind kind, Convolution& conv) {
   const auto sizes = weight.sizes();
   const int64_t last = sizes[3];
@@ -142,7 +142,7 @@ void set_weights(const Tensor& weight, Kind kind, Convolution& conv) {
   conv.weights = weight.as<const int8_t>();
 }
 
-// Groups and channels of the three fit each other.
+// Checks that the groups and channels of input, weights and output agree.
 bool fit_channels(const Tensor& weight, Kind kind, Convolution& conv) {
   const int64_t filters = kind == Kind::kDepthwise ? weight.sizes()[3] : weight.sizes()[0];
   if (conv.channels_each < 1 || conv.in.channels < 1 || conv.in.channels % conv.channels_each != 0) return false;
@@ -171,13 +171,13 @@ struct Scales {
   }
 };
 
-// Makes bytes of sums.
+// Converts sums to bytes.
 struct Epilogue {
   const Convolution& conv;
   const Tensor* bias;
   const Scales& scales;
   int8_t* to;
-  // `at`: where the place's first channel stands.
+  // `at` is the offset of the first channel of the output position.
   void operator()(ptrdiff_t at, int64_t c, int64_t sum) const {
     const int64_t start = bias == nullptr ? 0 : bias->as<const int32_t>()[c];
     to[at + static_cast<ptrdiff_t>(c) * static_cast<ptrdiff_t>(conv.out.channel_step)] = static_cast<int8_t>(
@@ -185,8 +185,8 @@ struct Epilogue {
   }
 };
 
-// Of a depthwise convolution: channels that stand side by side, four at a time. Each has an input of its own, or all four
-// the same one.
+// Whether a depthwise convolution has adjacent channels that can be computed four at a time. Each channel has its own
+// input, or all four have the same.
 bool comes_in_fours(const Convolution& conv) {
   return conv.in_a_row && conv.channels_each == 1 && conv.filter_step == 1 && conv.out.channels % 4 == 0 &&
          (conv.outputs_each == 1 || conv.outputs_each % 4 == 0);
@@ -232,8 +232,8 @@ void convolve(const Convolution& conv, bool transposed, const Epilogue& epilogue
 }
 
 // (input, weight, bias or None, stride, padding, dilation, input_offset, output_offset, multipliers, shifts,
-// activation_min, activation_max, scratch, out); depthwise: depth_multiplier behind the dilation; transposed:
-// output_padding before it, and a second scratch.
+// activation_min, activation_max, scratch, out). Depthwise: depth_multiplier follows the dilation. Transposed:
+// output_padding precedes the dilation, and there is a second scratch.
 Error convolution_of(Arguments arguments, Kind kind, Axes axes) {
   Call call(arguments);
   const Roles roles = roles_of(kind);

@@ -10,7 +10,7 @@ namespace carina::runtime {
 
 namespace {
 
-// An operand of quantized_add before it is scaled.
+// The left shift of quantized_add's operands before they are scaled.
 constexpr int64_t kAddShift = 20;
 
 struct Limits {
@@ -66,7 +66,8 @@ Error cortex_m_mul(Arguments arguments, Arena& /*scratch*/) {
   });
 }
 
-// (self, zero_point, other, zero_point, output zero_point, output scale, out). In float; what is divided by zero is 0.
+// (self, zero_point, other, zero_point, output zero_point, output scale, out). Computed in float; a quotient with
+// divisor zero is 0.
 Error cortex_m_div(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& a = call.tensor(0);

@@ -6,11 +6,11 @@
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/window_internal.h"
 
-// What the integer kernels of ExecuTorch's Cortex-M backend share. Their values are those of its Python
+// Code that the integer kernels of ExecuTorch's Cortex-M backend share. Their values are those of its Python
 // implementations (executorch/backends/cortex_m/ops/operators.py), which follow CMSIS-NN.
 namespace carina::runtime {
 
-// Integers that a multiplication by 2^31 of wraps around, as int64 does in PyTorch.
+// A left shift that wraps around, as int64 does in PyTorch.
 inline int64_t wrapped_shift(int64_t value, int64_t bits) {
   return static_cast<int64_t>(static_cast<uint64_t>(value) << bits);
 }
@@ -32,7 +32,8 @@ struct Requantization {
 
  private:
   static bool is_narrow(int64_t value) { return value == static_cast<int32_t>(value); }
-  // One multiplication of a small core, which 64 by 64 bits is not.
+  // The high part of the product with 32-bit multiplications only, because small cores have no 64 x 64 bit
+  // multiplication.
   [[nodiscard]] int64_t narrow_high(int64_t value) const {
     const int64_t product = int64_t{static_cast<int32_t>(value)} * static_cast<int32_t>(multiplier);
     return (product + (int64_t{1} << 30)) >> 31;
@@ -50,7 +51,7 @@ inline Requantization requantization(Call& call, size_t multiplier) {
   return scale;
 }
 
-// An image whose tensor has its axes as [N, C, H, W], or as [N, H, W, C].
+// The axis order of an image tensor: [N, C, H, W] or [N, H, W, C].
 enum class Axes : uint8_t { kNchw, kNhwc };
 bool image_of(const Tensor& tensor, Axes axes, Image& image);
 

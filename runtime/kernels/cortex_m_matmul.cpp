@@ -6,7 +6,7 @@ namespace carina::runtime {
 
 namespace {
 
-// Rows of int8 that are multiplied with each other.
+// Rows of int8 of a matrix product.
 struct Operand {
   const int8_t* data;
   int64_t offset;  // added to each element
@@ -24,7 +24,7 @@ bool is_int8(const Tensor& tensor) {
   return tensor.type == PteScalarType::kChar && tensor.contiguous();
 }
 
-// One int32 for each of `count` channels, where it is given.
+// Whether there is one int32 for each of `count` channels, or no tensor.
 bool fits(const Tensor* sums, int64_t count) {
   return sums == nullptr ||
          (sums->type == PteScalarType::kInt && static_cast<int64_t>(sums->elements()) == count && sums->contiguous());
@@ -33,8 +33,8 @@ bool fits(const Tensor* sums, int64_t count) {
 }  // namespace
 
 // (input [..., K], weights [N, K], bias or None, kernel_sum or None, input_offset, filter_offset, output_offset,
-// multipliers, shifts, activation_max, activation_min, out). With sums of the weights (which then hold the bias and the
-// input's offset), only the filter's offset is added.
+// multipliers, shifts, activation_max, activation_min, out). If kernel_sum is given, it contains the bias and the
+// products of the weights and the input's offset, so only the filter's offset is applied.
 Error cortex_m_linear(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);

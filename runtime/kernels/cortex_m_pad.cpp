@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kAxes = 4;
 
-// Whether the program counts the tensor's axes as [N, H, W, C], as ExecuTorch's is_channels_last() decides it.
+// Whether the tensor's axes are [N, H, W, C] in the program, by the rule of ExecuTorch's is_channels_last().
 bool is_channels_last(const Tensor& tensor) {
   if (tensor.rank() != kAxes) return false;
   const auto sizes = tensor.sizes();
@@ -17,7 +17,7 @@ bool is_channels_last(const Tensor& tensor) {
   return sizes[1] == 1 || (sizes[2] == 1 && sizes[3] == 1) || (order[0] == 0 && order[1] == 2);
 }
 
-// The entry of a list of four paddings for a logical axis.
+// The padding of a logical axis, from a list of four.
 int64_t padding_of(std::span<const int64_t> paddings, const Tensor& in, size_t axis) {
   constexpr std::array<size_t, kAxes> kInverse{0, 3, 1, 2};
   return paddings[is_channels_last(in) ? kInverse[axis] : kAxes - in.rank() + axis];
@@ -25,7 +25,7 @@ int64_t padding_of(std::span<const int64_t> paddings, const Tensor& in, size_t a
 
 }  // namespace
 
-// (input, pre_pad, post_pad, pad_value, out); the paddings are four, in the order of the memory.
+// (input, pre_pad, post_pad, pad_value, out); there are four paddings, in memory order
 Error cortex_m_pad(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);

@@ -14,7 +14,7 @@ struct Pool {
   int8_t* to = nullptr;
 };
 
-// The part of an axis that one output element looks at.
+// The part of an axis that one output element reads.
 struct Span {
   int64_t begin, end;
 };
@@ -42,7 +42,7 @@ Error read_pool(Call& call, Axes axes, size_t out_index, Pool& pool) {
   call.require(is_sane(pool.rows) && is_sane(pool.columns) && 2 * pool.rows.padding <= pool.rows.kernel &&
                2 * pool.columns.padding <= pool.columns.kernel);
   CARINA_RT_TRY(call.error());
-  // Every window begins inside the input or the padding before it, so none is empty.
+  // Every window begins inside of the input or its leading padding, so none is empty.
   call.require(pool.in.batches == pool.out.batches && pool.in.channels == pool.out.channels &&
                (pool.out.height - 1) * pool.rows.stride < pool.in.height + pool.rows.padding &&
                (pool.out.width - 1) * pool.columns.stride < pool.in.width + pool.columns.padding);
@@ -51,7 +51,7 @@ Error read_pool(Call& call, Axes axes, size_t out_index, Pool& pool) {
   return call.error();
 }
 
-// to = finalize(sum or maximum of each window's elements, and their number)
+// to = finalize(sum or maximum of each window's elements, number of elements)
 template <typename Value, typename Step, typename Finalize>
 void for_windows(const Pool& pool, Value start, const Step& step, const Finalize& finalize) {
   for_each(pool.out, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
@@ -67,8 +67,8 @@ void for_windows(const Pool& pool, Value start, const Step& step, const Finalize
   });
 }
 
-// (input, kernel_size, stride, padding, ceil_mode, zero_point, multiplier, shift, scratch, out). In float, as the
-// Python implementation computes it: padding is not counted.
+// (input, kernel_size, stride, padding, ceil_mode, zero_point, multiplier, shift, scratch, out). Computed in float,
+// like the Python implementation; padding is not counted.
 Error average(Arguments arguments, Axes axes) {
   Call call(arguments);
   Pool pool;

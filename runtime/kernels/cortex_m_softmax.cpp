@@ -11,14 +11,14 @@ constexpr int kInputIntegerBits = 5;
 constexpr int64_t kZeroPoint = -128;
 constexpr float kScale = 1.0F / 256;
 
-// Elements along the axis: the first one, the step to the next, and how many.
+// The elements along the axis: the first one, the distance between two, and their number.
 struct Row {
   const int8_t* in;
   int8_t* out;
   int64_t in_step, out_step, count;
 };
 
-// In float, as the Python implementation computes it.
+// Computed in float, like the Python implementation.
 void softmax_row(const Row& row, float zero, float scale) {
   const auto value = [&](int64_t i) { return (static_cast<float>(row.in[i * row.in_step]) - zero) * scale; };
   float max = value(0);

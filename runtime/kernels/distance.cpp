@@ -17,7 +17,7 @@ struct Rows {
   int64_t a, a_step, b, b_step, count;
 };
 
-// The p-norm of the rows' difference; a NaN stays.
+// The p-norm of the difference of the rows. NaN propagates.
 double distance(const Numbers::Reader& read_a, const Numbers::Reader& read_b, const Rows& rows, double p) {
   double sum = 0;
   for (int64_t k = 0; k < rows.count; ++k) {
@@ -77,7 +77,7 @@ Error cdist(Arguments arguments, Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// (input [N, M], p, out [N (N - 1) / 2]): every pair of rows
+// (input [N, M], p, out [N (N - 1) / 2]): the distances of all pairs of rows
 Error pdist(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);

@@ -6,8 +6,8 @@
 
 namespace carina::runtime {
 
-// What a kernel computes in: float when all tensors are float (the fast case), double when any is floating, else int64.
-// Each domain has the type of a value, and readers and writers of tensors' elements by index.
+// The number domain in which a kernel computes: float if all tensors are float (the fast case), double if any is
+// floating-point, otherwise int64. Each domain has a value type, and readers and writers of elements by index.
 struct Floats {
   using Value = float;
   struct Reader {
@@ -54,7 +54,7 @@ struct Integers {
   static Writer writer(const Tensor& tensor) { return {integer_storer(tensor.type), tensor.data}; }
 };
 
-// Runs function(Floats{}), function(Numbers{}) or function(Integers{}), as the tensors' types ask for.
+// Calls function(Floats{}), function(Numbers{}) or function(Integers{}), depending on the tensors' types.
 template <typename Function, typename... Tensors>
 void in_domain(Function&& function, const Tensors&... tensors) {
   if ((... && (tensors.type == PteScalarType::kFloat))) {
@@ -66,7 +66,7 @@ void in_domain(Function&& function, const Tensors&... tensors) {
   }
 }
 
-// Integer arithmetic wraps around, as it does in PyTorch; that of C++ does not.
+// Integer arithmetic that wraps around, as in PyTorch. Signed overflow is undefined in C++.
 template <typename T>
 T plus(T a, T b) {
   return a + b;
@@ -92,7 +92,7 @@ inline int64_t times(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-// A scalar argument in a domain; an integer stays exact.
+// A scalar argument in a domain. An integer stays exact.
 template <typename T>
 T scalar_in(const EValue& scalar) {
   if constexpr (std::is_same_v<T, int64_t>) {

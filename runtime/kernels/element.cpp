@@ -9,7 +9,7 @@ namespace carina::runtime {
 
 namespace {
 
-// 16-bit floats as their bits.
+// The bits of a 16-bit float.
 struct Half {
   uint16_t bits;
 };
@@ -47,14 +47,15 @@ void narrow(double value, Half& out) {
   const double magnitude = std::fabs(value);
   if (std::isnan(value)) {
     out.bits = 0x7e00;
-  } else if (magnitude >= 65520.0) {  // half way to the first number that does not exist
+  } else if (magnitude >= 65520.0) {  // halfway between the largest finite number and the next power of two
     out.bits = static_cast<uint16_t>(sign | 0x7c00);
   } else {
     int exponent = 0;
     std::frexp(magnitude, &exponent);
-    const int step = (exponent < -13 || magnitude == 0 ? -13 : exponent) - 11;  // of the last bit
+    const int step = (exponent < -13 || magnitude == 0 ? -13 : exponent) - 11;  // exponent of the last bit
     const auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, -step)));
-    // A subnormal has exponent field 0; rounding up to the next power of two carries into the exponent by itself.
+    // A subnormal has the exponent field 0. If rounding carries into the exponent field, the result is the next power
+    // of two, which is correct.
     out.bits = static_cast<uint16_t>(sign + (static_cast<uint32_t>(step + 24) << 10) + units);
   }
 }
@@ -172,7 +173,7 @@ IntegerStorer integer_storer(PteScalarType type) {
 
 double rounded_to(PteScalarType type, double value) {
   if (type == PteScalarType::kDouble) return value;
-  double element = 0;  // memory for one of any type
+  double element = 0;  // storage for an element of any type
   number_storer(type)(&element, 0, value);
   return number_loader(type)(&element, 0);
 }

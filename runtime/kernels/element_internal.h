@@ -9,23 +9,23 @@
 
 namespace carina::runtime {
 
-// Elements of any type as a double or an int64, so that a kernel is written once for all types. Doubles hold the result
-// of one float operation on floats exactly enough to round it to float correctly.
+// Access to elements of any type as double or int64, so that one kernel works for all types. The result of one
+// operation on floats, computed in double and rounded to float, is the correctly rounded float.
 
 bool is_floating(PteScalarType type);
 bool is_integer(PteScalarType type);  // uint8, int8, int16, int32, int64
 
-// `index`: in elements.
+// `index` is in elements.
 using NumberLoader = double (*)(const void* data, size_t index);
 using IntegerLoader = int64_t (*)(const void* data, size_t index);
 using NumberStorer = void (*)(void* data, size_t index, double value);
 using IntegerStorer = void (*)(void* data, size_t index, int64_t value);
 
-// Never nullptr for tensors of a loaded method.
+// The result is never nullptr for tensors of a loaded method.
 NumberLoader number_loader(PteScalarType type);
-IntegerLoader integer_loader(PteScalarType type);  // floats: towards zero, saturated
-NumberStorer number_storer(PteScalarType type);    // integers: towards zero, saturated; NaN is 0
-IntegerStorer integer_storer(PteScalarType type);  // narrower integers: the low bits
+IntegerLoader integer_loader(PteScalarType type);  // floats are truncated and saturated
+NumberStorer number_storer(PteScalarType type);    // to integers: truncated and saturated; NaN becomes 0
+IntegerStorer integer_storer(PteScalarType type);  // to narrower integers: the low bits
 
 // A value as an element of this type holds it.
 double rounded_to(PteScalarType type, double value);

@@ -225,7 +225,7 @@ Result<std::vector<std::byte>> package(const Partition& partition, std::span<con
   return guarded([&]() -> Result<std::vector<std::byte>> {
     if (blobs.size() != partition.delegates.size()) {
       return fail({.where = "package",
-                   .what = "every delegate of the partition needs its blob",
+                   .what = "the blob of a delegate is missing",
                    .expected = std::to_string(partition.delegates.size()),
                    .got = std::to_string(blobs.size()),
                    .fault = Fault::kUsage});

@@ -30,8 +30,8 @@ Result<Backend> make_vgf(const targets::TargetNames& names, const Log& log) {
                             names.arena_cache_bytes.has_value();
   if (has_memories)
     log.note({.where = std::string(names.accelerator),
-              .what = "system configuration, memory mode and cache size make no difference: the device\'s driver knows "
-                      "its memories",
+              .what = "system configuration, memory mode and cache size have no effect for this target: "
+                      "the driver of the device decides",
               .severity = Severity::kWarning});
   return vgf_backend();
 }
@@ -61,7 +61,7 @@ Result<Backend> find_backend(const targets::TargetNames& names, const Log& log) 
     if (compiles_for(kind, names.accelerator)) return kind.make(names, log);
   }
   return fail({.where = "target",
-               .what = "Carina does not compile for this",
+               .what = "unknown target",
                .expected = fmt::format("{}", fmt::join(targets(), ", ")),
                .got = names.accelerator,
                .hint = npu::find_accelerator(npu::row_name(npu::kAccelerators, names.accelerator)) == nullptr

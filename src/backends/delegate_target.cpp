@@ -44,9 +44,10 @@ Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& dele
   if (auto found = targets::find_target(wanted, log)) return *found;
   CARINA_TRY(const plan::Target fallback, targets::find_target(names, log));
   log.note({.where = where,
-            .what = fmt::format("was compiled for {}, {} of another vela.ini; estimates assume {}, {}",
-                                wanted.system_config, wanted.memory_mode, fallback.system.name, fallback.memory.name),
-            .hint = "--config FILE with those sections",
+            .what = fmt::format(
+                "the program was compiled for {}, {} of a vela.ini that was not given; cycle estimates assume {}, {}",
+                wanted.system_config, wanted.memory_mode, fallback.system.name, fallback.memory.name),
+            .hint = "give the file: --config FILE",
             .severity = Severity::kWarning});
   return fallback;
 }

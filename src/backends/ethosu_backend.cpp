@@ -103,8 +103,8 @@ Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, cons
   choices.streams = options.streams;
   if (options.dynamic_weights) {
     log.note({.where = std::string(target.accelerator.name),
-              .what = "matrix products may read a weight stream that the NPU has written: exact on the simulator, "
-                      "confirmed by no silicon",
+              .what = "a matrix product reads a weight stream that the NPU has written: exact on the simulator, not "
+                      "confirmed on silicon",
               .severity = Severity::kWarning});
   }
   plan::Schedule finished;

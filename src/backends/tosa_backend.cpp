@@ -70,7 +70,7 @@ Result<Spec> read_spec(std::string_view text) {
   if (known && !spec.limits.profiles.empty()) return spec;
   return fail({.where = "target",
                .what = "not a TOSA specification",
-               .expected = "TOSA-1.0+INT or TOSA-1.0+FP, with extensions behind",
+               .expected = "TOSA-1.0+INT or TOSA-1.0+FP, optionally followed by extensions",
                .got = std::string(text),
                .fault = Fault::kUsage});
 }
@@ -80,7 +80,7 @@ Result<Delegate> write(const Spec& spec, const ir::Graph& tosa) {
   graph.name = "main";  // the name by which the reference model's program looks for it
   auto file = files::write_sound_tosa({.graphs = {std::move(graph)}}, "1.0", spec.limits, "delegate");
   if (!file) {
-    for (Diagnostic& error : file.error()) error.hint = "a target with that profile or extension takes it";
+    for (Diagnostic& error : file.error()) error.hint = "use a target with that profile or extension";
     return std::unexpected(std::move(file).error());
   }
   return Delegate{

@@ -69,7 +69,7 @@ Result<firmware::ModelHeader> header_for(const FirmwareRequest& request, const p
   if (header.fast_pool_bytes == 0 && needs.fast_bytes > 0) {
     header.fast_pool_bytes = needs.fast_bytes;
     log.note({.where = request.program,
-              .what = fmt::format("the NPU gets a fast memory of {} bytes, which the program was compiled for",
+              .what = fmt::format("the NPU's fast memory has {} bytes, the size for which the program was compiled",
                                   needs.fast_bytes),
               .hint = "--fast-pool BYTES",
               .severity = Severity::kNote});
@@ -95,11 +95,10 @@ std::vector<std::string> missing_kernels(const pte::Program& program, const Buff
 Result<void> check_kernels(const FirmwareRequest& request, const pte::Program& program, const Buffer& image) {
   const std::vector<std::string> missing = missing_kernels(program, image);
   if (missing.empty()) return {};
-  return fail(
-      {.where = request.program,
-       .what = fmt::format("the image has no kernel {}", fmt::join(missing, ", ")),
-       .expected = "an image with every kernel that the program calls",
-       .hint = "--ops-from takes those of a program, --ops further ones; without both, an image has all of them"});
+  return fail({.where = request.program,
+               .what = fmt::format("the image has no kernel {}", fmt::join(missing, ", ")),
+               .expected = "an image with all kernels of the program",
+               .hint = "link with --ops-from PROGRAM or --ops NAMES, or use an image with all kernels (no option)"});
 }
 
 // A program, or that of a bundled one.
@@ -116,7 +115,7 @@ Result<void> check_tensors(const pte::Program& program, const std::string& where
       const auto* tensor = std::get_if<pte::TensorSpec>(&value);
       if (tensor == nullptr || tensor->external_name.empty()) continue;
       return fail({.where = where,
-                   .what = "a tensor of the program stands in a .ptd, which an image does not take",
+                   .what = "a tensor of the program is in a .ptd file, which firmware images do not support",
                    .expected = "all tensors in the program",
                    .got = tensor->external_name,
                    .hint = "write the program without external constants: ExecutorchBackendConfig("
@@ -138,8 +137,8 @@ Result<std::string> image_path(const std::string& image) {
     looked += (looked.empty() ? "" : ", ") + folder.string();
   }
   return fail({.where = image,
-               .what = "there is no firmware image of this name",
-               .expected = "one in " + looked,
+               .what = "unknown firmware image",
+               .expected = "an image in " + looked,
                .hint = "the images are built where the cross compiler is installed: scripts/setup.sh --full, then "
                        "cmake --build --target firmware; or give the path of an .elf",
                .fault = Fault::kEnvironment});

@@ -98,7 +98,7 @@ Result<void> check_fits(const firmware::ImageSlot& slot, const Buffer& program, 
   if (model_bytes > slot.model_capacity_bytes)
     return fail({.where = where,
                  .what = "the program does not fit",
-                 .expected = fmt::format("at most {} bytes, which the image has for it",
+                 .expected = fmt::format("at most {} bytes (MODEL region of the image)",
                                          slot.model_capacity_bytes - sizeof(firmware::ModelHeader)),
                  .got = fmt::format("{} bytes", program.size())});
   const uint64_t pool_bytes = uint64_t{header.method_pool_bytes} + header.temp_pool_bytes + header.fast_pool_bytes;
@@ -144,7 +144,7 @@ Result<std::vector<std::byte>> put_model(const Buffer& image, const std::string&
   CARINA_TRY(const firmware::ImageSlot slot, read_slot(image, where));
   CARINA_TRY(const Elf elf, read_elf(image.bytes(), where));
   if (model_segment(elf, slot.model_address) != nullptr)
-    return fail({.where = where, .what = "the image has a model already", .hint = "give the image as it was built"});
+    return fail({.where = where, .what = "the image already contains a model", .hint = "use the original image"});
   CARINA_CHECKED(check_fits(slot, program, model, where));
   std::vector<std::byte> out(image.bytes().begin(), image.bytes().end());
   align(out);

@@ -55,7 +55,7 @@ Result<std::span<std::byte>> NpuService::range(uint64_t address, uint64_t bytes,
     return memory_.bytes.subspan(static_cast<size_t>(offset), static_cast<size_t>(bytes));
   return fail(
       {.where = role,
-       .what = "is not in the memory that the NPU sees",
+       .what = "is outside of the memory that the NPU can access",
        .expected = fmt::format("{:#x} to {:#x}", memory_.device_address, memory_.device_address + memory_.bytes.size()),
        .got = fmt::format("{} bytes at {:#x}", bytes, address)});
 }

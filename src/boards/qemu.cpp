@@ -208,10 +208,12 @@ class Device {
       CARINA_TRY(batch, datasets::load_batch(request_.inputs, types, request_.images, log_));
     }
     if (batch.samples.size() > 1)
-      log_.note({.where = where_,
-                 .what = fmt::format("the device boots for each of {} samples: state does not go from one to the next",
-                                     batch.samples.size()),
-                 .severity = Severity::kNote});
+      log_.note(
+          {.where = where_,
+           .what = fmt::format(
+               "the device boots once for each of the {} samples: state does not pass from one sample to the next",
+               batch.samples.size()),
+           .severity = Severity::kNote});
     std::vector<std::vector<datasets::NamedTensor>> outputs;
     for (const datasets::Sample& sample : batch.samples) {
       CARINA_TRY(std::vector<datasets::NamedTensor> one, boot(sample));
@@ -241,7 +243,7 @@ class Device {
     }
     if (tests.cases.empty())
       return fail({.where = where_,
-                   .what = "no test case for the method that the device runs",
+                   .what = "the bundled program has no test case for this method",
                    .expected = std::string(runner_->method_name())});
     report_.samples = static_cast<int64_t>(tests.cases.size());
     report_.tests = std::move(tests);

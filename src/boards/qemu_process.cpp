@@ -199,8 +199,8 @@ Result<int> run_qemu(const QemuRun& run) {
   device_end.close();
   if (!serve(run, console.get(), request.get(), reply.get()))
     return fail({.where = run.image,
-                 .what = fmt::format("did not end within {} s, and was stopped", run.timeout_seconds),
-                 .hint = "--timeout SECONDS",
+                 .what = fmt::format("did not end within {} s and was stopped", run.timeout_seconds),
+                 .hint = "increase the limit: --timeout SECONDS",
                  .fault = Fault::kEnvironment});
   return process.wait();
 }

@@ -80,7 +80,7 @@ Result<std::vector<std::string>> link_arguments(const fs::path& image) {
   if (!fs::is_regular_file(list, error))
     return fail({.where = image.string(),
                  .what = "this image cannot be linked with other kernels",
-                 .expected = "an image that Carina was installed with",
+                 .expected = "an image that is installed with Carina",
                  .hint = "docs/porting.md says how an image of your own has fewer kernels",
                  .fault = Fault::kUsage});
   std::vector<std::string> arguments;
@@ -120,7 +120,7 @@ Result<Buffer> link_image(const std::string& path, const std::set<std::string>& 
   const std::optional<int> status = run_command(std::move(command), folder->file("messages.txt"));
   if (!status)
     return fail({.where = kCompiler,
-                 .what = "the cross compiler, which links images, is not installed",
+                 .what = "the cross compiler arm-none-eabi-g++ is not installed",
                  .hint = "scripts/setup.sh --full; or leave out --ops and --ops-from for an image with all kernels",
                  .fault = Fault::kEnvironment});
   if (*status != 0)

@@ -36,14 +36,14 @@ Result<Layout> check_layout(const InputType& input, const ImageOptions& options,
   const std::optional<Layout> layout = layout_of(input.shape);
   if (!layout)
     return fail({.where = where,
-                 .what = fmt::format("the input {} takes no image", input.name),
+                 .what = fmt::format("the input {} cannot be an image", input.name),
                  .expected = "[1,C,H,W] or [1,H,W,C] with 1 or 3 channels",
                  .got = type_text(input.dtype, input.shape)});
   for (const auto& [name, numbers] : {std::pair{"--mean", &options.mean}, std::pair{"--std", &options.std}}) {
     const auto count = static_cast<int64_t>(numbers->size());
     if (count > 1 && count != layout->channels)
       return fail({.where = name,
-                   .what = "not as many numbers as the input has channels",
+                   .what = "the number of values differs from the number of channels",
                    .expected = fmt::format("1 or {}", layout->channels),
                    .got = std::to_string(count),
                    .fault = Fault::kUsage});
@@ -73,7 +73,7 @@ Result<void> check_meaning(const InputType& input, const ImageOptions& options, 
   if (is_float(input.dtype) || !is_raw(options) || input.dtype == DType::kUInt8) return {};
   return fail(
       {.where = where,
-       .what = fmt::format("the input {} has integers, and a program does not say what they stand for", input.name),
+       .what = fmt::format("the input {} has integers, and the program does not contain their scale", input.name),
        .got = type_text(input.dtype, input.shape),
        .hint = "give --mean and --std so that (v / 255 - mean) / std is the integer, or an .npy of integers"});
 }

@@ -82,8 +82,9 @@ std::string text_of(const Tensor& number) {
 
 std::unexpected<Diagnostics> other_number(const InputType& input, bool is_number, std::string got) {
   return fail({.where = input.name,
-               .what = is_number ? "the program was exported for another number, which is part of its code"
-                                 : "the input is a number of the program, not a tensor",
+               .what = is_number
+                           ? "the program was exported for another value of this number, which is fixed in its code"
+                           : "the input is a number of the program, not a tensor",
                .expected = text_of(*input.number),
                .got = std::move(got),
                .hint = "export the model again for another number, or make it a tensor"});
@@ -127,11 +128,11 @@ Result<std::vector<std::vector<double>>> read_csv(std::string_view text, const s
     if (!row && rows.empty() && !titles) {
       titles = true;
       log.note({.where = where,
-                .what = fmt::format("line {} has no numbers and is taken for titles", number),
+                .what = fmt::format("line {} has no numbers; it is skipped as a line of titles", number),
                 .severity = Severity::kNote});
       continue;
     }
-    if (!row) return fail({.where = fmt::format("{}:{}", where, number), .what = "something else than numbers"});
+    if (!row) return fail({.where = fmt::format("{}:{}", where, number), .what = "not a number"});
     if (!rows.empty() && row->size() != rows.front().size())
       return fail({.where = fmt::format("{}:{}", where, number),
                    .what = "rows of different lengths",
@@ -154,7 +155,7 @@ Result<Tensor> tensor_of_numbers(std::span<const double> numbers, const InputTyp
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (!store_element(tensor.bytes().data() + i * bytes, input.dtype, numbers[i]))
       return fail({.where = where,
-                   .what = fmt::format("a number that the input {} cannot hold", input.name),
+                   .what = fmt::format("the number is out of range for the input {}", input.name),
                    .expected = std::string(name_of(input.dtype)),
                    .got = fmt::format("{}", numbers[i])});
   }

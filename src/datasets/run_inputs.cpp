@@ -198,7 +198,7 @@ Result<std::vector<std::string>> specs_by_input(std::span<const std::string> giv
       continue;
     }
     std::string& spec = specs[static_cast<size_t>(named - inputs.begin())];
-    if (!spec.empty()) return fail({.where = text, .what = "a second file for this input", .fault = Fault::kUsage});
+    if (!spec.empty()) return fail({.where = text, .what = "two files for one input", .fault = Fault::kUsage});
     spec = text.substr(equals + 1);
   }
   size_t next = 0;
@@ -316,7 +316,7 @@ Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const I
   CARINA_TRY(InputBatch batch, load_batch(specs, inputs, {}, {}));
   if (batch.samples.size() == 1) return std::move(batch.samples.front());
   return fail({.where = "inputs",
-               .what = "several samples where one is run",
+               .what = "more than one sample",
                .expected = "1",
                .got = std::to_string(batch.samples.size()),
                .hint = "`carina run` takes them all at once"});
@@ -357,10 +357,10 @@ Result<std::vector<NamedTensor>> joined_outputs(std::span<const std::vector<Name
       const Tensor& tensor = one[i].tensor;
       if (tensor.shape != first.shape)
         return fail({.where = where,
-                     .what = fmt::format("{} has another shape for each sample", one[i].name),
+                     .what = fmt::format("the shape of {} differs between samples", one[i].name),
                      .expected = to_string(first.shape),
                      .got = to_string(tensor.shape),
-                     .hint = "run the samples one by one"});
+                     .hint = "run the samples separately"});
       std::ranges::copy(tensor.data.bytes(), all.bytes().begin() + static_cast<std::ptrdiff_t>(at));
       at += tensor.data.size();
     }

@@ -174,7 +174,7 @@ struct SampleReader::State {
     if (open->samples() == shards[number].samples) return n - shards[number].first;
     return fail({.where = name_of(shards[number]),
                  .what = "the file changed while it was read",
-                 .hint = "is another program writing it? try again when it has finished",
+                 .hint = "try again when the program that writes the file has finished",
                  .fault = Fault::kEnvironment});
   }
 };

@@ -150,11 +150,12 @@ Result<Arrays> load_arrays(const std::string& path) {
   CARINA_TRY(NpzContent content, read_npz(file, path));
   if (content.arrays.empty()) {
     return fail({.where = path,
-                 .what = content.skipped.empty() ? "the archive has no array"
-                                                 : fmt::format("the archive has arrays of objects or text only ({})",
-                                                               fmt::join(content.skipped, ", ")),
+                 .what = content.skipped.empty()
+                             ? "the archive has no array"
+                             : fmt::format("the archive contains only arrays of objects or text ({})",
+                                           fmt::join(content.skipped, ", ")),
                  .expected = "arrays of numbers",
-                 .hint = "was it saved from lists of different lengths? np.stack makes one array of equal ones"});
+                 .hint = "save arrays of equal shapes: np.stack"});
   }
   return std::move(content.arrays);
 }

@@ -43,8 +43,8 @@ Result<SplitOptions> with_modules(SplitOptions choices, const models::Model& mod
 void say_where_delegates_stand(const Package& package, const std::string& model, const Log& log) {
   if (!package.in_segments) return;
   log.note({.where = model,
-            .what = "the delegates have more than 1 GiB: they stand in segments behind the program's FlatBuffer",
-            .hint = "ExecuTorch's loaders take them there, too",
+            .what = "the delegates exceed 1 GiB: they are stored in segments after the program's FlatBuffer",
+            .hint = "ExecuTorch's loaders support this",
             .severity = Severity::kNote});
 }
 

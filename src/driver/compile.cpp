@@ -42,14 +42,14 @@ Result<std::vector<std::byte>> part_of(Compilation& compilation, const CompileRe
   const PartFile file = part_file_of(request.output);
   if (delegates.size() != 1)
     return fail({.where = request.model,
-                 .what = fmt::format("a {} holds what one delegate is made of", file.extension),
+                 .what = fmt::format("a {} can hold one delegate only", file.extension),
                  .expected = "a model of which one part is delegated",
                  .got = fmt::format("{} parts", delegates.size()),
                  .hint = "--dump DIR writes that of each, and -o FILE.pte the whole program"});
   const auto found = std::ranges::find(delegates.front().artifacts, file.artifact, &backends::Artifact::suffix);
   if (found == delegates.front().artifacts.end())
     return fail({.where = "--output",
-                 .what = fmt::format("the target makes no {}", file.extension),
+                 .what = fmt::format("the target cannot write a {}", file.extension),
                  .expected = fmt::format("--target {}, or -o FILE.pte", file.of),
                  .got = request.target.accelerator,
                  .fault = Fault::kUsage});
@@ -57,8 +57,8 @@ Result<std::vector<std::byte>> part_of(Compilation& compilation, const CompileRe
                       1;  // one calls the delegate
   if (on_cpu > 0)
     log.note({.where = request.model,
-              .what = fmt::format("{} operators that run on the CPU are not in the {}", on_cpu, file.extension),
-              .hint = "-o FILE.pte holds them too",
+              .what = fmt::format("{} operators run on the CPU and are not part of the {}", on_cpu, file.extension),
+              .hint = "-o FILE.pte contains them",
               .severity = Severity::kWarning});
   return std::move(found->bytes);
 }
@@ -127,7 +127,7 @@ void add_alternatives(results::CompileReport& report, const CompileRequest& requ
     return;
   }
   Diagnostic why = alternatives.error().front();
-  why.what = "what other choices would bring is not known: " + why.what;
+  why.what = "the report lacks the comparison with other choices: " + why.what;
   why.severity = Severity::kNote;
   log.note(why);
 }
@@ -144,7 +144,7 @@ void warn_of_floats(const models::Model& model, const ir::Graph& tosa, const Log
   log.note({.where = model.name,
             .what = fmt::format("{} {} with floats in a quantized model, {} is one", names.size(),
                                 names.size() == 1 ? "node computes" : "nodes compute", *names.begin()),
-            .hint = "what reads the file needs TOSA's FP profile beside INT; --profile INT refuses to write it",
+            .hint = "readers of the file need TOSA's FP profile in addition to INT; --profile INT rejects such a model",
             .severity = Severity::kWarning});
 }
 

@@ -96,7 +96,7 @@ Result<Buffer> pt2_file(const CompileRequest& request) {
 Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log) {
   if (samples_of(request) || is_asked_to_quantize(request)) {
     log.note({.where = request.model,
-              .what = "a TOSA file has its types; the calibration data is not used",
+              .what = "the calibration data are not used: the types of a TOSA file are fixed",
               .severity = Severity::kNote});
   }
   CARINA_TRY(ir::Module module, graph_of(request, "8K"));

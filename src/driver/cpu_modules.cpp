@@ -31,10 +31,10 @@ Diagnostic no_such_module(const std::string& name, const std::vector<ModelNode>&
     shown.emplace_back("...");
   }
   return {.where = "--cpu-module",
-          .what = "the model has no such module",
+          .what = "unknown module",
           .got = name,
-          .hint = shown.empty() ? "the file does not say which modules its nodes belong to"
-                                : fmt::format("it has: {}", fmt::join(shown, ", ")),
+          .hint = shown.empty() ? "the file does not contain the modules of its nodes"
+                                : fmt::format("the modules are: {}", fmt::join(shown, ", ")),
           .fault = Fault::kUsage};
 }
 
@@ -60,7 +60,7 @@ Result<partition::UserConstraint> keep_modules(const std::vector<std::string>& n
     const bool is_kept = node.origin.valid() && node.origin.index() < kept.size() && !kept[node.origin.index()].empty();
     if (!is_kept) return std::nullopt;
     return ir::Refusal{.rule = "user.module",
-                       .reason = fmt::format("kept on the CPU with module {}, as asked", kept[node.origin.index()]),
+                       .reason = fmt::format("--cpu-module keeps module {} on the CPU", kept[node.origin.index()]),
                        .hint = "leave --cpu-module out"};
   };
 }

@@ -158,7 +158,7 @@ class NodeTable {
       const bool is_first = row.runs_on != RunsOn::kNowhere;
       row.runs_on = RunsOn::kNowhere;
       row.reason = is_first ? error.what : fmt::format("{}; {}", row.reason, error.what);
-      row.hint = error.hint.empty() ? "write it with operators that `carina ops` lists" : error.hint;
+      row.hint = error.hint.empty() ? "replace it by operators that `carina ops` lists" : error.hint;
       row.rule = "model";
     }
   }

@@ -67,10 +67,8 @@ std::vector<bool> has_kernels(const ir::Graph& prepared) {
 
 Diagnostic no_home(const ir::Node& node) {
   return {.where = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source),
-          .what = fmt::format("{} has neither a lowering for the NPU nor a kernel for the CPU", node.op.name()),
-          .hint =
-              "write the model with other operators; run_decompositions() on the exported program before saving "
-              "it often does that",
+          .what = fmt::format("{} is supported neither on the NPU nor on the CPU", node.op.name()),
+          .hint = "use other operators; run_decompositions() on the exported program often replaces it",
           .node = node.origin.index()};
 }
 

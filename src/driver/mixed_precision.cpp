@@ -37,8 +37,8 @@ Result<Budget> budget_of(std::string_view text) {
   if (number && *number > 0 && *number <= (is_percent ? kMaxPercent : kMaxCycles))
     return Budget{.number = *number, .is_percent = is_percent};
   return fail({.where = "--max-cycles",
-               .what = "this is no number of cycles",
-               .expected = "1200000, or in percent of what 8 bits take: 150%",
+               .what = "invalid cycle budget",
+               .expected = "a number of cycles (1200000), or a percentage of the cycles with int8 (150%)",
                .got = std::string(text),
                .fault = Fault::kUsage});
 }
@@ -76,7 +76,7 @@ class MixedPrecision {
     const int64_t max = budget.cycles(narrow.cycles);
     if (max < narrow.cycles) {
       return fail({.where = "--max-cycles",
-                   .what = "the model takes more cycles with 8 bits already",
+                   .what = "the budget is below the cycles with int8",
                    .expected = fmt::format("at least {}", narrow.cycles),
                    .got = std::to_string(max),
                    .fault = Fault::kUsage});
@@ -144,8 +144,8 @@ class MixedPrecision {
     for (const backends::Delegate& delegate : delegated.delegates) {
       if (!delegate.report.estimate)
         return fail({.where = "--quantize auto",
-                     .what = "the cycles of " + backend_.target + " are not known",
-                     .hint = "choose a target that has a model of cost, or --quantize-at"});
+                     .what = backend_.target + " has no cycle model",
+                     .hint = "choose an Ethos-U target, or set the types with --quantize-at"});
       cycles += delegate.report.estimate->cycles;
     }
     return cycles;
@@ -227,8 +227,8 @@ class MixedPrecision {
     };
     log_.note(
         {.where = model_.name,
-         .what = fmt::format("--quantize auto: {} of {} parts of the model in 16 bits: {}; all in 8 bits: {}; all "
-                             "in 16 bits: {}; rounding the weights for their inputs comes on top",
+         .what = fmt::format("--quantize auto gives 16 bits to {} of {} parts: {}. With 8 bits everywhere: {}. With 16 "
+                             "bits everywhere: {}. Weights rounded for their inputs improve these SQNRs further",
                              std::ranges::count(choice.parts, true), choice.parts.size(), text(choice.gives),
                              text(narrow), text(wide)),
          .severity = Severity::kNote});

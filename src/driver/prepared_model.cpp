@@ -16,8 +16,8 @@ Result<PreparedModel> prepare(const CompileRequest& request, const Log& log) {
   CARINA_TRY(const models::QuantizeRequest quantize, quantization_of(request));
   if (quantize.cycle_budget)
     return fail({.where = "--quantize auto",
-                 .what = "what it chooses depends on the cycles of one target",
-                 .hint = "compile for that target, or name a scheme",
+                 .what = "--quantize auto depends on the cycles of one target",
+                 .hint = "compile for one target, or name a scheme",
                  .fault = Fault::kUsage});
   CARINA_TRY(const Buffer file, pt2_file(request));
   CARINA_TRY(prepared.model, models::import_pt2(file, request.model, log, import_options_of(request)));

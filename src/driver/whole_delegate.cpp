@@ -18,7 +18,7 @@ Result<void> check_boundary(const ir::Graph& model, std::span<const ir::ValueId>
     const DType dtype = tosa[made[i]].dtype;
     if (dtype == value.dtype || (value.dtype == DType::kInt64 && dtype == DType::kInt32)) continue;
     return fail({.where = value.name,
-                 .what = "a delegate would take or give another type than the model",
+                 .what = "an input or output of the delegate would have another type than in the model",
                  .expected = std::string(name_of(value.dtype)),
                  .got = std::string(name_of(dtype)),
                  .hint = "quantize and dequantize nodes at the model's boundaries stay outside of a delegate"});

@@ -101,7 +101,7 @@ std::unexpected<Diagnostics> ProgramRunner::pool_lacks(std::string_view pool, co
                .what = fmt::format("{}: out of memory: the {} pool lacks at least {} bytes", doing, pool,
                                    arena.missing_bytes()),
                .got = fmt::format("{} bytes", arena.total_bytes()),
-               .hint = fmt::format("--{}-pool gives it more", pool)});
+               .hint = fmt::format("increase it with --{}-pool", pool)});
 }
 
 Result<std::unique_ptr<ProgramRunner>> ProgramRunner::load(const Buffer& file, const std::string& where,
@@ -174,7 +174,7 @@ Result<void> ProgramRunner::plan_memory() {
       return fail({.where = where_,
                    .what = fmt::format("the program plans too much memory: {} bytes in buffer {}", bytes, i + 1),
                    .expected = fmt::format("at most {} bytes in all", kMaxPlannedBytes),
-                   .hint = "is the file damaged, or a tensor of the model far larger than meant?"});
+                   .hint = "the file may be damaged, or a tensor of the model is too large"});
     CARINA_TRY(const std::span<std::byte> memory, planned_buffer(bytes));
     planned_.push_back(memory);
     std::ranges::fill(planned_.back(), std::byte{0});  // mutable state starts at zero
@@ -316,11 +316,10 @@ Result<std::vector<Buffer>> ProgramRunner::raw_inputs(const datasets::Sample& sa
     const runtime::EValue& input = method_.input(i);
     if (!input.is_tensor()) continue;
     if (sample[i].data.size() < input.tensor.bytes())
-      return fail(
-          {.where = where_,
-           .what = fmt::format("input {} is smaller than planned, which the firmware's runner does not take", i),
-           .expected = fmt::format("{} bytes", input.tensor.bytes()),
-           .got = fmt::format("{}", sample[i].data.size())});
+      return fail({.where = where_,
+                   .what = fmt::format("input {} is smaller than planned, which the firmware does not support", i),
+                   .expected = fmt::format("{} bytes", input.tensor.bytes()),
+                   .got = fmt::format("{}", sample[i].data.size())});
     raw[i] = to_memory_order(input.tensor, sample[i].data.bytes().first(input.tensor.bytes()));
   }
   return raw;
@@ -334,7 +333,7 @@ Result<std::vector<datasets::NamedTensor>> ProgramRunner::outputs_of(std::span<c
     const size_t got = i < raw.size() ? raw[i].size() : 0;
     if (got != value.tensor.bytes())
       return fail({.where = where_,
-                   .what = fmt::format("output {} is not whole", i),
+                   .what = fmt::format("output {} is truncated", i),
                    .expected = fmt::format("{} bytes", value.tensor.bytes()),
                    .got = fmt::format("{}", got)});
     outputs.push_back(output_of(i, value.tensor, raw[i].bytes()));

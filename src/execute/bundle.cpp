@@ -16,7 +16,7 @@ namespace carina::execute {
 
 namespace {
 
-// The elements in the order of the shape.
+// Copies the elements in the order of the shape's axes.
 Tensor tensor_of(const pte::BundledTensor& bundled) {
   Tensor tensor{.dtype = bundled.dtype, .shape = bundled.shape, .data = bundled.data};
   if (bundled.dim_order.empty()) return tensor;
@@ -38,7 +38,7 @@ Tensor tensor_of(const pte::BundledValue& value) {
   return number_tensor(DType::kBool, static_cast<uint8_t>(std::get<bool>(value) ? 1 : 0));
 }
 
-// The elements as numbers, of floats of any width.
+// The elements as doubles, if the tensor has a float type.
 std::optional<std::vector<double>> floats_of(const Tensor& tensor) {
   if (tensor.dtype == DType::kFp32 || tensor.dtype == DType::kFp64) return numbers_of(tensor);
   if (tensor.dtype != DType::kFp16 && tensor.dtype != DType::kBf16) return std::nullopt;
@@ -58,7 +58,7 @@ bool is_near(double got, double expected, Tolerance tolerance) {
   return std::abs(got - expected) <= tolerance.absolute + std::abs(tolerance.relative * expected);
 }
 
-// "[0,3]"
+// The index of an element as text: "[0,3]".
 std::string place_text(const Shape& shape, size_t element) {
   std::vector<int64_t> index(shape.rank());
   for (size_t axis = shape.rank(); axis-- > 0;) {
@@ -83,10 +83,10 @@ results::OutputCheck no_such_output(const Tensor& expected) {
   return {.type = datasets::type_text(expected.dtype, expected.shape),
           .elements = expected.elements(),
           .wrong = expected.elements(),
-          .first_wrong = "the program has no such output"};
+          .first_wrong = "the program has fewer outputs than the test case"};
 }
 
-// A tensor as the format holds it; a number of the program as a number.
+// Converts a tensor to the format's value. A scalar of the program becomes a number.
 pte::BundledValue value_of(const Tensor& tensor, bool is_number) {
   if (!is_number)
     return pte::BundledTensor{.dtype = tensor.dtype, .shape = tensor.shape, .dim_order = {}, .data = tensor.data};
@@ -97,8 +97,9 @@ pte::BundledValue value_of(const Tensor& tensor, bool is_number) {
 
 Result<void> check_writable(const Tensor& tensor, const std::string& name) {
   if (pte::scalar_type_of(tensor.dtype)) return {};
-  return fail(
-      {.where = name, .what = "a bundled program has no such element type", .got = std::string(name_of(tensor.dtype))});
+  return fail({.where = name,
+               .what = "a bundled program cannot hold this element type",
+               .got = std::string(name_of(tensor.dtype))});
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ Result<Outputs> outputs_of_model(const BundleRequest& request, std::span<const d
   return outputs;
 }
 
-// A program whose inputs or outputs are raw integers answers in other types than its model.
+// If a program has raw integers as inputs or outputs, its types differ from those of the model.
 Result<void> check_types(const Outputs& expected, const Outputs& run, const std::string& model) {
   for (size_t i = 0; i < run.front().size(); ++i) {
     const Tensor& got = run.front()[i].tensor;
@@ -42,11 +42,11 @@ Result<void> check_types(const Outputs& expected, const Outputs& run, const std:
     if (there && expected.front()[i].tensor.dtype == got.dtype && expected.front()[i].tensor.shape == got.shape)
       continue;
     return fail({.where = model,
-                 .what = fmt::format("output {} of the model is not of the program's type", i),
+                 .what = fmt::format("output {} of the model has another type than the program's output", i),
                  .expected = datasets::type_text(got.dtype, got.shape),
                  .got = there ? datasets::type_text(expected.front()[i].tensor.dtype, expected.front()[i].tensor.shape)
                               : std::string("none"),
-                 .hint = "expect what the program gives instead: --expected run"});
+                 .hint = "use the program's outputs as expected outputs: --expected run"});
   }
   return {};
 }
@@ -56,7 +56,7 @@ Result<void> check_types(const Outputs& expected, const Outputs& run, const std:
 Result<std::vector<std::byte>> bundle_program(const Buffer& program, const BundleRequest& request, const Log& log) {
   if (request.inputs.empty())
     return fail({.where = "--output",
-                 .what = "a .bpte has test cases, whose inputs are not given",
+                 .what = "a .bpte needs inputs for its test cases",
                  .expected = "--test-inputs FILE.npz, or -o FILE.pte",
                  .fault = Fault::kUsage});
   std::vector<datasets::Sample> samples;

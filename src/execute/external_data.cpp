@@ -14,7 +14,7 @@ namespace carina::execute {
 
 namespace {
 
-constexpr const char* kUsualName = "_default_external_constant.ptd";  // ExecuTorch's, without a tag
+constexpr const char* kUsualName = "_default_external_constant.ptd";  // ExecuTorch's default name, without a tag
 constexpr size_t kNamesShown = 5;
 
 std::set<std::string> external_names(const pte::Program& program) {
@@ -54,9 +54,10 @@ std::unexpected<Diagnostics> missing(const std::string& program_path, const std:
   const std::vector<std::string> shown(
       names.begin(), std::next(names.begin(), static_cast<ptrdiff_t>(std::min(names.size(), kNamesShown))));
   return fail({.where = program_path,
-               .what = fmt::format("{} of the program's tensors stand{} in another file{}: {}{}", names.size(),
-                                   names.size() == 1 ? "s" : "", files == 0 ? "" : ", which is none of those given",
-                                   fmt::join(shown, ", "), names.size() > shown.size() ? ", ..." : ""),
+               .what = fmt::format("{} tensor{} of the program {} in another file{}: {}{}", names.size(),
+                                   names.size() == 1 ? "" : "s", names.size() == 1 ? "is" : "are",
+                                   files == 0 ? "" : ", which is none of those given", fmt::join(shown, ", "),
+                                   names.size() > shown.size() ? ", ..." : ""),
                .hint = "give the .ptd that was written with the program: --data FILE.ptd"});
 }
 

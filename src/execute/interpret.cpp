@@ -45,13 +45,13 @@ std::string file_name_of(const std::string& value) {
   return name;
 }
 
-// A file for each value of each graph, also when names differ only in characters that file names do not have. What runs
-// several times keeps its last value.
+// Writes a file for each value of each graph. Names stay distinct even if they differ only in characters that file
+// names cannot have. If a value is computed several times, its last content is kept.
 class Dump {
  public:
   Dump(std::string folder, const ir::Graph& main) : folder_(std::move(folder)), main_(main.name) {}
 
-  // Errors: a value's file is one of these, which are still to be read.
+  // Errors: the file of a value is one of the inputs that are still to be read.
   Result<void> check(const ir::Module& module, const std::vector<std::string>& inputs) {
     for (const ir::Graph& graph : module.graphs) {
       for (size_t v = 0; v < graph.values.size(); ++v) {
@@ -62,7 +62,7 @@ class Dump {
     }
     return {};
   }
-  // Nothing more is written after the first failure.
+  // Writes one value. After the first failure nothing more is written.
   void write(const ir::Graph& graph, ir::ValueId value, const Tensor& tensor) {
     if (status_) status_ = write_file(path_of(graph, value), npy_bytes(tensor));
   }
@@ -90,7 +90,7 @@ class Dump {
   Result<void> status_;
 };
 
-// Of the second of two runs: the first also brings memory and caches to life.
+// Measures the second of two runs. The first run also maps memory and fills caches.
 Result<std::vector<results::OperatorTime>> profile(interpret::Interpreter& interpreter, std::span<const Tensor> inputs,
                                                    const std::string& main) {
   interpreter.clear_profile();
@@ -108,7 +108,7 @@ Result<std::vector<results::OperatorTime>> profile(interpret::Interpreter& inter
   return times;
 }
 
-// What the budget leaves for the plan and the outputs when the inputs are in memory. Nothing has been allocated yet.
+// The rest of the budget after the inputs. Nothing has been allocated at this point.
 Result<size_t> budget_without_inputs(size_t budget, const ir::Graph& graph, const std::string& where) {
   size_t used = 0;
   for (const ir::ValueId id : graph.inputs) {

@@ -41,10 +41,11 @@ Result<InterpretedGraph> InterpretedGraph::create(const ir::Module& module, int 
 
 Result<void> InterpretedGraph::run(runtime::Arguments arguments) {
   const auto count_error = [&](size_t expected) {
-    return fail({.where = where_,
-                 .what = "the delegate call has another number of arguments than the graph has inputs and outputs",
-                 .expected = std::to_string(expected),
-                 .got = std::to_string(arguments.size())});
+    return fail(
+        {.where = where_,
+         .what = "the number of arguments of the delegate call differs from the number of graph inputs and outputs",
+         .expected = std::to_string(expected),
+         .got = std::to_string(arguments.size())});
   };
   if (arguments.size() < inputs_.size()) return count_error(inputs_.size());
   std::vector<Tensor> inputs;

@@ -35,9 +35,9 @@ Shape shape_of(const npu::IoTensor& io) {
   return Shape(dims);
 }
 
-// The regions' memory, from the network's sizes.
+// The memory of the regions, with the sizes of the network.
 struct Memories {
-  std::vector<std::byte> weights;  // a copy, of weights that the stream may write
+  std::vector<std::byte> weights;  // a copy if the stream may write the weights
   ZeroedPages scratch;
   ZeroedPages fast;
   simulate::Memory memory;
@@ -45,12 +45,13 @@ struct Memories {
 
 Result<void> check_budget(const NpuRunRequest& request, const npu::NetworkInFile& raw) {
   const npu::CompiledNetwork& network = raw.network;
-  // The reader keeps each below 2^40. The checker notes for each byte whether it is defined, and runs a second time.
+  // The reader keeps each size below 2^40. The checker stores for each byte whether it is defined, and needs a second
+  // set of memory for its second run.
   const auto regions = static_cast<uint64_t>(network.scratch_bytes) + static_cast<uint64_t>(network.fast_scratch_bytes);
   const uint64_t bytes = raw.weights.size() + (request.check ? 4 * regions : request.poison ? 2 * regions : regions);
   if (bytes <= request.memory_budget_bytes) return {};
   return fail({.where = request.stream,
-               .what = "the stream's memories do not fit the memory budget",
+               .what = "the memory of the stream exceeds the memory budget",
                .expected = fmt::format("at most {} bytes", request.memory_budget_bytes),
                .got = fmt::format("{} (scratch {}, fast scratch {}, weights {})", bytes, network.scratch_bytes,
                                   network.fast_scratch_bytes, raw.weights.size()),
@@ -76,8 +77,8 @@ Memories make_memories(const Subject& subject) {
   m.memory.regions[region] =
       subject.writes_weights ? std::span(m.weights) : std::span(const_cast<std::byte*>(weights.data()), weights.size());
   m.memory.regions[static_cast<size_t>(network.scratch_region)] = m.scratch.bytes();
-  // Without fast scratch of its own, its region is the arena itself, as in TFLite files for Shared_Sram; Vela then
-  // names any region for it.
+  // Without fast scratch, the fast region is the arena itself, as in TFLite files for Shared_Sram. Vela may use any
+  // region number for it.
   std::span<std::byte>& fast_region = m.memory.regions[static_cast<size_t>(network.fast_scratch_region)];
   if (!m.fast.bytes().empty()) {
     fast_region = m.fast.bytes();
@@ -112,10 +113,10 @@ Result<Buffer> stream_file(const NpuRunRequest& request) {
 
 struct GivenInput {
   Tensor tensor;
-  std::string from;  // as messages call it
+  std::string from;  // name of the input in messages
 };
 
-// None given: none.
+// Returns an empty vector if no inputs are given.
 Result<std::vector<GivenInput>> given_inputs(const NpuRunRequest& request) {
   std::vector<GivenInput> given;
   for (const Tensor& array : request.arrays)
@@ -129,7 +130,7 @@ Result<std::vector<GivenInput>> given_inputs(const NpuRunRequest& request) {
   return given;
 }
 
-// Integers of the network's element size: a file of another type would be taken apart without a word.
+// The element sizes must agree, because a file of another type would be misread without an error.
 Result<void> check_input(const Tensor& tensor, const npu::IoTensor& io, size_t bytes, const std::string& file) {
   const size_t element = element_bytes(tensor.dtype);
   if (is_float(tensor.dtype) || element != static_cast<size_t>(io.element_bytes)) {
@@ -145,7 +146,7 @@ Result<void> check_input(const Tensor& tensor, const npu::IoTensor& io, size_t b
                .got = fmt::format("{}", tensor.data.size() / element)});
 }
 
-// Copies the inputs to their places (none given: zeros) and notes what is defined when the run starts.
+// Copies the inputs to their addresses (zeros if none are given), and marks them as defined.
 Result<void> load_stream_inputs(const NpuRunRequest& request, const npu::CompiledNetwork& network,
                                 simulate::Memory& memory) {
   CARINA_TRY(const std::vector<GivenInput> given, given_inputs(request));
@@ -181,7 +182,7 @@ Result<std::vector<datasets::NamedTensor>> stream_outputs(const npu::CompiledNet
   return outputs;
 }
 
-// A network's memories with its inputs in them, and what one run makes of them.
+// A network's memory with its inputs, and the result of one run.
 struct StreamRun {
   Memories memories;
   simulate::Report simulated;
@@ -204,8 +205,8 @@ size_t different_bytes(const Tensor& a, const Tensor& b) {
   return count;
 }
 
-// Outputs with bytes that change with what is in memory before the run: the stream does not write them, or computes them
-// from what it did not write.
+// Finds outputs with bytes that depend on the memory's content before the run. The stream does not write these bytes,
+// or computes them from bytes that it did not write.
 Result<std::vector<std::string>> outputs_left_open(const NpuRunRequest& request, const Subject& subject,
                                                    simulate::Options options,
                                                    const std::vector<datasets::NamedTensor>& outputs) {
@@ -224,7 +225,7 @@ Result<std::vector<std::string>> outputs_left_open(const NpuRunRequest& request,
   return findings;
 }
 
-// What checking the stream found; nothing when it was not asked for.
+// The findings of the stream check, or no value if the check was not requested.
 Result<std::optional<std::vector<std::string>>> findings_of(const NpuRunRequest& request, const Subject& subject,
                                                             const simulate::Options& options, const StreamRun& run) {
   if (!request.check) return std::nullopt;
@@ -241,7 +242,7 @@ Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, stream_file(request));
   Subject subject;
   CARINA_TRY(subject.raw, npu::read_vela_raw_in_place(file, request.stream, request.memory_budget_bytes));
-  // Reading has gone through all of them, to check the archive.
+  // The check of the archive has read all weights, so their pages can be released.
   release_pages_around(subject.raw.weights.bytes());
   CARINA_CHECKED(check_budget(request, subject.raw));
   const npu::CompiledNetwork& network = subject.raw.network;
@@ -255,7 +256,7 @@ Result<StreamOutcome> run_stream(const NpuRunRequest& request, const Log& log) {
                                                               .memory_mode = request.memory_mode,
                                                               .config_files = request.config_files},
                                                              log));
-  // What is wrong with a stream, the simulator says.
+  // The simulator reports errors of the stream.
   subject.writes_weights = npu::may_write_weights(network, payload.accelerator()->product, payload.stream);
   const bool timed = request.timed || !request.trace_file.empty();
   const auto occupied = timed ? simulate::Occupied::kOn : simulate::Occupied::kOff;

@@ -12,7 +12,7 @@ namespace carina::execute {
 
 namespace {
 
-// The program's reader says more of what is nearly a program.
+// If the file resembles a program, the program reader gives the better message.
 Result<Buffer> open_program(const std::string& path) {
   CARINA_TRY(Buffer file, map_large_file(path));
   const files::FileKind kind = files::kind_of(file);
@@ -41,7 +41,7 @@ Result<RunOptions> options_of(const RunRequest& request, const Buffer& program, 
   return options;
 }
 
-// All that is said of an outcome but its tensors.
+// The run report without its tensors.
 results::RunReport figures_of(const RunOutcome& outcome, const std::string& program, bool timed, VgfDevice vgf) {
   return {.program = program,
           .outputs = {},
@@ -65,14 +65,14 @@ Result<void> write_record(const RunRequest& request, std::span<const pte::RunRec
   return {};
 }
 
-// The Inspector takes runs of one method for repetitions, whose values must be equal.
+// ExecuTorch's Inspector assumes that all runs of one method are repetitions with equal values.
 Result<void> check_values_of_one(const RunRequest& request, size_t samples) {
   if (request.debug_buffer.empty() || samples <= 1) return {};
   return fail({.where = "--debug-buffer",
-               .what = "ExecuTorch's Inspector wants the values of one sample",
+               .what = "--debug-buffer records one sample only",
                .expected = "1 sample",
                .got = fmt::format("{}", samples),
-               .hint = "give one sample; of a .bpte all test cases are kept apart",
+               .hint = "give one sample, or a .bpte, whose test cases are recorded separately",
                .fault = Fault::kUsage});
 }
 
@@ -108,7 +108,7 @@ Result<results::RunReport> run_samples(const Buffer& program, const RunRequest& 
   return report;
 }
 
-// The outputs of the case with this number in the report, in a folder of its own.
+// Writes the outputs of a test case to a folder with the case's number.
 Result<void> write_outputs(const RunRequest& request, const results::TestCaseReport& test,
                            const std::vector<datasets::NamedTensor>& outputs) {
   if (request.output_folder.empty()) return {};
@@ -122,8 +122,8 @@ Result<results::RunReport> run_test_cases(const pte::BundledProgram& bundle, con
                                           const Log& log) {
   if (!request.bundle.empty())
     return fail({.where = "--bundle",
-                 .what = "a bundled program has its test cases",
-                 .hint = "give inputs (-i) to make others",
+                 .what = "the program already has test cases",
+                 .hint = "give inputs (-i) for other test cases",
                  .fault = Fault::kUsage});
   CARINA_TRY(const RunOptions options, options_of(request, bundle.program, log));
   CARINA_TRY(BundleOutcome outcome, run_bundle(bundle, request.program, request.tolerance, options, log));
@@ -147,7 +147,7 @@ Result<results::RunReport> run_report(const RunOutcome& outcome, const std::stri
 Result<results::RunReport> run(const RunRequest& request, const Log& log) {
   if (!request.debug_buffer.empty() && request.etdump.empty())
     return fail({.where = "--debug-buffer",
-                 .what = "the bytes of tensors say nothing without the record of what they are",
+                 .what = "--debug-buffer needs --etdump, which describes its tensors",
                  .hint = "give --etdump FILE too",
                  .fault = Fault::kUsage});
   CARINA_TRY(const Buffer file, open_program(request.program));

@@ -19,13 +19,13 @@ uint64_t ns_of(int64_t cycles, int64_t clock_hz) {
   return clock_hz == 0 ? 0 : static_cast<uint64_t>(1e9 * static_cast<double>(cycles) / static_cast<double>(clock_hz));
 }
 
-// "aten::add.out" -> "native_call_add.out", as ExecuTorch's generated calls have it.
+// The event name of a kernel, as in ExecuTorch's generated calls: "aten::add.out" -> "native_call_add.out".
 std::string kernel_event(std::string_view kernel) {
   const size_t colons = kernel.find("::");
   return fmt::format("native_call_{}", colons == std::string_view::npos ? kernel : kernel.substr(colons + 2));
 }
 
-// The layers of an invocation that began at `start_ns`; returns when it ended.
+// Adds the layers of an NPU call that began at `start_ns`. Returns the end of the call.
 uint64_t add_layers(const results::NpuReport& npu, int32_t instruction, uint64_t start_ns, pte::RunRecord& record) {
   for (const results::LayerReport& layer : report::rows_of(npu, report::LayerRows::kFolded)) {
     const uint64_t start = start_ns + ns_of(layer.start_cycle, npu.clock_hz);
@@ -71,8 +71,8 @@ void RunClock::keep(int32_t instruction, const runtime::EValue& value) {
   if (!kept.tensors.empty()) values_.push_back(std::move(kept));
 }
 
-// As ExecuTorch keeps them: all that a delegate takes and gives; of a kernel what it gives, one tensor after another
-// unless it gives a list.
+// Records the same values as ExecuTorch: of a delegate, all inputs and outputs; of a kernel, its outputs, one event per
+// tensor or one event for a list.
 void RunClock::keep_values(size_t instruction) {
   const runtime::Arguments arguments = method_->instruction_arguments(instruction);
   const auto index = static_cast<int32_t>(instruction);
@@ -98,7 +98,7 @@ void RunClock::after(size_t instruction) {
 pte::RunRecord RunClock::take(const runtime::Method& method, const Invocation& invocation) {
   pte::RunRecord record;
   const uint64_t start = steps_.empty() ? now_ns() : steps_.front().start_ns;
-  uint64_t at = start;  // on the time line in which the NPU has its own speed
+  uint64_t at = start;  // on a time line at the NPU's own clock rate
   for (const Step& step : steps_) {
     const auto instruction = static_cast<int32_t>(step.instruction);
     const std::string_view name = method.instruction_name(step.instruction);

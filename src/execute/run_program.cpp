@@ -23,7 +23,7 @@ namespace carina::execute {
 
 namespace {
 
-// The layer notes of each delegate call of a method, in the order of the calls.
+// The layer notes of each delegate call of a method, in call order.
 std::vector<npu::CompiledNetwork> notes_of_calls(const pte::Program& program, std::string_view method) {
   std::vector<npu::CompiledNetwork> calls;
   const pte::Plan& plan = *std::ranges::find(program.plans, method, &pte::Plan::name);
@@ -49,7 +49,7 @@ void add_counts(Counts& sums, const Counts& more) {
   }
 }
 
-// The delegates' reports of one inference as one.
+// Combines the reports of all delegates of one inference.
 results::NpuReport joined(std::span<results::NpuReport> reports, const plan::Target& target) {
   results::NpuReport all;
   for (results::NpuReport& one : reports) {
@@ -94,7 +94,7 @@ datasets::Sample ones(std::span<const datasets::InputType> inputs) {
 
 namespace {
 
-// A loaded program with all that its delegates run on.
+// A loaded program and the devices of its delegates.
 class Session {
  public:
   static Result<std::unique_ptr<Session>> load(const Buffer& program, const std::string& where,
@@ -132,7 +132,7 @@ class Session {
     return outputs;
   }
 
-  // The figures of the first inference, and all records.
+  // The figures of the first inference, and the records of all inferences.
   [[nodiscard]] RunOutcome figures() {
     std::vector<results::NpuReport> reports;
     for (size_t n = 0; n < invocations_; ++n) reports.push_back(report_of(n));
@@ -162,7 +162,7 @@ class Session {
   Result<void> load_runner(const Buffer& program, const std::string& where) {
     const std::array<runtime::Backend*, 3> backends{&*ethos_u_, vgf_.get(), &*tosa_};
     const evaluate::RunnerKernels kernels{
-        // The host's own take several calls together, so that what stands between them is nowhere.
+        // The host kernels may fuse several calls. Intermediate values of a fused call do not exist in memory.
         .kind = options_.portable_kernels || options_.record_values ? evaluate::RunnerKernels::Kind::kPortable
                                                                     : evaluate::RunnerKernels::Kind::kHost,
         .threads = options_.threads};
@@ -202,7 +202,7 @@ class Session {
   std::vector<npu::CompiledNetwork> notes_;
   std::optional<RunClock> clock_;
   std::vector<pte::RunRecord> records_;
-  size_t invocations_ = 0;  // of the first inference
+  size_t invocations_ = 0;  // during the first inference
   std::vector<int64_t> vgf_times_;
   std::vector<int64_t> tosa_times_;
 };

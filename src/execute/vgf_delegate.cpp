@@ -29,7 +29,7 @@ Result<int64_t> run_on_device(vulkan::Graph& graph, size_t inputs, runtime::Argu
   std::vector<std::span<std::byte>> made;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i]->is_tensor())
-      return fail({.where = std::string(kVgfBackendId), .what = "an argument of the delegate call is no tensor"});
+      return fail({.where = std::string(kVgfBackendId), .what = "an argument of the delegate call is not a tensor"});
     const runtime::Tensor& tensor = arguments[i]->tensor;
     const std::span bytes(static_cast<std::byte*>(tensor.data), tensor.bytes());
     i < inputs ? given.emplace_back(bytes) : made.emplace_back(bytes);
@@ -38,7 +38,7 @@ Result<int64_t> run_on_device(vulkan::Graph& graph, size_t inputs, runtime::Argu
   return graph.nanoseconds();
 }
 
-// What the file says is checked before a driver sees it.
+// Checks the file before a driver reads it.
 Result<VgfGraph> on_device(const vulkan::Device& device, std::span<const std::byte> file, const std::string& where) {
   CARINA_TRY(const vgf::Container container, vgf::read_container(Buffer::copy_of(file), where));
   CARINA_CHECKED(files::sound_vgf(container, where));
@@ -83,7 +83,7 @@ results::VulkanReport vulkan_devices() {
 
 runtime::Error GraphDelegates::init(std::span<const std::byte> blob, std::span<const runtime::CompileSpec> /*specs*/,
                                     runtime::Arena& /*arena*/, void** handle) {
-  // The runtime between here and our caller is built without exceptions.
+  // Exceptions must not pass through the runtime between here and the caller, which is compiled without them.
   auto graph = guarded([&] { return loader_(blob, std::string(id_) + " delegate " + std::to_string(graphs_.size())); });
   if (!graph) {
     failure_ = std::move(graph).error();

@@ -58,7 +58,7 @@ size_t answer(const std::vector<double>& scores) {
 Result<void> check_label(const AccuracyRequest& request, size_t sample, double label, size_t classes) {
   if (label >= 0 && label < static_cast<double>(classes) && label == std::floor(label)) return {};
   return fail({.where = request.data + ":y",
-               .what = fmt::format("the label of sample {} is none of the model's classes", sample),
+               .what = fmt::format("the label of sample {} is not a class of the model", sample),
                .expected = fmt::format("0 to {}, an element of the first output", classes - 1),
                .got = fmt::format("{}", label)});
 }

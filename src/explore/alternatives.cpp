@@ -41,13 +41,13 @@ void add_levels(const driver::CompileRequest& request, std::vector<Choice>& choi
 
 void add_switches(const driver::CompileRequest& request, std::vector<Choice>& choices) {
   if (!request.dynamic_weights) {
-    choices.push_back({.what = "matrix products with weights that the NPU writes (confirmed by no silicon)",
+    choices.push_back({.what = "matrix products with weights that the NPU writes (not confirmed on silicon)",
                        .options = "--dynamic-weights",
                        .request = request});
     choices.back().request.dynamic_weights = true;
   }
   if (request.delegates == driver::DelegateMode::kNpu) {
-    choices.push_back({.what = "everything on the NPU that can run there, also what only moves data",
+    choices.push_back({.what = "all supported nodes on the NPU, including data movement",
                        .options = "--delegate-all",
                        .request = request});
     choices.back().request.delegates = driver::DelegateMode::kAll;

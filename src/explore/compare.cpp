@@ -70,7 +70,7 @@ Result<void> time_part(Side& side, npu::CompiledNetwork network, const plan::Tar
   const int64_t bytes = network.scratch_bytes + network.fast_scratch_bytes;
   if (bytes > request.memory_budget_bytes)
     return fail({.where = side.totals.label,
-                 .what = "the stream's memories do not fit",
+                 .what = "the memory of the stream exceeds the memory budget",
                  .expected = fmt::format("at most {} bytes", request.memory_budget_bytes),
                  .got = std::to_string(bytes)});
   constexpr auto kOccupied = simulate::Occupied::kOn;
@@ -165,7 +165,7 @@ Result<Side> side_of(const std::string& path, const CompareRequest& request, con
       break;
   }
   if (!request.compile.target.accelerator.empty()) return compile_and_time(path, request, log);
-  return fail({.where = path, .what = "a model is compiled for a target", .hint = "--target", .fault = Fault::kUsage});
+  return fail({.where = path, .what = "a model needs a target", .hint = "--target", .fault = Fault::kUsage});
 }
 
 Result<Side> side_of_vela(const CompareRequest& request, const results::ComparedSide& ours, const Log& log) {

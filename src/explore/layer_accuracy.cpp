@@ -198,7 +198,7 @@ class Debugger {
     general("16-bit activations", "int16x8");
     general("16-bit activations, weights rounded for the layers' inputs", "int16x8+rounded-for-inputs");
     const std::vector<std::string> names = worst_layers(report);
-    Change worst{.what = fmt::format("16 bits where most error enters ({} layers)", names.size()),
+    Change worst{.what = fmt::format("16 bits in the {} layers with the largest error", names.size()),
                  .options = {},
                  .scheme = asked};
     for (const std::string& name : names) {

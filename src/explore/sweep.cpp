@@ -68,7 +68,7 @@ Result<std::vector<std::string>> targets_of(const std::vector<std::string>& aske
     }
     if (found.size() == before)
       errors.push_back({.where = "--targets",
-                        .what = "no target of this name",
+                        .what = "unknown target",
                         .expected = fmt::format("all, or {}", fmt::join(backends::ethosu_targets(), ", ")),
                         .got = name,
                         .fault = Fault::kUsage});
@@ -92,7 +92,7 @@ Result<std::vector<std::string>> modes_of(const std::vector<std::string>& asked,
     const auto mode = std::ranges::find_if(known, [&](const std::string& one) { return npu::same_name(one, name); });
     if (mode == known.end())
       return fail({.where = "--memory-modes",
-                   .what = "no memory mode of this name",
+                   .what = "unknown memory mode",
                    .expected = fmt::format("all, or {}", fmt::join(known, ", ")),
                    .got = name,
                    .fault = Fault::kUsage});

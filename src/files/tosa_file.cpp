@@ -51,7 +51,7 @@ std::string bare_name(std::string_view text) {
 
 std::unexpected<Diagnostics> unknown(std::string_view what, const std::string& got, std::string expected) {
   return fail({.where = std::string(what),
-               .what = "there is no such name",
+               .what = "unknown profile, extension or level",
                .expected = std::move(expected),
                .got = got,
                .fault = Fault::kUsage});

@@ -73,7 +73,7 @@ class QdqInserter {
       add_qdq(AtenOp::quantize_per_tensor_default, floats, integers, around, id);
   }
 
-  // The floats of a quantized value, made once.
+  // The float form of a quantized value. It is added once.
   ValueId dequantize(ValueId integers, const Node& reader, ir::NodeId id) {
     const auto [entry, is_new] = floats_.try_emplace(integers);
     if (!is_new) return entry->second;
@@ -106,7 +106,7 @@ ValueId to_integers(Lowering& in, const Node& node) {
   const auto zero = static_cast<double>(q.zero_point());
   const auto inverse = static_cast<double>(static_cast<float>(1.0 / q.scale()));
   const ValueId steps = f.mul(in.operand(node.inputs.front()), inverse);
-  // Within the limits before it is an integer: TOSA casts no float to what it does not fit in 8 bits without saturating.
+  // The value is clamped before the cast, because TOSA's cast of an out-of-range float to 8 bits does not saturate.
   const ValueId within = f.clamp(steps, static_cast<double>(q.qmin) - zero, static_cast<double>(q.qmax) - zero);
   const ValueId whole = in.out.cast(within, DType::kInt32);
   const ValueId shifted =
@@ -149,7 +149,7 @@ QdqGraph insert_qdq(const ir::Graph& annotated, const Target& target) {
   return QdqInserter(annotated).draw(annotated, target);
 }
 
-// The model's own nodes of these operators say their parameters, and stand beside plain integers (ops/quantization.cpp).
+// Q/DQ nodes of the model itself have their own parameters and plain integers (ops/quantization.cpp).
 bool is_qdq(const Node& node) {
   const bool is_own = node.op == ir::Op(AtenOp::quantize_per_tensor_default) ||
                       node.op == ir::Op(AtenOp::dequantize_per_tensor_default);

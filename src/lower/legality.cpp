@@ -19,27 +19,29 @@ using ir::ValueId;
 
 Refused check_elements(const ir::Value& value) {
   if (std::ranges::none_of(value.shape.dims(), [](int64_t n) { return n == 0; })) return std::nullopt;
-  return refused("shape.empty", value.name + " has no elements", "leave out what makes and reads it");
+  return refused("shape.empty", value.name + " has no elements", "remove the nodes that write and read it");
 }
 
-// A value that is not quantized: a constant that the lowering quantizes, or integers that the operator takes.
+// Checks a value that is not quantized. Legal are constants that the lowering quantizes, and integers that the operator
+// supports.
 Refused check_plain(const Candidate& c, const ir::Value& value, PlainIntegers integers, std::string_view hint) {
   if (is_float(value.dtype)) {
     if (c.target.takes_floats) return std::nullopt;
     if (value.constant && takes_float_constants(c.node.op.aten()) && works_on_quantized(c)) return std::nullopt;
     return refused("types.not-quantized", value.name + " is not quantized", std::string(hint));
   }
-  if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return std::nullopt;  // asks by itself
-  // int64 is int32 there, converted at the boundaries.
+  // Q/DQ rows have their own check
+  if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return std::nullopt;
+  // int64 is lowered to int32 and converted at the graph's boundary.
   const bool narrow = value.dtype == DType::kInt32 || value.dtype == DType::kInt16 || value.dtype == DType::kInt8 ||
                       value.dtype == DType::kInt64 || value.dtype == DType::kBool;
   const bool taken =
       integers == PlainIntegers::kAny || (integers == PlainIntegers::kInt32Too && value.dtype == DType::kInt32);
   if (narrow && taken) return std::nullopt;
-  return refused(
-      "types.integers",
-      fmt::format("{} is {}, {} does not do this operator with it", value.name, name_of(value.dtype), c.target.name),
-      "compute it in quantized floats, or in int32");
+  return refused("types.integers",
+                 fmt::format("{} has type {}, which {} does not support for this operator", value.name,
+                             name_of(value.dtype), c.target.name),
+                 "quantize it, or compute it in int32");
 }
 
 Refused check_types(const Candidate& c, PlainIntegers integers, std::string_view hint) {
@@ -60,13 +62,13 @@ Refused no_row(const Candidate& c) {
   const bool known = c.node.op.is_aten() && traits_of(c.node.op.aten()).lowering.kind == AtenLowering::Kind::kNone;
   const std::string_view own = known ? traits_of(c.node.op.aten()).lowering.text : "";
   return refused("op.unknown", fmt::format("{} has no implementation for {}", c.node.op.name(), c.target.name),
-                 own.empty() ? "write it with operators that `carina ops` lists" : std::string(own));
+                 own.empty() ? "replace it by operators that `carina ops` lists" : std::string(own));
 }
 
-// What to do about a value that is not quantized: all of the model, or the rest of it.
+// The hint for a value that is not quantized: quantize the model, or the rest of it.
 std::string_view quantization_hint(const ir::Graph& graph) {
   const bool partly = std::ranges::any_of(graph.values, [](const ir::Value& v) { return v.quantization.has_value(); });
-  return partly ? "the model leaves it float: annotate it too, or quantize the float model with --quantize int8"
+  return partly ? "the model's quantizer left it float: annotate it, or quantize the float model with --quantize int8"
                 : "quantize the model: --quantize int8 --calibrate DATA";
 }
 
@@ -86,7 +88,7 @@ Refused check_rank(const ir::Value& value) {
   if (value.shape.rank() > kMaxAxes) {
     return refused("shape.rank",
                    fmt::format("{} has {} axes, at most {} are supported", value.name, value.shape.rank(), kMaxAxes),
-                   "join axes that stay neighbors: torch.flatten, view");
+                   "merge adjacent axes: torch.flatten, view");
   }
   if (std::ranges::any_of(value.shape.dims(), [](int64_t n) { return n < 0; }))
     return refused("shape.dynamic", value.name + " has no static shape", "export with static shapes");
@@ -95,7 +97,8 @@ Refused check_rank(const ir::Value& value) {
 
 namespace {
 
-// 32 bits around 0 are moved, converted, added on one scale, and made by functions; TOSA rescales no products of them.
+// Whether the operator supports int32 with a zero point of 0. Data movement, conversions, additions on one scale and
+// functions do. Products do not, because TOSA cannot rescale them.
 bool computes_with_int32(const Candidate& c, const Quantization& q) {
   if (q.dtype != DType::kInt32 || q.zero_point() != 0) return false;
   const AtenOp op = c.node.op.aten();
@@ -131,7 +134,8 @@ bool works_on_quantized(const Candidate& c) {
 }
 
 Refused check_mixture(const Candidate& c) {
-  if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return std::nullopt;  // stands between the two
+  // Q/DQ nodes mix both by definition
+  if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return std::nullopt;
   const bool quantized = works_on_quantized(c);
   for (const ValueId id : c.node.inputs) {
     if (!id.valid() || !is_float(c.graph[id].dtype) || c.graph[id].constant) continue;
@@ -139,7 +143,7 @@ Refused check_mixture(const Candidate& c) {
     return refused("types.mixed",
                    fmt::format("{} is {}quantized, the result is {}", c.graph[id].name, quantized ? "not " : "",
                                quantized ? "quantized" : "not"),
-                   "quantize all that the node reads and makes, or nothing of it");
+                   "quantize all inputs and outputs of the node, or none");
   }
   return std::nullopt;
 }
@@ -153,7 +157,7 @@ Result<void> accepted(const Node& node, Refused refusal) {
 
 namespace {
 
-// A node of a target's FP profile. Limits are of integers; what TOSA has no types for is the lowering's to say.
+// A node of a target with the FP profile. Integer limits do not apply; the lowering reports unsupported types.
 bool runs_as_float(const Candidate& c) {
   if (!c.target.takes_floats) return false;
   const auto& quantized = [&](ValueId id) { return id.valid() && c.graph[id].quantization; };

@@ -14,7 +14,7 @@ namespace carina::lower {
 
 using Refused = std::optional<ir::Refusal>;
 
-// A node in its graph, and the target.
+// A node with its graph and the target.
 struct Candidate {
   const ir::Graph& graph;
   const ir::Node& node;
@@ -22,7 +22,7 @@ struct Candidate {
 
   [[nodiscard]] const ir::Value& input(size_t index) const { return graph[node.inputs[index]]; }
   [[nodiscard]] const ir::Value& output() const { return graph[node.outputs.front()]; }
-  // The type that the target would see: that of the integers for a quantized value.
+  // The type in the lowered graph: for a quantized value, that of its integers.
   [[nodiscard]] static DType type_of(const ir::Value& value) {
     return value.quantization ? value.quantization->dtype : value.dtype;
   }
@@ -39,28 +39,29 @@ inline Refused first_of(std::initializer_list<Refused> refusals) {
   return std::nullopt;
 }
 
-// A refusal as an error about the node.
+// Converts a refusal to an error about the node.
 Result<void> accepted(const ir::Node& node, Refused refusal);
 
-// What holds for every operator.
-Refused check_rank(const ir::Value& value);                            // at most six axes, all static
+// Checks for all operators. check_rank(): at most six axes, all static.
+Refused check_rank(const ir::Value& value);
 Refused check_activation(const Candidate& c, const ir::Value& value);  // per tensor, int8 or int16
-// The node works on integers that stand for floats: its result, or, where that is no real number, what it reads.
+// Whether the node computes on integers that represent floats. The result decides, or the operands if the result cannot
+// be quantized (bools, indices).
 bool works_on_quantized(const Candidate& c);
-// All of a node's floats are quantized, or none is.
+// Either all floats of a node are quantized, or none is.
 Refused check_mixture(const Candidate& c);
 
-// ops/limits.cpp: what several operators ask.
+// Checks that several operators share (ops/limits.cpp).
 Refused check_axes(const Candidate& c, const ir::Value& value);
-// `stride`, `kernel`, `dilation`: y, x. The result is [N,C,H,W].
+// `stride`, `kernel` and `dilation` are in the order y, x. The result is [N,C,H,W].
 Refused check_stride(const Candidate& c, const std::vector<int64_t>& stride);
 Refused check_kernel(const Candidate& c, const std::vector<int64_t>& kernel, const std::vector<int64_t>& dilation,
                      const WindowLimit& limit);
 
-// ops/weights.cpp. Where the node is quantized: int8 or int4, symmetric where constant, with one scale or one for each
-// index of `axis`.
+// Checks of weights (ops/weights.cpp). Quantized weights are int8 or int4, symmetric if constant, with one scale or one
+// per index of `axis`.
 Refused check_quantized_weights(const Candidate& c, size_t axis);
-// The same, and constant; a constant bias.
+// Like check_quantized_weights(), and weights and bias must be constant.
 Refused check_weights(const Candidate& c, size_t axis = 0);
 
 }  // namespace carina::lower

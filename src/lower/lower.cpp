@@ -51,7 +51,8 @@ Result<void> check_scale(const Node& node, const ir::Value& value) {
                : fail(normalize::about(node, value.name + " has a scale that is not a positive number"));
 }
 
-// Plain uint8 stands in TOSA's int8 as bits: moving and converting know, arithmetic would take 200 for -56.
+// Plain uint8 is stored in TOSA's int8 with the same bits. Data movement and conversions handle that; arithmetic would
+// read 200 as -56.
 Result<void> check_sign(const Node& node, const ir::Value& input) {
   if (input.dtype != DType::kUInt8 || input.quantization || is_data_movement(node.op.aten())) return {};
   const AtenFamily family = traits_of(node.op.aten()).family;
@@ -67,7 +68,7 @@ Result<void> check_operand(const Candidate& c, const ir::Value& input) {
   CARINA_CHECKED(accepted(c.node, first_of({check_rank(input), check_activation(c, input)})));
   CARINA_CHECKED(check_scale(c.node, input));
   const bool quantized = works_on_quantized(c);
-  if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return {};  // stands between the two
+  if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return {};  // Q/DQ nodes mix both by definition
   const bool counts = input.dtype == DType::kFp32 && !(input.constant && takes_float_constants(c.node.op.aten()));
   if (!counts || input.quantization.has_value() == quantized) return {};
   return fail(
@@ -75,7 +76,7 @@ Result<void> check_operand(const Candidate& c, const ir::Value& input) {
                                            quantized ? "the result is quantized" : "the result is not")));
 }
 
-// All of a node's float tensors are quantized, or none is.
+// Checks that all float tensors of a node are quantized, or none is.
 Result<void> check_types(const Candidate& c) {
   CARINA_CHECKED(accepted(c.node, check_activation(c, c.output())));
   CARINA_CHECKED(check_scale(c.node, c.output()));
@@ -85,7 +86,7 @@ Result<void> check_types(const Candidate& c) {
   return {};
 }
 
-// TOSA's integers are signed; those that are not say so where they are read and written.
+// TOSA's integers are signed. Unsigned ones are marked where they are read and written.
 DType stored_type(DType type) {
   return type == DType::kUInt8 ? DType::kInt8 : type;
 }
@@ -96,7 +97,7 @@ Diagnostic no_lowering(const Node& node) {
   return diagnostic;
 }
 
-// Values without an error behind them are lowered; the rest is checked as far as it goes, so that one run shows all.
+// Lowers all nodes. Nodes that depend on an error are checked as far as possible, so that one run reports all errors.
 class Translation {
  public:
   Translation(const ir::Graph& aten, ir::Graph& tosa, const Target& target)
@@ -112,8 +113,8 @@ class Translation {
     return {};
   }
 
-  // Per ATen value the name of the TOSA value that it was bound to, which is that of the first ATen value there; empty
-  // for what was not lowered.
+  // For each ATen value, the name of its TOSA value, which is the name of the first ATen value with that TOSA value.
+  // Empty if the value was not lowered.
   [[nodiscard]] std::vector<std::string> bound_names() const {
     std::vector<std::string> names(aten_.values.size());
     for (size_t v = 0; v < names.size(); ++v) {
@@ -174,7 +175,7 @@ class Translation {
     return {};
   }
 
-  // An output must be made by a node, and by one of its own.
+  // Each output of the graph must be computed by a node, and no two outputs may share a value.
   void add_outputs() {
     std::set<ValueId> taken(tosa_.inputs.begin(), tosa_.inputs.end());
     for (const ValueId output : aten_.outputs) {
@@ -196,11 +197,12 @@ class Translation {
   Diagnostics errors_;
 };
 
-// The clean-up may do away with the very value that has an ATen name, when only its layout made it differ from another:
-// TRANSPOSE or RESHAPE of "conv2d.rescale", called "conv2d". Then the other gets the name.
+// Restores ATen names after the clean-up. The clean-up may remove the value with an ATen name if it differed from
+// another value in its layout only. Example: the TRANSPOSE "conv2d" of "conv2d.rescale" is removed. Then
+// "conv2d.rescale" is renamed to "conv2d".
 class Names {
  public:
-  // `bound`: the names that stand for ATen values.
+  // `bound` are the names of ATen values.
   Names(const ir::Graph& graph, const std::vector<std::string>& bound) : bound_(bound.begin(), bound.end()) {
     const auto producer = ir::producers(graph);
     for (const ir::Value& value : graph.values) {
@@ -244,8 +246,8 @@ class Names {
   std::vector<std::pair<std::string, std::vector<std::string>>> others_;
 };
 
-// Clean-up keeps names with what they name, so they find each ATen value's elements again: under its own name, or that
-// of the value it shares with another.
+// The TOSA values with the elements of each ATen value. The clean-up keeps names, so a value is found by its own name,
+// or by the name of the value that it shares.
 std::vector<ValueId> values_of(const ir::Graph& aten, const std::vector<std::string>& bound, const ir::Graph& tosa) {
   std::vector<ValueId> found(aten.values.size());
   for (size_t v = 0; v < found.size(); ++v) {
@@ -255,7 +257,7 @@ std::vector<ValueId> values_of(const ir::Graph& aten, const std::vector<std::str
   return found;
 }
 
-// Translates a graph with boundaries; nodes of errors and of TOSA nodes' origins are those of the graph before it had any.
+// Translates a graph with Q/DQ nodes. Errors and origins refer to nodes of the graph without them.
 Result<std::vector<std::string>> translate(const QdqGraph& qdq, const Target& target, ir::Graph& tosa) {
   Translation translation(qdq.graph, tosa, target);
   auto done = translation.run();

@@ -12,10 +12,12 @@
 namespace carina::lower {
 
 struct Lowered {
-  // Each node's `origin` is the ATen node that it was made for; none for what only gives an output a value of its own.
+  // The `origin` of each node is the ATen node that it was made for. Nodes that only give an output its own value have
+  // none.
   ir::Graph graph;
-  // Per ATen value the TOSA value that holds its elements, perhaps in another layout or shape ([N,H,W,C]) and, where it
-  // is quantized, as integers; invalid where clean-up has done away with it. Several ATen values may share one.
+  // For each ATen value, the TOSA value with its elements. It may have another layout or shape ([N,H,W,C]), and has
+  // integers if the value is quantized. Invalid if the clean-up removed it. Several ATen values may share one TOSA
+  // value.
   std::vector<ir::ValueId> value_of;
 };
 
@@ -28,13 +30,13 @@ struct Lowered {
 // too) and source line. Source: TOSA 1.0; the numeric conventions are those of the PT2E flow for ExecuTorch's Arm
 // backend.
 Result<Lowered> to_tosa(const ir::Graph& aten, const Target& target, const Log& log);
-// The same with the options of the clean-up passes' runner.
+// Like to_tosa(), with options for the runner of the clean-up passes.
 Result<Lowered> to_tosa(const ir::Graph& aten, const Target& target, const ir::PassOptions& options, const Log& log);
 
-// The clean-up passes of to_tosa() in order; documentation and --help list them.
+// The clean-up passes of to_tosa() in order, for documentation and --help.
 std::span<const ir::Pass> clean_up_pipeline();
 
-// Whether an op has a lowering for some types and shapes.
+// Whether an operator has a lowering for at least some types and shapes.
 bool has_lowering(ir::Op op);
 
 }  // namespace carina::lower

@@ -43,10 +43,10 @@ int64_t quantized(float value, double scale, int64_t zero_point, int64_t qmin, i
 
 namespace {
 
-constexpr size_t kPartElements = size_t{1} << 17;  // worth a thread's while
+constexpr size_t kPartElements = size_t{1} << 17;  // work per thread; less is not worth a thread
 
-// The same as quantized(), of elements that share a scale, in a form that compilers make vectors of: limited first, which
-// whole limits allow, so that adding and taking away 1.5 * 2^23 rounds to even.
+// Like quantized(), for elements with one scale, in a form that compilers vectorize. It clamps first, which is exact
+// because the limits are integers. Then adding and subtracting 1.5 * 2^23 rounds to nearest even.
 template <typename T>
 void quantize_run(std::span<const float> floats, T* to, const Quantization& q, size_t channel) {
   constexpr float kRounding = 12582912.0F;
@@ -69,7 +69,7 @@ void quantize_run(std::span<const float> floats, T* to, const Quantization& q, s
   for (size_t i = whole; i < floats.size(); ++i) to[i] = round(floats[i]);
 }
 
-// How many elements follow one another in one channel.
+// The number of consecutive elements of one channel.
 size_t run_of(const ChannelOf& channel, size_t elements) {
   if (channel.count() == 1) return elements;
   size_t run = 1;
@@ -154,7 +154,7 @@ ValueId Lowering::operand(ValueId id) {
 
 void Lowering::bind(ValueId id, ValueId tosa) {
   lowered_[id.index()] = tosa;
-  // A value that already has an ATen name keeps it: this ATen value is the same numbers again.
+  // A TOSA value that has an ATen name already keeps it. This ATen value then has the same elements.
   if (!out.graph()[tosa].constant && named_.insert(tosa).second) out.graph().rename(tosa, aten[id].name);
 }
 

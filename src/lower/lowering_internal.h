@@ -14,7 +14,7 @@
 
 namespace carina::lower {
 
-// What a node's lowering sees: the ATen graph, the values lowered so far, and the emitter.
+// The data that a node's lowering can use: the ATen graph, the values lowered so far, and the emitter.
 class Lowering {
  public:
   Lowering(const ir::Graph& graph, ir::Graph& tosa, const Target& wanted)
@@ -30,45 +30,46 @@ class Lowering {
 
   [[nodiscard]] const ir::Value& value(ir::ValueId id) const { return aten[id]; }
   [[nodiscard]] const Shape& shape(ir::ValueId id) const { return aten[id].shape; }
-  // The value's quantization, which must be there.
+  // The value's quantization, which must exist.
   [[nodiscard]] const Quantization& quantization(ir::ValueId id) const;
   [[nodiscard]] bool is_quantized(ir::ValueId id) const { return aten[id].quantization.has_value(); }
-  // The node works on integers that stand for floats.
+  // Whether the node computes on integers that represent floats.
   [[nodiscard]] bool is_quantized(const ir::Node& node) const { return is_quantized(node.outputs.front()); }
 
-  // The node that makes a value, if one does.
+  // The node that computes a value, or nullptr.
   [[nodiscard]] const ir::Node* maker(ir::ValueId id) const {
     return makers_[id.index()].valid() ? &aten[makers_[id.index()]] : nullptr;
   }
 
-  // The TOSA value of an ATen value; a constant is converted at its first use (quantized values to their integers).
+  // The TOSA value of an ATen value. A constant is converted at its first use; quantized constants become their
+  // integers.
   ir::ValueId operand(ir::ValueId id);
-  // Records that `tosa` holds the ATen value and gives it the ATen value's name.
+  // Records that `tosa` has the elements of the ATen value, and names it after the ATen value.
   void bind(ir::ValueId id, ir::ValueId tosa);
   [[nodiscard]] bool is_bound(ir::ValueId id) const { return lowered_[id.index()].valid(); }
   [[nodiscard]] ir::ValueId bound(ir::ValueId id) const { return lowered_[id.index()]; }
 
-  // Integers under `from` as integers under `to`; the same value when they are equal.
+  // Converts integers with parameters `from` to parameters `to`. Returns the same value if they are equal.
   ir::ValueId requantize(ir::ValueId input, const Quantization& from, const Quantization& to);
-  // Limits a fresh result to the range of `q`, where that is narrower than its type.
+  // Clamps a new result to the range of `q` if that is narrower than the range of its type.
   ir::ValueId within_range(ir::ValueId input, const Quantization& q);
 
  private:
   std::vector<ir::ValueId> lowered_;
-  std::set<ir::ValueId> named_;  // the TOSA values that have an ATen value's name
+  std::set<ir::ValueId> named_;  // the TOSA values with an ATen name
   std::vector<ir::NodeId> makers_;
 };
 
-// Plain integers, which stand for no floats, that an operator takes besides quantized values.
+// Which plain integers, which do not represent floats, an operator supports in addition to quantized values.
 enum class PlainIntegers : uint8_t { kNone, kInt32Too, kAny };
 
-// No limits beyond those of all operators (legality.cpp).
+// No limits apart from those of all operators (legality.cpp).
 inline Refused always(const Candidate&) {
   return std::nullopt;
 }
 
-// One ATen operator: whether a target's limits allow a node of it, and its lowering. `lower` returns the TOSA value of
-// the node's (only) output; what `legal` refuses for a target it may still lower for another.
+// One ATen operator: its legality for a target, and its lowering. `lower` returns the TOSA value of the node's only
+// output. `lower` may support nodes that `legal` rejects for some targets.
 struct LoweringRow {
   AtenOp op;
   PlainIntegers integers;
@@ -77,7 +78,7 @@ struct LoweringRow {
 };
 const LoweringRow* lowering_of(ir::Op op);
 
-// The rows, one family per file in ops/.
+// The rows of each family, one file per family in ops/.
 std::span<const LoweringRow> convolution_rows();
 std::span<const LoweringRow> matmul_rows();
 std::span<const LoweringRow> pool_rows();
@@ -92,33 +93,34 @@ std::span<const LoweringRow> division_rows();
 std::span<const LoweringRow> indexing_rows();
 std::span<const LoweringRow> resample_rows();
 
-// Floats that TOSA computes with: fp32, fp16, bf16.
+// The float types that TOSA computes with: fp32, fp16, bf16.
 constexpr bool computes(DType type) {
   return type == DType::kFp32 || type == DType::kFp16 || type == DType::kBf16;
 }
 
-// The largest number of such a type.
+// The largest finite number of such a type.
 constexpr double largest_of(DType type) {
   if (type == DType::kFp16) return 65504;
   return type == DType::kBf16 ? 0x1.FEp127 : double{std::numeric_limits<float>::max()};
 }
 
-// A real number as the integer that stands for it; the arithmetic of quantized_decomposed.quantize_per_tensor, in
-// float32 with rounding to even.
+// The integer of a real number. The arithmetic is that of quantized_decomposed.quantize_per_tensor: float32, rounded to
+// nearest even.
 int64_t quantized(float value, double scale, int64_t zero_point, int64_t qmin, int64_t qmax);
 inline int64_t quantized(float value, const Quantization& q) {
   return quantized(value, q.scale(), q.zero_point(), q.qmin, q.qmax);
 }
 
-// With how many bits below the larger scale operands of these types are brought to one scale in int32: int8's would
-// carry int16 out of it, also where only one of them is.
+// The left shift of the operand with the larger scale when two operands of these types are brought to one scale in
+// int32. The shift for two int8 operands would overflow if one of them is int16.
 inline int alignment_log2(const LoweringIdioms& idioms, DType a, DType b) {
   return a == DType::kInt8 && b == DType::kInt8 ? idioms.aligned_int8_log2 : idioms.aligned_int16_log2;
 }
 
-// The integers of a constant with quantization parameters, whether it holds them already or still the floats.
+// The integers of a constant with quantization parameters. The constant may contain the integers already, or the
+// floats.
 Tensor quantized_constant(const ir::Value& value);
-// The floats of a constant, whatever it holds.
+// The floats of a constant, which may be quantized.
 std::vector<double> dequantized_values(const ir::Value& value);
 
 }  // namespace carina::lower

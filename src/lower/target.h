@@ -8,12 +8,11 @@ namespace carina::lower {
 
 // The limits and the preferred idioms of the target of a lowering.
 struct Target {
-  std::string name = "TOSA";  // as messages call it
+  std::string name = "TOSA";  // name in messages
   OperatorLimits limits = kPlainTosa.limits;
   LoweringIdioms idioms = kPlainTosa.idioms;
-  bool takes_floats = false;  // the target has TOSA's FP profile besides INT: unquantized nodes may run on it in floats
-  // Quantized nodes stay integers even if `limits` refuse them; only nodes that are float in the model compute in
-  // floats.
+  bool takes_floats = false;  // the target has TOSA's FP profile in addition to INT, so it can run unquantized nodes
+  // Quantized nodes stay integer even if `limits` reject them. Only nodes that are float in the model compute in float.
   bool keeps_integers = false;
 };
 

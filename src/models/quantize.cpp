@@ -43,8 +43,8 @@ std::vector<quantize::UserNode> user_nodes_of(const Model& model) {
 Result<void> check_found(const Model& model, const QuantizeRequest& request) {
   if (!request.cycle_budget) return {};
   return fail({.where = model.name,
-               .what = "--quantize auto compares cycles: it needs a target",
-               .hint = "carina compile, or a scheme: --quantize int8",
+               .what = "--quantize auto needs a target, because it compares cycles",
+               .hint = "use `carina compile`, or name a scheme: --quantize int8",
                .fault = Fault::kUsage});
 }
 

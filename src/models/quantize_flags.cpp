@@ -43,7 +43,7 @@ Result<void> add_entry(const std::string& key, const nlohmann::json& entry, cons
     flags.io = entry.get<std::string>();
     return {};
   }
-  return unusable(file, fmt::format("the entry {} means nothing here", key),
+  return unusable(file, fmt::format("unknown entry {}", key),
                   "\"scheme\" and \"io\" with a text, \"overrides\" with a list of texts");
 }
 
@@ -99,7 +99,7 @@ Result<void> set_scheme(const QuantizeFlags& flags, QuantizeRequest& request) {
              quantize::parse_scheme(request.cycle_budget ? "int8+rounded-for-inputs" : flags.scheme));
   if (!scheme)
     return fail({.where = "--quantize",
-                 .what = "float is for parts of a model",
+                 .what = "float is a scheme for parts of a model only",
                  .expected = "none",
                  .got = flags.scheme,
                  .fault = Fault::kUsage});
@@ -132,7 +132,7 @@ Result<QuantizeRequest> parse_quantize_flags(const QuantizeFlags& given) {
   CARINA_CHECKED(set_scheme(flags, request));
   if (!flags.max_cycles.empty() && !request.cycle_budget)
     return fail({.where = "--max-cycles",
-                 .what = "there is nothing to choose",
+                 .what = "the option has no effect without --quantize auto",
                  .expected = "--quantize auto",
                  .got = flags.scheme,
                  .fault = Fault::kUsage});

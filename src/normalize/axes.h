@@ -7,17 +7,17 @@
 
 namespace carina::normalize {
 
-// An axis as PyTorch writes it (negative: from the end), as an index. PyTorch has checked the range at export; a rank-0
-// tensor takes -1 and 0.
+// Converts an axis in PyTorch's form (negative: counted from the end) to an index. PyTorch has checked the range at
+// export; a rank-0 tensor accepts -1 and 0.
 inline size_t axis_of(int64_t axis, size_t rank) {
   const auto signed_rank = static_cast<int64_t>(rank);
   return static_cast<size_t>(axis < 0 ? axis + signed_rank : axis);
 }
 
-// The axes of a reduction, ascending; None or an empty list means all of them.
+// The axes of a reduction, ascending. None or an empty list stands for all axes.
 std::vector<size_t> reduced_axes(const ir::Attributes& attributes, std::string_view name, size_t rank);
 
-// The shape after reducing `axes`, each kept with size 1.
+// The shape after reducing `axes`. A reduced axis stays with size 1.
 Shape kept_shape(const Shape& shape, const std::vector<size_t>& axes);
 
 inline std::vector<int64_t> to_ints(std::span<const size_t> indices) {

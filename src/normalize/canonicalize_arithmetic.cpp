@@ -1,4 +1,4 @@
-// Arithmetic with scalars, and what is a product or a sum by another name.
+// Rewrites arithmetic with scalars, and operators that are products or sums under other names.
 
 #include <algorithm>
 #include <numbers>
@@ -12,18 +12,19 @@ using ir::Attributes;
 using ir::Node;
 using ir::ValueId;
 
-// With floats of 16 bits, what is not one operation of two tensors is computed in fp32: widen_halves comes back here.
+// Whether a node with 16-bit floats must wait: what is not a single operation of two tensors is computed in fp32. The
+// pass widen_halves converts such nodes and then applies these rows again.
 bool waits_for_fp32(const Rewriter& in, const Node& node) {
   const DType type = in[node.outputs[0]].dtype;
   return type == DType::kFp16 || type == DType::kBf16;
 }
 
-// Arithmetic with a scalar, or with a factor on the second operand.
+// The scalar operand of a node, or its factor for the second operand, as a constant tensor.
 ValueId scalar_like(Rewriter& in, const Node& node, std::string_view attribute) {
   return in.scalar(node.attributes.number(attribute), in[node.outputs[0]].dtype);
 }
 
-// The second operand times `alpha`.
+// The product of the second operand and `alpha`.
 ValueId times_alpha(Rewriter& in, const Node& node, ValueId operand) {
   const double alpha = node.attributes.number("alpha");
   if (alpha == 1) return operand;
@@ -43,7 +44,8 @@ bool mixes_types(const Rewriter& in, const Node& node) {
   return std::ranges::any_of(node.inputs, [&](ValueId id) { return in[id].dtype != in[node.outputs[0]].dtype; });
 }
 
-// Floats of 16 bits round the product too, as PyTorch's own scalars and the Arm backend do (PyTorch's vectors do not).
+// With 16-bit floats the product is rounded too. PyTorch's scalar code and the Arm backend do the same (PyTorch's
+// vector code does not).
 template <AtenOp kTo>
 Result<bool> without_alpha(Rewriter& in, const Node& node) {
   if (node.attributes.number("alpha") == 1 || (waits_for_fp32(in, node) && mixes_types(in, node))) return false;
@@ -64,7 +66,8 @@ Result<bool> mul_scalar(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], scalar_like(in, node, "other")}, {}));
 }
 
-// Division of floats: by a constant it is a product with its inverse, else with the reciprocal.
+// Division of floats. A constant divisor becomes a product with its inverse; any other divisor becomes a product with
+// the reciprocal.
 Result<bool> div_scalar(Rewriter& in, const Node& node) {
   if (in[node.outputs[0]].dtype != DType::kFp32) return false;
   const ValueId inverse = in.scalar(1 / node.attributes.number("other"), DType::kFp32);

@@ -1,4 +1,5 @@
-// Divisions that round: by a scalar where floats are divided by one, else by a tensor.
+// Rewrites divisions with rounding. A float dividend may be divided by a scalar; all other dividends are divided by a
+// tensor.
 
 #include <cmath>
 
@@ -16,7 +17,7 @@ bool divides_floats(const Rewriter& in, const Node& node) {
   return in[node.inputs[0]].dtype == DType::kFp32 && in[node.outputs[0]].dtype == DType::kFp32;
 }
 
-// The one number that a constant holds.
+// The value of a constant with a single element.
 std::optional<double> single(const ir::Value& value) {
   if (!value.constant || value.quantization || value.shape.elements() != 1) return std::nullopt;
   const auto numbers = numbers_of(*value.constant);
@@ -41,7 +42,7 @@ Result<bool> by_tensor(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0], divisor_of(in, node)}, without_other(node)));
 }
 
-// The scalar has no shape of its own: the dividend's must be the result's.
+// The scalar has no shape, so the dividend must have the shape of the result.
 template <AtenOp kTo>
 Result<bool> by_scalar(Rewriter& in, const Node& node) {
   const std::optional<double> divisor = single(in[node.inputs[1]]);

@@ -9,7 +9,7 @@
 
 namespace carina::normalize {
 
-// The rows of the pass `canonicalize`, by family.
+// The rows of the pass `canonicalize`, one list per family.
 std::span<const RewriteRow> canonical_views();
 std::span<const RewriteRow> canonical_slices();
 std::span<const RewriteRow> canonical_limits();
@@ -19,17 +19,17 @@ std::span<const RewriteRow> canonical_logic();
 std::span<const RewriteRow> canonical_promotions();
 std::span<const RewriteRow> canonical_divisions();
 
-// 0, 1, ... : the axes in their order.
+// The axes in their order: {0, 1, ..., rank - 1}.
 inline std::vector<int64_t> identity_order(size_t rank) {
   std::vector<int64_t> dims(rank);
   for (size_t i = 0; i < rank; ++i) dims[i] = static_cast<int64_t>(i);
   return dims;
 }
 
-// A constant without axes, of the very type (fp64, which no stage computes with, as fp32).
+// A constant of rank 0 with the given type. fp64 becomes fp32, because no stage computes with fp64.
 ir::ValueId constant_of(Rewriter& in, const ir::Node& node, double value, DType dtype);
 
-// The same operator under the name that the later passes know.
+// Replaces the operator by one with the same meaning that the later passes know.
 template <AtenOp kTo>
 Result<bool> renamed(Rewriter& in, const ir::Node& node) {
   return rewritten(in.into(node.outputs[0], kTo, node.inputs, node.attributes));

@@ -1,4 +1,4 @@
-// Activations with limits.
+// Rewrites activations with limits to clamp.
 
 #include "normalize/canonicalize_internal.h"
 
@@ -37,7 +37,7 @@ Result<bool> clamp_max_to_minimum(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::minimum_default, node.inputs, {}));
 }
 
-// PyTorch's rule: the shapes are aligned at their ends.
+// PyTorch's broadcast rule: shapes are aligned at their last axes.
 Shape broadcast_shape(const Shape& a, const Shape& b) {
   Shape result = a.rank() >= b.rank() ? a : b;
   const Shape& other = a.rank() >= b.rank() ? b : a;

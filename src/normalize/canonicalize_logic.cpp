@@ -1,4 +1,5 @@
-// Comparisons and choices with scalars, and what is a comparison, a choice or an operator on bits by another name.
+// Rewrites comparisons and selections with scalars, and operators that are comparisons, selections or bit operations
+// under other names.
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +41,7 @@ Result<bool> swapped(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], kTo, {node.inputs[1], node.inputs[0]}, {}));
 }
 
-// Integers compare with a fraction as with the whole number on the other side of it.
+// An integer limit that gives the same comparison as a fraction. Example: x < 2.5 is x <= 2, and x > 2.5 is x >= 3.
 ValueId limit_of(Rewriter& in, const Node& node, AtenOp comparison) {
   const DType type = in[node.inputs[0]].dtype;
   const double other = node.attributes.number("other");
@@ -56,7 +57,7 @@ Result<bool> order_with_scalar(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0], limit_of(in, node, kTo)}, {}));
 }
 
-// Integers are never a fraction: as floats they differ from it, too.
+// An integer never equals a fraction. The comparison is made in float, where they differ too.
 template <AtenOp kTo>
 Result<bool> equality_with_scalar(Rewriter& in, const Node& node) {
   ValueId x = node.inputs[0];
@@ -70,7 +71,7 @@ Result<bool> equality_with_scalar(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], kTo, {x, constant_of(in, node, other, type)}, {}));
 }
 
-// What is not 0.
+// The condition x != 0 as a bool tensor.
 ValueId truth(Rewriter& in, const Node& node, ValueId x) {
   const DType type = in[x].dtype;
   if (type == DType::kBool) return x;
@@ -94,7 +95,7 @@ Result<bool> not_true(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::eq_Tensor, {node.inputs[0], zero}, {}));
 }
 
-// The scalar stands where the schema has it: before the tensor in the overloads Scalar_Tensor.
+// The scalar keeps its position in the schema. In overloads Scalar_Tensor it precedes the tensor.
 template <AtenOp kTo, const char* kScalar, bool kFirst>
 Result<bool> bits_with_scalar(Rewriter& in, const Node& node) {
   const ValueId scalar = constant_of(in, node, node.attributes.number(kScalar), in[node.outputs[0]].dtype);
@@ -122,7 +123,7 @@ Result<bool> masked_fill(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::where_self, {node.inputs[1], value, node.inputs[0]}, {}));
 }
 
-// One spelling: bools, along listed axes.
+// Converts `any` to its canonical form: bools, along listed axes.
 Result<bool> any_along(Rewriter& in, const Node& node) {
   const size_t rank = in.shape(node.inputs[0]).rank();
   const ir::Attribute* dim = node.attributes.find("dim");
@@ -141,7 +142,7 @@ Result<bool> any_along(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::any_dims, {x}, {{"dim", axes}, {"keepdim", kept}}));
 }
 
-// All are true where not any is false.
+// all(x) = not any(not x).
 template <AtenOp kAny>
 Result<bool> all_along(Rewriter& in, const Node& node) {
   const ValueId opposite =

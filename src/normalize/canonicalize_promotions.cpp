@@ -1,4 +1,5 @@
-// PyTorch's promotion of types, made explicit: an operator that computes with floats reads no integers, and a conversion is one.
+// Makes PyTorch's type promotion explicit: operators that compute in float get float operands, and each conversion is a
+// node.
 
 #include <algorithm>
 
@@ -33,7 +34,7 @@ Result<bool> to_result(Rewriter& in, const Node& node) {
   return promoted_to(in, node, in[node.outputs[0]].dtype);
 }
 
-// The result is of bools: the operands are promoted to the type of the one that is real.
+// For operators with bool results: converts the operands to the type of the float operand.
 Result<bool> to_each_other(Rewriter& in, const Node& node) {
   for (const ValueId id : node.inputs) {
     if (!is_plain_integer(in, id)) return promoted_to(in, node, in[id].dtype);
@@ -41,7 +42,8 @@ Result<bool> to_each_other(Rewriter& in, const Node& node) {
   return false;
 }
 
-// A conversion to another type, however it is said; one to the same type is none, and goes with the identities.
+// Converts all forms of a type conversion to one operator. A conversion to the same type is an identity, which another
+// row removes.
 Result<bool> to_copy(Rewriter& in, const Node& node) {
   const ValueId from = node.inputs[0], to = node.outputs[0];
   if (!from.valid() || in[from].dtype == in[to].dtype || in.shape(from) != in.shape(to)) return false;

@@ -19,7 +19,7 @@ Result<bool> reduce_all(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], kTo, {node.inputs[0]}, attributes));
 }
 
-// The product of all elements: along the one axis of a flat view.
+// The product of all elements, as a reduction of a flat view along its only axis.
 Result<bool> product_of_all(Rewriter& in, const Node& node) {
   const ValueId flat = in.view(node.inputs[0], Shape{in.shape(node.inputs[0]).elements()});
   return rewritten(in.into(node.outputs[0], AtenOp::prod_dim_int, {flat},
@@ -53,7 +53,7 @@ Result<bool> both_extrema(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[1], AtenOp::amax_default, {node.inputs[0]}, attributes));
 }
 
-// An op of several results of which only the first is read, under the name of the op that has just that one.
+// Replaces an operator with several results by the operator that has only the first, if no other result is used.
 template <AtenOp kTo>
 Result<bool> first_result(Rewriter& in, const Node& node) {
   if (!only_first_used(in, node)) return false;

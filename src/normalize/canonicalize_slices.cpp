@@ -1,4 +1,4 @@
-// Parts of tensors: everything is a slice with start and end in range.
+// Rewrites operators that select parts of tensors to slices whose start and end are in range.
 
 #include <algorithm>
 
@@ -53,7 +53,7 @@ Result<bool> narrow_to_slice(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::slice_Tensor, {node.inputs[0]}, slice_attributes(span)));
 }
 
-// One index of an axis, and the axis removed.
+// Selects one index of an axis and removes the axis.
 Result<void> pick(Rewriter& in, ValueId output, ValueId input, size_t axis, int64_t index) {
   Shape one = in.shape(input);
   one[axis] = 1;
@@ -77,7 +77,7 @@ Result<bool> unbind_to_slices(Rewriter& in, const Node& node) {
   return true;
 }
 
-// split, chunk and their kin: the parts' sizes stand in the outputs' shapes.
+// Rewrites split, chunk and similar operators. The sizes of the parts are in the outputs' shapes.
 Result<bool> split_to_slices(Rewriter& in, const Node& node) {
   const size_t axis = axis_of(node.attributes.integer("dim"), in.shape(node.inputs[0]).rank());
   int64_t start = 0;

@@ -1,4 +1,4 @@
-// Reshapes, transpositions, repetitions and joins.
+// Rewrites reshapes, transpositions, repetitions and concatenations.
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ using ir::Attributes;
 using ir::Node;
 using ir::ValueId;
 
-// Any op whose output holds the input's elements in the same order.
+// Rewrites any operator whose output has the input's elements in the same order.
 Result<bool> to_view(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], node.inputs[0]));
 }
@@ -89,7 +89,7 @@ Result<bool> stack_to_cat(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::cat_default, parts, {{"dim", static_cast<int64_t>(axis)}}));
 }
 
-// Joined along the second axis, of one-dimensional tensors along the only one.
+// Concatenates along the second axis, or along the only axis of one-dimensional tensors.
 Result<bool> hstack_to_cat(Rewriter& in, const Node& node) {
   const size_t rank = in.shape(node.outputs[0]).rank();
   std::vector<ValueId> parts;
@@ -113,7 +113,7 @@ Result<bool> last_two_to_permute(Rewriter& in, const Node& node) {
   return rank < 2 ? Result<bool>(false) : swap_to_permute(in, node, rank - 2, rank - 1);
 }
 
-// A quarter turn swaps two axes and reverses one of them.
+// A rotation by 90 degrees swaps two axes and reverses one of them.
 Result<bool> rot90(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]);
   const std::vector<int64_t>& dims = node.attributes.integers("dims");
@@ -131,7 +131,7 @@ Result<bool> rot90(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], flipped(turned, {turns == 1 ? a : b})));
 }
 
-// Each tensor along its own axis of the grid; indexing "xy" swaps the first two.
+// Each tensor varies along its own axis of the grid. indexing="xy" swaps the first two axes.
 Result<bool> meshgrid(Rewriter& in, const Node& node) {
   const ir::Attribute* indexing = node.attributes.find("indexing");
   const bool swaps = indexing != nullptr && std::get<std::string>(*indexing) == "xy" && node.inputs.size() > 1;

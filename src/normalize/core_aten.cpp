@@ -11,7 +11,7 @@ using ir::Attributes;
 using ir::Node;
 using ir::ValueId;
 
-// Expressions of the shape of the current node's input.
+// Adds expressions with the shape of the current node's input.
 class CoreMath {
  public:
   CoreMath(Rewriter& in, const Node& node) : in_(in), node_(node), shape_(in.shape(node.inputs[0])) {}
@@ -25,7 +25,7 @@ class CoreMath {
     return apply(AtenOp::clamp_default, {x}, {{"min", std::move(min)}, {"max", std::move(max)}});
   }
   ValueId hardsigmoid(ValueId x) { return times(clamp(plus(x, 3), int64_t{0}, int64_t{6}), 1.0 / 6); }
-  // max(x, 0) + log(1 + exp(-|x|)): never overflows.
+  // max(x, 0) + log(1 + exp(-|x|)), which cannot overflow.
   ValueId softplus(ValueId x) {
     const ValueId tail =
         apply(AtenOp::log1p_default,

@@ -6,9 +6,9 @@
 
 namespace carina::normalize {
 
-// Rewrites the float ops of a program for the CPU that have no kernel in ExecuTorch's portable library (silu,
-// hardswish, softplus, transposed convolution ...) into core ATen ops that have one (facts/executorch_kernels.def).
-// Values keep their names, types and shapes; other nodes stay. Errors: none that a valid graph meets.
+// Rewrites the float operators of CPU nodes that have no kernel in ExecuTorch's portable library (silu, hardswish,
+// softplus, transposed convolution ...) to core ATen operators that have one (facts/executorch_kernels.def). Values
+// keep their names, types and shapes. Other nodes stay. A valid graph causes no errors.
 Result<void> to_core_aten(ir::Graph& program, const Log& log);
 
 }  // namespace carina::normalize

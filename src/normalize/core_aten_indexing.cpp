@@ -1,4 +1,4 @@
-// Indexed rows for the CPU: the rows' numbers are computed, then one list chooses among them.
+// Indexed rows for the CPU: row numbers are computed first, and a single index list selects the rows.
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ using ir::Node;
 using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
-// As int64, which every kernel takes.
+// Converts an index to int64, which every kernel supports.
 ValueId wide_index(Rewriter& in, ValueId index) {
   if (in[index].dtype == DType::kInt64) return index;
   if (in[index].constant)
@@ -27,7 +27,7 @@ ValueId wide_index(Rewriter& in, ValueId index) {
   return in.make_value(AtenOp::_to_copy_default, {index}, to_copy_attributes(DType::kInt64), std::move(wide));
 }
 
-// The indices of all axes as one list of the rows' numbers; negative ones count from the end.
+// Combines the indices of all axes to one list of row numbers. Negative indices count from the end.
 ValueId listed_rows(Rewriter& in, std::span<const ValueId> indices, const Shape& sizes, const Shape& chosen) {
   ValueId number;
   int64_t stride = 1;

@@ -6,7 +6,7 @@
 
 namespace carina::normalize {
 
-// The rows of to_core_aten() about index.Tensor and index_put, whose kernels take lists of optional tensors.
+// The rows of to_core_aten() for index.Tensor and index_put, whose kernels have lists of optional tensors as arguments.
 std::span<const RewriteRow> core_aten_indexing();
 
 }  // namespace carina::normalize

@@ -1,4 +1,4 @@
-// Activations with parameters or two halves, as products, limits and choices.
+// Rewrites activations with parameters, and gated activations, to products, limits and selections.
 
 #include "facts/aten_traits.h"
 #include "normalize/decompose_internal.h"
@@ -10,7 +10,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// max(x, 0) + weight * min(x, 0); one weight for all is leaky_relu's slope.
+// max(x, 0) + weight * min(x, 0). A single weight becomes the slope of leaky_relu.
 Result<bool> prelu(Rewriter& in, const Node& node) {
   const ValueId x = node.inputs[0], weight = node.inputs[1];
   if (!is_fp32(in, node)) return false;

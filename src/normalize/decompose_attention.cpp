@@ -15,12 +15,12 @@ using ir::ValueId;
 
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
-// What queries may not look at: minus infinity is added to those scores. Integers have no infinity that a softmax could
-// tell from a small number, and floats no softmax of nothing but infinities: a query that sees no key is shown all of
-// them, and its weights are made 0 afterwards, as PyTorch has it.
+// An attention mask. The scores of masked keys get minus infinity added. Integers have no infinity that a softmax could
+// distinguish from a small number, and a softmax over infinities only is undefined for floats. Therefore a query
+// without any visible key gets all keys, and its weights are set to 0 afterwards, as in PyTorch.
 struct Mask {
-  ValueId added;       // or flags: which keys a query sees
-  ValueId shown = {};  // per query, whether it sees any key: flags, or constants 1 and 0; none: each does
+  ValueId added;       // added to the scores; or flags: which keys a query sees
+  ValueId shown = {};  // per query, whether it sees any key: flags, or constants 1 and 0; invalid: every query does
 };
 
 Tensor causal_mask(int64_t queries, int64_t keys) {
@@ -66,7 +66,7 @@ ValueId chosen(Rewriter& in, ValueId flags, ValueId yes, ValueId no, const Shape
                        {.name = "chosen", .dtype = type, .shape = shape, .quantization = {}, .constant = {}});
 }
 
-// A mask of which nothing is known before the run.
+// A mask whose content is not known at compile time.
 Mask unknown_mask(Rewriter& in, ValueId given) {
   const Shape shape = in.shape(given);
   const std::vector<size_t> keys{shape.rank() - 1};
@@ -83,7 +83,7 @@ Mask unknown_mask(Rewriter& in, ValueId given) {
   return {.added = chosen(in, shown, given, in.scalar(0, type), shape), .shown = shown};
 }
 
-// Nothing where the mask is of a kind that PyTorch does not have.
+// No value if PyTorch does not support this kind of mask.
 std::optional<Mask> mask_of(Rewriter& in, const Node& node, int64_t queries, int64_t keys) {
   const ValueId given = node.inputs[3];
   if (node.attributes.get<bool>("is_causal")) {
@@ -109,7 +109,7 @@ ValueId softmax_of_rows(Rewriter& in, ValueId scores) {
   return in.make(AtenOp::softmax_int, {scores}, {{"dim", int64_t{-1}}, {"dtype", std::monostate()}}, in.shape(scores));
 }
 
-// The weights of queries that see a key, and 0.
+// Sets the weights of queries without a visible key to 0.
 ValueId of_shown(Rewriter& in, ValueId weights, const Mask& mask) {
   if (!mask.shown.valid()) return weights;
   const Shape shape = in.shape(weights);
@@ -127,7 +127,7 @@ ValueId with_last_axes_swapped(Rewriter& in, ValueId x) {
   return in.move(AtenOp::permute_default, {x}, {{"dims", dims}}, swapped);
 }
 
-// Queries' heads share those of keys and values, in order.
+// Repeats the heads of keys and values for groups of query heads, in order.
 ValueId with_heads(Rewriter& in, ValueId x, int64_t heads) {
   const size_t axis = in.shape(x).rank() - 3;
   return repeat_each(in, x, axis, heads / in.shape(x)[axis]);

@@ -11,7 +11,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// Axes by their letters; those of an ellipsis by numbers from kEllipsis on, the last axis first.
+// Axes by their letters. The axes of an ellipsis have the numbers kEllipsis, kEllipsis + 1, ... from the last axis on.
 using Labels = std::vector<int>;
 constexpr int kEllipsis = 1000;
 
@@ -52,7 +52,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-// What the equation says without an arrow: the ellipsis, then the letters that stand once, in alphabetical order.
+// The result of an equation without an arrow: the ellipsis, then the letters that occur once, in alphabetical order.
 Labels implied_result(const std::vector<Operand>& operands) {
   std::map<int, int> count;
   Labels result;
@@ -68,7 +68,7 @@ Labels implied_result(const std::vector<Operand>& operands) {
   return result;
 }
 
-// A letter that stands twice is a diagonal: the last axis of the result.
+// A repeated letter selects the diagonal, which becomes the last axis of the result.
 Operand with_diagonals(Rewriter& in, Operand x) {
   for (size_t i = 0; i < x.labels.size();) {
     const auto again = std::find(x.labels.begin() + static_cast<ptrdiff_t>(i) + 1, x.labels.end(), x.labels[i]);
@@ -121,7 +121,7 @@ class Summation {
     return Shape(dims);
   }
 
-  // Without the axes that nobody needs.
+  // Sums over the axes that are not needed later.
   Operand summed(const Operand& x, const Labels& needed) {
     std::vector<size_t> axes;
     Labels left;
@@ -140,7 +140,7 @@ class Summation {
     return {.value = in_.view(sum, Shape(dims)), .labels = std::move(left)};
   }
 
-  // The operand with these axes, each of its whole size; those that it has not got are of size 1.
+  // The operand with these axes in full size. Axes that it does not have get size 1.
   ValueId arranged(const Operand& x, const Labels& labels, bool whole) {
     std::vector<int64_t> dims, order;
     const Shape shape = in_.shape(x.value);

@@ -1,5 +1,5 @@
-// Sampling of images at places that are computed: the places as real numbers, the pixels around each gathered, and
-// their weighted sum. Only for floats: 8 bits do not name the places of an image.
+// Samples images at computed coordinates: the coordinates in fp32, a gather of the pixels around each coordinate, and
+// their weighted sum. Only for floats, because int8 cannot represent the coordinates of an image.
 
 #include <algorithm>
 
@@ -13,9 +13,9 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-constexpr int64_t kLargestImage = int64_t{1} << 24;  // places in it are exact in fp32
+constexpr int64_t kLargestImage = int64_t{1} << 24;  // fp32 represents its coordinates exactly
 
-// PyTorch's numbers. Source: ATen/native/GridSamplerUtils.h.
+// The numbers of PyTorch's modes. Source: ATen/native/GridSamplerUtils.h.
 enum class Interpolation : uint8_t { kBilinear, kNearest, kBicubic };
 enum class PaddingMode : uint8_t { kZeros, kBorder, kReflection };
 
@@ -25,7 +25,7 @@ struct Sampling {
   bool align_corners;
 };
 
-// Arithmetic on fp32 of one shape.
+// Adds arithmetic on fp32 tensors of one shape.
 class Coordinates {
  public:
   Coordinates(Rewriter& in, Shape shape) : in_(in), shape_(std::move(shape)) {}
@@ -38,7 +38,7 @@ class Coordinates {
   ValueId mul(ValueId x, ValueId y) { return make(AtenOp::mul_Tensor, {x, y}, {}); }
   ValueId apply(AtenOp op, ValueId x) { return make(op, {x}, {}); }
   ValueId clamp(ValueId x, double max) { return make(AtenOp::clamp_default, {x}, {{"min", 0.0}, {"max", max}}); }
-  // x where a is b, else 0.
+  // x if a == b, else 0.
   ValueId where_equal(ValueId a, ValueId b, ValueId x) {
     ir::Value flags{.name = "within", .dtype = DType::kBool, .shape = shape_, .quantization = {}, .constant = {}};
     const ValueId equal = in_.make_value(AtenOp::eq_Tensor, {a, b}, {}, std::move(flags));
@@ -60,13 +60,13 @@ class Coordinates {
   Shape shape_;
 };
 
-// From -1 .. 1 to pixels.
+// Converts coordinates in [-1, 1] to pixels.
 ValueId in_pixels(Coordinates& p, ValueId x, int64_t size, const Sampling& how) {
   const auto all = static_cast<double>(size);
   return how.align_corners ? p.mul(p.add(x, 1), (all - 1) / 2) : p.mul(p.add(p.mul(p.add(x, 1), all), -1), 0.5);
 }
 
-// Mirrored at both ends, as often as it takes.
+// Reflects coordinates at both ends until they are inside.
 ValueId reflected(Coordinates& p, ValueId x, int64_t size, const Sampling& how) {
   const double first = how.align_corners ? 0 : -0.5;
   const double span = static_cast<double>(how.align_corners ? size - 1 : size);
@@ -84,10 +84,10 @@ ValueId coordinate_of(Coordinates& p, ValueId x, int64_t size, const Sampling& h
                  static_cast<double>(size - 1));
 }
 
-// A whole coordinate along one axis and how much of its pixel is taken.
+// An integer coordinate along one axis, and the weight of its pixel.
 struct Neighbor {
   ValueId at;
-  ValueId weight;  // not valid: all of it
+  ValueId weight;  // invalid: weight 1
 };
 
 std::vector<Neighbor> neighbors(Coordinates& p, ValueId at, Interpolation interpolation) {
@@ -109,14 +109,14 @@ Image image_of(Rewriter& in, ValueId x) {
           .shape = shape};
 }
 
-// Where each image of the batch begins: [N,1].
+// The first row of each image of the batch: [N,1].
 ValueId first_pixels(Rewriter& in, const Image& image) {
   std::vector<float> first;
   for (int64_t n = 0; n < image.shape[0]; ++n) first.push_back(static_cast<float>(n * image.shape[2] * image.shape[3]));
   return in.constant("first_pixels", Tensor::of<float>(DType::kFp32, Shape{image.shape[0], 1}, first));
 }
 
-// One pixel for each coordinate [N,P], times its weight: [N*P,C].
+// The pixel at each coordinate [N,P], times its weight: [N*P,C].
 ValueId weighted(Rewriter& in, Coordinates& p, const Image& image, const Neighbor& y, const Neighbor& x, Shape count) {
   const int64_t height = image.shape[2], width = image.shape[3], rows = count.elements();
   const ValueId inside_y = p.clamp(y.at, static_cast<double>(height - 1));
@@ -131,7 +131,7 @@ ValueId weighted(Rewriter& in, Coordinates& p, const Image& image, const Neighbo
   return in.make(AtenOp::mul_Tensor, {pixels, in.view(seen, Shape{rows, 1})}, {}, shape);
 }
 
-// One coordinate of a grid [N,H,W,2]: [N,H*W].
+// One coordinate of a grid [N,H,W,2] as [N,H*W].
 ValueId coordinate(Rewriter& in, ValueId grid, int64_t which) {
   const Shape shape = in.shape(grid);
   return in.view(slice(in, grid, 3, which, which + 1), Shape{shape[0], shape[1] * shape[2]});
@@ -166,7 +166,7 @@ Result<bool> grid_sampler(Rewriter& in, const Node& node) {
       in.into(node.outputs[0], AtenOp::permute_default, {pixels}, {{"dims", std::vector<int64_t>{0, 3, 1, 2}}}));
 }
 
-// The middle of each pixel (or, with aligned corners, the pixels of the edges) from -1 to 1.
+// The centers of the pixels in [-1, 1]. With aligned corners, -1 and 1 are the centers of the outermost pixels.
 std::vector<float> axis_coordinates(int64_t size, bool align_corners) {
   std::vector<float> coordinates;
   const auto all = static_cast<double>(size);
@@ -178,7 +178,7 @@ std::vector<float> axis_coordinates(int64_t size, bool align_corners) {
   return coordinates;
 }
 
-// Every place of an image as (x, y, 1): [H*W,3].
+// The coordinates of all pixels as (x, y, 1): [H*W,3].
 Tensor all_coordinates(int64_t height, int64_t width, bool align_corners) {
   std::vector<float> coordinates;
   for (const float y : axis_coordinates(height, align_corners)) {
@@ -187,7 +187,7 @@ Tensor all_coordinates(int64_t height, int64_t width, bool align_corners) {
   return Tensor::of<float>(DType::kFp32, Shape{height * width, 3}, coordinates);
 }
 
-// Each place times theta [N,2,3]: [N,H,W,2].
+// Each coordinate times theta [N,2,3]: [N,H,W,2].
 Result<bool> affine_grid(Rewriter& in, const Node& node) {
   const Shape theta = in.shape(node.inputs[0]), out = in.shape(node.outputs[0]);
   if (!is_fp32(in, node) || out.rank() != 4 || out.elements() == 0) return false;

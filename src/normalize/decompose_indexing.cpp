@@ -1,5 +1,6 @@
-// Gathering and scattering. Every form becomes index.Tensor or index_put with an index for each of the first axes and
-// what is left of the tensor as one more axis; at places that are known those are slices that are joined.
+// Decomposes gather and scatter operators. Every form becomes index.Tensor or index_put with an index for each of the
+// first axes; the remaining axes are merged to one. If the indices are constant, the result is a concatenation of
+// slices.
 
 #include <algorithm>
 #include <numeric>
@@ -26,14 +27,14 @@ bool has_mask(const Rewriter& in, const Ids& indices) {
   return std::ranges::any_of(indices, [&](ValueId id) { return is_mask(in, id); });
 }
 
-// The indices of index.Tensor and index_put, one for each axis of the tensor: the last ones may be left out.
+// The indices of index.Tensor and index_put, one for each axis of the tensor. Indices of the last axes may be missing.
 Ids indices_of(const Rewriter& in, const Node& node, size_t behind) {
   Ids indices(node.inputs.begin() + 1, node.inputs.end() - static_cast<ptrdiff_t>(behind));
   indices.resize(std::max(indices.size(), in.shape(node.inputs[0]).rank()));
   return indices;
 }
 
-// What an index chooses at run time, as rows.
+// Gathers rows by an index that is computed at run time.
 ValueId gathered(Rewriter& in, const IndexedAxes& axes, ValueId x, const Ids& indices) {
   Ids inputs{axes.rows_of(in, x)};
   for (const size_t axis : axes.indexed()) inputs.push_back(indices[axis]);
@@ -42,7 +43,7 @@ ValueId gathered(Rewriter& in, const IndexedAxes& axes, ValueId x, const Ids& in
   return in.move(AtenOp::index_Tensor, inputs, {}, Shape(result));
 }
 
-// The same at known places, in the order of the node's result: slices, or one list of places.
+// Gathers rows by a constant index, in the order of the node's result, as slices or as one index list.
 ValueId taken(Rewriter& in, const IndexedAxes& axes, ValueId x, const Ints& row_numbers) {
   if (const auto slices = take(in, axes.blocks_of(in, x), 1, row_numbers)) return *slices;
   const ValueId rows = in.view(axes.rows_of(in, x), Shape{axes.row_count(), axes.inner()});
@@ -65,7 +66,8 @@ Result<bool> index(Rewriter& in, const Node& node) {
                                                              : axes->chosen_of(in, gathered(in, *axes, x, indices))));
 }
 
-// Along the second axis; every place is written once: the tensor and the values, joined and taken in their new order.
+// Writes along the second axis. If every index is written once, tensor and values are concatenated and gathered in
+// their new order.
 ValueId put_at(Rewriter& in, ValueId x, ValueId values, const Ints& row_numbers) {
   const int64_t all = in.shape(x)[1];
   Ints order(static_cast<size_t>(all));
@@ -75,7 +77,7 @@ ValueId put_at(Rewriter& in, ValueId x, ValueId values, const Ints& row_numbers)
   return take_or_gather(in, join(in, {x, values}, 1), 1, order);
 }
 
-// One round for each time that a place is named.
+// Adds values in rounds: an index that occurs n times is written in n rounds.
 ValueId add_at(Rewriter& in, ValueId x, ValueId values, const Ints& row_numbers) {
   Ints left(row_numbers.size());
   std::iota(left.begin(), left.end(), int64_t{0});
@@ -97,7 +99,7 @@ ValueId add_at(Rewriter& in, ValueId x, ValueId values, const Ints& row_numbers)
   return x;
 }
 
-// x[mask] = value: a choice, where the value is one.
+// x[mask] = value, as a selection if the value has one element.
 Result<bool> put_by_mask(Rewriter& in, const Node& node, const Ids& indices) {
   const ValueId x = node.inputs[0], values = node.inputs.back();
   const auto mask = std::ranges::find_if(indices, &ValueId::valid);
@@ -145,7 +147,7 @@ Result<bool> index_put(Rewriter& in, const Node& node) {
       node.outputs[0], row_numbers ? put_known(in, node, *axes, *row_numbers) : put_rows(in, node, *axes, indices)));
 }
 
-// The index for one axis, the others as a whole.
+// Indexes one axis; the other axes stay whole.
 Ids along(size_t axis, ValueId index) {
   Ids indices(axis);
   indices.push_back(index);
@@ -173,7 +175,7 @@ Result<bool> take_flat(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::index_Tensor, {flat, node.inputs[1]}, {}));
 }
 
-// The index along `axis`; along the others every element is at its own place.
+// Indexes `axis`. Along the other axes every element has its own index.
 Ids at_own_indices(Rewriter& in, const Shape& shape, size_t axis, ValueId index) {
   Ids indices;
   for (size_t i = 0; i < shape.rank(); ++i) {
@@ -193,7 +195,7 @@ Result<bool> gather(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::index_Tensor, inputs, {}));
 }
 
-// The operands are broadcast but for the axis.
+// The operands are broadcast, except along the axis.
 Result<bool> take_along_dim(Rewriter& in, const Node& node) {
   if (node.attributes.is_none("dim")) return take_flat(in, node);
   Shape tensor = in.shape(node.inputs[0]), row_numbers = in.shape(node.inputs[1]);
@@ -214,7 +216,7 @@ Result<bool> put(Rewriter& in, const Node& node, const Ids& indices, ValueId val
   return rewritten(in.into(node.outputs[0], AtenOp::index_put_default, inputs, {{"accumulate", accumulate}}));
 }
 
-// The node's `value`, of the tensor's type.
+// The node's `value` with the type of the tensor.
 ValueId number(Rewriter& in, const Node& node) {
   const DType type = in[node.inputs[0]].dtype;
   const double value = node.attributes.number("value");

@@ -7,9 +7,9 @@
 
 namespace carina::normalize {
 
-// The rows of the pass `decompose`, by family.
+// The rows of the pass `decompose`, one list per family.
 std::span<const RewriteRow> norm_rows();              // softmax, layer_norm, group_norm
-std::span<const RewriteRow> statistic_rows();         // var, std, lengths of vectors
+std::span<const RewriteRow> statistic_rows();         // var, std, vector norms
 std::span<const RewriteRow> decompose_matmul_rows();  // mm, addmm, matmul
 std::span<const RewriteRow> attention_rows();
 std::span<const RewriteRow> einsum_rows();
@@ -28,14 +28,14 @@ std::span<const RewriteRow> reduction_rewrites();   // logsumexp, cosine_similar
 std::span<const RewriteRow> order_rewrites();       // topk, sort, median
 std::span<const RewriteRow> volume_rewrites();      // conv_transpose3d
 
-// Sums and means over these axes, which stay with size 1.
+// The attributes of sums and means over these axes, which stay with size 1.
 inline ir::Attributes over(const std::vector<size_t>& axes) {
   return {{"dim", to_ints(axes)}, {"keepdim", true}, {"dtype", std::monostate()}};
 }
 inline ir::Attributes over_extremum(const std::vector<size_t>& axes) {
   return {{"dim", to_ints(axes)}, {"keepdim", true}};
 }
-// Whether the node computes with fp32, which the decompositions require.
+// Whether the node computes in fp32, which the decompositions require.
 inline bool is_fp32(const Rewriter& in, const ir::Node& node) {
   return in[node.inputs[0]].dtype == DType::kFp32;
 }

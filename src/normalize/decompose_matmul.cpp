@@ -11,7 +11,8 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// A constant [K,N] that a linear layer can take as its weights: floats, or symmetric int8 with a scale for each column.
+// Whether the value is a constant [K,N] that can be the weight of a linear layer: floats, or symmetric int8 with a
+// scale for each column.
 bool is_weight_matrix(const Rewriter& in, ValueId id) {
   const ir::Value& value = in[id];
   if (!value.constant || value.shape.rank() != 2 || !is_float(value.dtype)) return false;
@@ -21,7 +22,7 @@ bool is_weight_matrix(const Rewriter& in, ValueId id) {
          std::ranges::all_of(q.zero_points, [](int64_t zp) { return zp == 0; });
 }
 
-// [K,N] -> [N,K], at compile time.
+// Transposes [K,N] to [N,K] at compile time.
 ValueId transposed(Rewriter& in, ValueId id) {
   ir::Value matrix = in[id];
   matrix.name += "_t";
@@ -42,7 +43,7 @@ Shape batch_of(const Shape& shape) {
   return Shape(shape.dims().first(shape.rank() - 2));
 }
 
-// The same node with a result of another shape, which is the output seen otherwise.
+// Replaces the node by one with a result of another shape and a view to the node's shape.
 Result<bool> reshaped_result(Rewriter& in, const Node& node, AtenOp op, std::vector<ValueId> inputs,
                              const Shape& shape) {
   const ir::Value& output = in[node.outputs[0]];
@@ -55,7 +56,8 @@ Result<bool> reshaped_result(Rewriter& in, const Node& node, AtenOp op, std::vec
   return rewritten(in.view_into(node.outputs[0], in.make_value(op, std::move(inputs), {}, std::move(product))));
 }
 
-// Two tensors of rank 2 or more to one bmm: equal batch axes are merged, others expanded first.
+// Converts a product of two tensors of rank 2 or more to one bmm. Equal batch axes are merged; others are broadcast
+// first.
 Result<bool> to_bmm(Rewriter& in, const Node& node) {
   const Shape a = in.shape(node.inputs[0]), b = in.shape(node.inputs[1]), out = in.shape(node.outputs[0]);
   const Shape batch = batch_of(out);
@@ -75,7 +77,7 @@ Result<bool> to_bmm(Rewriter& in, const Node& node) {
                          Shape{count, out[out.rank() - 2], out[out.rank() - 1]});
 }
 
-// A vector is a row on the left and a column on the right; the result then lacks that axis.
+// A vector is a row as the left operand and a column as the right operand. The result does not have that axis.
 Result<bool> product_with_vector(Rewriter& in, const Node& node) {
   std::vector<int64_t> result = dims_of(in.shape(node.outputs[0]));
   ValueId left = node.inputs[0], right = node.inputs[1];
@@ -104,7 +106,7 @@ ValueId times(Rewriter& in, ValueId value, double factor) {
   return in.make(AtenOp::mul_Tensor, {value, in.scalar(factor, in[value].dtype)}, {}, shape);
 }
 
-// beta * self + alpha * a product; where beta is 0, PyTorch does not look at self.
+// beta * self + alpha * product. If beta is 0, self is not read, as in PyTorch.
 Result<bool> product_and_sum(Rewriter& in, const Node& node) {
   const double alpha = node.attributes.number("alpha"), beta = node.attributes.number("beta");
   const Shape out = in.shape(node.outputs[0]);
@@ -125,7 +127,7 @@ Result<bool> addmm(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::linear_default, {node.inputs[1], weight, self}, {}));
 }
 
-// With weights that are computed: x @ w^T + b.
+// A linear layer whose weights are computed: x @ w^T + b.
 Result<bool> linear(Rewriter& in, const Node& node) {
   const ValueId x = node.inputs[0], weight = node.inputs[1];
   const ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : ValueId();

@@ -1,5 +1,5 @@
-// Padding with what is there, rolls, shuffles, windows, triangles and gathering at known places: slices, views and
-// permutations, which every target moves.
+// Decomposes padding with existing elements, rolls, shuffles, windows, triangles and gathers with constant indices. The
+// results are slices, views and permutations, which every target supports.
 
 #include <algorithm>
 
@@ -17,7 +17,7 @@ using Ints = std::vector<int64_t>;
 
 enum class Edge { kReflected, kRepeated, kWrapped };
 
-// Where the elements of an axis of `size` with `before` and `after` more come from.
+// The source index of each element of an axis of `size`, padded with `before` and `after` elements.
 Ints padded_indices(int64_t size, int64_t before, int64_t after, Edge edge) {
   Ints indices;
   for (int64_t i = -before; i < size + after; ++i) {
@@ -31,7 +31,7 @@ Ints padded_indices(int64_t size, int64_t before, int64_t after, Edge edge) {
   return indices;
 }
 
-// `padding`: before and after the last axis, then of the one before it, ...
+// `padding` has the sizes before and after the last axis, then those of the previous axis, and so on.
 Result<bool> padded(Rewriter& in, const Node& node, const Ints& padding, Edge edge) {
   ValueId x = node.inputs[0];
   for (size_t i = 0; i + 1 < padding.size(); i += 2) {
@@ -112,7 +112,8 @@ Result<bool> channel_shuffle(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], permuted_axes(in, in.view(node.inputs[0], grouped), {0, 2, 1, 3})));
 }
 
-// A product with ones and zeros. A constant may hold infinities, which no product makes 0: it is chosen from.
+// A product with ones and zeros. A constant may contain infinities, whose product with 0 is NaN, so a constant uses a
+// selection.
 template <bool kUpper>
 Result<bool> triangle(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]);

@@ -11,7 +11,7 @@ using ir::Attributes;
 using ir::Node;
 using ir::ValueId;
 
-// x - max(x) along the axis: what keeps exp() from overflowing.
+// x - max(x) along the axis, so that exp() cannot overflow.
 ValueId minus_maximum(Rewriter& in, ValueId x, const std::vector<size_t>& axes) {
   const Shape shape = in.shape(x);
   const ValueId maximum = in.make(AtenOp::amax_default, {x}, over_extremum(axes), kept_shape(shape, axes));
@@ -51,7 +51,7 @@ ValueId normalized(Rewriter& in, ValueId x, const std::vector<size_t>& axes, dou
   return in.make(AtenOp::mul_Tensor, {centered.value, inverse}, {}, shape);
 }
 
-// output = x * weight + bias, where either may be absent.
+// output = x * weight + bias. Weight or bias may be absent.
 Result<bool> scale_and_shift(Rewriter& in, ValueId output, ValueId x, ValueId weight, ValueId bias) {
   const Shape shape = in.shape(output);
   if (weight.valid() && bias.valid()) x = in.make(AtenOp::mul_Tensor, {x, weight}, {}, shape);
@@ -77,7 +77,8 @@ Result<bool> layer_norm(Rewriter& in, const Node& node) {
   return scale_and_shift(in, node.outputs[0], x, node.inputs[1], node.inputs[2]);
 }
 
-// [N,C,...] -> [N,G,C/G*...], normalized along the last axis, and back; weight and bias are per channel.
+// Reshapes [N,C,...] to [N,G,C/G*...], normalizes along the last axis, and reshapes back. Weight and bias are per
+// channel.
 Result<bool> group_norm_of(Rewriter& in, const Node& node, int64_t groups) {
   if (!first_result_only(in, node) || in[node.inputs[0]].dtype != DType::kFp32) return false;
   const Shape shape = in.shape(node.inputs[0]);
@@ -99,7 +100,8 @@ Result<bool> native_group_norm(Rewriter& in, const Node& node) {
   return group_norm_of(in, node, node.attributes.integer("group"));
 }
 
-// Statistics of each image and channel: groups of one channel. With running statistics it is another operator.
+// Normalizes each channel of each image: a group norm with groups of one channel. With running statistics it is a batch
+// norm instead.
 Result<bool> instance_norm(Rewriter& in, const Node& node) {
   const Shape& shape = in.shape(node.inputs[0]);
   if (!node.attributes.get<bool>("use_input_stats") || shape.rank() < 2) return false;

@@ -1,4 +1,4 @@
-// Sorting, as comparisons of all elements of an axis with each other.
+// Decomposes sorting to comparisons between all elements of an axis.
 
 #include <numeric>
 
@@ -12,18 +12,19 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// All of them are kept at once. A few of many elements are found sooner by a kernel of the CPU, which only topk has.
+// The limit for comparisons, which are all kept in memory. For few of many elements a CPU kernel is faster, but only
+// topk has one.
 constexpr int64_t kMaxComparisons = int64_t{1} << 22;
 constexpr int64_t kMaxComparisonsOfTopk = int64_t{1} << 14;
 
 enum class Order : uint8_t { kAscending, kDescending };
 
-// What an axis is sorted by, and how many of its elements are wanted.
+// The axis, the order and the number of sorted elements that are needed.
 struct Sorting {
   ValueId x;
   size_t axis;
   Order order;
-  int64_t first = 0;  // the rank of the first element that is wanted
+  int64_t first = 0;  // rank of the first needed element
   int64_t wanted;
   int64_t max_comparisons = kMaxComparisons;
 };
@@ -34,7 +35,7 @@ Tensor numbers_from(int64_t first, int64_t count, const Shape& shape) {
   return Tensor::of<int64_t>(DType::kInt64, shape, numbers);
 }
 
-// Whether the column stands before the row.
+// A constant [size, size]: whether the column index is less than the row index.
 Tensor earlier(int64_t size) {
   std::vector<uint8_t> flags;
   for (int64_t row = 0; row < size; ++row) {
@@ -43,7 +44,7 @@ Tensor earlier(int64_t size) {
   return Tensor::of<uint8_t>(DType::kBool, Shape{size, size}, flags);
 }
 
-// The nodes of one sorting. All tensors have the sorted axis last, some with another one before it.
+// Adds the nodes of one sorting. All tensors have the sorted axis last; some have another axis before it.
 class Ranks {
  public:
   Ranks(Rewriter& in, const Node& node, const Sorting& sorting) : in_(in), node_(node), sorting_(sorting) {
@@ -85,7 +86,8 @@ class Ranks {
     return permuted_axes(in_, x, dims);
   }
 
-  // How many elements come before each: [.., size]. Of equal ones the first comes first.
+  // The rank of each element, which is the number of elements that precede it: [.., size]. Equal elements keep their
+  // order.
   ValueId rank(ValueId x) {
     const Shape all = with(size_, size_);
     const ValueId row = in_.view(x, with(size_, 1)), column = in_.view(x, with(1, size_));
@@ -107,7 +109,7 @@ class Ranks {
     return node(AtenOp::sum_dim_IntList, {x}, type, kept_shape(shape, last), over(last));
   }
 
-  // Which element has each of the wanted ranks: [.., wanted, size].
+  // Flags that say which element has each needed rank: [.., wanted, size].
   ValueId is_wanted(ValueId ranks) {
     const ValueId numbers =
         in_.constant(node_.name + "_ranks", numbers_from(sorting_.first, sorting_.wanted, Shape{sorting_.wanted, 1}));
@@ -115,7 +117,7 @@ class Ranks {
                 with(sorting_.wanted, size_));
   }
 
-  // A sum of one element and zeros.
+  // Selects the elements as a sum over the axis, in which all other terms are 0.
   ValueId picked(ValueId found, ValueId x) {
     const Shape all = with(sorting_.wanted, size_);
     const DType type = in_[x].dtype;
@@ -140,7 +142,7 @@ class Ranks {
   const Node& node_;
   const Sorting& sorting_;
   int64_t size_ = 0;
-  std::vector<int64_t> rows_;  // the axes before the sorted one
+  std::vector<int64_t> rows_;  // sizes of the axes before the sorted one
 };
 
 Result<bool> sorted(Rewriter& in, const Node& node, const Sorting& sorting, ValueId values, ValueId indices) {
@@ -149,7 +151,7 @@ Result<bool> sorted(Rewriter& in, const Node& node, const Sorting& sorting, Valu
   return ranks.is_small() ? ranks.into(values, indices) : Result<bool>(false);
 }
 
-// A tensor without axes, or with nothing to sort, is left to the CPU.
+// The sorted axis. No value for tensors of rank 0 and axes with fewer than two elements, which run on the CPU.
 std::optional<size_t> sorted_axis(const Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]);
   if (shape.rank() == 0 || shape.elements() == 0) return std::nullopt;
@@ -194,7 +196,7 @@ Result<bool> ranked(Rewriter& in, const Node& node, const Sorting& sorting) {
   return sorted(in, node, sorting, node.outputs[0], node.outputs.size() > 1 ? node.outputs[1] : ValueId());
 }
 
-// Of an even number of elements the lower one in the middle.
+// The median. For an even number of elements, it is the lower of the two middle elements.
 Result<bool> median_along(Rewriter& in, const Node& node, ValueId x, size_t axis) {
   const int64_t middle = (in.shape(x)[axis] - 1) / 2;
   return ranked(in, node, {.x = x, .axis = axis, .order = Order::kAscending, .first = middle, .wanted = 1});

@@ -1,4 +1,5 @@
-// Pools that TOSA does not have: volumes, windows of several sizes, sums that are divided by a number of one's own.
+// Decomposes pools that TOSA does not have: volumes, adaptive windows of different sizes, and average pools with an
+// explicit divisor.
 
 #include <algorithm>
 
@@ -16,9 +17,9 @@ using Ints = std::vector<int64_t>;
 
 constexpr size_t kMaxRuns = 64;
 
-// Windows of one size at equal distances.
+// Consecutive windows of one size with a constant distance.
 struct WindowRun {
-  int64_t start;  // of the first
+  int64_t start;  // start of the first window
   int64_t size;
   int64_t step;
   int64_t count;
@@ -26,7 +27,7 @@ struct WindowRun {
   [[nodiscard]] int64_t end() const { return start + (count - 1) * step + size; }
 };
 
-// Window i of an adaptive pool reaches from floor(i * from / to) to ceil((i + 1) * from / to).
+// Window i of an adaptive pool covers floor(i * from / to) to ceil((i + 1) * from / to), end exclusive.
 std::vector<WindowRun> adaptive_runs(int64_t from, int64_t to) {
   std::vector<WindowRun> runs;
   for (int64_t i = 0; i < to; ++i) {
@@ -54,8 +55,8 @@ Attributes pool_attributes(AtenOp op, const Ints& kernel, const Ints& stride, co
   return attributes;
 }
 
-// A pool of an image [...,H,W] whose result has this shape: one operation for each pair of runs. `result` is a copy: what
-// shape() refers to moves when values are added.
+// Pools an image [...,H,W] to this shape, with one operation for each pair of runs. `result` is a copy, because a
+// reference from shape() is invalid after values are added.
 std::optional<ValueId> adaptive_pool(Rewriter& in, AtenOp op, ValueId x, Shape result) {
   const Shape from = in.shape(x);
   const size_t y = from.rank() - 2, w = from.rank() - 1;
@@ -84,7 +85,7 @@ Result<bool> adaptive_pool2d(Rewriter& in, const Node& node) {
   return pooled ? rewritten(in.view_into(node.outputs[0], *pooled)) : Result<bool>(false);
 }
 
-// Of a line, as an image of one row.
+// A one-dimensional pool, as a pool of an image with one row.
 template <AtenOp kPool>
 Result<bool> adaptive_pool1d(Rewriter& in, const Node& node) {
   const auto of_height_one = [](const Shape& shape) {
@@ -97,7 +98,7 @@ Result<bool> adaptive_pool1d(Rewriter& in, const Node& node) {
   return pooled ? rewritten(in.view_into(node.outputs[0], *pooled)) : Result<bool>(false);
 }
 
-// The indices of a pool that has some are not to be had.
+// Whether the indices of a pool are used. They cannot be computed.
 bool has_indices(const Rewriter& in, const Node& node) {
   return node.outputs.size() > 1 && node.outputs[1].valid() && in.uses(node.outputs[1]) > 0;
 }
@@ -107,7 +108,7 @@ Result<bool> values_only(Rewriter& in, const Node& node) {
   return has_indices(in, node) ? Result<bool>(false) : kPooled(in, node);
 }
 
-// A volume [N,C,D,H,W] as images: planes, or lines of planes.
+// Reshapes a volume [N,C,D,H,W] to images: planes, or lines of planes.
 Shape planes_of(const Shape& s) {
   return {s[0], s[1] * s[2], s[3], s[4]};
 }
@@ -121,7 +122,7 @@ Shape with_batch_axis(const Shape& shape) {
   return Shape(dims);
 }
 
-// First within the planes, then through them: maxima of maxima, means of means.
+// Pools within the planes first, then across them: maxima of maxima, or means of means.
 template <typename Pool>
 Result<bool> plane_by_plane(Rewriter& in, const Node& node, const Pool& pool) {
   const Shape from = with_batch_axis(in.shape(node.inputs[0])), to = with_batch_axis(in.shape(node.outputs[0]));
@@ -133,7 +134,7 @@ Result<bool> plane_by_plane(Rewriter& in, const Node& node, const Pool& pool) {
   return depths ? rewritten(in.view_into(node.outputs[0], *depths)) : Result<bool>(false);
 }
 
-// The attributes of a pool of volumes for one of its images; axis 3: one that has no window.
+// The attributes of a volume's pool for its images. Axis 3 stands for an axis without a window.
 Attributes image_attributes(const Attributes& old, size_t y, size_t x) {
   const auto at = [&](std::string_view name, size_t axis, int64_t otherwise) {
     const Ints& list = old.integers(name);
@@ -156,7 +157,7 @@ Result<bool> max_pool3d(Rewriter& in, const Node& node) {
   });
 }
 
-// The mean of all taps, times their number, over the divisor.
+// The mean over all taps, times the number of taps, divided by the divisor.
 Result<bool> avg_pool3d(Rewriter& in, const Node& node) {
   const Ints& kernel = node.attributes.integers("kernel_size");
   const bool overridden = !node.attributes.is_none("divisor_override");
@@ -185,8 +186,8 @@ Result<bool> adaptive_avg_pool3d(Rewriter& in, const Node& node) {
   });
 }
 
-// Sums over a number: a mean where that is the window's area, else a convolution of each channel with that. What a window
-// reaches beyond the image is 0.
+// An average pool with a divisor. If the divisor is the area of the window: a mean. Else a depthwise convolution whose
+// weights are 1 / divisor. Elements outside of the image count as 0.
 Result<bool> pool_with_divisor(Rewriter& in, const Node& node) {
   const Ints& kernel = node.attributes.integers("kernel_size");
   const Shape from = in.shape(node.inputs[0]), to = in.shape(node.outputs[0]);

@@ -1,4 +1,8 @@
-// LSTM, GRU and RNN, step by step; what the inputs give to the gates is computed once, for all steps.
+// Decomposes LSTM, GRU and RNN into steps. The products of the inputs and the gate weights are computed once for all
+// steps.
+//   LSTM, with gates of x_t and h_{t-1}:  i, f, o = sigmoid(W_{i,f,o} x + U_{i,f,o} h + b)   g = tanh(W_g x + U_g h +
+//   b_g)
+//                                         c_t = f * c_{t-1} + i * g                         h_t = o * tanh(c_t)
 
 #include <fmt/format.h>
 
@@ -15,10 +19,10 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// Beyond this many steps the chain is longer than anything that it could be compiled to.
+// A longer chain would exceed what the targets can compile.
 constexpr int64_t kMaxSteps = 1024;
 
-// Of one layer and direction; biases and projection may be missing.
+// The weights of one layer and direction. Biases and projection may be missing.
 struct Weights {
   ValueId input;
   ValueId hidden;
@@ -27,7 +31,7 @@ struct Weights {
   ValueId projection;
 };
 
-// Invalid: zero.
+// The state of a layer. An invalid id stands for zeros.
 struct State {
   ValueId hidden;
   ValueId cell;
@@ -56,14 +60,14 @@ ValueId layer(Rewriter& in, ValueId x, ValueId weight, ValueId bias) {
   return in.make(AtenOp::linear_default, {x, weight, bias}, {}, shape);
 }
 
-// Part `index` of `count` along the last axis.
+// Part `index` of `count` equal parts along the last axis.
 ValueId part(Rewriter& in, ValueId x, int64_t index, int64_t count) {
   const size_t last = in.shape(x).rank() - 1;
   const int64_t size = in.shape(x)[last] / count;
   return slice(in, x, last, index * size, (index + 1) * size);
 }
 
-// What the state before gives to the gates; invalid: nothing.
+// The product of the previous state and the gate weights. Invalid if the state is zero.
 ValueId from_state(Rewriter& in, const State& before, const Weights& weights) {
   return before.hidden.valid() ? layer(in, before.hidden, weights.hidden, weights.hidden_bias) : weights.hidden_bias;
 }
@@ -112,10 +116,10 @@ bool is_zero(const Rewriter& in, ValueId id) {
          std::ranges::all_of(constant->data.bytes(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-// One node: layers and directions, and the results of each.
+// Decomposes one node: all layers and directions, and the results of each.
 class Recurrence {
  public:
-  // `states`: how many tensors say where it starts.
+  // `states` is the number of tensors with initial states.
   Recurrence(Rewriter& in, const Node& node, size_t states, Step step)
       : in_(in),
         node_(node),
@@ -160,7 +164,7 @@ class Recurrence {
     return weights;
   }
 
-  // Of the tensor [chains, batch, size] that is input `operand`.
+  // The initial state of a chain from operand `operand`, a tensor [chains, batch, size].
   ValueId start_of(size_t operand, size_t chain) {
     const ValueId all = node_.inputs[operand];
     if (is_zero(in_, all)) return {};
@@ -169,7 +173,7 @@ class Recurrence {
     return in_.view(slice(in_, all, 0, index, index + 1), Shape{shape[1], shape[2]});
   }
 
-  // All steps of one layer in one direction, along the time axis.
+  // Adds all steps of one layer in one direction, along the time axis.
   ValueId run_chain(ValueId x, size_t chain, bool backwards) {
     const Weights weights = weights_of(chain);
     State state{.hidden = start_of(1, chain), .cell = states_ == 2 ? start_of(2, chain) : ValueId()};
@@ -225,7 +229,7 @@ Result<bool> recurrence(Rewriter& in, const Node& node) {
   return rewritten(whole.run());
 }
 
-// One step: input, states, w_ih, w_hh, b_ih, b_hh.
+// One step, with the operands input, states, w_ih, w_hh, b_ih, b_hh.
 template <size_t kStates, Step kStep>
 Result<bool> cell(Rewriter& in, const Node& node) {
   const auto operand = [&](size_t i) { return i < node.inputs.size() ? node.inputs[i] : ValueId(); };

@@ -24,7 +24,7 @@ Result<bool> logsumexp(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], in.make(AtenOp::add_Tensor, {max, log}, no_alpha(), kept)));
 }
 
-// sum(a * b) / sqrt(max(sum(a * a), eps^2) * max(sum(b * b), eps^2)), each vector's length limited from below as in
+// sum(a * b) / sqrt(max(sum(a * a), eps^2) * max(sum(b * b), eps^2)). The length of each vector is at least eps, as in
 // PyTorch.
 Result<bool> cosine_similarity(Rewriter& in, const Node& node) {
   const ValueId a = node.inputs[0], b = node.inputs[1];
@@ -45,7 +45,7 @@ Result<bool> cosine_similarity(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], in.make(AtenOp::mul_Tensor, {half, inverse_length(b)}, {}, kept)));
 }
 
-// The weights of a sum of all elements up to each place.
+// A triangular matrix of ones: the weights of a cumulative sum.
 Tensor ones_up_to_each(int64_t size) {
   MutableTensor ones(DType::kFp32, Shape{size, size});
   const auto elements = ones.values<float>();
@@ -56,7 +56,7 @@ Tensor ones_up_to_each(int64_t size) {
   return std::move(ones).freeze();
 }
 
-// The axis as the last one, and back: the same exchange.
+// Exchanges the axis with the last one. The same exchange restores the order.
 ValueId with_last(Rewriter& in, ValueId x, size_t axis) {
   const Shape shape = in.shape(x);
   std::vector<int64_t> dims(shape.rank());
@@ -77,7 +77,8 @@ Result<bool> running_sum_of_floats(Rewriter& in, const Node& node, ValueId x, si
   return rewritten(in.view_into(node.outputs[0], with_last(in, sums, axis)));
 }
 
-// Each place joined with the one 1, 2, 4, ... places before it; before the first stands what changes nothing.
+// Combines each element with the element 1, 2, 4, ... positions before it. Before the first element, the neutral
+// element of the operation is used.
 template <AtenOp kJoin>
 Result<bool> running(Rewriter& in, const Node& node, ValueId x, size_t axis) {
   constexpr int64_t kNeutral = kJoin == AtenOp::mul_Tensor ? 1 : 0;
@@ -92,7 +93,7 @@ Result<bool> running(Rewriter& in, const Node& node, ValueId x, size_t axis) {
   return rewritten(in.view_into(node.outputs[0], x));
 }
 
-// In the type of the result.
+// The input in the type of the result.
 ValueId converted_input(Rewriter& in, const Node& node) {
   const ir::Value& output = in[node.outputs[0]];
   const DType type = output.dtype;
@@ -114,7 +115,7 @@ Result<bool> running_result(Rewriter& in, const Node& node) {
   return running<kJoin>(in, node, x, axis);
 }
 
-// Whether each class is the one of the index.
+// Compares each class number with the index.
 Result<bool> one_hot(Rewriter& in, const Node& node) {
   const Shape result = in.shape(node.outputs[0]);
   const int64_t classes = node.attributes.integer("num_classes");

@@ -1,5 +1,6 @@
-// Upsampling: the nearest neighbor is slices and broadcasts; linear interpolation is a product with a constant matrix along
-// each axis.
+// Decomposes upsampling. Nearest neighbor becomes slices and broadcasts. Linear interpolation becomes a product with a
+// constant matrix along each axis.
+//   Example: 2 -> 4 elements, half-pixel centers: out = [[1, 0], [.75, .25], [.25, .75], [0, 1]] * in
 
 #include <fmt/format.h>
 
@@ -31,13 +32,13 @@ Resampling axis_of_image(const Rewriter& in, const Node& node, size_t index) {
   return resampling_of(node.attributes, in.shape(node.inputs[0]), in.shape(node.outputs[0]), index);
 }
 
-// PyTorch's nearest neighbor leaves the given factor out where the size stays or doubles. Source: ATen/native/UpSample.h,
+// PyTorch's nearest neighbor ignores the given factor if the size stays or doubles. Source: ATen/native/UpSample.h,
 // nearest_idx.
 bool ignores_factor(const Resampling& axis) {
   return axis.out == axis.in || axis.out == 2 * axis.in;
 }
 
-template <int kHalves>  // 1: from the center of the output's pixel
+template <int kHalves>  // 1: from the center of the output pixel
 Result<bool> nearest(Rewriter& in, const Node& node) {
   if (!is_image(in, node)) return false;
   ValueId x = node.inputs[0];
@@ -58,7 +59,7 @@ Result<bool> nearest(Rewriter& in, const Node& node) {
 
 enum class Corners { kAligned, kNot };
 
-// [out,in]: each row interpolates two neighbors.
+// The matrix [out,in]. Each row interpolates two neighbors.
 Tensor interpolation_matrix(const Resampling& axis, Corners corners) {
   std::vector<float> matrix(static_cast<size_t>(axis.in * axis.out), 0);
   const float aligned = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;
@@ -82,7 +83,7 @@ std::array<float, 4> cubic_weights(float part) {
   return {far(part + 1), near(part), near(1 - part), far(2 - part)};
 }
 
-// [out,in]: each row interpolates four neighbors; those beyond the edges are the edges.
+// The matrix [out,in]. Each row interpolates four neighbors. Neighbors outside of the image are the pixels at its edge.
 Tensor cubic_matrix(const Resampling& axis, Corners corners) {
   std::vector<float> matrix(static_cast<size_t>(axis.in * axis.out), 0);
   const float aligned = axis.out > 1 ? static_cast<float>(axis.in - 1) / static_cast<float>(axis.out - 1) : 0;
@@ -99,7 +100,7 @@ Tensor cubic_matrix(const Resampling& axis, Corners corners) {
   return Tensor::of<float>(DType::kFp32, Shape{axis.out, axis.in}, matrix);
 }
 
-// The axis blended, as a product with a matrix along the last one.
+// Interpolates along an axis, as a product with a matrix along the last axis.
 ValueId interpolated(Rewriter& in, ValueId x, size_t axis, const Tensor& matrix, const std::string& name) {
   Shape shape = in.shape(x);
   Ints order(shape.rank());
@@ -132,7 +133,8 @@ Result<bool> cubic(Rewriter& in, const Node& node) {
   return is_image(in, node) && is_fp32(in, node) ? by_matrices(in, node, cubic_matrix) : Result<bool>(false);
 }
 
-// As upsample_bilinear2d.vec, whose scale factors say what the image's size does not; a line is an image of one row.
+// Converts to upsample_bilinear2d.vec, whose scale factors may differ from the ratio of the sizes. A line becomes an
+// image of one row.
 Result<bool> as_bilinear(Rewriter& in, const Node& node) {
   Shape from = in.shape(node.inputs[0]), to = in.shape(node.outputs[0]);
   std::vector<double> factors;
@@ -158,7 +160,7 @@ Result<bool> as_bilinear(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], resized));
 }
 
-// RESIZE where its numbers allow it, else a product with a constant matrix along each axis.
+// Uses RESIZE if its number ranges allow it, otherwise a product with a constant matrix along each axis.
 Result<bool> resample_linear(Rewriter& in, const Node& node) {
   if (!is_image(in, node)) return false;
   const Shape from = in.shape(node.inputs[0]), to = in.shape(node.outputs[0]);

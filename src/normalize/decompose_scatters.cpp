@@ -1,4 +1,5 @@
-// Parts of a tensor that are replaced: what stands before, the new part and what stands behind, joined.
+// Decomposes operators that replace a part of a tensor: concatenates the elements before it, the new part, and the
+// elements after it.
 
 #include <algorithm>
 #include <numeric>
@@ -23,7 +24,8 @@ struct Part {
   int64_t step;
 };
 
-// Side by side: three parts; with steps: the elements of both, joined and taken in their new order.
+// With step 1, concatenates three parts. With larger steps, concatenates old and new elements and gathers them in their
+// new order.
 Result<bool> replaced(Rewriter& in, const Node& node, ValueId source, const Part& part) {
   const ValueId x = node.inputs[0];
   const int64_t size = in.shape(x)[part.axis];
@@ -70,7 +72,7 @@ Result<bool> slice_scatter(Rewriter& in, const Node& node) {
                   {.axis = axis, .start = start, .count = part[axis], .step = step});
 }
 
-// Written as index_put at places that are known, the diagonal's axes in front.
+// Rewrites to index_put with constant indices. The axes of the diagonal come first.
 Result<bool> diagonal_scatter(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]), source = in.shape(node.inputs[1]);
   const size_t rank = shape.rank();
@@ -85,7 +87,8 @@ Result<bool> diagonal_scatter(Rewriter& in, const Node& node) {
   inputs.resize(rank + 1);
   inputs[1 + down] = in.constant("rows", Tensor::of<int64_t>(DType::kInt64, Shape{count}, rows));
   inputs[1 + right] = in.constant("columns", Tensor::of<int64_t>(DType::kInt64, Shape{count}, columns));
-  // Where the diagonal stands in x[rows, columns]: between its neighbors when both axes are, else in front.
+  // The position of the diagonal's axis in x[rows, columns]: between its neighbors if both axes are adjacent, otherwise
+  // first.
   const size_t first = std::min(down, right), position = std::max(down, right) == first + 1 ? first : 0;
   Ints order;
   for (size_t i = 0; i + 1 < source.rank(); ++i) order.push_back(static_cast<int64_t>(i));
@@ -115,7 +118,7 @@ Result<bool> fill(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], expanded(in, node.inputs[1], in.shape(node.outputs[0]))));
 }
 
-// Each element as often as a constant says.
+// Repeats each element by a constant number of times.
 Result<bool> repeat_by_constant(Rewriter& in, const Node& node) {
   const ir::Value repeats = in[node.inputs[1]];
   const Shape shape = in.shape(node.inputs[0]);

@@ -1,4 +1,4 @@
-// Variances, deviations and lengths of vectors.
+// Decomposes variances, standard deviations and vector norms.
 
 #include <cmath>
 #include <optional>
@@ -21,14 +21,15 @@ Centered center(Rewriter& in, ValueId x, const std::vector<size_t>& axes) {
 
 namespace {
 
-// A length along axes of a value, all in fp32.
+// A vector norm along axes of a value, computed in fp32.
 struct Length {
   ValueId x;
   double order;
   std::vector<size_t> axes;
 };
 
-// The Euclidean length; the sum, the greatest or the least of the magnitudes; or (sum |x|^p)^(1/p). The axes are kept.
+// The norm: Euclidean; the sum, the largest or the smallest of the magnitudes; or (sum |x|^p)^(1/p). Reduced axes stay
+// with size 1.
 ValueId length_of(Rewriter& in, const Length& length) {
   const Shape shape = in.shape(length.x), kept = kept_shape(shape, length.axes);
   const auto total = [&](ValueId x) { return in.make(AtenOp::sum_dim_IntList, {x}, over(length.axes), kept); };
@@ -56,7 +57,7 @@ Result<bool> vector_norm(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], length_of(in, {.x = node.inputs[0], .order = order, .axes = axes})));
 }
 
-// norm: order 2 where none is given, over all axes where none are.
+// The default order is 2, and the default axes are all axes.
 Result<bool> norm(Rewriter& in, const Node& node) {
   const double order = node.attributes.is_none("p") ? 2 : node.attributes.number("p");
   const size_t rank = in.shape(node.inputs[0]).rank();
@@ -67,7 +68,7 @@ Result<bool> norm(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], length_of(in, {.x = node.inputs[0], .order = order, .axes = axes})));
 }
 
-// Of a vector, or of everything; a norm of matrices is another operator.
+// The norm of a vector or of all elements. A matrix norm is another operator.
 Result<bool> linalg_norm(Rewriter& in, const Node& node) {
   const bool no_order = node.attributes.is_none("ord");
   const double order = no_order ? 2 : node.attributes.number("ord");
@@ -76,7 +77,7 @@ Result<bool> linalg_norm(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], length_of(in, {.x = node.inputs[0], .order = order, .axes = axes})));
 }
 
-// The length of x1 - x2 + eps along the last axis.
+// The norm of x1 - x2 + eps along the last axis.
 Result<bool> pairwise_distance(Rewriter& in, const Node& node) {
   const double order = node.attributes.number("p");
   const auto shape = broadcast(in.shape(node.inputs[0]), in.shape(node.inputs[1]));
@@ -93,7 +94,7 @@ double correction_of(const Attributes& attributes) {
   return attributes.is_none("correction") ? 1 : attributes.number("correction");
 }
 
-// The variance with the reduced axes kept; nothing where it does not exist.
+// The variance; reduced axes stay with size 1. No value if it is undefined.
 std::optional<ValueId> kept_variance(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]);
   if (in[node.inputs[0]].dtype != DType::kFp32) return std::nullopt;
@@ -122,7 +123,7 @@ Result<bool> deviation(Rewriter& in, const Node& node) {
   return result ? rewritten(in.view_into(node.outputs[0], root_of(in, *result))) : Result<bool>(false);
 }
 
-// Two results: the spread and the mean.
+// Operators with two results: the variance or deviation, and the mean.
 Result<bool> with_mean(Rewriter& in, const Node& node, ValueId spread) {
   const Shape shape = in.shape(node.inputs[0]);
   const std::vector<size_t> axes = reduced_axes(node.attributes, "dim", shape.rank());

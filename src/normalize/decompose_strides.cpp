@@ -1,4 +1,4 @@
-// Elements at regular distances: as_strided, unfold, diagonals and the patches of images.
+// Decomposes operators that read elements at regular distances: as_strided, unfold, diagonals and image patches.
 
 #include <algorithm>
 #include <numeric>
@@ -23,21 +23,21 @@ struct Stride {
 };
 using Strides = std::vector<Stride>;
 
-// From the first element to behind the last.
+// The distance from the first element to the end of the last.
 int64_t extent_of(std::span<const Stride> axes) {
   int64_t extent = 1;
   for (const auto& [size, step] : axes) extent += (size - 1) * step;
   return extent;
 }
 
-// The first `size` elements of the last axis; those that nobody reads behind it are some of its own.
+// The first `size` elements of the last axis.
 ValueId first_of_rows(Rewriter& in, ValueId rows, int64_t size) {
   const int64_t reach = in.shape(rows)[1];
   if (reach >= size) return slice(in, rows, 1, 0, size);
   return join(in, {rows, slice(in, rows, 1, 0, size - reach)}, 1);
 }
 
-// [rows, reach] -> [rows * size, extent], each window a slice.
+// [rows, reach] -> [rows * size, extent], with one slice per window.
 ValueId window_by_window(Rewriter& in, ValueId rows, const Stride& axis, int64_t extent) {
   const int64_t count = in.shape(rows)[0];
   std::vector<ValueId> windows;
@@ -46,7 +46,7 @@ ValueId window_by_window(Rewriter& in, ValueId rows, const Stride& axis, int64_t
   return in.view(join(in, windows, 1), Shape{count * axis.size, extent});
 }
 
-// The same from blocks of a step: a window is its block and so many of those behind it.
+// The same from blocks of one step: a window is its block and some of the following blocks.
 ValueId block_by_block(Rewriter& in, ValueId rows, const Stride& axis, int64_t extent) {
   const int64_t count = in.shape(rows)[0], behind = (extent + axis.step - 1) / axis.step;
   const int64_t blocks = axis.size + behind - 1;
@@ -57,8 +57,8 @@ ValueId block_by_block(Rewriter& in, ValueId rows, const Stride& axis, int64_t e
   return slice(in, wide, 1, 0, extent);
 }
 
-// Of each row the elements that the axes reach, the widest step first: [rows, reach] -> [rows * sizes, 1]. Nothing where
-// windows overlap too often.
+// Selects the elements of each row that the axes reach, from the widest step to the narrowest: [rows, reach] -> [rows *
+// sizes, 1]. No value if windows overlap too much.
 std::optional<ValueId> strided(Rewriter& in, ValueId rows, std::span<const Stride> axes) {
   if (axes.empty()) return slice(in, rows, 1, 0, 1);
   const Stride& axis = axes.front();
@@ -71,7 +71,7 @@ std::optional<ValueId> strided(Rewriter& in, ValueId rows, std::span<const Strid
   return strided(in, windows, axes.subspan(1));
 }
 
-// The same from a list of all places.
+// The same as a gather with the list of all indices.
 ValueId listed(Rewriter& in, ValueId flat, const Strides& axes) {
   Ints positions{0};
   for (const auto& [size, step] : axes) {
@@ -84,7 +84,7 @@ ValueId listed(Rewriter& in, ValueId flat, const Strides& axes) {
   return take_or_gather(in, flat, 0, positions);
 }
 
-// Memory that lies as the tensor's elements do, which views of other orders do not.
+// Whether memory order equals element order. Views with permuted axes do not have this property.
 bool is_dense(Rewriter& in, ValueId x) {
   for (const Node& node : in.graph().nodes) {
     if (std::ranges::find(node.outputs, x) == node.outputs.end()) continue;
@@ -118,7 +118,7 @@ Result<bool> as_strided(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], expanded(in, ordered, in.shape(node.outputs[0]))));
 }
 
-// [before, axis, behind] -> [before, windows, behind, size]
+// [before, axis, after] -> [before, windows, after, size]
 Result<bool> unfold(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]), result = in.shape(node.outputs[0]);
   if (shape.rank() == 0 || result.elements() == 0) return false;
@@ -145,7 +145,7 @@ Ints with_last(size_t rank, size_t first, size_t second) {
   return order;
 }
 
-// Along a diagonal every step goes one row and one column further.
+// Each step along a diagonal goes one row and one column further.
 Result<bool> diagonal(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]), result = in.shape(node.outputs[0]);
   const size_t rank = shape.rank();
@@ -161,7 +161,7 @@ Result<bool> diagonal(Rewriter& in, const Node& node) {
   return picked ? rewritten(in.view_into(node.outputs[0], *picked)) : Result<bool>(false);
 }
 
-// Every step-th of `count` elements from `first` on.
+// `count` elements from `first` on, `step` apart.
 ValueId stepped(Rewriter& in, ValueId x, size_t axis, int64_t first, const Stride& window) {
   const int64_t end = first + (window.size - 1) * window.step + 1;
   if (window.step == 1 || window.size == 1) return slice(in, x, axis, first, end);
@@ -175,7 +175,7 @@ int64_t windows_in(int64_t size, int64_t kernel, int64_t dilation, int64_t paddi
   return (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
 }
 
-// Per tap of the window the elements that it sees: [N,C,taps,windows].
+// The elements that each tap of the window reads: [N,C,taps,windows].
 Result<bool> im2col(Rewriter& in, const Node& node) {
   const Ints &kernel = node.attributes.integers("kernel_size"), &dilation = node.attributes.integers("dilation");
   const Ints &padding = node.attributes.integers("padding"), &stride = node.attributes.integers("stride");
@@ -200,7 +200,7 @@ Result<bool> im2col(Rewriter& in, const Node& node) {
   return rewritten(in.view_into(node.outputs[0], join(in, taps, 2)));
 }
 
-// A transposed convolution whose filter of each tap is that tap.
+// A transposed convolution in which the filter of each channel copies one tap.
 Result<bool> col2im(Rewriter& in, const Node& node) {
   const Ints& kernel = node.attributes.integers("kernel_size");
   const Ints& size = node.attributes.integers("output_size");

@@ -13,7 +13,7 @@ using ir::Node;
 using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
-// The taps of each pair of channels in reverse order.
+// Reverses the taps of each pair of channels.
 Tensor with_taps_reversed(const Tensor& weight) {
   MutableTensor reversed(weight.dtype, weight.shape);
   const size_t bytes = element_bytes(weight.dtype);
@@ -26,7 +26,7 @@ Tensor with_taps_reversed(const Tensor& weight) {
   return std::move(reversed).freeze();
 }
 
-// [I,O/G,KD,KH,KW] -> [O,I/G,KD,KH,KW], turned round: the weights of the convolution that gives the same sums.
+// [I,O/G,KD,KH,KW] -> [O,I/G,KD,KH,KW] with reversed taps: the weights of the convolution that computes the same sums.
 ValueId turned_weight(Rewriter& in, ValueId id, int64_t groups) {
   ir::Value turned = in[id];
   const Shape s = turned.shape;
@@ -49,7 +49,7 @@ ValueId padded_after(Rewriter& in, ValueId x, size_t axis, int64_t before, int64
   return in.move(AtenOp::constant_pad_nd_default, {x}, {{"pad", pad}, {"value", int64_t{0}}}, shape);
 }
 
-// step - 1 zeros between neighbors along an axis.
+// Inserts step - 1 zeros between neighbors along an axis.
 ValueId upsampled(Rewriter& in, ValueId x, size_t axis, int64_t step) {
   const Shape shape = in.shape(x);
   if (step == 1 || shape[axis] == 1) return x;
@@ -61,7 +61,7 @@ ValueId upsampled(Rewriter& in, ValueId x, size_t axis, int64_t step) {
   return slice(in, in.view(apart, wide), axis, 0, (shape[axis] - 1) * step + 1);
 }
 
-// `before` and `after` may be negative: what they cut off.
+// Pads an axis. Negative `before` and `after` cut elements off.
 ValueId padded(Rewriter& in, ValueId x, size_t axis, int64_t before, int64_t after) {
   const int64_t size = in.shape(x)[axis];
   x = slice(in, x, axis, std::max<int64_t>(-before, 0), size - std::max<int64_t>(-after, 0));
@@ -70,7 +70,7 @@ ValueId padded(Rewriter& in, ValueId x, size_t axis, int64_t before, int64_t aft
   return before + after == 0 ? x : padded_after(in, x, axis, before, after);
 }
 
-// TOSA has no such operator: a convolution, with the taps in reverse order, of the volume with zeros in between.
+// TOSA has no 3D transposed convolution. It becomes a convolution with reversed taps of the volume with inserted zeros.
 Result<bool> conv_transpose3d(Rewriter& in, const Node& node) {
   const ir::Value& weight = in[node.inputs[1]];
   const int64_t groups = node.attributes.integer("groups");

@@ -14,14 +14,14 @@ using ir::ValueId;
 
 using Ints = std::vector<int64_t>;
 
-// [..., L] -> [..., 1, L]: a one-dimensional window slides over an image of height 1.
+// [..., L] -> [..., 1, L]: a line as an image of height 1.
 Shape with_height(const Shape& shape) {
   Ints dims = dims_of(shape);
   dims.insert(dims.end() - 1, 1);
   return Shape(dims);
 }
 
-// A list for the width alone as a list for height and width.
+// Extends a list for the width to a list for height and width.
 Ints both(const Ints& list, int64_t height) {
   if (list.empty()) return {};
   return {height, list.front()};
@@ -40,7 +40,7 @@ Result<bool> as_image(Rewriter& in, const Node& node, AtenOp op, std::vector<Val
       in.view_into(node.outputs[0], in.make_value(op, std::move(inputs), std::move(attributes), std::move(image))));
 }
 
-// Weights get their height once, at compile time, when they are constant.
+// Adds the height axis to the weights, at compile time if they are constant.
 ValueId with_height(Rewriter& in, ValueId weight) {
   const Shape shape = with_height(in.shape(weight));
   if (!in[weight].constant) return in.view(weight, shape);
@@ -77,7 +77,8 @@ Result<bool> conv_transpose1d(Rewriter& in, const Node& node) {
   return as_image(in, node, AtenOp::conv_transpose2d_input, std::move(inputs), std::move(attributes));
 }
 
-// padding = "valid" or "same", of two or three axes; where "same" is uneven, PyTorch pads one more at the end.
+// padding = "valid" or "same", for two or three axes. If the padding of "same" is odd, PyTorch adds the extra element
+// at the end.
 Result<bool> convolution_named_padding(Rewriter& in, const Node& node, AtenOp op) {
   const Shape kernel = in.shape(node.inputs[1]);
   const bool same = node.attributes.get<std::string>("padding") == "same";
@@ -105,7 +106,7 @@ Result<bool> conv3d_named_padding(Rewriter& in, const Node& node) {
   return convolution_named_padding(in, node, AtenOp::conv3d_default);
 }
 
-// The operator of this name, by the number of axes that the window moves along.
+// The convolution operator for this number of spatial axes.
 AtenOp convolution_over(size_t axes, bool transposed) {
   constexpr std::array kForward{AtenOp::conv1d_default, AtenOp::conv2d_default, AtenOp::conv3d_default};
   constexpr std::array kBackward{AtenOp::conv_transpose1d_default, AtenOp::conv_transpose2d_input,
@@ -130,7 +131,7 @@ Result<bool> convolution(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], convolution_over(axes, transposed), node.inputs, std::move(attributes)));
 }
 
-// An image without a batch axis gets one.
+// Adds a batch axis to an image that has none.
 Result<bool> with_batch(Rewriter& in, const Node& node) {
   const auto batched = [](const Shape& shape) {
     Ints dims = dims_of(shape);
@@ -149,7 +150,7 @@ Result<bool> with_batch(Rewriter& in, const Node& node) {
                                 in.make_value(node.op.aten(), std::move(inputs), node.attributes, std::move(image))));
 }
 
-// A bias that is computed is added to the sums by itself.
+// A bias that is computed at run time is added after the convolution.
 Result<bool> with_added_bias(Rewriter& in, const Node& node) {
   const Shape out = in.shape(node.outputs[0]);
   std::vector<ValueId> inputs = node.inputs;
@@ -160,7 +161,7 @@ Result<bool> with_added_bias(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::add_Tensor, {sum, in.view(bias, Shape(per_channel))}, no_alpha()));
 }
 
-// Of two or three axes, transposed or not.
+// Converts aten.convolution to the operator for two or three axes, transposed or not.
 Result<bool> spelled_out_convolution(Rewriter& in, const Node& node) {
   if (in.shape(node.inputs[0]).rank() + 1 == in.shape(node.inputs[1]).rank()) return with_batch(in, node);
   const ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : ValueId();
@@ -168,7 +169,7 @@ Result<bool> spelled_out_convolution(Rewriter& in, const Node& node) {
   return false;
 }
 
-// Strides spelled out; along an axis that one window fills the stride is 1, which every NPU can do.
+// Makes strides explicit. Along an axis with a single window the stride becomes 1, which every NPU supports.
 Result<bool> pool2d(Rewriter& in, const Node& node) {
   const Shape shape = in.shape(node.inputs[0]);
   if (shape.rank() == 3) return with_batch(in, node);

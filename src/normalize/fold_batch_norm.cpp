@@ -27,7 +27,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// Per channel: y = scale * x + offset. In double, rounded once at the end.
+// Per channel: y = scale * x + offset. Computed in double and rounded once at the end.
 struct Affine {
   std::vector<double> scale;
   std::vector<double> offset;
@@ -68,7 +68,7 @@ bool is_batch_norm(const Node& node) {
          node.op == ir::Op(AtenOp::_native_batch_norm_legit_no_training_default);
 }
 
-// The batch norm that is the only reader of a node's result and reads it as its data.
+// The batch norm that is the only reader of a node's result, if it reads the result as its data operand.
 std::optional<ir::NodeId> norm_after(const Rewriter& in, const Node& node) {
   const ValueId result = node.outputs[0];
   if (in.uses(result) != 1 || in.readers(result).size() != 1 || in[result].quantization) return std::nullopt;
@@ -93,7 +93,7 @@ Tensor scaled_weight(const Tensor& weight, const Affine& affine) {
   const auto from = weight.values<float>();
   auto to = folded.values<float>();
   const size_t per_channel = from.size() / affine.scale.size();
-  constexpr size_t kPartElements = size_t{1} << 16;  // worth a thread's while
+  constexpr size_t kPartElements = size_t{1} << 16;  // work per thread; less is not worth a thread
   const size_t part = std::max<size_t>(1, kPartElements / std::max<size_t>(1, per_channel));
   parallel_for_chunks(affine.scale.size(), part, [&](size_t begin, size_t end) {
     prefault(to.subspan(begin * per_channel, (end - begin) * per_channel));
@@ -112,7 +112,7 @@ Tensor scaled_bias(const Rewriter& in, ValueId bias, const Affine& affine) {
   return std::move(folded).freeze();
 }
 
-// Convolutions and linear: weight's axis 0 is the output channel.
+// Convolutions and linear layers: axis 0 of the weight is the output channel.
 Result<bool> fold_next_norm(Rewriter& in, const Node& node) {
   if (!node.attributes.is_none("transposed") && node.attributes.get<bool>("transposed")) return false;
   const auto next = norm_after(in, node);
@@ -124,7 +124,7 @@ Result<bool> fold_next_norm(Rewriter& in, const Node& node) {
   const auto affine = affine_of(in, norm);
   if (!affine || in[weight].shape.rank() == 0 || static_cast<size_t>(in[weight].shape[0]) != affine->scale.size())
     return false;
-  // A linear on [N,T,K] is followed by a norm over axis 1, which is not the linear's channel.
+  // After a linear layer on [N,T,K], a norm over axis 1 does not apply to the layer's channels.
   if (in[weight].shape.rank() == 2 && in[node.outputs[0]].shape.rank() != 2) return false;
   const ValueId folded_weight = in.constant(in[weight].name + "_bn", scaled_weight(*in[weight].constant, *affine));
   const ValueId folded_bias = in.constant(in[weight].name + "_bn_bias", scaled_bias(in, bias, *affine));

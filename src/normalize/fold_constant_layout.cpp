@@ -19,7 +19,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// A constant as a node would make it of its input's.
+// The constant that a data-movement node makes of its constant input.
 struct Moved {
   Tensor tensor;
   std::optional<Quantization> quantization;
@@ -39,7 +39,7 @@ Result<bool> become(Rewriter& in, const Node& node, Moved moved) {
   return true;
 }
 
-// The axis of `to` that has the elements of axis `axis` of `from`.
+// The axis of `to` with the same elements as axis `axis` of `from`.
 std::optional<int> same_axis(const Shape& from, size_t axis, const Shape& to) {
   int64_t outer = 1;
   for (size_t i = 0; i < axis; ++i) outer *= from[i];
@@ -77,7 +77,7 @@ Result<bool> move_permute(Rewriter& in, const Node& node) {
   return become(in, node, std::move(moved));
 }
 
-// Rows [first, first + count) along an axis.
+// The rows [first, first + count) along an axis.
 Tensor rows_along(const Tensor& tensor, size_t axis, int64_t first, int64_t count) {
   const Shape outer_shape(tensor.shape.dims().first(axis));
   Shape shape = tensor.shape;

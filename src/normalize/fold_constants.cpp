@@ -21,7 +21,7 @@ using ir::ValueId;
 
 constexpr int64_t kMaxGrownBytes = int64_t{1} << 20;
 
-// Nothing for what is not static, or too large to count.
+// The size of a value. No value if it is not static or too large to count.
 std::optional<int64_t> bytes_of(const ir::Value& value) {
   const auto dims = value.shape.dims();
   const auto elements = checked_product(dims);
@@ -45,8 +45,8 @@ bool is_foldable(const ir::Graph& graph, const Node& node) {
   });
 }
 
-// Whether the node's results are constants now. A kernel that refuses the operands leaves it as it is: what is wrong
-// with it, if anything, is said by whoever needs it.
+// Folds a node. Returns whether its results are constants now. If a kernel rejects the operands, the node stays, and
+// later stages report the reason.
 bool fold(ir::Graph& graph, ir::NodeId id, const ir::Evaluator& evaluator) {
   std::vector<ValueId> wanted;
   std::ranges::copy_if(graph[id].outputs, std::back_inserter(wanted), &ValueId::valid);

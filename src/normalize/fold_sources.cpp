@@ -19,7 +19,7 @@ namespace {
 
 using ir::Node;
 
-// A model that makes more than this from nothing is left as it is.
+// A model with larger generated tensors keeps the nodes that generate them.
 constexpr int64_t kMaxElements = int64_t{1} << 26;
 
 struct Ramp {
@@ -71,7 +71,7 @@ Result<bool> become_constant(Rewriter& in, const Node& node, Ramp ramp) {
   return true;
 }
 
-// Each half counts from its own end, in fp32, as PyTorch's kernel does.
+// The first half counts from the start and the second half from the end, in fp32, as in PyTorch's kernel.
 Result<bool> linspace(Rewriter& in, const Node& node) {
   ir::Value& value = in.graph()[node.outputs[0]];
   if (!becomes_constant(value) || value.dtype != DType::kFp32) return false;
@@ -89,7 +89,7 @@ Result<bool> linspace(Rewriter& in, const Node& node) {
   return true;
 }
 
-// Ones on the diagonal, in the bytes of zeros.
+// Writes ones on the diagonal of a zero matrix.
 template <typename T>
 Tensor identity(const ir::Value& value) {
   std::vector<T> elements(static_cast<size_t>(value.shape.elements()), T{0});

@@ -25,7 +25,7 @@ Shape with_rank(const Shape& shape, size_t rank) {
   return Shape(dims);
 }
 
-// Element `i` of a tensor of shape `whole` in one that is broadcast to it.
+// The offset of element `i` of a tensor of shape `whole` in a part that is broadcast to it.
 size_t broadcast_offset(const Shape& whole, const Shape& part, int64_t i) {
   size_t offset = 0, stride = 1;
   for (size_t axis = whole.rank(); axis-- > 0;) {
@@ -75,7 +75,7 @@ int64_t IndexedAxes::inner() const {
   return product;
 }
 
-// Where the indexed axes are neighbors the indices' axes take their place, else they stand in front.
+// If the indexed axes are adjacent, the indices' axes replace them. Otherwise the indices' axes come first.
 size_t IndexedAxes::first_chosen() const {
   return are_neighbors() ? indexed_.front() : 0;
 }
@@ -123,7 +123,8 @@ ValueId IndexedAxes::whole_of(Rewriter& in, ValueId rows, const Shape& shape) co
   return permuted_axes(in, in.view(rows, Shape(dims)), inverse(order));
 }
 
-// [before, chosen, behind] <-> [chosen, before * behind], where `before` are the axes in front of the indices'.
+// Converts [before, chosen, after] to [chosen, before * after] or back. `before` are the axes in front of the indices'
+// axes.
 ValueId IndexedAxes::chosen_rows_of(Rewriter& in, ValueId values) const {
   Ints rows = dims_of(chosen_);
   rows.push_back(inner());

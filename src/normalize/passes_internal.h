@@ -5,7 +5,7 @@
 
 namespace carina::normalize {
 
-// The passes of prepare(), each in its own file with its own header comment.
+// The passes of prepare(). Each is in its own file, whose header comment describes it.
 Result<void> fold_sources(ir::Graph& graph, const Log& log);
 Result<void> canonicalize(ir::Graph& graph, const Log& log);
 Result<void> fold_constants(ir::Graph& graph, const ir::Evaluator& evaluator, const Log& log);
@@ -15,7 +15,7 @@ Result<void> widen_halves(ir::Graph& graph, const Log& log);
 Result<void> decompose(ir::Graph& graph, const Log& log);
 Result<void> remove_identities(ir::Graph& graph, const Log& log);
 
-// The tables that they rewrite by.
+// The rewrite tables of the passes.
 std::span<const RewriteRow> source_rows();
 std::span<const RewriteRow> canonical_rows();
 std::span<const RewriteRow> identity_rows();

@@ -17,18 +17,19 @@ namespace carina::normalize {
 // or after). Errors: all ops that cannot be normalized, in one go;
 // Diagnostic::node is the node's origin.
 Result<void> prepare(ir::Graph& aten, const Log& log);
-// Like prepare(), and evaluates nodes of constants to constants (in-model normalization, reshaped buffers).
+// Like prepare(), but also folds nodes with constant inputs (in-model normalization, reshaped buffers).
 Result<void> prepare(ir::Graph& aten, const ir::Evaluator& evaluator, const Log& log);
-// Like prepare(), with the runner's options (stop after a pass, skip one, print the graph after each).
+// Like prepare(), with the options of the pass runner (stop after a pass, skip one, print the graph after each).
 Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log& log);
 
-// Whether a pass of prepare() rewrites nodes of this operator, where their types and shapes allow it.
+// Whether a pass of prepare() rewrites nodes of this operator, if their types and shapes allow it.
 bool is_rewritten(AtenOp op);
 
-// Errors: the model takes floats of another type than fp32, or normalizes them; one, whatever the number of nodes.
+// Error: the model's inputs or normalizations have floats of another type than fp32. It is one error for any number of
+// nodes.
 Result<void> check_computes_in_fp32(const ir::Graph& aten);
 
-// The passes of prepare() in order, as documentation and --help list them.
+// The passes of prepare() in order, for documentation and --help.
 std::span<const ir::Pass> prepare_pipeline();
 
 }  // namespace carina::normalize

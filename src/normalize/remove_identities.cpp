@@ -57,7 +57,7 @@ Result<bool> ordered_permute(Rewriter& in, const Node& node) {
   return std::ranges::is_sorted(node.attributes.integers("dims")) ? forward_input(in, node) : false;
 }
 
-// Of one part that has elements.
+// A concatenation in which only one operand has elements.
 Result<bool> single_cat(Rewriter& in, const Node& node) {
   std::vector<ValueId> parts = node.inputs;
   std::erase_if(parts, [&](ValueId id) { return in[id].shape.elements() == 0; });
@@ -114,7 +114,7 @@ std::span<const RewriteRow> identity_rows() {
   return kRemoveIdentitiesRows;
 }
 
-// Assertions have no outputs, so the clean-up after the rewriting drops them.
+// Assertions have no outputs, so the clean-up after the rewriting removes them.
 Result<void> remove_identities(ir::Graph& graph, const Log&) {
   return Rewriter(graph, kRemoveIdentitiesRows).run();
 }

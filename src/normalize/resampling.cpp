@@ -6,7 +6,8 @@
 namespace carina::normalize {
 namespace {
 
-// estimate(128): scales up to this are weights of 8 bits on every NPU; beyond, a product with a matrix costs no more.
+// estimate(128): up to this scale, weights have 8 bits on every NPU. Above it, a product with a matrix is not more
+// expensive.
 constexpr int64_t kLargestScale = 128;
 // Source: TOSA 1.0, RESIZE.
 constexpr int64_t kLargestStep = 16;  // input elements per output element
@@ -17,7 +18,7 @@ struct Ratio {
   int64_t down;
 };
 
-// down / up is the scale to float's last bit.
+// The exact ratio down / up whose float value is the scale.
 std::optional<Ratio> ratio_of(const Resampling& axis) {
   for (int64_t up = 1; up <= kLargestScale; ++up) {
     const auto down = static_cast<int64_t>(std::lround(static_cast<double>(axis.scale) * static_cast<double>(up)));

@@ -7,29 +7,29 @@
 
 namespace carina::normalize {
 
-// How one axis is resampled, in the float32 arithmetic of PyTorch. Source: ATen/native/UpSample.h.
+// The resampling of one axis, in PyTorch's float32 arithmetic. Source: ATen/native/UpSample.h.
 struct Resampling {
   int64_t in;
   int64_t out;
   float scale;  // input elements per output element
 };
 
-// The factor that the user gave for the axis `index` of `axes` of the image, 0 where there is none: as scale_factors of
-// the .vec overloads, or as scales_d, scales_h, scales_w, scales of the others.
+// The user's scale factor for axis `index` of the image's `axes`, or 0 if there is none. The .vec overloads have
+// scale_factors; the others have scales_d, scales_h, scales_w or scales.
 double given_factor(const ir::Attributes& attributes, size_t index, size_t axes);
 
-// `index`: of the axis among those of the image.
+// `index` is the axis among the image's axes.
 Resampling resampling_of(const ir::Attributes& attributes, const Shape& from, const Shape& to, size_t index);
 
-// Output element i stands at (i * step + offset) / scale of the input, as RESIZE has it.
+// Output element i samples the input at (i * step + offset) / scale, as in RESIZE.
 struct Fraction {
   int64_t scale;
   int64_t step;
   int64_t offset;
 };
 
-// Of a linear interpolation, in the lowest numbers; nothing where PyTorch's scale is not that of small integers, or
-// where RESIZE or the NPUs have no such numbers.
+// The fraction of a linear interpolation in lowest terms. No value if PyTorch's scale is not a ratio of small integers,
+// or if RESIZE or the NPUs do not support the numbers.
 std::optional<Fraction> fraction_of(const ir::Attributes& attributes, const Shape& from, const Shape& to, size_t index);
 
 }  // namespace carina::normalize

@@ -15,14 +15,14 @@ namespace carina::normalize {
 
 class Rewriter;
 
-// One local rewriting of ATen nodes. `rewrite` either emits what replaces the node and returns true, or emits nothing
-// and returns false: the node stays.
+// One local rewrite of ATen nodes. `rewrite` emits the replacement of the node and returns true, or emits nothing and
+// returns false; then the node stays.
 struct RewriteRow {
   AtenOp op;
   Result<bool> (*rewrite)(Rewriter& rewriter, const ir::Node& node);
 };
 
-// The tables of a pass as one.
+// Concatenates the tables of a pass.
 std::vector<RewriteRow> joined(std::initializer_list<std::span<const RewriteRow>> tables);
 
 inline Result<bool> rewritten(Result<void> result) {
@@ -30,58 +30,59 @@ inline Result<bool> rewritten(Result<void> result) {
   return true;
 }
 
-// "conv_7 (model.py:41)"
+// A node and its source line for messages: "conv_7 (model.py:41)".
 std::string where_of(const ir::Node& node);
 
-// Rebuilds a graph node by node under a table of rewritings. What a rewriting emits goes through the table too, so rows
-// compose (addmm -> mm -> bmm) and never have to know each other.
+// Rebuilds a graph node by node with a table of rewrites. Emitted nodes go through the table too, so rows compose
+// without knowing each other: addmm -> mm -> bmm.
 class Rewriter {
  public:
   Rewriter(ir::Graph& graph, std::span<const RewriteRow> rows);
 
-  // Applies the table to every node and leaves the graph clean. Errors: those of all rows, in one go.
+  // Applies the table to every node and removes dead nodes. Errors: those of all rows, together.
   Result<void> run();
-  // Asks about each node, with its place in the old graph, whether it has been rewritten; the table is for what that
-  // emits.
+  // Calls the function with each node and its index in the old graph; it returns whether it has rewritten the node. The
+  // table applies to the emitted nodes only.
   Result<void> run_each(const std::function<Result<bool>(const ir::Node& node, ir::NodeId id)>& rewrite);
 
   [[nodiscard]] const ir::Value& operator[](ir::ValueId id) const { return graph_[id]; }
-  // A copy: values move when others are added.
+  // Returns a copy, because values move when others are added.
   [[nodiscard]] Shape shape(ir::ValueId id) const { return graph_[id].shape; }
-  // How many nodes read the value in the graph as it was before the rewriting; graph outputs count as one more.
+  // The number of nodes that read the value in the graph before the rewrite, plus one if it is a graph output.
   [[nodiscard]] size_t uses(ir::ValueId id) const { return id.index() < uses_.size() ? uses_[id.index()] : 1; }
-  // The nodes that read it, by their place in the old graph.
+  // The nodes that read the value, as ids of the old graph.
   [[nodiscard]] const std::vector<ir::NodeId>& readers(ir::ValueId id) const { return readers_[id.index()]; }
   [[nodiscard]] const ir::Node& old_node(ir::NodeId id) const { return old_nodes_[id.index()]; }
 
-  // A new node in place of the current one; its result is a new value named after the current node.
+  // Adds a node that replaces the current one. Its result is a new value, named after the current node.
   ir::ValueId make(AtenOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes, const Shape& shape);
-  // The same for a node that only moves data: the result is quantized as the first input is.
+  // Like make(), for a data-movement node: the result has the quantization of the first input.
   ir::ValueId move(AtenOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes, const Shape& shape);
-  // The same, with a result of its own type.
+  // Like make(), with the given type of the result.
   ir::ValueId make_value(AtenOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes, ir::Value result);
-  // A new node that makes an existing value, usually the current node's output: name and quantization stay.
+  // Adds a node that computes an existing value, usually the current node's output. The value keeps its name and
+  // quantization.
   Result<void> into(ir::ValueId output, AtenOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes);
-  // A node with outputs that stand in the graph already.
+  // Adds a node whose outputs are values of the graph already.
   Result<void> emit(ir::Node node) { return apply(std::move(node)); }
-  // Reshape to `shape` as a new value (or the same value when it has that shape).
+  // Reshapes to `shape`. Returns the same value if it has that shape already.
   ir::ValueId view(ir::ValueId input, const Shape& shape);
   Result<void> view_into(ir::ValueId output, ir::ValueId input);
-  // A scalar constant of the type of `like` (shape []), or any other constant.
+  // Adds a constant: a scalar (shape []) of the type of `like`, or a tensor.
   ir::ValueId scalar(double value, DType dtype);
   ir::ValueId constant(std::string_view name, Tensor tensor);
-  // Every later use of `output` becomes a use of `source`.
+  // Replaces every later use of `output` by `source`.
   void forward(ir::ValueId output, ir::ValueId source);
-  // Tells run() that the node needs nothing more: an earlier rewriting has already made its outputs.
+  // Marks a node as done, because an earlier rewrite has computed its outputs.
   void skip(ir::NodeId id) { skipped_[id.index()] = true; }
 
   ir::Graph& graph() { return graph_; }
 
  private:
   Result<void> apply(ir::Node node);
-  ir::Node begin(size_t index);  // what is emitted from now on belongs to this node of the old graph
+  ir::Node begin(size_t index);  // emitted nodes now belong to this node of the old graph
   Result<void> finish();
-  void add_errors(Diagnostics errors);  // of the current node: Diagnostic::node is its origin
+  void add_errors(Diagnostics errors);  // Diagnostic::node becomes the origin of the current node
   [[nodiscard]] ir::ValueId current(ir::ValueId id) const;
 
   ir::Graph& graph_;
@@ -91,7 +92,7 @@ class Rewriter {
   std::vector<std::vector<ir::NodeId>> readers_;
   std::vector<bool> skipped_;
   std::vector<ir::ValueId> forwarded_;
-  std::string name_;  // of the current node
+  std::string name_;  // name of the current node
   std::string source_;
   ir::NodeId origin_;
   Diagnostics errors_;

@@ -14,7 +14,7 @@ constexpr size_t kMaxSlices = 64;
 struct Run {
   int64_t first;
   int64_t count;
-  int64_t step;  // 1: neighbors, 0: one index again and again
+  int64_t step;  // 1: adjacent elements; 0: one element, repeated
 };
 
 std::vector<Run> runs_of(std::span<const int64_t> indices) {

@@ -9,21 +9,21 @@
 
 namespace carina::normalize {
 
-// The axes in another order.
+// Permutes the axes.
 ir::ValueId permuted_axes(Rewriter& in, ir::ValueId x, const std::vector<int64_t>& dims);
-// The elements of `x` from `start` to before `end` along an axis.
+// The elements [start, end) of `x` along an axis.
 ir::ValueId slice(Rewriter& in, ir::ValueId x, size_t axis, int64_t start, int64_t end);
-// The values joined along an axis.
+// Concatenates the values along an axis.
 ir::ValueId join(Rewriter& in, const std::vector<ir::ValueId>& parts, size_t axis);
-// Each element of `x` along an axis `times` times, one after the other.
+// Repeats each element of `x` along an axis `times` times: [a, b] -> [a, a, b, b].
 ir::ValueId repeat_each(Rewriter& in, ir::ValueId x, size_t axis, int64_t times);
 
-// The elements of `x` at these indices of an axis, as slices that are joined: neighbors in a row are one slice, an
-// index again and again is one slice that is broadcast. Nothing where that would take more than a few dozen slices.
+// The elements of `x` at these indices of an axis, as concatenated slices. A run of adjacent indices is one slice; a
+// repeated index is one slice that is broadcast. No value if it would take more than a few dozen slices.
 std::optional<ir::ValueId> take(Rewriter& in, ir::ValueId x, size_t axis, std::span<const int64_t> indices);
-// Whether it would.
+// Whether take() would need too many slices.
 bool is_long(std::span<const int64_t> indices);
-// The same with a gathering operator where there would be too many slices.
+// Like take(), but uses a gather if there would be too many slices.
 ir::ValueId take_or_gather(Rewriter& in, ir::ValueId x, size_t axis, std::span<const int64_t> indices);
 
 }  // namespace carina::normalize

@@ -23,7 +23,7 @@ bool is_half(const ir::Value& value) {
   return value.dtype == DType::kFp16 || value.dtype == DType::kBf16;
 }
 
-// Convolutions and matrix products stay as they are: TOSA accumulates them in fp32 itself.
+// Convolutions and matrix products stay, because TOSA accumulates them in fp32.
 constexpr bool is_computed_composite(const AtenTraits& traits) {
   using enum AtenFamily;
   const bool computes = traits.family == kNormalization || traits.family == kComposite || traits.family == kFunction ||
@@ -73,15 +73,15 @@ Result<bool> widen(Rewriter& in, const Node& node) {
   return true;
 }
 
-// A sum, a difference or a product of two tensors rounds once as it is; with a scalar of another type it would round
-// twice.
+// A sum, a difference or a product of two tensors is rounded once and stays. With a scalar of another type it would be
+// rounded twice.
 Result<bool> widen_mixture(Rewriter& in, const Node& node) {
   const DType type = in[node.outputs[0]].dtype;
   const bool mixed = std::ranges::any_of(node.inputs, [&](ValueId id) { return in[id].dtype != type; });
   return mixed ? widen(in, node) : Result<bool>(false);
 }
 
-// What the conversions leave to do is the work of `canonicalize`.
+// The conversions make `canonicalize` applicable, so its rows are applied again.
 const std::vector<RewriteRow>& widening_rows() {
   static const std::vector<RewriteRow> rows = [] {
     std::vector<RewriteRow> widening;

@@ -19,9 +19,9 @@ int clipped_ifm_block_depth(const IfmDepth& what) {
 
 namespace {
 
-constexpr int kChannelsPerStep = 8;  // that a MAC unit multiplies at a time
+constexpr int kChannelsPerStep = 8;  // number of channels that a MAC unit multiplies in one step
 
-// In the depth-first order of U85, zeros stand for the channels that a block is short of, and are multiplied.
+// U85's depth-first order pads the channels of a block with zeros, which are multiplied too.
 int64_t ifm_block_depth_of(const MacWork& w) {
   if (!is_u85(w.npu.product) || w.kind != MacKind::kDepthFirst) return w.ifm_block_depth;
   return u85_ifm_block_depth({.npu = w.npu,
@@ -49,7 +49,8 @@ int delay_cycles(const MacWork& w, bool smallest) {
   return wide && w.npu.macs_per_cycle <= 128 ? kPipelineDelayAcc40Cycles : kPipelineDelayCycles;
 }
 
-// What a block of one ublock in width and height waits for its own accumulators, `steps` times.
+// The stall of a block whose width and height are one ublock: each of the `steps` waits for the accumulators of the
+// previous one.
 double accumulator_delay(const MacWork& w, int64_t steps) {
   const bool smallest = w.npu.product == Product::kU55 && w.npu.macs_per_cycle == 32;
   const int delay = delay_cycles(w, smallest);
@@ -65,10 +66,11 @@ double accumulator_delay(const MacWork& w, int64_t steps) {
 
 struct SubKernel {
   double cycles;
-  int64_t steps;  // with a delay each
+  int64_t steps;  // each with one delay
 };
 
-// The order pads the taps with zeros to a multiple; all of them are decoded, but not all padding is multiplied.
+// The order pads the taps with zeros to a multiple. The decoder decodes all of them, but the MAC unit skips part of the
+// padding.
 SubKernel u85_part_kernel(const MacWork& w, int64_t taps) {
   const U85PartKernelTaps rule = w.sparse_weights ? kU85PartKernelTapsSparse : kU85PartKernelTaps;
   const int64_t rest = taps % rule.together;
@@ -241,7 +243,7 @@ double map_read_bytes_per_cycle(const AcceleratorConfig& npu, const MemoryPort& 
 
 double bus_bytes(const BusWork& w) {
   const double run = std::clamp(w.run_bytes, 1.0, static_cast<double>(w.burst_bytes));
-  // A single access occupies the bus for its own beats only.
+  // A single access occupies the bus only for its own beats.
   if (w.bytes <= run) return std::ceil(w.bytes / w.beat_bytes) * w.beat_bytes;
   return w.bytes * w.burst_bytes / run;
 }

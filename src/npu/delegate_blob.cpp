@@ -21,14 +21,15 @@ constexpr size_t kNameBytes = 16;
 constexpr size_t kHeaderBytes = 32;    // name, u32 size, u8 external, 11 reserved
 constexpr size_t kKeyBytes = 64;       // of an external block
 constexpr size_t kTensorWords = 9;     // shape[6], element size, offset, region
-constexpr size_t kOldTensorWords = 7;  // before ExecuTorch 0.4: shape[4], filled up with zeros behind
+constexpr size_t kOldTensorWords = 7;  // before ExecuTorch 0.4: shape[4], padded with zeros at the end
 constexpr size_t kMaxTensors = 4096;
 
 constexpr std::string_view kStart = "vela_bin_stream";
 constexpr std::string_view kCommands = "cmd_data";
 constexpr std::string_view kWeights = "weight_data";
 constexpr std::string_view kScratch = "scratch_size";
-constexpr std::string_view kOldScratch = "scratch_data";  // before ExecuTorch 0.4: the scratch memory itself, as zeros
+// before ExecuTorch 0.4 the blob contained the scratch memory, as zeros
+constexpr std::string_view kOldScratch = "scratch_data";
 constexpr std::string_view kInputs = "inputs";
 constexpr std::string_view kOutputs = "outputs";
 constexpr std::string_view kEnd = "vela_end_stream";
@@ -116,7 +117,7 @@ Result<void> check_writable(const CompiledNetwork& network, std::span<const Exte
 
 struct Block {
   Buffer data;
-  size_t offset = 0;  // of its header in the blob
+  size_t offset = 0;  // offset of the block's header in the blob
 };
 
 class BlobReader {
@@ -200,7 +201,7 @@ Result<const Block*> BlobReader::block(std::string_view name) const {
   return &found->second;
 }
 
-// A row of an inputs or outputs block; an old one has zeros behind its last axis.
+// Reads a row of an inputs or outputs block. A row of the old format has zeros after its last axis.
 IoTensor tensor_of(std::span<const int32_t> words) {
   const size_t axes = words.size() - 3;
   IoTensor tensor;

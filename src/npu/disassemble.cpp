@@ -15,7 +15,7 @@ std::string field_text(const FieldRow& field, uint32_t value, Product product) {
   return name.empty() ? fmt::format("{}", value) : fmt::format("{}{}", field.values->prefix, name);
 }
 
-// The bits of an address as the listing shows them: those of the parameter too, which U55 ignores.
+// The bits of an address in the listing. They include the parameter, which U55 ignores.
 uint64_t address_bits_of(const Command& command) {
   return static_cast<uint64_t>(command.param & 0xFF) << 32 | command.payload;
 }
@@ -56,7 +56,7 @@ CommandText describe(Product product, const Command& command) {
   for (const FieldRow& field : command.fields()) {
     if (!contains(field.products, product)) continue;
     const uint32_t value = field.get(command.data());
-    // A custom DMA engine is an option of U55 that hardly any has: shown only where it is used.
+    // A custom DMA engine is a rare option of U55. The field is shown only if it is not 0.
     if (field.name == "custom_dma_cs" && value == 0) continue;
     text.fields.push_back({.name = field.name, .text = field_text(field, value, product), .value = value});
   }

@@ -6,7 +6,7 @@ namespace carina::npu {
 
 namespace {
 
-constexpr size_t kMaxHeldBytes = size_t{256} << 20;  // then the cache starts anew
+constexpr size_t kMaxHeldBytes = size_t{256} << 20;  // above this size the cache is cleared
 
 EncodedWeightsCache::Stream encode(std::span<const int16_t> weights) {
   return std::make_shared<const EncodedWeights>(encode_swd_counted(weights));
@@ -29,7 +29,7 @@ void EncodedWeightsCache::count(size_t bytes) {
   held_bytes_ = 0;
 }
 
-// A digest stands for the content: to keep the weights for a comparison would take twice the memory of the streams.
+// The key is a digest of the weights. Keys with the weights themselves would triple the memory of the cache.
 EncodedWeightsCache::Stream EncodedWeightsCache::encoded(std::span<const int16_t> weights) {
   const std::shared_ptr<Entry> entry = entry_of(sha256(std::array{std::as_bytes(weights)}));
   std::call_once(entry->once, [&] {

@@ -19,7 +19,7 @@ std::string legal_values(const FieldRow& field, Product product) {
     auto last = first;
     while (std::next(last) != values.end() && *std::next(last) == *last + 1) ++last;
     const bool is_run = *last > *first + 1;
-    if (!is_run) last = first;  // two neighbors are no run
+    if (!is_run) last = first;  // two adjacent values are listed separately, not as a range
     text += text.empty() ? "" : ", ";
     text += is_run ? fmt::format("{}..{}", *first, *last) : fmt::format("{}", *first);
     first = std::next(last);

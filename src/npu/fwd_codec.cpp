@@ -30,7 +30,7 @@ bool get_bit(std::span<const std::byte> bytes, size_t bit) {
   return (static_cast<unsigned>(bytes[bit / 8]) >> bit % 8 & 1) != 0;
 }
 
-// The distinct values in the order in which they come, if there are at most kTableEntries.
+// The distinct values in the order of their first occurrence. Returns no value if there are more than kTableEntries.
 std::optional<std::vector<int16_t>> small_table(std::span<const int16_t> weights) {
   std::vector<int16_t> table;
   std::array<bool, kMaxWeight - kMinWeight + 1> seen{};
@@ -96,7 +96,7 @@ Result<std::vector<int16_t>> decode_fwd(std::span<const std::byte> stream, size_
   if (stream.size() < kHeaderBytes) return cut_off(kHeaderBytes);
   const bool raw = get_bit(stream, kRawBit);
   const size_t per_byte = raw ? 1 : get_bit(stream, kSmallTableBit) ? 4 : 2;
-  // Compared this way round, so that no hostile count can overflow.
+  // The comparison divides, so that a hostile count cannot overflow.
   if (count / per_byte > stream.size() - kHeaderBytes || ceil_div(count, per_byte) > stream.size() - kHeaderBytes) {
     return cut_off(kHeaderBytes + count / per_byte);
   }

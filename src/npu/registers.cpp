@@ -12,7 +12,7 @@ constexpr uint8_t kNoCommand = 0xFF;
 constexpr uint8_t kOperationBit = 0x80;
 static_assert(kRegCount < kOperationBit && kOpCount < kOperationBit - 1);
 
-// (opcode, control) -> Reg, or Op with kOperationBit set, for one product.
+// Maps (opcode, control) to a Reg, or to an Op with kOperationBit set, for one product.
 struct OpcodeMap {
   std::array<std::array<uint8_t, kOpcodeMask + 1>, 2> entries{};
 };
@@ -41,7 +41,7 @@ std::string_view product_name(Product product) {
   return kNames[static_cast<size_t>(product)];
 }
 
-// The bits of a command's data that some field of this product uses.
+// The bits of a command's data that belong to a field of this product.
 uint64_t defined_bits(std::span<const FieldRow> fields, Product product) {
   uint64_t bits = 0;
   for (const FieldRow& field : fields) {
@@ -129,7 +129,7 @@ void StreamWriter::set(Reg reg, int64_t value) {
   const CommandRow& row = row_of(reg);
   if (row.form == Form::kNoPayload) {
     CARINA_CHECK(value >= INT16_MIN && value <= UINT16_MAX, "{} = {}", row.name, value);
-    // A negative number takes the width of the register's field.
+    // A negative number is truncated to the width of the register's field.
     const uint64_t bits = defined_bits(fields_of(reg), product_);
     set_fields(reg, value < 0 ? static_cast<uint64_t>(value) & bits : static_cast<uint64_t>(value));
     return;

@@ -11,7 +11,7 @@ namespace carina::npu {
 
 namespace {
 
-// Where bias, scale and shift stand in the ten bytes, little-endian.
+// The bit positions of bias, scale and shift in the ten bytes of an entry, little-endian.
 struct EntryLayout {
   int bias_bytes;
   int scale_bytes;
@@ -71,7 +71,7 @@ ChannelScale decode_scale(std::span<const std::byte> entry, ScaleForm form) {
   const int unused_bits = 64 - layout.bias_bytes * 8;
   const uint64_t scale_mask = (uint64_t{1} << layout.scale_bits) - 1;
   const auto shift_byte = static_cast<size_t>(layout.bias_bytes + layout.scale_bytes);
-  // All but the first two bytes: a bias has more.
+  // The entry without its first two bytes. A bias may be wider than the 64 bits of one word.
   const uint64_t upper = word_at(entry.data() + 2);
   return {.bias = static_cast<int64_t>(word_at(entry.data()) << unused_bits) >> unused_bits,
           .scale = static_cast<uint32_t>(upper >> (layout.bias_bytes * 8 - 16) & scale_mask),

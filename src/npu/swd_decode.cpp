@@ -17,31 +17,31 @@ namespace {
 
 using namespace swd;
 
-// A quotient beyond this is refused later (no weight, and more zeros than any operation has): clamping avoids overflow
-// until then.
+// Quotients are clamped to this value, so that they cannot overflow. A larger quotient is rejected later: no weight is
+// so large, and no operation has so many zeros.
 constexpr uint32_t kMaxQuotient = 1u << 24;
 
-constexpr int kMaxWeightBits = 9;  // of an uncompressed value
+constexpr int kMaxWeightBits = 9;  // width of an uncompressed value
 constexpr size_t kReservedWeightsPerByte = 4;
 
 struct SliceHeader {
   int zdiv = 0;
   int length = 0;
   int wdiv = 0;
-  bool truncated = false;  // quotients of weights are at most 2 and end without a stop bit
+  bool truncated = false;  // the quotients of weights are at most 2 and have no stop bit
   bool new_palette = false;
 };
 
-// One kind of symbol in a slice: what is decoded so far. Quotients come a chunk before their remainders.
+// The decoded symbols of one kind in a slice. The quotients of a chunk come before its remainders.
 struct Symbols {
   std::vector<uint32_t>& quotients;
   std::vector<uint32_t>& values;
-  int length = 0;         // symbols of the slice
-  int position = 0;       // with a quotient
-  int finished = 0;       // with a remainder as well
-  uint32_t quotient = 0;  // of the symbol under way
+  int length = 0;         // number of symbols in the slice
+  int position = 0;       // number of symbols with a decoded quotient
+  int finished = 0;       // number of symbols with a decoded remainder
+  uint32_t quotient = 0;  // partial quotient of the current symbol
 
-  // Positions after the last symbol mean nothing.
+  // Limits the positions to the slice. Positions after the last symbol are padding.
   void clip() {
     quotient = std::min(quotient, kMaxQuotient);
     if (position < length) return;
@@ -50,8 +50,8 @@ struct Symbols {
   }
 };
 
-// Adds the steps' symbols one after the other. Writes all four quotients of a step, ended or not: `quotients` has room behind its
-// last symbol, and later symbols overwrite them.
+// Appends the symbols of all steps. Each step writes four quotients, complete or not. `quotients` therefore has spare
+// elements after its last symbol, and later symbols overwrite incomplete ones.
 template <typename... Step>
 void add_steps(Symbols& symbols, const Step&... steps) {
   uint32_t* const begin = symbols.quotients.data();
@@ -70,8 +70,9 @@ void add_steps(Symbols& symbols, const Step&... steps) {
   symbols.clip();
 }
 
-// The values of `count` symbols of a chunk from their quotients and the bits behind them: use(place, value) for all places of the
-// chunk's first part, and of the second when the count reaches there. Most chunks end no more symbols than the first part has.
+// Combines `count` quotients of a chunk with the remainders in the bits after them, and calls use(index, value) for
+// each. The values of the first part are always computed; those of the second part only if `count` reaches it. Most
+// chunks have no more symbols than the first part.
 template <int kDivisorBits, typename Use>
 void for_chunk(const BitReader& bits, const uint32_t* quotients, int count, const Use& use) {
   constexpr int kFirst = 8 * kDivisorBits <= kWindowBits ? 8 : 6;
@@ -87,7 +88,7 @@ void for_chunk(const BitReader& bits, const uint32_t* quotients, int count, cons
     part(bits.peek_behind(kFirst * kDivisorBits), kFirst, std::make_integer_sequence<int, kUnaryPositions - kFirst>());
 }
 
-// function(std::integral_constant<int, bits>) for bits below kCount.
+// Calls function(std::integral_constant<int, bits>) for the given bits, which are below kCount.
 template <int kCount, typename Function>
 void with_constant(int bits, const Function& function) {
   if constexpr (kCount > 1) {
@@ -100,10 +101,10 @@ class Decoder {
  public:
   Decoder(std::span<const std::byte> stream, size_t max_weights, std::string where)
       : bits_(stream), max_weights_(max_weights), where_(std::move(where)) {
-    palette_.size = -1;  // none yet
+    palette_.size = -1;  // no palette yet
   }
 
-  // The next slice, zeros included; empty at the end.
+  // Returns the weights of the next slice, including zeros. The result is empty at the end of the stream.
   Result<std::span<const int16_t>> next();
   [[nodiscard]] size_t found() const { return found_; }
 
@@ -128,7 +129,7 @@ class Decoder {
     return bad("a weight is out of range", fmt::format("{} to {}", kMinWeight, kMaxWeight), "");
   }
 
-  // For what is read of too many symbols at once.
+  // Spare elements for symbols that are read beyond the end of a slice.
   static constexpr size_t kRoom = 2 * kUnaryPositions;
   template <typename T>
   static void make_space(std::vector<T>& values, int length) {
@@ -140,14 +141,14 @@ class Decoder {
   std::string where_;
   Palette palette_;
   Weights weight_of_{};
-  // As long as the longest slice was.
+  // These buffers grow to the length of the longest slice.
   std::vector<uint32_t> weight_quotients_{};
-  std::vector<uint32_t> weight_values_{};  // of slices with zero runs
+  std::vector<uint32_t> weight_values_{};  // for slices with zero runs
   std::vector<uint32_t> zero_quotients_{};
   std::vector<uint32_t> zero_runs_{};
   std::vector<int16_t> dense_{};
   std::vector<int16_t> sparse_{};
-  size_t found_ = 0;  // weights, zeros included
+  size_t found_ = 0;  // number of weights so far, including zeros
 };
 
 Result<bool> Decoder::read_header(SliceHeader& header) {
@@ -179,8 +180,8 @@ void Decoder::read_palette() {
   weight_of_ = weights_of(palette_);
 }
 
-// The second unary field has one bit for each set bit of the first, so where the next field begins is known before the
-// symbols are, and so is where each step's part of it begins.
+// The second unary field has one bit for each set bit of the first. So the start of the next field, and the start of
+// each step's share of the field, are known before the symbols are decoded.
 void Decoder::read_weight_quotients(Symbols& weights, uint32_t unary0, bool truncated) {
   const auto& steps = kWeightSteps[truncated ? 1 : 0];
   const auto unary1 = static_cast<uint32_t>(bits_.peek());
@@ -200,7 +201,8 @@ void Decoder::read_zero_quotients(Symbols& zeros, uint32_t unary, int positions)
   add_steps(zeros, step(0), step(4));
 }
 
-// A whole chunk's at a time, though a chunk ends fewer: what is read too much is overwritten when its turn comes.
+// Always reads the remainders of a whole chunk, even if the chunk completes fewer symbols. Remainders that were read
+// too early are overwritten later.
 void Decoder::read_remainders(Symbols& symbols, int end, int divisor_bits) {
   with_constant<kMaxWeightBits + 1>(divisor_bits, [&](auto bits) {
     for (int i = symbols.finished; i < end; i += kUnaryPositions) {
@@ -214,14 +216,14 @@ void Decoder::read_remainders(Symbols& symbols, int end, int divisor_bits) {
   symbols.finished = std::max(symbols.finished, end);
 }
 
-// Without zero runs: values become weights at once.
+// Reads a slice without zero runs. Values become weights immediately.
 template <int kDivisorBits>
 void Decoder::read_dense_slice(const SliceHeader& header, Symbols& weights) {
   BitReader& bits = bits_;
   const Weights& weight_of = weight_of_;
   bool more = true;
   while (more && !bits.overrun()) {
-    const int due = weights.position;  // of the previous chunk
+    const int due = weights.position;  // remainders of the previous chunk
     more = due < weights.length;
     if (more) read_weight_quotients(weights, bits.take(kUnaryPositions), header.truncated);
     for (; weights.finished < due; weights.finished += kUnaryPositions) {
@@ -244,14 +246,14 @@ void Decoder::read_chunks(const SliceHeader& header, Symbols& weights, Symbols& 
   const int uncompressed_positions =
       weight_bits <= kUncompressedNarrowBits ? kUnaryPositions : kUncompressedPositionsWide;
   if (uncompressed && !zero_runs) {
-    // Nothing but remainders: the boundaries of chunks cannot be seen.
+    // Without quotients the slice consists of remainders only, and chunk boundaries have no effect.
     std::fill_n(weights.quotients.begin(), weights.length, 0u);
     read_remainders(weights, weights.length, weight_bits);
     return;
   }
   bool previous = false;
   do {
-    const int weights_due = weights.position;  // of the previous chunk
+    const int weights_due = weights.position;  // remainders of the previous chunk
     const int zeros_due = zeros.position;
     const int lead = weights.position - zeros.position;
     const bool take_weights = (!zero_runs || lead < kMaxLead) && weights.position < weights.length;
@@ -281,7 +283,7 @@ Result<void> Decoder::count(size_t more) {
   return {};
 }
 
-// With zero runs, or uncompressed.
+// Reads a slice with zero runs or with uncompressed values.
 Result<void> Decoder::read_sparse_slice(const SliceHeader& header, Symbols& weights, Symbols& zeros) {
   read_chunks(header, weights, zeros);
   if (bits_.overrun()) return bad("the stream ends inside a slice", "", "");
@@ -348,8 +350,8 @@ Result<std::vector<int16_t>> decode_swd(std::span<const std::byte> stream, size_
                                         const std::string& where) {
   Decoder decoder(stream, max_weights, where);
   std::vector<int16_t> weights;
-  // A guess that dense weights do not exceed, so that they are not copied as the vector grows; bounded by what the
-  // stream could hold.
+  // Reserves enough memory for typical dense weights, so that the vector is not copied while it grows. The length of
+  // the stream bounds the reservation.
   weights.reserve(std::min(max_weights, stream.size() * kReservedWeightsPerByte));
   while (true) {
     CARINA_TRY(const std::span<const int16_t> slice, decoder.next());

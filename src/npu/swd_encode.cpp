@@ -15,13 +15,13 @@ namespace {
 
 using namespace swd;
 
-constexpr auto kOnes = [] {  // in the positions of a chunk
+constexpr auto kOnes = [] {  // one bit for each position of a chunk
   std::array<uint8_t, 1 << kUnaryPositions> ones{};
   for (size_t i = 0; i < ones.size(); ++i) ones[i] = static_cast<uint8_t>(std::popcount(i));
   return ones;
 }();
 
-constexpr size_t kTogether = 4;  // values of 16 bits in a word
+constexpr size_t kTogether = 4;  // values of 16 bits in a 64-bit word
 
 uint64_t four_of(std::span<const uint16_t> values, size_t first) {
   uint64_t four = 0;
@@ -29,7 +29,7 @@ uint64_t four_of(std::span<const uint16_t> values, size_t first) {
   return four;
 }
 
-// The lowest `bits` bits of four numbers, one behind the other.
+// The lowest `bits` bits of four numbers, concatenated. Example: 2 bits of {1, 2, 3, 0} give 0b00111001.
 uint64_t low_bits(uint64_t four, int bits) {
   const uint64_t one = (uint64_t{1} << bits) - 1;
   four &= one * 0x0001'0001'0001'0001;
@@ -45,21 +45,22 @@ struct WeightUnary {
   int unary1_bits = 0;
 };
 
-// What quotients become: a position codes 0, 1 or 2 of one. A bit of unary0, and if that is set, one of unary1. After a
-// 2 the quotient goes on at the next position, unless the code is truncated.
+// The unary code of quotients. A position codes 0, 1 or 2: one bit of unary0, and one bit of unary1 if the first is
+// set. After a 2 the quotient continues at the next position, unless the code is truncated.
+//   Example (not truncated): the quotient 3 takes two positions, 2 and 1.
 struct Unary {
   uint16_t unary0 = 0;
   uint16_t unary1 = 0;
-  uint16_t ends = 0;  // positions in which quotients end
+  uint16_t ends = 0;  // the positions at which quotients end
   uint8_t positions = 0;
   uint8_t unary1_bits = 0;
 };
 
-enum class Ends : uint8_t { kWhole, kTruncated };  // truncated: they are below 3
+enum class Ends : uint8_t { kWhole, kTruncated };  // kTruncated: all quotients are below 3
 
 using UnaryTable = std::array<Unary, 256>;
 
-// Of quotients in a row, by `bits` bits of each.
+// The codes of several consecutive quotients, indexed by `bits` bits of each.
 constexpr UnaryTable unary_table(Ends ends_of, unsigned bits) {
   UnaryTable table;
   for (unsigned index = 0; index < table.size(); ++index) {
@@ -81,7 +82,7 @@ constexpr UnaryTable unary_table(Ends ends_of, unsigned bits) {
   return table;
 }
 
-// Of four quotients below 4, or of two below 16.
+// The tables for four quotients below 4, and for two quotients below 16.
 struct UnaryTables {
   UnaryTable four;
   UnaryTable two;
@@ -89,13 +90,13 @@ struct UnaryTables {
 constexpr UnaryTables kWholeUnary{unary_table(Ends::kWhole, 2), unary_table(Ends::kWhole, 4)};
 constexpr UnaryTables kTruncatedUnary{unary_table(Ends::kTruncated, 2), unary_table(Ends::kTruncated, 4)};
 
-// Quotients as unary codes.
+// Writes the quotients of weights as unary codes.
 class WeightUnaryWriter {
  public:
   WeightUnaryWriter(std::span<const uint16_t> values, WeightCode code)
       : values_(values), code_(code), unary_(code.truncated ? kTruncatedUnary : kWholeUnary) {}
 
-  [[nodiscard]] size_t written() const { return written_; }  // values, to their quotients' ends
+  [[nodiscard]] size_t written() const { return written_; }  // number of values whose quotient is complete
   void skip(size_t values) { written_ = taken_ = std::min(written_ + values, values_.size()); }
   WeightUnary chunk() {
     while (positions_ < kUnaryPositions && (rest_ > 0 || taken_ < values_.size())) {
@@ -117,9 +118,9 @@ class WeightUnaryWriter {
 
  private:
   static constexpr uint64_t kChunk = (1 << kUnaryPositions) - 1;
-  static constexpr uint32_t kMaxQuotient = 64;  // at a time: what a chunk leaves and 33 positions fit the windows
+  static constexpr uint32_t kMaxQuotient = 64;  // per step, so that a chunk's rest and 33 positions fit the windows
 
-  // Four or two; false, and nothing is taken, when their quotients are larger than the tables know.
+  // Encodes four or two quotients by table. Returns false and consumes nothing if they exceed the tables.
   bool take_several() {
     constexpr uint64_t kOfEach = 0x0001'0001'0001'0001, kUpToThree = 3 * kOfEach, kUpToFifteen = 15 * 0x0001'0001;
     constexpr uint64_t kGather = (uint64_t{1} << 48) + (uint64_t{1} << 34) + (1 << 20) + (1 << 6);
@@ -152,7 +153,8 @@ class WeightUnaryWriter {
     const int positions = code_.truncated ? 1 : static_cast<int>(quotient / 2) + 1;
     append(quotient, positions, uint64_t{1} << (positions - 1));
   }
-  // The ones of unary0, a one of unary1 for each 2, and where values end.
+  // Appends bits to the three windows: `quotient` as ones of unary0, a bit of unary1 for each position, and the ends of
+  // values.
   void append(uint32_t quotient, int positions, uint64_t ends) {
     const int ones = static_cast<int>((quotient + 1) / 2);
     unary0_ |= ((uint64_t{1} << ones) - 1) << positions_;
@@ -167,18 +169,18 @@ class WeightUnaryWriter {
   const UnaryTables& unary_;
   size_t taken_ = 0;
   size_t written_ = 0;
-  uint32_t rest_ = 0;  // of a long quotient
+  uint32_t rest_ = 0;  // rest of a long quotient
   uint64_t unary0_ = 0, unary1_ = 0, ends_ = 0;
   int positions_ = 0, unary1_bits_ = 0;
 };
 
-// Runs of zeros as unary codes: as many ones as the quotient, and a zero.
+// Writes runs of zeros as unary codes: as many ones as the quotient, then a zero.
 class ZeroUnaryWriter {
  public:
   ZeroUnaryWriter(std::span<const uint32_t> runs, int zdiv)
       : runs_(runs), zdiv_(zdiv), positions_(zdiv == kMaxZdiv ? kUnaryPositionsZdiv3 : kUnaryPositions) {}
 
-  [[nodiscard]] size_t written() const { return written_; }  // runs, to their quotients' ends
+  [[nodiscard]] size_t written() const { return written_; }  // number of runs whose quotient is complete
   [[nodiscard]] int positions() const { return positions_; }
   uint32_t chunk() {
     while (filled_ < positions_ && taken_ < runs_.size()) take();
@@ -192,7 +194,7 @@ class ZeroUnaryWriter {
   }
 
  private:
-  static constexpr uint32_t kMaxOnes = 32;  // at a time, for the windows
+  static constexpr uint32_t kMaxOnes = 32;  // per step, so that they fit the windows
 
   void take() {
     if (!open_) rest_ = runs_[taken_] >> zdiv_;
@@ -210,13 +212,13 @@ class ZeroUnaryWriter {
   int zdiv_, positions_;
   size_t taken_ = 0;
   size_t written_ = 0;
-  uint32_t rest_ = 0;  // of the run under way
-  bool open_ = false;  // there is one
+  uint32_t rest_ = 0;  // rest of the current run's quotient
+  bool open_ = false;  // whether a run is incomplete
   uint64_t unary_ = 0, ends_ = 0;
   int filled_ = 0;
 };
 
-// Reads up to kReadFurther values behind the last.
+// Writes the remainders of values. Reads up to kReadFurther values after the last one.
 void put_value_remainders(BitWriter& bits, std::span<const uint16_t> values, size_t& done, size_t end, int divisor) {
   static_assert(kTogether * std::bit_width(size_t{kMaxFolded}) <= BitWriter::kMaxBits);
   static_assert(kTogether - 1 <= SymbolReader::kReadFurther);
@@ -271,7 +273,7 @@ void write_chunks(BitWriter& bits, std::span<const uint16_t> values, std::span<c
   }
 }
 
-// Without zero runs nothing stands between values of one width: the boundaries of chunks cannot be seen.
+// Writes values without zero runs. Values of one width are adjacent, so chunk boundaries have no effect.
 void write_values(BitWriter& bits, std::span<const uint16_t> values, int weight_bits) {
   bits.reserve(values.size() * static_cast<size_t>(weight_bits) / 8 + 1);
   size_t done = 0;
@@ -304,7 +306,7 @@ void write_section(BitWriter& bits, std::span<const int16_t> weights, const Choi
     if (slice.code.wdiv == kWdivUncompressed && slice.zdiv == kZdivNone) {
       write_values(bits, symbols.values, uncompressed_bits(choice.palette));
     } else {
-      // The run behind a slice's last value is the slice's; the first slice has the run before its first value too.
+      // A slice has the run of zeros after each of its values. The first slice also has the run before its first value.
       const auto runs = symbols.runs.empty() || is_first ? symbols.runs : symbols.runs.subspan(1);
       write_chunks(bits, symbols.values, runs, slice, choice.palette);
     }
@@ -323,7 +325,7 @@ void check_range(std::span<const int16_t> weights) {
 size_t expected_bytes(const Sections& sections) {
   uint64_t bits = 0;
   for (const Section& section : sections.list) bits += section.choice.bits;
-  return static_cast<size_t>(bits / 8 + bits / 2048) + 64;  // slices that are too long for one header take more
+  return static_cast<size_t>(bits / 8 + bits / 2048) + 64;  // spare bytes for slices that need more than one header
 }
 
 }  // namespace

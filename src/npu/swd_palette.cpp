@@ -8,16 +8,16 @@ namespace carina::npu::swd {
 
 namespace {
 
-constexpr size_t kMaxCandidates = kMaxPaletteSize + 1;  // for a palette, and zero, which may be coded as runs
+constexpr size_t kMaxCandidates = kMaxPaletteSize + 1;  // palette entries and zero, which may be coded as runs
 
-// The folded weights of a section, or those but zero.
+// The folded weights of a section, with or without the zeros.
 struct Folded {
   std::span<const uint32_t> count;
-  std::span<const uint16_t> frequent;  // the most frequent first, of equal ones the smaller
-  size_t distinct = 0;                 // `frequent` is cut off
+  std::span<const uint16_t> frequent;  // sorted by frequency, then by value
+  size_t distinct = 0;                 // number of distinct values; `frequent` may have fewer
   int max = 0;
   uint64_t sum = 0;
-  std::array<uint32_t, kFoldedValues + 1> at_least = {};  // how many are at least so large
+  std::array<uint32_t, kFoldedValues + 1> at_least = {};  // at_least[v]: number of weights >= v
   ZeroRuns zero_runs = ZeroRuns::kNo;
 
   [[nodiscard]] uint64_t values() const { return at_least[0]; }
@@ -39,8 +39,8 @@ Folded all_of(const Statistics& statistics, std::span<const uint16_t> frequent, 
   return folded;
 }
 
-// The most frequent `size` folded weights as a palette; rare ones are offset by the run of small ones that the palette
-// covers.
+// Makes a palette of the `size` most frequent folded weights. The other weights are coded with an offset: the length of
+// the run of small values that the palette covers.
 Palette make_palette(const Folded& folded, size_t size) {
   Palette palette;
   size = std::min(size, folded.distinct);
@@ -58,7 +58,7 @@ Palette make_palette(const Folded& folded, size_t size) {
          (covered[static_cast<size_t>(palette.direct_offset)] || unused(palette.direct_offset))) {
     ++palette.direct_offset;
   }
-  // Without a palette the width is that of uncompressed values; with one, that of its entries.
+  // The width of an entry, or that of an uncompressed value if there is no palette.
   if (size == 0) largest = folded.distinct == 0 ? 0 : folded.max - palette.direct_offset;
   palette.bits = std::max<int>(std::bit_width(static_cast<unsigned>(largest)), kPaletteBitsBias);
   return palette;
@@ -68,7 +68,7 @@ uint64_t palette_bits(const Palette& palette) {
   return kPaletteHeaderBits + static_cast<uint64_t>(palette.size * palette.bits);
 }
 
-// The values that folded weights have under a palette: its entries by their places, the others moved by a constant.
+// The coded values of folded weights with a palette: an entry's index, or the weight plus a constant if it is no entry.
 class Values {
  public:
   Values(const Folded& folded, const Palette& palette)
@@ -88,7 +88,7 @@ class Values {
     max_ = std::max(max_, 0);
   }
 
-  // Bits of the cheapest code, where one takes fewer than `limit`; else anything from there on.
+  // The size in bits of the cheapest code if it is below `limit`. Otherwise any number that is at least `limit`.
   [[nodiscard]] uint64_t min_bits(uint64_t limit) const {
     const uint64_t values = folded_.values();
     uint64_t min = std::min(limit, bits_of({.values = values, .max = static_cast<uint32_t>(max_)},
@@ -105,14 +105,16 @@ class Values {
  private:
   [[nodiscard]] int entry(int index) const { return palette_.entries[static_cast<size_t>(index)]; }
 
-  // A quotient lacks less than 1 of the value by the divisor; at most half of the quotients' sum is saved by truncation.
+  // A lower bound of the size. A quotient differs by less than 1 from value / divisor, and truncation saves at most
+  // half of the sum of the quotients.
   [[nodiscard]] uint64_t lower_bound_of(int d) const {
     const uint64_t values = folded_.values(), lacking = values * ((uint64_t{1} << d) - 1);
     const uint64_t quotients = sum_ > lacking ? (sum_ - lacking) >> d : 0;
     return values * (1 + static_cast<uint64_t>(d)) + (max_ >> d <= 2 ? (quotients + 1) / 2 : quotients);
   }
 
-  // The quotients' sum is the number of values that reach each multiple of the divisor.
+  // The sum of all quotients. It is the number of pairs (value, multiple of the divisor) where the value reaches the
+  // multiple.
   [[nodiscard]] uint64_t quotients(int d) const {
     int64_t sum = 0;
     for (int v = (1 << d) - moved_; v <= folded_.max; v += 1 << d) sum += folded_.reaching(v);
@@ -150,7 +152,7 @@ void consider(const Statistics& statistics, const Folded& folded, Choice& best) 
   }
 }
 
-// Nothing but zeros: a run that ends in one weight of value 0, as each slice must have a weight.
+// All weights are zero. The code is one run and one weight of value 0, because each slice needs a weight.
 void consider_all_zero(const Statistics& statistics, Choice& best) {
   const Palette palette;
   const uint64_t bits =
@@ -161,10 +163,10 @@ void consider_all_zero(const Statistics& statistics, Choice& best) {
 struct Frequent {
   std::array<uint16_t, kMaxCandidates> values{};
   size_t count = 0;
-  size_t distinct = 0;  // that come at all
+  size_t distinct = 0;  // number of values that occur
 };
 
-// The folded weights that come most, the most frequent first, of equal ones the smaller.
+// The most frequent folded weights, sorted by frequency, then by value.
 Frequent most_frequent_values(const Statistics& statistics) {
   std::array<uint64_t, kFoldedValues> keys;
   Frequent result;

@@ -13,7 +13,7 @@ struct Candidate {
   size_t end = 0;
   Statistics statistics;
   Choice choice;
-  size_t alone_before = 0;  // the end of the neighbor that it was not joined with
+  size_t alone_before = 0;  // the end of the previous section in the last failed join
 };
 
 }  // namespace
@@ -35,7 +35,7 @@ std::vector<Candidate> blocks_of(std::span<const int16_t> weights) {
   return sections;
 }
 
-// Joins `next` to `section` if that saves bits.
+// Joins `next` to `section` if the joined code is smaller.
 bool join(Candidate& section, const Candidate& next) {
   Statistics both = section.statistics;
   both += next.statistics;
@@ -46,7 +46,7 @@ bool join(Candidate& section, const Candidate& next) {
   return true;
 }
 
-// One round, pair by pair. Returns whether any were joined.
+// One round over all adjacent pairs. Returns whether any pair was joined.
 bool join_pairs(std::vector<Candidate>& sections) {
   size_t kept = 0;
   bool joined = false;
@@ -74,7 +74,7 @@ bool join_pairs(std::vector<Candidate>& sections) {
 
 }  // namespace
 
-// Neighbors are joined in rounds for as long as that saves bits.
+// Joins adjacent sections in rounds until no join saves bits.
 Sections make_sections(std::span<const int16_t> weights) {
   std::vector<Candidate> sections = blocks_of(weights);
   while (sections.size() > 1 && join_pairs(sections)) {

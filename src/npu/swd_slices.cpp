@@ -6,7 +6,7 @@ namespace carina::npu::swd {
 
 namespace {
 
-// The bits of a chunk of the section under each weight code and each divisor of zero runs.
+// The size in bits of a chunk of the section, for each weight code and for each divisor of zero runs.
 struct ChunkCost {
   std::array<uint64_t, kWeightCodes> weight{};
   std::array<uint64_t, kMaxZdiv + 1> zero{};
@@ -14,7 +14,8 @@ struct ChunkCost {
 
 constexpr size_t kLanes = 16;
 
-// Sums of function(value), in lanes, which compilers make vectors of. A chunk's quotients fit 16 bits in each.
+// Sums function(value) in lanes, so that compilers can vectorize the loop. The quotients of a chunk fit 16 bits per
+// lane.
 template <typename Function>
 uint64_t sum_of(std::span<const uint16_t> values, const Function& function) {
   static_assert(kChunkValues / kLanes * (kMaxFolded + kMaxPaletteSize) <= UINT16_MAX);
@@ -30,7 +31,7 @@ uint64_t sum_of(std::span<const uint16_t> values, const Function& function) {
   return total;
 }
 
-// Values are small enough for signed lanes, which all vectors can compare.
+// The values fit signed lanes, which all vector instruction sets can compare.
 uint32_t max_of(std::span<const uint16_t> values) {
   std::array<int16_t, kLanes> largest{};
   const size_t whole = values.size() - values.size() % kLanes;
@@ -49,7 +50,7 @@ void add_weight_cost(ChunkCost& cost, std::span<const uint16_t> values, const Pa
     quotients.sum = sum_of(values, [d](uint16_t value) { return static_cast<uint16_t>(value >> d); });
     const bool truncates = quotients.max >> d <= 2;
     if (truncates) {
-      const auto first = static_cast<uint16_t>(2 << d);  // whose quotient is 2; none is more
+      const auto first = static_cast<uint16_t>(2 << d);  // the first value with quotient 2, the largest quotient
       quotients.twos =
           sum_of(values, [first](uint16_t value) { return static_cast<uint16_t>(value >= first ? 1 : 0); });
     }
@@ -59,7 +60,8 @@ void add_weight_cost(ChunkCost& cost, std::span<const uint16_t> values, const Pa
   cost.weight[kWeightCodes - 1] = bits_of(quotients, weight_code(kWeightCodes - 1), palette);
 }
 
-// The run before the section's first weight belongs to its first chunk; each chunk has those behind its weights.
+// Adds the cost of zero runs. The run before the section's first weight belongs to the first chunk. Each chunk has the
+// runs after its weights.
 void add_zero_cost(ChunkCost& cost, std::span<const uint32_t> runs) {
   for (size_t d = 0; d < cost.zero.size(); ++d) {
     uint64_t sum = 0;
@@ -75,7 +77,8 @@ ChunkCost cost_of(const Symbols& chunk, bool is_first, const Palette& palette) {
   return cost;
 }
 
-// The cheapest ways to code the chunks so far: per code of the last one, staying with the code or changing for a header.
+// The cheapest codings of the chunks so far, one for each code of the last chunk. Each step either keeps the code of
+// the previous chunk or changes it, which costs a slice header.
 class SliceSearch {
  public:
   explicit SliceSearch(ZeroRuns zero_runs)
@@ -95,7 +98,8 @@ class SliceSearch {
       cost_[s] = std::min(own, kImpossible);
     }
   }
-  // Of all chunks, which start at `places` and have kChunkValues each, the last one fewer where `values` end.
+  // Returns the slices. Chunk i starts at places[i] and has kChunkValues values; the last chunk ends where `values`
+  // ends.
   [[nodiscard]] std::vector<Slice> finish(std::span<const size_t> positions, size_t values) const {
     std::vector<Slice> slices;
     size_t state = best_state();

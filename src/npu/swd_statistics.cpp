@@ -11,11 +11,10 @@ namespace {
 
 constexpr size_t kGroup = 64;
 
-// A bit for each weight that is 0.
+// A mask with one bit for each weight that is 0.
 uint64_t zeros_of(std::span<const int16_t, kGroup> weights) {
   constexpr size_t kLanes = 8;
-  constexpr uint64_t kGather =
-      0x0102040810204080;  // a byte's lowest bit to the byte's place among the highest eight bits
+  constexpr uint64_t kGather = 0x0102040810204080;  // moves the lowest bit of byte i to bit 56 + i
   static_assert(std::endian::native == std::endian::little);
   std::array<uint8_t, kGroup> is_zero{};
   for (size_t i = 0; i < kGroup; ++i) is_zero[i] = weights[i] == 0 ? 1 : 0;
@@ -28,10 +27,10 @@ uint64_t zeros_of(std::span<const int16_t, kGroup> weights) {
   return zeros;
 }
 
-// The quotients of the lengths of runs of zeros, summed for each divisor.
+// The sum of the quotients of the zero runs' lengths, for each divisor.
 class RunQuotients {
  public:
-  // The next `count` weights, as zeros_of() says.
+  // Adds `count` weights, given as the mask of zeros_of().
   void add(uint64_t zeros, size_t count) {
     if (zeros == 0) {
       end_run();
@@ -55,8 +54,9 @@ class RunQuotients {
     for (size_t d = 0; d < sums_.size(); ++d) sums_[d] += run_ >> d;
     run_ = 0;
   }
-  // Runs that neither start nor end outside. As many of them reach a length as there are runs of what is left when all
-  // are made shorter by that, less one; and the quotient of a length is the number of multiples that it reaches.
+  // Adds the runs that start and end inside of the mask. The number of runs of at least n zeros is the number of runs
+  // that remain if each run is shortened by n - 1. The quotient of a length is the number of multiples of the divisor
+  // that it reaches.
   void add_inner(uint64_t zeros) {
     sums_[0] += static_cast<uint64_t>(std::popcount(zeros));
     for (size_t length = 2; (zeros &= zeros >> 1) != 0; ++length) {
@@ -65,7 +65,7 @@ class RunQuotients {
     }
   }
 
-  uint64_t run_ = 0;  // under way
+  uint64_t run_ = 0;  // length of the current run
   std::array<uint64_t, kMaxZdiv + 1> sums_{};
 };
 
@@ -80,8 +80,8 @@ std::array<uint64_t, kMaxZdiv + 1> run_quotients(std::span<const int16_t> weight
   return quotients.finish();
 }
 
-// How often each value comes, by value - kMinWeight. Counted in turns, so that no counter waits for itself when equal
-// weights follow one another.
+// The number of occurrences of each value, by value - kMinWeight. Consecutive weights use different counters, so that
+// equal weights do not serialize on one counter.
 constexpr size_t kTurns = 4;
 using Counts = std::array<uint16_t, kFoldedValues>;
 
@@ -123,7 +123,7 @@ Statistics statistics_of(std::span<const int16_t> weights) {
     statistics.count[static_cast<size_t>(fold(weight))] = times(weight);
   statistics.end = kFoldedValues;
   while (statistics.end > 0 && statistics.count[statistics.end - 1] == 0) --statistics.end;
-  const uint64_t runs = weights.size() - statistics.count[0] + 1;  // before each other weight, and behind the last
+  const uint64_t runs = weights.size() - statistics.count[0] + 1;  // before each nonzero weight, and after the last
   for (size_t d = 0; d < statistics.run_bits.size(); ++d) statistics.run_bits[d] += runs * (1 + d);
   return statistics;
 }

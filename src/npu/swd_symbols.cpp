@@ -6,7 +6,7 @@ namespace carina::npu::swd {
 
 namespace {
 
-std::array<uint16_t, kFoldedValues> value_table(const Palette& palette) {  // by folded weight
+std::array<uint16_t, kFoldedValues> value_table(const Palette& palette) {  // indexed by folded weight
   std::array<uint16_t, kFoldedValues> value{};
   for (int f = palette.direct_offset; f <= kMaxFolded; ++f)
     value[static_cast<size_t>(f)] = static_cast<uint16_t>(f - palette.direct_offset + palette.size);
@@ -43,7 +43,7 @@ Symbols SymbolReader::read_plain(size_t max) {
   return {.values = {values_.get(), weights.size()}, .runs = {}};
 }
 
-// A slice must have a value: the last zero is one.
+// A slice needs at least one value, so the last zero is coded as a value.
 Symbols SymbolReader::read_zeros() {
   values_[0] = value_of(0);
   runs_[0] = static_cast<uint32_t>(weights_.size() - 1);
@@ -55,7 +55,7 @@ Symbols SymbolReader::read_zeros() {
 Symbols SymbolReader::read_runs(size_t max) {
   uint32_t run = 0;
   size_t count = 0;
-  for (; at_ < weights_.size() && count < max; ++at_) {  // where zeros stand is as good as random: no branch asks
+  for (; at_ < weights_.size() && count < max; ++at_) {  // zeros are unpredictable, so the loop has no branch on them
     const int16_t weight = weights_[at_];
     runs_[count] = run;
     values_[count] = value_of(weight);

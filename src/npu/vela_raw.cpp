@@ -13,9 +13,9 @@ namespace carina::npu {
 namespace {
 
 constexpr size_t kIoRank = 6;
-constexpr int64_t kMaxBytes = int64_t{1} << 40;  // what 40-bit addresses reach
+constexpr int64_t kMaxBytes = int64_t{1} << 40;  // the address range of 40 bits
 constexpr size_t kMaxTensors = 4096;
-// The driver action that holds a stream gives its length in words, 24 bits.
+// The driver action that contains a stream has a length field of 24 bits, in words.
 constexpr int64_t kMaxPayloadBytes = (int64_t{4} << 24) + 4096;
 
 class RawReader {
@@ -60,7 +60,7 @@ class RawReader {
     return tensor->data;
   }
 
-  // All elements of an integer array; nothing when there is no such array.
+  // All elements of an integer array, or no value if the array does not exist.
   [[nodiscard]] Result<std::optional<std::vector<int64_t>>> integers(std::string_view name) const {
     const Tensor* tensor = find(name);
     if (tensor == nullptr) return std::optional<std::vector<int64_t>>();
@@ -72,7 +72,7 @@ class RawReader {
       case DType::kInt32:
         values.assign(tensor->values<int32_t>().begin(), tensor->values<int32_t>().end());
         break;
-      // What NumPy makes of an empty list.
+      // NumPy writes an empty list with this type.
       case DType::kFp64:
         if (tensor->elements() == 0) break;
         [[fallthrough]];
@@ -100,7 +100,7 @@ class RawReader {
     return static_cast<int32_t>(value);
   }
 
-  // <name>_size, or in older files the only element of <name>_shape; 0 when there is neither.
+  // The value of <name>_size, or the only element of <name>_shape in older files. 0 if neither exists.
   [[nodiscard]] Result<int64_t> size(std::string_view name) const {
     for (const std::string_view suffix : {"_size", "_shape"}) {
       const std::string key = fmt::format("{}{}", name, suffix);
@@ -110,7 +110,7 @@ class RawReader {
     return 0;
   }
 
-  // A column of the table of inputs or outputs, of the length of the others.
+  // A column of the table of inputs or outputs. It must have as many elements as the other columns.
   [[nodiscard]] Result<std::vector<int64_t>> column(const std::string& name, size_t rows) const {
     CARINA_TRY(const auto values, integers(name));
     if (!values) return fail({.where = where_, .what = fmt::format("not a raw output of Vela: '{}' is missing", name)});
@@ -159,7 +159,7 @@ class RawReader {
   const std::string& where_;
 };
 
-// A view: `bytes` must outlive it.
+// Returns a view, so `bytes` must outlive it.
 Tensor byte_array(const std::vector<std::byte>& bytes) {
   return {.dtype = DType::kUInt8, .shape = {static_cast<int64_t>(bytes.size())}, .data = Buffer({}, bytes)};
 }

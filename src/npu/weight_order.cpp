@@ -48,12 +48,12 @@ std::vector<int16_t> reorder_values(const WeightTraversal& t, int stream, std::s
   int16_t* to = sequence.data();
   walk(t, stream, [&](int64_t offset, int step, int count, int zeros) {
     const T* from = weights.data() + offset;
-    if (count == kIfmUblockDepth && step == 1) {  // nearly all runs: loops of a known length become vectors
+    if (count == kIfmUblockDepth && step == 1) {  // nearly all runs; the fixed trip count lets the loop be vectorized
       for (int i = 0; i < kIfmUblockDepth; ++i) to[i] = from[i];
     } else {
       for (int i = 0; i < count; ++i) to[i] = from[static_cast<int64_t>(i) * step];
     }
-    to += count + zeros;  // the zeros stand there already
+    to += count + zeros;  // the output is zero-initialized
   });
   CARINA_CHECK(to == sequence.data() + sequence.size(), "{} weights walked, {} expected", to - sequence.data(),
                sequence.size());
@@ -112,8 +112,8 @@ bool restore(const WeightTraversal& t, int stream, std::span<const int16_t> sequ
 
 namespace {
 
-// Where the weights of a run stand among the pairs. Runs of neighboring output channels follow each other, so most places
-// are found without dividing.
+// The positions of a run's weights in the order of pairs. Runs of neighboring output channels are adjacent, so most
+// positions are found without a division.
 class PairOffsets {
  public:
   explicit PairOffsets(const WeightTraversal& t)
@@ -121,7 +121,7 @@ class PairOffsets {
         channel_elems_(static_cast<int64_t>(t.kernel_height) * t.kernel_width * t.ifm_depth),
         channel_step_(product_of(t) == Product::kU85 ? 1 : t.cores) {}
 
-  // `offset`: dense, of the first weight of a run, whose input channel is even.
+  // Moves to a run. `offset` is the dense offset of its first weight, whose input channel is even.
   void go(int64_t offset) {
     if (offset == last_ + channel_elems_ * channel_step_) {
       channel_ += channel_step_;
@@ -137,15 +137,15 @@ class PairOffsets {
     const int64_t group_elems = channel_elems_ / depth_ * ((depth_ + 1) / 2) * kPairElems;
     return channel_ / kPairedChannels * group_elems + in_group_ + channel_ % kPairedChannels * 2;
   }
-  static constexpr int64_t kPairElems = 2 * kPairedChannels;  // from one pair of a channel to the next
+  static constexpr int64_t kPairElems = 2 * kPairedChannels;  // distance of two pairs of one channel
 
  private:
   int64_t depth_, channel_elems_, channel_step_;
-  int64_t last_ = std::numeric_limits<int64_t>::min() / 2;  // far from any offset: none yet
+  int64_t last_ = std::numeric_limits<int64_t>::min() / 2;  // no run yet: far from any offset
   int64_t channel_ = 0, in_group_ = 0;
 };
 
-// Returns the sum of the magnitudes.
+// Writes the pairs of a run. Returns the sum of the magnitudes.
 [[gnu::always_inline]] inline int32_t put_pairs(const int16_t* from, int count, int16_t* to) {
   int32_t magnitude = 0;
   for (int i = 0; i < count; ++i) magnitude += from[i] < 0 ? -from[i] : from[i];
@@ -173,7 +173,7 @@ bool restore_pairs(const WeightTraversal& t, int stream, std::span<const int16_t
     if (count > 0) {
       offsets.go(offset);
       int16_t* to = pairs.data() + offsets.offset_of();
-      // Nearly all runs are of eight: loops of a known length are unrolled.
+      // Nearly all runs have eight weights. The fixed trip count lets the loop be unrolled.
       magnitudes[static_cast<size_t>(offsets.channel())] +=
           count == kIfmUblockDepth ? put_pairs(from, kIfmUblockDepth, to) : put_pairs(from, count, to);
     }
@@ -186,8 +186,8 @@ namespace {
 
 constexpr int64_t kQuad = 4;
 
-// Where the weights of a run stand among the quads. Most runs are a neighbor's of the last one, or go on behind the first of
-// such neighbors: their places are found without dividing.
+// The positions of a run's weights in the order of quads. Most runs are adjacent to the last run, or continue after the
+// first of such adjacent runs. Their positions are found without a division.
 class QuadOffsets {
  public:
   explicit QuadOffsets(const WeightTraversal& t)
@@ -197,7 +197,7 @@ class QuadOffsets {
         group_elems_(channel_elems_ / depth_ * depth_quads_ * kQuadElems),
         channel_step_(product_of(t) == Product::kU85 ? 1 : t.cores) {}
 
-  // `offset`: dense, of the first weight of a run, whose input channel is a multiple of four.
+  // `offset` is the dense offset of a run's first weight, whose input channel is a multiple of four.
   int64_t offset_of(int64_t offset) {
     if (offset == last_ + channel_elems_ * channel_step_) {
       channel_ += channel_step_;
@@ -207,7 +207,7 @@ class QuadOffsets {
     last_ = offset;
     return channel_ / kPairedChannels * group_elems_ + in_group_ + channel_ % kPairedChannels * kQuad;
   }
-  static constexpr int64_t kQuadElems = kQuad * kPairedChannels;  // from one quad of a channel to the next
+  static constexpr int64_t kQuadElems = kQuad * kPairedChannels;  // distance of two quads of one channel
 
  private:
   void go(int64_t offset) {
@@ -225,26 +225,26 @@ class QuadOffsets {
     in_group_ = (tap_ * depth_quads_ + first_input_ / kQuad) * kQuadElems;
   }
 
-  static constexpr int64_t kNone = std::numeric_limits<int64_t>::max() / 2;  // far behind any offset
+  static constexpr int64_t kNone = std::numeric_limits<int64_t>::max() / 2;  // far above any offset
   int64_t depth_, depth_quads_, channel_elems_, group_elems_, channel_step_;
-  int64_t last_ = -kNone, first_ = kNone;  // of the last run, and of the last one that was no neighbor's
+  int64_t last_ = -kNone, first_ = kNone;  // offsets of the last run, and of the first of the adjacent runs
   int64_t first_channel_ = 0, first_input_ = 0, tap_ = 0;
   int64_t channel_ = 0, in_group_ = 0;
 };
 
-// The parts of a source as one sequence; zeros behind its end.
+// The parts of a source as one sequence, followed by zeros.
 class Joined {
  public:
   explicit Joined(const WeightSource& source) : source_(source) {}
 
-  // The next `count` weights.
+  // Returns the next `count` weights.
   const int16_t* take(size_t count) {
     if (count > part_.size()) return take_across(count);
     const int16_t* from = part_.data();
     part_ = part_.subspan(count);
     return from;
   }
-  // Whether there were as many as were taken.
+  // Checks that the source had as many weights as were read.
   Result<bool> finish() {
     while (!ended_) next();
     if (error_) return std::unexpected(*std::move(error_));
@@ -279,14 +279,14 @@ class Joined {
   bool ended_ = false, enough_ = true;
 };
 
-// Eight weights, and as bytes.
+// Eight weights of 16 bits, and eight of 8 bits.
 typedef uint16_t Eight __attribute__((vector_size(16)));
 typedef uint8_t EightBytes __attribute__((vector_size(8)));
 
-// A bit that differs from the one below it where a weight of nine bits has not eight.
+// This bit differs from the bit below it if a weight of nine bits does not fit eight bits.
 constexpr uint16_t kWideMark = 0x0100;
 
-// Two quads; sets kWideMark in `marks` where a weight is wider than 8 bits.
+// Writes two quads. Sets kWideMark in `marks` if a weight is wider than 8 bits.
 [[gnu::always_inline]] inline void put_quads(const int16_t* from, int8_t* to, Eight& marks) {
   Eight eight;
   std::memcpy(&eight, from, sizeof eight);
@@ -319,7 +319,7 @@ Result<Restored> restore_quads(const WeightTraversal& t, int stream, const Weigh
     if (count == 0) return;
     int8_t* to = quads.data() + offsets.offset_of(offset);
     static_assert(kIfmUblockDepth == 2 * kQuad);
-    if (count == kIfmUblockDepth) return put_quads(from, to, marks);  // nearly all
+    if (count == kIfmUblockDepth) return put_quads(from, to, marks);  // nearly all calls
     for (int i = 0; i < count; ++i) {
       marks[0] |= static_cast<uint16_t>(from[i] ^ from[i] << 1);
       to[i / kQuad * QuadOffsets::kQuadElems + i % kQuad] = static_cast<int8_t>(from[i]);
@@ -333,7 +333,7 @@ Result<Restored> restore_quads(const WeightTraversal& t, int stream, const Weigh
 }
 
 namespace {
-// The number of weights that the fast decoder takes from one stream before it turns to the next.
+// The number of weights that the fast decoder reads from one stream before it changes to the next stream.
 size_t fast_decoder_turn(const WeightTraversal& t) {
   const U85Shape s = u85_shape(t, 0);
   return static_cast<size_t>(s.ofm_ublock_depth) * static_cast<size_t>(s.ifm_chunk) *

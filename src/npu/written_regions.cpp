@@ -14,7 +14,7 @@ bool computes(Op op) {
 
 Result<std::bitset<kMaxRegions>> written_regions(Product product, std::span<const uint32_t> words,
                                                  const std::string& where) {
-  // The same on all products.
+  // This row is the same on all products.
   constexpr FieldRow kOutput = field_of(Reg::OFM_REGION, "region", Product::kU55);
   constexpr FieldRow kTarget = field_of(Reg::DMA0_DST_REGION, "region", Product::kU55);
   constexpr FieldRow kMode = field_of(Reg::DMA0_DST_REGION, "region_mode", Product::kU55);
@@ -41,7 +41,8 @@ bool may_write_weights(const CompiledNetwork& network, Product product, std::spa
   auto written = written_regions(product, words, {});
   if (!written) return true;
   written->set(static_cast<size_t>(network.scratch_region));
-  // Without fast scratch of its own, Vela names any region for it: the weights' too.
+  // If a network has no fast scratch, Vela's streams may name any region for it, even that of the weights. Such writes
+  // are ignored.
   if (network.fast_scratch_bytes != 0) written->set(static_cast<size_t>(network.fast_scratch_region));
   for (const IoTensor& input : network.inputs) written->set(static_cast<size_t>(input.region));
   return written->test(static_cast<size_t>(network.weight_region));

@@ -148,7 +148,7 @@ std::vector<std::vector<size_t>> ordered_groups(const ir::Graph& graph, const st
       if (--waits[reader] == 0) ready.push(reader);
     }
   }
-  CARINA_CHECK(count == graph.nodes.size(), "the groups of {} depend on each other in a circle", graph.name);
+  CARINA_CHECK(count == graph.nodes.size(), "cyclic dependency between the node groups of {}", graph.name);
   return ordered;
 }
 

@@ -36,9 +36,9 @@ Result<void> check_filters(const ir::Graph& graph, const PartitionOptions& optio
       std::set<std::string> all;
       for (const Node& node : graph.nodes) all.insert(what == "node" ? node.name : std::string(node.op.name()));
       errors.push_back({.where = "--cpu-" + std::string(what),
-                        .what = "the model has no such " + std::string(what),
+                        .what = "unknown " + std::string(what == "op" ? "operator" : what),
                         .got = name,
-                        .hint = fmt::format("it has: {}", fmt::join(all, ", ")),
+                        .hint = fmt::format("the model has: {}", fmt::join(all, ", ")),
                         .fault = Fault::kUsage});
     }
   };
@@ -54,16 +54,16 @@ using ir::Refusal;
 std::optional<Refusal> user_constraint(const Node& node, const PartitionOptions& options) {
   if (options.delegate_nothing)
     return Refusal{
-        .rule = "user.nothing", .reason = "nothing is delegated, as asked", .hint = "leave --no-delegate out"};
+        .rule = "user.nothing", .reason = "--no-delegate keeps all nodes on the CPU", .hint = "remove --no-delegate"};
   if (std::ranges::find(options.cpu_nodes, node.name) != options.cpu_nodes.end())
-    return Refusal{.rule = "user.node", .reason = "kept on the CPU by name, as asked", .hint = "leave --cpu-node out"};
+    return Refusal{.rule = "user.node", .reason = "--cpu-node keeps the node on the CPU", .hint = "remove --cpu-node"};
   if (options.keep) {
     if (auto constraint = options.keep(node)) return constraint;
   }
   const bool by_op =
       std::ranges::any_of(options.cpu_ops, [&](const std::string& name) { return is_called(node.op.name(), name); });
   return by_op ? std::optional(Refusal{
-                     .rule = "user.op", .reason = "kept on the CPU by its op, as asked", .hint = "leave --cpu-op out"})
+                     .rule = "user.op", .reason = "--cpu-op keeps the operator on the CPU", .hint = "remove --cpu-op"})
                : std::nullopt;
 }
 
@@ -104,7 +104,7 @@ void drop_idle_groups(const ir::Graph& graph, std::vector<int>& group_of, std::v
     if (group_of[n] == kOnCpu || busy.contains(group_of[n])) continue;
     group_of[n] = kOnCpu;
     decisions[n].runs_on_npu = false;
-    decisions[n].reason = "only moves data, and no neighbor computes on the NPU";
+    decisions[n].reason = "the group only moves data, and no neighbor computes on the NPU";
     decisions[n].rule = "group.idle";
     decisions[n].hint = "--delegate-all puts it on the NPU";
   }
@@ -169,8 +169,8 @@ void drop_costly_groups(const ir::Graph& graph, const ir::Graph& annotated, std:
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (group_of[n] == kOnCpu || saved.at(group_of[n]) >= 0) continue;
     decisions[n].runs_on_npu = false;
-    decisions[n].reason = fmt::format("a call of the NPU for these nodes would cost {} cycles more than it saves",
-                                      -saved.at(group_of[n]));
+    decisions[n].reason =
+        fmt::format("an NPU call for these nodes would take {} cycles longer than the CPU", -saved.at(group_of[n]));
     decisions[n].rule = "group.cost";
     decisions[n].hint = "--delegate-all puts it on the NPU";
     group_of[n] = kOnCpu;

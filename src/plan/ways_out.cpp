@@ -21,7 +21,7 @@ void add_smallest(std::string& hint, const ir::Graph& tosa, const Context& conte
   if (compiled) {
     const bool fast = working_space(context.target, context.family) == Space::kFastScratch;
     const int64_t bytes = fast ? compiled->fast_scratch_bytes : compiled->scratch_bytes;
-    hint += fmt::format("; with -Os it takes {}, which fits", text_of(bytes));
+    hint += fmt::format("; -Os needs {}, which fits", text_of(bytes));
   } else if (const Diagnostic& why = compiled.error().front(); why.where == kShortage) {
     hint += fmt::format("; with -Os {}: it takes {}", why.what, why.got);
   }
@@ -47,7 +47,7 @@ void add_dedicated(std::string& hint, const ir::Graph& tosa, const Context& cont
 
 Diagnostics with_ways_out(Diagnostics shortage, const ir::Graph& tosa, const Context& context, int64_t whole_bytes) {
   std::string& hint = shortage.front().hint;
-  hint += whole_bytes == 0 ? "; stripes of rows would not need less"
+  hint += whole_bytes == 0 ? "; computing it in stripes of rows would not help"
                            : fmt::format("; without stripes of rows it would take {}", text_of(whole_bytes));
   if (context.options.optimize != Optimize::kSize) add_smallest(hint, tosa, context);
   add_dedicated(hint, tosa, context);

@@ -21,7 +21,7 @@ namespace fb = carina::bpte::schema;
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-constexpr size_t kRuntimeAlignmentBytes = 16;  // of a program in memory
+constexpr size_t kRuntimeAlignmentBytes = 16;  // alignment of a program in memory
 
 struct Context {
   const Buffer& file;
@@ -40,7 +40,7 @@ struct Context {
   }
 };
 
-// The elements may stand anywhere in the file.
+// Copies the elements, which may be at any offset in the file.
 template <typename T>
 std::vector<T> copied(const flatbuffers::Vector<T>* list) {
   std::vector<T> items(list == nullptr ? 0 : list->size());
@@ -48,7 +48,7 @@ std::vector<T> copied(const flatbuffers::Vector<T>* list) {
   return items;
 }
 
-// The runtime wants what it reads aligned, and a file may place it anywhere.
+// The runtime needs aligned data, but a file may contain it at any offset. Copies it if necessary.
 Buffer aligned(const Buffer& bytes) {
   const bool fits = reinterpret_cast<uintptr_t>(bytes.data()) % kRuntimeAlignmentBytes == 0;
   return fits ? bytes : Buffer::copy_of(bytes.bytes());

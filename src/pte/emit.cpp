@@ -31,7 +31,7 @@ constexpr bool is_readable(const KernelRow& row) {
 static_assert(std::ranges::all_of(kKernelRows, is_readable),
               "a row of facts/executorch_kernels.def has an argument that means nothing");
 
-// Element types among a node's attributes that a .pte cannot name.
+// Reports element types among a node's attributes that a .pte cannot represent.
 void note_unwritable_types(const ir::Node& node, const KernelRow& row, Diagnostics& errors) {
   for_each_argument(row.arguments, [&](const KernelArgument& wanted) {
     if (wanted.kind != KernelArgument::Kind::kAttribute) return;
@@ -44,14 +44,14 @@ void note_unwritable_types(const ir::Node& node, const KernelRow& row, Diagnosti
   });
 }
 
-// Scales that are found while the model runs: torchao's dynamic quantization.
+// A hint for nodes whose scales are computed at run time (torchao's dynamic quantization).
 std::string_view hint_without_kernel(const ir::Node& node) {
   if (node.op.name().starts_with("quantized_decomposed."))
     return "quantize with scales that are known before: is_dynamic=False, or the float model with --quantize int8";
   return "write the model with other operators; run_decompositions() before saving may do it";
 }
 
-// Everything that cannot be written, in one go.
+// Collects everything that cannot be written, so that one run reports all of it.
 Diagnostics unwritable(const ir::Graph& graph) {
   Diagnostics errors;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
@@ -107,7 +107,7 @@ class Emitter {
     return static_cast<int32_t>(plan().values.size() - 1);
   }
 
-  // A value that equals one that is there already shares its index.
+  // Returns the index of an equal existing value, or adds the value.
   template <typename T>
   int32_t scalar(const T& value) {
     for (size_t i = 0; i < plan().values.size(); ++i) {
@@ -117,7 +117,7 @@ class Emitter {
     return add(value);
   }
 
-  // The index of a tensor; using it here keeps it alive until this step.
+  // The index of a tensor. Each call extends the tensor's lifetime to the current step.
   int32_t tensor(ir::ValueId id) {
     const auto found = index_of_.find(id);
     const int32_t index = found == index_of_.end() ? new_tensor(id) : found->second;
@@ -163,7 +163,7 @@ class Emitter {
     int32_t operator()(const std::vector<double>& v) const { return emitter.add(DoubleList{.numbers = v}); }
     int32_t operator()(const std::vector<bool>& v) const { return emitter.add(BoolList{.flags = v}); }
     int32_t operator()(DType v) const {
-      const auto type = scalar_type_of(v);  // unwritable() has looked
+      const auto type = scalar_type_of(v);  // unwritable() has checked this type
       CARINA_CHECK(type.has_value(), "{} is not an element type of .pte", name_of(v));
       return emitter.scalar(static_cast<int64_t>(*type));
     }
@@ -294,9 +294,9 @@ class Emitter {
   std::span<const Delegate> delegates_;
   Program program_;
   std::map<ir::ValueId, int32_t> index_of_;
-  std::map<int32_t, size_t> lifetime_of_;  // planned tensors: index of the value -> index of the lifetime
+  std::map<int32_t, size_t> lifetime_of_;  // index of a planned tensor's value -> index of its lifetime
   std::vector<MemoryRequest> lifetimes_;   // in instructions
-  int64_t step_ = -1;                      // the inputs are alive before the first instruction
+  int64_t step_ = -1;                      // -1: the inputs are alive before the first instruction
 };
 
 }  // namespace

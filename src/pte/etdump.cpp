@@ -28,9 +28,9 @@ Offset<fb::Event> write_event(FlatBufferBuilder& builder, const ProfileEvent& ev
   return fb::CreateEvent(builder, profile);
 }
 
-constexpr size_t kBufferAlignment = 64;  // of tensors, as ExecuTorch's own record has them
+constexpr size_t kBufferAlignment = 64;  // of tensors, as in ExecuTorch's own files
 
-// Elements of a tensor go to the end of `bytes`.
+// Appends the elements of a tensor to `bytes`.
 Offset<fb::Tensor> write_tensor(FlatBufferBuilder& builder, const RecordedTensor& tensor,
                                 std::vector<std::byte>& bytes) {
   bytes.resize((bytes.size() + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment);
@@ -73,7 +73,7 @@ bool is_recordable(PteScalarType type) {
 EtDump write_etdump(std::span<const RunRecord> runs) {
   EtDump dump;
   FlatBufferBuilder builder;
-  builder.ForceDefaults(true);  // the Inspector wants every number to be there
+  builder.ForceDefaults(true);  // the Inspector requires every number to be present
   std::vector<Offset<fb::RunData>> tables;
   for (const RunRecord& run : runs) tables.push_back(write_run(builder, run, dump.debug_buffer));
   builder.FinishSizePrefixed(fb::CreateETDumpDirect(builder, kEtDumpVersion, &tables), kEtDumpIdentifier.data());

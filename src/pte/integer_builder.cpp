@@ -143,7 +143,7 @@ void IntegerBuilder::call(std::string_view name, std::vector<CallArgument> argum
 
 namespace {
 
-// Values that a step reads and makes.
+// The values that a step reads or writes.
 std::vector<ir::ValueId> reads(const Step& step, const ir::Graph& graph) {
   if (const auto* node = std::get_if<ir::NodeId>(&step)) return graph[*node].inputs;
   std::vector<ir::ValueId> values;

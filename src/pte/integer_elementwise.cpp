@@ -1,4 +1,4 @@
-// Sums, products, extremes and functions of one element in int8.
+// int8 steps of sums, products, extremes, and elementwise functions of one operand.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -14,13 +14,13 @@ namespace {
 
 using ir::ValueId;
 
-constexpr int kAddShift = 20;  // by which quantized_add moves its operands before it scales them
+constexpr int kAddShift = 20;  // left shift of quantized_add's operands before they are scaled
 
 struct Pair {
   Integers a, b;
 };
 
-// Two operands of one shape in int8.
+// Two int8 operands of one shape.
 std::optional<Pair> pair_of(const IntegerBuilder& builder, const Enclosed& enclosed) {
   const auto a = builder.integers_of(enclosed.node.inputs[0]);
   const auto b = builder.integers_of(enclosed.node.inputs[1]);
@@ -29,7 +29,7 @@ std::optional<Pair> pair_of(const IntegerBuilder& builder, const Enclosed& enclo
   return Pair{.a = *a, .b = *b};
 }
 
-// The operands and the output in one order in memory: channels last where all operands are.
+// The operands and the output with one memory order: channels last if all operands have it.
 struct OrderedOperands {
   ValueId a, b, output;
 };
@@ -41,7 +41,7 @@ OrderedOperands operands_in_order(IntegerBuilder& builder, const Pair& pair, Val
   return {.a = builder.plain(pair.a.value), .b = builder.plain(pair.b.value), .output = output};
 }
 
-// Whether the sum on its common scale stays in 32 bits when the output's shift goes to the left.
+// Whether the sum on its common scale fits 32 bits after the left shift to the output's scale.
 bool stays_in_range(const Pair& pair, double b_scale, double sign, double largest, const Multiplier& output) {
   if (output.shift <= 0) return true;
   double worst = 0;
@@ -77,7 +77,7 @@ bool add(IntegerBuilder& builder, const Enclosed& enclosed) {
 
 bool multiply(IntegerBuilder& builder, const Enclosed& enclosed) {
   const auto pair = pair_of(builder, enclosed);
-  const bool whole_range = enclosed.low == -128 && enclosed.high == 127;  // the kernel knows no other limits
+  const bool whole_range = enclosed.low == -128 && enclosed.high == 127;  // the kernel supports these limits only
   if (!pair || !whole_range) return false;
   const Multiplier scale =
       multiplier_of(pair->a.quantization.scale() * pair->b.quantization.scale() / enclosed.to.scale());
@@ -110,7 +110,7 @@ double gelu(double x) {
   return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2));
 }
 
-// Functions that have no attributes.
+// The function of an operator without attributes.
 Function plain_function(AtenOp op) {
   switch (op) {
     case AtenOp::sigmoid_default:
@@ -136,7 +136,7 @@ Function plain_function(AtenOp op) {
   }
 }
 
-// The one number that a binary node's other operand is, if it is such a constant.
+// The value of a binary node's other operand, if it is a constant with a single value.
 std::optional<double> constant_number(const IntegerBuilder& builder, ValueId id) {
   const ir::Value& value = builder.graph()[id];
   if (!value.constant || value.shape.elements() != 1) return std::nullopt;
@@ -163,7 +163,7 @@ Function with_number(const ir::Node& node, double number) {
   }
 }
 
-// The function that a node of one changing operand computes, or nothing.
+// The function that a node computes of its one variable operand. Returns an empty function if there is none.
 Function function_of(const IntegerBuilder& builder, const ir::Node& node) {
   if (const auto limits = limits_of(node))
     return [limits = *limits](double x) { return std::min(std::max(x, limits.low), limits.high); };
@@ -179,8 +179,9 @@ Function function_of(const IntegerBuilder& builder, const ir::Node& node) {
   return number ? with_number(node, *number) : nullptr;
 }
 
-// 256 outputs for the inputs -128 to 127. Halves are rounded away from zero; where a function is not defined, the nearest
-// output that is holds, as in build_activation_lut of ExecuTorch's Cortex-M backend. Empty: it is defined nowhere.
+// The outputs for the inputs -128 to 127, 256 in all. Halves are rounded away from zero. Where the function is
+// undefined, the nearest defined output is used, as in build_activation_lut of ExecuTorch's Cortex-M backend. The
+// result is empty if the function is defined nowhere.
 std::vector<int64_t> table_of(const Function& function, const Quantization& from, const Enclosed& enclosed) {
   std::vector<int64_t> table(256);
   std::vector<bool> defined(256);

@@ -1,4 +1,4 @@
-// Convolutions, linear layers and products of matrices in int8.
+// int8 steps of convolutions, linear layers and matrix products.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +12,7 @@ namespace {
 
 using ir::ValueId;
 
-// One factor from sums to outputs for each output channel; nothing where a kernel cannot apply one.
+// The factor from sums to outputs for each output channel. Returns no value if a kernel cannot apply one of them.
 std::optional<std::vector<Multiplier>> multipliers_of(const Quantization& in, const Quantization& weight,
                                                       const Quantization& to, int64_t channels) {
   std::vector<Multiplier> multipliers;
@@ -24,7 +24,7 @@ std::optional<std::vector<Multiplier>> multipliers_of(const Quantization& in, co
   return multipliers;
 }
 
-// int32 of the bias on the scale of the sums; nothing where it is no constant.
+// The bias as int32 on the scale of the sums. Returns no value if the bias is not constant.
 std::optional<std::vector<int64_t>> bias_of(const ir::Graph& graph, const ir::Node& node, const Quantization& in,
                                             const Quantization& weight, int64_t channels) {
   std::vector<int64_t> sums(static_cast<size_t>(channels));
@@ -40,7 +40,7 @@ std::optional<std::vector<int64_t>> bias_of(const ir::Graph& graph, const ir::No
   return sums;
 }
 
-// [O, I, H, W] as [O, H, W, I], or as [I, H, W, O] with I = 1.
+// Reorders weights [O, I, H, W] to [O, H, W, I], or to [I, H, W, O] if I = 1.
 std::vector<int64_t> reordered(const std::vector<int64_t>& weights, const Shape& shape, bool outputs_last) {
   std::vector<int64_t> result(weights.size());
   const int64_t filters = shape[0], inner = shape[1], height = shape[2], width = shape[3];
@@ -59,9 +59,10 @@ std::vector<int64_t> reordered(const std::vector<int64_t>& weights, const Shape&
   return result;
 }
 
-// The most that CMSIS-NN's kernels ask for, on any core. Source: arm_convolve_wrapper_s8_get_buffer_size (two columns of
-// int16, or four of int8 in eights; none for a single tap) and arm_depthwise_conv_wrapper_s8_get_buffer_size (a block of
-// channels for each of four outputs, or a column of int16; none where a channel has several outputs).
+// The largest scratch size that CMSIS-NN's kernels need on any core.
+// Source: arm_convolve_wrapper_s8_get_buffer_size: two columns of int16, or four of int8 padded to eights; none for a
+// single tap. arm_depthwise_conv_wrapper_s8_get_buffer_size: a block of channels for each of four outputs, or a column
+// of int16; none if a channel has several outputs.
 Scratch scratch_of_columns(int64_t taps, int64_t channels, bool is_single_tap) {
   return {.bytes = is_single_tap ? 0 : 4 * ((taps * channels + 7) / 8 * 8)};
 }
@@ -70,7 +71,7 @@ Scratch scratch_of_depthwise(int64_t taps, int64_t channels, int64_t outputs_eac
   return {.bytes = outputs_each > 1 ? 0 : std::max(4 * kChannelBlock * taps, 2 * taps * channels)};
 }
 
-// Arguments that convolutions have in common behind their geometry.
+// The arguments of all convolution kernels after their geometry.
 struct Scaled {
   int64_t input_offset = 0;
   int64_t output_offset = 0;
@@ -98,7 +99,7 @@ struct Geometry {
   std::vector<int64_t> stride{1, 1}, padding{0, 0}, dilation{1, 1};
 };
 
-// A convolution of [N, H, W, C] by weights [O, H, W, I].
+// Adds a convolution of [N, H, W, C] with weights [O, H, W, I].
 void call_plain(IntegerBuilder& builder, ValueId in, ValueId weights, ValueId bias, const Geometry& at, const Scaled& s,
                 ValueId output) {
   const Shape shape = builder.graph()[weights].shape;
@@ -110,7 +111,7 @@ void call_plain(IntegerBuilder& builder, ValueId in, ValueId weights, ValueId bi
                output);
 }
 
-// A depthwise one by weights [1, H, W, O].
+// Adds a depthwise convolution with weights [1, H, W, O].
 void call_depthwise(IntegerBuilder& builder, ValueId in, ValueId weights, ValueId bias, const Geometry& at,
                     const Scaled& s, ValueId output) {
   const Shape shape = builder.graph()[weights].shape;
@@ -128,7 +129,7 @@ struct Operands {
   std::vector<Multiplier> multipliers;
 };
 
-// Input, weights and bias of a convolution or a linear layer, all of them constants in int8 but for the input.
+// Input, weights and bias of a convolution or a linear layer. All are int8, and all but the input are constants.
 std::optional<Operands> operands_of(const IntegerBuilder& builder, const Enclosed& enclosed) {
   const ir::Node& node = enclosed.node;
   const auto in = builder.integers_of(node.inputs[0]);
@@ -170,8 +171,8 @@ bool convolution(IntegerBuilder& builder, const Enclosed& enclosed) {
   return true;
 }
 
-// A linear layer of one scale over rows. `sums`: what CMSIS-NN takes on cores with MVE, the weights' sums with the bias and
-// the input's offset.
+// Adds a linear layer with one scale over rows. `sums` has the weights' sums with the bias and the input's offset;
+// CMSIS-NN needs it on cores with MVE.
 void call_rows(IntegerBuilder& builder, const Enclosed& enclosed, ValueId rows, ValueId weights, ValueId sums,
                int64_t offset, const Multiplier& scale, ValueId output) {
   builder.call("cortex_m::quantized_linear",
@@ -180,7 +181,7 @@ void call_rows(IntegerBuilder& builder, const Enclosed& enclosed, ValueId rows, 
                output);
 }
 
-// With one scale.
+// Adds a linear layer with one scale.
 void call_linear(IntegerBuilder& builder, const Enclosed& enclosed, const Operands& operands, const Shape& shape) {
   std::vector<int64_t> sums = operands.bias;
   const int64_t offset = -operands.in.quantization.zero_point();
@@ -192,7 +193,7 @@ void call_linear(IntegerBuilder& builder, const Enclosed& enclosed, const Operan
             enclosed.output);
 }
 
-// With a scale for each channel: as a convolution of one tap over rows that stand side by side.
+// Adds a linear layer with a scale for each channel, as a convolution of one tap over adjacent rows.
 void call_as_convolution(IntegerBuilder& builder, const Enclosed& enclosed, const Operands& operands,
                          const Shape& shape) {
   const Shape out = builder.graph()[enclosed.output].shape;
@@ -219,7 +220,7 @@ bool linear(IntegerBuilder& builder, const Enclosed& enclosed) {
 bool batch_matmul(IntegerBuilder& builder, const Enclosed& enclosed) {
   const auto a = builder.integers_of(enclosed.node.inputs[0]);
   const auto b = builder.integers_of(enclosed.node.inputs[1]);
-  const bool whole_range = enclosed.low == -128 && enclosed.high == 127;  // the kernel knows no other limits
+  const bool whole_range = enclosed.low == -128 && enclosed.high == 127;  // the kernel supports these limits only
   if (!a || !b || !is_int8(a->quantization) || !is_int8(b->quantization) || !whole_range) return false;
   const Multiplier scale = multiplier_of(a->quantization.scale() * b->quantization.scale() / enclosed.to.scale());
   if (!is_applicable(scale)) return false;
@@ -234,10 +235,10 @@ bool batch_matmul(IntegerBuilder& builder, const Enclosed& enclosed) {
   return true;
 }
 
-// Sums over windows are depthwise convolutions by ones, which round once.
+// A sum over windows is a depthwise convolution with weights of one, which rounds only once.
 constexpr int64_t kMaxOnes = int64_t{64} << 10;
 
-// The sum of each channel's whole image: a linear layer of one output over rows of pixels, with ones as its weights.
+// Adds the sum of each channel over the whole image, as a linear layer of one output whose weights are ones.
 void sum_images(IntegerBuilder& builder, const Enclosed& enclosed, const Integers& in, const Multiplier& scale) {
   const Shape shape = builder.graph()[in.value].shape;
   const int64_t pixels = shape[2] * shape[3], offset = -in.quantization.zero_point();

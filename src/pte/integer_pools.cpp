@@ -1,4 +1,4 @@
-// Pools, and sums and means over images, in int8.
+// int8 steps of pools, and of sums and means over images.
 #include <algorithm>
 
 #include "pte/integer_builder_internal.h"
@@ -49,7 +49,7 @@ bool average(IntegerBuilder& builder, const Enclosed& enclosed) {
                  .factor = 1.0 / static_cast<double>(kernel[0] * kernel[1])});
 }
 
-// To one element for each channel.
+// Adds an adaptive pool to one element per channel.
 bool adaptive(IntegerBuilder& builder, const Enclosed& enclosed) {
   if (!is_image(builder, enclosed.node)) return false;
   const Shape in = builder.graph()[enclosed.node.inputs[0]].shape;

@@ -18,14 +18,15 @@ Quantization parameters_of(const ir::Node& qdq) {
           .qmax = qdq.attributes.integer("quant_max")};
 }
 
-// The integer of a bound, which an infinite one leaves as the range has it.
+// The integer of a bound. An infinite bound becomes the limit of the integer range.
 int64_t quantized_bound(double bound, const Quantization& q, int64_t otherwise) {
   if (!std::isfinite(bound)) return otherwise;
   const double integer = std::nearbyint(bound / q.scale()) + static_cast<double>(q.zero_point());
   return static_cast<int64_t>(std::clamp(integer, static_cast<double>(q.qmin), static_cast<double>(q.qmax)));
 }
 
-// Whether each element of the result is one of an operand, or of a qdq that integers can have too.
+// Whether each output element is an element of an operand, or comes from a quantize or dequantize node that has an
+// integer form.
 bool is_passthrough(const ir::Node& node) {
   if (!node.op.is_aten()) return false;
   const AtenOp op = node.op.aten();
@@ -60,7 +61,7 @@ class Rewriter {
     }
   }
 
-  // Integers take the way of the floats that they stand for.
+  // Replaces a data-movement node on floats by the same node on their integers.
   void move_integers(const ir::Node& node) {
     if (!is_passthrough(node) || node.outputs.size() != 1 || node.inputs.empty()) return;
     std::vector<ir::ValueId> inputs;
@@ -83,7 +84,7 @@ class Rewriter {
     return users_[value.index()].size() == 1 && !outputs_[value.index()];
   }
 
-  // Whether the quantize node's integers are made of integers.
+  // Whether the integers of a quantize node can be computed from integers.
   bool is_rewritten(const ir::Node& quantize) {
     const Quantization to = parameters_of(quantize);
     if (!is_int8(to)) return false;

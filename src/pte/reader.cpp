@@ -18,7 +18,7 @@ namespace {
 
 namespace fb = carina::pte::schema;
 
-// The segments' place in the file, from the extended header.
+// The offsets of the segments in the file, from the extended header.
 struct Layout {
   uint64_t program_bytes = 0;
   uint64_t segment_base = 0;
@@ -32,7 +32,7 @@ T load(std::span<const std::byte> bytes, size_t at) {
   return value;
 }
 
-// What reading needs to know everywhere.
+// The data that all parts of the reader need.
 struct Context {
   const Buffer& file;
   std::string where;
@@ -47,7 +47,7 @@ struct Context {
   }
 };
 
-// A file that is no program, as what it is.
+// The error for a file that is not a program. It names the detected file type.
 std::unexpected<Diagnostics> other_file(const std::string& where, std::span<const std::byte> bytes) {
   const std::string_view identifier =
       bytes.size() < 8 ? std::string_view() : std::string_view(reinterpret_cast<const char*>(bytes.data()) + 4, 4);
@@ -79,7 +79,7 @@ Result<Layout> read_layout(const Context& context) {
   const auto header_bytes = load<uint32_t>(bytes, 12);
   layout.program_bytes = load<uint64_t>(bytes, 16);
   layout.segment_base = load<uint64_t>(bytes, 24);
-  // Older headers have 24 bytes and no segment size: the segments then reach to the end.
+  // Older headers have 24 bytes and no segment size. Their segments extend to the end of the file.
   layout.segment_bytes = header_bytes >= 32 ? load<uint64_t>(bytes, 32)
                                             : bytes.size() - std::min<uint64_t>(layout.segment_base, bytes.size());
   const auto end = checked_add(layout.segment_base, layout.segment_bytes);
@@ -105,7 +105,7 @@ Result<Buffer> segment(const Context& context, uint32_t index) {
   return context.file.slice(context.layout.segment_base + offset, size);
 }
 
-// The verifier does not look at the alignment of a vector's elements.
+// FlatBuffers' verifier does not check the alignment of a vector's elements.
 template <typename T>
 std::vector<T> copied(const flatbuffers::Vector<T>* list) {
   std::vector<T> items(list == nullptr ? 0 : list->size());
@@ -142,7 +142,7 @@ Result<TensorSpec> read_tensor(const Context& context, const fb::Tensor& tensor)
   if (extra != nullptr && extra->location() == kPteExternalLocation) {
     spec.external_name = text(extra->fully_qualified_name());
     if (spec.external_name.empty()) return context.broken("a tensor outside of the program has no name");
-  } else {  // the index of an external tensor means nothing
+  } else {  // an external tensor has no valid index here
     spec.constant = tensor.data_buffer_idx();
   }
   if (const auto* allocation = tensor.allocation_info()) {
@@ -234,7 +234,7 @@ Result<Delegate> read_delegate(const Context& context, const fb::BackendDelegate
   return result;
 }
 
-// Every index of a plan lies in its table, and every allocation in its buffer.
+// Checks that every index of a plan is inside of its table, and every allocation inside of its buffer.
 class PlanChecker {
  public:
   PlanChecker(const Context& context, const Plan& plan, size_t constants)
@@ -374,12 +374,12 @@ Result<std::vector<Buffer>> read_constants(const Context& context) {
   CARINA_TRY(const Buffer data, segment(context, table->segment_index()));
   for (const uint64_t offset : std::span(offsets).subspan(1)) {
     if (offset > data.size()) return context.broken("a constant lies outside its segment");
-    constants.push_back(data.slice(offset, data.size() - offset));  // its length is in the tensor's type
+    constants.push_back(data.slice(offset, data.size() - offset));  // the tensor's type gives the length
   }
   return constants;
 }
 
-// Each constant is as long as its tensor's type says.
+// Limits each constant to the length of its tensor's type.
 Result<void> trim_constants(const Context& context, Program& program) {
   std::vector<size_t> bytes(program.constants.size(), 0);
   for (const Plan& plan : program.plans) {

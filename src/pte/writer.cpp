@@ -23,7 +23,7 @@ namespace fb = carina::pte::schema;
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// Bytes that stand somewhere else still, and where they come to.
+// Bytes that are not copied yet, and their offset in the segment.
 struct Chunk {
   uint64_t offset = 0;
   std::span<const std::byte> bytes;
@@ -32,12 +32,12 @@ uint64_t end_of(std::span<const Chunk> chunks) {
   return chunks.empty() ? 0 : chunks.back().offset + chunks.back().bytes.size();
 }
 
-// The parts of the file behind the FlatBuffer.
+// The segments of the file, which follow the FlatBuffer.
 struct Segments {
   std::vector<Offset<fb::DataSegment>> table;
   std::vector<Chunk> chunks;
 
-  // Appends a segment of chunks in ascending order, aligned; returns its index.
+  // Appends an aligned segment, whose chunks are in ascending order. Returns its index.
   uint32_t add(FlatBufferBuilder& builder, std::span<const Chunk> parts) {
     const uint64_t begin = round_up<uint64_t>(end_of(chunks), kPteSegmentAlignmentBytes);
     table.push_back(fb::CreateDataSegment(builder, begin, end_of(parts)));
@@ -77,7 +77,7 @@ struct Written {
   Offset<void> value;
 };
 
-// One overload for each kind of value.
+// Writes a value, with one overload for each kind.
 struct ValueWriter {
   FlatBufferBuilder& builder;
   Written operator()(None) const { return {fb::KernelTypes::Null, fb::CreateNull(builder).Union()}; }
@@ -129,7 +129,7 @@ struct InstructionWriter {
   }
 };
 
-// The delegates of all plans, with their blobs inline or in segments.
+// Writes the delegates of all plans, with their blobs inline or in segments.
 struct DelegateWriter {
   FlatBufferBuilder& builder;
   const WriteOptions& options;
@@ -178,7 +178,7 @@ Offset<fb::ExecutionPlan> write_plan(FlatBufferBuilder& builder, const Plan& pla
     instructions.push_back(std::visit(InstructionWriter{builder}, instruction));
   const std::vector<int32_t> none;
   const std::vector<Offset<fb::Chain>> chains{fb::CreateChainDirect(builder, &none, &none, &instructions)};
-  std::vector<int64_t> buffer_sizes{0};  // entry 0 is unused: memory ids count from 1
+  std::vector<int64_t> buffer_sizes{0};  // entry 0 is unused, because memory ids start at 1
   buffer_sizes.insert(buffer_sizes.end(), plan.planned_bytes.begin(), plan.planned_bytes.end());
   const auto meta =
       fb::CreateContainerMetadataDirect(builder, plan.encoded_inputs.c_str(), plan.encoded_outputs.c_str());
@@ -186,7 +186,7 @@ Offset<fb::ExecutionPlan> write_plan(FlatBufferBuilder& builder, const Plan& pla
                                        &operators, &delegates, &buffer_sizes);
 }
 
-// All constants in one segment, each aligned.
+// Places all constants in one segment, each aligned.
 std::vector<Chunk> lay_out_constants(std::span<const Buffer> constants) {
   std::vector<Chunk> chunks;
   for (const Buffer& constant : constants.subspan(std::min<size_t>(1, constants.size()))) {
@@ -197,7 +197,7 @@ std::vector<Chunk> lay_out_constants(std::span<const Buffer> constants) {
 }
 
 std::vector<uint64_t> offsets_of(std::span<const Chunk> chunks) {
-  std::vector<uint64_t> offsets{0};  // the format's dummy
+  std::vector<uint64_t> offsets{0};  // the format requires this dummy entry
   for (const Chunk& chunk : chunks) offsets.push_back(chunk.offset);
   return offsets;
 }
@@ -206,7 +206,8 @@ void put(std::vector<std::byte>& out, size_t at, const void* data, size_t size) 
   if (size > 0) std::memcpy(out.data() + at, data, size);
 }
 
-// FlatBuffer + header + segments -> file: the header is slid in behind the identifier, and the root offset counts it.
+// Joins FlatBuffer, header and segments to a file. The header is inserted after the file identifier, and the root
+// offset is increased by its size.
 std::vector<std::byte> join(std::span<const std::byte> flatbuffer, std::span<const Chunk> segments) {
   const uint64_t program_bytes = flatbuffer.size() + kPteExtendedHeaderBytes;
   const uint64_t segment_base = round_up<uint64_t>(program_bytes, kPteSegmentAlignmentBytes);
@@ -260,7 +261,7 @@ Result<std::vector<std::byte>> write_program(const Program& program, const Write
   constexpr size_t kBesideData = 1 << 16;
   const size_t inlined = options.delegate_data == DelegateData::kInline ? data_bytes(program) : 0;
   FlatbufferMemory memory;
-  // A builder that has to grow takes three times its bytes.
+  // Reserves the whole size, because a builder that grows needs three times its size.
   FlatBufferBuilder builder(inlined + spec_bytes(program) + kBesideData, &memory);
   Segments segments;
   const std::vector<Chunk> constants_laid = lay_out_constants(program.constants);

@@ -214,9 +214,9 @@ class Quantizer {
       found = left[n] = true;
       schemes_.leave_float(n);
       log.note({.where = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source),
-                .what = fmt::format("a step of {} would be {:.3g}, long beside the period of {}: it stays float",
-                                    graph_[node.inputs[0]].name, graph_[node.inputs[0]].quantization->scale(),
-                                    node.op.name()),
+                .what = fmt::format(
+                    "the quantization step of {} would be {:.3g}, too large for the period of {}: the node stays float",
+                    graph_[node.inputs[0]].name, graph_[node.inputs[0]].quantization->scale(), node.op.name()),
                 .hint = "bring the operand into a few periods first, or use 16 bits here (--quantize-at)",
                 .severity = Severity::kWarning});
     }

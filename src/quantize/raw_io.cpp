@@ -35,7 +35,7 @@ class RawEdges {
     const ir::Value& value = graph_[id];
     if (!value.quantization) {
       log_.note({.where = value.name,
-                 .what = fmt::format("the {} stays float: nothing quantized reads or makes it", what),
+                 .what = fmt::format("the {} stays float: no quantized node reads or writes it", what),
                  .severity = Severity::kWarning});
       return std::nullopt;
     }

@@ -12,7 +12,7 @@ namespace carina::report {
 
 namespace {
 
-// "0.75", or "-" where there is nothing to compare with.
+// The ratio a / b: "0.75", or "-" if b is 0.
 std::string ratio(int64_t a, int64_t b) {
   return a == 0 || b == 0 ? "-" : fmt::format("{:.3f}", static_cast<double>(a) / static_cast<double>(b));
 }

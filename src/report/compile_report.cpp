@@ -44,7 +44,7 @@ std::string runs_on_text(const results::CompileReport& report, results::RunsOn r
   return runs_on == results::RunsOn::kBoth ? report.accelerator + "+CPU" : std::string(name_of(runs_on));
 }
 
-// Of an estimate that may be missing.
+// The number with separators, or "-" if there is no estimate.
 std::string grouped_or_dash(const std::optional<int64_t>& number) {
   return number ? grouped(*number) : "-";
 }
@@ -83,7 +83,7 @@ bool has_costs(const results::CompileReport& report) {
   return report.clock_hz > 0;
 }
 
-// Of a target whose costs are not known.
+// The table of delegates for a target without a cycle model.
 std::string plain_delegates_table(const results::CompileReport& report) {
   using enum Align;
   Table table(
@@ -128,14 +128,14 @@ std::string nodes_line(const results::CompileReport& report) {
   return line + "\n";
 }
 
-// Why nothing was compiled; the table says the rest.
+// The reason why nothing was compiled. The table has the details.
 std::string blocked_line(const results::CompileReport& report) {
   return fmt::format("cannot be compiled: {} of {} nodes can run nowhere\n",
                      count_of(report, results::RunsOn::kNowhere), report.nodes.size());
 }
 
-// "memory: SRAM 6,400 B (scratch 6,080 + planned 320), flash 8,496 B"; an arena in slow memory is named, and what the
-// network takes of fast memory beside it.
+// The line about memory: "memory: SRAM 6,400 B (scratch 6,080 + planned 320), flash 8,496 B". If the arena is in slow
+// memory, the line names that memory, and the fast memory that the network uses in addition.
 std::string memory_line(const results::CompileReport& report) {
   std::string line = fmt::format("memory: {} {} B (scratch {} + planned {})", report.arena_memory,
                                  grouped(report.scratch_bytes + report.planned_bytes), grouped(report.scratch_bytes),
@@ -157,7 +157,7 @@ std::string costs_text(const results::CompileReport& report) {
   return out + memory_line(report);
 }
 
-// What was asked to be shown of each delegate.
+// The details of each delegate that --show requested.
 std::string shown_text(const results::CompileReport& report) {
   std::string text;
   for (size_t i = 0; i < report.delegates.size(); ++i) {
@@ -167,7 +167,7 @@ std::string shown_text(const results::CompileReport& report) {
   return text;
 }
 
-// "optimized for size, at most 65,536 B of arena", or nothing where all is as usual.
+// The options that differ from the defaults: "optimized for size, at most 65,536 B of arena". Empty if none does.
 std::string choices_line(const results::CompileReport& report) {
   std::string line;
   const auto add = [&](const std::string& text) { line += (line.empty() ? "" : ", ") + text; };
@@ -178,7 +178,7 @@ std::string choices_line(const results::CompileReport& report) {
   return line.empty() ? line : line + "\n";
 }
 
-// What was rewritten: a line for each node.
+// The rewrites of --legalize, one line per node.
 std::string fixes_text(const results::CompileReport& report) {
   std::string text;
   for (const results::LegalizedReport& entry : report.legalized)

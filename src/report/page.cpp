@@ -18,7 +18,7 @@ struct Filling {
   std::string_view text;
 };
 
-// Each {{name}} of the template, once; what is filled in is not looked at again.
+// Replaces each {{name}} of the template once. Inserted text is not searched again.
 template <size_t N>
 std::string filled(std::string_view text, const std::array<Filling, N>& fillings) {
   std::string page;
@@ -49,7 +49,7 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
-// JSON without blanks, in which nothing can end the script element that it stands in.
+// JSON without blanks. Characters that could end the surrounding script element are escaped.
 std::string data_text(const std::string& json) {
   std::string safe;
   for (const char c : nlohmann::ordered_json::parse(json).dump())

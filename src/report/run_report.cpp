@@ -93,7 +93,7 @@ bool has_npu_figures(const results::RunReport& report) {
   return report.timed && npu_calls(report) > 0;
 }
 
-// The calls of delegates that are graphs; nothing when there are none.
+// The calls of delegates that are graphs. Empty if there are none.
 std::string graphs_text(std::string_view kind, const std::vector<int64_t>& times, std::string_view device,
                         const results::RunReport& report) {
   if (times.empty()) return {};
@@ -104,7 +104,7 @@ std::string graphs_text(std::string_view kind, const std::vector<int64_t>& times
   return out;
 }
 
-// One line for each figure; of a pool of known size as ExecuTorch's runner for Arm prints it.
+// One line for each figure. A pool of known size is printed as ExecuTorch's runner for Arm prints it.
 std::string memory_text(std::span<const std::pair<std::string, int64_t>> memory) {
   std::string out;
   for (const auto& [name, bytes] : memory) {

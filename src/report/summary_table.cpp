@@ -20,17 +20,17 @@ namespace {
 constexpr double kKibi = 1024;
 
 struct Memory {
-  std::string_view name;    // as reports have it
-  std::string_view column;  // as Vela has it in titles
-  std::string_view shown;   // and in cells
+  std::string_view name;    // name in Carina's reports
+  std::string_view column;  // name in Vela's column titles
+  std::string_view shown;   // name in Vela's cells
 };
-// In the order of Vela's columns. Source: MemArea of ethos-u-vela 5.2.0.
+// The memories in the order of Vela's columns. Source: MemArea of ethos-u-vela 5.2.0.
 constexpr auto kMemories = std::to_array<Memory>({{"Sram", "sram", "SRAM"},
                                                   {"Dram", "dram", "DRAM"},
                                                   {"OnChipFlash", "on_chip_flash", "On-chip Flash"},
                                                   {"OffChipFlash", "off_chip_flash", "Off-chip Flash"}});
 
-// All delegates together: cycles and traffic add up, constants too; of arenas the largest counts.
+// The figures of all delegates. Cycles, traffic and constants are summed; of the arenas the largest counts.
 struct Whole {
   results::NpuReport npu = {};
   int64_t npu_cycles = 0;
@@ -48,7 +48,7 @@ void add(results::MemoryUse& sum, const results::MemoryUse& more) {
   sum.weight_write_bytes += more.weight_write_bytes;
 }
 
-// Without the constants, which add up.
+// The memory use of one delegate without its constants, which are summed separately.
 results::NpuReport with_working_memory(results::NpuReport npu, int64_t constant_bytes) {
   for (results::MemoryUse& use : npu.memories) {
     if (use.memory == npu.constants_memory) use.held_bytes -= constant_bytes;
@@ -104,7 +104,7 @@ std::string_view shown(std::string_view memory) {
   return found == kMemories.end() ? memory : found->shown;
 }
 
-// Cells under their titles.
+// A row of cells under their titles.
 class Line {
  public:
   void text(std::string_view title, std::string_view cell) {
@@ -112,11 +112,11 @@ class Line {
     cells_.emplace_back(cell);
   }
   void number(std::string_view title, int64_t value) { text(title, std::to_string(value)); }
-  // With a point, as Python writes them.
+  // Adds a number with a decimal point, as Python writes floats.
   void number(std::string_view title, double value) {
     text(title, value == std::floor(value) ? fmt::format("{:.1f}", value) : fmt::format("{}", value));
   }
-  // A column per memory.
+  // Adds one column per memory.
   template <typename Value>
   void each(std::string_view format, const results::NpuReport& npu, const Value& value) {
     for (const Memory& memory : kMemories) {
@@ -133,7 +133,7 @@ class Line {
 };
 
 void add_target(Line& line, const results::CompileReport& report, const results::NpuReport& npu) {
-  // Without a limit, what addresses of 32 bits reach.
+  // Without a limit, the size of the 32-bit address space.
   constexpr double kUnlimitedKib = 4.0 * kKibi * kKibi;
   const int64_t limit_bytes = report.cache_bytes > 0 ? report.cache_bytes : report.sram_budget_bytes;
   line.text("accelerator_configuration", accelerator_name(report.target));

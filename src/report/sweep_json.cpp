@@ -3,7 +3,7 @@
 #include "report/sweep_report.h"
 #include "report/tables/json.h"
 
-// In the namespace of the type, where the library looks for it.
+// The conversions are in the namespace of the type, because the JSON library finds them by argument-dependent lookup.
 namespace carina::results {
 
 NLOHMANN_JSON_SERIALIZE_ENUM(SweepStatus, {{SweepStatus::kCompiled, "compiled"},
@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// {"name": value ...}, in the order of the list.
+// An object {"name": value ...} in the order of the list.
 template <typename Number>
 ordered_json members(const std::vector<std::pair<std::string, Number>>& list) {
   ordered_json json = ordered_json::object();

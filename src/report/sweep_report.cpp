@@ -15,7 +15,7 @@ double milliseconds(const results::SweepRow& row) {
   return row.clock_hz == 0 ? 0 : 1e3 * static_cast<double>(row.cycles) / static_cast<double>(row.clock_hz);
 }
 
-// MACs done of those possible, in percent.
+// MAC utilization: the MACs of the network as a percentage of the MACs that the NPU can do in the same cycles.
 double mac_use(const results::SweepRow& row) {
   const double possible = static_cast<double>(row.cycles) * static_cast<double>(row.macs_per_cycle);
   return possible == 0 ? 0 : 100 * static_cast<double>(row.macs) / possible;

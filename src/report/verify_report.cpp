@@ -10,7 +10,7 @@ namespace carina::report {
 
 namespace {
 
-// "3 rules"
+// A count with its noun: "3 rules", "1 rule".
 std::string count(int64_t number, std::string_view what) {
   return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
 }

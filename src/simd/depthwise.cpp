@@ -30,7 +30,7 @@ void pixel_plain(const DepthwiseI8& job, const int8_t* const* x, int32_t* acc, i
 
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
-// kVectors vectors of channels at once: two taps stand side by side as 16-bit halves of a lane.
+// Computes kVectors vectors of channels at a time. A lane holds two taps as its 16-bit halves.
 template <int kVectors>
 HWY_INLINE void channels_at(const DepthwiseI8& job, const int8_t* const* x, int32_t* acc, int64_t c) {
   const hn::ScalableTag<int32_t> d32;
@@ -43,14 +43,14 @@ HWY_INLINE void channels_at(const DepthwiseI8& job, const int8_t* const* x, int3
   for (int v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d32);
   for (int64_t t = 0; t < job.taps; t += 2) {
     const int8_t* first = x[t] + c;
-    const int8_t* second = x[t + 1 < job.taps ? t + 1 : t] + c;  // a lone last tap has weight 0 beside it
+    const int8_t* second = x[t + 1 < job.taps ? t + 1 : t] + c;  // a last tap without a partner is paired with weight 0
     const int32_t* weights = job.packed + t / 2 * row + c;
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
       const auto low = hn::PromoteTo(d32, hn::LoadU(d8, first + v * kWide));
       const auto high = hn::ShiftLeft<16>(hn::PromoteTo(d32, hn::LoadU(d8, second + v * kWide)));
       const auto both = hn::OddEven(hn::BitCast(d16, high), hn::BitCast(d16, low));
-      auto unused = hn::Zero(d32);  // on x86 all products go to the first sum
+      auto unused = hn::Zero(d32);  // on x86 all products are added to the first sum
       sums[v] = hn::ReorderWidenMulAccumulate(d32, both, hn::BitCast(d16, hn::LoadU(d32, weights + v * kWide)), sums[v],
                                               unused);
     }

@@ -12,8 +12,9 @@
 #include "simd/byte_vectors_inl.h"
 #include "simd/kernels.h"
 
-// Four taps at once: their bytes are interleaved, so that a lane of 32 bits has one channel's, and multiplied by VNNI. It
-// takes unsigned by signed bytes: inputs are raised by 128, and 128 times the weights' sum is off the column already.
+// Multiplies four taps at a time with VNNI. Their bytes are interleaved, so that a lane of 32 bits holds four taps of
+// one channel. VNNI multiplies unsigned by signed bytes: 128 is added to the inputs, and the epilogue's column already
+// has 128 times the sum of the weights subtracted.
 
 HWY_BEFORE_NAMESPACE();
 namespace carina::simd::HWY_NAMESPACE {
@@ -21,7 +22,7 @@ namespace {
 
 #if HWY_TARGET == HWY_AVX3_DL
 
-// Bytes of four taps, interleaved: vector i has lanes of the i-th channels in the block's order.
+// The bytes of four taps, interleaved. The lanes of vector i hold the i-th group of channels in the order of the block.
 template <class W>
 struct Quad {
   typename W::V v[4];
@@ -46,7 +47,7 @@ struct Sums {
   }
 };
 
-// A block of channels of one call; `at`: its first channel.
+// One block of channels of a call. `at` is its first channel.
 template <ByteRule kRule, class W>
 struct Block {
   using V = typename W::V;
@@ -68,29 +69,30 @@ struct Block {
     W::store(mask, out + at, packed_bytes<W>(d.epilogue(), scaled[0], scaled[1], scaled[2], scaled[3]));
   }
 
-  // Any window.
+  // Computes windows of any size.
   HWY_INLINE void by_taps(const int8_t* const* x, int64_t pixels, int8_t* out) const {
     const int64_t taps = d.window().taps();
     for (int64_t p = 0; p < pixels; ++p, x += taps, out += d.channels()) {
       Sums<W> sums;
       for (int64_t t = 0; t < taps; t += 4) {
         const auto any = [&](int64_t i)
-                             HWY_ATTR { return tap(x[std::min(t + i, taps - 1)]); };  // too many: weights of 0
+            // taps beyond the last have weight 0
+            HWY_ATTR { return tap(x[std::min(t + i, taps - 1)]); };
         sums.add(Quad<W>(any(0), any(1), any(2), any(3)), weights + t * W::kBytes);
       }
       write(sums, out);
     }
   }
 
-  // One column of up to four taps.
+  // Loads one column of up to four taps.
   HWY_INLINE Quad<W> column(const int8_t* const* x) const {
     const int64_t last = d.window().height - 1;
     const V first = tap(x[0]);
     return {first, tap(x[std::min<int64_t>(1, last)]), tap(x[std::min<int64_t>(2, last)]),
-            last == 3 ? tap(x[3]) : first};  // too many: weights of 0
+            last == 3 ? tap(x[3]) : first};  // taps beyond the last have weight 0
   }
 
-  // Windows of three columns: those that the next pixel shares stay in registers.
+  // Computes windows of three columns. The columns that the next pixel shares stay in registers.
   HWY_INLINE void by_columns(const int8_t* const* x, int64_t pixels, int8_t* out) const {
     const int64_t height = d.window().height, stride = d.window().stride_x;
     Quad<W> left = column(x), middle = column(x + height);
@@ -159,8 +161,8 @@ HWY_EXPORT(run_here);
 
 namespace {
 
-// The channel, counted from the block's first, at position `position` of the block's sums: vector i of four has in
-// its 16 bytes j the channels 16 j + 4 i to 16 j + 4 i + 3.
+// The channel at position `position` of a block's sums, counted from the first channel of the block. Bytes 16 j to 16 j
+// + 15 of vector i hold the channels 16 j + 4 i to 16 j + 4 i + 3, four bytes each.
 int64_t order_in_block(int64_t position, int64_t block) {
   const int64_t lanes = block / 4, vector = position / lanes, lane = position % lanes;
   return 16 * (lane / 4) + 4 * vector + lane % 4;
@@ -168,9 +170,9 @@ int64_t order_in_block(int64_t position, int64_t block) {
 
 // A channel's position in the order of vectors.
 struct ChannelPosition {
-  int64_t block;  // its first channel
-  int64_t size;   // channels of the block
-  int64_t at;     // in the block
+  int64_t block;  // first channel of the block
+  int64_t size;   // number of channels of the block
+  int64_t at;     // position within the block
   int64_t channel;
 };
 template <typename Use>

@@ -11,11 +11,11 @@
 #include "carina/check.h"
 #include "simd/kernels.h"
 
-// Two ways to multiply int8 matrices, with equal results:
-// - quads: four products at once of unsigned by signed bytes (AVX-512 VNNI). B is stored as value + 128 and the
-// surplus,
-//   128 times the row sum of A, is taken off at the end.
-// - pairs: two products at once of 16-bit integers, which every x86 since SSE2 has; plain code for the others.
+// Multiplies int8 matrices in one of two ways, with equal results:
+// - quads (AVX-512 VNNI): an instruction adds four products of unsigned by signed bytes. B is stored as value + 128.
+// The surplus, 128 times the row sum of A, is subtracted at the end.
+// - pairs (all other targets): an instruction adds two products of 16-bit integers. Every x86 since SSE2 has it; other
+// processors use plain code.
 
 #include "simd/byte_vectors_inl.h"
 
@@ -38,7 +38,7 @@ void matrix_format_here(MatrixFormat& format) {
   format = {.k_step = kStep, .a_bytes = sizeof(AElement)};
 }
 
-// Panel element (k, lane) stands at [k / step][lane][k % step].
+// Element (k, lane) of a panel is at [k / step][lane][k % step].
 template <typename B>
 void pack_panels(const int8_t* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, B* panels, int offset) {
   const int64_t steps = (k + kStep - 1) / kStep;
@@ -47,7 +47,7 @@ void pack_panels(const int8_t* b, int64_t stride_k, int64_t stride_n, int64_t k,
     const int8_t* from = b + panel * kLanes * stride_n;
     B* out = panels + panel * steps * kStep * kLanes;
     std::fill_n(out, steps * kStep * kLanes, static_cast<B>(offset));
-    constexpr int64_t kBlock = 16;  // steps whose columns stay in the cache
+    constexpr int64_t kBlock = 16;  // number of steps whose columns stay in the cache
     for (int64_t begin = 0; begin < k; begin += kBlock * kStep) {
       const int64_t end = std::min(k, begin + kBlock * kStep);
       for (int64_t lane = 0; lane < lanes; ++lane) {
@@ -78,7 +78,7 @@ void pack_row_here(const int8_t* in, int64_t count, std::byte* out) {
 
 #if HWY_TARGET == HWY_AVX3_DL
 
-// One row: 64 products with 1 at a time.
+// The sum of one row, computed as 64 products with 1 per step.
 int32_t row_sum(const int8_t* row, int64_t k) {
   const __m512i ones = _mm512_set1_epi8(1);
   __m512i sums = _mm512_setzero_si512();
@@ -106,7 +106,7 @@ void row_sums_here(const std::byte* a, size_t row_bytes, int64_t rows, int64_t k
     sums[r] = row_sum(reinterpret_cast<const AElement*>(a + static_cast<size_t>(r) * row_bytes), k);
 }
 
-// Sums of the bytes and of their magnitudes.
+// The sum of the bytes and the sum of their magnitudes.
 void byte_sums_here(const int8_t* in, int64_t count, ByteSums& sums) {
   int64_t sum = 0;
   int64_t magnitude = 0;
@@ -121,7 +121,8 @@ void byte_sums_here(const int8_t* in, int64_t count, ByteSums& sums) {
   for (; i + wide <= count; i += wide) {
     const auto v = hn::LoadU(d8, in + i);
     raised = hn::Add(raised, hn::SumsOf8(hn::Xor(hn::BitCast(u8, v), hn::Set(u8, uint8_t{128}))));
-    magnitudes = hn::Add(magnitudes, hn::SumsOf8(hn::BitCast(u8, hn::Abs(v))));  // |-128| wraps to the bits of 128
+    // |-128| wraps to the bits of 128, which is correct as unsigned
+    magnitudes = hn::Add(magnitudes, hn::SumsOf8(hn::BitCast(u8, hn::Abs(v))));
   }
   sum = static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(u64, raised))) - kOffset * i;
   magnitude = static_cast<int64_t>(hn::GetLane(hn::SumOfLanes(u64, magnitudes)));
@@ -133,7 +134,7 @@ void byte_sums_here(const int8_t* in, int64_t count, ByteSums& sums) {
   sums = {.sum = sum, .magnitude = magnitude};
 }
 
-// What is made of the sums of a tile.
+// The result that a kernel makes of the sums of a tile.
 enum class Output : uint8_t { kSums, kRescaled, kRequantized };
 
 #if HWY_TARGET == HWY_AVX3_DL
@@ -147,7 +148,7 @@ HWY_INLINE void write_bytes(__m512i (&sums)[kRows][kPanels], const MatrixJob& jo
     HWY_UNROLL(16)
     for (int r = 0; r < kRows; ++r) sums[r][p] = epilogue.template scaled<kRule>(sums[r][p]);
   }
-  // Panels follow each other; packed_bytes() interleaves them by fours.
+  // packed_bytes() interleaves the panels by fours. This permutation makes them consecutive.
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   const __mmask64 mask = first_bytes<W>(job.channels);
   const auto panel = [&](int r, int p) HWY_ATTR { return p < kPanels ? sums[r][p] : _mm512_setzero_si512(); };
@@ -158,13 +159,13 @@ HWY_INLINE void write_bytes(__m512i (&sums)[kRows][kPanels], const MatrixJob& jo
   }
 }
 
-// sum + products of four unsigned bytes with four signed ones. In assembly because GCC 12 makes of the intrinsic, in a loop
-// over a tile, two copies and a store of every sum at every step.
+// Adds the products of four unsigned bytes with four signed bytes to each sum. It is in assembly, because GCC 12 adds
+// two copies and a store of each sum per step if the intrinsic is used in a loop over a tile.
 HWY_INLINE void add_products(__m512i& sum, __m512i u, __m512i s) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(u), "v"(s));
 }
 
-// Sums of a tile to `out`.
+// Stores the sums of a tile to `out`.
 template <int kRows, int kPanels>
 HWY_NOINLINE void sum_tile(const MatrixJob& job, int64_t row, int32_t taken_off, __m512i (&out)[kRows][kPanels]) {
   const int64_t steps = (job.k + kStep - 1) / kStep;
@@ -245,7 +246,7 @@ void multiply_tile(const MatrixJob& job, int64_t row) {
       const auto x = hn::BitCast(d16, hn::Set(d32, two));
       HWY_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) {
-        auto unused = hn::Zero(d32);  // on x86 all products go to the first sum
+        auto unused = hn::Zero(d32);  // on x86 all products are added to the first sum
         sums[r][v] = hn::ReorderWidenMulAccumulate(d32, x, b[v], sums[r][v], unused);
       }
     }
@@ -280,7 +281,7 @@ void multiply_tile(const MatrixJob& job, int64_t row) {
 
 #endif
 
-// Tiles as high as the registers allow: kRows x kPanels sums.
+// Computes tiles of kRows x kPanels sums, as high as the registers allow.
 template <int kRows, int kPanels, Output kOutput>
 void multiply_rows(const MatrixJob& job) {
   constexpr int kHalf = kRows / 2;
@@ -310,7 +311,7 @@ void multiply_here(const MatrixJob& job) {
   multiply_panels<Output::kSums>(job);
 }
 #else
-// One panel fills the registers.
+// The sums of one panel fill the registers.
 void multiply_here(const MatrixJob& job) {
   constexpr int kRows = HWY_LANES(int32_t) >= 8 ? 6 : 2;
   MatrixJob one = job;

@@ -52,19 +52,20 @@ void epilogue_here(const EpilogueF32& job) {
   job.extremes == nullptr ? epilogue_rows<false>(job) : epilogue_rows<true>(job);
 }
 
-// The part of a product that is computed at a time: rows [row, ...), depth [begin, end). Sums begin with what stands in C
-// unless begin is 0, so each output stays one chain.
+// The part of a product that is computed in one call: rows from `row` on, depth [begin, end). If `begin` is not 0, sums
+// continue from the values in C, so each output is still one chain of additions.
 struct Part {
   int64_t row;
   int64_t begin;
   int64_t end;
-  // Weights that are read after this depth's: of kLanes of its steps, each tile brings the lines [first_line, last_line).
+  // Prefetch hint: the weights that are read after this depth. For each kLanes steps, a tile prefetches the lines
+  // [first_line, last_line).
   const float* ahead = nullptr;
   int64_t first_line = 0;
   int64_t last_line = 0;
 };
 
-// Extremes of what the tiles of one job have written, by lane.
+// The minimum and maximum of the written outputs of one job, by lane.
 struct Running {
   float min[kLanes];
   float max[kLanes];
@@ -81,10 +82,10 @@ struct Running {
   }
 };
 
-// Targets without a fused multiply-add in vectors call the C library's, which is slow there and exact everywhere.
+// Targets without a vector FMA call the C library's fma(), which is slow there but exact everywhere.
 #if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
 
-// A tile's sums become results: a vector of columns at a time, of which the last may have some lanes too many.
+// Writes the results of a tile's sums, one vector of columns per step. Some lanes of the last vector may be unused.
 template <bool kSees, int kRows, int kVectors, typename V>
 HWY_INLINE void epilogue_tile(const EpilogueF32& job, int64_t row, const V (&sums)[kRows][kVectors], Running& running) {
   const hn::ScalableTag<float> d;
@@ -111,7 +112,8 @@ HWY_INLINE void epilogue_tile(const EpilogueF32& job, int64_t row, const V (&sum
           max = hn::IfThenElse(inside, hn::Max(value, max), max);
           not_numbers = hn::Or(not_numbers, hn::And(inside, hn::IsNaN(value)));
         }
-        // A masked store writes all lanes on some targets: those of another thread's columns, or behind the tensor.
+        // On some targets a masked store writes all lanes. It would then overwrite columns of another thread, or memory
+        // after the tensor. The lanes go through this buffer instead.
         HWY_ALIGN float lanes[kWide];
         hn::Store(value, d, lanes);
         std::memcpy(out, lanes, static_cast<size_t>(left) * sizeof(float));
@@ -125,8 +127,9 @@ HWY_INLINE void epilogue_tile(const EpilogueF32& job, int64_t row, const V (&sum
   }
 }
 
-// Called for each kLanes steps of a tile, of which `k` is the first. What later tiles read is not side by side with what
-// this one reads, so no processor guesses it: the rows below, and the weights of the depth or the columns that follow.
+// Prefetches what later tiles read. It is called once per kLanes steps of a tile; `k` is the first of them. The
+// hardware does not prefetch these addresses, because they are not adjacent to those of this tile: the rows below, and
+// the weights of the next depth or the next columns.
 template <int kRows>
 HWY_INLINE void fetch_ahead(const MatrixJobF32& job, const Part& part, int64_t k) {
   if (job.rows_are_far) {
@@ -215,8 +218,8 @@ void multiply_tile(const MatrixJobF32& job, const Part& part, Running& running) 
 
 #endif
 
-// How many tiles of which height a job's rows are: kRows - 1, kRows, kRows / 2, 1. Tiles with a row less rather than tiles
-// of a row: those wait for their own sums.
+// The heights of the tiles for the rows of a job: kRows, kRows - 1, kRows / 2 and 1. Two tiles of kRows - 1 rows are
+// preferred to a tile of kRows rows and a tile of 1 row, because a tile of one row stalls on its own sums.
 struct Tiles {
   int64_t lower = 0;
   int64_t whole = 0;
@@ -236,7 +239,7 @@ struct Tiles {
 
 template <int kRows, int kPanels>
 void multiply_rows(const MatrixJobF32& job, Part part, Running& running) {
-  constexpr int64_t kMinTiles = 4;  // fewer read faster than they could fetch
+  constexpr int64_t kMinTiles = 4;  // with fewer tiles the prefetch cannot keep up
   const Tiles tiles(job.rows, kRows);
   int64_t done = 0;
   const auto run = [&]<int kHeight>(std::integral_constant<int, kHeight>, int64_t count) {
@@ -254,8 +257,8 @@ void multiply_rows(const MatrixJobF32& job, Part part, Running& running) {
   run(std::integral_constant<int, 1>(), tiles.single);
 }
 
-// A part of the depth at a time, whose chunk of the panels stays in the first-level cache for all rows. Chunks of about
-// the same depth: a short one loads and stores all sums for few steps.
+// Computes one part of the depth at a time. Its chunk of the panels stays in the first-level cache for all rows. All
+// chunks have about the same depth, because a short chunk loads and stores all sums for few steps.
 template <int kRows, int kPanels>
 void multiply_parts(const MatrixJobF32& job) {
   constexpr int64_t kDepth = 24 * 1024 / (kPanels * kLanes * static_cast<int64_t>(sizeof(float)));
@@ -288,7 +291,7 @@ void multiply_here(const MatrixJobF32& job) {
   }
 }
 #else
-// One panel fills the registers.
+// The sums of one panel fill the registers.
 void multiply_here(const MatrixJobF32& job) {
   constexpr int kRows = HWY_LANES(float) >= 8 ? 6 : 2;
   MatrixJobF32 one = job;
@@ -312,7 +315,7 @@ void multiply_here(const MatrixJobF32& job) {
 }
 #endif
 
-// Four columns of four rows, which become rows of four lanes.
+// Transposes four columns of four rows to rows of four lanes.
 void transpose_4x4(const float* in, int64_t stride_n, float* out) {
 #if HWY_TARGET == HWY_SCALAR
   for (int64_t row = 0; row < 4; ++row) {
@@ -331,8 +334,8 @@ void transpose_4x4(const float* in, int64_t stride_n, float* out) {
 #endif
 }
 
-// A whole panel of columns whose elements follow one another. A line of each is read to its end before another column's
-// takes its place in the cache.
+// Packs a panel of columns whose elements are contiguous. A cache line of each column is read completely before other
+// columns evict it.
 void pack_columns(const float* in, int64_t stride_n, int64_t k, float* out) {
   constexpr int64_t kLine = 16, kStep = 4;
   for (int64_t begin = 0; begin < k; begin += kLine) {
@@ -360,7 +363,7 @@ void pack_here(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, in
       pack_columns(in, stride_n, k, out);
       continue;
     }
-    constexpr int64_t kBlock = 64;  // rows whose lines stay in the cache while the columns are gathered
+    constexpr int64_t kBlock = 64;  // number of rows whose lines stay in the cache while columns are gathered
     for (int64_t begin = 0; begin < k; begin += kBlock) {
       const int64_t end = std::min(k, begin + kBlock);
       for (int64_t lane = 0; lane < kLanes; ++lane) {

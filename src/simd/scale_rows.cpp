@@ -56,7 +56,7 @@ HWY_INLINE Factors load_factors(const Scales& s, int64_t c) {
           .extra_odd = hn::LoadU(d64, s.extra_odd.data() + c / 2)};
 }
 
-// The low 32 bits of (value * multiplier + round) >> shift, which hold it all: the REQUIREs of RESCALE see to that.
+// (value * multiplier + round) >> shift. The low 32 bits hold the result, because the REQUIREs of RESCALE bound it.
 template <bool Doubled>
 HWY_INLINE V32 scale(V32 value, const Factors& f) {
   const D32 d32;
@@ -98,7 +98,7 @@ HWY_INLINE void store(V32 value, Out* out) {
   }
 }
 
-// Narrow outputs saturate in store().
+// store() saturates narrow outputs.
 template <typename In, typename Out, bool PerChannel, bool Doubled, bool Plain>
 void scale_block_with(const ScaleRows& job) {
   const D32 d32;
@@ -187,7 +187,7 @@ void scale_rows_here(const ScaleRows& job) {
   }
 }
 
-// Plain loops: compiled for the target, they are vectors already.
+// Plain loops. The compiler vectorizes them for each target.
 void take_row_terms_here(const RowTerms& t) {
   for (int64_t r = 0; r < t.rows; ++r) {
     const uint32_t row = static_cast<uint32_t>(t.factor) * static_cast<uint32_t>(t.row_sums[r]);

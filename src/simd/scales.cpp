@@ -25,7 +25,8 @@ std::optional<Scales> make_scales(const ScaleRequest& request) {
 }
 
 void settle(Scales& scales, DType out_type) {
-  // |value * multiplier| < 2^62 by the REQUIREs on values and factors, so another 2^61 and the rounding fit 63 bits.
+  // The REQUIREs on values and factors give |value * multiplier| < 2^62. Another 2^61 and the rounding addend still fit
+  // 63 bits.
   constexpr int kLargestShift = 45;
   constexpr int32_t kLargestZeroPoint = 1 << 16;
   const auto small = [](int64_t shift) { return shift <= kLargestShift; };
@@ -51,21 +52,21 @@ Int8Epilogue::Int8Epilogue(int64_t channels)
     : column(static_cast<size_t>(byte_padded(channels)), 0), multiplier(column), addend(column), shift(column) {}
 
 std::optional<Int8Epilogue> int8_epilogue(const Scales& scales, DType out_type, std::span<const int32_t> column) {
-  constexpr int64_t kUpper = 32, kLargestShift = 54;  // the zero point's part of the addend is below 2^30 then
+  constexpr int64_t kUpper = 32, kLargestShift = 54;  // the zero point's share of the addend is then below 2^30
   if (!kernels_make_bytes() || out_type != DType::kInt8 || scales.doubled || scales.input_zp != 0) return std::nullopt;
   Int8Epilogue epilogue(std::ssize(column));
   epilogue.low = static_cast<int8_t>(scales.low);
   epilogue.high = static_cast<int8_t>(scales.high);
   for (size_t c = 0; c < column.size(); ++c) {
     const size_t from = scales.per_channel ? c : 0;
-    if (from >= scales.multiplier.size()) break;  // padding
+    if (from >= scales.multiplier.size()) break;  // the rest is padding
     const int64_t shift = (from % 2 == 0 ? scales.shift_even : scales.shift_odd)[from / 2];
     const int64_t round = (from % 2 == 0 ? scales.round_even : scales.round_odd)[from / 2];
     if (shift <= kUpper || shift > kLargestShift) return std::nullopt;
     epilogue.column[c] = column[c];
     epilogue.multiplier[c] = scales.multiplier[from];
     epilogue.shift[c] = static_cast<int32_t>(shift - kUpper);
-    // Half and zero point are multiples of 2^32, so they can be added to the upper half alone.
+    // The rounding addend and the zero point are multiples of 2^32, so they are added to the upper half only.
     epilogue.addend[c] = static_cast<int32_t>((round + scales.output_zp * (int64_t{1} << shift)) >> kUpper);
   }
   return epilogue;

@@ -27,8 +27,8 @@ int64_t sum_side_by_side(const SumRowsF32&) {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Every row is one chain, so rows go side by side: four in the lanes of a vector, which turning 4 x 4 elements brings
-// there, and kVectors such vectors, because an addition waits for the one before.
+// Each row is one chain of additions. To hide the latency of an addition, several rows are summed at the same time:
+// four rows in the lanes of a vector (after a 4 x 4 transposition), in kVectors vectors.
 constexpr int64_t kSide = 4;
 constexpr int64_t kVectors = 4;
 

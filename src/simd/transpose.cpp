@@ -26,8 +26,9 @@ void tile(const T* in, int64_t in_stride, T* out, int64_t out_stride) {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Of N * N elements, N = 2^n of which fill a vector, an element's place has 2n bits, row then column. Interleaving row
-// i with row i + N / 2 turns them left by one, so n times exchanges row and column.
+// Transposes N x N elements, where N = 2^n elements fill a vector. The index of an element has 2n bits: n of the row, n
+// of the column. Interleaving row i with row i + N / 2 rotates the index left by one bit, so n rounds exchange row and
+// column.
 template <typename T>
 HWY_INLINE void square(const T* in, int64_t in_stride, T* out, int64_t out_stride) {
   constexpr int64_t kSize = 16 / sizeof(T);
@@ -61,8 +62,9 @@ void tile(const T* in, int64_t in_stride, T* out, int64_t out_stride) {
 
 #endif
 
-// The last tile of a row or column is moved back to end with it: some elements are written twice, with the same value.
-// A few columns at a time, whose rows of the result stay in the first-level cache until they are written to their end.
+// The last tile of a row or column is moved back so that it ends at the border. Some elements are then written twice,
+// with the same value. Few columns are done at a time, so that the rows of the result stay in the first-level cache
+// until they are complete.
 template <typename T>
 void transpose_with(const Transpose<T>& job) {
   constexpr int64_t kColumns = 4 * kTransposeTile;

@@ -18,10 +18,10 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Products and sums are rounded one by one, in one order, on every target.
+// Products and sums are rounded one by one, in the same order on every target.
 
-// Of a row or column of a tile, its window or its products: kSide places, from which kOutputs results come. What is
-// stored is `step` floats after the last.
+// A row or column of a tile, of its window or of its products: kSide elements, from which kOutputs results are
+// computed. Stored elements are `step` floats apart.
 struct FourOutputs {
   static constexpr int64_t kOutputs = 4, kSide = 6;
 
@@ -86,7 +86,7 @@ struct TwoOutputs {
   }
 };
 
-// kCount vectors, each `step` floats after the last.
+// Loads kCount vectors that are `step` floats apart.
 template <int64_t kCount, typename D, typename V = hn::Vec<D>>
 HWY_INLINE void load(D d, const float* from, int64_t step, V (&to)[kCount]) {
   HWY_UNROLL(8)

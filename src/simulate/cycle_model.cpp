@@ -59,7 +59,7 @@ Result<CycleModel> CycleModel::make(const npu::AcceleratorConfig& accelerator, c
   if (system == nullptr || system->product != accelerator.product) {
     return fail(Diagnostic{
         .where = "system configuration",
-        .what = fmt::format("{} has no such system configuration", accelerator.name),
+        .what = fmt::format("unknown system configuration for {}", accelerator.name),
         .expected = npu::names_of(npu::kSystemConfigs,
                                   [&](const npu::SystemConfig& c) { return c.product == accelerator.product; }),
         .got = system_name,
@@ -71,7 +71,7 @@ Result<CycleModel> CycleModel::make(const npu::AcceleratorConfig& accelerator, c
   const npu::MemoryMode* mode = options.own_memory_mode ? &*options.own_memory_mode : npu::find_memory_mode(mode_name);
   if (mode == nullptr) {
     return fail(Diagnostic{.where = "memory mode",
-                           .what = "there is no such memory mode",
+                           .what = "unknown memory mode",
                            .expected = npu::names_of(npu::kMemoryModes),
                            .got = mode_name,
                            .hint = {},

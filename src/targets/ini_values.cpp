@@ -45,7 +45,7 @@ const std::string* IniValues::required(std::string_view key) {
 }
 
 void IniValues::refuse(std::string_view key, std::string expected) {
-  const std::string what = fmt::format("{} has an unusable value", key);
+  const std::string what = fmt::format("{} has an invalid value", key);
   const std::string* value = find(key);
   if (value == nullptr || std::ranges::find(errors_, what, &Diagnostic::what) != errors_.end()) return;
   errors_.push_back(
@@ -82,11 +82,10 @@ Number IniValues::assumed(const std::string& key, Number otherwise, Range<Number
 
 std::optional<Diagnostic> IniValues::assumptions(std::string_view system) const {
   if (assumed_.empty()) return std::nullopt;
-  return Diagnostic{
-      .where = where_,
-      .what = fmt::format("what the file leaves out is taken from {}: {}", system, fmt::join(assumed_, ", ")),
-      .hint = "estimates, and what is chosen by them, depend on it",
-      .severity = Severity::kWarning};
+  return Diagnostic{.where = where_,
+                    .what = fmt::format("missing keys are taken from {}: {}", system, fmt::join(assumed_, ", ")),
+                    .hint = "estimates, and decisions that use them, depend on these values",
+                    .severity = Severity::kWarning};
 }
 
 int IniValues::axi(std::string_view key) {

@@ -48,7 +48,7 @@ void warn_of_product(const plan::Target& target, const Log& log) {
   const npu::SystemConfig* known = npu::find_system_config(target.system.name);
   if (known == nullptr || known->product == target.accelerator.product) return;
   log.note({.where = "target",
-            .what = fmt::format("system configuration {} is meant for another product than {}", target.system.name,
+            .what = fmt::format("system configuration {} is for another product than {}", target.system.name,
                                 target.accelerator.name),
             .severity = Severity::kWarning});
 }
@@ -91,7 +91,7 @@ Result<void> set_arena_cache(plan::Target& target, const TargetNames& names) {
   if (!names.arena_cache_bytes) return {};
   if (*names.arena_cache_bytes <= 0)
     return fail({.where = "--arena-cache-size",
-                 .what = "the network needs some fast memory",
+                 .what = "the size of the fast memory must not be 0",
                  .expected = "at least 1 byte",
                  .got = std::to_string(*names.arena_cache_bytes),
                  .fault = Fault::kUsage});
@@ -105,7 +105,7 @@ Result<void> check_arena(const plan::Target& target) {
   const npu::MemoryKind arena = target.system.ports[static_cast<size_t>(target.memory.arena_port)].kind;
   if (arena == npu::MemoryKind::kSram || arena == npu::MemoryKind::kDram) return {};
   return fail({.where = "target",
-               .what = fmt::format("memory mode {} puts the arena in {}, which cannot be written", target.memory.name,
+               .what = fmt::format("memory mode {} puts the arena in {}, which is read-only", target.memory.name,
                                    npu::name_of(arena)),
                .hint = fmt::format("choose another memory mode (Shared_Sram, Sram_Only), or a system configuration "
                                    "with DRAM; {} has {} behind AXI port {}",

@@ -34,7 +34,7 @@ std::string_view kept(std::string_view name) {
 Result<std::string> fitted(std::string_view text, const std::string& where) {
   if (text.size() > kLargestFile)
     return fail({.where = where,
-                 .what = "too large for a configuration file",
+                 .what = "the configuration file is too large",
                  .expected = fmt::format("at most {} bytes", kLargestFile),
                  .got = fmt::format("{}", text.size())});
   if (text.contains('\0')) return fail({.where = where, .what = "not a text file: it holds a NUL byte"});
@@ -144,7 +144,7 @@ Result<VelaIni::Section> VelaIni::resolved(const std::string& section) const {
                    .fault = Fault::kUsage});
     if (found == sections_.end())
       return fail({.where = fmt::format("{}: [{}]", where_, section),
-                   .what = fmt::format("inherits from [{}], which the file does not have", at),
+                   .what = fmt::format("inherits from [{}], which does not exist", at),
                    .fault = Fault::kUsage});
     for (const auto& [key, value] : found->second) keys.emplace(key, value);
     const auto parent = found->second.find("inherit");

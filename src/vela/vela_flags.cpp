@@ -44,7 +44,7 @@ Result<void> add_config(VelaFlags& flags, const std::string& value) {
 
 std::unexpected<Diagnostics> wrong_value(std::string_view flag, std::string expected, const std::string& value) {
   return fail({.where = std::string(flag),
-               .what = "unusable value",
+               .what = "invalid value",
                .expected = std::move(expected),
                .got = value,
                .fault = Fault::kUsage});
@@ -78,10 +78,10 @@ Result<void> check_driver_format(VelaFlags&, const std::string& value) {
 Result<void> check_alignment(VelaFlags&, const std::string& value) {
   if (value == "16") return {};
   return fail({.where = "--cpu-tensor-alignment",
-               .what = "inputs and outputs lie at multiples of 16 bytes",
+               .what = "inputs and outputs are aligned to 16 bytes",
                .expected = "16",
                .got = value,
-               .hint = "runtimes copy inputs and outputs to and from the arena: nothing else needs more",
+               .hint = "runtimes copy them to and from the arena, so no larger alignment is needed",
                .fault = Fault::kUsage});
 }
 
@@ -100,8 +100,8 @@ std::vector<backends::Show> these() {
   return {kWhat...};
 }
 
-constexpr std::string_view kDeprecated = "Vela 5.2 takes no notice of it either";
-constexpr std::string_view kAsAWhole = "schedules are chosen as a whole: -O2, -O3 and -Os say for what";
+constexpr std::string_view kDeprecated = "Vela 5.2 ignores it too";
+constexpr std::string_view kAsAWhole = "the scheduler has one objective: -O2, -O3 or -Os";
 
 // Source: `vela --help` of ethos-u-vela 5.2.0, in its order.
 constexpr auto kRows = std::to_array<Row>({
@@ -121,7 +121,7 @@ constexpr auto kRows = std::to_array<Row>({
     {.name = "--enable-debug-db",
      .takes = Takes::kNothing,
      .does = Does::kNothing,
-     .explanation = "programs name their layers by themselves; --dump DIR shows more"},
+     .explanation = "programs always contain the names of their layers; --dump DIR writes more"},
     {.name = "--config", .takes = Takes::kValue, .does = Does::kSets, .set = add_config},
     {.name = "--verbose-all",
      .takes = Takes::kNothing,
@@ -189,8 +189,8 @@ constexpr auto kRows = std::to_array<Row>({
     {.name = "--force-symmetric-int-weights",
      .takes = Takes::kNothing,
      .does = Does::kNothing,
-     .explanation =
-         "Carina's quantizer makes weights symmetric; zero points that a model brings are kept, as its results ask"},
+     .explanation = "Carina's quantizer makes symmetric weights; zero points of the model are kept, because its "
+                    "results depend on them"},
     {.name = "--accelerator-config", .takes = Takes::kValue, .does = Does::kSets, .set = set_accelerator},
     {.name = "--system-config", .takes = Takes::kValue, .does = Does::kSets, .set = set_system},
     {.name = "--memory-mode", .takes = Takes::kValue, .does = Does::kSets, .set = set_memory},
@@ -205,19 +205,18 @@ constexpr auto kRows = std::to_array<Row>({
     {.name = "--max-block-dependency",
      .takes = Takes::kValue,
      .does = Does::kNothing,
-     .explanation =
-         "block dependencies are computed for each pair of operations; Vela 5.2 takes no notice of it either"},
+     .explanation = "block dependencies are computed for each pair of operations; Vela 5.2 ignores it too"},
     {.name = "--optimise", .takes = Takes::kValue, .does = Does::kSets, .set = set_optimize},
     {.name = "--arena-cache-size", .takes = Takes::kValue, .does = Does::kSets, .set = set_arena_cache},
     {.name = "--cpu-tensor-alignment", .takes = Takes::kValue, .does = Does::kSets, .set = check_alignment},
     {.name = "--recursion-limit",
      .takes = Takes::kValue,
      .does = Does::kNothing,
-     .explanation = "nothing here recurses over the network"},
+     .explanation = "Carina does not recurse over the network"},
     {.name = "--hillclimb-max-iterations",
      .takes = Takes::kValue,
      .does = Does::kNothing,
-     .explanation = "Vela 5.2 takes no notice of it either; -O3 searches longer"},
+     .explanation = "Vela 5.2 ignores it too; -O3 searches longer"},
     {.name = "--cop-format", .takes = Takes::kValue, .does = Does::kSets, .set = check_driver_format},
     {.name = "--separate-io-regions",
      .takes = Takes::kNothing,
@@ -250,7 +249,7 @@ Diagnostic unknown(const std::string& name) {
   std::vector<std::string> names;
   for (const Row& row : kRows) names.emplace_back(row.name);
   return {.where = name,
-          .what = "Vela has no such flag",
+          .what = "unknown flag of Vela",
           .hint = nearest_hint(name, names) + "`vela --help` lists them",
           .fault = Fault::kUsage};
 }
@@ -326,7 +325,7 @@ class Reader {
         return;
       case Does::kRefused:
         errors_.push_back({.where = std::string(row.name),
-                           .what = "Carina does not do this",
+                           .what = "not supported by Carina",
                            .hint = std::string(row.explanation),
                            .fault = Fault::kUsage});
         return;
@@ -342,7 +341,7 @@ class Reader {
 
 std::unexpected<Diagnostics> contradiction(std::string_view what, const std::string& asked, const std::string& flag) {
   return fail({.where = "--extra-flag",
-               .what = fmt::format("another {} than the command's own option", what),
+               .what = fmt::format("the {} contradicts the command's own option", what),
                .expected = asked,
                .got = flag,
                .fault = Fault::kUsage});

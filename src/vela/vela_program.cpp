@@ -122,7 +122,7 @@ Result<npu::CompiledNetwork> run_vela(std::span<const std::byte> tosa, const Vel
   const std::string raw = folder->file(fmt::format("{}_vela.npz", kNetwork));
   if (*status != 0 || !file_id(raw))
     return fail({.where = run.program,
-                 .what = fmt::format("does not compile this: exit code {}", *status),
+                 .what = fmt::format("failed with exit code {}", *status),
                  .hint = end_of(text_of(folder->file(kMessages)))});
   CARINA_TRY(const Buffer file, files::open_file(raw, {files::FileKind::kVelaRaw}));
   CARINA_TRY(npu::CompiledNetwork network, npu::read_vela_raw(file, raw));

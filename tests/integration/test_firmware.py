@@ -338,18 +338,18 @@ def test_damaged_programs_on_the_device(digits, firmware, tmp_path, options):
 def test_an_image_that_is_none(digits, run_carina, tmp_path):
     pte = digits()[0]
     assert "not a firmware image" in failure(run_carina, ["qemu", pte])
-    assert "there is no firmware image of this name" in failure(run_carina, ["firmware", pte, "--image", "no-such", "-o", tmp_path / "a.elf"])
+    assert "unknown firmware image" in failure(run_carina, ["firmware", pte, "--image", "no-such", "-o", tmp_path / "a.elf"])
     assert "the image has no model" in failure(run_carina, ["qemu", IMAGES / f"{HOST}.elf"])
     elf = tmp_path / "a.elf"
     run_carina(["firmware", pte, "-o", elf])
-    assert "has a model already" in failure(run_carina, ["firmware", pte, "--image", elf, "-o", tmp_path / "b.elf"])
+    assert "already contains a model" in failure(run_carina, ["firmware", pte, "--image", elf, "-o", tmp_path / "b.elf"])
     elf.write_bytes(elf.read_bytes()[:5000])
     assert "cut off" in failure(run_carina, ["qemu", elf])
 
 
 def test_an_image_that_takes_too_long_is_stopped(digits, firmware, run_carina):
     says = failure(run_carina, ["qemu", firmware(digits()[0], IMAGE), "-n", 10000, "--timeout", 1])
-    assert "did not end within 1 s, and was stopped" in says
+    assert "did not end within 1 s and was stopped" in says
 
 
 def test_qemu_that_is_missing(digits, firmware, run_carina):
@@ -391,7 +391,7 @@ def test_sizes_known_at_run_time_are_the_planned_ones_on_the_device(run_carina, 
     run_carina(["run", tmp_path / "model.pte", "--on", "qemu", "-i", tmp_path / "whole.npy", "-o", tmp_path / "device"])
     assert (tmp_path / "whole" / "output_0.npy").read_bytes() == (tmp_path / "device" / "output_0.npy").read_bytes()
     refused = run_carina(["run", tmp_path / "model.pte", "--on", "qemu", "-i", tmp_path / "part.npy"], expect=1).stderr
-    assert "smaller than planned, which the firmware's runner does not take" in refused and "expected 80 bytes, got 40" in refused
+    assert "smaller than planned, which the firmware does not support" in refused and "expected 80 bytes, got 40" in refused
 
 
 def test_a_batch_on_the_device(digits, run_carina, tmp_path):
@@ -400,7 +400,7 @@ def test_a_batch_on_the_device(digits, run_carina, tmp_path):
     run_carina(["run", pte, "--portable-kernels", "-i", tmp_path / "batch.npy", "-o", tmp_path / "host"])
     done = run_carina(["run", pte, "--on", "qemu", "-i", tmp_path / "batch.npy", "-o", tmp_path / "device", "--json"])
     assert done.json["samples"] == 3 and sum("Program complete" in line for line in done.json["console"]) == 3
-    assert "state does not go from one to the next" in done.stderr
+    assert "state does not pass from one sample to the next" in done.stderr
     assert (tmp_path / "host" / "output_0.npy").read_bytes() == (tmp_path / "device" / "output_0.npy").read_bytes()
 
 

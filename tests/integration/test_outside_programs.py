@@ -93,9 +93,9 @@ def test_external_tensors_are_found_beside_the_program(run_carina, external, tmp
 def test_missing_external_tensors_are_named(run_carina, external, tmp_path):
     program, data, _, _ = external
     message = run_carina(["run", program], expect=1).stderr
-    assert "4 of the program's tensors stand in another file: 0.bias, 0.weight, 2.bias, 2.weight" in message and "--data" in message
+    assert "4 tensors of the program are in another file: 0.bias, 0.weight, 2.bias, 2.weight" in message and "--data" in message
     (tmp_path / "wrong.ptd").write_bytes(data.read_bytes().replace(b"0.weight", b"0.WEIGHT"))
-    assert "1 of the program's tensors stands in another file" in run_carina(["run", program, "--data", tmp_path / "wrong.ptd"], expect=1).stderr
+    assert "1 tensor of the program is in another file" in run_carina(["run", program, "--data", tmp_path / "wrong.ptd"], expect=1).stderr
     (tmp_path / "cut.ptd").write_bytes(data.read_bytes()[:100])
     assert "cut.ptd: not a file of external tensors, or damaged" in run_carina(["run", program, "--data", tmp_path / "cut.ptd"], expect=1).stderr
 
@@ -178,7 +178,7 @@ def test_numbers_are_inputs(run_carina, tmp_path):
     with pytest.raises(RuntimeError, match="0x12"):  # the official runtime takes no other number either
         _load_for_executorch_from_buffer(program.buffer).run_method("forward", (x, 4, 0.5, True))
     message = run_carina([*given, "4", "-i", "0.5", "-i", "true"], expect=1).stderr
-    assert "input_1: the program was exported for another number" in message and "expected 3, got 4" in message
+    assert "input_1: the program was exported for another value of this number" in message and "expected 3, got 4" in message
     assert "not a tensor" in run_carina([*given, "3", "-i", "half", "-i", "true"], expect=1).stderr
 
 

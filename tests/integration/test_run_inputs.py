@@ -79,7 +79,7 @@ def test_numbers_and_csv(run_carina, tmp_path):
     np.testing.assert_allclose(added, rows[0].reshape(2, 3) + np.arange(1, 7, dtype=np.float32).reshape(2, 3), rtol=1e-6)
     assert "expected 6 for fp32 [2,3], got 2" in run_carina(["run", path, "-i", "1,2", "-i", "1"], expect=1).stderr
     (tmp_path / "bad.csv").write_text("1,2,3,4,5,6\n1,2,x,4,5,6\n")
-    assert "bad.csv:2: something else than numbers" in run_carina(["run", path, "-i", tmp_path / "bad.csv", "-i", "1"], expect=1).stderr
+    assert "bad.csv:2: not a number" in run_carina(["run", path, "-i", tmp_path / "bad.csv", "-i", "1"], expect=1).stderr
 
 
 def test_raw_bytes(run_carina, tmp_path):
@@ -126,7 +126,7 @@ def test_pictures_with_the_channels_last_grey_ones_and_integers(run_carina, tmp_
 
     path = program(tmp_path, nn.Identity(), torch.zeros(1, 1, 9, 7, dtype=torch.int8))
     failed = run_carina(["run", path, "-i", tmp_path / "gray" / "0.png"], expect=1)
-    assert "a program does not say what they stand for" in failed.stderr
+    assert "the program does not contain their scale" in failed.stderr
 
 
 def test_pictures_that_do_not_fit(run_carina, tmp_path):
@@ -140,7 +140,7 @@ def test_pictures_that_do_not_fit(run_carina, tmp_path):
     path = program(tmp_path, nn.ReLU(), normal(1, 3, 9, 7))
     run_carina(["run", path, "-i", file], expect=1)
     file.write_bytes(whole)
-    assert "not as many numbers" in run_carina(["run", path, "-i", file, "--mean", "1,2"], expect=2).stderr
+    assert "the number of values differs" in run_carina(["run", path, "-i", file, "--mean", "1,2"], expect=2).stderr
 
 
 # --- memory that the caller gives ------------------------------------------------------------------------------------

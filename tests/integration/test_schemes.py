@@ -78,7 +78,7 @@ def test_auto_comes_nearer_within_its_budget(run_carina, case, tmp_path):
     after = sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", x, tmp_path))
     assert json.loads(done.stdout)["cycles"] <= 1.75 * narrow["cycles"]
     assert after >= before + 3
-    assert "parts of the model in 16 bits" in done.stderr
+    assert "--quantize auto gives 16 bits to" in done.stderr
     assert "at least" in run_carina([*args, "--quantize", "auto", "--max-cycles", "1000"], expect=2).stderr
 
 

@@ -35,9 +35,10 @@ Result<std::string> compared(const Options& options, const Console& console) {
   if (!options.layers) {
     if (!options.program.program.empty())
       return written(explore::accuracy(options.program, console.log()), options, console);
-    return fail({.where = "carina accuracy",
-                 .what = "the .pte made from the model is missing (or --layers, for the model alone)",
-                 .fault = Fault::kUsage});
+    return fail(
+        {.where = "carina accuracy",
+         .what = "an argument is missing: give the .pte that was made from the model, or --layers for the model alone",
+         .fault = Fault::kUsage});
   }
   const explore::LayerAccuracyRequest request{.model = options.program.model,
                                               .data = options.program.data,
@@ -54,13 +55,14 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("model", request.model, "The float .pt2")->required()->check(path());
   app.add_option("program", request.program, "The .pte made from it")->check(path());
   app.add_option("--data", request.data,
-                 "An .npz with inputs (x, or named as the model's) and labels y; without y, how near the outputs are")
+                 "An .npz with inputs (x, or the names of the model's inputs) and labels y. Without y: only the SQNR "
+                 "of the outputs")
       ->required()
       ->check(path());
   app.add_option("--dump", request.dump_folder, "The folder that `carina compile --dump` wrote, for the integer graph")
       ->check(path());
   app.add_flag("--layers", options.layers,
-               "Quantize the model and compare it layer by layer: where the error enters, and what other schemes give");
+               "Quantize the model and compare it with the float model layer by layer, and compare other schemes");
   add_loop_option(app, request.loop_rounds);
   add_quantize_options(app, options.model);
   add_page_option(app, options.page);

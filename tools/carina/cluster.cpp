@@ -50,7 +50,7 @@ Diagnostics become_cluster_sweep(const std::vector<std::string>& command_line) {
   return {{.where = python,
            .what = fmt::format("cannot be run: {}", std::strerror(errno)),
            .expected = "a Python with carina[sweep]",
-           .hint = "name it in CARINA_PYTHON",
+           .hint = "set CARINA_PYTHON to that Python",
            .fault = Fault::kEnvironment}};
 }
 

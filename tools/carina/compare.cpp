@@ -24,7 +24,7 @@ Result<std::string> compared(const explore::CompareRequest& request, const std::
 int compare(const explore::CompareRequest& request, With with, const std::string& page, const Console& console) {
   if (request.b.empty() != (with == With::kVela)) {
     const Diagnostic usage{.where = "carina compare",
-                           .what = "one other program is needed",
+                           .what = "the second program is missing",
                            .expected = "a second file, or --with vela",
                            .fault = Fault::kUsage};
     return report_failure(request.a, {usage}, console);
@@ -39,7 +39,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->required()
       ->check(path());
   app.add_option("b", request.b, "The other one")->check(path());
-  app.add_option("--with", with, "vela: what the installed Vela makes of A, a .tosa, instead of another file")
+  app.add_option("--with", with, "vela: compare with the output of the installed Vela for A, which must be a .tosa")
       ->transform(one_of({{"vela", static_cast<int>(With::kVela)}}));
   app.add_option("--vela", request.vela, "Vela's program; default: vela, in the PATH")->check(path());
   add_quantize_options(app, request.compile);
@@ -59,7 +59,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }  // namespace compare_command
 
 const Command kCompare{.name = "compare",
-                       .summary = "Compare two programs for the NPU layer by layer, or ours with Vela's",
+                       .summary = "Compare two NPU programs layer by layer, or Carina's program with Vela's",
                        .examples =
                            "  carina compare before.pte after.pte\n"
                            "  carina compare model.tosa model_vela.npz --target ethos-u65-256\n"

@@ -111,41 +111,40 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_model_options(app, request);
   add_pass_options(app, request);
   add_target_options(app, request.target);
-  app.add_flag("--no-delegate", no_delegate, "Keep everything on the CPU");
+  app.add_flag("--no-delegate", no_delegate, "Keep all nodes on the CPU");
   static bool delegate = true;
-  app.add_flag("-d,--delegate", delegate, "Put what can run there on the NPU: the default");
+  app.add_flag("-d,--delegate", delegate, "Delegate to the NPU (default)");
   add_partition_options(app, request);
-  app.add_option(
-         "--cpu-kernels", request.cpu_kernels,
-         "What a quantized network's nodes on the CPU are written as: portable (every ExecuTorch runtime has them; "
-         "they compute in floats) or\ncortex-m (int8 kernels of ExecuTorch's Cortex-M backend); default: portable")
+  app.add_option("--cpu-kernels", request.cpu_kernels,
+                 "Kernels for CPU nodes of a quantized network: portable (default; float kernels that every ExecuTorch "
+                 "runtime has) or\ncortex-m (int8 kernels of ExecuTorch's Cortex-M backend)")
       ->transform(one_of({{"portable", static_cast<int>(driver::CpuKernels::kPortable)},
                           {"cortex-m", static_cast<int>(driver::CpuKernels::kCortexM)}}));
   app.get_option("--delegate-all")->excludes("--no-delegate");
   add_schedule_options(app, request);
   app.add_option("-i,--dump,--intermediates", request.dump_folder,
-                 "Write each delegate's TOSA file and command stream to this folder")
+                 "Write the TOSA file, the command stream and other files of each delegate to this folder")
       ->check(path());
   add_layers_option(app, outputs.layers);
   app.add_option("--summary", outputs.summary,
-                 "Write a row about the whole network to this .csv file, with the columns of Vela's summary")
+                 "Write a .csv file with one row about the whole network, with the columns of Vela's summary")
       ->check(path());
   add_page_option(app, outputs.page);
   add_all_option(app, outputs.rows);
-  app.add_flag("--profile", outputs.profile, "Say what each stage takes: seconds, and the most memory meanwhile");
-  app.add_option("--test-inputs", outputs.bundle.inputs,
-                 "For -o FILE.bpte: inputs of its test cases, as `carina run -i` takes them, many samples in a file")
+  app.add_flag("--profile", outputs.profile, "Print the time and the peak memory of each stage");
+  app.add_option(
+         "--test-inputs", outputs.bundle.inputs,
+         "With -o FILE.bpte: inputs of the test cases, in the forms of `carina run -i`; a file may hold many samples")
       ->allow_extra_args(false)
       ->check(path());
   app.add_option("--expected", outputs.bundle.expected,
-                 "For -o FILE.bpte, what the test cases expect: run: what `carina run` gives, or model: what the model "
-                 "gives before it is compiled; default: run")
+                 "With -o FILE.bpte: expected outputs of the test cases: those of `carina run` (run, default), or "
+                 "those of the model before compilation (model)")
       ->transform(one_of({{"run", static_cast<int>(execute::Expected::kRun)},
                           {"model", static_cast<int>(execute::Expected::kModel)}}));
-  app.add_option(
-         "-o,--output", outputs.program,
-         "The .pte to write; or a .bpte: the same with test cases; or an .npz: the one command stream in Vela's raw "
-         "format; or, for --target vgf, a .vgf")
+  app.add_option("-o,--output", outputs.program,
+                 "Output file: a .pte; a .bpte (program with test cases); an .npz (the command stream in Vela's raw "
+                 "format, one delegate only); or a .vgf (with --target vgf)")
       ->required()
       ->check(path());
   app.callback([&] {

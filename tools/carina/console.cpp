@@ -34,7 +34,7 @@ constexpr std::array kStages{Stage{.step = "read", .label = "reading the model"}
                              Stage{.step = "blocks", .label = "choosing block sizes"},
                              Stage{.step = "weights", .label = "encoding weights"},
                              Stage{.step = "encode", .label = "encoding weights", .counted = Counted::kPercent},
-                             Stage{.step = "memory", .label = "placing tensors in memory"},
+                             Stage{.step = "memory", .label = "allocating memory for tensors"},
                              Stage{.step = "emit", .label = "writing commands"},
                              Stage{.step = "estimate", .label = "estimating cycles"},
                              Stage{.step = "write", .label = "writing the program"}};

@@ -13,12 +13,15 @@ namespace carina::cli {
 // How the image's memory is cut.
 inline void add_pool_options(CLI::App& app, boards::FirmwarePools& pools) {
   app.add_option("--method-pool", pools.method_bytes,
-                 "Bytes for the program's tables, planned buffers and inputs; default: half of the image's pools")
+                 "Size of the method pool (the program's tables, planned buffers, inputs). Default: half of the "
+                 "image's pool memory")
       ->transform(byte_size());
-  app.add_option("--temp-pool", pools.temp_bytes, "Bytes for what operators and delegates need while they run")
+  app.add_option(
+         "--temp-pool", pools.temp_bytes,
+         "Size of the temp pool (scratch memory of kernels and delegates). Default: the rest of the pool memory")
       ->transform(byte_size());
   app.add_option("--fast-pool", pools.fast_bytes,
-                 "Bytes of the NPU's fast memory (region 2); default: what the program was compiled for")
+                 "Size of the NPU's fast memory (region 2). Default: the size for which the program was compiled")
       ->transform(byte_size());
 }
 

@@ -59,7 +59,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }  // namespace explain_command
 
 const Command kExplain{.name = "explain",
-                       .summary = "Say for each node of a model where it runs, why, and what it costs",
+                       .summary = "List the device, the reason and the cycles of each node of a model",
                        .examples = "  carina explain model.pt2 --target ethos-u55-128 --calibrate inputs.npz",
                        .add_options = explain_command::add_options};
 

@@ -20,21 +20,20 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   static boards::FirmwareRequest request;
   app.add_option("program", request.program, "A .pte")->required()->check(path());
   app.add_option("-o,--output", request.output, "The image with the program in it, an .elf")->required()->check(path());
-  app.add_option(
-         "--image", request.image,
-         "The image to put it into, by its name: corstone300-host (the host's simulator is the NPU), "
-         "corstone300-image (a simulator in\nthe image is), corstone300-flash (the same, without DDR); or an .elf of "
-         "yours")
+  app.add_option("--image", request.image,
+                 "Firmware image: corstone300-host (NPU simulator on the host), corstone300-image (NPU simulator "
+                 "in\nthe image), corstone300-flash (the same, without DDR), or the path of an .elf")
       ->capture_default_str()
       ->check(path());
   app.add_option("-t,--target", request.accelerator,
-                 "The NPU that an image with its own simulator is to be; default: the program's");
+                 "NPU of an image with its own simulator. Default: the program's target");
   app.add_option("--ops", request.kernels.names,
-                 "Link the image with these kernels of the runtime only, by the names that a .pte calls them by: "
-                 "aten::add.out,aten::relu.out\n(needs arm-none-eabi-g++; may be repeated); default: all kernels")
+                 "Link the image with these kernels only, by their names in a .pte: "
+                 "aten::add.out,aten::relu.out\n(needs arm-none-eabi-g++; may be repeated). Default: all kernels")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--ops-from", request.kernels.programs, "The same, with the kernels that a program calls: a .pte")
+  app.add_option("--ops-from", request.kernels.programs,
+                 "Link the image with the kernels that this .pte calls (may be repeated)")
       ->allow_extra_args(false)
       ->check(path());
   add_pool_options(app, request.pools);

@@ -30,7 +30,7 @@ void add_disasm_options(CLI::App& app, Console& console, std::function<int()>& a
 }  // namespace inspect_command
 
 const Command kInspect{.name = "inspect",
-                       .summary = "Show what a file holds",
+                       .summary = "Show the content of a file",
                        .examples = "  carina inspect model.pt2\n  carina inspect model.pte --json",
                        .add_options = inspect_command::add_inspect_options};
 

@@ -25,11 +25,12 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->check(path());
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
   app.add_option("--dump", request.dump_folder, "Write every intermediate value to this folder")->check(path());
-  app.add_flag("--profile", request.profile, "Time per operator, of a second run");
-  app.add_option("--level", request.level, "Limits on sizes that the verifier keeps to: 8K or none")
+  app.add_flag("--profile", request.profile, "Print the time of each operator in a second run");
+  app.add_option("--level", request.level, "Level of the verifier (limits of sizes): 8K or none")
       ->capture_default_str();
-  app.add_option("--memory-budget", request.memory_budget_bytes,
-                 "Refuse a graph that needs more, in bytes or with K, M, G; nothing is allocated before")
+  app.add_option(
+         "--memory-budget", request.memory_budget_bytes,
+         "Maximum memory, in bytes or with K, M, G. A graph that needs more is rejected before anything is allocated")
       ->default_str("4G")
       ->transform(byte_size())
       ->check(CLI::PositiveNumber);

@@ -23,9 +23,10 @@ namespace carina::cli {
 namespace {
 
 constexpr const char* kAbout =
-    "Carina puts PyTorch models on Arm Ethos-U NPUs: it compiles a .pt2 to an ExecuTorch .pte and runs it on a "
+    "Carina compiles PyTorch models (.pt2) for Arm Ethos-U NPUs to ExecuTorch programs (.pte), and runs them on a "
     "simulated NPU.\n"
-    "Exit codes: 0 done, 1 the input is at fault, 2 usage, 3 internal error. Carina is not an Arm product.";
+    "Exit codes: 0 success, 1 wrong input or failed environment, 2 usage error, 3 internal error. Carina is not an Arm "
+    "product.";
 
 // Vela's --list-configs FILE, wherever it stands, asks for nothing else.
 bool make_listing(std::vector<std::string>& arguments) {

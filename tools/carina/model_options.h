@@ -25,34 +25,35 @@ inline std::function<void(std::string_view, const ir::Graph&)> print_after(const
 // How the model becomes integers.
 inline void add_quantize_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option("-q,--quantize", request.quantize.scheme,
-                 "int8, int16x8 (16-bit activations), int8x4 (4-bit weights), auto (8 or 16 bits by measuring), or "
-                 "none; details behind plus signs: "
-                 "int8+per-tensor+symmetric+minmax; default: as the model is, int8 when --calibrate is given")
+                 "Scheme: int8, int16x8 (16-bit activations), int8x4 (4-bit weights), auto (8 or 16 bits per part, by "
+                 "measurement), or none. Details follow plus signs: int8+per-tensor+symmetric+minmax. Default: the "
+                 "model's own types; int8 if --calibrate is given")
       ->transform(spec(models::scheme_error, "SCHEME"))
       ->transform(lower_case());
-  app.add_option("--max-cycles", request.quantize.max_cycles,
-                 "What --quantize auto may spend: cycles, or in percent of those with 8 bits; default: 150%");
+  app.add_option(
+      "--max-cycles", request.quantize.max_cycles,
+      "Cycle budget of --quantize auto: a number of cycles, or a percentage of the cycles with int8. Default: 150%");
   app.add_option("--quantize-at", request.quantize.overrides,
-                 "Another scheme for a part of the model (may be repeated): node:NAME=SCHEME, op:, module:, type: "
-                 "likewise, inputs=SCHEME, outputs=SCHEME; float: left on the CPU")
+                 "Scheme for a part of the model (may be repeated): node:NAME=SCHEME, op:NAME=..., module:NAME=..., "
+                 "type:NAME=..., inputs=..., outputs=.... SCHEME may be float: the part stays on the CPU")
       ->allow_extra_args(false)
       ->check(spec(models::override_error, "SELECTOR=SCHEME"));
   app.add_option("--quantize-config", request.quantize.file,
-                 R"(The same in a JSON file: {"scheme": "int8", "io": "uint8", "overrides": ["node:..."]})")
+                 "JSON file with the options --quantize, --io and --quantize-at: "
+                 R"({"scheme": "int8", "io": "uint8", "overrides": ["node:..."]})")
       ->check(path());
   app.add_option("--io", request.quantize.io,
-                 "What the program takes and gives where it is quantized: float, or raw integers: int8, uint8, int16")
+                 "Type of quantized program inputs and outputs: float (default), int8, uint8 or int16")
       ->transform(lower_case());
   app.add_option("--calibrate,--calibration_data", request.calibration,
-                 "Calibration inputs: an .npz, an .npy, or a folder of them")
+                 "Calibration samples: an .npz, an .npy, or a folder of such files")
       ->check(path());
 }
 
 inline void add_loop_option(CLI::App& app, int64_t& loop_rounds) {
-  app.add_option(
-         "--loop-rounds", loop_rounds,
-         "How many rounds of a while_loop run at most; where the data asks for more, the results are those after "
-         "so many")
+  app.add_option("--loop-rounds", loop_rounds,
+                 "Maximum number of rounds of a while_loop. If the data ask for more rounds, the results are those "
+                 "after N rounds")
       ->check(CLI::Range(1, 1024));
 }
 
@@ -76,10 +77,8 @@ inline void add_pass_options(CLI::App& app, driver::CompileRequest& request) {
       ->delimiter(',')
       ->check(known)
       ->group("Passes");
-  app.add_option("--stop-after", request.passes.stop_after, "Leave out the passes behind this one")
-      ->check(known)
-      ->group("Passes");
-  app.add_option("--disable-pass", request.passes.disabled, "Leave out these passes")
+  app.add_option("--stop-after", request.passes.stop_after, "Stop after this pass")->check(known)->group("Passes");
+  app.add_option("--disable-pass", request.passes.disabled, "Passes to skip")
       ->delimiter(',')
       ->check(known)
       ->group("Passes");
@@ -89,11 +88,14 @@ inline void add_pass_options(CLI::App& app, driver::CompileRequest& request) {
 inline void add_memory_options(CLI::App& app, std::string& system_config, std::string& memory_mode,
                                std::vector<std::string>& config_files) {
   app.add_option("--system-config,--system_config", system_config,
-                 "Clock and memories, a section of vela.ini; default: the family's, or the program's");
+                 "System configuration (clock and memories), a section of vela.ini. Default: that of the NPU family, "
+                 "or of the program");
   app.add_option("--memory-mode,--memory_mode", memory_mode,
-                 "What lives in which memory: Shared_Sram, Sram_Only ...; default: the family's, or the program's");
-  app.add_option("--config", config_files,
-                 "A vela.ini with further system configs and memory modes (may be repeated; a later one comes first)")
+                 "Memory mode (memory of weights and activations): Shared_Sram, Sram_Only ... Default: that of the NPU "
+                 "family, or of the program");
+  app.add_option(
+         "--config", config_files,
+         "A vela.ini with more system configurations and memory modes (may be repeated; a later file has priority)")
       ->allow_extra_args(false)
       ->check(path());
 }
@@ -103,11 +105,11 @@ enum class Target { kRequired, kOptional };
 
 inline void add_target_options(CLI::App& app, targets::TargetRequest& target, Target needed = Target::kRequired) {
   app.add_option("-t,--target,--accelerator-config", target.accelerator,
-                 "The NPU, as `carina targets` lists them: ethos-u55-128, ethos-u85-256 ...")
+                 "Target: ethos-u55-128, ethos-u85-256 ...; `carina targets` lists all")
       ->required(needed == Target::kRequired);
   add_memory_options(app, target.system_config, target.memory_mode, target.config_files);
   app.add_option("--arena-cache-size,--arena_cache_size", target.arena_cache_bytes,
-                 "Bytes of fast memory that the network may take, instead of the memory mode's arena_cache_size")
+                 "Size of the fast memory that the network may use. Default: arena_cache_size of the memory mode")
       ->transform(byte_size());
 }
 
@@ -115,38 +117,38 @@ inline void add_target_options(CLI::App& app, targets::TargetRequest& target, Ta
 inline void add_partition_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option("--cpu-node", request.cpu_nodes, "Keep the node of this name on the CPU (may be repeated)")
       ->allow_extra_args(false);
-  app.add_option("--cpu-op", request.cpu_ops, "Keep nodes of this operator there: softmax, aten.add.Tensor (likewise)")
+  app.add_option("--cpu-op", request.cpu_ops,
+                 "Keep all nodes of this operator on the CPU: softmax, aten.add.Tensor (may be repeated)")
       ->allow_extra_args(false);
-  app.add_option(
-         "--cpu-module", request.cpu_modules,
-         "Keep a module's nodes there, by its path (features.3, with all below) or its type (Conv2d) (likewise)")
+  app.add_option("--cpu-module", request.cpu_modules,
+                 "Keep all nodes of a module on the CPU, by path (features.3, with the modules inside it) or by type "
+                 "(Conv2d) (may be repeated)")
       ->allow_extra_args(false);
   app.add_flag_callback(
       "--delegate-all,--delegate-movement", [&request] { request.delegates = driver::DelegateMode::kAll; },
-      "Put parts on the NPU too that only move data, or whose call costs more than it saves");
+      "Delegate also groups of nodes that only move data, and groups whose NPU call costs more than it saves");
   app.add_flag("--legalize", request.legalize,
-               "Rewrite nodes that the target refuses in operators that it takes, where no number changes");
+               "Replace nodes that the target does not support by supported operators, if the results keep their bits");
 }
 
 // What schedules are made for. Names as Vela's: --optimise Performance, Size.
 inline void add_schedule_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option(
          "-O,--optimize,--optimise", request.optimize,
-         "-O2 (Performance) the fewest cycles, the default; -O3 fewer by seconds of search; -Os (Size) the least "
-         "SRAM")
+         "Optimize for: -O2 (Performance, default) cycles; -O3 cycles, with a search of some seconds; -Os (Size) SRAM")
       ->transform(one_of({{"2", static_cast<int>(backends::Optimize::kSpeed)},
                           {"performance", static_cast<int>(backends::Optimize::kSpeed)},
                           {"3", static_cast<int>(backends::Optimize::kSearch)},
                           {"s", static_cast<int>(backends::Optimize::kSize)},
                           {"size", static_cast<int>(backends::Optimize::kSize)}}));
   app.add_flag("--dynamic-weights", request.dynamic_weights,
-               "Matrix products of two activations on ethos-u55 and ethos-u65 as convolutions whose weights the NPU "
-               "writes: many times faster, confirmed by no silicon");
+               "On ethos-u55 and ethos-u65: compute matrix products of two activations as convolutions whose weight "
+               "stream the NPU writes. Several times faster. Not confirmed on silicon");
   app.add_option("--extra-flag,--extra_flag,--extra-flags,--extra_flags", request.vela_flags,
                  "Flags of Vela, separated by blanks (may be repeated): \"--optimise Size --verbose-allocation\"")
       ->allow_extra_args(false);
   app.add_option("--sram-budget,--sram_budget", request.sram_budget_bytes,
-                 "Bytes that a delegate's arena may take; more is an error that names the tensors; 0: no limit")
+                 "Maximum size of a delegate's arena. A larger arena is an error that names the tensors. 0: no limit")
       ->transform(byte_size());
 }
 

@@ -54,13 +54,15 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_all_option(sub, rows);
   static std::string layers;
   add_layers_option(sub, layers);
-  sub.add_flag("--check", request.check,
-               "Look for hazards, reads of memory never written and layout conflicts; exit code 1 if there are");
+  sub.add_flag(
+      "--check", request.check,
+      "Check for hazards, reads of memory that was never written, and layout conflicts. Exit code 1 if there is one");
   sub.add_flag("--poison", request.poison,
-               "Start with garbage in all memory that holds nothing: results must not change");
+               "Fill unused memory with garbage before the run. Correct streams give the same results");
   sub.add_option("--trace", request.trace_file, "Write a trace for Perfetto; implies --timed")->check(path());
-  sub.add_option("--memory-budget", request.memory_budget_bytes,
-                 "Refuse a file that needs more, in bytes or with K, M, G; nothing is allocated before")
+  sub.add_option(
+         "--memory-budget", request.memory_budget_bytes,
+         "Maximum memory, in bytes or with K, M, G. A file that needs more is rejected before anything is allocated")
       ->default_str("4G")
       ->transform(byte_size())
       ->check(CLI::PositiveNumber);

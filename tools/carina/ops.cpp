@@ -17,7 +17,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 }  // namespace ops_command
 
 const Command kOps{.name = "ops",
-                   .summary = "List every operator, and what the parts of Carina do with it (docs/SUPPORTED_OPS.md)",
+                   .summary = "List the operators and their support in each part of Carina (docs/SUPPORTED_OPS.md)",
                    .examples = "  carina ops > docs/SUPPORTED_OPS.md\n  carina ops --json",
                    .add_options = ops_command::add_options};
 

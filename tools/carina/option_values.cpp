@@ -11,8 +11,7 @@ CLI::Validator byte_size() {
       if (typed.find('-') != std::string::npos) throw CLI::ValidationError("negative");
       return CLI::AsSizeValue(/*kb_is_1000=*/false)(text);
     } catch (const CLI::ValidationError&) {
-      return fmt::format("not a number of bytes: expected a whole number, with K, M or G after it or not, got {}",
-                         typed);
+      return fmt::format("not a number of bytes: expected a whole number, optionally with K, M or G, got {}", typed);
     }
   };
   return {convert, "BYTES"};

@@ -13,7 +13,7 @@ namespace carina::cli {
 // --report, of the subcommands whose report can be a page.
 inline void add_page_option(CLI::App& app, std::string& file) {
   app.add_option("--report", file,
-                 "Write the report as a page with plots to this file: one HTML file, which loads nothing")
+                 "Write the report as one HTML page with plots. The page loads nothing from a network")
       ->check(path());
 }
 

@@ -68,7 +68,7 @@ int become(const std::string& module, const std::vector<std::string>& arguments,
   const std::string why = std::error_code(errno, std::generic_category()).message();
   return report_failure("",
                         {{.where = python,
-                          .what = "this command runs in Python, which does not start",
+                          .what = "this command needs Python, which could not be started",
                           .got = why,
                           .hint = "install python3 with PyTorch and carina, or name one: CARINA_PYTHON=PROGRAM",
                           .fault = Fault::kEnvironment}},

@@ -29,18 +29,18 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("image", image, "An .elf of `carina firmware`")->required()->check(path());
   app.add_option(
          "-i,--input", request.inputs,
-         "An .npy for each input, as `carina run` takes them, or a .bin for each with the bytes that the program "
-         "has in memory;\ndefault: ones")
+         "One per input: an .npy as for `carina run`, or a .bin with the bytes of the input in memory.\nDefault: ones")
       ->allow_extra_args(false)
       ->check(path());
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
-  app.add_option("-n,--inferences", request.inferences, "How often the program runs")
+  app.add_option("-n,--inferences", request.inferences, "Number of inferences")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app.add_option("-t,--target", request.target.accelerator,
-                 "The NPU beside the CPU: default: the one that the program was compiled for");
+                 "The NPU of the board. Default: the one for which the program was compiled");
   add_memory_options(app, request.target.system_config, request.target.memory_mode, request.target.config_files);
-  app.add_option("--timeout", request.timeout_seconds, "Seconds of the clock on the wall after which it is stopped")
+  app.add_option("--timeout", request.timeout_seconds,
+                 "Maximum wall time in seconds. The run is then stopped with an error")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   app.callback([&] { action = [&] { return run_on_device(open_image(image, request), image, request, console); }; });

@@ -59,13 +59,16 @@ int run(const execute::RunRequest& request, const Tables& tables, const Console&
 Result<Buffer> image_of(const execute::RunRequest& request, const Console& console) {
   CARINA_CHECKED(check(request));
   if (request.timed)
-    console.log().note(
-        {.where = "--timed", .what = "the log of a run on qemu has the cycles, in total", .severity = Severity::kNote});
+    console.log().note({.where = "--timed",
+                        .what = "--timed has no effect with --on qemu: the log shows the total cycles",
+                        .severity = Severity::kNote});
   if (!request.data.empty())
-    return fail({.where = "--data", .what = "a firmware image takes no tensors from outside", .fault = Fault::kUsage});
+    return fail({.where = "--data",
+                 .what = "--data is not possible with --on qemu: the firmware cannot load tensors from a .ptd",
+                 .fault = Fault::kUsage});
   if (!request.method.empty() || !request.etdump.empty() || !request.debug_buffer.empty() || !request.bundle.empty())
     return fail({.where = "--on qemu",
-                 .what = "the firmware's runner knows no other method, keeps no record and writes no test cases",
+                 .what = "--method, --etdump and --bundle are not possible with --on qemu",
                  .hint = "run it on the host for --method, --etdump and --bundle",
                  .fault = Fault::kUsage});
   CARINA_TRY(const boards::Firmware firmware,
@@ -94,11 +97,11 @@ int run_as_firmware(const execute::RunRequest& request, const Console& console) 
 
 void add_image_options(CLI::App& app, datasets::ImageOptions& images) {
   app.add_option("--mean", images.mean,
-                 "Of images: channels become (v / 255 - mean) / std; one number, or one for each channel: "
-                 "0.485,0.456,0.406; default: 0")
+                 "Mean for images: a channel value v becomes (v / 255 - mean) / std. One number, or one per channel: "
+                 "0.485,0.456,0.406. Default: 0")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--std", images.std, "See --mean; default: 1")
+  app.add_option("--std", images.std, "Standard deviation for images, see --mean. Default: 1")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::PositiveNumber);
@@ -106,55 +109,55 @@ void add_image_options(CLI::App& app, datasets::ImageOptions& images) {
 
 void add_bundle_options(CLI::App& app, execute::RunRequest& request) {
   app.add_option("--rtol", request.tolerance.relative,
-                 "Of test cases: how far floats may be off, relative to what is expected; default: 1e-5, as ExecuTorch")
+                 "Relative tolerance of floats in test cases. Default: 1e-5, as in ExecuTorch")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--atol", request.tolerance.absolute, "The same, in absolute terms; default: 1e-8")
+  app.add_option("--atol", request.tolerance.absolute,
+                 "Absolute tolerance of floats in test cases. Default: 1e-8, as in ExecuTorch")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--bundle", request.bundle,
-                 "Write the program with this run's inputs, and its outputs as expected ones, as a .bpte")
+                 "Write a .bpte: the program with the inputs of this run, and its outputs as expected outputs")
       ->check(path());
 }
 
 void add_pool_options(CLI::App& app, evaluate::MemoryPools& pools) {
   app.add_option(
          "--method-pool", pools.method_bytes,
-         "Run in memory of this size, as on a device: planned buffers and the program's tables; default: as much "
-         "as it takes")
+         "Size of the method pool, as on a device (planned buffers and the program's tables). Default: no limit")
       ->transform(byte_size());
   app.add_option("--temp-pool", pools.temp_bytes,
-                 "The same of what operators and delegates need while they run; default: as much as it takes")
+                 "Size of the temp pool, as on a device (scratch memory of kernels and delegates). Default: no limit")
       ->transform(byte_size());
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static execute::RunRequest request;
-  app.add_option("program", request.program, "A .pte; or a .bpte, whose test cases are run and compared")
+  app.add_option("program", request.program, "A .pte, or a .bpte whose test cases are run and compared")
       ->required()
       ->check(path());
   app.add_option(
          "-i,--input", request.inputs,
-         "For each input, in order or as NAME=FILE: an .npy, an image (.png, .jpg), a .csv, a .bin, a folder of "
-         "such, or numbers\n"
-         "(0.5; 1,2,3); or one .npz for all. Files of many samples are run one after another; default: ones, as "
+         "One per input, in order or as NAME=FILE: an .npy, an image (.png, .jpg), a .csv, a .bin, a folder of such "
+         "files, or numbers\n"
+         "(0.5; 1,2,3). Or one .npz for all inputs. A file may hold many samples. Default: ones, as in "
          "ExecuTorch's runner")
       ->allow_extra_args(false)
       ->check(path());
   app.add_option("--data", request.data,
-                 "A .ptd with tensors that stand outside of the program; default: the program's neighbor of that name")
+                 "A .ptd with external tensors of the program. Default: the .ptd beside the program, if there is one")
       ->check(path());
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
   add_image_options(app, request.images);
   add_pool_options(app, request.pools);
-  app.add_option("--method", request.method, "The method to run; default: forward, else the program's first");
+  app.add_option("--method", request.method,
+                 "Method to run. Default: forward, or the first method if there is no forward");
   add_bundle_options(app, request);
-  app.add_option(
-         "--etdump", request.etdump,
-         "Write what ran, and for how long, to this file, for ExecuTorch's Inspector; with --timed, delegates by "
-         "the NPU's cycles")
+  app.add_option("--etdump", request.etdump,
+                 "Write an ETDump with the times of kernels and delegates, for ExecuTorch's Inspector. With --timed "
+                 "the times of delegates are NPU cycles")
       ->check(path());
-  app.add_option(
-         "--debug-buffer", request.debug_buffer,
-         "Write what each instruction computed to this file, for the record of --etdump; on the portable kernels")
+  app.add_option("--debug-buffer", request.debug_buffer,
+                 "Write the outputs of each kernel and delegate to this file, for the record of --etdump. Uses the "
+                 "portable kernels")
       ->check(path());
   app.add_flag("--timed", request.timed, "Also estimate cycles: per layer and in total");
   static Tables tables;
@@ -163,15 +166,14 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_page_option(app, tables.page);
   add_memory_options(app, request.system_config, request.memory_mode, request.config_files);
   static auto device = Device::kHost;
-  app.add_option(
-         "--on", device,
-         "Where: host; qemu: as firmware of an emulated Cortex-M55, with its log (see carina qemu); vulkan: VGF\n"
-         "delegates on a device with the ML extensions for Vulkan")
+  app.add_option("--on", device,
+                 "Device: host; qemu (firmware on an emulated Cortex-M55, with its log; see carina qemu); or vulkan "
+                 "(VGF\ndelegates on a device with the ML extensions for Vulkan)")
       ->transform(one_of({{"host", static_cast<int>(Device::kHost)},
                           {"qemu", static_cast<int>(Device::kQemu)},
                           {"vulkan", static_cast<int>(Device::kVulkan)}}));
   app.add_flag("--portable-kernels", request.portable_kernels,
-               "Run CPU kernels as firmware has them, not the host's faster ones: for the same bits");
+               "Use the kernels of the firmware instead of the faster host kernels, for the same bits as on a device");
   app.callback([&] {
     action = [&] {
       if (device == Device::kQemu) return run_as_firmware(request, console);

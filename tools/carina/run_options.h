@@ -16,14 +16,14 @@ namespace carina::cli {
 inline void add_all_option(CLI::App& app, report::LayerRows& rows) {
   app.add_flag_callback(
       "--all", [&rows] { rows = report::LayerRows::kEach; },
-      "With --timed, a row for each operation of the NPU; default: one for the operations of a layer together");
+      "With --timed: one row per NPU operation. Default: one row per layer");
 }
 
 // --per-layer, of the subcommands that time an NPU.
 inline void add_layers_option(CLI::App& app, std::string& file) {
   app.add_option("--per-layer,--csv", file,
-                 "Write a table of the layers to this file: cycles by cause, traffic by memory, SRAM held; .csv (with "
-                 "the columns of Vela's), .json or text")
+                 "Write a table of the layers: cycles by cause, traffic by memory, live SRAM. Format: .csv (with "
+                 "Vela's columns), .json, or text")
       ->check(path());
 }
 

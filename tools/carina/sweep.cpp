@@ -83,10 +83,11 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("-m,--model_name,model", request.model.model, "A .pt2 of torch.export.save, or a .tosa")
       ->check(path());
   app.add_option("-t,--targets,--target", request.targets,
-                 "NPUs, or what their names begin with, separated by commas: ethos-u55,ethos-u85-256; default: all")
+                 "NPUs, or beginnings of their names, separated by commas: ethos-u55,ethos-u85-256. Default: all")
       ->delimiter(',');
   app.add_option("--memory-modes,--memory-mode", request.memory_modes,
-                 "Memory modes, or all; those that do not fit a target are listed as refused; default: each target's")
+                 "Memory modes, or all. Modes that a target does not support are listed as refused. Default: the "
+                 "default mode of each target")
       ->delimiter(',');
   app.add_option("-q,--quantize", request.quantizations,
                  "Schemes, as of `carina compile`: int8,int16x8,int8x4,none; default: as the model is, int8 when "
@@ -95,12 +96,13 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->transform(spec(models::scheme_error, "SCHEME"))
       ->transform(lower_case());
   app.add_option("--calibrate,--calibration_data", request.model.calibration,
-                 "Calibration inputs: an .npz, an .npy, or a folder of them")
+                 "Calibration samples: an .npz, an .npy, or a folder of such files")
       ->check(path());
   app.add_option("--system-config", request.model.target.system_config,
                  "Clock and memories of all targets; default: each family's");
-  app.add_option("--config", request.model.target.config_files,
-                 "A vela.ini with further system configs and memory modes (may be repeated; a later one comes first)")
+  app.add_option(
+         "--config", request.model.target.config_files,
+         "A vela.ini with more system configurations and memory modes (may be repeated; a later file has priority)")
       ->allow_extra_args(false)
       ->check(path());
   add_partition_options(app, request.model);
@@ -108,14 +110,13 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("--table,--csv", options.table, "Write the table to this file: .csv, .json or text")->check(path());
   add_page_option(app, options.page);
   app.add_option("-o,--output", request.program_folder, "Write each program to this folder")->check(path());
-  app.add_option("--rows", options.rows, "Show the rows of this file, which --json wrote, instead of compiling")
-      ->check(path());
+  app.add_option("--rows", options.rows, "Show the rows of this file (of --json) instead of compiling")->check(path());
   static std::string scheduler;
   app.add_option("--scheduler", scheduler,
-                 "Share the work among the workers of a Dask cluster: tcp://HOST:PORT; needs Python with "
-                 "carina[sweep], and the same `carina` where workers are");
-  app.add_option("--part", request.part, "Of --parts: which; counted from 0");
-  app.add_option("--parts", request.parts, "Only every n-th combination, for others who do the rest")
+                 "Address of a Dask cluster: tcp://HOST:PORT. Needs Python with carina[sweep], and the same version of "
+                 "`carina` on the workers");
+  app.add_option("--part", request.part, "Index of the part to compile, from 0 (with --parts)");
+  app.add_option("--parts", request.parts, "Number of parts: compile only every N-th combination")
       ->check(CLI::Range(1, 1 << 20));
   app.callback([&] {
     action = [&] {
@@ -123,7 +124,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       if (options.rows.empty() == request.model.model.empty())
         return report_failure("",
                               {{.where = "carina sweep",
-                                .what = "what to sweep is missing, or said twice",
+                                .what = "give either a model or --rows FILE",
                                 .expected = "a model, or --rows FILE",
                                 .fault = Fault::kUsage}},
                               console);

@@ -13,7 +13,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->allow_extra_args(false)
       ->check(path());
   static bool vulkan = false;
-  app.add_flag("--vulkan", vulkan, "The Vulkan devices of this machine instead, and what each lacks to run VGF graphs");
+  app.add_flag("--vulkan", vulkan,
+               "List the Vulkan devices of this machine instead, with the missing features for VGF graphs");
   app.callback([&] {
     action = [&] {
       if (vulkan) return finish("", shown(Result<results::VulkanReport>(execute::vulkan_devices()), console), console);
@@ -27,7 +28,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
 
 const Command kTargets{
     .name = "targets",
-    .summary = "List the NPUs, system configurations and memory modes, and which fit which (also: --list-configs)",
+    .summary =
+        "List the NPUs, system configurations and memory modes, and their legal combinations (also: --list-configs)",
     .examples = "  carina targets\n  carina targets --config board.ini --json\n  carina targets --vulkan",
     .add_options = targets_command::add_options};
 

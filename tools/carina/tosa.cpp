@@ -62,13 +62,13 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->check(CLI::IsMember({"1.0", "0.80"}))
       ->capture_default_str();
   app.add_flag("--verify", options.verify,
-               "Check a .tosa against the specification instead; exit code 1 and each broken rule when there is one");
-  app.add_option("--level", options.request.limits.level, "Limits on sizes: 8K or none")->capture_default_str();
+               "Verify a .tosa against the specification. Lists each broken rule, with exit code 1");
+  app.add_option("--level", options.request.limits.level, "Level (limits of sizes): 8K or none")->capture_default_str();
   app.add_option("--profile", options.request.limits.profiles,
-                 "Profiles that may be used: INT, FP; BI, MI of TOSA 0.80; default: all")
+                 "Allowed profiles: INT, FP, or BI, MI of TOSA 0.80. Default: all")
       ->delimiter(',');
   app.add_option("--extension", options.request.limits.extensions,
-                 "Extensions that may be used: INT16, INT4, BF16 ..., or none; default: all")
+                 "Allowed extensions: INT16, INT4, BF16 ..., or none. Default: all")
       ->delimiter(',');
   app.callback([&] { action = [&] { return run(options, console); }; });
 }

@@ -17,12 +17,12 @@ Diagnostic warning(const driver::CompileRequest& request, std::string what, std:
 void warn_of(const driver::CompileRequest& request, const results::CompileReport& report, const Console& console) {
   const Log log = console.log();
   if (!request.calibration.empty() && request.quantize.scheme == "none")
-    log.note(warning(request, "the calibration data is not used", "--quantize none says so"));
+    log.note(warning(request, "the calibration data are not used", "remove --calibrate or --quantize none"));
   if (report.planned_bytes > kMuchMemory)
     log.note(warning(request,
                      fmt::format("the program plans {} bytes of memory for its tensors: `carina run` gives at most {}",
                                  report.planned_bytes, kMuchMemory),
-                     "is the model's example input as large as it should be?"));
+                     "check the size of the model's example input"));
 }
 
 }  // namespace carina::cli

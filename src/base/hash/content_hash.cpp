@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
 
-constexpr size_t kLanes = 4;  // a product waits for the one before it, unless there are several rows of them
+constexpr size_t kLanes = 4;  // independent chains hide the latency of a multiplication
 
 __extension__ typedef unsigned __int128 Wide;
 
@@ -51,7 +51,7 @@ uint64_t sampled_hash(std::span<const std::byte> bytes) {
   return content_hash(bytes.last(kSample), hash);
 }
 
-// Four chains that do not wait for each other; each word goes into two of them, in different company.
+// Uses four independent chains. Each word goes into two of them, each time combined with a different word.
 WideHash wide_content_hash(std::span<const std::byte> bytes) {
   const size_t size = bytes.size();
   std::array<uint64_t, 4> chains{1, 2, 3, 4};

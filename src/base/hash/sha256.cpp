@@ -71,7 +71,7 @@ class Sha256 {
   }
 
  private:
-  // As much as goes into the block under way; returns how much that was.
+  // Copies as many bytes as fit into the current block. Returns their number.
   size_t fill(std::span<const std::byte> bytes) {
     const size_t count = std::min(bytes.size(), kBlockBytes - filled_);
     std::ranges::copy(bytes.first(count), block_.begin() + static_cast<std::ptrdiff_t>(filled_));

@@ -18,7 +18,7 @@ bool has_instructions() {
 
 #define CARINA_SHA __attribute__((target("sha,ssse3,sse4.1")))
 
-// The next four words of the message schedule, of the sixteen before them.
+// Computes the next four words of the message schedule from the sixteen words before them.
 CARINA_SHA __m128i next_words(__m128i w0, __m128i w4, __m128i w8, __m128i w12) {
   const __m128i sum = _mm_add_epi32(_mm_sha256msg1_epu32(w0, w4), _mm_alignr_epi8(w12, w8, 4));
   return _mm_sha256msg2_epu32(sum, w12);
@@ -27,7 +27,7 @@ CARINA_SHA __m128i next_words(__m128i w0, __m128i w4, __m128i w8, __m128i w12) {
 CARINA_SHA void compress_block(__m128i& abef, __m128i& cdgh, const std::byte* block) {
   const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
   const __m128i abef_before = abef, cdgh_before = cdgh;
-  __m128i w[4];  // std::array loses their alignment
+  __m128i w[4];  // std::array would lose the alignment of __m128i
   for (size_t i = 0; i < kRounds / 4; ++i) {
     __m128i& words = w[i % 4];
     words = i < 4 ? _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block) + i), big_endian)

@@ -16,9 +16,9 @@ namespace carina {
 
 namespace {
 
-constexpr size_t kBehind = size_t{1} << 18;  // of what has been read, stay at most so many bytes
+constexpr size_t kBehind = size_t{1} << 18;  // at most so many bytes before the position stay in memory
 
-// The inflated bytes of an entry, one after the other.
+// Inflates an entry piecewise.
 class Inflater {
  public:
   explicit Inflater(std::span<const std::byte> packed) : rest_(packed) {
@@ -33,7 +33,7 @@ class Inflater {
   [[nodiscard]] uint32_t crc() const { return crc_; }
   [[nodiscard]] size_t packed_left() const { return rest_.size() + stream_.avail_in; }
 
-  // Whether all of `to` was there.
+  // Fills `to`. Returns false if the stream has fewer bytes.
   bool read(std::span<std::byte> to) {
     for (std::span<std::byte> left = to; !left.empty();) {
       feed();
@@ -53,7 +53,7 @@ class Inflater {
     return true;
   }
 
-  // Whether the stream ends behind what was read.
+  // Whether the stream ends at the current position.
   bool is_at_end() {
     for (Bytef more = 0; !has_ended_;) {
       feed();
@@ -67,7 +67,7 @@ class Inflater {
   }
 
  private:
-  static constexpr size_t kMaxPartBytes = size_t{1} << 30;  // zlib counts in 32 bits
+  static constexpr size_t kMaxPartBytes = size_t{1} << 30;  // zlib's counters have 32 bits
 
   void feed() {
     if (stream_.avail_in > 0) return;
@@ -92,13 +92,13 @@ struct ByteStream::State {
   size_t size = 0;
   bool is_deflated = false;
   uint32_t crc = 0;
-  size_t left = 0;  // the pages before are not in memory
+  size_t left = 0;  // pages before this offset have been released
   std::optional<Inflater> inflater = {};
 
   void release_read(size_t position) {
     if (position < left) left = 0;
     if (position - left < kBehind) return;
-    // From further before: the system brings pages in by dozens, so that some of those that had left came back.
+    // The release starts before `left`, because the system maps pages in groups and so maps some released pages again.
     release_pages(bytes, left - std::min(left, kBehind), position);
     left = position;
   }

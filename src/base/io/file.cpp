@@ -22,16 +22,17 @@ namespace carina {
 namespace {
 
 constexpr size_t kReadBytes = size_t{16} << 20;
-constexpr size_t kWorthLeaving = size_t{1} << 20;  // bytes: less is not worth asking the system
-constexpr size_t kWorthPassing = size_t{8} << 20;  // bytes of a file whose pages go behind its reader
+constexpr size_t kWorthLeaving = size_t{1} << 20;  // bytes; the release of a smaller buffer is not worth a system call
+// bytes; a reader of a larger file releases the pages that it has read
+constexpr size_t kWorthPassing = size_t{8} << 20;
 
-// A file in the address space, for the handler of SIGBUS.
+// A mapped file, for the handler of SIGBUS.
 struct Mapping {
   const std::byte* begin;
   size_t size;
   std::string path;
 };
-constexpr size_t kMappings = 64;  // at a time that the handler knows of
+constexpr size_t kMappings = 64;  // maximum number of mappings that the handler knows
 std::array<std::atomic<const Mapping*>, kMappings> mappings{};
 
 void enter(const Mapping* mapping) {
@@ -82,14 +83,14 @@ Result<Buffer> read_whole(const std::string& path, int fd, const struct stat& be
   if (!rest.empty() || ::fstat(fd, &after) != 0 || !same_content(before, after)) {
     return fail({.where = path,
                  .what = "the file changed while it was read",
-                 .hint = "is another program writing it? try again when it has finished",
+                 .hint = "try again when the program that writes the file has finished",
                  .fault = Fault::kEnvironment});
   }
   return std::move(buffer).freeze();
 }
 
 Result<Buffer> file_bytes(const std::string& path, size_t max_read) {
-  // Without waiting: a FIFO that nobody writes would block before anyone can say that it is no file.
+  // O_NONBLOCK: to open a FIFO without a writer would block, before fstat() can report that it is no regular file.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return system_error(path, "cannot open the file");
   struct stat status{};
@@ -108,11 +109,11 @@ Result<Buffer> map_file(const std::string& path) {
   return file_bytes(path, kReadBytes);
 }
 
-// In small pages: a part of a large one cannot leave, so that two readers of one file would hold megabytes.
+// Requests small pages. A part of a large page cannot be released, so two readers of one file would hold megabytes.
 Result<Buffer> map_large_file(const std::string& path) {
   CARINA_TRY(Buffer file, file_bytes(path, 0));
 #ifdef MADV_NOHUGEPAGE
-  // It only costs memory when that fails.
+  // A failure has no effect on the content; the process only uses more memory.
   if (file.size() > 0) static_cast<void>(::madvise(const_cast<std::byte*>(file.data()), file.size(), MADV_NOHUGEPAGE));
 #endif
   return file;
@@ -120,7 +121,7 @@ Result<Buffer> map_large_file(const std::string& path) {
 
 namespace {
 
-// Async-signal-safe, as it has to be for mapped_file_at().
+// Async-signal-safe, because mapped_file_at() is called in a signal handler.
 const Mapping* mapping_at(const void* address) noexcept {
   const auto* byte = static_cast<const std::byte*>(address);
   for (const auto& slot : mappings) {
@@ -143,15 +144,15 @@ uintptr_t page_bytes() {
   return static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Both at the boundary of a page, in a mapped file.
+// Releases the pages of a mapped file. Both addresses are page boundaries.
 void leave(uintptr_t first, uintptr_t last) {
-  // It only costs memory when that fails.
+  // A failure has no effect on the content; the process only uses more memory.
   if (first < last) static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED));
 }
 
 }  // namespace
 
-// Whole pages: the ends of a part may stand on pages with others.
+// Releases whole pages only. The first and the last page may contain other parts of the file.
 void release_pages(const Buffer& buffer, size_t begin, size_t end) {
   if (begin >= end || mapped_file_at(buffer.data()) == nullptr) return;
   const uintptr_t page = page_bytes();
@@ -177,7 +178,7 @@ void PageReleaser::add(std::span<const std::byte> read) {
 
 Buffer part_with_pages(const Buffer& whole, size_t offset, size_t size) {
   const Buffer part = whole.slice(offset, size);
-  // What is not a file's would be lost.
+  // Only pages of a file can be released; the content of other memory would be lost.
   if (size < kWorthLeaving || mapped_file_at(part.data()) == nullptr) return part;
   const std::shared_ptr<const Buffer> owner(new Buffer(part), [](const Buffer* held) {
     run_async([held] {

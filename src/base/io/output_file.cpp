@@ -18,11 +18,11 @@ namespace carina {
 
 namespace {
 
-// The temporary files of this process that are not in their places yet, for remove_uncommitted_files().
+// The temporary files of this process that are not renamed yet, for remove_uncommitted_files().
 constexpr size_t kSlots = 32;
 std::array<std::atomic<const char*>, kSlots> uncommitted{};
 
-// A temporary file's name; the file is removed with it unless it was renamed.
+// Owns the name of a temporary file. The destructor removes the file unless it was renamed.
 class Temporary {
  public:
   explicit Temporary(std::string path) : path_(std::move(path)) { exchange(nullptr, path_.c_str()); }
@@ -33,7 +33,7 @@ class Temporary {
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
 
-  // The descriptor of the new file, or -1 with errno.
+  // Returns the descriptor of the new file, or -1 with errno.
   int create() {
     const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     made_ = fd >= 0;
@@ -66,7 +66,7 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
   return true;
 }
 
-// Where a path leads: what is there, and the path of it without links.
+// A path without symbolic links, and the status of the file at it.
 struct ResolvedPath {
   std::string path;
   std::optional<struct stat> there;
@@ -89,15 +89,16 @@ Result<ResolvedPath> resolve(const std::string& path) {
   }
   if (errno != ENOENT) return system_error(path, "cannot write the file");
   std::error_code error;
-  if (std::filesystem::is_symlink(path, error)) {  // to a file that is not there yet
+  if (std::filesystem::is_symlink(path, error)) {  // a link whose target does not exist
     const std::filesystem::path target = std::filesystem::read_symlink(path, error);
     if (!error) return resolve((std::filesystem::path(path).parent_path() / target).string());
   }
   return resolved_path;
 }
 
-// Keeps what is there until the descriptor is closed: who closes it waits for the end of a file that has lost its name,
-// of its pages and its blocks on the disk. -1: there is nothing, or the system cannot.
+// Returns a descriptor that keeps the old file alive until it is closed. When its last descriptor is closed, the system
+// frees the pages and the blocks of a file without a name, which takes time. Returns -1 if there is no file, or if the
+// system does not support it.
 int hold([[maybe_unused]] const std::string& path) {
 #ifdef O_PATH
   return ::open(path.c_str(), O_PATH | O_CLOEXEC);
@@ -118,18 +119,19 @@ std::string temporary_name(const std::string& path) {
 }  // namespace
 
 struct OutputFile::State {
-  std::string path;  // as the user wrote it
+  std::string path;  // path as the user wrote it
   ResolvedPath resolved_path;
   std::span<const std::byte> bytes;
-  std::unique_ptr<Temporary> temporary;  // none: commit() writes into what is there
+  std::unique_ptr<Temporary> temporary;  // empty: commit() writes into the existing file
 
-  // False with errno when there can be no file beside it.
+  // Creates the temporary file. Returns false with errno if its folder does not allow one.
   bool stage() {
     auto file = std::make_unique<Temporary>(temporary_name(resolved_path.path));
     Descriptor descriptor(file->create());
     if (descriptor.get() < 0) return false;
     if (resolved_path.there) {
-      // The owner first, as it takes set-id bits away; both are the user's wish, not ours, so failing is no error.
+      // The owner is set first, because fchown() clears the set-id bits. Owner and mode of the old file are kept if
+      // possible; a failure is not an error.
       static_cast<void>(::fchown(descriptor.get(), resolved_path.there->st_uid, resolved_path.there->st_gid) == 0);
       static_cast<void>(::fchmod(descriptor.get(), resolved_path.there->st_mode & 07777) == 0);
     }

@@ -20,7 +20,7 @@ namespace carina {
 
 namespace {
 
-// minizip's file callbacks over memory: reading from a span, or writing to a growing vector.
+// Implements minizip's file callbacks in memory. A reader reads from a span; a writer appends to a vector.
 struct MemoryFile {
   std::span<const std::byte> source;
   std::vector<std::byte> sink;
@@ -89,7 +89,7 @@ zlib_filefunc64_def memory_functions(MemoryFile& file) {
 
 using UnzHandle = std::unique_ptr<void, int (*)(unzFile)>;
 
-// Fields of the headers of an archive (APPNOTE.TXT 4.3): little-endian, at any offset.
+// Reads a little-endian field of an archive's header (APPNOTE.TXT 4.3), at any alignment.
 template <typename T>
 T field(std::span<const std::byte> header, size_t offset) {
   T value{};
@@ -97,21 +97,21 @@ T field(std::span<const std::byte> header, size_t offset) {
   return value;
 }
 
-// The header of an entry in the central directory, 4.3.12, and the one before its data, 4.3.7.
+// Signatures of an entry's header in the central directory (4.3.12), and of its header before the data (4.3.7).
 constexpr uint32_t kCentralSignature = 0x02014b50;
 constexpr size_t kCentralBytes = 46;
 constexpr uint32_t kLocalSignature = 0x04034b50;
 constexpr size_t kLocalBytes = 30;
-constexpr uint16_t kZip64Field = 1;  // 4.5.3
+constexpr uint16_t kZip64Field = 1;  // APPNOTE.TXT 4.5.3
 
-// The sizes and the offset of an entry of which some say only that they stand in the zip64 field: minizip 1.1 compares
-// them with the wrong number on a machine of 64-bit longs, and so takes 2^32-1 for the size.
+// The sizes and the offset of an entry. A field of all ones means that the number is in the zip64 field. minizip 1.1
+// compares with the wrong constant if long has 64 bits, and so uses 2^32-1 as the size.
 struct Extent {
   uint64_t bytes;
   uint64_t compressed_bytes;
   uint64_t offset;
 
-  // Takes what the zip64 field among the extra fields says. False when it is damaged or missing.
+  // Reads the zip64 field among the extra fields. Returns false if it is damaged or missing.
   bool apply_zip64(std::span<const std::byte> extra) {
     const auto is_elsewhere = [](uint64_t value) { return value == UINT32_MAX; };
     if (!is_elsewhere(bytes) && !is_elsewhere(compressed_bytes) && !is_elsewhere(offset)) return true;
@@ -134,7 +134,7 @@ struct Extent {
   }
 };
 
-// Whether the record that ends an archive is there to its last byte: minizip takes what is cut off it for zeros.
+// Whether the record at the end of an archive is complete. minizip reads zeros for missing bytes.
 bool has_whole_end(std::span<const std::byte> archive) {
   constexpr size_t kEndBytes = 22;
   constexpr size_t kSearched = kEndBytes + UINT16_MAX;  // a comment may follow
@@ -177,7 +177,7 @@ Result<ZipReader> ZipReader::open(Buffer archive, std::string name, Limits limit
   return reader;
 }
 
-// Takes in the entry whose header in the central directory `header` begins with.
+// Adds the entry whose central directory header is at the start of `header`.
 Result<void> ZipReader::add_entry(std::span<const std::byte> header) {
   if (header.size() < kCentralBytes || field<uint32_t>(header, 0) != kCentralSignature)
     return fail({.where = name_, .what = "the central directory is damaged"});
@@ -195,7 +195,7 @@ Result<void> ZipReader::add_entry(std::span<const std::byte> header) {
   return {};
 }
 
-// Where an entry's data lies: what the central directory says, and the header before the data.
+// Finds an entry's data with its two headers: the one in the central directory and the one before the data.
 Result<ZipReader::Entry> ZipReader::entry_of(std::span<const std::byte> header, const std::string& where) const {
   Extent extent{.bytes = field<uint32_t>(header, 24),
                 .compressed_bytes = field<uint32_t>(header, 20),
@@ -219,7 +219,7 @@ Result<ZipReader::Entry> ZipReader::entry_of(std::span<const std::byte> header, 
                .method = field<uint16_t>(header, 10)};
 }
 
-// The entry of a name. Errors: there is none, or nobody here can read it.
+// Finds an entry by name. Errors: it does not exist, or its compression or encryption is not supported.
 Result<const ZipReader::Entry*> ZipReader::readable(std::string_view name, const std::string& where) const {
   const auto found = entries_.find(name);
   if (found == entries_.end()) return fail({.where = where, .what = "the archive has no such entry"});
@@ -231,7 +231,8 @@ Result<const ZipReader::Entry*> ZipReader::readable(std::string_view name, const
                  .got = std::to_string(entry.method)});
   if (entry.method == 0 && entry.bytes != entry.compressed_bytes)
     return fail({.where = where, .what = "a stored entry's two sizes differ: the archive is damaged"});
-  // Deflate packs at most 1032:1; a header that claims more lies, and its allocation would be the bomb.
+  // Deflate compresses at most 1032:1. A header that claims more is wrong, and the allocation would use too much
+  // memory.
   if (entry.method == Z_DEFLATED && entry.bytes / 1100 > entry.compressed_bytes)
     return fail({.where = where, .what = "the entry's size is not possible: a damaged archive or a zip bomb"});
   return &entry;
@@ -305,7 +306,7 @@ Result<ByteStream> ZipReader::stream(std::string_view name) const {
 
 namespace {
 
-// minizip takes at most 4 GiB at a time.
+// minizip writes at most 4 GiB per call.
 bool write_part(zipFile handle, std::span<const std::byte> data) {
   constexpr size_t kMaxPartBytes = size_t{1} << 30;
   for (; !data.empty(); data = data.subspan(std::min(kMaxPartBytes, data.size()))) {
@@ -323,7 +324,7 @@ size_t size_of(const ZipEntry& entry) {
 
 Result<std::vector<std::byte>> write_zip(std::span<const ZipEntry> entries) {
   MemoryFile file;
-  constexpr size_t kBesideData = 256;  // of an entry: its headers and names
+  constexpr size_t kBesideData = 256;  // bytes of an entry's headers and names
   size_t bytes = kBesideData;
   for (const ZipEntry& entry : entries) bytes += size_of(entry) + 2 * entry.name.size() + kBesideData;
   file.sink.reserve(bytes);
@@ -333,7 +334,7 @@ Result<std::vector<std::byte>> write_zip(std::span<const ZipEntry> entries) {
   for (const ZipEntry& entry : entries) {
     if (!good) break;
     zip_fileinfo info{};
-    info.dosDate = 0x00210000;  // 1980-01-01: the same bytes whenever written
+    info.dosDate = 0x00210000;  // 1980-01-01, so that equal contents give equal archives
     const int zip64 = size_of(entry) >= UINT32_MAX ? 1 : 0;
     good = zipOpenNewFileInZip64(handle, entry.name.c_str(), &info, nullptr, 0, nullptr, 0, nullptr, 0, 0, zip64) ==
                ZIP_OK &&

@@ -9,21 +9,21 @@
 namespace carina {
 namespace {
 
-// Positions in an order whose requests have changed: one has come to the front of the others between them, or both have
-// changed positions.
+// The range of positions in which two orders differ. Either one request has moved to the front of the range, or the
+// first and the last request of the range are exchanged.
 struct Moved {
   size_t first;
   size_t last;
 };
 
-// Where a request cannot start: behind `last_below`, in front of `first_above`.
+// An occupied range of addresses: a request cannot start after `last_below` and before `first_above`.
 struct Taken {
   int64_t last_below;
   int64_t first_above;
 };
 using Gaps = std::vector<Taken>;
 
-// What one more order gives, and what is needed to find it.
+// The plan of one order, and the scratch memory that its computation needs.
 struct Trial {
   MemoryPlan plan;
   Gaps gaps;
@@ -54,7 +54,7 @@ class Packer {
     }
   }
 
-  // Each request in turn into the lowest gap that is large enough.
+  // Allocates the requests in the given order, each in the lowest gap that is large enough.
   [[nodiscard]] MemoryPlan pack(std::span<const size_t> order) const {
     MemoryPlan result{.offsets = std::vector<int64_t>(requests_.size(), -1)};
     Gaps gaps;
@@ -102,7 +102,8 @@ class Packer {
   }
 
  private:
-  // The bytes that two intervals need while both live are the first ones of each: all, of the one that ends first.
+  // A neighbor is a request that is alive at the same time. Two requests that fill up over time conflict only in their
+  // first bytes: all bytes of the one that ends first.
   struct Neighbor {
     size_t other;
     int64_t bytes;
@@ -112,7 +113,7 @@ class Packer {
     result.offsets[i] = address;
     result.total_bytes = std::max(result.total_bytes, address + sizes_[i]);
   }
-  // Beside what has an offset already. `taken`: kept for its memory.
+  // Finds the lowest gap between the requests that have an offset already. `taken` is scratch memory.
   [[nodiscard]] int64_t lowest_gap(size_t i, const MemoryPlan& plan, Gaps& taken) const {
     const std::vector<Neighbor>& neighbors = neighbors_[i];
     taken.resize(neighbors.size());
@@ -122,8 +123,8 @@ class Packer {
       taken[count] = {.last_below = at - n.bytes, .first_above = at + n.others_bytes};
       count += at >= 0 ? 1 : 0;
     }
-    // What begins below is passed; where that leads higher, more of the rest begins below. Without branches: nothing
-    // tells which way they go.
+    // Moves `address` up past all ranges that begin below it, until none does. The loop has no branch, because its
+    // outcome is unpredictable.
     int64_t address = 0;
     for (int64_t before = -1; before != address;) {
       before = address;
@@ -140,7 +141,7 @@ class Packer {
 
 constexpr int kMaxRounds = 2000;
 constexpr size_t kMoves =
-    64;  // rounds in which what is in the way comes earlier: soon good; later what swaps is better
+    64;  // rounds of the first kind, which move blocking requests to the front; later rounds exchange two requests
 
 void improve(const Packer& packer, std::vector<size_t> order, MemoryPlan& best, const SearchBudget& budget) {
   std::mt19937 random(1);

@@ -12,23 +12,23 @@ namespace carina {
 
 namespace {
 
-constexpr size_t kWorthAsking = size_t{1} << 16;  // bytes
+constexpr size_t kWorthAsking = size_t{1} << 16;  // bytes; smaller memory is not worth a system call
 constexpr size_t kPart = size_t{1} << 20;
 
 #if defined(MADV_POPULATE_WRITE) || defined(MADV_HUGEPAGE)
-// Of the whole pages in `memory`.
+// Calls madvise() for the whole pages in `memory`.
 void advise(std::span<std::byte> memory, int advice) {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto first = round_up(reinterpret_cast<uintptr_t>(memory.data()), page);
   const auto last = reinterpret_cast<uintptr_t>(memory.data() + memory.size()) / page * page;
-  // It only costs time when that fails.
+  // A failure only costs time.
   if (first < last) static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, advice));
 }
 #endif
 
 }  // namespace
 
-// Source: madvise(2). Other systems bring pages in as they are touched.
+// Source: madvise(2). Other systems map pages at the first access.
 void prefault([[maybe_unused]] std::span<std::byte> memory) {
 #ifdef MADV_POPULATE_WRITE
   if (memory.size() >= kWorthAsking) advise(memory, MADV_POPULATE_WRITE);

@@ -18,7 +18,7 @@ namespace {
 thread_local const ScopedParallelLoop::Loop* current_loop = nullptr;
 thread_local ThreadPool* current_pool = nullptr;
 
-// A body that divides its work again does so alone: the others are busy.
+// Disables the pool inside of a loop body. A nested loop runs on its own thread, because the other threads are busy.
 class SuspendedPool {
  public:
   SuspendedPool() = default;
@@ -45,20 +45,21 @@ struct ThreadPool::Arena {
   Arena& operator=(const Arena&) = delete;
 
   oneapi::tbb::task_arena arena;
-  // How many have not ended; the last of them may look at it when the pool is gone.
+  // The number of unfinished jobs. It is shared, because the last job may read it after the pool is destroyed.
   std::shared_ptr<std::atomic<int>> jobs = std::make_shared<std::atomic<int>>(0);
 };
 
 ThreadPool::ThreadPool(int threads) : threads_(threads) {
   CARINA_CHECK(threads >= 1, "a pool needs a thread, got {}", threads);
-  // More workers than the library has would only make it say so on stderr.
+  // With more threads than the library supports, it would print a warning to stderr.
   threads = std::min(threads, oneapi::tbb::info::default_concurrency());
   if (threads > 1) arena_ = std::make_unique<Arena>(threads);
 }
 
 ThreadPool::~ThreadPool() = default;
 
-// Each thread takes the next number: the library's ranges are halves, of which the second may hold all that is large.
+// Each thread takes the next index. TBB's ranges split into halves instead, and one half may contain all long
+// iterations.
 void ThreadPool::parallel_for(size_t count, const std::function<void(size_t)>& body) {
   if (arena_ == nullptr || count < 2) {
     for (size_t i = 0; i < count; ++i) body(i);
@@ -83,7 +84,7 @@ void ThreadPool::run_async(std::function<void()> job) {
       --*jobs;
       jobs->notify_one();
     });
-  } catch (const std::bad_alloc&) {  // it may be what gives memory back
+  } catch (const std::bad_alloc&) {  // bad_alloc: the job itself may free memory
     --*arena_->jobs;
     job();
   }
@@ -124,8 +125,8 @@ void run_async(std::function<void()> job) {
   current_pool->run_async(std::move(job));
 }
 
-// Neighbors do not begin together: 2 MiB of new memory have one lock in the system (a page table's), and threads that
-// bring such pages in side by side wait for each other.
+// Adjacent chunks start at different times. Each 2 MiB of new memory has one lock in the kernel (that of a page table),
+// and threads that map pages in one such range wait for each other.
 void parallel_for_chunks(size_t size, size_t part, const std::function<void(size_t begin, size_t end)>& body) {
   const size_t parts = (size + part - 1) / part;
   const size_t half = (parts + 1) / 2;

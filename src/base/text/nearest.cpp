@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMaxLetters = 2;
 
-// How many letters must be put in, taken out or changed to make one word of the other.
+// The Levenshtein distance: the number of letters to insert, delete or change.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});

@@ -1,6 +1,6 @@
 #include "base/text/number.h"
 
-// libc++ reads floats from LLVM 20 on.
+// libc++ supports floats in from_chars() since LLVM 20.
 #if defined(_LIBCPP_VERSION) && _LIBCPP_VERSION < 200000
 #include <clocale>
 #include <cmath>
@@ -29,14 +29,15 @@ double read(const char* text, char** end, double) {
 
 template <std::floating_point T>
 std::optional<T> number_in(std::string_view text) {
-  // What strtod() takes beyond from_chars(): blanks, +, hexadecimal digits. "x" stands in none of inf, nan and digits.
+  // Rejects what strtod() accepts but from_chars() does not: blanks, + and hexadecimal digits. An x does not occur in
+  // inf, nan or decimal digits.
   if (text.empty() || text.find_first_of(" \t\n\v\f\rxX") != std::string_view::npos || text.front() == '+')
     return std::nullopt;
   const std::string terminated(text);
   char* end = nullptr;
   const T number = read(terminated.c_str(), &end, T());
   if (end != terminated.c_str() + terminated.size()) return std::nullopt;
-  // Beyond the type: infinite, or 0, from digits that are neither.
+  // The value is out of range if digits give infinity or 0 without being an infinity or a zero.
   const bool is_named = text.find_first_of("iInN") != std::string_view::npos;
   if (std::isinf(number) && !is_named) return std::nullopt;
   const std::string_view digits = text.substr(0, text.find_first_of("eE"));

@@ -31,13 +31,13 @@ std::vector<int64_t> inverse_of(const std::vector<int64_t>& permutation) {
   return inverse;
 }
 
-// reshape, flatten, contiguous and to are fresh in the table: whether they give a view depends on strides that we do not
-// follow.
+// The table calls reshape, flatten, contiguous and to new tensors. In PyTorch it depends on strides whether they give a
+// view, and the reader does not track strides.
 AtenAlias alias_of(const ir::Node& node) {
   return traits_of(node.op.aten()).alias;
 }
 
-// The node that gives the viewed tensor `base` after its view was overwritten with `source`.
+// The node that writes `source` back into the viewed tensor `base`, after the view was overwritten.
 std::optional<ir::Node> node_back(const ir::Graph& graph, const ir::Node& view, ir::ValueId base, ir::ValueId source) {
   ir::Node node{.op = AtenOp::view_default,
                 .name = view.name + "_write",
@@ -113,7 +113,7 @@ void Aliases::rename(ir::ValueId before, ir::ValueId after) {
   }
 }
 
-// From the written view up to the base: each viewed tensor gets a new value with the written part replaced.
+// Goes from the written view up to the base. Each viewed tensor gets a new value in which the written part is replaced.
 Result<void> Aliases::write_through(ir::ValueId before, Replacements& replaced, const std::string& where) {
   for (auto view = view_of_.find(key_of(before)); view != view_of_.end(); view = view_of_.find(key_of(before))) {
     const ir::Node node = graph_[view->second.node];
@@ -132,7 +132,7 @@ Result<void> Aliases::write_through(ir::ValueId before, Replacements& replaced, 
   return {};
 }
 
-// Down again: each other view of the family is taken again of the new values.
+// Goes down from the base. Each other view of the family is computed again from the new values.
 void Aliases::renew_views(const Family& family, Replacements& replaced) {
   for (const ir::ValueId member : family.members) {
     const auto view = view_of_.find(key_of(member));
@@ -166,7 +166,7 @@ Result<void> Aliases::overwrite(ir::ValueId before, ir::ValueId after, const std
     if (now == replaced.end()) continue;
     renewed.members.push_back(now->second);
     family_of_value_[key_of(now->second)] = new_family;
-    // A written view stays a view, of the base's new value.
+    // A written view stays a view, now of the base's new value.
     const auto view = view_of_.find(key_of(member));
     if (!others_used || view == view_of_.end() || view_of_.contains(key_of(now->second))) continue;
     const View renewed_view{.node = view->second.node, .base = replaced.at(key_of(view->second.base))};

@@ -26,7 +26,7 @@ class Aliases {
   // Records that the memory of `before` now holds `after`. Views that are used later are made again, and a write
   // through a view is propagated to its base. Errors: a view for which that is impossible.
   Result<void> overwrite(ir::ValueId before, ir::ValueId after, const std::string& where);
-  // Returns the tensor whose memory this value shows (itself if it is not a view). After writes it is the first
+  // Returns the tensor whose memory this value views (itself if it is not a view). After writes it is the first
   // version.
   [[nodiscard]] ir::ValueId origin(ir::ValueId value) const;
 
@@ -42,7 +42,7 @@ class Aliases {
   };
   struct View {
     ir::NodeId node;
-    ir::ValueId base;  // what it shows now; after writes no longer the node's operand
+    ir::ValueId base;  // the viewed tensor; after writes it differs from the node's operand
   };
   using Replacements = std::unordered_map<uint32_t, ir::ValueId>;
 

@@ -16,7 +16,7 @@ std::string_view text_of(const Buffer& buffer) {
   return {reinterpret_cast<const char*>(buffer.data()), buffer.size()};
 }
 
-// Other things that people keep in zip archives, by an entry that gives them away (at any depth), and what to say.
+// Other formats that use zip archives: an entry that identifies the format (at any depth), and the message.
 struct Lookalike {
   std::string_view suffix;
   std::string_view what;

@@ -13,26 +13,27 @@
 
 namespace carina::pt2 {
 
-// Which of the two folders of tensors.
+// The two folders of tensors.
 enum class Store { kWeights, kConstants };
 
-// The archive of torch.export.save(): its container is checked, its entries found below the one root folder.
+// The archive of torch.export.save(). Its container is checked, and entries are found below the single root folder.
 class Archive {
  public:
-  // Errors: not a zip archive, not a .pt2, made by another version of torch (named), big-endian, no or several models.
+  // Errors: not a zip archive; not a .pt2; from an unsupported version of torch (named); big-endian; no model or
+  // several.
   static Result<Archive> open(const Buffer& file, const std::string& where);
 
   [[nodiscard]] const std::string& where() const { return where_; }
-  // What messages call the entry with the model's description: "model.pt2: models/model.json".
+  // The name of the model's description in messages: "model.pt2: models/model.json".
   [[nodiscard]] std::string model_where() const;
   [[nodiscard]] Result<nlohmann::json> read_model() const;
-  // The table of the store's tensors by name, {"config": {...}}; an empty one when the archive has none.
+  // The store's table of tensors by name, {"config": {...}}. Empty if the archive has none.
   [[nodiscard]] Result<nlohmann::json> read_config(Store store) const;
   // Checks the bytes of all storages on all threads and meanwhile calls `beside` with an archive that does not check
   // them. Returns whether all are right. If not, the results of `beside` are invalid, and reading a storage reports its
   // error. `beside` may not be called at all.
   bool check_ahead(const std::function<void(Archive& unchecked)>& beside);
-  // The bytes of a tensor's storage; read and checked once, however many tensors share it.
+  // The bytes of a tensor's storage. A storage that several tensors share is read and checked once.
   Result<Buffer> read_storage(Store store, std::string_view path_name);
 
  private:
@@ -48,7 +49,7 @@ class Archive {
   std::string where_;
   std::string root_;     // "model/"
   std::string model_;    // "model"
-  size_t budget_bytes_;  // bytes that may still be read; bounds the time that overlapping entries cost
+  size_t budget_bytes_;  // bytes that may still be read; it bounds the time for overlapping entries
   std::map<std::string, Buffer, std::less<>> storages_;
 };
 

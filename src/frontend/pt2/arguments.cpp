@@ -11,14 +11,15 @@ namespace carina::pt2 {
 
 namespace {
 
-// A Python number in the place of a tensor, until the types of the node's tensors are known.
+// A Python number that replaces a tensor operand. Its type is known once the types of the node's tensors are known.
 struct PendingScalar {
   size_t input;  // index into node.inputs
   std::string name;
   ir::Attribute value;  // bool, int64_t or double
 };
 
-// A category of PyTorch's type promotion: a number only changes a tensor's type when its category is higher.
+// The category of a type in PyTorch's type promotion: bool, integer, float. A number changes a tensor's type only if
+// its category is higher.
 int category_of(DType dtype) {
   return is_float(dtype) ? 2 : dtype == DType::kBool ? 0 : 1;
 }
@@ -112,13 +113,13 @@ class Reader {
             "out item()"};
   }
 
-  // The given arguments in the schema's order; the EDGE dialect leaves the names of positional ones empty.
+  // Returns the given arguments in the order of the schema. The EDGE dialect does not name positional arguments.
   Result<std::vector<JsonView>> match(JsonView arguments) {
     std::vector<JsonView> given(schema_.arguments.size(), JsonView(nullptr, &arguments.errors()));
     for (size_t i = 0; i < arguments.size(); ++i) {
       const std::string_view name = arguments[i]["name"].text();
       const auto row = std::ranges::find(schema_.arguments, name, &ArgumentRow::name);
-      // The written operand is "self" also where the functional form calls it otherwise (dropout_).
+      // The written operand is called "self", even if the functional form has another name for it (dropout_).
       const bool is_self = row == schema_.arguments.end() && name == "self";
       const size_t at = name.empty() ? i : is_self ? 0 : static_cast<size_t>(row - schema_.arguments.begin());
       if (at >= given.size() || given[at]) {
@@ -235,14 +236,14 @@ class Reader {
       case ArgumentType::kMemoryFormat:
         return read_enum(row, kind, "as_memory_format", value, c10_memory_format);
       case ArgumentType::kDevice:
-        return int64_t{0};  // wherever the model was exported, it runs where we put it
+        return int64_t{0};  // the device of the export does not matter
       case ArgumentType::kTensor:
         break;
     }
     CARINA_UNREACHABLE("argument type", row.type);
   }
 
-  // A SymIntArgument, {"as_int": n} or {"as_name": "sym_size"}.
+  // Reads a SymIntArgument, {"as_int": n} or {"as_name": "sym_size"}.
   Result<ir::Attribute> symbolic_integer(const ArgumentRow& row, JsonView argument) const {
     const auto [kind, value] = argument.alternative();
     if (kind == "as_int") return value.integer();
@@ -251,7 +252,7 @@ class Reader {
     return *example;
   }
 
-  // A number as it was given: bool, int64_t or double.
+  // Reads a number with its type: bool, int64_t or double.
   Result<ir::Attribute> read_number(const ArgumentRow& row, std::string_view kind, JsonView value) const {
     if (kind == "as_int") return value.integer();
     if (kind == "as_float") return value.number();
@@ -288,7 +289,7 @@ class Reader {
     return number;
   }
 
-  // Attributes::number() knows integers and floats: a truth value in a number's place is 0 or 1.
+  // Attributes::number() supports integers and floats. A bool that is given as a number becomes 0 or 1.
   Result<ir::Attribute> read_scalar(const ArgumentRow& row, std::string_view kind, JsonView value) const {
     if (kind == "as_complex") return fail(wrong(row, "a real number", "a complex number"));
     CARINA_TRY(const ir::Attribute number, read_number(row, kind, value));
@@ -344,7 +345,7 @@ class Reader {
       CARINA_TRY(const ir::Attribute number, read_integer(row, kind, value));
       numbers.push_back(std::get<int64_t>(number));
     }
-    // One number stands for all: stride=2 is [2, 2].
+    // A single number is repeated: stride=2 is [2, 2].
     if (numbers.size() == 1 && row.list_size > 1) numbers.resize(static_cast<size_t>(row.list_size), numbers.front());
     return numbers;
   }

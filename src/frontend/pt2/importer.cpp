@@ -20,7 +20,8 @@ constexpr int64_t kMajor = 8;
 constexpr int64_t kNewestMinor = 20;  // torch 2.12 and 2.13
 constexpr int64_t kOldestMinor = 14;  // torch 2.9
 
-// Which operands' memory a node's results show: rows whose schema says so, and dropout, which gives back its operand.
+// Whether a node's results share memory with an operand: rows whose schema says so, and dropout, which returns its
+// operand.
 bool gives_view(const ir::Node& node) {
   if (schema_of(node.op.aten()).returns_view) return true;
   return node.op.aten() == AtenOp::dropout_default && !node.attributes.get<bool>("train");
@@ -37,7 +38,7 @@ std::string name_of_node(JsonView json) {
   return std::string(json["target"].text());
 }
 
-// "torch.ops.aten.relu.default" as rows call operators: "aten.relu.default".
+// The operator's name in facts/aten_ops.def: "torch.ops.aten.relu.default" -> "aten.relu.default".
 std::string op_text(std::string_view target) {
   constexpr std::string_view kPrefix = "torch.ops.";
   if (target.starts_with(kPrefix)) target.remove_prefix(kPrefix.size());
@@ -81,8 +82,8 @@ Reading Importer::run() {
   return reading;
 }
 
-// Results of nodes that could not be read have no maker: they become inputs, so that the rest is a graph. What only
-// such nodes read becomes an output.
+// Makes a valid graph of the nodes that could be read. Results of the other nodes become inputs; values that only such
+// nodes read become outputs.
 ir::Graph Importer::readable_part() {
   const auto makers = ir::producers(graph_);
   const std::set<ir::ValueId> inputs(graph_.inputs.begin(), graph_.inputs.end());
@@ -316,7 +317,7 @@ void Importer::refuse_operator(Scope& scope, JsonView json, const ir::Node& node
           .what = fmt::format("the operator {} is not supported{}{}", json["target"].text(), reason.empty() ? "" : ": ",
                               reason),
           .hint = std::move(hint)});
-  // Its results still get values, so that the nodes after it can be looked at.
+  // The results get values all the same, so that the nodes after it can be checked.
   for (const NamedValue& result : add_results(scope, json["outputs"], where_of(node)))
     aliases_.bind(scope, result.name, result.value);
 }
@@ -375,22 +376,22 @@ std::vector<Importer::NamedValue> Importer::add_results(const Scope& scope, Json
   return results;
 }
 
-// A result without a description in the program is unused; it gets no value.
+// A result that the program does not describe is unused and gets no value.
 ir::ValueId Importer::add_result(const Scope& scope, std::string_view name, const std::string& where) {
   const JsonView json = scope.graph()["tensor_values"].optional(name);
   if (!json) return {};
   const Result<TensorMeta> meta = read_tensor_meta(json, symbols_, where);
   if (!meta) {
     if (!broken()) refuse(meta.error());
-    return graph_.add_value(name, DType::kFp32, Shape{});  // so that only this is reported, not what follows from it
+    return graph_.add_value(name, DType::kFp32, Shape{});  // placeholder, so that no follow-up errors are reported
   }
   return graph_.add_value(name, meta->dtype, meta->shape);
 }
 
-// What the program changes outside itself.
+// Changes that the program makes to its inputs and constants.
 
 void Importer::mark_overwritten(std::string_view name) {
-  // The signature has the name in the user's model; the value's name is that of the input that stands for it.
+  // The signature has the name of the user's model. The value has the name of the graph input.
   const JsonView specs = program_["graph_module"]["signature"]["input_specs"];
   for (size_t i = 0; i < specs.size(); ++i) {
     const auto [kind, spec] = specs[i].alternative();
@@ -403,8 +404,8 @@ void Importer::mark_overwritten(std::string_view name) {
   }
 }
 
-// A change of an input is lost, with a note. A change of a constant that the program reads is state between runs:
-// refused. A counter that only counts is dead code.
+// Handles each changed value. A change of an input is dropped with a note. A change of a constant that the program
+// reads is state between runs, which is an error. A counter that is only incremented is dead code.
 Result<void> Importer::settle_changes() {
   ir::remove_dead(graph_);
   Diagnostics states;

@@ -24,7 +24,7 @@ namespace carina::pt2 {
 // that all errors are reported at once.
 class Importer {
  public:
-  // All of them outlive the importer.
+  // All arguments must outlive the importer.
   Importer(JsonView program, JsonView weights, JsonView constants, Archive& archive, const Log& log,
            const ReadOptions& options)
       : program_(program),
@@ -38,7 +38,7 @@ class Importer {
   Reading run();
 
  private:
-  // A result of a node: its name in the program and the value that stands for it.
+  // A result of a node: its name in the program, and its value in the graph.
   struct NamedValue {
     std::string_view name;
     ir::ValueId value;
@@ -73,7 +73,7 @@ class Importer {
   std::vector<NamedValue> add_results(const Scope& scope, JsonView outputs, const std::string& where);
   ir::ValueId add_result(const Scope& scope, std::string_view name, const std::string& where);
   Result<void> track_memory(ir::NodeId id, bool in_place, const std::string& where);
-  // Marks a value that the program changes outside itself.
+  // Marks an input or constant that the program overwrites.
   void mark_overwritten(std::string_view name);
   Result<void> settle_changes();
 
@@ -93,12 +93,12 @@ class Importer {
   Aliases aliases_;
   Symbols symbols_;
   std::vector<ModelNode> nodes_;
-  std::optional<size_t> node_;  // in `nodes_`: the one that is being read
+  std::optional<size_t> node_;  // index in `nodes_` of the node that is being read
   Diagnostics problems_;
-  Diagnostics unknown_;  // about nodes that the graph has all the same
-  std::vector<std::unique_ptr<Scope>> scopes_;  // all that were opened: names of finished ones are still referred to
-  std::set<std::string, std::less<>> overwritten_;  // values (inputs and constants) that the program changes
-  int depth_ = 0;                                   // of nested regions
+  Diagnostics unknown_;                         // findings on nodes of unknown operators, which stay in the graph
+  std::vector<std::unique_ptr<Scope>> scopes_;  // all scopes so far, because names of finished scopes are still used
+  std::set<std::string, std::less<>> overwritten_;  // inputs and constants that the program overwrites
+  int depth_ = 0;                                   // nesting depth of regions
 };
 
 }  // namespace carina::pt2

@@ -8,7 +8,7 @@ namespace carina::pt2 {
 
 namespace {
 
-// A parsed text takes at most some twenty times its size in memory; a real graph of 100'000 nodes has about 250 MB.
+// A parsed text takes about twenty times its size in memory. A real graph of 100'000 nodes has about 250 MB of text.
 constexpr size_t kMaxJsonBytes = size_t{256} << 20;
 
 std::string kind_of(const nlohmann::json* json) {
@@ -18,7 +18,7 @@ std::string kind_of(const nlohmann::json* json) {
   return json->type_name();
 }
 
-// Keeps where the text stopped being JSON; builds nothing.
+// Finds the offset of the first syntax error, without building a document.
 struct ErrorFinder : nlohmann::json_sax<nlohmann::json> {
   size_t offset = 0;
   bool null() override { return true; }

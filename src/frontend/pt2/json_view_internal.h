@@ -11,7 +11,7 @@
 
 namespace carina::pt2 {
 
-// The first error in a JSON text, and the part of it that is being read.
+// The first error in a JSON text, and the current position for messages.
 struct JsonErrors {
   std::string where;    // the file and the entry
   std::string context;  // "node conv2d_3"; may be empty
@@ -24,27 +24,28 @@ class JsonView {
  public:
   JsonView(const nlohmann::json* json, JsonErrors* errors) : json_(json), errors_(errors) {}
 
-  // Not missing and not null.
+  // Whether the value exists and is not null.
   [[nodiscard]] bool present() const { return json_ != nullptr && !json_->is_null(); }
   explicit operator bool() const { return present(); }
 
-  // A member that must be there / that may be missing or null.
+  // A required member, and a member that may be missing or null.
   [[nodiscard]] JsonView operator[](std::string_view key) const;
   [[nodiscard]] JsonView optional(std::string_view key) const;
 
   [[nodiscard]] int64_t integer() const;
   [[nodiscard]] bool boolean() const;
-  // A number, or the strings "Infinity", "-Infinity", "NaN" that torch writes for what JSON cannot say.
+  // A number, or one of the strings "Infinity", "-Infinity" and "NaN", which torch writes because JSON has no such
+  // numbers.
   [[nodiscard]] double number() const;
   [[nodiscard]] std::string_view text() const;
   [[nodiscard]] bool is_text() const { return json_ != nullptr && json_->is_string(); }
   [[nodiscard]] bool is_list() const { return json_ != nullptr && json_->is_array(); }
 
-  // The elements of a list (none, and an error, when it is not a list).
+  // The number of elements of a list. If the value is not a list, records an error and returns 0.
   [[nodiscard]] size_t size() const;
   [[nodiscard]] JsonView operator[](size_t index) const { return {&(*json_)[index], errors_}; }
 
-  // A union is an object with exactly one key: the key and its value.
+  // A union is an object with exactly one key. Returns the key and its value.
   [[nodiscard]] std::pair<std::string_view, JsonView> alternative() const;
 
   // Calls visit(key, view) for each member of an object.
@@ -54,7 +55,7 @@ class JsonView {
     for (const auto& [key, value] : json_->items()) visit(std::string_view(key), JsonView(&value, errors_));
   }
 
-  // Records the error that `expected` was expected here.
+  // Records an error with `expected` as the expected value.
   void complain(std::string_view expected) const;
   [[nodiscard]] JsonErrors& errors() const { return *errors_; }
 
@@ -63,7 +64,7 @@ class JsonView {
   JsonErrors* errors_;
 };
 
-// Parses untrusted JSON text of bounded size. Errors: too large, not JSON (with the offset).
+// Parses untrusted JSON text of bounded size. Errors: too large; not JSON (with the offset).
 Result<nlohmann::json> parse_json(std::string_view text, const std::string& where);
 
 }  // namespace carina::pt2

@@ -13,7 +13,7 @@ std::string_view cut(std::string_view& rest, char mark) {
   return head;
 }
 
-// A module that is called for the second time has "@1" behind its name.
+// The path of a module that is called again ends in "@1".
 std::string_view without_call(std::string_view path) {
   return path.substr(0, path.find('@'));
 }

@@ -6,7 +6,7 @@ namespace carina::pt2 {
 
 namespace {
 
-// The JSON documents of an archive, which the importer's views refer to.
+// The JSON documents of an archive. The importer has views of them.
 struct Documents {
   nlohmann::json model;
   nlohmann::json weights;
@@ -31,7 +31,8 @@ Reading read(Archive& archive, const Log& log, const ReadOptions& options) {
 
 }  // namespace
 
-// The model is read while the sums of its weights are checked. Where one is wrong it is read again, in order.
+// Reads the model while other threads check the checksums of its weights. If a checksum is wrong, the model is read
+// again sequentially, so that the error is reported.
 Reading read_model(const Buffer& file, const std::string& where, const Log& log, const ReadOptions& options) {
   auto archive = Archive::open(file, where);
   if (!archive) return {.nodes = {}, .graph = std::unexpected(std::move(archive).error())};

@@ -1,4 +1,4 @@
-// Nodes that hold subgraphs: their nodes take the node's place.
+// Inlines nodes with subgraphs: the nodes of a subgraph replace the node.
 
 #include <fmt/format.h>
 
@@ -12,11 +12,11 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 
-// The tensors among the arguments of a node, in order, spread; behind them, its graphs.
+// The arguments of a node with subgraphs: its graphs, and the tensors before and after them. Lists are flattened.
 struct Arguments {
   std::vector<JsonView> graphs;
-  std::vector<ir::ValueId> operands;     // behind the graphs
-  std::optional<ir::ValueId> condition;  // before them
+  std::vector<ir::ValueId> operands;     // tensors after the graphs
+  std::optional<ir::ValueId> condition;  // tensor before the graphs
   std::optional<bool> known_condition;
 };
 
@@ -25,7 +25,7 @@ void add_operands(const Scope& scope, std::string_view kind, JsonView value, std
     operands.push_back(scope.find(tensor["name"].text()).value_or(ir::ValueId()));
   };
   if (kind == "as_tensor") return add(value);
-  if (kind != "as_tensors") return operands.push_back({});  // a number: the subgraph knows it
+  if (kind != "as_tensors") return operands.push_back({});  // a number, which is part of the subgraph
   for (size_t i = 0; i < value.size(); ++i) add(value[i]);
 }
 
@@ -91,14 +91,15 @@ void Importer::bind_results(Scope& scope, JsonView outputs, std::span<const ir::
   }
 }
 
-// wrap_with_set_grad_enabled(flag, graph, operands...)
+// Inlines wrap_with_set_grad_enabled(flag, graph, operands...).
 void Importer::import_region(Scope& scope, JsonView json, const std::string& where) {
   const Arguments arguments = arguments_of(scope, json["inputs"]);
   if (arguments.graphs.empty()) return json["inputs"].complain("a graph");
   bind_results(scope, json["outputs"], inlined(arguments.graphs.front(), arguments.operands, where));
 }
 
-// Results that a condition chooses: PyTorch's subgraphs of `cond` compute, and change nothing, so both may run.
+// Selects the results by the condition. Both subgraphs of `cond` are computed, which is legal because they have no side
+// effects.
 std::vector<ir::ValueId> Importer::choose(const ir::Node& node, ir::ValueId condition, std::span<const ir::ValueId> yes,
                                           std::span<const ir::ValueId> no) {
   ir::ValueId flag = condition;
@@ -125,7 +126,7 @@ std::vector<ir::ValueId> Importer::choose(const ir::Node& node, ir::ValueId cond
   return results;
 }
 
-// cond(condition, graph if true, graph if false, operands)
+// Inlines cond(condition, true graph, false graph, operands).
 void Importer::import_choice(Scope& scope, JsonView json, const ir::Node& node) {
   const Arguments arguments = arguments_of(scope, json["inputs"]);
   if (arguments.graphs.size() != 2) return json["inputs"].complain("two graphs");
@@ -144,8 +145,9 @@ void Importer::import_choice(Scope& scope, JsonView json, const ir::Node& node) 
   bind_results(scope, json["outputs"], choose(node, *arguments.condition, yes, no));
 }
 
-// Where the condition holds, what the round makes of the values; else the values as they are, of which the condition of
-// the next round will say the same: once it is false it stays so. False: the condition is no tensor, or the file is broken.
+// Adds one round of a loop. If the condition holds, the values are those after the round; otherwise they stay as they
+// are. Once the condition is false, it stays false, because its inputs no longer change. Returns false if the condition
+// is not a tensor or the file is invalid.
 bool Importer::run_round(const ir::Node& node, std::span<const JsonView> graphs, std::vector<ir::ValueId>& state) {
   const std::string where = where_of(node);
   const std::vector<ir::ValueId> goes_on = inlined(graphs[0], state, where);
@@ -163,7 +165,7 @@ bool Importer::run_round(const ir::Node& node, std::span<const JsonView> graphs,
   return true;
 }
 
-// while_loop(graph of the condition, graph of a round, values that rounds change, values that they only read)
+// Inlines while_loop(condition graph, body graph, values that rounds change, values that they only read).
 void Importer::import_loop(Scope& scope, JsonView json, const ir::Node& node) {
   if (options_.loop_rounds <= 0)
     return refuse_operator(scope, json, node, "control flow that depends on data: how often it runs is not known",

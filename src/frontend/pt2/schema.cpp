@@ -27,7 +27,7 @@ constexpr std::array kTypeNames = {
     TypeName{"Layout", ArgumentType::kLayout},
     TypeName{"MemoryFormat", ArgumentType::kMemoryFormat},
     TypeName{"Device", ArgumentType::kDevice},
-    // A model for inference names none: it is always None.
+    // A model for inference has no generator: the argument is always None.
     TypeName{"Generator", ArgumentType::kDevice},
 };
 
@@ -80,7 +80,7 @@ class Parser {
     return text_.substr(begin, position_ - begin);
   }
 
-  // Alias sets "(a)", "(a!)", "(a -> *)", "(b|a)" say which memory is shared.
+  // Skips an alias set: "(a)", "(a!)", "(a -> *)", "(b|a)". It says which memory is shared.
   bool skip_alias() {
     if (!take('(')) return false;
     while (!take(')')) ++position_;
@@ -178,7 +178,7 @@ class Parser {
     }
     if (row.type == ArgumentType::kString) return quoted();
     ir::Attribute value = number();
-    // "float eps=0" is a float all the same.
+    // "float eps=0" has a default of type float.
     if (const auto* whole = std::get_if<int64_t>(&value); whole != nullptr && row.type == ArgumentType::kFloat)
       return static_cast<double>(*whole);
     return value;

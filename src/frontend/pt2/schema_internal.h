@@ -33,8 +33,8 @@ struct ArgumentRow {
   bool optional = false;           // the whole argument may be None
   bool keyword_only = false;
   bool has_default = false;
-  int64_t list_size = 0;        // SymInt[2]: 2; a single number stands for as many; 0: any length
-  ir::Attribute default_value;  // as a node's attribute holds it; none for tensors
+  int64_t list_size = 0;        // SymInt[2]: 2, and a single number is repeated; 0: any length
+  ir::Attribute default_value;  // as a node's attribute stores it; none for tensors
 };
 
 // An operator's arguments and results.
@@ -45,10 +45,10 @@ struct Schema {
 };
 
 // Parses PyTorch's notation of a schema without the operator's name: "(Tensor self, int[1]? dim=None) -> Tensor". The
-// text is one of our own rows: a mistake in it is ours.
+// text comes from facts/aten_ops.def, so a mistake in it is an internal error.
 Schema parse_schema(std::string_view text);
 
-// The schema of a row of facts/aten_ops.def; all are parsed once, at the first call.
+// The schema of a row of facts/aten_ops.def. All schemas are parsed at the first call.
 const Schema& schema_of(AtenOp op);
 
 }  // namespace carina::pt2

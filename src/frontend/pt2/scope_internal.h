@@ -13,8 +13,8 @@
 
 namespace carina::pt2 {
 
-// The names of one graph of the exported program; subgraphs have scopes of their own and reuse names. Keys are views of
-// the JSON text, which outlives the scope.
+// The names of one graph of the exported program. Each subgraph has its own scope, because subgraphs reuse names. Keys
+// are views of the JSON text, which must outlive the scope.
 class Scope {
  public:
   explicit Scope(JsonView graph) : graph_(graph) {}
@@ -26,15 +26,16 @@ class Scope {
     return found == values_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  // The values of the tensors that an Argument mentions, without names that stand for none.
+  // The values of the tensors that an Argument names; names without a tensor are left out.
   [[nodiscard]] std::vector<ir::ValueId> tensors_of(JsonView argument) const;
 
-  // The size, number or truth value of a symbolic name in the example; nothing when it depends on data.
+  // The value of a symbolic name in the example input: a size, a number or a truth value. Returns no value if it
+  // depends on data.
   [[nodiscard]] std::optional<int64_t> symbolic_integer(std::string_view name, Symbols& symbols) const;
   [[nodiscard]] std::optional<double> symbolic_float(std::string_view name) const;
   [[nodiscard]] std::optional<bool> symbolic_bool(std::string_view name) const;
 
-  // Which node of the graph is being read; a name is used later when a later node or the graph's results mention it.
+  // Sets the index of the current node. A name is live if a later node or the graph's results use it.
   void set_position(size_t node) { position_ = node; }
   [[nodiscard]] bool used_later(std::string_view name);
 
@@ -43,7 +44,7 @@ class Scope {
 
   JsonView graph_;
   std::unordered_map<std::string_view, ir::ValueId> values_;
-  std::unordered_map<std::string_view, size_t> last_uses_;  // filled at the first question
+  std::unordered_map<std::string_view, size_t> last_uses_;  // filled at the first call
   size_t position_ = 0;
 };
 

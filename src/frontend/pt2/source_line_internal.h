@@ -5,8 +5,8 @@
 
 namespace carina::pt2 {
 
-// The line of the user's own code that a node comes from, "model.py:41": the last frame of the stack trace that is not
-// inside torch, torchao or executorch; empty when there is none.
+// The line of the user's code that a node comes from: "model.py:41". It is the last frame of the stack trace outside of
+// torch, torchao and executorch. Empty if there is none.
 std::string source_line(std::string_view stack_trace);
 
 }  // namespace carina::pt2

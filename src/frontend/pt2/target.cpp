@@ -9,7 +9,7 @@ namespace carina::pt2 {
 
 namespace {
 
-// In-place ops whose functional form has another name than the same without the underscore.
+// In-place operators whose functional form has a different name, apart from the underscore.
 struct Renamed {
   std::string_view in_place;
   std::string_view functional;
@@ -32,7 +32,7 @@ constexpr std::array kRenamed = {
     Renamed{"aten.__irshift__.Tensor", "aten.__rshift__.Tensor"},
 };
 
-// Nodes that check something and compute nothing.
+// Nodes that check a condition and compute nothing.
 constexpr std::array<std::string_view, 9> kAssertions = {
     "aten._assert_tensor_metadata.default",
     "aten._assert_scalar.default",
@@ -48,11 +48,11 @@ constexpr std::array<std::string_view, 9> kAssertions = {
 constexpr std::array<std::string_view, 6> kSymbolicPrefixes = {"_operator.",          "math.",           "torch.sym_",
                                                                "torch.ops.aten.sym_", "torch.ops.math.", "builtins."};
 
-// Operators that make a number of a tensor. A number that is only checked computes nothing; where an operator reads one,
-// reading its arguments says that it depends on data.
+// Operators that convert a tensor's element to a number. If the number is only checked, the node is dropped. If an
+// operator uses the number, reading its arguments reports that it depends on data.
 constexpr std::array<std::string_view, 2> kNumbersOfData = {"aten.item.default", "aten._local_scalar_dense.default"};
 
-// Higher-order operators that stand for Python's control flow.
+// Higher-order operators for Python's control flow.
 constexpr std::array<std::string_view, 4> kControlFlow = {"map_impl", "scan", "associative_scan", "switch"};
 
 std::optional<AtenOp> row_named(std::string_view name) {

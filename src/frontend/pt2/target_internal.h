@@ -7,26 +7,26 @@
 
 namespace carina::pt2 {
 
-// What becomes of a node, by its target.
+// How the reader handles a node, by its target.
 enum class TargetKind {
   kOperator,      // a row of facts/aten_ops.def
-  kInPlace,       // the in-place form of such a row: it also overwrites its first operand
-  kSymbolic,      // arithmetic on sizes; the results are known from the example
-  kNumberOfData,  // makes a number of a tensor's element
-  kAssertion,     // checks something and gives nothing
-  kRegion,        // calls a subgraph that can be inlined: its operands follow the graph
-  kChoice,        // a condition and two subgraphs, of which the results of one are taken
-  kLoop,          // while_loop: rounds of two subgraphs, one says whether the other runs
+  kInPlace,       // the in-place form of such a row, which also overwrites its first operand
+  kSymbolic,      // arithmetic on sizes; the results follow from the example input
+  kNumberOfData,  // converts an element of a tensor to a number
+  kAssertion,     // checks a condition and has no result
+  kRegion,        // calls a subgraph, which is inlined; the operands follow the graph
+  kChoice,        // a condition and two subgraphs; selects the results of one
+  kLoop,          // while_loop: one subgraph is the body, the other computes whether to continue
   kUnknown,
 };
 struct Target {
   TargetKind kind = TargetKind::kUnknown;
-  AtenOp op{};                   // of kOperator and kInPlace; of kChoice and kLoop: what chooses
-  std::string_view reason = {};  // of kUnknown: what the user is told besides the name
+  AtenOp op{};                   // kOperator, kInPlace: the operator; kChoice, kLoop: the operator that selects
+  std::string_view reason = {};  // kUnknown: the reason for the message
 };
 
-// Finds the meaning of "torch.ops.aten.conv2d.default", "executorch.exir.dialects.edge._ops.aten.relu.default",
-// "_operator.mul", "torch.ops.higher_order.cond".
+// Classifies a target, such as "torch.ops.aten.conv2d.default", "executorch.exir.dialects.edge._ops.aten.relu.default",
+// "_operator.mul" or "torch.ops.higher_order.cond".
 Target target_of_name(std::string_view name);
 
 }  // namespace carina::pt2

@@ -12,8 +12,8 @@ namespace {
 
 struct ScalarTypeRow {
   int64_t number;
-  std::string_view name;  // torch's
-  DType dtype;            // unknown: not supported
+  std::string_view name;  // name in torch
+  DType dtype;            // empty: not supported
 };
 constexpr std::array kScalarTypes = {
     ScalarTypeRow{1, "uint8", DType::kUInt8},
@@ -39,9 +39,9 @@ constexpr std::array kScalarTypes = {
     ScalarTypeRow{35, "uint64", DType::kUnknown},
 };
 
-// A tensor of more bytes than this is a mistake in the file; the products below then cannot overflow.
+// A larger tensor is a mistake in the file. With this limit, the products below cannot overflow.
 constexpr int64_t kMaxTensorBytes = int64_t{1} << 40;
-// What a strided constant may take when it is made dense: more than its storage only where it repeats elements.
+// The limit for a strided constant that is copied to a dense one. It exceeds its storage only if it repeats elements.
 constexpr size_t kMaxDenseBytes = size_t{1} << 28;
 
 constexpr int64_t kStrided = 7;
@@ -90,7 +90,8 @@ bool is_dense(const TensorMeta& meta) {
   return true;
 }
 
-// The number of elements from the tensor's first to its last in the storage, if that is a number.
+// The number of elements between the tensor's first and last element in the storage, inclusive. Returns no value if it
+// overflows.
 std::optional<int64_t> reach_of(const TensorMeta& meta) {
   int64_t last = meta.storage_offset;
   for (size_t axis = 0; axis < meta.shape.rank(); ++axis) {
@@ -102,7 +103,7 @@ std::optional<int64_t> reach_of(const TensorMeta& meta) {
   return checked_add(last, int64_t{1});
 }
 
-// Copies the elements of a strided tensor in row-major order; the storage has been checked to hold them all.
+// Copies the elements of a strided tensor in row-major order. The storage has been checked to contain them all.
 Tensor gather(const TensorMeta& meta, const Buffer& storage) {
   MutableTensor dense(meta.dtype, meta.shape);
   const size_t bytes = element_bytes(meta.dtype);
@@ -190,7 +191,8 @@ std::optional<int64_t> Symbols::integer(JsonView sym) {
   const JsonView hint = value.optional("hint");
   if (!hint) return std::nullopt;
   const int64_t example = hint["as_int"].integer();
-  // Symbol('s77', positive=True, integer=True); sums and products of symbols follow from them.
+  // An expression such as Symbol('s77', positive=True, integer=True). Sums and products of symbols are derived from
+  // them.
   const std::string_view expression = value["expr_str"].text();
   constexpr std::string_view kSymbol = "Symbol('";
   if (expression.starts_with(kSymbol)) {

@@ -21,10 +21,10 @@ namespace {
 namespace format = carina::tosa::fb;
 using Strings = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
 
-// What the reader has found out about a name of the block: a value, or a variable's tensor.
+// What a name of the block refers to: a value, or a variable's tensor.
 struct Definition {
   ir::ValueId value;
-  std::string variable;  // not empty: the tensor stands for this variable, and is no value
+  std::string variable;  // not empty: the tensor is this variable, and not a value
 };
 
 // Reads one block into one graph.
@@ -76,7 +76,7 @@ class BlockReader {
     return Shape(sizes);
   }
 
-  // The bytes of a tensor's constant in the FlatBuffer or behind it; empty when it has none.
+  // The bytes of a constant tensor, inside of the FlatBuffer or after it. Empty if it has none.
   Result<Buffer> data_of(const std::string& name, const flatbuffers::Vector<uint8_t>* data, uint64_t offset,
                          uint64_t size) const {
     if (data != nullptr && data->size() > 0) {
@@ -104,7 +104,8 @@ class BlockReader {
   Result<void> define(std::string name, DType dtype, const Shape& shape, std::optional<Tensor> constant) {
     if (name.empty()) return error("a tensor without a name");
     if (definitions_.contains(name)) return error("the name " + name + " is defined twice");
-    // An input's own value wins over data in the file: sub-graphs declare outer constants as their inputs.
+    // The value of an input has priority over data in the file, because sub-graphs declare constants of the outer graph
+    // as inputs.
     if (input_names_.contains(name)) constant.reset();
     made_.push_back(constant.has_value());
     const ir::ValueId id = graph_.add_value(
@@ -159,7 +160,7 @@ class BlockReader {
     return define(name, DType::kShape, rank, std::move(constant));
   }
 
-  // A variable's tensor becomes a VARIABLE node, which declares it, and no value.
+  // Declares a variable: its tensor becomes a VARIABLE node and no value.
   Result<void> define_variable(std::string name, std::string variable, DType dtype, const Shape& shape,
                                std::optional<Tensor> initial) {
     if (variable.empty()) variable = name;
@@ -197,7 +198,7 @@ class BlockReader {
     return found == definitions_.end() || found->second.variable.empty() ? nullptr : &found->second.variable;
   }
 
-  // Variables appear in files as IDENTITY (or VARIABLE_*) operators that read or make the variable's tensor.
+  // In files, variables are read and written by IDENTITY (or VARIABLE_*) operators on the variable's tensor.
   Result<bool> read_variable_operator(const format::TosaOperator& op, ir::Node& node) const {
     const std::string* read = variable_of(op.inputs());
     const std::string* written = variable_of(op.outputs());
@@ -215,7 +216,7 @@ class BlockReader {
     return true;
   }
 
-  // The operator's number in 1.0; nothing for what only 0.80 has.
+  // The operator's number in 1.0. Returns no value for operators of 0.80 only.
   Result<std::optional<TosaOp>> operator_of(uint32_t number, const std::string& here) const {
     const bool old = form_ == FileForm::k0_80;
     const size_t count = old ? kTosa080Ops.size() : kTosaOpCount;
@@ -245,7 +246,7 @@ class BlockReader {
     return add(std::move(node), named);
   }
 
-  // What 0.80 keeps in attributes become constants, and one operator may become several.
+  // Converts an operator of 0.80. Some of its attributes become constants, and one operator may become several.
   Result<void> read_operator_0_80(const format::TosaOperator& op, const std::string& here, const std::string& name) {
     Operator080 old{.row = kTosa080Ops[op.op() - 1], .attributes = nullptr, .inputs = {}, .outputs = {}, .name = name};
     const auto tag = static_cast<uint8_t>(op.attribute_type());
@@ -285,7 +286,7 @@ class BlockReader {
     return ir::check_row(node, here);
   }
 
-  // A CONST's data stands in its output's record; here it must be there, which a tensor of no elements need not have.
+  // The data of a CONST are stored with its output tensor. They must be present, unless the tensor has no elements.
   Result<void> check_constant(const format::TosaOperator& op, const std::string& here) {
     if (variable_of(op.outputs()) != nullptr) return {};
     CARINA_TRY(const std::vector<ir::ValueId> outputs, values_of(op.outputs(), here));
@@ -322,10 +323,10 @@ class BlockReader {
   const format::TosaBasicBlock& block_;
   FileForm form_;
   ir::Graph graph_;
-  std::unordered_set<size_t> unsigned_;  // values that are of an unsigned type in the file, by index
+  std::unordered_set<size_t> unsigned_;  // indices of values with an unsigned type in the file
   std::unordered_set<std::string_view> input_names_;
   std::unordered_map<std::string, Definition> definitions_;
-  std::vector<bool> made_;  // by value: input, constant or some operator's output
+  std::vector<bool> made_;  // by value: whether it is an input, a constant or the output of an operator so far
 };
 
 }  // namespace

@@ -19,10 +19,10 @@ constexpr voffset_t slot(int index) {
   return static_cast<voffset_t>(4 + 2 * index);
 }
 
-// Walks a file as facts/schemas/tosa.fbs lays it out and checks each offset, length and alignment before it is
-// followed. The schema compiler's own verifier is not enough: a FlatBuffer may point to the same part from many places,
-// so that a small file makes it (and a reader) work for hours. Here each step costs, and a file may cost some multiple
-// of its size.
+// Walks a file by the layout in facts/schemas/tosa.fbs, and checks each offset, length and alignment before it follows
+// it. The verifier of the schema compiler is not enough: many offsets of a FlatBuffer may point to the same part, so a
+// small file could keep the verifier (and a reader) busy for hours. Here each step has a cost, and the total cost of a
+// file is limited to a multiple of its size.
 class FileCheck {
  public:
   FileCheck(flatbuffers::Verifier& verifier, size_t size, FileForm form)
@@ -46,7 +46,7 @@ class FileCheck {
     return true;
   }
 
-  // Tables do not nest in themselves, so that the verifier's count of depths is of no use: each table ends at once.
+  // Tables are not recursive, so the depth limit of FlatBuffers' verifier is not needed. Each table is closed at once.
   bool start(const Table& t) { return spend(kTableCost) && t.VerifyTableStart(verifier_) && verifier_.EndTable(); }
 
   template <typename T>
@@ -130,7 +130,7 @@ class FileCheck {
            texts(t, 4) && table(t, 5, [this](const Table& location) { return start(location) && text(location, 0); });
   }
 
-  // Tables of operators that Carina does not have are never read.
+  // The attribute tables of unknown operators are not read, so they are not checked.
   bool attributes(const Table& t, uint8_t tag) {
     if (form_ == FileForm::k0_80) return attributes_0_80(t, tag);
     if (tag == 0 || tag > kTosaOpCount) return true;
@@ -201,7 +201,7 @@ class FileCheck {
 
 bool is_sound(std::span<const uint8_t> file, FileForm form) {
   flatbuffers::Verifier::Options options;
-  options.max_tables = std::numeric_limits<flatbuffers::uoffset_t>::max();  // the budget bounds them
+  options.max_tables = std::numeric_limits<flatbuffers::uoffset_t>::max();  // the budget limits them
   flatbuffers::Verifier verifier(file.data(), file.size(), options);
   return verifier.VerifyOffset(0) != 0 &&
          FileCheck(verifier, file.size(), form).graph(*flatbuffers::GetRoot<Table>(file.data()));

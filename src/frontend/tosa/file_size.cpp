@@ -14,7 +14,7 @@ size_t estimated_bytes(const ir::Module& module) {
   size_t bytes = 4096;
   for (const ir::Graph& graph : module.graphs) {
     for (const ir::Value& value : graph.values) {
-      // 0.80 has bf16 as fp32.
+      // TOSA 0.80 stores bf16 constants as fp32.
       const size_t wide = value.dtype == DType::kBf16 ? 2 : 1;
       bytes += 160 + value.name.size() + (value.constant ? wide * value.constant->data.size() : 0);
     }
@@ -34,7 +34,7 @@ size_t estimated_bytes(const ir::Module& module) {
 
 Result<size_t> estimated_file_bytes(const ir::Module& module, size_t more_bytes) {
   const size_t bytes = estimated_bytes(module);
-  if (bytes < kMaxFileBytes - more_bytes) return bytes;  // beyond it the builder would abort
+  if (bytes < kMaxFileBytes - more_bytes) return bytes;  // FlatBufferBuilder would abort above this size
   return fail({.where = "TOSA file", .what = "the graph is too large for a TOSA file", .expected = "less than 2 GB"});
 }
 

@@ -7,8 +7,8 @@
 
 namespace carina::tosa {
 
-// An upper estimate of a file's size, so that the builder need not grow: growing copies all that has been written.
-// Errors: with `more_bytes`, which are not part of the estimate, too large for a FlatBuffer.
+// An upper bound of a file's size. It avoids the copies of a builder that grows. Error: the estimate plus `more_bytes`
+// is too large for a FlatBuffer.
 Result<size_t> estimated_file_bytes(const ir::Module& module, size_t more_bytes);
 
 }  // namespace carina::tosa

@@ -24,7 +24,8 @@ struct Version : private flatbuffers::Table {
   }
 };
 
-// The root table as far as all versions of the format agree: which version it is decides how to read the rest.
+// The part of the root table that is the same in all versions of the format. It contains the version, which decides how
+// the rest is read.
 struct AnyGraph : private flatbuffers::Table {
   [[nodiscard]] const Version* version() const { return GetPointer<const Version*>(4); }
   bool Verify(flatbuffers::Verifier& verifier) const {
@@ -37,10 +38,10 @@ std::unexpected<Diagnostics> damaged(const std::string& where) {
   return fail({.where = where, .what = "not a TOSA file, or damaged", .expected = "a FlatBuffer with identifier TOSA"});
 }
 
-// The version's table in a file whose first tables are sound. `file` is aligned for a FlatBuffer.
+// Finds the version table in a file whose first tables are sound. `file` is aligned for a FlatBuffer.
 Result<const Version*> find_version(const Buffer& file, const std::string& where) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(file.data());
-  // Data may stand behind the FlatBuffer itself, which must end below 2 GB.
+  // Data may follow the FlatBuffer, which itself must be smaller than 2 GB.
   const size_t size = std::min<size_t>(file.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
   if (size < 16) return damaged(where);
   flatbuffers::Verifier verifier(bytes, size);

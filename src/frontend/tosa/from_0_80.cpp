@@ -21,7 +21,7 @@ constexpr int64_t kPropagate = 1;  // nan_mode
 constexpr int64_t kSingleRound = 1;
 constexpr int64_t kDoubleRound = 3;
 
-// Operators that may meet a tensor of unsigned numbers: RESCALE reads them as such, the others only hand them on.
+// Operators that may have tensors of unsigned numbers. RESCALE converts them; the others only copy them.
 constexpr auto kTakesUnsigned =
     std::to_array({TosaOp::RESCALE, TosaOp::IDENTITY, TosaOp::CUSTOM, TosaOp::COND_IF, TosaOp::WHILE_LOOP});
 
@@ -39,7 +39,7 @@ ir::Bytes bytes_of(const Table& table, voffset_t at) {
   return out;
 }
 
-// Builds one node of 1.0 from one operator.
+// Builds one node of 1.0 from an operator of 0.80.
 class NodeBuilder {
  public:
   NodeBuilder(ir::Graph& graph, const Operator080& op, TosaOp op_1_0, const std::unordered_set<size_t>& unsigned_values,
@@ -91,7 +91,7 @@ class NodeBuilder {
     return {};
   }
 
-  // Which operands of 1.0 the file's inputs are: those without a slot, in order.
+  // Assigns the file's inputs to the operands of 1.0, in order, except operands that are attributes in 0.80.
   Result<void> place_inputs() {
     given_.resize(row_.inputs.size());
     size_t next = 0;
@@ -107,7 +107,7 @@ class NodeBuilder {
     return {};
   }
 
-  // What stands in a slot, as its field's kind says.
+  // Reads the value of an attribute slot by the kind of its field.
   [[nodiscard]] Result<ir::Attribute> read(const Tosa080Slot& slot) const {
     const auto at = static_cast<voffset_t>(4 + 2 * (&slot - slots_of(op_.row.table).data()));
     const Table* table = op_.attributes;
@@ -166,22 +166,22 @@ class NodeBuilder {
     return error(fmt::format("{} is no type of TOSA 1.0", attribute.name), {}, fmt::format("number {}", number));
   }
 
-  // What 0.80 does not say.
+  // The value of an attribute that 0.80 does not have.
   Result<ir::Attribute> implied(const TosaAttribute& attribute) const {
     if (attribute.name == "nan_mode") return kPropagate;
     if (attribute.name == "acc_type") {
       CARINA_TRY(const DType dtype, type_of_variable("acc_t"));
       return dtype;
     }
-    if (attribute.name == "dilation") return std::vector<int64_t>{1, 1};  // those of FULLY_CONNECTED
+    if (attribute.name == "dilation") return std::vector<int64_t>{1, 1};  // pad or stride of a FULLY_CONNECTED
     if (attribute.name == "stride") return std::vector<int64_t>{1, 1};
     if (attribute.name == "pad") return std::vector<int64_t>{0, 0, 0, 0};
     if (attribute.name == "local_bound") return false;
     CARINA_UNREACHABLE("attribute without a slot", attribute.kind);
   }
 
-  // The type that the specification calls `variable`, from the operands that have it, else from the row of legal types
-  // that the operands are in.
+  // The type that the specification calls `variable`. It comes from the operands of that type, or else from the row of
+  // legal types that matches the operands.
   Result<DType> type_of_variable(std::string_view variable) const {
     std::array<TosaType, TosaTypeRow::kMaxTypes> known{};
     const auto note = [&](std::string_view type, ir::ValueId id) {
@@ -224,13 +224,13 @@ class NodeBuilder {
     }
     if (auto* number = std::get_if<int64_t>(&value); number != nullptr && reads_unsigned(operand.name)) {
       const int64_t width = range_of(dtype).max - range_of(dtype).min + 1;
-      if (*number > range_of(dtype).max && *number < width) *number -= width;  // the same bits
+      if (*number > range_of(dtype).max && *number < width) *number -= width;  // the signed number with the same bits
     }
     CARINA_TRY(Tensor tensor, element_tensor(dtype, value, here));
     return graph_.add_constant(fmt::format("{}_{}", op_.name, operand.name), std::move(tensor));
   }
 
-  // Whether a zero point belongs to unsigned numbers.
+  // Whether a zero point is that of an unsigned tensor.
   [[nodiscard]] bool reads_unsigned(std::string_view operand) const {
     if (row_.op != TosaOp::RESCALE) return false;
     return (operand == "input_zp" && attributes_.get<bool>("input_unsigned")) ||
@@ -267,7 +267,7 @@ class NodeBuilder {
   const TosaOpRow& row_;
   const std::unordered_set<size_t>& unsigned_;
   const std::string& where_;
-  std::vector<std::vector<ir::ValueId>> given_;  // by operand of 1.0
+  std::vector<std::vector<ir::ValueId>> given_;  // indexed by operand of 1.0
   ir::Attributes attributes_;
 };
 
@@ -284,7 +284,7 @@ ir::Node reshape(ir::Graph& graph, ir::ValueId from, ir::ValueId to) {
           .source = {}};
 }
 
-// FULLY_CONNECTED([N,IC], [OC,IC], [OC]) -> [N,OC] as CONV2D over [N,1,1,IC].
+// Converts FULLY_CONNECTED([N,IC], [OC,IC], [OC]) -> [N,OC] to CONV2D over [N,1,1,IC].
 class FullyConnected {
  public:
   FullyConnected(ir::Graph& graph, const Operator080& op) : graph_(graph), op_(op) {}
@@ -308,7 +308,7 @@ class FullyConnected {
   }
 
  private:
-  // A value of shape [A,1,1,B] for one of [A,B].
+  // Adds a value of shape [A,1,1,B] for a value of shape [A,B].
   ir::ValueId unmade_image(ir::ValueId id) {
     const Shape& flat = graph_[id].shape;
     const Shape shape{flat[0], 1, 1, flat[1]};

@@ -130,7 +130,7 @@ ir::Attribute scalar_of_bytes(DType dtype, const uint8_t* bytes) {
 
 Result<ir::Attributes> read_attributes(const TosaOpRow& row, const Table* table, DType scalar_type,
                                        const std::string& where) {
-  // A table without any slot stands for an absent one. Its first word is the distance back to its vtable.
+  // A table without fields, used if the attributes are absent. Its first word is the distance back to its vtable.
   static constexpr struct {
     uint16_t vtable_bytes = 4;
     uint16_t table_bytes = 4;

@@ -14,7 +14,7 @@ namespace {
 
 namespace format = carina::tosa::fb;
 
-// A region's graph has the region's name, its further blocks their own.
+// The first block of a region has the region's name; further blocks have their own names.
 struct NamedBlock {
   std::string name;
   const format::TosaBasicBlock* block;
@@ -28,7 +28,7 @@ Result<std::vector<NamedBlock>> blocks_of(const format::TosaGraph& file, const s
     for (uint32_t b = 0; b < count_of(region.blocks()); ++b) {
       const format::TosaBasicBlock& block = *region.blocks()->Get(b);
       std::string name = text_of(block.name());
-      // In 0.80 all blocks stand in one region, and control flow names blocks.
+      // In 0.80 all blocks are in one region, and control flow refers to blocks.
       if (b == 0 && (form == FileForm::k1_x || name.empty())) name = text_of(region.name());
       if (!names.insert(name).second) return fail({.where = where, .what = "two regions or blocks are called " + name});
       out.push_back({.name = name, .block = &block});
@@ -38,7 +38,8 @@ Result<std::vector<NamedBlock>> blocks_of(const format::TosaGraph& file, const s
   return out;
 }
 
-// Control flow names regions; some files name a region's block instead. Errors: no such graph.
+// Control flow refers to regions by name. Some files use the name of a region's block instead. Error: no graph has the
+// name.
 Result<void> resolve_graph_names(ir::Module& module, const std::unordered_map<std::string, std::string>& graph_of_block,
                                  const std::string& where) {
   for (ir::Graph& graph : module.graphs) {

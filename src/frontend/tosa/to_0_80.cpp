@@ -19,7 +19,7 @@ constexpr int64_t kDoubleRound = 3;
 
 constexpr auto kHasBias =
     std::to_array({TosaOp::CONV2D, TosaOp::CONV3D, TosaOp::DEPTHWISE_CONV2D, TosaOp::TRANSPOSE_CONV2D});
-constexpr size_t kBias = 2;  // operand
+constexpr size_t kBias = 2;  // operand index
 
 const Tosa080Op* find_row(const ir::Node& node) {
   if (!node.op.is_tosa()) return nullptr;
@@ -31,7 +31,7 @@ bool has_floats(const ir::Graph& graph, const ir::Node& node) {
   return !node.inputs.empty() && is_float(graph[node.inputs.front()].dtype);
 }
 
-// The row of an operand: a list's row stands for all operands from its place on.
+// The row of an operand. The row of a list applies to all operands from its index on.
 const TosaOperand& operand_row(const ir::Node& node, size_t index) {
   const auto rows = row_of(node.op.tosa()).inputs;
   return rows[std::min(index, rows.size() - 1)];
@@ -45,7 +45,7 @@ bool has_bias(const ir::Node& node) {
   return std::ranges::find(kHasBias, node.op.tosa()) != kHasBias.end();
 }
 
-// What of a node 0.80 cannot say; nothing when it can say all.
+// Collects the properties of a node that 0.80 cannot represent.
 class Objections {
  public:
   Objections(const ir::Graph& graph, const ir::Node& node) : graph_(graph), node_(node) {}
@@ -108,7 +108,7 @@ class Objections {
   const ir::Node& node_;
 };
 
-// The constant's one element, once for each channel.
+// Repeats the single element of a constant for each channel.
 Tensor broadcast(const Tensor& one, int64_t channels) {
   MutableTensor out(one.dtype, Shape{channels});
   const size_t width = element_bytes(one.dtype);
@@ -117,7 +117,7 @@ Tensor broadcast(const Tensor& one, int64_t channels) {
   return std::move(out).freeze();
 }
 
-// The channels that the bias of this node must be spread over; 0 when it stays.
+// The number of channels over which this node's bias must be broadcast. 0 if it stays as it is.
 int64_t channels_to_spread(const ir::Graph& graph, const ir::Node& node) {
   if (!has_bias(node)) return 0;
   const Shape& result = graph[node.outputs.front()].shape;
@@ -133,7 +133,7 @@ void broadcast_bias(ir::Graph& graph, ir::Node& node) {
   node.inputs[kBias] = graph.add_constant(name, std::move(wide));
 }
 
-// By how much the module grows; nothing when that is more than kMaxGrowthBytes.
+// The growth of the module in bytes. No value if it exceeds kMaxGrowthBytes.
 std::optional<int64_t> growth_bytes(const ir::Module& module) {
   int64_t bytes = 0;
   for (const ir::Graph& graph : module.graphs) {
@@ -148,7 +148,7 @@ std::optional<int64_t> growth_bytes(const ir::Module& module) {
   return bytes;
 }
 
-// Zero points of unsigned numbers stand in 1.0 as the signed number with the same bits.
+// Whether a zero point is that of an unsigned tensor. TOSA 1.0 stores it as the signed number with the same bits.
 bool is_unsigned_zero_point(const ir::Node& node, std::string_view operand) {
   if (node.op != ir::Op(TosaOp::RESCALE)) return false;
   return (operand == "input_zp" && node.attributes.get<bool>("input_unsigned")) ||

@@ -28,7 +28,7 @@ bool is_nonzero_constant(const ir::Value& value) {
   if (!value.constant) return false;
   const auto bytes = value.constant->data.bytes().first(tensor_bytes(value.constant->dtype, value.constant->shape));
   if (!is_float(value.dtype)) return std::ranges::any_of(bytes, [](std::byte byte) { return byte != std::byte{0}; });
-  // -0.0 is zero: the sign stands in the last byte of each element.
+  // -0.0 is equal to zero. The last byte of an element contains its sign.
   const size_t width = element_bytes(value.dtype);
   for (size_t i = 0; i < bytes.size(); ++i) {
     const std::byte magnitude = i % width == width - 1 ? std::byte{0x7F} : std::byte{0xFF};
@@ -54,7 +54,7 @@ std::optional<int64_t> exact_quotient(int64_t numerator, int64_t denominator) {
 
 namespace {
 
-// The graphs that a graph's control flow runs.
+// The graphs that the control flow of a graph calls.
 std::vector<const ir::Graph*> graphs_run_by(const ModuleIndex& index, const ir::Graph& graph) {
   std::vector<const ir::Graph*> out;
   for (const ir::Node& node : graph.nodes) {
@@ -68,7 +68,8 @@ std::vector<const ir::Graph*> graphs_run_by(const ModuleIndex& index, const ir::
   return out;
 }
 
-// Each round settles the graphs whose own graphs are settled; what is left after `limit` rounds is too deep or a cycle.
+// In each round, graphs whose callees have a depth get their own depth. Graphs without a depth after `limit` rounds are
+// in a cycle or nested too deep.
 void find_depths(ModuleIndex& index, int64_t limit) {
   std::vector<std::pair<const ir::Graph*, std::vector<const ir::Graph*>>> open;
   for (const auto& [name, graph] : index.graphs) {
@@ -101,7 +102,7 @@ ModuleIndex::ModuleIndex(const ir::Module& module, int64_t max_nesting) {
 
 namespace {
 
-// By operator number - 1.
+// Indexed by operator number - 1.
 std::array<std::span<const Rule>, kTosaOpCount> collect_rules() {
   std::array<std::span<const Rule>, kTosaOpCount> out;
   for (const auto& family :
@@ -117,7 +118,7 @@ std::span<const Rule> rules_of(TosaOp op) {
   return kAll[static_cast<size_t>(op) - 1];
 }
 
-// The first rule that is broken: later ones need the earlier ones to hold.
+// The first rule that does not hold. Later rules assume the earlier ones.
 std::optional<Violation> first_broken(const RuleContext& at, std::span<const Rule> rules) {
   for (const Rule& rule : rules) {
     Found found = rule.broken(at);

@@ -27,7 +27,7 @@ bool fits_int32(int64_t value) {
   return value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
 }
 
-// A slot that is ready to stand in the table: vectors and strings have to be written before the table begins.
+// A slot whose vector or string has been written. FlatBuffers needs them before the table begins.
 struct Slot {
   enum class Kind { kOffset, kByte, kInt, kWord } kind;
   uint32_t value = 0;

@@ -21,7 +21,7 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 using Name = Offset<flatbuffers::String>;
 
-// Writes one graph as a region of one block.
+// Writes one graph as a region with one block.
 class GraphWriter {
  public:
   GraphWriter(FlatBufferBuilder& builder, const ir::Graph& graph)
@@ -46,8 +46,8 @@ class GraphWriter {
   }
 
  private:
-  // The values that the file needs, in order: those that an input, output or node names; a VARIABLE's initial value
-  // stands in the variable's tensor.
+  // The values that the file needs, in order: all that an input, an output or a node refers to. The initial value of a
+  // VARIABLE is stored with the variable's tensor instead.
   [[nodiscard]] std::vector<ir::ValueId> referenced() const {
     std::vector<bool> used(graph_.values.size(), false);
     const auto mark = [&](const std::vector<ir::ValueId>& list) {
@@ -127,7 +127,7 @@ class GraphWriter {
 
   struct Operator {
     TosaOp op;
-    TosaOp tag;  // whose attribute table it has
+    TosaOp tag;  // operator of the attribute table
     std::vector<Name> inputs;
     std::vector<Name> outputs;
     Offset<void> attributes;
@@ -169,7 +169,8 @@ class GraphWriter {
                            .source = node.source});
   }
 
-  // The official tools write accesses to variables as IDENTITY operators with the attribute table of the access.
+  // As in files of the official tools, an access to a variable is an IDENTITY operator with the attribute table of the
+  // access.
   Result<void> write_variable_operator(const ir::Node& node, const std::string& where) {
     const auto* variable = std::get_if<std::string>(node.attributes.find("name"));
     if (variable == nullptr) return fail({.where = where, .what = "attribute name is missing"});
@@ -214,7 +215,7 @@ class GraphWriter {
   const ir::Graph& graph_;
   std::vector<Name> names_;
   std::vector<bool> is_input_;
-  bool is_located_;  // where one operator says what it comes from, all have a location: readers expect it
+  bool is_located_;  // if one operator has a source location, readers expect one for all
   std::vector<Offset<format::TosaOperator>> operators_;
   std::vector<Offset<format::TosaTensor>> tensors_;
   std::vector<Offset<format::TosaShape>> shapes_;

@@ -23,17 +23,17 @@ using flatbuffers::Offset;
 using flatbuffers::voffset_t;
 using Name = Offset<flatbuffers::String>;
 
-// A slot that is ready to stand in its table.
+// A slot whose value is ready to be stored in its table.
 struct ReadySlot {
   Tosa080Field field;
-  uint32_t value;  // of a scalar, or the offset of a vector or string
+  uint32_t value;  // the bits of a scalar, or the offset of a vector or string
 };
 
 bool is_offset(Tosa080Field field) {
   return field != Tosa080Field::kBool && field != Tosa080Field::kInt && field != Tosa080Field::kWord;
 }
 
-// Writes one graph, which prepare_0_80() has made ready, as a block.
+// Writes one graph, prepared by prepare_0_80(), as a block.
 class BlockWriter {
  public:
   BlockWriter(FlatBufferBuilder& builder, const ir::Graph& graph)
@@ -60,7 +60,7 @@ class BlockWriter {
     return out;
   }
 
-  // Constants stand padded to 8 bytes, bf16 as fp32.
+  // Constants are padded to 8 bytes; bf16 is stored as fp32.
   Offset<flatbuffers::Vector<uint8_t>> data(const Tensor& tensor) {
     const bool wide = tensor.dtype == DType::kBf16;
     const size_t used = *file_bytes(wide ? DType::kFp32 : tensor.dtype, tensor.elements());
@@ -164,7 +164,7 @@ class BlockWriter {
     return {.field = slot.field, .value = builder_.CreateVector(bytes.data(), bytes.size()).o};
   }
 
-  // `value` is of the field's kind: value_of_slot() sees to that.
+  // Invariant: value_of_slot() has converted `value` to the kind of the field.
   Result<ReadySlot> ready(const Tosa080Slot& slot, const ir::Attribute& value, const std::string& where) {
     switch (slot.field) {
       case Tosa080Field::kBool:
@@ -215,7 +215,7 @@ Result<std::vector<std::byte>> write_0_80(const ir::Module& module) {
     CARINA_TRY(const auto block, BlockWriter(builder, graph).write());
     blocks.push_back(block);
   }
-  // One region, which readers of 0.80 want to be called "main", with all blocks: control flow names blocks.
+  // Readers of 0.80 expect one region "main" with all blocks, because control flow refers to blocks.
   const auto list = builder.CreateVector(blocks);
   const std::vector regions{format::CreateTosaRegion(builder, builder.CreateString("main"), list)};
   const auto version = format::CreateVersion(builder, 0, 80, 1, false);

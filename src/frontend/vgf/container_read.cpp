@@ -51,7 +51,8 @@ class Reader {
     return fail({.where = where_, .what = std::move(what), .expected = std::move(expected), .got = std::move(got)});
   }
 
-  // Tables may share vectors and strings: a small file could ask for any number of copies of a large one.
+  // The limit of copied bytes. Tables may share vectors and strings, so a small file could cause many copies of a large
+  // one.
   [[nodiscard]] size_t max_copied_bytes() const { return (size_t{1} << 16) + 8 * file_.size(); }
   [[nodiscard]] bool may_copy(size_t bytes) {
     copied_bytes_ += bytes;
@@ -60,7 +61,7 @@ class Reader {
   template <typename T>
   std::vector<T> items_of(const flatbuffers::Vector<T>* list) {
     const bool copied = list != nullptr && may_copy(list->size() * sizeof(T));
-    // FlatBuffers' verifier does not ask for the elements' alignment, only for that of the count.
+    // FlatBuffers' verifier checks the alignment of a vector's count only, not that of its elements.
     std::vector<T> out(copied ? list->size() : 0);
     if (!out.empty()) std::memcpy(out.data(), list->Data(), out.size() * sizeof(T));
     return out;
@@ -106,7 +107,7 @@ class Reader {
     return {};
   }
 
-  // Sections of old files begin anywhere.
+  // Copies a section of an old file, whose sections are not aligned.
   static Buffer aligned(const Buffer& section) {
     const bool stays = reinterpret_cast<uintptr_t>(section.data()) % kVgfSectionAlignment == 0;
     return stays || section.size() == 0 ? section : Buffer::copy_of(section.bytes());
@@ -292,7 +293,7 @@ class Reader {
     for (uint32_t i = 0; i < count_of(segment.sets()); ++i) {
       const fb::DescriptorSet& set = *segment.sets()->Get(i);
       CARINA_TRY(auto bindings, slots_of(set.bindings(), name));
-      // A set without an index has its place in the list.
+      // A set without an index has the index of its position in the list.
       out.sets.push_back({.index = set.set_index() == kVgfNone ? i : set.set_index(), .bindings = std::move(bindings)});
     }
     CARINA_TRY(out.inputs, slots_of(segment.inputs(), name));

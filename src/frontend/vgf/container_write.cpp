@@ -96,7 +96,7 @@ void build_resources(FlatBufferBuilder& builder, const Container& container) {
   builder.Finish(fb::CreateResourceTable(builder, builder.CreateVector(entries)));
 }
 
-// A file that grows at its end.
+// A file in memory that grows at its end.
 class Writer {
  public:
   explicit Writer(size_t expected_bytes) { bytes_.reserve(expected_bytes); }

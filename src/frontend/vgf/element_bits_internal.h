@@ -9,17 +9,18 @@
 
 namespace carina::vgf {
 
-// Elements as SPIR-V's constants have them: the bits of the value in the type that stands for it there (i4 in 8 bits,
-// i48 in 64), all others zero.
+// Elements in the format of SPIR-V's constants: the bits of the value in the SPIR-V type that represents it (8 bits for
+// i4, 64 for i48). All other bits are zero.
 
-// How wide the type that stands for it is.
+// The width of that SPIR-V type in bits.
 int spirv_bits(DType dtype);
 std::vector<uint64_t> element_bits(const Tensor& tensor);
-// A number as an element of this type; nothing when it does not fit.
+// Converts a number to an element of this type. No value if it does not fit.
 std::optional<uint64_t> bits_of_number(DType dtype, const ir::Attribute& number);
-// The inverse: int64_t for integers, double for floats.
+// The inverse: an int64_t for integers, a double for floats.
 ir::Attribute number_of_bits(DType dtype, uint64_t bits);
-// Writes an element as tensors hold it in memory. False: an i48 that is not one, a bool other than 0 and 1.
+// Writes an element in the memory format of tensors. Returns false for an invalid i48, and for a bool other than 0 and
+// 1.
 bool store_element(DType dtype, uint64_t bits, std::byte* out);
 
 }  // namespace carina::vgf

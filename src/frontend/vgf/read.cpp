@@ -17,7 +17,7 @@ std::string type_text(DType dtype, const Shape& shape) {
   return fmt::format("{} {}", name_of(dtype), to_string(shape));
 }
 
-// Puts the segments of a container one after another.
+// Reads the segments of a container in order.
 class Reader {
  public:
   Reader(const Container& container, const std::string& where) : container_(container), where_(where) {}
@@ -56,8 +56,8 @@ class Reader {
     return {};
   }
 
-  // Type and shape of a resource that a graph may read or write. model-converter describes scalars with rank 0, which
-  // in the SPIR-V have shape [1].
+  // Type and shape of a resource that a graph reads or writes. model-converter gives scalars rank 0 in the container
+  // and shape [1] in the SPIR-V.
   Result<TensorType> type_of(uint32_t index) const {
     const Resource& resource = container_.resources[index];
     const std::string here = fmt::format("{}: resource {}", where_, index);
@@ -106,7 +106,7 @@ class Reader {
     return {};
   }
 
-  // The resources of the graph's variables, then the values of those that it reads.
+  // The resources of the graph's variables, followed by the values of the graph's inputs.
   Result<std::vector<ir::ValueId>> values_of(const Segment& segment, Interface& interface,
                                              const std::string& here) const {
     for (const auto& [set, binding] : interface.bindings) {
@@ -133,7 +133,7 @@ class Reader {
     return error(here, fmt::format("no resource is bound to binding {} of descriptor set {}", binding, set));
   }
 
-  // The value that stands in a resource's memory.
+  // The value that is stored in a resource.
   [[nodiscard]] std::optional<ir::ValueId> find_value(uint32_t resource) const {
     if (const auto found = values_.find(resource); found != values_.end()) return found->second;
     const uint32_t group = container_.resources[resource].alias_group;
@@ -145,7 +145,7 @@ class Reader {
     return std::nullopt;
   }
 
-  // The data of the segment's constants by the graph's id of them.
+  // The data of the segment's constants, by graph constant id.
   Result<std::unordered_map<uint32_t, GraphConstantData>> constants_of(const Segment& segment,
                                                                        const std::string& here) {
     std::unordered_map<uint32_t, GraphConstantData> out;
@@ -163,7 +163,7 @@ class Reader {
     return out;
   }
 
-  // Each binding is checked and may be copied: a small file could ask for any amount of that.
+  // The limit of bound bytes. Each binding is checked and may be copied, so a small file could cause a lot of work.
   [[nodiscard]] size_t max_bound_bytes() const {
     size_t bytes = 1024;
     for (const Constant& constant : container_.constants) bytes += constant.data.size();
@@ -188,7 +188,7 @@ class Reader {
     return {};
   }
 
-  // The container's names are those that users know; a value with several keeps the first.
+  // Gives the outputs the container's names, which the user knows. A value with several names keeps the first.
   void name_outputs() {
     if (container_.output_names.empty()) return;
     std::vector<ir::ValueId> named = graph_.inputs;
@@ -204,7 +204,7 @@ class Reader {
   const Container& container_;
   const std::string& where_;
   ir::Graph graph_;
-  std::unordered_map<uint32_t, ir::ValueId> values_;  // by resource
+  std::unordered_map<uint32_t, ir::ValueId> values_;  // indexed by resource
   size_t bound_bytes_ = 0;
 };
 

@@ -59,7 +59,7 @@ class GraphReader {
   Result<size_t> index_of(uint32_t id, size_t count, std::string_view what) const {
     CARINA_TRY(const int64_t index, values_.integer(id));
     if (index >= 0 && static_cast<size_t>(index) < count) return static_cast<size_t>(index);
-    return values_.error(fmt::format("there is no such {}", what), fmt::format("below {}", count),
+    return values_.error(fmt::format("the index of {} is out of range", what), fmt::format("below {}", count),
                          std::to_string(index));
   }
 
@@ -70,7 +70,7 @@ class GraphReader {
     return define(instruction.result, interface_.values[position], type);
   }
 
-  // Gives an id a value, whose type must be this.
+  // Defines the value of an id. The value must have the given type.
   Result<void> define(uint32_t id, ir::ValueId value, const TensorType& type) {
     const TensorType found{.dtype = graph_[value].dtype, .shape = graph_[value].shape};
     if (found != type)
@@ -94,7 +94,7 @@ class GraphReader {
     return {};
   }
 
-  // The value that stands for an id; constants get theirs when they are first read.
+  // The value of an id. A constant is added to the graph when it is first read.
   Result<ir::ValueId> value_of(uint32_t id) {
     if (const auto known = ids_.find(id); known != ids_.end()) return known->second;
     const Instruction* made = module_.find(id);
@@ -109,8 +109,7 @@ class GraphReader {
     return ids_[id] = graph_.add_constant(name_of_id(id, "constant"), *std::move(constant));
   }
 
-  // A name that the file gives to several ids is made unique by the id: looking for a free number for each of very many
-  // would take its time.
+  // If several ids have the same name, the id is appended. A search for a free number would take quadratic time.
   [[nodiscard]] std::string name_of_id(uint32_t id, std::string_view otherwise) {
     const auto found = module_.names.find(id);
     const bool named = found != module_.names.end() && !found->second.empty();
@@ -146,7 +145,7 @@ class GraphReader {
     return checked_tensor(type, data, number);
   }
 
-  // Data that are as tensors have them in memory are viewed, not copied.
+  // Returns a view if the data have the memory format of tensors, otherwise a copy.
   Result<Tensor> checked_tensor(const TensorType& type, const Buffer& data, uint32_t number) const {
     if (type.dtype == DType::kBool) return as_booleans(type.shape, data);
     const bool fits = reinterpret_cast<uintptr_t>(data.data()) % element_bytes(type.dtype) == 0;
@@ -160,7 +159,7 @@ class GraphReader {
     return out;
   }
 
-  // model-converter writes true as a byte of 255.
+  // model-converter writes true as a byte with the value 255.
   static Tensor as_booleans(const Shape& shape, const Buffer& data) {
     MutableTensor out(DType::kBool, shape);
     std::ranges::transform(data.bytes(), out.bytes().begin(),
@@ -168,7 +167,7 @@ class GraphReader {
     return std::move(out).freeze();
   }
 
-  // FFT2D and RFFT2D make a structure of two tensors.
+  // OpCompositeExtract: FFT2D and RFFT2D return a structure of two tensors.
   Result<void> read_extract(const Instruction& instruction) {
     const auto made = structures_.find(instruction.operands[0]);
     if (made == structures_.end() || instruction.operands.size() != 2 || instruction.operands[1] >= made->second.size())
@@ -179,7 +178,7 @@ class GraphReader {
     return define(instruction.result, value, type);
   }
 
-  // Which operator an OpExtInst is.
+  // The row of the operator of an OpExtInst.
   Result<const VgfOpRow*> row_of_instruction(const Instruction& instruction) const {
     CARINA_TRY(const Instruction* set, values_.maker(instruction.operands[0], SpirvOp::OpExtInstImport));
     const std::string name = string_of(set->operands).text;
@@ -226,7 +225,7 @@ class GraphReader {
     return shape_value(id, tensor);
   }
 
-  // Shapes are a type of their own in our graphs; the same constant may stand for a tensor elsewhere.
+  // In Carina's graphs a shape has its own type. The same constant may be a tensor for another operand.
   ir::ValueId shape_value(uint32_t id, const Tensor& tensor) {
     if (const auto known = shapes_.find(id); known != shapes_.end()) return known->second;
     MutableTensor wide(DType::kShape, tensor.shape);
@@ -269,7 +268,7 @@ class GraphReader {
       case TosaAttributeKind::kString:
       case TosaAttributeKind::kGraph:
       case TosaAttributeKind::kBytes:
-        break;  // no operator with an instruction has one
+        break;  // no operator that is an instruction has an attribute of this kind
     }
     CARINA_UNREACHABLE("attribute kind", row.kind);
   }
@@ -337,7 +336,7 @@ class GraphReader {
     return {};
   }
 
-  // TOSA's ARGMAX of a list is a scalar; SPIR-V, which has none, says [1].
+  // ARGMAX of a vector is a scalar in TOSA. SPIR-V has no scalars and uses [1].
   [[nodiscard]] bool is_argmax_of_a_list(const ir::Node& node, const TensorType& result) const {
     return node.op == ir::Op(TosaOp::ARGMAX) && node.inputs.size() == 1 &&
            graph_[node.inputs.front()].shape.rank() == 1 && result.shape == Shape{1};
@@ -361,16 +360,16 @@ class GraphReader {
   const Interface& interface_;
   const std::string& where_;
   SpirvValues values_;
-  std::span<const uint32_t> types_;  // of the graph's inputs and outputs
+  std::span<const uint32_t> types_;  // types of the graph's inputs and outputs
   std::unordered_map<uint32_t, ir::ValueId> ids_;
   std::unordered_map<uint32_t, ir::ValueId> shapes_;
-  std::unordered_map<uint32_t, Tensor> graph_constants_;  // by the graph's id of them
+  std::unordered_map<uint32_t, Tensor> graph_constants_;  // by graph constant id
   std::unordered_set<std::string> names_;
-  std::unordered_map<uint32_t, std::vector<ir::ValueId>> structures_;  // results of operators that have two
+  std::unordered_map<uint32_t, std::vector<ir::ValueId>> structures_;  // results of operators with two outputs
   std::vector<ir::ValueId> outputs_;
 };
 
-// The entry point of this name; its operands are the graph, the name's words, the variables.
+// Finds an entry point by name. Its operands are the graph, the words of the name, and the variables.
 Result<const Instruction*> find_entry(const SpirvModule& module, const std::string& name, const SpirvValues& values) {
   for (const Instruction& instruction : module.instructions) {
     if (instruction.is(SpirvOp::OpGraphEntryPointARM) && string_of(instruction.operands.subspan(1)).text == name)

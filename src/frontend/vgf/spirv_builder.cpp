@@ -10,7 +10,8 @@ namespace carina::vgf {
 
 namespace {
 
-// A string as operands: its bytes and a zero, in whole words. Very long names are cut: an instruction has 65535 words.
+// Encodes a string as operands: its bytes and a zero byte, padded to words. Very long names are truncated, because an
+// instruction has at most 65535 words.
 std::vector<uint32_t> words_of(std::string_view text) {
   constexpr size_t kMaxBytes = 4096;
   text = text.substr(0, kMaxBytes);
@@ -132,7 +133,8 @@ uint32_t SpirvBuilder::scalar(DType dtype, uint64_t bits) {
 }
 
 uint32_t SpirvBuilder::tensor(DType dtype, const Shape& shape, std::span<const uint64_t> bits) {
-  // A tensor's parts are its slices along the first axis, each of the type of a tensor without that axis.
+  // The constituents of a tensor constant are its slices along the first axis. Each has the type of a tensor without
+  // that axis.
   std::vector<uint32_t> parts;
   if (shape.rank() == 1) {
     for (const uint64_t element : bits) parts.push_back(scalar(dtype, element));

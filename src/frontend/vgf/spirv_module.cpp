@@ -53,7 +53,7 @@ class Parser {
                  std::to_string(id));
   }
 
-  // Walks the operands as the row describes them, and sets type and result.
+  // Checks the operands by the row's pattern, and sets type and result of the instruction.
   Result<void> check_operands(Instruction& instruction) {
     std::span<const uint32_t> rest = instruction.operands;
     size_t fixed = 0;
@@ -74,7 +74,7 @@ class Parser {
     return {};
   }
 
-  // How many words the operand takes.
+  // Checks one operand. Returns the number of its words.
   Result<size_t> check_operand(Instruction& instruction, char letter, std::span<const uint32_t> rest) const {
     if (letter == 's') {
       const Literal text = string_of(rest);

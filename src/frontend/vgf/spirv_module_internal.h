@@ -11,46 +11,47 @@
 
 namespace carina::vgf {
 
-// One instruction as it stands in a module.
+// One instruction of a module.
 struct Instruction {
   uint32_t opcode;
-  const SpirvOpRow* row;               // null: an instruction that facts/spirv_ops.def does not have
-  uint32_t type = 0;                   // id of the result's type; 0: none
-  uint32_t result = 0;                 // id; 0: none
-  std::span<const uint32_t> operands;  // those behind type and result
+  const SpirvOpRow* row;               // nullptr: facts/spirv_ops.def does not have the instruction
+  uint32_t type = 0;                   // id of the result's type; 0: no type
+  uint32_t result = 0;                 // id of the result; 0: no result
+  std::span<const uint32_t> operands;  // the operands after type and result
 
   [[nodiscard]] bool is(SpirvOp op) const { return opcode == static_cast<uint32_t>(op); }
 };
 
-// A module taken apart. Every instruction ends inside, has at least the operands that its row asks for, strings end,
-// ids lie below the bound, and no id is made twice.
+// A parsed module. Invariants: every instruction ends inside of the module and has at least the operands of its row;
+// strings are terminated; ids are below the bound; no id is defined twice.
 struct SpirvModule {
   uint32_t version = 0;
   uint32_t bound = 0;
   std::vector<Instruction> instructions;
-  std::unordered_map<uint32_t, size_t> makers;      // by id
-  std::unordered_map<uint32_t, std::string> names;  // OpName, by id
-  std::unordered_map<uint32_t, uint32_t> bindings;  // of variables
+  std::unordered_map<uint32_t, size_t> makers;      // index of the defining instruction, by id
+  std::unordered_map<uint32_t, std::string> names;  // names of OpName, by id
+  std::unordered_map<uint32_t, uint32_t> bindings;  // bindings of variables, by id
   std::unordered_map<uint32_t, uint32_t> descriptor_sets;
 
-  // Returns the instruction that defines this id; null: none.
+  // Returns the instruction that defines this id, or nullptr.
   [[nodiscard]] const Instruction* find(uint32_t id) const {
     const auto found = makers.find(id);
     return found == makers.end() ? nullptr : &instructions[found->second];
   }
 };
 
-// Takes `words` apart, which must outlive the module. Errors: as the invariants above say; another magic or version.
+// Parses `words`, which must outlive the module. Errors: a violation of the invariants above; an unknown magic number
+// or version.
 Result<SpirvModule> parse_spirv(std::span<const uint32_t> words, const std::string& where);
 
-// The string that begins at the first of these words, and how many words it takes (0: it does not end).
+// The string that begins at the first of these words, and its number of words (0: it is not terminated).
 struct Literal {
   std::string text;
   size_t words;
 };
 Literal string_of(std::span<const uint32_t> words);
 
-// The module's instructions in words, one a line; ids as numbers.
+// The module as text, one instruction per line; ids are numbers.
 std::string print_spirv(const SpirvModule& module);
 
 }  // namespace carina::vgf

@@ -71,7 +71,7 @@ class Printer {
       }
       letter = next;
       if (rest.empty()) return;
-      // An operand that may be missing stands before its star.
+      // In the row's pattern, the letter of an optional operand precedes its star.
       rest = rest.subspan(print_operand(instruction, letter, rest));
     }
   }
@@ -101,7 +101,7 @@ class Printer {
     }
   }
 
-  // The name of an instruction of an extended set.
+  // The name of an instruction of an extended instruction set.
   [[nodiscard]] std::string instruction_name(uint32_t set, uint32_t number) const {
     const Instruction* import = module_.find(set);
     const bool tosa = import != nullptr && import->is(SpirvOp::OpExtInstImport) &&

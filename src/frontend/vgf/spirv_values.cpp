@@ -98,7 +98,7 @@ Result<uint64_t> SpirvValues::scalar(uint32_t id, DType dtype) const {
     return error("not a constant", "OpConstant of " + std::string(name_of(dtype)), described(made, id));
   const uint64_t high = words == 2 ? made->operands[1] : 0;
   const uint64_t bits = high << 32 | made->operands[0];
-  // Narrow numbers may be sign-extended to the word.
+  // Narrow numbers may be sign-extended to a word, so the upper bits are removed.
   return spirv_bits(dtype) >= 64 ? bits : bits & ((uint64_t{1} << spirv_bits(dtype)) - 1);
 }
 
@@ -163,7 +163,7 @@ Result<Tensor> SpirvValues::tensor(uint32_t id) {
   return tensors_.emplace(id, std::move(out).freeze()).first->second;
 }
 
-// Invariant: each level of the nesting has one axis less, so this ends at the tensor's rank.
+// Invariant: each nesting level has one axis less, so the recursion ends at the tensor's rank.
 Result<void> SpirvValues::fill(uint32_t id, const TensorType& type, std::span<std::byte> out) const {
   if (type.shape.rank() == 0) {
     CARINA_TRY(const uint64_t bits, scalar(id, type.dtype));

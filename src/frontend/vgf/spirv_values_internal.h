@@ -15,29 +15,30 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 
-// Types and constants of a module in our terms. All constants of a module together may have so many bytes: replicated
-// and null ones are small in the file.
+// Converts the types and constants of a module to Carina's types and tensors. The total size of all constants is
+// limited, because replicated and null constants are small in the file.
 class SpirvValues {
  public:
   static constexpr size_t kMaxConstantBytes = size_t{1} << 26;
 
   SpirvValues(const SpirvModule& module, std::string where) : module_(module), where_(std::move(where)) {}
 
-  // The instruction that makes an id, which must be `op`. Errors: nothing makes it, or another instruction.
+  // The instruction that defines an id, which must be `op`. Errors: the id is undefined, or another instruction defines
+  // it.
   Result<const Instruction*> maker(uint32_t id, SpirvOp op) const;
 
-  // An element type that TOSA has: i48 is SPIR-V's integer of 64 bits.
+  // The TOSA element type of a SPIR-V type. An integer of 64 bits is i48.
   Result<DType> element_type(uint32_t type) const;
-  // A tensor type of known rank and sizes, all at least 1.
+  // A tensor type of known rank, whose sizes are all at least 1.
   Result<TensorType> tensor_type(uint32_t type) const;
 
-  // Constants: an integer of 32 bits, a boolean, the bits of a scalar of this type.
+  // Values of constants: an integer of 32 bits, a boolean, the bits of a scalar of this type.
   Result<int64_t> integer(uint32_t id) const;
   Result<bool> boolean(uint32_t id) const;
   Result<uint64_t> scalar(uint32_t id, DType dtype) const;
-  // Whether the id is a constant tensor (not one of the constants' section).
+  // Whether the id is a constant tensor of the module itself, not one of the container's constants section.
   [[nodiscard]] bool is_constant_tensor(uint32_t id) const;
-  // Returns the tensor; it is made once and cached.
+  // Returns the tensor, which is converted once and cached.
   Result<Tensor> tensor(uint32_t id);
 
   [[nodiscard]] std::unexpected<Diagnostics> error(std::string what, std::string expected = {}, std::string got = {},

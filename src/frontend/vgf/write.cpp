@@ -11,7 +11,7 @@ namespace carina::vgf {
 
 namespace {
 
-// Integers of more than 32 bits have no unsigned format.
+// Vulkan formats for unsigned integers exist up to 32 bits.
 uint32_t format_of(const TensorResource& resource) {
   const auto is_of_type = [&](const VkFormatRow& row) { return ir::dtype_of(row.type) == resource.dtype; };
   const auto exact = std::ranges::find_if(
@@ -21,7 +21,7 @@ uint32_t format_of(const TensorResource& resource) {
   return row->format;
 }
 
-// Adds the resource and gives its index.
+// Adds the resource and returns its index.
 uint32_t add_resource(Container& container, const TensorResource& resource, VgfCategory category) {
   const auto dims = resource.shape.dims();
   container.resources.push_back(
@@ -101,7 +101,7 @@ Result<std::vector<std::byte>> write_vgf(const ir::Module& module, const std::st
   CARINA_CHECK(!module.graphs.empty(), "a module without graphs");
   ir::Graph graph = module.main();
   ir::remove_dead(graph);
-  // An entry point's name ends at its first zero and is not cut.
+  // The name of an entry point ends at its first zero and must not be truncated.
   constexpr size_t kMaxName = 1024;
   if (graph.name.empty() || graph.name.size() > kMaxName || graph.name.find('\0') != std::string::npos)
     graph.name = "main";

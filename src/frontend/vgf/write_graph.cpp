@@ -17,7 +17,7 @@ namespace carina::vgf {
 
 namespace {
 
-// SPIR-V has no tensors of rank 0: a scalar is a tensor of one element.
+// SPIR-V has no tensors of rank 0. A scalar becomes a tensor of shape [1].
 Shape in_file(const Shape& shape) {
   return shape.rank() == 0 ? Shape{1} : shape;
 }
@@ -61,7 +61,7 @@ class GraphWriter {
                        .node = static_cast<size_t>(&node - graph_.nodes.data())});
   }
 
-  // Whatever the instruction set lacks is said of every node at once, before anything is written.
+  // Reports all nodes that the instruction set does not support, before anything is written.
   void check_nodes() {
     for (const ir::Node& node : graph_.nodes) {
       const VgfOpRow& row = vgf_row_of(node.op.tosa());
@@ -71,7 +71,8 @@ class GraphWriter {
     }
   }
 
-  // TOSA's extension DYNAMIC lets both come in at run time. Of zero points that do, neither model-converter nor the emulation layers know anything.
+  // TOSA's extension DYNAMIC allows run-time values for both operands. Neither model-converter nor the emulation layers
+  // support zero points at run time.
   void check_constants(const ir::Node& node) {
     const auto& operands = row_of(node.op.tosa()).inputs;
     for (size_t i = 0; i < operands.size() && i < node.inputs.size(); ++i) {
@@ -95,7 +96,7 @@ class GraphWriter {
     return maker.valid() && graph_[maker].op == ir::Op(TosaOp::RESCALE) &&
            graph_[maker].attributes.get<bool>("output_unsigned");
   }
-  // A constant has no other mark of its sign than what all its readers make of it.
+  // A constant is unsigned if all its readers treat it as unsigned; the constant itself does not say.
   [[nodiscard]] bool is_unsigned_constant(ir::ValueId id) const {
     const auto& users = users_[id.index()];
     return !users.empty() && std::ranges::all_of(users, [&](ir::NodeId node) {
@@ -129,7 +130,7 @@ class GraphWriter {
       ids_[graph_.inputs[i].index()] = spirv_.graph_input(inputs[i], static_cast<uint32_t>(i));
   }
 
-  // The id of a value that has been made, or is a constant.
+  // The id of a value that is computed already or is a constant.
   uint32_t id_of(ir::ValueId id) {
     uint32_t& known = ids_[id.index()];
     if (known == 0) known = constant(id);
@@ -143,7 +144,7 @@ class GraphWriter {
     return spirv_.graph_constant(type_of(id), graph_constant(resource_of(id, is_unsigned_constant(id)), tensor));
   }
 
-  // The graph's id of these data, which stand in the file once.
+  // The id of a graph constant. Equal data are stored once.
   uint32_t graph_constant(const TensorResource& resource, const Tensor& tensor) {
     const Buffer data = tensor.data.slice(0, tensor_bytes(tensor.dtype, tensor.shape));
     const uint64_t hash = content_hash(data.bytes());
@@ -169,12 +170,13 @@ class GraphWriter {
     const VgfOpRow& row = vgf_row_of(node.op.tosa());
     for (const std::string_view name : row.attributes) operands.push_back(attribute(node, name));
     for (size_t i = 0; i < node.inputs.size(); ++i) operands.push_back(operand(node, i));
-    // Too many for an instruction; only CONCAT takes any number.
+    // The instruction would exceed SPIR-V's word limit. Only CONCAT has a variable number of operands.
     if (operands.size() + 5 > kSpirvMaxWords) return refuse(node, "too many operands for an instruction of SPIR-V");
     write_results(node, row.instruction, operands);
   }
 
-  // Whether a node does nothing in the file. Scalars are tensors of shape [1] there: a RESHAPE between them vanishes.
+  // Whether a node has no effect in the file. Scalars have shape [1] there, so a RESHAPE from a scalar to [1] is
+  // dropped.
   [[nodiscard]] bool forwards(const ir::Node& node) const {
     if (vgf_row_of(node.op.tosa()).treatment == VgfTreatment::kForwarded) return true;
     return node.op == ir::Op(TosaOp::RESHAPE) &&
@@ -201,7 +203,7 @@ class GraphWriter {
   uint32_t operand(const ir::Node& node, size_t index) {
     const ir::Value& value = graph_[node.inputs[index]];
     if (value.dtype != DType::kShape) return id_of(node.inputs[index]);
-    // RESHAPE to a scalar: the only shape that may have no numbers.
+    // The shape operand of a RESHAPE to a scalar. No other shape may be empty.
     if (value.shape.elements() == 0) return spirv_.tensor(DType::kShape, Shape{1}, std::array<uint64_t, 1>{1});
     const auto numbers = value.constant->values<int64_t>().first(static_cast<size_t>(value.shape.elements()));
     for (const int64_t number : numbers) {
@@ -232,7 +234,7 @@ class GraphWriter {
       case TosaAttributeKind::kString:
       case TosaAttributeKind::kGraph:
       case TosaAttributeKind::kBytes:
-        break;  // of refused operators only
+        break;  // only rejected operators have attributes of this kind
     }
     CARINA_UNREACHABLE("attribute kind", row_of_attribute(node, name).kind);
   }
@@ -266,7 +268,7 @@ class GraphWriter {
 
   const ir::Graph& graph_;
   const std::string& where_;
-  std::vector<uint32_t> ids_;  // by value; 0: not yet made
+  std::vector<uint32_t> ids_;  // by value; 0: not computed yet
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<ir::NodeId> producers_;
   std::vector<ir::ValueId> distinct_outputs_;

@@ -8,26 +8,26 @@
 
 namespace carina::vgf {
 
-// A tensor of the interface or of the constants' section, as the container describes it.
+// A tensor of the interface or of the constants section, in the container's form.
 struct TensorResource {
   DType dtype;
   Shape shape;       // of rank 1 or more
-  bool is_unsigned;  // RESCALE takes or gives it as unsigned
+  bool is_unsigned;  // RESCALE reads or writes it as unsigned
 };
 
 struct GraphCode {
   std::vector<uint32_t> words;
   std::vector<TensorResource> inputs;   // bindings 0, 1, ...
   std::vector<TensorResource> outputs;  // the bindings after them
-  std::vector<size_t> output_of;        // for each output of the graph its place in `outputs`
+  std::vector<size_t> output_of;        // index in `outputs` for each output of the graph
   struct Constant {
     TensorResource resource;
     Buffer data;
   };
-  std::vector<Constant> constants;  // by the graph's id of them
+  std::vector<Constant> constants;  // by graph constant id
 };
 
-// The SPIR-V of a graph. Errors: as write_vgf().
+// Writes the SPIR-V of a graph. Errors: as write_vgf().
 Result<GraphCode> write_graph(const ir::Graph& graph, const std::string& where);
 
 }  // namespace carina::vgf

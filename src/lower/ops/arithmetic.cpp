@@ -1,4 +1,4 @@
-// Sums, differences, products and extrema of two tensors.
+// Lowers sums, differences, products and extrema of two tensors.
 
 #include <fmt/format.h>
 
@@ -17,14 +17,14 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// An operand of a quantized node: its integers and what they stand for.
+// An operand of a quantized node: its integers and their quantization.
 struct Integers {
   ValueId value;
   double scale;
   int64_t zero_point;
 };
 
-// Quantizes an unquantized float constant to int8 around 0, which is exact for a scalar and for equal magnitudes.
+// Quantizes a float constant to int8 with zero point 0. This is exact for a scalar and for elements of equal magnitude.
 Integers symmetric_constant(Lowering& in, const ir::Value& value, DType dtype) {
   const std::vector<double> floats = dequantized_values(value);
   const auto limit = static_cast<double>(range_of(dtype).max);
@@ -39,7 +39,7 @@ Integers symmetric_constant(Lowering& in, const ir::Value& value, DType dtype) {
           .zero_point = 0};
 }
 
-// With as many axes as the result, so that nothing stands between the widening and the operation.
+// Reshapes the operand to the rank of the result first, so that the widening and the operation are adjacent.
 Integers integers_of_operand(Lowering& in, const Node& node, size_t index) {
   const ir::Value& value = in.value(node.inputs[index]);
   Integers integers = !value.quantization ? symmetric_constant(in, value, in.quantization(node.outputs[0]).dtype)
@@ -50,12 +50,12 @@ Integers integers_of_operand(Lowering& in, const Node& node, size_t index) {
   return integers;
 }
 
-// The operands in int32 on one scale. Unequal scales: the larger one is multiplied by exactly the target's power of
-// two, the other by its ratio to it. Equal scales need no factor.
+// The operands in int32 on one scale. If the scales differ, the operand with the larger scale is multiplied by the
+// target's power of two, and the other by its ratio to that. Equal scales need no factor.
 struct Aligned {
   ValueId a;
   ValueId b;
-  double scale;  // of both
+  double scale;  // of both operands
 };
 
 Aligned align(Lowering& in, const Node& node) {
@@ -89,14 +89,15 @@ Result<ValueId> plain(Lowering& in, const Node& node) {
     return fail(normalize::about(
         node, std::string(node.op.name()) + " of " + std::string(name_of(result)) + " is not supported"));
   }
-  // PyTorch promotes operands of mixed types to the result's. Narrow integers wrap as the low bits of wide ones do.
+  // PyTorch promotes operands of mixed types to the result's type. Narrow integers wrap like the low bits of wide ones.
   const DType type = is_float(result) ? result : DType::kInt32;
   const ValueId a = converted(in.out, in.operand(node.inputs[0]), type);
   const ValueId b = converted(in.out, in.operand(node.inputs[1]), type);
   return converted(in.out, in.out.binary(kOp, a, b), tosa_type(result));
 }
 
-// Operands and result on one scale in 32 bits, which leave no room to rescale. Sums beyond them wrap, as in the peer.
+// int32 operands and result on one scale. 32 bits have no spare bits for a rescale. Sums wrap on overflow, as in
+// ExecuTorch's Arm backend.
 template <TosaOp kOp>
 ValueId as_they_are(Lowering& in, const Node& node) {
   const size_t rank = in.shape(node.outputs[0]).rank();
@@ -112,7 +113,7 @@ Result<ValueId> aligned(Lowering& in, const Node& node) {
   return narrowed(in, node, in.out.binary(kOp, operands.a, operands.b), operands.scale);
 }
 
-// The extremum of what is a number: the other operand where one is NaN.
+// fmax and fmin: if one operand is NaN, the result is the other operand.
 template <TosaOp kOp>
 Result<ValueId> numbers_first(Lowering& in, const Node& node) {
   CARINA_TRY(const ValueId extremum, aligned<kOp>(in, node));
@@ -134,7 +135,7 @@ Result<ValueId> multiply(Lowering& in, const Node& node) {
   return narrowed(in, node, in.out.binary(TosaOp::MUL, first, square ? first : widened(b)), a.scale * b.scale);
 }
 
-// A function of two floats, as an expression of fp32.
+// Lowers a function of two floats to an fp32 expression.
 template <ValueId (*kFunction)(FloatMath&, ValueId, ValueId)>
 Result<ValueId> float_function(Lowering& in, const Node& node) {
   const DType type = in.value(node.outputs[0]).dtype;

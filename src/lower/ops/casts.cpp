@@ -10,7 +10,7 @@ ValueId zero_like(ir::Emitter& out, ValueId value) {
   return out.splat(out.dtype(value), 0, out.shape(value).rank());
 }
 
-// TOSA rounds to nearest where PyTorch drops the fraction, and saturates where PyTorch, which goes through int32, wraps.
+// PyTorch truncates and, through int32, wraps. TOSA rounds to nearest and saturates, so both need extra nodes.
 ValueId to_integers(ir::Emitter& out, ValueId floats, DType to) {
   return out.cast(out.cast(truncated(out, floats), DType::kInt32), to);
 }
@@ -28,7 +28,7 @@ ValueId converted(ir::Emitter& out, ValueId input, DType to) {
   if (is_float(from) && to == DType::kBool)
     return out.unary(TosaOp::LOGICAL_NOT, out.compare(TosaOp::EQUAL, input, zero_like(out, input)));
   if (is_float(from) && !is_float(to)) return to_integers(out, input, to);
-  // TOSA casts booleans to integers only.
+  // TOSA casts bool to integers only.
   if (from == DType::kBool && is_float(to)) return out.cast(out.cast(input, DType::kInt8), to);
   return out.cast(input, to);
 }

@@ -4,17 +4,16 @@
 
 namespace carina::lower {
 
-// The type in which TOSA holds elements of a type of PyTorch: it has neither int64 nor fp64.
+// The TOSA type of a PyTorch type. TOSA has neither int64 nor fp64.
 constexpr DType tosa_type(DType dtype) {
   if (dtype == DType::kInt64) return DType::kInt32;
   return dtype == DType::kFp64 ? DType::kFp32 : dtype;
 }
 
-// The elements of `input` in another type, by PyTorch's rules: floats lose their fraction, wide integers their high
-// bits, what is not 0 is true.
+// Converts elements by PyTorch's rules: floats are truncated, wide integers keep their low bits, nonzero is true.
 ir::ValueId converted(ir::Emitter& out, ir::ValueId input, DType to);
 
-// Floats without their fraction.
+// Rounds floats toward zero.
 ir::ValueId truncated(ir::Emitter& out, ir::ValueId floats);
 
 }  // namespace carina::lower

@@ -1,4 +1,4 @@
-// Activations with limits: relu and clamp.
+// Lowers activations with limits: relu and clamp.
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ struct Limits {
   double max;
 };
 
-// Quantization keeps order, so limiting the floats and then quantizing is quantizing and then limiting the integers.
+// Quantization is monotonic, so clamping the integers gives the same result as clamping the floats.
 ValueId clamp_integers(Lowering& in, const Node& node, const Limits& limits) {
   const Quantization& from = in.quantization(node.inputs[0]);
   const Quantization& to = in.quantization(node.outputs[0]);
@@ -39,7 +39,7 @@ ValueId clamp_floats(Lowering& in, const Node& node, const Limits& limits) {
                       std::clamp(limits.max, -largest, largest));
 }
 
-// In int32, which TOSA's CLAMP does not have.
+// Clamps int32, which TOSA's CLAMP does not support.
 ValueId clamp_plain_integers(Lowering& in, const Node& node, const Limits& limits) {
   const size_t rank = in.shape(node.inputs[0]).rank();
   const auto bound = [&](double limit) {

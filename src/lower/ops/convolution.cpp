@@ -1,4 +1,4 @@
-// Convolutions and linear: CONV2D or DEPTHWISE_CONV2D, then a RESCALE per output channel.
+// Lowers convolutions and linear layers to CONV2D or DEPTHWISE_CONV2D, followed by a RESCALE per output channel.
 
 #include "lower/ops/convolution_internal.h"
 
@@ -30,7 +30,7 @@ ValueId depthwise_weight(Lowering& in, const Node& node, ValueId weight, int64_t
   return reordered_weight(in, split, {2, 3, 0, 1}, weight_name(in, node, ".hwcm"));
 }
 
-// Groups that are not single channels: each is a convolution of its own on its part of the channels.
+// A grouped convolution that is not depthwise: one convolution per group, on its part of the channels.
 ValueId grouped(Lowering& in, const Node& node, ValueId image, const ConvolutionOperands& operands,
                 const Attributes& window, Shape result) {
   const int64_t groups = node.attributes.integer("groups");
@@ -46,8 +46,8 @@ ValueId grouped(Lowering& in, const Node& node, ValueId image, const Convolution
   return in.out.concat(results, 3);
 }
 
-// The taps of a kernel, along one axis, that meet the image somewhere. The others read padding wherever the window
-// stands: those of DeepLab's widest dilations, on small images.
+// The taps of a kernel, along one axis, that overlap the image at some window position. All other taps read padding
+// only. Example: the widest dilations of DeepLab on small images.
 struct Taps {
   int64_t first;
   int64_t count;
@@ -67,7 +67,7 @@ Taps taps_of(const Node& node, const Shape& image, const Shape& kernel, const Sh
   return {.first = first, .count = last - first + 1};
 }
 
-// Weights [O,I,KH,KW] with these rows and columns of the kernel.
+// Selects these rows and columns of weights [O,I,KH,KW].
 ValueId with_taps(Lowering& in, ValueId weight, const Taps& rows, const Taps& columns) {
   const Shape all = in.out.shape(weight);
   if (rows.count == all[2] && columns.count == all[3]) return weight;
@@ -114,7 +114,7 @@ Result<ValueId> conv2d(Lowering& in, const Node& node) {
   return in.out.to_nchw(scaled(in, node, sum, operands.scales));
 }
 
-// [...,K] with weights [N,K]: a 1x1 convolution over an image as high as there are rows.
+// [...,K] with weights [N,K]: a 1x1 convolution over an image whose height is the number of rows.
 Result<ValueId> linear(Lowering& in, const Node& node) {
   const Shape from = in.shape(node.inputs[0]), result = in.shape(node.outputs[0]);
   const int64_t channels = in.shape(node.inputs[1])[0], depth = in.shape(node.inputs[1])[1];

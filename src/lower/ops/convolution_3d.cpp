@@ -1,4 +1,4 @@
-// CONV3D, then a RESCALE per output channel.
+// Lowers 3D convolutions to CONV3D, followed by a RESCALE per output channel.
 
 #include "lower/ops/convolution_internal.h"
 #include "lower/ops/window_internal.h"
@@ -13,7 +13,7 @@ using ir::ValueId;
 const std::vector<int64_t> kChannelsLast{0, 2, 3, 4, 1};  // [N,C,D,H,W] -> [N,D,H,W,C]
 const std::vector<int64_t> kChannelsFirst{0, 4, 1, 2, 3};
 
-// The sums of one group of channels, in the output's type.
+// The convolution of one group of channels, in the output's type.
 ValueId summed(Lowering& in, const Node& node, ValueId volume, const ConvolutionOperands& operands,
                const Attributes& window, const Shape& result) {
   const ValueId weight = reordered_weight(in, operands.weight, kChannelsLast, in.value(node.inputs[1]).name + ".odhwi");
@@ -34,7 +34,7 @@ WindowPlan plan_of(const Lowering& in, const Node& node) {
 
 }  // namespace
 
-// TOSA has neither groups nor depthwise kernels in three dimensions: each group is a convolution of its own.
+// TOSA has neither groups nor depthwise kernels in three dimensions, so each group becomes one convolution.
 Result<ValueId> convolution_3d(Lowering& in, const Node& node) {
   CARINA_TRY(const ConvolutionOperands operands, convolution_operands(in, node, {}));
   const WindowPlan plan = plan_of(in, node);

@@ -1,4 +1,4 @@
-// What convolutions and linear have in common: their weights and bias in integers, and the way back from the sums.
+// The integer weights and biases of convolutions and linear layers, and the scales of their accumulators.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// fp8 sums in fp16, which is the only way that TOSA has.
+// TOSA accumulates fp8 in fp16 only.
 bool is_fp8(DType type) {
   return type == DType::kFp8E4M3 || type == DType::kFp8E5M2;
 }
@@ -24,13 +24,13 @@ DType accumulator_of(DType activation) {
   return is_fp8(activation) ? DType::kFp16 : DType::kFp32;
 }
 
-// The type of what a convolution gives: of floats their own, of integers the accumulator's.
+// The result type of a convolution: the activation type for floats, the accumulator type for integers.
 DType sum_of(DType activation) {
   return is_float(activation) && !is_fp8(activation) ? activation : accumulator_of(activation);
 }
 
-// A bias given as integers whose scale is s_in * s_w (to the precision of a float32 product) is taken as it is; any
-// other is rounded to that scale.
+// The integers of a bias. An integer bias with scale s_in * s_w (to the precision of a float32 product) is used as it
+// is; any other bias is rounded to that scale.
 Tensor integer_bias(const Lowering& in, ValueId id, const std::vector<double>& steps, DType accumulator) {
   const Shape shape{static_cast<int64_t>(steps.size())};
   if (!id.valid()) return integer_tensor(accumulator, shape, std::vector<int64_t>(steps.size(), 0));

@@ -1,4 +1,4 @@
-// Quotients that are whole numbers, and remainders.
+// Lowers divisions that round to integers, and remainders.
 
 #include "lower/ops/division_internal.h"
 
@@ -15,7 +15,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// Arithmetic of int32 or of floats, whichever the operands are.
+// Adds arithmetic on int32 or on floats, depending on the operands.
 class Terms {
  public:
   explicit Terms(ir::Emitter& out) : out_(out) {}
@@ -33,7 +33,8 @@ class Terms {
   ir::Emitter& out_;
 };
 
-// The product with the reciprocal may miss a whole number by a rounding: what is left of a says so.
+// The floor of a / b. The product with the reciprocal may differ from an integer by its rounding error, so the
+// remainder corrects it.
 ValueId floor_quotient(ir::Emitter& out, ValueId a, ValueId b) {
   Terms t(out);
   const ValueId guess = out.unary(TosaOp::FLOOR, t.mul(a, out.unary(TosaOp::RECIPROCAL, b)));
@@ -44,7 +45,7 @@ ValueId floor_quotient(ir::Emitter& out, ValueId a, ValueId b) {
   return t.sub(raised, out.select(t.is_negative(left), one, zero));
 }
 
-// By int32 that are not 0, both.
+// int32 division. Divisors are not 0.
 struct Division {
   ValueId quotient;
   ValueId left;
@@ -84,8 +85,8 @@ Result<ValueId> of_floats(Lowering& in, const Node& node, Wanted wanted) {
   return converted(in.out, result, tosa_type(in.value(node.outputs[0]).dtype));
 }
 
-// Both operands in int32 on one scale; exact but for the alignment, which has as many bits as an addition. A divisor of 0
-// counts as the smallest one: the quotient saturates, as infinity does.
+// Both operands in int32 on one scale. The only error is that of the alignment, which has as many bits as for an
+// addition. A divisor of 0 is replaced by the smallest one, so the quotient saturates, as infinity would.
 Result<ValueId> of_quantized(Lowering& in, const Node& node, Wanted wanted) {
   const Quantization& a = in.quantization(node.inputs[0]);
   const Quantization& b = in.quantization(node.inputs[1]);

@@ -13,12 +13,12 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// asin(r) / r - 1 over r^2 = z, for r up to 0.5. Source: the Cephes library, asinf.
+// (asin(r) / r - 1) / r^2 as a function of z = r^2, for r up to 0.5. Source: the Cephes library, asinf.
 ValueId asin_tail(FloatMath& f, ValueId z) {
   return f.polynomial(z, {4.2163199048e-2, 2.4181311049e-2, 4.5470025998e-2, 7.4953002686e-2, 1.6666752422e-1, 0});
 }
 
-// asin of |x|: where |x| <= 0.5 of itself, else by asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)).
+// asin(|x|). For |x| <= 0.5 directly, otherwise by asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)).
 struct ArcSine {
   ValueId inner;  // whether |x| <= 0.5
   ValueId angle;  // asin(|x|), or asin(sqrt((1 - |x|) / 2)); NaN where |x| > 1
@@ -86,20 +86,20 @@ ValueId atan(FloatMath& f, ValueId x) {
   return f.signed_like(positive_atan(f, f.abs(x)), x);
 }
 
-// The angle of (|x|, |y|), mirrored into the quadrant. 0 / 0 is 0: the angle of the point 0.
+// The angle of (|x|, |y|), mirrored to the quadrant of (x, y). For the point 0, the quotient 0 / 0 is replaced by 0.
 ValueId atan2(FloatMath& f, ValueId y, ValueId x) {
   const ValueId height = f.abs(y), width = f.abs(x);
   const ValueId steep = f.greater(height, width);
   const ValueId longer = f.select(steep, height, width), shorter = f.select(steep, width, height);
   const ValueId ratio = f.mul(shorter, f.reciprocal(longer));
-  // 0 / 0 and infinity / infinity: 0 and 1.
+  // 0 / 0 becomes 0, and infinity / infinity becomes 1.
   const ValueId same = f.select(f.equal(longer, 0), 0.0, f.select(f.equal(shorter, kInfinity), 1.0, ratio));
   const ValueId angle = small_atan(f, same);
   const ValueId first = f.select(steep, f.sub(pi / 2, angle), angle);
   return f.signed_like(f.select(f.less(x, 0), f.sub(pi, first), first), y);
 }
 
-// log(1 + x), and the part of x that the sum has lost.
+// log(1 + x), corrected by the part of x that the sum 1 + x loses.
 ValueId log1p(FloatMath& f, ValueId x) {
   const ValueId sum = f.add(x, 1);
   const ValueId lost = f.mul(f.sub(x, f.add(sum, -1)), f.reciprocal(sum));
@@ -107,13 +107,13 @@ ValueId log1p(FloatMath& f, ValueId x) {
   return f.add(f.log(sum), f.select(is_small, lost, 0.0));
 }
 
-// exp(x) - 1, near 0 by its series.
+// exp(x) - 1. Near 0 it uses the series.
 ValueId expm1(FloatMath& f, ValueId x) {
   const ValueId series = f.polynomial(x, {1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1, 0});
   return f.select(f.less(f.abs(x), 0.5), series, f.add(f.exp(x), -1));
 }
 
-// log(a + sqrt(a^2 + 1)) as log1p(a + a^2 / (1 + sqrt(a^2 + 1))); log(2a) where the square is too large.
+// log(a + sqrt(a^2 + 1)) as log1p(a + a^2 / (1 + sqrt(a^2 + 1))). If the square would overflow, it is log(2a).
 ValueId asinh(FloatMath& f, ValueId x) {
   constexpr double kLarge = 1e9;
   const ValueId magnitude = f.abs(x);
@@ -160,7 +160,7 @@ ValueId logit(FloatMath& f, ValueId x, std::optional<double> eps) {
   return f.sub(f.log(limited), f.log(f.sub(1.0, limited)));
 }
 
-// exp(b log(|a|)). A negative base has real powers for whole exponents only, which odd ones make negative.
+// exp(b log(|a|)). A negative base has a real result for integer exponents only; odd exponents make it negative.
 ValueId pow(FloatMath& f, ValueId a, ValueId b) {
   const ValueId power = f.exp(f.mul(b, f.log(f.abs(a))));
   const ValueId half = f.mul(b, 0.5);

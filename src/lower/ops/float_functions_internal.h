@@ -6,13 +6,13 @@
 
 namespace carina::lower::functions {
 
-// Functions of fp32 as expressions of TOSA's, to a few units in the last place unless said otherwise. Outside of their
-// domain they are NaN, at its ends what PyTorch gives.
+// Functions of fp32 as TOSA expressions, with an error of a few ULPs unless stated otherwise. Outside of their domain
+// they return NaN; at its ends they return PyTorch's values.
 
 ir::ValueId asin(FloatMath& f, ir::ValueId x);
 ir::ValueId acos(FloatMath& f, ir::ValueId x);
 ir::ValueId atan(FloatMath& f, ir::ValueId x);
-// The angle of the point (x, y); both of one rank.
+// The angle of the point (x, y). Both operands have the same rank.
 ir::ValueId atan2(FloatMath& f, ir::ValueId y, ir::ValueId x);
 ir::ValueId asinh(FloatMath& f, ir::ValueId x);
 ir::ValueId acosh(FloatMath& f, ir::ValueId x);
@@ -20,12 +20,12 @@ ir::ValueId atanh(FloatMath& f, ir::ValueId x);
 ir::ValueId log1p(FloatMath& f, ir::ValueId x);
 ir::ValueId expm1(FloatMath& f, ir::ValueId x);
 ir::ValueId erfinv(FloatMath& f, ir::ValueId x);
-// log(x / (1 - x)), with x first limited to [eps, 1 - eps].
+// log(x / (1 - x)). If eps is given, x is first clamped to [eps, 1 - eps].
 ir::ValueId logit(FloatMath& f, ir::ValueId x, std::optional<double> eps);
-// a to the power of b, of any signs and one rank; to a relative 1e-5.
+// a to the power of b, of any signs and equal rank. The relative error is at most 1e-5.
 ir::ValueId pow(FloatMath& f, ir::ValueId a, ir::ValueId b);
 
-// The same for the entries of tables, where the standard library does not have it.
+// The same function for table entries, because the C++ standard library does not have it.
 double erfinv(double x);
 
 }  // namespace carina::lower::functions

@@ -9,9 +9,9 @@
 
 namespace carina::lower {
 
-// Expressions of floats of one type, for functions that TOSA does not have. No operand leaves the domain of a TOSA
-// operator: POW, which REQUIREs finite bases above zero, is not used; LOG, RSQRT and RECIPROCAL are defined for all
-// floats.
+// Adds float expressions of one type, for functions that TOSA does not have. No operand leaves the domain of its TOSA
+// operator. POW is not used, because it REQUIREs a finite base above zero. LOG, RSQRT and RECIPROCAL are defined for
+// all floats.
 class FloatMath {
  public:
   explicit FloatMath(ir::Emitter& out) : out_(out) {}
@@ -39,7 +39,7 @@ class FloatMath {
   ir::ValueId sqrt(ir::ValueId a) { return reciprocal(apply(TosaOp::RSQRT, a)); }
   ir::ValueId negate(ir::ValueId a) { return mul(a, -1); }
 
-  // Comparisons with NaN are false.
+  // A comparison with NaN is false.
   ir::ValueId greater(ir::ValueId a, ir::ValueId b) { return out_.compare(TosaOp::GREATER, a, b); }
   ir::ValueId greater(ir::ValueId a, double b) { return greater(a, like(a, b)); }
   ir::ValueId less(ir::ValueId a, double b) { return greater(like(a, b), a); }
@@ -51,11 +51,11 @@ class FloatMath {
   ir::ValueId select(ir::ValueId condition, ir::ValueId yes, double no) {
     return select(condition, yes, like(yes, no));
   }
-  // `magnitude` with the sign of `x`; for NaN in either: NaN in `magnitude`.
+  // `magnitude` with the sign of `x`. If `x` is NaN, `magnitude` must be NaN too.
   ir::ValueId signed_like(ir::ValueId magnitude, ir::ValueId x) {
     return select(less(x, 0), negate(magnitude), magnitude);
   }
-  // Coefficients from the highest power down.
+  // Coefficients are in descending order of powers.
   ir::ValueId polynomial(ir::ValueId x, std::initializer_list<double> coefficients) {
     ir::ValueId sum = mul(x, *coefficients.begin());
     for (const double* c = coefficients.begin() + 1; c != coefficients.end(); ++c) {
@@ -66,12 +66,12 @@ class FloatMath {
   }
 
   [[nodiscard]] DType dtype(ir::ValueId a) const { return out_.dtype(a); }
-  // The number as an operand beside `a`.
+  // The number as a constant with the rank of `a`.
   ir::ValueId like(ir::ValueId a, double value) { return out_.splat(out_.dtype(a), value, out_.shape(a).rank()); }
   ir::Emitter& out() { return out_; }
 
  private:
-  // By repeated squares.
+  // Exponentiation by squaring.
   ir::ValueId whole_power(ir::ValueId a, uint32_t exponent) {
     if (exponent == 0) return clamp(a, 1, 1);
     ir::ValueId product;

@@ -1,5 +1,5 @@
-// Rows at places that indices name, as src/normalize/decompose_indexing.cpp leaves them: an index for each of the
-// first axes, then one axis of elements that go together.
+// Lowers index.Tensor and index_put in the form that src/normalize/decompose_indexing.cpp produces: an index for each
+// of the first axes, then one axis with the remaining elements.
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ using ir::Node;
 using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
-// `x` as [1, places, inner], and per row that is wanted, which it is.
+// `x` as [1, rows, inner], and the row number of each selected row.
 struct Rows {
   ValueId values;
   ValueId row_indices;  // int32 [1, count]
@@ -30,14 +30,14 @@ std::span<const ValueId> indices_of(const Node& node, size_t behind) {
   return std::span(node.inputs).subspan(1, node.inputs.size() - 1 - behind);
 }
 
-// Elements of a constant index, counted from the front.
+// The elements of a constant index, with negative ones converted.
 ValueId known_index(Lowering& in, ValueId id, int64_t size) {
   Ints values = integers_of(*in.value(id).constant);
   for (int64_t& value : values) value += value < 0 ? size : 0;
   return in.out.constant(in.value(id).name, integer_tensor(DType::kInt32, in.shape(id), values));
 }
 
-// PyTorch counts negative indices from the end: -1, shifted to its sign, times -size is what is missing.
+// Converts negative indices, which count from the end: adds (index >> 31) * -size, which is size for negative indices.
 ValueId counted_from_the_front(Lowering& in, ValueId id, int64_t size) {
   if (in.value(id).constant) return known_index(in, id, size);
   const ValueId index = in.operand(id);
@@ -50,7 +50,7 @@ ValueId counted_from_the_front(Lowering& in, ValueId id, int64_t size) {
   return in.out.binary(TosaOp::ADD, index, missing);
 }
 
-// The indices of all axes as one: the number of the row.
+// Combines the indices of all axes to row numbers.
 ValueId row_numbers(Lowering& in, const Node& node, std::span<const ValueId> indices, const Shape& chosen) {
   const Shape shape = in.shape(node.inputs[0]);
   ValueId number;
@@ -86,7 +86,7 @@ ValueId gathered(Lowering& in, ValueId values, ValueId row_indices) {
       {.dtype = in.out.dtype(values), .shape = Shape{1, in.out.shape(row_indices)[1], from[2]}, .suffix = "gather"});
 }
 
-// TOSA gathers no booleans.
+// TOSA's GATHER has no bool type.
 ValueId as_numbers(Lowering& in, ValueId value) {
   return in.out.dtype(value) == DType::kBool ? in.out.cast(value, DType::kInt8) : value;
 }
@@ -116,15 +116,15 @@ Result<ValueId> index(Lowering& in, const Node& node) {
   return in.requantize(chosen, in.quantization(node.inputs[0]), in.quantization(node.outputs[0]));
 }
 
-// [count, count]: which rows go to one place.
+// [count, count]: which pairs of rows have the same target.
 ValueId same_rows(Lowering& in, const Rows& rows) {
   const ValueId down = in.out.reshape(rows.row_indices, Shape{rows.count, 1});
   return in.out.emit(TosaOp::EQUAL, {down, rows.row_indices}, {},
                      {.dtype = DType::kBool, .shape = Shape{rows.count, rows.count}, .suffix = "same"});
 }
 
-// A place may be named several times; TOSA REQUIREs that it is written once. All but the last row for a place go to
-// places of their own behind the tensor.
+// TOSA REQUIREs that SCATTER writes each row once. All but the last row for a target are redirected to extra rows after
+// the tensor.
 ValueId chooses_once(Lowering& in, const Rows& rows, ValueId same) {
   std::vector<uint8_t> behind;
   Ints spare(static_cast<size_t>(rows.count));
@@ -151,7 +151,7 @@ ValueId scattered(Lowering& in, const Rows& rows, ValueId row_indices, ValueId v
   return in.out.cast(kept, in.out.dtype(rows.values));
 }
 
-// The type that sums are made in.
+// The type of the accumulated sums.
 DType sum_type(DType type) {
   return is_float(type) ? type : DType::kInt32;
 }
@@ -161,7 +161,7 @@ ValueId widened(Lowering& in, ValueId value, const std::optional<Quantization>& 
   return in.out.rescale(value, {.scales = {1}, .input_zp = q->zero_point(), .output_zp = 0, .to = DType::kInt32});
 }
 
-// Per row the sum of all rows for its place: [count, count, inner], summed over the second axis.
+// For each row, the sum of all rows with the same target: [count, count, inner], summed over the second axis.
 ValueId sums_of(Lowering& in, const Rows& rows, ValueId same, ValueId values) {
   const Shape cube{rows.count, rows.count, rows.inner};
   const DType type = in.out.dtype(values);
@@ -172,7 +172,7 @@ ValueId sums_of(Lowering& in, const Rows& rows, ValueId same, ValueId values) {
   return in.out.reshape(in.out.reduce(TosaOp::REDUCE_SUM, chosen, 1), Shape{1, rows.count, rows.inner});
 }
 
-// What is at the places, and what is added to it.
+// The current rows plus the added rows.
 ValueId added(Lowering& in, const Node& node, const Rows& rows, ValueId same, ValueId values) {
   const std::optional<Quantization>& q = in.value(node.outputs[0]).quantization;
   ValueId more = widened(in, values, q);
@@ -212,7 +212,7 @@ Refused index_fits(const Candidate& c) {
   return first_of({check_index(c, 0), check_rows(c)});
 }
 
-// Rows for one place are found by comparing each with each.
+// Rows with the same target are found by comparing all pairs, so their number is limited.
 Refused check_comparisons(const Candidate& c) {
   constexpr int64_t kMaxElements = int64_t{1} << 24;
   const Shape& values = c.input(c.node.inputs.size() - 1).shape;
@@ -224,7 +224,7 @@ Refused check_comparisons(const Candidate& c) {
 }
 
 Refused index_put_fits(const Candidate& c) {
-  if (Refused mask = check_index(c, 1)) return mask;  // rows are not laid out where there is one
+  if (Refused mask = check_index(c, 1)) return mask;  // with a mask, rows are not laid out
   return first_of({check_rows(c), check_comparisons(c)});
 }
 

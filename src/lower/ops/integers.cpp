@@ -18,7 +18,7 @@ ValueId sign(ir::Emitter& out, ValueId x, const auto& number) {
 Result<ValueId> integer_form(Lowering& in, const ir::Node& node) {
   const ValueId x = converted(in.out, in.operand(node.inputs[0]), DType::kInt32);
   const auto number = [&](double value) { return in.out.splat(DType::kInt32, value, in.out.shape(x).rank()); };
-  ValueId result = x;  // already whole
+  ValueId result = x;  // integers need no rounding
   if (node.op == ir::Op(AtenOp::abs_default)) result = in.out.unary(TosaOp::ABS, x);
   if (node.op == ir::Op(AtenOp::neg_default)) result = in.out.binary(TosaOp::SUB, number(0), x);
   if (node.op == ir::Op(AtenOp::sign_default)) result = sign(in.out, x, number);

@@ -4,7 +4,7 @@
 
 namespace carina::lower {
 
-// Functions of one element that PyTorch knows for integers, too.
+// Elementwise functions of one operand that PyTorch also defines for integers.
 constexpr bool has_integer_form(AtenOp op) {
   switch (op) {
     case AtenOp::abs_default:
@@ -20,8 +20,7 @@ constexpr bool has_integer_form(AtenOp op) {
   }
 }
 
-// The lowering of such an operator of plain integers, of any width: in int32, of which narrower results are the low
-// bits.
+// Lowers such an operator for plain integers of any width. It computes in int32; narrower results are its low bits.
 Result<ir::ValueId> integer_form(Lowering& in, const ir::Node& node);
 
 }  // namespace carina::lower

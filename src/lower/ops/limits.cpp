@@ -1,4 +1,4 @@
-// Limits that several operators share.
+// Target limits that several operators share.
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ Refused check_axes(const Candidate& c, const ir::Value& value) {
   return std::nullopt;
 }
 
-// Where a window must not move at all, or seldom, each of its places becomes an operation of its own.
+// If an unsupported stride occurs with few window positions, each position becomes one operation.
 Refused check_stride(const Candidate& c, const std::vector<int64_t>& stride) {
   const Shape& result = c.output().shape;
   const int64_t max = c.target.limits.stride;

@@ -1,4 +1,4 @@
-// Comparisons, logic and bits of two tensors, and the choice between two.
+// Lowers comparisons, logical and bitwise operators of two tensors, and selections.
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ struct Pair {
   ValueId b;
 };
 
-// A tensor without axes does not widen one that has some: PyTorch's rule for mixed types.
+// The common type. A tensor without axes does not widen a tensor with axes, as in PyTorch's rule for mixed types.
 DType common_type(const ir::Value& a, const ir::Value& b) {
   if (is_float(a.dtype) != is_float(b.dtype)) return tosa_type(is_float(a.dtype) ? a.dtype : b.dtype);
   if (!is_float(a.dtype)) return DType::kInt32;
@@ -28,8 +28,9 @@ DType common_type(const ir::Value& a, const ir::Value& b) {
   return a.shape.rank() == 0 ? tosa_type(b.dtype) : DType::kFp32;
 }
 
-// Where integers in steps of `q` pass a real number. It lies between two of them, unless it is one of them but for the
-// rounding of the scale: then `down` and `up` agree. It may lie far outside of what `q` holds.
+// The position of a real number among the multiples of `q`'s scale. It is between `down` and `up`, which are equal if
+// the number is a multiple (up to the rounding of the scale). It may be outside of the range of `q`.
+//   Example: scale 0.5, number 1.2: down = 2, up = 3.
 struct Limit {
   int64_t down;
   int64_t up;
@@ -42,22 +43,22 @@ Limit limit_at(double real, const Quantization& q) {
   return {.down = static_cast<int64_t>(std::floor(steps)), .up = static_cast<int64_t>(std::ceil(steps))};
 }
 
-// Which of the two the comparison needs: x > c and c >= x go on with the integer below, x >= c and c > x with the one
-// above. No integer equals what lies between two.
+// The integer for the comparison: `down` for x > c and c >= x, `up` for x >= c and c > x. For an equality with a number
+// between two multiples, it is an integer that no element has.
 int64_t limit_of(TosaOp op, bool first, const Limit& limit) {
   constexpr int64_t kNever = int64_t{1} << 30;
   if (op == TosaOp::EQUAL) return limit.down == limit.up ? limit.down : kNever;
   return (op == TosaOp::GREATER) == first ? limit.up : limit.down;
 }
 
-// Quantizes an unquantized float constant in steps of the other operand.
+// Quantizes a float constant with the scale of the other operand.
 ValueId constant_in_steps(Lowering& in, TosaOp op, bool first, const ir::Value& value, const Quantization& q) {
   std::vector<int64_t> steps;
   for (const double real : dequantized_values(value)) steps.push_back(limit_of(op, first, limit_at(real, q)));
   return in.out.constant(value.name + "_steps", integer_tensor(DType::kInt32, value.shape, steps));
 }
 
-// In int32, of which `factor` are a step.
+// Converts to int32, with `factor` per step of the scale.
 ValueId widened(Lowering& in, ValueId id, double factor) {
   const int64_t zero_point = in.quantization(id).zero_point();
   return in.out.rescale(in.operand(id),
@@ -117,7 +118,7 @@ Result<ValueId> bitwise(Lowering& in, const Node& node) {
   return in.out.binary(op, in_type_of_result(in, node, 0), in_type_of_result(in, node, 1));
 }
 
-// TOSA shifts by less than the width of the type only; what constants ask for beyond comes in a second step.
+// TOSA's shifts are less than the width of the type. A larger constant shift is split into two.
 ValueId shifted(Lowering& in, TosaOp op, ValueId bits, ValueId amounts) {
   const std::optional<Tensor> given = in.out.graph()[amounts].constant;
   if (!given) return in.out.binary(op, bits, amounts);
@@ -143,7 +144,7 @@ Result<ValueId> shift(Lowering& in, const Node& node) {
   return shifted(in, kOp, in_type_of_result(in, node, 0), in_type_of_result(in, node, 1));
 }
 
-// A branch in the parameters of the result. A constant takes them at once.
+// A branch of a selection, with the quantization of the result. A constant is quantized directly.
 ValueId branch(Lowering& in, const Node& node, size_t index) {
   const ValueId id = node.inputs[index];
   if (!in.is_quantized(node)) return in_type_of_result(in, node, index);

@@ -1,4 +1,4 @@
-// Products of two computed matrices.
+// Lowers products of two computed matrices.
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// What MATMUL gives for operands of this type; of floats with the widest sums that TOSA has.
+// The result type of MATMUL for operands of this type. Floats use the widest accumulator that TOSA has.
 DType product_of(DType type) {
   if (type == DType::kInt8) return DType::kInt32;
   if (type == DType::kInt16) return DType::kInt48;
@@ -36,7 +36,7 @@ ValueId plain_matmul(Lowering& in, const Node& node) {
   return matmul(in, node, {.value = in.operand(node.inputs[0])}, {.value = in.operand(node.inputs[1])});
 }
 
-// MATMUL has no row for factors of two widths. Eight bits less their zero point are the same number in sixteen.
+// MATMUL needs operands of one width. An int8 operand is widened to int16, and its zero point is subtracted.
 Factor factor(Lowering& in, const Node& node, size_t index) {
   const ValueId value = in.operand(node.inputs[index]), other = in.operand(node.inputs[1 - index]);
   const int64_t zero_point = in.quantization(node.inputs[index]).zero_point();
@@ -46,8 +46,8 @@ Factor factor(Lowering& in, const Node& node, size_t index) {
               in.out.rescale(value, {.scales = {1.0}, .input_zp = zero_point, .output_zp = 0, .to = DType::kInt16})};
 }
 
-// Integers that stand for nothing else wrap around, as PyTorch's do. MATMUL takes int8 only and keeps its sums to 32 bits
-// beyond; wider ones are multiplied and added one by one.
+// Plain integers wrap, as in PyTorch. MATMUL supports int8 only, with 32-bit sums. Wider integers are multiplied
+// elementwise and added.
 ValueId integer_product(Lowering& in, const Node& node) {
   ir::Emitter& out = in.out;
   const Shape shape = in.shape(node.outputs[0]);

@@ -1,4 +1,4 @@
-// Ops that move elements and compute nothing.
+// Lowers operators that move elements and compute nothing.
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ using ir::Node;
 using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
-// Result of moving the first input's integers, as the output's integers.
+// Converts moved integers of the first input to integers of the output.
 ValueId to_output(Lowering& in, const Node& node, ValueId moved) {
   if (!in.is_quantized(node)) return moved;
   return in.requantize(moved, in.quantization(node.inputs[0]), in.quantization(node.outputs[0]));
@@ -36,14 +36,14 @@ Result<ValueId> same(Lowering& in, const Node& node) {
   return to_output(in, node, in.operand(node.inputs[0]));
 }
 
-// Which elements of an image a slice with steps keeps, in height and width.
+// The rows and columns of an image that strided slices select.
 struct Picked {
-  ValueId source;  // ATen: what is sliced
+  ValueId source;  // the ATen input of the slice
   std::array<int64_t, 2> start;
   std::array<int64_t, 2> step;
 };
 
-// Along one axis of an image, by a step that the target can stride.
+// Matches a slice along one axis of an image, with a step that the target supports as a stride.
 std::optional<Picked> picked_by(const Lowering& in, const Node& node) {
   const int64_t axis = node.attributes.integer("dim"), step = node.attributes.integer("step");
   const DType type = in.is_quantized(node) ? in.quantization(node.outputs[0]).dtype : in.value(node.outputs[0]).dtype;
@@ -56,7 +56,7 @@ std::optional<Picked> picked_by(const Lowering& in, const Node& node) {
   return picked;
 }
 
-// The same with the slice of the other axis before it, if that is what is sliced here.
+// Also matches the slice of the other axis, if it is the input of this slice.
 Picked with_slice_before(const Lowering& in, Picked picked) {
   const Node* before = in.maker(picked.source);
   if (before == nullptr || before->op != ir::Op(AtenOp::slice_Tensor)) return picked;
@@ -70,7 +70,7 @@ Picked with_slice_before(const Lowering& in, Picked picked) {
   return picked;
 }
 
-// Every step-th row and column of an image: a pool of one element, which strides over the rest.
+// Every step-th row and column of an image: a pool with a 1x1 window and strides.
 ValueId pick(Lowering& in, const Picked& picked, const Shape& result) {
   const ValueId image = in.out.to_nhwc(in.operand(picked.source));
   Shape reached = in.out.shape(image);
@@ -86,7 +86,7 @@ ValueId pick(Lowering& in, const Picked& picked, const Shape& result) {
   return in.out.to_nchw(pooled);
 }
 
-// [outer, n * step, inner] read as [1, outer * n, step, inner], of which the first of each step is kept.
+// Reshapes [outer, n * step, inner] to [1, outer * n, step, inner] and keeps the first element of each step.
 ValueId strided(Lowering& in, ValueId input, size_t axis, int64_t step, const Shape& result) {
   Shape shape = in.out.shape(input);
   const int64_t whole = result[axis] * step;
@@ -125,7 +125,7 @@ Result<ValueId> cat(Lowering& in, const Node& node) {
   std::vector<ValueId> parts;
   for (const ValueId input : node.inputs) {
     ValueId part = in.operand(input);
-    if (in.shape(input).elements() == 0) continue;  // PyTorch lets empty tensors of any rank pass
+    if (in.shape(input).elements() == 0) continue;  // PyTorch accepts empty tensors of any rank
     if (in.is_quantized(node)) part = in.requantize(part, in.quantization(input), in.quantization(node.outputs[0]));
     parts.push_back(part);
   }
@@ -133,7 +133,7 @@ Result<ValueId> cat(Lowering& in, const Node& node) {
   return in.out.concat(parts, static_cast<size_t>(node.attributes.integer("dim")));
 }
 
-// PyTorch's list goes from the last axis to the first; negative numbers cut.
+// PyTorch's list goes from the last axis to the first. Negative numbers remove elements.
 Result<ValueId> constant_pad(Lowering& in, const Node& node) {
   const Ints& list = node.attributes.integers("pad");
   ValueId input = in.operand(node.inputs[0]);
@@ -155,13 +155,13 @@ Result<ValueId> constant_pad(Lowering& in, const Node& node) {
   return to_output(in, node, in.out.pad(input, padding, fill));
 }
 
-// expand and repeat both.
+// Lowers expand and repeat.
 Result<ValueId> repeat(Lowering& in, const Node& node) {
   return to_output(in, node, in.out.tile(in.operand(node.inputs[0]), in.shape(node.outputs[0])));
 }
 
-// Whole numbers of what the integers stand for. They are counted in fractions of 1 that fit int32, so that a real number
-// just below a whole one is not taken for it.
+// Truncates the real values of quantized integers. They are scaled to fractions of 1 that fit int32, so that a value
+// just below an integer is not rounded up to it.
 ValueId whole_numbers(Lowering& in, ValueId input, const Quantization& q) {
   constexpr int kMaxFractionBits = 22;
   const auto reach = static_cast<double>(range_of(q.dtype).max - range_of(q.dtype).min) * q.scale();
@@ -176,7 +176,7 @@ ValueId whole_numbers(Lowering& in, ValueId input, const Quantization& q) {
   return in.out.binary(TosaOp::ARITHMETIC_RIGHT_SHIFT, in.out.select(is_negative, raised, fine), number(bits));
 }
 
-// Quantized floats as plain integers or bools.
+// Converts quantized floats to plain integers or bools.
 ValueId from_floats(Lowering& in, const Node& node, DType to) {
   const ValueId input = in.operand(node.inputs[0]);
   const Quantization& q = in.quantization(node.inputs[0]);
@@ -186,7 +186,7 @@ ValueId from_floats(Lowering& in, const Node& node, DType to) {
   return converted(in.out, wide, to);
 }
 
-// Plain integers with a sign: uint8 needs one bit more.
+// Plain integers as signed ones. uint8 needs one more bit.
 ValueId plain_numbers(Lowering& in, ValueId id) {
   const ValueId input = in.operand(id);
   if (in.value(id).dtype != DType::kUInt8) return input;
@@ -209,7 +209,7 @@ Result<ValueId> convert(Lowering& in, const Node& node) {
       in.out.rescale(wide, {.scales = {1 / q.scale()}, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);
 }
 
-// TOSA reverses one axis at a time.
+// TOSA's REVERSE reverses one axis per operator.
 Result<ValueId> flip(Lowering& in, const Node& node) {
   ValueId flipped = in.operand(node.inputs[0]);
   const Shape shape = in.out.shape(flipped);

@@ -1,4 +1,4 @@
-// Pools of images: MAX_POOL2D and AVG_POOL2D keep the quantization of their input.
+// Lowers pools of images. MAX_POOL2D and AVG_POOL2D keep the quantization of their input.
 
 #include <fmt/format.h>
 
@@ -44,7 +44,7 @@ Refused check_divisor(const Candidate& c) {
   return refused("pool.divisor", fmt::format("divisor_override is {}", divisor), "leave divisor_override out");
 }
 
-// Where the divisor changes along the border, the window is small.
+// If the divisor changes at the border, the window must be small.
 Refused check_overhang(const Candidate& c) {
   const Ints& kernel = c.node.attributes.integers("kernel_size");
   const Ints& padding = c.node.attributes.integers("padding");
@@ -73,10 +73,11 @@ Refused avg_pool2d_fits(const Candidate& c) {
   return first_of({check_divisor(c), check_overhang(c), pool_fits(c)});
 }
 
-// A window with gaps sees every `dilation`-th row: the rows of each such phase side by side, as images of their own.
+// A dilated window reads every `dilation`-th row. The rows of each phase (index modulo dilation) become an image of
+// their own.
 struct Phases {
-  int64_t outputs;  // if the window moved by one
-  int64_t rows;     // of a phase
+  int64_t outputs;  // number of outputs with stride 1
+  int64_t rows;     // rows of one phase
   int64_t dilation;
 
   [[nodiscard]] int64_t whole() const { return rows * dilation; }
@@ -87,7 +88,8 @@ Phases phases_of(int64_t results, int64_t stride, int64_t kernel, int64_t dilati
   return {.outputs = outputs, .rows = (outputs + dilation - 1) / dilation + kernel - 1, .dilation = dilation};
 }
 
-// So many rows and columns from the padding's first on; what the image does not have loses to everything.
+// Pads or crops to this many rows and columns, starting at the top and left padding. Padding has the smallest value, so
+// it never is the maximum.
 ValueId padded_to(Lowering& in, ValueId image, const Ints& padding, int64_t height, int64_t width) {
   Shape shape = in.out.shape(image);
   const DType type = in.out.dtype(image);
@@ -148,8 +150,9 @@ Result<ValueId> max_pool2d(Lowering& in, const Node& node) {
   return to_output(in, node, pooled);
 }
 
-// TOSA divides by the number of elements inside the image; PyTorch also counts its own padding (but never what a ceil
-// mode hangs over), unless told not to. Counted padding therefore becomes part of the image.
+// TOSA divides by the number of elements inside of the image. PyTorch also counts its own padding, unless
+// count_include_pad is false; it never counts the overhang of ceil mode. If padding counts, it becomes part of the
+// image.
 Result<ValueId> avg_pool2d(Lowering& in, const Node& node) {
   Shape from = in.shape(node.inputs[0]);
   const Shape to = in.shape(node.outputs[0]);

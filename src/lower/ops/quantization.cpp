@@ -1,5 +1,5 @@
-// Where a model itself quantizes and dequantizes: between plain integers and values that integers stand for. Mostly at
-// the edges of a program that takes and gives raw integers.
+// Lowers the model's own Q/DQ nodes, which convert between plain integers and quantized values. Most are at the inputs
+// and outputs of programs with raw integers.
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// What the plain integers of the node stand for.
+// The quantization of the node's plain integers.
 Quantization parameters_of(const Node& node) {
   return {.dtype = node.attributes.get<DType>("dtype"),
           .scales = {node.attributes.number("scale")},
@@ -26,7 +26,7 @@ bool is_plain_type(DType type) {
   return type == DType::kInt8 || type == DType::kUInt8 || type == DType::kInt16 || type == DType::kInt32;
 }
 
-// `real`: the float side, which must be integers too.
+// `real` is the float side, which must be quantized too.
 Refused check_sides(const Candidate& c, const ir::Value& real) {
   if (!real.quantization) {
     return refused("types.not-quantized", real.name + " is computed in float", "quantize what reads or makes it too");
@@ -37,7 +37,8 @@ Refused check_sides(const Candidate& c, const ir::Value& real) {
                  "convert it to int32 or less");
 }
 
-// TOSA's CLAMP reads integers with a sign only, so a narrower range of unsigned ones must be that of the input already.
+// TOSA's CLAMP supports signed integers only. So a narrower range of unsigned integers must be the range of the input
+// already.
 Refused check_unsigned_range(const Candidate& c) {
   const Quantization to = parameters_of(c.node);
   const IntegerRange whole = range_of(to.dtype);

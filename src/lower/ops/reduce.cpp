@@ -1,4 +1,4 @@
-// Sums, means and extrema along axes.
+// Lowers sums, means and extrema along axes.
 
 #include <fmt/format.h>
 
@@ -18,8 +18,8 @@ using ir::ValueId;
 
 struct Reduction {
   std::vector<size_t> axes;
-  Shape kept;    // the result with the axes kept
-  double count;  // elements behind each result
+  Shape kept;    // shape of the result with reduced axes of size 1
+  double count;  // number of elements per result
 };
 
 Reduction reduction_of(const Lowering& in, const Node& node) {
@@ -38,7 +38,7 @@ bool over_image(const Shape& shape, const std::vector<size_t>& axes) {
   return shape.rank() == 4 && axes == std::vector<size_t>{2, 3};
 }
 
-// The mean over height and width in the input's own scale: one pool.
+// The mean over height and width with the input's scale, as one pool.
 ValueId image_mean(Lowering& in, ValueId input, const Quantization& q) {
   const ValueId image = in.out.to_nhwc(input);
   const Shape s = in.out.shape(image);
@@ -52,8 +52,8 @@ ValueId image_mean(Lowering& in, ValueId input, const Quantization& q) {
   return in.out.to_nchw(pooled);
 }
 
-// The sum over height and width as a depthwise convolution with ones: exact, and one operation where REDUCE_SUM along
-// two axes of an image would be several.
+// The sum over height and width as a depthwise convolution with ones. It is exact, and one operation instead of several
+// for REDUCE_SUM along two axes of an image.
 ValueId image_sum(Lowering& in, const std::string& name, ValueId input, const Quantization& q) {
   const ValueId image = in.out.to_nhwc(input);
   const Shape s = in.out.shape(image);
@@ -80,7 +80,7 @@ ValueId sum_of_integers(Lowering& in, ValueId input, const Quantization& q, cons
   return sum;
 }
 
-// Real sum times `factor`.
+// The sum of the real values, times `factor`.
 ValueId quantized_sum(Lowering& in, const Node& node, const Reduction& reduction, double factor) {
   const ValueId input = in.operand(node.inputs[0]);
   const Quantization& from = in.quantization(node.inputs[0]);
@@ -98,7 +98,7 @@ ValueId quantized_sum(Lowering& in, const Node& node, const Reduction& reduction
   return in.within_range(in.out.rescale(sum_of_integers(in, input, from, reduction), rescaling), to);
 }
 
-// Integers are added in int32, of which narrower ones are the low bits, floats in fp32.
+// Adds integers in int32, whose low bits are the sums of narrower ones, and floats in fp32.
 ValueId plain_sum(Lowering& in, const Node& node, const Reduction& reduction) {
   const DType type = in.value(node.outputs[0]).dtype;
   ValueId sum = converted(in.out, in.operand(node.inputs[0]), is_float(type) ? DType::kFp32 : DType::kInt32);
@@ -106,7 +106,7 @@ ValueId plain_sum(Lowering& in, const Node& node, const Reduction& reduction) {
   return sum;
 }
 
-// TOSA multiplies along an axis in floats only.
+// TOSA's REDUCE_PRODUCT supports floats only.
 Result<ValueId> product(Lowering& in, const Node& node) {
   const DType type = in.value(node.outputs[0]).dtype;
   if (in.is_quantized(node) || !computes(type))
@@ -143,7 +143,7 @@ Result<ValueId> mean(Lowering& in, const Node& node) {
   return in.out.reshape(result, in.shape(node.outputs[0]));
 }
 
-// Order is kept by quantization, so integers are compared as they are.
+// Quantization is monotonic, so integers are compared directly.
 template <TosaOp kOp>
 Result<ValueId> extremum(Lowering& in, const Node& node) {
   ValueId result = in.operand(node.inputs[0]);
@@ -161,7 +161,7 @@ ValueId argmax(ir::Emitter& out, ValueId input, size_t axis) {
                   {.dtype = DType::kInt32, .shape = Shape(rest), .suffix = "argmax"});
 }
 
-// TOSA has no ARGMAX of int32: the least of the places that hold the greatest.
+// TOSA has no ARGMAX of int32. The result is the smallest index at which the element is equal to the maximum.
 ValueId argmax_of_int32(ir::Emitter& out, const std::string& name, ValueId input, size_t axis) {
   const Shape shape = out.shape(input);
   std::vector<int64_t> numbers(static_cast<size_t>(shape[axis])), dims(shape.rank(), 1);
@@ -173,7 +173,7 @@ ValueId argmax_of_int32(ir::Emitter& out, const std::string& name, ValueId input
   return out.reduce(TosaOp::REDUCE_MIN, out.select(greatest, indices, none), axis);
 }
 
-// The place of the greatest along one axis, or among all elements; the first of equals.
+// The index of the maximum along one axis, or among all elements. Of equal elements it is the first.
 ValueId index_of_greatest(Lowering& in, const Node& node, ValueId input) {
   const bool flat = node.attributes.is_none("dim") || in.shape(node.inputs[0]).rank() == 0;
   if (flat) input = in.out.reshape(input, Shape{in.out.shape(input).elements()});
@@ -184,7 +184,7 @@ ValueId index_of_greatest(Lowering& in, const Node& node, ValueId input) {
 
 enum class Extreme : uint8_t { kMax, kMin };
 
-// The order turned round: -1 - x for integers, which does not overflow.
+// Reverses the order: -1 - x for integers, which does not overflow.
 ValueId turned(ir::Emitter& out, ValueId input) {
   if (!is_float(out.dtype(input))) return out.unary(TosaOp::BITWISE_NOT, input);
   return out.binary(TosaOp::SUB, out.splat(out.dtype(input), 0, out.shape(input).rank()), input);
@@ -199,7 +199,7 @@ Result<ValueId> index_of(Lowering& in, const Node& node) {
   return in.out.reshape(index_of_greatest(in, node, input), in.shape(node.outputs[0]));
 }
 
-// As TOSA's ARGMAX, which knows narrow integers only.
+// TOSA's ARGMAX supports narrow integers only.
 Refused narrow(const Candidate& c) {
   const DType type = Candidate::type_of(c.input(0));
   if (type == DType::kInt8 || type == DType::kInt16) return std::nullopt;

@@ -1,4 +1,4 @@
-// Images of another size: RESIZE, whose places are fractions of integers.
+// Lowers resized images to RESIZE, whose coordinates are fractions of integers.
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ Shape channels_last(const Shape& s) {
   return {s[0], s[2], s[3], s[1]};
 }
 
-// Behind the last input element, so that the result has its size. Source: TOSA 1.0, RESIZE.
+// The border after the last input element that gives the result its size. Source: TOSA 1.0, RESIZE.
 int64_t resize_border(const normalize::Fraction& f, int64_t from, int64_t to) {
   return (to - 1) * f.step - (from - 1) * f.scale + f.offset;
 }
@@ -29,7 +29,7 @@ DType weighted_type(DType type) {
   return type == DType::kInt16 ? DType::kInt48 : type;
 }
 
-// Sums are of all weights, scale_y * scale_x; what they weigh keeps its zero point.
+// RESIZE multiplies the integers by scale_y * scale_x, the sum of all weights. The zero point is scaled likewise.
 ValueId as_result(Lowering& in, const Node& node, ValueId sums, double weights) {
   if (!in.is_quantized(node)) return sums;
   const Quantization& from = in.quantization(node.inputs[0]);

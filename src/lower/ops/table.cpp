@@ -12,11 +12,11 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-constexpr int kInterpolatedLog2 = 7;  // int16: entries stand 128 apart, results carry 7 more bits
+constexpr int kInterpolatedLog2 = 7;  // int16 tables: entries are 128 steps apart, and results have 7 extra bits
 constexpr int64_t kEntries16 = 513;
 
-// The function at x, as a float32, as PyTorch computes it. A step wide as `step` may reach over the edge of the domain:
-// then in the middle of what lies within.
+// The function at x as a float32, as PyTorch computes it. If x is outside of the domain but within `step` of it, the
+// result is the value in the middle of the part of the step that is inside.
 float value_at(const RealFunction& function, float x, double step) {
   const auto value = static_cast<float>(function(x));
   if (!std::isnan(value)) return value;
@@ -27,7 +27,7 @@ float value_at(const RealFunction& function, float x, double step) {
   return value;
 }
 
-// Entry i stands for the i-th integer of the type.
+// Entry i belongs to the i-th integer of the type, from the smallest.
 std::vector<int64_t> entries8(const RealFunction& function, const Quantization& from, const Quantization& to) {
   std::vector<int64_t> entries;
   const auto scale = static_cast<float>(from.scale());
@@ -40,7 +40,7 @@ std::vector<int64_t> entries8(const RealFunction& function, const Quantization& 
 
 struct Table16 {
   std::vector<int64_t> entries;
-  int extra_log2;  // entries are the results' steps times this power of two
+  int extra_log2;  // log2 of the entries per step of the result
 };
 
 double largest_magnitude(const std::vector<double>& values) {
@@ -53,8 +53,8 @@ double largest_rise(const std::vector<double>& values) {
   return rise;
 }
 
-// As fine as 16 bits hold all values; neighbors must not differ by more than 16 bits hold. Results of 32 bits have finer
-// steps than a table.
+// The number of extra bits of the entries: as many as 16 bits allow for all values and for the differences of
+// neighbors. 32-bit results are finer than a table.
 int extra_bits(const std::vector<double>& values, DType result) {
   constexpr double kMaxInt16 = 32767;
   const auto headroom = [](double max) {
@@ -65,7 +65,7 @@ int extra_bits(const std::vector<double>& values, DType result) {
   return rising < 0 ? -1 : std::max(0, bits);
 }
 
-// Entry i stands for the integer 128 i - 32768, in steps of the result above its zero point.
+// Entry i belongs to the integer 128 i - 32768. Its unit is the scale of the result, and its zero is the zero point.
 Table16 table16(const RealFunction& function, const Quantization& from, const Quantization& to) {
   const double low = static_cast<double>(to.qmin - to.zero_point()),
                high = static_cast<double>(to.qmax - to.zero_point());
@@ -77,7 +77,8 @@ Table16 table16(const RealFunction& function, const Quantization& from, const Qu
     values.push_back(std::isnan(steps) ? 0 : std::clamp(steps, low, high));
   }
   Table16 table{.entries = {}, .extra_log2 = extra_bits(values, to.dtype)};
-  // 16 bits from one end to the other in one entry: halves, of which even the rise fits 16 bits.
+  // The rise between two neighbors may be the whole range of 16 bits. Half of the values are stored then, so that the
+  // rise fits 16 bits.
   const bool halves = table.extra_log2 < 0 && to.dtype != DType::kInt32;
   const double max = halves ? 16383 : 32767, min = halves ? -16384 : -32768;
   for (const double v : values)
@@ -95,7 +96,7 @@ ValueId by_table8(Lowering& in, const Node& node, const RealFunction& function) 
                      {.dtype = DType::kInt8, .shape = in.out.shape(input), .suffix = "out"});
 }
 
-// int8 as int16: 128 times finer, around 0.
+// An int8 quantization as int16: a scale 128 times finer, and zero point 0.
 Quantization widened(const Quantization& q) {
   constexpr double kFiner = 128;
   Quantization wide = q;

@@ -6,7 +6,7 @@
 
 namespace carina::lower {
 
-// A function of one real, for the entries of a table.
+// A function of one real number, from which tables are computed.
 using RealFunction = std::function<double(double)>;
 
 // Lowers a quantized node of one operand to a table lookup. int8 to int8 is a TABLE with 256 entries. Other types are a
@@ -14,7 +14,7 @@ using RealFunction = std::function<double(double)>;
 // gets the value at the nearest point within its own step, else the zero point.
 ir::ValueId by_table(Lowering& in, const ir::Node& node, const RealFunction& function);
 
-// int8 or int16, each per tensor.
+// Checks that input and output are int8 or int16, quantized per tensor.
 Refused takes_table(const Candidate& c);
 
 }  // namespace carina::lower

@@ -1,4 +1,4 @@
-// TRANSPOSE_CONV2D, then a RESCALE per output channel.
+// Lowers transposed convolutions to TRANSPOSE_CONV2D, followed by a RESCALE per output channel.
 
 #include <algorithm>
 
@@ -11,10 +11,10 @@ using ir::Node;
 using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
-// What a transposed window adds to, and what of it is the result.
+// The image that TRANSPOSE_CONV2D writes, and the part of it that is the result.
 struct Canvas {
   Ints out_pad;  // TOSA's: top, bottom, left, right
-  Ints first;    // rows and columns before the result: PyTorch may cut more off than TOSA lets out_pad
+  Ints first;    // rows and columns before the result; PyTorch may cut off more than TOSA's out_pad allows
   Shape size;    // [N,H,W,C]
 };
 
@@ -33,7 +33,7 @@ Canvas canvas_of(const Node& node, const Shape& image, const Ints& kernel, const
   return canvas;
 }
 
-// TOSA's transposed convolution has no dilation: zeros stand between the taps. [O,KH,KW,I]
+// TOSA's transposed convolution has no dilation, so zeros are inserted between the taps of [O,KH,KW,I].
 Tensor with_spread_taps(const Tensor& weight, const Ints& dilation) {
   const Shape& s = weight.shape;
   const Shape dilated{s[0], (s[1] - 1) * dilation[0] + 1, (s[2] - 1) * dilation[1] + 1, s[3]};

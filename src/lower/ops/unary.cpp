@@ -1,4 +1,4 @@
-// Functions of one element: a TABLE in integers, TOSA's own op or an expression in float.
+// Lowers elementwise functions of one operand: to a TABLE for integers, to TOSA's operator or an expression for floats.
 
 #include <cmath>
 #include <limits>
@@ -23,8 +23,8 @@ struct UnaryRow {
   AtenOp op;
   double (*value)(double x, const Attributes& a);
   ValueId (*lower)(FloatMath& f, ValueId x, const Attributes& a);
-  // One rounding: floats of 16 bits are computed as they are. Expressions of several operators are computed in fp32
-  // between casts, as PyTorch does.
+  // kOnce: one operator, so 16-bit floats are computed directly. kOften: an expression of several operators, which is
+  // computed in fp32 between casts, as in PyTorch.
   enum class Rounds : uint8_t { kOnce, kOften } rounds = Rounds::kOften;
 };
 
@@ -40,7 +40,7 @@ ValueId softplus(FloatMath& f, ValueId x) {
   const ValueId tail = f.log(f.add(f.exp(f.negate(f.apply(TosaOp::ABS, x))), 1));
   return f.add(f.clamp(x, 0, kMax), tail);
 }
-// Slope 1 above 0, `negative` below.
+// x for x > 0, `negative` otherwise.
 ValueId two_sided(FloatMath& f, ValueId x, ValueId negative) {
   return f.add(f.clamp(x, 0, kMax), negative);
 }
@@ -88,7 +88,7 @@ ValueId gelu(FloatMath& f, ValueId x, const Attributes& a) {
   return f.mul(f.mul(f.add(gate, 1), x), 0.5);
 }
 
-// To nearest, halves to even: TOSA rounds so only when it casts, where integers are too narrow for all floats.
+// Rounds to nearest, halves to even. TOSA rounds only in casts to integers, whose range is too small for all floats.
 ValueId rounded(FloatMath& f, ValueId x) {
   const ValueId floor = f.apply(TosaOp::FLOOR, x), half = f.like(x, 0.5), fraction = f.sub(x, floor);
   const ValueId is_odd = f.out().compare(
@@ -117,7 +117,7 @@ using F = FloatMath;
 using A = Attributes;
 using V = ValueId;
 
-// TOSA has the operator.
+// Lowers to TOSA's operator of the same meaning.
 template <TosaOp kOp>
 constexpr UnaryRow same(AtenOp op, double (*value)(double x, const A& a)) {
   return {.op = op, .value = value, .lower = direct<kOp>, .rounds = UnaryRow::Rounds::kOnce};
@@ -136,7 +136,7 @@ double logit(double x, const A& a) {
   if (eps) x = std::clamp(x, *eps, 1 - *eps);
   return std::log(x / (1 - x));
 }
-// In training mode the slope is random; otherwise it is the mean.
+// The slope is random in training mode, otherwise the mean of its limits.
 double rrelu_slope(const A& a) {
   return (a.number("lower") + a.number("upper")) / 2;
 }

@@ -1,4 +1,4 @@
-// What convolutions and linear ask of their weights and bias.
+// Checks of the weights and biases of convolutions and linear layers.
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@ WindowPlan plan_windows(const Window& window, const Shape& from, const Shape& to
   for (size_t axis = 0; axis < window.kernel.size(); ++axis) {
     int64_t& size = plan.sizes.emplace_back(from[2 + axis]);
     int64_t& pad_after = plan.pad[2 * axis + 1];
-    if (to[2 + axis] == 1) plan.stride[axis] = 1;  // one window never moves
+    if (to[2 + axis] == 1) plan.stride[axis] = 1;  // there is only one window position
     const int64_t extent = window.dilation[axis] * (window.kernel[axis] - 1) + 1;
     const int64_t reached = (to[2 + axis] - 1) * plan.stride[axis] + extent;
     const int64_t excess = plan.pad[2 * axis] + size + pad_after - reached;

@@ -4,7 +4,7 @@
 
 namespace carina::lower {
 
-// A window that slides over an image, or a volume: ATen's numbers, with the padding on each side.
+// A window that moves over an image or a volume: ATen's attributes, with the padding of each side.
 struct Window {
   std::vector<int64_t> kernel;    // (z,) y, x
   std::vector<int64_t> stride;    // (z,) y, x
@@ -21,13 +21,13 @@ struct Window {
 struct WindowPlan {
   std::vector<int64_t> stride;
   std::vector<int64_t> pad;
-  std::vector<int64_t> sizes;  // of the part of the image that windows reach
+  std::vector<int64_t> sizes;  // sizes of the part of the image that windows read
 };
 
-// `from` and `to`: input and output as [N,C,H,W], or [N,C,D,H,W].
+// `from` and `to` are the shapes of input and output: [N,C,H,W] or [N,C,D,H,W].
 WindowPlan plan_windows(const Window& window, const Shape& from, const Shape& to);
 
-// The [N,H,W,C] image, or the [N,D,H,W,C] volume, without what no window reaches.
+// Removes the rows and columns of an [N,H,W,C] image, or [N,D,H,W,C] volume, that no window reads.
 ir::ValueId trimmed(ir::Emitter& out, ir::ValueId image, const WindowPlan& plan);
 
 }  // namespace carina::lower

@@ -19,7 +19,7 @@ void Aliases::replace(ValueId value, ValueId source) {
   alias_[value.index()] = source;
   if (value.index() >= is_output_.size() || !is_output_[value.index()]) return;
   std::ranges::replace(graph_.outputs, value, source);
-  const std::string name = graph_[value].name;  // outputs keep their names
+  const std::string name = graph_[value].name;  // graph outputs keep their names
   graph_.rename(value, name + ".replaced");
   graph_.rename(source, name);
 }

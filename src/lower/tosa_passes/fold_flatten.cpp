@@ -17,7 +17,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// `order`: for each feature as flattened now, its place in the untransposed tensor.
+// `order` maps each flattened feature to its index in the tensor before the transposition.
 Tensor reordered_columns(const Tensor& weight, const std::vector<size_t>& order) {
   MutableTensor result(weight.dtype, weight.shape);
   const size_t bytes = element_bytes(weight.dtype), rows = weight.data.size() / bytes / order.size();
@@ -43,7 +43,7 @@ void fold_into(ir::Graph& graph, Node& conv, const Node& reshape, const Node& tr
   ir::Emitter out(graph);
   const ValueId columns =
       out.constant(weight.name + ".flat", reordered_columns(*weight.constant, source_indices(one, perms)));
-  // Another reshape of the untransposed tensor, in the place of the old one, so nodes stay in order.
+  // The new RESHAPE of the untransposed tensor replaces the old one, so that the nodes stay in order.
   conv.inputs[1] = columns;
   conv.inputs[0] =
       graph.add_value(reordered_name(graph[reshape.outputs[0]].name), graph[reshape.outputs[0]].dtype, image);

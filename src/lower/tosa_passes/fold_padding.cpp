@@ -26,8 +26,8 @@ bool same_constant(const ir::Graph& graph, ValueId a, ValueId b) {
   return graph[a].constant && graph[b].constant && identical(*graph[a].constant, *graph[b].constant);
 }
 
-// The padding of the convolution with the pad's added; nothing when it is not one of height and width below the
-// kernel's size.
+// The sum of the padding of the convolution and the pad. No value if the pad is not one of height and width, or is not
+// smaller than the kernel.
 std::optional<std::vector<int64_t>> joint_padding(const ir::Graph& graph, const Node& conv,
                                                   const std::vector<int64_t>& amounts) {
   if (amounts.size() != 8 || amounts[0] + amounts[1] + amounts[6] + amounts[7] != 0) return std::nullopt;
@@ -70,7 +70,7 @@ class PaddingFolder {
     return node.valid() && nodes_[node.index()].op == ir::Op(op) ? &nodes_[node.index()] : nullptr;
   }
 
-  // The pad stands before the convolution, or one transposition away.
+  // Folds a PAD directly before the convolution, or with one TRANSPOSE between them.
   void fold(Node& conv) {
     const Node* transpose = maker(conv.inputs[0], TosaOp::TRANSPOSE);
     const Node* pad = maker(transpose == nullptr ? conv.inputs[0] : transpose->inputs[0], TosaOp::PAD);

@@ -20,24 +20,24 @@ using ir::Node;
 
 constexpr size_t kManyAxes = 5;
 
-// The same move of elements.
+// An equivalent transposition with fewer axes.
 struct Move {
-  std::vector<int64_t> sizes = {};  // of the input's axes
+  std::vector<int64_t> sizes = {};  // of the input's merged axes
   Perms perms = {};
 };
 
 Move with_fewest_axes(const Shape& shape, const Perms& perms) {
-  std::vector<int64_t> index(shape.rank(), -1), sizes;  // among the axes that are not of size 1
+  std::vector<int64_t> index(shape.rank(), -1), sizes;  // index among the axes whose size is not 1
   for (size_t axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] == 1) continue;
     index[axis] = static_cast<int64_t>(sizes.size());
     sizes.push_back(shape[axis]);
   }
   struct Run {
-    int64_t first;  // place in the input
+    int64_t first;  // index of its first axis in the input
     int64_t size;
   };
-  std::vector<Run> runs;  // of axes that follow each other in the input too, as the result has them
+  std::vector<Run> runs;  // runs of axes that are adjacent in the input too, in the order of the result
   int64_t next = -1;
   for (const int64_t axis : perms) {
     const int64_t at = index[static_cast<size_t>(axis)];

@@ -17,7 +17,8 @@ using ir::ValueId;
 
 namespace {
 
-// A widening RESCALE in front of an addition becomes part of it on the NPU, if it is the only reader of the wide value.
+// The NPU fuses a widening RESCALE with the addition after it if the addition is its only reader. So such a RESCALE is
+// not merged.
 bool stays_apart(const ir::Graph& graph, const Node& node) {
   if (node.op != ir::Op(TosaOp::RESCALE)) return false;
   return element_bytes(graph[node.outputs[0]].dtype) > element_bytes(graph[node.inputs[0]].dtype);

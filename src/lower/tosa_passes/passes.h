@@ -4,7 +4,7 @@
 
 namespace carina::lower {
 
-// Clean-up of a freshly lowered TOSA graph, each in its own file with its own header comment.
+// The clean-up passes after the lowering. Each is in its own file, whose header comment describes it.
 Result<void> sink_transposes(ir::Graph& graph, const Log& log);
 Result<void> merge_axes(ir::Graph& graph, const Log& log);
 Result<void> fold_movement(ir::Graph& graph, const Log& log);

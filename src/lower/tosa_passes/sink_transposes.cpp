@@ -27,8 +27,9 @@ enum class Adjust : uint8_t { kNothing, kAxis, kShapes, kPadding };
 
 struct LayoutRow {
   TosaOp op;
-  size_t data_operands;  // the leading operands that are tensors with the result's axes
-  Adjust adjust;         // what else names axes: the attribute "axis", shape operands one entry an axis, or pairs
+  size_t data_operands;  // number of leading operands with the axes of the result
+  // what else depends on axes: the attribute "axis", or shape operands with one entry or one pair per axis
+  Adjust adjust;
 };
 
 constexpr size_t kAll = 1000;
@@ -59,7 +60,8 @@ bool is_per_channel(const Node& node) {
   return node.op == ir::Op(TosaOp::RESCALE) && node.attributes.get<bool>("per_channel");
 }
 
-// Whether a transposition goes down where another operand needs one for it: as many as before, and maybe fewer below.
+// Whether a transposition moves down if another operand needs a new one for it. The number stays the same at first, and
+// may fall further down.
 enum class Evenly : uint8_t { kSinks, kStays };
 
 class Sinking {
@@ -90,7 +92,7 @@ class Sinking {
     graph_.add_node(std::move(node));
   }
 
-  // Two in a row are one.
+  // Merges two adjacent transpositions.
   void transpose(Node node) {
     Origin origin{.source = node.inputs[0], .perms = node.attributes.integers("perms")};
     const ValueId output = node.outputs[0];
@@ -112,8 +114,8 @@ class Sinking {
     keep(std::move(node));
   }
 
-  // The perms that a node can be computed before, if that is worth it: more operands come from such a transposition (or
-  // are free to transpose) than would need one of their own.
+  // The permutation that can move below a node. It must pay: more operands have this transposition (or can be
+  // transposed for free) than would need a new one.
   [[nodiscard]] std::optional<Perms> common_perms(const Node& node, size_t count) const {
     std::optional<Perms> perms;
     for (size_t i = 0; i < count && !perms; ++i) {
@@ -176,8 +178,8 @@ class Sinking {
     }
   }
 
-  // A value v with value = TRANSPOSE(v) {perms}: known, or made as high up as the elementwise ops above it allow, where
-  // elements are still narrow.
+  // A value v with value = TRANSPOSE(v) {perms}. It is known, or a new transposition is added. The new one is placed as
+  // high among the elementwise operators above as possible, where elements are still narrow.
   ValueId untransposed(ValueId value, const Perms& perms) {
     if (const auto origin = origins_.find(value); origin != origins_.end() && origin->second.perms == perms)
       return origin->second.source;
@@ -218,7 +220,7 @@ class Sinking {
   std::map<std::pair<ValueId, Perms>, ValueId> untransposed_;
 };
 
-// The transpositions of a graph that move anything.
+// The cost of the transpositions of a graph that move data.
 struct TransposeCost {
   int64_t count = 0;
   int64_t elements = 0;
@@ -238,7 +240,8 @@ TransposeCost transposes_of(const ir::Graph& graph) {
 }  // namespace
 
 Result<void> sink_transposes(ir::Graph& graph, const Log&) {
-  // Far down there may be nothing to meet: in a network of few convolutions each linear would take one back.
+  // A transposition that moves far down may not meet its inverse: in a network with few convolutions, each linear layer
+  // would need a new one. So the result is used only if its cost is lower.
   const TransposeCost before = transposes_of(graph);
   for (const Evenly evenly : {Evenly::kSinks, Evenly::kStays}) {
     ir::Graph sunk = graph;

@@ -79,7 +79,7 @@ Diagnostic shortage(const Schedule& schedule, Space space, int64_t total_bytes, 
           .what = fmt::format("the network does not fit the NPU's memory by {}", text_of(total_bytes - limit_bytes)),
           .expected = fmt::format("at most {}", text_of(limit_bytes)),
           .got = text_of(total_bytes),
-          .hint = fmt::format("at its fullest, in {}, it holds {}", operator_at(schedule, time), names)};
+          .hint = fmt::format("the most memory is in use in {}: {}", operator_at(schedule, time), names)};
 }
 
 }  // namespace carina::plan

@@ -14,7 +14,7 @@ namespace carina::report {
 
 namespace {
 
-// What a cell may need beside its layer.
+// Data of the whole table that a cell may need in addition to its layer.
 struct Whole {
   int64_t cycles = 0;
   int64_t macs = 0;
@@ -22,7 +22,7 @@ struct Whole {
 };
 struct Row {
   const results::LayerReport& layer;
-  size_t part;  // which of the parts it belongs to
+  size_t part;  // index of the layer's part
   const Whole& whole;
 };
 
@@ -41,7 +41,7 @@ std::string percent(int64_t part, int64_t of) {
   return percent(static_cast<double>(part), static_cast<double>(of));
 }
 
-// "tosa.CONV2D" without its dialect.
+// The operator without its dialect: "tosa.CONV2D" -> "CONV2D".
 std::string operator_of(const results::LayerReport& layer) {
   const std::string& name = layer.tosa_op.empty() ? layer.operation : layer.tosa_op;
   return name.substr(name.find('.') + 1);
@@ -53,7 +53,7 @@ struct Column {
   std::string (*cell)(const Row& row);
 };
 
-// Vela's, in its order, then ours. Source: <network>_per-layer.csv of ethos-u-vela 5.2.0.
+// Vela's columns in their order, then Carina's. Source: <network>_per-layer.csv of ethos-u-vela 5.2.0.
 constexpr auto kColumns = std::to_array<Column>({
     {"Original Operator", Align::kLeft, [](const Row& r) { return operator_of(r.layer); }},
     {"NNG Operator", Align::kLeft, [](const Row& r) { return r.layer.operation; }},
@@ -129,7 +129,7 @@ std::string csv_of(const Cells& cells) {
   return text;
 }
 
-// Numbers as numbers.
+// The JSON value of a cell. Numbers stay numbers.
 Json value_of(const Column& column, const std::string& cell) {
   if (column.align == Align::kLeft) return cell;
   return Json::number(cell);

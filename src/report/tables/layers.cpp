@@ -12,7 +12,7 @@ namespace {
 
 using Counts = std::vector<std::pair<std::string, int64_t>>;
 
-// "conv", "conv x80", "conv x80 + dma"
+// The operations of a layer as text: "conv", "conv x80", "conv x80 + dma".
 std::string operations_text(const std::vector<const results::LayerReport*>& operations) {
   std::vector<std::pair<std::string, int64_t>> counts;
   for (const results::LayerReport* operation : operations) {
@@ -36,7 +36,7 @@ void add(Counts& sums, const Counts& more) {
   }
 }
 
-// The operations of one layer as one.
+// Combines the operations of one layer.
 results::LayerReport folded(const std::vector<const results::LayerReport*>& operations) {
   results::LayerReport sum{
       .name = operations.front()->name, .operation = operations_text(operations), .breakdown = {}, .bottleneck = {}};
@@ -63,7 +63,7 @@ results::LayerReport folded(const std::vector<const results::LayerReport*>& oper
   return sum;
 }
 
-// In the order in which the layers first run.
+// The layers in the order of their first operations.
 std::vector<results::LayerReport> folded_layers(const std::vector<results::LayerReport>& layers) {
   std::vector<std::vector<const results::LayerReport*>> groups;
   std::map<std::string_view, size_t> group_of;

@@ -99,7 +99,7 @@ TEST(Cascades, AShortageSaysWhatEachWayOutWouldTake) {
   ASSERT_FALSE(refused.has_value());
   const std::string message = to_string(refused.error());
   EXPECT_THAT(message, HasSubstr("does not fit the NPU's memory by"));
-  EXPECT_THAT(message, HasSubstr("at its fullest, in "));
+  EXPECT_THAT(message, HasSubstr("the most memory is in use in "));
   EXPECT_THAT(message, HasSubstr("without stripes of rows it would take"));
   EXPECT_THAT(message, HasSubstr("with -Os the network does not fit"));
   // Where the arena may lie in slow memory, that is a way.

@@ -86,7 +86,7 @@ TEST_F(Target, AnArenaInFlashIsRefused) {
   TargetRequest wanted = request("Board", "In_Flash");
   wanted.accelerator = "ethos-u85-256";
   EXPECT_THAT(to_string(find_target(wanted).error()),
-              AllOf(HasSubstr("In_Flash puts the arena in OffChipFlash, which cannot be written")));
+              AllOf(HasSubstr("In_Flash puts the arena in OffChipFlash, which is read-only")));
   EXPECT_FALSE(
       find_target(
           {.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = "Dedicated_Sram", .config_files = {}})

@@ -206,7 +206,7 @@ TEST(VelaIni, RefusesInheritanceThatNeverEnds) {
   EXPECT_THAT(message(replaced("[System_Config.Board]\n", "[System_Config.Board]\ninherit=System_Config.Board\n")),
               HasSubstr("inherits from itself"));
   EXPECT_THAT(message(replaced("[System_Config.Board]\n", "[System_Config.Board]\ninherit=System_Config.Other\n")),
-              HasSubstr("[System_Config.Other], which the file does not have"));
+              HasSubstr("[System_Config.Other], which does not exist"));
 }
 
 TEST(VelaIni, RefusesWhatIsNoIniFile) {

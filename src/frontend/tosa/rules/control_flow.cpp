@@ -9,7 +9,7 @@ namespace carina::tosa {
 
 namespace {
 
-// Section 2.16.
+// Rules of section 2.16 of the TOSA specification.
 const ir::Graph* graph_of(const RuleContext& at, std::string_view attribute) {
   const auto found = at.index.graphs.find(at.node.attributes.get<std::string>(attribute));
   return found == at.index.graphs.end() ? nullptr : found->second;
@@ -29,7 +29,7 @@ Found nesting(const RuleContext& at) {
                      at.options.level.max_nesting);
 }
 
-// Types and shapes of two lists of values.
+// Compares the types and shapes of two lists of values.
 Found lists_differ(const ir::Graph& a, std::span<const ir::ValueId> left, const ir::Graph& b,
                    std::span<const ir::ValueId> right) {
   if (left.size() != right.size()) return fmt::format("{} and {} values", left.size(), right.size());

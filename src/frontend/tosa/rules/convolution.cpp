@@ -9,8 +9,8 @@ namespace carina::tosa {
 
 namespace {
 
-// Sections 2.3.3 to 2.3.5, 2.3.10. Spatial axes come in the order of the shapes: [depth,] y, x; `first` is the weight's
-// first kernel axis.
+// Rules of sections 2.3.3 to 2.3.5 and 2.3.10. Spatial axes are in the order of the shapes: [depth,] y, x. `first` is
+// the weight's first kernel axis.
 struct Kernel {
   size_t spatial;
   size_t first;

@@ -9,9 +9,9 @@ namespace carina::tosa {
 
 namespace {
 
-// Sections 2.4.1, 2.5 to 2.8.
+// Rules of sections 2.4.1 and 2.5 to 2.8.
 Found broadcasting(const RuleContext& at) {
-  // MUL's shift is no tensor operand of the broadcast; SELECT has three.
+  // MUL's shift does not take part in the broadcast. SELECT has three operands.
   const size_t operands = at.row.op == TosaOp::SELECT ? 3 : 2;
   Shape shape = at.in_shape(0);
   for (size_t i = 1; i < operands; ++i) {

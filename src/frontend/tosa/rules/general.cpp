@@ -13,12 +13,12 @@ namespace carina::tosa {
 
 namespace {
 
-// The row of an operand: a list's row stands for all operands from its place on.
+// The row of an operand. The row of a list applies to all operands from its index on.
 const TosaOperand& operand_row(std::span<const TosaOperand> rows, size_t index) {
   return rows[std::min(index, rows.size() - 1)];
 }
 
-// Calls visit(row, value) for each operand, inputs before outputs, until it gives something.
+// Calls visit(row, value) for each operand, inputs before outputs, until it returns a finding.
 template <typename Visit>
 Found for_each_operand(const RuleContext& at, const Visit& visit) {
   for (size_t i = 0; i < at.node.inputs.size(); ++i) {
@@ -30,10 +30,10 @@ Found for_each_operand(const RuleContext& at, const Visit& visit) {
   return std::nullopt;
 }
 
-// The types at one node, by the variables of its type rows; the first operand of a variable tells.
+// The types at one node, as values of the variables in its type rows. The first operand with a variable defines it.
 struct NodeTypes {
   std::array<std::optional<TosaType>, TosaTypeRow::kMaxTypes> types;
-  Found clash;  // operands of one variable that differ
+  Found clash;  // two operands with one variable but different types
 };
 
 void note_type(NodeTypes& out, const TosaOpRow& row, std::string_view variable, std::optional<TosaType> type,
@@ -140,7 +140,7 @@ Found wrong_rank(const RuleContext& at) {
   });
 }
 
-// Shape values excepted: a scalar's shape has no elements.
+// Rejects tensors without elements. Shape values are exempt: the shape of a scalar has no elements.
 Found wrong_size(const RuleContext& at) {
   return for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Found {
     if (value.dtype == DType::kShape) return std::nullopt;
@@ -182,8 +182,8 @@ Found over_level_list(const RuleContext& at) {
 
 Found wrong_shape(const RuleContext& at) {
   ShapePattern pattern;
-  // Names are bound by the operands that the specification writes with names; entries that are expressions of them come
-  // second, whatever their place.
+  // The first pass binds the names that the specification gives to operands' axes. The second pass checks axes that are
+  // expressions of these names.
   for (const bool expressions : {false, true}) {
     Found found = for_each_operand(at, [&](const TosaOperand& row, const ir::Value& value) -> Found {
       if (row.kind == TosaOperandKind::kTensorList) return std::nullopt;
@@ -203,7 +203,7 @@ Found not_constant(const RuleContext& at) {
   });
 }
 
-// NaN modes are ignored by integer types, and some writers leave them out then.
+// Integer types ignore NaN modes, and some writers omit them.
 Found wrong_enum(const RuleContext& at) {
   for (const TosaAttribute& attribute : at.row.attributes) {
     if (attribute.kind != TosaAttributeKind::kEnum) continue;
@@ -221,7 +221,7 @@ Found wide_integer(const RuleContext& at) {
   for (const auto& [name, value] : at.node.attributes.list()) {
     const auto* number = std::get_if<int64_t>(&value);
     const auto* list = std::get_if<std::vector<int64_t>>(&value);
-    const bool scalar = name == "min_val" || name == "max_val";  // of the tensor's type
+    const bool scalar = name == "min_val" || name == "max_val";  // these have the tensor's type
     if (number != nullptr && !scalar && !fits(*number)) return fmt::format("{} is {}", name, *number);
     if (list != nullptr && !std::ranges::all_of(*list, fits)) return fmt::format("{} is {}", name, to_string(*list));
   }

@@ -10,7 +10,7 @@ namespace carina::tosa {
 
 namespace {
 
-// Section 2.10.
+// Rules of section 2.10.
 Found same_rank(const RuleContext& at) {
   if (at.in_shape(0).rank() == at.out_shape(0).rank()) return std::nullopt;
   return fmt::format("{} and {}", carina::to_string(at.in_shape(0)), carina::to_string(at.out_shape(0)));

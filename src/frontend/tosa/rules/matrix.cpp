@@ -9,7 +9,7 @@ namespace carina::tosa {
 
 namespace {
 
-// Sections 2.3.6, 2.3.7, 2.3.9.
+// Rules of sections 2.3.6, 2.3.7 and 2.3.9.
 Found zero_point(const RuleContext& at) {
   if (at.input(0).dtype == DType::kInt8) return std::nullopt;
   for (const size_t operand : {size_t{2}, size_t{3}}) {

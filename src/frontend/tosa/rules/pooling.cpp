@@ -9,7 +9,7 @@ namespace carina::tosa {
 
 namespace {
 
-// Sections 2.3.2, 2.3.8.
+// Rules of sections 2.3.2 and 2.3.8.
 Found zero_point(const RuleContext& at) {
   if (at.input(0).dtype == DType::kInt8) return std::nullopt;
   for (const size_t operand : {size_t{1}, size_t{2}}) {

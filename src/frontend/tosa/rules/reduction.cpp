@@ -8,7 +8,7 @@ namespace carina::tosa {
 
 namespace {
 
-// Sections 2.3.1, 2.9.
+// Rules of sections 2.3.1 and 2.9.
 Found axis_range(const RuleContext& at) {
   const int64_t axis = at.integer("axis");
   if (axis >= 0 && axis < static_cast<int64_t>(at.in_shape(0).rank())) return std::nullopt;

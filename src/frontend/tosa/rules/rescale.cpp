@@ -30,7 +30,7 @@ bool out_unsigned(const RuleContext& at) {
 Found zero_point(DType dtype, bool is_unsigned, const ir::Value& value) {
   const auto zero_point = constant_ints(value);
   if (!zero_point || zero_point->empty() || (*zero_point)[0] == 0 || dtype == DType::kInt8) return std::nullopt;
-  // An unsigned 16-bit zero point of 32768 stands in the file as int16 -32768.
+  // The file stores an unsigned 16-bit zero point of 32768 as int16 -32768.
   const bool middle = (*zero_point)[0] == kMiddleOfUint16 || (*zero_point)[0] == -kMiddleOfUint16;
   if (dtype == DType::kInt16 && is_unsigned && middle) return std::nullopt;
   return fmt::format("{} for {}{}", (*zero_point)[0], is_unsigned ? "unsigned " : "", name_of(dtype));

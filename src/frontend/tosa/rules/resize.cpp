@@ -9,7 +9,7 @@ namespace carina::tosa {
 
 namespace {
 
-// Section 2.12.1. Operands: input, scale [y_n, y_d, x_n, x_d], offset [y, x], border [y, x].
+// Rules of section 2.12.1. Operands: input, scale [y_n, y_d, x_n, x_d], offset [y, x], border [y, x].
 constexpr int64_t kMaxSize = 16384;
 constexpr int64_t kMaxNumerator = 1 << 11;
 constexpr int64_t kMaxDownscale = 16;
@@ -21,7 +21,7 @@ Found too_large(const RuleContext& at) {
   return std::nullopt;
 }
 
-// The scale, offset and border of one axis (0: y, 1: x), when they are constants.
+// The scale, offset and border of one axis (0: y, 1: x), if they are constants.
 struct Axis {
   int64_t numerator;
   int64_t denominator;
@@ -56,7 +56,7 @@ Found positive_scale(const RuleContext& at) {
 Found numerator(const RuleContext& at) {
   return either(at, [](const Axis& a) { return a.numerator > kMaxNumerator; });
 }
-// Written as a division: the product could overflow.
+// The comparison divides, because the product could overflow.
 Found downscale(const RuleContext& at) {
   return either(at, [](const Axis& a) { return a.denominator >= kMaxDownscale * a.numerator; });
 }
@@ -80,7 +80,7 @@ Found output_size(const RuleContext& at) {
   return std::nullopt;
 }
 
-// The table of types says which rows are for which mode; both modes share the rows of floats.
+// The table of types says which rows are legal for which mode. Both modes have the float rows.
 Found mode_type(const RuleContext& at) {
   if (is_float(at.input(0).dtype)) return std::nullopt;
   const bool nearest = at.integer("mode") == 1;

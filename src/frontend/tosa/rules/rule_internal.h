@@ -19,15 +19,16 @@ struct ModuleIndex {
   explicit ModuleIndex(const ir::Module& module, int64_t max_nesting);
 
   std::unordered_map<std::string_view, const ir::Graph*> graphs;
-  std::unordered_map<std::string_view, const ir::Node*> variables;  // the first declaration of each
-  // How deep control flow nests below each graph; nothing when that is a cycle or deeper than the limit.
+  std::unordered_map<std::string_view, const ir::Node*> variables;  // first declaration of each variable
+  // The nesting depth of control flow below each graph. No value if there is a cycle, or if the depth exceeds the
+  // limit.
   std::unordered_map<std::string_view, std::optional<int64_t>> depths;
-  // What range_of_constant() has found: many nodes may share one large constant.
+  // Results of range_of_constant(), because many nodes may share one large constant.
   mutable std::unordered_map<const ir::Value*, IntegerRange> ranges;
 };
 
-// A node under examination. Rules of operators run after the general ones: operands have the row's types and ranks, and
-// no size is below 1.
+// A node that is verified. The rules of an operator run after the general rules. So operands have the types and ranks
+// of the row, and each size is at least 1.
 struct RuleContext {
   const ModuleIndex& index;
   const ir::Graph& graph;
@@ -44,12 +45,12 @@ struct RuleContext {
   [[nodiscard]] bool flag(std::string_view name) const { return node.attributes.get<bool>(name); }
 };
 
-// The result of a rule: nothing, or what was found instead of the required condition.
+// The result of a rule: empty if it holds, otherwise what was found.
 using Found = std::optional<std::string>;
 
 struct Rule {
   std::string_view id;    // "CONV2D.3"; stable: messages and tests quote it
-  std::string_view must;  // what must hold
+  std::string_view must;  // the condition
   Found (*broken)(const RuleContext& at);
 };
 
@@ -59,7 +60,7 @@ struct OpRules {
   std::span<const Rule> rules;
 };
 
-// The families; each is one file in this folder.
+// The families of operators, with one file each in this folder.
 std::span<const OpRules> convolution_rules();
 std::span<const OpRules> pooling_rules();
 std::span<const OpRules> matrix_rules();       // MATMUL, FFT2D, RFFT2D
@@ -71,21 +72,21 @@ std::span<const OpRules> rescale_rules();
 std::span<const OpRules> control_flow_rules();
 std::span<const OpRules> variable_rules();
 
-// The rules that hold for all operators: they read the row.
+// Rules for all operators. They read the operator's row.
 std::span<const Rule> general_rules();
 
 // Conditions that several families need.
 
-// The elements of an integer constant (int8 to int64, shape); nothing when the value is no constant.
+// The elements of an integer constant (int8 to int64, shape). No value if the value is not a constant.
 std::optional<std::vector<int64_t>> constant_ints(const ir::Value& value);
-// The smallest and largest element of an integer constant that has any; nothing otherwise.
+// The smallest and the largest element of an integer constant. No value if it has no elements or is not a constant.
 std::optional<IntegerRange> range_of_constant(const RuleContext& at, const ir::Value& value);
 // Whether a zero point is a constant other than zero, of any type.
 bool is_nonzero_constant(const ir::Value& value);
 std::string to_string(std::span<const int64_t> numbers);
-// "8 <= 4"-like text when a size differs, else nothing.
+// The mismatch of a size as text, such as "8 <= 4". No value if the sizes agree.
 Found differs(std::string_view name, int64_t got, std::optional<int64_t> wanted);
-// (numerator / denominator), which must leave no rest; nothing otherwise.
+// numerator / denominator. No value if there is a remainder.
 std::optional<int64_t> exact_quotient(int64_t numerator, int64_t denominator);
 
 }  // namespace carina::tosa

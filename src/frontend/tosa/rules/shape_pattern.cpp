@@ -64,7 +64,7 @@ std::optional<std::string> ShapePattern::match_size(std::string_view operand, st
   return fmt::format("{} is {} in {}, but must be {}", entry, size, operand, *wanted);
 }
 
-// A sum of products and quotients, as many as the specification's texts have: "a*b", "a/b + c".
+// Evaluates a sum of products and quotients, the only forms in the specification: "a*b", "a/b + c".
 std::optional<int64_t> ShapePattern::evaluate(std::string_view expression) const {
   if (const size_t plus = expression.find('+'); plus != std::string_view::npos) {
     const auto left = evaluate(trimmed(expression.substr(0, plus)));

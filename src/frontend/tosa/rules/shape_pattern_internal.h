@@ -9,12 +9,12 @@
 
 namespace carina::tosa {
 
-// The sizes and shapes that the names in the row's shape texts stand for at one node: "[N,IH,IW,C]" binds N, IH, IW and
-// C to sizes, "shape1" binds a whole shape. A name stands for the same thing in all operands. Other entries are
-// expressions of bound names: "C*M", "W/2 + 1", "2*rank(shape1)", "4".
+// The values of the names in a row's shape texts at one node. "[N,IH,IW,C]" binds N, IH, IW and C to sizes; "shape1"
+// binds a whole shape. A name has the same value in all operands. Other entries are expressions of bound names: "C*M",
+// "W/2 + 1", "2*rank(shape1)", "4".
 class ShapePattern {
  public:
-  // Matches an operand's shape. Returns the mismatch: "C is 3, but 4 in weight".
+  // Matches an operand's shape. Returns the mismatch as text: "C is 3, but 4 in weight".
   std::optional<std::string> match(std::string_view operand, std::string_view text, const Shape& shape);
 
  private:

@@ -9,7 +9,7 @@ namespace carina::tosa {
 
 namespace {
 
-// Section 2.17. Variables live in the whole module; a VARIABLE node declares one.
+// Rules of section 2.17. A variable belongs to the whole module; a VARIABLE node declares it.
 const ir::Node* declaration(const RuleContext& at) {
   const auto found = at.index.variables.find(at.node.attributes.get<std::string>("name"));
   return found == at.index.variables.end() ? nullptr : found->second;
