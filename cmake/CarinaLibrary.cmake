@@ -41,16 +41,19 @@ function(carina_precompiled name)
   target_precompile_headers(carina_precompiled_${name} PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/precompiled_${name}.h)
 endfunction()
 
-# carina_target(TARGET [PRECOMPILED name]): with CARINA_UNITY, the files of a target are compiled eight at a time as one, behind
+# carina_target(TARGET [CHUNK number] [PRECOMPILED name]): with CARINA_UNITY, CHUNK files of a target (eight) are compiled as one, behind
 # precompiled headers: headers and what files instantiate alike are most of the work. Without it (preset tidy) each file is
 # compiled alone, which shows what its includes miss.
 function(carina_target target)
-  cmake_parse_arguments(TARGET "" "PRECOMPILED" "" ${ARGN})
+  cmake_parse_arguments(TARGET "" "CHUNK;PRECOMPILED" "" ${ARGN})
+  if(NOT TARGET_CHUNK)
+    set(TARGET_CHUNK 8)
+  endif()
   carina_options(${target})
   if(NOT CARINA_UNITY OR CARINA_FIRMWARE)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${TARGET_CHUNK})
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)  # an anonymous namespace seems a header's there
   if(TARGET_PRECOMPILED AND CARINA_PCH)
     target_compile_options(${target} PRIVATE -fPIC)  # programs, too, as the headers are compiled so
@@ -143,10 +146,14 @@ function(carina_seen_by program result)
   set(${result} ${targets} PARENT_SCOPE)
 endfunction()
 
-# carina_library(NAME LIBS library... PRIVATE_LIBS library...): a static library of all .cpp below its folder, without those of libraries
-# inside of it. It links what libraries.toml lets it include.
+# carina_library(NAME [COLD] [CHUNK number] LIBS library... PRIVATE_LIBS library...): a static library of all .cpp below its folder, without
+# those of libraries inside of it. It links what libraries.toml lets it include. COLD: the library takes a small part of every command's time,
+# so it is compiled with -O1, in three quarters of the time of -O2. CHUNK: how many files are compiled as one (twenty).
 function(carina_library name)
-  cmake_parse_arguments(LIBRARY "" "" "LIBS;PRIVATE_LIBS" ${ARGN})
+  cmake_parse_arguments(LIBRARY "COLD" "CHUNK" "LIBS;PRIVATE_LIBS" ${ARGN})
+  if(NOT LIBRARY_CHUNK)
+    set(LIBRARY_CHUNK 20)
+  endif()
   if(LIBRARY_UNPARSED_ARGUMENTS OR NOT name IN_LIST CARINA_LIBRARIES)
     message(FATAL_ERROR "carina_library(${name}): what it sees stands in libraries.toml, on one line")
   endif()
@@ -176,7 +183,10 @@ function(carina_library name)
     endif()
   endforeach()
   add_library(carina_${name} STATIC ${sources})
-  carina_target(carina_${name} PRECOMPILED std)
+  carina_target(carina_${name} CHUNK ${LIBRARY_CHUNK} PRECOMPILED std)
+  if(LIBRARY_COLD)
+    target_compile_options(carina_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
   # Formats are headers that the build makes: nothing of them is installed.
   list(TRANSFORM LIBRARY_PRIVATE_LIBS REPLACE "^(carina_.*_format)$" "$<BUILD_INTERFACE:\\1>")
   target_include_directories(carina_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>

@@ -129,6 +129,7 @@ int64_t elementwise_row(const void* function, std::byte* out_bytes, const std::b
   const F f = *static_cast<const F*>(function);  // a local copy: byte stores could alias the original
   std::array<int64_t, N> stride;
   std::copy_n(in_stride, N, stride.begin());
+  const bool dense = std::ranges::all_of(stride, [](int64_t step) { return step == 1; });
   auto* out = reinterpret_cast<typename Out::Storage*>(out_bytes);
   return [&]<size_t... I>(std::index_sequence<I...>) -> int64_t {
     const auto in = std::make_tuple(reinterpret_cast<const typename Ins::Storage*>(in_bytes[I])...);
@@ -136,7 +137,7 @@ int64_t elementwise_row(const void* function, std::byte* out_bytes, const std::b
       return f.apply(Ins::load(std::get<I>(in)[i * stride[I]])..., bad);
     };
     bool bad = false;
-    if (((stride[I] == 1) && ...)) {
+    if (dense) {
       for (int64_t i = 0; i < length; ++i) out[i] = Out::store(f.apply(Ins::load(std::get<I>(in)[i])..., bad));
     } else if (!beside_one<Out, Ins...>(f, in, stride, out, length, bad)) {
       for (int64_t i = 0; i < length; ++i) out[i] = Out::store(element(i, bad));

@@ -15,7 +15,6 @@ import importlib.metadata
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from functools import cached_property
@@ -132,8 +131,11 @@ def vela_flags(config, system_config, memory_mode, extra):
     ]
 
 
+RUN_VELA = "import sys; from ethosu.vela.vela import main; sys.exit(main())"
+
+
 @pytest.fixture(scope="session")
-def vela():
+def vela(forked_python):
     version = importlib.metadata.version("ethos-u-vela")
 
     def run(tosa, config="ethos-u55-128", extra=(), system_config=None, memory_mode=None):
@@ -147,10 +149,7 @@ def vela():
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
             source = Path(folder, "out.tosa")
             source.write_bytes(content)
-            done = subprocess.run(
-                [sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={folder}/output", str(source)],
-                capture_output=True, text=True, cwd=folder,
-            )  # fmt: skip
+            done = forked_python("ethosu.vela.vela").run(RUN_VELA, *flags, f"--output-dir={folder}/output", source, cwd=folder)
             made = Path(folder, "output", "out_vela.npz")
             if done.returncode != 0 or not made.exists():
                 raise VelaError(f"vela {' '.join(flags)}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tier_plugin import sampled
 from torch import nn
 from torch.nn import functional as F
 
@@ -88,8 +89,11 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("name", CASES)
+# Each case on one thread or on two, in turns; in `make test-all` on both.
+CALLS = sampled([(name, 1 + i % 2) for i, name in enumerate(CASES)], [(name, threads) for name in CASES for threads in (1, 2)])
+
+
+@pytest.mark.parametrize(("name", "threads"), CALLS)
 def test_host_kernels_are_as_eager_pytorch(name, threads, run_carina, tmp_path):
     from executorch.exir import to_edge
 

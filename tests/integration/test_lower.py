@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import torch
 from lower_modules import MODULES
+from tier_plugin import every
 
 FLOAT = [pytest.param(m, id=m.name) for m in MODULES]
-INT8 = [pytest.param(m, id=m.name) for m in MODULES if m.int8]
+INT8 = [pytest.param(m, id=m.name) for m in every(3, [m for m in MODULES if m.int8])]
 
 
 @pytest.fixture(scope="session")

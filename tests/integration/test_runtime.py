@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tier_plugin import every
 from torch import nn
 from torch.nn import functional as F
 
@@ -283,7 +284,7 @@ def official_outputs(pte, inputs):
     return [y.clone() for y in program.load_method("forward").execute(list(inputs))]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", every(3, CASES))
 def test_official_programs_run_in_our_runtime(name, run_pte):
     import executorch.kernels.quantized  # noqa: F401
 

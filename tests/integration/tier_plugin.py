@@ -4,7 +4,8 @@ Signals   A shell that starts a job in the background has it ignore SIGINT and S
           both. Programs under test start with the default dispositions. SIGHUP stays as it is, for `nohup` shall protect them too:
           a test that sends it restores it for its own child (hangs_up).
 Costs     Each test's processor time, with that of its children, becomes the property `cpu_seconds` of the JUnit file.
-Tiers     @pytest.mark.long: only in `make test-all`. sampled(20, 300): 300 in `make test-all`, else 20.
+Tiers     @pytest.mark.long: only in `make test-all`. sampled(20, 300): 300 in `make test-all`, else 20. every(3, cases): all cases in
+          `make test-all`, else each third.
 """
 
 import os
@@ -31,6 +32,11 @@ RESTORED = [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE]
 def sampled(some, whole):
     """How many of a sample this tier takes."""
     return whole if os.environ.get("CARINA_TIER") == "all" else some
+
+
+def every(step, cases):
+    """All cases in `make test-all`, else the first of each `step`: every(3, "abcdefg") is "adg"."""
+    return list(cases)[:: sampled(step, 1)]
 
 
 def restore_signals():
