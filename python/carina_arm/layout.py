@@ -17,7 +17,6 @@ import torch
 from torch.export.graph_signature import ExportGraphSignature, InputKind, TensorArgument
 from torch.fx import Graph, Node
 
-
 Order = Callable[[torch.Tensor], list[int] | None]
 
 _CHANNELS_LAST = ([0, 2, 3, 1], [0, 1, 3, 4, 2])

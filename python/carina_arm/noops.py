@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
-
 from carina import _native
 
 if TYPE_CHECKING:
@@ -52,7 +51,8 @@ def _keeps_type(node: Node) -> bool:
 
 def _keeps_elements(node: Node) -> bool:
     """An expansion that repeats nothing."""
-    return math.prod(_operand(node).shape) == math.prod(node.meta["val"].shape) and _operand(node).dim() == node.meta["val"].dim()
+    operand, result = _operand(node), node.meta["val"]
+    return bool(math.prod(operand.shape) == math.prod(result.shape) and operand.dim() == result.dim())
 
 
 def _keeps_strides(node: Node) -> bool:

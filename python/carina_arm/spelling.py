@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
 from .annotation import Plan
@@ -49,7 +50,7 @@ def respell(module: GraphModule, plan: Plan) -> None:
 
 
 def _respell(module: GraphModule, node: Node) -> None:
-    tensor = _WITH_TENSOR.get(node.target)
+    tensor = _WITH_TENSOR.get(node.target) if isinstance(node.target, OpOverload) else None
     if tensor is not None and not isinstance(node.args[1], Node):
         _replace(module, node, lambda: _call(module, node, tensor, node.args[0], _constant(module, node)))
         return

@@ -15,7 +15,7 @@ carina.arm.install()
 
 import numpy as np
 import torch
-from arm_partition import U55, Function, delegates, lowered, on_cpu, quantized, run, spec_of
+from arm_partition import U55, delegates, lowered, name_of, on_cpu, quantized, run, spec_of
 from executorch.exir import EdgeCompileConfig, to_edge
 from executorch.exir.backend.operator_support import DontPartition, DontPartitionModule, DontPartitionName
 from executorch.exir.dialects._ops import ops as exir_ops
@@ -62,7 +62,7 @@ class Own(OperatorSupportBase):
 
     def is_node_supported(self, submodules, node):
         del submodules
-        return self.word not in str(node.target)
+        return self.word not in name_of(node)
 
 
 CHECKS = {

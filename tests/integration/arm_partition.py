@@ -63,8 +63,13 @@ def delegates(edge):
 
 
 def on_cpu(edge):
-    return [str(node.target) for node in edge.exported_program().graph.nodes if node.op == "call_function" and "delegate" not in str(node.target)
-            and "getitem" not in str(node.target)]
+    names = [name_of(node) for node in edge.exported_program().graph.nodes if node.op == "call_function"]
+    return [name for name in names if "delegate" not in name and "getitem" not in name]
+
+
+def name_of(node):
+    """The operator's name: the text of one of ExecuTorch's has the names of its arguments too."""
+    return getattr(node.target, "__name__", str(node.target))
 
 
 def run(edge, inputs):
@@ -183,7 +188,7 @@ class Not(OperatorSupportBase):
         self.words = words
 
     def is_node_supported(self, submodules, node):
-        return not any(word in str(node.target) for word in self.words)
+        return not any(word in name_of(node) for word in self.words)
 
 
 MIDDLES = {
