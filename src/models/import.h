@@ -27,6 +27,7 @@ struct Model {
 struct ImportOptions {
   ir::PassOptions passes = {};  // of preparing
   int64_t loop_rounds = 0;      // pt2::ReadOptions::loop_rounds
+  bool for_cpu = false;         // normalize::prepare_for_cpu(), if the model is not quantized
 };
 
 // The result of an import, with partial results if it failed.

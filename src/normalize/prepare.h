@@ -22,6 +22,10 @@ Result<void> prepare(ir::Graph& aten, const ir::Evaluator& evaluator, const Log&
 // Like prepare(), with the runner's options (stop after a pass, skip one, print the graph after each).
 Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log& log);
 
+// Like prepare(), for a float graph that runs on the CPU as a whole: operators that ExecuTorch has a kernel for stay
+// (softmax, layer_norm, mm ...). to_core_aten() takes the result.
+Result<void> prepare_for_cpu(ir::Graph& aten, const ir::PassOptions& options, const Log& log);
+
 // Whether a pass of prepare() rewrites nodes of this operator, where their types and shapes allow it.
 bool is_rewritten(AtenOp op);
 

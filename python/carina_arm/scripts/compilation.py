@@ -43,6 +43,10 @@ class Request:
             return None
         return self.quantize or ("int16x8" if "int16" in self.target else "int8")
 
+    def has_cortex_m_kernels(self) -> bool:
+        """Whether nodes on the CPU are int8 kernels of ExecuTorch's Cortex-M backend."""
+        return self.target.startswith("cortex-m") and self.samples is not None
+
 
 @dataclass(frozen=True)
 class Compiled:
@@ -86,6 +90,7 @@ def compile_model(exported: ExportedProgram, request: Request) -> Compiled:
         quantize=request.scheme(),
         calibration=request.samples,
         no_delegate=on_cpu,
+        cpu_kernels="cortex-m" if request.has_cortex_m_kernels() else "portable",
         delegate_all=not on_cpu,  # as the Arm backend's partitioner, which asks no costs
         extra_flag=[request.extra_flags] if request.extra_flags else [],
         dump=request.intermediates,
