@@ -80,6 +80,13 @@ def _switch(name: str, value: str) -> bool:
     raise ValueError(f"--extra_build_flags: {name}: expected ON or OFF, got {value}")
 
 
+def _bytes(name: str, value: str) -> int:
+    try:
+        return int(value, 0)
+    except ValueError:
+        raise ValueError(f"--extra_build_flags: {name}: expected a number of bytes, got {value}") from None
+
+
 def apply(flags: str, args: argparse.Namespace) -> None:
     """Sets the arguments that the flags stand for. Raises: ValueError for an unknown or refused variable."""
     for word in shlex.split(flags):
@@ -93,5 +100,7 @@ def apply(flags: str, args: argparse.Namespace) -> None:
             note(f"{name} makes no difference: {variable.help}")
         elif variable.dest in _SWITCHES:
             setattr(args, variable.dest, _switch(name, value))
+        elif variable.dest.endswith("_pool"):
+            setattr(args, variable.dest, _bytes(name, value))
         else:
             setattr(args, variable.dest, value.replace(";", ",") if variable.dest == "select_ops_list" else value)

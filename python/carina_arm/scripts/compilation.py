@@ -24,7 +24,7 @@ class Request:
     """What is to be made of a model.
 
     samples: calibration samples, each the inputs' leaves in order; None: the model stays as it is. intermediates: a folder for TOSA
-    files and command streams. extra_flags: flags of Vela, separated by blanks.
+    files and command streams.
     """
 
     target: str
@@ -35,7 +35,6 @@ class Request:
     memory_mode: str | None = None
     config: str | None = None
     intermediates: str | None = None
-    extra_flags: str = ""
 
     def scheme(self) -> str | None:
         """How the model is quantized; None: as it is."""
@@ -92,7 +91,6 @@ def compile_model(exported: ExportedProgram, request: Request) -> Compiled:
         no_delegate=on_cpu,
         cpu_kernels="cortex-m" if request.has_cortex_m_kernels() else "portable",
         delegate_all=not on_cpu,  # as the Arm backend's partitioner, which asks no costs
-        extra_flag=[request.extra_flags] if request.extra_flags else [],
         dump=request.intermediates,
         note=_show,
         **_memories(request),
