@@ -10,7 +10,7 @@ from carina import aot_arm_compiler
 from carina_arm.scripts.build_variables import apply
 from carina_arm.scripts.commands import carina, python
 from carina_arm.scripts.explorer import show_in_explorer
-from carina_arm.scripts.image import make_image, place_in_image, qemu_options
+from carina_arm.scripts.image import image_of, make_image, place_in_image, qemu_options
 from carina_arm.scripts.options import note
 from carina_arm.scripts.outputs import default_name, print_outputs
 from carina_arm.scripts.runner_options import DEFAULT_TARGET
@@ -246,6 +246,8 @@ def _check(args: argparse.Namespace) -> None:
             note(f"{name} makes no difference on the host: it is for firmware (--on=qemu)")
     if not on_image and args.pte_placement != "elf":
         note("--pte_placement makes no difference on the host: it is for firmware (--on=qemu)")
+    if args.on == "qemu":
+        image_of(args.pte_placement, args.target_cpu)  # before the model is compiled
     if on_image:
         _note_unused_image_options(args)
     if args.elf or args.bundle:
