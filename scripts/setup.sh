@@ -6,6 +6,8 @@
 #   scripts/setup.sh --full   also clang, its tools and linker, the compiler and the emulator for Cortex-M, a browser, which `make test`, `fuzz`, `tidy`
 #                             and `format` use
 #   scripts/setup.sh --aarch64  what `make wheel-aarch64` compiles and runs with
+#
+# It also takes the options of the Arm backend's setup.sh: docs/guide/script-options.md.
 set -euo pipefail
 
 build=(
@@ -21,14 +23,57 @@ full=(
 
 cross=(g++-aarch64-linux-gnu qemu-user)
 
+# Options of the Arm backend's setup.sh: name|HAS, NONE or REFUSED|what it does, or why it does nothing (docs/guide/script-options.md).
+arm_options=(
+  '--i-agree-to-the-contained-eula|NONE|nothing that is installed asks for an agreement'
+  '--root-dir|REFUSED|packages are installed by Debian, not into a folder'
+  '--enable-baremetal-toolchain|HAS|as `--full`: the compiler and the emulator for Cortex-M'
+  '--target-toolchain|HAS|`gnu`: as `--full`; `zephyr` and `linux-musl` are refused'
+  '--enable-fvps|NONE|the simulator and QEMU take the place of the FVPs'
+  '--enable-vela|NONE|Carina compiles itself; Vela is only a reference of the tests (`make test-env`)'
+  '--enable-model-converter|NONE|Carina writes VGF itself'
+  '--enable-vgf-lib|NONE|Carina reads VGF itself'
+  '--enable-emulation-layer|HAS|as `--full`: a Vulkan driver; the layers are the package ai-ml-emulation-layer-for-vulkan of PyPI'
+  '--enable-vulkan-sdk|HAS|as `--full`: the Vulkan loader and Mesa'
+  '--enable-mlsdk-deps|HAS|as `--enable-vulkan-sdk`'
+  '--disable-ethos-u-deps|NONE|the NPU needs no packages of its own'
+  '--install-mlsdk-deps-with-pip|NONE|as there, it is the only way'
+  '--install-mlsdk-deps-from-src|REFUSED|install ai-ml-emulation-layer-for-vulkan with pip'
+  '--mlsdk-manifest-url|REFUSED|it belongs to builds from sources'
+  '--mlsdk-manifest-tag|REFUSED|it belongs to builds from sources'
+  '--setup-test-dependency|NONE|`make test-env` installs what the tests compare with'
+)
+
+# Does what one of these options asks for; fails where the name is none of them. The shell reads --NAME VALUE and --NAME=VALUE.
+arm_option() {
+  local row name effect why
+  for row in "${arm_options[@]}"; do
+    IFS='|' read -r name effect why <<<"$row"
+    [ "$name" = "${1%%=*}" ] || continue
+    case $effect in
+      REFUSED) echo "setup: $name: not supported: $why" >&2; exit 2 ;;
+      NONE) echo "setup: note: $name makes no difference: $why" ;;
+      HAS) wanted+=("${full[@]}") ;;
+    esac
+    return 0
+  done
+  return 1
+}
+
 wanted=("${build[@]}")
-case ${1:-} in
-  "") ;;
-  --aarch64) wanted+=("${cross[@]}") ;;
-  --full) wanted+=("${full[@]}") ;;
-  -h|--help) sed -n '2,/^set /p' "${BASH_SOURCE[0]}" | sed -n 's/^# \{0,1\}//p'; exit 0 ;;
-  *) echo "setup: unknown argument '$1' (--full, --aarch64)" >&2; exit 2 ;;
-esac
+while [ $# -gt 0 ]; do
+  case $1 in
+    --aarch64) wanted+=("${cross[@]}") ;;
+    --full) wanted+=("${full[@]}") ;;
+    -h|--help) sed -n '2,/^set /p' "${BASH_SOURCE[0]}" | sed -n 's/^# \{0,1\}//p'; exit 0 ;;
+    --target-toolchain|--target-toolchain=*)
+      if [ "$1" = --target-toolchain ]; then shift; chosen=${1:-}; else chosen=${1#*=}; fi
+      [ "$chosen" = gnu ] || { echo "setup: --target-toolchain: expected gnu, got '$chosen'" >&2; exit 2; }
+      arm_option --target-toolchain ;;
+    *) arm_option "$1" || { echo "setup: unknown argument '$1' (--full, --aarch64)" >&2; exit 2; } ;;
+  esac
+  shift
+done
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "setup: not a Debian system. Install what these packages hold, then run cmake yourself: ${wanted[*]}" >&2

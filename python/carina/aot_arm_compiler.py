@@ -4,9 +4,9 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from carina_arm.scripts.aot_options import WITHOUT_MEANING, parser
+from carina_arm.scripts.aot_options import OPTIONS, parser
 from carina_arm.scripts.failures import failure_code
-from carina_arm.scripts.options import note_without_meaning
+from carina_arm.scripts.options import check_meaning
 
 __all__ = ["main"]
 
@@ -16,8 +16,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser()
     args = options.parse_args(arguments)
     logging.basicConfig(level=logging.DEBUG if args.debug else logging.WARNING, force=True)
-    note_without_meaning(args, options, WITHOUT_MEANING)
     try:
+        check_meaning(args, options, OPTIONS)
         from carina_arm.scripts.aot import build  # needs PyTorch, which --help does not
 
         build(args)

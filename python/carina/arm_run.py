@@ -4,8 +4,8 @@ import sys
 from collections.abc import Sequence
 
 from carina_arm.scripts.failures import failure_code
-from carina_arm.scripts.options import note_without_meaning
-from carina_arm.scripts.runner_options import WITHOUT_MEANING, parser
+from carina_arm.scripts.options import check_meaning
+from carina_arm.scripts.runner_options import RUN_OPTIONS, parser
 
 __all__ = ["main"]
 
@@ -14,8 +14,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the script. Returns its exit code: that of the first command that failed, else 0."""
     options = parser()
     args = options.parse_args(arguments)
-    note_without_meaning(args, options, WITHOUT_MEANING)
     try:
+        check_meaning(args, options, RUN_OPTIONS)
         from carina_arm.scripts.run import run
 
         return run(args)

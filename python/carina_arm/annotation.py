@@ -69,7 +69,16 @@ def _is_symmetric(config: QuantizationConfig) -> bool:
 
 
 def annotate(module: GraphModule, plan: Plan) -> None:
-    """Annotates each node that computes with integers, but for those that have an annotation."""
+    """Annotates each node that computes with integers, but for those that have an annotation.
+
+    Raises:
+        NotImplementedError: a config whose scales are found at run time.
+    """
+    if any(getattr(config.get_input_act_qspec(), "is_dynamic", False) for config in plan.configs):
+        raise NotImplementedError(
+            "is_dynamic=True: scales of activations that are found at run time are not supported: no target of Carina "
+            "computes them; use is_dynamic=False and calibrate with samples"
+        )
     _Annotator(module, plan).run()
 
 

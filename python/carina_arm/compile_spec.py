@@ -195,12 +195,21 @@ class ArmCompileSpec(ABC):
             return ArmPassPipelineConfig(softmax=SoftmaxDecompositionConfig.STABLE)
         return ArmPassPipelineConfig()
 
+    def get_intermediate_path(self) -> str | None:
+        """The folder of dump_intermediate_artifacts_to()."""
+        return self.path_for_intermediates
+
     def _get_intermediate_path(self) -> str | None:
         return self.path_for_intermediates
 
     @abstractmethod
     def _validate(self) -> None:
         """Raises ValueError where the options do not fit the target."""
+
+    @classmethod
+    def get_output_format(cls) -> str:
+        """What delegates are: "vela" for an Ethos-U, "vgf" or "tosa"."""
+        return cls._get_output_format()
 
     @classmethod
     @abstractmethod

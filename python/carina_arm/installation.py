@@ -47,16 +47,20 @@ _STANDS = {
     "recipes.arm_recipe_types": _Stand(("carina_arm.recipes",)),
     "util._factory": _Stand(("carina_arm.factory",)),
     # before release 1.0
-    "arm_backend": _Stand(("carina_arm.backend", "carina_arm.builder")),
+    "arm_backend": _Stand(("carina_arm.backend", "carina_arm.arm_backend", "carina_arm.builder")),
     "arm_partitioner": _Stand(("carina_arm.builder",)),
     "ethosu_backend": _Stand(("carina_arm.backend",)),
     "ethosu_partitioner": _Stand(("carina_arm.partitioner",)),
     "tosa_backend": _Stand(("carina_arm.backend",)),
     "tosa_partitioner": _Stand(("carina_arm.partitioner",)),
     "tosa_specification": _Stand(("carina_arm.tosa_specification",)),
+    "vgf_backend": _Stand(("carina_arm.backend",)),
     "vgf_partitioner": _Stand(("carina_arm.partitioner",)),
 }
 
+
+# Modules that stay ExecuTorch's own, with names that its later releases do not have.
+_ADDED = {f"{_ROOT}._passes": "carina_arm.old_passes"}
 
 _BY_FULL_NAME = {f"{_ROOT}.{name}" if name else _ROOT: stand for name, stand in _STANDS.items()}
 
@@ -70,7 +74,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         del target
         stand = _BY_FULL_NAME.get(fullname)
         if stand is None:
-            return None
+            return _with_added_names(fullname, path)
         spec = importlib.machinery.ModuleSpec(fullname, self, is_package=stand.is_package)
         spec.loader_state = stand
         if stand.is_package:
@@ -85,6 +89,31 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         assert module.__spec__ is not None
         homes = [importlib.import_module(home) for home in module.__spec__.loader_state.homes]
         module.__dict__["_homes"] = homes[::-1]
+
+
+class _AddingLoader(importlib.abc.Loader):
+    """Loads ExecuTorch's own module and adds the public names of one of Carina's that it lacks."""
+
+    def __init__(self, own: importlib.abc.Loader, added: str) -> None:
+        self._own, self._added = own, added
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self._own.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._own.exec_module(module)
+        added = importlib.import_module(self._added)
+        for name, value in vars(added).items():
+            if getattr(value, "__module__", None) == self._added:
+                module.__dict__.setdefault(name, value)
+
+
+def _with_added_names(fullname: str, path: Sequence[str] | None) -> importlib.machinery.ModuleSpec | None:
+    added = _ADDED.get(fullname)
+    spec = importlib.machinery.PathFinder.find_spec(fullname, path) if added else None
+    if spec is not None and added is not None and spec.loader is not None:
+        spec.loader = _AddingLoader(spec.loader, added)
+    return spec
 
 
 class _Alias(ModuleType):

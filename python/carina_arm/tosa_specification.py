@@ -74,7 +74,12 @@ class TosaSpecification:
         for supported, kind in ((Version("1.0"), Tosa_1_00), (Version("1.1"), Tosa_1_1)):
             if (version.major, version.minor) == (supported.major, supported.minor):
                 return kind(version, match.group(2).split("+"))
-        raise ValueError(f"Wrong TOSA version: {version} from {repr}")
+        hint = (
+            "; carina.arm lowers to TOSA 1.0 and 1.1. `carina tosa MODEL --tosa-version 0.80` writes a file of TOSA 0.80"
+            if version.release[:2] == (0, 80)
+            else ""
+        )
+        raise ValueError(f"Wrong TOSA version: {version} from {repr}{hint}")
 
     @classmethod
     def all_versions_and_profiles(cls) -> list[TosaSpecification]:

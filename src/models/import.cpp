@@ -2,17 +2,21 @@
 
 #include "evaluate/kernel_evaluator.h"
 #include "models/passes.h"
+#include "models/quantize.h"
 #include "normalize/prepare.h"
 #include "quantize/import.h"
 
 namespace carina::models {
 
-Result<void> normalize_graph(ir::Graph& graph, const ir::PassOptions& passes, const Log& log) {
+Result<void> normalize_graph(ir::Graph& graph, const ImportOptions& options, const Log& log) {
+  const ir::PassOptions& passes = options.passes;
   CARINA_CHECKED(check_pass_names(passes));
+  const bool for_cpu = options.for_cpu && !is_quantized(graph);
   CARINA_CHECKED(quantize::fold_imported_weights(graph));
   const evaluate::KernelEvaluator evaluator;
   ir::PassOptions own = options_for(passes, normalize::prepare_pipeline());
   own.evaluator = &evaluator;
+  if (for_cpu) return normalize::prepare_for_cpu(graph, own, log);
   return normalize::prepare(graph, own, log);
 }
 
@@ -25,7 +29,7 @@ Import import_model(const Buffer& file, const std::string& where, const Log& log
                 .unknown = std::move(reading.unknown)};
   if (!result.graph) return result;
   ir::Graph imported = *result.graph;
-  const auto prepared = normalize_graph(*result.graph, options.passes, log);
+  const auto prepared = normalize_graph(*result.graph, options, log);
   if (prepared) return result;
   result.graph = std::unexpected(prepared.error());
   result.readable = std::move(imported);

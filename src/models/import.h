@@ -28,6 +28,7 @@ struct ImportOptions {
   ir::PassOptions passes = {};  // of preparing
   int64_t loop_rounds = 0;      // pt2::ReadOptions::loop_rounds
   bool keep_unknown = false;    // pt2::ReadOptions::keep_unknown
+  bool for_cpu = false;         // normalize::prepare_for_cpu(), if the model is not quantized
 };
 
 // The result of an import, with partial results if it failed.
@@ -44,7 +45,7 @@ struct Import {
 Import import_model(const Buffer& file, const std::string& where, const Log& log, const ImportOptions& options = {});
 
 // Normalizes a graph that has been read. Errors: as import_model()'s; Diagnostic::node is the node's origin.
-Result<void> normalize_graph(ir::Graph& graph, const ir::PassOptions& passes, const Log& log);
+Result<void> normalize_graph(ir::Graph& graph, const ImportOptions& options, const Log& log);
 
 // Like import_model(), without partial results.
 Result<Model> import_pt2(const Buffer& file, const std::string& where, const Log& log,

@@ -35,4 +35,8 @@ Result<void> canonicalize(ir::Graph& graph, const Log&) {
   return Rewriter(graph, canonical_rows()).run();
 }
 
+Result<void> canonicalize_for_cpu(ir::Graph& graph, const Log&) {
+  return Rewriter(graph, canonical_rows(), stays_whole).run();
+}
+
 }  // namespace carina::normalize

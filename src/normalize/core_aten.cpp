@@ -146,15 +146,58 @@ Result<bool> conv_transpose(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::convolution_default, node.inputs, std::move(attributes)));
 }
 
+// A result that nothing reads: ExecuTorch's norms also give the statistics.
+ValueId statistic(Rewriter& in, const Node& node, const char* what, Shape shape) {
+  return in.graph().add_value(
+      {.name = node.name + what, .dtype = DType::kFp32, .shape = std::move(shape), .quantization = {}, .constant = {}});
+}
+
+Result<bool> with_statistics(Rewriter& in, const Node& node, AtenOp op, Attributes attributes, const Shape& shape) {
+  Node native = node;
+  native.op = op;
+  native.attributes = std::move(attributes);
+  native.outputs = {node.outputs[0], statistic(in, node, "_mean", shape), statistic(in, node, "_rstd", shape)};
+  return rewritten(in.emit(std::move(native)));
+}
+
+Result<bool> layer_norm(Rewriter& in, const Node& node) {
+  const Shape shape = in.shape(node.inputs[0]);
+  const std::vector<int64_t> sizes = node.attributes.integers("normalized_shape");
+  Shape kept = shape;
+  for (size_t axis = shape.rank() - sizes.size(); axis < shape.rank(); ++axis) kept[axis] = 1;
+  return with_statistics(in, node, AtenOp::native_layer_norm_default,
+                         {{"normalized_shape", sizes}, {"eps", node.attributes.number("eps")}}, kept);
+}
+
+Result<bool> group_norm(Rewriter& in, const Node& node) {
+  const Shape shape = in.shape(node.inputs[0]);
+  const int64_t groups = node.attributes.integer("num_groups");
+  const int64_t pixels = shape.elements() / (shape[0] * shape[1]);
+  return with_statistics(
+      in, node, AtenOp::native_group_norm_default,
+      {{"N", shape[0]}, {"C", shape[1]}, {"HxW", pixels}, {"group", groups}, {"eps", node.attributes.number("eps")}},
+      Shape{shape[0], groups});
+}
+
 constexpr RewriteRow kCoreAtenRows[] = {
-    {AtenOp::silu_default, silu},           {AtenOp::hardsigmoid_default, hardsigmoid},
-    {AtenOp::hardswish_default, hardswish}, {AtenOp::softplus_default, softplus},
-    {AtenOp::mish_default, mish},           {AtenOp::log_sigmoid_default, log_sigmoid},
-    {AtenOp::exp2_default, exp2},           {AtenOp::selu_default, selu},
-    {AtenOp::celu_default, celu},           {AtenOp::conv_transpose2d_input, conv_transpose},
-    {AtenOp::rrelu_default, rrelu},         {AtenOp::softshrink_default, softshrink},
-    {AtenOp::threshold_default, threshold}, {AtenOp::hardshrink_default, hardshrink},
-    {AtenOp::frac_default, frac},           {AtenOp::erfc_default, erfc},
+    {AtenOp::layer_norm_default, layer_norm},
+    {AtenOp::group_norm_default, group_norm},
+    {AtenOp::silu_default, silu},
+    {AtenOp::hardsigmoid_default, hardsigmoid},
+    {AtenOp::hardswish_default, hardswish},
+    {AtenOp::softplus_default, softplus},
+    {AtenOp::mish_default, mish},
+    {AtenOp::log_sigmoid_default, log_sigmoid},
+    {AtenOp::exp2_default, exp2},
+    {AtenOp::selu_default, selu},
+    {AtenOp::celu_default, celu},
+    {AtenOp::conv_transpose2d_input, conv_transpose},
+    {AtenOp::rrelu_default, rrelu},
+    {AtenOp::softshrink_default, softshrink},
+    {AtenOp::threshold_default, threshold},
+    {AtenOp::hardshrink_default, hardshrink},
+    {AtenOp::frac_default, frac},
+    {AtenOp::erfc_default, erfc},
 };
 
 }  // namespace

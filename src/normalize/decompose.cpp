@@ -25,4 +25,8 @@ Result<void> decompose(ir::Graph& graph, const Log&) {
   return Rewriter(graph, decomposition_rows()).run();
 }
 
+Result<void> decompose_for_cpu(ir::Graph& graph, const Log&) {
+  return Rewriter(graph, decomposition_rows(), stays_whole).run();
+}
+
 }  // namespace carina::normalize

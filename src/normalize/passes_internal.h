@@ -14,6 +14,12 @@ Result<void> fold_batch_norm(ir::Graph& graph, const Log& log);
 Result<void> widen_halves(ir::Graph& graph, const Log& log);
 Result<void> decompose(ir::Graph& graph, const Log& log);
 Result<void> remove_identities(ir::Graph& graph, const Log& log);
+// Like canonicalize() and decompose(), without the nodes that stay whole in a program for the CPU.
+Result<void> canonicalize_for_cpu(ir::Graph& graph, const Log& log);
+Result<void> decompose_for_cpu(ir::Graph& graph, const Log& log);
+
+// Whether a program for the CPU keeps the node as it is: ExecuTorch has a kernel for it, which takes these types.
+bool stays_whole(const Rewriter& in, const ir::Node& node);
 
 // The rewrite tables of the passes.
 std::span<const RewriteRow> source_rows();

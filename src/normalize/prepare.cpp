@@ -23,6 +23,17 @@ constexpr std::array kPipeline{
 };
 static_assert(ir::is_in_order(kPipeline));
 
+// Of the same passes, those that rewrite operators leave what a kernel of the CPU computes whole.
+constexpr auto kCpuPipeline = [] {
+  auto pipeline = kPipeline;
+  for (ir::Pass& pass : pipeline) {
+    if (pass.run == canonicalize) pass.run = canonicalize_for_cpu;
+    if (pass.run == decompose) pass.run = decompose_for_cpu;
+  }
+  return pipeline;
+}();
+static_assert(ir::is_in_order(kCpuPipeline));
+
 }  // namespace
 
 std::span<const ir::Pass> prepare_pipeline() {
@@ -37,6 +48,10 @@ bool is_rewritten(AtenOp op) {
 
 Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
   return ir::run_passes(aten, kPipeline, options, log);
+}
+
+Result<void> prepare_for_cpu(ir::Graph& aten, const ir::PassOptions& options, const Log& log) {
+  return ir::run_passes(aten, kCpuPipeline, options, log);
 }
 
 Result<void> prepare(ir::Graph& aten, const Log& log) {

@@ -22,6 +22,10 @@ Result<void> prepare(ir::Graph& aten, const ir::Evaluator& evaluator, const Log&
 // Like prepare(), with the options of the pass runner (stop after a pass, skip one, print the graph after each).
 Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log& log);
 
+// Like prepare(), for a float graph that runs on the CPU as a whole: operators for which ExecuTorch has a kernel stay
+// (softmax, layer_norm, mm ...). The result is input to to_core_aten().
+Result<void> prepare_for_cpu(ir::Graph& aten, const ir::PassOptions& options, const Log& log);
+
 // Whether a pass of prepare() rewrites nodes of this operator, if their types and shapes allow it.
 bool is_rewritten(AtenOp op);
 

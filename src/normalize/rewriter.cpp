@@ -25,8 +25,8 @@ Diagnostic about(const Node& node, std::string what) {
   return {.where = where_of(node), .what = std::move(what)};
 }
 
-Rewriter::Rewriter(ir::Graph& graph, std::span<const RewriteRow> rows)
-    : graph_(graph), rows_(rows), readers_(ir::users(graph)), forwarded_(graph.values.size()) {
+Rewriter::Rewriter(ir::Graph& graph, std::span<const RewriteRow> rows, Keep keep)
+    : graph_(graph), rows_(rows), keep_(keep), readers_(ir::users(graph)), forwarded_(graph.values.size()) {
   for (const auto& nodes : readers_) uses_.push_back(nodes.size());
   for (const ValueId output : graph.outputs) {
     if (output.valid()) ++uses_[output.index()];
@@ -85,7 +85,7 @@ void Rewriter::add_errors(Diagnostics errors) {
 
 Result<void> Rewriter::apply(Node node) {
   for (ValueId& input : node.inputs) input = current(input);
-  if (node.op.is_aten()) {
+  if (node.op.is_aten() && (keep_ == nullptr || !keep_(*this, node))) {
     for (const RewriteRow& row : rows_) {
       if (row.op != node.op.aten()) continue;
       CARINA_TRY(const bool rewritten, row.rewrite(*this, node));

@@ -37,7 +37,9 @@ std::string where_of(const ir::Node& node);
 // without knowing each other: addmm -> mm -> bmm.
 class Rewriter {
  public:
-  Rewriter(ir::Graph& graph, std::span<const RewriteRow> rows);
+  // Nodes for which `keep` holds stay as they are.
+  using Keep = bool (*)(const Rewriter& rewriter, const ir::Node& node);
+  Rewriter(ir::Graph& graph, std::span<const RewriteRow> rows, Keep keep = nullptr);
 
   // Applies the table to every node and removes dead nodes. Errors: those of all rows, together.
   Result<void> run();
@@ -87,6 +89,7 @@ class Rewriter {
 
   ir::Graph& graph_;
   std::span<const RewriteRow> rows_;
+  Keep keep_;
   std::vector<ir::Node> old_nodes_;
   std::vector<size_t> uses_;
   std::vector<std::vector<ir::NodeId>> readers_;

@@ -238,3 +238,63 @@ def test_the_arm_backends_tests_of_its_api(carina, tmp_path):
     assert len(expected) >= 35
     worse = {test: found.get(test) for test in sorted(expected) if found.get(test, ["lost"])[0] != "passed"}
     assert not worse
+
+
+OLD_NAMES = """
+import sys
+import torch
+import carina.arm
+carina.arm.install()
+from executorch.backends.arm.arm_backend import ArmBackend, generate_ethosu_compile_spec, get_intermediate_path, is_tosa
+from executorch.backends.arm.vgf_backend import VgfBackend
+from executorch.backends.arm._passes import FoldAndAnnotateQParamsPass, InsertCastForOpsWithInt64InputPass
+from executorch.backends.arm.ethosu import EthosUBackend, EthosUCompileSpec
+from executorch.backends.arm.tosa import TosaSpecification
+from executorch.exir import to_edge
+assert VgfBackend is carina.arm.VgfBackend and FoldAndAnnotateQParamsPass.__module__.startswith("executorch")
+spec = EthosUCompileSpec("ethos-u55-128").dump_intermediate_artifacts_to("between")
+assert (spec.get_intermediate_path(), spec.get_output_format()) == ("between", "vela")
+entries = spec._to_list()
+assert get_intermediate_path(entries) == "between" and not is_tosa(entries)
+assert is_tosa(carina.arm.TosaCompileSpec("TOSA-1.0+INT")._to_list())
+class Sum(torch.nn.Module):
+    def forward(self, x):
+        return x + x
+x = torch.ones(5, dtype=torch.int32)
+edge = to_edge(torch.export.export(Sum(), (x,))).transform([InsertCastForOpsWithInt64InputPass()]).exported_program()
+plain = generate_ethosu_compile_spec("ethos-u55-128")
+made = ArmBackend.preprocess(edge, plain).processed_bytes
+assert made == EthosUBackend.preprocess(edge, plain).processed_bytes and len(made) > 100
+try:
+    TosaSpecification.create_from_string("TOSA-0.80+BI")
+except ValueError as error:
+    assert "Wrong TOSA version: 0.80" in str(error) and "--tosa-version 0.80" in str(error), error
+else:
+    raise AssertionError("0.80 is taken")
+"""
+
+
+def test_names_of_older_documents(python, tmp_path):
+    """With the delegate of today's backend as the reference for the old backend's."""
+    done = python(OLD_NAMES, folder=tmp_path)
+    assert "today's runtimes look for EthosUBackend" in done.stderr
+
+
+DYNAMIC = """
+import torch
+from torchao.quantization.pt2e.quantize_pt2e import prepare_pt2e
+from carina.arm import EthosUCompileSpec, EthosUQuantizer, get_symmetric_quantization_config
+model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()).eval()
+inputs = (torch.ones(1, 4),)
+quantizer = EthosUQuantizer(EthosUCompileSpec("ethos-u55-128")).set_global(get_symmetric_quantization_config(is_dynamic=True))
+try:
+    prepare_pt2e(torch.export.export(model, inputs).module(check_guards=False), quantizer)
+except NotImplementedError as error:
+    assert "is_dynamic=True" in str(error) and "is_dynamic=False" in str(error)
+else:
+    raise AssertionError("taken")
+"""
+
+
+def test_scales_of_run_time_are_refused_with_the_reason(python, tmp_path):
+    python(DYNAMIC, folder=tmp_path)

@@ -102,6 +102,14 @@ const Command kArmRun{.name = "arm-run",
                         pass_all(app, console, action, "carina.arm_run");
                       }};
 
+const Command kArmBuild{
+    .name = "arm-build",
+    .summary = "Make firmware with the arguments of ExecuTorch's build_executor_runner.sh (in Python)",
+    .examples = "  carina arm-build --pte=model.pte --target=ethos-u55-128 --output=out",
+    .add_options = [](CLI::App& app, Console& console, std::function<int()>& action) {
+      pass_all(app, console, action, "carina.arm_build");
+    }};
+
 const Command kEvaluateModel{
     .name = "evaluate-model",
     .summary =

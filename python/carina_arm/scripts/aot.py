@@ -12,6 +12,7 @@ from carina_arm.scripts.bundle import bundle
 from carina_arm.scripts.calibration import check_sample, load_samples
 from carina_arm.scripts.compilation import Compiled, Request, compile_model
 from carina_arm.scripts.debug_info import write_debug_info
+from carina_arm.scripts.etrecord import record_path, write_etrecord
 from carina_arm.scripts.models import LoadedModel, load_model
 from carina_arm.scripts.options import note
 from carina_arm.scripts.outputs import output_path
@@ -47,7 +48,6 @@ def _request(args: argparse.Namespace, samples: list[list[Any]] | None) -> Reque
         memory_mode=args.memory_mode,
         config=args.config,
         intermediates=args.intermediates,
-        extra_flags="--separate-io-regions --cop-format=COP2" if args.direct_drive else "",
     )
 
 
@@ -91,11 +91,20 @@ def _write_debug_info(args: argparse.Namespace, exported: ExportedProgram) -> No
         note(f"operators of a .tosa file name their line of the model; the rest is in {args.intermediates}/debug.json")
 
 
+def _load_library(path: str | None) -> None:
+    """A user's custom operators. The documents also load quantized_ops_aot_lib, whose operators are built in here; `find` prints "" for it."""
+    if path is None:
+        return
+    if not Path(path).is_file() and (path == "" or "quantized_ops_aot_lib" in path):
+        note("--so_library: the quantize and dequantize kernels are built in; quantized_ops_aot_lib is not needed")
+        return
+    torch.ops.load_library(path)  # type: ignore[no-untyped-call]
+
+
 def build(args: argparse.Namespace) -> None:
     """Does what the arguments ask for. Raises: whatever keeps it from that."""
     _check(args)
-    if args.so_library is not None:
-        torch.ops.load_library(args.so_library)  # type: ignore[no-untyped-call]
+    _load_library(args.so_library)
     model = load_model(args.model_name, args.model_input)
     path = output_path(args.output, model.name, args.target, delegated=args.delegate, bundled=args.bundleio)
     samples = _samples(args, model)
@@ -109,3 +118,6 @@ def build(args: argparse.Namespace) -> None:
         _write_debug_info(args, exported)
     print(compiled.delegation.summary(args.intermediates))
     _write_program(args, model, compiled, path)
+    if args.etrecord:
+        write_etrecord(exported, model.inputs, record_path(path))
+        print(f"ETRecord saved as {record_path(path)}")

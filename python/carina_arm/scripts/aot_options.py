@@ -4,8 +4,9 @@ import argparse
 import textwrap
 
 from carina_arm.scripts.example_names import known_names
+from carina_arm.scripts.options import Effect, add_options, option
 
-__all__ = ["TARGETS", "WITHOUT_MEANING", "parser"]
+__all__ = ["OPTIONS", "TARGETS", "parser"]
 
 TARGETS = (
     *(f"ethos-u55-{macs}" for macs in (32, 64, 128, 256)),
@@ -16,52 +17,50 @@ TARGETS = (
     *(f"cortex-m{core}" for core in ("0", "0plus", "3", "4", "7", "23", "33", "35p", "55", "85")),
 )
 
-# Options that are taken and change nothing here: dest -> why.
-WITHOUT_MEANING = {
-    "etrecord": "an ETRecord holds ExecuTorch's edge programs, which are never built here. With carina.arm's partitioner, ExecuTorch's own "
-    "to_edge_transform_and_lower(..., generate_etrecord=True) makes one",
-    "cortex_m_explicit_layout": "the runtime's kernels take tensors as PyTorch lays them out",
-    "enable_qdq_fusion_pass": "it is deprecated; what the model's integers are at each boundary is settled while it is compiled",
-    "evaluate": "models are evaluated by python -m carina.evaluate_model",
-    "evaluate_config": "models are evaluated by python -m carina.evaluate_model",
-}
+_MODEL = (
+    option("-m", "--model_name", required=True, help="Model file .py/.pth/.pt/.pt2, or a known model (see below)"),
+    option("--model_input", help="A .pt file of torch.save() with the model's inputs, instead of its own"),
+    option("-s", "--so_library", help="A shared library with the model's custom operators. The quantize and dequantize kernels are built in: quantized_ops_aot_lib is not needed"),
+    option("--non_strict_export", dest="strict_export", action="store_false", help="Export without strict checks"),
+)
 
+_TARGET = (
+    option("-t", "--target", default="ethos-u55-128", choices=TARGETS, metavar="TARGET", help=f"The target; default: %(default)s. One of: {', '.join(TARGETS)}"),
+    option("-d", "--delegate", action="store_true", help="Put all nodes on the target that can run there; else everything stays on the CPU"),
+    option("--system_config", help="A section of the vela.ini; default: Ethos_U55_High_End_Embedded, Ethos_U65_High_End, Ethos_U85_SYS_DRAM_Mid"),
+    option("--memory_mode", help="A memory mode of the vela.ini; default: the family's (carina targets)"),
+    option("--config", default="Arm/vela.ini", help="A vela.ini; default: %(default)s, which is built in"),
+    option(
+        "--direct_drive",
+        action="store_true",
+        effect=Effect.REFUSED,
+        help="it is for Ethos-U85 under Linux, whose driver takes payloads of the form COP2 with regions for inputs and outputs; Carina writes COP1, for drivers on a microcontroller",
+    ),
+    option("--cortex-m-explicit-layout", action="store_true", effect=Effect.NONE, help="the runtime's kernels take tensors in PyTorch's layout"),
+)
 
-def _add_model(options: argparse.ArgumentParser) -> None:
-    options.add_argument("-m", "--model_name", required=True, help="Model file .py/.pth/.pt/.pt2, or a known model: " + ", ".join(known_names()))
-    options.add_argument("--model_input", help="A .pt file of torch.save() with the model's inputs, instead of its own")
-    options.add_argument("-s", "--so_library", help="A shared library with the model's custom operators")
-    options.add_argument("--non_strict_export", dest="strict_export", action="store_false", help="Export without strict checks")
+_QUANTIZATION = (
+    option("-q", "--quantize", action="store_true", help="Quantize: int8; int16 activations where the target names int16. For cortex-m targets the kernels are those of ExecuTorch's Cortex-M backend"),
+    option("--calibration_data", help="A .pt or .pth of torch.save(), or a folder of up to 1000 of them; default: the example inputs"),
+)
 
+_OUTPUTS = (
+    option("-o", "--output", help="The .pte or .bpte to write, or a folder for it; default: the current one"),
+    option("-i", "--intermediates", help="A folder for the exported program, TOSA files, command streams and delegation_info.txt"),
+    option("--bundleio", action="store_true", help="Write a .bpte: the program with its inputs and the outputs that it should give"),
+    option("--etrecord", action="store_true", help="Write an ETRecord of the exported program beside the program (MODEL_etrecord.bin). It needs the package executorch"),
+    option("--enable_debug_mode", choices=["json", "tosa"], help="With -i: which operator of the model each operator of a TOSA file comes from"),
+    option("--debug", action="store_true", help="Show all messages"),
+)
 
-def _add_target(options: argparse.ArgumentParser) -> None:
-    options.add_argument("-t", "--target", default="ethos-u55-128", choices=TARGETS, metavar="TARGET", help=f"What it is for; default: %(default)s. One of: {', '.join(TARGETS)}")
-    options.add_argument("-d", "--delegate", action="store_true", help="Put what can run there on the target; else everything stays on the CPU")
-    options.add_argument("--system_config", help="A section of the vela.ini; default: Ethos_U55_High_End_Embedded, Ethos_U65_High_End, Ethos_U85_SYS_DRAM_Mid")
-    options.add_argument("--memory_mode", help="A memory mode of the vela.ini; default: the family's (carina targets)")
-    options.add_argument("--config", default="Arm/vela.ini", help="A vela.ini; default: %(default)s, which is built in")
-    options.add_argument("--direct_drive", action="store_true", help="For a driver in Linux that takes inputs and outputs in regions of their own")
-    options.add_argument("--cortex-m-explicit-layout", action="store_true", help="Accepted; makes no difference")
+_DEPRECATED = (
+    option("-r", "--reorder_inputs", effect=Effect.REFUSED, help="it is of ExecuTorch 0.5; inputs have the model's order: change the order in the model's forward()"),
+    option("--enable_qdq_fusion_pass", action="store_true", effect=Effect.NONE, help="it is deprecated; which integers a boundary has is decided while the model is compiled"),
+    option("-e", "--evaluate", nargs="?", const="generic", choices=["generic", "mv2", "deit_tiny", "resnet18"], effect=Effect.NONE, help="models are evaluated by carina evaluate-model"),
+    option("-c", "--evaluate_config", effect=Effect.NONE, help="models are evaluated by carina evaluate-model"),
+)
 
-
-def _add_quantization(options: argparse.ArgumentParser) -> None:
-    options.add_argument("-q", "--quantize", action="store_true", help="Quantize: int8; int16 activations where the target names int16")
-    options.add_argument("--calibration_data", help="A .pt or .pth of torch.save(), or a folder of up to 1000 of them; default: the example inputs")
-
-
-def _add_outputs(options: argparse.ArgumentParser) -> None:
-    options.add_argument("-o", "--output", help="The .pte or .bpte to write, or a folder for it; default: the current one")
-    options.add_argument("-i", "--intermediates", help="A folder for what comes between: the exported program, TOSA files, command streams, delegation_info.txt")
-    options.add_argument("--bundleio", action="store_true", help="Write a .bpte: the program with its inputs and the outputs that it should give")
-    options.add_argument("--etrecord", action="store_true", help="Accepted; makes no difference")
-    options.add_argument("--enable_debug_mode", choices=["json", "tosa"], help="With -i: which operator of the model each operator of a TOSA file comes from")
-    options.add_argument("--debug", action="store_true", help="Show all that there is to say")
-
-
-def _add_deprecated(options: argparse.ArgumentParser) -> None:
-    options.add_argument("--enable_qdq_fusion_pass", action="store_true", help=argparse.SUPPRESS)
-    options.add_argument("-e", "--evaluate", nargs="?", const="generic", choices=["generic", "mv2", "deit_tiny", "resnet18"], help=argparse.SUPPRESS)
-    options.add_argument("-c", "--evaluate_config", help=argparse.SUPPRESS)
+OPTIONS = (*_MODEL, *_TARGET, *_QUANTIZATION, *_OUTPUTS, *_DEPRECATED)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -70,15 +69,14 @@ def parser() -> argparse.ArgumentParser:
         prog="carina aot",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Compile a PyTorch model to an ExecuTorch program, with the arguments of ExecuTorch's aot_arm_compiler.py.",
-        epilog=textwrap.dedent("""\
+        epilog="Known models: "
+        + ", ".join(known_names())
+        + textwrap.dedent("""
+
             Examples:
               carina aot -m model.py -d -q -t ethos-u55-128 -o model.pte
               carina aot -m model.pt2 --calibration_data samples -d -q -t ethos-u85-256 -i intermediates
               carina aot -m add -d -q --bundleio"""),
     )
-    _add_model(options)
-    _add_target(options)
-    _add_quantization(options)
-    _add_outputs(options)
-    _add_deprecated(options)
+    add_options(options, OPTIONS)
     return options

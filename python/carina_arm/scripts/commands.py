@@ -5,13 +5,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["carina"]
+__all__ = ["carina", "carina_program", "python"]
 
 
-def _program() -> str:
+def carina_program() -> str:
     """$CARINA_BIN, which `carina` sets when it starts a script; the one installed beside this Python; the first in PATH."""
     if named := os.environ.get("CARINA_BIN"):
         return named
@@ -23,7 +23,16 @@ def _program() -> str:
     raise FileNotFoundError("the program carina is neither beside this Python nor in PATH: name it, CARINA_BIN=PROGRAM")
 
 
-def carina(words: Sequence[str]) -> int:
-    """Shows a command of carina and runs it; it prints where this process prints. Returns its exit code."""
+def carina(words: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+    """Shows a command of carina and runs it; it prints where this process prints. Returns its exit code.
+
+    environment: further variables.
+    """
     print("CALL " + shlex.join(["carina", *words]), flush=True)
-    return subprocess.run([_program(), *words], check=False).returncode
+    return subprocess.run([carina_program(), *words], check=False, env={**os.environ, **(environment or {})}).returncode
+
+
+def python(module: str, words: Sequence[str]) -> int:
+    """The same for a module of this Python."""
+    print("CALL " + shlex.join(["python", "-m", module, *words]), flush=True)
+    return subprocess.run([sys.executable, "-m", module, *words], check=False).returncode

@@ -24,7 +24,7 @@ class Request:
     """What is to be made of a model.
 
     samples: calibration samples, each the inputs' leaves in order; None: the model stays as it is. intermediates: a folder for TOSA
-    files and command streams. extra_flags: flags of Vela, separated by blanks.
+    files and command streams.
     """
 
     target: str
@@ -35,13 +35,16 @@ class Request:
     memory_mode: str | None = None
     config: str | None = None
     intermediates: str | None = None
-    extra_flags: str = ""
 
     def scheme(self) -> str | None:
         """How the model is quantized; None: as it is."""
         if self.samples is None:
             return None
         return self.quantize or ("int16x8" if "int16" in self.target else "int8")
+
+    def has_cortex_m_kernels(self) -> bool:
+        """Whether nodes on the CPU are int8 kernels of ExecuTorch's Cortex-M backend."""
+        return self.target.startswith("cortex-m") and self.samples is not None
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,8 @@ def compile_model(exported: ExportedProgram, request: Request) -> Compiled:
         quantize=request.scheme(),
         calibration=request.samples,
         no_delegate=on_cpu,
+        cpu_kernels="cortex-m" if request.has_cortex_m_kernels() else "portable",
         delegate_all=not on_cpu,  # as the Arm backend's partitioner, which asks no costs
-        extra_flag=[request.extra_flags] if request.extra_flags else [],
         dump=request.intermediates,
         note=_show,
         **_memories(request),

@@ -5,13 +5,30 @@ import os
 import textwrap
 
 from carina_arm.scripts.example_names import known_names
+from carina_arm.scripts.options import add_options, option
 
-__all__ = ["DTYPES", "EVALUATORS", "WITHOUT_MEANING", "check", "parser"]
+__all__ = ["DTYPES", "EVALUATORS", "OPTIONS", "check", "parser"]
 
 EVALUATORS = ("numerical", "imagenet")
 QUANT_MODES = ("int8", "a16w8")
 DTYPES = ("bf16", "fp16", "fp32")
-WITHOUT_MEANING: dict[str, str] = {}
+
+OPTIONS = (
+    option("-m", "--model_name", required=True, help="Model file .py/.pth/.pt/.pt2, or a known model (see below)"),
+    option("-t", "--target", required=True, help="A TOSA specification (TOSA-1.0+INT, TOSA-1.0+FP+bf16), an NPU or vgf"),
+    option("-q", "--quant_mode", choices=QUANT_MODES, help="Quantize the model"),
+    option("--calibration_data", help="A .pt or .pth, a folder of up to 1000 of them, or, with imagenet, a folder of images; default: the example inputs"),
+    option("--no_delegate", action="store_false", dest="delegate", help="Keep everything on the CPU"),
+    option("-e", "--evaluators", required=True, help=f"Some of {', '.join(EVALUATORS)}, with commas between"),
+    option("--evaluation_dataset", help="For imagenet: a folder with a folder of samples for each class"),
+    option("--batch_size", type=int, default=1, help="Samples that imagenet hands over at a time; default: %(default)s"),
+    option("--max_samples", type=int, help="At most so many samples"),
+    option("-s", "--so_library", help="A shared library with the model's custom operators"),
+    option("--debug", action="store_true", help="Show all that there is to say"),
+    option("--dtype", choices=DTYPES, help="Make the model and its inputs this type first"),
+    option("-i", "--intermediates", required=True, help="A folder for what comes between: the exported program, TOSA files, delegation_info.txt"),
+    option("-o", "--output", help="The JSON to write; default: TARGET_metrics.json in the folder of -i"),
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -21,25 +38,15 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Compare a compiled model with PyTorch, with the arguments of ExecuTorch's evaluate_model.py. Delegates run bit for bit: those of\n"
         "an NPU on the simulator, TOSA and VGF in the interpreter.",
-        epilog=textwrap.dedent("""\
+        epilog="Known models: "
+        + ", ".join(known_names())
+        + textwrap.dedent("""
+
             Examples:
               carina evaluate-model -m model.py -t ethos-u55-128 -q int8 -e numerical -i work
               carina evaluate-model -m mv2 -t TOSA-1.0+INT -q int8 -e numerical,imagenet --evaluation_dataset val -i work"""),
     )
-    options.add_argument("-m", "--model_name", required=True, help="Model file .py/.pth/.pt/.pt2, or a known model: " + ", ".join(known_names()))
-    options.add_argument("-t", "--target", required=True, help="A TOSA specification (TOSA-1.0+INT, TOSA-1.0+FP+bf16), an NPU or vgf")
-    options.add_argument("-q", "--quant_mode", choices=QUANT_MODES, help="Quantize the model")
-    options.add_argument("--calibration_data", help="A .pt or .pth, a folder of up to 1000 of them, or, with imagenet, a folder of images; default: the example inputs")
-    options.add_argument("--no_delegate", action="store_false", dest="delegate", help="Keep everything on the CPU")
-    options.add_argument("-e", "--evaluators", required=True, help=f"Some of {', '.join(EVALUATORS)}, with commas between")
-    options.add_argument("--evaluation_dataset", help="For imagenet: a folder with a folder of samples for each class")
-    options.add_argument("--batch_size", type=int, default=1, help="Samples that imagenet hands over at a time; default: %(default)s")
-    options.add_argument("--max_samples", type=int, help="At most so many samples")
-    options.add_argument("-s", "--so_library", help="A shared library with the model's custom operators")
-    options.add_argument("--debug", action="store_true", help="Show all that there is to say")
-    options.add_argument("--dtype", choices=DTYPES, help="Make the model and its inputs this type first")
-    options.add_argument("-i", "--intermediates", required=True, help="A folder for what comes between: the exported program, TOSA files, delegation_info.txt")
-    options.add_argument("-o", "--output", help="The JSON to write; default: TARGET_metrics.json in the folder of -i")
+    add_options(options, OPTIONS)
     return options
 
 

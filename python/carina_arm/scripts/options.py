@@ -1,11 +1,53 @@
-"""Options of the Arm backend's scripts that are accepted, and why some of them change nothing here."""
+"""An option of the Arm backend's scripts is one row: what argparse takes, and whether it has an effect here."""
 
 import argparse
 import sys
-from collections.abc import Mapping
-from typing import TextIO
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TextIO
 
-__all__ = ["given_without_meaning", "note", "note_without_meaning"]
+__all__ = ["Effect", "Option", "add_options", "check_meaning", "note", "option"]
+
+
+class Effect(Enum):
+    """What an option does. The values are those of the table in docs/guide/script-options.md."""
+
+    HAS = "has an effect"
+    NONE = "makes no difference"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Option:
+    """names: as argparse takes them. why: for options that have no effect. given: further arguments of add_argument()."""
+
+    names: tuple[str, ...]
+    help: str
+    effect: Effect = Effect.HAS
+    given: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The longest name."""
+        return max(self.names, key=len)
+
+    @property
+    def dest(self) -> str:
+        """Where argparse puts it."""
+        return str(self.given.get("dest", self.name.lstrip("-").replace("-", "_")))
+
+
+def option(*names: str, help: str, effect: Effect = Effect.HAS, **given: Any) -> Option:
+    """A row. `help` says what an option does, or why it does nothing."""
+    return Option(names, help, effect, given)
+
+
+def add_options(parser: argparse._ActionsContainer, rows: Iterable[Option]) -> None:
+    """Adds the rows to a parser. --help shows only those that have an effect."""
+    for row in rows:
+        shown = row.help if row.effect is Effect.HAS else argparse.SUPPRESS
+        parser.add_argument(*row.names, help=shown, **row.given)
 
 
 def note(text: str, stream: TextIO | None = None) -> None:
@@ -13,13 +55,11 @@ def note(text: str, stream: TextIO | None = None) -> None:
     print(f"carina: note: {text}", file=stream or sys.stderr)
 
 
-def given_without_meaning(args: argparse.Namespace, parser: argparse.ArgumentParser, reasons: Mapping[str, str]) -> list[str]:
-    """A line for each option of `reasons` (dest -> why it has no meaning) whose value is not the parser's default."""
-    names = {action.dest: action.option_strings[-1] for action in parser._actions if action.option_strings}
-    return [f"{names[dest]} makes no difference: {why}" for dest, why in reasons.items() if getattr(args, dest) != parser.get_default(dest)]
-
-
-def note_without_meaning(args: argparse.Namespace, parser: argparse.ArgumentParser, reasons: Mapping[str, str]) -> None:
-    """Says it."""
-    for line in given_without_meaning(args, parser, reasons):
-        note(line)
+def check_meaning(args: argparse.Namespace, parser: argparse.ArgumentParser, rows: Iterable[Option]) -> None:
+    """Notes the given options that make no difference. Raises: ValueError for one that is refused."""
+    for row in rows:
+        if row.effect is Effect.HAS or getattr(args, row.dest) == parser.get_default(row.dest):
+            continue
+        if row.effect is Effect.REFUSED:
+            raise ValueError(f"{row.name}: not supported: {row.help}")
+        note(f"{row.name} makes no difference: {row.help}")

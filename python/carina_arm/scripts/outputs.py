@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-__all__ = ["default_name", "output_path"]
+import numpy as np
+
+__all__ = ["default_name", "output_path", "print_outputs"]
 
 
 def default_name(model: str, target: str, *, delegated: bool, bundled: bool) -> str:
@@ -29,3 +31,16 @@ def output_path(output: str | None, model: str, target: str, *, delegated: bool,
         path = Path(output) / default_name(model, target, delegated=delegated, bundled=bundled)
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
+
+
+_KINDS = {"f": "float", "i": "int", "u": "int", "b": "int"}
+
+
+def print_outputs(folder: Path) -> None:
+    """Every value of output_N.npy, in the lines of ExecuTorch's runner: "Output[0][3]: (float) 0.500000"."""
+    for number, file in enumerate(sorted(folder.glob("output_*.npy"), key=lambda path: int(path.stem.split("_")[1]))):
+        values = np.load(file).reshape(-1)
+        kind = _KINDS.get(values.dtype.kind, "float")
+        for place, value in enumerate(values):
+            shown = f"{float(value):.6f}" if kind == "float" else str(int(value))
+            print(f"Output[{number}][{place}]: ({kind}) {shown}")

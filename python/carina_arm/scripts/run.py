@@ -7,10 +7,15 @@ from pathlib import Path
 
 from carina import aot_arm_compiler
 
-from carina_arm.scripts.commands import carina
+from carina_arm.scripts.build_variables import apply
+from carina_arm.scripts.commands import carina, python
+from carina_arm.scripts.explorer import show_in_explorer
+from carina_arm.scripts.image import image_of, make_image, place_in_image, qemu_options
 from carina_arm.scripts.options import note
-from carina_arm.scripts.outputs import default_name
+from carina_arm.scripts.outputs import default_name, print_outputs
+from carina_arm.scripts.runner_options import DEFAULT_TARGET
 from carina_arm.scripts.saved_inputs import write_inputs
+from carina_arm.scripts.vulkan import vulkan_environment
 
 __all__ = ["run"]
 
@@ -65,7 +70,8 @@ def _memory_options(args: argparse.Namespace) -> list[str]:
     family = next((row for row in _MEMORIES if row.family in args.target), None)
     if family is None:
         return []
-    return [f"--system_config={args.system_config or family.system_config}", f"--memory_mode={args.memory_mode or family.memory_mode}", f"--config={args.config}"]
+    system, mode = args.system_config or family.system_config, args.memory_mode or family.memory_mode
+    return [f"--system_config={system}", f"--memory_mode={mode}", f"--config={args.config}"]
 
 
 def _compile(args: argparse.Namespace, model: _Model, folder: Path) -> Path:
@@ -73,8 +79,8 @@ def _compile(args: argparse.Namespace, model: _Model, folder: Path) -> Path:
     delegated = "--delegate" in model.options or "-d" in model.options
     program = folder / default_name(model.short_name, args.target, delegated=delegated, bundled=args.bundleio)
     program.unlink(missing_ok=True)
-    arguments = [f"--model_name={model.name}", f"--target={args.target}", *model.options, f"--intermediates={folder}", f"--output={program}"]
-    arguments += _memory_options(args)
+    arguments = [f"--model_name={model.name}", f"--target={args.target}", *model.options]
+    arguments += [f"--intermediates={folder}", f"--output={program}", *_memory_options(args)]
     arguments += [f"--model_input={args.model_input}"] if args.model_input else []
     arguments += ["--bundleio"] if args.bundleio else []
     print("CALL carina aot " + shlex.join(arguments), flush=True)
@@ -91,20 +97,54 @@ def _traced(args: argparse.Namespace, folder: Path) -> list[str]:
     return ["--per-layer", str(folder / "layers.json")] if args.perf_overlay else []
 
 
+def _dumped(args: argparse.Namespace, folder: Path) -> list[str]:
+    if not args.etdump:
+        return []
+    words = ["--etdump", str(folder / "etdump.etdp")]
+    return [*words, "--debug-buffer", str(folder / "debug_buffer.bin")] if args.debug_buffer else words
+
+
+def _tolerances(args: argparse.Namespace) -> list[str]:
+    given = (("--atol", args.atol), ("--rtol", args.rtol))
+    return [word for name, value in given if value is not None for word in (name, value)]
+
+
 def _run_on_host(args: argparse.Namespace, program: Path, folder: Path) -> int:
+    """On the simulator, or on a Vulkan device."""
     arguments = ["run", str(program), "-o", str(folder / "outputs"), *_inputs(args, folder), *_traced(args, folder)]
+    arguments += ["--on", "vulkan"] if args.on == "vulkan" else []
     arguments += [] if args.fast else ["--timed"]
-    arguments += ["--etdump", str(folder / "etdump.etdp")] if args.etdump else []
-    return carina(arguments)
+    arguments += [*_dumped(args, folder), *(_tolerances(args) if args.bundleio else [])]
+    code = carina(arguments, vulkan_environment() if args.on == "vulkan" else {})
+    if code == 0 and args.etdump and args.etrecord:
+        return _inspect(args, folder)
+    return code
+
+
+def _inspect(args: argparse.Namespace, folder: Path) -> int:
+    """The table of ExecuTorch's Inspector, as run_fvp.sh prints it."""
+    words = ["--etdump_path", str(folder / "etdump.etdp"), "--etrecord_path", args.etrecord]
+    words += ["--debug_buffer_path", str(folder / "debug_buffer.bin")] if args.debug_buffer else []
+    return python("executorch.devtools.inspector.inspector_cli", words)
 
 
 def _run_on_qemu(args: argparse.Namespace, program: Path, folder: Path) -> int:
+    outputs = folder / "outputs"
+    if args.bundleio:
+        return 0 if args.build_only else _run_bundle_on_qemu(args, program)
     image = program.with_suffix(".elf")
-    if code := carina(["firmware", str(program), "-o", str(image)]):
+    if code := make_image(args, program, image):
         return code
     if args.build_only:
         return 0
-    return carina(["qemu", str(image), "-o", str(folder / "outputs"), "--timeout", str(args.timeout), *_inputs(args, folder)])
+    code = carina(["qemu", str(image), "-o", str(outputs), *qemu_options(args), *_inputs(args, folder)])
+    if code == 0 and args.dump_output:
+        print_outputs(outputs)
+    return code
+
+
+def _run_bundle_on_qemu(args: argparse.Namespace, bundle: str | Path) -> int:
+    return carina(["run", str(bundle), "--on", "qemu", *_tolerances(args)])
 
 
 def _inputs(args: argparse.Namespace, folder: Path) -> list[str]:
@@ -124,6 +164,8 @@ def _run_model(args: argparse.Namespace, model: _Model) -> int:
     folder = Path(args.output or Path(args.et_build_root) / model.short_name)
     folder.mkdir(parents=True, exist_ok=True)
     program = _compile(args, model, folder)
+    if args.model_explorer:
+        show_in_explorer(program, folder, pte=args.visualize_pte)
     if _is_graph(args.target):
         print(f"Build for {args.target} skip generating a .elf and running it")
         return 0
@@ -132,24 +174,107 @@ def _run_model(args: argparse.Namespace, model: _Model) -> int:
     return 0 if args.build_only else _run_on_host(args, program, folder)
 
 
-def _run_image(args: argparse.Namespace) -> int:
+def _run_image(args: argparse.Namespace, target: str | None) -> int:
     image = args.elf
     if args.data:
-        program = args.data.rsplit("@", 1)[0]
+        program, _, args.pte_placement = args.data.rpartition("@")
+        if not program:
+            raise ValueError(f"--data: {args.data}: expected FILE@ADDRESS")
+        place_in_image(args.elf, args.pte_placement)
         image = str(Path(program).with_suffix(".elf"))
-        if code := carina(["firmware", program, "--image", args.elf, "-o", image]):
+        if code := make_image(args, Path(program), Path(image), args.elf):
             return code
-    return carina(["qemu", image, "--timeout", str(args.timeout)])
+    return carina(["qemu", image, *(["-t", target] if target else []), *qemu_options(args)])
+
+
+def _run_bundle(args: argparse.Namespace) -> int:
+    if args.on == "qemu" or args.target.startswith("cortex-m"):
+        return _run_bundle_on_qemu(args, args.bundle)
+    return carina(["run", args.bundle, *([] if args.fast else ["--timed"]), *_tolerances(args)])
+
+
+# What only the simulator on the host has.
+_HOST_ONLY = {
+    "etdump": ("--etdump", "the record is written by the runtime on the host"),
+    "trace_file": ("--trace_file", "cycles of layers are those of the simulator's report on the host"),
+    "perf_overlay": ("--perf_overlay", "cycles of layers are those of the simulator's report on the host"),
+    "fast": ("--fast", "the driver in the image waits for the simulator's cycles"),
+}
+# What only an image has.
+_IMAGE_ONLY = {
+    "select_ops_list": "--select_ops_list",
+    "inferences": "--inferences",
+    "method_pool": "the size of a pool",
+    "temp_pool": "the size of a pool",
+    "fast_pool": "the size of a pool",
+    "target_cpu": "TARGET_CPU",
+    "timeout": "--timeout",
+}
+
+
+_OF_A_MODEL = ("model_name", "model_input", "bundleio", "build_only", "no_delegate", "no_quantize", "aot_arm_compiler_flags", "model_explorer")
+
+
+def _check_fixed(args: argparse.Namespace) -> None:
+    """An image or a bundle is there already: options that would make another one. Raises: ValueError."""
+    what = "--elf" if args.elf else "--bundle"
+    for dest in _OF_A_MODEL:
+        if getattr(args, dest):
+            raise ValueError(f"--{dest} excludes {what}, which is compiled already")
+    if args.elf and args.bundle:
+        raise ValueError("--elf excludes --bundle: `carina run FILE.bpte --on qemu` builds the image of a bundle")
+
+
+def _note_unused_image_options(args: argparse.Namespace) -> None:
+    """A bundle and an image without --data get no kernels and pools of their own."""
+    bundled = args.bundleio or args.bundle
+    if not bundled and (args.elf is None or args.data):
+        return
+    names = {name: None for dest, name in _IMAGE_ONLY.items() if getattr(args, dest) is not None and (bundled or dest not in ("inferences", "timeout"))}
+    for name in names:
+        note(f"{name} makes no difference for {'a bundle: its image is made for it' if bundled else 'an image that is built already'}")
+
+
+def _check(args: argparse.Namespace) -> None:
+    """What options ask for together. Raises: ValueError."""
+    on_image = args.on == "qemu" or args.elf is not None
+    for dest, (name, why) in _HOST_ONLY.items():
+        if on_image and getattr(args, dest):
+            raise ValueError(f"{name}: not supported for firmware: {why}; leave --on=qemu out")
+    for dest, name in _IMAGE_ONLY.items():
+        if not on_image and getattr(args, dest) is not None:
+            note(f"{name} makes no difference on the host: it is for firmware (--on=qemu)")
+    if not on_image and args.pte_placement != "elf":
+        note("--pte_placement makes no difference on the host: it is for firmware (--on=qemu)")
+    if args.on == "qemu":
+        image_of(args.pte_placement, args.target_cpu)  # before the model is compiled
+    if on_image:
+        _note_unused_image_options(args)
+    if args.elf or args.bundle:
+        _check_fixed(args)
+    if args.data and not args.elf:
+        raise ValueError("--data requires --elf, the image to put it into")
+    if args.etrecord and not args.etdump:
+        raise ValueError("--etrecord requires --etdump, the record of a run that it belongs to")
+    if args.visualize_pte and args.visualize_tosa:
+        raise ValueError("--visualize_pte and --visualize_tosa exclude each other")
+    if (args.visualize_pte or args.visualize_tosa) and not args.model_explorer:
+        raise ValueError("--visualize_pte and --visualize_tosa require --model_explorer")
 
 
 def run(args: argparse.Namespace) -> int:
     """Does what the arguments ask for. Returns the exit code of the first command that failed, else 0."""
-    if args.on == "qemu" and (args.bundleio or args.bundle):
-        raise ValueError("--on=qemu: an image holds a program, not a bundle: leave --bundleio out, or run it on the host")
+    for dest in ("method_pool", "temp_pool", "fast_pool", "target_cpu", "atol", "rtol"):
+        setattr(args, dest, None)
+    args.debug_buffer = args.dump_output = False
+    apply(args.extra_build_flags, args)
+    _check(args)
+    asked_target = args.target
+    args.target = asked_target or DEFAULT_TARGET
     if args.elf:
-        return _run_image(args)
+        return _run_image(args, asked_target)
     if args.bundle:
-        return carina(["run", args.bundle, *([] if args.fast else ["--timed"])])
+        return _run_bundle(args)
     for model in _models(args):
         try:
             code = _run_model(args, model)

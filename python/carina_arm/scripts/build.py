@@ -1,0 +1,68 @@
+"""What `carina.arm_build` does when its arguments are read: a program becomes a firmware image."""
+
+import argparse
+import re
+from pathlib import Path
+
+from carina_arm.scripts.build_variables import apply
+from carina_arm.scripts.image import copy_of_image, image_of, make_image
+from carina_arm.scripts.options import note
+
+__all__ = ["build"]
+
+_IMAGE = "arm_executor_runner"
+# Settings of a run, which an image does not hold, with the command that takes them.
+_OF_A_RUN = {
+    "inferences": "ET_NUM_INFERENCES: `carina qemu -n`",
+    "dump_output": "ET_LOG_DUMP_OUTPUT: `carina qemu -o FOLDER`",
+    "atol": "ET_ATOL: `carina run FILE.bpte --atol`",
+    "rtol": "ET_RTOL: `carina run FILE.bpte --rtol`",
+    "system_config": "--system_config: `carina qemu --system-config`",
+    "memory_mode": "--memory_mode: `carina qemu --memory-mode`",
+}
+
+
+def _folder(args: argparse.Namespace) -> Path:
+    """Where build_executor_runner.sh puts an image."""
+    if args.output:
+        return Path(args.output)
+    if args.pte.startswith("0x"):
+        return Path(args.et_build_root) / f"{args.target}_{args.pte}" / "cmake-out"
+    return Path(args.pte).with_suffix("") / "cmake-out"
+
+
+def _cpu(args: argparse.Namespace) -> str:
+    """The CPU of the target, as in build_executor_runner.sh, unless TARGET_CPU names one. Carina's images of a U85 run on either."""
+    if args.target_cpu:
+        return str(args.target_cpu)
+    found = re.match(r"cortex-m[0-9]+(?:plus|p)?", args.target)
+    if found is not None:
+        return found.group()
+    return "cortex-m85" if "ethos-u85" in args.target else "cortex-m55"
+
+
+def build(args: argparse.Namespace) -> int:
+    """Does what the arguments ask for. Returns the exit code of the command. Raises: ValueError."""
+    for dest in ("inferences", "method_pool", "temp_pool", "fast_pool", "target_cpu", "atol", "rtol", "dump_output", "debug_buffer"):
+        setattr(args, dest, None)
+    args.pte_placement = "elf"
+    apply(args.extra_build_flags, args)
+    if args.pte == "semihosting":
+        raise ValueError("--pte=semihosting: not supported: an image holds its program; `carina firmware` puts another one into it, without a compiler")
+    if args.etdump or args.debug_buffer:
+        raise ValueError("--etdump: not supported for firmware: the record is written by the runtime on the host (`carina run --etdump`)")
+    for dest, command in _OF_A_RUN.items():
+        if getattr(args, dest) is not None:
+            note(f"{command} takes it; it makes no difference to an image")
+    folder = _folder(args)
+    folder.mkdir(parents=True, exist_ok=True)
+    image = folder / f"{_IMAGE}.elf"
+    if args.pte.startswith("0x"):
+        copy_of_image(image_of(args.pte, _cpu(args)), image)
+        print(f"Generated elf file, without a program:\n{image}")
+        return 0
+    args.target_cpu = _cpu(args)
+    code = make_image(args, Path(args.pte), image, target=args.target)
+    if code == 0:
+        print(f"Generated elf file:\n{image}")
+    return code

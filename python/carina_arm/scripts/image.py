@@ -1,0 +1,100 @@
+"""Firmware images with the options of run.sh and build_executor_runner.sh: which image, which kernels, which pools."""
+
+import argparse
+import re
+import shutil
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from carina_arm.scripts.commands import carina, carina_program
+
+__all__ = ["copy_of_image", "image_of", "make_image", "place_in_image", "qemu_options"]
+
+_SLOT_MAGIC = b"CARINA FIRMWARE\0"  # kSlotMagic of facts/firmware.h
+# What the Arm backend's runner links whatever the list of kernels says: the library of quantized kernels.
+_ALWAYS_LINKED = ("quantized_decomposed::quantize_per_tensor.out", "quantized_decomposed::dequantize_per_tensor.out")
+
+
+@dataclass(frozen=True)
+class _Image:
+    """first, last: the addresses that a program may have in it. Source: MODEL of the linker scripts in firmware/."""
+
+    name: str
+    cpu: str
+    first: int
+    last: int
+
+
+_IMAGES = (
+    _Image("corstone300-host", "cortex-m55", 0x70000000, 0x7FFFFFFF),
+    _Image("corstone300-flash", "cortex-m55", 0x28000000, 0x287FFFFF),
+    _Image("corstone320-host", "cortex-m85", 0x78000000, 0x7FFFFFFF),
+)
+
+
+def _address(text: str) -> int:
+    if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text) is None:
+        raise ValueError(f"--pte_placement: {text}: expected elf or an address, 0x followed by up to 16 hexadecimal digits")
+    return int(text, 16)
+
+
+def image_of(placement: str, cpu: str | None) -> str:
+    """The name of the image with this CPU and memory for models at this place ("elf": any). Raises: ValueError for a place or CPU that no image has."""
+    wanted = cpu or "cortex-m55"
+    of_cpu = [image for image in _IMAGES if image.cpu == wanted]
+    if not of_cpu:
+        raise ValueError(f"TARGET_CPU={wanted}: images are built for cortex-m55 and cortex-m85; for others build your own: docs/porting.md")
+    if placement == "elf":
+        return of_cpu[0].name
+    address = _address(placement)
+    found = next((image for image in of_cpu if image.first <= address <= image.last), None)
+    if found is None:
+        places = ", ".join(f"0x{image.first:08x} to 0x{image.last:08x} ({image.name})" for image in of_cpu)
+        raise ValueError(f"--pte_placement: no image has memory for models at 0x{address:08x}: {places}; for other maps see docs/porting.md")
+    return found.name
+
+
+def place_in_image(image: str, address: str) -> None:
+    """Checks the address of a program against an image's own. Raises: ValueError; OSError."""
+    wanted = _address(address)
+    first = model_address(Path(image).read_bytes())
+    if first is not None and wanted != first:
+        raise ValueError(f"--data: {image} has its memory for models at 0x{first:08x}, not at 0x{wanted:08x}")
+
+
+def model_address(image: bytes) -> int | None:
+    """Where the image's program belongs, as its slot says; None for an image without a slot."""
+    place = image.find(_SLOT_MAGIC)
+    return None if place < 0 else int(struct.unpack_from("<16xII", image, place)[1])
+
+
+def _folder_of_images() -> Path:
+    """As `carina firmware` looks for them: beside the program, or in the build tree around it."""
+    return Path(carina_program()).resolve().parents[1] / "share" / "carina" / "firmware"
+
+
+def copy_of_image(name: str, path: Path) -> None:
+    """An image without a program. Raises: OSError."""
+    shutil.copy(_folder_of_images() / f"{name}.elf", path)
+
+
+def _given(args: argparse.Namespace, **names: str) -> list[str]:
+    """--option VALUE for each argument that is given."""
+    found = [(option.replace("_", "-"), getattr(args, dest, None)) for option, dest in names.items()]
+    return [word for name, value in found if value is not None for word in (f"--{name}", str(value))]
+
+
+def make_image(args: argparse.Namespace, program: Path, image: Path, base: str | None = None, target: str | None = None) -> int:
+    """Puts the program into an image. Returns the exit code of `carina firmware`. Raises: ValueError."""
+    name = base or image_of(getattr(args, "pte_placement", "elf"), getattr(args, "target_cpu", None))
+    words = ["firmware", str(program), "--image", name, "-o", str(image)]
+    words += ["-t", target] if target and target.startswith("ethos-u") else []
+    if args.select_ops_list:
+        words += ["--ops", ",".join([*args.select_ops_list.replace(" ", "").split(","), *_ALWAYS_LINKED])]
+    return carina([*words, *_given(args, method_pool="method_pool", temp_pool="temp_pool", fast_pool="fast_pool")])
+
+
+def qemu_options(args: argparse.Namespace) -> list[str]:
+    """What the arguments mean for `carina qemu`."""
+    return _given(args, timeout="timeout", inferences="inferences", system_config="system_config", memory_mode="memory_mode")
