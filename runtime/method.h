@@ -17,34 +17,33 @@ namespace carina::runtime {
 
 // The memory of a method. The caller owns all of it.
 struct MemoryManager {
-  Arena* method = nullptr;   // tables of the method, at load only
-  Arena* scratch = nullptr;  // of kernels and delegates, given back after each call
-  std::span<const std::span<std::byte>>
-      planned;  // one buffer per planned buffer of the method, of at least its size, 16-byte aligned
+  Arena* method = nullptr;                        // for the tables of the method; used at load only
+  Arena* scratch = nullptr;                       // for kernels and delegates; freed after each call
+  std::span<const std::span<std::byte>> planned;  // one for each planned buffer, at least of its size, 16-byte aligned
 };
 
 struct Linkage {
   std::span<const KernelEntry> kernels;  // sorted by name
   std::span<Backend* const> backends;
-  std::span<const NamedData> data = {};  // where tensors that live outside of the program are looked for, in order
-  Rewriter* rewriter = nullptr;          // of the calls of a method that was loaded
+  std::span<const NamedData> data = {};  // searched in order for external tensors
+  Rewriter* rewriter = nullptr;          // changes the calls of a loaded method
 };
 
-// Which memory of a MemoryManager.
+// The kinds of memory in a MemoryManager.
 enum class MemoryArena : uint8_t { kNone, kMethod, kScratch, kPlanned };
 const char* name_of(MemoryArena arena);  // "method arena"
 
-// Details of a failed load or execution: a name from the program (a kernel, a backend, a tensor) or nothing; the
-// instruction; for kOutOfMemory the memory that is too small and the minimum of missing bytes.
+// Details of a failed load or execution: a name from the program (of a kernel, a backend or a tensor) or nothing; the
+// instruction; for kOutOfMemory, the memory that is too small and the minimum of missing bytes.
 struct Problem {
   char name[96] = {};
   int32_t instruction = -1;
   MemoryArena arena = MemoryArena::kNone;
-  uint32_t planned_buffer = 0;  // of kPlanned
+  uint32_t planned_buffer = 0;  // if the memory is kPlanned
   size_t missing_bytes = 0;
 };
 
-// Is called for each instruction of a run, for clocks and traces.
+// Is called for each instruction of a run, to measure and record.
 class InstructionObserver {
  public:
   virtual void before(size_t instruction) = 0;
@@ -54,7 +53,7 @@ class InstructionObserver {
   ~InstructionObserver() = default;
 };
 
-// A method of a program, ready to run. Loading allocates from the method arena; running allocates only scratch.
+// A method of a program, ready to run. Loading allocates from the method arena. Running allocates from scratch only.
 class Method {
  public:
   // Errors: kInvalidProgram, kOutOfMemory (problem() has what is missing where), kOperatorMissing, kBackendMissing and
