@@ -15,7 +15,7 @@ _ROOT = "executorch.backends.arm"
 
 @dataclass(frozen=True)
 class _Stand:
-    """What stands in for a module: names from Carina's modules, of which a later one wins."""
+    """The replacement of a module: names from Carina's modules. A later module has priority."""
 
     homes: tuple[str, ...]
     is_package: bool = False
@@ -62,7 +62,7 @@ _BY_FULL_NAME = {f"{_ROOT}.{name}" if name else _ROOT: stand for name, stand in 
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds Carina's modules under the names of the Arm backend's; other modules of it stay its own."""
+    """Finds Carina's modules under the names of the Arm backend's modules. Its other modules stay the Arm backend's."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -88,7 +88,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 class _Alias(ModuleType):
-    """A module whose names are those of others."""
+    """A module with the names of other modules."""
 
     def __getattr__(self, name: str) -> object:
         for home in self.__dict__.get("_homes", ()):
@@ -116,7 +116,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Imports of executorch.backends.arm give what is installed under that name again."""
+    """Ends install(): imports of executorch.backends.arm load the installed package again."""
     if _finder not in sys.meta_path:
         return
     sys.meta_path.remove(_finder)
@@ -128,6 +128,6 @@ def uninstall() -> None:
 
 
 def _take_out() -> dict[str, ModuleType]:
-    """Takes the modules of the Arm backend from those that are loaded."""
+    """Removes the modules of the Arm backend from sys.modules."""
     names = [name for name in sys.modules if name == _ROOT or name.startswith(_ROOT + ".")]
     return {name: sys.modules.pop(name) for name in names}

@@ -15,7 +15,7 @@ from torch.fx import Graph, Node
 
 
 def lay_out_boundary(graph: Graph, signature: ExportGraphSignature) -> ExportGraphSignature:
-    """Gives inputs and outputs of a delegate's graph the axes that they have in memory, outermost first.
+    """Permutes the inputs and outputs of a delegate's graph to their order of axes in memory, outermost first.
 
     Returns:
         The signature of the changed graph.
@@ -49,7 +49,7 @@ def _lay_out_inputs(graph: Graph, signature: ExportGraphSignature) -> None:
 
 
 def _order_of(node: object) -> list[int] | None:
-    """The axes of a node's tensor from the outermost in memory; None: they lie as they stand, or it is no tensor."""
+    """The axes of a node's tensor in memory order; None: they are in logical order, or the node is not a tensor."""
     tensor = node.meta.get("val") if isinstance(node, Node) else None
     if not isinstance(tensor, torch.Tensor) or tensor.is_contiguous():
         return None
