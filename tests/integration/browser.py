@@ -1,4 +1,4 @@
-"""Pages as a browser shows them: Debian's chromium, without a window, after the scripts have run."""
+"""Renders pages in a headless browser (Debian's chromium), after their scripts have run."""
 
 import re
 import shutil

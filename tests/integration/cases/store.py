@@ -1,4 +1,4 @@
-"""The folders of the cases: which recipe each was made of, and which are to be made. Imports nothing heavy: to find that all is there takes no time."""
+"""The folders of the cases, and the recipe of each. The module has no slow imports, so that the check for existing cases is fast."""
 
 import ast
 import contextlib
