@@ -18,7 +18,8 @@ class HostKernels final : public runtime::Rewriter {
   HostKernels(const HostKernels&) = delete;
   HostKernels& operator=(const HostKernels&) = delete;
 
-  // Of one method at a time, which must not outlive this. What has a dynamic shape, jumps or unusual layouts stays.
+  // Rewrites the calls of one method, which must not outlive this object. Calls with dynamic shapes or unusual layouts,
+  // and methods with jumps, stay unchanged.
   void rewrite(runtime::MethodCalls& calls) override;
 
   // How many calls of the method run here; those that were taken along or done at load count too.
