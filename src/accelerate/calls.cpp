@@ -35,8 +35,8 @@ struct Columns {
   int64_t begin, count;
 };
 
-// out[b] = a[b] * right[b] (+ bias along the columns), all plain. A right side that stays is packed, its columns as rows: then `a` is
-// multiplied from its other side.
+// out[b] = a[b] * right[b] (+ bias along the columns), for plain layouts. A constant right operand is packed with its
+// columns as rows; the product is then computed in transposed order.
 class GemmStep final : public Step {
  public:
   GemmStep(const Sizes& sizes, const EValue* a, const EValue* b, const EValue* bias, EValue* out)

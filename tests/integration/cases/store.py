@@ -83,7 +83,7 @@ def locked():
 
 
 def ensure(names=None, jobs=1, say=print):
-    """Makes the cases that are not there as their recipes want them. Returns their names."""
+    """Makes the cases that are missing, or whose recipe has changed. Returns their names."""
     missing = [name for name in names or recipes() if not is_made(name)]
     if not missing:
         return []
