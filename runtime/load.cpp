@@ -1,4 +1,5 @@
-// Method::load: delegates and instructions of a program, resolved to kernels, backends and slots of the value table.
+// Method::load(): resolves the delegates and instructions of a program to kernels, backends and slots of the value
+// table.
 #include <algorithm>
 
 #include "runtime/method_internal.h"
@@ -7,10 +8,10 @@ namespace carina::runtime {
 
 namespace {
 
-// "namespace::op.overload", or without the dot when there is no overload.
+// The name of a kernel: "namespace::op.overload", without the dot if there is no overload.
 class KernelName {
  public:
-  // False for a name that is longer than any of ExecuTorch's.
+  // Returns false if the name is longer than any of ExecuTorch's.
   bool assign(const fb::Operator& op) {
     const std::string_view base = text_of(op.name());
     const std::string_view overload = text_of(op.overload());
@@ -31,7 +32,7 @@ class KernelName {
   size_t size_ = 0;
 };
 
-// Kernels whose result is a number of the table of values.
+// Kernels whose result is a number in the value table.
 bool is_computed_number(std::string_view name) {
   return (name.starts_with("executorch_prim::") && name.ends_with(".Scalar")) || name.ends_with(".int") ||
          name == "aten::sym_numel" || name == "aten::_local_scalar_dense";
@@ -173,7 +174,7 @@ Error Method::Loader::load_instructions() {
   return Error::kOk;
 }
 
-// Where kernels compute numbers, lists may hold them: all entries of lists are kept together with their values then.
+// If kernels compute numbers, lists may contain them. Then the entries of all lists are stored with their values.
 Error Method::Loader::load_numbers() {
   const auto computes = [](const Instruction& instruction) { return instruction.computes_number; };
   if (std::ranges::none_of(method_.instructions_, computes)) return Error::kOk;
@@ -186,7 +187,7 @@ Error Method::Loader::load_numbers() {
     if (value.kind != EValue::Kind::kIntList) continue;
     const auto items = items_of(source_of(static_cast<int64_t>(i)).val_as_IntList()->items());
     for (size_t k = 0; k < items.size(); ++k) {
-      method_.numbers_[next++] = {.entry = const_cast<int64_t*>(&value.integers[k]),  // of the method arena
+      method_.numbers_[next++] = {.entry = const_cast<int64_t*>(&value.integers[k]),  // in the method arena
                                   .value = &method_.values_[static_cast<size_t>(items[k])]};
     }
   }
@@ -219,7 +220,7 @@ Error Method::load(const Program& program, size_t method, const MemoryManager& m
   }
   scratch_ = memory.scratch;
   const Error error = Loader(*this, program, method, memory, linkage).load();
-  if (error != Error::kOk) {  // nothing half loaded stays
+  if (error != Error::kOk) {  // leaves nothing half loaded
     Problem problem = problem_;
     if (error == Error::kOutOfMemory) set_missing(problem, MemoryArena::kMethod, *memory.method);
     *this = Method();

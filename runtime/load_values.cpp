@@ -1,4 +1,4 @@
-// A method's table of values: numbers, lists, and tensors with their place in memory.
+// Loads a method's value table: numbers, lists, and tensors with their memory.
 #include <algorithm>
 #include <cstring>
 
@@ -19,7 +19,7 @@ bool is_permutation(std::span<const uint8_t> order) {
   return true;
 }
 
-// Empty dimensions count as 1 here, so that strides cannot overflow either.
+// Sizes of 0 count as 1 here, so that strides cannot overflow either.
 bool has_possible_size(std::span<const int32_t> sizes, size_t bytes) {
   for (const int32_t size : sizes) {
     const auto extent = static_cast<size_t>(std::max<int32_t>(size, 1));
@@ -44,7 +44,7 @@ Error Method::Loader::find_planned(const fb::AllocationDetails& allocation, Tens
   return is_aligned(tensor.data, tensor.type) ? Error::kOk : Error::kInvalidProgram;
 }
 
-// The bytes of a tensor that lives outside of the program, by its name.
+// Finds the bytes of an external tensor by its name.
 Error Method::Loader::find_external(const fb::Tensor& source, const Tensor& tensor, const std::byte*& data) {
   const std::string_view name = text_of(source.extra_tensor_info()->fully_qualified_name());
   NamedData::Entry entry;
@@ -61,8 +61,8 @@ Error Method::Loader::find_external(const fb::Tensor& source, const Tensor& tens
   return Error::kOk;
 }
 
-// Planned memory, a constant of the program, data from outside (copied where memory is planned for it, as it may be
-// written to), or the caller's.
+// Sets the memory of a tensor: planned memory, a constant of the program, external data (copied to planned memory if
+// there is any, because the program may write to it), or the caller's memory.
 Error Method::Loader::place_tensor(const fb::Tensor& source, Tensor& tensor) {
   const fb::AllocationDetails* allocation = source.allocation_info();
   if (allocation != nullptr) CARINA_RT_TRY(find_planned(*allocation, tensor));
@@ -70,7 +70,7 @@ Error Method::Loader::place_tensor(const fb::Tensor& source, Tensor& tensor) {
   if (is_external(source)) {
     CARINA_RT_TRY(find_external(source, tensor, data));
   } else if (source.data_buffer_idx() != 0) {
-    if (allocation != nullptr) return Error::kNotSupported;  // mutable data with initial values
+    if (allocation != nullptr) return Error::kNotSupported;  // mutable data with initial values are not supported
     if (!program_.constant(source.data_buffer_idx(), tensor.bytes(), data)) return Error::kInvalidProgram;
     if (!is_aligned(data, tensor.type)) return Error::kInvalidProgram;
   } else {
@@ -93,7 +93,7 @@ Error Method::Loader::load_tensor(const fb::Tensor& source, EValue& value) {
       !has_possible_size(sizes, element_bytes(type)) || source.storage_offset() != 0)
     return Error::kInvalidProgram;
   Tensor tensor(type, sizes, order, nullptr);
-  if (source.shape_dynamism() != kPteStaticShape) {  // planned for the largest sizes, which the program has
+  if (source.shape_dynamism() != kPteStaticShape) {  // the program has the largest sizes, for which memory is planned
     std::span<int32_t> own;
     CARINA_RT_TRY(make(2 * sizes.size(), own));
     std::ranges::copy(sizes, own.begin());

@@ -17,34 +17,33 @@ namespace carina::runtime {
 
 // The memory of a method. The caller owns all of it.
 struct MemoryManager {
-  Arena* method = nullptr;   // tables of the method, at load only
-  Arena* scratch = nullptr;  // of kernels and delegates, given back after each call
-  std::span<const std::span<std::byte>>
-      planned;  // one buffer per planned buffer of the method, of at least its size, 16-byte aligned
+  Arena* method = nullptr;                        // for the tables of the method; used at load only
+  Arena* scratch = nullptr;                       // for kernels and delegates; freed after each call
+  std::span<const std::span<std::byte>> planned;  // one for each planned buffer, at least of its size, 16-byte aligned
 };
 
 struct Linkage {
   std::span<const KernelEntry> kernels;  // sorted by name
   std::span<Backend* const> backends;
-  std::span<const NamedData> data = {};  // where tensors that live outside of the program are looked for, in order
-  Rewriter* rewriter = nullptr;          // of the calls of a method that was loaded
+  std::span<const NamedData> data = {};  // searched in order for external tensors
+  Rewriter* rewriter = nullptr;          // changes the calls of a loaded method
 };
 
-// Which memory of a MemoryManager.
+// The kinds of memory in a MemoryManager.
 enum class MemoryArena : uint8_t { kNone, kMethod, kScratch, kPlanned };
 const char* name_of(MemoryArena arena);  // "method arena"
 
-// Details of a failed load or execution: a name from the program (a kernel, a backend, a tensor) or nothing; the
-// instruction; for kOutOfMemory the memory that is too small and the minimum of missing bytes.
+// Details of a failed load or execution: a name from the program (of a kernel, a backend or a tensor) or nothing; the
+// instruction; for kOutOfMemory, the memory that is too small and the minimum of missing bytes.
 struct Problem {
   char name[96] = {};
   int32_t instruction = -1;
   MemoryArena arena = MemoryArena::kNone;
-  uint32_t planned_buffer = 0;  // of kPlanned
+  uint32_t planned_buffer = 0;  // if the memory is kPlanned
   size_t missing_bytes = 0;
 };
 
-// Is called for each instruction of a run, for clocks and traces.
+// Is called for each instruction of a run, to measure and record.
 class InstructionObserver {
  public:
   virtual void before(size_t instruction) = 0;
@@ -54,12 +53,12 @@ class InstructionObserver {
   ~InstructionObserver() = default;
 };
 
-// A method of a program, ready to run. Loading allocates from the method arena; running allocates only scratch.
+// A method of a program, ready to run. Loading allocates from the method arena. Running allocates from scratch only.
 class Method {
  public:
-  // Errors: kInvalidProgram, kOutOfMemory (problem() has what is missing where), kOperatorMissing, kBackendMissing and
-  // kDataMissing (problem() has the name), kInvalidArgument (data of another type or shape than its tensor), what a
-  // backend's init says.
+  // Errors: kInvalidProgram; kOutOfMemory (problem() names the memory and the missing bytes); kOperatorMissing,
+  // kBackendMissing and kDataMissing (problem() has the name); kInvalidArgument (external data of another type or shape
+  // than their tensor); errors of a backend's init().
   Error load(const Program& program, size_t method, const MemoryManager& memory, const Linkage& linkage);
 
   [[nodiscard]] size_t inputs() const { return inputs_.size(); }
@@ -76,19 +75,21 @@ class Method {
 
   // Sets the observer from the next run on; nullptr: none. Loading resets it.
   void observe(InstructionObserver* observer) { observer_ = observer; }
-  // Runs the method once. Errors: what a kernel or a delegate says; problem() says which; kInvalidProgram for a loop
-  // that jumps back too often.
+  // Runs the method once. Errors: those of a kernel or a delegate, which problem() names; kInvalidProgram for a loop
+  // with too many backward jumps.
   Error execute();
   // The maximum of backward jumps in a run, so that a damaged program ends. Loading sets it to kMaxJumpsBack.
   static constexpr uint32_t kMaxJumpsBack = 1'000'000;
   void limit_jumps_back(uint32_t max) { max_jumps_back_ = max; }
 
   [[nodiscard]] const Problem& problem() const { return problem_; }
-  // The kernel or delegate that instruction `index` calls ("aten::add.out", "EthosUBackend"), empty for others.
+  // The name of the kernel or delegate that instruction `index` calls ("aten::add.out", "EthosUBackend"). Empty for
+  // other instructions.
   [[nodiscard]] size_t instructions() const { return instructions_.size(); }
   [[nodiscard]] std::string_view instruction_name(size_t index) const;
   [[nodiscard]] bool calls_delegate(size_t index) const;
-  // What it is called with; of a kernel the last is what it returns, of a delegate inputs stand before outputs.
+  // The arguments of an instruction. The last argument of a kernel is its result. The inputs of a delegate precede its
+  // outputs.
   [[nodiscard]] Arguments instruction_arguments(size_t index) const;
 
  private:
@@ -98,9 +99,9 @@ class Method {
   struct RuntimeNumber;
   class Loader;
 
-  // Writes numbers that kernels computed into the lists that hold them.
+  // Writes computed numbers to the lists that contain them.
   void refresh_lists();
-  // One instruction; `next` changes when it jumps.
+  // Runs one instruction. A jump changes `next`.
   Error run(const Instruction& instruction, size_t& next);
 
   std::span<EValue> values_;

@@ -9,22 +9,23 @@
 
 namespace carina::runtime {
 
-// How much of a file is looked at before it is used, as ExecuTorch's Program::Verification.
+// How thoroughly a file is checked before it is used, as in ExecuTorch's Program::Verification.
 enum class Verification : uint8_t {
-  kMinimal,              // the identifier, the version and where the parts lie: for a file that somebody has verified
+  kMinimal,  // the identifier, the version and the offsets of the parts: for files that have been verified before
   kInternalConsistency,  // also every offset of the FlatBuffer: for any file
 };
 
-// A .pte in memory, checked once; methods are loaded from it. Keeps a view of the caller's bytes, which must stay.
+// A .pte in memory, from which methods are loaded. The file is checked once. The object keeps a view of the caller's
+// bytes, which must outlive it.
 class Program {
  public:
-  // `file`: the whole .pte, aligned to 16 bytes. Errors: kInvalidProgram for anything that the format does not allow,
-  // kInvalidArgument for a file that is not aligned.
+  // `file` is the whole .pte, aligned to 16 bytes. Errors: kInvalidProgram for a malformed file; kInvalidArgument for a
+  // file that is not aligned.
   Error load(std::span<const std::byte> file, Verification verification = Verification::kInternalConsistency);
 
   [[nodiscard]] size_t methods() const;
   [[nodiscard]] std::string_view method_name(size_t method) const;
-  // The sizes of the buffers that a method plans its tensors in.
+  // The number and the sizes of the buffers for a method's planned tensors.
   [[nodiscard]] size_t planned_buffers(size_t method) const;
   [[nodiscard]] size_t planned_buffer_bytes(size_t method, size_t buffer) const;
   // Bytes of the FlatBuffer part and of the whole file.
@@ -33,7 +34,7 @@ class Program {
 
  private:
   friend class Method;
-  // The bytes of segment `index`, or of the constant `index`; false when out of range.
+  // The bytes of segment `index`, and of constant `index`. Returns false if the index is out of range.
   [[nodiscard]] bool segment(uint32_t index, std::span<const std::byte>& bytes) const;
   [[nodiscard]] bool constant(uint32_t index, size_t bytes, const std::byte*& data) const;
 

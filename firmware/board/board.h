@@ -5,34 +5,34 @@
 #include <span>
 #include <string_view>
 
-// What the runner needs of a board. A port implements these functions, a vector table and a linker script
-// (docs/porting.md); firmware/corstone300 is one.
+// The functions that the runner needs from a board. A port implements them, a vector table and a linker script
+// (docs/porting.md); firmware/corstone300 is an example.
 namespace carina::firmware {
 
-// Called once, before all others, with .data and .bss in place.
+// Is called once before all other functions, after .data and .bss are initialized.
 void board_start();
 [[noreturn]] void board_exit(int status);
 
-// One line of the console, without its end.
+// Writes one line to the console. `line` has no line end.
 void board_write_line(std::string_view line);
 
 // Cycles of the CPU since board_start(); may be an estimate.
 uint64_t board_cycles();
-// Puts the clock to `cycles`: a simulated NPU says so how long it took.
+// Sets the clock to `cycles`. A simulated NPU reports its duration this way.
 void board_set_cycles(uint64_t cycles);
-// What the cycles are worth, for the report: "measured", "estimated: ...".
+// How the cycles are obtained, for the report: "measured" or "estimated: ...".
 std::string_view board_clock_note();
 
-// What the host wrote behind the program's name; empty where there is no host.
+// The command line without the program's name. Empty without a host.
 std::string_view board_arguments();
 
-// Files of the host. A board without them says kNoFile and false.
+// Files of the host. A board without files returns kNoFile and false.
 inline constexpr size_t kNoFile = SIZE_MAX;
 size_t board_file_bytes(const char* name);
 bool board_read_file(const char* name, std::span<std::byte> bytes);
 bool board_write_file(const char* name, std::span<const std::byte> bytes);
 
-// The most bytes of stack that were in use, and how many there are.
+// The maximum stack use so far, and the size of the stack, in bytes.
 struct StackUse {
   size_t used_bytes = 0;
   size_t total_bytes = 0;

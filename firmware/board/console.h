@@ -9,8 +9,8 @@
 
 namespace carina::firmware {
 
-// A line of the console, written when it goes out of scope; what does not fit is cut. There is no stdio here: it would
-// bring the heap along.
+// A line of the console, which the destructor writes. Text that does not fit is truncated. stdio is not used, because
+// it would need a heap.
 class Line {
  public:
   explicit Line(std::string_view prefix) { text(prefix); }
@@ -21,7 +21,7 @@ class Line {
   Line& text(std::string_view text);
   Line& number(int64_t value);
   Line& hex(uint32_t value);
-  // As printf's %.<decimals>f; from about 10^9 on, with an exponent.
+  // Formats like printf's %.<decimals>f. From about 10^9 on it uses an exponent.
   Line& fixed(double value, int decimals);
 
  private:

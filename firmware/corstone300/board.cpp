@@ -1,5 +1,5 @@
-// Corstone-300 as QEMU's mps3-an547 and Arm's FPGA image have it: console, files and arguments by semihosting, the clock
-// by SysTick.
+// Corstone-300 in the form of QEMU's mps3-an547 and Arm's FPGA image. Console, files and arguments use semihosting; the
+// clock uses SysTick.
 #include "firmware/board/board.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@ namespace carina::firmware {
 
 namespace {
 
-// SysTick counts 24 bits down at the CPU's clock. Source: Armv8-M Architecture Reference Manual.
+// SysTick: a counter of 24 bits that counts down at the CPU's clock rate. Source: Armv8-M Architecture Reference
+// Manual.
 struct SysTick {
   uint32_t control;
   uint32_t reload;
@@ -24,7 +25,7 @@ constexpr uint32_t kEnableWithInterruptAndCpuClock = 7;
 constexpr uint32_t kReload = (1U << 24) - 1;
 
 volatile uint32_t wraps = 0;
-uint64_t skew = 0;  // what board_set_cycles() added
+uint64_t skew = 0;  // sum of the adjustments of board_set_cycles()
 
 std::array<char, 512> command_line;
 
@@ -90,7 +91,7 @@ std::string_view board_clock_note() {
 std::string_view board_arguments() {
   const size_t size = semihosting::command_line(command_line);
   std::string_view line(command_line.data(), std::min(size, command_line.size()));
-  line.remove_prefix(std::min(line.find(' '), line.size()));  // the program's name
+  line.remove_prefix(std::min(line.find(' '), line.size()));  // skips the program's name
   return line;
 }
 

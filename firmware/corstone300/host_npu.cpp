@@ -1,4 +1,4 @@
-// The NPU that is the host's simulator: `carina qemu` sees the same memory and answers requests.
+// An NPU that is the simulator on the host. `carina qemu` shares the memory of the image and answers requests.
 #include "firmware/board/console.h"
 #include "firmware/corstone300/semihosting.h"
 #include "firmware/driver/npu.h"
@@ -7,7 +7,7 @@ namespace carina::firmware {
 
 namespace {
 
-// The two pipes, opened at the first request.
+// The request pipe and the response pipe, which are opened at the first request.
 struct Channel {
   int32_t request = -1;
   int32_t reply = -1;

@@ -1,11 +1,11 @@
-// The NPU that is a simulator in the image: nothing outside is needed. Which one it is stands in the model's header.
+// An NPU that is a simulator inside of the image. The header of the model says which NPU it is.
 #include "facts/npu_accelerators.h"
 #include "firmware/board/console.h"
 #include "firmware/driver/npu.h"
 #include "firmware/driver/payload.h"
 #include "firmware/npu/core.h"
 
-extern "C" {  // of the linker script
+extern "C" {  // symbols of the linker script
 extern const std::byte __model_start[];
 extern int16_t __npu_workspace_start[];
 extern std::byte __npu_workspace_bytes[];
@@ -40,7 +40,7 @@ bool identify_npu(NpuWords& words) {
 bool run_npu(const NpuJob& job, NpuFigures& figures) {
   DriverPayload payload;
   if (!read_payload(job.payload, payload)) return false;
-  figures = {};  // it has no cycle model
+  figures = {};  // this simulator has no cycle model
   workspace.weights = {__npu_workspace_start, reinterpret_cast<uintptr_t>(__npu_workspace_bytes) / sizeof(int16_t)};
   return npu_core::Core(*accelerator(), job.regions, workspace).run(payload.stream);
 }

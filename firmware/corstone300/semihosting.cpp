@@ -47,7 +47,7 @@ void close(int32_t file) {
 }
 
 bool read(int32_t file, std::span<std::byte> bytes) {
-  while (!bytes.empty()) {  // a pipe gives what it has
+  while (!bytes.empty()) {  // a pipe may return fewer bytes than requested
     const auto wanted = static_cast<uint32_t>(bytes.size());
     const int32_t missing = call(Call::kRead, std::array{static_cast<uint32_t>(file), word(bytes.data()), wanted});
     if (missing < 0 || static_cast<uint32_t>(missing) >= wanted) return false;

@@ -1,4 +1,4 @@
-// From reset to run(): the vector table, the FPU, .data and .bss, what happens on a fault.
+// The code from reset to run(): the vector table, the FPU, .data and .bss, and the fault handler.
 #include "firmware/corstone300/startup.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace carina::firmware {
 
 namespace {
 
-constexpr uint32_t kPainted = 0xA5A5A5A5;  // of stack that was never used
+constexpr uint32_t kPainted = 0xA5A5A5A5;  // marks stack memory that has not been used
 constexpr size_t kFrameWords = 64;
 
 // System control. Source: Armv8-M Architecture Reference Manual.
@@ -32,7 +32,7 @@ constexpr uint32_t kFpuAndMve = 0xFU << 20;
 void paint_stack() {
   uint32_t* here = nullptr;
   asm volatile("mov %0, sp" : "=r"(here));
-  // The compiler may make the loop a call of memset, which has a frame of its own.
+  // The loop stops above this function's frame, because the compiler may replace the loop by a call of memset.
   for (uint32_t* word = __stack_bottom; word < here - kFrameWords; ++word) *word = kPainted;
 }
 

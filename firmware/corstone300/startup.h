@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-// Where the linker script put things.
+// Symbols of the linker script.
 extern "C" {
 extern std::uint32_t __stack_bottom[];
 extern std::uint32_t __stack_top[];

@@ -4,7 +4,7 @@
 
 namespace carina::firmware {
 
-// The last driver that ethosu_init() made; nullptr: none.
+// The driver that ethosu_init() initialized last, or nullptr.
 const ethosu_driver* any_driver();
 
 }  // namespace carina::firmware

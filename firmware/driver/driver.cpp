@@ -1,5 +1,5 @@
-// The core driver's functions, with a simulated NPU behind them. One caller, no interrupts: an inference is done when its
-// invocation returns.
+// The functions of the core driver for a simulated NPU. There is one caller and no interrupt: an inference is complete
+// when its invocation returns.
 #include <algorithm>
 #include <string_view>
 
@@ -44,7 +44,8 @@ void count(ethosu_driver& drv, const NpuFigures& figures) {
   for (size_t i = 0; i < kNpuCounters; ++i) drv.counts[i] += figures.counts[i];
 }
 
-// A simulated NPU takes none of the CPU's time, or far too much: the clock says what a real one would have taken.
+// Runs a job and sets the clock to the time that a real NPU would have taken. The time of a simulation is unrelated to
+// it.
 bool run_on_clock(const NpuJob& job, NpuFigures& figures) {
   const uint64_t start = board_cycles();
   const bool done = run_npu(job, figures);

@@ -7,7 +7,7 @@
 
 #include "facts/firmware.h"
 
-// The NPU behind the driver: each image links one of host_npu.cpp and image_npu.cpp.
+// The NPU of the driver. Each image links either host_npu.cpp or image_npu.cpp.
 namespace carina::firmware {
 
 struct NpuWords {
@@ -26,9 +26,9 @@ struct NpuFigures {
   std::array<uint64_t, kNpuCounters> counts{};
 };
 
-// False, with the reason on the console: no NPU.
+// Reads the NPU's configuration. Returns false if there is no NPU, and prints the reason on the console.
 bool identify_npu(NpuWords& words);
-// Runs a payload whose words fit the NPU. False, with the reason on the console: a fault.
+// Runs a payload whose words match the NPU. Returns false for a fault, and prints the reason on the console.
 bool run_npu(const NpuJob& job, NpuFigures& figures);
 
 }  // namespace carina::firmware

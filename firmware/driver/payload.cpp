@@ -18,7 +18,7 @@ bool refuse(std::string_view why) {
   return false;
 }
 
-// Reads the action at word `at` and moves behind it.
+// Reads the action at word `at` and advances `at` to the next action.
 bool read_action(std::span<const uint32_t> words, size_t& at, DriverPayload& payload) {
   const uint32_t action = words[at];
   const size_t left = words.size() - at - 1;

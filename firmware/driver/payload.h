@@ -8,17 +8,18 @@
 
 namespace carina::firmware {
 
-// A driver payload ("COP1") taken apart. Source: driver_actions.py of ethos-u-vela, as src/npu/payload.h has it.
+// A parsed driver payload ("COP1"). Source: driver_actions.py of ethos-u-vela; src/npu/payload.h has the same format.
 struct DriverPayload {
   NpuWords words;
   std::span<const uint32_t> stream;
 };
 
-// `bytes` is aligned to 16 bytes. False, with the reason on the console: no payload, or a damaged one.
+// Parses `bytes`, which are aligned to 16 bytes. Returns false for a malformed payload, and prints the reason on the
+// console.
 bool read_payload(std::span<const std::byte> bytes, DriverPayload& payload);
 
-// Whether the NPU runs what was compiled for `compiled`; the reason stands on the console when it does not. Source: the
-// core driver (ethosu_driver.c).
+// Whether the NPU can run a stream compiled for `compiled`. If not, prints the reason on the console. Source: the core
+// driver (ethosu_driver.c).
 bool check_compatible(const NpuWords& compiled, const NpuWords& npu);
 
 }  // namespace carina::firmware

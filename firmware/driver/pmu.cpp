@@ -9,7 +9,7 @@ namespace carina::firmware {
 
 namespace {
 
-// All NPUs of an image are of one product, as the driver assumes too.
+// All NPUs of an image are of one product, as in Arm's driver.
 uint32_t event_counters() {
   const ethosu_driver* driver = any_driver();
   if (driver == nullptr) return 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The performance monitors, by the names of Arm's core driver. Events are named as there; their values are those that the
-// hardware's registers take.
+// The performance monitors, with the names of Arm's core driver. The values of events are those of the hardware's
+// registers.
 
 #include <stddef.h>
 #include <stdint.h>

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kInterpolatedEntries = 512;
 
-// 128 bits in two's complement: the compiler has no such type for a 32-bit target.
+// A 128-bit number in two's complement. The compiler has no such type for 32-bit targets.
 struct Wide {
   int64_t high;
   uint64_t low;
@@ -32,7 +32,7 @@ int64_t shifted(const Wide& value, int shift) {
   return static_cast<int64_t>(value.low >> shift | static_cast<uint64_t>(value.high) << (64 - shift));
 }
 
-// What is added to the exact product before the shift, which is in [1, 63].
+// The rounding term, which is added to the exact product before the shift. The shift is in [1, 63].
 int64_t rounding_term(bool negative, const Scaling& s) {
   const int64_t half = int64_t{1} << (s.shift - 1);
   switch (s.mode) {
@@ -61,7 +61,7 @@ int64_t shift_left(int64_t a, int64_t b) {
   return static_cast<int32_t>(static_cast<uint32_t>(a) << std::max<int64_t>(b, 0));
 }
 
-// Bits that an operand without a scale of its own is shifted by, so that both meet.
+// The left shift of the operand without a scale of its own, so that both operands have one scale.
 int operand_shift(const Operation& op) {
   return op.ifm.type.bytes == 1 ? 19 : 14;
 }
@@ -87,7 +87,7 @@ int64_t scale_second(const Operation& op, int64_t b) {
     case OperandScaling::kFirst32:
       return b * (int64_t{1} << operand_shift(op));
     case OperandScaling::kSecond32:
-      return apply(b, op.first);  // the 32-bit scale always stands in OPA_SCALE
+      return apply(b, op.first);  // OPA_SCALE always contains the 32-bit scale
   }
   return b;
 }
@@ -115,7 +115,7 @@ int64_t divide_half_away(int64_t sum, int64_t count) {
 int64_t combine(const Operation& op, int64_t a, int64_t b) {
   switch (op.elementwise) {
     case Elementwise::kMul: {
-      int64_t product = 0;  // signed operands of 32 bits fit, unsigned ones may not
+      int64_t product = 0;  // signed 32-bit operands fit, unsigned ones may not
       if (!__builtin_mul_overflow(a, b, &product)) return product;
       return (a < 0) == (b < 0) ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
     }
@@ -150,7 +150,7 @@ int64_t look_up(std::span<const std::byte> table, const ElementType& input, cons
     const int64_t index = input.is_signed ? value + 128 : value;
     return entry_at(table, static_cast<size_t>(index & 0xFF) * output.bytes, output);
   }
-  // Base and slope of each 128 values.
+  // A table for 16 bits has a base and a slope for every 128 values.
   constexpr ElementType kInt16{.bytes = 2, .is_signed = true};
   const auto index = static_cast<size_t>(((value >> 7) + 256) & 511);
   const int64_t base = entry_at(table, index * 4, kInt16);

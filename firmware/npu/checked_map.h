@@ -9,10 +9,11 @@
 
 namespace carina::firmware::npu_core {
 
-// A feature map in memory, checked as a whole: its elements can be read and written. Source: docs/facts/ethosu.md 3.1.
+// A feature map in memory. create() checks that all its elements are inside of the region, so that they can be accessed
+// without further checks. Source: docs/facts/ethosu.md 3.1.
 class CheckedMap {
  public:
-  // False, with the reason on the console: a part of `box` lies outside of the region.
+  // Returns false if a part of `box` is outside of the region, and prints the reason on the console.
   bool create(const FeatureMap& map, const Extent& box, std::span<std::byte> region, std::string_view role);
 
   // The channels of one pixel.

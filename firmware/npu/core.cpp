@@ -54,7 +54,7 @@ bool Core::run_dma() {
   return true;
 }
 
-// Sizes are at most 2^16: a product in floating point is exact enough to compare.
+// Each size is at most 2^16, so the floating-point product is exact enough for the comparison.
 bool Core::spend(const Operation& op) {
   const Extent& ofm = op.ofm_extent;
   const double work = static_cast<double>(ofm.height) * ofm.width * ofm.depth * static_cast<double>(op.kernel.taps()) *

@@ -15,18 +15,18 @@ namespace carina::firmware::npu_core {
 
 inline constexpr npu::Product kProduct = npu::Product::kU55;
 
-// Where lookup tables stand: what of the NPU's shared buffer a command stream can see.
+// The memory of lookup tables: the part of the NPU's shared buffer that a command stream can access.
 inline constexpr size_t kTableBytes = size_t{npu::kShramLutBanks} * npu::kShramBankBytes;
 
-// Memory that the simulator works in.
+// Scratch memory of the simulator.
 struct Workspace {
-  std::span<int16_t> weights;             // of one operation
-  uint64_t max_work = uint64_t{1} << 40;  // multiply-accumulates of one stream: a damaged one must end
+  std::span<int16_t> weights;             // weights of one operation
+  uint64_t max_work = uint64_t{1} << 40;  // limit of multiply-accumulates of a stream, so that a damaged stream ends
   std::array<std::byte, kTableBytes> tables{};
 };
 
-// A scalar simulator of Ethos-U55, written to be small: one output element after the other, no cycles. What it computes is
-// what src/simulate computes, written anew, without heap.
+// A scalar simulator of Ethos-U55 with a small code size: it computes one output element after the other and has no
+// cycle model. Its results are those of src/simulate. It is an independent implementation without a heap.
 class Core {
  public:
   using Regions = std::array<std::span<std::byte>, kNpuRegions>;
@@ -34,7 +34,7 @@ class Core {
   Core(const npu::AcceleratorConfig& accelerator, const Regions& regions, Workspace& workspace)
       : accelerator_(accelerator), regions_(regions), workspace_(workspace) {}
 
-  // Runs a command stream to its end. False, with the reason on the console: a fault.
+  // Runs a whole command stream. Returns false for a fault, and prints the reason on the console.
   bool run(std::span<const uint32_t> stream);
 
  private:

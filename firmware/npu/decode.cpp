@@ -122,7 +122,7 @@ bool operand_scaling_of(uint32_t value, OperandScaling& scaling) {
 }
 
 bool decode_scaling(const Registers& r, Operation& op) {
-  // Where the second rounding has its exact half depends on the operands' width (docs/facts/ethosu.md 4.4).
+  // The bit of the exact half in the second rounding depends on the operands' width (docs/facts/ethosu.md 4.4).
   const uint8_t double_round = op.ifm.type.bytes == 1 ? 20 : 15;
   if (r.written(Reg::OFM_SCALE)) {
     op.output.multiplier = FIELD(OFM_SCALE, "scale");
@@ -169,7 +169,8 @@ bool decode_activation(const Registers& r, Operation& op) {
   Activation& a = op.activation;
   a.type = op.ofm.type;
   a.table = function >= kFirstTable;
-  // TANH and SIGMOID interpolate a table in the hardware; compilers since Vela 1.0 write tables of their own.
+  // The hardware has interpolated tables for TANH and SIGMOID. Compilers since Vela 1.0 write their own tables, so this
+  // simulator does not support the built-in ones.
   if (!a.table && function != static_cast<uint32_t>(ActivationFunction::RELU))
     return refuse("activation function", function);
   if (a.table) a.slot = static_cast<uint8_t>(function - kFirstTable);

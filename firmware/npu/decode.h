@@ -5,8 +5,8 @@
 
 namespace carina::firmware::npu_core {
 
-// The operation that a command starts with the registers as they stand. False, with the reason on the console: register
-// values that have no meaning, or that this simulator does not do.
+// The operation that a command starts with the current registers. Returns false for illegal or unsupported register
+// values, and prints the reason on the console.
 bool decode(const Command& command, const Registers& registers, Operation& op);
 
 }  // namespace carina::firmware::npu_core

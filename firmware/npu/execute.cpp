@@ -15,7 +15,8 @@ int32_t zero_point_of(const FeatureMap& map) {
   return map.type.bytes >= 4 ? 0 : map.zero_point;
 }
 
-// The IFM as windows see it: padding excluded, in upscaled coordinates. Source: docs/facts/ethosu.md 3.3.
+// The size of the IFM in the coordinates of windows: without padding, after upscaling. Source: docs/facts/ethosu.md
+// 3.3.
 Extent window_extent(const Operation& op) {
   const Kernel& k = op.kernel;
   const Extent& ofm = op.ofm_extent;
@@ -42,7 +43,7 @@ Extent ifm2_box(const Operation& op) {
   return {.height = b.h ? 1 : ofm.height, .width = b.w ? 1 : ofm.width, .depth = b.c ? 1 : ofm.depth};
 }
 
-// An operation with its memory: computes one output position at a time.
+// An operation with its memory. It computes one output position at a time.
 class Run {
  public:
   Run(const Operation& op, const Resources& resources)
@@ -87,7 +88,7 @@ class Run {
     return 0;
   }
 
-  // Calls body(ky, kx, pixel) for each tap inside the IFM; pixel is nullptr where upscaling put a zero.
+  // Calls body(ky, kx, pixel) for each tap inside of the IFM. `pixel` is nullptr if upscaling inserts a zero there.
   template <typename Body>
   void for_each_tap(int32_t y, int32_t x, const Body& body) const {
     const Kernel& k = op_.kernel;

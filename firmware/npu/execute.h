@@ -9,15 +9,15 @@
 
 namespace carina::firmware::npu_core {
 
-// What an operation reads beside its feature maps.
+// The data that an operation reads in addition to its feature maps.
 struct Resources {
   std::span<const int16_t> weights;
   std::span<const std::byte> scales;
   std::span<const std::byte> tables;
 };
 
-// Computes an operation. False, with the reason on the console: it reaches outside of its memory, or asks for what the
-// NPU does not have.
+// Computes an operation. Returns false if it accesses memory outside of its regions or needs unsupported features, and
+// prints the reason on the console.
 bool execute(const Operation& op, const Resources& resources,
              const std::array<std::span<std::byte>, kNpuRegions>& regions);
 

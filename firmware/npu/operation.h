@@ -3,8 +3,8 @@
 #include <array>
 #include <cstdint>
 
-// One NPU operation as the registers stood when its command was read: sizes are sizes, and what one product alone has is
-// left out. Private to the library.
+// One NPU operation, from the registers at its command. Sizes are sizes (not size - 1). Registers that only one product
+// has are omitted. Private to the library.
 namespace carina::firmware::npu_core {
 
 struct ElementType {
@@ -19,22 +19,22 @@ struct Extent {
 };
 
 struct FeatureMap {
-  std::array<uint32_t, 4> base{};  // of the tiles
+  std::array<uint32_t, 4> base{};  // addresses of the tiles
   int32_t stride_y = 0;
   int32_t stride_x = 0;
   int32_t stride_c = 0;
-  int32_t width0 = 0;   // of the left tiles
-  int32_t height0 = 0;  // of the upper left tile
-  int32_t height1 = 0;  // of the upper right tile
+  int32_t width0 = 0;   // width of the left tiles
+  int32_t height0 = 0;  // height of the upper left tile
+  int32_t height1 = 0;  // height of the upper right tile
   uint8_t region = 0;
   ElementType type{};
-  bool bricks = false;  // NHCWB16
+  bool bricks = false;  // the layout is NHCWB16
   int32_t zero_point = 0;
 };
 
 enum class Rounding : uint8_t { kNatural, kDouble, kTruncate };
 
-// A multiplier and a shift to the right. Source: docs/facts/ethosu.md 4.1.
+// A multiplier and a right shift. Source: docs/facts/ethosu.md 4.1.
 struct Scaling {
   uint32_t multiplier = 1;
   uint8_t shift = 0;
@@ -57,7 +57,7 @@ struct Broadcast {
 };
 
 struct Kernel {
-  int32_t height = 1;  // taps
+  int32_t height = 1;  // number of taps
   int32_t width = 1;
   int32_t stride_y = 1;
   int32_t stride_x = 1;
@@ -78,13 +78,13 @@ struct Padding {
 struct Activation {
   bool table = false;
   uint8_t slot = 0;
-  ElementType type{};  // of what is clamped and looked up
+  ElementType type{};  // type of the clamped value and of the table index
   bool clamp = true;
   int32_t min = 0;
   int32_t max = 0;
 };
 
-// Bytes that an operation reads as a whole.
+// A range of bytes that an operation reads.
 struct Stream {
   uint8_t region = 0;
   uint32_t base = 0;
@@ -121,7 +121,7 @@ struct Operation {
   [[nodiscard]] bool is_unary() const {
     return elementwise == Elementwise::kAbs || elementwise == Elementwise::kClz || elementwise == Elementwise::kLrelu;
   }
-  // 32-bit operands are not scaled, and have no zero point.
+  // 32-bit operands have no scale and no zero point.
   [[nodiscard]] bool has_wide_operand() const { return ifm.type.bytes >= 4 || (!is_unary() && ifm2.type.bytes >= 4); }
 };
 

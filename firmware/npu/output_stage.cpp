@@ -32,12 +32,12 @@ bool refuse_scales(std::string_view why) {
 
 OutputStage::Mode OutputStage::mode_of(const Operation& op) {
   const Mode scaled = op.per_channel ? Mode::kPerChannel : Mode::kGlobal;
-  if (op.kind == Kind::kElementwise)  // LRELU spends the scale on its negative branch
+  if (op.kind == Kind::kElementwise)  // LRELU uses the scale for its negative branch
     return op.elementwise == Elementwise::kLrelu ? Mode::kNone : Mode::kGlobal;
   if (op.kind != Kind::kPool) return scaled;
-  // The scale registers are sticky; of a MAX pool stale ones must not matter.
+  // The scale registers keep their values between operations. A MAX pool must ignore old values.
   if (op.pool == Pool::kMax) return op.per_channel ? Mode::kNone : Mode::kGlobal;
-  // An AVERAGE pool divides where it is given no reciprocal.
+  // An AVERAGE pool divides if it has no reciprocal.
   const bool divides = op.pool == Pool::kAverage && op.kernel.taps() > 1 && (op.per_channel || op.output.is_unit());
   return divides ? Mode::kDivide : scaled;
 }
@@ -47,7 +47,7 @@ bool OutputStage::prepare(const Operation& op, const Resources& resources) {
   mode_ = mode_of(op);
   has_entries_ = op.is_convolution_like() || mode_ == Mode::kPerChannel;
   global_ = mode_ == Mode::kNone || mode_ == Mode::kDivide ? Scaling{} : op.output;
-  if (op.kind == Kind::kElementwise && op.has_wide_operand()) global_.multiplier = 1;  // only the shift acts
+  if (op.kind == Kind::kElementwise && op.has_wide_operand()) global_.multiplier = 1;  // only the shift is applied
   zero_point_ = op.ofm.type.bytes >= 4 && !op.activation.table ? 0 : op.ofm.zero_point;
   scales_ = resources.scales;
   if (has_entries_ && scales_.size() < static_cast<size_t>(op.ofm_extent.depth) * kEntryBytes)

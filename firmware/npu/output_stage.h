@@ -9,10 +9,10 @@
 
 namespace carina::firmware::npu_core {
 
-// What happens to an accumulator on its way to memory. Source: docs/facts/ethosu.md 4.2.
+// The computation from an accumulator to the stored value. Source: docs/facts/ethosu.md 4.2.
 class OutputStage {
  public:
-  // False, with the reason on the console: a scale table or lookup table that is too short.
+  // Returns false if a scale table or lookup table is too short, and prints the reason on the console.
   bool prepare(const Operation& op, const Resources& resources);
   // `count` divides the sum of an AVERAGE pool.
   [[nodiscard]] int64_t value(int64_t acc, int32_t channel, int64_t count) const;
@@ -23,7 +23,7 @@ class OutputStage {
 
   const Operation* op_ = nullptr;
   Mode mode_ = Mode::kGlobal;
-  bool has_entries_ = false;  // bias and scale per channel
+  bool has_entries_ = false;  // the scale table has a bias and a scale per channel
   Scaling global_;
   int32_t zero_point_ = 0;
   std::span<const std::byte> scales_;

@@ -8,7 +8,7 @@ constexpr uint8_t kNoCommand = 0xFF;
 constexpr uint8_t kOperationBit = 0x80;
 static_assert(npu::kRegCount < kOperationBit && npu::kOpCount < kOperationBit - 1);
 
-// Opcodes of either form -> Reg, or Op with kOperationBit set. They stay below 0x200.
+// Maps opcodes of both forms to a Reg, or to an Op with kOperationBit set. Opcodes are below 0x200.
 constexpr size_t kOpcodes = 0x200;
 using OpcodeMap = std::array<std::array<uint8_t, kOpcodes>, 2>;
 

@@ -9,7 +9,7 @@
 
 namespace carina::firmware::npu_core {
 
-// What each register holds after the commands so far; 0 where none has written.
+// The value of each register after the commands so far. Unwritten registers are 0.
 class Registers {
  public:
   void write(npu::Reg reg, uint64_t data) {
@@ -17,7 +17,7 @@ class Registers {
     written_[static_cast<size_t>(reg)] = true;
   }
   [[nodiscard]] bool written(npu::Reg reg) const { return written_[static_cast<size_t>(reg)]; }
-  // Parameter (bits 0..15) and payload (16..47), as npu::FieldRow takes them.
+  // Parameter (bits 0..15) and payload (bits 16..47), in the format of npu::FieldRow.
   [[nodiscard]] uint64_t data(npu::Reg reg) const { return data_[static_cast<size_t>(reg)]; }
   [[nodiscard]] uint32_t payload(npu::Reg reg) const { return static_cast<uint32_t>(data(reg) >> 16); }
   [[nodiscard]] int32_t stride(npu::Reg reg) const { return static_cast<int32_t>(payload(reg)); }
@@ -34,7 +34,7 @@ struct Command {
   uint64_t data = 0;
 };
 
-// Reads the command at `word` and moves behind it. False: no command of this NPU, or cut off.
+// Reads the command at `word` and advances `word`. Returns false for an unknown or truncated command.
 bool read_command(std::span<const uint32_t> stream, size_t& word, Command& command);
 
 }  // namespace carina::firmware::npu_core

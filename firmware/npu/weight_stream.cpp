@@ -6,7 +6,7 @@ namespace carina::firmware::npu_core {
 
 namespace {
 
-// Source of all: docs/npu-encoding.md.
+// Source of all constants: docs/npu-encoding.md.
 constexpr int kNoZeroRuns = 6;
 constexpr int kEndOfStream = 7;
 constexpr int kMaxZeroDivisor = 3;
@@ -16,7 +16,7 @@ constexpr int kPositions = 12;  // of a unary chunk
 constexpr int kPositionsZeroDivisor3 = 8;
 constexpr int kUncompressedPositionsWide = 8;
 constexpr int kUncompressedNarrowBits = 5;
-constexpr int32_t kMaxLead = 8;  // of weights before their zero runs
+constexpr int32_t kMaxLead = 8;  // maximum number of weights before their zero runs
 constexpr uint32_t kMaxQuotient = 1U << 24;
 constexpr int32_t kFoldedWeights = 512;
 
@@ -35,7 +35,7 @@ void WeightStream::Symbols::start(int32_t symbols) {
   quotient = 0;
 }
 
-// Positions behind the last symbol mean nothing.
+// Positions after the last symbol are padding.
 void WeightStream::Symbols::end_symbol() {
   if (position < length) values[static_cast<size_t>(position++) % kHeld] = quotient;
   quotient = 0;
@@ -77,8 +77,8 @@ bool WeightStream::start_slice() {
   return possible && palette_size_ >= 0 && !overrun();
 }
 
-// A second unary field has one bit for each set bit of the first. A position adds 0, 1 or 2 to the quotient; 2 means that
-// the symbol goes on, unless quotients are truncated.
+// A second unary field has one bit for each set bit of the first. A position adds 0, 1 or 2 to the quotient. After a 2
+// the symbol continues, unless quotients are truncated.
 void WeightStream::read_weight_quotients(uint32_t first, bool take) {
   if (!take) return;
   for (int i = 0; i < kPositions; ++i) {
@@ -110,16 +110,16 @@ void WeightStream::read_remainders(Symbols& symbols, int32_t end, int bits) {
   }
 }
 
-// False: nothing was left to read.
+// Reads the next chunk. Returns false at the end of the slice.
 bool WeightStream::read_chunk() {
   const bool uncompressed = weight_divisor_ == kUncompressed;
   const int weight_bits = uncompressed ? uncompressed_bits(palette_size_, palette_bits_) : weight_divisor_;
-  const int32_t weights_due = weights_.position;  // of the previous chunk
+  const int32_t weights_due = weights_.position;  // remainders of the previous chunk
   const int32_t zeros_due = zeros_.position;
   const int32_t lead = weights_due - zeros_due;
   const bool take_weights = (!has_runs_ || lead < kMaxLead) && weights_.position < weights_.length;
   const bool take_zeros = has_runs_ && lead >= 0 && zeros_.position < zeros_.length;
-  if (uncompressed && !has_runs_) {  // nothing but remainders: the boundaries of chunks cannot be seen
+  if (uncompressed && !has_runs_) {  // remainders only, so chunk boundaries have no effect
     weights_.end_symbol();
     read_remainders(weights_, weights_.position, weight_bits);
     return !overrun();
@@ -138,7 +138,7 @@ bool WeightStream::read_chunk() {
   return !overrun() && (take_weights || take_zeros || had_due);
 }
 
-// Reads on until the next symbol of this kind is whole.
+// Reads chunks until the next symbol of this kind is complete.
 bool WeightStream::have(Symbols& symbols) {
   while (symbols.finished <= symbols.taken) {
     if (!read_chunk()) return false;

@@ -7,26 +7,26 @@
 
 namespace carina::firmware::npu_core {
 
-// Reads the standard weight stream one weight after the other: weights and zero runs stand in chunks, of which no more
-// than a few are held. Format: docs/npu-encoding.md.
+// Reads the standard weight stream weight by weight. Weights and zero runs are stored in chunks, of which only a few
+// are held in memory. Format: docs/npu-encoding.md.
 class WeightStream {
  public:
   explicit WeightStream(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
-  // The next weight. False: the stream has ended, or is damaged.
+  // Reads the next weight. Returns false at the end of the stream, or if it is damaged.
   bool next(int32_t& weight);
 
  private:
-  static constexpr size_t kHeld = 64;  // more than weights and zero runs can be apart, and two chunks
+  static constexpr size_t kHeld = 64;  // more than the maximum distance of weights and zero runs, plus two chunks
 
-  // One kind of symbol in a slice: first its quotient is known, a chunk later its remainder.
+  // The symbols of one kind in a slice. The remainder of a symbol is read one chunk after its quotient.
   struct Symbols {
     std::array<uint32_t, kHeld> values{};
     int32_t length = 0;
-    int32_t position = 0;  // with a quotient
-    int32_t finished = 0;  // with a remainder as well
+    int32_t position = 0;  // number of symbols with a quotient
+    int32_t finished = 0;  // number of symbols with a remainder
     int32_t taken = 0;
-    uint32_t quotient = 0;  // of the symbol under way
+    uint32_t quotient = 0;  // partial quotient of the current symbol
 
     void start(int32_t symbols);
     void end_symbol();
@@ -45,8 +45,8 @@ class WeightStream {
   [[nodiscard]] bool weight_of(uint32_t value, int32_t& weight) const;
 
   std::span<const std::byte> bytes_;
-  size_t position_ = 0;  // in bits
-  // The slice under way.
+  size_t position_ = 0;  // position in bits
+  // The state of the current slice.
   int zero_divisor_ = 0;
   int weight_divisor_ = 0;
   bool truncated_ = false;
@@ -55,7 +55,7 @@ class WeightStream {
   Symbols zeros_;
   uint32_t zeros_left_ = 0;
   bool run_is_next_ = false;
-  // The palette under way.
+  // The current palette.
   int32_t palette_size_ = -1;
   int palette_bits_ = 0;
   int32_t direct_offset_ = 0;

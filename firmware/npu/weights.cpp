@@ -16,7 +16,7 @@ int32_t rounded_up(int32_t value, int32_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Puts the weights of a stream into their places, in the order in which the hardware takes them. Source:
+// Stores the weights of a stream at their indices. The stream has them in the order of the hardware. Source:
 // docs/npu-encoding.md.
 class WeightUnpacker {
  public:
@@ -65,7 +65,8 @@ class WeightUnpacker {
     int32_t y, x, height, width;
   };
 
-  // Part kernel: IFM ublocks outside the taps, clipped. Depth first: inside them, over the whole block.
+  // Part-kernel order: a loop over IFM ublocks contains the taps, with clipping. Depth-first order: the taps contain a
+  // loop over the whole block.
   bool unpack_sub_kernel(const SubKernel& part, int32_t ofm_block, int32_t ifm_block) {
     const int32_t outer = part_kernel_ ? std::min(ifm_block_, depth_ - ifm_block) : 1;
     const int32_t inner = part_kernel_ || depthwise_ ? 1 : ifm_block_;
@@ -83,7 +84,7 @@ class WeightUnpacker {
     return true;
   }
 
-  // Zeros stand where channels or taps end inside a ublock.
+  // The stream has zeros where channels or taps end inside of a ublock.
   bool unpack_ublock(const SubKernel& part, int32_t tap, int32_t ofm, int32_t ifm) {
     const int32_t ky = part.y + tap / part.width;
     const int32_t kx = part.x + tap % part.width;

@@ -9,8 +9,9 @@
 
 namespace carina::firmware::npu_core {
 
-// Decodes the weights of an operation into `weights` [channels, height, width, depth] (depthwise: depth 1). False, with
-// the reason on the console: more weights than there is room for, a damaged stream.
+// Decodes the weights of an operation into `weights` [channels, height, width, depth] (depthwise: depth 1). Returns
+// false if there are more weights than `weights` can hold, or if the stream is damaged, and prints the reason on the
+// console.
 bool decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator, std::span<const std::byte> stream,
                     std::span<int16_t> weights);
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <ethosu_driver.h>  // ours, or a vendor's (docs/porting.md)
+#include <ethosu_driver.h>  // Carina's or a vendor's (docs/porting.md)
 
 #include "runtime/backends/ethos_u.h"
 
 namespace carina::firmware {
 
-// The core driver as the delegate sees it.
+// Calls the core driver for the delegate.
 class CoreDriver final : public runtime::NpuDriver {
  public:
   runtime::Error invoke(std::span<const std::byte> payload, std::span<const std::span<std::byte>> bases) override;

@@ -4,7 +4,7 @@
 
 #include "firmware/board/console.h"
 
-extern "C" {  // of the linker script
+extern "C" {  // symbols of the linker script
 extern const std::byte __model_start[];
 extern const std::byte __model_bytes[];
 extern std::byte __pools_start[];
@@ -15,7 +15,7 @@ namespace carina::firmware {
 
 namespace {
 
-// An ImageSlot whose numbers are the linker's: addresses are as wide here.
+// An ImageSlot whose numbers are set by the linker. Addresses have 32 bits here.
 struct Slot {
   std::array<char, 16> magic;
   uint32_t version;

@@ -7,7 +7,7 @@
 
 namespace carina::firmware {
 
-// The model in the image and the memory that it runs in.
+// The model in the image, and the memory for it.
 struct Model {
   std::span<const std::byte> program;
   std::span<std::byte> method_pool;
@@ -15,8 +15,8 @@ struct Model {
   std::span<std::byte> fast_pool;
 };
 
-// Finds the model that `carina firmware` put into the image, and cuts the pools as its header says. False, with the
-// reason on the console: none, or more memory asked for than the image has.
+// Finds the model that `carina firmware` put into the image, and divides the pool memory by the model's header. Returns
+// false if there is no model or not enough memory, and prints the reason on the console.
 bool find_model(Model& model);
 
 }  // namespace carina::firmware

@@ -8,7 +8,7 @@ namespace carina::firmware {
 
 namespace {
 
-std::array<char, 512> words;  // the arguments, each ended by NUL
+std::array<char, 512> words;  // the arguments, each terminated by NUL
 
 bool refuse(std::string_view why, std::string_view what) {
   error().text("arguments: ").text(why).text(": ").text(what).text(" (-i FILE ... -o PREFIX -n COUNT)");

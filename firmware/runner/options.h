@@ -7,18 +7,19 @@
 
 namespace carina::firmware {
 
-// What the arguments ask for.
+// The parsed arguments.
 struct Options {
   static constexpr size_t kMaxInputs = 16;
-  // Raw bytes of each input, in order; "-" leaves one as it is. None: ones, as ExecuTorch's runner has them.
+  // Files with the raw bytes of each input, in order; "-" leaves an input unchanged. Without files, inputs are ones, as
+  // in ExecuTorch's runner.
   std::array<const char*, kMaxInputs> inputs{};
   size_t input_count = 0;
-  const char* output = nullptr;  // output n goes to the file <output>-<n>.bin; nullptr: none is written
+  const char* output = nullptr;  // output n is written to <output>-<n>.bin; nullptr: outputs are not written
   uint32_t inferences = 1;
 };
 
-// Reads "-i FILE ... -o PREFIX -n COUNT". False, with the reason on the console: something else. The options point into
-// memory of this function's.
+// Parses "-i FILE ... -o PREFIX -n COUNT". Returns false for anything else, and prints the reason on the console. The
+// options point into static memory.
 bool read_options(std::string_view arguments, Options& options);
 
 }  // namespace carina::firmware

@@ -20,7 +20,7 @@ struct Event {
     ETHOSU_PMU_##name, "ETHOSU_PMU_" #name \
   }
 
-// Those that ExecuTorch's runner counts. Source: its arm_perf_monitor.cpp.
+// The events that ExecuTorch's runner counts. Source: its arm_perf_monitor.cpp.
 constexpr std::array kEvents4{CARINA_FIRMWARE_EVENT(AXI0_RD_DATA_BEAT_RECEIVED),
                               CARINA_FIRMWARE_EVENT(AXI1_RD_DATA_BEAT_RECEIVED),
                               CARINA_FIRMWARE_EVENT(AXI0_WR_DATA_BEAT_WRITTEN), CARINA_FIRMWARE_EVENT(NPU_IDLE)};
@@ -33,18 +33,18 @@ constexpr std::array kEvents7{CARINA_FIRMWARE_EVENT(SRAM_RD_DATA_BEAT_RECEIVED),
                               CARINA_FIRMWARE_EVENT(WD_ACTIVE)};
 #undef CARINA_FIRMWARE_EVENT
 
-// Sums over all delegate calls. The driver's hooks fill them, which know no object.
+// Sums over all delegate calls. They are global, because the driver's hooks have no context argument.
 struct NpuTotals {
   std::span<const Event> events;
   uint32_t delegations = 0;
-  uint64_t wait_cycles = 0;  // of the CPU
+  uint64_t wait_cycles = 0;  // cycles of the CPU
   uint64_t started = 0;
   uint64_t cycles = 0;
   std::array<uint64_t, kEvents7.size()> counts{};
 };
 NpuTotals totals;
 
-// "<name> : <cycles> <unit> (<average> per inference)"
+// Prints "<name> : <cycles> <unit> (<average> per inference)".
 void report_total(std::string_view name, uint64_t total, std::string_view unit, uint32_t inferences) {
   info()
       .text(name)

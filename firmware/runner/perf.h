@@ -1,6 +1,6 @@
 #pragma once
 
-#include <ethosu_driver.h>  // ours, or a vendor's (docs/porting.md)
+#include <ethosu_driver.h>  // Carina's or a vendor's (docs/porting.md)
 
 #include <cstddef>
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace carina::firmware {
 
-// Clocks of a run: the CPU's cycles per operator, the NPU's counters.
+// Measures a run: the CPU's cycles per operator, and the NPU's counters.
 class Perf final : public runtime::InstructionObserver {
  public:
-  // Memory for a method's figures; false: the arena is too small.
+  // Allocates the figures of a method. Returns false if the arena is too small.
   bool prepare(const runtime::Method& method, runtime::Arena& arena);
-  // Which events the NPU counts.
+  // Selects the events that the NPU counts.
   static void choose_events(ethosu_driver& driver);
 
   void before(size_t instruction) override;
@@ -30,7 +30,7 @@ class Perf final : public runtime::InstructionObserver {
   void report_operators(const runtime::Method& method, uint32_t inferences) const;
   void report_inference(uint32_t inferences) const;
 
-  std::span<uint64_t> cycles_;  // per instruction
+  std::span<uint64_t> cycles_;  // one per instruction
   uint64_t operator_start_ = 0;
   uint64_t run_start_ = 0;
   uint64_t run_cycles_ = 0;

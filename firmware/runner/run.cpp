@@ -19,7 +19,7 @@ namespace {
 
 using runtime::Error;
 
-// What one execution of the model needs.
+// The objects of one execution of the model.
 struct Session {
   Model model;
   runtime::Program program;
@@ -28,7 +28,7 @@ struct Session {
   runtime::Arena temp_arena;
   runtime::Method method;
   Perf perf;
-  // Bytes of the method pool, by what they are for.
+  // The uses of the method pool, in bytes.
   size_t planned_bytes = 0;
   size_t loaded_bytes = 0;
   size_t input_bytes = 0;
@@ -82,7 +82,8 @@ bool load_program() {
   return true;
 }
 
-// Planned buffers come first in the method pool. What they need in all is known, so an error says all of it.
+// Allocates the planned buffers at the start of the method pool. Their total size is known, so the error message
+// contains all missing bytes.
 bool plan_memory(std::span<std::span<std::byte>> planned) {
   runtime::Arena& arena = session.method_arena;
   info().text("Setup Method allocator pool. Size: ").number(signed_of(arena.total_bytes())).text(" bytes.");

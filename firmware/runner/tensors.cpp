@@ -72,7 +72,7 @@ bool read_input(size_t index, const char* name, std::span<std::byte> bytes) {
   return board_read_file(name, bytes) || refuse(index, "its file cannot be read");
 }
 
-// Where the bytes of an input go; empty: there is no memory.
+// The memory for an input. Empty if there is none.
 std::span<std::byte> memory_of(runtime::Method& method, size_t index, runtime::Arena& arena) {
   const Tensor& tensor = method.input(index).tensor;
   const size_t bytes = tensor.bytes();
@@ -83,7 +83,7 @@ std::span<std::byte> memory_of(runtime::Method& method, size_t index, runtime::A
 }
 
 bool prepare_input(runtime::Method& method, size_t index, const Options& options, runtime::Arena& arena) {
-  if (!method.input(index).is_tensor()) return true;  // a number, which exporting has fixed
+  if (!method.input(index).is_tensor()) return true;  // a number, which the export has fixed
   const Tensor& tensor = method.input(index).tensor;
   if (tensor.bytes() == 0) return true;
   const std::span<std::byte> memory = memory_of(method, index, arena);
@@ -148,7 +148,7 @@ void show_output(size_t index, const Tensor& tensor) {
         .text(" more");
 }
 
-// "<prefix>-<index>.bin"; empty when it is too long.
+// The name "<prefix>-<index>.bin". Empty if it is too long.
 std::string_view output_name(const char* prefix, size_t index, std::span<char> name) {
   const std::string_view start(prefix);
   constexpr std::string_view kEnd = ".bin";

@@ -6,11 +6,13 @@
 
 namespace carina::firmware {
 
-// Gives a method its inputs: the files of the options, or ones. Memory for inputs that the program does not plan comes
-// from `arena`. False, with the reason on the console: a file that is missing or of another size, no memory.
+// Sets the inputs of a method: the files of the options, or ones. Memory for unplanned inputs comes from `arena`.
+// Returns false if a file is missing or has a wrong size, or if there is not enough memory, and prints the reason on
+// the console.
 bool prepare_inputs(runtime::Method& method, const Options& options, runtime::Arena& arena);
 
-// Prints the first elements of each output, and writes them where the options say. False: a file cannot be written.
+// Prints the first elements of each output, and writes the outputs to the files of the options. Returns false if a file
+// cannot be written.
 bool give_outputs(const runtime::Method& method, const Options& options);
 
 }  // namespace carina::firmware

@@ -42,18 +42,18 @@ class Plan:
     quantized_ends: bool = False  # inputs and outputs are integers
 
     def config_of(self, name: str) -> QuantizationConfig | None:
-        """The config that a node of this name has; None: it stays float."""
+        """The config of the node with this name; None: the node stays float."""
         number = self.of_node.get(name, self.general)
         return None if number is None else self.configs[number]
 
 
 def number_of(scheme: int | None) -> int:
-    """The number of a config as C++ has it."""
+    """The number of a config in the C++ request."""
     return _native.LEFT_FLOAT if scheme is None else scheme
 
 
 def annotations_of(module: GraphModule, plan: Plan) -> _native.Annotations:
-    """What C++ says of the graph."""
+    """The annotations of the graph, as C++ returns them."""
     return _native.annotate(
         save_module(module),
         "model",
@@ -83,12 +83,12 @@ def annotate(module: GraphModule, plan: Plan) -> None:
 
 
 def is_annotated(node: Node) -> bool:
-    """Whether some quantizer has annotated the node."""
+    """Whether a quantizer has annotated the node."""
     return Q_ANNOTATION_KEY in node.meta and bool(node.meta[Q_ANNOTATION_KEY]._annotated)
 
 
 def mark(node: Node, annotation: QuantizationAnnotation) -> None:
-    """Gives a node its annotation, and an operator's the mark that partitioners of the Arm backend look for."""
+    """Annotates a node. Also marks the node of an operator for the partitioners of the Arm backend."""
     node.meta[Q_ANNOTATION_KEY] = annotation
     if node.op == "call_function":
         node.meta.setdefault("custom", {})[CUSTOM_META_KEY] = {"quantized": True}
@@ -138,7 +138,7 @@ class _Annotator:
         return self.by_name.get(self.values[value].name)
 
     def _operand(self, operand: _native.AnnotatedOperand, node: Node) -> Node | None:
-        """The node that gives the operand; None for what has none, such as a number."""
+        """The node of the operand; None for an operand that is not a node, such as a number."""
         source = self.by_name.get(self.values[operand.value].name)
         if source is None or source in node.all_input_nodes:
             return source
@@ -150,7 +150,7 @@ class _Annotator:
         return config.get_output_act_qspec() if result else config.get_input_act_qspec()
 
     def _shared(self, value: int, anchor: Node | tuple[Node, Node], result: Node | None) -> Any:
-        """The spec of a value: its own for the first of a group, then that of the first."""
+        """The spec of a value. The first value of a group has its own spec; the others share it."""
         if not self.values[value].quantized:
             return None
         group = self.values[value].group
@@ -173,7 +173,7 @@ class _Annotator:
 
 
 def _along(spec: Any, axis: int | None) -> Any:
-    """The spec with the channels on this axis; one scale for all where there is none."""
+    """The spec with the channels on this axis. Without an axis, all channels have one scale."""
     if spec is None or getattr(spec, "qscheme", None) != torch.per_channel_symmetric:
         return spec
     if axis is None:

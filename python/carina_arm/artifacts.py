@@ -1,4 +1,4 @@
-"""What dump_intermediate_artifacts_to() and dump_debug_info() write of a delegate."""
+"""The files of dump_intermediate_artifacts_to() and dump_debug_info() for a delegate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .compile_spec import ArmCompileSpec, DebugMode
 
 
 class Artifacts:
-    """The files of one delegate; none where the spec names no folder."""
+    """The files of one delegate; empty if the spec names no folder."""
 
     def __init__(self, program: ExportedProgram, spec: ArmCompileSpec) -> None:
         path = spec._get_intermediate_path()
@@ -32,13 +32,13 @@ class Artifacts:
         return self._folder is not None
 
     def locations(self) -> dict[str, str]:
-        """With DebugMode.TOSA, by node, what the .tosa file says of its operators."""
+        """With DebugMode.TOSA: the location of each operator in the .tosa file, by node."""
         if self._folder is None or self._spec.tosa_debug_mode is not DebugMode.TOSA:
             return {}
         return locations_of(self._program)
 
     def write_tosa(self, traced: _native.TracedTosa) -> None:
-        """The delegate's graph; with DebugMode.JSON, debug.json, to which each delegate adds its operators."""
+        """Writes the delegate's graph. With DebugMode.JSON, also adds its operators to debug.json."""
         if self._folder is None:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ class Artifacts:
             self._write_events(traced)
 
     def write(self, blob: _native.DelegateBlob) -> None:
-        """What the target's compiler made of it."""
+        """Writes the output of the target's compiler."""
         if self._folder is None:
             return
         for suffix, data in blob.artifacts:
@@ -64,7 +64,7 @@ class Artifacts:
 
 
 def locations_of(program: ExportedProgram) -> dict[str, str]:
-    """By node, what a .tosa file says of its operators with DebugMode.TOSA."""
+    """The locations of operators in a .tosa file with DebugMode.TOSA, by node."""
     return {
         node.name: json.dumps(event(number, node, None))
         for number, node in enumerate(program.graph.nodes)
@@ -73,7 +73,7 @@ def locations_of(program: ExportedProgram) -> dict[str, str]:
 
 
 def write_debug_info(program: ExportedProgram, folder: Path) -> None:
-    """output_tagN_debug.json of each delegate that a compile has dumped into the folder; debug.json is the last one's."""
+    """Writes output_tagN_debug.json for each delegate of a compilation to the folder, and debug.json for the last one."""
     nodes = {node.name: node for node in program.graph.nodes}
     for index in itertools.count():
         dumped = folder / f"output_tag{index}_operators.json"
@@ -96,7 +96,7 @@ def _write_events(folder: Path, stem: str, events: list[dict[str, Any]]) -> None
 
 
 def event(number: int, node: Node, tosa: dict[str, Any] | None) -> dict[str, Any]:
-    """What debug.json says of one operator: the node that it comes from, with its module and its line; tosa: the operator of the .tosa."""
+    """The entry of an operator in debug.json: its node, with module and line. tosa: the operator of the .tosa."""
     target = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
     event: dict[str, Any] = {
         "event_id": number,
@@ -115,7 +115,7 @@ def event(number: int, node: Node, tosa: dict[str, Any] | None) -> dict[str, Any
 
 
 def _trace(node: Node) -> list[dict[str, Any]] | str:
-    """The nodes that a node comes from, each with the graph of the one it led to (-1: the last)."""
+    """The nodes that a node comes from, each with the index of the graph of its successor (-1: the last graph)."""
     if "from_node" not in node.meta:
         return "No node trace available."
     rows = []

@@ -25,7 +25,7 @@ from .vgf_compile_spec import VgfCompileSpec
 
 
 def _load_quantize_kernels() -> None:
-    """ExecuTorch's to_executorch() wants the kernels of what stands at the boundaries of delegates."""
+    """Registers the kernels that ExecuTorch's to_executorch() needs at the boundaries of delegates."""
     try:
         import executorch.kernels.quantized  # noqa: F401
     except (ImportError, OSError) as error:
@@ -102,7 +102,7 @@ class TOSABackend(BackendDetails):  # type: ignore[misc]
 
     @staticmethod
     def filter_tosa_compile_specs(compile_spec: ArmCompileSpec) -> TosaCompileSpec:
-        """What of another target's spec is about TOSA."""
+        """The part of another target's spec that concerns TOSA."""
         spec = TosaCompileSpec(compile_spec.tosa_spec)
         spec.set_pass_pipeline_config(compile_spec._get_pass_pipeline_config())
         spec.dump_intermediate_artifacts_to(compile_spec._get_intermediate_path())

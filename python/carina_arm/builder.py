@@ -1,4 +1,4 @@
-"""The names of ExecuTorch 0.4 to 0.7, before there were classes of compile specs."""
+"""The builder names of ExecuTorch 0.4 to 0.7, which had no classes of compile specs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ArmCompileSpecBuilder:
-    """Gathers what build() makes a list of compile specs of."""
+    """Collects the options from which build() makes a list of compile specs."""
 
     DebugMode: ClassVar = Mode
 
@@ -52,7 +52,7 @@ class ArmCompileSpecBuilder:
         return self._take(EthosUCompileSpec(name or "", system_config, memory_mode, flags, config_ini))
 
     def vgf_compile_spec(self, tosa_spec: TosaSpecification | str | None = None, compiler_flags: str | None = "") -> Self:
-        """For VGF; a specification is "TOSA-1.0+FP" where there is none."""
+        """For VGF. The default specification is "TOSA-1.0+FP"."""
         return self._take(VgfCompileSpec(tosa_spec or "TOSA-1.0+FP", compiler_flags.split() if compiler_flags else []))
 
     def tosa_compile_spec(self, tosa_spec: TosaSpecification | str = "TOSA-1.0+INT") -> Self:
@@ -60,7 +60,7 @@ class ArmCompileSpecBuilder:
         return self._take(TosaCompileSpec(tosa_spec))
 
     def dump_intermediate_artifacts_to(self, output_path: str | None) -> Self:
-        """As of ArmCompileSpec."""
+        """As in ArmCompileSpec."""
         self._folder = output_path
         return self
 
@@ -69,27 +69,27 @@ class ArmCompileSpecBuilder:
         return self.dump_intermediate_artifacts_to(output_path)
 
     def dump_debug_info(self, debug_mode: Mode | None) -> Self:
-        """As of ArmCompileSpec."""
+        """As in ArmCompileSpec."""
         self._debug = debug_mode
         return self
 
     def set_permute_memory_format(self, set_nhwc_permutation: bool | None = True) -> Self:
-        """Nothing: layouts are Carina's own business, inputs and outputs have the model's."""
+        """Has no effect: Carina chooses layouts, and inputs and outputs have those of the model."""
         del set_nhwc_permutation
         return self
 
     def set_quantize_io(self, quantize_io: bool = False) -> Self:
-        """Nothing: as in later releases, whether edges are integers is said when the model is quantized."""
+        """Has no effect: as in later releases, the quantizer decides whether inputs and outputs are integers."""
         del quantize_io
         return self
 
     def set_input_order(self, input_order: str | None = None) -> Self:
-        """Nothing: inputs have the model's order."""
+        """Has no effect: inputs have the order of the model."""
         del input_order
         return self
 
     def build(self) -> list[CompileSpecEntry]:
-        """What partitioners and quantizers take.
+        """The compile spec for partitioners and quantizers. Raises: ValueError: no target has been set.
 
         Raises:
             ValueError: no target has been said.
@@ -113,7 +113,7 @@ def generate_ethosu_compile_spec(
     extra_flags: str | None = None,
     config_ini: str | None = "Arm/vela.ini",
 ) -> list[CompileSpecEntry]:
-    """The compile specs of an Ethos-U; `permute_memory_to_nhwc` makes no difference."""
+    """The compile specs of an Ethos-U; `permute_memory_to_nhwc` has no effect."""
     del permute_memory_to_nhwc
     return ArmCompileSpecBuilder().ethosu_compile_spec(config, system_config, memory_mode, extra_flags, config_ini).build()
 
@@ -121,7 +121,7 @@ def generate_ethosu_compile_spec(
 def generate_tosa_compile_spec(
     permute_memory_to_nhwc: bool | None = None, output_path: str | None = None
 ) -> list[CompileSpecEntry]:
-    """The compile specs of TOSA graphs; `permute_memory_to_nhwc` makes no difference."""
+    """The compile specs of TOSA graphs; `permute_memory_to_nhwc` has no effect."""
     del permute_memory_to_nhwc
     return ArmCompileSpecBuilder().tosa_compile_spec().dump_intermediate_tosa(output_path).build()
 
@@ -129,7 +129,7 @@ def generate_tosa_compile_spec(
 def ArmPartitioner(  # noqa: N802
     compile_spec: Sequence[CompileSpecEntry], additional_checks: list[OperatorSupportBase] | None = None
 ) -> TOSAPartitioner:
-    """The partitioner of whatever the compile specs are for."""
+    """The partitioner for the target of the compile specs."""
     return create_partitioner(parse_compile_spec(compile_spec), additional_checks)
 
 

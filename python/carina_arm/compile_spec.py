@@ -1,4 +1,4 @@
-"""What a delegate is compiled for: the base of the compile specs of Ethos-U, TOSA and VGF."""
+"""The base class of the compile specs of Ethos-U, TOSA and VGF."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _is_true(text: str) -> bool:
 
 
 class DebugMode(Enum):
-    """In which form dump_debug_info() writes where operators come from."""
+    """The format in which dump_debug_info() writes the origins of operators."""
 
     JSON = 1  # debug.json
     TOSA = 2  # the same within the operators of the .tosa files
@@ -36,7 +36,7 @@ Mode: TypeAlias = DebugMode  # within the classes that have a member of that nam
 
 @dataclass(frozen=True)
 class _Key:
-    """One entry of a serialized spec: its key, its field, what messages call it and how its text is read."""
+    """One entry of a serialized spec: its key, its field, its name in messages, and the parser of its text."""
 
     key: str
     field: str
@@ -97,12 +97,12 @@ class ArmCompileSpec(ABC):
         self._cost_rule = cost_rule
 
     def dump_intermediate_artifacts_to(self, output_path: str | None) -> Self:
-        """Each delegate's TOSA graph, and what its target's compiler made of it, are written to this folder."""
+        """Sets the folder for each delegate's TOSA graph and the output of the target's compiler."""
         self.path_for_intermediates = output_path
         return self
 
     def dump_debug_info(self, debug_mode: Mode | None) -> Self:
-        """With dump_intermediate_artifacts_to(): which node, module and source line each operator comes from."""
+        """With dump_intermediate_artifacts_to(): also writes the node, module and source line of each operator."""
         self.tosa_debug_mode = debug_mode
         return self
 
@@ -113,14 +113,14 @@ class ArmCompileSpec(ABC):
         return self
 
     def set_pass_pipeline_config(self, config: ArmPassPipelineConfig) -> None:
-        """How operators are rewritten before they are lowered. What has no effect here is logged as a warning."""
+        """Sets how operators are rewritten before they are lowered. Options without an effect are logged as warnings."""
         self._pipeline_config = config
         for said in config.without_effect():
             logger.warning("ArmPassPipelineConfig: %s", said)
 
     @classmethod
     def _from_list(cls, compile_specs: Sequence[CompileSpecEntry]) -> Self:
-        """Reads what _to_list() wrote.
+        """Reads the output of _to_list(). Raises: ValueError: a repeated entry, no TOSA specification, the output format of another class.
 
         Raises:
             ValueError: an entry twice, no TOSA specification, the output format of another class.
@@ -143,7 +143,7 @@ class ArmCompileSpec(ABC):
 
     @classmethod
     def _from_list_hook(cls, compile_spec: Any, specs: dict[str, str]) -> None:
-        """Reads the entries that only the subclass has."""
+        """Reads the entries of the subclass."""
         del compile_spec, specs
 
     def _to_list(self) -> list[CompileSpecEntry]:
@@ -204,7 +204,7 @@ class ArmCompileSpec(ABC):
 
     @abstractmethod
     def _validate(self) -> None:
-        """Raises ValueError where the options do not fit the target."""
+        """Raises ValueError if the options are not legal for the target."""
 
     @classmethod
     def get_output_format(cls) -> str:
@@ -214,11 +214,11 @@ class ArmCompileSpec(ABC):
     @classmethod
     @abstractmethod
     def _get_output_format(cls) -> str:
-        """What tells the classes apart where they are stored."""
+        """The text that identifies the class in a stored spec."""
 
 
 def _read_entries(compile_specs: Sequence[CompileSpecEntry]) -> tuple[dict[str, Any], dict[str, str]]:
-    """(values by field, the texts of unknown keys)"""
+    """Returns the values by field, and the texts of unknown keys."""
     values: dict[str, Any] = {}
     unknown: dict[str, str] = {}
     by_key = {key.key: key for key in _KEYS}

@@ -1,4 +1,4 @@
-"""Key and value of a compile spec, as ExecuTorch has them."""
+"""Key and value of a compile spec, in ExecuTorch's form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class CompileSpecEntry(Protocol):
-    """What ExecuTorch's CompileSpec looks like."""
+    """A class with the fields of ExecuTorch's CompileSpec."""
 
     key: str
     value: bytes

@@ -79,12 +79,12 @@ class EdgeProgramManager:
         return {"forward"}
 
     def exported_program(self, method_name: str = "forward") -> ExportedProgram:
-        """The program that was given: there is no other graph in PyTorch's terms."""
+        """The given program; there is no other graph in PyTorch's form."""
         _check_method(method_name)
         return self._program
 
     def to_executorch(self, config: object = None) -> ExecutorchProgramManager:
-        """The program for the runtime. `config` makes no difference: memory is planned, and delegates lie aligned."""
+        """The program for the runtime. `config` has no effect: memory is planned, and delegates are aligned."""
         del config
         return ExecutorchProgramManager(self._program, self._compiled)
 
@@ -99,15 +99,15 @@ class ExecutorchProgramManager(EdgeProgramManager):
 
     @property
     def program(self) -> Program:
-        """As Carina has it: it can be run, explained and reported."""
+        """The carina.Program, which can be run, explained and reported."""
         return self._compiled
 
     def write_to_file(self, open_file: IO[bytes]) -> None:
-        """Writes the .pte to a file that is open for bytes."""
+        """Writes the .pte to a file that is open in binary mode."""
         open_file.write(self.buffer)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the .pte to a path; a failed write leaves what was there."""
+        """Writes the .pte to a path. A failed write leaves an existing file unchanged."""
         self._compiled.save(os.fspath(path))
 
 
@@ -148,7 +148,7 @@ def _target_of(spec: ArmCompileSpec) -> str:
 
 
 def _without_nothing(request: CompileRequest, kept: list[str], note: Any) -> Program:
-    """Compiles with these nodes on the CPU. Those that come to nothing are none to the library: there is nothing to keep."""
+    """Compiles with these nodes on the CPU. Nodes that have no effect are not passed on, because the library does not have them."""
     while True:
         request.cpu_nodes = kept
         notes = Notes(note)

@@ -31,7 +31,7 @@ class VelaExternalBlockPlacements:
                 raise ValueError(f"Invalid external Vela placement: {tag!r}")
 
     def to_block_placements(self) -> dict[str, str]:
-        """The tags by the names of the delegate's blocks."""
+        """The tags, by the name of the delegate's block."""
         return {block: tag for block, tag in vars(self).items() if tag is not None}
 
 

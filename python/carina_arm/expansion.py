@@ -26,7 +26,7 @@ _DTYPES = {
 
 
 def expand(module: GraphModule, plan: Plan) -> None:
-    """Puts its parts in the place of each node that has values within which need parameters of their own."""
+    """Replaces each node that has internal values with their own parameters by its parts."""
     found = _native.expand(
         save_module(module),
         "model",
@@ -114,14 +114,14 @@ class _Expander:
 
 
 def _overload(op: str) -> OpOverload:
-    """ "aten.mul.Tensor" """
+    """The name of an operator: "aten.mul.Tensor"."""
     namespace, name, overload = op.split(".")
     found: OpOverload = getattr(getattr(getattr(torch.ops, namespace), name), overload)
     return found
 
 
 def _arguments(target: OpOverload, operands: list[Any], attributes: Mapping[str, object]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The operator's arguments: tensors in the order of its schema, all else by name."""
+    """The operator's arguments: tensors in the order of its schema, all others by name."""
     left = list(operands)
     args: list[Any] = []
     kwargs: dict[str, Any] = {}

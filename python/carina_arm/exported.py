@@ -81,13 +81,13 @@ def save_module(module: GraphModule) -> bytes:
 
 
 def has_edge_dialect(program: ExportedProgram) -> bool:
-    """Whether ExecuTorch has put its own operators in the place of PyTorch's, or calls of delegates."""
+    """Whether the graph has operators of ExecuTorch's edge dialect, or delegate calls."""
     return any(_is_edge(node) or "executorch_call_delegate" in str(node.target) for node in program.graph.nodes)
 
 
 def asked_in_edge_dialect(holds: Callable[[Mapping[str, Any], Node], bool], modules: Mapping[str, Any],
                           node: Node) -> bool:
-    """What a user's check says of a node, where the check may know the operators of the edge dialect only."""
+    """Calls the user's check for a node. The check may support operators of the edge dialect only."""
     plain = node.target
     try:
         for target in _edge_targets(plain) or [plain]:
@@ -125,7 +125,7 @@ _IN_EDGE_DIALECT = {
 
 
 def origins_of(node: Node) -> Iterator[str]:
-    """The names of the nodes that a node was made of, in earlier graphs."""
+    """The names of the nodes of earlier graphs that a node comes from."""
     left = list(node.meta.get("from_node", ()))
     while left:
         source = left.pop()
@@ -158,7 +158,7 @@ def _is_edge(node: Node) -> bool:
 
 
 def _plain_target(target: Any) -> Any:
-    """The PyTorch operator that one of the edge dialect stands for."""
+    """The PyTorch operator of an edge operator."""
     return target if isinstance(target, OpOverload) else getattr(target, "_op", target)
 
 
@@ -187,7 +187,7 @@ def _in_plain_dialect(program: ExportedProgram, state: dict[str, Any], constants
 
 
 class _Lifter:
-    """Makes inputs of the attributes that a graph reads."""
+    """Converts the attributes that a graph reads to inputs."""
 
     def __init__(self, module: GraphModule) -> None:
         self.module = module
@@ -275,7 +275,7 @@ def _attribute(module: torch.nn.Module, path: str) -> Any:
 
 
 def _add_values(module: GraphModule) -> None:
-    """Gives nodes that a rewrite has made the fake tensors that say what they compute."""
+    """Computes the fake tensors of nodes that a rewrite has added."""
     from torch._subclasses import FakeTensorMode
     from torch.fx.passes.fake_tensor_prop import FakeTensorProp
 

@@ -1,4 +1,4 @@
-"""Blocks of an Ethos-U delegate in files of their own (.ptd)."""
+"""Blocks of an Ethos-U delegate in separate files (.ptd)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALIGNMENT = 16
 
 
 def with_external_blocks(blob: bytes, placements: VelaExternalBlockPlacements) -> PreprocessResult:
-    """The delegate with the blocks that have a tag replaced by their keys, and what the keys stand for."""
+    """Replaces the delegate's blocks with a tag by keys. Returns the delegate, and the blocks by key."""
     tags = placements.to_block_placements()
     if not tags:
         return PreprocessResult(processed_bytes=blob)
@@ -48,5 +48,5 @@ def _block(name: str, data: bytes, *, external: bool) -> bytes:
 
 
 def _padded(size: int) -> int:
-    """Blocks of nothing take a line too."""
+    """An empty block also takes a line."""
     return max(_ALIGNMENT, -(-size // _ALIGNMENT) * _ALIGNMENT)

@@ -1,4 +1,4 @@
-"""Quantizers and partitioners by the kind of a compile spec."""
+"""Quantizers and partitioners for compile specs."""
 
 from __future__ import annotations
 

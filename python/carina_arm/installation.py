@@ -15,7 +15,7 @@ _ROOT = "executorch.backends.arm"
 
 @dataclass(frozen=True)
 class _Stand:
-    """What stands in for a module: names from Carina's modules, of which a later one wins."""
+    """The replacement of a module: names from Carina's modules. A later module has priority."""
 
     homes: tuple[str, ...]
     is_package: bool = False
@@ -66,7 +66,7 @@ _BY_FULL_NAME = {f"{_ROOT}.{name}" if name else _ROOT: stand for name, stand in 
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds Carina's modules under the names of the Arm backend's; other modules of it stay its own."""
+    """Finds Carina's modules under the names of the Arm backend's modules. Its other modules stay the Arm backend's."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -117,7 +117,7 @@ def _with_added_names(fullname: str, path: Sequence[str] | None) -> importlib.ma
 
 
 class _Alias(ModuleType):
-    """A module whose names are those of others."""
+    """A module with the names of other modules."""
 
     def __getattr__(self, name: str) -> object:
         for home in self.__dict__.get("_homes", ()):
@@ -145,7 +145,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Imports of executorch.backends.arm give what is installed under that name again."""
+    """Ends install(): imports of executorch.backends.arm load the installed package again."""
     if _finder not in sys.meta_path:
         return
     sys.meta_path.remove(_finder)
@@ -157,6 +157,6 @@ def uninstall() -> None:
 
 
 def _take_out() -> dict[str, ModuleType]:
-    """Takes the modules of the Arm backend from those that are loaded."""
+    """Removes the modules of the Arm backend from sys.modules."""
     names = [name for name in sys.modules if name == _ROOT or name.startswith(_ROOT + ".")]
     return {name: sys.modules.pop(name) for name in names}

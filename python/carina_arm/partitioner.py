@@ -60,17 +60,17 @@ class TOSAPartitioner:
             Partitioner.register(type(self))
 
     def __call__(self, exported_program: ExportedProgram) -> Any:
-        """partition(), as ExecuTorch calls it."""
+        """Calls partition(), as ExecuTorch expects."""
         return self.partition(exported_program)
 
     @property
     def spec(self) -> dict[str, object]:
-        """Nothing: what ExecuTorch's older backends are asked for."""
+        """Has no effect; a method of ExecuTorch's older backends."""
         return {}
 
     @property
     def delegation_spec(self) -> Any:
-        """The id of the backend and its compile specs, as ExecuTorch has them."""
+        """The id of the backend and its compile specs, in ExecuTorch's form."""
         from executorch.exir.backend.partitioner import DelegationSpec
 
         return DelegationSpec(self.backend_id, self.compile_spec._to_list())
@@ -103,7 +103,7 @@ class TOSAPartitioner:
     def ops_to_not_decompose(
         self, ep: ExportedProgram
     ) -> tuple[list[OpOverload], Callable[[Node], bool] | None]:
-        """The operators that are to stay whole: those that delegates take wherever the program has them."""
+        """The operators that ExecuTorch must not decompose: those that delegates support."""
         from torch._ops import OpOverload
 
         from .exported import has_edge_dialect, weights_of
@@ -120,11 +120,11 @@ class TOSAPartitioner:
         return [*(target for target, whole in targets.items() if whole), *self._custom_partition_ops], None
 
     def register_custom_partition_op(self, op: OpOverload) -> None:
-        """Keeps an operator whole. Carina delegates the operators that it knows; another stays on the CPU."""
+        """Keeps an operator whole. Carina delegates supported operators; others stay on the CPU."""
         self._custom_partition_ops.add(op)
 
     def transform_for_pre_decomposition(self, exported_program: ExportedProgram) -> ExportedProgram:
-        """The program as it is."""
+        """Returns the program unchanged."""
         return exported_program
 
     def kept_on_cpu(self, program: ExportedProgram) -> list[str]:
@@ -158,7 +158,7 @@ class TOSAPartitioner:
 
 
 class EthosUPartitioner(TOSAPartitioner):
-    """The partitioner of an Ethos-U; arguments as of TOSAPartitioner."""
+    """The partitioner of an Ethos-U. The arguments are those of TOSAPartitioner."""
 
     backend_id: ClassVar[str] = "EthosUBackend"
 
@@ -168,7 +168,7 @@ class EthosUPartitioner(TOSAPartitioner):
 
 
 class VgfPartitioner(TOSAPartitioner):
-    """The partitioner of VGF; arguments as of TOSAPartitioner."""
+    """The partitioner of VGF. The arguments are those of TOSAPartitioner."""
 
     backend_id: ClassVar[str] = "VgfBackend"
 
@@ -178,7 +178,7 @@ class VgfPartitioner(TOSAPartitioner):
 
 
 def _tag(node: Node, tag: str) -> None:
-    """Tags a node, and what only picks one of its results."""
+    """Tags a node, and the nodes that select one of its results."""
     import operator
 
     node.meta["delegation_tag"] = tag
@@ -207,7 +207,7 @@ def _is_quantization(node: Node) -> bool:
 
 
 def _rejected(program: ExportedProgram, checks: Iterable[OperatorSupportBase]) -> list[tuple[str, str]]:
-    """(name of a node, class of the check that rejects it)"""
+    """Returns the name of a node and the class of the check that rejects it."""
     from .exported import asked_in_edge_dialect
 
     modules = dict(program.graph_module.named_modules())

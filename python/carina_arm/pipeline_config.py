@@ -13,21 +13,21 @@ from typing import Any
 
 
 class SoftmaxDecompositionConfig(Enum):
-    """What a softmax becomes."""
+    """The lowering of a softmax."""
 
     MASKED = auto()  # exp(x - max) / sum, and masked_fill becomes where
     STABLE = auto()  # exp(x - max) / sum; masked_fill stays. What Carina does in either case: the results are the same
 
 
 class LeakyReLULoweringConfig(Enum):
-    """What a quantized leaky_relu becomes."""
+    """The lowering of a quantized leaky_relu."""
 
     TABLE = auto()  # one table. What Carina does in either case: it is nearer, and costs less
     DECOMPOSE = auto()  # clamp, multiply, add
 
 
 class SDPASafeSoftmaxGuardPolicy(Enum):
-    """Whether attention keeps its guard against rows that a mask hides as a whole."""
+    """Whether attention handles rows that are masked completely."""
 
     PRESERVE = auto()
     REMOVE = auto()
@@ -36,7 +36,7 @@ class SDPASafeSoftmaxGuardPolicy(Enum):
 
 @dataclass
 class QuantizeInfConfig:
-    """Finite numbers that take the place of infinities before quantization."""
+    """Finite numbers that replace infinities before quantization."""
 
     neg_inf: float = -256.0
     pos_inf: float = 255.0
@@ -44,7 +44,7 @@ class QuantizeInfConfig:
 
 @dataclass(repr=False)
 class ArmPassPipelineConfig:
-    """Options of the rewrites; each field says what for."""
+    """Options of the rewrites; each field has a comment."""
 
     softmax: SoftmaxDecompositionConfig = SoftmaxDecompositionConfig.MASKED
     leaky_relu: LeakyReLULoweringConfig = LeakyReLULoweringConfig.DECOMPOSE
@@ -56,7 +56,7 @@ class ArmPassPipelineConfig:
         return self == ArmPassPipelineConfig()
 
     def without_effect(self) -> list[str]:
-        """What of the options that were changed Carina does not do, each in a sentence."""
+        """One sentence for each changed option that Carina does not support."""
         said = []
         if self.quantize_inf != QuantizeInfConfig():
             said.append("quantize_inf has no effect: infinities of masks stay what they are, and hide their keys exactly")
@@ -65,12 +65,12 @@ class ArmPassPipelineConfig:
         return said
 
     def to_dict(self) -> dict[str, Any]:
-        """The options as JSON can hold them: enumerators by name."""
+        """The options as a dict for JSON, with enumerators as names."""
         return {f.name: _plain(f.name, getattr(self, f.name)) for f in fields(self)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ArmPassPipelineConfig:
-        """The reverse of to_dict(); what is missing has its default."""
+        """The inverse of to_dict(). Missing options have their defaults."""
         config = cls()
         for name, value in data.items():
             if name not in _READERS or value is None:

@@ -1,4 +1,4 @@
-"""The names that the Arm backend promises to keep, and where each is: for tools that check promises."""
+"""The public names of the Arm backend and their modules, for tools that check API promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How tensors become integers, in torchao's terms, by the names of the Arm backend."""
+"""Quantization configs in torchao's terms, with the names of the Arm backend."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ class QuantizationConfig:
 
 
 class TOSAQuantizationConfig(QuantizationConfig):
-    """A QuantizationConfig of which TOSA has the types."""
+    """A QuantizationConfig with types that TOSA supports."""
 
 
 class VGFQuantizationConfig(TOSAQuantizationConfig):
-    """A QuantizationConfig of which VGF has the types."""
+    """A QuantizationConfig with types that VGF supports."""
 
 
 def _checked(spec: Any, schemes: tuple[torch.qscheme, ...], ending: str) -> Any:
@@ -135,7 +135,7 @@ def _derived_bias(activation: Any, weight: Any, node: Node) -> DerivedQuantizati
 
 
 def _bias_of_scheme(node: Node) -> None:
-    """Stands for a bias whose spec follows from operand and weights."""
+    """A placeholder for a bias whose spec is derived from operand and weights."""
     del node
 
 
@@ -219,7 +219,7 @@ def get_symmetric_quantization_config(
 def get_symmetric_a8w4_quantization_config(
     is_per_channel: bool = True, is_qat: bool = True, is_dynamic: bool = False
 ) -> QuantizationConfig:
-    """As get_symmetric_quantization_config(), weights from -7 to 7: int4. The Arm backend's default is training."""
+    """As get_symmetric_quantization_config(), with int4 weights from -7 to 7. As in the Arm backend, the default is training."""
     return get_symmetric_quantization_config(is_per_channel, is_qat, is_dynamic, weight_qmin=-7, weight_qmax=7)
 
 
@@ -261,7 +261,7 @@ def get_vgf_snorm_quantization_config(
     weight_qmax: int = 127,
     eps: float = 2**-16,
 ) -> VGFQuantizationConfig:
-    """As get_symmetric_quantization_config(), activations from -127 to 127: what a GPU samples as signed normalized."""
+    """As get_symmetric_quantization_config(), with activations from -127 to 127, as GPUs sample signed normalized integers."""
     like = get_symmetric_quantization_config(
         is_per_channel, is_qat, act_qmin=-127, act_qmax=127, weight_qmin=weight_qmin, weight_qmax=weight_qmax, eps=eps
     )

@@ -27,15 +27,15 @@ Config = QuantizationConfig | None
 
 
 class NodeFinder(Protocol):
-    """Chooses nodes of a graph."""
+    """The interface of classes that select nodes of a graph."""
 
     def find_nodes(self, model: GraphModule) -> Iterable[Node]:
-        """The nodes, in any order."""
+        """Returns the selected nodes, in any order."""
         ...
 
 
 class _ByRule:
-    """The nodes that a rule holds for."""
+    """Selects the nodes for which a predicate holds."""
 
     def __init__(self, kind: str, holds: Callable[[Node], bool]) -> None:
         self.kind = kind  # of settings that are replaced together
@@ -46,7 +46,7 @@ class _ByRule:
 
 
 def _known_as(node: Node) -> tuple[str, Any]:
-    """Name and target of a node, or of the one that it is a part of."""
+    """Name and target of a node, or of the node that it is a part of."""
     known: tuple[str, Any] = node.meta.get(FROM, (node.name, node.target))
     return known
 
@@ -61,7 +61,7 @@ def _modules_of(node: Node) -> list[tuple[str, str]]:
 
 
 def _plain_path(path: str) -> str:
-    """ "L['self'].sub.linear", as torch writes a path in strict mode, is "sub.linear"."""
+    """The path of a module without torch's prefix of strict mode: "L['self'].sub.linear" -> "sub.linear"."""
     return path.removeprefix("L['self']").removeprefix("L__self__").removeprefix(".")
 
 
@@ -109,27 +109,27 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         self._by_key: dict[str, dict[Any, Config]] = {"type": {}, "name": {}}
 
     def set_global(self, quantization_config: Config) -> Self:
-        """For nodes that no other setting is about."""
+        """Sets the config of nodes without another setting."""
         self._global = quantization_config
         return self
 
     def set_module_type(self, module_type: Callable[..., Any], quantization_config: Config) -> Self:
-        """For what is within modules of this type."""
+        """Sets the config of modules of this type."""
         self._by_key["type"][module_type] = quantization_config
         return self._find("type", _of_type(module_type), quantization_config)
 
     def set_module_name(self, module_name: str, quantization_config: Config) -> Self:
-        """For what is within the module of this path, "blocks.sub"."""
+        """Sets the config of the module with this path: "blocks.sub"."""
         self._by_key["name"][module_name] = quantization_config
         return self._find("name", _of_name(module_name), quantization_config)
 
     def set_io(self, quantization_config: Config) -> Self:
-        """For the model's inputs and outputs."""
+        """Sets the config of the model's inputs and outputs."""
         self._io = [("input", quantization_config), ("output", quantization_config)]
         return self
 
     def add_quantizer(self, quantizer: Quantizer) -> Self:
-        """A quantizer of somebody else annotates first.
+        """Adds another quantizer, which annotates first. Raises: NotImplementedError: on the older quantizer.
 
         Raises:
             NotImplementedError: on the older quantizer.
@@ -139,7 +139,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         return self
 
     def set_node_finder(self, quantization_config: Config, node_finder: NodeFinder) -> Self:
-        """For the nodes that it finds.
+        """Sets the config of the nodes that it finds. Raises: NotImplementedError: on the older quantizer.
 
         Raises:
             NotImplementedError: on the older quantizer.
@@ -149,7 +149,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         return self
 
     def set_node_target(self, node_target: OpOverload, quantization_config: Config) -> Self:
-        """For the nodes that call this operator.
+        """Sets the config of nodes that call this operator. Raises: NotImplementedError: on the older quantizer.
 
         Raises:
             NotImplementedError: on the older quantizer.
@@ -158,7 +158,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         return self._find("target", lambda node: node_target in (node.target, _known_as(node)[1]), quantization_config)
 
     def set_node_name(self, node_name: str, quantization_config: Config) -> Self:
-        """For the node of this name.
+        """Sets the config of the node with this name. Raises: NotImplementedError: on the older quantizer.
 
         Raises:
             NotImplementedError: on the older quantizer.
@@ -174,7 +174,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         return model
 
     def annotate(self, model: GraphModule) -> GraphModule:
-        """Writes onto the nodes what torchao is to observe; see carina_arm.annotation."""
+        """Annotates the nodes for torchao; see carina_arm.annotation."""
         for quantizer in self._quantizers:
             model = quantizer.annotate(model)
         plan = self._plan(model)
@@ -197,7 +197,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
 
     @property
     def global_config(self) -> Config:
-        """What set_global() was given."""
+        """The argument of set_global()."""
         return self._global
 
     @global_config.setter
@@ -206,7 +206,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
 
     @property
     def io_config(self) -> Config:
-        """What set_io() was given, on the older quantizer."""
+        """The argument of set_io(), on the older quantizer."""
         self._must_be_legacy("io_config")
         return self._io[0][1] if self._io else None
 
@@ -216,7 +216,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
 
     @property
     def module_type_config(self) -> dict[Callable[..., Any], Config]:
-        """What set_module_type() was given, on the older quantizer."""
+        """The argument of set_module_type(), on the older quantizer."""
         self._must_be_legacy("module_type_config")
         return self._by_key["type"]
 
@@ -229,7 +229,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
 
     @property
     def module_name_config(self) -> dict[str, Config]:
-        """What set_module_name() was given, on the older quantizer."""
+        """The argument of set_module_name(), on the older quantizer."""
         self._must_be_legacy("module_name_config")
         return self._by_key["name"]
 
@@ -277,7 +277,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         return Plan(configs, general, of_node, quantized_ends=all(config is not None for config in ends))
 
     def _annotate_ends(self, model: GraphModule, plan: Plan) -> None:
-        """Inputs and outputs are as set_io() says; where it has not been called they follow the general config."""
+        """The config of inputs and outputs: that of set_io(), or else the general one."""
         given = dict(self._io)
         for node in model.graph.find_nodes(op="placeholder"):
             _annotate_input(node, given.get("input", plan.config_of(node.name)))
@@ -286,7 +286,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
 
     def _quantize_with_submodules(self, model: GraphModule, calibration_samples: list[tuple[Any, ...]],
                                   is_qat: bool = False, fold_quantize: bool = True) -> Any:
-        """prepare, calibrate and convert in one; branches of conditions stay as they are."""
+        """Runs prepare, calibration and convert. Branches of conditions are not quantized."""
         from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e, prepare_qat_pt2e
 
         prepared = (prepare_qat_pt2e if is_qat else prepare_pt2e)(model, self)
@@ -296,14 +296,14 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
 
 
 class EthosUQuantizer(TOSAQuantizer):
-    """The TOSAQuantizer of an Ethos-U compile spec."""
+    """A TOSAQuantizer for an Ethos-U compile spec."""
 
     def __init__(self, compile_spec: EthosUCompileSpec | list[CompileSpecEntry], use_composable_quantizer: bool = True) -> None:
         super().__init__(compile_spec, use_composable_quantizer)
 
 
 class VgfQuantizer(TOSAQuantizer):
-    """The TOSAQuantizer of a VGF compile spec."""
+    """A TOSAQuantizer for a VGF compile spec."""
 
     def __init__(self, compile_spec: VgfCompileSpec | list[CompileSpecEntry], use_composable_quantizer: bool = True) -> None:
         super().__init__(compile_spec, use_composable_quantizer)

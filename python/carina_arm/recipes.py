@@ -35,7 +35,7 @@ logger = logging.getLogger("executorch.backends.arm.recipes.arm_recipe_provider"
 
 
 class ArmRecipeType(RecipeType):  # type: ignore[misc]
-    """Targets, and how models are quantized for them.
+    """The targets and their quantization. Ethos-U targets have `macs` (int), `system_config`, `memory_mode`, `extra_flags` (list) and `config_ini`.
 
     Those of Ethos-U take `macs` (int), `system_config`, `memory_mode`, `extra_flags` (list) and `config_ini`.
     """
@@ -51,13 +51,13 @@ class ArmRecipeType(RecipeType):  # type: ignore[misc]
 
     @classmethod
     def get_backend_name(cls) -> str:
-        """As the registry knows it."""
+        """The recipe's name in the registry."""
         return ARM_BACKEND
 
 
 @dataclass(frozen=True)
 class _Row:
-    """How a recipe is made."""
+    """The parts of a recipe."""
 
     spec: Callable[[_Row, str, dict[str, Any]], ArmCompileSpec]
     target: str  # a family of accelerators, or a TOSA specification
@@ -113,11 +113,11 @@ _ROWS = {
 
 
 class ArmRecipeProvider(BackendRecipeProvider):  # type: ignore[misc]
-    """Gives ExecuTorch the recipes of ArmRecipeType."""
+    """Provides ExecuTorch with the recipes of ArmRecipeType."""
 
     @property
     def backend_name(self) -> str:
-        """As the registry knows it."""
+        """The backend's name in the registry."""
         return ARM_BACKEND
 
     def get_supported_recipes(self) -> Sequence[RecipeType]:

@@ -14,7 +14,7 @@ _KINDS: tuple[type[ArmCompileSpec], ...] = (TosaCompileSpec, EthosUCompileSpec, 
 
 
 def parse_compile_spec(compile_specs: Sequence[CompileSpecEntry]) -> ArmCompileSpec:
-    """The spec of entries as a program stores them.
+    """The compile spec of stored entries. Raises: ValueError: malformed entries.
 
     Raises:
         ValueError: entries that no class wrote.
@@ -29,5 +29,5 @@ def parse_compile_spec(compile_specs: Sequence[CompileSpecEntry]) -> ArmCompileS
 
 
 def spec_of(given: ArmCompileSpec | Sequence[CompileSpecEntry]) -> ArmCompileSpec:
-    """A compile spec, or the entries that older scripts pass in its place."""
+    """A compile spec, or the entries that older scripts pass instead."""
     return given if isinstance(given, ArmCompileSpec) else parse_compile_spec(given)

@@ -1,4 +1,4 @@
-"""What a compile spec means to Carina."""
+"""Conversion of a compile spec to Carina's options."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ logger = logging.getLogger("carina.arm")
 
 
 def note(diagnostic: Diagnostic) -> None:
-    """Hands what the library has to say to Python's log."""
+    """Forwards the library's messages to Python's logging."""
     logger.log(_LEVELS[diagnostic.severity], "%s", diagnostic)
 
 
 @dataclass(frozen=True)
 class Aim:
-    """A target, and what its schedules are made for."""
+    """A target, and the objective of its schedules."""
 
     target: _native.Target
     optimize: str = "speed"
 
 
 def aim_of(spec: ArmCompileSpec) -> Aim:
-    """The target of a compile spec.
+    """The target of a compile spec. Raises: carina.UsageError: unknown or unsupported flags of Vela.
 
     Raises:
         carina.UsageError: flags of Vela that Carina does not know or do.
@@ -45,5 +45,5 @@ def aim_of(spec: ArmCompileSpec) -> Aim:
 
 
 def read_model(pt2: bytes) -> Model:
-    """The model of a .pt2 with the integers that it brings."""
+    """The model of a .pt2 with its quantization."""
     return _native.quantize(_native.import_pt2(pt2, "delegate", note=note), [], note=note)

@@ -1,4 +1,4 @@
-"""The compile spec of those who want TOSA graphs and no target."""
+"""The compile spec for TOSA graphs without a target."""
 
 from __future__ import annotations
 

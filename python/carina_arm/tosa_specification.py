@@ -38,7 +38,7 @@ class TosaSpecification:
     is_U55_subset: bool
 
     def __init__(self, version: Version, extras: list[str]) -> None:
-        """Reads what follows the version, by the rules of the class.
+        """Parses the text after the version. Raises: ValueError: no profile, too many profiles, or extensions of other profiles.
 
         Raises:
             ValueError: no profile, a profile too many, or extensions that the profiles do not have.
@@ -62,7 +62,7 @@ class TosaSpecification:
 
     @staticmethod
     def create_from_string(repr: str) -> TosaSpecification:
-        """The specification of a name such as "TOSA-1.0+INT+int16".
+        """Parses a name such as "TOSA-1.0+INT+int16". Raises: ValueError: an invalid name, or an unknown version.
 
         Raises:
             ValueError: not such a name, or of a version that there is not.
@@ -88,7 +88,7 @@ class TosaSpecification:
 
     @classmethod
     def all_versions_for_profile(cls, profile: str) -> list[TosaSpecification]:
-        """A specification for each version, of one profile.
+        """A specification for each version, with one profile. Raises: ValueError: not a profile.
 
         Raises:
             ValueError: not a profile.
@@ -100,7 +100,7 @@ class TosaSpecification:
 
     @classmethod
     def all_profiles_for_version(cls, version: Version | str) -> list[TosaSpecification]:
-        """A specification for each profile, of one version.
+        """A specification for each profile, with one version. Raises: ValueError: an unknown version.
 
         Raises:
             ValueError: a version that there is not.
@@ -123,7 +123,7 @@ class TosaSpecification:
         return "FP" in self.profiles
 
     def support_extension(self, extension: str) -> bool:
-        """Whether the extension is asked for and belongs to one of the profiles."""
+        """Whether the specification has the extension, and one of its profiles allows it."""
         valid = type(self).valid_extensions
         return extension in self.extensions and any(extension in valid[profile] for profile in self.profiles)
 
@@ -134,7 +134,7 @@ class TosaSpecification:
         return "".join(f"+{extension}" for extension in self.extensions)
 
     def _canonical_key(self) -> TosaSpecification:
-        """The same without extensions and patch level."""
+        """The specification without extensions and patch level."""
         return type(self)(Version(f"{self.version.major}.{self.version.minor}.0"), list(self.profiles))
 
     def __repr__(self) -> str:
@@ -151,7 +151,7 @@ class TosaSpecification:
 
 
 class Tosa_1_00(TosaSpecification):
-    """Version 1.0."""
+    """Rules of version 1.0."""
 
     valid_extensions: ClassVar[dict[str, list[str]]] = {
         "INT": ["int16", "int4", "var", "cf", "u55"],
@@ -160,7 +160,7 @@ class Tosa_1_00(TosaSpecification):
 
 
 class Tosa_1_1(TosaSpecification):
-    """Version 1.1."""
+    """Rules of version 1.1."""
 
     valid_extensions: ClassVar[dict[str, list[str]]] = {
         "INT": [*Tosa_1_00.valid_extensions["INT"], "shape", "int64"],
@@ -187,13 +187,13 @@ def _one_profile_each(spec: TosaSpecification) -> list[TosaSpecification]:
 
 
 class TosaSpecMapping(Generic[T]):
-    """Lists of things by version and profile; a specification of both profiles has the things of both."""
+    """Lists of values by version and profile. A specification with both profiles has the values of both."""
 
     def __init__(self) -> None:
         self._mapping: dict[TosaSpecification, list[T]] = {}
 
     def add(self, spec: TosaSpecification, value: T) -> None:
-        """Adds to the list of one profile.
+        """Adds a value for one profile. Raises: ValueError: a specification with extensions, or of two profiles.
 
         Raises:
             ValueError: a specification with extensions, or of two profiles.
@@ -209,7 +209,7 @@ class TosaSpecMapping(Generic[T]):
         return _one_profile_each(spec)
 
     def get(self, spec: TosaSpecification) -> list[T]:
-        """What was added for the specification's profiles.
+        """The values for the specification's profiles. Raises: KeyError: there are none.
 
         Raises:
             KeyError: nothing was.
@@ -221,7 +221,7 @@ class TosaSpecMapping(Generic[T]):
 
 
 class TosaLoweringContext:
-    """Within it, :func:`get_context_spec` gives `spec`, and :func:`get_context_shape_env` gives `shape_env`."""
+    """A context in which :func:`get_context_spec` returns `spec`, and :func:`get_context_shape_env` returns `shape_env`."""
 
     tosa_spec_var: ClassVar[contextvars.ContextVar[TosaSpecification]] = contextvars.ContextVar("tosa_spec")
     shape_env_var: ClassVar[contextvars.ContextVar[Any]] = contextvars.ContextVar("shape_env")
@@ -242,7 +242,7 @@ class TosaLoweringContext:
 
 
 def get_context_spec() -> TosaSpecification:
-    """The specification of the TosaLoweringContext that this runs in.
+    """The specification of the active TosaLoweringContext. Raises: RuntimeError: no context is active.
 
     Raises:
         RuntimeError: it runs in none.
@@ -254,7 +254,7 @@ def get_context_spec() -> TosaSpecification:
 
 
 def get_context_shape_env() -> Any:
-    """The torch ShapeEnv of the TosaLoweringContext that this runs in.
+    """The torch ShapeEnv of the active TosaLoweringContext. Raises: RuntimeError: no context is active, or it has none.
 
     Raises:
         RuntimeError: it runs in none, or that has none.
@@ -267,6 +267,6 @@ def get_context_shape_env() -> Any:
 
 
 def tosa_spec_in_set(spec: TosaSpecification, specs: Iterable[TosaSpecification]) -> bool:
-    """Whether the specification, or one of its profiles alone, is among `specs`."""
+    """Whether the specification, or one of its profiles alone, is in `specs`."""
     among = set(specs)
     return any(base in among for base in _one_profile_each(spec))

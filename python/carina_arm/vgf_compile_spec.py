@@ -1,4 +1,4 @@
-"""The compile spec of VGF: what a Vulkan device with the ML extensions runs."""
+"""The compile spec of VGF, for Vulkan devices with the ML extensions."""
 
 from __future__ import annotations
 

@@ -4,7 +4,8 @@ namespace carina::python {
 
 namespace {
 
-// Leaves the library; whatever becomes of it there, the call ends with the interruption.
+// Thrown through the library to end a call early. Whatever the library returns then, the call ends with the
+// interruption.
 struct Left final : std::exception {
   [[nodiscard]] const char* what() const noexcept override { return "interrupted"; }
 };

@@ -22,7 +22,8 @@ namespace nb = nanobind;
 using NoteListener = std::function<void(const Diagnostic&)>;
 using ProgressListener = std::function<void(std::string_view step, size_t done, size_t total)>;
 
-// What a Python caller hears of a call; each may be empty. Called with the GIL, from any thread, never after the call.
+// The Python callbacks of a call; each may be empty. They are called with the GIL held, on any thread, and never after
+// the call.
 struct Listeners {
   NoteListener note;
   ProgressListener progress;
@@ -31,7 +32,7 @@ struct Listeners {
 // The arguments `note` and `progress`, which come last in every function that works for long.
 #define CARINA_LISTENERS "note"_a.none() = nb::none(), "progress"_a.none() = nb::none()
 
-// What keeps a call from going on: an exception of a listener, or Ctrl-C. At the next step that the call logs it is left.
+// The reason to interrupt a call: an exception of a callback, or Ctrl-C. The call ends at the next step that it logs.
 class Interruption {
  public:
   // Does what may raise, with the GIL held; leaves the call by an exception of its own if it, or an earlier one, did.
@@ -49,8 +50,8 @@ Log log_of(const Listeners& listeners, Interruption& interruption);
 // Raises the exception of carina.errors that belongs to these diagnostics.
 [[noreturn]] void raise(const Diagnostics& diagnostics);
 
-// What `body(log)`, a Result, gives; done without the GIL. Raises its diagnostics, what a listener raised, or
-// KeyboardInterrupt on Ctrl-C.
+// Runs `body(log)`, which returns a Result, without the GIL, and returns its value. Raises its diagnostics, the
+// exception of a callback, or KeyboardInterrupt on Ctrl-C.
 template <std::invocable<const Log&> Body>
 auto call(const Listeners& listeners, Body&& body) -> typename std::invoke_result_t<Body, const Log&>::value_type {
   Interruption interruption;

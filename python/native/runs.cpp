@@ -19,7 +19,7 @@ using namespace nb::literals;
 
 namespace {
 
-// What one inference gave, wherever it ran.
+// The outputs and figures of one inference on any engine.
 struct Run {
   std::vector<datasets::NamedTensor> outputs;
   int64_t npu_cycles = 0;
@@ -27,7 +27,7 @@ struct Run {
   std::string text;
 };
 
-// None of them: what the command line feeds when it is given nothing.
+// No value: the default inputs of the command line (ones or zeros).
 using Inputs = std::optional<std::vector<Array>>;
 
 datasets::InputSource source_of(const Inputs& inputs,

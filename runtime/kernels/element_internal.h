@@ -27,11 +27,11 @@ IntegerLoader integer_loader(PteScalarType type);  // floats are truncated and s
 NumberStorer number_storer(PteScalarType type);    // to integers: truncated and saturated; NaN becomes 0
 IntegerStorer integer_storer(PteScalarType type);  // to narrower integers: the low bits
 
-// A value as an element of this type holds it.
+// Rounds a value to the precision of this type.
 double rounded_to(PteScalarType type, double value);
 int64_t wrapped_to(PteScalarType type, int64_t value);
 
-// A double as an int64: towards zero, saturated; NaN is 0.
+// A double as an int64: truncated and saturated; NaN becomes 0.
 inline int64_t to_int64(double value) {
   if (std::isnan(value)) return 0;
   if (value >= 9223372036854775808.0) return std::numeric_limits<int64_t>::max();

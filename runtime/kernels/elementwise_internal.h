@@ -6,7 +6,7 @@
 
 namespace carina::runtime {
 
-// out[i] = function(in[i]); `in` is broadcast to `out`. `function` takes a value of any domain.
+// out[i] = function(in[i]), where `in` is broadcast to `out`. `function` works on values of any domain.
 template <typename Function>
 Error map_unary(const Tensor& in, const Tensor& out, const Function& function) {
   fit_to_broadcast(out, {&in});
@@ -33,7 +33,7 @@ Error map_unary(const Tensor& in, const Tensor& out, const Function& function) {
   return Error::kOk;
 }
 
-// out[i] = function(a[i], b[i]), both broadcast.
+// out[i] = function(a[i], b[i]), where both are broadcast.
 template <typename Function>
 Error map_binary(const Tensor& a, const Tensor& b, const Tensor& out, const Function& function) {
   fit_to_broadcast(out, {&a, &b});
@@ -61,9 +61,9 @@ Error map_binary(const Tensor& a, const Tensor& b, const Tensor& out, const Func
   return Error::kOk;
 }
 
-// A scalar argument as a tensor of one element, for kernels that take either: float beside floats, so that it is
-// rounded as PyTorch rounds it; of the integers' own type beside them, where the result is not floating, so that -1
-// beside bytes is 255, as in PyTorch.
+// A scalar argument as a tensor of one element, for kernels whose operand is a tensor or a scalar. With float tensors
+// it is a float, so that it is rounded as in PyTorch. With integer tensors and an integer result it has the tensors'
+// type: for uint8, -1 becomes 255, as in PyTorch.
 class ScalarTensor {
  public:
   ScalarTensor(const EValue& scalar, const Tensor& beside, const Tensor& out) : ScalarTensor(scalar, beside) {
@@ -106,7 +106,7 @@ Error unary_kernel(Arguments arguments, const Function& function) {
   return map_unary(in, out, function);
 }
 
-// (a, b, out): b a tensor or a scalar.
+// (a, b, out); b is a tensor or a scalar
 template <typename Function>
 Error binary_kernel(Arguments arguments, const Function& function, size_t out_index = 2) {
   Call call(arguments);

@@ -11,7 +11,7 @@ namespace carina::runtime {
 
 namespace {
 
-// std::complex's product looks for infinities, which costs more than the product.
+// std::complex is not used, because its product checks for infinities, which takes longer than the product.
 struct Complex {
   double re = 0, im = 0;
 };
@@ -33,9 +33,9 @@ Complex root(Direction direction, int64_t k, int64_t n) {
   return {std::cos(angle), std::sin(angle)};
 }
 
-// In place, `n` a power of two.
+// Transforms a row in place; `n` is a power of two.
 void transform_by_halves(Complex* row, int64_t n, Direction direction) {
-  for (int64_t i = 1, j = 0; i < n; ++i) {  // bits reversed
+  for (int64_t i = 1, j = 0; i < n; ++i) {  // bit-reversal permutation
     int64_t bit = n >> 1;
     for (; (j & bit) != 0; bit >>= 1) j ^= bit;
     j ^= bit;
@@ -53,7 +53,8 @@ void transform_by_halves(Complex* row, int64_t n, Direction direction) {
   }
 }
 
-// `spare`: n elements for the result of other sizes, as their definition has it.
+// Transforms a row of any size. Other sizes than powers of two use the definition, with n elements of `spare` for the
+// result.
 void transform(Complex* row, Complex* spare, int64_t n, Direction direction) {
   if ((n & (n - 1)) == 0) return transform_by_halves(row, n, direction);
   for (int64_t k = 0; k < n; ++k) {
@@ -81,12 +82,12 @@ Axes axes_of(Call& call, std::span<const int64_t> dims, size_t rank) {
   return axes;
 }
 
-// PyTorch's numbers: 0 none, 1 by the root, 2 by the number of elements.
+// The factor for PyTorch's normalization modes: 0 is none, 1 is 1 / sqrt(elements), 2 is 1 / elements.
 double factor_of(int64_t normalization, double elements) {
   return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(elements) : 1 / elements;
 }
 
-// All rows of a tensor along one axis, by where they start.
+// The start positions of all rows along one axis.
 Walk<2> rows_of(const Layout& a, const Layout& b, size_t axis) {
   Walk<2> walk;
   for (size_t i = 0; i < a.rank; ++i) {
@@ -106,7 +107,7 @@ void store(const Tensor& tensor, int64_t at, Complex value) {
   part(tensor.data, static_cast<size_t>(2 * at + 1), value.im);
 }
 
-// Complex to complex along an axis, from `from` to `to` (of one layout).
+// Transforms complex numbers along an axis, from `from` to `to`, which have the same layout.
 void transform_axis(const Tensor& from, const Tensor& to, size_t axis, Direction direction, Complex* row) {
   const Layout layout = layout_of(to);
   const int64_t n = layout.sizes[axis];
@@ -134,7 +135,7 @@ Complex* make_row(const Layout& layout, Arena& scratch) {
 
 }  // namespace
 
-// (real input, dims, normalization, onesided, complex out): the last of `dims` has n / 2 + 1 elements when one-sided
+// (real input, dims, normalization, onesided, complex out). If one-sided, the last of `dims` has n / 2 + 1 elements.
 Error fft_r2c(Arguments arguments, Arena& scratch) {
   Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
@@ -206,7 +207,8 @@ Error fft_c2r(Arguments arguments, Arena& scratch) {
   const int64_t rows = walk.count();
   const NumberStorer real = number_storer(out.type);
   for (int64_t r = 0; r < rows; ++r, walk.next()) {
-    // The other half is the conjugate of this one; what is imaginary of the ends counts nothing.
+    // The second half is the conjugate of the first. The imaginary parts of the first and the middle element are
+    // ignored.
     for (int64_t i = 0; i <= n / 2; ++i) {
       const Complex value = load(between, walk.at[0] + i * from.strides[last]);
       row[i] = {value.re, i == 0 || 2 * i == n ? 0 : value.im};

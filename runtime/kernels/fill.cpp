@@ -9,7 +9,7 @@ namespace carina::runtime {
 namespace {
 
 Error fill_with(const EValue& value, const Tensor& out) {
-  if (out.type == PteScalarType::kBool && value.kind == EValue::Kind::kDouble)  // 0.5 is true
+  if (out.type == PteScalarType::kBool && value.kind == EValue::Kind::kDouble)  // for a bool tensor, 0.5 is true
     return fill_with(EValue(int64_t{value.number != 0 ? 1 : 0}), out);
   return map_unary(out, out, [&](auto a) { return scalar_in<decltype(a)>(value); });
 }
@@ -81,7 +81,7 @@ Error fill_tensor(Arguments arguments, Arena& /*scratch*/) {
   CARINA_RT_TRY(call.error());
   const Tensor number(value.type, {}, {}, value.data);
   Tensor whole = out;
-  whole.resizable = false;  // has its sizes: it does not take the number's
+  whole.resizable = false;  // so that it keeps its sizes
   return map_unary(number, whole, [](auto a) { return a; });
 }
 // (value, out)
@@ -96,7 +96,7 @@ Error ones(Arguments arguments, Arena& /*scratch*/) {
   return fill_constant(arguments, 1);
 }
 
-// (size, memory_format, out): any content will do, and zeros make runs alike.
+// (size, memory_format, out). The content is unspecified; zeros make runs reproducible.
 Error empty(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& out = call.out(2);

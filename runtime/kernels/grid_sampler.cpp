@@ -10,7 +10,7 @@ namespace carina::runtime {
 
 namespace {
 
-// PyTorch's numbers.
+// The numbers of PyTorch's modes.
 enum Interpolation : int64_t { kBilinear = 0, kNearest = 1, kBicubic = 2 };
 enum Padding : int64_t { kZeros = 0, kBorder = 1, kReflection = 2 };
 
@@ -20,7 +20,7 @@ struct Sampler {
   bool align_corners;
 };
 
-// Back and forth between `low` and `high`, both in halves.
+// Reflects a coordinate between `low` and `high`, which are given in halves.
 template <typename T>
 T reflected(T position, int64_t twice_low, int64_t twice_high) {
   if (twice_low == twice_high) return 0;
@@ -30,7 +30,7 @@ T reflected(T position, int64_t twice_low, int64_t twice_high) {
   return std::fmod(flips, T{2}) == 0 ? rest + low : span - rest + low;
 }
 
-// A place as the padding mode moves it into the image.
+// Applies the padding mode to a coordinate.
 template <typename T>
 T padded_position(const Sampler& sampler, T position, int64_t size) {
   const auto max = static_cast<T>(size - 1);
@@ -39,14 +39,14 @@ T padded_position(const Sampler& sampler, T position, int64_t size) {
   return sampler.padding == kZeros ? position : std::min(std::max(position, T{0}), max);
 }
 
-// From [-1, 1] to elements.
+// Converts a coordinate in [-1, 1] to elements.
 template <typename T>
 T unscaled(const Sampler& sampler, T position, int64_t size) {
   if (sampler.align_corners) return (position + 1) / 2 * static_cast<T>(size - 1);
   return ((position + 1) * static_cast<T>(size) - 1) / 2;
 }
 
-// The element at (y, x), zero outside; NaN and places that no integer holds are outside.
+// The element at (y, x), or zero outside of the image. NaN, and coordinates beyond the integer range, are outside.
 template <typename Reader, typename T>
 T element_at(const Sampler& sampler, const Reader& read, int64_t base, T y, T x) {
   const Image& in = sampler.in;
@@ -66,7 +66,7 @@ T bilinear(const Sampler& sampler, const Reader& read, int64_t base, T y, T x) {
   return sum;
 }
 
-// Keys' kernel with a = -0.75, as PyTorch has it.
+// Keys' cubic kernel with a = -0.75, as in PyTorch.
 template <typename T>
 void cubic_weights(T t, T (&weights)[4]) {
   constexpr T a = -0.75;
@@ -106,8 +106,8 @@ T sample(const Sampler& sampler, const Reader& read, int64_t base, T grid_y, T g
   return element_at(sampler, read, base, T(std::nearbyint(at_y)), T(std::nearbyint(at_x)));
 }
 
-// Integers, as ExecuTorch computes them; eager PyTorch has none. All is of the tensors' own type, where a place is whole, so
-// that all interpolations take the element there.
+// Samples integer tensors as ExecuTorch does; eager PyTorch does not support them. The whole computation is in the
+// tensors' type. Coordinates are integers, so all interpolation modes return the element at the coordinate.
 class WholeSampler {
  public:
   WholeSampler(const Sampler& sampler, PteScalarType type) : sampler_(sampler), type_(type) {}
@@ -129,7 +129,7 @@ class WholeSampler {
     const int64_t rest = remainder_of(way, span), flips = quotient_of(way, span);
     return own(flips % 2 == 0 ? rest + low : span - rest + low);
   }
-  // The least of int64 by -1 is no int64.
+  // The quotient of the smallest int64 and -1 overflows.
   static int64_t quotient_of(int64_t a, int64_t b) { return b == -1 ? minus<int64_t>(0, a) : a / b; }
   static int64_t remainder_of(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
   [[nodiscard]] int64_t position(int64_t grid, int64_t size) const {

@@ -55,7 +55,7 @@ Error masked_fill(Arguments arguments, Arena& /*scratch*/) {
                     [&](auto a, auto masked) { return masked != 0 ? scalar_in<decltype(a)>(value) : a; });
 }
 
-// (weight [rows, ...], indices, padding_idx, scale_grad_by_freq, sparse, out); no index counts from the end.
+// (weight [rows, ...], indices, padding_idx, scale_grad_by_freq, sparse, out). Negative indices are errors.
 Error embedding(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments, Call::Elements::kAny);
   const Tensor& weight = call.tensor(0);

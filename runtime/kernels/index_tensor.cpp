@@ -15,7 +15,7 @@ Walk<1> walk_of(const Indexing& indexing) {
   return walk;
 }
 
-// Whether every place is inside, so that nothing is written when one is not.
+// Whether all indices are in range. It is checked first, so that nothing is written if one is not.
 bool all_inside(const Indexing& indexing, const Layout& layout) {
   Walk<1> walk = walk_of(indexing);
   const int64_t count = walk.count();
@@ -26,7 +26,7 @@ bool all_inside(const Indexing& indexing, const Layout& layout) {
   return true;
 }
 
-// The steps of `values` along the result's axes, to which it is broadcast.
+// The strides of `values` along the axes of the result, to which it is broadcast.
 bool steps_of_values(const Indexing& indexing, const Tensor& values, Extents& steps) {
   const Layout own = layout_of(values);
   if (own.rank > indexing.rank) return false;
@@ -38,7 +38,7 @@ bool steps_of_values(const Indexing& indexing, const Tensor& values, Extents& st
   return true;
 }
 
-// target[places] = values, or += values in the order of the places; complex numbers are not added.
+// target[indices] = values, or += values in the order of the indices. Complex numbers cannot be added.
 Error put(Call& call, const Tensor& target, std::span<EValue* const> list, const Tensor& values, bool accumulate,
           Arena& scratch) {
   Indexing indexing;

@@ -14,7 +14,7 @@ bool is_mask(const Tensor& tensor) {
   return tensor.type == PteScalarType::kBool || tensor.type == PteScalarType::kByte;
 }
 
-// The places of a mask's true elements, in logical order: one tensor per axis, from `axis` of the indexing on.
+// The indices of a mask's true elements, in logical order: one tensor per axis, from `axis` of the indexing on.
 Error expand_mask(const Tensor& mask, size_t axis, Arena& scratch, Indexing& indexing) {
   const Layout layout = layout_of(mask);
   Walk<1> walk{.rank = layout.rank, .sizes = layout.sizes, .strides = {layout.strides}, .at = {}, .index = {}};
@@ -63,7 +63,7 @@ Error read_indices(Call& call, std::span<EValue* const> list, const Tensor& tens
   return Error::kOk;
 }
 
-// Where the common axes stand in the result, and where the others.
+// Determines the positions of the common axes and of the other axes in the result.
 void order_axes(size_t rank, Indexing& indexing) {
   size_t first = 0;
   while (indexing.positions[first] == nullptr) ++first;
@@ -80,7 +80,7 @@ void order_axes(size_t rank, Indexing& indexing) {
   }
 }
 
-// The sizes of the common axes; false when the tensors do not broadcast together.
+// The sizes of the common axes. Returns false if the index tensors do not broadcast.
 bool common_sizes(size_t rank, Indexing& indexing) {
   int64_t* sizes = indexing.sizes.data() + indexing.first;
   std::fill_n(sizes, indexing.common, 1);

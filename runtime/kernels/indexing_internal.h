@@ -13,22 +13,22 @@ namespace carina::runtime {
 // stand in the result where the first indexed axis stood when the indexed axes are neighbors, else in front, as in
 // PyTorch.
 struct Indexing {
-  std::array<const Tensor*, kMaxRank> positions{};  // per axis of the tensor; nullptr: all of it
-  std::array<Extents, kMaxRank> steps{};         // of each tensor of places along the common axes
-  std::array<size_t, kMaxRank> result_axis{};    // per axis that is taken whole: the result's
+  std::array<const Tensor*, kMaxRank> positions{};  // per axis of the tensor; nullptr: the whole axis
+  std::array<Extents, kMaxRank> steps{};            // strides of each index tensor along the common axes
+  std::array<size_t, kMaxRank> result_axis{};       // for each axis that is not indexed: its axis in the result
   size_t indexed = 0;
-  size_t first = 0, common = 0;  // the common axes in the result: [first, first + common)
-  size_t rank = 0;               // of the result
+  size_t first = 0, common = 0;  // position of the common axes in the result: [first, first + common)
+  size_t rank = 0;               // rank of the result
   Extents sizes{};
-  std::array<Tensor, kMaxRank> of_masks;  // what masks became; in scratch
+  std::array<Tensor, kMaxRank> of_masks;  // the index tensors of masks, in scratch memory
 };
 
-// Errors: kInvalidArgument (places that do not fit together, more of them than axes, a mask of other sizes),
+// Errors: kInvalidArgument (index tensors that do not broadcast, more of them than axes, a mask of wrong sizes),
 // kOutOfMemory.
 Error plan_indexing(Call& call, const Tensor& tensor, std::span<EValue* const> list, Arena& scratch,
                     Indexing& indexing);
 
-// The tensor's element at `index` of the result; false when a place lies outside.
+// The offset of the tensor's element at position `index` of the result. Returns false if an index is out of range.
 bool indexed_element(const Indexing& indexing, const Layout& tensor, const Extents& index, int64_t& element);
 
 }  // namespace carina::runtime

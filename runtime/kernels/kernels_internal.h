@@ -4,7 +4,7 @@
 
 namespace carina::runtime {
 
-// One function per kernel; what the arguments are stands beside each.
+// Declares one function per kernel. The arguments are listed beside each definition.
 #define CARINA_PORTABLE_KERNEL(name, function) Error function(Arguments arguments, Arena& scratch);
 #include "runtime/kernels/portable_kernels.def"
 #undef CARINA_PORTABLE_KERNEL

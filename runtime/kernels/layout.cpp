@@ -44,7 +44,7 @@ void fit_to_broadcast(const Tensor& out, std::initializer_list<const Tensor*> op
       if (operand->sizes()[axis] != 1) sizes[lead + axis] = operand->sizes()[axis];
     }
   }
-  // Operands that do not fit together, or not into the output, are refused where they are broadcast.
+  // Operands that do not broadcast, or not to the output's sizes, are reported later by broadcast().
   static_cast<void>(out.resize({sizes.data(), out.rank()}));
 }
 
@@ -70,7 +70,7 @@ bool broadcast(const Tensor& operand, const Tensor& out, Extents& strides) {
 
 namespace {
 
-// `count` elements, each so many bytes behind the one before.
+// Copies `count` elements that are a constant number of bytes apart.
 template <size_t kBytes>
 void copy_row(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count) {
   constexpr auto kStep = static_cast<int64_t>(kBytes);
@@ -84,7 +84,7 @@ void copy_row(const std::byte* from, int64_t from_step, std::byte* to, int64_t t
 template <size_t kBytes>
 void copy_bytes(const Tensor& from, const Tensor& to, Walk<2>& walk) {
   constexpr auto kStep = static_cast<int64_t>(kBytes);
-  const size_t last = walk.rank - 1;  // a row of its own, so that the walk is asked for each row only
+  const size_t last = walk.rank - 1;  // a row is copied by itself, so that the walk advances once per row
   const bool one = walk.rank == 0;
   const int64_t row = one ? 1 : walk.sizes[last], all = walk.count();
   const int64_t from_step = one ? 0 : walk.strides[0][last] * kStep, to_step = one ? 0 : walk.strides[1][last] * kStep;

@@ -9,10 +9,10 @@
 
 namespace carina::runtime {
 
-inline constexpr size_t kMaxRank = 16;  // Method::load() refuses more
+inline constexpr size_t kMaxRank = 16;  // Method::load() rejects larger ranks
 using Extents = std::array<int64_t, kMaxRank>;
 
-// The axes of a tensor in their logical order, with the step in elements along each.
+// The axes of a tensor in logical order, with the stride of each in elements.
 struct Layout {
   size_t rank = 0;
   Extents sizes{};
@@ -21,27 +21,26 @@ struct Layout {
 
 Layout layout_of(const Tensor& tensor);
 
-// Whether two tensors have their elements in the same places.
+// Whether the elements of two tensors have the same memory order.
 bool same_layout(const Tensor& a, const Tensor& b);
 bool same_sizes(const Tensor& a, const Tensor& b);
 
-// Gives a resizable output another tensor's sizes; false when it has others and cannot change.
+// Gives a resizable output the sizes of another tensor. Returns false if the sizes differ and cannot change.
 bool takes_sizes_of(const Tensor& out, const Tensor& other);
 
-// Gives a resizable output the sizes that these operands have when they are broadcast together; others stay as they
-// are.
+// Gives a resizable output the broadcast sizes of the operands. Other outputs stay unchanged.
 void fit_to_broadcast(const Tensor& out, std::initializer_list<const Tensor*> operands);
 
-// A dimension number of -rank .. rank-1 as an axis; false when it is none.
+// Converts a dimension in [-rank, rank) to an axis. Returns false if it is out of range.
 bool axis_of(int64_t dim, size_t rank, size_t& axis);
 
-// All positions of an index space, the last axis fastest, and the element of each of N tensors there.
+// Visits all positions of an index space, the last axis fastest, with the offset of the element in each of N tensors.
 template <size_t N>
 struct Walk {
   size_t rank = 0;
   Extents sizes{};
   std::array<Extents, N> strides{};
-  std::array<int64_t, N> at{};  // elements from each tensor's start
+  std::array<int64_t, N> at{};  // offset from each tensor's start, in elements
   Extents index{};
 
   [[nodiscard]] int64_t count() const {
@@ -64,17 +63,17 @@ struct Walk {
   }
 };
 
-// All elements of a tensor in their logical order.
+// Visits all elements of a tensor in logical order.
 inline Walk<1> walk_over(const Tensor& tensor) {
   const Layout layout = layout_of(tensor);
   return {.rank = layout.rank, .sizes = layout.sizes, .strides = {layout.strides}, .at = {}, .index = {}};
 }
 
-// The steps of `operand` along the axes of `out` when it is broadcast to it (0 along repeated axes); false when it
-// cannot be.
+// The strides of `operand` along the axes of `out` after broadcasting (0 along repeated axes). Returns false if it does
+// not broadcast.
 bool broadcast(const Tensor& operand, const Tensor& out, Extents& strides);
 
-// Copies one element per position of `walk`, from tensor 0 to tensor 1; converts where the types differ.
+// Copies one element per position of `walk` from tensor 0 to tensor 1. Converts the element if the types differ.
 void copy_elements(const Tensor& from, const Tensor& to, Walk<2>& walk);
 
 }  // namespace carina::runtime

@@ -1,4 +1,4 @@
-// Kernels whose output's size depends on values: it is planned for the largest, and resized.
+// Kernels whose output size depends on values. The output is planned for the largest size and resized.
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/elementwise_internal.h"
@@ -10,8 +10,8 @@ namespace carina::runtime {
 
 namespace {
 
-// A tensor and a mask, broadcast together: tensor 0 the one, 1 the other. The broadcast sizes are nobody's, so the walk
-// has them.
+// Broadcasts a tensor (tensor 0) and a mask (tensor 1) together. The walk has the broadcast sizes, because they may
+// differ from those of both.
 bool pair_with_mask(const Tensor& tensor, const Tensor& mask, Walk<2>& walk) {
   const Layout a = layout_of(tensor), b = layout_of(mask);
   const size_t rank = a.rank > b.rank ? a.rank : b.rank;
@@ -103,7 +103,7 @@ Error nonzero(Arguments arguments, Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// (repeats [n], output_size or None, out [sum of the repeats]): index i as often as entry i says
+// (repeats [n], output_size or None, out [sum of repeats]): index i is repeated repeats[i] times
 Error repeat_interleave(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor &repeats = call.tensor(0), &out = call.out(2);

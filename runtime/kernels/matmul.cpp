@@ -8,7 +8,7 @@ namespace carina::runtime {
 
 namespace {
 
-// out[m, n] = beta * bias[m, n] + alpha * sum over k of a[m, k] * b[k, n], all by steps in elements.
+// out[m, n] = beta * bias[m, n] + alpha * sum over k of a[m, k] * b[k, n]. All strides are in elements.
 struct Product {
   int64_t rows, columns, depth;
   int64_t a = 0, a_row = 0, a_depth = 0;
@@ -53,7 +53,7 @@ void multiply(const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor
             bias == nullptr ? a : *bias);
 }
 
-// The product of two matrices; the sizes are known to fit.
+// The product of two matrices, whose sizes have been checked.
 Product product_of(const Tensor& a, const Tensor& b, const Tensor& out) {
   const Layout la = layout_of(a);
   const Layout lb = layout_of(b);

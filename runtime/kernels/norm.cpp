@@ -12,8 +12,7 @@ namespace carina::runtime {
 
 namespace {
 
-// A run of elements that is normalized by its own mean and variance; element k is scaled by entry k / per_weight of the
-// weight.
+// A run of elements with its own mean and variance. Element k is scaled by weight[k / per_weight].
 struct Group {
   int64_t begin, count;
   int64_t first_weight, per_weight;
@@ -61,7 +60,7 @@ Error native_layer_norm(Arguments arguments, Arena& /*scratch*/) {
   call.require(shape.size() >= 1 && shape.size() <= in.rank() && takes_sizes_of(out, in));
   call.support(is_floating(in.type) && is_floating(out.type) && in.contiguous() && out.contiguous());
   CARINA_RT_TRY(call.error());
-  for (const Tensor* figure : {&mean, &deviation}) {  // one for each row that is normalized
+  for (const Tensor* figure : {&mean, &deviation}) {  // one element per normalized row
     if (!figure->resizable) continue;
     Extents sizes = layout_of(in).sizes;
     std::fill(sizes.begin() + static_cast<std::ptrdiff_t>(in.rank() - shape.size()), sizes.end(), 1);

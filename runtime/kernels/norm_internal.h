@@ -4,7 +4,7 @@
 
 namespace carina::runtime {
 
-// Whether a weight or bias, where it is given, has one floating element per entry.
+// Whether an optional weight or bias has one floating-point element per entry.
 inline bool has_elements(const Tensor* tensor, int64_t count) {
   return tensor == nullptr ||
          (static_cast<int64_t>(tensor->elements()) == count && tensor->contiguous() && is_floating(tensor->type));

@@ -5,8 +5,8 @@
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"
 
-// Padding whose values come from the input itself. What lies at index i of a padded axis is the input's element at
-// edge(i - before), where `edge` maps any index to one inside.
+// Padding with elements of the input. Element i of a padded axis is the input's element edge(i - before), where `edge`
+// maps any index to one inside.
 namespace carina::runtime {
 
 namespace {
@@ -26,7 +26,7 @@ struct Padding {
   int64_t before = 0, after = 0;
 };
 
-// Before and after of the last axis, then of the one before ...
+// The list has the padding before and after the last axis, then of the previous axis, and so on.
 Padding padding_of(std::span<const int64_t> pad, size_t rank, size_t axis) {
   const size_t entry = 2 * (rank - 1 - axis);
   return entry < pad.size() ? Padding{.before = pad[entry], .after = pad[entry + 1]} : Padding{};
@@ -50,7 +50,7 @@ void fit_to_padding(Call& call, const Tensor& in, std::span<const int64_t> pad, 
   call.fit(out, {sizes.data(), in.rank()});
 }
 
-// (input, padding [2 * axes], out), of `axes` spatial axes behind one or two others.
+// (input, padding [2 * axes], out), with `axes` spatial axes after one or two other axes
 Error pad_edges(Arguments arguments, size_t axes, Edge edge, bool reflects) {
   Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);

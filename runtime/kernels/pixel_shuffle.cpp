@@ -1,5 +1,5 @@
-// Pixels of an image as channels, and back: the r x r pixels of each square of [..., C, H r, W r] are r r channels of
-// [..., C r r, H, W].
+// Converts pixels to channels and back: each square of r x r pixels of [..., C, H r, W r] is r r channels of [..., C r
+// r, H, W].
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"

@@ -9,10 +9,10 @@ namespace carina::runtime {
 
 namespace {
 
-// The elements of an axis that one output element looks at.
+// The elements of an axis that one output element reads.
 struct Span {
   int64_t begin, end, step;
-  int64_t padded;  // with those in the padding
+  int64_t padded;  // number of elements including padding
 };
 
 Span span_of(const Window& window, int64_t size, int64_t index) {
@@ -32,9 +32,9 @@ Span adaptive_span_of(int64_t size, int64_t out_size, int64_t index) {
 int64_t out_size(const Window& window, int64_t size, bool ceil_mode) {
   const int64_t span = size + 2 * window.padding - window.dilation * (window.kernel - 1) - 1;
   const int64_t steps = span + (ceil_mode ? window.stride - 1 : 0);
-  if (steps < 0) return 0;  // else a last window may lack elements, in ceil mode even the only one
+  if (steps < 0) return 0;  // otherwise a last window may be incomplete; in ceil mode it may be the only one
   int64_t count = steps / window.stride + 1;
-  // A window must begin inside the input or the padding before it.
+  // A window must begin inside of the input or its leading padding.
   if (ceil_mode && (count - 1) * window.stride >= size + window.padding) --count;
   return count;
 }
@@ -52,7 +52,7 @@ struct Pool {
   Window rows, columns;
 };
 
-// What both pools check of their arguments.
+// The argument checks of both pools.
 Error check_pool(Call& call, Pool& pool, const Tensor& in, const Tensor& out, bool ceil_mode) {
   call.require(in.rank() == out.rank() && image_of(in, Missing::kBatch, pool.in) && is_sane(pool.rows) &&
                is_sane(pool.columns));
@@ -173,7 +173,7 @@ Error max_pool2d_with_indices(Arguments arguments, Arena& /*scratch*/) {
             for (int64_t in_x = columns.begin; in_x < columns.end; in_x += columns.step) {
               const auto value = read(index_in(pool.in, n, c, in_y, in_x));
               if (position >= 0 && !(value > max) && value == value) continue;
-              max = value;  // NaN wins
+              max = value;  // NaN propagates
               position = in_y * pool.in.width + in_x;
             }
           }

@@ -16,10 +16,10 @@ constexpr KernelEntry kPortableKernels[] = {
 static_assert(std::ranges::is_sorted(kPortableKernels, std::ranges::less_equal(), &KernelEntry::name),
               "portable_kernels.def is in the order of the names");
 
-// Every kernel that our compiler may write into a program (facts/executorch_kernels.def) is here.
+// Checks that every kernel that the compiler may write to a program (facts/executorch_kernels.def) exists here.
 constexpr bool has_kernel(const KernelRow& row) {
   for (const KernelEntry& entry : kPortableKernels) {
-    // The size first: compilers limit the steps of a constant expression.
+    // Compares the sizes first, because compilers limit the steps of a constant expression.
     const bool fits = entry.name.size() == row.name.size() + 1 + row.overload.size();
     if (fits && entry.name.starts_with(row.name) && entry.name.ends_with(row.overload)) return true;
   }

@@ -51,7 +51,7 @@ Error dequantize_per_tensor(Arguments arguments, Arena& /*scratch*/) {
   return dequantize(arguments, 7);
 }
 
-// cortex_m's: (input, scale, zero_point, quant_min, quant_max, dtype, out), always to float.
+// The cortex_m variant: (input, scale, zero_point, quant_min, quant_max, dtype, out), whose output is always float
 Error dequantize_to_float(Arguments arguments, Arena& /*scratch*/) {
   return dequantize(arguments, 6);
 }

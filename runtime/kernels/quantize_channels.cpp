@@ -1,4 +1,4 @@
-// Quantization by channel, by token, and by numbers that are known only at run time.
+// Quantization by channel, by token, and with parameters that are computed at run time.
 #include <cmath>
 
 #include "runtime/kernels/call_internal.h"
@@ -11,8 +11,8 @@ namespace carina::runtime {
 
 namespace {
 
-// Scales and zero points along one axis: entry k of the lists for index k. One row of `each` elements per entry is what
-// tokens are.
+// Scales and zero points along one axis: entry k belongs to index k. Tokens are rows of `each` elements, with one entry
+// per row.
 struct Channels {
   const Tensor& scales;
   const Tensor* zero_points;
@@ -28,7 +28,7 @@ struct Channels {
   }
 };
 
-// function(element of the input, element of the output, entry) with entries counted along `axis`.
+// Calls function(element of the input, element of the output, entry), with entries along `axis`.
 template <typename Function>
 void for_channels(const Tensor& in, const Tensor& out, size_t axis, const Function& function) {
   const Layout from = layout_of(in), to = layout_of(out);
@@ -37,7 +37,7 @@ void for_channels(const Tensor& in, const Tensor& out, size_t axis, const Functi
   for (int64_t i = 0; i < count; ++i, walk.next()) function(walk.at[0], walk.at[1], walk.index[axis]);
 }
 
-// The same for tokens: all axes but the last are one.
+// The same for tokens: all axes but the last are merged to one.
 template <typename Function>
 void for_tokens(const Tensor& in, const Tensor& out, const Function& function) {
   const Layout from = layout_of(in), to = layout_of(out);

@@ -7,8 +7,8 @@
 
 namespace carina::runtime {
 
-// Quantization as ExecuTorch computes it, in float: the reciprocal of the scale is rounded first, and half way goes to
-// the even neighbor.
+// Quantizes with ExecuTorch's float arithmetic: the reciprocal of the scale is rounded first, and halves are rounded to
+// even.
 inline int64_t code_of(float value, float inverse_scale, int64_t zero_point, int64_t low, int64_t high) {
   const float scaled = std::nearbyint(inverse_scale * value);
   const int64_t code = to_int64(static_cast<double>(static_cast<float>(zero_point) + scaled));
@@ -20,7 +20,7 @@ inline float value_of_code(int64_t code, float scale, int64_t zero_point) {
          scale;
 }
 
-// The scale and zero point with which codes of [low, high] hold values of [least, most] and zero.
+// The scale and zero point with which integers in [low, high] represent values in [least, most] and zero.
 struct Parameters {
   double scale;
   int64_t zero_point;

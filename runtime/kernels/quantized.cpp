@@ -1,4 +1,4 @@
-// ExecuTorch's kernels on quantized tensors: addition, embeddings of few bits, products with int8 weights.
+// ExecuTorch's kernels for quantized tensors: addition, embeddings of 2, 4 or 8 bits, products with int8 weights.
 #include <algorithm>
 
 #include "runtime/kernels/call_internal.h"
@@ -45,8 +45,8 @@ Error quantized_add(Arguments arguments, Arena& /*scratch*/) {
 
 namespace {
 
-// Weights of 8, 4 or 2 bits, several to a byte: four bits have the even column first, in the high half; two bits start
-// with the low ones. Both are unsigned about the middle.
+// A weight of 8, 4 or 2 bits. Of two 4-bit weights in a byte, the one with the even column is in the high half. Of four
+// 2-bit weights, the first is in the low bits. Both kinds are unsigned with an offset of half their range.
 int64_t weight_at(const Tensor& weight, int64_t bits, int64_t at) {
   if (bits == 8) return integer_at(weight, at);
   const int64_t per_byte = 8 / bits, within = at % per_byte;
@@ -103,7 +103,7 @@ Error embedding_4bit(Arguments arguments, Arena& /*scratch*/) {
 Error embedding_2bit(Arguments arguments, Arena& /*scratch*/) {
   return quantized_embedding(arguments, 2, 6);
 }
-// With a dtype before the output.
+// The variant with a dtype before the output.
 Error embedding_byte_to(Arguments arguments, Arena& /*scratch*/) {
   return quantized_embedding(arguments, 8, 7);
 }

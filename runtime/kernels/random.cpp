@@ -10,7 +10,7 @@ namespace carina::runtime {
 
 namespace {
 
-// The numbers of one process are one sequence, which begins at the seed: runs are alike.
+// The state of the process-wide sequence. It begins with the seed, so runs are reproducible.
 constinit uint64_t random_state = 0;
 
 // splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators").
@@ -22,12 +22,12 @@ uint64_t next_bits() {
   return bits ^ bits >> 31;
 }
 
-// In [0, 1), with as many bits as a float holds.
+// A uniform number in [0, 1), with the precision of a float.
 double uniform() {
   return static_cast<double>(next_bits() >> 40) * 0x1p-24;
 }
 
-// Box and Muller's transform.
+// A normal number by the Box-Muller transform.
 double normal() {
   const double radius = std::sqrt(-2 * std::log(1 - uniform()));
   return radius * std::cos(2 * std::numbers::pi * uniform());
@@ -59,7 +59,7 @@ Error randn(Arguments arguments, Arena& /*scratch*/) {
   return draw(arguments, normal);
 }
 
-// (input, p, train or None, out, mask): what stays is scaled by 1 / (1 - p)
+// (input, p, train or None, out, mask): kept elements are multiplied by 1 / (1 - p)
 Error native_dropout(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);

@@ -11,7 +11,7 @@ namespace carina::runtime {
 
 namespace {
 
-// A shift of any sign as one of 0 .. size - 1.
+// Converts a shift of any sign to [0, size).
 int64_t forward_shift(int64_t shift, int64_t size) {
   if (size == 0) return 0;
   const int64_t rest = shift % size;
@@ -24,7 +24,7 @@ void copy_element(const Tensor& in, int64_t from, const Tensor& out, int64_t to)
               out.as<std::byte>() + static_cast<size_t>(to) * bytes);
 }
 
-// The elements in their logical order, all in one row, shifted by `shift`.
+// Shifts all elements in logical order, as one row.
 void roll_flat(const Tensor& in, int64_t shift, const Tensor& out) {
   const Layout from = layout_of(in), to = layout_of(out);
   Walk<1> source, target;
@@ -40,7 +40,7 @@ void roll_flat(const Tensor& in, int64_t shift, const Tensor& out) {
 
 }  // namespace
 
-// (input, shifts, dims, out): an empty `dims` shifts the flattened tensor.
+// (input, shifts, dims, out). Empty `dims` shift the flattened tensor.
 Error roll(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
@@ -59,7 +59,7 @@ Error roll(Arguments arguments, Arena& /*scratch*/) {
     size_t axis = 0;
     call.require(axis_of(dims[i], from.rank, axis));
     CARINA_RT_TRY(call.error());
-    // Both are below the axis' size, so that their sum cannot overflow.
+    // Both terms are below the size of the axis, so the sum cannot overflow.
     shift[axis] = forward_shift(shift[axis] + forward_shift(shifts[i], from.sizes[axis]), from.sizes[axis]);
   }
   Walk<1> walk;
@@ -74,7 +74,7 @@ Error roll(Arguments arguments, Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// (input [..., rows, columns], diagonal, out): zero above the diagonal.
+// (input [..., rows, columns], diagonal, out): elements above the diagonal become zero
 Error tril(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
@@ -101,8 +101,8 @@ Error tril(Arguments arguments, Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// (input, dim, size, step, out): out[.., i, .., j] = input[.., i * step + j, ..], the windows' places in `dim`, their
-// elements in a new last axis.
+// (input, dim, size, step, out): out[.., i, .., j] = input[.., i * step + j, ..]. `dim` counts the windows, and a new
+// last axis has their elements.
 Error unfold_copy(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
@@ -125,7 +125,7 @@ Error unfold_copy(Arguments arguments, Arena& /*scratch*/) {
   Walk<2> walk;
   for (size_t i = 0; i < from.rank; ++i) {
     call.require(i == axis || from.sizes[i] == to.sizes[i]);
-    // One window needs no step, which may be larger than the axis.
+    // A single window does not use the step, which may be larger than the axis.
     const int64_t stride = i == axis && to.sizes[i] > 1 ? from.strides[i] * step : from.strides[i];
     walk.add_axis(to.sizes[i], {stride, to.strides[i]});
   }
@@ -137,7 +137,7 @@ Error unfold_copy(Arguments arguments, Arena& /*scratch*/) {
 
 namespace {
 
-// PyTorch's order: NaN is greater than every number.
+// PyTorch's order, in which NaN is greater than every number.
 template <typename Value>
 bool greater(Value a, Value b) {
   if constexpr (std::is_floating_point_v<Value>) {
@@ -146,7 +146,7 @@ bool greater(Value a, Value b) {
   return a > b;
 }
 
-// An element of a row in the order in which topk takes them: by value, equal ones by place.
+// An element of a row in topk's order: by value; equal ones by index.
 template <typename Value>
 struct Ranked {
   Value value;
@@ -160,7 +160,7 @@ bool before(const Ranked<Value>& a, const Ranked<Value>& b, bool largest) {
   return a.position < b.position;
 }
 
-// The elements of one row in their order, one after the other, in no memory but the last one's: k passes over the row.
+// Visits the elements of a row in order, with k passes over the row. It stores the last visited element only.
 template <typename Read, typename Write>
 void take_in_order(int64_t size, int64_t k, bool largest, const Read& read, const Write& write) {
   using Value = decltype(read(int64_t{0}));
@@ -179,7 +179,7 @@ void take_in_order(int64_t size, int64_t k, bool largest, const Read& read, cons
 
 }  // namespace
 
-// (input, k, dim, largest, sorted, values, indices): sorted whether asked or not; equal elements in their order.
+// (input, k, dim, largest, sorted, values, indices). The result is always sorted; equal elements keep their order.
 Error topk(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);

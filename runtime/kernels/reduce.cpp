@@ -10,7 +10,7 @@ namespace carina::runtime {
 
 namespace {
 
-// A resizable output gets the sizes that are kept, and 1 for the others where it has all axes.
+// Gives a resizable output the kept sizes, and size 1 for reduced axes if it has all axes.
 bool takes_kept_sizes(const Layout& in, uint32_t reduced, bool keeps_axes, const Tensor& out) {
   if (!out.resizable) return true;
   Extents sizes{};
@@ -61,14 +61,14 @@ struct Keep {
   }
 };
 
-// A value with whether there was any.
+// A value, and whether one has been set.
 template <typename T>
 struct Found {
   T value{};
   bool any = false;
 };
 
-// The best value of each reduction; a NaN is better than any number.
+// The best value of each reduction. NaN is better than any number.
 template <typename Better>
 void reduce_to_best(const Tensor& in, const Tensor& out, Reduction& reduction, const Better& better) {
   reduce(
@@ -99,7 +99,7 @@ Error extreme(Arguments arguments, const Better& better) {
   return extreme_over(call, in, dims, out, better);
 }
 
-// The index along one dimension, or of the flattened input.
+// The index of the best value along one dimension, or in the flattened input.
 template <typename Better>
 Error index_of_extreme(Arguments arguments, const Better& better) {
   Call call(arguments);
@@ -173,7 +173,7 @@ Error variance_over(Call& call, const Tensor& in, std::span<const int64_t> dims,
   return Error::kOk;
 }
 
-// Floats are summed in double.
+// Sums floats in double.
 struct Sum {
   template <typename T>
   auto operator()(T zero) const {
@@ -295,7 +295,7 @@ Error argmin(Arguments arguments, Arena& /*scratch*/) {
 
 namespace {
 
-// (input, dim, keepdim, values, indices): both reductions of one dimension.
+// (input, dim, keepdim, values, indices): values and indices along one dimension
 template <typename Better>
 Error value_and_index(Arguments arguments, const Better& better) {
   Call call(arguments);

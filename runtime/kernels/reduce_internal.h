@@ -6,19 +6,19 @@
 
 namespace carina::runtime {
 
-// A reduction taken apart: `kept` visits the output's elements (tensor 0: the input, 1: the output), `reduced` the
-// input's elements for each, starting where `kept` stands.
+// A planned reduction. `kept` visits the output's elements (tensor 0: the input, 1: the output). For each of them,
+// `reduced` visits the input's elements, starting at the position of `kept`.
 struct Reduction {
   Walk<2> kept;
   Walk<1> reduced;
 };
 
-// `dims`: what to reduce over; empty: everything. False when a dimension is none or twice, or when `out` has other
-// sizes (with or without the reduced axes).
+// `dims` are the reduced dimensions; empty: all. Returns false if a dimension is out of range or occurs twice, or if
+// `out` has wrong sizes (with or without the reduced axes).
 bool plan_reduction(const Tensor& in, std::span<const int64_t> dims, const Tensor& out, Reduction& reduction);
 
-// For each output element: state = start, then step(state, value) for each input element, then finalize(state) is
-// written.
+// For each output element: state = start; then step(state, value) for each input element; then finalize(state) is
+// stored.
 template <typename State, typename Step, typename Finalize>
 void reduce(const Tensor& in, const Tensor& out, Reduction& reduction, const State& start, const Step& step,
             const Finalize& finalize) {

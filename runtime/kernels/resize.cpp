@@ -11,16 +11,16 @@ namespace carina::runtime {
 
 namespace {
 
-// What both resizes share: images of the same batches and channels, and along each axis how many input elements one
-// output element spans. As in PyTorch: the inverse of the given factor, else the ratio of the sizes; all that is
-// computed from it is double for doubles, else float.
+// The common part of both resizes: images of equal batches and channels, and the number of input elements per output
+// element along each axis. As in PyTorch, it is the inverse of the given factor, or else the ratio of the sizes. The
+// computation is in double for double tensors, otherwise in float.
 struct Resize {
   Image in, out;
   double row_scale = 1, column_scale = 1;
 };
 
 double scale_of(std::span<const double> factors, size_t axis, int64_t in, int64_t out) {
-  if (in == out) return 1;  // whatever the factor says
+  if (in == out) return 1;  // independent of the factor
   if (axis < factors.size() && factors[axis] > 0) return 1.0 / factors[axis];
   return static_cast<double>(in) / static_cast<double>(out);
 }
@@ -36,7 +36,7 @@ void fit_to_resize(Call& call, const Image& in, std::span<const int64_t> size, s
       {.batches = in.batches, .channels = in.channels, .height = length(0, in.height), .width = length(1, in.width)});
 }
 
-// (.., output_size or None, ..., scale_factors or None, out): exactly one of the two is given.
+// (..., output_size or None, ..., scale_factors or None, out); exactly one of the two is given
 Error plan_resize(Call& call, const Tensor& in, size_t factors_at, const Tensor& out, Resize& resize) {
   const std::span<const int64_t> size = call.integers(1);
   const std::span<const double> factors = call.numbers(factors_at);
@@ -67,7 +67,7 @@ struct Interpolation {
   T weight;
 };
 
-// `scale`: input elements per output element, corners aligned or centers.
+// `scale` is in input elements per output element; corners are aligned, or pixels have half-pixel centers.
 template <typename T>
 Interpolation<T> interpolation_of(double scale, bool align_corners, int64_t index, int64_t size) {
   const T step = static_cast<T>(scale);
@@ -81,13 +81,13 @@ double corner_scale(int64_t in, int64_t out) {
   return out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0.0;
 }
 
-// Runs function(double) for doubles, else function(float).
+// Calls function(double) for double tensors, otherwise function(float).
 template <typename Function>
 void with_positions(const Tensor& tensor, const Function& function) {
   tensor.type == PteScalarType::kDouble ? function(double{}) : function(float{});
 }
 
-// T: what places and weights are computed in.
+// T is the type of coordinates and weights.
 template <typename T>
 void copy_nearest(const Resize& resize, const Tensor& in, const Tensor& out) {
   const Image &from = resize.in, &to = resize.out;
@@ -103,7 +103,8 @@ void copy_nearest(const Resize& resize, const Tensor& in, const Tensor& out) {
       in, out);
 }
 
-// Of integers, but bytes, as ExecuTorch's kernel: in floats, towards zero. Eager PyTorch has none.
+// Integers other than uint8, with the arithmetic of ExecuTorch's kernel: computed in float and truncated. Eager PyTorch
+// does not support them.
 template <typename T>
 void interpolate(const Resize& resize, bool align_corners, const Tensor& in, const Tensor& out) {
   const Image &from = resize.in, &to = resize.out;
@@ -144,7 +145,7 @@ Error upsample_nearest2d(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(3);
   Resize resize;
   CARINA_RT_TRY(plan_resize(call, in, 2, out, resize));
-  // Twice the size takes every element twice, whatever the factor says.
+  // If the size doubles, each element occurs twice, independent of the factor.
   if (resize.out.height == 2 * resize.in.height) resize.row_scale = 0.5;
   if (resize.out.width == 2 * resize.in.width) resize.column_scale = 0.5;
   with_positions(in, [&](auto kind) { copy_nearest<decltype(kind)>(resize, in, out); });

@@ -38,7 +38,8 @@ void resize_numbers(const Tensor& in, const Image& from, const Scales& scales, c
   });
 }
 
-// Eager PyTorch has bytes only: as ExecuTorch's kernel, whose sum loses its fraction at each step.
+// Integers other than uint8, with the arithmetic of ExecuTorch's kernel, which truncates the sum at each step. Eager
+// PyTorch supports uint8 only.
 void resize_integers(const Tensor& in, const Image& from, const Scales& scales, const Tensor& out, const Image& to) {
   const auto read = Integers::reader(in);
   const auto write = Integers::writer(out);

@@ -12,10 +12,10 @@ namespace {
 struct Scatter {
   size_t axis = 0;
   const Tensor* positions = nullptr;
-  Walk<3> walk;  // the places, the source, the output
+  Walk<3> walk;  // over the indices, the source and the output
 };
 
-// The index space of the places; each of them is looked at before anything is written.
+// Plans a walk over the index tensor. All indices are checked before anything is written.
 Error plan_scatter(Call& call, const Tensor& in, const Tensor& positions, const Tensor* source, const Tensor& out,
                    int64_t dim, Scatter& scatter) {
   call.fit_like(out, in);
@@ -42,7 +42,7 @@ Error plan_scatter(Call& call, const Tensor& in, const Tensor& positions, const 
   return Error::kOk;
 }
 
-// function(place in the source, place in the output) for each position.
+// Calls function(offset in the source, offset in the output) for each position.
 template <typename Function>
 void for_positions(const Tensor& out, Scatter& scatter, const Function& function) {
   const Layout to = layout_of(out);
@@ -61,7 +61,8 @@ Error copy_all(const Tensor& in, const Tensor& out) {
 
 }  // namespace
 
-// (input, dim, places, source, out): out[.., places[.., i, ..], ..] = source[.., i, ..], the last one wins
+// (input, dim, indices, source, out): out[.., indices[.., i, ..], ..] = source[.., i, ..]; of equal indices the last
+// one is effective
 Error scatter(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor &in = call.tensor(0), &positions = call.tensor(2), &source = call.tensor(3), &out = call.out(4);
@@ -98,7 +99,7 @@ Error scatter_value(Arguments arguments, Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// (input, dim, places, source, out): added, in the order of the places
+// (input, dim, indices, source, out): adds in the order of the indices
 Error scatter_add(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor &in = call.tensor(0), &positions = call.tensor(2), &source = call.tensor(3), &out = call.out(4);

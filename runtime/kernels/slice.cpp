@@ -12,7 +12,7 @@ namespace carina::runtime {
 
 namespace {
 
-// A run of an axis, every `step`-th of `count` elements from `begin`.
+// A range of an axis: `count` elements from `begin` on, `step` apart.
 struct Range {
   int64_t begin = 0;
   int64_t count = 0;
@@ -28,8 +28,8 @@ Range range_of(int64_t start, int64_t end, int64_t step, int64_t size) {
   return {.begin = start, .count = (end - start) / step + ((end - start) % step != 0 ? 1 : 0), .step = step};
 }
 
-// Between a range of `axis` of `whole` and all of `part`, which has the range's count there and otherwise whole's
-// sizes.
+// A walk over a range of `axis` of `whole` and over all of `part`. `part` has the size of the range along `axis`, and
+// the sizes of `whole` along the others.
 bool range_walk(const Tensor& whole, size_t axis, const Range& range, const Tensor& part, Walk<2>& walk) {
   const Layout from = layout_of(whole);
   const Layout to = layout_of(part);
@@ -58,7 +58,7 @@ Error paste_range(const Tensor& in, const Tensor& out, size_t axis, const Range&
   return Error::kOk;
 }
 
-// One index of `axis` of `whole` beside `part`, which lacks that axis.
+// A walk over one index of `axis` of `whole` and over `part`, which does not have that axis.
 bool index_walk(const Tensor& whole, size_t axis, int64_t index, const Tensor& part, Walk<2>& walk) {
   const Layout from = layout_of(whole);
   const Layout to = layout_of(part);
@@ -178,12 +178,12 @@ Error select_scatter(Arguments arguments, Arena& /*scratch*/) {
 
 namespace {
 
-// PyTorch lets an empty tensor of one axis stand beside tensors of any rank.
+// PyTorch allows an empty one-dimensional tensor among tensors of any rank.
 bool is_nothing_beside(const Tensor& part, const Tensor& out) {
   return part.rank() == 1 && part.bytes() == 0 && out.rank() != 1;
 }
 
-// As many as the parts have together along `axis`.
+// Gives the output the sum of the parts' sizes along `axis`.
 void fit_to_parts(Call& call, std::span<EValue* const> parts, size_t axis, const Tensor& out) {
   const Tensor* like = nullptr;
   int64_t count = 0;
@@ -223,7 +223,7 @@ Error cat(Arguments arguments, Arena& /*scratch*/) {
 
 namespace {
 
-// The sizes of a part, and a new axis.
+// Gives the output the sizes of a part, and a new axis.
 void fit_to_stack(Call& call, std::span<EValue* const> parts, size_t axis, const Tensor& out) {
   const Tensor& part = parts[0]->tensor;
   call.require(part.rank() + 1 == out.rank());
@@ -255,13 +255,13 @@ Error stack(Arguments arguments, Arena& /*scratch*/) {
 
 namespace {
 
-// How long part `index` is by the argument: a list of sizes, or one for all, of which the last has what is left.
+// The size of part `index`: an entry of the list, or one size for all, where the last part has the rest.
 int64_t part_size(const EValue& sizes, size_t index, int64_t left) {
   if (sizes.kind == EValue::Kind::kIntList) return index < sizes.integers.size() ? sizes.integers[index] : -1;
   return std::min(sizes.to_int(), left);
 }
 
-// The parts of `in` along `axis`, each as long as its output, which gets its size where it can be resized.
+// Splits `in` along `axis`. Each part has the size of its output; a resizable output gets its size.
 Error split(Call& call, const Tensor& in, const EValue& sizes, size_t axis, std::span<EValue* const> outs) {
   int64_t begin = 0;
   for (size_t i = 0; i < outs.size(); ++i) {
@@ -320,7 +320,8 @@ void fit_to_padding(Call& call, const Tensor& in, std::span<const int64_t> pad, 
 
 }  // namespace
 
-// (input, pad: before and after of the last axis, then of the one before ..., value, out); negative numbers cut off.
+// (input, pad, value, out). `pad` has the sizes before and after the last axis, then of the previous axis, and so on.
+// Negative numbers remove elements.
 Error constant_pad_nd(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor& in = call.tensor(0);
@@ -351,7 +352,7 @@ Error constant_pad_nd(Arguments arguments, Arena& /*scratch*/) {
     if (count > 0) walk.at[1] += first * to.strides[axis];
   }
   Tensor whole = out;
-  whole.resizable = false;  // has its sizes: it does not take the number's
+  whole.resizable = false;  // so that it keeps its sizes
   CARINA_RT_TRY(map_unary(value.tensor(), whole, [](auto a) { return a; }));
   copy_elements(in, out, walk);
   return Error::kOk;

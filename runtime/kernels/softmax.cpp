@@ -11,7 +11,7 @@ namespace carina::runtime {
 
 namespace {
 
-// A row along the dimension: where it starts in either tensor, and its steps.
+// A row along the dimension: its start and its stride in both tensors.
 struct Row {
   int64_t count;
   int64_t from, from_step;
@@ -39,7 +39,7 @@ void log_softmax_row(const Reader& read, const Writer& write, const Row& row) {
     write(row.to + i * row.to_step, read(row.from + i * row.from_step) - max - log_sum);
 }
 
-// (input, dim, half_to_float, out): `run` for each row along `dim`.
+// (input, dim, half_to_float, out): calls `run` for each row along `dim`
 template <typename Function>
 Error for_rows(Arguments arguments, const Function& run) {
   Call call(arguments);

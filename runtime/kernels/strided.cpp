@@ -1,4 +1,4 @@
-// Copies of views that PyTorch describes by steps in memory, and what is read through complex numbers.
+// Copies of views that PyTorch describes by strides, and views of complex numbers as real ones.
 #include <algorithm>
 #include <cstring>
 
@@ -10,7 +10,7 @@
 
 namespace carina::runtime {
 
-// (input, size, stride, storage_offset or None, out): the steps are through the input's memory
+// (input, size, stride, storage_offset or None, out); strides are in elements of the input's memory
 Error as_strided_copy(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);
@@ -108,7 +108,7 @@ Error conj_physical(Arguments arguments, Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// (to, from, index): row `index` of `to`, which then has index + 1 rows; a loop fills it row by row
+// (to, from, index): copies to row `index` of `to`, which gets index + 1 rows; a loop fills it row by row
 Error copy_to_row(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments, Call::Elements::kAny);
   const Tensor &to = call.out(0), &from = call.tensor(1);

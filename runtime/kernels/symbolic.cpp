@@ -1,4 +1,4 @@
-// What a program computes with numbers beside tensors: sizes, and arithmetic on them.
+// Kernels that compute with numbers instead of tensors: sizes, and arithmetic on them.
 #include <cmath>
 
 #include "runtime/kernels/call_internal.h"
@@ -16,7 +16,7 @@ bool is_number(const EValue& value) {
   return value.kind == Kind::kInt || value.kind == Kind::kDouble || value.kind == Kind::kBool;
 }
 
-// The last of `count` arguments takes the result, the others are numbers.
+// Checks that the first count - 1 arguments are numbers. The last one gets the result.
 Error check_numbers(Arguments arguments, size_t count) {
   if (arguments.size() < count) return Error::kInvalidProgram;
   for (size_t i = 0; i + 1 < count; ++i) {
@@ -26,13 +26,13 @@ Error check_numbers(Arguments arguments, size_t count) {
   return is_number(result) || result.is_none() ? Error::kOk : Error::kInvalidArgument;
 }
 
-// A number takes the place of the one before; a value of the table is never destroyed.
+// Stores a number in a value. Values are never destroyed, so the old content needs no destructor.
 template <typename T>
 void set(EValue& value, T number) {
   value = EValue(number);
 }
 
-// (a, b, out): whole when both are.
+// (a, b, out): an integer if both operands are
 template <typename Function>
 Error arithmetic(Arguments arguments, const Function& function) {
   CARINA_RT_TRY(check_numbers(arguments, 3));
@@ -55,7 +55,7 @@ Error comparison(Arguments arguments, const Function& function) {
   return Error::kOk;
 }
 
-// (a, out): a whole number stays as it is.
+// (a, out): an integer stays as it is
 template <typename Function>
 Error to_whole(Arguments arguments, const Function& function) {
   CARINA_RT_TRY(check_numbers(arguments, 2));
@@ -68,7 +68,7 @@ bool divides_by_zero(Arguments arguments) {
   return arguments.size() >= 2 && arguments[1]->kind != Kind::kDouble && arguments[1]->to_int() == 0;
 }
 
-// Python's: towards minus infinity.
+// Python's floor division, which rounds toward minus infinity.
 template <typename T>
 T floored(T a, T b) {
   if constexpr (std::is_same_v<T, int64_t>) {
@@ -142,7 +142,7 @@ Error number_lt(Arguments arguments, Arena& /*scratch*/) {
 Error number_ceil(Arguments arguments, Arena& /*scratch*/) {
   return to_whole(arguments, [](double a) { return std::ceil(a); });
 }
-// Half way goes to the even neighbor, as in Python.
+// Halves are rounded to even, as in Python.
 Error number_round(Arguments arguments, Arena& /*scratch*/) {
   return to_whole(arguments, [](double a) { return std::nearbyint(a); });
 }

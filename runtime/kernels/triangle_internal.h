@@ -8,8 +8,8 @@
 
 namespace carina::runtime {
 
-// The input elements that one output element of a bilinear resize takes in along an axis, weighted by a triangle over
-// them. T: what places and weights are computed in.
+// The input elements of one output element of a bilinear resize along an axis, with triangular weights. T is the type
+// of coordinates and weights.
 template <typename T>
 struct Triangle {
   int64_t begin = 0, count = 0;
@@ -28,7 +28,7 @@ Triangle<T> summed(Triangle<T> triangle) {
   return triangle;
 }
 
-// Wider where the image shrinks, against aliasing; `scale`: input elements per output element.
+// The triangle is wider if the image shrinks, which avoids aliasing. `scale`: input elements per output element.
 template <typename T>
 Triangle<T> wide_triangle(T scale, int64_t index, int64_t size) {
   Triangle<T> triangle;
@@ -40,7 +40,8 @@ Triangle<T> wide_triangle(T scale, int64_t index, int64_t size) {
   return summed(triangle);
 }
 
-// The two neighbors of a place, or the one at the end; corners aligned or centers.
+// The two neighbors of a coordinate, or one at the end of the axis. Corners are aligned, or pixels have half-pixel
+// centers.
 inline Triangle<double> narrow_triangle(double scale, bool align_corners, int64_t index, int64_t size) {
   const double at = static_cast<double>(index);
   const double position = align_corners ? scale * at : std::max(scale * (at + 0.5) - 0.5, 0.0);

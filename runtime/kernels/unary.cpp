@@ -9,7 +9,7 @@ namespace carina::runtime {
 
 namespace {
 
-// For operations that leave whole numbers as they are.
+// For functions that do not change integers.
 template <typename Function>
 Error rounding(Arguments arguments, const Function& function) {
   return unary_kernel(arguments, [&](auto a) {
@@ -20,7 +20,7 @@ Error rounding(Arguments arguments, const Function& function) {
   });
 }
 
-// For functions that have no meaning in whole numbers: the output must be floating.
+// For functions that are not defined on integers: the output must be floating-point.
 template <typename Function>
 Error floating(Arguments arguments, const Function& function) {
   Call call(arguments);
@@ -39,7 +39,7 @@ Error abs(Arguments arguments, Arena& /*scratch*/) {
   });
 }
 
-// All of these: (a, out).
+// The arguments of these kernels are (a, out).
 #define CARINA_UNARY(name, expression)                                                           \
   Error name(Arguments arguments, Arena& /*scratch*/) {                                          \
     return unary_kernel(arguments, [](auto a) { return static_cast<decltype(a)>(expression); }); \
@@ -88,7 +88,7 @@ Error floor(Arguments arguments, Arena& /*scratch*/) {
 Error trunc(Arguments arguments, Arena& /*scratch*/) {
   return rounding(arguments, [](auto a) { return std::trunc(a); });
 }
-// Half way goes to the even neighbor.
+// Halves are rounded to even.
 Error round(Arguments arguments, Arena& /*scratch*/) {
   return rounding(arguments, [](auto a) { return std::nearbyint(a); });
 }

@@ -16,7 +16,7 @@ struct Window {
   int64_t dilation = 1;
 };
 
-// The argument's number for spatial axis `axis` of `axes`: the list may have one entry for all of them.
+// The list's entry for spatial axis `axis` of `axes`. A list of one entry applies to all axes.
 inline int64_t entry_of(Call& call, std::span<const int64_t> list, size_t axis, size_t axes, int64_t otherwise) {
   if (list.empty()) return otherwise;
   call.require(list.size() == 1 || list.size() == axes);
@@ -24,14 +24,14 @@ inline int64_t entry_of(Call& call, std::span<const int64_t> list, size_t axis, 
   return axis < list.size() ? list[axis] : otherwise;
 }
 
-// Numbers small enough that positions computed from them cannot overflow.
+// Whether the numbers are so small that positions cannot overflow.
 inline bool is_sane(const Window& window) {
   constexpr int64_t kMaxSize = int64_t{1} << 31;
   return window.kernel >= 1 && window.kernel < kMaxSize && window.stride >= 1 && window.stride < kMaxSize &&
          window.padding >= 0 && window.padding < kMaxSize && window.dilation >= 1 && window.dilation < kMaxSize;
 }
 
-// The taps [first, end) of a window at output position `at` that lie inside an input axis of `size` elements.
+// The taps [first, end) of a window at output position `at` that are inside of an input axis with `size` elements.
 struct Taps {
   int64_t first = 0;
   int64_t end = 0;
@@ -45,7 +45,7 @@ inline Taps taps_inside(const Window& window, int64_t at, int64_t size) {
   return {.first = first, .end = end < window.kernel ? end : window.kernel};
 }
 
-// The size that an output axis of a convolution must have; `more`: the output padding of a transposed one.
+// The output size of a convolution along one axis. `more` is the output padding of a transposed convolution.
 inline int64_t convolved_size(const Window& window, int64_t size, int64_t more, bool transposed) {
   const int64_t reach = window.dilation * (window.kernel - 1);
   if (transposed) return (size - 1) * window.stride - 2 * window.padding + reach + more + 1;
@@ -53,7 +53,7 @@ inline int64_t convolved_size(const Window& window, int64_t size, int64_t more, 
   return span < 0 ? 0 : span / window.stride + 1;
 }
 
-// An image [N, C, H, W]; one of [C, H, W] (a batch of one) or [N, C, W] (a height of one) is made such.
+// An image [N, C, H, W]. [C, H, W] becomes a batch of one, and [N, C, W] an image of height one.
 struct Image {
   int64_t batches = 1, channels = 1, height = 1, width = 1;
   int64_t batch_step = 0, channel_step = 0, row_step = 0, column_step = 0;
@@ -81,7 +81,7 @@ inline bool image_of(const Tensor& tensor, Missing missing, Image& image) {
   return true;
 }
 
-// A resizable output becomes an image of these sizes; others stay, for the kernel to check.
+// Gives a resizable output the sizes of an image. The kernel checks other outputs.
 inline void fit_to_image(Call& call, const Tensor& out, Missing missing, const Image& sizes) {
   if (!out.resizable) return;
   if (out.rank() == 4) return call.fit(out, {sizes.batches, sizes.channels, sizes.height, sizes.width});
@@ -93,7 +93,7 @@ inline int64_t index_in(const Image& image, int64_t n, int64_t c, int64_t y, int
   return n * image.batch_step + c * image.channel_step + y * image.row_step + x * image.column_step;
 }
 
-// function(n, c, y, x) for each output element.
+// Calls function(n, c, y, x) for each output element.
 template <typename Function>
 void for_each(const Image& out, const Function& function) {
   for (int64_t n = 0; n < out.batches; ++n) {

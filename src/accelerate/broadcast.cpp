@@ -12,14 +12,14 @@ namespace {
 
 constexpr int64_t kMinRow = 16;  // shorter rows cost more to go through than to compute
 
-// Where `small` stands beside the rows of `large`: behind one another, or one element for a whole row.
+// How `small` repeats along `large`: the same row for each row, or one element for a whole row.
 struct Repetition {
   int64_t row = 1;  // elements
   bool one = false;
   std::vector<int64_t> starts;  // of each row's elements of `small`
 };
 
-// The steps in `small` along the axes of `large`, 0 where it is repeated; nothing where it does not fit.
+// The strides in `small` along the axes of `large`, 0 along repeated axes. No value if it does not broadcast.
 std::optional<std::vector<int64_t>> steps_of(const Tensor& small, const Tensor& large) {
   const auto sizes = small.sizes(), all = large.sizes();
   if (sizes.size() > all.size()) return std::nullopt;

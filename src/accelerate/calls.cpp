@@ -35,14 +35,14 @@ struct Columns {
   int64_t begin, count;
 };
 
-// out[b] = a[b] * right[b] (+ bias along the columns), all plain. A right side that stays is packed, its columns as rows: then `a` is
-// multiplied from its other side.
+// out[b] = a[b] * right[b] (+ bias along the columns), for plain layouts. A constant right operand is packed with its
+// columns as rows; the product is then computed in transposed order.
 class GemmStep final : public Step {
  public:
   GemmStep(const Sizes& sizes, const EValue* a, const EValue* b, const EValue* bias, EValue* out)
       : sizes_(sizes), a_(a), b_(b), bias_(bias), out_(out) {}
 
-  // The right side is a constant and there is one; column n at depth k stands at n * column_step + k * depth_step.
+  // Packs the right operand if it is constant. Column n at depth k is at n * column_step + k * depth_step.
   void pack_right(int64_t column_step, int64_t depth_step) {
     packed_ = pack({.from = b_->tensor.as<const float>(),
                     .rows = sizes_.columns,
@@ -208,7 +208,7 @@ class Combination final : public Step {
   float number_ = 0;
 };
 
-// (a, b: a tensor of the same sizes or a number, alpha: 1 where there is one, out)
+// (a, b: a tensor of the same sizes or a number, alpha: must be 1 if present, out)
 std::unique_ptr<Step> make_combination(Arithmetic op, Arguments arguments) {
   const bool has_alpha = op == Arithmetic::kAdd || op == Arithmetic::kSub;
   const size_t out_at = has_alpha ? 3 : 2;

@@ -46,7 +46,8 @@ void Convolution::run(ThreadPool& pool) {
   if (!own_.empty()) std::memcpy(out_->tensor.data, own_.data(), own_.size() * sizeof(float));
 }
 
-// The sum's scale and shift per channel, from the bias and the batch norm: each is applied as it stands.
+// The scale and shift of the sums per channel, from the bias and the batch norm. Each is applied separately, without a
+// change of its factors.
 void Convolution::set_factors(const EValue* bias, Arguments norm) {
   const auto channels = static_cast<size_t>(g_.out_channels);
   scale_.assign(channels, 1.0F);
@@ -160,7 +161,7 @@ void Convolution::run_gemms(ThreadPool& pool, const float* in, float* out) const
   });
 }
 
-// For each input channel and tap, what the outputs [begin, begin + count) see.
+// Collects, for each input channel and tap, the input elements of the outputs [begin, begin + count).
 void Convolution::gather(const float* in, int64_t begin, int64_t count, float* to) const {
   const Plane& p = g_.plane;
   const Outputs outputs{.y = begin / p.out_width, .x = begin % p.out_width, .count = count};
@@ -196,7 +197,7 @@ void Convolution::gather_run(const float* row, int64_t column, int64_t run, floa
   if (before > 0) std::fill_n(to, before, 0.0F);
   if (step == 1) {
     if (end > before) std::copy_n(row + column + before, end - before, to + before);
-  } else if (step == 2) {  // the compiler makes vectors of a step that it knows
+  } else if (step == 2) {  // the compiler vectorizes a loop with a constant step
     for (int64_t i = before; i < end; ++i) to[i] = row[column + i * 2];
   } else {
     for (int64_t i = before; i < end; ++i) to[i] = row[column + i * step];

@@ -35,7 +35,8 @@ class Convolution final : public Step {
   // For one image of those that is_depthwise(): channels [first, first + count) of the output to `out`, from the planes of the
   // inputs that they read, the first of them at `in`.
   void run_planes(const float* in, int64_t first, int64_t count, float* out) const;
-  // The same for those that is_pointwise() without groups; `in` is the whole image, `first` a multiple of kPanelRows / 2.
+  // Like run(), for convolutions with is_pointwise() and without groups. `in` is the whole image; `first` is a multiple
+  // of kPanelRows / 2.
   void run_rows(const float* in, int64_t first, int64_t count, float* out) const;
 
   [[nodiscard]] const Geometry& geometry() const { return g_; }
@@ -60,12 +61,12 @@ class Convolution final : public Step {
   EValue* weight_;
   EValue* out_;
   Bounds bounds_;
-  std::vector<PackedMatrix> packed_;  // the weights of each group, where they are those of products
+  std::vector<PackedMatrix> packed_;  // the weights of each group, if the convolution is computed as a GEMM
   std::vector<float> scale_, shift_;
-  std::vector<float> own_;  // where the output would overwrite the input, it is written here first
+  std::vector<float> own_;  // used if the output would overwrite the input
 };
 
-// Nothing where make_convolution() gives nothing.
+// No value if make_convolution() returns none.
 std::optional<Geometry> geometry_of(Arguments arguments, const Tail& tail);
 
 }  // namespace carina::accelerate

@@ -1,5 +1,5 @@
-// A pointwise convolution and the depthwise one behind it, some channels at a time: what goes from one to the other stays in the
-// second-level cache.
+// A pointwise convolution and the depthwise convolution after it, computed together for some channels at a time. The
+// intermediate tensor stays in the second-level cache.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -44,7 +44,7 @@ class ConvolutionPair final : public Step {
   }
 
   std::unique_ptr<Convolution> first_, second_;
-  std::vector<float> own_;  // where the output would overwrite the input, it is written here first
+  std::vector<float> own_;  // used if the output would overwrite the input
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Column x of the padded row stands in plane x % stride at x / stride.
+// Column x of the padded row is stored in plane x % stride at x / stride.
 void deal_single(const Plane& p, const float* in, float* row, int64_t elems) {
   for (int64_t x = 0; x < p.width; ++x) {
     const int64_t column = x + p.padding_x;
@@ -47,10 +47,10 @@ void deal_single(const Plane& p, const float* in, float* row, int64_t elems) {
   }
 }
 
-// Targets without a fused multiply-add in vectors call the C library's, which is slow there and exact everywhere.
+// Targets without a vector FMA call the C library's fma(), which is slow there but exact everywhere.
 #if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
 
-// Vectors that end behind the row write zeros into the slack, where zeros are.
+// Vectors that extend past the row write zeros to the slack, which contains zeros already.
 void deal_row(const Plane& p, const float* in, float* row, int64_t elems) {
   const hn::ScalableTag<float> d;
   constexpr int64_t kWide = HWY_LANES(float);
@@ -104,7 +104,7 @@ Taps taps_of(const Plane& p, const Padded& padded) {
   return taps;
 }
 
-// What a channel of the job has of its own.
+// The state of one channel of the job.
 struct Channel {
   const Depthwise& job;
   const float* weights;
@@ -161,7 +161,7 @@ void convolve_plane(const Channel& channel, const Padded& padded, const Taps& ta
   constexpr int64_t kWide = HWY_LANES(float);
   const Plane& p = job.plane;
   const int64_t row_step = p.stride_y * padded.pitch;
-  // Eight sums at once hide how long one takes.
+  // Eight independent sums hide the latency of an addition.
   if (p.out_width <= kWide) {
     for (int64_t y = 0; y < p.out_height; y += 8)
       block<8, 1>(channel, taps, job.scratch + y * row_step, row_step, y, 0);

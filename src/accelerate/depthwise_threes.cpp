@@ -34,15 +34,15 @@ struct Channel {
         shift(all.shift[c]) {}
 };
 
-// Targets without a fused multiply-add in vectors call the C library's, which is slow there and exact everywhere.
+// Targets without a vector FMA call the C library's fma(), which is slow there but exact everywhere.
 #if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
 
-// What the sums of a channel with 3 x 3 taps take, in registers where there are enough.
+// The operands of a channel's sums with 3 x 3 taps, in registers if there are enough.
 struct Threes {
   hn::Vec<hn::ScalableTag<float>> weights[kSide * kSide], scale, shift, low, high;
 };
 
-// Where a vector of the input begins in its row, and which of its lanes lie inside.
+// The start of an input vector in its row, and the lanes that are inside of the row.
 struct Span {
   int64_t column;
   size_t first, end;
@@ -50,7 +50,7 @@ struct Span {
   static size_t lane(int64_t of) { return static_cast<size_t>(std::clamp<int64_t>(of, 0, HWY_LANES(float))); }
 };
 
-// What a vector of outputs at x reads of a row: a vector for each column of taps, or two of which every other lane counts.
+// The input vectors for outputs at x: one per column of taps, or two of which every other lane is used.
 struct Reads {
   int64_t x;
   Span low[kSide], high[kSide];
@@ -78,7 +78,7 @@ struct Masks {
   }
 };
 
-// What rows behind the input's edges are, and where they begin.
+// Where the input rows come from: inside of the image, or zeros at its edges.
 enum class Rows : uint8_t { kInside, kAtEdges };
 
 // One vector of kRows rows from y on; each vector of the input is read once for all sums that it goes into.

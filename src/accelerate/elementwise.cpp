@@ -63,7 +63,7 @@ double sum_here(const float* in, int64_t count) {
   return sum;
 }
 
-// e^x for x <= 0 as 2^n e^r with |r| <= ln 2 / 2; zero where float has no normal number, NaN stays.
+// e^x for x <= 0, as 2^n e^r with |r| <= ln 2 / 2. The result is 0 if it is below the normal floats; NaN propagates.
 float exponential(float x) {
   const float bounded = x < -87.0F ? -87.0F : x;
   const float scaled = bounded * 1.44269504F;

@@ -13,8 +13,8 @@ struct Operands {
   EValue* out;
 };
 
-// out = a op b where one of the two, of `-` and `/` the second, is repeated along some axes of the other; nullptr: of other
-// sizes, types or layouts, or in rows too short to be faster.
+// out = a op b, where one operand is repeated along some axes of the other. For `-` and `/` it must be the second.
+// Returns nullptr for other sizes, types or layouts, and for rows that are too short to be faster.
 std::unique_ptr<Step> make_broadcast(Arithmetic op, Operands operands);
 
 }  // namespace carina::accelerate

@@ -17,7 +17,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Targets without a fused multiply-add in vectors call the C library's, which is slow there and exact everywhere.
+// Targets without a vector FMA call the C library's fma(), which is slow there but exact everywhere.
 #if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
 
 using D = hn::ScalableTag<float>;

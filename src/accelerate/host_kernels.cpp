@@ -16,7 +16,7 @@ namespace {
 using runtime::Error;
 using runtime::MethodCalls;
 
-// The one argument of a replaced call: the step and the pool, behind a text that nobody reads.
+// The only argument of a replaced call: the step and the thread pool. They are stored in a string value.
 struct Bound {
   std::unique_ptr<Step> step;
   ThreadPool* pool = nullptr;
@@ -46,8 +46,8 @@ constexpr std::string_view kMovers[] = {
     "dim_order_ops::_to_dim_order_copy.out",
 };
 
-// How many calls each value of the table is an argument of, and outputs of the method it is. A call has its output
-// twice among its arguments: what it returns comes again at the end.
+// For each value of the table, the number of calls that have it as an argument, and whether it is an output of the
+// method. A call has its output twice among its arguments, because its result is repeated at the end.
 class Uses {
  public:
   explicit Uses(const MethodCalls& calls) {
@@ -109,7 +109,7 @@ struct HostKernels::State {
         calls.drop(i);
         ++replaced;
       } else {
-        out.tensor.data = planned;  // the call says so again when it runs
+        out.tensor.data = planned;  // the call sets it again when it runs
       }
     }
   }
@@ -124,7 +124,7 @@ struct HostKernels::State {
     return count;
   }
 
-  // The call behind `call`, when all that it and the rest of the method do with `value` is that it reads it first.
+  // The next call after `call`, if reading `value` first is the only use of `value` in the rest of the method.
   static size_t only_reader(const MethodCalls& calls, const Uses& uses, size_t call, const EValue* value) {
     size_t next = call + 1;
     while (next < calls.size() && calls.name(next).empty()) ++next;

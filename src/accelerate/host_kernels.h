@@ -7,10 +7,10 @@
 
 namespace carina::accelerate {
 
-// Fast kernels for a host: convolutions, products, element-wise operations, means and softmax of floats on vector
-// instructions and threads, in place of the runtime's own. A convolution takes the batch norm and the activation behind
-// it along, and what only moves constants is done once. Results are the same on every processor and with any number of
-// threads; they differ from the runtime's own by the rounding of sums.
+// Replaces the runtime's kernels by fast ones for the host: convolutions, matrix products, elementwise operations,
+// means and softmax of floats, with vector instructions and threads. A convolution is fused with the batch norm and the
+// activation after it. Data movement of constants is done once. Results are the same on every processor and with any
+// number of threads. They differ from those of the runtime by the rounding of sums.
 class HostKernels final : public runtime::Rewriter {
  public:
   explicit HostKernels(int threads);
@@ -18,7 +18,8 @@ class HostKernels final : public runtime::Rewriter {
   HostKernels(const HostKernels&) = delete;
   HostKernels& operator=(const HostKernels&) = delete;
 
-  // Of one method at a time, which must not outlive this. What has a dynamic shape, jumps or unusual layouts stays.
+  // Rewrites the calls of one method, which must not outlive this object. Calls with dynamic shapes or unusual layouts,
+  // and methods with jumps, stay unchanged.
   void rewrite(runtime::MethodCalls& calls) override;
 
   // How many calls of the method run here; those that were taken along or done at load count too.

@@ -24,7 +24,7 @@ int64_t requantized(int64_t value, int64_t multiplier, int64_t right_shift) {
   return result + ((high & mask) > threshold ? 1 : 0);
 }
 
-// What each of the 256 values of an operand becomes.
+// The result for each of the 256 values of an operand.
 using Table = std::array<int32_t, kBytes>;
 
 struct Scale {

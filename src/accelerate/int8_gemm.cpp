@@ -26,7 +26,7 @@ bool is_int32_list(const EValue& value, int64_t count) {
          static_cast<int64_t>(value.tensor.elements()) == count;
 }
 
-// What makes bytes of sums: lists of channels are padded for vectors.
+// The parameters that convert sums to bytes. Lists of channels are padded for vectors.
 struct Output {
   std::vector<int32_t> column;
   std::vector<int32_t> multiplier;
@@ -36,7 +36,7 @@ struct Output {
   explicit Output(int64_t channels)
       : column(static_cast<size_t>(simd::padded(channels))), multiplier(column.size()), right_shift(column.size()) {}
 
-  // The same for kernels that make bytes of sums; nothing where there are none.
+  // The same parameters for kernels that write bytes. No value if the processor has no such kernels.
   [[nodiscard]] std::optional<simd::Int8Epilogue> in_registers(int64_t channels) const {
     constexpr int32_t kMinZeroPoint = std::numeric_limits<int8_t>::min(),
                       kMaxZeroPoint = std::numeric_limits<int8_t>::max();
@@ -58,7 +58,7 @@ struct Output {
     return epilogue;
   }
 
-  // Channels [first, first + channels) of rows whose sums stand in `sums`.
+  // Writes the channels [first, first + channels) of rows, from the sums in `sums`.
   void write(const int32_t* sums, int64_t stride, int64_t rows, int64_t first, int64_t channels, int8_t* out,
              int64_t out_stride) const {
     requantize({.in = sums,
@@ -98,8 +98,8 @@ bool set_scale(int64_t multiplier, int64_t shift, size_t channel, Output& output
   return true;
 }
 
-// What is added to a channel's sum of in * weight: the start, and the input's offset times the weights. False when a sum
-// could become too large.
+// Sets the addend of a channel's sum of in * weight: the start value, and the input's offset times the weights. Returns
+// false if a sum could overflow.
 bool set_column(int64_t start, int64_t offset, int64_t weights, int64_t magnitudes, size_t channel, Output& output) {
   constexpr int64_t kMaxInput = 255;
   const int64_t max = std::abs(start) + kMaxInput * magnitudes + std::abs(offset) * magnitudes;
@@ -108,7 +108,7 @@ bool set_column(int64_t start, int64_t offset, int64_t weights, int64_t magnitud
   return true;
 }
 
-// The input's offset is minus its zero point, and what is padded stands for zero.
+// The input's offset is minus its zero point, and padding has the value of the zero point.
 bool is_offset(int64_t offset) {
   return offset >= -std::numeric_limits<int8_t>::max() && offset <= -int64_t{std::numeric_limits<int8_t>::min()};
 }
@@ -155,7 +155,8 @@ int64_t convolved(int64_t in, int64_t kernel, int64_t stride, int64_t padding, i
   return reach < 0 ? 0 : reach / stride + 1;
 }
 
-// Of (input, weight [_, KH, KW, _], bias, stride, padding, ...); `dilation_at`: which argument the dilation is.
+// The geometry of a call (input, weight [_, KH, KW, _], bias, stride, padding, ...). `dilation_at` is the index of the
+// dilation.
 std::optional<Geometry> geometry_of(Arguments arguments, size_t dilation_at, const Tensor& out, bool nhwc) {
   const auto in = pixels_of(arguments[0]->tensor, nhwc);
   const auto to = pixels_of(out, nhwc);
@@ -179,7 +180,7 @@ std::optional<Geometry> geometry_of(Arguments arguments, size_t dilation_at, con
   return g;
 }
 
-// Where the window of an output pixel begins in the input.
+// The first input row and column of the window of an output pixel.
 struct Corner {
   const int8_t* image;
   int64_t y, x;
@@ -314,7 +315,7 @@ class Int8Gemm final : public Step {
     for (int64_t ky = 0; ky < g.kernel_height; ++ky, to += line) pack_line(corner, ky, to);
   }
 
-  // The taps of one row of the kernel: in one piece where they lie so.
+  // Copies the taps of one kernel row, in one copy if they are contiguous.
   void pack_line(const Corner& corner, int64_t ky, std::byte* to) const {
     const Geometry& g = *geometry_;
     const int8_t* first = source_of(g, corner, ky, 0);
@@ -355,7 +356,7 @@ bool set_columns(const int8_t* weights, int64_t columns, int64_t depth, const in
 
 struct ConvolutionCall {
   Arguments arguments;
-  size_t first;  // where the input's offset stands: then the output's, multipliers, shifts, low, high, scratch, out
+  size_t first;  // index of the input's offset; output offset, multipliers, shifts, low, high, scratch and out follow
 
   [[nodiscard]] bool is_regular() const {
     if (arguments.size() < first + 8) return false;

@@ -17,7 +17,7 @@ std::unique_ptr<Step> make_int8_add(Arguments arguments);
 std::unique_ptr<Step> make_quantize(Arguments arguments);
 std::unique_ptr<Step> make_dequantize(Arguments arguments, size_t out_at);
 
-// What sums may come to for requantize().
+// The largest magnitude of a sum for requantize().
 inline constexpr int64_t kMaxSum = (int64_t{1} << 30) - 1;
 
 // A tensor of int8 whose sizes stay.

@@ -22,7 +22,7 @@ const float* panel_of(const PackedGemm& job, int64_t row) {
   return job.a->panels.get() + all / kPanelRows * kPanelRows * job.a->depth + all % kPanelRows;
 }
 
-// Targets without a fused multiply-add in vectors call the C library's, which is slow there and exact everywhere.
+// Targets without a vector FMA call the C library's fma(), which is slow there but exact everywhere.
 #if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
 
 using D = hn::ScalableTag<float>;
@@ -37,14 +37,14 @@ struct At {
 
 // --- columns in lanes
 
-// Where kPart, the last vector has `rest` columns. Rows behind the last are computed and not stored.
+// With kPart, the last vector has `rest` columns. Rows after the last row are computed and not stored.
 template <int kRows, int kVectors, bool kPart>
 void wide_tile(const PackedGemm& job, const At& at, int64_t rest) {
   const D d;
   const float* a = panel_of(job, at.row);
   const float* b = job.b + at.column;
-  // What later tiles read is not side by side with what this one reads, so no processor guesses it: the weights below, and of the
-  // columns beside these a vector for each row of tiles.
+  // Prefetches what later tiles read: the weights below, and a vector of the next columns for each row of tiles. The
+  // hardware does not prefetch these addresses, because they are not adjacent to those of this tile.
   const int64_t below = job.a->depth * kPanelRows, beside = (kVectors + at.row / kRows % kVectors) * kWide;
   V sums[kRows][kVectors];
   HWY_UNROLL(16)
@@ -161,7 +161,7 @@ void tall_tile(const PackedGemm& job, const At& at) {
   }
 }
 
-// Sums enough to hide how long one takes, in the registers that there are.
+// Enough sums to hide the latency of an addition, within the number of registers.
 constexpr int kTallColumns = kWide == 16 ? 8 : 6, kFewColumns = 4, kTallPanels = kWide == 16 ? 3 : 1;
 constexpr int kLongPanels = 8 / kOfPanel;
 

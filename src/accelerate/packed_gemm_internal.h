@@ -9,10 +9,11 @@
 namespace carina::accelerate {
 
 inline constexpr int64_t kPanelRows = 16;
-// Columns that a tile takes in, with the widest vectors; fewer at the end cost more each.
+// The columns of a tile with the widest vectors. Fewer columns at the end cost more time per column.
 inline constexpr int64_t kTileColumns = 48;
 
-// A matrix that stays, in panels of kPanelRows rows, which stand side by side for each k; zeros behind the last row.
+// A constant matrix, packed in panels of kPanelRows rows. The elements of a panel's rows are adjacent for each k. The
+// last panel is padded with zeros.
 struct PackedMatrix {
   int64_t rows = 0, depth = 0;
   hwy::AlignedFreeUniquePtr<float[]> panels;
@@ -30,7 +31,7 @@ PackedMatrix pack(const Unpacked& matrix);
 // side in `b` and `out`, or the rows do in `out`; other steps are slow.
 struct PackedGemm {
   const PackedMatrix* a;
-  int64_t first;  // a multiple of kPanelRows; of kPanelRows / 2 where the columns' steps are 1
+  int64_t first;  // a multiple of kPanelRows; of kPanelRows / 2 if the column step is 1
   int64_t rows;
   const float* b;
   int64_t b_step, b_column_step;  // from k to k, from column to column

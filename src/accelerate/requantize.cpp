@@ -40,7 +40,7 @@ HWY_INLINE V32 doubled_high(V32 a, V32 b) {
 struct Shift {
   V32 bits;
   V32 half;   // 2^(bits - 1), 0 for 0
-  V32 nudge;  // -1 where bits are shifted out
+  V32 nudge;  // -1 if bits are shifted out
 
   explicit Shift(V32 right_shift) : bits(right_shift) {
     const D32 d32;

@@ -15,7 +15,7 @@ using runtime::Arguments;
 using runtime::EValue;
 using runtime::Tensor;
 
-// What takes the place of a call, or of several: everything but the tensors' memory is known when it is made.
+// The replacement of one or several calls. All parameters except the tensors' memory are fixed when it is made.
 struct Step {
   virtual ~Step() = default;
   virtual void run(ThreadPool& pool) = 0;
@@ -38,12 +38,13 @@ struct ConvolutionCall {
   Tail tail;
 };
 
-// Each gives nothing when it does not do a call of these types, sizes and layouts.
+// Each function returns nullptr if it does not support the types, sizes or layouts of the call.
 std::unique_ptr<Step> make_convolution(Arguments arguments, const Tail& tail);
-// Of two of which the second reads the first one's output, and nothing else does; it is not written.
+// Combines two convolutions, where the second is the only reader of the first one's output. That output is not written.
 std::unique_ptr<Step> make_convolution_pair(const ConvolutionCall& first, const ConvolutionCall& second);
 std::unique_ptr<Step> make_call(std::string_view name, Arguments arguments);
-// Whether a call limits its first argument by numbers (relu, hardtanh, clamp): these, and its output.
+// Whether a call clamps its first argument to constant limits (relu, hardtanh, clamp). Returns the limits and the
+// output.
 bool bounds_of_clamp(std::string_view name, Arguments arguments, Bounds& bounds, EValue*& out);
 
 // --- what the makers ask of arguments

@@ -5,7 +5,7 @@ HWY_BEFORE_NAMESPACE();
 namespace carina::accelerate::HWY_NAMESPACE {
 namespace {
 
-// Memory behind the `count` elements is not touched; the other lanes are 0.
+// Loads and stores `count` elements without access to the memory after them. The other lanes are 0.
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_first(D d, const float* from, int64_t count) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -57,7 +57,7 @@ class LanesInside {
 #endif
 };
 
-// All lanes, or where kPart the first `count`.
+// All lanes, or the first `count` with kPart.
 template <bool kPart, class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_lanes(D d, const float* from, int64_t count) {
   if constexpr (kPart) return load_first(d, from, count);
@@ -74,7 +74,7 @@ HWY_INLINE float clamped(float value, float low, float high) {
   value = value < low ? low : value;
   return value > high ? high : value;
 }
-// A NaN stays: where one of two is a NaN, x86 takes the second.
+// A maximum or minimum that propagates NaN: if an operand is NaN, x86's instruction returns the second operand.
 template <class V>
 HWY_INLINE V clamped(V value, V low, V high) {
   namespace hn = hwy::HWY_NAMESPACE;

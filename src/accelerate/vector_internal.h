@@ -6,7 +6,7 @@
 // is one chain of fused multiply-adds in a fixed order, whatever the width of the vectors and the number of threads.
 namespace carina::accelerate {
 
-// What follows a sum: * scale + shift (one rounding), then clamped; a NaN stays.
+// The computation after a sum: * scale + shift (rounded once), then the clamp. NaN propagates.
 struct Epilogue {
   const float* scale = nullptr;   // per row; nullptr: 1
   const float* shift = nullptr;   // per row; nullptr: 0
@@ -29,7 +29,7 @@ struct Gemm {
   Epilogue epilogue;
 };
 void multiply(const Gemm& job);
-// Columns that one pass over the rows of `a` takes in; what is not a multiple at the end costs as much.
+// The columns that one pass over the rows of `a` computes. A smaller rest at the end takes as much time.
 inline constexpr int64_t kPanelColumns = 64;
 
 // Channels of a depthwise convolution, one after the other. The scratch has plane_elems(...) floats, zeros before the first
@@ -61,7 +61,7 @@ struct Depthwise {
 };
 void depthwise(const Depthwise& job);
 
-// out[i] = a[i] op b[i], b[0] for all where `b_is_one`; then clamped.
+// out[i] = a[i] op b[i], then clamped. If `b_is_one`, b[0] is used for all elements.
 enum class Arithmetic : uint8_t { kAdd, kSub, kMul, kDiv };
 struct Elementwise {
   Arithmetic op;

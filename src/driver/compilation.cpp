@@ -28,7 +28,7 @@ void diagnose_rest(Compilation& compilation, const ir::Graph& graph) {
   add_unknown(compilation.errors, std::move(found.errors));
 }
 
-// Errors about nodes of the prepared graph, said about those of the user's model.
+// Converts errors about nodes of the prepared graph to errors about nodes of the user's model.
 Diagnostics about_model(Diagnostics errors, const ir::Graph& prepared) {
   return about_origins(std::move(errors), prepared);
 }

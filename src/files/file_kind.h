@@ -11,7 +11,7 @@
 
 namespace carina::files {
 
-// What a file is, by what it holds and not by its name. The one place that knows every kind.
+// The kind of a file by its content, not by its name. This is the only list of kinds.
 enum class FileKind : uint8_t {
   kUnknown,  // also what is damaged: its reader says where
   kEmpty,

@@ -174,7 +174,8 @@ Result<Listing> list_array(const Buffer& file, const std::string& path) {
   return listing;
 }
 
-// What a file holds that is of no kind to be known by its first bytes: its name tells which reader is to say why.
+// The kind of a file whose first bytes are unknown. It is chosen by the file's name, and the reader of that kind
+// reports the error.
 files::FileKind kind_by_name(const std::string& path) {
   constexpr std::array<std::pair<std::string_view, files::FileKind>, 6> kEndings{{{".pt2", files::FileKind::kPt2},
                                                                                   {".vgf", files::FileKind::kVgf},
@@ -212,7 +213,7 @@ Result<Listing> list_file(const std::string& path, const Log& log) {
   return files::wrong_kind(path, kind, "a .pt2, .tosa, .vgf, .pte, .bpte, .npz or .npy");
 }
 
-// A field as a number where its text is one: no name of an enumeration is.
+// The value of a field: a number if its text is one. No name of an enumeration is a number.
 Listing::Value value_of(const npu::FieldText& field) {
   if (const auto number = number_in<int64_t>(field.text)) return *number;
   return field.text;

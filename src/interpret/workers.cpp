@@ -10,7 +10,7 @@ namespace carina::interpret {
 
 namespace {
 
-// Some tens of microseconds: longer than what lies between two operators, shorter than a time slice.
+// The duration of some tens of microseconds: longer than the time between two operators, and shorter than a time slice.
 constexpr int kSpins = 2000;
 
 // With more threads than processors, spinning takes the time away from those that have work.

@@ -32,7 +32,7 @@ struct Picked {
   int64_t step;
 };
 ir::ValueId picked(normalize::Rewriter& in, ir::ValueId x, const Picked& which);
-// Zeros before and behind the rows (axis 2) and columns (axis 3) of an image; less than none: elements are left out.
+// Zeros before and after the rows (axis 2) and columns (axis 3) of an image. Negative numbers remove elements.
 struct Margins {
   std::vector<int64_t> before, behind;
 };

@@ -23,7 +23,7 @@ ValueId blocks_as_channels(normalize::Rewriter& in, ValueId image, const Ints& b
                  Shape{s[0], s[1] * block[0] * block[1], rows, columns});
 }
 
-// The same of weights [O,C,KH,KW], whose kernel ends with zeros where it is no whole number of blocks.
+// The same for weights [O,C,KH,KW]. The kernel is padded with zeros to a whole number of blocks.
 Tensor blocks_as_channels(const Tensor& weights, const Ints& block, const Ints& blocks) {
   const Shape from = weights.shape;
   const Shape to{from[0], from[1] * block[0] * block[1], blocks[0], blocks[1]};
@@ -40,7 +40,7 @@ Tensor blocks_as_channels(const Tensor& weights, const Ints& block, const Ints& 
   return std::move(result).freeze();
 }
 
-// Per axis: the stride as a block where the target does not have it, else blocks of one.
+// The block size per axis: the stride if the target does not support it, otherwise 1.
 Ints blocks_of_stride(const Ints& stride, const lower::Target& target) {
   Ints block;
   for (const int64_t s : stride) block.push_back(s > target.limits.stride ? s : 1);

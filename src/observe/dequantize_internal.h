@@ -7,9 +7,9 @@
 
 namespace carina::observe {
 
-// What integers stand for; other tensors, and those without parameters, as they are. Parameters per tensor.
+// Dequantizes a tensor with per-tensor parameters. Tensors without parameters are returned unchanged.
 Tensor as_floats(const Tensor& tensor, const std::optional<Quantization>& quantization);
-// The integers that stand for floats. Source: quantized_decomposed.quantize_per_tensor of PyTorch.
+// Quantizes floats. Source: quantized_decomposed.quantize_per_tensor of PyTorch.
 Tensor as_integers(const Tensor& floats, const Quantization& quantization);
 
 }  // namespace carina::observe

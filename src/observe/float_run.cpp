@@ -15,7 +15,7 @@ using ir::ValueId;
 
 namespace {
 
-// Without the clean-up, every ATen value has its TOSA value; who watches layers wants their weights in their own order.
+// The clean-up passes are skipped, so that every ATen value has its own TOSA value, and weights keep their order.
 ir::PassOptions lowering_passes(const FloatRunOptions& wanted) {
   ir::PassOptions options;
   if (wanted.layers) options.disabled.emplace_back("fold-flatten");
@@ -38,8 +38,8 @@ Tensor read_as(Tensor tensor, DType type) {
   return tensor;
 }
 
-// TOSA has neither int64 nor fp64: indices and the like are int32 there. Integers without a sign stand as bits in those
-// that have one.
+// TOSA has neither int64 nor fp64: indices become int32. Unsigned integers are stored as signed ones with the same
+// bits.
 Tensor as_type(const Tensor& tensor, DType wanted) {
   if (tensor.dtype == DType::kUInt8 && wanted == DType::kInt8) return read_as(tensor, wanted);
   if (tensor.dtype == DType::kInt8 && wanted == DType::kUInt8) return read_as(tensor, wanted);
@@ -54,7 +54,8 @@ simd::Extremes extremes_of(const Tensor& tensor) {
   return tensor.dtype == DType::kFp32 ? simd::extremes_of(tensor.values<float>()) : simd::Extremes();
 }
 
-// Per value of the TOSA graph those of the whole graph that it stands for and that the segment's nodes make.
+// For each value of the TOSA graph, the values of the whole graph with the same elements that nodes of the segment
+// compute.
 using Shown = std::vector<std::vector<ValueId>>;
 
 Shown values_shown(const Segment& segment, const std::vector<bool>& observed) {
@@ -130,10 +131,11 @@ struct FloatRun::Session {
   ir::Graph aten;
   FloatRunOptions options;
   Segments segments;
-  std::vector<std::optional<interpret::Interpreter>> interpreters;  // per segment; none where kernels run it
-  std::vector<std::pair<std::vector<ValueId>, Tensor>> constants;   // what the lowering has computed of a node
-  std::vector<std::optional<Tensor>> known;                         // per value of the graph, during a run
-  std::vector<bool> observed;                                       // per value; none where nobody observes
+  // one per segment; none for segments that kernels run
+  std::vector<std::optional<interpret::Interpreter>> interpreters;
+  std::vector<std::pair<std::vector<ValueId>, Tensor>> constants;  // what the lowering has computed of a node
+  std::vector<std::optional<Tensor>> known;                        // per value of the graph, during a run
+  std::vector<bool> observed;  // whether each value is observed; empty without an observer
 
   void show(std::span<const ValueId> values, const Tensor& tensor) const {
     std::vector<ValueId> wanted;
@@ -144,7 +146,7 @@ struct FloatRun::Session {
   void learn(ValueId id, const Tensor& tensor) {
     known[id.index()] = as_type(as_floats(tensor, aten[id].quantization), aten[id].dtype);
   }
-  // What a TOSA segment takes of a value.
+  // The tensor of a value as a TOSA segment needs it.
   [[nodiscard]] Tensor operand(ValueId id, DType wanted) const {
     const Tensor tensor = value(id);
     const auto& quantization = aten[id].quantization;
@@ -192,7 +194,7 @@ Result<FloatRun> FloatRun::create(const ir::Graph& aten, const FloatRunOptions& 
   if (options.observer && options.observed) session->observed = options.observed(session->segments.on_kernels);
   for (Segment& segment : session->segments.segments) {
     CARINA_CHECKED(session->add_interpreter(segment));
-    for (ir::Value& value : segment.lowered.graph.values) value.constant.reset();  // the interpreter has its own
+    for (ir::Value& value : segment.lowered.graph.values) value.constant.reset();  // the interpreter has its own copy
   }
   return FloatRun(std::move(session));
 }

@@ -17,7 +17,7 @@ namespace carina::observe {
 
 // A product with constant weights as the interpreter runs it: a CONV2D or DEPTHWISE_CONV2D.
 struct WeightedLayer {
-  ir::ValueId result;    // of the whole graph: what the ATen node gives
+  ir::ValueId result;    // the value of the whole graph that the ATen node computes
   ir::Node convolution;  // of TOSA
   Shape weight;          // of TOSA: [O,KH,KW,C], or [KH,KW,C,M]
   Shape output;          // [N,H,W,O]
@@ -27,36 +27,36 @@ struct WeightedLayer {
 struct FloatRunOptions {
   int threads = 1;
   const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not have; none: such nodes are errors
-  // Called with the graph's inputs and what its nodes make as soon as it is known: all values that these elements stand
-  // for, perhaps in another layout. Each value comes once per run. The tensor is valid during the call only.
-  // `extremes`: of its elements, where they are fp32.
+  // Is called with each input and each computed value as soon as it is known. `values` are all values with these
+  // elements, perhaps in another layout. Each value is passed once per run. The tensor is valid during the call only.
+  // `extremes` are those of the elements if they are fp32.
   std::function<void(std::span<const ir::ValueId> values, const Tensor& tensor, const simd::Extremes& extremes)>
       observer = {};
-  // Per value whether the observer is to see it, once it is known which nodes kernels run; none: all. What nobody wants
-  // to see is computed faster, with its neighbors.
+  // Selects the values to observe, after it is known which nodes run on kernels. Without it all are observed. Values
+  // that are not observed are computed faster, fused with their neighbors.
   std::function<std::vector<bool>(const std::vector<bool>& on_kernels)> observed = {};
   // Called with what each weighted layer reads, [N,H,W,C].
   std::function<void(const WeightedLayer& layer, const Tensor& image)> layers = {};
   enum class Values {
     kFast,   // fast: the lowering's clean-up may do away with some
-    kEvery,  // each value that a node makes is shown
+    kEvery,  // each computed value
   } values = Values::kFast;
   enum class Weights {
     kPacked,  // a second copy of them, for many runs
     kOneLayerAtATime,
   } weights = Weights::kPacked;
   interpret::Sums sums = interpret::Sums::kInOrder;
-  std::string where = {};  // put before node names in messages
+  std::string where = {};  // prefix of node names in messages
 };
 
-// Runs a prepared graph: what TOSA has in the interpreter, the rest with the CPU's kernels. Where values are quantized the
-// interpreter computes with their integers; what goes in, comes out and is shown are the floats.
+// Runs a prepared graph: nodes that TOSA supports run in the interpreter, and the others with the CPU's kernels.
+// Quantized values are integers in the interpreter. Inputs, outputs and observed values are floats.
 class FloatRun {
  public:
   // Errors: every node that neither engine has, in one go.
   static Result<FloatRun> create(const ir::Graph& aten, const FloatRunOptions& options, const Log& log);
 
-  // One tensor per graph input, in order; gives the graph's outputs in order. Errors: what the engines say.
+  // Takes one tensor per graph input, and returns one per graph output, both in order. Errors: those of the engines.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
 
   // Per node of the graph: whether kernels run it.

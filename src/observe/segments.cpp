@@ -43,7 +43,8 @@ class Cutter {
     result_.on_kernels.assign(graph.nodes.size(), false);
   }
 
-  // What a lowering refuses goes to the kernels; that may let nodes behind it be seen, and refused, for the first time.
+  // Nodes that the lowering rejects are moved to the kernels. Then it may reject further nodes after them, so the
+  // lowering is repeated.
   Result<Segments> run() && {
     for (;;) {
       cut();
@@ -68,7 +69,8 @@ class Cutter {
     }
   }
 
-  // What leaves the segment; of kernels everything, for they show nothing else.
+  // The outputs of a segment. Segments that kernels run have all their values as outputs, because kernels have no
+  // observer.
   std::vector<ValueId> outputs_of(const std::vector<NodeId>& members) const {
     std::vector<ValueId> outputs;
     for (const NodeId member : members) {
@@ -119,14 +121,14 @@ class Cutter {
     CARINA_CHECKED(check_kernels());
     for (size_t s = 0; s < result_.segments.size(); ++s) {
       if (!is_on_kernels(s)) continue;
-      // Kernels compute with floats, whatever the values are elsewhere.
+      // Kernels compute in float, even if a value is quantized elsewhere.
       for (ir::Value& value : result_.segments[s].part.graph.values) value.quantization.reset();
       CARINA_TRY(result_.segments[s].kernels, evaluator_->load(result_.segments[s].part.graph));
     }
     return {};
   }
 
-  // One by one, so that each node that nobody runs is named, with what the lowering said of it.
+  // Nodes are checked one by one, so that each unsupported node is named with the error of its lowering.
   Result<void> check_kernels() const {
     Diagnostics errors;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
@@ -153,7 +155,7 @@ class Cutter {
   std::vector<bool> outputs_;
   std::vector<size_t> level_of_;
   std::vector<std::vector<NodeId>> members_;         // per segment
-  std::vector<std::optional<Diagnostic>> refusals_;  // per node: what the lowering says of it
+  std::vector<std::optional<Diagnostic>> refusals_;  // per node: the error of its lowering
   Segments result_;
 };
 

@@ -11,7 +11,8 @@
 
 namespace carina::observe {
 
-// Part of a float graph that one engine runs: the TOSA interpreter where TOSA has the nodes, else the CPU's kernels.
+// A part of a float graph that one engine runs: the TOSA interpreter if TOSA supports the nodes, otherwise the CPU's
+// kernels.
 struct Segment {
   ir::Subgraph part;
   lower::Lowered lowered;                   // of a TOSA segment

@@ -28,7 +28,8 @@ class Units {
     }
   }
 
-  // Along edges first, since neighbors belong together; then whatever else does not depend on each other.
+  // Merges groups along edges first, because adjacent nodes should be in one group. Then merges groups that do not
+  // depend on each other.
   void merge_all() {
     for (const auto& [from, to] : edges_) {
       const size_t a = unit_of(from), b = unit_of(to);

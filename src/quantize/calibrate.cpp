@@ -18,7 +18,7 @@ namespace {
 
 using ir::ValueId;
 
-// Elements of a value that its histogram counts, over all samples, where it has more of them: the places of 4096 bins
+// The number of elements of a value that its histogram counts over all samples. With so many, the contents of 4096 bins
 // are known to a few percent where it matters (docs/adr/0106).
 constexpr size_t kCounted = size_t{1} << 20, kCountedOfSample = size_t{1} << 14;
 constexpr size_t kFewSamples = 4;  // a copy of all weights saves less time than it costs memory
@@ -56,7 +56,7 @@ class Calibration {
     clear();
   }
 
-  // Elements that stand for several values of a group count once.
+  // If several values of a group have the same elements, these are counted once.
   void see(std::span<const ValueId> values, const Tensor& tensor, const simd::Extremes& extremes) {
     std::vector<size_t> groups;
     for (const ValueId id : values) {
@@ -137,8 +137,9 @@ class Calibration {
               .severity = Severity::kWarning});
   }
 
-  // A function at the end of its domain gives infinity, outside of it NaN: no integers stand for these, and they would
-  // take the range from the rest. Infinities of other operators are masks, which the observer limits.
+  // A function at the end of its domain returns infinity, and outside of it NaN. Integers cannot represent these, and
+  // they would take the range from the other elements. Infinities of other operators are masks, which the observer
+  // limits.
   void observe(ValueId id, RangeObserver& observer, std::span<const float> elements, simd::Extremes extremes) {
     const ir::NodeId maker = makers_[id.index()];
     std::vector<float> near;
@@ -153,8 +154,8 @@ class Calibration {
     if ((given || !observe_finite(id, observer, elements)) && not_numbers_.empty()) not_numbers_ = aten_[id].name;
   }
 
-  // 1 / x beside its pole, as of an empty row that a norm divides: 0 times that is 0 with any range, and a range as far
-  // as that would leave no step for the others.
+  // Excludes values of 1 / x near its pole, as in a norm that divides by the length of an empty row. The product with 0
+  // is 0 for any range, and so large a range would leave no precision for the other values.
   std::vector<float> away_from_pole(ValueId id, std::span<const float> elements) {
     constexpr float kFar = 0x1p16F;  // times the median, which has no step left in integers that reach beyond it
     std::vector<float> sizes(elements.size());
@@ -169,7 +170,7 @@ class Calibration {
     return near;
   }
 
-  // Whether there were elements that are not finite, and others.
+  // Returns whether there were both finite and other elements.
   bool observe_finite(ValueId id, RangeObserver& observer, std::span<const float> elements) {
     if (std::ranges::all_of(elements, [](float v) { return std::isfinite(v); })) return false;
     std::vector<float> finite;
@@ -189,7 +190,7 @@ class Calibration {
   std::vector<ir::NodeId> makers_;
   size_t enough_;                  // elements of a tensor, for its histogram
   std::set<ValueId> beyond_;       // values that held what is not finite
-  std::set<ValueId> beside_pole_;  // that held 1 / x of an x next to 0
+  std::set<ValueId> beside_pole_;  // values that had 1 / x for an x near 0
   std::string not_numbers_;
 };
 

@@ -23,16 +23,17 @@ struct CalibrationOptions {
   Gathered gathered = Gathered::kMeans;      // of what layers read
 };
 
-// What calibration finds out about a float graph.
+// The results of calibration for a float graph.
 struct Calibrated {
   LeftFloat left;
   Sharing sharing;
   std::vector<RangeObserver> observers;  // indexed as Sharing::group
-  std::vector<LayerStatistics> layers;   // per value: of the weighted layer that makes it; empty for others
+  // per value: statistics of the layer with weights that computes it; empty for other values
+  std::vector<LayerStatistics> layers;
 };
 
-// Runs the float graph on the samples. Errors: samples that do not fit the inputs, values that are not numbers, nodes
-// that nobody can run (all of them).
+// Runs the float graph on the samples. Errors: samples that do not match the inputs; values that are not numbers;
+// unsupported nodes (all of them).
 Result<Calibrated> calibrate(const ir::Graph& aten, const datasets::DataSet& samples, const CalibrationOptions& options,
                              const Log& log);
 

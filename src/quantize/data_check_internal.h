@@ -10,15 +10,15 @@
 
 namespace carina::quantize {
 
-// Watches a float model's inputs and outputs over all calibration samples, for data that say nothing: an input or an
-// output that never changes, or that is too small for a float to hold it.
+// Checks a float model's inputs and outputs over all calibration samples, to find useless data: an input or output that
+// never changes, or whose values are too small for a float.
 class DataCheck {
  public:
   explicit DataCheck(const ir::Graph& graph) : graph_(graph), seen_(graph.inputs.size() + graph.outputs.size()) {}
 
   // One sample: tensors of the graph's inputs and outputs, in order.
   void see(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
-  // A warning for each input and output that said nothing, and a note where there was one sample. `where` names the data.
+  // Reports a warning for each such input and output, and a note if there was only one sample. `where` names the data.
   void report(const std::string& where, const Log& log) const;
 
  private:

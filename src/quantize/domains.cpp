@@ -24,7 +24,7 @@ constexpr std::array kDomains{
     Domain{.op = AtenOp::atanh_default, .end_int8 = 0.999, .end_int16 = 0.99999},
 };
 
-// The parameters of the node's domain, where its operand reaches beyond it.
+// The parameters of the node's domain, if its operand exceeds the domain.
 std::optional<Quantization> domain_of(const ir::Graph& graph, const Node& node) {
   if (!domain_end(node.op.aten(), DType::kInt8) || !graph[node.outputs.front()].quantization) return std::nullopt;
   const auto& given = graph[node.inputs.front()].quantization;

@@ -13,7 +13,7 @@ namespace carina::quantize {
 // A value that others read too stays as it is; the function reads a requantized clone.
 void limit_domains(ir::Graph& graph);
 
-// The end of the domain [-end, end] of such a function for integers of this type; none: it is defined everywhere.
+// The end of the function's domain [-end, end] for integers of this type. No value if it is defined everywhere.
 std::optional<double> domain_end(AtenOp op, DType dtype);
 
 }  // namespace carina::quantize

@@ -54,13 +54,13 @@ class Equalizer {
   }
 
  private:
-  // The one node that reads the value, where nothing else does.
+  // The only reader of the value, or nullptr.
   [[nodiscard]] const Node* only_reader(ValueId id) const {
     const auto& users = users_[id.index()];
     return users.size() == 1 && !is_output_[id.index()] ? &graph_[users.front()] : nullptr;
   }
 
-  // The layer behind, perhaps behind a ReLU.
+  // The next layer, directly or after a ReLU.
   [[nodiscard]] std::optional<NodeId> reader_of(const Node& node) const {
     if (!is_layer(node)) return std::nullopt;
     ValueId result = node.outputs.front();
@@ -96,7 +96,8 @@ class Equalizer {
     return channels;
   }
 
-  // Of a depthwise convolution, rows again: as many for each channel as it makes of it. Nothing for other groups.
+  // The columns of a layer's weights. For a depthwise convolution they are rows, as many per channel as its multiplier.
+  // No value for other groups.
   [[nodiscard]] std::optional<Channels> columns_of(const Node& node, size_t count) const {
     Channels channels = rows_of(node);
     channels.count = count;

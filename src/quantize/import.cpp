@@ -61,7 +61,7 @@ class Folder {
     kept_.push_back(std::move(node));
   }
 
-  // It gives meaning to a constant that holds such integers.
+  // Whether the dequantize node reads a constant of integers.
   [[nodiscard]] bool reads_own_integers(NodeId dequantize) const {
     const ir::Value& integers = graph_[graph_[dequantize].inputs.front()];
     return integers.constant && integers.constant->dtype == parameters_[dequantize.index()]->dtype;
@@ -183,8 +183,8 @@ class Folder {
     return result;
   }
 
-  // Integers of the model itself: the constant stays what it is and says what it stands for. A constant that is read in
-  // several ways becomes several values (of the same bytes).
+  // Folds a constant of integers: it gets the quantization of the dequantize node. A constant with several dequantize
+  // nodes becomes several values, which share their bytes.
   void fold_constant(const Node& dequantize, const Quantization& parameters) {
     const ValueId integers = dequantize.inputs.front();
     const ValueId result = dequantize.outputs.front();
@@ -221,9 +221,10 @@ class Folder {
   ir::Graph& graph_;
   std::vector<std::vector<NodeId>> users_;
   std::vector<bool> is_output_;
-  std::vector<std::optional<Quantization>> parameters_;  // per node, where it quantizes or dequantizes by constants
+  // per node, if it quantizes or dequantizes with constant parameters
+  std::vector<std::optional<Quantization>> parameters_;
   std::unordered_map<size_t, std::vector<ValueId>> readings_;  // per constant of integers: the values made of it
-  std::vector<ValueId> now_;                                   // which value stands for each original one
+  std::vector<ValueId> now_;                                   // the current replacement of each original value
   std::vector<Node> kept_;
 };
 

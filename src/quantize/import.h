@@ -17,8 +17,8 @@ namespace carina::quantize {
 // Integers that somebody else reads (an integer graph output, integer arithmetic) keep their quantize or dequantize
 // node. Errors: parameters that are not possible, all of them at once. Source: quantized_decomposed of PyTorch.
 Result<void> fold_imported(ir::Graph& aten, const Log& log);
-// The first rule alone, for weights and biases, also behind views: so that normalizing (normalize/prepare.h) sees that they
-// are constants.
+// Folds the first case only, for weights and biases, also after views. Then the normalization (normalize/prepare.h)
+// treats them as constants.
 Result<void> fold_imported_weights(ir::Graph& aten);
 
 }  // namespace carina::quantize

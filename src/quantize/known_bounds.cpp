@@ -10,7 +10,7 @@ using ir::Node;
 using ir::NodeId;
 using ir::ValueId;
 
-// The node that makes a value, when it is of this op.
+// The node that computes a value if it has this operator, otherwise nullptr.
 const Node* made_by(const ir::Graph& graph, const std::vector<NodeId>& producer, ValueId value, AtenOp op) {
   const NodeId id = value.valid() ? producer[value.index()] : NodeId();
   return id.valid() && graph[id].op == ir::Op(op) ? &graph[id] : nullptr;

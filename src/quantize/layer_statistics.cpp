@@ -85,7 +85,7 @@ std::vector<const float*> pixels_of(const Window& w, const float* image, const s
   return pixels;
 }
 
-// What the taps of the window read on the way over the same positions, added up per channel: [row, column, channel].
+// The sums of the inputs of each tap over the sampled window positions, per channel: [row, column, channel].
 std::vector<double> sums_of(const Window& w, std::span<const float> image) {
   const auto depth = static_cast<size_t>(w.image[3]);
   const std::vector<Position> positions = sampled_positions(w);

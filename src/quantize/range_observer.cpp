@@ -179,7 +179,7 @@ bool RangeObserver::observe(std::span<const float> elements, const simd::Extreme
   return true;
 }
 
-// Each that is counted stands for its neighbors.
+// Counts a sample of the elements. Each counted element represents its neighbors, which are skipped.
 void RangeObserver::count(std::span<const float> elements, size_t enough) {
   const double scale = std::ldexp(1.0, -width_log2_), first = static_cast<double>(first_);
   constexpr size_t kMany = 4 * kMaxBins;

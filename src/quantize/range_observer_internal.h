@@ -38,8 +38,8 @@ class RangeObserver {
   // All that was seen, and a step below it: the lowest integer stands for nothing but -infinity.
   [[nodiscard]] Range with_step_for_infinity(int64_t steps) const;
 
-  // exp(-16) is 1e-7: nothing of it is left in a softmax of int8 or int16. (The Arm quantizer puts -256 and 255 in the
-  // place of infinities, which takes the steps from the others. Source: docs/facts/arm_backend.md 1.2, quantize_inf.)
+  // exp(-16) is 1e-7, which an int8 or int16 softmax rounds to 0. (The Arm quantizer replaces infinities by -256 and
+  // 255, which makes the scale of the other values coarser. Source: docs/facts/arm_backend.md 1.2, quantize_inf.)
   static constexpr float kMasked = 16;
   static constexpr float kBoundless = 3e38F;
 

@@ -25,7 +25,7 @@ struct Similarity {
 
   // Other types than fp32 do not count.
   void add(const Tensor& wanted, const Tensor& got);
-  // 300 where there is no difference.
+  // The signal-to-noise ratio in dB; 300 if there is no difference.
   [[nodiscard]] double sqnr_db() const;
   [[nodiscard]] double mean_absolute_error() const;
 };

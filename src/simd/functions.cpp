@@ -124,7 +124,7 @@ HWY_INLINE V not_sure() {
   return set(std::numeric_limits<double>::quiet_NaN());
 }
 
-// e^x of floats below this rounds to 0.
+// For smaller x, e^x is rounded to 0.
 constexpr double kMinExponent = -104;
 constexpr double kMaxExponent = 89;  // above: infinity
 

@@ -1,4 +1,4 @@
-"""Pages as a browser shows them: Debian's chromium, without a window, after the scripts have run."""
+"""Renders pages in a headless browser (Debian's chromium), after their scripts have run."""
 
 import re
 import shutil
@@ -103,7 +103,7 @@ class Reader(HTMLParser):
 
 
 def browse(path, *, dark=False):
-    """Page at `path` in chromium, which finds no network. Fails the test on whatever the console says and on errors of scripts."""
+    """Opens the page at `path` in chromium without a network. The test fails if the console has output or a script has an error."""
     program = shutil.which("chromium")
     if program is None:
         pytest.fail("chromium is missing: scripts/setup.sh --full")

@@ -1,4 +1,4 @@
-"""A function as a module, which torch.export takes."""
+"""A function as a torch.nn.Module, for torch.export."""
 
 from torch import nn
 

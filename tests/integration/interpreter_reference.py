@@ -1,4 +1,4 @@
-"""Our interpreter and the official reference model on the same files: run both, compare."""
+"""Runs Carina's interpreter and the official TOSA reference model on the same files, and compares the results."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Random calls of ATen kernels: arguments of kernel_samples.py, laid out in memory now and then, and what eager PyTorch makes of them."""
+"""Random calls of ATen kernels: the arguments of kernel_samples.py, some with other memory layouts, and the results of eager PyTorch."""
 
 import torch
 from kernel_calls import KernelCall, Out, Placed

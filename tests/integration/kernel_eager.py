@@ -1,4 +1,4 @@
-"""What eager PyTorch says of a kernel's arguments, and how near a kernel's results are."""
+"""The results of eager PyTorch for a kernel's arguments, and the error of a kernel's results."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Values of the official runtime's kernels beside ours and eager PyTorch's, on the same random calls; and where the official ones are known to differ."""
+"""Compares the official runtime's kernels with Carina's and with eager PyTorch on random calls, and lists known differences of the official ones."""
 
 import os
 import subprocess

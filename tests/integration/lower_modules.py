@@ -1,4 +1,4 @@
-"""Small PyTorch modules, each with example inputs: what test_lower.py lowers."""
+"""Small PyTorch modules with example inputs, for test_lower.py."""
 
 from dataclasses import dataclass, field
 

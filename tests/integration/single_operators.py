@@ -1,4 +1,4 @@
-"""Models of one operator each: what test_single_operators.py quantizes, compiles and runs."""
+"""Models of one operator each, which test_single_operators.py quantizes, compiles and runs."""
 
 from dataclasses import dataclass
 

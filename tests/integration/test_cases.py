@@ -1,4 +1,4 @@
-"""The cases that the repository makes: a folder is what its recipe says, and is made anew when it is not."""
+"""The cases of the repository: a folder has the content of its recipe, and is made again if the recipe changes."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""`carina compare`: programs and streams side by side, and ours beside what the installed Vela makes of the same model."""
+"""`carina compare`: programs and streams side by side, and Carina's stream beside Vela's of the same model."""
 
 import sys
 

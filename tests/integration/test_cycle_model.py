@@ -1,4 +1,4 @@
-"""The cycle model against what others say of the same streams: Vela's own estimate of each layer, and a published run of the FVP."""
+"""The cycle model compared with other estimates of the same streams: Vela's estimate of each layer, and a published run of the FVP."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""scripts/demo.sh, the first thing that a new user runs: what it prints is complete, and its numbers hold together."""
+"""scripts/demo.sh: its output is complete, and its numbers are consistent."""
 
 import os
 import re

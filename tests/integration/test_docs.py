@@ -1,4 +1,4 @@
-"""What the documentation says is what the program does."""
+"""Checks that the documentation agrees with the program."""
 
 import json
 import re

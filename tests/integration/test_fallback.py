@@ -1,4 +1,4 @@
-"""Nodes that partitioning gives to the NPU and a later stage refuses: they go to the CPU, with the reason, and the rest compiles."""
+"""Nodes that the partitioning delegates and a later stage rejects: they run on the CPU, the report has the reason, and the rest compiles."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""docs/kernels.md says what the runtime has: every kernel and every type of the official libraries."""
+"""docs/kernels.md lists every kernel and every type of the official libraries, with the support in Carina's runtime."""
 
 import kernel_page
 import pytest

@@ -1,4 +1,4 @@
-"""Looking at the graph after a pass, and leaving passes out: --print-after, --stop-after, --disable-pass."""
+"""Options to inspect and skip passes: --print-after, --stop-after, --disable-pass."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Instructions that the program may not hold, whatever processor the tests run on."""
+"""Instructions that the program must not contain, on whatever processor the tests run."""
 
 import platform
 import re

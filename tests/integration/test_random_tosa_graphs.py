@@ -106,7 +106,7 @@ def ways():
 
 
 def test_a_failure_shrinks_to_one_operator_in_a_text_file(rows, tmp_path, monkeypatch):
-    """Whatever has a CLZ is called wrong."""
+    """A fake comparison reports a failure for every graph with a CLZ."""
 
     def fake(sample):
         node = next((n for n in sample.graph.nodes if n.op == "CLZ"), None)

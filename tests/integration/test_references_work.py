@@ -1,4 +1,4 @@
-"""The reference implementations themselves: each gives a known answer, so that a red test elsewhere speaks of us and not of them."""
+"""Each reference implementation gives a known result. If one fails here, failures of other tests may be due to the reference."""
 
 import numpy as np
 import pytest

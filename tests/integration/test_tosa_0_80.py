@@ -392,7 +392,7 @@ def reductions(f):
 
 
 def bfloat(f):
-    """bf16 constants stand as fp32."""
+    """bf16 constants are stored as fp32."""
     c = RANDOM.standard_normal([3]).astype(ml_dtypes.bfloat16)
     f.const("c", [3], 11, c.astype(np.float32).tobytes())
     f.output(f.op("IDENTITY", ["c"], "y", [3], 11))

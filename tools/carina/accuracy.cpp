@@ -15,12 +15,12 @@ namespace {
 
 struct Options {
   explore::AccuracyRequest program;
-  driver::CompileRequest model;  // with --layers; of which only the quantization is used
+  driver::CompileRequest model;  // with --layers; only its quantization is used
   bool layers = false;
-  std::string page;  // empty: not asked for
+  std::string page;  // empty: no page
 };
 
-// The report as it is printed, its page written.
+// Prints the report and writes its page.
 template <typename Report>
 Result<std::string> written(const Result<Report>& report, const Options& options, const Console& console) {
   if (report) CARINA_CHECKED(write_page(options.page, *report));

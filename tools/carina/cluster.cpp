@@ -19,7 +19,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// So that Python finds the package that this program came with: beside it in a build, around it in a wheel.
+// Adds this program's Python package to the search path: beside the program in a build, around it in a wheel.
 void add_package(const fs::path& program) {
   for (const fs::path& folder :
        {program.parent_path().parent_path() / "python", program.parent_path().parent_path().parent_path()}) {

@@ -12,39 +12,39 @@
 
 namespace carina::cli {
 
-// What every subcommand shares.
+// What all subcommands share.
 struct Console {
   bool json = false;
   int threads = 1;
   std::vector<std::string> arguments = {};  // the command line, without the program's name
 
-  // Where the libraries' notes and progress go: notes to stderr; progress to stderr when it is a terminal, else
-  // nowhere.
+  // The sink of the libraries' notes and progress. Notes go to stderr. Progress goes to stderr if it is a terminal, and
+  // is dropped otherwise.
   [[nodiscard]] Log log() const;
 };
 
-// What a step of Log::progress is called for people.
+// The text for a step of Log::progress.
 std::string_view stage_label(std::string_view step);
 
-// Says why a command gave no result: each error on stderr as "carina: ..."; with --json also an object with "file",
-// "status" and "errors" on stdout, for programs. Returns the exit code: 1 the input or the environment is at fault, 2
-// usage, 3 internal.
+// Reports why a command gave no result: each error on stderr as "carina: ...". With --json, also an object with "file",
+// "status" and "errors" on stdout. Returns the exit code: 1 for wrong input or a failed environment, 2 for usage, 3 for
+// an internal error.
 int report_failure(const std::string& file, const Diagnostics& errors, const Console& console);
 
 // Prints `text` on stdout. Errors: stdout is closed, or its disk is full.
 Result<void> print(const std::string& text);
 
-// The exit code of a command whose result on `file` is this: its text is printed, or why there is none.
+// Prints the result of a command on `file`, or its errors. Returns the exit code.
 int finish(const std::string& file, const Result<std::string>& text, const Console& console);
 
-// A report as --json asks for it.
+// The report as JSON, for --json.
 template <typename Report>
 Result<std::string> shown(const Result<Report>& report, const Console& console) {
   if (!report) return std::unexpected(report.error());
   return console.json ? report::to_json(*report) : report::to_text(*report);
 }
 
-// A subcommand: adds its options to `app` and sets `action` when it is called.
+// A subcommand. It adds its options to `app`, and sets `action` if the user calls it.
 struct Command {
   const char* name;
   const char* summary;
@@ -52,7 +52,7 @@ struct Command {
   void (*add_options)(CLI::App& app, Console& console, std::function<int()>& action);
 };
 
-// In the order of --help; each is one file of this folder.
+// The subcommands in the order of --help, with one file each in this folder.
 extern const Command kAccuracy;
 extern const Command kAot;
 extern const Command kArmRun;

@@ -27,10 +27,10 @@ namespace {
 struct Outputs {
   std::string program;
   execute::BundleRequest bundle;  // of a .bpte
-  std::string layers;             // empty: not asked for
+  std::string layers;             // empty: not requested
   report::LayerRows rows = report::LayerRows::kFolded;
-  std::string summary;  // likewise
-  std::string page;     // likewise
+  std::string summary;  // empty: not requested
+  std::string page;     // empty: not requested
   bool profile = false;
 };
 
@@ -70,9 +70,10 @@ std::string text_of(const results::CompileReport& report, const results::Profile
   return console.json ? report::with_profile(text, profile) : text + report::to_text(profile);
 }
 
-// The files are in their places when the report has been printed: a run that fails, also at that, writes nothing.
+// Output files are renamed to their final names after the report has been printed. So a run that fails, even while
+// printing, writes nothing.
 Result<void> compile(const driver::CompileRequest& request, const Outputs& outputs, const Console& console) {
-  const ScopedThreadPool pool(request.threads);  // ends last: what nobody waits for ends beside all that is done here
+  const ScopedThreadPool pool(request.threads);  // declared first, so that background jobs are joined last
   CARINA_CHECKED(files::check_files(files_of(request, outputs)));
   StageClock clock(console.log());
   CARINA_TRY(driver::Compiled compiled, driver::compile(request, outputs.profile ? clock.log() : console.log()));

@@ -17,8 +17,7 @@ namespace {
 
 enum class Counted : uint8_t { kNo, kEach, kPercent };
 
-// What the libraries call their steps, in words for people who do not know the libraries. Passes over the graph, of which there
-// are many, are one.
+// The user's text for each step of the libraries. The many passes over the graph share one text.
 struct Stage {
   std::string_view step;
   std::string_view label;
@@ -90,7 +89,8 @@ Log Console::log() const {
 }
 
 int report_failure(const std::string& file, const Diagnostics& errors, const Console& console) {
-  if (console.json) static_cast<void>(print(report::to_json(file, errors)));  // stderr and the exit code say it as well
+  // the error is on stderr and in the exit code too
+  if (console.json) static_cast<void>(print(report::to_json(file, errors)));
   int code = 1;
   for (const Diagnostic& error : errors) {
     fmt::print(stderr, "carina: {}: {}\n", name_of(error.severity), to_string(error));

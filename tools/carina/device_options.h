@@ -10,7 +10,7 @@
 
 namespace carina::cli {
 
-// How the image's memory is cut.
+// Adds the options for the sizes of the image's pools.
 inline void add_pool_options(CLI::App& app, boards::FirmwarePools& pools) {
   app.add_option("--method-pool", pools.method_bytes,
                  "Size of the method pool (the program's tables, planned buffers, inputs). Default: half of the "
@@ -25,7 +25,7 @@ inline void add_pool_options(CLI::App& app, boards::FirmwarePools& pools) {
       ->transform(byte_size());
 }
 
-// Runs an image and shows the console's lines as they come; with --json, in the object at the end.
+// Runs an image and prints the lines of its console as they arrive. With --json they are in the final object instead.
 inline int run_on_device(const Result<Buffer>& image, const std::string& where, boards::QemuRequest request,
                          const Console& console) {
   if (!image) return report_failure(where, image.error(), console);

@@ -21,7 +21,7 @@ Result<void> check(const driver::CompileRequest& request, const std::string& pag
   return files::check_files(files);
 }
 
-// The table comes whether the model can be compiled or not; with --json it holds the errors as well.
+// Prints the table even if the model cannot be compiled. With --json the object contains the errors too.
 int explain(const driver::CompileRequest& request, const std::string& page, const Console& console) {
   const auto report = driver::explain(request, console.log());
   if (!report) return report_failure(request.model, report.error(), console);

@@ -28,7 +28,7 @@ constexpr const char* kAbout =
     "Exit codes: 0 success, 1 wrong input or failed environment, 2 usage error, 3 internal error. Carina is not an Arm "
     "product.";
 
-// Vela's --list-configs FILE, wherever it stands, asks for nothing else.
+// Handles Vela's --list-configs FILE at any position of the command line. It takes no other action.
 bool make_listing(std::vector<std::string>& arguments) {
   const auto option = std::ranges::find(arguments, "--list-configs");
   if (option == arguments.end()) return false;
@@ -44,8 +44,8 @@ bool make_listing(std::vector<std::string>& arguments) {
   return true;
 }
 
-// "carina help" and "carina help compile" are "carina --help" and "carina compile --help".
-// Options whose names have changed, and what they are called now; the old ones are taken, with a note.
+// "carina help" and "carina help compile" are "carina --help" and "carina compile --help". The table has options with
+// their old and new names. An old name is accepted with a note.
 constexpr std::array kRenamed{std::pair<std::string_view, std::string_view>{"--fix", "--legalize"}};
 
 void take_new_names(std::vector<std::string>& arguments) {
@@ -70,7 +70,7 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
   return arguments;
 }
 
-// The exit code of a command line that asks for nothing but a text (--help, --version), or that is wrong.
+// The exit code of a command line that only prints a text (--help, --version), or that is invalid.
 int leave(const CLI::App& app, const CLI::ParseError& stop, const Console& console) {
   if (stop.get_exit_code() != 0) return report_failure("", usage_errors(app, stop), console);
   std::ostringstream text;
@@ -100,9 +100,9 @@ int run(int argc, char** argv) {
   for (const Command* command : commands) add_command(app, *command, console, action);
   std::vector<std::string> arguments = arguments_of(argc, argv);
   console.arguments = arguments;
-  // Also where the options could not be read.
+  // --json is also effective if the options could not be parsed.
   const bool json = std::ranges::find(arguments, "--json") != arguments.end();
-  std::ranges::reverse(arguments);  // as CLI11 takes them
+  std::ranges::reverse(arguments);  // the order that CLI11 expects
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& stop) {
@@ -118,10 +118,11 @@ int main(int argc, char** argv) {
   carina::cli::open_closed_streams();
   carina::cli::install_signal_handlers();
 #ifdef __GLIBC__
-  // A layer's weights go back to the system when they are freed. The library's own limit rises with every such block.
+  // malloc() returns blocks of at least this size, such as the weights of a layer, to the system when they are freed. A
+  // fixed limit is set because glibc's own limit rises with every such block.
   constexpr int kLargeBlockBytes = 4 << 20;
   mallopt(M_MMAP_THRESHOLD, kLargeBlockBytes);
-  // Smaller ones are used again: with the library's own 128 KB each layer would ask the system for new pages.
+  // Smaller blocks are reused. With glibc's default of 128 KB, each layer would request new pages from the system.
   mallopt(M_TRIM_THRESHOLD, kLargeBlockBytes);
 #endif
   try {

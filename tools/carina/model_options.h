@@ -15,14 +15,14 @@
 
 namespace carina::cli {
 
-// Prints graphs to stderr after the passes of these names.
+// Prints the graph to stderr after each of the named passes.
 inline std::function<void(std::string_view, const ir::Graph&)> print_after(const std::vector<std::string>& names) {
   return [names](std::string_view pass, const ir::Graph& graph) {
     if (std::ranges::find(names, pass) != names.end()) std::cerr << "# after " << pass << "\n" << ir::print(graph);
   };
 }
 
-// How the model becomes integers.
+// Adds the options of quantization.
 inline void add_quantize_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option("-q,--quantize", request.quantize.scheme,
                  "Scheme: int8, int16x8 (16-bit activations), int8x4 (4-bit weights), auto (8 or 16 bits per part, by "
@@ -57,8 +57,8 @@ inline void add_loop_option(CLI::App& app, int64_t& loop_rounds) {
       ->check(CLI::Range(1, 1024));
 }
 
-// The options of every subcommand that takes a model. Names after the first are those of ExecuTorch's
-// aot_arm_compiler.py, for hands that know them.
+// Adds the options of every subcommand that takes a model. The second and later names of an option are those of
+// ExecuTorch's aot_arm_compiler.py.
 inline void add_model_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option("-m,--model_name,model", request.model, "A .pt2 of torch.export.save, or a .tosa")
       ->required()
@@ -67,7 +67,8 @@ inline void add_model_options(CLI::App& app, driver::CompileRequest& request) {
   add_quantize_options(app, request);
 }
 
-// For who works on Carina: the passes of preparing and of the clean-up behind lowering.
+// Adds options for the development of Carina: they control the passes of the normalization, and of the clean-up after
+// lowering.
 inline void add_pass_options(CLI::App& app, driver::CompileRequest& request) {
   const CLI::IsMember known(models::pass_names());
   app.add_option_function<std::vector<std::string>>(
@@ -84,7 +85,7 @@ inline void add_pass_options(CLI::App& app, driver::CompileRequest& request) {
       ->group("Passes");
 }
 
-// The memories around an NPU.
+// Adds the options of an NPU's memories.
 inline void add_memory_options(CLI::App& app, std::string& system_config, std::string& memory_mode,
                                std::vector<std::string>& config_files) {
   app.add_option("--system-config,--system_config", system_config,
@@ -100,7 +101,7 @@ inline void add_memory_options(CLI::App& app, std::string& system_config, std::s
       ->check(path());
 }
 
-// kOptional: of commands that may be given programs instead of models.
+// kOptional: for commands whose argument may be a program instead of a model.
 enum class Target { kRequired, kOptional };
 
 inline void add_target_options(CLI::App& app, targets::TargetRequest& target, Target needed = Target::kRequired) {
@@ -113,7 +114,7 @@ inline void add_target_options(CLI::App& app, targets::TargetRequest& target, Ta
       ->transform(byte_size());
 }
 
-// What stays on the CPU, and what goes to the NPU although it does not pay.
+// Adds the options that keep nodes on the CPU, or put nodes on the NPU although it does not pay.
 inline void add_partition_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option("--cpu-node", request.cpu_nodes, "Keep the node of this name on the CPU (may be repeated)")
       ->allow_extra_args(false);
@@ -131,7 +132,7 @@ inline void add_partition_options(CLI::App& app, driver::CompileRequest& request
                "Replace nodes that the target does not support by supported operators, if the results keep their bits");
 }
 
-// What schedules are made for. Names as Vela's: --optimise Performance, Size.
+// Adds the options of the scheduler's objective. Some names are Vela's: --optimise Performance, Size.
 inline void add_schedule_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option(
          "-O,--optimize,--optimise", request.optimize,

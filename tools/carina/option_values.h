@@ -7,19 +7,19 @@
 
 namespace carina::cli {
 
-// A number of bytes, with K, M, G or T (of 1024) after it or not; becomes the plain number.
+// Converts a number of bytes, optionally with K, M, G or T (powers of 1024), to a plain number.
 CLI::Validator byte_size();
 
-// A path: any text but the empty one.
+// Accepts a path: any text that is not empty.
 CLI::Validator path();
 
-// One of these names, in any case; becomes the number.
+// Accepts one of these names in any case, and converts it to its number.
 CLI::Validator one_of(std::map<std::string, int> names);
 
-// Becomes lower case.
+// Converts the text to lower case.
 CLI::Validator lower_case();
 
-// A text for which `error_of` gives no error; `shown` is what help calls it.
+// Accepts a text if `error_of` returns no error. --help shows the type of the argument as `shown`.
 CLI::Validator spec(std::string (*error_of)(std::string_view), std::string shown);
 
 }  // namespace carina::cli

@@ -10,14 +10,14 @@
 
 namespace carina::cli {
 
-// --report, of the subcommands whose report can be a page.
+// Adds --report, for subcommands whose report can be an HTML page.
 inline void add_page_option(CLI::App& app, std::string& file) {
   app.add_option("--report", file,
                  "Write the report as one HTML page with plots. The page loads nothing from a network")
       ->check(path());
 }
 
-// Writes the page where it is asked for, by the function that makes it.
+// Writes the page to the requested file. `make` returns its text.
 template <typename Report>
 Result<void> write_page(const std::string& file, const Report& report) {
   if (file.empty()) return {};

@@ -9,7 +9,8 @@
 
 #include "command.h"
 
-// Commands that are Python: they start from a model in PyTorch, which only Python has (docs/adr/0064-scripts-are-python.md).
+// Subcommands that are Python scripts. They start from a PyTorch model, which only Python can load
+// (docs/adr/0064-scripts-are-python.md).
 
 namespace carina::cli {
 
@@ -17,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Carina's module may be missing, or PyTorch; both are said by name.
+// If Carina's module or PyTorch is missing, the launcher names it.
 constexpr const char* kLauncher =
     "import importlib, sys\n"
     "name = sys.argv.pop(1)\n"
@@ -34,7 +35,7 @@ fs::path own_path() {
   return fs::read_symlink("/proc/self/exe", error);
 }
 
-// $CARINA_PYTHON; the Python that Carina is installed beside; the first in PATH.
+// The Python to use: $CARINA_PYTHON, else the Python into which Carina is installed, else the first in PATH.
 std::string python_program(const fs::path& carina) {
   if (const char* named = std::getenv("CARINA_PYTHON"); named != nullptr && *named != '\0') return named;
   std::error_code error;
@@ -42,7 +43,8 @@ std::string python_program(const fs::path& carina) {
   return fs::exists(beside, error) ? beside.string() : "python3";
 }
 
-// Lets Python find the package in the build tree that this program is in, and the scripts find this program.
+// Sets environment variables, so that Python finds the package in the build tree of this program, and the scripts find
+// this program.
 void set_environment(const fs::path& carina) {
   if (carina.empty()) return;
   setenv("CARINA_BIN", carina.c_str(), 1);
@@ -54,7 +56,7 @@ void set_environment(const fs::path& carina) {
   setenv("PYTHONPATH", has_more ? (package.string() + ":" + before).c_str() : package.c_str(), 1);
 }
 
-// Becomes Python with this module; comes back only where that cannot be.
+// Replaces the process by Python with this module. Returns only if that fails.
 int become(const std::string& module, const std::vector<std::string>& arguments, const Console& console) {
   const fs::path carina = own_path();
   const std::string python = python_program(carina);
@@ -75,7 +77,7 @@ int become(const std::string& module, const std::vector<std::string>& arguments,
                         console);
 }
 
-// Every word behind the command is the script's, its --help, --json and --threads too.
+// Passes all arguments after the command to the script, including --help, --json and --threads.
 void pass_all(CLI::App& app, Console& console, std::function<int()>& action, const char* module) {
   app.set_help_flag();
   for (CLI::Option* option : app.get_options()) app.remove_option(option);

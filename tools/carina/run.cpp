@@ -18,7 +18,7 @@ namespace {
 
 enum class Device { kHost, kQemu, kVulkan };
 
-// Files that are written beside the outputs; empty: they are not asked for.
+// Files that are written in addition to the outputs. Empty: not requested.
 struct Tables {
   std::string layers;
   report::LayerRows rows = report::LayerRows::kFolded;
@@ -48,7 +48,7 @@ Result<results::RunReport> run_and_write(const execute::RunRequest& request, con
   return report;
 }
 
-// Test cases that fail are shown like those that pass; the exit code says it.
+// Failed test cases are shown like passed ones. The exit code tells them apart.
 int run(const execute::RunRequest& request, const Tables& tables, const Console& console) {
   const Result<results::RunReport> report = run_and_write(request, tables, console);
   const int printed = finish(request.program, shown_run(report, tables.rows, console), console);

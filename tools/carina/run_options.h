@@ -12,14 +12,14 @@
 
 namespace carina::cli {
 
-// --all, of the subcommands that show what an NPU did.
+// Adds --all, for subcommands that show the operations of an NPU.
 inline void add_all_option(CLI::App& app, report::LayerRows& rows) {
   app.add_flag_callback(
       "--all", [&rows] { rows = report::LayerRows::kEach; },
       "With --timed: one row per NPU operation. Default: one row per layer");
 }
 
-// --per-layer, of the subcommands that time an NPU.
+// Adds --per-layer, for subcommands that report the cycles of an NPU.
 inline void add_layers_option(CLI::App& app, std::string& file) {
   app.add_option("--per-layer,--csv", file,
                  "Write a table of the layers: cycles by cause, traffic by memory, live SRAM. Format: .csv (with "
@@ -27,7 +27,7 @@ inline void add_layers_option(CLI::App& app, std::string& file) {
       ->check(path());
 }
 
-// Writes the table that --per-layer asks for; nothing where it does not.
+// Writes the table of --per-layer, if it is requested.
 inline Result<void> write_layers(const std::string& file, const results::NpuReport& npu, report::LayerRows rows) {
   if (file.empty()) return {};
   const std::string table = report::layer_table({npu}, rows, report::form_of(file));

@@ -14,7 +14,7 @@ namespace carina::cli {
 
 namespace {
 
-// Handlers call what is async-signal-safe only.
+// Signal handlers call async-signal-safe functions only.
 
 void die_of(int number) {
   ::signal(number, SIG_DFL);
@@ -42,7 +42,8 @@ void on_bus_error(int number, siginfo_t* info, void* /*context*/) {
 
 }  // namespace
 
-// The lowest free descriptor is the one that open() gives. One that is open for reading alone keeps to EBADF in write().
+// open() returns the lowest free descriptor, so closed standard streams are opened in order. They are opened for
+// reading only, so that write() still fails with EBADF.
 void open_closed_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0) continue;
@@ -54,13 +55,13 @@ void install_signal_handlers() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before{};
     ::sigaction(number, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) ::signal(number, on_end);  // nohup has it ignored
+    if (before.sa_handler != SIG_IGN) ::signal(number, on_end);  // nohup ignores the signal
   }
   struct sigaction bus{};
   bus.sa_sigaction = on_bus_error;
   bus.sa_flags = SA_SIGINFO;
   ::sigaction(SIGBUS, &bus, nullptr);
-  for (const int number : {SIGPIPE, SIGXFSZ}) ::signal(number, SIG_IGN);  // write() fails instead
+  for (const int number : {SIGPIPE, SIGXFSZ}) ::signal(number, SIG_IGN);  // write() then fails instead
 }
 
 }  // namespace carina::cli

@@ -2,8 +2,8 @@
 
 namespace carina::cli {
 
-// The standard streams that are closed are opened, so that no output file is taken for one: reading or writing them is an
-// error as before, but for messages, which nobody hears.
+// Opens standard streams that are closed, so that no output file gets their descriptors. Reading or writing them is
+// still an error; messages to them are lost.
 void open_closed_streams();
 
 // What ends the program from outside leaves nothing behind: SIGINT, SIGTERM and SIGHUP remove files that are being

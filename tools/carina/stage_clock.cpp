@@ -12,12 +12,12 @@ namespace carina::cli {
 
 namespace {
 
-// From here on the system counts the peak anew, where it can. Source: proc(5), clear_refs.
+// Resets the peak of the memory use, if the system supports it. Source: proc(5), clear_refs.
 void forget_peak() {
   std::ofstream("/proc/self/clear_refs") << 5;
 }
 
-// Source: proc(5), status. Elsewhere the peak since the start.
+// The peak of the memory use. Source: proc(5), status. On other systems it is the peak since the start.
 int64_t peak_bytes() {
   constexpr int64_t kKilobyte = 1024;
   std::ifstream status("/proc/self/status");

@@ -8,18 +8,18 @@
 
 namespace carina::cli {
 
-// Measures a command's stages: from what its log says of its progress, which goes on to `log`.
+// Measures the stages of a command by the progress messages of its log. Messages are passed on to `log`.
 class StageClock {
  public:
   explicit StageClock(Log log) : log_(std::move(log)) {}
   StageClock(const StageClock&) = delete;
   StageClock& operator=(const StageClock&) = delete;
 
-  // A log that begins a stage with each new step. This object outlives it.
+  // A log in which each new step begins a stage. This object must outlive it.
   [[nodiscard]] Log log();
-  // Begins the stage of a step (Log::progress); the one before ends.
+  // Ends the current stage and begins the stage of a step (Log::progress).
   void begin(std::string_view step);
-  // Ends the last stage: what all have cost, in the order in which they began first.
+  // Ends the last stage. Returns the cost of each stage, in the order of their first begin.
   results::Profile finish();
 
  private:
@@ -32,7 +32,7 @@ class StageClock {
 
   Log log_;
   results::Profile profile_;
-  std::string stage_;  // under way
+  std::string stage_;  // name of the current stage
   Moment began_;
 };
 

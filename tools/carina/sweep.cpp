@@ -24,7 +24,7 @@ namespace {
 
 struct Options {
   explore::SweepRequest request;
-  std::string rows;  // a file with the rows of sweeps that have been; empty: they are to be made
+  std::string rows;  // a file with rows of an earlier sweep; empty: compile
   std::string table;
   std::string page;
 };
@@ -56,7 +56,7 @@ std::string table_of(const results::SweepReport& report, report::TableForm form)
   return report::to_text(report);
 }
 
-// What was said while combinations were compiled, once each.
+// Prints the notes of all compilations, without repetitions.
 void show_notes(const results::SweepReport& report, const Console& console) {
   std::set<std::string> known;
   for (const results::SweepRow& row : report.rows) {

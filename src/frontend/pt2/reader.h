@@ -33,8 +33,8 @@ struct Reading {
 };
 
 struct ReadOptions {
-  // How many rounds of each while_loop stand in the graph; later ones are not run, a note says so. 0: loops are
-  // refused.
+  // The number of rounds of each while_loop in the graph. Later rounds are not run, and a note says so. 0: loops are
+  // errors.
   int64_t loop_rounds = 0;
   // A node that cannot be read becomes an executorch_call_delegate with the attribute "delegate" -1, which no target takes:
   // for those who only ask about the other nodes. Else it is an error.

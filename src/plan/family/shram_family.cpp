@@ -15,8 +15,8 @@ TableMemory shram::tables(const Target& target) {
           .address = int64_t{npu::kShramBankBytes} * (shram.banks - npu::kShramLutBanks)};
 }
 
-// Two factors of 16 bits, or one of 32 bits with a shift while the other operand is shifted left by 19 (8 bits) or 14
-// (16 bits).
+// The scaling of two operands: two 16-bit factors; or one 32-bit factor with a shift, where the other operand is
+// shifted left by 19 (8 bits) or 14 (16 bits).
 std::optional<OperandScaling> shram::operand_scaling(const Scaling& a, const Scaling& b, const ElementType& type) {
   using Precise = OperandScaling::Precise;
   constexpr uint32_t kMax16 = 0xFFFF;

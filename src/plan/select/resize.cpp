@@ -183,7 +183,7 @@ Result<void> bilinear_at_once(Selection& s, const View& dst, const Operand& src,
 constexpr int64_t kNearest = 1;
 constexpr int64_t kMaxBilinearScale = 128;  // int8 times this fits int16, and the weights fit nine bits
 
-// Sums of 16-bit elements have 48 bits: they live in the accumulators until they are rescaled.
+// Sums of 16-bit elements have 48 bits. They stay in the accumulators until they are rescaled.
 Result<void> bilinear_16(Selection& s, const Operand& x, const AxisScale& y, const AxisScale& w) {
   CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s));
   for (const Epilogue& epilogue : epilogues) {

@@ -165,7 +165,7 @@ std::vector<StreamPart> parts_of_tap(const WeightStream& s, int64_t tap, const V
         StreamPart part = part_of(s, tap, block, out, in);
         part.destination.tensor = destination.tensor;
         part.destination.offset += destination.offset;
-        // So far in channels: as strides of the matrix.
+        // The view's strides are in channels here; they become strides of the matrix.
         View& from = part.matrix;
         const int64_t in_first = in.block * s.block_depth + in.eight * kLanes;
         from.tensor = matrix.tensor;

@@ -18,14 +18,14 @@ AtenFamily family_of(const Node& node) {
   return traits_of(node.op.aten()).family;
 }
 
-// As in the user's graph, where convolutions have more forms than in a prepared one.
+// The weight's role in the user's graph, where convolutions have more forms than in a prepared graph.
 std::optional<WeightRole> role_in_model(const Node& node) {
   if (const auto role = weight_role_of(node)) return role;
   if (family_of(node) != AtenFamily::kConvolution) return std::nullopt;
   return WeightRole{.axis = node.op.name().contains("transpose") ? 1 : 0};
 }
 
-// Scales per output channel; none where the axis of the weights counts the channels of one group only.
+// The axis with a scale per output channel. No value if the weights' axis counts the channels of one group only.
 std::optional<int> channel_axis(const Node& node, const WeightRole& role) {
   const bool grouped = node.attributes.find("groups") != nullptr && node.attributes.get<int64_t>("groups") != 1;
   return role.axis != 0 && grouped ? std::nullopt : std::optional(role.axis);
@@ -90,7 +90,7 @@ class Annotator {
     }
   }
 
-  // The node that makes it and the one that reads it become one: no integers stand between.
+  // Whether the value's producer and reader are fused, so that no integers exist between them.
   [[nodiscard]] bool lies_within(size_t value) const {
     if (!sharing_.is_observed[value]) return true;
     if (users_[value].size() != 1 || !producers_[value].valid()) return false;

@@ -29,9 +29,9 @@ enum class OperandRole { kActivation, kWeight, kBias };
 struct AnnotatedOperand {
   size_t value = 0;  // index in `values`
   OperandRole role = OperandRole::kActivation;
-  // Of weights and biases: along which axis each channel has a scale of its own; none: one scale for all.
+  // The axis of weights and biases with a scale per channel; no value: one scale for all.
   std::optional<int> axis = {};
-  // The function is defined between -end and end only: whatever is observed, integers stand for these floats.
+  // The function is defined in [-end, end] only. The integers represent this range, whatever values are observed.
   std::optional<double> end_int8 = {};
   std::optional<double> end_int16 = {};
 };

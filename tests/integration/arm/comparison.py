@@ -65,7 +65,7 @@ class Comparison:
         return ("as_peer" if self.peer_is_no_better(graph) else "wrong"), "; ".join(bad)
 
     def check_output(self, ours, theirs, q):
-        """('' or what is wrong, within a step of the float model?)"""
+        """Returns a description of the mismatch ('' if there is none), and whether the result is within one step of the float model."""
         case = self.case
         if ours.shape != theirs.shape:
             return f"shape {list(ours.shape)} instead of {list(theirs.shape)}", False

@@ -30,7 +30,7 @@ def is_narrow(dtype):
 
 
 def bits_of(tensor):
-    """As numpy has it; types that numpy lacks as integers of their size."""
+    """A tensor as a numpy array. Types that numpy does not have become integers of their size."""
     tensor = tensor.detach().cpu().contiguous().resolve_conj()
     if is_narrow(tensor.dtype):
         tensor = tensor.view({1: torch.uint8, 2: torch.int16}[tensor.dtype.itemsize])

@@ -1,4 +1,4 @@
-"""When a result is right: the comparisons of the suite (tester/analyze_output_utils.py and arm_tester.py of the wheel), in numpy."""
+"""The criteria for a correct result: the comparisons of the suite (analyze_output_utils.py and arm_tester.py of the wheel), in numpy."""
 
 import math
 from dataclasses import dataclass

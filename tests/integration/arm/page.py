@@ -1,4 +1,4 @@
-"""docs/conformance-arm.md: what of the Arm backend's own tests passes, and each failure with its reason."""
+"""docs/conformance-arm.md: the results of the Arm backend's own tests on Carina, and the reason of each failure."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""What a finished pipeline of the Arm backend's tests would have tested (executorch/backends/arm/test/tester/test_pipeline.py)."""
+"""The test case of a finished pipeline of the Arm backend's tests (executorch/backends/arm/test/tester/test_pipeline.py)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Calls of the carina program, and what its answers mean."""
+"""Runs the program carina, and classifies its results."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What VGF cases do not say of themselves: under the kind VGF-INT stand tests of all widths, captured without the peer's quantizer."""
+"""Properties of VGF cases that the case does not record: the kind VGF-INT has tests of all widths, captured without the Arm backend's quantizer."""
 
 DEFAULT_TOLERANCE = 1e-3  # of the suite, also where a test is not run anywhere and so compares no numbers
 WIDTHS = {"a16w8": ("int16x8", "INT-A16W8"), "a8w4": ("int8x4", "INT-A8W4"), "": ("int8", "INT")}

@@ -146,7 +146,7 @@ class MobilenetV2(nn.Module):
 
 
 class Lstm(nn.Module):
-    """Steps of 16 numbers -> 8."""
+    """An LSTM: sequences of vectors with 16 elements -> 8 elements."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the peers make of a model: PyTorch's export and results, the Arm backend's quantizer and programs, Vela's streams, the TOSA reference model's outputs."""
+"""Outputs of other programs for a model: PyTorch's export and results, the Arm backend's quantized programs, Vela's streams, the TOSA reference model's results."""
 
 import contextlib
 import copy

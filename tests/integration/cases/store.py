@@ -1,4 +1,4 @@
-"""The folders of the cases: which recipe each was made of, and which are to be made. Imports nothing heavy: to find that all is there takes no time."""
+"""The folders of the cases, and the recipe of each. The module has no slow imports, so that the check for existing cases is fast."""
 
 import ast
 import contextlib
@@ -83,7 +83,7 @@ def locked():
 
 
 def ensure(names=None, jobs=1, say=print):
-    """Makes the cases that are not there as their recipes want them. Returns their names."""
+    """Makes the cases that are missing, or whose recipe has changed. Returns their names."""
     missing = [name for name in names or recipes() if not is_made(name)]
     if not missing:
         return []

@@ -1,4 +1,4 @@
-"""What the peer's flow passes to Vela for each family: system config, memory mode."""
+"""The system config and memory mode that the Arm backend passes to Vela for each NPU family."""
 
 VELA_DEFAULTS = {
     "ethos-u55": ("Ethos_U55_High_End_Embedded", "Shared_Sram"),

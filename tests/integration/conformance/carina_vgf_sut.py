@@ -1,4 +1,4 @@
-"""The same by way of VGF: the graph is written as a .vgf, and that is what the interpreter is given."""
+"""Carina as a system under test through VGF: writes the graph as a .vgf and runs the interpreter on that."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the official generator makes: a fixed sample for every change, and the whole corpus in batches.
+"""The tests of the official generator: a fixed sample for every change, and the whole corpus in batches.
 
 The sample of `make test-all`: all operators of TOSA 1.0.2, small shapes, a few tests for each type and mode, and a test for each error
 condition of each operator; some 2,400 tests and 70 MB with their results, made in two minutes of CPU time. That of `make test`: the same

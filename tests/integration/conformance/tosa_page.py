@@ -1,4 +1,4 @@
-"""docs/conformance-tosa.md from the kept outcomes."""
+"""Writes docs/conformance-tosa.md from the stored results."""
 
 import json
 import sys

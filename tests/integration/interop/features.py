@@ -1,4 +1,4 @@
-"""Rows for what the cases do not have: several methods, many inputs and outputs, state, data in other files, sizes that change, layouts."""
+"""Rows for features that the cases do not have: several methods, many inputs and outputs, state, external data, dynamic sizes, layouts."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""docs/interop.md from the matrix's outcomes."""
+"""Writes docs/interop.md from the results of the matrix."""
 
 from matrix import RELATIVE, Outcome
 

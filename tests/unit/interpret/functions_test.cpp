@@ -1,4 +1,5 @@
-// The vectors' elementary functions have the bits of the scalar ones on every processor that this one can stand in for.
+// The vector versions of the elementary functions have the bits of the scalar ones, on every instruction set that this
+// processor supports.
 
 #include <gtest/gtest.h>
 #include <hwy/highway.h>

@@ -243,8 +243,8 @@ TEST(SameBits, FloatConvolutionsOfMuch) {
   expect_same_bits(float_module(random, 5, 1024, 272, one, false), {random_floats(random, {2, 5, 5, 1024})}, ways);
 }
 
-// 3x3 windows with stride 1, of an image that tiles do not fill: other sums than the direct kernel's, but the same ones
-// everywhere, and near it.
+// 3x3 windows with stride 1, on an image whose size is not a multiple of the tile. The sums differ slightly from those
+// of the direct kernel, and are equal on all processors.
 ir::Module window_module(Random& random, const Shape& image, int64_t oc, const std::vector<int64_t>& pad) {
   Builder b;
   const ir::ValueId x = b.input("x", kFp32, image);

@@ -66,7 +66,7 @@ TEST(MacCycles, U55TakesChannelsInStepsOf32) {
   EXPECT_EQ(of(33), 2 * of(32));
 }
 
-// The model multiplies as much as the order of weights has, zeros included.
+// The model counts as many multiplications as the weight order has weights, including padding zeros.
 TEST(MacCycles, DepthFirstOnU85GoesThroughTheWholeStream) {
   for (const int depth : {3, 32, 60, 64, 100, 192}) {
     const MacWork work = convolution("ethos-u85-256", MacKind::kDepthFirst, depth, 3);

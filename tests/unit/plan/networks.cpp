@@ -90,7 +90,7 @@ ir::Graph summed_32() {
   return std::move(b.graph);
 }
 
-// Bits and comparisons, which only some NPUs have operations for.
+// A graph with bitwise operators and comparisons, which only some NPUs support.
 ir::Graph chosen() {
   GraphBuilder b;
   const auto a = b.input("a", DType::kInt32, {4, 6}), c = b.input("c", DType::kInt32, {4, 6});

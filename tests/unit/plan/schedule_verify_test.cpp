@@ -205,7 +205,7 @@ TEST(Verify, Rule10OnlyElementwiseStepsTakeAnOperandsPlace) {
 
 // ---- What a stripe is ----
 
-// Input positions along one axis that an output reads, as the whole step says.
+// The input positions along one axis that an output position reads, by the definition of the whole step.
 std::vector<int64_t> read_by(int64_t out, int64_t stride, int64_t before, int64_t extent, int64_t inputs) {
   std::vector<int64_t> read;
   for (int64_t i = out * stride - before; i < out * stride - before + extent; ++i) {

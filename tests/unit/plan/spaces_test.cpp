@@ -90,8 +90,9 @@ TEST(Spaces, WithoutASizeFastScratchIsNotFilledForItsOwnSake) {
   EXPECT_LE(budget("Dedicated_Sram"), 1024 * 1024);  // a share above the need, as in an arena
 }
 
-// Layers of 8x8 maps: a convolution of a value to so many channels, or its sum with another. Value 0 is a convolution of the
-// input to 16 channels; what no layer reads is convolved to an output.
+// The layers of a network of 8x8 maps. Each layer is a convolution of a value to a number of channels, or the sum of
+// two values. Value 0 is a convolution of the input to 16 channels. Each value without a reader is convolved to an
+// output.
 struct Layer {
   size_t from = 0;
   int64_t channels = 0;  // 0: a sum

@@ -84,7 +84,7 @@ TEST(Ptq, AnActivationGivesTheRangeOfWhatItFollows) {
   EXPECT_EQ(b.quantization("sum"), b.quantization("y"));
 }
 
-// Inputs around 1, weights that are all rounded up: what they add on average is taken from the bias.
+// The inputs are near 1, and all weights are rounded up. The average error is subtracted from the bias.
 TEST(Ptq, TheBiasTakesWhatRoundingAddsOnAverage) {
   const auto bias_of = [](MeanError error) {
     GraphBuilder b;

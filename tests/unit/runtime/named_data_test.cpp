@@ -54,7 +54,7 @@ std::vector<std::byte> write_ptd(const Named& named) {
   return file;
 }
 
-// x -> x + w, where w stands outside.
+// A program x -> x + w, where w is an external tensor.
 ProgramBuilder program_with_external(bool planned = false) {
   ProgramBuilder builder;
   const int32_t x = builder.tensor({3});

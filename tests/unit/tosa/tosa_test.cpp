@@ -231,7 +231,7 @@ TEST(Verify, ControlFlow) {
 }
 
 TEST(Rows, AttributesFollowTheSchema) {
-  // Ops whose attributes have the most slots, spelled out once more.
+  // The operators with the most attributes, compared with a second list.
   const auto names = [](TosaOp op) {
     std::string out;
     for (const TosaAttribute& attribute : row_of(op).attributes) out += std::string(attribute.name) + " ";
@@ -242,7 +242,7 @@ TEST(Rows, AttributesFollowTheSchema) {
   EXPECT_EQ(names(TosaOp::TRANSPOSE_CONV2D), "out_pad stride local_bound acc_type ");
 }
 
-// With CARINA_REBASE set the page is written instead.
+// With CARINA_REBASE set, the page is written instead.
 TEST(SupportedOps, PageIsUpToDate) {
   if (std::getenv("CARINA_REBASE") != nullptr)
     std::ofstream(CARINA_SOURCE_DIR "/docs/tosa-operators.md") << supported_ops_page();

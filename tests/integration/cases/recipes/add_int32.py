@@ -1,4 +1,4 @@
-"""The smallest model: x + x in integers, which nobody quantizes."""
+"""The smallest model: x + x in int32, without quantization."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Random weights; four steps, which export writes one after another."""
+"""An LSTM of four steps with random weights. The export unrolls the steps."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""One operator, which the peer makes a table and sums of."""
+"""A single softmax, which the Arm backend lowers to a table and sums."""
 
 import torch
 
