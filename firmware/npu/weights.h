@@ -10,7 +10,7 @@
 namespace carina::firmware::npu_core {
 
 // Decodes the weights of an operation into `weights` [channels, height, width, depth] (depthwise: depth 1). False, with
-// the reason on the console: more weights than there is room for, a damaged stream.
+// the reason on the console: more weights than fit, a damaged stream.
 bool decode_weights(const Operation& op, const npu::AcceleratorConfig& accelerator, std::span<const std::byte> stream,
                     std::span<int16_t> weights);
 

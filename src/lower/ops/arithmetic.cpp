@@ -96,7 +96,7 @@ Result<ValueId> plain(Lowering& in, const Node& node) {
   return converted(in.out, in.out.binary(kOp, a, b), tosa_type(result));
 }
 
-// Operands and result on one scale in 32 bits, which leave no room to rescale. Sums beyond them wrap, as in the peer.
+// Operands and result on one scale in 32 bits, which leave no bits to rescale. Sums beyond them wrap, as in ExecuTorch's Arm backend.
 template <TosaOp kOp>
 ValueId as_they_are(Lowering& in, const Node& node) {
   const size_t rank = in.shape(node.outputs[0]).rank();
