@@ -3,6 +3,8 @@
 import argparse
 import textwrap
 
+from carina._option_table import ARM_HELP
+
 from carina_arm.scripts.example_names import known_names
 
 __all__ = ["TARGETS", "WITHOUT_MEANING", "parser"]
@@ -37,8 +39,8 @@ def _add_model(options: argparse.ArgumentParser) -> None:
 def _add_target(options: argparse.ArgumentParser) -> None:
     options.add_argument("-t", "--target", default="ethos-u55-128", choices=TARGETS, metavar="TARGET", help=f"What it is for; default: %(default)s. One of: {', '.join(TARGETS)}")
     options.add_argument("-d", "--delegate", action="store_true", help="Put what can run there on the target; else everything stays on the CPU")
-    options.add_argument("--system_config", help="A section of the vela.ini; default: Ethos_U55_High_End_Embedded, Ethos_U65_High_End, Ethos_U85_SYS_DRAM_Mid")
-    options.add_argument("--memory_mode", help="A memory mode of the vela.ini; default: the family's (carina targets)")
+    for name in ("--system_config", "--memory_mode"):
+        options.add_argument(name, help=ARM_HELP[name])
     options.add_argument("--config", default="Arm/vela.ini", help="A vela.ini; default: %(default)s, which is built in")
     options.add_argument("--direct_drive", action="store_true", help="For a driver in Linux that takes inputs and outputs in regions of their own")
     options.add_argument("--cortex-m-explicit-layout", action="store_true", help="Accepted; makes no difference")

@@ -3,6 +3,8 @@
 import argparse
 import textwrap
 
+from carina._option_table import ARM_HELP
+
 __all__ = ["DEFAULT_TARGET", "WITHOUT_MEANING", "parser"]
 
 DEFAULT_TARGET = "ethos-u55-128"
@@ -38,9 +40,9 @@ def _add_run_sh(options: argparse.ArgumentParser) -> None:
     group.add_argument("--bundleio", action="store_true", help="Bundle inputs and the outputs that they should give, and check them")
     group.add_argument("--etdump", action="store_true", help="Write an ETDump beside the program")
     group.add_argument("--build_only", action="store_true", help="Compile, do not run")
-    group.add_argument("--system_config", metavar="CONFIG", help="A section of the vela.ini; default: the one that fits the target")
+    group.add_argument("--system_config", metavar="CONFIG", help=ARM_HELP["--system_config"])
     group.add_argument("--config", metavar="FILE", default="Arm/vela.ini", help="A vela.ini; default: %(default)s, which is built in")
-    group.add_argument("--memory_mode", metavar="MODE", help="Default: Shared_Sram for ethos-u55, Sram_Only for ethos-u65, Dedicated_Sram_384KB for ethos-u85")
+    group.add_argument("--memory_mode", metavar="MODE", help=ARM_HELP["--memory_mode"])
     group.add_argument("--pte_placement", metavar="elf|ADDR", default="elf", help="The program stands in the image in any case")
     group.add_argument("--perf_overlay", action="store_true", help="Write the cycles of each layer beside the program")
     for name in ("select_ops_list", "build_type", "build-dir", "extra_build_flags", "toolchain", "scratch-dir"):
