@@ -13,7 +13,7 @@ START := $(shell date +%s)
 AFTER = "$$(( $$(date +%s) - $(START) )) s"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-sanitizers test-all check coverage setup setup-full test-env build build-dev fuzz bench conformance arm-suite wheel wheel-test \
+.PHONY: help demo docs test test-sanitizers test-all check coverage setup setup-full test-env build build-dev fuzz bench conformance arm-suite wheel wheel-test \
   wheel-aarch64 format format-check tidy clean
 
 help: ## this list
@@ -99,6 +99,9 @@ wheel-aarch64: wheel ## the wheel for 64-bit Arm by Debian's cross compiler; its
 	@cmake --build build/aarch64/release -j $(JOBS) --target carina carina_native
 	@python3 scripts/wheel_aarch64.py
 	@python3 scripts/aarch64_test.py
+
+docs: ## pages that are not kept in the tree: build/docs/libraries.md, each library with its contract
+	@python3 scripts/generate_libraries.py
 
 format: ## clang-format over our sources
 	@clang-format-19 -i $(CPP_FILES)

@@ -81,12 +81,7 @@ struct QuantizeOptions {
 Result<Model> quantize(Model model, std::span<const Sample> samples, const QuantizeOptions& options = {},
                        const Log& log = {});
 
-struct PartitionOptions {
-  DelegateMode delegates = DelegateMode::kNpu;
-  std::vector<std::string> cpu_nodes;         // names of nodes to keep on the CPU
-  std::vector<std::string> cpu_ops = {};      // operators to keep on the CPU: "conv2d", "aten.conv2d.default"
-  std::vector<std::string> cpu_modules = {};  // modules to keep on the CPU, by path or type
-};
+using options::PartitionOptions;  // the nodes that stay on the CPU, by name, operator or module
 
 // A TOSA 1.0 FlatBuffer from which one delegate is compiled. Its inputs and outputs are the inputs and outputs of the
 // delegate call, in order.
@@ -119,15 +114,11 @@ struct Partition {
 Result<Partition> partition(const Model& model, const TargetNames& target, const PartitionOptions& options = {},
                             const Log& log = {});
 
-struct DelegateOptions {
+// The goal of the schedules, the maximum size of the arena in bytes (0: no limit), and whether products of two activations
+// are compiled as convolutions whose weight stream the NPU writes. Such products are exact on the simulator and not
+// confirmed on silicon; a warning says so.
+struct DelegateOptions : options::ScheduleOptions {
   int threads = 1;
-  int64_t arena_limit_bytes = 0;  // maximum size of the delegate's arena; 0: no limit
-  // The goal of the schedules: the fewest cycles (kSpeed), the fewest cycles that a search of some seconds finds
-  // (kSearch), or the least SRAM (kSize).
-  Optimize optimize = Optimize::kSpeed;
-  // Compiles products of two activations as convolutions whose weight stream the NPU writes, on NPUs that have no such
-  // product. The results are exact on the simulator. They are not confirmed on silicon; a warning says so.
-  bool dynamic_weights = false;
   bool artifacts = false;  // whether to make DelegateBlob::artifacts
 };
 

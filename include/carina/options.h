@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace carina::options {
 
@@ -25,5 +28,52 @@ enum class QuantizeMode : uint8_t {
   kNone,    // a float model stays float
   kAlways,  // quantize a float model; it is an error if that is impossible
 };
+
+// The kernels that nodes on the CPU call.
+enum class CpuKernels : uint8_t {
+  kPortable,  // kernels of every ExecuTorch runtime; a quantized network computes in floats between Q and DQ
+  kCortexM,   // int8 stays int8 where ExecuTorch's Cortex-M backend has a kernel
+};
+
+// The options of each stage: one member per row of options.def, which has its help text, default and range.
+#define CARINA_MEMBER(group, type, member, initial, ...) type member = initial;
+
+// The accelerator and its memories by name, with configuration files by path.
+struct TargetOptions {
+#define CARINA_TARGET_OPTION CARINA_MEMBER
+#include "carina/options.def"
+};
+
+// How a model is quantized, as text.
+struct QuantizeOptions {
+#define CARINA_QUANTIZE_OPTION CARINA_MEMBER
+#include "carina/options.def"
+};
+
+// Which nodes run on the NPU.
+struct PartitionOptions {
+#define CARINA_PARTITION_OPTION CARINA_MEMBER
+#include "carina/options.def"
+};
+
+// The schedules of delegates.
+struct ScheduleOptions {
+#define CARINA_SCHEDULE_OPTION CARINA_MEMBER
+#include "carina/options.def"
+};
+
+// The stages from a model file to a program.
+struct PipelineOptions {
+#define CARINA_PIPELINE_OPTION CARINA_MEMBER
+#include "carina/options.def"
+};
+
+// Files, and flags in Vela's form.
+struct DriverOptions {
+#define CARINA_DRIVER_OPTION CARINA_MEMBER
+#include "carina/options.def"
+};
+
+#undef CARINA_MEMBER
 
 }  // namespace carina::options

@@ -6,56 +6,17 @@ import os
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from carina import _native
 from carina._models import arrays_of, dense, is_array, source_of
+from carina._option_table import OPTIONS, CompileOptions, MemoryOptions, Option, Path, QuantizeOptions, Strings
 from carina.errors import usage_error
 
 if TYPE_CHECKING:
     from carina._models import Calibration, Inputs, ModelLike
 
-Path = str | os.PathLike[str]
-Strings = str | Sequence[str]
-
-
-class QuantizeOptions(TypedDict, total=False):
-    """Options of quantization, in addition to `quantize` and `calibration`."""
-
-    max_cycles: str | None
-    quantize_at: Strings
-    quantize_config: Path | None
-    io: str | None
-
-
-class MemoryOptions(TypedDict, total=False):
-    """The memories around an NPU."""
-
-    system_config: str | None
-    memory_mode: str | None
-    config: Path | Sequence[Path]
-
-
-class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
-    """The options of `carina compile`, with the same names."""
-
-    arena_cache_size: int | str | None
-    no_delegate: bool
-    delegate_all: bool
-    cpu_node: Strings
-    cpu_op: Strings
-    cpu_module: Strings
-    cpu_kernels: str
-    optimize: str
-    dynamic_weights: bool
-    legalize: bool
-    loop_rounds: int
-    sram_budget: int | str
-    extra_flag: Strings
-    dump: Path | None
-    report: Path | None
-    threads: int
-
+__all__ = ["CompileOptions", "MemoryOptions", "Path", "QuantizeOptions", "Strings", "byte_size", "check_names", "memories", "paths", "quantize_flags", "request_of", "strings"]
 
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -97,15 +58,38 @@ def check_names(options: Any, known: type) -> None:  # any TypedDict: mypy takes
             raise TypeError(f"unknown option {name!r}: expected one of {', '.join(sorted(names))}")
 
 
+def _value(option: Option, given: Any) -> Any:
+    """A value of a keyword argument as the member of the request has it. None: the default."""
+    if option.value is not None:
+        return option.value
+    match option.kind:
+        case "bytes":
+            return byte_size(given, option.name)
+        case "name" | "choice":
+            return given.lower()
+        case "path":
+            return os.fspath(given)
+        case "paths":
+            return paths(given)
+        case "texts" | "overrides":
+            return strings(given)
+    return given
+
+
+def _set(parts: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """Sets the members of these parts of a request to the options that are given."""
+    for option in OPTIONS:
+        given = options.get(option.name)
+        # False leaves the value that a flag would set.
+        if option.part in parts and given is not None and not (option.value is not None and not given):
+            setattr(parts[option.part], option.member, _value(option, given))
+
+
 def memories(options: Mapping[str, Any], accelerator: str = "") -> _native.TargetRequest:
     """The target of a request, and the memories around it."""
     target = _native.TargetRequest()
     target.accelerator = accelerator
-    target.system_config = options.get("system_config") or ""
-    target.memory_mode = options.get("memory_mode") or ""
-    target.config_files = paths(options.get("config", ()))
-    size = options.get("arena_cache_size")
-    target.arena_cache_bytes = None if size is None else byte_size(size, "arena_cache_size")
+    _set({"target": target}, options)
     return target
 
 
@@ -113,10 +97,7 @@ def quantize_flags(quantize: str | None, options: Mapping[str, Any]) -> _native.
     """The quantization part of a request."""
     flags = _native.QuantizeFlags()
     flags.scheme = (quantize or "").lower()
-    flags.overrides = strings(options.get("quantize_at", ()))
-    flags.io = (options.get("io") or "").lower()
-    flags.max_cycles = options.get("max_cycles") or ""
-    flags.file = os.fspath(options.get("quantize_config") or "")
+    _set({"quantize": flags}, options)
     return flags
 
 
@@ -152,18 +133,7 @@ def request_of(
     set_calibration(request, calibration)
     if options.get("no_delegate") and options.get("delegate_all"):
         raise usage_error("delegate_all", "excludes no_delegate")
-    request.delegates = "nothing" if options.get("no_delegate") else "all" if options.get("delegate_all") else "npu"
-    request.cpu_nodes = strings(options.get("cpu_node", ()))
-    request.cpu_ops = strings(options.get("cpu_op", ()))
-    request.cpu_modules = strings(options.get("cpu_module", ()))
-    request.cpu_kernels = options.get("cpu_kernels", "portable").lower()
-    request.optimize = options.get("optimize", "performance").lower()
-    request.dynamic_weights = options.get("dynamic_weights", False)
-    request.legalize = options.get("legalize", False)
-    request.loop_rounds = options.get("loop_rounds", 0)
-    request.sram_budget_bytes = byte_size(options.get("sram_budget", 0), "sram_budget")
-    request.vela_flags = strings(options.get("extra_flag", ()))
-    request.dump_folder = os.fspath(options.get("dump") or "")
+    _set({"": request}, options)
     request.layers = True  # they cost nothing
     request.alternatives = bool(options.get("report"))
     request.threads = options.get("threads", 1)

@@ -90,10 +90,12 @@ void bind_blob(nb::module_& module) {
 
 api::DelegateOptions options_of(int threads, int64_t arena_limit_bytes, const std::string& optimize,
                                 bool dynamic_weights) {
-  return {.threads = threads,
-          .arena_limit_bytes = arena_limit_bytes,
-          .optimize = enum_of<backends::Optimize>(optimize, "optimize"),
-          .dynamic_weights = dynamic_weights};
+  api::DelegateOptions options;
+  options.threads = threads;
+  options.arena_limit_bytes = arena_limit_bytes;
+  options.optimize = enum_of<backends::Optimize>(optimize, "optimize");
+  options.dynamic_weights = dynamic_weights;
+  return options;
 }
 
 }  // namespace

@@ -7,42 +7,20 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "carina/api.h"
 #include "driver/compile.h"
 #include "execute/run_program.h"
 #include "listeners.h"
+#include "options/rows.h"
 
 namespace carina::python {
 
-// The names of an enumeration in Python.
+// The names of an enumeration in Python: those of carina/options.def, or of a specialization below.
 template <typename Enum>
-struct EnumNames;
-
-template <>
-struct EnumNames<driver::DelegateMode> {
-  static constexpr std::array<std::pair<std::string_view, driver::DelegateMode>, 3> kAll{
-      {{"npu", driver::DelegateMode::kNpu},
-       {"all", driver::DelegateMode::kAll},
-       {"nothing", driver::DelegateMode::kNothing}}};
-};
-
-template <>
-struct EnumNames<backends::Optimize> {
-  static constexpr std::array<std::pair<std::string_view, backends::Optimize>, 7> kAll{
-      {{"speed", backends::Optimize::kSpeed},
-       {"search", backends::Optimize::kSearch},
-       {"size", backends::Optimize::kSize},
-       {"performance", backends::Optimize::kSpeed},
-       {"2", backends::Optimize::kSpeed},
-       {"3", backends::Optimize::kSearch},
-       {"s", backends::Optimize::kSize}}};
-};
-
-template <>
-struct EnumNames<driver::CpuKernels> {
-  static constexpr std::array<std::pair<std::string_view, driver::CpuKernels>, 2> kAll{
-      {{"portable", driver::CpuKernels::kPortable}, {"cortex-m", driver::CpuKernels::kCortexM}}};
+struct EnumNames {
+  static inline const std::vector<std::pair<std::string_view, Enum>> kAll = options::names_of<Enum>();
 };
 
 template <>
@@ -63,7 +41,7 @@ struct EnumNames<driver::CompileRequest::Output> {
 template <typename Enum>
 Enum enum_of(std::string_view word, std::string_view where) {
   const auto& all = EnumNames<Enum>::kAll;
-  const auto* found = std::ranges::find(all, word, [](const auto& row) { return row.first; });
+  const auto found = std::ranges::find(all, word, [](const auto& row) { return row.first; });
   if (found != all.end()) return found->second;
   std::string names;
   for (const auto& [name, value] : all) names += (names.empty() ? "" : ", ") + std::string(name);

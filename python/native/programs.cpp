@@ -50,8 +50,9 @@ void bind_programs(nb::module_& module) {
       "package_tosa",
       [](const nb::bytes& tosa, const api::TargetNames& target, int threads, const std::string& optimize,
          NoteListener note, ProgressListener progress) {
-        const api::DelegateOptions options{.threads = threads,
-                                           .optimize = enum_of<backends::Optimize>(optimize, "optimize")};
+        api::DelegateOptions options;
+        options.threads = threads;
+        options.optimize = enum_of<backends::Optimize>(optimize, "optimize");
         const Buffer file = buffer_of(tosa);
         return call({std::move(note), std::move(progress)}, [&](const Log& log) -> Result<driver::Compiled> {
           CARINA_TRY(api::Program program, api::package_tosa(file.bytes(), target, options, log));

@@ -6,11 +6,16 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <type_traits>
+#include <utility>
+
 #include "datasets/run_inputs.h"
 #include "driver/compile.h"
+#include "enum_names.h"
 #include "explore/alternatives.h"
 #include "listeners.h"
 #include "module.h"
+#include "options/rows.h"
 #include "values.h"
 
 namespace carina::python {
@@ -19,26 +24,36 @@ using namespace nb::literals;
 
 namespace {
 
+// Binds the members of a stage's options: enumerations by their names, an optional number as a number or None.
+template <typename Stage, typename Request>
+void bind_options(nb::class_<Request>& request) {
+  options::visit_options<Stage>([&](const options::OptionRow& row, auto member) {
+    using Value = std::remove_reference_t<decltype(std::declval<Stage&>().*member)>;
+    if constexpr (std::is_enum_v<Value>) {
+      request.def_prop_rw(
+          row.member, [member](const Request& it) { return name_of_enum(it.*member); },
+          [member, name = row.member](Request& it, const std::string& word) {
+            it.*member = enum_of<Value>(word, name);
+          },
+          row.help);
+    } else if constexpr (std::is_same_v<Value, std::optional<int64_t>>) {
+      request.def_rw(row.member, member, row.help, nb::arg().none());
+    } else {
+      request.def_rw(row.member, member, row.help);
+    }
+  });
+}
+
 void bind_target_request(nb::module_& module) {
-  using targets::TargetRequest;
-  nb::class_<TargetRequest>(module, "TargetRequest", "A target, as the command line has it.")
-      .def(nb::init<>())
-      .def_rw("accelerator", &TargetRequest::accelerator)
-      .def_rw("system_config", &TargetRequest::system_config)
-      .def_rw("memory_mode", &TargetRequest::memory_mode)
-      .def_rw("config_files", &TargetRequest::config_files)
-      .def_rw("arena_cache_bytes", &TargetRequest::arena_cache_bytes, nb::arg().none());
+  nb::class_<targets::TargetRequest> request(module, "TargetRequest", "A target and its memories, by name.");
+  request.def(nb::init<>());
+  bind_options<options::TargetOptions>(request);
 }
 
 void bind_quantize(nb::module_& module) {
-  using models::QuantizeFlags;
-  nb::class_<QuantizeFlags>(module, "QuantizeFlags", "What is said about quantization, as the command line says it.")
-      .def(nb::init<>())
-      .def_rw("scheme", &QuantizeFlags::scheme)
-      .def_rw("overrides", &QuantizeFlags::overrides)
-      .def_rw("io", &QuantizeFlags::io)
-      .def_rw("max_cycles", &QuantizeFlags::max_cycles)
-      .def_rw("file", &QuantizeFlags::file);
+  nb::class_<models::QuantizeFlags> request(module, "QuantizeFlags", "The options of quantization, as text.");
+  request.def(nb::init<>());
+  bind_options<options::QuantizeOptions>(request);
 }
 
 void set_arrays(driver::CompileRequest& request, const std::map<std::string, Array>& arrays) {
@@ -69,55 +84,31 @@ void set_output(driver::CompileRequest& request, const std::string& word) {
 
 void bind_request(nb::module_& module) {
   using driver::CompileRequest;
-  nb::class_<CompileRequest>(module, "CompileRequest", "What `carina compile` and its siblings are asked for.")
-      .def(nb::init<>())
-      .def_rw("model", &CompileRequest::model, "A path, or what messages call `file`.")
+  nb::class_<CompileRequest> request(module, "CompileRequest", "A request of `carina compile`, explain or tosa.");
+  request.def(nb::init<>());
+  bind_options<options::PartitionOptions>(request);
+  bind_options<options::PipelineOptions>(request);
+  bind_options<options::ScheduleOptions>(request);
+  bind_options<options::DriverOptions>(request);
+  request.def_rw("model", &CompileRequest::model, "A path, or the name of `file` in messages.")
       .def(
-          "set_file", [](CompileRequest& request, const nb::bytes& file) { request.file = buffer_of(file); }, "file"_a,
+          "set_file", [](CompileRequest& it, const nb::bytes& file) { it.file = buffer_of(file); }, "file"_a,
           "The model's bytes: a .pt2, .tosa or .vgf. They are not copied.")
       .def_rw("target", &CompileRequest::target)
       .def_rw("quantize", &CompileRequest::quantize)
-      .def_rw("calibration", &CompileRequest::calibration, "A path; or what messages call the arrays.")
       .def("set_arrays", set_arrays, "arrays"_a, "Calibration: arrays by input, of one or many samples, as in an .npz.")
       .def("set_samples", set_samples, "samples"_a, "Calibration: each sample one array per input, in order.")
-      .def_prop_rw(
-          "delegates", [](const CompileRequest& request) { return name_of_enum(request.delegates); },
-          [](CompileRequest& request, const std::string& word) {
-            request.delegates = enum_of<driver::DelegateMode>(word, "delegates");
-          },
-          "\"npu\", \"all\" or \"nothing\".")
-      .def_rw("cpu_nodes", &CompileRequest::cpu_nodes)
-      .def_rw("cpu_ops", &CompileRequest::cpu_ops)
-      .def_rw("cpu_modules", &CompileRequest::cpu_modules)
-      .def_prop_rw(
-          "cpu_kernels", [](const CompileRequest& request) { return name_of_enum(request.cpu_kernels); },
-          [](CompileRequest& request, const std::string& word) {
-            request.cpu_kernels = enum_of<driver::CpuKernels>(word, "cpu_kernels");
-          },
-          "What nodes on the CPU are written as: \"portable\" or \"cortex-m\".")
-      .def_rw("sram_budget_bytes", &CompileRequest::sram_budget_bytes)
-      .def_prop_rw(
-          "optimize", [](const CompileRequest& request) { return name_of_enum(request.optimize); },
-          [](CompileRequest& request, const std::string& word) {
-            request.optimize = enum_of<backends::Optimize>(word, "optimize");
-          },
-          "\"speed\", \"search\" or \"size\"; \"performance\", \"2\", \"3\" and \"s\" are taken too.")
-      .def_rw("dynamic_weights", &CompileRequest::dynamic_weights)
-      .def_rw("legalize", &CompileRequest::legalize)
-      .def_rw("loop_rounds", &CompileRequest::loop_rounds, "How many rounds of a while_loop run at most; 0: refused.")
-      .def_rw("dump_folder", &CompileRequest::dump_folder)
       .def_rw("locations", &CompileRequest::locations,
-              "By the user's nodes, what dumped TOSA files say of the operators made from them.")
-      .def_rw("layers", &CompileRequest::layers, "Whether the report has the estimate operation by operation.")
+              "The locations in dumped TOSA files, by the user's nodes from which the operators were made.")
+      .def_rw("layers", &CompileRequest::layers, "Whether the report has the estimate of each operation.")
       .def_prop_rw(
-          "alternatives", [](const CompileRequest& request) { return static_cast<bool>(request.alternatives); },
-          [](CompileRequest& request, bool wanted) {
-            request.alternatives = wanted ? explore::find_alternatives : driver::FindAlternatives();
+          "alternatives", [](const CompileRequest& it) { return static_cast<bool>(it.alternatives); },
+          [](CompileRequest& it, bool wanted) {
+            it.alternatives = wanted ? explore::find_alternatives : driver::FindAlternatives();
           },
-          "Whether the report says what other choices would bring.")
-      .def_rw("vela_flags", &CompileRequest::vela_flags)
+          "Whether the report has the results of other choices.")
       .def_prop_rw(
-          "output", [](const CompileRequest& request) { return name_of_enum(request.output); }, set_output,
+          "output", [](const CompileRequest& it) { return name_of_enum(it.output); }, set_output,
           "\"program\" (.pte), \"stream\" (Vela's raw .npz) or \"vgf\".")
       .def_rw("threads", &CompileRequest::threads);
 }

@@ -48,9 +48,11 @@ models::SampleSource source_of(std::span<const Sample> samples) {
 }
 
 driver::CompileOptions compile_options(const CompileOptions& options) {
-  return {.quantize = {.samples = {}, .threads = options.delegate.threads},
-          .split = split_options(options.partition),
-          .delegate = delegate_options(options.delegate)};
+  driver::CompileOptions wanted;
+  wanted.quantize.threads = options.delegate.threads;
+  wanted.split = split_options(options.partition);
+  wanted.delegate = delegate_options(options.delegate);
+  return wanted;
 }
 
 Result<TosaFile> tosa_file(const ir::Graph& tosa) {

@@ -3,18 +3,14 @@
 namespace carina::api {
 
 driver::SplitOptions split_options(const PartitionOptions& options) {
-  return {.delegates = options.delegates,
-          .cpu_nodes = options.cpu_nodes,
-          .cpu_ops = options.cpu_ops,
-          .cpu_modules = options.cpu_modules};
+  return {options};
 }
 
 backends::DelegateOptions delegate_options(const DelegateOptions& options) {
-  return {.threads = options.threads,
-          .arena_limit_bytes = options.arena_limit_bytes,
-          .optimize = options.optimize,
-          .dynamic_weights = options.dynamic_weights,
-          .artifacts = options.artifacts ? backends::Artifacts::kKeep : backends::Artifacts::kDrop};
+  backends::DelegateOptions wanted{static_cast<const options::ScheduleOptions&>(options)};
+  wanted.threads = options.threads;
+  wanted.artifacts = options.artifacts ? backends::Artifacts::kKeep : backends::Artifacts::kDrop;
+  return wanted;
 }
 
 }  // namespace carina::api

@@ -25,11 +25,8 @@ namespace carina::backends {
 enum class Artifacts { kDrop, kLayers, kKeep };
 using plan::Optimize;
 
-struct DelegateOptions {
-  int threads = 1;                       // results are the same for every number
-  int64_t arena_limit_bytes = 0;         // maximum size of the delegate's arena; 0: no limit
-  Optimize optimize = Optimize::kSpeed;  // the goal of the schedule
-  bool dynamic_weights = false;          // plan::Options::dynamic_weights
+struct DelegateOptions : options::ScheduleOptions {
+  int threads = 1;  // results are the same for every number
   Artifacts artifacts = Artifacts::kDrop;
   std::vector<Show> shown = {};                 // sections to show in the report
   npu::EncodedWeightsCache* streams = nullptr;  // plan::Options::streams

@@ -95,11 +95,8 @@ void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const
 
 Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, const DelegateOptions& options,
                          const Log& log) {
-  plan::Options choices;
+  plan::Options choices{static_cast<const options::ScheduleOptions&>(options)};
   choices.threads = options.threads;
-  choices.arena_limit_bytes = options.arena_limit_bytes;
-  choices.optimize = options.optimize;
-  choices.dynamic_weights = options.dynamic_weights;
   choices.streams = options.streams;
   if (options.dynamic_weights) {
     log.note({.where = std::string(target.accelerator.name),

@@ -21,13 +21,10 @@
 
 namespace carina::driver {
 
-struct CompileOptions {
+struct CompileOptions : options::PipelineOptions {
   models::QuantizeRequest quantize;
   SplitOptions split;
   backends::DelegateOptions delegate;
-  pte::CpuKernels cpu_kernels = pte::CpuKernels::kPortable;
-  bool legalize = false;    // rewrite nodes that the target refuses, if no result changes
-  int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds
 };
 
 // Sets the options for a model that Carina quantized: operators that the target lacks pass floats between each other,

@@ -13,6 +13,7 @@
 #include "carina/buffer.h"
 #include "carina/compile_report.h"
 #include "carina/log.h"
+#include "carina/options.h"
 #include "carina/result.h"
 #include "driver/split.h"
 #include "files/tosa_file.h"
@@ -31,36 +32,25 @@ struct CompileRequest;
 using FindAlternatives = std::function<Result<std::vector<results::Alternative>>(
     const CompileRequest& request, const results::CompileReport& now, const Log& log)>;
 
-struct CompileRequest {
+// A request of a command. Its options are the rows of carina/options.def.
+struct CompileRequest : options::PartitionOptions,
+                        options::ScheduleOptions,
+                        options::PipelineOptions,
+                        options::DriverOptions {
   std::string model;  // .pt2 or .tosa
   Buffer file = {};   // the model's bytes, if they are in memory; `model` is then only the name in messages
   targets::TargetRequest target;
   models::QuantizeFlags quantize = {};
-  std::string calibration;            // .npz, .npy or a folder; empty: no calibration
   models::SampleSource samples = {};  // used instead of `calibration`, which is then only the name in messages
-  DelegateMode delegates = DelegateMode::kNpu;
-  std::vector<std::string> cpu_nodes;                        // nodes to keep on the CPU
-  std::vector<std::string> cpu_ops = {};                     // operators to keep on the CPU
-  std::vector<std::string> cpu_modules = {};                 // modules to keep on the CPU, by path or type
-  CpuKernels cpu_kernels = CpuKernels::kPortable;            // the kernels that nodes on the CPU call
-  int64_t sram_budget_bytes = 0;                             // maximum size of a delegate's arena; 0: no limit
-  backends::Optimize optimize = backends::Optimize::kSpeed;  // the goal of the schedules
-  // rewrite nodes that the target refuses, if no result changes
-  bool legalize = false;
-  bool dynamic_weights = false;  // plan::Options::dynamic_weights
-  // The folder of intermediate files; empty: none are written
-  std::string dump_folder;
   // Maps names of the user's nodes to the location text of their operators in dumped TOSA files. Other operators get
   // the source line.
   std::map<std::string, std::string> locations = {};
-  bool layers = false;                       // whether the report has the estimate of each operation
-  FindAlternatives alternatives = {};        // finds the results of other choices; empty: the report has none
-  std::vector<backends::Show> shown = {};    // sections that show how delegates were compiled
-  std::vector<std::string> vela_flags = {};  // flags as Vela takes them, in addition to the options above
+  bool layers = false;                     // whether the report has the estimate of each operation
+  FindAlternatives alternatives = {};      // finds the results of other choices; empty: the report has none
+  std::vector<backends::Show> shown = {};  // sections that show how delegates were compiled
   // The output file: a .pte, or the backend's output for the only delegate. That is the stream as Vela's raw .npz, or
   // the graph as .vgf.
   enum class Output { kProgram, kStream, kVgf } output = Output::kProgram;
-  int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds
   int threads = 1;
   ir::PassOptions passes = {};  // for preparing and for the clean-up after lowering: passes to skip or to print
 };

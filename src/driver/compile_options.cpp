@@ -42,26 +42,22 @@ Result<models::QuantizeRequest> quantization_of(const CompileRequest& request) {
 }
 
 backends::DelegateOptions delegate_options_of(const CompileRequest& request) {
-  return {.threads = request.threads,
-          .arena_limit_bytes = request.sram_budget_bytes,
-          .optimize = request.optimize,
-          .dynamic_weights = request.dynamic_weights,
-          .artifacts = artifacts_of(request),
-          .shown = request.shown};
+  backends::DelegateOptions options{static_cast<const options::ScheduleOptions&>(request)};
+  options.threads = request.threads;
+  options.artifacts = artifacts_of(request);
+  options.shown = request.shown;
+  return options;
 }
 
 Result<CompileOptions> options_of(const CompileRequest& request) {
   CARINA_TRY(models::QuantizeRequest quantize, quantization_of(request));
-  return CompileOptions{.quantize = std::move(quantize),
-                        .split = {.delegates = request.delegates,
-                                  .cpu_nodes = request.cpu_nodes,
-                                  .cpu_ops = request.cpu_ops,
-                                  .cpu_modules = request.cpu_modules,
-                                  .passes = request.passes},
-                        .delegate = delegate_options_of(request),
-                        .cpu_kernels = request.cpu_kernels,
-                        .legalize = request.legalize,
-                        .loop_rounds = request.loop_rounds};
+  CompileOptions options;
+  static_cast<options::PipelineOptions&>(options) = request;
+  options.quantize = std::move(quantize);
+  options.split = {static_cast<const options::PartitionOptions&>(request)};
+  options.split.passes = request.passes;
+  options.delegate = delegate_options_of(request);
+  return options;
 }
 
 models::ImportOptions import_options_of(const CompileRequest& request) {

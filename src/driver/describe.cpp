@@ -7,6 +7,7 @@
 #include "carina/check.h"
 #include "driver/compilation.h"
 #include "facts/aten_quantization.h"
+#include "options/rows.h"
 
 namespace carina::driver {
 
@@ -181,18 +182,6 @@ void add_delegates(results::CompileReport& report, const std::vector<backends::D
   }
 }
 
-std::string_view name_of(backends::Optimize optimize) {
-  switch (optimize) {
-    case backends::Optimize::kSpeed:
-      return "speed";
-    case backends::Optimize::kSearch:
-      return "search";
-    case backends::Optimize::kSize:
-      return "size";
-  }
-  CARINA_UNREACHABLE("optimize", optimize);
-}
-
 }  // namespace
 
 results::CompileReport compile_report(const Compilation& compilation, const backends::Backend& backend,
@@ -202,7 +191,7 @@ results::CompileReport compile_report(const Compilation& compilation, const back
                                 .accelerator = backend.accelerator,
                                 .system_config = backend.system_config,
                                 .memory_mode = backend.memory_mode,
-                                .optimize = std::string(name_of(options.optimize)),
+                                .optimize = std::string(options::name_of_value(options.optimize)),
                                 .dynamic_weights = options.dynamic_weights,
                                 .sram_budget_bytes = options.arena_limit_bytes,
                                 .cache_bytes = backend.cache_bytes,

@@ -10,7 +10,7 @@
 
 namespace carina::driver {
 
-// Where a node of the user's model could run, judged only by its operators; types, shapes and limits are ignored. If a
+// Where a node of the user's model could run by its operators alone; types, shapes and limits are ignored. If a
 // node becomes several operators, the last applicable value of this list counts.
 enum class Disposition : uint8_t {
   kFolded,   // becomes no operator

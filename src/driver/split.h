@@ -19,12 +19,8 @@ using options::DelegateMode;
 class SplitCache;
 
 // What the user keeps on the CPU, and how the partition is made.
-struct SplitOptions {
-  DelegateMode delegates = DelegateMode::kNpu;
-  std::vector<std::string> cpu_nodes;
-  std::vector<std::string> cpu_ops = {};      // "conv2d", "aten.conv2d.default"
-  std::vector<std::string> cpu_modules = {};  // paths ("features.3", with all below) or types ("Conv2d")
-  partition::UserConstraint keep = {};        // any other constraint
+struct SplitOptions : options::PartitionOptions {
+  partition::UserConstraint keep = {};  // any other constraint
   partition::FloatsOnCpu floats = partition::FloatsOnCpu::kRounded;
   ir::PassOptions passes = {};  // for the clean-up after lowering
   SplitCache* cache = nullptr;  // partitions of the same graph for other targets; nullptr: not used

@@ -4,19 +4,16 @@
 #include <string_view>
 #include <vector>
 
+#include "carina/options.h"
 #include "carina/result.h"
 #include "models/quantize.h"
 
 namespace carina::models {
 
-// What a user says about quantization, as command lines and files say it.
-struct QuantizeFlags {
-  std::string scheme;                       // "none", "auto", or as quantize::parse_scheme(); empty: as the model is
-  std::vector<std::string> overrides = {};  // as quantize::parse_override()
-  std::string io = {};                      // "float", or the type of the raw integers: "int8", "uint8", "int16"
-  std::string max_cycles = {};              // of "auto"; as choose_mixed_scheme()
-  std::string file = {};                    // JSON of the same: {"scheme": .., "io": .., "overrides": [..]}
-};
+// The options of quantization as command lines and files give them. scheme: "none", "auto", or as
+// quantize::parse_scheme(); empty: the model's own quantization. overrides: as quantize::parse_override(). max_cycles:
+// of "auto", as choose_mixed_scheme(). file: JSON of the same: {"scheme": .., "io": .., "overrides": [..]}.
+using QuantizeFlags = options::QuantizeOptions;
 
 // For command lines: what is wrong with one word; empty: nothing.
 std::string scheme_error(std::string_view flags);

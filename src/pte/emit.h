@@ -4,16 +4,14 @@
 #include <cstdint>
 #include <span>
 
+#include "carina/options.h"
 #include "carina/result.h"
 #include "ir/graph.h"
 #include "pte/program.h"
 
 namespace carina::pte {
 
-// Which kernels nodes on the CPU are written as. kPortable: those that every ExecuTorch runtime has; nodes of a
-// quantized network compute in floats between dequantize and quantize. kCortexM: int8 stays int8 where ExecuTorch's
-// Cortex-M backend has a kernel.
-enum class CpuKernels : uint8_t { kPortable, kCortexM };
+using options::CpuKernels;
 
 // Makes the program of partition's `program` graph. Each ATen node becomes a call of the out-variant kernel of
 // facts/executorch_kernels.def; each executorch_call_delegate becomes a call of `delegates[index]`. Tensors get planned

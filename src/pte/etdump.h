@@ -38,7 +38,7 @@ struct RecordedValue {
 // Whether the Inspector knows tensors of this type.
 bool is_recordable(PteScalarType type);
 
-// One run of a method. The format has room for what was allocated; the Inspector refuses a file that says it.
+// One run of a method. The format has a field for allocations, but the Inspector rejects a file with it.
 struct RunRecord {
   std::string name = "Execute";
   int32_t test_case = -1;  // of a bundled program; -1: none

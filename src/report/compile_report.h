@@ -1,3 +1,4 @@
+// Renders the report of `carina compile` and `carina explain`. to_text() is for a reader, to_json() for a program.
 #pragma once
 
 #include <string>

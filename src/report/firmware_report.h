@@ -1,3 +1,4 @@
+// Renders the reports of `carina firmware` and `carina qemu`. to_text() is for a reader, to_json() for a program.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Renders the report of `carina accuracy --layers`. to_text() is for a reader, to_json() for a program.
 #pragma once
 
 #include <string>

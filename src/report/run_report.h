@@ -1,3 +1,4 @@
+// Renders the reports of `carina run` and `carina interpret`. to_text() is for a reader, to_json() for a program.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Renders the list of `carina targets`. to_text() is for a reader, to_json() for a program.
 #pragma once
 
 #include <string>

@@ -1,3 +1,4 @@
+// Renders the report of a run on a Vulkan device. to_text() is for a reader, to_json() for a program.
 #pragma once
 
 #include <string>

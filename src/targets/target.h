@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "carina/log.h"
+#include "carina/options.h"
 #include "carina/result.h"
 #include "carina/target.h"
 #include "plan/network/target.h"
@@ -14,13 +15,7 @@
 namespace carina::targets {
 
 // A target as the command line names it: configuration files are paths.
-struct TargetRequest {
-  std::string accelerator;    // as Vela names the configuration
-  std::string system_config;  // a section of vela.ini, or one of those built in
-  std::string memory_mode;
-  std::vector<std::string> config_files;  // "Arm/vela.ini", where there is no such file, is what is built in
-  std::optional<int64_t> arena_cache_bytes = {};
-};
+using TargetRequest = options::TargetOptions;
 
 // Returns a target. Notes: keys that a file omits, with the values used. Errors (usage): unknown names, each with the
 // valid ones; a damaged file; values out of range; an arena in read-only memory.

@@ -232,7 +232,7 @@ def drawn(name, random):
         arguments = cortex_m_samples.NAMES[name](random)
         try:
             wanted = getattr(OPS, name)(*[plain(value) for value in arguments])
-        except (RuntimeError, AssertionError):  # a window that the image has no room for
+        except (RuntimeError, AssertionError):  # a window larger than the image
             continue
         order = cortex_m_samples.LAST if isinstance(arguments[0], Placed) else ()
         return KernelCall(f"cortex_m::{name}.out", [*arguments, Out(wanted, order=order)], repr(arguments)), wanted

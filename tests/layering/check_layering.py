@@ -1,5 +1,5 @@
 """Refuses what libraries.toml does not allow: includes between libraries, includes against their order, private headers of other libraries,
-public headers that need a header that is not installed, names of products. The order has no cycle, since a library includes only libraries
+public headers that need a header that is not installed, folders of a library that include each other, names of products. The order has no cycle, since a library includes only libraries
 above it.
 
 usage: check_layering.py SOURCE_DIR
@@ -8,6 +8,7 @@ usage: check_layering.py SOURCE_DIR
 import pathlib
 import re
 import sys
+
 import tomllib
 
 PROGRAMS = ("carina", "interop", "firmware", "native")  # nobody includes them
@@ -72,6 +73,18 @@ def product_names(root: pathlib.Path, file: pathlib.Path, products: dict[str, li
     return [f"{path}:{number}: names a product; ask for its limits (libraries.toml): {line.strip()}" for number, line in lines if name.search(line)]
 
 
+def both_ways(root: pathlib.Path, libraries: Libraries, files: set[pathlib.Path], allowed: list[str]) -> list[str]:
+    """Folders of one library that include each other, those of operators left out."""
+    seen = set()
+    for file in files:
+        name = file.relative_to(root)
+        for included in INCLUDE.findall(file.read_text()):
+            target = next((pathlib.Path(start, included) for start in ("src", "") if (root / start / included).exists()), None)
+            if target and target.parent != name.parent and libraries.of_file(target.as_posix()) == libraries.of_file(name.as_posix()):
+                seen.add((name.parent.as_posix(), target.parent.as_posix()))
+    return [f"{a} and {b} include each other" for a, b in sorted(seen) if a < b and (b, a) in seen and not {a, b} & set(allowed)]
+
+
 def main() -> int:
     root = pathlib.Path(sys.argv[1])
     table = tomllib.loads((root / "libraries.toml").read_text())
@@ -92,6 +105,7 @@ def main() -> int:
     for file in sorted((root / "include").rglob("*.h")):
         outside = [path for path in INCLUDE.findall(file.read_text()) if not path.startswith("carina/")]
         errors += [f"{file.relative_to(root)}: a public header includes {path}, which is not installed" for path in outside]
+    errors += both_ways(root, libraries, files, table["operators"]["folders"])
     if not files:
         errors.append(f"no source file found below {root}")
     print("\n".join(errors) or f"{len(files)} files of {len(libraries.listed)} libraries: every include and name is allowed")

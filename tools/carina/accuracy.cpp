@@ -15,7 +15,7 @@ namespace {
 
 struct Options {
   explore::AccuracyRequest program;
-  driver::CompileRequest model;  // with --layers; only its quantization is used
+  driver::CompileRequest model;  // the loop rounds; with --layers, also the quantization
   bool layers = false;
   std::string page;  // empty: no page
 };
@@ -44,7 +44,7 @@ Result<std::string> compared(const Options& options, const Console& console) {
                                               .data = options.program.data,
                                               .calibration = options.model.calibration,
                                               .quantize = options.model.quantize,
-                                              .loop_rounds = options.program.loop_rounds,
+                                              .loop_rounds = options.model.loop_rounds,
                                               .threads = console.threads};
   return written(explore::layer_accuracy(request, console.log()), options, console);
 }
@@ -62,12 +62,12 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("--dump", request.dump_folder, "The folder that `carina compile --dump` wrote, for the integer graph")
       ->check(path());
   app.add_flag("--layers", options.layers,
-               "Quantize the model and compare it with the float model layer by layer, and compare other schemes");
-  add_loop_option(app, request.loop_rounds);
-  add_quantize_options(app, options.model);
+               "Quantize the model and compare it layer by layer: where the error enters, and what other schemes give");
+  add_options_of(app, {OptionGroup::kLoop, OptionGroup::kQuantize}, options.model);
   add_page_option(app, options.page);
   app.callback([&] {
     action = [&] {
+      request.loop_rounds = options.model.loop_rounds;
       request.threads = console.threads;
       return finish(options.layers ? request.model : request.program, compared(options, console), console);
     };

@@ -42,9 +42,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("--with", with, "vela: compare with the output of the installed Vela for A, which must be a .tosa")
       ->transform(one_of({{"vela", static_cast<int>(With::kVela)}}));
   app.add_option("--vela", request.vela, "Vela's program; default: vela, in the PATH")->check(path());
-  add_quantize_options(app, request.compile);
   add_target_options(app, request.compile.target, Target::kOptional);
-  add_schedule_options(app, request.compile);
+  add_options_of(app, {OptionGroup::kQuantize, OptionGroup::kSchedule}, request.compile);
   static std::string page;
   add_page_option(app, page);
   app.callback([&] {

@@ -108,24 +108,12 @@ Result<void> compile(const driver::CompileRequest& request, const Outputs& outpu
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static driver::CompileRequest request;
   static Outputs outputs;
-  static bool no_delegate = false;
   add_model_options(app, request);
   add_pass_options(app, request);
   add_target_options(app, request.target);
-  app.add_flag("--no-delegate", no_delegate, "Keep all nodes on the CPU");
   static bool delegate = true;
-  app.add_flag("-d,--delegate", delegate, "Delegate to the NPU (default)");
-  add_partition_options(app, request);
-  app.add_option("--cpu-kernels", request.cpu_kernels,
-                 "Kernels for CPU nodes of a quantized network: portable (default; float kernels that every ExecuTorch "
-                 "runtime has) or\ncortex-m (int8 kernels of ExecuTorch's Cortex-M backend)")
-      ->transform(one_of({{"portable", static_cast<int>(driver::CpuKernels::kPortable)},
-                          {"cortex-m", static_cast<int>(driver::CpuKernels::kCortexM)}}));
-  app.get_option("--delegate-all")->excludes("--no-delegate");
-  add_schedule_options(app, request);
-  app.add_option("-i,--dump,--intermediates", request.dump_folder,
-                 "Write the TOSA file, the command stream and other files of each delegate to this folder")
-      ->check(path());
+  app.add_flag("-d,--delegate", delegate, "Put what can run there on the NPU: the default");
+  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kCompile}, request);
   add_layers_option(app, outputs.layers);
   app.add_option("--summary", outputs.summary,
                  "Write a .csv file with one row about the whole network, with the columns of Vela's summary")
@@ -150,7 +138,6 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->check(path());
   app.callback([&] {
     action = [&] {
-      if (no_delegate) request.delegates = driver::DelegateMode::kNothing;
       request.threads = console.threads;
       request.layers = !outputs.layers.empty() || !outputs.summary.empty() || !outputs.page.empty();
       if (!outputs.page.empty()) request.alternatives = explore::find_alternatives;

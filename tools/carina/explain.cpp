@@ -40,8 +40,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   static driver::CompileRequest request;
   add_model_options(app, request);
   add_target_options(app, request.target);
-  add_partition_options(app, request);
-  add_schedule_options(app, request);
+  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule}, request);
   static std::string page;
   add_page_option(app, page);
   app.callback([&] {

@@ -105,8 +105,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
          "A vela.ini with more system configurations and memory modes (may be repeated; a later file has priority)")
       ->allow_extra_args(false)
       ->check(path());
-  add_partition_options(app, request.model);
-  add_schedule_options(app, request.model);
+  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule}, request.model);
   app.add_option("--table,--csv", options.table, "Write the table to this file: .csv, .json or text")->check(path());
   add_page_option(app, options.page);
   app.add_option("-o,--output", request.program_folder, "Write each program to this folder")->check(path());

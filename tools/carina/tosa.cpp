@@ -4,6 +4,7 @@
 #include "files/command_files.h"
 #include "files/tosa_file.h"
 #include "model_options.h"
+#include "option_values.h"
 #include "report/tosa_report.h"
 
 namespace carina::cli {

@@ -3,6 +3,8 @@
 import argparse
 import textwrap
 
+from carina._option_table import ARM_HELP
+
 from carina_arm.scripts.example_names import known_names
 from carina_arm.scripts.options import Effect, add_options, option
 
@@ -27,8 +29,8 @@ _MODEL = (
 _TARGET = (
     option("-t", "--target", default="ethos-u55-128", choices=TARGETS, metavar="TARGET", help=f"The target; default: %(default)s. One of: {', '.join(TARGETS)}"),
     option("-d", "--delegate", action="store_true", help="Put all nodes on the target that can run there; else everything stays on the CPU"),
-    option("--system_config", help="A section of the vela.ini; default: Ethos_U55_High_End_Embedded, Ethos_U65_High_End, Ethos_U85_SYS_DRAM_Mid"),
-    option("--memory_mode", help="A memory mode of the vela.ini; default: the family's (carina targets)"),
+    option("--system_config", help=ARM_HELP["--system_config"]),
+    option("--memory_mode", help=ARM_HELP["--memory_mode"]),
     option("--config", default="Arm/vela.ini", help="A vela.ini; default: %(default)s, which is built in"),
     option(
         "--direct_drive",

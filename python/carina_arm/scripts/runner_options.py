@@ -3,6 +3,8 @@
 import argparse
 import textwrap
 
+from carina._option_table import ARM_HELP
+
 from carina_arm.scripts.options import Effect, Option, add_options, option
 
 __all__ = ["BUILD_OPTIONS", "DEFAULT_TARGET", "RUN_OPTIONS", "build_parser", "parser"]
@@ -14,7 +16,7 @@ _IMAGES = "images are built once, with Carina"
 
 def _memory_options() -> tuple[Option, ...]:
     return (
-        option("--system_config", metavar="CONFIG", help="A section of the vela.ini; default: the one that fits the target"),
+        option("--system_config", metavar="CONFIG", help=ARM_HELP["--system_config"]),
         option("--memory_mode", metavar="MODE", help="Default: Shared_Sram for ethos-u55, Sram_Only for ethos-u65, Dedicated_Sram_384KB for ethos-u85"),
     )
 

@@ -7,19 +7,10 @@
 
 #include "carina/result.h"
 #include "facts/tosa_row.h"
+#include "frontend/tosa/rules/verify_options.h"
 #include "ir/graph.h"
 
 namespace carina::tosa {
-
-// Every profile and extension.
-inline constexpr TosaFeatures kAllTosaFeatures{.bits = (1 << kTosaFeatureNames.size()) - 1};
-
-struct VerifyOptions {
-  std::string where = "graph";               // what messages call the module
-  TosaFeatures features = kAllTosaFeatures;  // the profiles and extensions that may be used
-  TosaLevel level = kTosaLevel8K;            // as the reference model
-  size_t max_messages = 20;
-};
 
 // A rule that a node breaks.
 struct Violation {

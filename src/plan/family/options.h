@@ -30,13 +30,9 @@ struct Schedule;
 
 using options::Optimize;
 
-struct Options {
-  int threads = 1;                // results do not depend on it
-  int64_t arena_limit_bytes = 0;  // limit for the arena; 0: the address space
-  Optimize optimize = Optimize::kSpeed;
-  // Whether products of two activations become convolutions whose weights the NPU writes, on NPUs without such a
-  // product. The results are exact on the simulator; no silicon has confirmed them.
-  bool dynamic_weights = false;
+// What plan::compile() is asked for: the user's choices of schedules, and those of the pipeline.
+struct Options : options::ScheduleOptions {
+  int threads = 1;  // results do not depend on it
   // A cache of encoded weights that several compilations share; nullptr: none. Results do not depend on it.
   npu::EncodedWeightsCache* streams = nullptr;
   Variation variation = {};

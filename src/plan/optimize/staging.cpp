@@ -223,7 +223,7 @@ void say_limits(const StagedSchedule& staged, const Context& context) {
   if (staged.limit_too_small)
     context.log.note(
         {.where = "weights",
-         .what = "all of them are read from slow memory: beside the tensors, the limit leaves no room for copies",
+         .what = "all of them are read from slow memory: beside the tensors, the limit leaves no space for copies",
          .severity = Severity::kNote});
   if (staged.plan.finding.ended_early)
     context.log.note({.where = "weights",

@@ -76,7 +76,7 @@ TEST(DelegateMap, NoDelegateWaitsForItself) {
   add(model, "neg.default", "first", "x");
   add(model, "tanh.default", "between", "first");
   add(model, "add.Tensor", "last", "first", "between");
-  const auto assignments = mapped(model, "last", "TOSA-1.0+FP", {.cpu_nodes = {"between"}});
+  const auto assignments = mapped(model, "last", "TOSA-1.0+FP", {{.cpu_nodes = {"between"}}});
   EXPECT_EQ(place_of(assignments, "between").delegate, kCpu);
   EXPECT_THAT(place_of(assignments, "between").reason, HasSubstr("--cpu-"));
   EXPECT_EQ(place_of(assignments, "first").delegate, 0);

@@ -69,7 +69,7 @@ TEST(Cascades, NeedStepsThatAreComputedByRows) {
 
 TEST(Cascades, AreMadeForTheLeastMemoryAndNotForSpeed) {
   EXPECT_TRUE(scheduled({}).cascades.empty());
-  const Schedule smallest = scheduled({.optimize = Optimize::kSize});
+  const Schedule smallest = scheduled({{.optimize = Optimize::kSize}});
   EXPECT_FALSE(smallest.cascades.empty());
   EXPECT_LT(space_bytes(smallest, Space::kArena), 40 * 1024);  // 64 channels of 32x32 alone are 64 KiB
 }
@@ -77,14 +77,14 @@ TEST(Cascades, AreMadeForTheLeastMemoryAndNotForSpeed) {
 TEST(Cascades, AreMadeWhereTheNetworkWouldNotFit) {
   const int64_t whole = space_bytes(scheduled({}), Space::kArena);
   for (const int64_t limit : {whole * 3 / 4, whole / 2}) {
-    const Schedule fitted = scheduled({.arena_limit_bytes = limit});
+    const Schedule fitted = scheduled({{.arena_limit_bytes = limit}});
     EXPECT_FALSE(fitted.cascades.empty()) << limit;
     EXPECT_LE(space_bytes(fitted, Space::kArena), limit);
   }
 }
 
 TEST(Cascades, OfOneStepReadOneSlice) {
-  const Schedule schedule = scheduled({.optimize = Optimize::kSize});
+  const Schedule schedule = scheduled({{.optimize = Optimize::kSize}});
   std::vector<StorageId> weights(schedule.steps.size());
   for (const Stripe& stripe : schedule.stripes) {
     if (!stripe.slice.valid()) continue;
@@ -95,7 +95,7 @@ TEST(Cascades, OfOneStepReadOneSlice) {
 }
 
 TEST(Cascades, AShortageSaysWhatEachWayOutWouldTake) {
-  const auto refused = compile(wide_middle(), target(), {.arena_limit_bytes = 4096}, {});
+  const auto refused = compile(wide_middle(), target(), {{.arena_limit_bytes = 4096}}, {});
   ASSERT_FALSE(refused.has_value());
   const std::string message = to_string(refused.error());
   EXPECT_THAT(message, HasSubstr("does not fit the NPU's memory by"));
@@ -104,7 +104,7 @@ TEST(Cascades, AShortageSaysWhatEachWayOutWouldTake) {
   EXPECT_THAT(message, HasSubstr("with -Os the network does not fit"));
   // Where the arena may lie in slow memory, that is a way.
   const auto other =
-      compile(wide_middle(), *find_target("ethos-u65-256", "", "Shared_Sram"), {.arena_limit_bytes = 4096}, {});
+      compile(wide_middle(), *find_target("ethos-u65-256", "", "Shared_Sram"), {{.arena_limit_bytes = 4096}}, {});
   ASSERT_FALSE(other.has_value());
   EXPECT_THAT(to_string(other.error()), HasSubstr("memory mode Dedicated_Sram keeps"));
 }

@@ -25,10 +25,10 @@ TEST(Compile, GivesTheSameBytesEveryTime) {
   const ir::Graph graph = three_layers();
   for (const char* npu : kNpus) {
     const Target target = *find_target(npu, "", "");
-    const auto one = compile(graph, target, {.threads = 1}, {});
+    const auto one = compile(graph, target, {{}, 1}, {});
     ASSERT_TRUE(one.has_value()) << to_string(one.error());
     for (const int threads : {1, 2, 7}) {
-      const auto again = compile(graph, target, {.threads = threads}, {});
+      const auto again = compile(graph, target, {{}, threads}, {});
       ASSERT_TRUE(again.has_value());
       EXPECT_EQ(again->command_payload, one->command_payload);
       EXPECT_EQ(again->weights, one->weights);
@@ -93,7 +93,7 @@ TEST(Compile, StreamsDecode) {
 
 TEST(Compile, SaysByHowMuchANetworkDoesNotFit) {
   const Target target = *find_target("ethos-u55-128", "", "");
-  const auto compiled = compile(three_layers(), target, {.arena_limit_bytes = 5000}, {});
+  const auto compiled = compile(three_layers(), target, {{.arena_limit_bytes = 5000}}, {});
   ASSERT_FALSE(compiled.has_value());
   const std::string message = to_string(compiled.error());
   EXPECT_THAT(message, HasSubstr("does not fit the NPU's memory by"));
@@ -105,7 +105,7 @@ TEST(Compile, FitsTheLimitThatItReported) {
   const Target target = *find_target("ethos-u55-128", "", "");
   const auto free = compile(three_layers(), target, {}, {});
   ASSERT_TRUE(free.has_value());
-  const auto limited = compile(three_layers(), target, {.arena_limit_bytes = free->scratch_bytes}, {});
+  const auto limited = compile(three_layers(), target, {{.arena_limit_bytes = free->scratch_bytes}}, {});
   ASSERT_TRUE(limited.has_value());
   EXPECT_LE(limited->scratch_bytes, free->scratch_bytes);
 }

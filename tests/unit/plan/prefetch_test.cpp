@@ -60,7 +60,7 @@ TEST(Prefetch, NeedsRoomForWhatIsCopiedOnly) {
 }
 
 TEST(Prefetch, WaitsForWhatHasNoRoomOnly) {
-  // Of 500 bytes that kernel 1 leaves no time for, kernel 0 leaves room for 400.
+  // Of 500 bytes that kernel 1 leaves no time for, kernel 0 leaves time for 400.
   const PrefetchProblem problem{
       .kernels = {without_weights(1000, 400), without_weights(300, 4096), reader(0, 900, 100, 4096)},
       .objects = {{.bytes = 800, .cycles = 800}}};

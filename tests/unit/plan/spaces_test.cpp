@@ -26,7 +26,7 @@ const Target& dedicated() {
 }
 
 Schedule scheduled(int64_t limit_bytes) {
-  Schedule schedule = schedule_of(chain(), dedicated(), {.arena_limit_bytes = limit_bytes});
+  Schedule schedule = schedule_of(chain(), dedicated(), {{.arena_limit_bytes = limit_bytes}});
   EXPECT_EQ(to_string(verify(schedule, **find_family(dedicated()), dedicated())), "");
   return schedule;
 }
@@ -70,10 +70,10 @@ ir::Graph narrowing() {
 
 TEST(Spaces, LessFastScratchCostsLittleWhereCopiesAreTakenBackOneByOne) {
   const auto cycles = [](int64_t limit_bytes) {
-    const Schedule schedule = schedule_of(narrowing(), dedicated(), {.arena_limit_bytes = limit_bytes});
+    const Schedule schedule = schedule_of(narrowing(), dedicated(), {{.arena_limit_bytes = limit_bytes}});
     return cost_of(schedule, **find_family(dedicated()), dedicated());
   };
-  // 1.33; 1.50 where what has no room is looked for in the arena, as it once was: no weights are copied then.
+  // 1.33; 1.50 if buffers that do not fit fast memory are placed in the arena: then no weights are copied.
   EXPECT_LT(cycles(128 * 1024), 1.4 * cycles(384 * 1024));
 }
 
@@ -124,7 +124,7 @@ ir::Graph layered(const std::vector<Layer>& layers) {
 // As in Swin V2, which was refused for 6 KB: sums that stand in their operands' places live longer than each of the two, and
 // what fits without them (20672 bytes) does not with them (21504). Found by search, and made smaller.
 TEST(Spaces, WhatIsChosenFitsWithResultsInTheirOperandsPlaces) {
-  const Options options{.arena_limit_bytes = 20672};
+  const Options options{{.arena_limit_bytes = 20672}};
   const Log log;
   const Context context{.family = **find_family(dedicated()), .target = dedicated(), .options = options, .log = log};
   const Schedule blocked =

@@ -66,7 +66,7 @@ TEST(U85Family, HasBlocksOfItsOwnMicroblocksForEveryStep) {
   }
 }
 
-// What a block reads, sums and writes has room in the memories inside, whichever operation it is.
+// The input, sums and output of a block fit the internal memories, for every operation.
 TEST(U85Family, BlocksFitTheMemoriesInside) {
   for (const char* name : kNpus) {
     const Target target = *find_target(name, "", "");

@@ -105,7 +105,7 @@ std::vector<std::string> notes_of(const ir::Graph& graph, const char* npu, bool 
   std::vector<std::string> hints;
   Log log;
   log.note = [&](const Diagnostic& note) { hints.push_back(note.hint); };
-  EXPECT_TRUE(compile(graph, *find_target(npu, "", ""), {.dynamic_weights = dynamic_weights}, log).has_value());
+  EXPECT_TRUE(compile(graph, *find_target(npu, "", ""), {{.dynamic_weights = dynamic_weights}}, log).has_value());
   std::erase_if(hints, [](const std::string& hint) { return !hint.contains("--dynamic-weights"); });
   return hints;
 }
@@ -120,7 +120,7 @@ TEST(WrittenWeights, AreOffered) {
 
 TEST(WrittenWeights, AreWrittenBeforeTheyAreRead) {
   const auto schedule =
-      schedule_of(product_of_inputs(), *find_target("ethos-u55-128", "", ""), {.dynamic_weights = true}, "finished");
+      schedule_of(product_of_inputs(), *find_target("ethos-u55-128", "", ""), {{.dynamic_weights = true}}, "finished");
   int64_t products = 0;
   for (const Stripe& stripe : schedule.stripes) {
     const Step& step = schedule[stripe.step];

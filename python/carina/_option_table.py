@@ -1,0 +1,94 @@
+"""The options of carina.compile(). Made by scripts/generate_options.py of include/carina/options.def: do not edit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple, TypedDict
+
+Path = str | os.PathLike[str]
+Strings = str | Sequence[str]
+
+
+class Option(NamedTuple):
+    """A keyword argument, and the member of the request that gets its value."""
+
+    name: str
+    part: str  # "target" or "quantize": the part of the request with the member; "": the request
+    member: str
+    kind: str
+    value: str | None = None  # the value that a flag sets; None: its own
+
+
+OPTIONS = (
+    Option("system_config", "target", "system_config", "text", None),
+    Option("memory_mode", "target", "memory_mode", "text", None),
+    Option("config", "target", "config_files", "paths", None),
+    Option("arena_cache_size", "target", "arena_cache_bytes", "bytes", None),
+    Option("max_cycles", "quantize", "max_cycles", "text", None),
+    Option("quantize_at", "quantize", "overrides", "overrides", None),
+    Option("quantize_config", "quantize", "file", "path", None),
+    Option("io", "quantize", "io", "name", None),
+    Option("no_delegate", "", "delegates", "flag", "nothing"),
+    Option("delegate_all", "", "delegates", "flag", "all"),
+    Option("cpu_node", "", "cpu_nodes", "texts", None),
+    Option("cpu_op", "", "cpu_ops", "texts", None),
+    Option("cpu_module", "", "cpu_modules", "texts", None),
+    Option("legalize", "", "legalize", "flag", None),
+    Option("cpu_kernels", "", "cpu_kernels", "choice", None),
+    Option("loop_rounds", "", "loop_rounds", "count", None),
+    Option("sram_budget", "", "arena_limit_bytes", "bytes", None),
+    Option("optimize", "", "optimize", "choice", None),
+    Option("dynamic_weights", "", "dynamic_weights", "flag", None),
+    Option("extra_flag", "", "vela_flags", "texts", None),
+    Option("dump", "", "dump_folder", "path", None),
+)
+
+# Help texts of the options that the Arm backend's scripts have, too, by their spelling there.
+ARM_HELP = {
+    "--system_config": "Clock and memories, a section of vela.ini; default: the family's, or the program's",
+    "--memory_mode": "The memory of each kind of data: Shared_Sram, Sram_Only ...; default: the family's, or the program's",
+    "--arena_cache_size": "Bytes of fast memory that the network may use, instead of the memory mode's arena_cache_size",
+    "--calibration_data": "Calibration inputs: an .npz, an .npy, or a folder of them",
+    "--sram_budget": "Maximum size of a delegate's arena in bytes; more is an error that names the tensors; 0: no limit",
+    "--extra_flag": "Flags of Vela, separated by blanks (may be repeated): \"--optimise Size --verbose-allocation\"",
+    "--extra_flags": "Flags of Vela, separated by blanks (may be repeated): \"--optimise Size --verbose-allocation\"",
+}
+
+
+class QuantizeOptions(TypedDict, total=False):
+    """Options of quantization, in addition to `quantize` and `calibration`."""
+
+    max_cycles: str | None
+    quantize_at: Strings
+    quantize_config: Path | None
+    io: str | None
+
+
+class MemoryOptions(TypedDict, total=False):
+    """The memories around an NPU."""
+
+    system_config: str | None
+    memory_mode: str | None
+    config: Path | Sequence[Path]
+
+
+class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
+    """The options of `carina compile`, with the same names."""
+
+    arena_cache_size: int | str | None
+    no_delegate: bool
+    delegate_all: bool
+    cpu_node: Strings
+    cpu_op: Strings
+    cpu_module: Strings
+    legalize: bool
+    cpu_kernels: str
+    loop_rounds: int
+    sram_budget: int | str | None
+    optimize: str
+    dynamic_weights: bool
+    extra_flag: Strings
+    dump: Path | None
+    report: Path | None
+    threads: int
