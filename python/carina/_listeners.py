@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -15,20 +16,30 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 
 
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def callers_level() -> int:
+    """The stacklevel at which warnings.warn() names the line outside of this package that called it, for the caller of this function."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 class Notes:
     """Collects the notes of one call. A warning is also a Python warning, unless the caller gave a listener."""
 
-    def __init__(self, listener: Callable[[Diagnostic], None] | None, stacklevel: int = 4) -> None:
+    def __init__(self, listener: Callable[[Diagnostic], None] | None) -> None:
         self.all: list[Diagnostic] = []
         self._listener = listener
-        self._stacklevel = stacklevel
 
     def __call__(self, note: Diagnostic) -> None:
         self.all.append(note)
         if self._listener is not None:
             self._listener(note)
         elif note.severity == "warning":
-            warnings.warn(str(note), CarinaWarning, stacklevel=self._stacklevel)
+            warnings.warn(str(note), CarinaWarning, stacklevel=callers_level())
 
 
 class _Bar:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from carina import _native
 from carina._listeners import Notes, Progress, Shown
 from carina._models import dense, source_of
-from carina._options import CompileOptions, Path, QuantizeOptions, byte_size, check_names, quantize_flags, request_of
+from carina._options import CompileOptions, Path, QuantizeOptions, byte_size, check_names, quantize_flags, request_of, thread_count
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -27,24 +27,26 @@ if TYPE_CHECKING:
 class Measured:
     """The result of a comparison, as text and as a dict."""
 
-    def __init__(self, report: _native.TextReport) -> None:
-        self._report = report
+    def __init__(self, report: _native.TextReport, folder: str) -> None:
+        # What was in memory stood in files of this folder; its name means nothing to the caller.
+        self._json = report.to_json().replace(folder + os.sep, "")
+        self._text = report.to_text().replace(folder + os.sep, "")
 
     @property
     def details(self) -> dict[str, Any]:
         """The result as the command prints it with --json."""
-        details: dict[str, Any] = json.loads(self._report.to_json())
+        details: dict[str, Any] = json.loads(self._json)
         return details
 
     def __str__(self) -> str:
-        return self._report.to_text()
+        return self._text
 
     __repr__ = __str__
 
 
 @contextmanager
-def _files() -> Iterator[Callable[[str, Any], str]]:
-    """Writes objects in memory to files for the commands. Yields a function of a file name and bytes (or a path)."""
+def _files() -> Iterator[tuple[Callable[[str, Any], str], str]]:
+    """Writes objects in memory to files for the commands. Yields a function of a file name and bytes (or a path), and the files' folder."""
     with tempfile.TemporaryDirectory(prefix="carina-") as folder:
 
         def place(name: str, given: Any) -> str:
@@ -54,7 +56,7 @@ def _files() -> Iterator[Callable[[str, Any], str]]:
             path.write_bytes(given)
             return str(path)
 
-        yield place
+        yield place, folder
 
 
 def _model_file(place: Callable[[str, Any], str], model: ModelLike, inputs: Inputs | None) -> str:
@@ -100,16 +102,16 @@ def accuracy(
     check_names(options, QuantizeOptions)
     if program is None and not layers:
         raise usage_error("program", "the .pte made from the model is missing (or layers=True, for the model alone)")
-    with _files() as place, Shown(progress) as listener:
+    with _files() as (place, folder), Shown(progress) as listener:
         model_file, data_file = _model_file(place, model, inputs), _data_file(place, data)
         if layers:
             calibration_file = "" if calibration is None else _data_file(lambda _, given: place("calibration.npz", given), calibration)
             flags = quantize_flags(quantize, options)
-            done = _native.layer_accuracy(model_file, data_file, calibration=calibration_file, quantize=flags, threads=threads, note=Notes(note), progress=listener)
+            done = _native.layer_accuracy(model_file, data_file, calibration=calibration_file, quantize=flags, threads=thread_count(threads), note=Notes(note), progress=listener)
         else:
             program_file = place("program.pte", program.pte if isinstance(program, Program) else program)
-            done = _native.accuracy(model_file, program_file, data_file, dump=os.fspath(dump or ""), threads=threads, note=Notes(note), progress=listener)
-    return Measured(done)
+            done = _native.accuracy(model_file, program_file, data_file, dump=os.fspath(dump or ""), threads=thread_count(threads), note=Notes(note), progress=listener)
+    return Measured(done, folder)
 
 
 def compare(
@@ -134,9 +136,9 @@ def compare(
     from carina._program import Program
 
     check_names(options, CompileOptions)
-    with _files() as place, Shown(progress) as listener:
+    with _files() as (place, folder), Shown(progress) as listener:
         file_a, file_b = ("" if given is None else place(name, given.pte if isinstance(given, Program) else given) for name, given in (("a.pte", a), ("b.pte", b)))
         request = request_of(file_a, None, target, quantize, None, options)
         request.calibration = os.fspath(calibration or "")
         done = _native.compare(file_a, file_b, request, vela=os.fspath(vela), memory_budget_bytes=byte_size(memory_budget, "memory_budget"), note=Notes(note), progress=listener)
-    return Measured(done)
+    return Measured(done, folder)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from carina._listeners import callers_level
 from carina.errors import CarinaWarning, usage_error
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def exported(module: torch.nn.Module, inputs: Inputs | None) -> torch.export.Exp
     args, kwargs = _tensors(inputs)
     was_training = module.training
     if was_training:
-        warnings.warn("the model is in training mode: it is exported in evaluation mode", CarinaWarning, stacklevel=4)
+        warnings.warn("the model is in training mode: it is exported in evaluation mode", CarinaWarning, stacklevel=callers_level())
     try:
         with torch.no_grad():
             return torch.export.export(module.eval(), args, kwargs)

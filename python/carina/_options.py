@@ -21,6 +21,13 @@ __all__ = ["CompileOptions", "MemoryOptions", "Path", "QuantizeOptions", "String
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
+def thread_count(threads: int) -> int:
+    """The number of worker threads. Raises: UsageError: less than 1, or more than the command line takes."""
+    if not isinstance(threads, int) or not 1 <= threads <= 256:
+        raise usage_error("threads", "not a number of threads", expected="1 to 256", got=str(threads))
+    return threads
+
+
 def byte_size(value: int | str, where: str) -> int:
     """A number of bytes from 2097152, or from "2M" as on the command line."""
     if isinstance(value, int) and value >= 0:
@@ -136,5 +143,5 @@ def request_of(
     _set({"": request}, options)
     request.layers = True  # they cost nothing
     request.alternatives = bool(options.get("report"))
-    request.threads = options.get("threads", 1)
+    request.threads = thread_count(options.get("threads", 1))
     return request

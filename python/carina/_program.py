@@ -22,11 +22,31 @@ if TYPE_CHECKING:
     from carina._native import Diagnostic
 
 
+class _SavedReport:
+    """The texts of a report that was copied or sent to another process."""
+
+    def __init__(self, made: _native.CompileReport | _SavedReport) -> None:
+        self._texts = (made.to_text(), made.to_text(nodes=True), made.to_json(), made.to_html())
+        self.errors: list[Diagnostic] = list(made.errors)
+
+    def to_text(self, nodes: bool = False) -> str:
+        return self._texts[1 if nodes else 0]
+
+    def to_json(self) -> str:
+        return self._texts[2]
+
+    def to_html(self) -> str:
+        return self._texts[3]
+
+
 class Report:
     """The report of a compilation: as text, as a dict, and as a page in a notebook."""
 
-    def __init__(self, report: _native.CompileReport) -> None:
+    def __init__(self, report: _native.CompileReport | _SavedReport) -> None:
         self._report = report
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_report": _SavedReport(self._report)}
 
     @property
     def details(self) -> dict[str, Any]:
@@ -67,7 +87,7 @@ class Explanation(Report):
 class Program:
     """An ExecuTorch program. `pte` has its bytes, which the official runtime can run too."""
 
-    def __init__(self, pte: bytes, report: _native.CompileReport | None = None, notes: Sequence[Diagnostic] = ()) -> None:
+    def __init__(self, pte: bytes, report: _native.CompileReport | _SavedReport | None = None, notes: Sequence[Diagnostic] = ()) -> None:
         self.pte = pte
         self.notes = tuple(notes)
         self._report = report
@@ -97,10 +117,13 @@ class Program:
         """Writes the .pte. A failed write leaves an existing file unchanged."""
         _native.write_file(os.fspath(path), self.pte)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"pte": self.pte, "notes": self.notes, "_report": None if self._report is None else _SavedReport(self._report)}
+
     def __repr__(self) -> str:
         return f"<carina.Program of {len(self.pte)} bytes>"
 
-    def _made(self) -> _native.CompileReport:
+    def _made(self) -> _native.CompileReport | _SavedReport:
         if self._report is None:
             raise usage_error("program", "a loaded program has no report of how it was made", hint="carina.compile() gives one that has")
         return self._report

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from carina import _native
 from carina._listeners import Notes, Progress, Shown
 from carina._models import arrays_of
-from carina._options import MemoryOptions, Path, byte_size, check_names, memories, paths
+from carina._options import MemoryOptions, Path, byte_size, check_names, memories, paths, thread_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -110,7 +110,7 @@ def run(
             memories=memories(options),
             vgf=on,
             portable_kernels=portable_kernels,
-            threads=threads,
+            threads=thread_count(threads),
             note=notes,
             progress=listener,
         )
@@ -146,7 +146,7 @@ def interpret(
             level=level,
             memory_budget_bytes=byte_size(memory_budget, "memory_budget"),
             dump_folder=os.fspath(dump or ""),
-            threads=threads,
+            threads=thread_count(threads),
             note=notes,
             progress=listener,
         )
@@ -186,7 +186,7 @@ def npu(
             poison=poison,
             trace_file=os.fspath(trace or ""),
             memories=memories(options),
-            threads=threads,
+            threads=thread_count(threads),
             note=notes,
             progress=listener,
         )

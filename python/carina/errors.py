@@ -1,6 +1,9 @@
 """The exceptions of Carina: the diagnostics of the command line."""
 
+import copyreg
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from carina._native import Diagnostic
 
@@ -38,12 +41,54 @@ class CarinaWarning(UserWarning):
     """A warning; the call continues."""
 
 
+@dataclass(frozen=True)
+class SavedDiagnostic:
+    """A Diagnostic that was copied or sent to another process, with the same attributes and text."""
+
+    where: str
+    what: str
+    expected: str
+    got: str
+    hint: str
+    fault: str
+    severity: str
+    node: int | None
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _reduced(diagnostic: Diagnostic) -> tuple[type[SavedDiagnostic], tuple[object, ...]]:
+    d = diagnostic
+    return SavedDiagnostic, (d.where, d.what, d.expected, d.got, d.hint, d.fault, d.severity, d.node, str(d))
+
+
+copyreg.pickle(Diagnostic, _reduced)  # type: ignore[arg-type]  # copies are of another class
+
+_OPTION = re.compile(r"--([a-z][a-z0-9_-]+)(?:[ =]([A-Z][A-Z.]*(?:\.[a-z]+)?))?")
+_RENAMED_OPTIONS = {"calibrate": "calibration"}
+
+
+def _argument(match: re.Match[str]) -> str:
+    name = _RENAMED_OPTIONS.get(match[1], match[1].replace("-", "_"))
+    return f"{name}={match[2] or '...'}"
+
+
+def _in_python(diagnostic: Diagnostic) -> Diagnostic:
+    """The diagnostic with a hint in words of Python: options are arguments, and arrays are in memory."""
+    d = diagnostic
+    hint = _OPTION.sub(_argument, d.hint).replace("save it as that type: np.save(file, array.astype(", "convert it: (array.astype(")
+    return d if hint == d.hint or d.node is not None else Diagnostic(d.where, d.what, expected=d.expected, got=d.got, hint=hint, fault=d.fault)
+
+
 # From the least to the most severe. The most severe fault determines the exception, as it determines the exit code.
 _BY_FAULT: dict[str, type[CarinaError]] = {"input": InputError, "environment": EnvironmentFailure, "usage": UsageError, "internal": InternalError}
 
 
 def error_of(diagnostics: Sequence[Diagnostic]) -> CarinaError:
     """The exception for these diagnostics. There must be at least one."""
+    diagnostics = [_in_python(diagnostic) for diagnostic in diagnostics]
     faults = {diagnostic.fault for diagnostic in diagnostics}
     gravest = [error for fault, error in _BY_FAULT.items() if fault in faults][-1]
     return gravest(diagnostics)

@@ -14,9 +14,12 @@ Carina's simulator is the delegate "EthosUBackend", and its interpreter is the d
 Needs the package `executorch`, and the library libcarina_executorch.so, which is in this package or in the build.
 """
 
+import atexit
 import ctypes
 import json
 import os
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +51,32 @@ def _find() -> Path:
     raise FileNotFoundError(f"{_NAME} is in none of {paths}: build Carina where the package executorch is (CARINA_EXECUTORCH), or set CARINA_EXECUTORCH_LIBRARY")
 
 
+@contextmanager
+def _without_missing_kernels() -> Iterator[None]:
+    """Drops what ExecuTorch's registry writes to stderr of each kernel that the library asks for and the runtime does not have: the library then adds its own."""
+    sys.stderr.flush()
+    own = os.dup(2)
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(own, 2)
+            os.close(own)
+            said.seek(0)
+            for line in said.read().splitlines(keepends=True):
+                if b"not found" not in line:
+                    os.write(2, line)
+
+
+def _say_unregistered() -> None:
+    if _loaded is None and "executorch.runtime" in sys.modules:
+        print("carina: warning: carina.executorch was imported, and register() was not called: nothing ran on the simulated NPU", file=sys.stderr)
+
+
+atexit.register(_say_unregistered)
+
+
 def _library() -> ctypes.CDLL:
     if _loaded is None:
         raise RuntimeError("carina.executorch.register() was not called")
@@ -68,7 +97,8 @@ def register(*, timed: bool = True) -> None:
         registered = Runtime.get().backend_registry.registered_backend_names
         for name in {"EthosUBackend", "VgfBackend"} & set(registered):
             raise RuntimeError(f"another {name} is registered in this process")
-        library = ctypes.CDLL(str(_find()))
+        with _without_missing_kernels():
+            library = ctypes.CDLL(str(_find()))
         library.carina_executorch_set_timed.argtypes = [ctypes.c_bool]
         library.carina_executorch_set_timed.restype = None
         library.carina_executorch_report_count.restype = ctypes.c_size_t

@@ -16,6 +16,7 @@
 #include "evaluate/kernel_evaluator.h"
 #include "evaluate/program_runner.h"
 #include "execute/interpreted_delegate.h"
+#include "execute/recorded_delegates.h"
 #include "execute/simulated_npu.h"
 #include "files/file_kind.h"
 #include "models/import.h"
@@ -45,7 +46,12 @@ Result<observe::FloatRun> float_run(const models::Model& model, const AccuracyRe
                                    log);
 }
 
+// Bools are 0 and 1.
 Result<std::vector<double>> numbers_in(const Tensor& tensor, const std::string& where) {
+  if (tensor.dtype == DType::kBool) {
+    const auto flags = tensor.values<uint8_t>();
+    return std::vector<double>(flags.begin(), flags.end());
+  }
   if (auto numbers = numbers_of(tensor)) return *std::move(numbers);
   return fail({.where = where, .what = "expected numbers", .got = datasets::type_text(tensor.dtype, tensor.shape)});
 }
@@ -82,26 +88,79 @@ Result<void> check_finite(const AccuracyRequest& request, const datasets::Sample
   return {};
 }
 
-// Signal and error power, summed over samples.
+// Signal and error power of one output, summed over samples. Equal elements, NaN and infinities too, are no error.
 struct NoiseMeter {
   double signal = 0;
   double noise = 0;
+  double absolute = 0;  // sum of absolute differences
+  size_t elements = 0;
   void add(const std::vector<double>& reference, const std::vector<double>& actual) {
-    for (size_t i = 0; i < std::min(reference.size(), actual.size()); ++i) {
+    elements += reference.size();
+    for (size_t i = 0; i < reference.size(); ++i) {
+      if (reference[i] == actual[i] || (std::isnan(reference[i]) && std::isnan(actual[i]))) {
+        if (std::isfinite(reference[i])) signal += reference[i] * reference[i];
+        continue;
+      }
       signal += reference[i] * reference[i];
       noise += (reference[i] - actual[i]) * (reference[i] - actual[i]);
+      absolute += std::abs(reference[i] - actual[i]);
     }
   }
-  [[nodiscard]] double sqnr_db() const { return noise == 0 ? 300.0 : 10 * std::log10(signal / noise); }
+  [[nodiscard]] double mean_absolute_error() const {
+    return elements == 0 ? 0 : absolute / static_cast<double>(elements);
+  }
+  // A difference that no number measures (NaN for a number) counts as the lowest.
+  [[nodiscard]] double sqnr_db() const {
+    constexpr double kLimit = 300;
+    if (noise == 0) return kLimit;
+    const double db = signal == 0 ? -kLimit : 10 * std::log10(signal / noise);
+    return std::isnan(db) ? -kLimit : std::clamp(db, -kLimit, kLimit);
+  }
 };
+
+// The outputs of one engine: per output its elements.
+using Scores = std::vector<std::vector<double>>;
 
 // What the three answer to one sample.
 struct Answers {
-  std::vector<double> float_scores;
-  std::vector<double> npu_scores;
-  std::vector<double> integer_scores;  // empty without the integer graph
-  bool same_bits = false;              // of the NPU and the integer graph
+  Scores float_scores;
+  Scores npu_scores;
+  Scores integer_scores;   // empty without the integer graph
+  bool same_bits = false;  // of the NPU and the integer graph: all outputs of the program and of each delegate
 };
+
+Result<Scores> scores_of(const std::vector<datasets::NamedTensor>& outputs, const std::string& where) {
+  if (outputs.empty()) return fail({.where = where, .what = "the program has no output that is a tensor"});
+  Scores scores;
+  for (const datasets::NamedTensor& output : outputs) {
+    CARINA_TRY(std::vector<double> numbers, numbers_in(output.tensor, where));
+    scores.push_back(std::move(numbers));
+  }
+  return scores;
+}
+
+// Errors: outputs of another number or size than the model's.
+Result<void> check_outputs(const Scores& wanted, const Scores& got, const std::string& where) {
+  if (wanted.size() != got.size())
+    return fail({.where = where,
+                 .what = "the program has not as many outputs as the model",
+                 .expected = std::to_string(wanted.size()),
+                 .got = std::to_string(got.size())});
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].size() == got[i].size()) continue;
+    return fail({.where = where,
+                 .what = fmt::format("output {} of the program has not as many elements as the model's", i),
+                 .expected = std::to_string(wanted[i].size()),
+                 .got = std::to_string(got[i].size())});
+  }
+  return {};
+}
+
+bool identical_outputs(const std::vector<datasets::NamedTensor>& a, const std::vector<datasets::NamedTensor>& b) {
+  return std::ranges::equal(a, b, [](const datasets::NamedTensor& one, const datasets::NamedTensor& other) {
+    return identical(one.tensor, other.tensor);
+  });
+}
 
 // The program on the simulated NPU, and with the integer graphs of a dump in its delegates' place.
 class Programs {
@@ -111,11 +170,12 @@ class Programs {
     CARINA_TRY(const pte::Program parsed, pte::read_program(program, request.program));
     CARINA_TRY(const plan::Target target, backends::target_of_program(parsed, request.program, {}, Log{}));
     std::unique_ptr<Programs> programs(new Programs(request, target, threads));
-    const std::array<runtime::Backend*, 1> npu{&programs->npu_backend_};
+    const std::array<runtime::Backend*, 1> npu{&programs->npu_recorder_};
     CARINA_TRY(programs->on_npu_, evaluate::ProgramRunner::load(program, request.program, npu));
     if (request.dump_folder.empty()) return programs;
     CARINA_TRY(programs->delegates_, execute::InterpretedDelegates::load(request.dump_folder, threads));
-    const std::array<runtime::Backend*, 1> integers{&*programs->delegates_};
+    programs->integer_recorder_.emplace(*programs->delegates_);
+    const std::array<runtime::Backend*, 1> integers{&*programs->integer_recorder_};
     CARINA_TRY(programs->on_integers_,
                programs->explained(evaluate::ProgramRunner::load(program, request.program, integers)));
     return programs;
@@ -125,12 +185,12 @@ class Programs {
   Result<void> run(const datasets::Sample& sample, Answers& answers) {
     CARINA_TRY(const std::vector<datasets::NamedTensor> npu_outputs, on_npu_->run(sample));
     npu_.clear_reports();
-    if (npu_outputs.empty()) return fail({.where = where_, .what = "the program has no output that is a tensor"});
-    CARINA_TRY(answers.npu_scores, numbers_in(npu_outputs.front().tensor, where_));
+    CARINA_TRY(answers.npu_scores, scores_of(npu_outputs, where_));
+    const execute::DelegateOutputs npu_delegates = npu_recorder_.take();
     if (on_integers_ == nullptr) return {};
     CARINA_TRY(const std::vector<datasets::NamedTensor> integer_outputs, explained(on_integers_->run(sample)));
-    CARINA_TRY(answers.integer_scores, numbers_in(integer_outputs.front().tensor, where_));
-    answers.same_bits = identical(integer_outputs.front().tensor, npu_outputs.front().tensor);
+    CARINA_TRY(answers.integer_scores, scores_of(integer_outputs, where_));
+    answers.same_bits = identical_outputs(integer_outputs, npu_outputs) && npu_delegates == integer_recorder_->take();
     return {};
   }
 
@@ -140,7 +200,8 @@ class Programs {
         fast_(backends::fast_memory_of(target)),
         npu_(simulate::Options{.threads = threads,
                                .has_read = [behind = PageReleaser()](auto read) mutable { behind.add(read); }}),
-        npu_backend_(npu_, fast_.bytes()) {}
+        npu_backend_(npu_, fast_.bytes()),
+        npu_recorder_(npu_backend_) {}
 
   // The integer graphs' error messages instead of the runtime's, where the graphs failed.
   template <typename T>
@@ -153,18 +214,22 @@ class Programs {
   ZeroedPages fast_;
   execute::SimulatedNpu npu_;
   runtime::EthosUBackend npu_backend_;
+  execute::RecordedDelegates npu_recorder_;
   std::unique_ptr<evaluate::ProgramRunner> on_npu_;
   std::optional<execute::InterpretedDelegates> delegates_;
+  std::optional<execute::RecordedDelegates> integer_recorder_;
   std::unique_ptr<evaluate::ProgramRunner> on_integers_;
 };
 
+// The predicted class is of the first output.
 void count(const Answers& answers, std::optional<size_t> label, results::AccuracyReport& report) {
-  report.npu_answers_as_float += answer(answers.npu_scores) == answer(answers.float_scores) ? 1 : 0;
+  const size_t wanted = answer(answers.float_scores.front()), got = answer(answers.npu_scores.front());
+  report.npu_answers_as_float += got == wanted ? 1 : 0;
   report.npu_equals_integer += answers.same_bits ? 1 : 0;
   if (!label) return;
-  report.float_right += answer(answers.float_scores) == *label ? 1 : 0;
-  report.npu_right += answer(answers.npu_scores) == *label ? 1 : 0;
-  if (!answers.integer_scores.empty()) report.integer_right += answer(answers.integer_scores) == *label ? 1 : 0;
+  report.float_right += wanted == *label ? 1 : 0;
+  report.npu_right += got == *label ? 1 : 0;
+  if (!answers.integer_scores.empty()) report.integer_right += answer(answers.integer_scores.front()) == *label ? 1 : 0;
 }
 
 // A sample on its way.
@@ -186,9 +251,14 @@ class Worker {
     CARINA_CHECKED(check_finite(request_, asked.sample, asked.number, inputs_));
     Answers answers;
     CARINA_TRY(const std::vector<Tensor> float_outputs, run_.run(asked.sample));
-    CARINA_TRY(answers.float_scores, numbers_in(float_outputs.front(), request_.model));
-    if (asked.label) CARINA_CHECKED(check_label(request_, asked.number, *asked.label, answers.float_scores.size()));
+    for (const Tensor& output : float_outputs) {
+      CARINA_TRY(std::vector<double> numbers, numbers_in(output, request_.model));
+      answers.float_scores.push_back(std::move(numbers));
+    }
+    if (asked.label)
+      CARINA_CHECKED(check_label(request_, asked.number, *asked.label, answers.float_scores.front().size()));
     CARINA_CHECKED(programs_->run(asked.sample, answers));
+    CARINA_CHECKED(check_outputs(answers.float_scores, answers.npu_scores, request_.program));
     return answers;
   }
 
@@ -233,6 +303,19 @@ std::vector<Result<Answers>> answers_of(std::vector<Worker>& workers, const std:
   return answers;
 }
 
+// The figure of each output, and the lowest of them as the program's.
+void add_outputs(const ir::Graph& model, const std::vector<NoiseMeter>& noise, results::AccuracyReport& report) {
+  report.sqnr_db = noise.front().sqnr_db();
+  size_t next = 0;
+  for (const ir::ValueId id : model.outputs) {
+    if (!id.valid()) continue;
+    const NoiseMeter& meter = noise[next++];
+    report.outputs.push_back(
+        {.name = model[id].name, .sqnr_db = meter.sqnr_db(), .mean_absolute_error = meter.mean_absolute_error()});
+    report.sqnr_db = std::min(report.sqnr_db, meter.sqnr_db());
+  }
+}
+
 }  // namespace
 
 Result<results::AccuracyReport> accuracy(const AccuracyRequest& request, const Log& log) {
@@ -249,7 +332,7 @@ Result<results::AccuracyReport> accuracy(const AccuracyRequest& request, const L
                                  .samples = static_cast<int64_t>(data.size()),
                                  .has_labels = has_labels,
                                  .has_integer_graph = workers.front().has_integer_graph()};
-  NoiseMeter noise;
+  std::vector<NoiseMeter> noise(static_cast<size_t>(std::ranges::count_if(model.graph.outputs, &ir::ValueId::valid)));
   ThreadPool threads(static_cast<int>(division.workers));
   const size_t together = 4 * division.workers;
   for (size_t n = 0; n < data.size(); n += together) {
@@ -259,10 +342,10 @@ Result<results::AccuracyReport> accuracy(const AccuracyRequest& request, const L
     for (size_t i = 0; i < batch.size(); ++i) {
       CARINA_TRY(const Answers& answers, answered[i]);
       count(answers, batch[i].label ? std::optional(static_cast<size_t>(*batch[i].label)) : std::nullopt, report);
-      noise.add(answers.float_scores, answers.npu_scores);
+      for (size_t o = 0; o < noise.size(); ++o) noise[o].add(answers.float_scores[o], answers.npu_scores[o]);
     }
   }
-  report.sqnr_db = noise.sqnr_db();
+  add_outputs(model.graph, noise, report);
   return report;
 }
 

@@ -15,7 +15,7 @@ bool is_plain_integer(const Rewriter& in, ValueId id) {
   return id.valid() && !is_float(in[id].dtype);
 }
 
-ValueId as_float(Rewriter& in, const Node& node, ValueId id, DType type) {
+ValueId converted(Rewriter& in, const Node& node, ValueId id, DType type) {
   ir::Value result{.name = node.name + "_to", .dtype = type, .shape = in.shape(id), .quantization = {}, .constant = {}};
   return in.make_value(AtenOp::_to_copy_default, {id}, {{"dtype", type}}, std::move(result));
 }
@@ -25,13 +25,28 @@ Result<bool> promoted_to(Rewriter& in, const Node& node, DType type) {
     return false;
   std::vector<ValueId> inputs = node.inputs;
   for (ValueId& id : inputs) {
-    if (is_plain_integer(in, id)) id = as_float(in, node, id, type);
+    if (is_plain_integer(in, id)) id = converted(in, node, id, type);
   }
   return rewritten(in.into(node.outputs[0], node.op.aten(), std::move(inputs), node.attributes));
 }
 
 Result<bool> to_result(Rewriter& in, const Node& node) {
   return promoted_to(in, node, in[node.outputs[0]].dtype);
+}
+
+// Converts the operands, from input `kFirst` on, to the type of the result.
+template <size_t kFirst>
+Result<bool> elements_of_result(Rewriter& in, const Node& node) {
+  const DType type = in[node.outputs[0]].dtype;
+  std::vector<ValueId> inputs = node.inputs;
+  bool is_changed = false;
+  for (size_t i = kFirst; i < inputs.size(); ++i) {
+    if (!inputs[i].valid() || in[inputs[i]].dtype == type || in[inputs[i]].quantization) continue;
+    inputs[i] = converted(in, node, inputs[i], type);
+    is_changed = true;
+  }
+  if (!is_changed) return false;
+  return rewritten(in.into(node.outputs[0], node.op.aten(), std::move(inputs), node.attributes));
 }
 
 // For operators with bool results: converts the operands to the type of the float operand.
@@ -87,6 +102,12 @@ constexpr RewriteRow kPromotionRows[] = {
     {AtenOp::clamp_default, to_result},
     {AtenOp::clamp_Tensor, to_result},
     {AtenOp::pow_Tensor_Scalar, to_result},
+    {AtenOp::pow_Tensor_Tensor, to_result},
+    {AtenOp::pow_Scalar, to_result},
+    {AtenOp::atan2_default, to_result},
+    {AtenOp::where_self, elements_of_result<1>},
+    {AtenOp::cat_default, elements_of_result<0>},
+    {AtenOp::stack_default, elements_of_result<0>},
     {AtenOp::mean_dim, to_result},
     {AtenOp::mean_default, to_result},
     {AtenOp::sum_dim_IntList, to_result},

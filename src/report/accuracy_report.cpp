@@ -26,8 +26,14 @@ std::string to_text(const results::AccuracyReport& report) {
   }
   if (report.has_integer_graph)
     out += fmt::format("  NPU bits = integer graph's bits: {}\n", share(report.npu_equals_integer, report.samples));
-  out += fmt::format("  NPU answers as the float model:  {}\n", share(report.npu_answers_as_float, report.samples));
-  out += fmt::format("  SQNR of the NPU's outputs to the float model's: {:.1f} dB\n", report.sqnr_db);
+  const bool has_several = report.outputs.size() > 1;
+  out += fmt::format("  NPU answers as the float model:  {}{}\n", share(report.npu_answers_as_float, report.samples),
+                     has_several ? ", in the first output" : "");
+  out += fmt::format("  SQNR of the NPU's outputs to the float model's: {:.1f} dB{}\n", report.sqnr_db,
+                     has_several ? fmt::format(", the lowest of {} outputs", report.outputs.size()) : "");
+  for (const results::OutputAccuracy& output : report.outputs) {
+    if (has_several) out += fmt::format("    {}: {:.1f} dB\n", output.name, output.sqnr_db);
+  }
   return out;
 }
 
@@ -39,6 +45,10 @@ std::string to_json(const results::AccuracyReport& report) {
   }
   json["npu_answers_as_float"] = report.npu_answers_as_float;
   json["sqnr_db"] = report.sqnr_db;
+  json["outputs"] = Json::array();
+  for (const results::OutputAccuracy& output : report.outputs)
+    json["outputs"].push_back(
+        {{"name", output.name}, {"sqnr_db", output.sqnr_db}, {"mean_absolute_error", output.mean_absolute_error}});
   if (report.has_integer_graph) {
     if (report.has_labels) json["integer_right"] = report.integer_right;
     json["npu_equals_integer"] = report.npu_equals_integer;

@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "results/output_accuracy.h"
 
 namespace carina::results {
 // Accuracy of a program on samples with or without labels.
@@ -13,9 +16,10 @@ struct AccuracyReport {
   bool has_integer_graph = false;
   int64_t integer_right = 0;
   int64_t npu_right = 0;
-  int64_t npu_equals_integer = 0;  // samples whose NPU output has the same bits as the integer graph's
-  int64_t npu_answers_as_float = 0;
-  double sqnr_db = 0;  // of the NPU's outputs against the float model's, over all samples
+  int64_t npu_equals_integer = 0;    // samples whose outputs all, and those of each delegate, have the graph's bits
+  int64_t npu_answers_as_float = 0;  // the predicted class, of the first output
+  double sqnr_db = 0;                // the lowest of the outputs
+  std::vector<OutputAccuracy> outputs = {};
 };
 
 }  // namespace carina::results

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "results/output_accuracy.h"
+
 namespace carina::results {
 // A value that a node gives, as integers beside as floats.
 struct LayerAccuracy {
@@ -13,12 +15,6 @@ struct LayerAccuracy {
   std::string type;    // of the integers; "float" where it is left so
   double sqnr_db = 0;
   double entered_db = 0;  // how much less than that of the worst value that the node reads: the error that it adds
-};
-
-struct OutputAccuracy {
-  std::string name;
-  double sqnr_db = 0;
-  double mean_absolute_error = 0;
 };
 
 // Another scheme, and what the outputs gain by it: measured.

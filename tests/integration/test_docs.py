@@ -185,3 +185,15 @@ def test_decisions_that_are_cited_exist():
     }
     assert not [f"{file}: {number}" for file, number in sorted(cited) if number not in numbers]
     assert len(cited) > 20, "the search finds what is cited"
+
+
+def test_json_examples_of_quantization_are_taken(run_carina, tmp_path):
+    """Each {"scheme": ...} of the guide compiles models/digits."""
+    text = (ROOT / "docs" / "guide" / "quantize.md").read_text()
+    examples = re.findall(r'`(\{"scheme"[^`]*\})`', text)
+    assert examples
+    digits = ROOT / "models" / "digits"
+    for example in examples:
+        (tmp_path / "q.json").write_text(example)
+        args = ["--calibrate", digits / "calibration.npz", "--quantize-config", tmp_path / "q.json"]
+        run_carina(["compile", digits / "digits.pt2", "--target", "ethos-u55-128", *args, "-o", tmp_path / "o.pte"])

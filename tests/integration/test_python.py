@@ -362,3 +362,44 @@ def test_types():
 def test_style():
     done = subprocess.run([sys.executable, "-m", "ruff", "check", ROOT / "python"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_programs_are_copied_and_pickled(package, program):
+    import copy
+    import pickle
+
+    for again in (pickle.loads(pickle.dumps(program)), copy.deepcopy(program)):
+        assert again.pte == program.pte and str(again.report()) == str(program.report())
+        assert again.explain().nodes == program.explain().nodes and again.report().to_html() == program.report().to_html()
+        assert [str(note) for note in again.notes] == [str(note) for note in program.notes]
+    assert pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(program)))).pte == program.pte
+
+
+def test_zero_threads_are_an_error_of_usage(package, program):
+    for call in (lambda: program.run(threads=0), lambda: package.compile(DIGITS / "digits.pt2", target=TARGET, threads=0)):
+        with pytest.raises(package.UsageError, match="threads: not a number of threads: expected 1 to 256"):
+            call()
+
+
+def test_hints_speak_of_python(package, program):
+    with pytest.raises(package.UsageError, match="give calibration=") as raised:
+        package.compile(DIGITS / "digits.pt2", target=TARGET, quantize="int8")
+    assert "--calibrate" not in str(raised.value)
+    with pytest.raises(package.InputError, match="convert it") as raised:
+        program.run(np.zeros((1, 1, 8, 8)))
+    assert "np.save" not in str(raised.value)
+
+
+def test_no_temporary_path_is_shown(package, program):
+    data = dict(np.load(DIGITS / "test.npz"))
+    measured = package.accuracy(DIGITS / "digits.pt2", program, data=data)
+    assert str(measured).startswith("program.pte on 450 labeled samples") and measured.details["program"] == "program.pte"
+
+
+def test_warnings_name_the_callers_line(package):
+    import warnings
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=np.zeros((4, 1, 1, 8, 8), "f4"))
+    assert caught and all(Path(warning.filename).name == "test_python.py" for warning in caught)

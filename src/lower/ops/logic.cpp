@@ -144,6 +144,19 @@ Result<ValueId> shift(Lowering& in, const Node& node) {
   return shifted(in, kOp, in_type_of_result(in, node, 0), in_type_of_result(in, node, 1));
 }
 
+// Refuses a float branch without quantization parameters beside a quantized result. Integer branches are converted to
+// float before quantization, in normalize.
+Refused branches_fit(const Candidate& c) {
+  if (!c.output().quantization) return std::nullopt;
+  for (const size_t i : {size_t{1}, size_t{2}}) {
+    const ir::Value& branch = c.input(i);
+    if (branch.quantization || branch.constant) continue;
+    return refused("types.mixed", branch.name + " is not quantized, the result is",
+                   "convert it to float in the model: x.float()");
+  }
+  return std::nullopt;
+}
+
 // A branch of a selection, with the quantization of the result. A constant is quantized directly.
 ValueId branch(Lowering& in, const Node& node, size_t index) {
   const ValueId id = node.inputs[index];
@@ -157,6 +170,7 @@ ValueId branch(Lowering& in, const Node& node, size_t index) {
 }
 
 Result<ValueId> choose(Lowering& in, const Node& node) {
+  CARINA_CHECKED(accepted(node, branches_fit(in.candidate(node))));
   const ValueId condition = converted(in.out, in.operand(node.inputs[0]), DType::kBool);
   return in.out.select(condition, branch(in, node, 1), branch(in, node, 2));
 }
@@ -215,7 +229,7 @@ constexpr LoweringRow kLogicRows[] = {
      .integers = PlainIntegers::kAny,
      .legal = always,
      .lower = shift<TosaOp::ARITHMETIC_RIGHT_SHIFT>},
-    {.op = AtenOp::where_self, .integers = PlainIntegers::kAny, .legal = always, .lower = choose},
+    {.op = AtenOp::where_self, .integers = PlainIntegers::kAny, .legal = branches_fit, .lower = choose},
     {.op = AtenOp::any_dims, .integers = PlainIntegers::kAny, .legal = always, .lower = any},
 };
 static_assert(lowers_all_of(kLogicRows, {AtenFamily::kLogic}));

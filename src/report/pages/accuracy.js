@@ -8,7 +8,10 @@ function accuracy_page(report) {
   const share = (key, name) => key in report ? [{key, name, value: report[key], text: percent(report[key], report.samples, 2), more: `${number(report[key])} of ${number(report.samples)}`}] : [];
   cards([...share("float_right", "float model right"), ...share("integer_right", "integer graph right"), ...share("npu_right", "NPU right"),
     ...share("npu_answers_as_float", "NPU answers as the float model"), ...share("npu_equals_integer", "NPU bits = integer graph's"),
-    {key: "sqnr_db", name: "SQNR to the float model", value: report.sqnr_db, text: decibels(report.sqnr_db), more: "of all outputs"}]);
+    {key: "sqnr_db", name: "SQNR to the float model", value: report.sqnr_db, text: decibels(report.sqnr_db), more: report.outputs?.length > 1 ? `the lowest of ${report.outputs.length} outputs` : "of the output"}]);
+  if (report.outputs?.length > 1)
+    section("outputs", "Each output", "How near each output is to the float model's.", table("outputs-table", [{title: "output", cell: one => one.name, by: one => one.name},
+      {title: "SQNR", number: true, cell: one => decibels(one.sqnr_db), by: one => one.sqnr_db ?? 1e9}], report.outputs));
   const rows = ["float_right", "integer_right", "npu_right"].filter(key => key in report).map(key => ({name: {float_right: "float model", integer_right: "integer graph",
     npu_right: "NPU"}[key], share: report[key] / report.samples, right: report[key]}));
   if (rows.length > 0)
