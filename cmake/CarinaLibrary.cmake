@@ -21,7 +21,7 @@ endif()
 # The options that every target of ours shares; not those of libraries.
 function(carina_options target)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:carina_warnings>)
-  # GCC collects garbage from 128 MB on, 5 % and more of a chunk's time; below 1 GB it does not need to (a chunk takes up to 0.8 GB).
+  # GCC collects garbage from 128 MB on, 5 % of the time of a large chunk; below 1 GB it need not (a chunk takes up to 0.8 GB).
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576>)
   if(CARINA_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${CARINA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

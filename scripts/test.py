@@ -257,7 +257,7 @@ TIERS = {
     "all": {**TESTS, **SANITIZERS, "integration": integration_whole},
 }
 # What a fresh clone takes on two idle cores, measured: minutes, and disk space in GB.
-COSTS = {"test": (15, 3), "fast": (5, 1), "check": (4, 1), "sanitizers": (20, 4), "coverage": (30, 6), "all": (90, 9)}
+COSTS = {"test": (23, 3), "fast": (5, 1), "check": (4, 1), "sanitizers": (20, 4), "coverage": (30, 6), "all": (90, 9)}
 
 # --- the run ----------------------------------------------------------------------------------------------------------
 
