@@ -179,7 +179,25 @@ Result<bool> group_norm(Rewriter& in, const Node& node) {
       Shape{shape[0], groups});
 }
 
+Result<bool> matmul(Rewriter& in, const Node& node) {
+  return rewritten(in.into(node.outputs[0], AtenOp::mm_default, node.inputs, {}));
+}
+
+Result<bool> squeeze(Rewriter& in, const Node& node) {
+  return rewritten(in.into(node.outputs[0], AtenOp::squeeze_dims, node.inputs,
+                           {{"dim", std::vector<int64_t>{node.attributes.integer("dim")}}}));
+}
+
+Result<bool> variance(Rewriter& in, const Node& node) {
+  Attributes attributes = node.attributes;
+  attributes.set("correction", int64_t{node.attributes.get<bool>("unbiased") ? 1 : 0});
+  return rewritten(in.into(node.outputs[0], AtenOp::var_correction, node.inputs, std::move(attributes)));
+}
+
 constexpr RewriteRow kCoreAtenRows[] = {
+    {AtenOp::matmul_default, matmul},
+    {AtenOp::squeeze_dim, squeeze},
+    {AtenOp::var_dim, variance},
     {AtenOp::layer_norm_default, layer_norm},
     {AtenOp::group_norm_default, group_norm},
     {AtenOp::silu_default, silu},

@@ -22,7 +22,9 @@ constexpr std::array kWholeOperators{
     AtenOp::native_group_norm_default,
     AtenOp::mm_default,
     AtenOp::addmm_default,
+    AtenOp::matmul_default,
     AtenOp::var_correction,
+    AtenOp::var_dim,
     AtenOp::topk_default,
     AtenOp::max_dim,
     AtenOp::min_dim,
@@ -31,6 +33,7 @@ constexpr std::array kWholeOperators{
     AtenOp::index_select_default,
     AtenOp::select_int,
     AtenOp::squeeze_dims,
+    AtenOp::squeeze_dim,
     AtenOp::unsqueeze_default,
     AtenOp::pow_Tensor_Scalar,
     AtenOp::div_Tensor,
@@ -48,6 +51,10 @@ bool is_narrow_float(DType dtype) {
 // Types that PyTorch would promote, and floats of 16 bits, go through the passes.
 bool stays_whole(const Rewriter& in, const ir::Node& node) {
   if (!node.op.is_aten() || std::ranges::find(kWholeOperators, node.op.aten()) == kWholeOperators.end()) return false;
+  if (node.op.aten() == AtenOp::matmul_default && !std::ranges::all_of(node.inputs, [&](ir::ValueId input) {
+        return in.shape(input).rank() == 2;  // mm; products of stacks have no kernel of that name
+      }))
+    return false;
   const DType dtype = in[node.inputs[0]].dtype;
   return dtype == in[node.outputs[0]].dtype && !is_narrow_float(dtype) && in.shape(node.inputs[0]).rank() > 0;
 }

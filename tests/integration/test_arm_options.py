@@ -286,6 +286,8 @@ def test_every_option_of_arm_build(ours, arm_build, carina):
     assert "--ops aten::mul.out," in arm_build("--pte=m.pte", "--portable_kernels=aten::mul.out")[0][0]
     assert "--method-pool 99" in arm_build("--pte=m.pte", "--extra_build_flags=-DET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE=99")[0][0]
     assert "--image corstone320-host" in arm_build("--pte=m.pte", "--extra_build_flags=-DTARGET_CPU=cortex-m85")[0][0]
+    made, said = arm_build("--pte=m.pte", "--target=ethos-u85-128")
+    assert "corstone300-host" in made[0] and "-t ethos-u85-128" in made[0] and "in place of cortex-m85" in said
     made, said = arm_build("--pte=0x70000000", "--et_build_root=root")
     image = Path("root/ethos-u55-128_0x70000000/cmake-out/arm_executor_runner.elf")
     assert not made and image.read_bytes() == (carina.parents[1] / "share" / "carina" / "firmware" / "corstone300-host.elf").read_bytes()

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -101,6 +102,10 @@ int report_failure(const std::string& file, const Diagnostics& errors, const Con
 
 Result<void> print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
+  if (errno == EPIPE) {  // `| head`: the reader has what it wanted, so the program ends without a message
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
   return fail({.where = "standard output",
                .what = fmt::format("cannot write: {}", std::strerror(errno)),
                .fault = Fault::kEnvironment});

@@ -32,13 +32,14 @@ def _folder(args: argparse.Namespace) -> Path:
 
 
 def _cpu(args: argparse.Namespace) -> str:
-    """The CPU of the target, as in build_executor_runner.sh, unless TARGET_CPU names one. Carina's images of a U85 run on either."""
+    """The CPU that TARGET_CPU names; else a Cortex-M55, and a note where build_executor_runner.sh takes another one for the target."""
     if args.target_cpu:
         return str(args.target_cpu)
     found = re.match(r"cortex-m[0-9]+(?:plus|p)?", args.target)
-    if found is not None:
-        return found.group()
-    return "cortex-m85" if "ethos-u85" in args.target else "cortex-m55"
+    theirs = found.group() if found else "cortex-m85" if "ethos-u85" in args.target else "cortex-m55"
+    if theirs != "cortex-m55":
+        note(f"the image is for a Cortex-M55 in place of {theirs}: QEMU emulates it; --extra_build_flags=-DTARGET_CPU=cortex-m85 takes the image of Corstone-320")
+    return "cortex-m55"
 
 
 def build(args: argparse.Namespace) -> int:
