@@ -114,7 +114,8 @@ def by_carina(model, inputs, target, check):
         return None  # it makes programs for a runtime
     compiled = carina.arm.to_edge_transform_and_lower(torch.export.export(model, inputs), partitioner=[EthosUPartitioner(spec_of(target), [check])])
     program = compiled.to_executorch().program
-    file = carina.inspect(program.pte)
+    program.save("program.pte")
+    file = carina.inspect("program.pte")
     calls = [call for plan in file["plans"] for call in plan["instructions"]]
     return sum(call["kind"] == "delegate" for call in calls), [call["name"] for call in calls if call["kind"] != "delegate"], np.array(program.run(*(v.numpy() for v in inputs))[0])
 
