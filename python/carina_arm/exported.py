@@ -36,8 +36,8 @@ from .layout import Order, lay_out_boundary
 def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = None, *, boundary: Order | None = None) -> bytes:
     """The .pt2 of an exported program, of whatever dialect.
 
-    ExecuTorch shows partitioners a program without its weights: then those of `weights`, by name, are taken, and ones for
-    what is not among them. What can be delegated does not depend on them.
+    ExecuTorch shows partitioners a program without its weights: then those of `weights`, by name, are taken, and made-up
+    ones for what is not among them. What can be delegated does not depend on them.
 
     The program of a delegate has inputs and outputs in an order of its own, `boundary`; see carina_arm.layout.
     """
@@ -66,8 +66,10 @@ def _real(tensors: Mapping[str, Any], weights: Mapping[str, Any]) -> dict[str, A
         elif given is not None and given.shape == tensor.shape and given.dtype == tensor.dtype:
             found[name] = given
         else:
-            ones = torch.ones([int(size) for size in tensor.shape], dtype=tensor.dtype)
-            found[name] = torch.nn.Parameter(ones) if isinstance(tensor, torch.nn.Parameter) else ones
+            # Scales must not be 0; zero points of weights and indices are 0.
+            number = 0 if tensor.dtype in (torch.int32, torch.int64) else 1
+            made = torch.full([int(size) for size in tensor.shape], number, dtype=tensor.dtype)
+            found[name] = torch.nn.Parameter(made) if isinstance(tensor, torch.nn.Parameter) else made
     return found
 
 

@@ -3,10 +3,12 @@
     aten.lt.Scalar(x, 0.5) -> aten.lt.Tensor(x, tensor([0.5]))
     aten.ne.Tensor(x, y)   -> aten.logical_not(aten.eq.Tensor(x, y))
     aten.sqrt(x)           -> aten.pow.Tensor_Scalar(x, 0.5)
+    aten.max.dim(x, 1)[0]  -> aten.amax(x, [1])
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -54,10 +56,27 @@ def _respell(module: GraphModule, node: Node) -> None:
     if tensor is not None and not isinstance(node.args[1], Node):
         _replace(module, node, lambda: _call(module, node, tensor, node.args[0], _constant(module, node)))
         return
-    if node.target in (aten.ne.Tensor, aten.ne_.Tensor):
+    if node.target in (aten.max.dim, aten.min.dim):
+        _without_indices(module, node, aten.amax.default if node.target is aten.max.dim else aten.amin.default)
+    elif node.target in (aten.ne.Tensor, aten.ne_.Tensor):
         _replace(module, node, lambda: _not_equal(module, node))
     elif node.target in (aten.sqrt.default, aten.sqrt_.default):
         _replace(module, node, lambda: _call(module, node, aten.pow.Tensor_Scalar, node.args[0], 0.5))
+
+
+def _without_indices(module: GraphModule, node: Node, target: OpOverload) -> None:
+    """A maximum or minimum whose indices are not used."""
+    used = [user for user in node.users if user.users]
+    if len(used) != 1 or used[0].target is not operator.getitem or used[0].args[1] != 0:
+        return
+    value, axis, *keep = node.args
+    with module.graph.inserting_before(node):
+        made = _call(module, used[0], target, value, [axis], *keep)
+    made.meta[FROM] = (node.name, node.target)
+    used[0].replace_all_uses_with(made)
+    for user in list(node.users):
+        module.graph.erase_node(user)
+    module.graph.erase_node(node)
 
 
 def _replace(module: GraphModule, node: Node, make: Callable[[], Node]) -> None:

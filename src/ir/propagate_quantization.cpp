@@ -93,11 +93,40 @@ void propagate_to_weights(ir::Graph& graph) {
   }
 }
 
+// add(x, y, alpha=a) is add(x, y * a): y * a has y's integers, in steps that are a times y's.
+void propagate_through_alpha(ir::Graph& graph) {
+  const auto users = ir::users(graph);
+  const auto sole_user_adds = [&](ValueId id) {
+    if (users[id.index()].size() != 1) return false;
+    const Node& user = graph[users[id.index()][0]];
+    const bool adds = user.op == ir::Op(AtenOp::add_Tensor) || user.op == ir::Op(AtenOp::sub_Tensor);
+    return adds && graph[user.outputs[0]].quantization && graph[user.inputs[0]].quantization;
+  };
+  for (const Node& node : graph.nodes) {
+    if (node.op != ir::Op(AtenOp::mul_Tensor)) continue;
+    const auto& before = graph[node.inputs[0]].quantization;
+    ir::Value& number = graph[node.inputs[1]];
+    ir::Value& behind = graph[node.outputs[0]];
+    const bool is_number = number.constant && !number.quantization && number.dtype == DType::kFp32 &&
+                           number.constant->values<float>().size() == 1 && users[node.inputs[1].index()].size() == 1;
+    if (!is_number || !before || before->per_channel() || behind.quantization || !sole_user_adds(node.outputs[0]))
+      continue;
+    const double alpha = number.constant->values<float>()[0];
+    if (alpha <= 0 || !is_integer(before->dtype)) continue;
+    behind.quantization = before;
+    behind.quantization->scales[0] *= alpha;
+    number.quantization = before;
+    number.quantization->scales[0] = alpha;
+    number.quantization->zero_points[0] = 0;
+  }
+}
+
 }  // namespace
 
 void propagate_quantization(ir::Graph& graph) {
   propagate_backwards(graph);
   propagate_forwards(graph);
+  propagate_through_alpha(graph);
   propagate_to_weights(graph);
 }
 

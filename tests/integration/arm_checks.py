@@ -49,7 +49,7 @@ OPERATORS = {
     "hardswish": (torch.nn.functional.hardswish, EDGE.hardswish.default, "hardswish"),
     "gelu": (torch.nn.functional.gelu, EDGE.gelu.default, "gelu"),
     "exp": (torch.exp, EDGE.exp.default, "exp"),
-    "view": (lambda x: x.reshape(x.shape[0], x.shape[1], x.shape[3], x.shape[2]), EDGE.view_copy.default, "view"),
+    "view": (lambda x: x.reshape(x.shape[0], x.shape[1], x.shape[2] * 2, x.shape[3] // 2), EDGE.view_copy.default, "view"),
     "softmax": (lambda x: torch.softmax(x, 1), EDGE._softmax.default, "softmax"),
 }
 
@@ -114,15 +114,18 @@ def by_carina(model, inputs, target, check):
         return None  # it makes programs for a runtime
     compiled = carina.arm.to_edge_transform_and_lower(torch.export.export(model, inputs), partitioner=[EthosUPartitioner(spec_of(target), [check])])
     program = compiled.to_executorch().program
-    file = carina.inspect(program.pte)
-    calls = [call for plan in file["plans"] for call in plan["instructions"]]
-    return sum(call["kind"] == "delegate" for call in calls), [call["name"] for call in calls if call["kind"] != "delegate"], np.array(program.run(*(v.numpy() for v in inputs))[0])
+    program.save("program.pte")
+    calls = [part["does"] for part in carina.inspect("program.pte")["parts"] if part["kind"] == "instruction"]
+    on_npu = sum(call.startswith("delegate ") for call in calls)
+    return on_npu, [call for call in calls if call.startswith("kernel ")], np.array(program.run(*(value.numpy() for value in inputs))[0])
 
 
 FLOWS = (by_executorch, by_to_backend, by_carina)
 
 
 def check(name, position, target, kind, flow):
+    if (name, target, flow) == ("hardswish", "TOSA-1.0+FP", by_to_backend):
+        return  # to_edge() decomposes it before a partitioner sees it
     model, inputs = network(name, position), (torch.randn(1, 3, 12, 12),)
     if target != "TOSA-1.0+FP":
         model = quantized(model, inputs, target)
@@ -133,7 +136,7 @@ def check(name, position, target, kind, flow):
     count, left, outputs = result
     where = (name, position, target, kind, flow.__name__, count, left)
     # A convolution and the relu behind it are one to quantizers: without the relu on the NPU its convolution is float.
-    fused = name == "relu" and target != "TOSA-1.0+FP" and position != "first"
+    fused = name == "relu" and target != "TOSA-1.0+FP" and position == "middle"
     assert count == (2 if position == "middle" else 1) - fused, where
     assert left or flow is by_carina, where
     step = np.diff(np.unique(expected)).min() if target != "TOSA-1.0+FP" else 0

@@ -274,12 +274,27 @@ def batch_first_recurrences():
         same(edge, Function(lambda x, model=model: model(x)[0]), inputs)
 
 
+def multiples_are_added():
+    """add() with alpha, of tensors of one rank and of two."""
+    for shapes in (((2, 3, 4), (2, 3, 4)), ((1, 4, 5), (4, 1)), ((4, 1), (1, 1, 4, 5))):
+        for target in ("TOSA-1.0+FP", "TOSA-1.0+INT", "TOSA-1.0+INT+int16"):
+            model, inputs = Function(lambda x, y: torch.add(x, y, alpha=1.5)), tuple(torch.randn(shape) for shape in shapes)
+            if "INT" in target:
+                model = quantized(model, inputs, target, get_symmetric_a16w8_quantization_config() if "int16" in target else None)
+            edge = lowered(model, inputs, target)
+            assert delegates(edge) == 1, (shapes, target, on_cpu(edge))
+            assert "aten.add.Tensor" not in on_cpu(edge), (shapes, target)
+            same(edge, model, inputs, steps=1)
+
+
 def operators_are_spelled_as_there():
     inputs = (torch.rand(2, 3), torch.rand(2, 3))
     spelled = {
         lambda x, y: x < 0.5: ("aten.lt.Tensor",),
         lambda x, y: x != y: ("aten.eq.Tensor", "aten.logical_not.default"),
         lambda x, y: torch.sqrt(x): ("aten.pow.Tensor_Scalar",),
+        lambda x, y: torch.max(x + y, 1)[0]: ("aten.amax.default",),
+        lambda x, y: torch.min(x + y, 0, keepdim=True)[0]: ("aten.amin.default",),
     }
     for function, names in spelled.items():
         targets = [str(node.target) for node in quantized(Function(function), inputs, "TOSA-1.0+INT").graph.nodes]

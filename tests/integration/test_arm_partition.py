@@ -20,6 +20,7 @@ PROGRAMS = (
     "floats_between_integers",
     "all_orders_of_memory",
     "batch_first_recurrences",
+    "multiples_are_added",
     "operators_are_spelled_as_there",
 )
 

@@ -85,7 +85,7 @@ def child(root, tests, output):
     empty = Path(output).with_suffix(".ini")
     empty.write_text("[pytest]\n")
     off = [f"-pno:{name}" for name in ("cacheprovider", "unraisableexception", "threadexception")]
-    pytest.main([*off, "-q", "-W", "ignore", "--import-mode=importlib", "-c", str(empty), "--rootdir", str(root), "--tb=short", "--show-capture=no",
+    pytest.main([*off, "-q", "--continue-on-collection-errors", "-W", "ignore", "--import-mode=importlib", "-c", str(empty), "--rootdir", str(root), "--tb=short", "--show-capture=no",
                  *[str(Path(root) / test) for test in tests]], plugins=[recorder])
     recorder.write()
 
