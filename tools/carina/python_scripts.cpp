@@ -9,7 +9,7 @@
 
 #include "command.h"
 
-// Commands that are Python: they start from a model in PyTorch, which only Python has (docs/adr/0064-scripts-are-python.md).
+// Commands that are Python: they start from a model in PyTorch, which only Python has (docs/adr/0040).
 
 namespace carina::cli {
 
