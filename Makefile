@@ -100,7 +100,7 @@ wheel-aarch64: wheel ## the wheel for 64-bit Arm by Debian's cross compiler; its
 	@python3 scripts/wheel_aarch64.py
 	@python3 scripts/aarch64_test.py
 
-docs: ## pages that are not kept in the tree: build/docs/libraries.md, each library with its contract
+docs: ## pages that are not kept in the tree: build/pages/libraries.md, each library with its contract
 	@python3 scripts/generate_libraries.py
 
 format: ## clang-format over our sources

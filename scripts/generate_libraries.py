@@ -1,7 +1,7 @@
 """Makes the page of all libraries from libraries.toml and the headers: a drawing of their includes, and for each library its job, its
 contract and its neighbors. The page is built for the site (make docs) and not kept in the tree, as each comment of a header would change it.
 
-usage: generate_libraries.py [OUTPUT]     default: build/docs/libraries.md
+usage: generate_libraries.py [OUTPUT]     default: build/pages/libraries.md
 """
 
 import re
@@ -104,7 +104,7 @@ def page() -> str:
 
 def main() -> int:
     """Writes the page."""
-    output = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "docs" / "libraries.md"
+    output = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "pages" / "libraries.md"
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(page())
     print(output)

@@ -39,7 +39,7 @@ _HAS_BIAS = (
 class QuantizationConfig:
     """Specs of what goes into a node, what comes out of it, its weights and its bias; None: it stays float.
 
-    Which nodes share parameters, and which have fixed ones, is not said here: Carina's own rules do (ADR 0062).
+    Which nodes share parameters, and which have fixed ones, is not said here: Carina's own rules do (ADR 0039).
     """
 
     input_activation: QuantizationSpecBase | None

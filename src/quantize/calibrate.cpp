@@ -19,7 +19,7 @@ namespace {
 using ir::ValueId;
 
 // The number of elements of a value that its histogram counts over all samples. With so many, the contents of 4096 bins
-// are known to a few percent where it matters (docs/adr/0106).
+// are known to a few percent where it matters (docs/adr/0064).
 constexpr size_t kCounted = size_t{1} << 20, kCountedOfSample = size_t{1} << 14;
 constexpr size_t kFewSamples = 4;  // a copy of all weights saves less time than it costs memory
 

@@ -10,7 +10,7 @@
 #include "report/sweep_report.h"
 
 // Renders reports as HTML pages. A page is one file, loads nothing, follows the reader's light or dark theme, and
-// contains exactly the data of to_json(). docs/adr/0066 gives the design.
+// contains exactly the data of to_json(). docs/adr/0041 gives the design.
 namespace carina::report {
 
 enum class CompilePage { kCompile, kExplain };

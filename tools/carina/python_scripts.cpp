@@ -10,7 +10,7 @@
 #include "command.h"
 
 // Subcommands that are Python scripts. They start from a PyTorch model, which only Python can load
-// (docs/adr/0064-scripts-are-python.md).
+// (docs/adr/0040-python-arm-scripts.md).
 
 namespace carina::cli {
 

@@ -13,7 +13,7 @@
 namespace carina {
 
 // Returns the bytes of a file. A file of up to 16 MiB is read, so that later changes to it have no effect. A larger
-// file is mapped, so that weights are not in memory twice (docs/adr/0013). Errors: the file does not exist, cannot be
+// file is mapped, so that weights are not in memory twice (docs/adr/0010). Errors: the file does not exist, cannot be
 // read, is not a regular file (a FIFO is not waited for), or becomes shorter while it is read.
 Result<Buffer> map_file(const std::string& path);
 

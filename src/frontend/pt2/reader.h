@@ -53,7 +53,7 @@ struct ReadOptions {
 // `where` is what messages call the file. Errors: not such an archive, damaged, of another version, pickled or missing
 // weights, unsupported ops (all of them at once), state that the model keeps between runs. Source:
 // docs/facts/formats.md 1.
-// - both branches of `cond` run, and a choice follows; so do the rounds of while_loop (adr/0051, adr/0096).
+// - both branches of `cond` run, and a choice follows; so do the rounds of while_loop (adr/0031, adr/0058).
 Result<ir::Graph> read_pt2(const Buffer& archive, const std::string& where, const Log& log);
 
 // The same, and what there is to say of a program that cannot be read as a whole.

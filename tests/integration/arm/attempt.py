@@ -12,7 +12,7 @@ from program import Crash, Refused
 
 TARGETS = {"U55": "ethos-u55-128", "U65": "ethos-u65-256", "U85": "ethos-u85-128", "VGF": "vgf"}
 NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
-ROUNDS = {"ops/test_while.py": 6}  # of its loops at most: carina runs as many as it is told (adr/0096)
+ROUNDS = {"ops/test_while.py": 6}  # of its loops at most: carina runs as many as it is told (adr/0058)
 BORDER = re.compile(r"kernel quantized_decomposed::(de)?quantize_per_tensor\.out \((.*)\)")
 
 

@@ -54,7 +54,7 @@ CAUSES = [  # (what the reason says, why it is so)
 CASES = [  # (case and kind, why it is so)
     ("test_acosh_tosa_INT[large]", "PT2E", "PyTorch's NaN below 1 becomes the integer 0, which represents a number in the middle; Carina gives the value at the domain's end, which is next to the float model's"),
     ("test_sd3_transformer_tosa_INT", "INT", "sin and cos whose steps are longer than their period stay float: integers would be noise"),
-    ("[large_values]", "", "tan whose steps are longer than its period stays float (adr/0070)"),
+    ("[large_values]", "", "tan whose steps are longer than its period stays float (adr/0044)"),
     ("[exp_one]", "", "pow(x, 1) is x: nothing is left to compute"),
     ("same_size]", "", "a resize to the same size is left out: nothing is left to compute"),
 ]
