@@ -1,6 +1,7 @@
 """Each option of the Arm backend's scripts: its effect, or its refusal, or its note. The options are those of the parsers' rows; a row without a case here fails.
 Commands of `carina` are taken down and not run, except where the result is the effect: test_arm_scripts.py and the tests below run some."""
 
+# ruff: noqa: F811  fixtures of another file
 import re
 import shutil
 import subprocess

@@ -1,6 +1,7 @@
 """Programs that stay on the CPU call the operators that ExecuTorch's own program calls, or fewer. References: ExecuTorch's exporter, its runtime (the numbers), eager
 PyTorch."""
 
+# ruff: noqa: F811  fixtures of another file
 import numpy as np
 import pytest
 import torch
