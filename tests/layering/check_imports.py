@@ -1,4 +1,4 @@
-"""Refuses cycles of imports among the modules of each Python package; imports inside functions and for types count, too.
+"""Refuses cycles of imports among the modules of each Python package. Imports inside functions and for types count.
 
 usage: check_imports.py SOURCE_DIR
 """
@@ -9,7 +9,8 @@ import sys
 
 PACKAGES = ("carina", "carina_arm")
 FACADES = {"carina", "carina.arm"}  # look up names of carina_arm when they are first used
-COMMANDS = {"carina.aot_arm_compiler", "carina.arm_run", "carina.evaluate_model"}  # the Arm backend's scripts, python -m carina.NAME
+# Scripts of the Arm backend: python -m carina.NAME
+COMMANDS = {"carina.aot_arm_compiler", "carina.arm_build", "carina.arm_run", "carina.evaluate_model"}
 
 
 def modules(folder: pathlib.Path) -> dict[str, pathlib.Path]:
