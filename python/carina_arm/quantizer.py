@@ -170,7 +170,8 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         """Spells operators as the Arm backend does, and takes nodes apart that have values within which need parameters of
         their own; see carina_arm.spelling and carina_arm.expansion."""
         if self.quantizer is not self:
-            return self.quantizer.transform_for_annotation(model)
+            transformed: GraphModule = self.quantizer.transform_for_annotation(model)
+            return transformed
         respell(model, self._plan(model))
         expand(model, self._plan(model))
         return model
@@ -178,7 +179,8 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
     def annotate(self, model: GraphModule) -> GraphModule:
         """Annotates the nodes for torchao; see carina_arm.annotation."""
         if self.quantizer is not self:
-            return self.quantizer.annotate(model)
+            annotated: GraphModule = self.quantizer.annotate(model)
+            return annotated
         for quantizer in self._quantizers:
             model = quantizer.annotate(model)
         plan = self._plan(model)

@@ -187,7 +187,8 @@ Result<TracedTosa> to_traced_tosa(const Model& model, const TargetNames& target,
                                   const std::map<std::string, std::string>& locations, const Log& log) {
   return guarded([&]() -> Result<TracedTosa> {
     CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
-    CARINA_TRY(lower::Lowered lowered, driver::lower_whole(model.content()->model.graph, backend.lowering, log));
+    const models::Model& prepared = model.content()->model;
+    CARINA_TRY(lower::Lowered lowered, driver::lower_whole(prepared.graph, backend.lowering, log));
     TracedTosa traced;
     for (ir::Node& node : lowered.graph.nodes) {
       traced.operators.push_back({.op = std::string(node.op.name()),

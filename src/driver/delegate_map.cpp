@@ -359,8 +359,7 @@ void keep_refused(const ir::Graph& graph, const models::Model& model, const Assi
 }
 
 ir::Refusal as_asked() {
-  return {
-      .node = {}, .rule = "user.node", .reason = "kept on the CPU by name, as asked", .hint = "leave the check out"};
+  return {.node = {}, .rule = "user.node", .reason = "a check keeps the node on the CPU", .hint = "remove the check"};
 }
 
 // Nodes that nobody knows, and those that the user names.

@@ -17,8 +17,10 @@ namespace {
 
 // Integers of the model itself, which it makes or is given; those of weights alone do not count.
 bool has_quantized_activation(const ir::Graph& graph, const ir::Node& node) {
-  const auto step = node.op.is_aten() ? quantization_step_of(node.op.aten()) : std::nullopt;
-  if (step != QuantizationStep::kDequantize) return step == QuantizationStep::kQuantize;
+  if (!node.op.is_aten()) return false;
+  const std::optional<QuantizationStep> step = quantization_step_of(node.op.aten());
+  if (!step) return false;
+  if (*step != QuantizationStep::kDequantize) return *step == QuantizationStep::kQuantize;
   const ir::ValueId integers = node.inputs.front();
   return std::ranges::find(graph.inputs, integers) != graph.inputs.end();
 }

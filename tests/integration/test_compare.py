@@ -62,7 +62,7 @@ def test_what_cannot_be_compared(run_carina, work, tmp_path):
         ([work / "fast.pte"], 2, ["a second file, or --with vela"]),
         ([work / "fast.pte", work / "small.pte", *VELA], 2, ["a second file, or --with vela"]),
         ([work / "fast.pte", *VELA], 2, ["Vela takes a TOSA file"]),
-        ([work / "digits.tosa", work / "fast.pte"], 2, ["compiled for a target", "--target"]),
+        ([work / "digits.tosa", work / "fast.pte"], 2, ["a model needs a target", "--target"]),
         ([work / "digits.tosa", "-t", "ethos-u55-128", "--with", "vela", "--vela", tmp_path / "none"], 1, ["is not installed"]),
         ([work / "digits.tosa", "-t", "ethos-u55-128", "--with", "vela", "--vela", "false"], 1, ["failed with", "exit code 1"]),
         ([work / "fast.pte", tmp_path / "x.npy"], 1, ["this is a NumPy array"]),

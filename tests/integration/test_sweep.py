@@ -85,7 +85,7 @@ def test_what_fails_is_a_row(run_carina, tmp_path):
 
 
 @pytest.mark.parametrize("words, message", [(["--targets", "ethos-u99"], "ethos-u55-32"), (["--memory-modes", "Fast"], "Shared_Sram"), (["--quantize", "int3"], "int3"),
-    (["--quantize", "auto"], "auto"), (["--rows", "x.json"], "said twice")])
+    (["--quantize", "auto"], "auto"), (["--rows", "x.json"], "either a model or --rows")])
 def test_usage(run_carina, words, message):
     failed = run_carina(["sweep", *MODEL, *words], expect=2)
     assert message in failed.stderr

@@ -126,7 +126,7 @@ def test_flags_of_vela_mean_what_they_say(run_carina, work, tmp_path):
     assert "note: --recursion-limit: makes no difference" in ignored.stderr and "--max-block-dependency" in ignored.stderr
     for flags, words in [("--optimse Size", ["did you mean --optimise?"]), ("--output-dir x", ["not supported by Carina", "--dump DIR"]),
                          ("--output-format tflite", ["writes no .tflite", "-o FILE.npz"]), ("--optimise Small", ["Size or Performance", "Small"]),
-                         ("--arena-cache-size", ["its value is missing"]), ("--accelerator-config ethos-u85-256", ["another NPU", "ethos-u85-256"]),
+                         ("--arena-cache-size", ["its value is missing"]), ("--accelerator-config ethos-u85-256", ["the NPU contradicts", "ethos-u85-256"]),
                          ("Size", ["not a flag of Vela"]), ("--verbose-graph=1", ["it takes no value"])]:  # fmt: skip
         done = run_carina([*args, "--extra-flag", flags], expect=2)
         for word in words:

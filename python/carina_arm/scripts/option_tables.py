@@ -5,7 +5,6 @@
 
 import argparse
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -71,4 +70,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

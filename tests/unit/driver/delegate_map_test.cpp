@@ -78,7 +78,7 @@ TEST(DelegateMap, NoDelegateWaitsForItself) {
   add(model, "add.Tensor", "last", "first", "between");
   const auto assignments = mapped(model, "last", "TOSA-1.0+FP", {{.cpu_nodes = {"between"}}});
   EXPECT_EQ(place_of(assignments, "between").delegate, kCpu);
-  EXPECT_THAT(place_of(assignments, "between").reason, HasSubstr("--cpu-"));
+  EXPECT_THAT(place_of(assignments, "between").reason, HasSubstr("keeps the node on the CPU"));
   EXPECT_EQ(place_of(assignments, "first").delegate, 0);
   EXPECT_EQ(place_of(assignments, "last").delegate, 1);
 }

@@ -337,8 +337,8 @@ TEST(Ptq, FunctionsOfStepsLongerThanAPeriodStayFloat) {
     EXPECT_TRUE(quantize(b.graph, Samples{{floats({2}, {-max, max})}}, with(RangeChoice::kMinMax), log));
     return said;
   };
-  EXPECT_THAT(warnings(1e6F), HasSubstr("it stays float"));
-  EXPECT_THAT(warnings(1), testing::Not(HasSubstr("it stays float")));
+  EXPECT_THAT(warnings(1e6F), HasSubstr("the node stays float"));
+  EXPECT_THAT(warnings(1), testing::Not(HasSubstr("the node stays float")));
 }
 
 TEST(Ptq, TheOrderOfTheSamplesDoesNotMatter) {

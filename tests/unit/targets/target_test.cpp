@@ -126,7 +126,7 @@ TEST_F(Target, ASystemOfAnotherProductIsAskedAbout) {
   TargetRequest other = request("Ethos_U55_High_End_Embedded", "Shared_Sram");
   EXPECT_THAT(notes_of(other), testing::IsEmpty());
   other.accelerator = "ethos-u65-256";
-  EXPECT_THAT(to_string(notes_of(other)), HasSubstr("meant for another product than ethos-u65-256"));
+  EXPECT_THAT(to_string(notes_of(other)), HasSubstr("is for another product than ethos-u65-256"));
 }
 
 TEST_F(Target, OfSeveralFilesTheLaterComesFirst) {

@@ -71,7 +71,7 @@ TEST(VelaFlags, MeetACommandsOwnOptions) {
   EXPECT_EQ(target.arena_cache_bytes, 1000);
   EXPECT_THAT(target.config_files, ElementsAre("board.ini", "more.ini"));
   EXPECT_THAT(to_string(add_vela_flags(*read("--memory-mode Sram_Only"), target, optimize).error()),
-              HasSubstr("another memory mode"));
+              HasSubstr("the memory mode contradicts"));
   EXPECT_THAT(to_string(add_vela_flags(*read("--optimise Size"), target, optimize).error()), HasSubstr("-O3"));
 }
 
