@@ -33,7 +33,7 @@ Model made(models::Model model) {
   return Model(std::make_shared<Model::Content>(std::move(model)));
 }
 
-// The model itself where nobody else has it, else a copy; weights are shared either way.
+// Moves the content out of a model with one owner; copies it if it has several. Weights are shared in both cases.
 models::Model taken(Model model) {
   if (model.content().use_count() == 1) return std::move(model.content()->model);
   return model.content()->model;

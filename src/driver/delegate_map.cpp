@@ -362,7 +362,7 @@ ir::Refusal as_asked() {
   return {.node = {}, .rule = "user.node", .reason = "a check keeps the node on the CPU", .hint = "remove the check"};
 }
 
-// Nodes that nobody knows, and those that the user names.
+// Nodes that stay on the CPU: those of unknown operators, and those that the user names.
 Kept kept_from_start(const models::Import& import, const SplitOptions& split) {
   Kept kept;
   for (size_t n = 0; n < import.nodes.size(); ++n) {

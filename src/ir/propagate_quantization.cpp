@@ -48,12 +48,12 @@ bool joins_alike(const ir::Graph& graph, const Node& node) {
   });
 }
 
-// 0 is one of the integers' reals, whatever they stand for.
+// Zero is exact in every quantization (it is the zero point), so a pad with zeros keeps the parameters of its input.
 bool pads_with_zero(const Node& node) {
   return has_result(node) && node.op == ir::Op(AtenOp::constant_pad_nd_default) && node.attributes.number("value") == 0;
 }
 
-// To the value behind an op that only moves data, or surrounds it with zeros.
+// Copies parameters from the input to the result of nodes that only move data or pad it with zeros.
 void propagate_forwards(ir::Graph& graph) {
   for (const Node& node : graph.nodes) {
     if (!is_data_movement(node) && !joins_alike(graph, node) && !pads_with_zero(node)) continue;
@@ -63,15 +63,15 @@ void propagate_forwards(ir::Graph& graph) {
   }
 }
 
-// What the integers of weights count that a decomposition made: 1 for whole numbers; the number where all are that, with
-// either sign, or 0 (an average pool's 1/9). None: they are no such weights.
+// The scale of float weights that a decomposition made, if int8 holds them exactly: 1 for whole numbers from -127 to 127;
+// u for weights that are all -u, 0 or u (an average pool: u = 1/9). Else no value.
 std::optional<double> unit_of(const ir::Value& weight) {
   if (!weight.constant || weight.quantization || weight.dtype != DType::kFp32) return std::nullopt;
-  const auto reals = weight.constant->values<float>();
-  if (std::ranges::all_of(reals, [](float v) { return v >= -127 && v <= 127 && v == std::trunc(v); })) return 1;
-  const auto first = std::ranges::find_if(reals, [](float v) { return v != 0; });
+  const auto floats = weight.constant->values<float>();
+  if (std::ranges::all_of(floats, [](float v) { return v >= -127 && v <= 127 && v == std::trunc(v); })) return 1;
+  const auto first = std::ranges::find_if(floats, [](float v) { return v != 0; });
   const float unit = std::abs(*first);
-  if (!std::isnormal(unit) || std::ranges::any_of(reals, [&](float v) { return v != 0 && std::abs(v) != unit; }))
+  if (!std::isnormal(unit) || std::ranges::any_of(floats, [&](float v) { return v != 0 && std::abs(v) != unit; }))
     return std::nullopt;
   return unit;
 }

@@ -62,7 +62,7 @@ void tile(const T* in, int64_t in_stride, T* out, int64_t out_stride) {
 
 #endif
 
-// The last tile of a row or column is moved back so that it ends at the border. Some elements are then written twice,
+// The last tile of a row or column is moved back so that it ends at the edge. Some elements are then written twice,
 // with the same value. Few columns are done at a time, so that the rows of the result stay in the first-level cache
 // until they are complete.
 template <typename T>

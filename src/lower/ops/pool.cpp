@@ -44,7 +44,7 @@ Refused check_divisor(const Candidate& c) {
   return refused("pool.divisor", fmt::format("divisor_override is {}", divisor), "leave divisor_override out");
 }
 
-// If the divisor changes at the border, the window must be small.
+// If the divisor changes at the edge of the image, the window must be small.
 Refused check_overhang(const Candidate& c) {
   const Ints& kernel = c.node.attributes.integers("kernel_size");
   const Ints& padding = c.node.attributes.integers("padding");
