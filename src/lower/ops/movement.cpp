@@ -10,6 +10,7 @@
 #include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
 #include "lower/ops/casts_internal.h"
+#include "lower/ops/steps_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -160,27 +161,11 @@ Result<ValueId> repeat(Lowering& in, const Node& node) {
   return to_output(in, node, in.out.tile(in.operand(node.inputs[0]), in.shape(node.outputs[0])));
 }
 
-// Whole numbers of what the integers stand for. They are counted in fractions of 1 that fit int32, so that a real number
-// just below a whole one is not taken for it.
-ValueId whole_numbers(Lowering& in, ValueId input, const Quantization& q) {
-  constexpr int kMaxFractionBits = 22;
-  const auto reach = static_cast<double>(range_of(q.dtype).max - range_of(q.dtype).min) * q.scale();
-  const int bits = std::clamp(30 - static_cast<int>(std::ceil(std::log2(reach))), 0, kMaxFractionBits);
-  const ValueId fine = in.out.rescale(
-      input,
-      {.scales = {std::ldexp(1.0, bits) * q.scale()}, .input_zp = q.zero_point(), .output_zp = 0, .to = DType::kInt32});
-  const size_t rank = in.out.shape(input).rank();
-  const auto number = [&](double value) { return in.out.splat(DType::kInt32, value, rank); };
-  const ValueId is_negative = in.out.compare(TosaOp::GREATER, number(0), fine);
-  const ValueId raised = in.out.binary(TosaOp::ADD, fine, number(std::ldexp(1.0, bits) - 1));
-  return in.out.binary(TosaOp::ARITHMETIC_RIGHT_SHIFT, in.out.select(is_negative, raised, fine), number(bits));
-}
-
 // Quantized floats as plain integers or bools.
 ValueId from_floats(Lowering& in, const Node& node, DType to) {
   const ValueId input = in.operand(node.inputs[0]);
   const Quantization& q = in.quantization(node.inputs[0]);
-  if (to != DType::kBool) return converted(in.out, whole_numbers(in, input, q), to);
+  if (to != DType::kBool) return converted(in.out, trunc_of(in, fractions_of(in, input, q)), to);
   const ValueId wide =
       in.out.rescale(input, {.scales = {1}, .input_zp = q.zero_point(), .output_zp = 0, .to = DType::kInt32});
   return converted(in.out, wide, to);
