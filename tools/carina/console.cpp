@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/io/output_file.h"
 #include "command.h"
 #include "report/failure_report.h"
 
@@ -90,6 +91,7 @@ Log Console::log() const {
 }
 
 int report_failure(const std::string& file, const Diagnostics& errors, const Console& console) {
+  remove_new_files();
   if (console.json) static_cast<void>(print(report::to_json(file, errors)));  // stderr and the exit code say it as well
   int code = 1;
   for (const Diagnostic& error : errors) {
@@ -101,6 +103,7 @@ int report_failure(const std::string& file, const Diagnostics& errors, const Con
 
 Result<void> print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
+  if (errno == EPIPE) return {};  // the reader has seen enough: `carina ops | head`
   return fail({.where = "standard output",
                .what = fmt::format("cannot write: {}", std::strerror(errno)),
                .fault = Fault::kEnvironment});
