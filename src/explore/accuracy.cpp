@@ -42,7 +42,11 @@ Division divide(int threads, size_t samples) {
 Result<observe::FloatRun> float_run(const models::Model& model, const AccuracyRequest& request, int threads,
                                     const Log& log) {
   const evaluate::KernelEvaluator evaluator;
-  return observe::FloatRun::create(model.graph, {.threads = threads, .evaluator = &evaluator, .where = request.model},
+  return observe::FloatRun::create(model.graph,
+                                   {.threads = threads,
+                                    .evaluator = &evaluator,
+                                    .integers = observe::FloatRunOptions::Integers::kWide,
+                                    .where = request.model},
                                    log);
 }
 
@@ -63,7 +67,7 @@ size_t answer(const std::vector<double>& scores) {
 // Errors: a label that is not the number of one of the classes.
 Result<void> check_label(const AccuracyRequest& request, size_t sample, double label, size_t classes) {
   if (label >= 0 && label < static_cast<double>(classes) && label == std::floor(label)) return {};
-  return fail({.where = request.data + ":y",
+  return fail({.where = request.data,
                .what = fmt::format("the label of sample {} is none of the model's classes", sample),
                .expected = fmt::format("0 to {}, an element of the first output", classes - 1),
                .got = fmt::format("{}", label)});
@@ -325,6 +329,7 @@ Result<results::AccuracyReport> accuracy(const AccuracyRequest& request, const L
              models::import_pt2(file, request.model, log, {.loop_rounds = request.loop_rounds}));
   const std::vector<datasets::InputType> inputs = datasets::input_types(model.graph);
   CARINA_TRY(datasets::SampleReader data, datasets::SampleReader::open(request.data, inputs));
+  data.note_unread(log);
   CARINA_TRY(const bool has_labels, data.has_labels());
   const Division division = divide(request.threads, data.size());
   CARINA_TRY(std::vector<Worker> workers, make_workers(model, request, inputs, division, log));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Calibrated {
   Sharing sharing;
   std::vector<RangeObserver> observers;  // indexed as Sharing::group
   std::vector<LayerStatistics> layers;   // per value: of the weighted layer that makes it; empty for others
+  std::set<ir::ValueId> beyond_int32;    // values of int64 that the samples show beyond int32
 };
 
 // Runs the float graph on the samples. Errors: samples that do not fit the inputs, values that are not numbers, nodes
