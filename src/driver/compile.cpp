@@ -170,7 +170,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
     for (size_t i = 0; i < compilation.delegated->delegates.size(); ++i)
       CARINA_CHECKED(dump(compilation, i, backend, request));
   }
-  results::CompileReport report = compile_report(compilation, backend, delegate_options_of(request, log));
+  results::CompileReport report = compile_report(compilation, backend, delegate_options_of(request));
   add_alternatives(report, request, log);
   if (request.output != CompileRequest::Output::kProgram) {
     CARINA_TRY(std::vector<std::byte> part, part_of(compilation, request, log));
@@ -191,7 +191,7 @@ Result<results::CompileReport> explain(const CompileRequest& given, const Log& l
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
   CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
   if (compilation.delegated) warn_of_idle_npu(compilation, request, backend, log);
-  results::CompileReport report = compile_report(compilation, backend, delegate_options_of(request, log));
+  results::CompileReport report = compile_report(compilation, backend, delegate_options_of(request));
   if (report.errors.empty()) add_alternatives(report, request, log);
   return report;
 }
