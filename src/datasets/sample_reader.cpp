@@ -1,9 +1,12 @@
 #include "datasets/sample_reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "base/memory/mapped_pages.h"
@@ -68,6 +71,8 @@ Arrays described(const Streams& streams) {
 
 // A shard that is being read.
 class OpenShard {
+  static constexpr std::array kLabels{"y", "label", "labels", "target"};
+
  public:
   static Result<OpenShard> open(const Shard& shard, std::span<const InputType> inputs, const std::string& where) {
     OpenShard result;
@@ -78,14 +83,25 @@ class OpenShard {
       const auto named = std::ranges::find_if(arrays, [&](const auto& entry) { return &entry.second == array; });
       result.names_.push_back(named->first);
     }
+    const auto* label = std::ranges::find_if(kLabels, [&](const std::string& name) {
+      return arrays.contains(name) && std::ranges::find(result.names_, name) == result.names_.end();
+    });
+    if (label != kLabels.end()) result.label_ = *label;
     if (!found.empty()) result.samples_ = static_cast<size_t>(*samples_in(found.front()->shape, inputs.front().shape));
     return result;
   }
   [[nodiscard]] size_t samples() const { return samples_; }
   [[nodiscard]] std::optional<int64_t> labels() const {
-    const auto found = streams_.find("y");
-    if (found == streams_.end() || std::ranges::find(names_, "y") != names_.end()) return std::nullopt;
-    return found->second.shape().elements();
+    if (label_.empty()) return std::nullopt;
+    return streams_.at(label_).shape().elements();
+  }
+  // The arrays that are neither inputs nor labels.
+  [[nodiscard]] std::vector<std::string> unread() const {
+    std::vector<std::string> names;
+    for (const auto& [name, stream] : streams_) {
+      if (name != label_ && std::ranges::find(names_, name) == names_.end()) names.push_back(name);
+    }
+    return names;
   }
   Result<Sample> sample(size_t n, std::span<const InputType> inputs) {
     Sample sample;
@@ -97,14 +113,16 @@ class OpenShard {
     return sample;
   }
   Result<double> label(size_t n, const std::string& where) {
-    CARINA_TRY(const Tensor label, streams_.at("y").read(static_cast<int64_t>(n), Shape{}));
+    CARINA_TRY(const Tensor label, streams_.at(label_).read(static_cast<int64_t>(n), Shape{}));
     if (const auto numbers = numbers_of(label)) return numbers->front();
-    return fail({.where = where + ":y", .what = "expected numbers", .got = type_text(label.dtype, label.shape)});
+    return fail(
+        {.where = where + ":" + label_, .what = "expected numbers", .got = type_text(label.dtype, label.shape)});
   }
 
  private:
   Streams streams_;
   std::vector<std::string> names_;  // of the inputs' arrays
+  std::string label_;               // the array of the labels; empty: there is none
   size_t samples_ = 0;
 };
 
@@ -143,6 +161,7 @@ struct SampleReader::State {
   std::vector<Shard> shards;
   size_t samples = 0;
   size_t reading = 0;  // number of the open shard
+  std::set<std::string> unread = {};
   std::optional<OpenShard> open = {};
 
   // What messages call a shard.
@@ -162,6 +181,7 @@ struct SampleReader::State {
       shards[s].first = samples;
       shards[s].samples = open->samples();
       shards[s].labels = open->labels();
+      for (const std::string& name : open->unread()) unread.insert(name);
       samples += shards[s].samples;
     }
     return {};
@@ -195,6 +215,17 @@ size_t SampleReader::size() const {
   return state_->samples;
 }
 
+void SampleReader::note_unread(const Log& log) const {
+  if (state_->unread.empty()) return;
+  std::vector<std::string> inputs;
+  for (const InputType& input : state_->inputs) inputs.push_back(input.name);
+  log.note({.where = state_->path,
+            .what = fmt::format("{}: not an input of the model, and not read", fmt::join(state_->unread, ", ")),
+            .hint = fmt::format("the inputs are {}; labels are read from y, label, labels or target",
+                                fmt::join(inputs, ", ")),
+            .severity = Severity::kNote});
+}
+
 Result<Sample> SampleReader::sample(size_t n) {
   CARINA_TRY(const size_t in_shard, state_->find(n));
   return state_->open->sample(in_shard, state_->inputs);
@@ -224,8 +255,9 @@ SampleReader::SampleReader(SampleReader&&) noexcept = default;
 SampleReader& SampleReader::operator=(SampleReader&&) noexcept = default;
 SampleReader::~SampleReader() = default;
 
-Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs) {
+Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs, const Log& log) {
   CARINA_TRY(SampleReader opened, SampleReader::open(path, inputs));
+  opened.note_unread(log);
   const auto reader = std::make_shared<SampleReader>(std::move(opened));
   return datasets::DataSet(reader->size(), [reader](size_t n) { return reader->sample(n); });
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "base/log.h"
 #include "datasets/data_set.h"
 #include "datasets/samples.h"
 
@@ -14,8 +15,8 @@ namespace carina::datasets {
 // Reads samples for a network's inputs from an .npz, an .npy, or a folder of them (in order of their names), one sample
 // at a time. An array belongs to the input of the same name. A network with one input also accepts the array "x" or the
 // only array of a suitable shape. In a folder with one .npy per input, each input may be a file of its name. Arrays may
-// hold many samples along the first axis: [N * B, rest] for an input of [B, rest], or [N, shape]. Arrays named "y" hold
-// the labels.
+// hold many samples along the first axis: [N * B, rest] for an input of [B, rest], or [N, shape]. The array "y", else
+// "label", "labels" or "target", holds the labels, unless an input has this name.
 class SampleReader {
  public:
   // Opens and checks every file. Errors: an input without an array, a wrong shape or dtype, inputs with different
@@ -30,6 +31,9 @@ class SampleReader {
   // Errors: those of sample(); the label is not a number.
   Result<double> label(size_t n);
 
+  // Names the arrays that are neither inputs nor labels.
+  void note_unread(const Log& log) const;
+
   SampleReader(SampleReader&&) noexcept;
   SampleReader& operator=(SampleReader&&) noexcept;
   ~SampleReader();
@@ -40,8 +44,8 @@ class SampleReader {
   std::unique_ptr<State> state_;
 };
 
-// Opens the data as a DataSet for calibration. Errors: those of SampleReader::open().
-Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs);
+// Opens the data as a DataSet for calibration, and names the arrays that nobody reads. Errors: those of SampleReader::open().
+Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs, const Log& log);
 
 // Returns the first `max` samples, or all if there are fewer. Errors: those of the data set.
 Result<std::vector<Sample>> first_samples(const datasets::DataSet& data, size_t max);

@@ -49,6 +49,7 @@ std::string conversion_hint(DType got, DType wanted) {
   if (wanted == DType::kFp32) name = "float32";
   if (wanted == DType::kInt64) name = "int64";
   if (wanted == DType::kInt32) name = "int32";
+  if (wanted == DType::kBf16) return "NumPy has no bf16: export model.float()";
   if (got == wanted || name.empty()) return {};
   return fmt::format("save it as that type: np.save(file, array.astype(np.{})); NumPy's own floats are float64", name);
 }

@@ -6,6 +6,7 @@
 
 #include "driver/cpu_modules.h"
 #include "driver/mixed_precision_internal.h"
+#include "driver/wide_integers_internal.h"
 
 namespace carina::driver {
 
@@ -110,6 +111,7 @@ Compilation compile_model(models::Model model, const CompileOptions& options, co
     return compilation;
   }
   compilation.delegated = *std::move(delegated);
+  warn_of_wide_integers(compilation.model, compilation.delegated->split, log);
   return packaged(std::move(compilation), options.cpu_kernels, log);
 }
 

@@ -66,7 +66,7 @@ Result<std::vector<std::byte>> part_of(Compilation& compilation, const CompileRe
 // Compiles the model as far as possible. Errors: a file that cannot be read, or wrong usage, since then nothing can be
 // reported about nodes.
 Result<Compilation> compile_file(const CompileRequest& request, const backends::Backend& backend, const Log& log) {
-  CARINA_TRY(const CompileOptions options, options_of(request));
+  CARINA_TRY(const CompileOptions options, options_of(request, log));
   log.progress("read", 0, 1);
   if (is_graph(request)) {
     CARINA_TRY(ir::Graph graph, read_tosa_graph(request, log));
@@ -151,7 +151,7 @@ void warn_of_floats(const models::Model& model, const ir::Graph& tosa, const Log
 Result<models::Model> quantized_model(const CompileRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, pt2_file(request));
   CARINA_TRY(models::Model model, models::import_pt2(file, request.model, log, import_options_of(request)));
-  CARINA_TRY(const models::QuantizeRequest quantize, quantization_of(request));
+  CARINA_TRY(const models::QuantizeRequest quantize, quantization_of(request, log));
   CARINA_CHECKED(models::quantize_model(model, quantize, log));
   return model;
 }

@@ -14,10 +14,10 @@ namespace carina::driver {
 
 namespace {
 
-models::SampleSource samples_of(const CompileRequest& request) {
+models::SampleSource samples_of(const CompileRequest& request, const Log& log) {
   if (request.samples || request.calibration.empty()) return request.samples;
-  return [path = request.calibration](std::span<const datasets::InputType> inputs) {
-    return datasets::open_data_set(path, inputs);
+  return [path = request.calibration, log](std::span<const datasets::InputType> inputs) {
+    return datasets::open_data_set(path, inputs, log);
   };
 }
 
@@ -33,9 +33,9 @@ backends::Artifacts artifacts_of(const CompileRequest& request) {
 
 }  // namespace
 
-Result<models::QuantizeRequest> quantization_of(const CompileRequest& request) {
+Result<models::QuantizeRequest> quantization_of(const CompileRequest& request, const Log& log) {
   CARINA_TRY(models::QuantizeRequest quantize, models::parse_quantize_flags(request.quantize));
-  quantize.samples = samples_of(request);
+  quantize.samples = samples_of(request, log);
   quantize.data = request.calibration;
   quantize.threads = request.threads;
   return quantize;
@@ -49,8 +49,8 @@ backends::DelegateOptions delegate_options_of(const CompileRequest& request) {
   return options;
 }
 
-Result<CompileOptions> options_of(const CompileRequest& request) {
-  CARINA_TRY(models::QuantizeRequest quantize, quantization_of(request));
+Result<CompileOptions> options_of(const CompileRequest& request, const Log& log) {
+  CARINA_TRY(models::QuantizeRequest quantize, quantization_of(request, log));
   CompileOptions options;
   static_cast<options::PipelineOptions&>(options) = request;
   options.quantize = std::move(quantize);
@@ -90,7 +90,7 @@ Result<Buffer> pt2_file(const CompileRequest& request) {
 }
 
 Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log) {
-  if (samples_of(request) || is_asked_to_quantize(request)) {
+  if (samples_of(request, log) || is_asked_to_quantize(request)) {
     log.note({.where = request.model,
               .what = "the calibration data are not used: the types of a TOSA file are fixed",
               .severity = Severity::kNote});

@@ -12,10 +12,10 @@
 namespace carina::driver {
 
 // These functions return the options of one stage. Errors (usage): unknown quantization flags.
-Result<models::QuantizeRequest> quantization_of(const CompileRequest& request);
+Result<models::QuantizeRequest> quantization_of(const CompileRequest& request, const Log& log);
 models::ImportOptions import_options_of(const CompileRequest& request);
 backends::DelegateOptions delegate_options_of(const CompileRequest& request);
-Result<CompileOptions> options_of(const CompileRequest& request);
+Result<CompileOptions> options_of(const CompileRequest& request, const Log& log);
 
 // Returns the request with the settings of its Vela flags. Errors (usage): those of read_vela_flags().
 Result<CompileRequest> with_flags(CompileRequest request, const Log& log);

@@ -3,21 +3,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
+#include <optional>
 #include <span>
 
+#include "base/check.h"
 #include "base/text/number.h"
 #include "datasets/sample_reader.h"
 #include "evaluate/kernel_evaluator.h"
+#include "quantize/layer_errors.h"
 #include "quantize/ptq.h"
+#include "quantize/scheme_alternatives.h"
 #include "quantize/similarity.h"
 
 namespace carina::driver {
 
 namespace {
 
-constexpr size_t kParts = 12;        // of a model, in the order of its nodes: each is decided as a whole
-constexpr size_t kTrialSamples = 2;  // each part is measured on: noise adds up over many elements
+constexpr size_t kParts = 12;         // of a model, in the order of its nodes: each is decided as a whole
+constexpr size_t kTrialSamples = 4;   // each part is measured on: noise adds up over many elements
+constexpr size_t kFinalSamples = 64;  // whole schemes are measured on
 constexpr double kDefaultPercent = 150;
 
 struct Budget {
@@ -65,14 +72,16 @@ class MixedPrecision {
                  const Log& log)
       : model_(model), options_(options), backend_(backend), log_(log) {}
 
+  // The parts are searched with few samples. What the search finds, and each scheme that `accuracy --layers` lists, is
+  // then quantized on all samples, and the best of those within the budget is taken.
   Result<quantize::Scheme> choose(const Budget& budget) {
-    CARINA_TRY(const datasets::DataSet samples, options_.quantize.samples(datasets::input_types(model_.graph)));
-    CARINA_TRY(trial_samples_, datasets::first_samples(samples, kTrialSamples));
+    CARINA_TRY(samples_, options_.quantize.samples(datasets::input_types(model_.graph)));
+    CARINA_TRY(trial_samples_, datasets::first_samples(*samples_, kTrialSamples));
     CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, trial_samples_, similarity_options(), log_));
     divide();
-    const std::vector<bool> none(parts_.size(), false), all(parts_.size(), true);
-    CARINA_TRY(const Measured narrow, measure(none));
-    CARINA_TRY(const Measured wide, measure(all));
+    Candidate int8{.scheme = scheme_with(**quantize::parse_scheme("int8"), {}, "int8")};
+    CARINA_CHECKED(measure(int8));
+    const Measured& narrow = int8.gives;
     const int64_t max = budget.cycles(narrow.cycles);
     if (max < narrow.cycles) {
       return fail({.where = "--max-cycles",
@@ -81,10 +90,8 @@ class MixedPrecision {
                    .got = std::to_string(max),
                    .fault = Fault::kUsage});
     }
-    CARINA_TRY(const Choice choice,
-               wide.cycles <= max ? Result<Choice>(Choice{.parts = all, .gives = wide}) : choose(narrow, wide, max));
-    say(choice, narrow, wide);
-    return scheme_of(choice.parts, quantize::Rounding::kForInputs);
+    CARINA_TRY(const std::vector<std::vector<bool>> found, search(max));
+    return best_within(max, found);
   }
 
  private:
@@ -98,35 +105,52 @@ class MixedPrecision {
     for (size_t p = 0; p < count; ++p) parts_.emplace_back(p * nodes / count, (p + 1) * nodes / count);
   }
 
+  // A scheme that is considered as a whole, with all samples.
+  struct Candidate {
+    quantize::Scheme scheme;
+    Measured gives = {};
+    std::vector<bool> parts = {};  // of a division of the model
+  };
+
+  // The user's overrides take precedence over `overrides`.
+  [[nodiscard]] quantize::Scheme scheme_with(const quantize::NodeScheme& general,
+                                             std::vector<quantize::Override> overrides, std::string name) const {
+    quantize::Scheme scheme = options_.quantize.scheme;
+    scheme.general = general;
+    std::ranges::copy(scheme.overrides, std::back_inserter(overrides));
+    scheme.overrides = std::move(overrides);
+    scheme.name = "auto: " + std::move(name);
+    return scheme;
+  }
+
   // The inputs belong to the first part. Weights that are rounded for their inputs take seconds, so parts are compared
   // with weights that are rounded to nearest.
-  [[nodiscard]] quantize::Scheme scheme_of(const std::vector<bool>& is_wide, quantize::Rounding rounding) const {
-    quantize::Scheme scheme = options_.quantize.scheme;
-    scheme.general.weights.rounding = rounding;
+  [[nodiscard]] quantize::Scheme scheme_of(const std::vector<bool>& is_wide, quantize::NodeScheme narrow) const {
     std::vector<quantize::Override> overrides;
     for (size_t p = 0; p < parts_.size(); ++p) {
       if (!is_wide[p]) continue;
       quantize::NodeScheme wide = **quantize::parse_scheme("int16x8");
-      wide.weights.rounding = rounding;
+      wide.weights.rounding = narrow.weights.rounding;
       if (p == 0) overrides.push_back({.of = quantize::Override::Of::kInputs, .name = {}, .scheme = wide});
       for (size_t n = parts_[p].first; n < parts_[p].second; ++n)
         overrides.push_back({.of = quantize::Override::Of::kNode, .name = model_.graph.nodes[n].name, .scheme = wide});
     }
-    // The user's overrides take precedence.
-    std::ranges::copy(scheme.overrides, std::back_inserter(overrides));
-    scheme.overrides = std::move(overrides);
-    scheme.name = fmt::format("auto: {} of {} parts in int16x8, the rest in int8", std::ranges::count(is_wide, true),
-                              is_wide.size());
-    return scheme;
+    return scheme_with(
+        narrow, std::move(overrides),
+        fmt::format("{} of {} parts in int16x8, the rest in int8", std::ranges::count(is_wide, true), is_wide.size()));
+  }
+
+  [[nodiscard]] quantize::PtqOptions quantize_options(quantize::Scheme scheme) const {
+    return {.threads = options_.quantize.threads,
+            .scheme = std::move(scheme),
+            .evaluator = &evaluator_,
+            .data = options_.quantize.data};
   }
 
   Result<ir::Graph> quantized(const std::vector<bool>& is_wide) const {
     ir::Graph graph = model_.graph;
-    const quantize::PtqOptions options{.threads = options_.quantize.threads,
-                                       .scheme = scheme_of(is_wide, quantize::Rounding::kNearest),
-                                       .evaluator = &evaluator_,
-                                       .data = options_.quantize.data};
-    CARINA_CHECKED(quantize::quantize(graph, trial_samples_, options, Log{}));
+    const quantize::NodeScheme narrow = **quantize::parse_scheme("int8");
+    CARINA_CHECKED(quantize::quantize(graph, trial_samples_, quantize_options(scheme_of(is_wide, narrow)), Log{}));
     return graph;
   }
 
@@ -203,12 +227,11 @@ class MixedPrecision {
   }
 
   // Chooses the parts of most worth, and tries each other part that still fits and reduces the noise.
-  Result<Choice> choose(const Measured& narrow, const Measured& wide, int64_t max) const {
+  Result<Choice> by_worth(const Measured& wide, int64_t max) const {
     CARINA_TRY(const std::vector<Part> parts, measured_parts(wide));
     CARINA_TRY(const size_t fits, affordable(parts, max));
     Choice best{.parts = first_of(parts, fits), .gives = {}};
     CARINA_TRY(best.gives, measure(best.parts));
-    if (best.gives.noise > narrow.noise) return Choice{.parts = first_of(parts, 0), .gives = narrow};
     for (const Part& part : std::span(parts).subspan(fits)) {
       if (best.gives.cycles + part.cycles > max) continue;
       Choice tried = best;
@@ -219,7 +242,98 @@ class MixedPrecision {
     return best;
   }
 
-  void say(const Choice& choice, const Measured& narrow, const Measured& wide) const {
+  // The longest run of parts at the model's beginning, or end, that the budget allows in 16 bits: a run has two
+  // boundaries between 8 and 16 bits, whatever its length.
+  Result<std::vector<bool>> longest_run(bool at_end, int64_t max) const {
+    std::vector<Part> order;
+    for (size_t p = 0; p < parts_.size(); ++p) order.push_back({.index = at_end ? parts_.size() - 1 - p : p});
+    CARINA_TRY(const size_t fits, affordable(order, max));
+    return first_of(order, fits);
+  }
+
+  // Divisions that are worth a look with all samples.
+  Result<std::vector<std::vector<bool>>> search(int64_t max) const {
+    const std::vector<bool> all(parts_.size(), true);
+    CARINA_TRY(const Measured wide, measure(all));
+    if (wide.cycles <= max) return std::vector<std::vector<bool>>{};
+    CARINA_TRY(const Choice choice, by_worth(wide, max));
+    std::vector<std::vector<bool>> found{choice.parts};
+    for (const bool at_end : {false, true}) {
+      CARINA_TRY(std::vector<bool> run, longest_run(at_end, max));
+      if (std::ranges::find(found, run) == found.end()) found.push_back(std::move(run));
+    }
+    std::erase_if(found, [](const std::vector<bool>& parts) { return std::ranges::count(parts, true) == 0; });
+    return found;
+  }
+
+  // The nodes where most error enters, in 16 bits.
+  Result<quantize::Scheme> worst_layers_wide() const {
+    ir::Graph graph = model_.graph;
+    const quantize::NodeScheme narrow = **quantize::parse_scheme("int8");
+    CARINA_CHECKED(quantize::quantize(graph, *samples_, quantize_options(scheme_with(narrow, {}, "int8")), Log{}));
+    CARINA_TRY(const auto values,
+               quantize::similarity_of_values(model_.graph, graph, trial_samples_, similarity_options(), Log{}));
+    const std::vector<std::string> names =
+        quantize::worst_layers(model_.graph, quantize::layer_errors(model_.graph, values), quantize::kWorstLayers);
+    std::vector<quantize::Override> overrides;
+    for (const std::string& name : names)
+      overrides.push_back(
+          {.of = quantize::Override::Of::kNode, .name = name, .scheme = **quantize::parse_scheme("int16x8")});
+    return scheme_with(narrow, std::move(overrides),
+                       fmt::format("{} layers in int16x8, the rest in int8", names.size()));
+  }
+
+  // Quantized on all samples, as the compilation will be.
+  Result<void> measure(Candidate& candidate) const {
+    ir::Graph graph = model_.graph;
+    CARINA_CHECKED(quantize::quantize(graph, *samples_, quantize_options(candidate.scheme), Log{}));
+    CARINA_TRY(candidate.gives.noise, noise_of(graph));
+    CARINA_TRY(candidate.gives.cycles, cycles_of(graph));
+    return {};
+  }
+
+  Result<quantize::Scheme> best_within(int64_t max, const std::vector<std::vector<bool>>& found) {
+    CARINA_TRY(trial_samples_, datasets::first_samples(*samples_, kFinalSamples));
+    CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, trial_samples_, similarity_options(), log_));
+    std::vector<Candidate> candidates;
+    for (const quantize::SchemeAlternative& one : quantize::kSchemeAlternatives)
+      candidates.push_back({.scheme = scheme_with(**quantize::parse_scheme(one.spec), {}, std::string(one.spec))});
+    for (const std::vector<bool>& parts : found) {
+      for (const std::string_view narrow : {"int8", "int8+minmax"})
+        candidates.push_back({.scheme = scheme_of(parts, **quantize::parse_scheme(narrow)), .parts = parts});
+    }
+    CARINA_TRY(quantize::Scheme worst, worst_layers_wide());
+    candidates.push_back({.scheme = std::move(worst)});
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      log_.progress("scheme", i, candidates.size());
+      CARINA_CHECKED(measure(candidates[i]));
+    }
+    Candidate best = best_of(candidates, max);
+    if (!best.parts.empty()) {  // rounding takes seconds: only of the best division
+      Candidate rounded{.scheme = scheme_of(best.parts, **quantize::parse_scheme("int8+rounded-for-inputs")),
+                        .parts = best.parts};
+      CARINA_CHECKED(measure(rounded));
+      best = best_of(std::array{best, rounded}, max);
+    }
+    say(best, named(candidates, "auto: int8"), named(candidates, "auto: int16x8"));
+    return best.scheme;
+  }
+
+  static Candidate best_of(std::span<const Candidate> candidates, int64_t max) {
+    const Candidate* best = nullptr;
+    for (const Candidate& candidate : candidates) {
+      if (candidate.gives.cycles > max) continue;
+      if (best == nullptr || candidate.gives.noise < best->gives.noise) best = &candidate;
+    }
+    CARINA_CHECK(best != nullptr, "int8 is within the budget");
+    return *best;
+  }
+
+  static const Measured& named(const std::vector<Candidate>& candidates, std::string_view name) {
+    return std::ranges::find(candidates, name, [](const Candidate& one) { return one.scheme.name; })->gives;
+  }
+
+  void say(const Candidate& choice, const Measured& narrow, const Measured& wide) const {
     const auto text = [&](const Measured& m) {
       return fmt::format("{} cycles ({:.0f} %), SQNR {:.1f} dB", m.cycles,
                          100 * static_cast<double>(m.cycles) / static_cast<double>(std::max<int64_t>(narrow.cycles, 1)),
@@ -227,10 +341,9 @@ class MixedPrecision {
     };
     log_.note(
         {.where = model_.name,
-         .what = fmt::format("--quantize auto gives 16 bits to {} of {} parts: {}. With 8 bits everywhere: {}. With 16 "
-                             "bits everywhere: {}. Weights rounded for their inputs improve these SQNRs further",
-                             std::ranges::count(choice.parts, true), choice.parts.size(), text(choice.gives),
-                             text(narrow), text(wide)),
+         .what = fmt::format("--quantize {}: {}. With 8 bits everywhere: {}. With 16 bits everywhere: {}. Measured on {} "
+                             "samples",
+                             choice.scheme.name, text(choice.gives), text(narrow), text(wide), trial_samples_.size()),
          .severity = Severity::kNote});
   }
 
@@ -239,6 +352,7 @@ class MixedPrecision {
   const backends::Backend& backend_;
   const Log& log_;
   evaluate::KernelEvaluator evaluator_;
+  std::optional<datasets::DataSet> samples_;
   std::vector<datasets::Sample> trial_samples_;
   std::vector<std::vector<Tensor>> wanted_;       // the float model's outputs for these
   std::vector<std::pair<size_t, size_t>> parts_;  // nodes from, to

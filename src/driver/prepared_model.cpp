@@ -13,7 +13,7 @@ Result<PreparedModel> prepare(const CompileRequest& request, const Log& log) {
     CARINA_TRY(prepared.model.graph, read_tosa_graph(request, log));
     return prepared;
   }
-  CARINA_TRY(const models::QuantizeRequest quantize, quantization_of(request));
+  CARINA_TRY(const models::QuantizeRequest quantize, quantization_of(request, log));
   if (quantize.cycle_budget)
     return fail({.where = "--quantize auto",
                  .what = "--quantize auto depends on the cycles of one target",
@@ -33,7 +33,7 @@ Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest
   rest.quantize = {};
   rest.calibration.clear();
   rest.samples = {};
-  auto options = options_of(rest);
+  auto options = options_of(rest, log);
   if (!options)
     return {.model = prepared.model,
             .delegated = {},

@@ -47,7 +47,8 @@ Result<InterpretedDelegates> InterpretedDelegates::load(const std::string& folde
   if (delegates.parts_.empty())
     return fail({.where = folder,
                  .what = "no output_tag0_*.tosa in the folder",
-                 .hint = "give the folder that `carina compile --dump` wrote"});
+                 .hint = "give the folder that `carina compile --dump` wrote; of a program without a delegate it has "
+                         "none, and --dump is left out"});
   return delegates;
 }
 

@@ -42,7 +42,11 @@ Division divide(int threads, size_t samples) {
 Result<observe::FloatRun> float_run(const models::Model& model, const AccuracyRequest& request, int threads,
                                     const Log& log) {
   const evaluate::KernelEvaluator evaluator;
-  return observe::FloatRun::create(model.graph, {.threads = threads, .evaluator = &evaluator, .where = request.model},
+  return observe::FloatRun::create(model.graph,
+                                   {.threads = threads,
+                                    .evaluator = &evaluator,
+                                    .integers = observe::FloatRunOptions::Integers::kWide,
+                                    .where = request.model},
                                    log);
 }
 
@@ -325,6 +329,7 @@ Result<results::AccuracyReport> accuracy(const AccuracyRequest& request, const L
              models::import_pt2(file, request.model, log, {.loop_rounds = request.loop_rounds}));
   const std::vector<datasets::InputType> inputs = datasets::input_types(model.graph);
   CARINA_TRY(datasets::SampleReader data, datasets::SampleReader::open(request.data, inputs));
+  data.note_unread(log);
   CARINA_TRY(const bool has_labels, data.has_labels());
   const Division division = divide(request.threads, data.size());
   CARINA_TRY(std::vector<Worker> workers, make_workers(model, request, inputs, division, log));

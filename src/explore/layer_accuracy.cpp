@@ -8,20 +8,19 @@
 
 #include "datasets/sample_reader.h"
 #include "evaluate/kernel_evaluator.h"
-#include "facts/aten_traits.h"
 #include "files/file_kind.h"
 #include "models/import.h"
 #include "quantize/equalize.h"
+#include "quantize/layer_errors.h"
 #include "quantize/ptq.h"
+#include "quantize/scheme_alternatives.h"
 #include "quantize/similarity.h"
 
 namespace carina::explore {
 
 namespace {
 
-constexpr size_t kMaxSamples = 8;   // that layers are compared on
-constexpr double kExact = 300;      // dB
-constexpr size_t kWorstLayers = 3;  // that a remedy gives 16 bits
+constexpr size_t kMaxSamples = 8;  // that layers are compared on
 
 using Similarities = std::map<std::string, quantize::Similarity>;
 
@@ -44,6 +43,8 @@ class Debugger {
                                         .remedies = {}};
     CARINA_CHECKED(add_outputs(quantized, report));
     add_layers(quantized, values, report);
+    worst_layers_ =
+        quantize::worst_layers(model_.graph, quantize::layer_errors(model_.graph, values), quantize::kWorstLayers);
     CARINA_CHECKED(add_remedies(asked.scheme, report));
     return report;
   }
@@ -61,10 +62,10 @@ class Debugger {
                    .what = "the model is quantized already: there is no float model to compare with",
                    .fault = Fault::kUsage});
     const std::vector<datasets::InputType> inputs = datasets::input_types(model_.graph);
-    CARINA_TRY(calibration_, datasets::open_data_set(request_.data, inputs));
+    CARINA_TRY(calibration_, datasets::open_data_set(request_.data, inputs, log_));
     CARINA_TRY(samples_, datasets::first_samples(*calibration_, kMaxSamples));
     if (!request_.calibration.empty()) {
-      CARINA_TRY(calibration_, datasets::open_data_set(request_.calibration, inputs));
+      CARINA_TRY(calibration_, datasets::open_data_set(request_.calibration, inputs, log_));
     }
     CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, samples_, options(), log_));
     return {};
@@ -114,64 +115,21 @@ class Debugger {
     return {};
   }
 
-  // Values that an activation fuses with have its range: they are not what the float model computes there.
-  [[nodiscard]] std::vector<bool> fused_values() const {
-    const auto users = ir::users(model_.graph);
-    std::vector<bool> fused(model_.graph.values.size(), false);
-    for (size_t v = 0; v < fused.size(); ++v) {
-      if (users[v].size() != 1) continue;
-      const ir::Node& user = model_.graph[users[v].front()];
-      fused[v] = traits_of(user.op.aten()).quantization == AtenQuantization::kActivation;
-    }
-    return fused;
-  }
-
   void add_layers(const ir::Graph& quantized, const Similarities& values, results::LayerAccuracyReport& report) const {
-    const std::vector<bool> fused = fused_values();
-    std::vector<double> similarity(model_.graph.values.size(), kExact);  // per value; of a fused one what was before it
-    for (const ir::Node& node : model_.graph.nodes) {
-      if (node.outputs.empty() || !node.outputs.front().valid()) continue;
-      double before = kExact;
-      for (const ir::ValueId input : node.inputs) {
-        if (input.valid()) before = std::min(before, similarity[input.index()]);
-      }
-      const ir::ValueId result = node.outputs.front();
-      const auto own = values.find(model_.graph[result].name);
-      const bool is_compared = own != values.end() && own->second.elements > 0 && !fused[result.index()];
-      similarity[result.index()] = is_compared ? own->second.sqnr_db() : before;
-      if (is_compared) report.layers.push_back(layer_of(node, quantized, before, own->second.sqnr_db()));
-    }
+    for (const quantize::LayerError& error : quantize::layer_errors(model_.graph, values))
+      report.layers.push_back(layer_of(error, quantized));
   }
 
-  [[nodiscard]] results::LayerAccuracy layer_of(const ir::Node& node, const ir::Graph& quantized, double before,
-                                                double after) const {
+  [[nodiscard]] results::LayerAccuracy layer_of(const quantize::LayerError& error, const ir::Graph& quantized) const {
+    const ir::Node& node = model_.graph[error.node];
     const auto id = quantized.find_value(model_.graph[node.outputs.front()].name);
     const bool is_integer = id && quantized[*id].quantization;
     return {.node = node.name,
             .op = std::string(node.op.name()),
             .source = node.source,
             .type = is_integer ? std::string(name_of(quantized[*id].quantization->dtype)) : "float",
-            .sqnr_db = after,
-            .entered_db = entered(before, after)};
-  }
-
-  // How much nearer the result would be if the node added no error. Values that nothing disturbs count as such.
-  static double entered(double before, double after) {
-    return before > after ? std::min(before, 99.0) - std::min(after, 99.0) : 0;
-  }
-
-  // The layers with weights whose results have lost most.
-  [[nodiscard]] std::vector<std::string> worst_layers(const results::LayerAccuracyReport& report) const {
-    std::vector<const results::LayerAccuracy*> layers;
-    for (const results::LayerAccuracy& layer : report.layers) layers.push_back(&layer);
-    std::ranges::stable_sort(layers, std::ranges::greater(), &results::LayerAccuracy::entered_db);
-    std::vector<std::string> names;
-    for (const results::LayerAccuracy* layer : layers) {
-      // A node of the model may have become several layers.
-      if (names.size() < kWorstLayers && std::ranges::find(names, layer->node) == names.end())
-        names.push_back(layer->node);
-    }
-    return names;
+            .sqnr_db = error.after_db,
+            .entered_db = error.entered_db};
   }
 
   struct Change {
@@ -180,8 +138,7 @@ class Debugger {
     quantize::Scheme scheme;
   };
 
-  [[nodiscard]] std::vector<Change> changes(const quantize::Scheme& asked,
-                                            const results::LayerAccuracyReport& report) const {
+  [[nodiscard]] std::vector<Change> changes(const quantize::Scheme& asked) const {
     std::vector<Change> changes;
     const auto general = [&](const std::string& what, const std::string& spec) {
       quantize::Scheme scheme = asked;
@@ -189,15 +146,9 @@ class Debugger {
       if (scheme.general == asked.general) return;
       changes.push_back({.what = what, .options = "--quantize " + spec, .scheme = std::move(scheme)});
     };
-    general("ranges: all that is seen", "int8+minmax");
-    general("ranges: least square error", "int8");
-    general("weights rounded for the layers' inputs", "int8+rounded-for-inputs");
-    general("ranges: 99.99 % of what is seen", "int8+percentile");
-    general("weights equalized across layers", "int8+equalized");
-    general("weights per tensor", "int8+per-tensor");
-    general("16-bit activations", "int16x8");
-    general("16-bit activations, weights rounded for the layers' inputs", "int16x8+rounded-for-inputs");
-    const std::vector<std::string> names = worst_layers(report);
+    for (const quantize::SchemeAlternative& one : quantize::kSchemeAlternatives)
+      general(std::string(one.what), std::string(one.spec));
+    const std::vector<std::string>& names = worst_layers_;
     Change worst{.what = fmt::format("16 bits in the {} layers with the largest error", names.size()),
                  .options = {},
                  .scheme = asked};
@@ -211,7 +162,7 @@ class Debugger {
   }
 
   Result<void> add_remedies(const quantize::Scheme& asked, results::LayerAccuracyReport& report) const {
-    const std::vector<Change> tried = changes(asked, report);
+    const std::vector<Change> tried = changes(asked);
     for (size_t i = 0; i < tried.size(); ++i) {
       log_.progress("scheme", i, tried.size());
       CARINA_TRY(const ir::Graph quantized, quantized_as(tried[i].scheme, Log{}));
@@ -231,6 +182,7 @@ class Debugger {
   std::optional<datasets::DataSet> calibration_;
   std::vector<datasets::Sample> samples_;
   std::vector<std::vector<Tensor>> wanted_;  // the float model's outputs
+  std::vector<std::string> worst_layers_;
 };
 
 }  // namespace

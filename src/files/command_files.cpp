@@ -50,6 +50,11 @@ Result<void> check_not_input(const std::string& option, const std::string& path,
 
 Result<void> check_output(const CommandFiles::Output& output, const Inputs& inputs) {
   std::error_code error;
+  if (output.path == "-")
+    return fail({.where = output.option,
+                 .what = "- is not the name of a file: outputs do not go to standard output",
+                 .hint = "/dev/stdout, or ./- for a file of this name",
+                 .fault = Fault::kUsage});
   if (fs::is_directory(output.path, error))
     return fail({.where = output.option,
                  .what = fmt::format("{} is a folder", output.path),
@@ -73,6 +78,51 @@ Result<void> check_folder(const CommandFiles::OutputFolder& folder, const Inputs
   return {};
 }
 
+// What two names of one file have in common, also while it is not there.
+std::string resolved(const std::string& path) {
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(fs::absolute(path, error), error);
+  return error ? path : whole.string();
+}
+
+bool is_device(const std::string& path) {
+  std::error_code error;
+  return fs::exists(path, error) && !fs::is_regular_file(path, error);
+}
+
+std::unexpected<Diagnostics> written_twice(const std::string& option, const std::string& path,
+                                           const std::string& other) {
+  return fail({.where = option,
+               .what = fmt::format("{} is an output of {} too: one would overwrite the other", path, other),
+               .hint = "choose another name",
+               .fault = Fault::kUsage});
+}
+
+// Devices take many outputs.
+Result<void> check_outputs_differ(const CommandFiles& files) {
+  std::map<std::string, std::string> known;  // and the option that writes it
+  for (const auto& output : files.outputs) {
+    if (output.path.empty() || is_device(output.path)) continue;
+    const auto [other, is_new] = known.emplace(resolved(output.path), output.option);
+    if (!is_new) return written_twice(output.option, output.path, other->second);
+    for (const auto& folder : files.folders) {
+      const fs::path file = resolved(output.path);
+      if (!folder.path.empty() && file.parent_path() == fs::path(resolved(folder.path + "/.")).lexically_normal() &&
+          file.filename().string().starts_with(folder.writes))
+        return written_twice(output.option, output.path, folder.option);
+    }
+  }
+  return {};
+}
+
+Result<void> check_read(const CommandFiles::Input& input) {
+  std::error_code error;
+  if (input.path.empty() || fs::exists(input.path, error)) return {};
+  return fail({.where = input.option,
+               .what = fmt::format("{}: no such file or folder", input.path),
+               .fault = Fault::kEnvironment});
+}
+
 }  // namespace
 
 Result<void> check_files(const CommandFiles& files) {
@@ -83,7 +133,8 @@ Result<void> check_files(const CommandFiles& files) {
   for (const auto& folder : files.folders) {
     if (!folder.path.empty()) CARINA_CHECKED(check_folder(folder, inputs));
   }
-  return {};
+  for (const auto& input : files.read_by_option) CARINA_CHECKED(check_read(input));
+  return check_outputs_differ(files);
 }
 
 }  // namespace carina::files

@@ -10,6 +10,7 @@
 #include "facts/executorch.h"
 #include "facts/npu_targets.h"
 #include "facts/tosa_ops.h"
+#include "normalize/core_aten.h"
 #include "plan/family/rules/rules.h"
 
 namespace carina::inspect {
@@ -55,6 +56,7 @@ std::string on_npu(const AtenLowering& lowering) {
 std::string on_cpu(const AtenTraits& traits) {
   const auto* row = std::ranges::find(kKernelRows, name_of(traits.op), &KernelRow::aten);
   if (row != kKernelRows.end()) return fmt::format("{}.{}", row->name, row->overload);
+  if (traits.cpu_form.empty() && normalize::becomes_core_aten(traits.op)) return "becomes core ATen operators";
   if (!traits.cpu_form.empty()) return fmt::format("becomes {}", traits.cpu_form);
   return traits.lowering.kind == AtenLowering::Kind::kBecomes ? fmt::format("becomes {}", traits.lowering.text) : "-";
 }

@@ -21,7 +21,8 @@ struct Model {
   // Normalized (normalize::prepare); Node::origin is the index in `nodes`. Values have `quantization` once they are
   // quantized.
   ir::Graph graph;
-  std::string quantization = "none";  // the origin of the quantization, for reports
+  std::string quantization = "none";           // the origin of the quantization, for reports
+  std::vector<std::string> beyond_int32 = {};  // names of values of int64 that the samples have shown beyond int32
 };
 
 struct ImportOptions {

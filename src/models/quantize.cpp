@@ -61,7 +61,9 @@ Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& 
                                      .user_nodes = user_nodes_of(model)};
   model.quantization =
       fmt::format("{}, calibrated on {} sample{}", options.scheme.name, samples.size(), samples.size() == 1 ? "" : "s");
-  return quantize::quantize(model.graph, samples, options, log);
+  CARINA_TRY(quantize::PtqFindings findings, quantize::quantize(model.graph, samples, options, log));
+  model.beyond_int32 = std::move(findings.beyond_int32);
+  return {};
 }
 
 Result<void> quantize_values(Model& model, const QuantizeRequest& request, const Log& log) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/io/file.h"
 
@@ -51,8 +52,16 @@ Result<QuantizeFlags> flags_of_file(const std::string& file) {
   CARINA_TRY(const Buffer bytes, map_file(file));
   const auto text = bytes.bytes();
   const auto* begin = reinterpret_cast<const char*>(text.data());
-  const nlohmann::json json = nlohmann::json::parse(begin, begin + text.size(), nullptr, /*allow_exceptions=*/false);
+  std::set<std::string> keys;
+  std::string twice;  // JSON takes the last of two entries of one name
+  const auto see = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    if (depth == 1 && event == nlohmann::json::parse_event_t::key && !keys.insert(parsed.get<std::string>()).second)
+      twice = parsed.get<std::string>();
+    return true;
+  };
+  const nlohmann::json json = nlohmann::json::parse(begin, begin + text.size(), see, /*allow_exceptions=*/false);
   if (!json.is_object()) return unusable(file, "this is no JSON object", R"({"scheme": "int8", "overrides": [..]})");
+  if (!twice.empty()) return unusable(file, fmt::format("the entry {} is there twice", twice), "each entry once");
   QuantizeFlags flags;
   for (const auto& [key, entry] : json.items()) CARINA_CHECKED(add_entry(key, entry, file, flags));
   return flags;

@@ -1,6 +1,10 @@
 #include "normalize/core_aten.h"
 
+#include <algorithm>
+#include <array>
+#include <limits>
 #include <numbers>
+#include <span>
 
 #include "normalize/core_aten_internal.h"
 
@@ -140,6 +144,59 @@ Result<bool> erfc(Rewriter& in, const Node& node) {
   return m.finish(AtenOp::add_Tensor, {opposite, in.scalar(1, DType::kFp32)}, no_alpha());
 }
 
+// The other operand where one is not a number: where(x >= y or y is NaN, x, y).
+template <AtenOp kCompare>
+Result<bool> but_for_nan(Rewriter& in, const Node& node) {
+  const ValueId x = node.inputs[0], y = node.inputs[1];
+  const Shape shape = in.shape(node.outputs[0]);
+  const auto flags = [&](AtenOp op, std::vector<ValueId> inputs, const Shape& of) {
+    ir::Value value{
+        .name = node.name + "_flags", .dtype = DType::kBool, .shape = of, .quantization = {}, .constant = {}};
+    return in.make_value(op, std::move(inputs), {}, std::move(value));
+  };
+  const ValueId is_first = flags(kCompare, {x, y}, shape);
+  const ValueId is_nan = flags(AtenOp::ne_Tensor, {y, y}, in.shape(y));
+  const ValueId condition = flags(AtenOp::logical_or_default, {is_first, is_nan}, shape);
+  return rewritten(in.into(node.outputs[0], AtenOp::where_self, {condition, x, y}, {}));
+}
+
+// M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, as in lower/ops/float_functions.cpp: polynomials in
+// w = -log(1 - x^2) below 5, and in its root above.
+constexpr std::array kErfinvCenter{2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+                                   -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
+constexpr std::array kErfinvTail{-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+                                 -0.0076224613,   0.00943887047,  1.00167406,    2.83297682};
+
+Result<bool> erfinv(Rewriter& in, const Node& node) {
+  CoreMath m(in, node);
+  const auto times = [&](ValueId a, ValueId b) { return m.apply(AtenOp::mul_Tensor, {a, b}); };
+  const auto polynomial = [&](ValueId x, std::span<const double> coefficients) {
+    ValueId sum = m.plus(m.times(x, 0), coefficients.front());
+    for (const double c : coefficients.subspan(1)) sum = m.plus(times(sum, x), c);
+    return sum;
+  };
+  const auto flags = [&](AtenOp op, ValueId of, double limit) {
+    ir::Value value{.name = node.name + "_flags",
+                    .dtype = DType::kBool,
+                    .shape = in.shape(node.inputs[0]),
+                    .quantization = {},
+                    .constant = {}};
+    return in.make_value(op, {of}, {{"other", limit}}, std::move(value));
+  };
+  const ValueId opposite = m.plus(m.times(m.x(), -1), 1);
+  const ValueId w = m.times(m.apply(AtenOp::log_default, {times(opposite, m.plus(m.x(), 1))}), -1);
+  const ValueId center = polynomial(m.plus(w, -2.5), kErfinvCenter);
+  const ValueId tail = polynomial(m.plus(m.apply(AtenOp::sqrt_default, {w}), -3), kErfinvTail);
+  const ValueId factor = m.apply(AtenOp::where_self, {flags(AtenOp::gt_Scalar, w, 5), tail, center});
+  const ValueId is_end = flags(AtenOp::ge_Scalar, m.apply(AtenOp::abs_default, {m.x()}), 1);
+  const ValueId infinite = m.times(m.x(), std::numeric_limits<double>::infinity());
+  const ValueId inner = times(factor, m.x());
+  const ValueId is_beyond = flags(AtenOp::gt_Scalar, m.apply(AtenOp::abs_default, {m.x()}), 1);
+  const ValueId of_end = m.apply(AtenOp::where_self, {is_end, infinite, inner});
+  return m.finish(AtenOp::where_self,
+                  {is_beyond, in.scalar(std::numeric_limits<double>::quiet_NaN(), DType::kFp32), of_end});
+}
+
 Result<bool> conv_transpose(Rewriter& in, const Node& node) {
   Attributes attributes = node.attributes;
   attributes.set("transposed", true);
@@ -216,13 +273,26 @@ constexpr RewriteRow kCoreAtenRows[] = {
     {AtenOp::hardshrink_default, hardshrink},
     {AtenOp::frac_default, frac},
     {AtenOp::erfc_default, erfc},
+    {AtenOp::erfinv_default, erfinv},
+    {AtenOp::fmax_default, but_for_nan<AtenOp::ge_Tensor>},
+    {AtenOp::fmin_default, but_for_nan<AtenOp::le_Tensor>},
 };
 
 }  // namespace
 
+namespace {
+std::span<const RewriteRow> all_rows() {
+  static const std::vector<RewriteRow> rows = joined({kCoreAtenRows, core_aten_indexing(), core_aten_volumes()});
+  return rows;
+}
+}  // namespace
+
+bool becomes_core_aten(AtenOp op) {
+  return std::ranges::find(all_rows(), op, &RewriteRow::op) != all_rows().end();
+}
+
 Result<void> to_core_aten(ir::Graph& program, const Log&) {
-  static const std::vector<RewriteRow> rows = joined({kCoreAtenRows, core_aten_indexing()});
-  return Rewriter(program, rows).run();
+  return Rewriter(program, all_rows()).run();
 }
 
 }  // namespace carina::normalize

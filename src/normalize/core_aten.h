@@ -6,6 +6,9 @@
 
 namespace carina::normalize {
 
+// Whether to_core_aten() rewrites nodes of this operator.
+bool becomes_core_aten(AtenOp op);
+
 // Rewrites the float operators of CPU nodes that have no kernel in ExecuTorch's portable library (silu, hardswish,
 // softplus, transposed convolution ...) to core ATen operators that have one (facts/executorch_kernels.def). Values
 // keep their names, types and shapes. Other nodes stay. A valid graph causes no errors.

@@ -144,8 +144,13 @@ ValueId channel_constant(Rewriter& in, const std::string& name, const std::vecto
 
 Result<bool> norm_to_mul_add(Rewriter& in, const Node& node) {
   if (node.attributes.find("training") != nullptr && node.attributes.get<bool>("training")) {
-    Diagnostic diagnostic = about(node, "batch_norm is in training mode");
-    diagnostic.hint = "call model.eval() before torch.export.export()";
+    // In eval mode a layer that keeps statistics reads them; one that keeps none computes them from each input.
+    const bool keeps_statistics = node.inputs.size() > 3 && node.inputs[3].valid();
+    Diagnostic diagnostic =
+        about(node, keeps_statistics ? "batch_norm is in training mode"
+                                     : "batch_norm keeps no statistics (track_running_stats=False)");
+    diagnostic.hint = keeps_statistics ? "call model.eval() before torch.export.export()"
+                                       : "train it with statistics, or normalize each sample: InstanceNorm, GroupNorm";
     return fail(std::move(diagnostic));
   }
   const auto affine = affine_of(in, node);

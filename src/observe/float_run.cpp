@@ -8,6 +8,7 @@
 #include "ir/propagate_quantization.h"
 #include "observe/dequantize_internal.h"
 #include "observe/segments_internal.h"
+#include "tensor/wide_integers.h"
 
 namespace carina::observe {
 
@@ -136,6 +137,7 @@ struct FloatRun::Session {
   std::vector<std::pair<std::vector<ValueId>, Tensor>> constants;  // what the lowering has computed of a node
   std::vector<std::optional<Tensor>> known;                        // per value of the graph, during a run
   std::vector<bool> observed;  // whether each value is observed; empty without an observer
+  std::set<ValueId> beyond_int32;  // values whose int64 elements exceeded int32 in a sample
 
   void show(std::span<const ValueId> values, const Tensor& tensor) const {
     std::vector<ValueId> wanted;
@@ -145,6 +147,10 @@ struct FloatRun::Session {
 
   void learn(ValueId id, const Tensor& tensor) {
     known[id.index()] = as_type(as_floats(tensor, aten[id].quantization), aten[id].dtype);
+    note_wide(id, *known[id.index()]);
+  }
+  void note_wide(ValueId id, const Tensor& tensor) {
+    if (tensor.dtype == DType::kInt64 && has_beyond_int32(tensor)) beyond_int32.insert(id);
   }
   // The tensor of a value as a TOSA segment needs it.
   [[nodiscard]] Tensor operand(ValueId id, DType wanted) const {
@@ -189,7 +195,12 @@ Result<FloatRun> FloatRun::create(const ir::Graph& aten, const FloatRunOptions& 
   session->aten = aten;
   ir::propagate_quantization(session->aten);
   session->options = options;
-  CARINA_TRY(session->segments, cut_into_segments(session->aten, options.evaluator, lowering_passes(options), log));
+  const Int64 int64 = options.integers == FloatRunOptions::Integers::kWide ? Int64::kKept : Int64::kAsInt32;
+  CARINA_TRY(session->segments,
+             cut_into_segments(session->aten, options.evaluator, lowering_passes(options), int64, log));
+  for (size_t v = 0; v < aten.values.size(); ++v) {
+    if (aten.values[v].constant) session->note_wide(ValueId(v), *aten.values[v].constant);
+  }
   session->observed.assign(aten.values.size(), static_cast<bool>(options.observer));
   if (options.observer && options.observed) session->observed = options.observed(session->segments.on_kernels);
   for (Segment& segment : session->segments.segments) {
@@ -221,6 +232,10 @@ Result<std::vector<Tensor>> FloatRun::run(std::span<const Tensor> inputs) {
 
 const std::vector<bool>& FloatRun::on_kernels() const {
   return session_->segments.on_kernels;
+}
+
+const std::set<ValueId>& FloatRun::beyond_int32() const {
+  return session_->beyond_int32;
 }
 
 FloatRun::FloatRun(std::unique_ptr<Session> session) : session_(std::move(session)) {}

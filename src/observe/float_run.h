@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,10 @@ struct FloatRunOptions {
     kPacked,  // a second copy of them, for many runs
     kOneLayerAtATime,
   } weights = Weights::kPacked;
+  enum class Integers : uint8_t {
+    kAsInTosa,  // int64 is int32
+    kWide,      // int64 as PyTorch has it, where an evaluator has the nodes between such integers
+  } integers = Integers::kAsInTosa;
   interpret::Sums sums = interpret::Sums::kInOrder;
   std::string where = {};  // prefix of node names in messages
 };
@@ -59,8 +64,10 @@ class FloatRun {
   // Takes one tensor per graph input, and returns one per graph output, both in order. Errors: those of the engines.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
 
-  // Per node of the graph: whether kernels run it.
+  // Per node of the graph: whether kernels run it because TOSA does not have it.
   [[nodiscard]] const std::vector<bool>& on_kernels() const;
+  // The values of int64 that a run so far has seen beyond int32, constants too.
+  [[nodiscard]] const std::set<ir::ValueId>& beyond_int32() const;
 
   FloatRun(FloatRun&&) noexcept;
   FloatRun& operator=(FloatRun&&) noexcept;

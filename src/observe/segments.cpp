@@ -30,6 +30,21 @@ std::vector<size_t> levels_of(const ir::Graph& graph, const std::vector<bool>& o
 // In the idioms in which most models will be lowered again: they decide which values there are to be seen.
 const lower::Target kLowering{.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms};
 
+// All of the node's tensors are plain integers, or one of them a float that they are converted to or from, and one is
+// int64. Constants alone do not count: they are converted once.
+bool computes_with_int64(const ir::Graph& graph, const ir::Node& node) {
+  const bool converts = node.op == ir::Op(AtenOp::_to_copy_default);
+  bool is_wide = false, is_plain = true;
+  const auto look = [&](ValueId id) {
+    if (!id.valid()) return;
+    is_wide = is_wide || (graph[id].dtype == DType::kInt64 && !graph[id].constant);
+    is_plain = is_plain && !graph[id].quantization && (converts || !is_float(graph[id].dtype));
+  };
+  std::ranges::for_each(node.inputs, look);
+  std::ranges::for_each(node.outputs, look);
+  return is_wide && is_plain;
+}
+
 class Cutter {
  public:
   Cutter(const ir::Graph& graph, const ir::Evaluator* evaluator, const ir::PassOptions& passes, const Log& log)
@@ -39,8 +54,17 @@ class Cutter {
         log_(log),
         users_(ir::users(graph)),
         outputs_(ir::is_output(graph)),
+        on_kernels_(graph.nodes.size(), false),
         refusals_(graph.nodes.size()) {
-    result_.on_kernels.assign(graph.nodes.size(), false);
+    result_.on_kernels = on_kernels_;
+  }
+
+  // Kernels run these nodes from the start.
+  void keep_int64() {
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (!computes_with_int64(graph_, graph_.nodes[n]) || !has_kernel(NodeId(n))) continue;
+      on_kernels_[n] = true;
+    }
   }
 
   // Nodes that the lowering rejects are moved to the kernels. Then it may reject further nodes after them, so the
@@ -58,7 +82,7 @@ class Cutter {
  private:
   void cut() {
     std::map<size_t, std::vector<NodeId>> members;
-    level_of_ = levels_of(graph_, result_.on_kernels);
+    level_of_ = levels_of(graph_, on_kernels_);
     for (size_t n = 0; n < graph_.nodes.size(); ++n) members[level_of_[n]].emplace_back(n);
     members_.clear();
     result_.segments.clear();
@@ -75,8 +99,7 @@ class Cutter {
     std::vector<ValueId> outputs;
     for (const NodeId member : members) {
       for (const ValueId id : graph_[member].outputs) {
-        if (id.valid() && (result_.on_kernels[member.index()] || leaves(id, level_of_[member.index()])))
-          outputs.push_back(id);
+        if (id.valid() && (on_kernels_[member.index()] || leaves(id, level_of_[member.index()]))) outputs.push_back(id);
       }
     }
     return outputs;
@@ -86,9 +109,7 @@ class Cutter {
            std::ranges::any_of(users_[id.index()], [&](NodeId user) { return level_of_[user.index()] != level; });
   }
 
-  [[nodiscard]] bool is_on_kernels(size_t segment) const {
-    return result_.on_kernels[members_[segment].front().index()];
-  }
+  [[nodiscard]] bool is_on_kernels(size_t segment) const { return on_kernels_[members_[segment].front().index()]; }
 
   Result<bool> lower_segments() {
     bool all = true;
@@ -111,7 +132,7 @@ class Cutter {
     if (!about_nodes || evaluator_ == nullptr) return fail(std::move(errors));
     for (Diagnostic& error : errors) {
       const size_t node = members[*error.node].index();
-      result_.on_kernels[node] = true;
+      result_.on_kernels[node] = on_kernels_[node] = true;
       refusals_[node] = std::move(error);
     }
     return {};
@@ -128,15 +149,22 @@ class Cutter {
     return {};
   }
 
+<<<<<<< HEAD
   // Nodes are checked one by one, so that each unsupported node is named with the error of its lowering.
+=======
+  [[nodiscard]] bool has_kernel(NodeId id) const {
+    std::vector<ValueId> results;
+    std::ranges::copy_if(graph_[id].outputs, std::back_inserter(results), &ValueId::valid);
+    return evaluator_->load(ir::subgraph_of(graph_, {&id, 1}, results).graph).has_value();
+  }
+
+  // One by one, so that each node that nobody runs is named, with what the lowering said of it.
+>>>>>>> users-rest
   Result<void> check_kernels() const {
     Diagnostics errors;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!result_.on_kernels[n]) continue;
-      const NodeId id(n);
-      std::vector<ValueId> results;
-      std::ranges::copy_if(graph_[id].outputs, std::back_inserter(results), &ValueId::valid);
-      if (evaluator_->load(ir::subgraph_of(graph_, {&id, 1}, results).graph)) continue;
+      if (has_kernel(NodeId(n))) continue;
       Diagnostic error = *refusals_[n];
       error.what += ", and there is no CPU kernel for it";
       error.hint = "write the model with other operators; run_decompositions() before saving may do it";
@@ -155,15 +183,22 @@ class Cutter {
   std::vector<bool> outputs_;
   std::vector<size_t> level_of_;
   std::vector<std::vector<NodeId>> members_;         // per segment
+<<<<<<< HEAD
   std::vector<std::optional<Diagnostic>> refusals_;  // per node: the error of its lowering
+=======
+  std::vector<bool> on_kernels_;                     // per node: those that TOSA does not have, and those of int64
+  std::vector<std::optional<Diagnostic>> refusals_;  // per node: what the lowering says of it
+>>>>>>> users-rest
   Segments result_;
 };
 
 }  // namespace
 
 Result<Segments> cut_into_segments(const ir::Graph& aten, const ir::Evaluator* evaluator, const ir::PassOptions& passes,
-                                   const Log& log) {
-  return Cutter(aten, evaluator, passes, log).run();
+                                   Int64 int64, const Log& log) {
+  Cutter cutter(aten, evaluator, passes, log);
+  if (int64 == Int64::kKept && evaluator != nullptr) cutter.keep_int64();
+  return std::move(cutter).run();
 }
 
 }  // namespace carina::observe

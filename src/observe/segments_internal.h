@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "carina/log.h"
@@ -19,16 +20,20 @@ struct Segment {
   std::unique_ptr<ir::Evaluation> kernels;  // of the others
 };
 
-// The segments in an order in which they can run, and per node of the graph whether kernels run it.
+// The segments in an order in which they can run, and per node of the graph whether kernels run it because TOSA does not
+// have it.
 struct Segments {
   std::vector<Segment> segments;
   std::vector<bool> on_kernels;
 };
 
+enum class Int64 : uint8_t { kAsInt32, kKept };
+
 // Cuts a prepared float graph into as few segments as the order of its nodes allows. `passes` are those of the
-// lowering. Without an evaluator a node that TOSA does not have is an error. Errors: every node that neither engine
-// has, in one go.
+// lowering. Without an evaluator a node that TOSA does not have is an error. With kKept kernels also run what
+// they have of the nodes between integers of which one is int64: TOSA would compute these in int32. Errors: every node
+// that neither engine has, in one go.
 Result<Segments> cut_into_segments(const ir::Graph& aten, const ir::Evaluator* evaluator, const ir::PassOptions& passes,
-                                   const Log& log);
+                                   Int64 int64, const Log& log);
 
 }  // namespace carina::observe

@@ -75,10 +75,21 @@ class Calibration {
       CARINA_TRY(const std::vector<Tensor> outputs, model.run(sample));
       data_.see(sample, outputs);
     }
+    result_.beyond_int32 = model.beyond_int32();
+    return {};
+  }
+
+  // What the last run has met. Errors: values that are not numbers.
+  Result<void> report(const Log& log) const {
     for (const ValueId id : beyond_)
       log.note({.where = aten_[id].name,
                 .what = "calibration has met infinities or values that are no numbers (NaN) here, and leaves them out",
                 .hint = "the samples reach outside of what the operator is defined for",
+                .severity = Severity::kWarning});
+    for (const ValueId id : infinite_)
+      log.note({.where = aten_[id].name,
+                .what = "the float model computes infinities here, from finite operands: no integers stand for them",
+                .hint = "are the weights, or the samples, larger than they should be?",
                 .severity = Severity::kWarning});
     warn_of_swamped(log);
     note_poles(log);
@@ -99,6 +110,10 @@ class Calibration {
     return std::nullopt;
   }
   void clear() {
+    beyond_.clear();
+    infinite_.clear();
+    beside_pole_.clear();
+    not_numbers_.clear();
     result_.observers.assign(aten_.values.size(), {});
     result_.layers.assign(aten_.values.size(), {});
   }
@@ -125,6 +140,15 @@ class Calibration {
               .hint = "x / norm(x) of empty rows is 0 all the same"});
   }
 
+  // Something is chosen, filled in or added where a mask says so.
+  [[nodiscard]] bool has_masks() const {
+    constexpr float kFar = -100;
+    return std::ranges::any_of(aten_.values, [](const ir::Value& value) {
+      if (!value.constant || value.dtype != DType::kFp32) return false;
+      return std::ranges::any_of(value.constant->values<float>(), [](float v) { return v <= kFar; });
+    });
+  }
+
   void warn_of_swamped(const Log& log) const {
     std::vector<std::string> names;
     for (size_t v = 0; v < aten_.values.size(); ++v) {
@@ -133,7 +157,11 @@ class Calibration {
     if (names.empty()) return;
     log.note({.where = fmt::format("{}", fmt::join(names, ", ")),
               .what = "one number far away from all others takes nearly all steps of the integers",
-              .hint = "a mask is -infinity, which takes no step: masked_fill(mask, float(\"-inf\")), or a mask of bool",
+              .hint = has_masks()
+                          ? "a mask is -infinity, which takes no step: masked_fill(mask, float(\"-inf\")), or a "
+                            "mask of bool"
+                          : "int16x8 has more steps: --quantize-at node:NAME=int16x8; or limit the number in the "
+                            "model",
               .severity = Severity::kWarning});
   }
 
@@ -149,13 +177,24 @@ class Calibration {
     }
     const bool is_function = maker.valid() && traits_of(aten_[maker].op.aten()).family == AtenFamily::kFunction;
     if (is_function && !extremes.are_finite() && observe_finite(id, observer, elements)) return;
+    if (maker.valid() && !extremes.are_finite() && is_product(aten_[maker])) infinite_.insert(id);
     if (observer.observe(elements, extremes, enough_)) return;
     const bool given = !maker.valid();
     if ((given || !observe_finite(id, observer, elements)) && not_numbers_.empty()) not_numbers_ = aten_[id].name;
   }
 
+<<<<<<< HEAD
   // Excludes values of 1 / x near its pole, as in a norm that divides by the length of an empty row. The product with 0
   // is 0 for any range, and so large a range would leave no precision for the other values.
+=======
+  static bool is_product(const ir::Node& node) {
+    const AtenFamily family = traits_of(node.op.aten()).family;
+    return family == AtenFamily::kConvolution || family == AtenFamily::kProduct;
+  }
+
+  // 1 / x beside its pole, as of an empty row that a norm divides: 0 times that is 0 with any range, and a range as far
+  // as that would leave no step for the others.
+>>>>>>> users-rest
   std::vector<float> away_from_pole(ValueId id, std::span<const float> elements) {
     constexpr float kFar = 0x1p16F;  // times the median, which has no step left in integers that reach beyond it
     std::vector<float> sizes(elements.size());
@@ -190,7 +229,12 @@ class Calibration {
   std::vector<ir::NodeId> makers_;
   size_t enough_;                  // elements of a tensor, for its histogram
   std::set<ValueId> beyond_;       // values that held what is not finite
+<<<<<<< HEAD
   std::set<ValueId> beside_pole_;  // values that had 1 / x for an x near 0
+=======
+  std::set<ValueId> infinite_;     // products that are infinite
+  std::set<ValueId> beside_pole_;  // that held 1 / x of an x next to 0
+>>>>>>> users-rest
   std::string not_numbers_;
 };
 
@@ -200,6 +244,13 @@ Result<Calibrated> calibrate(const ir::Graph& aten, const datasets::DataSet& sam
                              const Log& log) {
   if (samples.size() == 0)
     return fail({.where = "calibration", .what = "there is no sample", .expected = "at least one"});
+  constexpr size_t kManySamples = 10'000;
+  if (samples.size() >= kManySamples) {
+    log.note({.where = options.data,
+              .what = fmt::format("calibration runs the model on all {} samples", samples.size()),
+              .hint = "a few hundred typical inputs are enough",
+              .severity = Severity::kNote});
+  }
   std::optional<Calibration> calibration;
   observe::FloatRunOptions run{
       .threads = options.threads,
@@ -216,6 +267,7 @@ Result<Calibrated> calibrate(const ir::Graph& aten, const datasets::DataSet& sam
                     const Tensor& image) { calibration->see(layer, image, options.gathered); },
       .weights = samples.size() <= kFewSamples ? observe::FloatRunOptions::Weights::kOneLayerAtATime
                                                : observe::FloatRunOptions::Weights::kPacked,
+      .integers = observe::FloatRunOptions::Integers::kWide,
       .sums = interpret::Sums::kFewMultiplications,
       .where = "calibration"};
   CARINA_TRY(observe::FloatRun model, observe::FloatRun::create(aten, run, log));
@@ -226,6 +278,7 @@ Result<Calibrated> calibrate(const ir::Graph& aten, const datasets::DataSet& sam
     CARINA_TRY(observe::FloatRun slower, observe::FloatRun::create(aten, run, log));
     CARINA_CHECKED(calibration->run(slower, samples, log));
   }
+  CARINA_CHECKED(calibration->report(log));
   if (const auto id = calibration->unseen())
     return fail({.where = aten[*id].name, .what = "calibration has not seen this value", .fault = Fault::kInternal});
   calibration->data().report(options.data, log);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,13 @@ struct Calibrated {
   LeftFloat left;
   Sharing sharing;
   std::vector<RangeObserver> observers;  // indexed as Sharing::group
+<<<<<<< HEAD
   // per value: statistics of the layer with weights that computes it; empty for other values
   std::vector<LayerStatistics> layers;
+=======
+  std::vector<LayerStatistics> layers;   // per value: of the weighted layer that makes it; empty for others
+  std::set<ir::ValueId> beyond_int32;    // values of int64 that the samples show beyond int32
+>>>>>>> users-rest
 };
 
 // Runs the float graph on the samples. Errors: samples that do not match the inputs; values that are not numbers;

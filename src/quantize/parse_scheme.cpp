@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "quantize/scheme.h"
 
@@ -43,25 +44,26 @@ constexpr std::array kNames{
 // One detail of a scheme, by its word.
 struct Detail {
   string_view word;
+  string_view sets;  // of two details that set the same, one says nothing
   void (*apply)(NodeScheme& scheme);
 };
 constexpr std::array kDetails{
-    Detail{"per-channel", [](NodeScheme& s) { s.weights.granularity = Granularity::kPerChannel; }},
-    Detail{"per-tensor", [](NodeScheme& s) { s.weights.granularity = Granularity::kPerTensor; }},
-    Detail{"affine", [](NodeScheme& s) { s.activations.symmetry = Symmetry::kAffine; }},
-    Detail{"symmetric",
+    Detail{"per-channel", "granularity", [](NodeScheme& s) { s.weights.granularity = Granularity::kPerChannel; }},
+    Detail{"per-tensor", "granularity", [](NodeScheme& s) { s.weights.granularity = Granularity::kPerTensor; }},
+    Detail{"affine", "symmetry", [](NodeScheme& s) { s.activations.symmetry = Symmetry::kAffine; }},
+    Detail{"symmetric", "symmetry",
            [](NodeScheme& s) {
              s.activations.symmetry = Symmetry::kSymmetric;
              s.activations.qmin = -s.activations.qmax;
            }},
-    Detail{"rounded-for-inputs", [](NodeScheme& s) { s.weights.rounding = Rounding::kForInputs; }},
-    Detail{"no-bias-correction", [](NodeScheme& s) { s.weights.mean_error = MeanError::kKept; }},
-    Detail{"minmax", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kMinMax; }},
-    Detail{"histogram", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kHistogram; }},
-    Detail{"mse", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kSquareError; }},
-    Detail{"percentile", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kPercentile; }},
-    Detail{"moving-average", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kMovingAverage; }},
-    Detail{"equalized", [](NodeScheme& s) { s.weights.equalization = Equalization::kAcrossLayers; }},
+    Detail{"rounded-for-inputs", "rounding", [](NodeScheme& s) { s.weights.rounding = Rounding::kForInputs; }},
+    Detail{"no-bias-correction", "bias", [](NodeScheme& s) { s.weights.mean_error = MeanError::kKept; }},
+    Detail{"minmax", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kMinMax; }},
+    Detail{"histogram", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kHistogram; }},
+    Detail{"mse", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kSquareError; }},
+    Detail{"percentile", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kPercentile; }},
+    Detail{"moving-average", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kMovingAverage; }},
+    Detail{"equalized", "equalization", [](NodeScheme& s) { s.weights.equalization = Equalization::kAcrossLayers; }},
 };
 
 std::unexpected<Diagnostics> unknown(string_view what, string_view got, std::string expected) {
@@ -112,12 +114,21 @@ Result<std::optional<NodeScheme>> parse_scheme(string_view spec) {
   const string_view name = cut(rest, '+');
   if (name == "float" && rest.empty()) return std::nullopt;
   const auto* named = std::ranges::find(kNames, name, &Named::name);
-  if (named == kNames.end()) return unknown("scheme", spec, scheme_names() + ", float");
+  if (named == kNames.end())
+    return unknown("scheme", spec, scheme_names() + ", auto, none; float for a part of the model");
   NodeScheme scheme = named->scheme;
+  std::map<string_view, string_view> given;  // what is set, and the word that set it
   while (!rest.empty()) {
     const string_view word = cut(rest, '+');
     const auto* detail = std::ranges::find(kDetails, word, &Detail::word);
     if (detail == kDetails.end()) return unknown("detail of a scheme", word, scheme_details());
+    const auto [other, is_new] = given.emplace(detail->sets, word);
+    if (!is_new)
+      return fail({.where = "quantization scheme",
+                   .what = fmt::format("{} and {} both set the {}", other->second, word, detail->sets),
+                   .expected = "one of them",
+                   .got = std::string(spec),
+                   .fault = Fault::kUsage});
     detail->apply(scheme);
   }
   return scheme;

@@ -46,6 +46,23 @@ void separate_weights(ir::Graph& graph) {
   }
 }
 
+// NaN spreads through the model and would be taken for a fault of the samples.
+Result<void> check_weights(const ir::Graph& graph) {
+  const auto is_nan = [](float v) { return std::isnan(v); };
+  for (const Node& node : graph.nodes) {
+    const std::optional<WeightRole> role = weight_role_of(node);
+    if (!role) continue;
+    for (const size_t i : {role->weight, role->bias}) {
+      if (i >= node.inputs.size() || !is_float_value(graph, node.inputs[i])) continue;
+      const ir::Value& value = graph[node.inputs[i]];
+      if (value.constant && std::ranges::any_of(value.constant->values<float>(), is_nan))
+        return fail({.where = fmt::format("{} ({})", node.name, value.name),
+                     .what = fmt::format("the {} not a number (NaN)", i == role->weight ? "weights are" : "bias is")});
+    }
+  }
+  return {};
+}
+
 bool wants_products(const Scheme& scheme) {
   return scheme.general.weights.rounding == Rounding::kForInputs ||
          std::ranges::any_of(scheme.overrides, [](const Override& override) {
@@ -57,7 +74,7 @@ class Quantizer {
  public:
   Quantizer(ir::Graph& graph, const PtqOptions& options) : graph_(graph), options_(options) {}
 
-  Result<void> run(const datasets::DataSet& samples, const Log& log) {
+  Result<PtqFindings> run(const datasets::DataSet& samples, const Log& log) {
     CARINA_TRY(schemes_, SchemeOf::create(graph_, options_.scheme, options_.user_nodes));
     CARINA_TRY(calibrated_, calibrate(graph_, samples, calibration_options(), log));
     log.progress("quantize", 0, 1);
@@ -73,7 +90,9 @@ class Quantizer {
     }
     keep_results_float();
     limit_domains(graph_);
-    return {};
+    PtqFindings findings;
+    for (const ValueId id : calibrated_.beyond_int32) findings.beyond_int32.push_back(graph_[id].name);
+    return findings;
   }
 
  private:
@@ -391,8 +410,10 @@ class Quantizer {
 
 }  // namespace
 
-Result<void> quantize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options, const Log& log) {
+Result<PtqFindings> quantize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options,
+                             const Log& log) {
   CARINA_CHECKED(normalize::check_computes_in_fp32(aten));
+  CARINA_CHECKED(check_weights(aten));
   separate_weights(aten);
   if (options.scheme.general.weights.equalization == Equalization::kAcrossLayers) equalize_layers(aten);
   return Quantizer(aten, options).run(samples, log);

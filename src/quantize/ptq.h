@@ -12,6 +12,11 @@
 
 namespace carina::quantize {
 
+// What quantizing has seen of a model beside its ranges.
+struct PtqFindings {
+  std::vector<std::string> beyond_int32;  // names of values of int64 that the samples show beyond int32
+};
+
 struct PtqOptions {
   int threads = 1;
   Scheme scheme;
@@ -27,6 +32,7 @@ struct PtqOptions {
 // CPU's kernels run stay float. Inputs and outputs that never change are warned of. Errors: no samples, samples that do
 // not fit, values that are not finite, a model that does not compute in fp32, nodes that nobody can run (all of them),
 // schemes that are not supported.
-Result<void> quantize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options, const Log& log);
+Result<PtqFindings> quantize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options,
+                             const Log& log);
 
 }  // namespace carina::quantize

@@ -53,8 +53,15 @@ double Similarity::mean_absolute_error() const {
 
 Result<std::vector<std::vector<Tensor>>> outputs_of(const ir::Graph& graph, Samples samples,
                                                     const SimilarityOptions& options, const Log& log) {
+  using Integers = observe::FloatRunOptions::Integers;
+  const bool is_quantized =
+      std::ranges::any_of(graph.values, [](const ir::Value& v) { return v.quantization.has_value(); });
   CARINA_TRY(observe::FloatRun model,
-             observe::FloatRun::create(graph, {.threads = options.threads, .evaluator = options.evaluator}, log));
+             observe::FloatRun::create(graph,
+                                       {.threads = options.threads,
+                                        .evaluator = options.evaluator,
+                                        .integers = is_quantized ? Integers::kAsInTosa : Integers::kWide},
+                                       log));
   std::vector<std::vector<Tensor>> outputs;
   for (const std::vector<Tensor>& sample : samples) {
     CARINA_TRY(std::vector<Tensor> made, model.run(sample));

@@ -49,6 +49,11 @@ Result<std::string> fitted(std::string_view text, const std::string& where) {
                    .what = "the line is too long",
                    .expected = fmt::format("at most {} characters", kLongestLine),
                    .got = fmt::format("{}", line.size())});
+    if (!comment && line[first] == '[' && !line.contains(']'))
+      return fail({.where = fmt::format("{}:{}", where, number),
+                   .what = "the bracket of the section's name is not closed",
+                   .expected = "[NAME]",
+                   .got = std::string(line.substr(first, kLongestSection))});
     if (!comment && line[first] == '[' && line.substr(first).find(']') > kLongestSection)
       return fail({.where = fmt::format("{}:{}", where, number),
                    .what = "the section's name is too long",

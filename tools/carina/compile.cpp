@@ -1,10 +1,15 @@
 #include "driver/compile.h"
 #include "explore/alternatives.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "base/io/output_file.h"
 #include "base/parallel/parallel.h"
@@ -34,6 +39,24 @@ struct Outputs {
   bool profile = false;
 };
 
+// What the names of the program's file may end with; a name without an extension promises nothing.
+Result<void> check_extension(const Outputs& outputs) {
+  const std::string extension = std::filesystem::path(outputs.program).extension().string();
+  constexpr std::array<std::string_view, 5> kKnown{"", ".pte", ".bpte", ".npz", ".vgf"};
+  if (std::ranges::find(kKnown, extension) == kKnown.end())
+    return fail({.where = "--output",
+                 .what = fmt::format("{}: this command writes no {} file", outputs.program, extension),
+                 .expected = ".pte, .bpte (with test cases), .npz (a command stream) or .vgf",
+                 .hint = extension == ".tosa" ? "carina tosa writes a .tosa" : "",
+                 .fault = Fault::kUsage});
+  if (outputs.bundle.inputs.empty() || extension == ".bpte") return {};
+  return fail({.where = "--test-inputs",
+               .what = "test cases are written to a .bpte alone",
+               .expected = "-o FILE.bpte",
+               .got = outputs.program,
+               .fault = Fault::kUsage});
+}
+
 files::CommandFiles files_of(const driver::CompileRequest& request, const Outputs& outputs) {
   files::CommandFiles files{.inputs = {request.model, request.calibration},
                             .outputs = {{"--output", outputs.program},
@@ -43,6 +66,8 @@ files::CommandFiles files_of(const driver::CompileRequest& request, const Output
                             .folders = {{"--dump", request.dump_folder, "output_tag"}}};
   std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
   std::ranges::copy(outputs.bundle.inputs, std::back_inserter(files.inputs));
+  files.read_by_option = {{"--calibrate", request.calibration}, {"--quantize-config", request.quantize.file}};
+  for (const std::string& config : request.target.config_files) files.read_by_option.push_back({"--config", config});
   return files;
 }
 
@@ -70,10 +95,18 @@ std::string text_of(const results::CompileReport& report, const results::Profile
   return console.json ? report::with_profile(text, profile) : text + report::to_text(profile);
 }
 
+<<<<<<< HEAD
 // Output files are renamed to their final names after the report has been printed. So a run that fails, even while
 // printing, writes nothing.
 Result<void> compile(const driver::CompileRequest& request, const Outputs& outputs, const Console& console) {
   const ScopedThreadPool pool(request.threads);  // declared first, so that background jobs are joined last
+=======
+// The files are on the disk when the report is printed, and in their places behind it: a run that fails, also at printing,
+// writes nothing.
+Result<void> compile(const driver::CompileRequest& request, const Outputs& outputs, const Console& console) {
+  const ScopedThreadPool pool(request.threads);  // ends last: what nobody waits for ends beside all that is done here
+  CARINA_CHECKED(check_extension(outputs));
+>>>>>>> users-rest
   CARINA_CHECKED(files::check_files(files_of(request, outputs)));
   StageClock clock(console.log());
   CARINA_TRY(driver::Compiled compiled, driver::compile(request, outputs.profile ? clock.log() : console.log()));
@@ -98,6 +131,7 @@ Result<void> compile(const driver::CompileRequest& request, const Outputs& outpu
     CARINA_TRY(page, OutputFile::prepare(outputs.page, std::as_bytes(std::span(html))));
   }
   warn_of(request, compiled.report, console);
+  CARINA_CHECKED(program.write_in_place());
   CARINA_CHECKED(print(text_of(compiled.report, outputs.profile ? clock.finish() : results::Profile(), console)));
   if (layers) CARINA_CHECKED(layers->commit());
   if (summary) CARINA_CHECKED(summary->commit());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -44,8 +45,18 @@ bool make_listing(std::vector<std::string>& arguments) {
   return true;
 }
 
+<<<<<<< HEAD
 // "carina help" and "carina help compile" are "carina --help" and "carina compile --help". The table has options with
 // their old and new names. An old name is accepted with a note.
+=======
+// -1 or -0.5,2 is a value.
+bool is_number(const std::string& text) {
+  return text.size() > 1 && (std::isdigit(static_cast<unsigned char>(text[1])) != 0 || text[1] == '.');
+}
+
+// "carina help" and "carina help compile" are "carina --help" and "carina compile --help".
+// Options whose names have changed, and what they are called now; the old ones are taken, with a note.
+>>>>>>> users-rest
 constexpr std::array kRenamed{std::pair<std::string_view, std::string_view>{"--fix", "--legalize"}};
 
 void take_new_names(std::vector<std::string>& arguments) {
@@ -59,9 +70,34 @@ void take_new_names(std::vector<std::string>& arguments) {
   }
 }
 
+// carina run PROGRAM -i A B is carina run PROGRAM -i A -i B, as shells write -i *.npy. The program stands before: behind -i
+// it would be one of them.
+void spread_inputs(std::vector<std::string>& arguments) {
+  const bool is_npu_run = arguments.size() > 1 && arguments[0] == "npu" && arguments[1] == "run";
+  const size_t program = is_npu_run ? 2 : 1;
+  constexpr std::array kCommands{"run", "qemu", "interpret", "npu"};
+  if (arguments.size() <= program || std::ranges::find(kCommands, arguments.front()) == kCommands.end() ||
+      arguments[program].starts_with("-"))
+    return;
+  std::vector<std::string> spread;
+  bool of_input = false;  // the argument follows the value of an -i
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const bool is_option = arguments[i].starts_with("-") && !is_number(arguments[i]);
+    if (of_input && !is_option) spread.emplace_back("-i");
+    if (is_option) of_input = false;
+    spread.push_back(arguments[i]);
+    if ((arguments[i] == "-i" || arguments[i] == "--input") && i + 1 < arguments.size()) {
+      spread.push_back(arguments[++i]);
+      of_input = true;
+    }
+  }
+  arguments = std::move(spread);
+}
+
 std::vector<std::string> arguments_of(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   take_new_names(arguments);
+  spread_inputs(arguments);
   if (make_listing(arguments)) return arguments;
   if (!arguments.empty() && arguments.front() == "help") {
     arguments.erase(arguments.begin());
@@ -72,7 +108,7 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
 
 // The exit code of a command line that only prints a text (--help, --version), or that is invalid.
 int leave(const CLI::App& app, const CLI::ParseError& stop, const Console& console) {
-  if (stop.get_exit_code() != 0) return report_failure("", usage_errors(app, stop), console);
+  if (stop.get_exit_code() != 0) return report_failure("", usage_errors(app, stop, console.arguments), console);
   std::ostringstream text;
   app.exit(stop, text, text);
   return finish("", text.str(), console);
@@ -106,7 +142,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& stop) {
-    return leave(app, stop, {.json = json});
+    return leave(app, stop, {.json = json, .arguments = console.arguments});
   }
   return run_guarded(action, console);
 }

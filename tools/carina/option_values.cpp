@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
 namespace carina::cli {
 
 CLI::Validator byte_size() {
@@ -9,7 +13,15 @@ CLI::Validator byte_size() {
     const std::string typed = text;
     try {
       if (typed.find('-') != std::string::npos) throw CLI::ValidationError("negative");
-      return CLI::AsSizeValue(/*kb_is_1000=*/false)(text);
+      uint64_t number = 0;  // CLI11 takes what is too large for the type as the largest of the type
+      if (std::from_chars(typed.data(), typed.data() + typed.size(), number).ec == std::errc::result_out_of_range)
+        throw CLI::ValidationError("too large");
+      std::string error = CLI::AsSizeValue(/*kb_is_1000=*/false)(text);
+      const char* end = text.data() + text.size();
+      if (error.empty() &&
+          (std::from_chars(text.data(), end, number).ec != std::errc() || !std::in_range<int64_t>(number)))
+        throw CLI::ValidationError("too large");
+      return error;
     } catch (const CLI::ValidationError&) {
       return fmt::format("not a number of bytes: expected a whole number, optionally with K, M or G, got {}", typed);
     }
@@ -18,7 +30,11 @@ CLI::Validator byte_size() {
 }
 
 CLI::Validator path() {
-  return {[](std::string& text) { return text.empty() ? std::string("the path is empty") : std::string(); }, "PATH"};
+  return {[](std::string& text) -> std::string {
+            if (text.starts_with('=')) return fmt::format("a short option takes no =: write -x {}", text.substr(1));
+            return text.empty() ? "the path is empty" : "";
+          },
+          "PATH"};
 }
 
 CLI::Validator lower_case() {

@@ -23,6 +23,7 @@ void die_of(int number) {
 
 void on_end(int number) {
   remove_uncommitted_files();
+  remove_new_files();
   die_of(number);
 }
 
@@ -52,6 +53,7 @@ void open_closed_streams() {
 }
 
 void install_signal_handlers() {
+  remember_new_files();
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before{};
     ::sigaction(number, nullptr, &before);

@@ -33,6 +33,7 @@ Result<void> write(const Options& options, const Console& console) {
                                    .version = options.request.version,
                                    .output = options.output,
                                    .bytes = static_cast<int64_t>(bytes.size())};
+  CARINA_CHECKED(file.write_in_place());
   CARINA_CHECKED(print(console.json ? report::to_json(report) : report::to_text(report)));
   return file.commit();
 }

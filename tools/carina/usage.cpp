@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,18 @@ std::string full_name(const CLI::App& command) {
   return parent == nullptr ? command.get_name() : full_name(*parent) + " " + command.get_name();
 }
 
+bool takes_inputs(const CLI::App& command) {
+  return command.get_option_no_throw("--input") != nullptr;
+}
+
+// What is given before a command belongs behind it.
+std::optional<Diagnostic> before_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.size() < 2 || (arguments.front() != "--json" && arguments.front() != "--threads")) return std::nullopt;
+  return Diagnostic{.where = app.get_name(),
+                    .what = fmt::format("{} stands before the command", arguments.front()),
+                    .hint = fmt::format("options follow the command: carina COMMAND {}", arguments.front())};
+}
+
 Diagnostic unknown(const CLI::App& command, const std::string& typed) {
   if (typed.starts_with("-"))
     return {.where = full_name(command),
@@ -48,7 +61,11 @@ Diagnostic unknown(const CLI::App& command, const std::string& typed) {
             .hint = fmt::format("{}`{} --help` lists the options", nearest_hint(typed, option_names(command)),
                                 full_name(command))};
   const Names commands = command_names(command);
-  if (commands.empty()) return {.where = full_name(command), .what = fmt::format("one argument too many: {}", typed)};
+  if (commands.empty())
+    return {.where = full_name(command),
+            .what = fmt::format("one argument too many: {}", typed),
+            .hint = takes_inputs(command) ? "the program comes first: `carina run PROGRAM -i A B`, or one -i for each"
+                                          : ""};
   return {.where = full_name(command),
           .what = fmt::format("unknown command {}", typed),
           .expected = fmt::format("{}", fmt::join(commands, ", ")),
@@ -71,6 +88,11 @@ Diagnostic first_error(const CLI::App& app, const CLI::ParseError& error) {
     return {.where = full_name(command),
             .what = "a command is missing",
             .expected = fmt::format("{}", fmt::join(command_names(command), ", "))};
+  if (const CLI::Option* model = command.get_option_no_throw("--model_name"); model != nullptr && model->empty())
+    return {.where = full_name(command),
+            .what = "the model is missing",
+            .expected = "a .pt2 of torch.export.save, or a .tosa",
+            .hint = fmt::format("{} MODEL ...", full_name(command))};
   return {.where = full_name(command),
           .what = error.what(),
           .hint = fmt::format("`{} --help` lists the options", full_name(command))};
@@ -78,8 +100,8 @@ Diagnostic first_error(const CLI::App& app, const CLI::ParseError& error) {
 
 }  // namespace
 
-Diagnostics usage_errors(const CLI::App& app, const CLI::ParseError& error) {
-  Diagnostic first = first_error(app, error);
+Diagnostics usage_errors(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& arguments) {
+  Diagnostic first = before_command(app, arguments).value_or(first_error(app, error));
   first.fault = Fault::kUsage;
   return {std::move(first)};
 }

@@ -10,6 +10,8 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <ranges>
+#include <vector>
 
 #include "base/checked_math.h"
 #include "base/io/descriptor_internal.h"
@@ -206,9 +208,16 @@ Result<void> write_file(const std::string& path, std::string_view text) {
 
 Result<void> make_folder(const std::string& folder) {
   std::error_code error;
+  std::vector<std::filesystem::path> missing;  // the innermost first
+  for (std::filesystem::path path = folder; !path.empty() && !std::filesystem::exists(path, error);
+       path = path.parent_path()) {
+    missing.push_back(path);
+    if (path == path.parent_path()) break;
+  }
   std::filesystem::create_directories(folder, error);
   if (error)
     return fail({.where = folder, .what = "cannot make the folder: " + error.message(), .fault = Fault::kEnvironment});
+  for (const std::filesystem::path& path : std::views::reverse(missing)) note_new_file(path.string());
   return {};
 }
 

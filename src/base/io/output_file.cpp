@@ -22,6 +22,15 @@ namespace {
 constexpr size_t kSlots = 32;
 std::array<std::atomic<const char*>, kSlots> uncommitted{};
 
+// Files and folders that this process has made, the last one first. Entries live as long as the process: a signal
+// handler may walk along them at any time.
+struct NewFile {
+  std::string path;
+  NewFile* before = nullptr;
+};
+std::atomic<NewFile*> new_files = nullptr;
+std::atomic<bool> is_remembering = false;
+
 // Owns the name of a temporary file. The destructor removes the file unless it was renamed.
 class Temporary {
  public:
@@ -123,6 +132,7 @@ struct OutputFile::State {
   ResolvedPath resolved_path;
   std::span<const std::byte> bytes;
   std::unique_ptr<Temporary> temporary;  // empty: commit() writes into the existing file
+  bool is_written = false;               // whether that existing file holds the bytes
 
   // Creates the temporary file. Returns false with errno if its folder does not allow one.
   bool stage() {
@@ -155,8 +165,8 @@ OutputFile::~OutputFile() = default;
 
 Result<OutputFile> OutputFile::prepare(const std::string& path, std::span<const std::byte> bytes) {
   CARINA_TRY(ResolvedPath resolved_path, resolve(path));
-  auto state = std::make_unique<State>(
-      State{.path = path, .resolved_path = std::move(resolved_path), .bytes = bytes, .temporary = {}});
+  auto state = std::make_unique<State>(State{
+      .path = path, .resolved_path = std::move(resolved_path), .bytes = bytes, .temporary = {}, .is_written = false});
   if (state->resolved_path.replaceable() && !state->stage()) {
     const bool closed_folder = errno == EACCES || errno == EPERM || errno == EROFS;
     if (!state->resolved_path.there || !closed_folder) return system_error(path, "cannot write the file");
@@ -164,16 +174,41 @@ Result<OutputFile> OutputFile::prepare(const std::string& path, std::span<const 
   return OutputFile(std::move(state));
 }
 
+Result<void> OutputFile::write_in_place() {
+  if (state_->temporary != nullptr || state_->is_written) return {};
+  CARINA_CHECKED(state_->write_in_place());
+  state_->is_written = true;
+  return {};
+}
+
 Result<void> OutputFile::commit() {
-  if (state_->temporary == nullptr) return state_->write_in_place();
+  if (state_->temporary == nullptr) return write_in_place();
   auto before = std::make_shared<Descriptor>(hold(state_->resolved_path.path));
   if (state_->temporary->rename_to(state_->resolved_path.path)) {
+    if (!state_->resolved_path.there) note_new_file(state_->resolved_path.path);
     run_async([before = std::move(before)]() mutable { before.reset(); });
     return {};
   }
   const bool mount_point = errno == EBUSY;
   if (!mount_point) return system_error(state_->path, "cannot put the written file in its place");
   return state_->write_in_place();
+}
+
+void remember_new_files() noexcept {
+  is_remembering = true;
+}
+
+void note_new_file(const std::string& path) {
+  if (!is_remembering) return;
+  auto* file = new NewFile{.path = path, .before = new_files.load()};  // never freed
+  while (!new_files.compare_exchange_weak(file->before, file)) {
+  }
+}
+
+void remove_new_files() noexcept {
+  for (const NewFile* file = new_files.load(); file != nullptr; file = file->before) {
+    if (::unlink(file->path.c_str()) != 0) ::rmdir(file->path.c_str());
+  }
 }
 
 void remove_uncommitted_files() noexcept {

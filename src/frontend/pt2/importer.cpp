@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <iterator>
 
+#include "facts/aten_composites.h"
 #include "frontend/pt2/arguments_internal.h"
 #include "frontend/pt2/module_stack_internal.h"
 #include "frontend/pt2/source_line_internal.h"
@@ -288,6 +289,16 @@ void Importer::keep_unknown(const Scope& scope, JsonView json, ir::Node node, si
   for (size_t i = 0; i < json["outputs"].size(); ++i) add(node.outputs, json["outputs"][i]);
   graph_.add_node(std::move(node));
 }
+namespace {
+// "torch.ops.aten.clip.default": what makes supported operators of it.
+std::string remedy_for(std::string_view target) {
+  constexpr std::string_view kAten = "torch.ops.aten.";
+  const std::string_view name = target.starts_with(kAten) ? target.substr(kAten.size()) : std::string_view();
+  if (std::ranges::binary_search(kAtenComposites, name.substr(0, name.find('.'))))
+    return "PyTorch makes it of other operators: torch.export.save(program.run_decompositions(), file)";
+  return "replace it in the model by supported operators";
+}
+}  // namespace
 
 void Importer::import_listed_node(Scope& scope, JsonView json, const Target& target, ir::Node node) {
   switch (target.kind) {
@@ -308,7 +319,7 @@ void Importer::import_listed_node(Scope& scope, JsonView json, const Target& tar
     case TargetKind::kUnknown:
       break;
   }
-  refuse_operator(scope, json, node, target.reason, "replace it in the model by supported operators");
+  refuse_operator(scope, json, node, target.reason, remedy_for(json["target"].text()));
 }
 
 void Importer::refuse_operator(Scope& scope, JsonView json, const ir::Node& node, std::string_view reason,

@@ -10,6 +10,7 @@
 #include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
 #include "lower/ops/casts_internal.h"
+#include "lower/ops/steps_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -180,7 +181,7 @@ ValueId whole_numbers(Lowering& in, ValueId input, const Quantization& q) {
 ValueId from_floats(Lowering& in, const Node& node, DType to) {
   const ValueId input = in.operand(node.inputs[0]);
   const Quantization& q = in.quantization(node.inputs[0]);
-  if (to != DType::kBool) return converted(in.out, whole_numbers(in, input, q), to);
+  if (to != DType::kBool) return converted(in.out, trunc_of(in, fractions_of(in, input, q)), to);
   const ValueId wide =
       in.out.rescale(input, {.scales = {1}, .input_zp = q.zero_point(), .output_zp = 0, .to = DType::kInt32});
   return converted(in.out, wide, to);

@@ -9,6 +9,7 @@
 #include "lower/ops/division_internal.h"
 #include "lower/ops/float_functions_internal.h"
 #include "lower/ops/integers_internal.h"
+#include "lower/ops/steps_internal.h"
 #include "lower/ops/table_internal.h"
 
 namespace carina::lower {
@@ -268,6 +269,8 @@ Result<ValueId> unary(Lowering& in, const Node& node) {
   const UnaryRow& row = row_of_node(node);
   if (in.is_quantized(node)) {
     CARINA_CHECKED(accepted(node, takes_table(in.candidate(node))));
+    if (is_step_function(row.op) && in.quantization(node.inputs[0]).dtype == DType::kInt16)
+      return step_function(in, node);
     return by_table(in, node, [&](double x) { return row.value(x, node.attributes); });
   }
   if (!is_float(in.value(node.inputs[0]).dtype) && has_integer_form(row.op)) return integer_form(in, node);

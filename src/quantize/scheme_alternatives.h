@@ -1,0 +1,28 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace carina::quantize {
+
+// Schemes that are worth a trial where a model loses too much: `accuracy --layers` lists what they give, --quantize auto
+// takes the best that its budget allows.
+struct SchemeAlternative {
+  std::string_view what;
+  std::string_view spec;
+};
+inline constexpr std::array kSchemeAlternatives{
+    SchemeAlternative{.what = "ranges: all that is seen", .spec = "int8+minmax"},
+    SchemeAlternative{.what = "ranges: least square error", .spec = "int8"},
+    SchemeAlternative{.what = "weights rounded for the layers' inputs", .spec = "int8+rounded-for-inputs"},
+    SchemeAlternative{.what = "ranges: 99.99 % of what is seen", .spec = "int8+percentile"},
+    SchemeAlternative{.what = "weights equalized across layers", .spec = "int8+equalized"},
+    SchemeAlternative{.what = "weights per tensor", .spec = "int8+per-tensor"},
+    SchemeAlternative{.what = "16-bit activations", .spec = "int16x8"},
+    SchemeAlternative{.what = "16-bit activations, weights rounded for the layers' inputs",
+                      .spec = "int16x8+rounded-for-inputs"},
+};
+inline constexpr size_t kWorstLayers = 3;  // that one more alternative gives 16 bits
+
+}  // namespace carina::quantize
