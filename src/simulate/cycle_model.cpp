@@ -134,6 +134,7 @@ CycleModel::Geometry CycleModel::geometry(const Operation& op) const {
                                                    .order = order_of(g.kind),
                                                    .granule = accelerator_->ifm_ublock.depth});
   }
+  g.ifm_block_limit = depth;
   g.ifm_block = {.height = along(g.block.height, k.stride_y, k.extent_h),
                  .width = along(g.block.width, k.stride_x, k.extent_w),
                  .depth = depth};

@@ -58,6 +58,8 @@ class CycleModel {
   [[nodiscard]] double read_cycles(const Operation& op, const FeatureMap& map, const Extent& block, double bytes) const;
   [[nodiscard]] double write_cycles(const Operation& op, const Extent& block, double bytes) const;
   [[nodiscard]] double transferred(const FeatureMap& map, const Extent& block, double bytes, bool writes) const;
+  [[nodiscard]] int64_t window_reads(const Operation& op, const Geometry& g) const;
+  [[nodiscard]] int64_t written(const Operation& op) const;
   void estimate_blocks(const Operation& op, const Geometry& g, const WeightFacts& weights, Cycles& cycles) const;
   void estimate_elementwise(const Operation& op, const Geometry& g, Cycles& cycles) const;
   [[nodiscard]] double first_read_cycles(const Operation& op, const FeatureMap& map, const Extent& block) const;

@@ -506,6 +506,8 @@ void Machine::finish_report() {
   const uint64_t end = observers_->timeline->now();
   report_.cycles.exposed_dma += end - std::min(end, report_.cycles.total);
   report_.cycles.total = std::max(end, report_.cycles.total);
+  const auto commands_from = static_cast<size_t>(observers_->cycles->port_of_region(0).memory);
+  report_.traffic[commands_from].command_read_bytes += payload_.stream.size() * sizeof(uint32_t);
   report_.pmu = count_events(report_, accelerator_);
 }
 
