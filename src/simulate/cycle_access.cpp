@@ -61,7 +61,8 @@ int64_t CycleModel::written(const Operation& op) const {
                              .beat_bytes = port_of_region(op.ofm.region).beat_bytes});
 }
 
-// `planes`: blocks in the plane of the OFM, for each of which U55 and U65 decode all weights again.
+// The cycles for which the decoders work. `planes`: blocks in the plane of the OFM, for each of which all weights are
+// decoded again.
 double CycleModel::weight_decode_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const {
   if (weights.encoded_bytes == 0) return 0;
   const auto values = static_cast<double>(weights.statistics.values);
@@ -70,13 +71,19 @@ double CycleModel::weight_decode_cycles(const Operation& op, const WeightFacts& 
                                               .distinct_values = weights.statistics.distinct_values,
                                               .fast = op.fast_weights,
                                               .cores = op.cores});
-  if (!op.u85) return values * static_cast<double>(planes) / rate;
+  return values * static_cast<double>(planes) / rate;
+}
+
+// The cycles of an operation of U85 that only waits for its weights: to be fetched or decoded.
+double CycleModel::u85_weight_cycles(const Operation& op, const WeightFacts& weights, int64_t planes,
+                                     double decode) const {
+  if (weights.encoded_bytes == 0) return 0;
   const Port& port = port_of_region(op.weight_region);
   const int words =
       op.fast_weights ? accelerator_->u85.read_buffer_fast_weights_words : accelerator_->u85.read_buffer_weights_words;
-  const double fetch =
-      npu::access_cycles(static_cast<double>(weights.encoded_bytes), bandwidth(port, words), port.read_latency_cycles);
-  return std::max(values / rate, fetch);
+  const double bytes = static_cast<double>(weights.encoded_bytes) * static_cast<double>(planes);
+  const double fetch = npu::access_cycles(bytes, bandwidth(port, words), port.read_latency_cycles);
+  return std::max(npu::u85_decoding_cycles(decode), fetch);
 }
 
 // Latency and transfer of the first block of one operand; nothing for a scalar or a chaining buffer.

@@ -5,6 +5,7 @@
 
 #include "base/diagnostic.h"
 #include "facts/npu_targets.h"
+#include "npu/cost.h"
 #include "simulate/operation_internal.h"
 #include "simulate/report.h"
 #include "simulate/simulator.h"
@@ -54,6 +55,8 @@ class CycleModel {
   [[nodiscard]] double mac_cycles(const Operation& op, const Geometry& g) const;
   [[nodiscard]] double output_cycles_per_element(const Operation& op) const;
   [[nodiscard]] double weight_decode_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const;
+  [[nodiscard]] double u85_weight_cycles(const Operation& op, const WeightFacts& weights, int64_t planes,
+                                         double decode) const;
   [[nodiscard]] double bandwidth(const Port& port, int read_buffer_words) const;
   [[nodiscard]] double read_cycles(const Operation& op, const FeatureMap& map, const Extent& block, double bytes) const;
   [[nodiscard]] double write_cycles(const Operation& op, const Extent& block, double bytes) const;
@@ -73,6 +76,7 @@ class CycleModel {
   npu::MemoryMode mode_{};
   std::array<Port, 2> ports_{};
   double clock_hz_ = 0;
+  npu::CostDetail detail_ = npu::kTimeLineCost;
 };
 
 }  // namespace carina::simulate

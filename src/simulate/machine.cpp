@@ -437,6 +437,9 @@ void Machine::time_kernel(const Prepared& prepared, OperationReport& entry) {
   for (const HostRange& range : prepared.scale_ranges)
     facts.scale_bytes += static_cast<uint64_t>(range.end - range.begin);
   const PortShares shares = observers_->cycles->estimate_kernel(prepared.op, facts, entry);
+  const bool overlaps = prepared.op.blockdep > 0;
+  const double hidden = overlaps ? persistent_.options.kernel_overlap * static_cast<double>(entry.cycles.issue) : 0;
+  entry.cycles.total -= std::min(entry.cycles.total, static_cast<uint64_t>(hidden));
   observers_->timeline->kernel(entry.cycles.total, shares);
 }
 

@@ -56,6 +56,7 @@ struct Command {
 extern const Command kAccuracy;
 extern const Command kAot;
 extern const Command kArmRun;
+extern const Command kCalibrateBoard;
 extern const Command kCompare;
 extern const Command kCompile;
 extern const Command kDisasm;

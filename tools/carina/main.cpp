@@ -93,9 +93,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("carina " CARINA_VERSION));
   Console console;
   std::function<int()> action;
-  const std::array commands{&kCompile, &kRun,     &kFirmware, &kQemu,      &kExplain, &kAccuracy,
-                            &kCompare, &kSweep,   &kTosa,     &kInterpret, &kInspect, &kDisasm,
-                            &kNpu,     &kTargets, &kOps,      &kAot,       &kArmRun,  &kEvaluateModel};
+  const std::array commands{&kCompile,        &kRun,  &kFirmware,  &kQemu,    &kExplain,      &kAccuracy, &kCompare,
+                            &kSweep,          &kTosa, &kInterpret, &kInspect, &kDisasm,       &kNpu,      &kTargets,
+                            &kCalibrateBoard, &kOps,  &kAot,       &kArmRun,  &kEvaluateModel};
   for (const Command* command : commands) add_command(app, *command, console, action);
   std::vector<std::string> arguments = arguments_of(argc, argv);
   console.arguments = arguments;
