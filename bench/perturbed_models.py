@@ -97,11 +97,12 @@ def cases(rows):
 
 PAGE = """# Against Vela under other assumptions
 
-This page shows how far the comparison with Vela ([against-vela.md](against-vela.md)) depends on what
-the cycle model assumes ([cycle-model.md](cycle-model.md)). `bench/perturbed_models.py` writes it.
+This page shows how far the comparison with Vela ([against-vela.md](against-vela.md)) depends on
+what the cycle model assumes ([cycle-model.md](cycle-model.md)). `bench/perturbed_models.py` writes
+it.
 
-Each value is Carina's cycles / Vela's at the same SRAM, with the same streams under every model. The
-planner and the reports use the nominal model. The other models change one assumption each:
+Each value is Carina's cycles / Vela's at the same SRAM, with the same streams under every model.
+The planner and the reports use the nominal model. The other models change one assumption each:
 - the latencies of all memories are halved or doubled
 - the second memory (flash or DRAM) has half or twice its speed
 - the start and end of a kernel are hidden behind the kernel before it, where BLOCKDEP permits it
