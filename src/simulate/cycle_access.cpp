@@ -74,16 +74,14 @@ double CycleModel::weight_decode_cycles(const Operation& op, const WeightFacts& 
   return values * static_cast<double>(planes) / rate;
 }
 
-// The cycles of an operation of U85 that only waits for its weights: to be fetched or decoded.
-double CycleModel::u85_weight_cycles(const Operation& op, const WeightFacts& weights, int64_t planes,
-                                     double decode) const {
+// The cycles in which U85 fetches all weights, once per block in the plane of the OFM.
+double CycleModel::u85_fetch_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const {
   if (weights.encoded_bytes == 0) return 0;
   const Port& port = port_of_region(op.weight_region);
   const int words =
       op.fast_weights ? accelerator_->u85.read_buffer_fast_weights_words : accelerator_->u85.read_buffer_weights_words;
   const double bytes = static_cast<double>(weights.encoded_bytes) * static_cast<double>(planes);
-  const double fetch = npu::access_cycles(bytes, bandwidth(port, words), port.read_latency_cycles);
-  return std::max(npu::u85_decoding_cycles(decode), fetch);
+  return npu::access_cycles(bytes, bandwidth(port, words), port.read_latency_cycles);
 }
 
 // Latency and transfer of the first block of one operand; nothing for a scalar or a chaining buffer.

@@ -288,9 +288,10 @@ PortShares CycleModel::estimate_kernel(const Operation& op, const WeightFacts& w
     estimate_blocks(op, g, weights, cycles);
   }
   const double decode = weight_decode_cycles(op, weights, g.blocks_xy);
-  cycles.weight_decode = static_cast<uint64_t>(decode);
+  const double fetch = op.u85 ? u85_fetch_cycles(op, weights, g.blocks_xy) : 0;
+  cycles.weight_decode = static_cast<uint64_t>(std::max(decode, fetch));
   if (op.u85)
-    cycles.npu = std::max(cycles.npu, static_cast<uint64_t>(u85_weight_cycles(op, weights, g.blocks_xy, decode)));
+    cycles.npu = std::max(cycles.npu, static_cast<uint64_t>(std::max(npu::u85_decoding_cycles(decode), fetch)));
   PortShares shares = estimate_access(op, g, weights, report);
   cycles.total = cycles.npu;
   for (const uint64_t access : cycles.access) cycles.total = std::max(cycles.total, access);

@@ -55,8 +55,7 @@ class CycleModel {
   [[nodiscard]] double mac_cycles(const Operation& op, const Geometry& g) const;
   [[nodiscard]] double output_cycles_per_element(const Operation& op) const;
   [[nodiscard]] double weight_decode_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const;
-  [[nodiscard]] double u85_weight_cycles(const Operation& op, const WeightFacts& weights, int64_t planes,
-                                         double decode) const;
+  [[nodiscard]] double u85_fetch_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const;
   [[nodiscard]] double bandwidth(const Port& port, int read_buffer_words) const;
   [[nodiscard]] double read_cycles(const Operation& op, const FeatureMap& map, const Extent& block, double bytes) const;
   [[nodiscard]] double write_cycles(const Operation& op, const Extent& block, double bytes) const;
