@@ -146,6 +146,11 @@ inline constexpr int kScaleEntryBytes = 10;
 inline constexpr int kBiasLatencyDivisor = 256;  // 10 * block depth * read latency / 256
 inline constexpr int kCommandCyclesDivisor = 4;  // a quarter of (memory + MAC + output), which overlap
 
+// Elementwise operations of U55 and U65 process channels in steps of this many. Bricks of 16 channels are not the step:
+// published FVP runs of Yolo-Fastest, which adds maps of 4 and 8 channels, take 9 % fewer cycles on two NPUs
+// (docs/cycle-model.md, "Evidence"). U85: an assumption, limited by its ublocks.
+inline constexpr int kElementwiseChannels = 8;
+
 // ---- Memories ----
 inline constexpr int kU55AxiBytesPerCycle = 8;
 inline constexpr int kU65AxiBytesPerCycle = 16;
@@ -161,5 +166,8 @@ inline constexpr double kU85DecodeBaseElemsPerCycle = 8;
 inline constexpr double kU85DecodeZeroRateGain = 60;
 inline constexpr double kU85DecodeMinZeroRate = 0.5;
 inline constexpr double kU85DecodeMaxZeroRate = 0.9;
+// The share of an operation's time in which its decoders work if they limit it. NPU_ACTIVE is 1.31 and 1.29 times
+// WD_ACTIVE in the two published FVP runs of a perceptron (docs/cycle-model.md, "Evidence"); one NPU, one memory.
+inline constexpr double kU85DecoderUtilization = 0.77;
 
 }  // namespace carina::npu

@@ -41,6 +41,7 @@ struct NpuEstimate {
   int64_t operations = 0;
   int64_t macs = 0;
   int64_t cycles = 0;
+  int64_t memory_cycles = 0;  // the part of `cycles` that waits for memories behind the second port
 };
 
 // One subgraph that the NPU runs as a whole.
@@ -100,6 +101,7 @@ struct CompileReport {
   std::string arena_memory = "SRAM";  // where scratch lies; fast scratch is SRAM
   int64_t clock_hz = 0;               // 0: the target has no model of cost
   std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
+  int64_t memory_cycles = 0;          // the part of `cycles` that waits for memories behind the second port
   std::vector<LegalizedReport> legalized = {};  // where they were asked for
   std::vector<Alternative> alternatives = {};   // the most cycles saved first; where they were asked for
   Diagnostics errors = {};                      // why the model cannot be compiled; then the sizes above mean nothing

@@ -60,6 +60,7 @@ struct NpuReport {
   std::vector<MemoryUse> memories = {};
   std::string constants_memory = {};  // one of them
   std::string arena_memory = {};
+  int64_t memory_cycles = 0;  // the part of `cycles` that waits for memories behind the second port
 };
 
 }  // namespace carina::results

@@ -87,7 +87,8 @@ void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const
   }
   delegate.report.estimate = {.operations = static_cast<int64_t>(timing->operations.size()),
                               .macs = static_cast<int64_t>(timing->macs),
-                              .cycles = static_cast<int64_t>(timing->cycles.total)};
+                              .cycles = static_cast<int64_t>(timing->cycles.total),
+                              .memory_cycles = estimate::memory_cycles(*timing)};
   if (layers) delegate.report.layers = estimate::npu_report(*timing, network, target, occupied, &tosa);
   delegate.cycles_of_node =
       estimate::cycles_by_node(*timing, network, static_cast<size_t>(delegate.report.tosa_operators));

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "base/log.h"
+#include "carina/log.h"
 #include "datasets/data_set.h"
 #include "datasets/samples.h"
 

@@ -176,6 +176,7 @@ void add_delegates(results::CompileReport& report, const std::vector<backends::D
     report.fast_scratch_bytes = std::max(report.fast_scratch_bytes, delegate.report.fast_scratch_bytes);
     if (report.cycles && delegate.report.estimate) {
       *report.cycles += delegate.report.estimate->cycles;
+      report.memory_cycles += delegate.report.estimate->memory_cycles;
     } else {
       report.cycles.reset();
     }

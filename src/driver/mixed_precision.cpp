@@ -9,8 +9,8 @@
 #include <optional>
 #include <span>
 
-#include "base/check.h"
 #include "base/text/number.h"
+#include "carina/check.h"
 #include "datasets/sample_reader.h"
 #include "evaluate/kernel_evaluator.h"
 #include "quantize/layer_errors.h"
@@ -339,12 +339,12 @@ class MixedPrecision {
                          100 * static_cast<double>(m.cycles) / static_cast<double>(std::max<int64_t>(narrow.cycles, 1)),
                          sqnr_db(m.noise));
     };
-    log_.note(
-        {.where = model_.name,
-         .what = fmt::format("--quantize {}: {}. With 8 bits everywhere: {}. With 16 bits everywhere: {}. Measured on {} "
-                             "samples",
-                             choice.scheme.name, text(choice.gives), text(narrow), text(wide), trial_samples_.size()),
-         .severity = Severity::kNote});
+    log_.note({.where = model_.name,
+               .what = fmt::format(
+                   "--quantize {}: {}. With 8 bits everywhere: {}. With 16 bits everywhere: {}. Measured on {} "
+                   "samples",
+                   choice.scheme.name, text(choice.gives), text(narrow), text(wide), trial_samples_.size()),
+               .severity = Severity::kNote});
   }
 
   const models::Model& model_;

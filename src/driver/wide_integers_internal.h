@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/log.h"
+#include "carina/log.h"
 #include "driver/split.h"
 #include "models/import.h"
 

@@ -246,7 +246,8 @@ results::NpuReport npu_report(const simulate::Report& simulated, const npu::Comp
                          .bytes_per_cycle = port_rates(target),
                          .memories = memory_uses(simulated, network, target, other_weight_bytes),
                          .constants_memory = port_memory(target, target.memory.constants_port),
-                         .arena_memory = port_memory(target, target.memory.arena_port)};
+                         .arena_memory = port_memory(target, target.memory.arena_port),
+                         .memory_cycles = memory_cycles(simulated)};
   for (const simulate::OperationReport& operation : simulated.operations) {
     const npu::LayerNote* note = note_at(network, operation.word_offset);
     results::LayerReport layer = layer_report(operation, note, macs_per_cycle);
@@ -261,6 +262,17 @@ results::NpuReport npu_report(const simulate::Report& simulated, const npu::Comp
     if (counter.count > 0) npu.pmu.emplace_back(std::string(counter.name), static_cast<int64_t>(counter.count));
   }
   return npu;
+}
+
+int64_t memory_cycles(const simulate::Report& simulated) {
+  uint64_t waited = simulated.cycles.exposed_dma;
+  for (const simulate::OperationReport& op : simulated.operations) {
+    const auto slowest = std::ranges::max_element(op.cycles.access);
+    if (slowest == op.cycles.access.begin() + static_cast<int>(simulate::MemoryKind::kSram)) continue;
+    const uint64_t computed = op.cycles.npu + op.cycles.exposed_dma;
+    waited += op.cycles.total - std::min(op.cycles.total, computed);
+  }
+  return static_cast<int64_t>(waited);
 }
 
 std::vector<int64_t> cycles_by_node(const simulate::Report& simulated, const npu::CompiledNetwork& network,

@@ -24,6 +24,10 @@ results::NpuReport npu_report(const simulate::Report& simulated, const npu::Comp
                               const plan::Target& target, simulate::Occupied occupied = simulate::Occupied::kOff,
                               const ir::Graph* tosa = nullptr, size_t other_weight_bytes = 0);
 
+// The part of a run's cycles that waits for memories behind the second port: transfers, and weights or feature maps that
+// are read there.
+int64_t memory_cycles(const simulate::Report& simulated);
+
 // Cycles of the TOSA nodes, by their index; an operation of several nodes counts for its first. The last element is
 // what belongs to no node: `nodes` + 1 in all, and their sum is the network's total.
 std::vector<int64_t> cycles_by_node(const simulate::Report& simulated, const npu::CompiledNetwork& network,

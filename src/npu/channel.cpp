@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked_math.h"
 #include "carina/check.h"
 #include "npu/cost.h"
 
@@ -35,17 +36,29 @@ double channel_bytes_per_cycle(const AcceleratorConfig& npu, const MemoryPort& p
        .read_buffer_words = read_buffer_words(npu.u85, channel)});
 }
 
-int64_t scale_fetches(const AcceleratorConfig& npu, int64_t blocks_in_plane) {
-  return is_u85(npu.product) ? blocks_in_plane : 1;
+double decoded_weights(const DecodedWeights& what) {
+  if (what.kind == MacKind::kDepthwise) return static_cast<double>(what.taps * what.ofm_depth);
+  const bool part_kernel = what.kind == MacKind::kPartKernel;
+  const WeightOrder order = part_kernel ? WeightOrder::PART_KERNEL_FIRST : WeightOrder::DEPTH_FIRST;
+  const int depth_step = u85_ifm_block_depth({.npu = what.npu,
+                                              .order = order,
+                                              .ifm_bits = what.ifm_bits,
+                                              .ublock_depth = what.ublock_depth,
+                                              .sparse_weights = false});
+  const int64_t taps =
+      part_kernel ? round_up<int64_t>(what.taps, u85_part_kernel_tap_group(what.ifm_bits, false)) : what.taps;
+  return static_cast<double>(taps * round_up<int64_t>(what.ifm_depth, depth_step) *
+                             round_up<int64_t>(what.ofm_depth, what.ublock_depth));
 }
 
 double decode_cycles(const Decoding& what) {
   if (!is_u85(what.npu.product) || what.encoded_bytes == 0) return 0;
   const double rate = weights_per_cycle({.npu = what.npu, .zero_rate = what.zero_rate});
+  const auto planes = static_cast<double>(what.planes);
   const double fetch =
-      access_cycles(what.encoded_bytes, channel_bytes_per_cycle(what.npu, what.port, ReadChannel::kWeights),
+      access_cycles(what.encoded_bytes * planes, channel_bytes_per_cycle(what.npu, what.port, ReadChannel::kWeights),
                     what.port.read_latency_cycles);
-  return std::max(what.weights / rate, fetch);
+  return std::max(u85_decoding_cycles(what.weights * planes / rate), fetch);
 }
 
 double transfer_cycles(const AcceleratorConfig& npu, double bytes, const MemoryPort* from, const MemoryPort* to) {

@@ -71,7 +71,7 @@ struct SubKernel {
 
 // The order pads the taps with zeros to a multiple. The decoder decodes all of them, but the MAC unit skips part of the
 // padding.
-SubKernel u85_part_kernel(const MacWork& w, int64_t taps) {
+SubKernel u85_part_kernel(const MacWork& w, int64_t taps, const CostDetail& detail) {
   const U85PartKernelTaps rule = w.sparse_weights ? kU85PartKernelTapsSparse : kU85PartKernelTaps;
   const int64_t rest = taps % rule.together;
   const int64_t multiplied = taps - rest + (rest == 0 ? 0 : std::max<int64_t>(rest, rule.at_least));
@@ -81,14 +81,15 @@ SubKernel u85_part_kernel(const MacWork& w, int64_t taps) {
   const double decode = static_cast<double>(decoded * kChannelsPerStep * w.ublock_depth) /
                         weights_per_cycle({.npu = w.npu, .zero_rate = padding});
   const int64_t channel_steps = ceil_div<int64_t>(w.ifm_block_depth, kChannelsPerStep);
-  return {.cycles = std::max(decode, mac) * static_cast<double>(channel_steps * w.ublocks_z),
+  return {.cycles = (detail.decoders_in_macs ? std::max(decode, mac) : mac) *
+                    static_cast<double>(channel_steps * w.ublocks_z),
           .steps = ceil_div<int64_t>(taps, rule.together)};
 }
 
 SubKernel sub_kernel(const MacWork& w, int64_t taps, const CostDetail& detail) {
   const auto xy = static_cast<double>(w.ublocks_xy), z = static_cast<double>(w.ublocks_z);
   const double decode = decode_cycles(w), sparse = w.sparse_weights ? 0.5 : 1.0;
-  if (is_u85(w.npu.product) && w.kind == MacKind::kPartKernel) return u85_part_kernel(w, taps);
+  if (is_u85(w.npu.product) && w.kind == MacKind::kPartKernel) return u85_part_kernel(w, taps, detail);
   const bool u85 = is_u85(w.npu.product);
   const int64_t channel_steps = ceil_div<int64_t>(ifm_block_depth_of(w), kChannelsPerStep);
   switch (w.kind) {
@@ -104,9 +105,10 @@ SubKernel sub_kernel(const MacWork& w, int64_t taps, const CostDetail& detail) {
     case MacKind::kDepthFirst:
     case MacKind::kReduceSum: {
       const double per_tap = u85 ? static_cast<double>(channel_steps) * xy : kMacCyclesPerUblock * xy;
-      return {
-          .cycles = std::max(decode, per_tap) * static_cast<double>(taps) * z * (u85 ? w.ifm_bits / 8.0 : 1.0) * sparse,
-          .steps = taps};
+      const bool waits = !u85 || detail.decoders_in_macs;
+      return {.cycles = (waits ? std::max(decode, per_tap) : per_tap) * static_cast<double>(taps) * z *
+                        (u85 ? w.ifm_bits / 8.0 : 1.0) * sparse,
+              .steps = taps};
     }
     case MacKind::kPartKernel: {
       const int64_t steps =
@@ -189,6 +191,13 @@ double output_cycles_per_element(const OutputWork& w) {
          w.cores;
 }
 
+int64_t elementwise_depth(const ElementwiseDepth& what, const CostDetail& detail) {
+  if (!what.bricks) return what.depth;
+  const int64_t step =
+      std::clamp<int64_t>(what.ublock_depth, std::min(detail.elementwise_channels, kBrickDepth), kBrickDepth);
+  return round_up(what.depth, step);
+}
+
 // ---- Blocks one after the other ----
 
 double pipeline_cycles(const PipelineWork& w, const CostDetail& detail) {
@@ -199,13 +208,14 @@ double pipeline_cycles(const PipelineWork& w, const CostDetail& detail) {
   const double mac_block = std::max(mac, command), output_block = std::max(output, command);
   const double body =
       mac_block > output_block ? std::floor(mac_block * w.blocks) + output_block : output_block * w.blocks + mac_block;
-  return body + w.first_read_cycles + w.last_write_cycles;
+  return body + detail.ends_factor * (w.first_read_cycles + w.last_write_cycles);
 }
 
 double elementwise_cycles(const PipelineWork& w, const CostDetail& detail) {
   if (!detail.ends_and_commands) return w.output_cycles * w.blocks;
   const double command = (w.first_read_cycles + w.last_write_cycles + w.output_cycles) / kCommandCyclesDivisor;
-  return std::ceil(std::max(command, w.output_cycles) * w.blocks + w.first_read_cycles + w.last_write_cycles);
+  return std::ceil(std::max(command, w.output_cycles) * w.blocks +
+                   detail.ends_factor * (w.first_read_cycles + w.last_write_cycles));
 }
 
 // ---- Memory ----

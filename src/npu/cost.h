@@ -17,11 +17,15 @@ struct CostDetail {
   bool accumulator_delay;  // blocks of one ublock wait for their own accumulators
   bool copies_by_width;    // pools of one element take one step per byte, not four
   bool ends_and_commands;  // the first read, the last write and the command unit
+  bool decoders_in_macs;   // U85: the MAC unit waits for its weights; otherwise decoding is counted beside it
+  // Assumptions that docs/against-vela.md varies.
+  int elementwise_channels = kElementwiseChannels;
+  double ends_factor = 1;  // of the first read and the last write
 };
 inline constexpr CostDetail kTimeLineCost{
-    .accumulator_delay = true, .copies_by_width = true, .ends_and_commands = true};
+    .accumulator_delay = true, .copies_by_width = true, .ends_and_commands = true, .decoders_in_macs = false};
 inline constexpr CostDetail kSearchCost{
-    .accumulator_delay = false, .copies_by_width = false, .ends_and_commands = false};
+    .accumulator_delay = false, .copies_by_width = false, .ends_and_commands = false, .decoders_in_macs = true};
 
 // ---- The IFM block ----
 
@@ -107,6 +111,15 @@ struct OutputWork {
 // The cycles of the output unit for one OFM element.
 double output_cycles_per_element(const OutputWork& work);
 
+// The channels that an elementwise operation processes for `depth` channels of a block. The output unit takes whole
+// steps, which are smaller than a brick.
+struct ElementwiseDepth {
+  bool bricks;  // NHCWB16 output
+  int64_t depth;
+  int64_t ublock_depth;
+};
+int64_t elementwise_depth(const ElementwiseDepth& what, const CostDetail& detail);
+
 // ---- Blocks one after the other ----
 
 struct PipelineWork {
@@ -175,5 +188,10 @@ struct DecodeWork {
   int cores = 1;
 };
 double weights_per_cycle(const DecodeWork& work);
+
+// The cycles of an operation of U85 that waits for its decoders, which work for `busy_cycles` of them.
+constexpr double u85_decoding_cycles(double busy_cycles) {
+  return busy_cycles / kU85DecoderUtilization;
+}
 
 }  // namespace carina::npu

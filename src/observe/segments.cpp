@@ -149,17 +149,13 @@ class Cutter {
     return {};
   }
 
-<<<<<<< HEAD
-  // Nodes are checked one by one, so that each unsupported node is named with the error of its lowering.
-=======
   [[nodiscard]] bool has_kernel(NodeId id) const {
     std::vector<ValueId> results;
     std::ranges::copy_if(graph_[id].outputs, std::back_inserter(results), &ValueId::valid);
     return evaluator_->load(ir::subgraph_of(graph_, {&id, 1}, results).graph).has_value();
   }
 
-  // One by one, so that each node that nobody runs is named, with what the lowering said of it.
->>>>>>> users-rest
+  // Nodes are checked one by one, so that each unsupported node is named with the error of its lowering.
   Result<void> check_kernels() const {
     Diagnostics errors;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
@@ -183,12 +179,8 @@ class Cutter {
   std::vector<bool> outputs_;
   std::vector<size_t> level_of_;
   std::vector<std::vector<NodeId>> members_;         // per segment
-<<<<<<< HEAD
+  std::vector<bool> on_kernels_;                     // per node: whether TOSA cannot express it, or it must keep int64
   std::vector<std::optional<Diagnostic>> refusals_;  // per node: the error of its lowering
-=======
-  std::vector<bool> on_kernels_;                     // per node: those that TOSA does not have, and those of int64
-  std::vector<std::optional<Diagnostic>> refusals_;  // per node: what the lowering says of it
->>>>>>> users-rest
   Segments result_;
 };
 

@@ -183,18 +183,13 @@ class Calibration {
     if ((given || !observe_finite(id, observer, elements)) && not_numbers_.empty()) not_numbers_ = aten_[id].name;
   }
 
-<<<<<<< HEAD
-  // Excludes values of 1 / x near its pole, as in a norm that divides by the length of an empty row. The product with 0
-  // is 0 for any range, and so large a range would leave no precision for the other values.
-=======
   static bool is_product(const ir::Node& node) {
     const AtenFamily family = traits_of(node.op.aten()).family;
     return family == AtenFamily::kConvolution || family == AtenFamily::kProduct;
   }
 
-  // 1 / x beside its pole, as of an empty row that a norm divides: 0 times that is 0 with any range, and a range as far
-  // as that would leave no step for the others.
->>>>>>> users-rest
+  // Excludes values of 1 / x near its pole, as in a norm that divides by the length of an empty row. The product with 0
+  // is 0 for any range, and so large a range would leave no precision for the other values.
   std::vector<float> away_from_pole(ValueId id, std::span<const float> elements) {
     constexpr float kFar = 0x1p16F;  // times the median, which has no step left in integers that reach beyond it
     std::vector<float> sizes(elements.size());
@@ -229,12 +224,8 @@ class Calibration {
   std::vector<ir::NodeId> makers_;
   size_t enough_;                  // elements of a tensor, for its histogram
   std::set<ValueId> beyond_;       // values that held what is not finite
-<<<<<<< HEAD
-  std::set<ValueId> beside_pole_;  // values that had 1 / x for an x near 0
-=======
   std::set<ValueId> infinite_;     // products that are infinite
-  std::set<ValueId> beside_pole_;  // that held 1 / x of an x next to 0
->>>>>>> users-rest
+  std::set<ValueId> beside_pole_;  // values that had 1 / x for an x near 0
   std::string not_numbers_;
 };
 

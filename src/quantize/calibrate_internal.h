@@ -29,13 +29,9 @@ struct Calibrated {
   LeftFloat left;
   Sharing sharing;
   std::vector<RangeObserver> observers;  // indexed as Sharing::group
-<<<<<<< HEAD
   // per value: statistics of the layer with weights that computes it; empty for other values
   std::vector<LayerStatistics> layers;
-=======
-  std::vector<LayerStatistics> layers;   // per value: of the weighted layer that makes it; empty for others
-  std::set<ir::ValueId> beyond_int32;    // values of int64 that the samples show beyond int32
->>>>>>> users-rest
+  std::set<ir::ValueId> beyond_int32;  // int64 values that exceed int32 in a sample
 };
 
 // Runs the float graph on the samples. Errors: samples that do not match the inputs; values that are not numbers;

@@ -120,26 +120,30 @@ Json errors_json(const results::CompileReport& report) {
 }  // namespace
 
 std::string to_json(const results::CompileReport& report) {
-  Json json = {{"model", report.model},
-               {"target", report.target},
-               {"system_config", report.system_config},
-               {"memory_mode", report.memory_mode},
-               {"optimize", report.optimize},
-               {"dynamic_weights", report.dynamic_weights},
-               {"sram_budget_bytes", report.sram_budget_bytes},
-               {"arena_cache_bytes", report.cache_bytes},
-               {"quantization", report.quantization},
-               {"nodes", nodes_json(report)},
-               {"delegates", delegates_json(report)},
-               {"output", report.output},
-               {"program_bytes", report.program_bytes},
-               {"planned_bytes", report.planned_bytes},
-               {"scratch_bytes", report.scratch_bytes},
-               {"fast_scratch_bytes", report.fast_scratch_bytes},
-               {"arena_memory", report.arena_memory},
-               {"clock_hz", report.clock_hz},
-               {"cycles", json_of(report.cycles)},
-               {"errors", errors_json(report)}};
+  Json json = {
+      {"model", report.model},
+      {"target", report.target},
+      {"system_config", report.system_config},
+      {"memory_mode", report.memory_mode},
+      {"optimize", report.optimize},
+      {"dynamic_weights", report.dynamic_weights},
+      {"sram_budget_bytes", report.sram_budget_bytes},
+      {"arena_cache_bytes", report.cache_bytes},
+      {"quantization", report.quantization},
+      {"nodes", nodes_json(report)},
+      {"delegates", delegates_json(report)},
+      {"output", report.output},
+      {"program_bytes", report.program_bytes},
+      {"planned_bytes", report.planned_bytes},
+      {"scratch_bytes", report.scratch_bytes},
+      {"fast_scratch_bytes", report.fast_scratch_bytes},
+      {"arena_memory", report.arena_memory},
+      {"clock_hz", report.clock_hz},
+      {"cycles", json_of(report.cycles)},
+      {"cycles_interval", report.cycles && report.clock_hz > 0
+                              ? interval_json(npu::cycle_interval(report.target, *report.cycles, report.memory_cycles))
+                              : Json(nullptr)},
+      {"errors", errors_json(report)}};
   if (!report.legalized.empty()) json["legalized"] = legalized_json(report.legalized);
   if (!report.alternatives.empty()) json["alternatives"] = alternatives_json(report.alternatives);
   return json_text(json);

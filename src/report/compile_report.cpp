@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "carina/check.h"
+#include "facts/npu_accuracy.h"
+#include "report/interval_text_internal.h"
 #include "report/tables/text_table.h"
 
 namespace carina::report {
@@ -154,6 +156,7 @@ std::string costs_text(const results::CompileReport& report) {
   out += report.cycles ? fmt::format("NPU: {} cycles per inference (estimate), {}\n", grouped(*report.cycles),
                                      milliseconds(*report.cycles, report.clock_hz))
                        : "NPU: cycles per inference could not be estimated\n";
+  if (report.cycles) out += interval_text(npu::cycle_interval(report.target, *report.cycles, report.memory_cycles));
   return out + memory_line(report);
 }
 

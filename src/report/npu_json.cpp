@@ -2,6 +2,15 @@
 
 namespace carina::report {
 
+namespace npu_facts = carina::npu;  // `npu` is a parameter
+
+Json interval_json(const npu::CycleInterval& interval) {
+  return {{"lowest", interval.lowest},
+          {"highest", interval.highest},
+          {"waits_for_memory", interval.waits_for_memory},
+          {"basis", interval.basis}};
+}
+
 Json npu_json(const results::NpuReport& npu) {
   Json layers = Json::array();
   for (const results::LayerReport& layer : npu.layers) {
@@ -26,6 +35,7 @@ Json npu_json(const results::NpuReport& npu) {
           {"memory_mode", npu.memory_mode},
           {"clock_hz", npu.clock_hz},
           {"cycles", npu.cycles},
+          {"cycles_interval", interval_json(npu_facts::cycle_interval(npu.target, npu.cycles, npu.memory_cycles))},
           {"macs", npu.macs},
           {"utilization", npu.utilization},
           {"layers", layers},

@@ -1,9 +1,13 @@
 #pragma once
 
+#include "facts/npu_accuracy.h"
 #include "report/run_report.h"
 #include "report/tables/json.h"
 
 namespace carina::report {
+
+// The interval in which the cycles of hardware or of an FVP are expected.
+Json interval_json(const npu::CycleInterval& interval);
 
 // The NPU's part of an inference, each operation.
 Json npu_json(const results::NpuReport& npu);

@@ -2,6 +2,7 @@
 
 // to_text() and to_json() of every result, for templates over all of them.
 #include "report/accuracy_report.h"
+#include "report/board_report.h"
 #include "report/compare_report.h"
 #include "report/compile_report.h"
 #include "report/failure_report.h"

@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "facts/npu_accuracy.h"
+#include "report/interval_text_internal.h"
 #include "report/npu_json_internal.h"
 #include "report/tables/json.h"
 #include "report/tables/text_table.h"
@@ -42,6 +44,7 @@ std::string npu_text(const results::NpuReport& npu, LayerRows rows) {
   const double time = npu.clock_hz == 0 ? 0 : 1e3 * static_cast<double>(npu.cycles) / static_cast<double>(npu.clock_hz);
   out += fmt::format("total: {} cycles = {:.3f} ms at {} MHz, {} MACs, MAC utilization {:.1f} %\n", grouped(npu.cycles),
                      time, npu.clock_hz / 1'000'000, grouped(npu.macs), 100 * npu.utilization);
+  out += interval_text(carina::npu::cycle_interval(npu.target, npu.cycles, npu.memory_cycles));
   for (const auto& [name, bytes] : npu.traffic_bytes) out += fmt::format("traffic {}: {} B\n", name, grouped(bytes));
   for (const auto& [name, count] : npu.pmu) out += fmt::format("pmu {}: {}\n", name, grouped(count));
   return out;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "npu/cost.h"
+#include "npu/traffic.h"
 #include "simulate/cycle_work_internal.h"
 #include "simulate/work_internal.h"
 
@@ -46,7 +47,22 @@ double CycleModel::write_cycles(const Operation& op, const Extent& block, double
   return transferred(op.ofm, block, bytes, true) / port_of_region(op.ofm.region).bytes_per_cycle;
 }
 
-// `planes`: blocks in the plane of the OFM, for each of which U55 and U65 decode all weights again.
+// The bytes of all beats that write the OFM.
+int64_t CycleModel::written(const Operation& op) const {
+  const Extent stored = stored_extent(op);
+  return npu::written_bytes({.bricks = is_bricked(op.ofm),
+                             .height = stored.height,
+                             .width = stored.width,
+                             .depth = stored.depth,
+                             .element_bytes = op.ofm.type.bytes,
+                             .address = static_cast<int64_t>(op.ofm.base[0] & 15),
+                             .stride_y = op.ofm.stride_y,
+                             .stride_x = op.ofm.stride_x,
+                             .beat_bytes = port_of_region(op.ofm.region).beat_bytes});
+}
+
+// The cycles for which the decoders work. `planes`: blocks in the plane of the OFM, for each of which all weights are
+// decoded again.
 double CycleModel::weight_decode_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const {
   if (weights.encoded_bytes == 0) return 0;
   const auto values = static_cast<double>(weights.statistics.values);
@@ -55,13 +71,17 @@ double CycleModel::weight_decode_cycles(const Operation& op, const WeightFacts& 
                                               .distinct_values = weights.statistics.distinct_values,
                                               .fast = op.fast_weights,
                                               .cores = op.cores});
-  if (!op.u85) return values * static_cast<double>(planes) / rate;
+  return values * static_cast<double>(planes) / rate;
+}
+
+// The cycles in which U85 fetches all weights, once per block in the plane of the OFM.
+double CycleModel::u85_fetch_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const {
+  if (weights.encoded_bytes == 0) return 0;
   const Port& port = port_of_region(op.weight_region);
   const int words =
       op.fast_weights ? accelerator_->u85.read_buffer_fast_weights_words : accelerator_->u85.read_buffer_weights_words;
-  const double fetch =
-      npu::access_cycles(static_cast<double>(weights.encoded_bytes), bandwidth(port, words), port.read_latency_cycles);
-  return std::max(values / rate, fetch);
+  const double bytes = static_cast<double>(weights.encoded_bytes) * static_cast<double>(planes);
+  return npu::access_cycles(bytes, bandwidth(port, words), port.read_latency_cycles);
 }
 
 // Latency and transfer of the first block of one operand; nothing for a scalar or a chaining buffer.
@@ -71,29 +91,68 @@ double CycleModel::first_read_cycles(const Operation& op, const FeatureMap& map,
   return port_of_region(map.region).read_latency_cycles + read_cycles(op, map, block, bytes);
 }
 
+namespace {
+
+// The elements that all blocks of an elementwise operation read of one operand. Each block reads its part of the operand,
+// broadcast or not.
+int64_t elementwise_reads(const FeatureMap& map, const Extent& box, const Extent& ofm, const Extent& block) {
+  const auto along = [](int32_t size, int32_t whole, int32_t part) {
+    return int64_t{size == whole ? whole : ceil_div(whole, part)};
+  };
+  const int64_t depth = is_bricked(map) ? round_up(box.depth, int32_t{npu::kBrickDepth}) : box.depth;
+  return along(box.height, ofm.height, block.height) * along(box.width, ofm.width, block.width) * depth *
+         (box.depth == ofm.depth ? 1 : ceil_div(ofm.depth, block.depth));
+}
+
+}  // namespace
+
+// The elements of the IFM that an operation with a window reads.
+int64_t CycleModel::window_reads(const Operation& op, const Geometry& g) const {
+  const Kernel& k = op.kernel;
+  const Extent box = ifm_box(op);
+  const int upscale = op.upscale == Upscale::kNone ? 1 : 2;
+  const int64_t rows = npu::window_reads({.ofm = op.ofm_extent.height,
+                                          .block = g.block.height,
+                                          .taps = k.height,
+                                          .dilation = k.dilation_y,
+                                          .stride = k.stride_y,
+                                          .padding = op.padding.top,
+                                          .ifm = box.height,
+                                          .sub_kernel = op.sub_kernel,
+                                          .upscale = upscale});
+  const int64_t columns = npu::window_reads({.ofm = op.ofm_extent.width,
+                                             .block = g.block.width,
+                                             .taps = k.width,
+                                             .dilation = k.dilation_x,
+                                             .stride = k.stride_x,
+                                             .padding = op.padding.left,
+                                             .ifm = box.width,
+                                             .sub_kernel = op.sub_kernel,
+                                             .upscale = upscale});
+  const bool all_depth = sums_over_depth(g.kind);
+  const int32_t depth = all_depth ? op.ifm_depth : op.ofm_extent.depth;
+  const int64_t stored = is_bricked(op.ifm) ? round_up(depth, int32_t{npu::kBrickDepth}) : depth;
+  const int64_t times =
+      all_depth ? npu::depth_reads(
+                      {.ifm_depth = op.ifm_depth, .ifm_block_depth = g.ifm_block_limit, .ofm_blocks = g.blocks_z})
+                : 1;
+  return rows * columns * stored * times;
+}
+
 // Calls add(map, bytes, block) for each operand in memory.
 template <typename Add>
 void CycleModel::add_operands(const Operation& op, const Geometry& g, const Add& add) const {
   if (g.kind == WorkKind::kElementwise) {
-    // Each block of the OFM reads its part of each operand, broadcast or not.
-    const double blocks = static_cast<double>(stored_elements(op.ofm, op.ofm_extent)) /
-                          static_cast<double>(stored_elements(op.ofm, g.block));
     const auto add_part = [&](const FeatureMap& map, const Extent& box) {
-      const Extent part = clipped(g.block, box);
-      add(map, static_cast<double>(stored_elements(map, part)) * blocks * map.type.bytes, part);
+      const int64_t reads = elementwise_reads(map, box, op.ofm_extent, g.block);
+      add(map, static_cast<double>(reads * map.type.bytes), clipped(g.block, box));
     };
     if (!op.ifm_broadcast.scalar) add_part(op.ifm, ifm_box(op));
     if (op.reads_ifm2()) add_part(op.ifm2, ifm2_box(op));
     return;
   }
-  const bool all_depth = sums_over_depth(g.kind);
-  const auto area = static_cast<double>(int64_t{g.ifm_block.height} * g.ifm_block.width);
-  const int32_t depth = all_depth ? op.ifm_depth : op.ofm_extent.depth;
-  const auto stored_depth =
-      static_cast<double>(is_bricked(op.ifm) ? round_up(depth, int32_t{npu::kBrickDepth}) : depth);
-  const auto repeats = static_cast<double>(g.sub_kernels * g.blocks_xy * (all_depth ? g.blocks_z : 1));
   if (op.pool != PoolMode::kNone || op.kind != OperationKind::kPool)
-    add(op.ifm, area * stored_depth * repeats * op.ifm.type.bytes, g.ifm_block);
+    add(op.ifm, static_cast<double>(window_reads(op, g) * op.ifm.type.bytes), g.ifm_block);
   if (op.reads_ifm2())
     add(op.ifm2, static_cast<double>(stored_elements(op.ifm2, ifm2_box(op))) * op.ifm2.type.bytes, g.block);
 }
@@ -127,24 +186,24 @@ PortShares CycleModel::estimate_access(const Operation& op, const Geometry& g, c
   add_operands(op, g, add_read);
   if (op.ofm.storage != Storage::kChained && op.acc_output == AccOutput::kWrite) {
     const Port& port = port_of_region(op.ofm.region);
+    report.traffic[static_cast<size_t>(port.memory)].feature_map_write_bytes += static_cast<uint64_t>(written(op));
     const double bytes = static_cast<double>(stored_elements(op.ofm, stored_extent(op))) * op.ofm.type.bytes;
-    report.traffic[static_cast<size_t>(port.memory)].feature_map_write_bytes += static_cast<uint64_t>(bytes);
     const double cycles = write_cycles(op, g.block, bytes);
     load.add(port.memory, cycles, cycles);
   }
-  if (weights.encoded_bytes != 0) {
-    // A block of the OFM needs all weights of its channels. Each weight is fetched once per block of the plane.
-    const Port& port = port_of_region(op.weight_region);
-    const auto add_stream = [&](double bytes, int read_buffer_words) {
-      report.traffic[static_cast<size_t>(port.memory)].weight_read_bytes += static_cast<uint64_t>(bytes);
-      load.add(port.memory, bytes / port.bytes_per_cycle, bytes / bandwidth(port, read_buffer_words));
+  if (weights.encoded_bytes != 0 || weights.scale_bytes != 0) {
+    // A block of the OFM needs all weights and scales of its channels. They are fetched once per block of the plane.
+    const auto add_stream = [&](uint64_t bytes, int region, int read_buffer_words) {
+      const Port& port = port_of_region(region);
+      const uint64_t fetched = bytes * static_cast<uint64_t>(g.blocks_xy);
+      report.traffic[static_cast<size_t>(port.memory)].weight_read_bytes += fetched;
+      load.add(port.memory, static_cast<double>(fetched) / port.bytes_per_cycle,
+               static_cast<double>(fetched) / bandwidth(port, read_buffer_words));
     };
     const npu::U85Rams& buffers = accelerator_->u85;
-    const auto repeats = static_cast<double>(g.blocks_xy);
-    add_stream(static_cast<double>(weights.encoded_bytes) * repeats,
+    add_stream(weights.encoded_bytes, op.weight_region,
                op.fast_weights ? buffers.read_buffer_fast_weights_words : buffers.read_buffer_weights_words);
-    // U85 fetches the scales again for each block.
-    add_stream(static_cast<double>(weights.scale_bytes) * (op.u85 ? repeats : 1), buffers.read_buffer_scale_words);
+    add_stream(weights.scale_bytes, op.scale_region, buffers.read_buffer_scale_words);
   }
   for (size_t m = 0; m < load.shared.size(); ++m)
     report.cycles.access[m] = static_cast<uint64_t>(std::max(load.shared[m], load.slowest_channel[m]));

@@ -78,6 +78,7 @@ Result<CycleModel> CycleModel::make(const npu::AcceleratorConfig& accelerator, c
                            .fault = Fault::kUsage});
   }
   model.mode_ = *mode;
+  model.detail_ = options.cost;
   model.clock_hz_ = system->core_clock_hz;
   for (size_t i = 0; i < model.ports_.size(); ++i) {
     const npu::MemoryPort& port = system->ports[i];
@@ -134,6 +135,7 @@ CycleModel::Geometry CycleModel::geometry(const Operation& op) const {
                                                    .order = order_of(g.kind),
                                                    .granule = accelerator_->ifm_ublock.depth});
   }
+  g.ifm_block_limit = depth;
   g.ifm_block = {.height = along(g.block.height, k.stride_y, k.extent_h),
                  .width = along(g.block.width, k.stride_x, k.extent_w),
                  .depth = depth};
@@ -176,7 +178,7 @@ double CycleModel::mac_cycles(const Operation& op, const Geometry& g) const {
        .weight_streams = op.weight_streams,
        .sparse_weights = op.sparse_weights,
        .cores = op.cores},
-      npu::kTimeLineCost);
+      detail_);
 }
 
 // ---- Output unit ----
@@ -245,7 +247,7 @@ void CycleModel::estimate_blocks(const Operation& op, const Geometry& g, const W
                                              .blocks = g.blocks,
                                              .first_read_cycles = first_read,
                                              .last_write_cycles = last_write},
-                                            npu::kTimeLineCost);
+                                            detail_);
   cycles.mac = static_cast<uint64_t>(mac * g.blocks);
   cycles.output = static_cast<uint64_t>(output * g.blocks);
   cycles.npu = static_cast<uint64_t>(total);
@@ -255,8 +257,12 @@ void CycleModel::estimate_blocks(const Operation& op, const Geometry& g, const W
 // The pipeline of estimate_blocks() without its MAC stage: operands in, output unit, result out.
 void CycleModel::estimate_elementwise(const Operation& op, const Geometry& g, Cycles& cycles) const {
   const double per_element = output_cycles_per_element(op);
-  const auto block = static_cast<double>(stored_elements(op.ofm, g.block));
-  const double blocks = static_cast<double>(stored_elements(op.ofm, op.ofm_extent)) / block;
+  const auto processed = [&](const Extent& e) {
+    const npu::ElementwiseDepth depth{.bricks = is_bricked(op.ofm), .depth = e.depth, .ublock_depth = g.ublock.depth};
+    return static_cast<double>(int64_t{e.height} * e.width * npu::elementwise_depth(depth, detail_));
+  };
+  const double block = processed(g.block);
+  const double blocks = processed(op.ofm_extent) / block;
   double first_read = op.ifm_broadcast.scalar ? 0 : first_read_cycles(op, op.ifm, g.block);
   if (op.reads_ifm2())
     first_read = std::max(first_read, first_read_cycles(op, op.ifm2, clipped(g.block, ifm2_box(op))));
@@ -269,7 +275,7 @@ void CycleModel::estimate_elementwise(const Operation& op, const Geometry& g, Cy
   cycles.output = static_cast<uint64_t>(std::ceil(output * blocks));
   cycles.npu = static_cast<uint64_t>(npu::elementwise_cycles(
       {.output_cycles = output, .blocks = blocks, .first_read_cycles = first_read, .last_write_cycles = last_write},
-      npu::kTimeLineCost));
+      detail_));
   cycles.issue = cycles.npu - std::min(cycles.npu, cycles.output);
 }
 
@@ -281,8 +287,11 @@ PortShares CycleModel::estimate_kernel(const Operation& op, const WeightFacts& w
   } else {
     estimate_blocks(op, g, weights, cycles);
   }
-  cycles.weight_decode = static_cast<uint64_t>(weight_decode_cycles(op, weights, g.blocks_xy));
-  if (op.u85) cycles.npu = std::max(cycles.npu, cycles.weight_decode);
+  const double decode = weight_decode_cycles(op, weights, g.blocks_xy);
+  const double fetch = op.u85 ? u85_fetch_cycles(op, weights, g.blocks_xy) : 0;
+  cycles.weight_decode = static_cast<uint64_t>(std::max(decode, fetch));
+  if (op.u85)
+    cycles.npu = std::max(cycles.npu, static_cast<uint64_t>(std::max(npu::u85_decoding_cycles(decode), fetch)));
   PortShares shares = estimate_access(op, g, weights, report);
   cycles.total = cycles.npu;
   for (const uint64_t access : cycles.access) cycles.total = std::max(cycles.total, access);

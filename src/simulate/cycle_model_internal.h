@@ -5,6 +5,7 @@
 
 #include "carina/result.h"
 #include "facts/npu_targets.h"
+#include "npu/cost.h"
 #include "simulate/operation_internal.h"
 #include "simulate/report.h"
 #include "simulate/simulator.h"
@@ -54,10 +55,13 @@ class CycleModel {
   [[nodiscard]] double mac_cycles(const Operation& op, const Geometry& g) const;
   [[nodiscard]] double output_cycles_per_element(const Operation& op) const;
   [[nodiscard]] double weight_decode_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const;
+  [[nodiscard]] double u85_fetch_cycles(const Operation& op, const WeightFacts& weights, int64_t planes) const;
   [[nodiscard]] double bandwidth(const Port& port, int read_buffer_words) const;
   [[nodiscard]] double read_cycles(const Operation& op, const FeatureMap& map, const Extent& block, double bytes) const;
   [[nodiscard]] double write_cycles(const Operation& op, const Extent& block, double bytes) const;
   [[nodiscard]] double transferred(const FeatureMap& map, const Extent& block, double bytes, bool writes) const;
+  [[nodiscard]] int64_t window_reads(const Operation& op, const Geometry& g) const;
+  [[nodiscard]] int64_t written(const Operation& op) const;
   void estimate_blocks(const Operation& op, const Geometry& g, const WeightFacts& weights, Cycles& cycles) const;
   void estimate_elementwise(const Operation& op, const Geometry& g, Cycles& cycles) const;
   [[nodiscard]] double first_read_cycles(const Operation& op, const FeatureMap& map, const Extent& block) const;
@@ -71,6 +75,7 @@ class CycleModel {
   npu::MemoryMode mode_{};
   std::array<Port, 2> ports_{};
   double clock_hz_ = 0;
+  npu::CostDetail detail_ = npu::kTimeLineCost;
 };
 
 }  // namespace carina::simulate

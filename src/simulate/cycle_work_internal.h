@@ -32,11 +32,12 @@ inline int64_t stored_elements(const FeatureMap& map, const Extent& e) {
 // The division of an operation into blocks.
 struct CycleModel::Geometry {
   WorkKind kind;
-  Extent ublock;           // of the OFM
-  Extent block;            // of the OFM, clipped to it
-  Extent ifm;              // the window space
-  Extent ifm_block;        // clipped
-  int64_t ublocks_xy = 1;  // in a block
+  Extent ublock;                // of the OFM
+  Extent block;                 // of the OFM, clipped to it
+  Extent ifm;                   // the window space
+  Extent ifm_block;             // clipped
+  int32_t ifm_block_limit = 1;  // channels that the input buffer holds
+  int64_t ublocks_xy = 1;       // in a block
   int64_t ublocks_z = 1;
   double blocks = 1;      // the OFM's ublocks, in units of whole blocks
   int64_t blocks_xy = 1;  // whole blocks

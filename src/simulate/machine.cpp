@@ -437,6 +437,9 @@ void Machine::time_kernel(const Prepared& prepared, OperationReport& entry) {
   for (const HostRange& range : prepared.scale_ranges)
     facts.scale_bytes += static_cast<uint64_t>(range.end - range.begin);
   const PortShares shares = observers_->cycles->estimate_kernel(prepared.op, facts, entry);
+  const bool overlaps = prepared.op.blockdep > 0;
+  const double hidden = overlaps ? persistent_.options.kernel_overlap * static_cast<double>(entry.cycles.issue) : 0;
+  entry.cycles.total -= std::min(entry.cycles.total, static_cast<uint64_t>(hidden));
   observers_->timeline->kernel(entry.cycles.total, shares);
 }
 
@@ -506,6 +509,8 @@ void Machine::finish_report() {
   const uint64_t end = observers_->timeline->now();
   report_.cycles.exposed_dma += end - std::min(end, report_.cycles.total);
   report_.cycles.total = std::max(end, report_.cycles.total);
+  const auto commands_from = static_cast<size_t>(observers_->cycles->port_of_region(0).memory);
+  report_.traffic[commands_from].command_read_bytes += payload_.stream.size() * sizeof(uint32_t);
   report_.pmu = count_events(report_, accelerator_);
 }
 

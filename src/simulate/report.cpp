@@ -13,6 +13,7 @@ Traffic& Traffic::operator+=(const Traffic& other) {
   feature_map_write_bytes += other.feature_map_write_bytes;
   weight_read_bytes += other.weight_read_bytes;
   weight_write_bytes += other.weight_write_bytes;
+  command_read_bytes += other.command_read_bytes;
   return *this;
 }
 

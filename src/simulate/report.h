@@ -16,13 +16,14 @@ enum class MemoryKind : uint8_t { kSram, kDram, kOnChipFlash, kOffChipFlash, kIn
 inline constexpr int kMemoryKinds = 5;
 std::string_view name_of(MemoryKind memory);
 
-// Bytes that are read from and written to one memory.
+// Bytes that are read from and written to one memory, in whole bricks and beats (npu/traffic.h).
 struct Traffic {
   uint64_t feature_map_read_bytes = 0;
   uint64_t feature_map_write_bytes = 0;
   uint64_t weight_read_bytes = 0;   // weights, scales, LUT sources; also read by DMA
   uint64_t weight_write_bytes = 0;  // staging of weights by DMA
-  [[nodiscard]] uint64_t read_bytes() const { return feature_map_read_bytes + weight_read_bytes; }
+  uint64_t command_read_bytes = 0;  // the command stream itself; only in the report of a whole run
+  [[nodiscard]] uint64_t read_bytes() const { return feature_map_read_bytes + weight_read_bytes + command_read_bytes; }
   [[nodiscard]] uint64_t write_bytes() const { return feature_map_write_bytes + weight_write_bytes; }
   [[nodiscard]] uint64_t bytes() const { return read_bytes() + write_bytes(); }
   Traffic& operator+=(const Traffic& other);

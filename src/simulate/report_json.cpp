@@ -45,9 +45,9 @@ std::string traffic_object(const TrafficByMemory& traffic) {
     const Traffic& t = traffic[static_cast<size_t>(m)];
     if (t.bytes() == 0) continue;
     out += fmt::format(
-        R"({}{}:{{"feature_map_read_bytes":{},"feature_map_write_bytes":{},"weight_read_bytes":{},"weight_write_bytes":{}}})",
+        R"({}{}:{{"feature_map_read_bytes":{},"feature_map_write_bytes":{},"weight_read_bytes":{},"weight_write_bytes":{},"command_read_bytes":{}}})",
         out.empty() ? "" : ",", quoted(name_of(static_cast<MemoryKind>(m))), t.feature_map_read_bytes,
-        t.feature_map_write_bytes, t.weight_read_bytes, t.weight_write_bytes);
+        t.feature_map_write_bytes, t.weight_read_bytes, t.weight_write_bytes, t.command_read_bytes);
   }
   return '{' + out + '}';
 }

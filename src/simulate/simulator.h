@@ -12,6 +12,7 @@
 
 #include "carina/result.h"
 #include "facts/npu_targets.h"
+#include "npu/cost.h"
 #include "npu/value_counts.h"
 #include "simulate/report.h"
 
@@ -70,6 +71,10 @@ struct Options {
   // System configuration and memory mode of another vela.ini than the built-in one. They override the names.
   std::optional<npu::SystemConfig> own_system_config = {};
   std::optional<npu::MemoryMode> own_memory_mode = {};
+  // Other assumptions of the cycle model than the usual ones. They show how far a comparison of streams depends on them.
+  npu::CostDetail cost = npu::kTimeLineCost;
+  // The share of a kernel's start and end that runs while the kernel before it still works, if BLOCKDEP permits it.
+  double kernel_overlap = 0;
   // Known weight streams, which timed runs need not decode.
   std::vector<KnownStream> known_streams = {};
   // Called, if set, with bytes of a region that weights have been decoded from or that a transfer has read. A caller

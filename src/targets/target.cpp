@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/io/file.h"
+#include "facts/npu_boards.h"
 #include "npu/table_names.h"
 #include "plan/family/family.h"
 #include "targets/vela_ini_internal.h"
@@ -53,6 +54,34 @@ void warn_of_product(const plan::Target& target, const Log& log) {
             .severity = Severity::kWarning});
 }
 
+// The rows' names, of boards and of Vela's systems.
+std::vector<std::string> system_names(std::vector<std::string> names) {
+  names = with_built_in(std::move(names), npu::kSystemConfigs);
+  for (const npu::Board& board : npu::kBoards) {
+    if (std::ranges::find(names, board.system.name) == names.end()) names.emplace_back(board.system.name);
+  }
+  return names;
+}
+
+const npu::Board* board_of(const std::string& name) {
+  const auto same = [&](const npu::Board& board) { return npu::same_name(board.system.name, name); };
+  const auto row = std::ranges::find_if(npu::kBoards, same);
+  return row == npu::kBoards.end() ? nullptr : &*row;
+}
+
+Result<plan::Target> find_board_target(const std::string& accelerator, const npu::Board& board,
+                                       std::string_view memory) {
+  CARINA_TRY(plan::Target target, plan::find_target(accelerator, {}, memory));
+  if (target.accelerator.product != board.system.product)
+    return fail({.where = "target",
+                 .what = fmt::format("{} has another NPU than {}", board.system.name, accelerator),
+                 .expected = std::string(board.board),
+                 .got = accelerator,
+                 .fault = Fault::kUsage});
+  target.system = board.system;
+  return target;
+}
+
 // Names that the files do not have are left to the tables that are built in.
 Result<plan::Target> find_in_ini(const TargetNames& names, const Log& log) {
   CARINA_TRY(plan::Target target, plan::find_target(names.accelerator, {}, {}));
@@ -63,12 +92,15 @@ Result<plan::Target> find_in_ini(const TargetNames& names, const Log& log) {
   const bool own_memory = ini.has_memory_mode(memory);
   const std::string_view known_system = npu::row_name(npu::kSystemConfigs, system);
   const std::string_view known_memory = npu::row_name(npu::kMemoryModes, memory);
-  if (!own_system && npu::find_system_config(known_system) == nullptr)
-    return unknown("system configuration", system, with_built_in(ini.system_configs(), npu::kSystemConfigs));
+  const npu::Board* board = own_system ? nullptr : board_of(system);
+  if (!own_system && board == nullptr && npu::find_system_config(known_system) == nullptr)
+    return unknown("system configuration", system, system_names(ini.system_configs()));
   if (!own_memory && npu::find_memory_mode(known_memory) == nullptr)
     return unknown("memory mode", memory, with_built_in(ini.memory_modes(), npu::kMemoryModes));
-  CARINA_TRY(target,
-             plan::find_target(names.accelerator, own_system ? "" : known_system, own_memory ? "" : known_memory));
+  const std::string_view built_in_memory = own_memory ? "" : known_memory;
+  CARINA_TRY(target, board != nullptr
+                         ? find_board_target(names.accelerator, *board, built_in_memory)
+                         : plan::find_target(names.accelerator, own_system ? "" : known_system, built_in_memory));
   Diagnostics notes;
   if (own_system) {
     CARINA_TRY(target.system, ini.system_config(system, target.accelerator.product, notes));
@@ -82,8 +114,13 @@ Result<plan::Target> find_in_ini(const TargetNames& names, const Log& log) {
 }
 
 Result<plan::Target> find_built_in(const TargetNames& names) {
-  return plan::find_target(names.accelerator, npu::row_name(npu::kSystemConfigs, names.system_config),
-                           npu::row_name(npu::kMemoryModes, names.memory_mode));
+  const std::string_view memory = npu::row_name(npu::kMemoryModes, names.memory_mode);
+  if (const npu::Board* board = board_of(names.system_config))
+    return find_board_target(names.accelerator, *board, memory);
+  const std::string_view system = npu::row_name(npu::kSystemConfigs, names.system_config);
+  if (!system.empty() && npu::find_system_config(system) == nullptr)
+    return unknown("system configuration", names.system_config, system_names({}));
+  return plan::find_target(names.accelerator, system, memory);
 }
 
 // Vela overrides the mode's arena_cache_size with the command line's.

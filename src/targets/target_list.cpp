@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "facts/npu_boards.h"
 #include "targets/vela_ini_internal.h"
 
 namespace carina::targets {
@@ -38,6 +39,7 @@ class Lister {
     CARINA_CHECKED(read_files());
     for (const npu::MemoryMode& mode : npu::kMemoryModes) add(mode, kBuiltIn);
     for (const npu::SystemConfig& system : npu::kSystemConfigs) add_system(system.name, kBuiltIn);
+    for (const npu::Board& board : npu::kBoards) add_system(board.system.name, "board");
     for (results::SystemRow& row : list_.systems) {
       CARINA_CHECKED(fill(row));
     }
@@ -97,6 +99,8 @@ class Lister {
 
   // A file does not say what its system is for: all lines, unless it goes by the name of a known one.
   static bool is_for(const results::SystemRow& row, const npu::AcceleratorConfig& line) {
+    const npu::Board* board = npu::find_board(row.name);
+    if (board != nullptr && row.from == "board") return board->system.product == line.product;
     const npu::SystemConfig* known = npu::find_system_config(row.name);
     return known == nullptr || known->product == line.product;
   }

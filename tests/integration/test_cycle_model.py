@@ -15,6 +15,9 @@ from conftest import vela_flags
 OPERATION = re.compile(r"(?P<name>CONV|DEPTHWISE)\b.* ifm \d+x\d+x(?P<depth>\d+) .* mac (?P<mac>\d+) .* wd (?P<decode>\d+) npu (?P<npu>\d+) macs (?P<macs>\d+)")
 
 
+DECODER_UTILIZATION = 0.77  # kU85DecoderUtilization: above it, an operation waits for its weights
+
+
 @pytest.fixture(scope="module")
 def run_stream():
     carina = Path(os.environ["CARINA_BIN"])
@@ -53,8 +56,8 @@ def beside_each_other(rows, operations):
 
 def is_counted_alike(parts):
     """Vela's estimate leaves out channels and taps that the order of weights pads, adds up memories where we let them run beside
-    each other, and does not know of the slices that it cuts a layer into afterwards."""
-    if len(parts) != 1 or int(parts[0]["decode"]) > int(parts[0]["mac"]):
+    each other, does not know of the slices that it cuts a layer into afterwards, and decodes weights in the time of the MACs."""
+    if len(parts) != 1 or int(parts[0]["decode"]) > DECODER_UTILIZATION * int(parts[0]["mac"]):
         return False
     return parts[0]["name"] == "DEPTHWISE" or int(parts[0]["depth"]) % 64 == 0
 
@@ -66,8 +69,9 @@ def test_layers_cost_what_vela_estimates(config, case, run_stream, tmp_path):
     operations = [m.groupdict() for m in map(OPERATION.search, run_stream(stream, case.path / "tosa_in_0.npy", "--ops").splitlines()) if m]
     alike = [(row, parts[0]) for row, parts in beside_each_other(rows, operations) if is_counted_alike(parts)]
     assert len(alike) >= 15  # layers whose blocks and traversal Vela chose alike
-    # On the repository's own network, layers of the two large NPUs are up to 11 % from Vela's estimate: a known gap of the model.
-    bound = 0.05 if config in ("ethos-u85-128", "ethos-u85-256") else 0.12
+    # Small layers of the repository's own network are up to 11 % from Vela's estimate on the two large NPUs: a known gap of the model.
+    is_small = "shared" not in case.path.parts and config in ("ethos-u85-512", "ethos-u85-1024")
+    bound = 0.12 if is_small else 0.05
     far = [(row["Name"], ours["npu"], row["NPU"]) for row, ours in alike if abs(int(ours["npu"]) / float(row["NPU"]) - 1) > bound]
     assert not far
 

@@ -26,15 +26,9 @@ struct Console {
 // The text for a step of Log::progress.
 std::string_view stage_label(std::string_view step);
 
-<<<<<<< HEAD
 // Reports why a command gave no result: each error on stderr as "carina: ...". With --json, also an object with "file",
 // "status" and "errors" on stdout. Returns the exit code: 1 for wrong input or a failed environment, 2 for usage, 3 for
-// an internal error.
-=======
-// Says why a command gave no result: each error on stderr as "carina: ..."; with --json also an object with "file",
-// "status" and "errors" on stdout, for programs. Returns the exit code: 1 the input or the environment is at fault, 2
-// usage, 3 internal. What the command has written so far is removed.
->>>>>>> users-rest
+// an internal error. Removes what the command has written so far.
 int report_failure(const std::string& file, const Diagnostics& errors, const Console& console);
 
 // Prints `text` on stdout. Errors: stdout is closed, or its disk is full.
@@ -63,6 +57,7 @@ extern const Command kAccuracy;
 extern const Command kAot;
 extern const Command kArmRun;
 extern const Command kArmBuild;
+extern const Command kCalibrateBoard;
 extern const Command kCompare;
 extern const Command kCompile;
 extern const Command kDisasm;

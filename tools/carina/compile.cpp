@@ -95,18 +95,11 @@ std::string text_of(const results::CompileReport& report, const results::Profile
   return console.json ? report::with_profile(text, profile) : text + report::to_text(profile);
 }
 
-<<<<<<< HEAD
 // Output files are renamed to their final names after the report has been printed. So a run that fails, even while
 // printing, writes nothing.
 Result<void> compile(const driver::CompileRequest& request, const Outputs& outputs, const Console& console) {
   const ScopedThreadPool pool(request.threads);  // declared first, so that background jobs are joined last
-=======
-// The files are on the disk when the report is printed, and in their places behind it: a run that fails, also at printing,
-// writes nothing.
-Result<void> compile(const driver::CompileRequest& request, const Outputs& outputs, const Console& console) {
-  const ScopedThreadPool pool(request.threads);  // ends last: what nobody waits for ends beside all that is done here
   CARINA_CHECKED(check_extension(outputs));
->>>>>>> users-rest
   CARINA_CHECKED(files::check_files(files_of(request, outputs)));
   StageClock clock(console.log());
   CARINA_TRY(driver::Compiled compiled, driver::compile(request, outputs.profile ? clock.log() : console.log()));

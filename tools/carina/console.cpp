@@ -91,13 +91,9 @@ Log Console::log() const {
 }
 
 int report_failure(const std::string& file, const Diagnostics& errors, const Console& console) {
-<<<<<<< HEAD
+  remove_new_files();
   // the error is on stderr and in the exit code too
   if (console.json) static_cast<void>(print(report::to_json(file, errors)));
-=======
-  remove_new_files();
-  if (console.json) static_cast<void>(print(report::to_json(file, errors)));  // stderr and the exit code say it as well
->>>>>>> users-rest
   int code = 1;
   for (const Diagnostic& error : errors) {
     fmt::print(stderr, "carina: {}: {}\n", name_of(error.severity), to_string(error));
@@ -108,14 +104,7 @@ int report_failure(const std::string& file, const Diagnostics& errors, const Con
 
 Result<void> print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
-<<<<<<< HEAD
-  if (errno == EPIPE) {  // `| head`: the reader has what it wanted, so the program ends without a message
-    std::signal(SIGPIPE, SIG_DFL);
-    std::raise(SIGPIPE);
-  }
-=======
-  if (errno == EPIPE) return {};  // the reader has seen enough: `carina ops | head`
->>>>>>> users-rest
+  if (errno == EPIPE) return {};  // `carina ops | head`: the reader has what it wanted
   return fail({.where = "standard output",
                .what = fmt::format("cannot write: {}", std::strerror(errno)),
                .fault = Fault::kEnvironment});

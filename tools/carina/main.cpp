@@ -45,18 +45,13 @@ bool make_listing(std::vector<std::string>& arguments) {
   return true;
 }
 
-<<<<<<< HEAD
-// "carina help" and "carina help compile" are "carina --help" and "carina compile --help". The table has options with
-// their old and new names. An old name is accepted with a note.
-=======
-// -1 or -0.5,2 is a value.
+// Whether an argument that starts with "-" is a value: -1 or -0.5,2.
 bool is_number(const std::string& text) {
   return text.size() > 1 && (std::isdigit(static_cast<unsigned char>(text[1])) != 0 || text[1] == '.');
 }
 
-// "carina help" and "carina help compile" are "carina --help" and "carina compile --help".
-// Options whose names have changed, and what they are called now; the old ones are taken, with a note.
->>>>>>> users-rest
+// "carina help" and "carina help compile" are "carina --help" and "carina compile --help". The table has options with
+// their old and new names. An old name is accepted with a note.
 constexpr std::array kRenamed{std::pair<std::string_view, std::string_view>{"--fix", "--legalize"}};
 
 void take_new_names(std::vector<std::string>& arguments) {
@@ -130,9 +125,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("carina " CARINA_VERSION));
   Console console;
   std::function<int()> action;
-  const std::array commands{&kCompile, &kRun,  &kFirmware,  &kQemu,     &kExplain,      &kAccuracy, &kCompare,
-                            &kSweep,   &kTosa, &kInterpret, &kInspect,  &kDisasm,       &kNpu,      &kTargets,
-                            &kOps,     &kAot,  &kArmRun,    &kArmBuild, &kEvaluateModel};
+  const std::array commands{&kCompile,        &kRun,  &kFirmware,  &kQemu,    &kExplain,  &kAccuracy,     &kCompare,
+                            &kSweep,          &kTosa, &kInterpret, &kInspect, &kDisasm,   &kNpu,          &kTargets,
+                            &kCalibrateBoard, &kOps,  &kAot,       &kArmRun,  &kArmBuild, &kEvaluateModel};
   for (const Command* command : commands) add_command(app, *command, console, action);
   std::vector<std::string> arguments = arguments_of(argc, argv);
   console.arguments = arguments;

@@ -6,6 +6,7 @@
 #include "base/checked_math.h"
 #include "npu/channel.h"
 #include "npu/cost.h"
+#include "npu/traffic.h"
 #include "plan/cost/cost.h"
 
 namespace carina::plan {
@@ -20,6 +21,7 @@ struct KernelCost::Geometry {
   double blocks = 1;
   int64_t blocks_xy = 1;
   int64_t blocks_z = 1;
+  int64_t ifm_block_limit = 1;  // channels that the input buffer holds
 };
 
 // The bus traffic of a feature map.
@@ -79,6 +81,25 @@ double stored_elements(bool bricks, int64_t height, int64_t width, int64_t depth
   return static_cast<double>(height * width) * stored_depth(bricks, depth);
 }
 
+// The IFM's positions that the blocks of an operation with a window read.
+int64_t plane_reads(const Step& op, const npu::Block3& block) {
+  const Kernel& k = op.kernel;
+  return npu::window_reads({.ofm = op.ofm.height,
+                            .block = block.height,
+                            .taps = k.height,
+                            .dilation = k.dilation_y,
+                            .stride = k.stride_y,
+                            .padding = op.padding.top,
+                            .ifm = op.ifm.height}) *
+         npu::window_reads({.ofm = op.ofm.width,
+                            .block = block.width,
+                            .taps = k.width,
+                            .dilation = k.dilation_x,
+                            .stride = k.stride_x,
+                            .padding = op.padding.left,
+                            .ifm = op.ifm.width});
+}
+
 // The part of a broadcast operand that belongs to a box of the OFM.
 npu::Block3 broadcast_part(const npu::Block3& block, const Broadcast& b) {
   return {
@@ -95,8 +116,8 @@ Feed expected_feed(const Step& subop, const Context& context) {
   const WeightFacts& facts = context.weights[subop.weights.index()];
   const int64_t each = subop.kernel.taps() * (subop.kind == StepKind::kDepthwise ? 1 : subop.ifm.depth);
   constexpr int64_t kHeaderBytes = 16;
-  feed.weights = static_cast<double>(each * subop.ofm.depth);
-  feed.weight_bytes = std::ceil(feed.weights * facts.bits_per_weight / 8) + kHeaderBytes;
+  const auto weights = static_cast<double>(each * subop.ofm.depth);
+  feed.weight_bytes = std::ceil(weights * facts.bits_per_weight / 8) + kHeaderBytes;
   feed.zero_rate = facts.zero_rate;
   return feed;
 }
@@ -158,6 +179,7 @@ KernelCost::Geometry KernelCost::geometry(const Step& op, const BlockConfig& b) 
                                            .depth = op.sums_over_depth() ? in.depth : g.block.depth},
                                           op.ifm.height, op.ifm.width, op.ifm.depth);
   const auto count = [](int64_t size, int64_t part) { return ceil_div<int64_t>(size, part); };
+  g.ifm_block_limit = in.depth;
   g.ublocks_xy = count(g.block.width, g.ublock.width) * count(g.block.height, g.ublock.height);
   g.ublocks_z = count(g.block.depth, g.ublock.depth);
   g.blocks = static_cast<double>(count(op.ofm.width, g.ublock.width) * count(op.ofm.height, g.ublock.height)) *
@@ -209,6 +231,20 @@ double KernelCost::last_write(const Operand& what, const npu::Block3& block) con
   return target_.system.ports[what.port].write_latency_cycles + write_cycles(what, block, bytes);
 }
 
+// The elements that all blocks of an elementwise operation read of one operand. Each block reads its part of the operand,
+// broadcast or not.
+double KernelCost::elementwise_reads(const Step& op, const FeatureMap& map, const Broadcast& repeated,
+                                     const Geometry& g) const {
+  const auto along = [](bool broadcast, int64_t whole, int64_t part) {
+    return broadcast ? ceil_div(whole, part) : whole;
+  };
+  const double depth = repeated.depth ? stored_depth(operand(map).bricks, 1) * static_cast<double>(g.blocks_z)
+                                      : stored_depth(operand(map).bricks, op.ofm.depth);
+  return static_cast<double>(along(repeated.height, op.ofm.height, g.block.height) *
+                             along(repeated.width, op.ofm.width, g.block.width)) *
+         depth;
+}
+
 void KernelCost::add_maps(const Step& op, const Geometry& g, PortLoad& load) const {
   const auto read = [&](const FeatureMap& map, double stored, const npu::Block3& block) {
     const Operand what = operand(map);
@@ -224,22 +260,19 @@ void KernelCost::add_maps(const Step& op, const Geometry& g, PortLoad& load) con
     load.add(out.port, cycles, cycles);
   }
   if (has_no_macs(op)) {
-    // Each block of the OFM reads its part of each operand, broadcast or not.
-    const double blocks = written / stored_elements(out.bricks, g.block.height, g.block.width, g.block.depth);
-    const auto read_part = [&](const FeatureMap& map, const npu::Block3& part) {
-      read(map, stored_elements(operand(map).bricks, part.height, part.width, part.depth) * blocks, part);
-    };
-    read_part(op.ifm, g.block);
-    if (op.reads_second_map()) read_part(op.ifm2, broadcast_part(g.block, op.broadcast));
+    read(op.ifm, elementwise_reads(op, op.ifm, {}, g), g.block);
+    if (op.reads_second_map())
+      read(op.ifm2, elementwise_reads(op, op.ifm2, op.broadcast, g), broadcast_part(g.block, op.broadcast));
     return;
   }
   if (op.kind == StepKind::kPool && op.pool == npu::PoolingMode::NONE) return;  // its IFM registers are a dummy
   const bool all_depth = op.sums_over_depth();
-  const int64_t sub_kernels = ceil_div<int64_t>(op.kernel.width, npu::kSubkernelSize) *
-                              ceil_div<int64_t>(op.kernel.height, npu::kSubkernelSize);
-  const auto repeats = static_cast<double>(sub_kernels * g.blocks_xy * (all_depth ? g.blocks_z : 1));
+  const int64_t times =
+      all_depth ? npu::depth_reads(
+                      {.ifm_depth = op.ifm.depth, .ifm_block_depth = g.ifm_block_limit, .ofm_blocks = g.blocks_z})
+                : 1;
   const double depth = stored_depth(operand(op.ifm).bricks, all_depth ? op.ifm.depth : op.ofm.depth);
-  read(op.ifm, static_cast<double>(int64_t{g.ifm_block.height} * g.ifm_block.width) * depth * repeats, g.ifm_block);
+  read(op.ifm, static_cast<double>(plane_reads(op, g.block) * times) * depth, g.ifm_block);
   if (op.reads_second_map())
     read(op.ifm2, stored_elements(operand(op.ifm2).bricks, op.ifm2.height, op.ifm2.width, op.ifm2.depth), g.block);
 }
@@ -251,10 +284,8 @@ void KernelCost::add_feed(const Geometry& g, const Feed& feed, PortLoad& load) c
     load.add(port, bytes / npu::port_bytes_per_cycle(target_.accelerator.product, memory),
              bytes / npu::channel_bytes_per_cycle(target_.accelerator, memory, channel));
   };
-  if (feed.weight_bytes == 0) return;
   add(feed.weight_bytes * static_cast<double>(g.blocks_xy), feed.weights_from, npu::ReadChannel::kWeights);
-  add(feed.scale_bytes * static_cast<double>(npu::scale_fetches(target_.accelerator, g.blocks_xy)), feed.scales_from,
-      npu::ReadChannel::kScales);
+  add(feed.scale_bytes * static_cast<double>(g.blocks_xy), feed.scales_from, npu::ReadChannel::kScales);
 }
 
 // ---- Operations ----
@@ -308,16 +339,19 @@ double KernelCost::block_cycles(const Step& op, const BlockConfig& b, const Geom
 // The pipeline of block_cycles() without its MAC stage.
 double KernelCost::elementwise_cycles(const Step& op, const Geometry& g) const {
   const Operand out = operand(op.ofm);
-  const double block = stored_elements(out.bricks, g.block.height, g.block.width, g.block.depth);
+  const auto processed = [&](int64_t height, int64_t width, int64_t depth) {
+    const npu::ElementwiseDepth what{.bricks = out.bricks, .depth = depth, .ublock_depth = g.ublock.depth};
+    return static_cast<double>(height * width * npu::elementwise_depth(what, npu::kTimeLineCost));
+  };
+  const double block = processed(g.block.height, g.block.width, g.block.depth);
   double first = first_read(operand(op.ifm), g.block);
   if (op.reads_second_map())
     first = std::max(first, first_read(operand(op.ifm2), broadcast_part(g.block, op.broadcast)));
-  return npu::elementwise_cycles(
-      {.output_cycles = output_cycles_per_element(op, target_, out.chained) * block,
-       .blocks = stored_elements(out.bricks, op.ofm.height, op.ofm.width, op.ofm.depth) / block,
-       .first_read_cycles = first,
-       .last_write_cycles = last_write(out, g.block)},
-      npu::kTimeLineCost);
+  return npu::elementwise_cycles({.output_cycles = output_cycles_per_element(op, target_, out.chained) * block,
+                                  .blocks = processed(op.ofm.height, op.ofm.width, op.ofm.depth) / block,
+                                  .first_read_cycles = first,
+                                  .last_write_cycles = last_write(out, g.block)},
+                                 npu::kTimeLineCost);
 }
 
 KernelCycles KernelCost::of(const Step& op, const BlockConfig& b, const Feed& feed) const {
@@ -325,9 +359,16 @@ KernelCycles KernelCost::of(const Step& op, const BlockConfig& b, const Feed& fe
   double npu = has_no_macs(op) ? elementwise_cycles(op, g) : block_cycles(op, b, g, feed);
   npu = std::max(npu, npu::decode_cycles({.npu = target_.accelerator,
                                           .port = target_.system.ports[port_of(feed.weights_from)],
-                                          .weights = feed.weights,
+                                          .weights = npu::decoded_weights({.npu = target_.accelerator,
+                                                                           .kind = mac_kind(op, b),
+                                                                           .ifm_bits = op.ifm.type.bits,
+                                                                           .ublock_depth = g.ublock.depth,
+                                                                           .taps = op.kernel.taps(),
+                                                                           .ifm_depth = op.ifm.depth,
+                                                                           .ofm_depth = op.ofm.depth}),
                                           .zero_rate = feed.zero_rate,
-                                          .encoded_bytes = feed.weight_bytes}));
+                                          .encoded_bytes = feed.weight_bytes,
+                                          .planes = g.blocks_xy}));
   PortLoad load;
   add_maps(op, g, load);
   add_feed(g, feed, load);

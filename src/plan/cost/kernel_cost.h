@@ -15,7 +15,6 @@ namespace carina::plan {
 struct Feed {
   double weight_bytes = 0;
   double scale_bytes = 0;
-  double weights = 0;  // number of weights, padding included
   double zero_rate = 0;
   Space weights_from = Space::kConstants;
   Space scales_from = Space::kConstants;
@@ -50,6 +49,8 @@ class KernelCost {
   [[nodiscard]] double write_cycles(const Operand& map, const npu::Block3& block, double bytes) const;
   [[nodiscard]] double first_read(const Operand& map, const npu::Block3& block) const;
   [[nodiscard]] double last_write(const Operand& map, const npu::Block3& block) const;
+  [[nodiscard]] double elementwise_reads(const Step& subop, const FeatureMap& map, const Broadcast& repeated,
+                                         const Geometry& g) const;
   [[nodiscard]] double block_cycles(const Step& subop, const BlockConfig& block, const Geometry& g,
                                     const Feed& feed) const;
   [[nodiscard]] double elementwise_cycles(const Step& subop, const Geometry& g) const;

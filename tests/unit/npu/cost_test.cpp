@@ -1,4 +1,5 @@
 #include "npu/cost.h"
+#include "npu/channel.h"
 
 #include <gtest/gtest.h>
 
@@ -50,10 +51,55 @@ TEST(MacCycles, PartKernelOnU85TakesFiveTapsTogetherAndTwoOfARest) {
   EXPECT_EQ(of(5), 25 * 2 * 100);
 }
 
-TEST(MacCycles, PartKernelOnU85WaitsForItsWeightsWhereABlockIsSmall) {
+TEST(MacCycles, SearchWaitsForTheWeightsOfASmallBlockOnU85) {
   MacWork work = convolution("ethos-u85-256", MacKind::kPartKernel, 16, 3, 16);
   work.ublocks_xy = 2;
-  EXPECT_EQ(cycles(work), 10 * 16 * 2);  // ten taps of 16 channels for 16 others, eight a cycle
+  EXPECT_EQ(mac_cycles(work, kSearchCost), 10 * 16 * 2);  // ten taps of 16 channels for 16 others, eight a cycle
+  EXPECT_EQ(cycles(work), 9 * 2 * 2);                     // nine taps, two steps of eight channels, two ublocks
+}
+
+// The perceptron of ExecuTorch's pruning notebook on U85-128: 784-512-256-10. Its FVP counted MAC_ACTIVE 8 k, WD_ACTIVE
+// 74 k and NPU_ACTIVE 97 k.
+TEST(DecodeCycles, OfAPerceptronOnU85AreThoseOfTheFvp) {
+  const AcceleratorConfig& npu = *find_accelerator("ethos-u85-128");
+  const MemoryPort port{.kind = MemoryKind::kSram,
+                        .clock_scale = 1,
+                        .ports_used = 2,
+                        .burst_bytes = 64,
+                        .read_latency_cycles = 0,
+                        .write_latency_cycles = 0,
+                        .max_reads = 8,
+                        .max_writes = 8};
+  double macs = 0, decoding = 0, npu_cycles = 0;
+  for (const auto& [inputs, outputs] : {std::pair<int64_t, int64_t>{784, 512}, {512, 256}, {256, 10}}) {
+    const double weights = decoded_weights({.npu = npu, .ifm_depth = inputs, .ofm_depth = outputs});
+    decoding += weights / weights_per_cycle({.npu = npu});
+    npu_cycles += decode_cycles({.npu = npu, .port = port, .weights = weights, .encoded_bytes = weights});
+    MacWork work = convolution("ethos-u85-128", MacKind::kDepthFirst, inputs, 1);
+    work.ublocks_xy = 1;
+    work.ublocks_z = (outputs + 7) / 8;
+    CostDetail detail = kTimeLineCost;
+    detail.accumulator_delay = false;
+    macs += mac_cycles(work, detail);
+  }
+  EXPECT_NEAR(macs, 8e3, 0.1 * 8e3);
+  EXPECT_NEAR(decoding, 74e3, 0.06 * 74e3);
+  EXPECT_NEAR(npu_cycles, 97e3, 0.07 * 97e3);
+}
+
+TEST(ElementwiseDepth, IsInStepsOfEightChannelsAndOfABrickWhereUblocksAreDeep) {
+  const auto of = [](int64_t depth, int64_t ublock_depth, bool bricks = true) {
+    return elementwise_depth({.bricks = bricks, .depth = depth, .ublock_depth = ublock_depth}, kTimeLineCost);
+  };
+  EXPECT_EQ(of(4, 8), 8);
+  EXPECT_EQ(of(8, 8), 8);
+  EXPECT_EQ(of(9, 8), 16);
+  EXPECT_EQ(of(4, 4), 8);
+  EXPECT_EQ(of(8, 32), 16);
+  EXPECT_EQ(of(3, 8, false), 3);
+  CostDetail bricks = kTimeLineCost;
+  bricks.elementwise_channels = 16;
+  EXPECT_EQ(elementwise_depth({.bricks = true, .depth = 4, .ublock_depth = 8}, bricks), 16);
 }
 
 TEST(MacCycles, U55TakesChannelsInStepsOf32) {

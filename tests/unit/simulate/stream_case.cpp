@@ -49,7 +49,7 @@ Result<Report> StreamCase::run(Simulator& simulator, const std::vector<std::stri
     memory.regions[static_cast<size_t>(network_.fast_scratch_region)] =
         network_.fast_scratch_bytes != 0 ? fast_scratch_ : scratch_;
   }
-  if (input_paths.size() != network_.inputs.size()) {
+  if (!input_paths.empty() && input_paths.size() != network_.inputs.size()) {
     return fail(Diagnostic{.where = "inputs",
                            .what = "wrong number of inputs",
                            .expected = fmt::format("{}", network_.inputs.size()),

@@ -14,7 +14,7 @@ namespace carina::simulate {
 class StreamCase {
  public:
   static Result<StreamCase> load(const std::string& npz_path);
-  // Errors: those of the simulator, wrong number or size of inputs.
+  // Without paths, the inputs are zeros. Errors: those of the simulator, wrong number or size of inputs.
   Result<Report> run(Simulator& simulator, const std::vector<std::string>& input_paths);
   // The bytes of output `i` after a run.
   [[nodiscard]] std::vector<std::byte> output(size_t i) const;

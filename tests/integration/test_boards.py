@@ -1,0 +1,120 @@
+"""System configurations of boards, their calibration, and the interval beside estimated cycles."""
+
+import csv
+import json
+
+import pytest
+
+SLOW_FLASH = """
+[System_Config.Slow_Flash]
+core_clock=500e6
+axi0_port=Sram
+axi1_port=OffChipFlash
+Sram_clock_scale=1.0
+Sram_burst_length=32
+Sram_read_latency=32
+Sram_write_latency=32
+Sram_max_reads=4
+Sram_max_writes=4
+OffChipFlash_clock_scale=0.05
+OffChipFlash_burst_length=128
+OffChipFlash_read_latency=64
+OffChipFlash_write_latency=0
+OffChipFlash_max_reads=2
+OffChipFlash_max_writes=0
+"""
+STREAMS = ("ds_cnn", "kws", "lstm")
+
+
+def timed(run_carina, stream, *options, **expected):
+    done = run_carina(["npu", "run", stream, "--timed", "--json", "--memory-mode=Shared_Sram", *options], **expected)
+    return json.loads(done.stdout)["npu"]
+
+
+def stream_of(shared, case):
+    return shared / "cases" / case / "ethos-u55-128" / "out_vela.npz"
+
+
+def test_a_board_is_a_system_configuration(shared, run_carina):
+    npu = timed(run_carina, stream_of(shared, "kws"), "--system-config=alif_e7_he")
+    assert npu["system_config"] == "Alif_E7_HE" and npu["clock_hz"] == 160_000_000
+
+
+def test_a_board_has_one_npu(shared, run_carina):
+    done = run_carina(["npu", "run", stream_of(shared, "kws"), "--timed", "--system-config=Corstone_320_FVP"], expect=2)
+    assert "Corstone_320_FVP has another NPU than ethos-u55-128" in done.stderr
+
+
+def test_an_unknown_system_configuration_is_answered_with_boards(shared, run_carina):
+    done = run_carina(["npu", "run", stream_of(shared, "kws"), "--timed", "--system-config=Alif_E9"], expect=2)
+    assert "Alif_E7_HE" in done.stderr and "Ethos_U55_High_End_Embedded" in done.stderr
+
+
+def test_figures_have_an_interval(shared, run_carina):
+    npu = timed(run_carina, stream_of(shared, "ds_cnn"))
+    interval = npu["cycles_interval"]
+    assert interval["lowest"] < npu["cycles"] < interval["highest"]
+    assert not interval["waits_for_memory"] and "ethos-u55" in interval["basis"]
+    text = run_carina(["npu", "run", stream_of(shared, "ds_cnn"), "--timed", "--memory-mode=Shared_Sram"]).stdout
+    assert f"hardware: {interval['lowest']:,} to {interval['highest']:,} cycles expected" in text
+
+
+def test_networks_that_wait_for_flash_say_so(shared, run_carina, tmp_path):
+    (tmp_path / "slow.ini").write_text(SLOW_FLASH)
+    npu = timed(run_carina, stream_of(shared, "lstm"), "--system-config=Slow_Flash", f"--config={tmp_path}/slow.ini")
+    assert npu["cycles_interval"]["waits_for_memory"]
+
+
+@pytest.fixture
+def measured(shared, run_carina, tmp_path):
+    """A CSV of two networks on a board with slow flash, and the cycles of a third."""
+    (tmp_path / "slow.ini").write_text(SLOW_FLASH)
+    cycles = {case: timed(run_carina, stream_of(shared, case), "--system-config=Slow_Flash", f"--config={tmp_path}/slow.ini")["cycles"] for case in STREAMS}
+    with open(tmp_path / "measured.csv", "w") as file:
+        rows = csv.writer(file)
+        rows.writerow(["stream", "milliseconds"])
+        rows.writerows([stream_of(shared, case), cycles[case] / 500e3] for case in STREAMS[:2])
+    return tmp_path / "measured.csv", cycles
+
+
+def test_calibration_predicts_a_network_that_it_did_not_see(shared, run_carina, measured, tmp_path):
+    file, cycles = measured
+    ini = tmp_path / "board.ini"
+    done = run_carina(["calibrate-board", file, "--memory-mode=Shared_Sram", "--name=Mine", "-o", ini, "--json"])
+    fitted = json.loads(done.stdout)
+    assert fitted["worst_residual"] < 0.02 and len(fitted["measurements"]) == 2
+    assert "[System_Config.Mine]" in ini.read_text() and "measured" in ini.read_text()
+    third = timed(run_carina, stream_of(shared, STREAMS[2]), "--system-config=Mine", f"--config={ini}")["cycles"]
+    before = timed(run_carina, stream_of(shared, STREAMS[2]))["cycles"]
+    assert abs(third / cycles[STREAMS[2]] - 1) < 0.12 < abs(before / cycles[STREAMS[2]] - 1)
+
+
+@pytest.mark.parametrize("text", ["", "stream,cycles\n", "name,cycles\na,1\n", "stream,cycles\nmissing.npz,1\n", "stream,cycles\nmissing.npz,-1\n"])
+def test_calibration_refuses_files_without_measurements(run_carina, tmp_path, text):
+    (tmp_path / "bad.csv").write_text(text)
+    done = run_carina(["calibrate-board", tmp_path / "bad.csv", "-o", tmp_path / "board.ini"], expect=1)
+    assert "bad.csv" in done.stderr or "missing.npz" in done.stderr
+    assert not (tmp_path / "board.ini").exists()
+
+
+# Published cycles and beats (docs/cycle-model.md): cycles, then beats of AXI0 reads, AXI0 writes and AXI1 reads.
+ANCHORS = {
+    "himax_person_u55_64": (478_989, 112_263, 62_789, 30_638),
+    "himax_yolofastest256_u55_64": (7_328_931, 1_839_100, 808_112, 73_728),
+    "ad_medium_vela310": (967_731, 485_194, 138_111, 56_245),
+    "ad_medium_vela201": (1_081_007, 628_122, 135_087, 62_870),
+    "mobilenet_v2_int8_vela300": (7_345_741, 2_468_259, 1_151_319, 432_351),
+}
+
+
+@pytest.mark.parametrize("name", ANCHORS)
+def test_cycles_and_beats_are_those_of_the_fvp(name, shared, run_carina):
+    stream = shared / "cycle_anchors" / f"{name}.npz"
+    if not stream.exists():
+        pytest.skip("no ../shared/cycle_anchors")
+    npu = timed(run_carina, stream, "--system-config=Ethos_U55_High_End_Embedded")
+    cycles, reads, writes, flash = ANCHORS[name]
+    assert abs(npu["cycles"] / cycles - 1) < 0.09
+    assert npu["pmu"]["AXI0_WR_DATA_BEAT_WRITTEN"] == writes
+    assert abs(npu["pmu"]["AXI0_RD_DATA_BEAT_RECEIVED"] / reads - 1) < 0.03
+    assert abs(npu["pmu"]["AXI1_RD_DATA_BEAT_RECEIVED"] / flash - 1) < 0.002
