@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "carina/diagnostic.h"
 #include "carina/log.h"
+#include "carina/result.h"
 #include "results/board_calibration.h"
 
 namespace carina::explore {

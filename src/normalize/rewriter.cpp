@@ -116,10 +116,11 @@ ValueId Rewriter::make(AtenOp op, std::vector<ValueId> inputs, ir::Attributes at
 }
 
 ValueId Rewriter::move(AtenOp op, std::vector<ValueId> inputs, ir::Attributes attributes, const Shape& shape) {
-  std::optional<Quantization> quantization = graph_[current(inputs.front())].quantization;
-  if (quantization && quantization->per_channel()) quantization.reset();
+  const ValueId input = current(inputs.front());
   const ValueId output = make(op, std::move(inputs), std::move(attributes), shape);
-  if (!graph_[output].quantization) graph_[output].quantization = std::move(quantization);
+  const std::optional<Quantization>& quantization = graph_[input].quantization;
+  if (quantization && !quantization->per_channel() && !graph_[output].quantization)
+    graph_[output].quantization = quantization;
   return output;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tensor/tensor.h"
+#include "carina/tensor.h"
 
 namespace carina {
 

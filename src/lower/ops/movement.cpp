@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 
 #include "facts/aten_traits.h"
@@ -159,22 +158,6 @@ Result<ValueId> constant_pad(Lowering& in, const Node& node) {
 // Lowers expand and repeat.
 Result<ValueId> repeat(Lowering& in, const Node& node) {
   return to_output(in, node, in.out.tile(in.operand(node.inputs[0]), in.shape(node.outputs[0])));
-}
-
-// Truncates the real values of quantized integers. They are scaled to fractions of 1 that fit int32, so that a value
-// just below an integer is not rounded up to it.
-ValueId whole_numbers(Lowering& in, ValueId input, const Quantization& q) {
-  constexpr int kMaxFractionBits = 22;
-  const auto reach = static_cast<double>(range_of(q.dtype).max - range_of(q.dtype).min) * q.scale();
-  const int bits = std::clamp(30 - static_cast<int>(std::ceil(std::log2(reach))), 0, kMaxFractionBits);
-  const ValueId fine = in.out.rescale(
-      input,
-      {.scales = {std::ldexp(1.0, bits) * q.scale()}, .input_zp = q.zero_point(), .output_zp = 0, .to = DType::kInt32});
-  const size_t rank = in.out.shape(input).rank();
-  const auto number = [&](double value) { return in.out.splat(DType::kInt32, value, rank); };
-  const ValueId is_negative = in.out.compare(TosaOp::GREATER, number(0), fine);
-  const ValueId raised = in.out.binary(TosaOp::ADD, fine, number(std::ldexp(1.0, bits) - 1));
-  return in.out.binary(TosaOp::ARITHMETIC_RIGHT_SHIFT, in.out.select(is_negative, raised, fine), number(bits));
 }
 
 // Converts quantized floats to plain integers or bools.
