@@ -183,7 +183,7 @@ const Command kCompile{
     .name = "compile",
     .summary = "Compile a model for an Ethos-U NPU, or for VGF, to an ExecuTorch program",
     .examples =
-        "  carina compile model.pt2 --target ethos-u55-128 --quantize int8 --calibrate inputs.npz -o model.pte\n"
+        "  carina compile model.pt2 -t ethos-u55-128 --quantize int8 --calibrate inputs.npz -o model.pte\n"
         "  carina compile model.tosa --target ethos-u55-256 --memory-mode Sram_Only -o model.pte\n"
         "  carina compile model.pt2 --target vgf -o model.pte\n"
         "  carina compile model.pt2 --target ethos-u55-128 --test-inputs inputs.npz -o model.bpte\n"

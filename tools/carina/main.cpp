@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <exception>
+#include <memory>
 #include <new>
 #include <sstream>
 #include <string>
@@ -13,6 +14,8 @@
 
 #include "command.h"
 #include "guard.h"
+#include "help_text.h"
+#include "licenses.h"
 #include "signals.h"
 #include "usage.h"
 
@@ -121,8 +124,11 @@ void add_command(CLI::App& app, const Command& command, Console& console, std::f
 
 int run(int argc, char** argv) {
   CLI::App app(kAbout, "carina");
+  app.formatter(std::make_shared<HelpText>());  // subcommands inherit it
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("carina " CARINA_VERSION));
+  app.set_version_flag("-V,--version", std::string("carina " CARINA_VERSION));
+  bool licenses = false;
+  app.add_flag("--licenses", licenses, "Print the licenses of the third-party code in Carina");
   Console console;
   std::function<int()> action;
   const std::array commands{&kCompile,        &kRun,  &kFirmware,  &kQemu,    &kExplain,  &kAccuracy,     &kCompare,
@@ -131,6 +137,7 @@ int run(int argc, char** argv) {
   for (const Command* command : commands) add_command(app, *command, console, action);
   std::vector<std::string> arguments = arguments_of(argc, argv);
   console.arguments = arguments;
+  if (!arguments.empty() && arguments.front() == "--licenses") return finish("", third_party_notices(), console);
   // --json is also effective if the options could not be parsed.
   const bool json = std::ranges::find(arguments, "--json") != arguments.end();
   std::ranges::reverse(arguments);  // the order that CLI11 expects

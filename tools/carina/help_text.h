@@ -1,0 +1,32 @@
+#pragma once
+
+#include <CLI/Formatter.hpp>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace carina::cli {
+
+// Breaks a text at blanks, and long words after commas, so that lines have at most `width` characters if the text allows
+// it. Lines after the first start with `indent` blanks, which count. Line ends in the text are kept.
+//   wrapped("one two three", 9, 2) is "one two\n  three"
+std::string wrapped(std::string_view text, size_t width, size_t indent);
+
+// The columns of the terminal that stdout is, from 60 to 120; 100 if it is none.
+size_t terminal_columns();
+
+// Formats --help so that it fits the terminal.
+class HelpText : public CLI::Formatter {
+ public:
+  HelpText();
+  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  std::string make_description(const CLI::App* app) const override;
+  std::string make_subcommand(const CLI::App* command) const override;
+  // Examples of commands: broken lines end in a backslash, so that a shell still takes them.
+  std::string make_footer(const CLI::App* app) const override;
+
+ private:
+  size_t columns_;
+};
+
+}  // namespace carina::cli
