@@ -6,6 +6,7 @@
 
 namespace carina::report {
 
+// Renders what `carina calibrate-board` fitted: the ini section, and measured and estimated cycles per network.
 std::string to_text(const results::BoardCalibration& fitted);
 std::string to_json(const results::BoardCalibration& fitted);
 
