@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import subprocess
 import zipfile
 
 import npu_graphs
@@ -55,6 +56,22 @@ def test_a_wrong_command_line_names_what_was_typed(run_carina, args, words):
 def test_help_is_a_command_too(run_carina):
     assert run_carina(["help"]).stdout == run_carina(["--help"]).stdout
     assert run_carina(["help", "compile"]).stdout == run_carina(["compile", "--help"]).stdout
+
+
+@pytest.mark.parametrize(("typed", "completed"), [("comp", {"compile", "compare", "completion"}), ("compile --calibr", {"--calibrate", "--calibration_data"})])
+def test_bash_completes_commands_and_options(run_carina, tmp_path, typed, completed):
+    (tmp_path / "script").write_text(run_carina(["completion", "bash"]).stdout)
+    words = f"carina {typed}".split()
+    shell = f"source {tmp_path / 'script'}; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _carina; echo ${{COMPREPLY[@]}}"
+    assert set(subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True).stdout.split()) == completed
+
+
+def test_completion_has_each_command_and_names_the_shells(run_carina):
+    commands = re.findall(r"^  (\S+)", run_carina(["--help"]).stdout.split("Subcommands:")[1], flags=re.MULTILINE)
+    fish = run_carina(["completion", "fish"]).stdout
+    assert all(f"-a {command} -d" in fish for command in commands)
+    assert run_carina(["completion", "zsh"]).stdout.startswith("#compdef carina\n")
+    assert "fish" in run_carina(["completion", "tcsh"], expect=2).stderr
 
 
 def test_names_that_hands_of_the_arm_backend_know(run_carina, work, tmp_path):

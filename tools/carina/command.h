@@ -60,6 +60,7 @@ extern const Command kArmBuild;
 extern const Command kCalibrateBoard;
 extern const Command kCompare;
 extern const Command kCompile;
+extern const Command kCompletion;
 extern const Command kDisasm;
 extern const Command kEvaluateModel;
 extern const Command kExplain;
