@@ -211,7 +211,7 @@ Made compiled(const Combination& combination, const SweepRequest& request, Sweep
   Diagnostics notes = combination.prepared.notes;
   const Log log = collector(notes);
   line.unprepared = !combination.prepared.model;
-  const auto backend = find_backend(combination.names, log);
+  const auto backend = backends::find_backend(combination.names, log);
   if (!backend)
     return {.line = without_program(std::move(line), SweepStatus::kRefused, backend.error()), .program = {}};
   row.system_config = backend->system_config;

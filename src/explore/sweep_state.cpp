@@ -13,6 +13,7 @@
 
 #include "base/hash/sha256.h"
 #include "base/io/file.h"
+#include "report/tables/sweep_json.h"
 
 namespace carina::explore {
 
@@ -88,7 +89,7 @@ Result<void> SweepState::add(const SweepLine& line, std::span<const std::byte> p
     CARINA_CHECKED(make_folder(folder_));
     CARINA_CHECKED(write_file(folder_ + "/" + line.program, program));
   }
-  return append(file_, to_json_line(line) + "\n");
+  return append(file_, report::to_json_line(line) + "\n");
 }
 
 }  // namespace carina::explore

@@ -7,7 +7,7 @@
 
 #include "base/diagnostic.h"
 #include "base/memory/buffer.h"
-#include "report/sweep_report.h"
+#include "results/sweep_report.h"
 
 namespace carina::explore {
 

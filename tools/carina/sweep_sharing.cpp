@@ -65,13 +65,13 @@ Purpose purpose_of(std::string_view option) {
 }
 
 // As the option takes it. CLI11 keeps the number that a name stands for.
-std::string optimize_text(driver::Optimize optimize) {
+std::string optimize_text(backends::Optimize optimize) {
   switch (optimize) {
-    case driver::Optimize::kSpeed:
+    case backends::Optimize::kSpeed:
       return "performance";
-    case driver::Optimize::kSearch:
+    case backends::Optimize::kSearch:
       return "3";
-    case driver::Optimize::kSize:
+    case backends::Optimize::kSize:
       return "size";
   }
   return "";

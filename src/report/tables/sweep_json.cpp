@@ -1,6 +1,7 @@
+#include "report/tables/sweep_json.h"
+
 #include <nlohmann/json.hpp>
 
-#include "report/sweep_report.h"
 #include "report/tables/json.h"
 
 namespace carina::report {
