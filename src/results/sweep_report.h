@@ -47,12 +47,25 @@ struct SweepRow {
   std::vector<std::pair<std::string, int64_t>> traffic_bytes = {};
   std::vector<std::pair<std::string, double>> bytes_per_cycle = {};  // that each memory's port moves at most
   std::vector<SweepLayer> layers = {};
+  std::string model = {};  // in the report of several models; else empty
 };
 
 // What `carina sweep` says.
 struct SweepReport {
-  std::string model;
+  std::string model;  // empty: several, each row names its own
   std::vector<SweepRow> rows;
+};
+
+// A finished combination as one line of JSON: what a part of a shared sweep prints, and what --state keeps.
+struct SweepLine {
+  // As they were asked for; empty: the default. Together they are one combination of a sweep.
+  std::string scheme;
+  std::string target;
+  std::string memory_mode;
+  std::string program = {};  // name of the file with the program; empty: not written
+  bool machine = false;      // the machine is at fault (memory, disk), not the model: another try may succeed
+  bool unprepared = false;   // the model cannot be prepared with this scheme, for any target
+  SweepRow row = {};
 };
 
 }  // namespace carina::results

@@ -7,8 +7,8 @@
 
 namespace carina::cli {
 
-// Becomes the Python program that has the words of `carina sweep` done on a cluster (carina.sweep); $CARINA_PYTHON names the
-// Python, else it is python3. Returns only when there is none: why.
-Diagnostics become_cluster_sweep(const std::vector<std::string>& command_line);
+// Becomes the Python program that shares a command among the workers of a cluster (carina.cluster). $CARINA_PYTHON names
+// the Python, else it is python3. Returns only when there is none: why.
+Diagnostics become_cluster_program(const std::vector<std::string>& command_line);
 
 }  // namespace carina::cli

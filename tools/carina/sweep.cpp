@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <set>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,36 +12,74 @@
 #include "cluster.h"
 #include "command.h"
 #include "files/command_files.h"
-#include "model_options.h"
-#include "option_values.h"
 #include "page_option.h"
 #include "report/sweep_report.h"
-#include "report/tables/layer_table.h"
+#include "sweep_options.h"
+#include "sweep_sharing.h"
 
 namespace carina::cli {
 namespace sweep_command {
 namespace {
 
-struct Options {
-  explore::SweepRequest request;
-  std::string rows;  // a file with the rows of sweeps that have been; empty: they are to be made
-  std::string table;
-  std::string page;
-};
-
-Result<void> check(const Options& options) {
-  files::CommandFiles files{.inputs = {options.request.model.model, options.request.model.calibration, options.rows},
-                            .outputs = {{"--table", options.table}, {"--report", options.page}},
-                            .folders = {{"--output", options.request.program_folder, ".pte"}}};
-  files.inputs.insert(files.inputs.end(), options.request.model.target.config_files.begin(),
-                      options.request.model.target.config_files.end());
-  return files::check_files(files);
+Result<void> check_program_folder(const std::string& folder) {
+  std::error_code error;
+  if (folder.empty() || std::filesystem::is_directory(folder, error)) return {};
+  return fail({.where = "--output",
+               .what = fmt::format("the folder {} is missing", folder),
+               .hint = "make it first",
+               .fault = Fault::kEnvironment});
 }
 
-Result<results::SweepReport> rows_of(const Options& options, const Console& console) {
-  if (options.rows.empty()) return explore::sweep(options.request, console.log());
-  CARINA_TRY(const Buffer text, map_file(options.rows));
-  return report::read_sweep({reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()}, options.rows);
+// Programs are named by the models' names.
+Result<void> check_models(const std::vector<std::string>& models) {
+  std::set<std::string> names;
+  for (const std::string& model : models) {
+    if (names.insert(std::filesystem::path(model).stem().string()).second) continue;
+    return fail({.where = model,
+                 .what = "another model of this sweep has the same name",
+                 .hint = "give each model a name of its own",
+                 .fault = Fault::kUsage});
+  }
+  return {};
+}
+
+Result<void> check(const SweepOptions& options) {
+  files::CommandFiles files{
+      .inputs = {options.request.model.calibration, options.rows, options.tls_ca, options.tls_cert, options.tls_key},
+      .outputs = {{"--table", options.table},
+                  {"--report", options.page},
+                  {"--performance-report", options.performance},
+                  {"--progress", options.progress == "-" ? "" : options.progress}},
+      .folders = {{"--output", options.request.program_folder, ".pte"}}};
+  files.inputs.insert(files.inputs.end(), options.models.begin(), options.models.end());
+  files.inputs.insert(files.inputs.end(), options.request.model.target.config_files.begin(),
+                      options.request.model.target.config_files.end());
+  CARINA_CHECKED(files::check_files(files));
+  CARINA_CHECKED(check_program_folder(options.request.program_folder));
+  CARINA_CHECKED(check_models(options.models));
+  if (options.rows.empty() != options.models.empty()) return {};
+  return fail({.where = "carina sweep",
+               .what = "what to sweep is missing, or said twice",
+               .expected = "a model, or --rows FILE",
+               .fault = Fault::kUsage});
+}
+
+Result<results::SweepReport> rows_of(const CLI::App& app, const SweepOptions& options, const Console& console) {
+  if (!options.rows.empty()) {
+    CARINA_TRY(const Buffer text, map_file(options.rows));
+    return report::read_sweep({reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()}, options.rows);
+  }
+  std::vector<results::SweepReport> reports;
+  for (const std::string& model : options.models) {
+    CARINA_TRY(explore::SweepRequest request, request_of(app, options, model));
+    request.model.threads = app.get_option("--threads")->count() > 0
+                                ? console.threads
+                                : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    CARINA_TRY(results::SweepReport report, options.only_kept ? explore::kept_sweep(request, console.log())
+                                                              : explore::sweep(request, console.log()));
+    reports.push_back(std::move(report));
+  }
+  return reports.size() == 1 ? std::move(reports.front()) : report::joined(std::move(reports));
 }
 
 std::string table_of(const results::SweepReport& report, report::TableForm form) {
@@ -66,9 +104,7 @@ void show_notes(const results::SweepReport& report, const Console& console) {
   }
 }
 
-Result<std::string> sweep(const Options& options, const Console& console) {
-  CARINA_CHECKED(check(options));
-  CARINA_TRY(const results::SweepReport report, rows_of(options, console));
+Result<std::string> shown(const results::SweepReport& report, const SweepOptions& options, const Console& console) {
   show_notes(report, console);
   if (!options.table.empty())
     CARINA_CHECKED(write_file(options.table, table_of(report, report::form_of(options.table))));
@@ -76,63 +112,45 @@ Result<std::string> sweep(const Options& options, const Console& console) {
   return console.json ? report::to_json(report) : report::to_text(report);
 }
 
+// After the rows have been shown: 1 when there is no program, or one is missing that was to be there.
+int exit_code(const results::SweepReport& report, const SweepOptions& options) {
+  const auto is = [](results::SweepStatus status) {
+    return [status](const results::SweepRow& row) { return row.status == status; };
+  };
+  if (std::ranges::none_of(report.rows, is(results::SweepStatus::kCompiled))) return 1;
+  return options.strict && std::ranges::any_of(report.rows, is(results::SweepStatus::kFailed)) ? 1 : 0;
+}
+
+int sweep(const CLI::App& app, const SweepOptions& options, const Console& console) {
+  const std::string file = options.models.empty() ? options.rows : options.models.front();
+  if (const Result<void> checked = check(options); !checked) return report_failure(file, checked.error(), console);
+  const Result<results::SweepReport> report = rows_of(app, options, console);
+  if (!report) return report_failure(file, report.error(), console);
+  const int code = finish(file, shown(*report, options, console), console);
+  return code != 0 ? code : exit_code(*report, options);
+}
+
+// What can be wrong with the options is said before Python and the cluster are asked.
+int sweep_on_cluster(const CLI::App& app, const SweepOptions& options, const Console& console) {
+  const std::string file = options.models.empty() ? "" : options.models.front();
+  if (const Result<void> checked = check(options); !checked) return report_failure(file, checked.error(), console);
+  if (const auto described = describe_sweep(app, options); !described)
+    return report_failure(file, described.error(), console);
+  return report_failure("", become_cluster_program(console.arguments), console);
+}
+
+int run(const CLI::App& app, const SweepOptions& options, const Console& console) {
+  if (options.identity) return finish("", identity_json(), console);
+  if (!options.job.empty()) return make_part(options);
+  if (options.describe) return finish("", describe_sweep(app, options), console);
+  return options.scheduler.empty() || options.only_kept ? sweep(app, options, console)
+                                                        : sweep_on_cluster(app, options, console);
+}
+
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
-  static Options options;
-  explore::SweepRequest& request = options.request;
-  request.targets = {"all"};
-  app.add_option("-m,--model_name,model", request.model.model, "A .pt2 of torch.export.save, or a .tosa")
-      ->check(path());
-  app.add_option("-t,--targets,--target", request.targets,
-                 "NPUs, or what their names begin with, separated by commas: ethos-u55,ethos-u85-256; default: all")
-      ->delimiter(',');
-  app.add_option("--memory-modes,--memory-mode", request.memory_modes,
-                 "Memory modes, or all; those that do not fit a target are listed as refused; default: each target's")
-      ->delimiter(',');
-  app.add_option("-q,--quantize", request.quantizations,
-                 "Schemes, as of `carina compile`: int8,int16x8,int8x4,none; default: as the model is, int8 when "
-                 "--calibrate is given")
-      ->delimiter(',')
-      ->transform(spec(models::scheme_error, "SCHEME"))
-      ->transform(lower_case());
-  app.add_option("--calibrate,--calibration_data", request.model.calibration,
-                 "Calibration inputs: an .npz, an .npy, or a folder of them")
-      ->check(path());
-  app.add_option("--system-config", request.model.target.system_config,
-                 "Clock and memories of all targets; default: each family's");
-  app.add_option("--config", request.model.target.config_files,
-                 "A vela.ini with further system configs and memory modes (may be repeated; a later one comes first)")
-      ->allow_extra_args(false)
-      ->check(path());
-  add_partition_options(app, request.model);
-  add_schedule_options(app, request.model);
-  app.add_option("--table,--csv", options.table, "Write the table to this file: .csv, .json or text")->check(path());
-  add_page_option(app, options.page);
-  app.add_option("-o,--output", request.program_folder, "Write each program to this folder")->check(path());
-  app.add_option("--rows", options.rows, "Show the rows of this file, which --json wrote, instead of compiling")
-      ->check(path());
-  static std::string scheduler;
-  app.add_option("--scheduler", scheduler,
-                 "Share the work among the workers of a Dask cluster: tcp://HOST:PORT; needs Python with "
-                 "carina[sweep], and the same `carina` where workers are");
-  app.add_option("--part", request.part, "Of --parts: which; counted from 0");
-  app.add_option("--parts", request.parts, "Only every n-th combination, for others who do the rest")
-      ->check(CLI::Range(1, 1 << 20));
-  app.callback([&] {
-    action = [&] {
-      if (!scheduler.empty()) return report_failure("", become_cluster_sweep(console.arguments), console);
-      if (options.rows.empty() == request.model.model.empty())
-        return report_failure("",
-                              {{.where = "carina sweep",
-                                .what = "what to sweep is missing, or said twice",
-                                .expected = "a model, or --rows FILE",
-                                .fault = Fault::kUsage}},
-                              console);
-      const bool asked = app.get_option("--threads")->count() > 0;
-      request.model.threads =
-          asked ? console.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-      return finish(request.model.model, sweep(options, console), console);
-    };
-  });
+  static SweepOptions options;
+  add_sweep_options(app, options);
+  app.callback([&] { action = [&] { return run(app, options, console); }; });
 }
 
 }  // namespace

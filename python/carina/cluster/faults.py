@@ -1,0 +1,52 @@
+"""What becomes of items for which a worker gave no line: another try, or a failed row that says why."""
+
+from dataclasses import dataclass, field
+
+RETRIES = 3
+# What another try gives again.
+_FINAL = ("answer",)
+
+
+class ClusterError(Exception):
+    """The work cannot go on; the message is one line. `code` is the exit code of the command."""
+
+    def __init__(self, message: str, hint: str = "", code: int = 1) -> None:
+        super().__init__(message)
+        self.hint, self.code = hint, code
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why an item has no line."""
+
+    kind: str  # refused, signal, timeout, machine, output, answer, stopped, worker
+    text: str
+    worker: str
+    host: str
+
+    def __str__(self) -> str:
+        where = f" on {self.worker} ({self.host})" if self.host else f" on {self.worker}" if self.worker else ""
+        return self.text if self.kind in _FINAL else f"{self.text}{where}"
+
+
+@dataclass
+class Attempts:
+    """How often the machine was at fault for which item."""
+
+    counts: dict[int, int] = field(default_factory=dict)
+    last: dict[int, Fault] = field(default_factory=dict)
+
+    def failed(self, item: int, fault: Fault) -> bool:
+        """Notes a fault. Returns whether the item is given up."""
+        self.counts[item] = self.counts.get(item, 0) + 1
+        self.last[item] = fault
+        return fault.kind in _FINAL or self.counts[item] > RETRIES
+
+    def is_last(self, item: int) -> bool:
+        return self.counts.get(item, 0) == RETRIES
+
+    def reason(self, item: int) -> str:
+        fault = self.last[item]
+        if fault.kind in _FINAL:
+            return str(fault)
+        return f"given up after {self.counts[item]} tries: {fault}"

@@ -1,0 +1,83 @@
+"""Which items a task gets. Items that share a preparation (a scheme of quantization) are a group; a block (an NPU with all its
+memory modes) is what is never divided but for another try."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+_MOST_OVERHEAD = 0.12  # of a part's work that may be preparation which other parts do too
+_PARTS_PER_THREAD = 3
+
+Ranges = list[list[int]]
+
+
+def ranges_of(items: Sequence[int]) -> Ranges:
+    """[3, 4, 5, 9] -> [[3, 5], [9, 9]]."""
+    found: Ranges = []
+    for item in items:
+        if found and found[-1][1] + 1 == item:
+            found[-1][1] = item
+        else:
+            found.append([item, item])
+    return found
+
+
+def items_of(ranges: Sequence[Sequence[int]]) -> Iterator[int]:
+    for first, last in ranges:
+        yield from range(first, last + 1)
+
+
+@dataclass
+class _Group:
+    blocks: list[list[int]] = field(default_factory=list)  # in the order of their items
+    given: int = 0  # parts
+    open_probe: bool = False
+    prepare_seconds: float = 0.0
+    block_seconds: float = 0.0
+
+
+class Parts:
+    """Divides a work. The first part of each group is one block, which tells what preparation costs; the others are as large as
+    keeps its share small, and as small as the number of threads asks for."""
+
+    def __init__(self, missing: Sequence[Sequence[int]], per_group: int, per_block: int) -> None:
+        self._per_group = per_group
+        self._groups: dict[int, _Group] = {}
+        last = -1
+        for item in items_of(missing):
+            group = self._groups.setdefault(item // per_group, _Group())
+            if item // per_block != last or not group.blocks:
+                group.blocks.append([])
+                last = item // per_block
+            group.blocks[-1].append(item)
+
+    def empty(self) -> bool:
+        return not any(group.blocks for group in self._groups.values())
+
+    def take(self, threads: int) -> list[int] | None:
+        """The items of the next part; None: none now (all are given, or the size of the next is not known yet)."""
+        for group in self._groups.values():
+            if not group.blocks or group.open_probe:
+                continue
+            count = self._count(group, threads)
+            group.open_probe = group.given == 0
+            group.given += 1
+            taken, group.blocks = group.blocks[:count], group.blocks[count:]
+            return [item for block in taken for item in block]
+        return None
+
+    def measured(self, item: int, blocks: int, prepare_seconds: float, seconds: float) -> None:
+        """What a part took: the preparation, and all of it. After a fault too, with 0 seconds."""
+        group = self._groups[item // self._per_group]
+        group.open_probe = False
+        if seconds > 0:
+            group.prepare_seconds = prepare_seconds
+            group.block_seconds = max(seconds - prepare_seconds, 1e-6) / max(blocks, 1)
+
+    def _count(self, group: _Group, threads: int) -> int:
+        if group.given == 0:
+            return 1
+        cheap = math.ceil(group.prepare_seconds / (_MOST_OVERHEAD * group.block_seconds)) if group.block_seconds else 1
+        blocks = sum(len(one.blocks) for one in self._groups.values())
+        shared = math.ceil(blocks / (max(threads, 1) * _PARTS_PER_THREAD))
+        return max(1, min(max(cheap, shared), len(group.blocks)))

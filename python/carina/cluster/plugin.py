@@ -1,0 +1,45 @@
+"""How the code of on_worker.py gets to the workers: as text in a Dask plugin, so they need no package of Carina.
+
+Dask sets a plugin up on every worker, also on one that comes later or is restarted. Its pickle is source text and data, so a
+worker with another version of Python reads it too, and can say that it has another version.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from distributed.diagnostics.plugin import WorkerPlugin
+
+_SOURCE = Path(__file__).with_name("on_worker.py")
+_LOAD = "(exec(compile(source, 'carina_on_worker.py', 'exec'), globals()), Site(work))[1]"
+
+
+class Shipped(WorkerPlugin):  # type: ignore[misc]
+    """A plugin that becomes an on_worker.Site on workers."""
+
+    def __init__(self, work: dict[str, Any]) -> None:
+        self.name = work["name"]
+        self._work = work
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return eval, (_LOAD, {"__name__": "carina_on_worker", "source": _SOURCE.read_text(), "work": self._work})
+
+
+class OfWorker:
+    """A function that calls `run` or `status` of the Site with this name on the worker where it runs; some 200 bytes.
+
+    It returns None where the Site is not set up yet.
+    """
+
+    def __init__(self, name: str, method: str) -> None:
+        self._name, self._method = name, method
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
+        # Dask gives `dask_worker` to what Client.run calls; in a task get_worker() finds it.
+        worker = "(dask_worker or __import__('distributed').get_worker())"
+        site = f"{worker}.plugins.get({self._name!r})"
+        call = "site.run(items)" if self._method == "run" else "site.status()"
+        return eval, (f"lambda items=None, dask_worker=None: (lambda site: site and {call})({site})",)
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise RuntimeError("this function runs on workers")

@@ -1,0 +1,42 @@
+"""What is shared among workers: a command, its options, and the files that the options name."""
+
+import stat
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Work:
+    """A command that does numbered items and prints a line for each."""
+
+    command: tuple[str, ...]  # ("sweep",)
+    options: tuple[str, ...]  # "--name=value"
+    files: tuple[tuple[str, str], ...]  # option, and path of a file or folder
+    programs: bool  # whether the files that the lines name are wanted as well
+    limit: float  # seconds for one item; 0: none
+
+
+def read(option: str, path: str) -> dict[str, Any]:
+    """A file or folder as it is sent. Of a folder the regular files count. Errors: OSError."""
+    place = Path(path)
+    is_folder = stat.S_ISDIR(place.stat().st_mode)
+    files = sorted(file for file in place.iterdir() if file.is_file()) if is_folder else [place]
+    contents = [(file.name, file.read_bytes()) for file in files]
+    return {"option": option, "original": path, "name": place.resolve().name if place.name in ("", "..") else place.name, "is_folder": is_folder, "contents": contents}
+
+
+def packed(work: Work, name: str, version: str, digest: str) -> dict[str, Any]:
+    """The work as workers get it (on_worker.Site). Errors: OSError of a file."""
+    return {
+        "name": name,
+        "python": f"{sys.version_info[0]}.{sys.version_info[1]}",
+        "version": version,
+        "digest": digest,
+        "command": list(work.command),
+        "options": list(work.options),
+        "files": [read(option, path) for option, path in work.files],
+        "programs": work.programs,
+        "limit": work.limit,
+    }

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/diagnostic.h"
+#include "results/sweep_report.h"
+
+namespace carina::report {
+
+std::string to_json(const results::SweepReport& report);
+// Reads what to_json() wrote: to_json(read_sweep(json)) == json. Errors: other JSON; `name` is what messages call it.
+Result<results::SweepReport> read_sweep(std::string_view json, const std::string& name);
+
+// Without the newline. read_sweep_line() reads it back; errors as of read_sweep().
+std::string to_json_line(const results::SweepLine& line);
+Result<results::SweepLine> read_sweep_line(std::string_view json, const std::string& name);
+
+}  // namespace carina::report

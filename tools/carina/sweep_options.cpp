@@ -1,0 +1,101 @@
+#include "sweep_options.h"
+
+#include "model_options.h"
+#include "option_values.h"
+#include "page_option.h"
+
+namespace carina::cli {
+
+namespace {
+
+void add_combination_options(CLI::App& app, explore::SweepRequest& request) {
+  request.targets = {"all"};
+  app.add_option("-t,--targets,--target", request.targets,
+                 "NPUs, or what their names begin with, separated by commas: ethos-u55,ethos-u85-256; default: all")
+      ->delimiter(',');
+  app.add_option("--memory-modes,--memory-mode", request.memory_modes,
+                 "Memory modes, or all; those that do not fit a target are listed as refused; default: each target's")
+      ->delimiter(',');
+  app.add_option("-q,--quantize", request.quantizations,
+                 "Schemes, as of `carina compile`: int8,int16x8,int8x4,none; default: as the model is, int8 when "
+                 "--calibrate is given")
+      ->delimiter(',')
+      ->transform(spec(models::scheme_error, "SCHEME"))
+      ->transform(lower_case());
+}
+
+void add_file_options(CLI::App& app, explore::SweepRequest& request) {
+  app.add_option("--calibrate,--calibration_data", request.model.calibration,
+                 "Calibration inputs: an .npz, an .npy, or a folder of them")
+      ->check(path());
+  app.add_option("--system-config", request.model.target.system_config,
+                 "Clock and memories of all targets; default: each family's");
+  app.add_option("--config", request.model.target.config_files,
+                 "A vela.ini with further system configs and memory modes (may be repeated; a later one comes first)")
+      ->allow_extra_args(false)
+      ->check(path());
+}
+
+void add_output_options(CLI::App& app, SweepOptions& options) {
+  app.add_option("--table,--csv", options.table, "Write the table to this file: .csv, .json or text")->check(path());
+  add_page_option(app, options.page);
+  app.add_option("-o,--output", options.request.program_folder, "Write each program to this folder")->check(path());
+  app.add_option("--rows", options.rows, "Show the rows of this file, which --json wrote, instead of compiling")
+      ->check(path());
+  app.add_option("--state", options.request.state_folder,
+                 "Keep finished combinations in this folder; the same sweep does only the others")
+      ->check(path());
+  app.add_flag("--strict", options.strict,
+               "Exit code 1 when a combination failed; when none compiled, it is 1 in any case");
+}
+
+// How the work is divided, when this process does not do all.
+void add_sharing_options(CLI::App& app, SweepOptions& options) {
+  app.add_option("--part", options.request.part, "Of --parts: which; counted from 0");
+  app.add_option("--parts", options.request.parts, "Only every n-th combination, for others who do the rest")
+      ->check(CLI::Range(1, 1 << 20));
+  for (CLI::Option* option :
+       {app.add_flag("--identity", options.identity), app.add_flag("--describe", options.describe),
+        app.add_flag("--only-kept", options.only_kept), app.add_option("--job", options.job)})
+    option->group("");
+}
+
+void add_cluster_options(CLI::App& app, SweepOptions& options) {
+  constexpr double kMaxSeconds = 1e7;
+  CLI::Option* scheduler =
+      app.add_option("--scheduler", options.scheduler,
+                     "Share the work among the workers of a Dask cluster: tls://HOST:PORT or tcp://HOST:PORT; needs "
+                     "Python with carina[sweep], and the same `carina` where workers are");
+  for (CLI::Option* option :
+       {app.add_option("--wait", options.wait_seconds, "Seconds to wait for a worker; default: 60")
+            ->check(CLI::Range(0.0, kMaxSeconds)),
+        app.add_option("--timeout", options.timeout_seconds,
+                       "Seconds that a worker may take for one combination; default: no limit")
+            ->check(CLI::Range(0.0, kMaxSeconds)),
+        app.add_option("--progress", options.progress, "Write the progress as JSON lines to this file; -: to stderr")
+            ->check(path()),
+        app.add_option("--performance-report", options.performance, "Write Dask's report of the cluster: an .html file")
+            ->check(path()),
+        app.add_option("--tls-ca", options.tls_ca, "The certificate authority of a tls:// cluster: a .pem file")
+            ->check(path()),
+        app.add_option("--tls-cert", options.tls_cert, "The certificate of this machine: a .pem file")->check(path()),
+        app.add_option("--tls-key", options.tls_key, "Its key: a .pem file")->check(path())})
+    option->needs(scheduler)->group("On a cluster");
+  scheduler->group("On a cluster");
+}
+
+}  // namespace
+
+void add_sweep_options(CLI::App& app, SweepOptions& options) {
+  app.add_option("-m,--model_name,model", options.models, "One or more models: a .pt2 of torch.export.save, or a .tosa")
+      ->check(path());
+  add_combination_options(app, options.request);
+  add_file_options(app, options.request);
+  add_partition_options(app, options.request.model);
+  add_schedule_options(app, options.request.model);
+  add_output_options(app, options);
+  add_sharing_options(app, options);
+  add_cluster_options(app, options);
+}
+
+}  // namespace carina::cli
