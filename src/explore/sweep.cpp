@@ -193,7 +193,7 @@ std::string file_name(const SweepRow& row) {
 SweepLine without_program(SweepLine line, SweepStatus status, const Diagnostics& errors) {
   line.row.status = status;
   line.row.reason = text_of(errors);
-  line.machine = std::ranges::contains(errors, Fault::kEnvironment, &Diagnostic::fault);
+  line.machine = std::ranges::find(errors, Fault::kEnvironment, &Diagnostic::fault) != errors.end();
   return line;
 }
 
@@ -383,7 +383,8 @@ Result<Sweep> begin(const SweepRequest& given, const Log& log) {
   CARINA_TRY(sweep.axes.memory_modes, modes_of(given.memory_modes, sweep.common.ini));
   sweep.axes.schemes = given.quantizations;
   if (sweep.axes.schemes.empty()) sweep.axes.schemes.emplace_back();
-  if (!given.state_folder.empty()) CARINA_TRY(sweep.state, SweepState::open(given.state_folder, given.state_key));
+  if (given.state_folder.empty()) return sweep;
+  CARINA_TRY(sweep.state, SweepState::open(given.state_folder, given.state_key));
   return sweep;
 }
 

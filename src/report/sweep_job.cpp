@@ -68,7 +68,7 @@ Result<SweepJob> read_sweep_job(std::string_view text, const std::string& name) 
 }
 
 std::string to_json_line(const Diagnostics& errors) {
-  const bool machine = std::ranges::contains(errors, Fault::kEnvironment, &Diagnostic::fault);
+  const bool machine = std::ranges::find(errors, Fault::kEnvironment, &Diagnostic::fault) != errors.end();
   const Fault fault = machine || errors.empty() ? Fault::kEnvironment : errors.front().fault;
   return compact({{"errors", to_string(errors)}, {"fault", name_of(fault)}});
 }

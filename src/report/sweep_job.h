@@ -20,14 +20,14 @@ struct GivenOption {
 // among the workers of a cluster.
 struct SweepDescription {
   std::string model;
-  std::string key;                   // of the state (driver::SweepState)
-  std::vector<GivenOption> options;  // for a worker; without files
-  std::vector<GivenOption> files;    // likewise; values are paths of files, and of folders whose files are all read
-  std::vector<std::string> schemes;
-  std::vector<std::string> targets;
-  std::vector<std::string> memory_modes;
-  std::vector<std::pair<size_t, size_t>>
-      missing;  // numbers of combinations that the state does not have: first and last
+  std::string key = {};                   // of the state (explore::SweepState)
+  std::vector<GivenOption> options = {};  // for a worker; without files
+  std::vector<GivenOption> files = {};  // likewise; values are paths of files, and of folders whose files are all read
+  std::vector<std::string> schemes = {};
+  std::vector<std::string> targets = {};
+  std::vector<std::string> memory_modes = {};
+  // Numbers of combinations that the state does not have: first and last.
+  std::vector<std::pair<size_t, size_t>> missing = {};
 };
 
 // The program that describes.

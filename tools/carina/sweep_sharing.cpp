@@ -212,7 +212,8 @@ Result<explore::SweepRequest> request_of(const CLI::App& app, const SweepOptions
     request.keep_going = true;
     request.program_prefix = fs::path(model).stem().string() + "_";
   }
-  if (!request.state_folder.empty()) CARINA_TRY(request.state_key, state_key(app, options, model));
+  if (request.state_folder.empty()) return request;
+  CARINA_TRY(request.state_key, state_key(app, options, model));
   return request;
 }
 
