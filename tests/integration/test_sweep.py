@@ -123,7 +123,7 @@ def test_several_models(run_carina, tmp_path):
     alone = run_carina(["sweep", other, *words]).json
     assert [row.pop("model") for row in both["rows"]] == [str(DIGITS / "digits.pt2"), str(other)]
     assert both["rows"][1:] == alone["rows"]
-    assert sorted(file.name for file in (tmp_path / "programs").iterdir()) == [f"{name}_ethos-u65-256_Dedicated_Sram_int8.pte" for name in ("digits", "other")]
+    assert sorted(file.name for file in (tmp_path / "programs").iterdir()) == [f"{name}_ethos-u65-256_Dedicated_Sram_384KB_int8.pte" for name in ("digits", "other")]
 
 
 def test_exit_codes(run_carina, tmp_path):

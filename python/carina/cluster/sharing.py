@@ -56,9 +56,8 @@ class _Part:
 
 
 def quiet() -> None:
-    """Dask's own messages about what is handled here."""
-    for name in ("distributed", "asyncio", "tornado", "bokeh"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    """No messages of Dask's own about what is handled here, whatever levels its configuration sets."""
+    logging.disable(logging.CRITICAL)
 
 
 class Sharing:
