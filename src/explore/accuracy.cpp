@@ -82,19 +82,6 @@ Result<void> check_finite(const AccuracyRequest& request, const datasets::Sample
   return {};
 }
 
-// Signal and error power, summed over samples.
-struct NoiseMeter {
-  double signal = 0;
-  double noise = 0;
-  void add(const std::vector<double>& reference, const std::vector<double>& actual) {
-    for (size_t i = 0; i < std::min(reference.size(), actual.size()); ++i) {
-      signal += reference[i] * reference[i];
-      noise += (reference[i] - actual[i]) * (reference[i] - actual[i]);
-    }
-  }
-  [[nodiscard]] double sqnr_db() const { return noise == 0 ? 300.0 : 10 * std::log10(signal / noise); }
-};
-
 // What the three answer to one sample.
 struct Answers {
   std::vector<double> float_scores;
@@ -120,7 +107,6 @@ class Programs {
                programs->explained(evaluate::ProgramRunner::load(program, request.program, integers)));
     return programs;
   }
-  [[nodiscard]] bool has_integer_graph() const { return on_integers_ != nullptr; }
 
   Result<void> run(const datasets::Sample& sample, Answers& answers) {
     CARINA_TRY(const std::vector<datasets::NamedTensor> npu_outputs, on_npu_->run(sample));
@@ -158,13 +144,21 @@ class Programs {
   std::unique_ptr<evaluate::ProgramRunner> on_integers_;
 };
 
-void count(const Answers& answers, std::optional<size_t> label, results::AccuracyReport& report) {
-  report.npu_answers_as_float += answer(answers.npu_scores) == answer(answers.float_scores) ? 1 : 0;
-  report.npu_equals_integer += answers.same_bits ? 1 : 0;
-  if (!label) return;
-  report.float_right += answer(answers.float_scores) == *label ? 1 : 0;
-  report.npu_right += answer(answers.npu_scores) == *label ? 1 : 0;
-  if (!answers.integer_scores.empty()) report.integer_right += answer(answers.integer_scores) == *label ? 1 : 0;
+results::SampleScore score_of(const Answers& answers, std::optional<double> label) {
+  const auto is_right = [&](const std::vector<double>& scores) {
+    return label && !scores.empty() && answer(scores) == static_cast<size_t>(*label);
+  };
+  results::SampleScore score{.float_right = is_right(answers.float_scores),
+                             .integer_right = is_right(answers.integer_scores),
+                             .npu_right = is_right(answers.npu_scores),
+                             .npu_equals_integer = answers.same_bits,
+                             .npu_answers_as_float = answer(answers.npu_scores) == answer(answers.float_scores)};
+  for (size_t i = 0; i < std::min(answers.float_scores.size(), answers.npu_scores.size()); ++i) {
+    const double difference = answers.float_scores[i] - answers.npu_scores[i];
+    score.signal += answers.float_scores[i] * answers.float_scores[i];
+    score.noise += difference * difference;
+  }
+  return score;
 }
 
 // A sample on its way.
@@ -181,7 +175,6 @@ class Worker {
          std::unique_ptr<Programs> programs)
       : request_(request), inputs_(inputs), run_(std::move(run)), programs_(std::move(programs)) {}
 
-  [[nodiscard]] bool has_integer_graph() const { return programs_->has_integer_graph(); }
   Result<Answers> answer(const Asked& asked) {
     CARINA_CHECKED(check_finite(request_, asked.sample, asked.number, inputs_));
     Answers answers;
@@ -233,37 +226,94 @@ std::vector<Result<Answers>> answers_of(std::vector<Worker>& workers, const std:
   return answers;
 }
 
+// A model, its data, and what is known of them before a sample is run.
+struct AccuracyTask {
+  models::Model model;
+  std::vector<datasets::InputType> inputs;
+  datasets::SampleReader data;
+  results::AccuracyReport empty;
+};
+
+Result<AccuracyTask> open_task(const AccuracyRequest& request, const Log& log) {
+  CARINA_TRY(const Buffer file, files::open_file(request.model, {files::FileKind::kPt2}));
+  CARINA_TRY(models::Model model,
+             models::import_pt2(file, request.model, log, {.loop_rounds = request.loop_rounds}));
+  std::vector<datasets::InputType> inputs = datasets::input_types(model.graph);
+  CARINA_TRY(datasets::SampleReader data, datasets::SampleReader::open(request.data, inputs));
+  CARINA_TRY(const bool has_labels, data.has_labels());
+  results::AccuracyReport empty{.program = request.program,
+                                .samples = static_cast<int64_t>(data.size()),
+                                .has_labels = has_labels,
+                                .has_integer_graph = !request.dump_folder.empty()};
+  return AccuracyTask{
+      .model = std::move(model), .inputs = std::move(inputs), .data = std::move(data), .empty = std::move(empty)};
+}
+
 }  // namespace
+
+void AccuracySums::add(const results::SampleScore& score) {
+  report_.float_right += score.float_right ? 1 : 0;
+  report_.integer_right += score.integer_right ? 1 : 0;
+  report_.npu_right += score.npu_right ? 1 : 0;
+  report_.npu_equals_integer += score.npu_equals_integer ? 1 : 0;
+  report_.npu_answers_as_float += score.npu_answers_as_float ? 1 : 0;
+  signal_ += score.signal;
+  noise_ += score.noise;
+}
+
+results::AccuracyReport AccuracySums::report() const {
+  constexpr double kNoNoiseDb = 300;
+  results::AccuracyReport report = report_;
+  report.sqnr_db = noise_ == 0 ? kNoNoiseDb : 10 * std::log10(signal_ / noise_);
+  return report;
+}
+
+Result<results::AccuracyReport> accuracy_without_scores(const AccuracyRequest& request, const Log& log) {
+  CARINA_TRY(const AccuracyTask task, open_task(request, log));
+  return task.empty;
+}
 
 Result<results::AccuracyReport> accuracy(const AccuracyRequest& request, const Log& log) {
   const ScopedThreadPool pool(request.threads);
-  CARINA_TRY(const Buffer file, files::open_file(request.model, {files::FileKind::kPt2}));
-  CARINA_TRY(const models::Model model,
-             models::import_pt2(file, request.model, log, {.loop_rounds = request.loop_rounds}));
-  const std::vector<datasets::InputType> inputs = datasets::input_types(model.graph);
-  CARINA_TRY(datasets::SampleReader data, datasets::SampleReader::open(request.data, inputs));
-  CARINA_TRY(const bool has_labels, data.has_labels());
+  CARINA_TRY(AccuracyTask task, open_task(request, log));
+  datasets::SampleReader& data = task.data;
   const Division division = divide(request.threads, data.size());
-  CARINA_TRY(std::vector<Worker> workers, make_workers(model, request, inputs, division, log));
-  results::AccuracyReport report{.program = request.program,
-                                 .samples = static_cast<int64_t>(data.size()),
-                                 .has_labels = has_labels,
-                                 .has_integer_graph = workers.front().has_integer_graph()};
-  NoiseMeter noise;
+  CARINA_TRY(std::vector<Worker> workers, make_workers(task.model, request, task.inputs, division, log));
+  AccuracySums sums(task.empty);
   ThreadPool threads(static_cast<int>(division.workers));
   const size_t together = 4 * division.workers;
   for (size_t n = 0; n < data.size(); n += together) {
     log.progress("sample", n, data.size());
-    CARINA_TRY(const std::vector<Asked> batch, read_batch(data, n, std::min(together, data.size() - n), has_labels));
+    CARINA_TRY(const std::vector<Asked> batch,
+               read_batch(data, n, std::min(together, data.size() - n), task.empty.has_labels));
     const std::vector<Result<Answers>> answered = answers_of(workers, batch, threads);
     for (size_t i = 0; i < batch.size(); ++i) {
       CARINA_TRY(const Answers& answers, answered[i]);
-      count(answers, batch[i].label ? std::optional(static_cast<size_t>(*batch[i].label)) : std::nullopt, report);
-      noise.add(answers.float_scores, answers.npu_scores);
+      sums.add(score_of(answers, batch[i].label));
     }
   }
-  report.sqnr_db = noise.sqnr_db();
-  return report;
+  return sums.report();
+}
+
+Result<void> score_samples(const AccuracyRequest& request, const SamplePart& part, const Log& log) {
+  const ScopedThreadPool pool(1);
+  CARINA_TRY(AccuracyTask task, open_task(request, log));
+  CARINA_TRY(std::vector<Worker> workers, make_workers(task.model, request, task.inputs, Division{}, log));
+  for (const auto& [first, last] : part.samples) {
+    if (last < first || last >= task.data.size())
+      return fail({.where = "--job",
+                   .what = "a sample of this number is not in the data",
+                   .expected = fmt::format("less than {}", task.data.size()),
+                   .got = std::to_string(last),
+                   .fault = Fault::kUsage});
+    for (size_t n = first; n <= last; ++n) {
+      part.started(n);
+      CARINA_TRY(const std::vector<Asked> one, read_batch(task.data, n, 1, task.empty.has_labels));
+      CARINA_TRY(const Answers answers, workers.front().answer(one.front()));
+      part.finished(n, score_of(answers, one.front().label));
+    }
+  }
+  return {};
 }
 
 }  // namespace carina::explore

@@ -1,6 +1,8 @@
 #include "report/sweep_job.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "report/tables/json.h"
@@ -55,6 +57,45 @@ std::string to_json(const ProgramIdentity& program, const std::vector<GivenOptio
   json["sweeps"] = ordered_json::array();
   for (const SweepDescription& sweep : sweeps) json["sweeps"].push_back(json_of(sweep));
   return json_tree_text(json);
+}
+
+std::string to_json(const ProgramIdentity& program, const std::vector<GivenOption>& here,
+                    const AccuracyDescription& accuracy) {
+  return json_tree_text({{"version", program.version},
+                         {"program_sha256", program.sha256},
+                         {"here", json_of(here)},
+                         {"key", accuracy.key},
+                         {"words", accuracy.words},
+                         {"files", json_of(accuracy.files)},
+                         {"samples", accuracy.samples},
+                         {"missing", accuracy.missing}});
+}
+
+std::string to_json_line(size_t sample, const results::SampleScore& score) {
+  return compact({{"sample", sample},
+                  {"float_right", score.float_right},
+                  {"integer_right", score.integer_right},
+                  {"npu_right", score.npu_right},
+                  {"npu_equals_integer", score.npu_equals_integer},
+                  {"npu_answers_as_float", score.npu_answers_as_float},
+                  {"signal_bits", std::bit_cast<uint64_t>(score.signal)},
+                  {"noise_bits", std::bit_cast<uint64_t>(score.noise)}});
+}
+
+Result<std::pair<size_t, results::SampleScore>> read_score_line(std::string_view text, const std::string& name) {
+  try {
+    const ordered_json json = ordered_json::parse(text);
+    return std::pair{json.at("sample").get<size_t>(),
+                     results::SampleScore{.float_right = json.at("float_right"),
+                                          .integer_right = json.at("integer_right"),
+                                          .npu_right = json.at("npu_right"),
+                                          .npu_equals_integer = json.at("npu_equals_integer"),
+                                          .npu_answers_as_float = json.at("npu_answers_as_float"),
+                                          .signal = std::bit_cast<double>(json.at("signal_bits").get<uint64_t>()),
+                                          .noise = std::bit_cast<double>(json.at("noise_bits").get<uint64_t>())}};
+  } catch (const ordered_json::exception& error) {
+    return fail({.where = name, .what = "this is not a line of an accuracy", .got = error.what()});
+  }
 }
 
 Result<SweepJob> read_sweep_job(std::string_view text, const std::string& name) {

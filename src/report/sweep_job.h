@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/diagnostic.h"
+#include "results/accuracy_report.h"
 
 namespace carina::report {
 
@@ -40,6 +41,21 @@ struct ProgramIdentity {
 // --state), and "sweeps".
 std::string to_json(const ProgramIdentity& program, const std::vector<GivenOption>& here,
                     const std::vector<SweepDescription>& sweeps);
+
+// The same of `carina accuracy`: the samples are the items.
+struct AccuracyDescription {
+  std::string key;                   // of the state
+  std::vector<std::string> words;    // for a worker; without files
+  std::vector<GivenOption> files;    // name: the option, or "" for an argument; values: paths
+  size_t samples = 0;
+  std::vector<std::pair<size_t, size_t>> missing;
+};
+std::string to_json(const ProgramIdentity& program, const std::vector<GivenOption>& here,
+                    const AccuracyDescription& accuracy);
+
+// A sample as a line: {"sample": n, ...}. Sums are kept as their bits, so that they are read back exactly.
+std::string to_json_line(size_t sample, const results::SampleScore& score);
+Result<std::pair<size_t, results::SampleScore>> read_score_line(std::string_view json, const std::string& name);
 
 // What a worker does: the value of --job.
 struct SweepJob {

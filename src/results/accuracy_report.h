@@ -18,4 +18,15 @@ struct AccuracyReport {
   double sqnr_db = 0;  // of the NPU's outputs against the float model's, over all samples
 };
 
+// What one sample adds to the report.
+struct SampleScore {
+  bool float_right = false;
+  bool integer_right = false;
+  bool npu_right = false;
+  bool npu_equals_integer = false;
+  bool npu_answers_as_float = false;
+  double signal = 0;  // sum of the squares of the float model's scores
+  double noise = 0;   // the same of what the NPU's scores differ by
+};
+
 }  // namespace carina::results
