@@ -104,17 +104,6 @@ std::vector<std::string> csv_cells(const results::SweepRow& row) {
 
 }  // namespace
 
-results::SweepReport joined(std::vector<results::SweepReport> reports) {
-  results::SweepReport all;
-  for (results::SweepReport& report : reports) {
-    for (results::SweepRow& row : report.rows) {
-      row.model = report.model;
-      all.rows.push_back(std::move(row));
-    }
-  }
-  return all;
-}
-
 std::string to_text(const results::SweepReport& report) {
   const int64_t compiled = std::ranges::count(report.rows, results::SweepStatus::kCompiled, &results::SweepRow::status);
   return fmt::format("{}: {} of {} combinations compiled; cycles per inference are estimates\n", name_of(report),

@@ -2,19 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
-#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/io/file.h"
 #include "cluster.h"
 #include "command.h"
 #include "files/command_files.h"
-#include "page_option.h"
 #include "report/sweep_report.h"
+#include "sweep_models.h"
 #include "sweep_options.h"
+#include "sweep_outputs.h"
 #include "sweep_sharing.h"
 
 namespace carina::cli {
@@ -30,86 +32,63 @@ Result<void> check_program_folder(const std::string& folder) {
                .fault = Fault::kEnvironment});
 }
 
-// Programs are named by the models' names.
-Result<void> check_models(const std::vector<std::string>& models) {
-  std::set<std::string> names;
-  for (const std::string& model : models) {
-    if (names.insert(std::filesystem::path(model).stem().string()).second) continue;
-    return fail({.where = model,
-                 .what = "another model of this sweep has the same name",
-                 .hint = "give each model a name of its own",
-                 .fault = Fault::kUsage});
-  }
-  return {};
-}
-
-Result<void> check(const SweepOptions& options) {
+// The files of all models, and what is written.
+files::CommandFiles files_of(const SweepOptions& options, const std::vector<ModelSweep>& models) {
   files::CommandFiles files{
-      .inputs = {options.request.model.calibration, options.rows, options.tls_ca, options.tls_cert, options.tls_key},
+      .inputs = {options.rows, options.list, options.cluster.tls_ca, options.cluster.tls_cert, options.cluster.tls_key},
       .outputs = {{"--table", options.table},
                   {"--report", options.page},
-                  {"--performance-report", options.performance},
-                  {"--progress", options.progress == "-" ? "" : options.progress}},
+                  {"--performance-report", options.cluster.performance},
+                  {"--progress", options.cluster.progress == "-" ? "" : options.cluster.progress}},
       .folders = {{"--output", options.request.program_folder, ".pte"}}};
-  files.inputs.insert(files.inputs.end(), options.models.begin(), options.models.end());
-  files.inputs.insert(files.inputs.end(), options.request.model.target.config_files.begin(),
-                      options.request.model.target.config_files.end());
-  CARINA_CHECKED(files::check_files(files));
+  for (const ModelSweep& model : models) {
+    const driver::CompileRequest& request = model.request.model;
+    files.inputs.insert(files.inputs.end(), {request.model, request.calibration});
+    files.inputs.insert(files.inputs.end(), request.target.config_files.begin(), request.target.config_files.end());
+    if (models.size() > 1 && !options.page.empty())
+      files.outputs.push_back({"--report", page_of_model(options.page, model.name)});
+  }
+  return files;
+}
+
+Result<void> check(const SweepOptions& options, const std::vector<ModelSweep>& models) {
+  CARINA_CHECKED(files::check_files(files_of(options, models)));
   CARINA_CHECKED(check_program_folder(options.request.program_folder));
-  CARINA_CHECKED(check_models(options.models));
-  if (options.rows.empty() != options.models.empty()) return {};
+  if (options.rows.empty() != models.empty()) return {};
   return fail({.where = "carina sweep",
                .what = "what to sweep is missing, or said twice",
-               .expected = "a model, or --rows FILE",
+               .expected = "a model, --models FILE, or --rows FILE",
                .fault = Fault::kUsage});
 }
 
-Result<results::SweepReport> rows_of(const CLI::App& app, const SweepOptions& options, const Console& console) {
+Result<results::SweepReport> report_of(ModelSweep model, const CLI::App& app, const SweepOptions& options,
+                                       const Console& console) {
+  CARINA_TRY(explore::SweepRequest request, with_state_key(std::move(model)));
+  request.model.threads = app.get_option("--threads")->count() > 0
+                              ? console.threads
+                              : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  return options.cluster.only_kept ? explore::kept_sweep(request, console.log()) : explore::sweep(request, console.log());
+}
+
+Result<results::SweepReport> read_rows(const std::string& file) {
+  CARINA_TRY(const Buffer text, map_file(file));
+  return report::read_sweep({reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()}, file);
+}
+
+// A model at a time, so that the layers of one model's rows are in memory.
+Result<void> add_all(std::vector<ModelSweep> models, const CLI::App& app, const SweepOptions& options,
+                     const Console& console, SweepOutputs& outputs) {
   if (!options.rows.empty()) {
-    CARINA_TRY(const Buffer text, map_file(options.rows));
-    return report::read_sweep({reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()}, options.rows);
+    CARINA_TRY(results::SweepReport report, read_rows(options.rows));
+    return outputs.add(std::move(report));
   }
-  std::vector<results::SweepReport> reports;
-  for (const std::string& model : options.models) {
-    CARINA_TRY(explore::SweepRequest request, request_of(app, options, model));
-    request.model.threads = app.get_option("--threads")->count() > 0
-                                ? console.threads
-                                : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-    CARINA_TRY(results::SweepReport report, options.only_kept ? explore::kept_sweep(request, console.log())
-                                                              : explore::sweep(request, console.log()));
-    reports.push_back(std::move(report));
+  for (ModelSweep& model : models) {
+    const std::string name = model.name;
+    CARINA_TRY(results::SweepReport report, report_of(std::move(model), app, options, console));
+    report.model = name;
+    CARINA_CHECKED(outputs.add(std::move(report)));
   }
-  return reports.size() == 1 ? std::move(reports.front()) : report::joined(std::move(reports));
-}
-
-std::string table_of(const results::SweepReport& report, report::TableForm form) {
-  switch (form) {
-    case report::TableForm::kCsv:
-      return report::to_csv(report);
-    case report::TableForm::kJson:
-      return report::to_json(report);
-    case report::TableForm::kText:
-      break;
-  }
-  return report::to_text(report);
-}
-
-// What was said while combinations were compiled, once each.
-void show_notes(const results::SweepReport& report, const Console& console) {
-  std::set<std::string> known;
-  for (const results::SweepRow& row : report.rows) {
-    for (const std::string& note : row.notes) {
-      if (known.insert(note).second) console.log().note({.where = "sweep", .what = note, .severity = Severity::kNote});
-    }
-  }
-}
-
-Result<std::string> shown(const results::SweepReport& report, const SweepOptions& options, const Console& console) {
-  show_notes(report, console);
-  if (!options.table.empty())
-    CARINA_CHECKED(write_file(options.table, table_of(report, report::form_of(options.table))));
-  CARINA_CHECKED(write_page(options.page, report));
-  return console.json ? report::to_json(report) : report::to_text(report);
+  return {};
 }
 
 // After the rows have been shown: 1 when there is no program, or one is missing that was to be there.
@@ -121,30 +100,34 @@ int exit_code(const results::SweepReport& report, const SweepOptions& options) {
   return options.strict && std::ranges::any_of(report.rows, is(results::SweepStatus::kFailed)) ? 1 : 0;
 }
 
-int sweep(const CLI::App& app, const SweepOptions& options, const Console& console) {
-  const std::string file = options.models.empty() ? options.rows : options.models.front();
-  if (const Result<void> checked = check(options); !checked) return report_failure(file, checked.error(), console);
-  const Result<results::SweepReport> report = rows_of(app, options, console);
-  if (!report) return report_failure(file, report.error(), console);
-  const int code = finish(file, shown(*report, options, console), console);
-  return code != 0 ? code : exit_code(*report, options);
+int sweep(const CLI::App& app, const SweepOptions& options, std::vector<ModelSweep> models, const Console& console) {
+  const std::string file = models.empty() ? options.rows : models.front().name;
+  SweepOutputs outputs(options, console,
+                       models.size() > 1 ? SweepOutputs::Models::kSeveral : SweepOutputs::Models::kOne);
+  Result<void> done = add_all(std::move(models), app, options, console, outputs);
+  if (done) done = outputs.finish();
+  return done ? exit_code(outputs.rows(), options) : report_failure(file, done.error(), console);
 }
 
 // What can be wrong with the options is said before Python and the cluster are asked.
-int sweep_on_cluster(const CLI::App& app, const SweepOptions& options, const Console& console) {
-  const std::string file = options.models.empty() ? "" : options.models.front();
-  if (const Result<void> checked = check(options); !checked) return report_failure(file, checked.error(), console);
-  if (const auto described = describe_sweep(app, options); !described)
+int sweep_on_cluster(const CLI::App& app, const std::vector<ModelSweep>& models, const Console& console) {
+  const std::string file = models.empty() ? "" : models.front().name;
+  if (const auto described = describe_sweep(app, models); !described)
     return report_failure(file, described.error(), console);
   return report_failure("", become_cluster_program(console.arguments), console);
 }
 
 int run(const CLI::App& app, const SweepOptions& options, const Console& console) {
-  if (options.identity) return finish("", identity_json(), console);
-  if (!options.job.empty()) return make_part(options);
-  if (options.describe) return finish("", describe_sweep(app, options), console);
-  return options.scheduler.empty() || options.only_kept ? sweep(app, options, console)
-                                                        : sweep_on_cluster(app, options, console);
+  if (options.cluster.identity) return finish("", identity_json(), console);
+  if (!options.cluster.job.empty()) return make_part(options);
+  const std::string file = options.models.empty() ? options.rows + options.list : options.models.front();
+  Result<std::vector<ModelSweep>> models = models_of(app, options);
+  if (!models) return report_failure(file, models.error(), console);
+  if (const Result<void> checked = check(options, *models); !checked)
+    return report_failure(file, checked.error(), console);
+  if (options.cluster.describe) return finish("", describe_sweep(app, *models), console);
+  return options.cluster.scheduler.empty() || options.cluster.only_kept ? sweep(app, options, *std::move(models), console)
+                                                        : sweep_on_cluster(app, *models, console);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {

@@ -54,34 +54,6 @@ void add_sharing_options(CLI::App& app, SweepOptions& options) {
   app.add_option("--part", options.request.part, "Of --parts: which; counted from 0");
   app.add_option("--parts", options.request.parts, "Only every n-th combination, for others who do the rest")
       ->check(CLI::Range(1, 1 << 20));
-  for (CLI::Option* option :
-       {app.add_flag("--identity", options.identity), app.add_flag("--describe", options.describe),
-        app.add_flag("--only-kept", options.only_kept), app.add_option("--job", options.job)})
-    option->group("");
-}
-
-void add_cluster_options(CLI::App& app, SweepOptions& options) {
-  constexpr double kMaxSeconds = 1e7;
-  CLI::Option* scheduler =
-      app.add_option("--scheduler", options.scheduler,
-                     "Share the work among the workers of a Dask cluster: tls://HOST:PORT or tcp://HOST:PORT; needs "
-                     "Python with carina[sweep], and the same `carina` where workers are");
-  for (CLI::Option* option :
-       {app.add_option("--wait", options.wait_seconds, "Seconds to wait for a worker; default: 60")
-            ->check(CLI::Range(0.0, kMaxSeconds)),
-        app.add_option("--timeout", options.timeout_seconds,
-                       "Seconds that a worker may take for one combination; default: no limit")
-            ->check(CLI::Range(0.0, kMaxSeconds)),
-        app.add_option("--progress", options.progress, "Write the progress as JSON lines to this file; -: to stderr")
-            ->check(path()),
-        app.add_option("--performance-report", options.performance, "Write Dask's report of the cluster: an .html file")
-            ->check(path()),
-        app.add_option("--tls-ca", options.tls_ca, "The certificate authority of a tls:// cluster: a .pem file")
-            ->check(path()),
-        app.add_option("--tls-cert", options.tls_cert, "The certificate of this machine: a .pem file")->check(path()),
-        app.add_option("--tls-key", options.tls_key, "Its key: a .pem file")->check(path())})
-    option->needs(scheduler)->group("On a cluster");
-  scheduler->group("On a cluster");
 }
 
 }  // namespace
@@ -89,13 +61,17 @@ void add_cluster_options(CLI::App& app, SweepOptions& options) {
 void add_sweep_options(CLI::App& app, SweepOptions& options) {
   app.add_option("-m,--model_name,model", options.models, "One or more models: a .pt2 of torch.export.save, or a .tosa")
       ->check(path());
+  app.add_option("--models", options.list,
+                 "A .toml with further models: a section for each, with model = \"FILE\" and options of this command "
+                 "without their --")
+      ->check(path());
   add_combination_options(app, options.request);
   add_file_options(app, options.request);
   add_partition_options(app, options.request.model);
   add_schedule_options(app, options.request.model);
   add_output_options(app, options);
   add_sharing_options(app, options);
-  add_cluster_options(app, options);
+  add_cluster_options(app, options.cluster, "combination");
 }
 
 }  // namespace carina::cli

@@ -1,132 +1,27 @@
 #include "sweep_sharing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
-#include <filesystem>
 #include <string_view>
 #include <vector>
 
 #include "base/guarded.h"
-#include "base/hash/sha256.h"
 #include "base/io/file.h"
 #include "command.h"
 #include "driver/compile_options.h"
 #include "report/sweep_job.h"
+#include "state_key.h"
 
 namespace carina::cli {
 
 namespace sweep_command {
 namespace {
 
-namespace fs = std::filesystem;
 using report::GivenOption;
-
-// What an option is for. Rows depend on those that are not listed here.
-enum class Use : uint8_t { kRow, kFile, kAxis, kHere };
-struct Purpose {
-  std::string_view option;
-  Use use;
-  bool cluster = true;  // whether it has a meaning on a cluster
-};
-constexpr std::array kPurposes{Purpose{.option = "--model_name", .use = Use::kFile},
-                               Purpose{.option = "--calibrate", .use = Use::kFile},
-                               Purpose{.option = "--config", .use = Use::kFile},
-                               Purpose{.option = "--targets", .use = Use::kAxis},
-                               Purpose{.option = "--memory-modes", .use = Use::kAxis},
-                               Purpose{.option = "--quantize", .use = Use::kAxis},
-                               Purpose{.option = "--json", .use = Use::kHere},
-                               Purpose{.option = "--table", .use = Use::kHere},
-                               Purpose{.option = "--report", .use = Use::kHere},
-                               Purpose{.option = "--output", .use = Use::kHere},
-                               Purpose{.option = "--state", .use = Use::kHere},
-                               Purpose{.option = "--strict", .use = Use::kHere},
-                               Purpose{.option = "--scheduler", .use = Use::kHere},
-                               Purpose{.option = "--wait", .use = Use::kHere},
-                               Purpose{.option = "--timeout", .use = Use::kHere},
-                               Purpose{.option = "--progress", .use = Use::kHere},
-                               Purpose{.option = "--performance-report", .use = Use::kHere},
-                               Purpose{.option = "--tls-ca", .use = Use::kHere},
-                               Purpose{.option = "--tls-cert", .use = Use::kHere},
-                               Purpose{.option = "--tls-key", .use = Use::kHere},
-                               Purpose{.option = "--identity", .use = Use::kHere},
-                               Purpose{.option = "--describe", .use = Use::kHere},
-                               Purpose{.option = "--only-kept", .use = Use::kHere},
-                               Purpose{.option = "--job", .use = Use::kHere},
-                               Purpose{.option = "--rows", .use = Use::kHere, .cluster = false},
-                               Purpose{.option = "--threads", .use = Use::kHere, .cluster = false},
-                               Purpose{.option = "--part", .use = Use::kHere, .cluster = false},
-                               Purpose{.option = "--parts", .use = Use::kHere, .cluster = false}};
-
-Purpose purpose_of(std::string_view option) {
-  const auto* known = std::ranges::find(kPurposes, option, &Purpose::option);
-  return known == kPurposes.end() ? Purpose{.option = option, .use = Use::kRow} : *known;
-}
-
-// As the option takes it. CLI11 keeps the number that a name stands for.
-std::string optimize_text(backends::Optimize optimize) {
-  switch (optimize) {
-    case backends::Optimize::kSpeed:
-      return "performance";
-    case backends::Optimize::kSearch:
-      return "3";
-    case backends::Optimize::kSize:
-      return "size";
-  }
-  return "";
-}
-
-std::vector<GivenOption> given_options(const CLI::App& app, const SweepOptions& options, const std::string& model) {
-  std::vector<GivenOption> given;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->count() == 0) continue;
-    GivenOption one{.name = "--" + option->get_lnames().front(), .values = {}};
-    if (option->get_expected_min() > 0) one.values = option->results();
-    if (one.name == "--model_name") one.values = {model};
-    if (one.name == "--optimize") one.values = {optimize_text(options.request.model.optimize)};
-    given.push_back(std::move(one));
-  }
-  return given;
-}
-
-Result<std::string> digest_of_file(const std::string& path) {
-  CARINA_TRY(const Buffer content, map_file(path));
-  const std::span<const std::byte> bytes = content.bytes();
-  return sha256_hex(std::array{bytes});
-}
-
-// Of a file, or of the files of a folder.
-Result<std::string> digest_of(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) return digest_of_file(path);
-  std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(path, error)) {
-    if (entry.is_regular_file(error)) files.push_back(entry.path().filename().string());
-  }
-  std::ranges::sort(files);
-  std::string all;
-  for (const std::string& file : files) {
-    CARINA_TRY(const std::string digest, digest_of_file(path + "/" + file));
-    all += file + '\0' + digest + '\0';
-  }
-  return all;
-}
-
-Result<std::string> program_digest() {
-  return digest_of_file("/proc/self/exe");
-}
-
-std::string describe_words(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += word + '\0';
-  return text;
-}
 
 Result<void> check_cluster_options(const CLI::App& app) {
   Diagnostics errors;
   for (const GivenOption& option : given_options(app, {}, "")) {
-    if (purpose_of(option.name).cluster) continue;
+    if (is_for_cluster(option.name)) continue;
     errors.push_back({.where = option.name,
                       .what = "this option has no meaning together with --scheduler",
                       .hint = "leave one of them out",
@@ -136,8 +31,7 @@ Result<void> check_cluster_options(const CLI::App& app) {
 }
 
 // Files are sent to workers only where an option of ours names them.
-Result<void> check_vela_flags(const SweepOptions& options) {
-  const driver::CompileRequest& model = options.request.model;
+Result<void> check_vela_flags(const driver::CompileRequest& model) {
   CARINA_TRY(const driver::CompileRequest whole, driver::with_flags(model, Log{}));
   if (whole.target.config_files.size() == model.target.config_files.size()) return {};
   return fail({.where = "--extra-flag",
@@ -146,19 +40,32 @@ Result<void> check_vela_flags(const SweepOptions& options) {
                .fault = Fault::kUsage});
 }
 
-Result<report::SweepDescription> describe_model(const CLI::App& app, const SweepOptions& options,
-                                                const std::string& model) {
-  report::SweepDescription sweep{.model = model};
-  for (GivenOption& option : given_options(app, options, model)) {
-    const Use use = purpose_of(option.name).use;
-    if (use == Use::kRow || use == Use::kAxis)
-      sweep.options.push_back(std::move(option));
-    else if (use == Use::kFile)
-      sweep.files.push_back(std::move(option));
+Result<std::string> key_of(const std::vector<GivenOption>& given) {
+  std::vector<std::string> words;
+  std::vector<std::string> files;
+  for (const GivenOption& option : given) {
+    const Use use = use_of(option.name);
+    if (use == Use::kHere || use == Use::kAxis) continue;
+    words.push_back(option.name);
+    std::vector<std::string>& values = use == Use::kFile ? files : words;
+    values.insert(values.end(), option.values.begin(), option.values.end());
   }
-  CARINA_TRY(const explore::SweepRequest request, request_of(app, options, model));
+  return state_key(words, files);
+}
+
+Result<report::SweepDescription> describe_model(const ModelSweep& model) {
+  CARINA_CHECKED(check_vela_flags(model.request.model));
+  report::SweepDescription sweep{.model = model.name};
+  for (const GivenOption& option : model.given) {
+    const Use use = use_of(option.name);
+    if (use == Use::kRow || use == Use::kAxis)
+      sweep.options.push_back(option);
+    else if (use == Use::kFile)
+      sweep.files.push_back(option);
+  }
+  CARINA_TRY(const explore::SweepRequest request, with_state_key(model));
   CARINA_TRY(explore::SweepAxes axes, explore::axes_of(request, Log{}));
-  CARINA_TRY(sweep.key, state_key(app, options, model));
+  sweep.key = request.state_key;
   sweep.schemes = std::move(axes.schemes);
   sweep.targets = std::move(axes.targets);
   sweep.memory_modes = std::move(axes.memory_modes);
@@ -188,45 +95,22 @@ Result<std::string> identity_json() {
   return report::to_json({.version = CARINA_VERSION, .sha256 = std::move(digest)}, {}, {});
 }
 
-Result<std::string> state_key(const CLI::App& app, const SweepOptions& options, const std::string& model) {
-  CARINA_TRY(std::string text, program_digest());
-  text = describe_words({CARINA_VERSION, text});
-  for (const GivenOption& option : given_options(app, options, model)) {
-    const Use use = purpose_of(option.name).use;
-    if (use == Use::kHere || use == Use::kAxis) continue;
-    text += describe_words({option.name}) + describe_words(option.values);
-    if (use != Use::kFile) continue;
-    for (const std::string& file : option.values) {
-      CARINA_TRY(const std::string digest, digest_of(file));
-      text += describe_words({digest});
-    }
+Result<explore::SweepRequest> with_state_key(ModelSweep model) {
+  if (!model.request.state_folder.empty()) {
+    CARINA_TRY(model.request.state_key, key_of(model.given));
   }
-  const std::span<const std::byte> bytes = std::as_bytes(std::span<const char>(text));
-  return sha256_hex(std::array{bytes});
+  return std::move(model.request);
 }
 
-Result<explore::SweepRequest> request_of(const CLI::App& app, const SweepOptions& options, const std::string& model) {
-  explore::SweepRequest request = options.request;
-  request.model.model = model;
-  if (options.models.size() > 1) {
-    request.keep_going = true;
-    request.program_prefix = fs::path(model).stem().string() + "_";
-  }
-  if (request.state_folder.empty()) return request;
-  CARINA_TRY(request.state_key, state_key(app, options, model));
-  return request;
-}
-
-Result<std::string> describe_sweep(const CLI::App& app, const SweepOptions& options) {
+Result<std::string> describe_sweep(const CLI::App& app, const std::vector<ModelSweep>& models) {
   CARINA_CHECKED(check_cluster_options(app));
-  CARINA_CHECKED(check_vela_flags(options));
   std::vector<report::SweepDescription> sweeps;
-  for (const std::string& model : options.models) {
-    CARINA_TRY(report::SweepDescription sweep, describe_model(app, options, model));
+  for (const ModelSweep& model : models) {
+    CARINA_TRY(report::SweepDescription sweep, describe_model(model));
     sweeps.push_back(std::move(sweep));
   }
-  std::vector<GivenOption> here = given_options(app, options, "");
-  std::erase_if(here, [](const GivenOption& option) { return purpose_of(option.name).use != Use::kHere; });
+  std::vector<GivenOption> here = given_options(app, {}, "");
+  std::erase_if(here, [](const GivenOption& option) { return use_of(option.name) != Use::kHere; });
   CARINA_TRY(std::string digest, program_digest());
   return report::to_json({.version = CARINA_VERSION, .sha256 = std::move(digest)}, here, sweeps);
 }
@@ -235,7 +119,7 @@ int make_part(const SweepOptions& options) {
   explore::SweepRequest request = options.request;
   request.model.model = options.models.empty() ? "" : options.models.front();
   const Result<void> made = guarded([&]() -> Result<void> {
-    CARINA_TRY(const explore::SweepPart part, part_of(options.job));
+    CARINA_TRY(const explore::SweepPart part, part_of(options.cluster.job));
     return explore::sweep_part(request, part, Log{});
   });
   if (made) return 0;

@@ -152,6 +152,7 @@ function sweep_plots(rows) {
   section("table-section", "All combinations", "Click a title to sort.", sweep_table(rows));
   section("roofline", "Roofline", "Each combination against the most that its NPU and its busiest memory port can do (dashed).", legend(colors),
     plot("roofline-plot", width => roof_plot(rows, colors, width)));
+  if (rows.every(row => row.layers.length === 0)) return;  // the page of several models: each has one of its own
   section("heat", "Per layer", "The redder, the more of a combination's cycles go to the layer.",
     el("div", {class: "controls"}, dropdown("memory mode", modes, chosen => { mode = chosen; redraw("heat-plot"); })),
     plot("heat-plot", width => heat(rows.filter(row => row.memory_mode === mode), width)));

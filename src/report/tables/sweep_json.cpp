@@ -113,6 +113,16 @@ std::string to_json(const results::SweepReport& report) {
   return json_tree_text(json);
 }
 
+std::string json_row(const results::SweepRow& row) {
+  constexpr std::string_view kIndent = "    ";
+  std::string text(kIndent);
+  for (const char c : json_of(row).dump(2, ' ', false, ordered_json::error_handler_t::replace)) {
+    text += c;
+    if (c == '\n') text += kIndent;
+  }
+  return text;
+}
+
 Result<results::SweepReport> read_sweep(std::string_view text, const std::string& name) {
   try {
     const ordered_json json = ordered_json::parse(text);

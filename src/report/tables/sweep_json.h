@@ -12,6 +12,11 @@ std::string to_json(const results::SweepReport& report);
 // Reads what to_json() wrote: to_json(read_sweep(json)) == json. Errors: other JSON; `name` is what messages call it.
 Result<results::SweepReport> read_sweep(std::string_view json, const std::string& name);
 
+// to_json() of a report of several models in steps: kJsonBegin, the rows with ",\n" between them, kJsonEnd.
+constexpr std::string_view kJsonBegin = "{\n  \"model\": \"\",\n  \"rows\": [\n";
+constexpr std::string_view kJsonEnd = "\n  ]\n}\n";
+std::string json_row(const results::SweepRow& row);
+
 // Without the newline. read_sweep_line() reads it back; errors as of read_sweep().
 std::string to_json_line(const results::SweepLine& line);
 Result<results::SweepLine> read_sweep_line(std::string_view json, const std::string& name);

@@ -84,15 +84,22 @@ TEST(SweepReport, LineIsReadBack) {
 }
 
 TEST(SweepReport, SeveralModelsHaveAColumn) {
-  results::SweepReport other = two_rows();
-  other.model = "other.pt2";
-  const results::SweepReport both = joined({two_rows(), other});
+  results::SweepReport both;
+  for (const std::string model : {"a.pt2", "other.pt2"}) {
+    for (results::SweepRow row : two_rows().rows) {
+      row.model = model;
+      both.rows.push_back(row);
+    }
+  }
   EXPECT_THAT(to_text(both), HasSubstr("2 models: 2 of 4 combinations compiled"));
   EXPECT_THAT(to_csv(both), HasSubstr("model,quantization,target"));
   EXPECT_THAT(to_csv(both), HasSubstr("other.pt2,int8,t-1,s,m,compiled"));
   const auto again = read_sweep(to_json(both), "rows.json");
   ASSERT_TRUE(again);
   EXPECT_EQ(to_json(*again), to_json(both));
+  std::string steps(kJsonBegin);
+  for (size_t i = 0; i < both.rows.size(); ++i) steps += (i == 0 ? "" : ",\n") + json_row(both.rows[i]);
+  EXPECT_EQ(steps + std::string(kJsonEnd), to_json(both));
 }
 
 }  // namespace
