@@ -1,7 +1,9 @@
 """Work of the command `carina`, shared among the workers of a Dask cluster. docs/guide/cluster.md says how to use it.
 
     __main__.py   the commands that have --scheduler
+    command.py    what they have in common
     sweep.py      combinations of models, NPUs, memory modes and quantizations
+    accuracy.py   samples of a data set
     sharing.py    the loop: which items a task gets, and what becomes of those that come back without a line
     parts.py      how items are divided
     faults.py     who is at fault, and how often something is tried

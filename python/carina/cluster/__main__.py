@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from carina.cluster import sweep
+from carina.cluster import accuracy, sweep
 from carina.cluster.faults import ClusterError
 
-_COMMANDS = {"sweep": sweep.main}
+_COMMANDS = {"sweep": sweep.main, "accuracy": accuracy.main}
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -27,6 +27,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 _PR_SET_PDEATHSIG = 1
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 _STDERR_BYTES = 2000
+_ANSWER_SECONDS = 600  # of a machine that is busy
 
 
 class Refused(Exception):
@@ -46,31 +47,33 @@ def end_with_parent() -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def command() -> str:
-    """The path of the command `carina`: $CARINA_BIN, beside this Python, in PATH. Errors: Refused."""
-    beside = Path(sys.executable).parent / "carina"
-    found = os.environ.get("CARINA_BIN") or (str(beside) if beside.exists() else None) or shutil.which("carina")
+def command(program: dict[str, Any]) -> str:
+    """The path of the program: in its variable, beside this Python, in PATH. Errors: Refused."""
+    name, variable = program["name"], program["variable"]
+    beside = Path(sys.executable).parent / name
+    found = os.environ.get(variable) or (str(beside) if beside.exists() else None) or shutil.which(name)
     if found is None:
-        raise Refused("the command carina is not there: not in CARINA_BIN, not beside the worker's Python, not in PATH")
+        raise Refused(f"the command {name} is not there: not in {variable}, not beside the worker's Python, not in PATH")
     return found
 
 
 def _output(words: list[str]) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=_ANSWER_SECONDS)
     if done.returncode != 0:
         raise Refused(f"`{' '.join(words)}` ends with exit code {done.returncode}: {done.stderr.strip()[-200:]}")
     return done.stdout
 
 
-def check_command(found: str, version: str, digest: str) -> None:
+def check_command(found: str, work: dict[str, Any]) -> None:
     """Compares the command with that of the client. Errors: Refused."""
+    name, version, digest = work["program"]["name"], work["version"], work["digest"]
     try:
         said = _output([found, "--version"]).strip()
-        identity = json.loads(_output([found, "sweep", "--identity"])) if said == f"carina {version}" else {"version": said.removeprefix("carina ")}
+        if said != f"{name} {version}":
+            raise Refused(f"{found} has version {said.removeprefix(name).strip()}, the client has {version}")
+        identity = json.loads(_output([found, *work["program"]["identity"]]))
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         raise Refused(f"{found} does not run: {error}") from error
-    if identity["version"] != version:
-        raise Refused(f"{found} has version {identity['version']}, the client has {version}")
     if identity["program_sha256"] != digest:
         raise Refused(f"{found} is another build of version {version} (SHA-256 {identity['program_sha256'][:12]}, the client's {digest[:12]})")
 
@@ -97,9 +100,19 @@ def check_owner(path: Path, expected: int) -> None:
         raise Refused(f"{path} was changed by somebody else: the work stops on this worker")
 
 
+def check_parents(folder: Path) -> None:
+    """Errors: Refused when another user can rename a folder above `folder`, and so put another in its place."""
+    for parent in Path(os.path.realpath(folder)).parents:
+        found = parent.stat()
+        others_write = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
+        if others_write or found.st_uid not in (0, os.getuid()):
+            raise Refused(f"other users can change {parent}, above the worker's files: choose another --local-directory")
+
+
 def check_placed(folder: Path, placed: list[dict[str, Any]]) -> None:
     """Checks owner and content of all files. Errors: Refused."""
     try:
+        check_parents(folder)
         check_owner(folder, stat.S_IFDIR)
         for one in placed:
             for name, digest in one["digests"].items():
@@ -202,6 +215,7 @@ class Site(WorkerPlugin):  # type: ignore[misc]
         try:
             if self.refusal is not None:
                 raise Refused(self.refusal)
+            self._check_command()  # it may have been replaced since
             check_placed(self._folder(), self.placed)
             self._run(items, result)
         except Refused as error:
@@ -224,9 +238,10 @@ class Site(WorkerPlugin):  # type: ignore[misc]
             here = f"{sys.version_info[0]}.{sys.version_info[1]}"
             if here != self.work["python"]:
                 raise Refused(f"has Python {here}, the client has {self.work['python']}")
-            self.command = command()
+            self.command = command(self.work["program"])
             self._check_command()
             self.folder = Path(tempfile.mkdtemp(prefix=f"{self.work['name']}-", dir=self.worker.local_directory))
+            check_parents(self.folder)
             self.placed = [place(self.folder, index, sent) for index, sent in enumerate(self.work.pop("files"))]
             self.refusal = None
         except Refused as error:
@@ -240,13 +255,13 @@ class Site(WorkerPlugin):  # type: ignore[misc]
         found = os.stat(shutil.which(self.command) or self.command)
         key = (self.command, found.st_mtime_ns, found.st_size, self.work["version"], self.work["digest"])
         if key not in known:
-            check_command(self.command, self.work["version"], self.work["digest"])
+            check_command(self.command, self.work)
             known[key] = True
 
     def _words(self, here: Path, items: list[list[int]]) -> list[str]:
         job = here / "job.json"
         job.write_text(json.dumps({"combinations": items, "names": [[one["path"], one["original"]] for one in self.placed]}))
-        words = [self.command, *self.work["command"], *self.work["options"], *(f"{one['option']}={one['path']}" for one in self.placed)]
+        words = [self.command, *self.work["command"], *self.work["options"], *(f"{one['option']}={one['path']}" if one["option"] else one["path"] for one in self.placed)]
         programs = here / "programs"
         programs.mkdir()
         return [*words, f"--job={job}", *([f"--output={programs}"] if self.work["programs"] else [])]

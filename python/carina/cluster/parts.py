@@ -5,8 +5,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-_MOST_OVERHEAD = 0.12  # of a part's work that may be preparation which other parts do too
+_MAX_OVERHEAD = 0.12  # of a part's work that may be preparation which other parts do too
 _PARTS_PER_THREAD = 3
+_PART_SECONDS = 60.0  # a part is lost with its worker, so it takes no longer where that is possible
 
 Ranges = list[list[int]]
 
@@ -41,7 +42,7 @@ class Parts:
     keeps its share small, and as small as the number of threads asks for."""
 
     def __init__(self, missing: Sequence[Sequence[int]], per_group: int, per_block: int) -> None:
-        self._per_group = per_group
+        self._per_group, self._per_block = per_group, per_block
         self._groups: dict[int, _Group] = {}
         last = -1
         for item in items_of(missing):
@@ -59,25 +60,41 @@ class Parts:
         for group in self._groups.values():
             if not group.blocks or group.open_probe:
                 continue
-            count = self._count(group, threads)
+            taken = self._taken(group, threads)
             group.open_probe = group.given == 0
             group.given += 1
-            taken, group.blocks = group.blocks[:count], group.blocks[count:]
-            return [item for block in taken for item in block]
+            return taken
         return None
 
-    def measured(self, item: int, blocks: int, prepare_seconds: float, seconds: float) -> None:
-        """What a part took: the preparation, and all of it. After a fault too, with 0 seconds."""
+    def _taken(self, group: _Group, threads: int) -> list[int]:
+        count = self._count(group, threads)
+        taken, group.blocks = group.blocks[:count], group.blocks[count:]
+        most = self._most_items(group)
+        if count == 1 and len(taken[0]) > most:  # a block that takes long is divided after all
+            group.blocks.insert(0, taken[0][most:])
+            return taken[0][:most]
+        return [item for block in taken for item in block]
+
+    def _most_items(self, group: _Group) -> int:
+        """Of a part, so that it is not lost as a whole with its worker; the preparation's share stays small."""
+        if not group.block_seconds:
+            return self._per_block
+        seconds = max(_PART_SECONDS, group.prepare_seconds / _MAX_OVERHEAD)
+        return max(1, int(seconds * self._per_block / group.block_seconds))
+
+    def measured(self, item: int, count: int, prepare_seconds: float, seconds: float) -> None:
+        """What a part of `count` items took: the preparation, and all of it. After a fault too, with 0 seconds."""
         group = self._groups[item // self._per_group]
         group.open_probe = False
         if seconds > 0:
             group.prepare_seconds = prepare_seconds
-            group.block_seconds = max(seconds - prepare_seconds, 1e-6) / max(blocks, 1)
+            group.block_seconds = max(seconds - prepare_seconds, 1e-6) * self._per_block / count
 
     def _count(self, group: _Group, threads: int) -> int:
         if group.given == 0:
             return 1
-        cheap = math.ceil(group.prepare_seconds / (_MOST_OVERHEAD * group.block_seconds)) if group.block_seconds else 1
+        cheap = math.ceil(group.prepare_seconds / (_MAX_OVERHEAD * group.block_seconds)) if group.block_seconds else 1
         blocks = sum(len(one.blocks) for one in self._groups.values())
         shared = math.ceil(blocks / (max(threads, 1) * _PARTS_PER_THREAD))
+        shared = min(shared, max(1, self._most_items(group) // self._per_block)) if group.block_seconds else shared
         return max(1, min(max(cheap, shared), len(group.blocks)))

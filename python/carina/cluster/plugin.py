@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from distributed.diagnostics.plugin import WorkerPlugin
+from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 
 _SOURCE = Path(__file__).with_name("on_worker.py")
 _LOAD = "(exec(compile(source, 'carina_on_worker.py', 'exec'), globals()), Site(work))[1]"
@@ -23,6 +23,37 @@ class Shipped(WorkerPlugin):  # type: ignore[misc]
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return eval, (_LOAD, {"__name__": "carina_on_worker", "source": _SOURCE.read_text(), "work": self._work})
+
+
+_CLEANER = """
+import asyncio
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+class Cleaner(SchedulerPlugin):
+    def remove_client(self, scheduler, client):
+        if client == self.client:
+            asyncio.ensure_future(self.clean(scheduler))
+
+    async def clean(self, scheduler):
+        for name in [name for name in scheduler.worker_plugins if name.startswith(self.prefix)]:
+            if name in scheduler.worker_plugins:
+                await scheduler.unregister_worker_plugin(comm=None, name=name)
+        await scheduler.unregister_scheduler_plugin(name=self.name)
+
+cleaner = Cleaner()
+cleaner.client, cleaner.prefix, cleaner.name = client, prefix, prefix + "-cleaner"
+"""
+_LOAD_CLEANER = "(exec(compile(source, 'carina_cleaner.py', 'exec'), globals()), cleaner)[1]"
+
+
+class Cleaner(SchedulerPlugin):  # type: ignore[misc]
+    """A plugin of the scheduler that takes the plugins with a prefix away when their client is gone, however it ended."""
+
+    def __init__(self, client: str, prefix: str) -> None:
+        self._client, self._prefix, self.name = client, prefix, f"{prefix}-cleaner"
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return eval, (_LOAD_CLEANER, {"__name__": "carina_cleaner", "source": _CLEANER, "client": self._client, "prefix": self._prefix})
 
 
 class OfWorker:

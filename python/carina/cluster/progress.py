@@ -18,6 +18,7 @@ class Progress:
         self.failed = 0
         self.running = 0
         self.workers = 0
+        self.parts = 0  # that have come home
         self._begin = time.monotonic()
         self._shown = {"terminal": 0.0, "file": 0.0}
         self._terminal = sys.stderr.isatty() and file != "-"
@@ -61,6 +62,7 @@ class Progress:
             "running": self.running,
             "total": self.total,
             "workers": self.workers,
+            "parts": self.parts,
             "seconds": round(time.monotonic() - self._begin, 1),
             "seconds_left": None if left is None else round(left, 1),
         }

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from carina.cluster.faults import Attempts, ClusterError, Fault
 from carina.cluster.parts import Parts, items_of, ranges_of
-from carina.cluster.plugin import OfWorker, Shipped
+from carina.cluster.plugin import Cleaner, OfWorker, Shipped
 from carina.cluster.progress import Progress
-from carina.cluster.work import Work, packed
+from carina.cluster.work import CARINA, Program, Work, packed
 from carina.cluster.workers import Workers
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ class Job:
 
     work: Work
     parts: Parts
-    per_block: int
     add: Callable[[int, dict[str, Any], str, dict[str, bytes]], None]  # item, line as JSON and as text, programs. Errors: OSError
     give_up: Callable[[int, str], None]  # item, why. Errors: OSError
     attempts: Attempts = field(default_factory=Attempts)
@@ -63,10 +62,11 @@ def quiet() -> None:
 class Sharing:
     """One run. Errors of run(): ClusterError; OSError of a state."""
 
-    def __init__(self, client: "Client", identity: tuple[str, str], progress: Progress, wait_seconds: float) -> None:
+    def __init__(self, client: "Client", identity: tuple[str, str], progress: Progress, wait_seconds: float, program: Program = CARINA) -> None:
         from distributed import as_completed
 
         self._client, self._identity, self._progress, self._wait = client, identity, progress, wait_seconds
+        self._program = program
         self._id = f"carina-{os.urandom(6).hex()}"
         self._address = client.scheduler.address
         self._workers = Workers(client, self._id, progress.say)
@@ -83,7 +83,8 @@ class Sharing:
         self._source, self._jobs = jobs, deque[Job]()
         registered = False
         try:
-            self._register(self._id, Work((), (), (), False, 0))
+            self._client.register_plugin(Cleaner(self._client.id, self._id))
+            self._register(self._id, Work((), (), (), False, 0, self._program))
             registered = True
             while self._step():
                 self._progress.show()
@@ -308,14 +309,14 @@ class Sharing:
                 self._again.append(_Part(job, items, avoids=avoids))
 
     def _part_ends(self, job: Job) -> None:
+        self._progress.parts += 1
         job.open -= 1
         self._close_if_done(job)
 
     def _measured(self, part: _Part, result: dict[str, Any]) -> None:
         if part.is_fresh:
-            blocks = len({item // part.job.per_block for item in part.items})
             seconds = 0.0 if result.get("fault") else result["seconds"]
-            part.job.parts.measured(part.items[0], blocks, result["prepare_seconds"], seconds)
+            part.job.parts.measured(part.items[0], len(part.items), result["prepare_seconds"], seconds)
 
     def _add(self, job: Job, item: int, line: dict[str, Any], text: str, programs: dict[str, bytes]) -> None:
         job.add(item, line, text, programs)

@@ -8,6 +8,18 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class Program:
+    """How a worker finds the program, and the words by which it says its version and digest."""
+
+    name: str
+    variable: str  # of the worker's environment: the path
+    identity: tuple[str, ...]
+
+
+CARINA = Program("carina", "CARINA_BIN", ("sweep", "--identity"))
+
+
+@dataclass(frozen=True)
 class Work:
     """A command that does numbered items and prints a line for each."""
 
@@ -16,6 +28,7 @@ class Work:
     files: tuple[tuple[str, str], ...]  # option, and path of a file or folder
     programs: bool  # whether the files that the lines name are wanted as well
     limit: float  # seconds for one item; 0: none
+    program: Program = CARINA
 
 
 def read(option: str, path: str) -> dict[str, Any]:
@@ -34,6 +47,7 @@ def packed(work: Work, name: str, version: str, digest: str) -> dict[str, Any]:
         "python": f"{sys.version_info[0]}.{sys.version_info[1]}",
         "version": version,
         "digest": digest,
+        "program": {"name": work.program.name, "variable": work.program.variable, "identity": list(work.program.identity)},
         "command": list(work.command),
         "options": list(work.options),
         "files": [read(option, path) for option, path in work.files],
