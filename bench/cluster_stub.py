@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -I -S
 """A command that talks as `carina sweep` does and compiles nothing, so that the cost of sharing is what bench/cluster.py measures.
 
-STUB_TARGETS, STUB_MODES: how many there are. STUB_SECONDS: what a combination takes.
+STUB_TARGETS, STUB_MODES: how many there are. STUB_SECONDS: what a combination takes. STUB_ROW_BYTES: how long its row is.
 """
 
 import json
@@ -12,6 +12,7 @@ import time
 TARGETS = [f"npu-{index}" for index in range(int(os.environ.get("STUB_TARGETS", "11")))]
 MODES = [f"mode-{index}" for index in range(int(os.environ.get("STUB_MODES", "6")))]
 SECONDS = float(os.environ.get("STUB_SECONDS", "0"))
+PADDING = "-" * int(os.environ.get("STUB_ROW_BYTES", "0"))
 DIGEST = "0" * 64
 
 
@@ -30,7 +31,7 @@ def options():
 
 def row(index):
     target, mode = TARGETS[index // len(MODES)], MODES[index % len(MODES)]
-    figures = {"quantization": "int8", "target": target, "system_config": "s", "memory_mode": mode, "status": "compiled", "reason": "", "notes": [], "cycles": index}
+    figures = {"quantization": "int8", "target": target, "system_config": "s", "memory_mode": mode, "status": "compiled", "reason": "", "notes": [PADDING], "cycles": index}
     return {"scheme": "int8", "target": target, "memory_mode": mode, "row": figures}
 
 

@@ -6,6 +6,7 @@ The workers find `carina` by a script that logs its jobs and injects a fault, as
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -48,21 +49,26 @@ OTHER_VERSION = "echo 'carina 0.0.9'; exit 0"
 class Cluster:
     """A scheduler, and workers that each have a folder w<n> with their script and the log of their jobs."""
 
-    def __init__(self, carina, folder):
-        self.carina, self.folder = carina, folder
+    def __init__(self, carina, folder, tls=()):
+        self.carina, self.folder, self.tls = carina, folder, tls
         self.processes = []
         self.workers = []
         self.file = folder / "scheduler.json"
-        self._start("scheduler", "dask_scheduler", ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"])
+        self.start_scheduler(0)
+
+    def start_scheduler(self, port):
+        self.file.unlink(missing_ok=True)
+        address = ["--host", "tls://127.0.0.1" if self.tls else "127.0.0.1", "--port", port]
+        self.scheduler = self._start("scheduler", "dask_scheduler", [*address, "--no-dashboard"])
         end = time.monotonic() + 60
         while not (self.file.exists() and self.file.read_text().endswith("}")):
-            assert time.monotonic() < end, (folder / "scheduler.log").read_text()
+            assert time.monotonic() < end, (self.folder / "scheduler.log").read_text()
             time.sleep(0.05)
         self.address = json.loads(self.file.read_text())["address"]
 
     def _start(self, name, module, words, **environment):
         with open(self.folder / f"{name}.log", "wb") as log:
-            command = [sys.executable, "-m", f"distributed.cli.{module}", "--scheduler-file", self.file, *map(str, words)]
+            command = [sys.executable, "-m", f"distributed.cli.{module}", "--scheduler-file", self.file, *self.tls, *map(str, words)]
             self.processes.append(subprocess.Popen(command, cwd=self.folder, env={**os.environ, **environment}, stdout=log, stderr=log))
         return self.processes[-1]
 
@@ -73,18 +79,23 @@ class Cluster:
         script = home / "carina"
         script.write_text(SCRIPT.format(log=home / "jobs", carina=self.carina, fault=fault.replace("{{", "{").replace("}}", "}"), version=version))
         script.chmod(0o755)
-        options = ["--nthreads", 1, "--no-dashboard", "--local-directory", home / "local", *([] if nanny else ["--no-nanny"])]
-        self.workers.append(self._start(home.name, "dask_worker", options, CARINA_BIN=str(script)))
+        self.start_worker(home.name, nanny)
         return home / "jobs"
 
-    def start_sweep(self, *words, cwd=None):
-        environment = {**os.environ, "CARINA_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "python")}
-        command = [self.carina, "sweep", "--scheduler", self.address, *map(str, words)]
-        return subprocess.Popen(command, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def start_worker(self, name, nanny=False):
+        home = self.folder / name
+        options = ["--nthreads", 1, "--no-dashboard", "--local-directory", home / "local", *([] if nanny else ["--no-nanny"])]
+        self.workers.append(self._start(name, "dask_worker", options, CARINA_BIN=str(home / "carina")))
+        return self.workers[-1]
 
-    def sweep(self, *words, expect=0, cwd=None):
+    def start_sweep(self, *words, cwd=None, command="sweep", **more):
+        environment = {**os.environ, "CARINA_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "python")}
+        line = [self.carina, command, "--scheduler", self.address, *map(str, words)]
+        return subprocess.Popen(line, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+
+    def sweep(self, *words, expect=0, **more):
         """Returns what is printed, and the messages."""
-        process = self.start_sweep(*words, cwd=cwd)
+        process = self.start_sweep(*words, **more)
         output, errors = process.communicate(timeout=300)
         assert process.returncode == expect, errors
         assert "Traceback" not in errors
@@ -142,6 +153,7 @@ def test_the_same_bytes_though_a_worker_dies(alone, cluster, tmp_path):
     assert not list((tmp_path / "w1").glob("local/**/carina-*")), "its files are removed"
 
 
+@pytest.mark.long
 def test_a_worker_that_is_restarted_gets_the_files_again(alone, cluster):
     # Dask's nanny starts the worker again. The log goes on, so the second life does not die.
     cluster.add_worker(KILLS_WORKER, nanny=True)
@@ -149,6 +161,7 @@ def test_a_worker_that_is_restarted_gets_the_files_again(alone, cluster):
     assert output == alone[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", [DISK_IS_FULL_ONCE, HALF_A_LINE_ONCE], ids=["full disk", "half a line"])
 def test_faults_of_the_machine_are_tried_again(alone, cluster, fault):
     jobs = cluster.add_worker(fault)
@@ -157,6 +170,7 @@ def test_faults_of_the_machine_are_tried_again(alone, cluster, fault):
     assert set(done(jobs)) == set(range(COUNT))
 
 
+@pytest.mark.long
 def test_what_kills_its_process_is_a_failed_row(cluster):
     jobs = cluster.add_worker(KILLS_ITSELF)
     output, _ = cluster.sweep(*MODEL, "--targets", "ethos-u55-32,ethos-u55-64", "--json", expect=1)
@@ -167,6 +181,7 @@ def test_what_kills_its_process_is_a_failed_row(cluster):
     assert sorted(done(jobs)) == [0, 0, 0, 0, 1, 1, 1, 1]
 
 
+@pytest.mark.long
 def test_a_timeout_is_a_failed_row(cluster):
     cluster.add_worker(HANGS)
     output, _ = cluster.sweep(*MODEL, "--targets", "ethos-u55-32", "--timeout", "0.5", "--json", expect=1)
@@ -210,6 +225,7 @@ def test_state_goes_on_after_the_client_was_killed(alone, cluster, run_carina, t
     assert run_carina(["sweep", *WORDS, *state]).stdout == alone[0], "one machine reads the same state"
 
 
+@pytest.mark.long
 def test_only_files_that_were_named_are_sent(alone, cluster, run_carina, tmp_path):
     here = tmp_path / "here"
     for name in ("int8", "all"):
@@ -232,13 +248,173 @@ def test_mistakes_are_said_before_the_cluster_is_asked(run_carina, words, messag
     assert message in failed.stderr
 
 
+@pytest.mark.long
 def test_a_scheduler_that_ends_is_one_line(cluster, tmp_path):
     cluster.add_worker(SLOW)
     sweep = cluster.start_sweep(*WORDS, "--state", tmp_path / "state")
     while not any(file.read_text().strip() for file in (tmp_path / "state").glob("*.jsonl")):
         assert sweep.poll() is None
         time.sleep(0.05)
-    cluster.processes[0].kill()
+    cluster.scheduler.kill()
     _, errors = sweep.communicate(timeout=120)
     assert sweep.returncode == 1
     assert "has ended" in errors and "the same command does the rest" in errors and "Traceback" not in errors
+
+
+# --- interrupted, attacked, encrypted ------------------------------------------------------------------------------------
+
+
+def wait_for(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def has_rows(state):
+    return any(file.read_text().strip() for file in state.glob("*.jsonl"))
+
+
+def children_of(folder):
+    """Processes whose command line names the folder, without Dask's."""
+    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line for line in lines if str(folder) in line and "--job=" in line]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "kill -9"])
+def test_nothing_stays_on_workers(cluster, tmp_path, number):
+    cluster.add_worker("sleep 97 # $job")
+    sweep = cluster.start_sweep(*WORDS, "--state", tmp_path / "state")
+    wait_for(lambda: children_of(tmp_path / "w0"))
+    sweep.send_signal(number)
+    _, errors = sweep.communicate(timeout=60)
+    assert sweep.returncode == (130 if number == signal.SIGINT else -9) and "Traceback" not in errors
+    wait_for(lambda: not children_of(tmp_path / "w0") and not list((tmp_path / "w0").glob("local/**/carina-*")))
+
+
+@pytest.mark.long
+def test_a_full_disk_keeps_what_is_there(alone, cluster, tmp_path):
+    cluster.add_worker()
+    state = ["--state", tmp_path / "state"]
+    _, errors = cluster.sweep(*WORDS, *state, expect=1, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000)))
+    assert "cannot keep the results: " in errors and "the same command does the rest" in errors
+    output, _ = cluster.sweep(*WORDS, *state)
+    assert output == alone[0]
+
+
+@pytest.mark.long
+def test_a_file_that_another_user_changed_is_not_used(cluster):
+    cluster.add_worker('[ "$calls" -eq 1 ] && echo EVIL > "$(dirname "$job")/../0/digits.pt2"')
+    _, errors = cluster.sweep(*WORDS, expect=1)
+    assert "digits.pt2 was changed on this worker" in errors
+
+
+@pytest.mark.long
+def test_a_folder_that_others_can_change_is_refused(cluster, tmp_path):
+    cluster.add_worker()
+    (tmp_path / "w0").chmod(0o777)
+    _, errors = cluster.sweep(*WORDS, expect=1)
+    assert f"other users can change {tmp_path / 'w0'}" in errors
+
+
+@pytest.mark.long
+def test_what_kills_its_worker_is_a_failed_row(cluster):
+    jobs = cluster.add_worker("kill -9 $PPID && sleep 30", nanny=True)
+    output, _ = cluster.sweep(*MODEL, "--targets", "ethos-u55-32", "--json", expect=1)
+    [row] = json.loads(output)["rows"]
+    assert row["status"] == "failed" and "killed 4 workers, at last tcp://127.0.0.1" in row["reason"]
+    assert done(jobs) == [0] * 4
+
+
+def make_certificates(folder):
+    """A certificate authority and a certificate for 127.0.0.1. Returns the paths of ca, certificate and key."""
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n")
+    commands = [
+        "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -subj /CN=ca -days 2",
+        "req -newkey rsa:2048 -nodes -keyout key.pem -out request.pem -subj /CN=127.0.0.1",
+        "x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -out cert.pem -days 2 -extfile names",
+    ]
+    for command in commands:
+        subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
+    return [folder / name for name in ("ca.pem", "cert.pem", "key.pem")]
+
+
+@pytest.mark.long
+def test_tls(alone, carina, tmp_path):
+    ca, certificate, key = make_certificates(tmp_path)
+    cluster = Cluster(carina, tmp_path, ("--tls-ca-file", ca, "--tls-cert", certificate, "--tls-key", key))
+    try:
+        cluster.add_worker()
+        assert cluster.address.startswith("tls://")
+        output, _ = cluster.sweep(*WORDS, "--tls-ca", ca, "--tls-cert", certificate, "--tls-key", key)
+        assert output == alone[0]
+        _, errors = cluster.sweep(*WORDS, expect=1)
+        assert "a tls:// scheduler needs --tls-ca" in errors
+    finally:
+        cluster.close()
+
+
+# --- more than one model, and samples ----------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_several_models_are_those_of_one_machine(cluster, run_carina, tmp_path):
+    cluster.add_worker()
+    text = "".join(f"[{name}]\nmodel = '{MODEL[0]}'\ncalibrate = '{MODEL[2]}'\nquantize = '{scheme}'\n" for name, scheme in (("a", "int8"), ("b", "int16x8")))
+    (tmp_path / "models.toml").write_text(text)
+    words = ["--models", tmp_path / "models.toml", "--targets", "ethos-u55", "--json"]
+    assert cluster.sweep(*words)[0] == run_carina(["sweep", *words]).stdout
+
+
+@pytest.mark.long
+def test_accuracy_is_that_of_one_machine(cluster, run_carina, tmp_path):
+    run_carina(["compile", *MODEL, "-t", "ethos-u55-64", "-o", tmp_path / "digits.pte", "--dump", tmp_path / "dump"])
+    words = [MODEL[0], tmp_path / "digits.pte", "--data", DIGITS / "test.npz", "--dump", tmp_path / "dump", "--json"]
+    cluster.add_worker(KILLS_WORKER)
+    cluster.add_worker()
+    output, _ = cluster.sweep(*words, command="accuracy")
+    assert output == run_carina(["accuracy", *words]).stdout
+
+
+# --- kill -9 -------------------------------------------------------------------------------------------------------------
+
+ROUNDS = int(os.environ.get("CARINA_CLUSTER_ROUNDS", "8"))
+
+
+def worker_process(worker):
+    """The process below a nanny."""
+    found = subprocess.run(["pgrep", "-P", str(worker.pid), "-f", "spawn_main"], capture_output=True, text=True).stdout.split()
+    return int(found[0]) if found else worker.pid
+
+
+@pytest.mark.long
+def test_rounds_of_kill(alone, cluster, tmp_path):
+    """Kills one kind of process after the other while a sweep goes on; the next call does the rest, and no combination is kept twice."""
+    for _ in range(2):
+        cluster.add_worker("sleep 0.5", nanny=True)
+    port = cluster.address.rpartition(":")[2]
+    for number in range(ROUNDS):
+        state = tmp_path / f"state{number}"
+        sweep = cluster.start_sweep(*WORDS, "--state", state)
+        wait_for(lambda: has_rows(state) or sweep.poll() is not None)
+        what = ["worker", "nanny", "scheduler", "client"][number % 4]
+        victims = {"worker": worker_process(cluster.workers[-1]), "nanny": cluster.workers[-1].pid, "scheduler": cluster.scheduler.pid, "client": sweep.pid}
+        os.kill(victims[what], signal.SIGKILL)
+        output, errors = sweep.communicate(timeout=300)
+        assert "Traceback" not in errors, (what, errors)
+        if what == "nanny":
+            cluster.workers[-1].wait()
+            cluster.start_worker("w1", nanny=True)
+        if what == "scheduler":
+            cluster.scheduler.wait()
+            cluster.start_scheduler(port)
+        if what in ("scheduler", "client"):
+            before = {file.name: file.read_text() for file in state.glob("*.jsonl")}
+            output, errors = cluster.sweep(*WORDS, "--state", state)
+            assert all((state / name).read_text().startswith(text) for name, text in before.items())
+        assert output == alone[0], (what, errors)
+        [kept] = state.glob("*.jsonl")
+        lines = [json.loads(line) for line in kept.read_text().splitlines() if line]
+        combinations = [(line["scheme"], line["target"], line["memory_mode"]) for line in lines]
+        assert len(combinations) == len(set(combinations)) == COUNT, what

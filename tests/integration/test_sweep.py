@@ -126,6 +126,44 @@ def test_several_models(run_carina, tmp_path):
     assert sorted(file.name for file in (tmp_path / "programs").iterdir()) == [f"{name}_ethos-u65-256_Dedicated_Sram_384KB_int8.pte" for name in ("digits", "other")]
 
 
+def test_models_of_a_list(run_carina, tmp_path):
+    (tmp_path / "digits.pt2").write_bytes((DIGITS / "digits.pt2").read_bytes())
+    calibration = DIGITS / "calibration.npz"
+    (tmp_path / "models.toml").write_text(
+        f'''[fast]  # a comment
+model = "digits.pt2"
+calibrate = "{calibration}"
+quantize = ["int8", "int16x8"]
+
+[small]
+model = "digits.pt2"
+calibrate = "{calibration}"
+optimize = "size"
+''')
+    words = ["--targets", "ethos-u55-32,ethos-u65-256", "--json"]
+    outputs = ["--table", tmp_path / "all.json", "--report", tmp_path / "all.html"]
+    both = run_carina(["sweep", "--models", tmp_path / "models.toml", *words, *outputs])
+    assert (tmp_path / "all.json").read_text() == both.stdout
+    rows = both.json["rows"]
+    assert [(row["model"], row["quantization"], row["target"]) for row in rows] == [
+        *(("fast", scheme, target) for scheme in ("int8", "int16x8") for target in ("ethos-u55-32", "ethos-u65-256")),
+        *(("small", "int8", target) for target in ("ethos-u55-32", "ethos-u65-256")),
+    ]
+    alone = run_carina(["sweep", tmp_path / "digits.pt2", "--calibrate", calibration, "-Os", *words]).json["rows"]
+    assert [{name: value for name, value in row.items() if name != "model"} for row in rows[4:]] == alone
+    pages = {file.name: file.read_text() for file in tmp_path.glob("all*.html")}
+    assert set(pages) == {"all.html", "all_fast.html", "all_small.html"}
+    assert '"bottleneck"' in pages["all_fast.html"]
+
+
+@pytest.mark.parametrize("text, message", [("[a]\nquantize = 'int8'\n", "the model is missing"), ("[a]\nmodel = 'm.pt2'\nspeed = 3\n", "unknown option: speed"),
+    ("[a]\nmodel = 'm.pt2'\nreport = 'x.html'\n", "for all models"), ("model = 'm.pt2'\n", "outside of a section"), ("", "names no model")])
+def test_mistakes_in_a_list(run_carina, tmp_path, text, message):
+    (tmp_path / "models.toml").write_text(text)
+    failed = run_carina(["sweep", "--models", tmp_path / "models.toml"], expect=2)
+    assert message in failed.stderr
+
+
 def test_exit_codes(run_carina, tmp_path):
     words = ["sweep", DIGITS / "digits.pt2", "--targets", "ethos-u55-32", "--quantize", "int8,none"]
     assert run_carina(words).code == 0
