@@ -7,6 +7,7 @@ Each worker runs `carina` through a script that logs its jobs and injects a faul
 import json
 import os
 import resource
+import runpy
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ MODEL = [DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz"]
 # Two schemes, three NPUs and all memory modes: 36 combinations.
 WORDS = [*MODEL, "--targets", "ethos-u55-32,ethos-u65-256,ethos-u85-128", "--memory-modes", "all", "--quantize", "int8,int16x8", "--json"]
 COUNT = 36
+Parts = runpy.run_path(str(ROOT / "python" / "carina" / "cluster" / "parts.py"))["Parts"]
 
 # Runs `carina`. {fault} runs before each job; $job is the file of the job, $calls the number of jobs so far.
 SCRIPT = """#!/bin/sh
@@ -277,7 +279,7 @@ def has_rows(state):
 
 def children_of(folder):
     """Processes of carina whose command line contains the folder."""
-    lines = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
     return [line for line in lines if str(folder) in line and "--job=" in line]
 
 
@@ -375,6 +377,29 @@ def test_accuracy_has_the_bytes_of_one_machine(cluster, run_carina, tmp_path):
     cluster.add_worker()
     output, _ = cluster.sweep(*words, command="accuracy")
     assert output == run_carina(["accuracy", *words]).stdout
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------------
+
+
+def test_parts_have_all_items_once_and_little_preparation():
+    # Two schemes, eleven NPUs with six memory modes. An NPU takes 0.5 s, the preparation 0.3 s.
+    parts = Parts([[0, 131]], 66, 6)
+    taken = [parts.take(64), parts.take(64)]
+    assert taken == [list(range(6)), list(range(66, 72))] and parts.take(64) is None, "the first parts measure the times"
+    for part in taken:
+        parts.measured(part[0], len(part), 0.3, 0.8)
+    while part := parts.take(64):
+        taken.append(part)
+    assert sorted(item for part in taken for item in part) == list(range(132))
+    assert all(len(part) >= 30 for part in taken[2:]), "0.3 s are at most 12 % of five NPUs"
+    assert parts.empty()
+
+
+def test_parts_of_long_items_are_short():
+    parts = Parts([[0, 65]], 66, 6)
+    parts.measured(0, len(parts.take(4)), 1, 1 + 6 * 40)
+    assert len(parts.take(4)) == 1, "two items would take more than 60 s"
 
 
 # --- kill -9 -------------------------------------------------------------------------------------------------------------

@@ -42,7 +42,8 @@ Result<std::string> digest_of(const std::string& path) {
 }  // namespace state_keys
 
 Result<std::string> program_digest() {
-  return state_keys::digest_of_file("/proc/self/exe");
+  static const Result<std::string> digest = state_keys::digest_of_file("/proc/self/exe");
+  return digest;
 }
 
 Result<std::string> state_key(const std::vector<std::string>& words, const std::vector<std::string>& files) {

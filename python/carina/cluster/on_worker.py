@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,7 @@ class Site(WorkerPlugin):  # type: ignore[misc]
         return {"refusal": self.refusal, "host": socket.gethostname(), "address": self.worker.address}
 
     def run(self, items: list[list[int]]) -> dict[str, Any]:
-        """Runs a part. Returns its lines with their indices, the programs, and the fault if there was one."""
+        """Runs a part. Returns its lines with their indices (compressed), the programs, and the fault if there was one."""
         result: dict[str, Any] = {"lines": [], "programs": {}, "fault": None, "at": None, "prepare_seconds": 0.0, "seconds": 0.0}
         result |= {"worker": self.worker.address, "host": socket.gethostname()}
         try:
@@ -225,7 +226,7 @@ class Site(WorkerPlugin):  # type: ignore[misc]
             result["fault"] = {"kind": error.kind, "text": str(error)}
         except OSError as error:
             result["fault"] = {"kind": "machine", "text": str(error)}
-        return result
+        return result | {"lines": zlib.compress(json.dumps(result["lines"]).encode(), 1)}
 
     # --- inside ----------------------------------------------------------------------------------------------------------
 

@@ -94,7 +94,9 @@ class Parts:
         if group.given == 0:
             return 1
         cheap = math.ceil(group.prepare_seconds / (_MAX_OVERHEAD * group.block_seconds)) if group.block_seconds else 1
+        left = len(group.blocks)
+        even = math.ceil(left / max(1, left // cheap))  # parts of equal size, none smaller than `cheap`
         blocks = sum(len(one.blocks) for one in self._groups.values())
         shared = math.ceil(blocks / (max(threads, 1) * _PARTS_PER_THREAD))
         shared = min(shared, max(1, self._most_items(group) // self._per_block)) if group.block_seconds else shared
-        return max(1, min(max(cheap, shared), len(group.blocks)))
+        return max(1, min(max(even, shared), left))

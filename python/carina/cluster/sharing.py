@@ -8,7 +8,9 @@ depend on the size of the work.
 import json
 import logging
 import os
+import sys
 import time
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +30,7 @@ _TASKS_PER_THREAD = 2
 _POLL_SECONDS = 1.0
 _PAUSE_SECONDS = 0.02
 _UNREADY_SECONDS = 0.5
+_MAX_FETCHED = 16  # results that are on their way to the client at a time, which bounds its memory
 
 
 @dataclass
@@ -57,6 +60,7 @@ class _Part:
 def quiet() -> None:
     """Disables Dask's own log messages, because this package reports the same failures in one line each."""
     logging.disable(logging.CRITICAL)
+    sys.unraisablehook = lambda _: None  # a client that could not connect raises in its destructor
 
 
 class Sharing:
@@ -70,7 +74,9 @@ class Sharing:
         self._id = f"carina-{os.urandom(6).hex()}"
         self._address = client.scheduler.address
         self._workers = Workers(client, self._id, progress.say)
-        self._done = as_completed(loop=client.loop, with_results=True, raise_errors=False)
+        self._ended = as_completed(loop=client.loop)  # tasks that have ended, whose results are on workers
+        self._fetched = as_completed(loop=client.loop, with_results=True, raise_errors=False)
+        self._fetching = 0
         self._sent: dict[Future, _Part] = {}
         self._again: deque[_Part] = deque()
         self._count = 0
@@ -98,13 +104,21 @@ class Sharing:
         self._submit()
         if self._exhausted and not self._sent and not self._again and not self._jobs:
             return False
-        if not self._done.has_ready():
+        if not self._ended.has_ready() and not self._fetched.has_ready():
             time.sleep(_PAUSE_SECONDS)
-        while self._done.has_ready():
-            future, result = next(self._done)
+        self._fetch()
+        while self._fetched.has_ready():
+            future, result = next(self._fetched)
+            self._fetching -= 1
             self._take(future, result)
+            self._fetch()
         self._progress.running = len(self._sent)
         return True
+
+    def _fetch(self) -> None:
+        while self._fetching < _MAX_FETCHED and self._ended.has_ready():
+            self._fetched.add(next(self._ended))
+            self._fetching += 1
 
     def _poll(self) -> None:
         now = time.monotonic()
@@ -168,7 +182,7 @@ class Sharing:
         where = {} if workers is None else {"workers": sorted(workers)}
         futures = self._client.map(OfWorker(name, "run"), [ranges_of(part.items) for part in parts], key=keys, pure=False, **where)
         self._sent.update(zip(futures, parts, strict=True))
-        self._done.update(futures)
+        self._ended.update(futures)
 
     def _places(self, part: _Part) -> frozenset[str] | None:
         accepted = self._workers.accepted()
@@ -258,7 +272,7 @@ class Sharing:
         left = dict.fromkeys(part.items)
         again: list[int] = []
         self._measured(part, result)
-        for item, text in result["lines"]:
+        for item, text in json.loads(zlib.decompress(result["lines"])):
             line = json.loads(text)
             left.pop(item, None)
             if line.get("machine"):
