@@ -413,6 +413,18 @@ def worker_process(worker):
     return int(found[0]) if found else worker.pid
 
 
+def start_and_kill(cluster, state, what):
+    """Starts a sweep and kills a process after the first rows. Returns what the sweep prints."""
+    sweep = cluster.start_sweep(*WORDS, "--state", state)
+    wait_for(lambda: has_rows(state) or sweep.poll() is not None)
+    worker = cluster.workers[-1]
+    victims = {"worker": worker_process(worker), "nanny": worker.pid, "scheduler": cluster.scheduler.pid, "client": sweep.pid}
+    os.kill(victims[what], signal.SIGKILL)
+    output, errors = sweep.communicate(timeout=300)
+    assert "Traceback" not in errors, (what, errors)
+    return output
+
+
 @pytest.mark.long
 def test_rounds_of_kill(alone, cluster, tmp_path):
     """Kills one kind of process after the other during a sweep. The next call continues, and no combination is kept twice."""
@@ -421,13 +433,8 @@ def test_rounds_of_kill(alone, cluster, tmp_path):
     port = cluster.address.rpartition(":")[2]
     for number in range(ROUNDS):
         state = tmp_path / f"state{number}"
-        sweep = cluster.start_sweep(*WORDS, "--state", state)
-        wait_for(lambda: has_rows(state) or sweep.poll() is not None)
         what = ["worker", "nanny", "scheduler", "client"][number % 4]
-        victims = {"worker": worker_process(cluster.workers[-1]), "nanny": cluster.workers[-1].pid, "scheduler": cluster.scheduler.pid, "client": sweep.pid}
-        os.kill(victims[what], signal.SIGKILL)
-        output, errors = sweep.communicate(timeout=300)
-        assert "Traceback" not in errors, (what, errors)
+        output = start_and_kill(cluster, state, what)
         if what == "nanny":
             cluster.workers[-1].wait()
             cluster.start_worker("w1", nanny=True)
@@ -436,9 +443,9 @@ def test_rounds_of_kill(alone, cluster, tmp_path):
             cluster.start_scheduler(port)
         if what in ("scheduler", "client"):
             before = {file.name: file.read_text() for file in state.glob("*.jsonl")}
-            output, errors = cluster.sweep(*WORDS, "--state", state)
+            output, _ = cluster.sweep(*WORDS, "--state", state)
             assert all((state / name).read_text().startswith(text) for name, text in before.items())
-        assert output == alone[0], (what, errors)
+        assert output == alone[0], what
         [kept] = state.glob("*.jsonl")
         lines = [json.loads(line) for line in kept.read_text().splitlines() if line]
         combinations = [(line["scheme"], line["target"], line["memory_mode"]) for line in lines]
