@@ -440,7 +440,12 @@ def test_rounds_of_kill(alone, cluster, tmp_path):
             cluster.start_worker("w1", nanny=True)
         if what == "scheduler":
             cluster.scheduler.wait()
+            for worker in cluster.workers[-2:]:  # workers of a scheduler that has stopped stop too
+                worker.terminate()
+                worker.wait(timeout=60)
             cluster.start_scheduler(port)
+            for name in ("w0", "w1"):
+                cluster.start_worker(name, nanny=True)
         if what in ("scheduler", "client"):
             before = {file.name: file.read_text() for file in state.glob("*.jsonl")}
             output, _ = cluster.sweep(*WORDS, "--state", state)
