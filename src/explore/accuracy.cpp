@@ -12,6 +12,7 @@
 #include "backends/delegate_target.h"
 #include "base/memory/mapped_pages.h"
 #include "base/parallel/parallel.h"
+#include "carina/check.h"
 #include "datasets/sample_reader.h"
 #include "evaluate/kernel_evaluator.h"
 #include "evaluate/program_runner.h"
@@ -92,35 +93,32 @@ Result<void> check_finite(const AccuracyRequest& request, const datasets::Sample
   return {};
 }
 
-// Signal and error power of one output, summed over samples. Equal elements, NaN and infinities too, are no error.
-struct NoiseMeter {
-  double signal = 0;
-  double noise = 0;
-  double absolute = 0;  // sum of absolute differences
-  size_t elements = 0;
-  void add(const std::vector<double>& reference, const std::vector<double>& actual) {
-    elements += reference.size();
-    for (size_t i = 0; i < reference.size(); ++i) {
-      if (reference[i] == actual[i] || (std::isnan(reference[i]) && std::isnan(actual[i]))) {
-        if (std::isfinite(reference[i])) signal += reference[i] * reference[i];
-        continue;
-      }
-      signal += reference[i] * reference[i];
-      noise += (reference[i] - actual[i]) * (reference[i] - actual[i]);
-      absolute += std::abs(reference[i] - actual[i]);
+// Equal elements, NaN and infinities too, are no error.
+results::OutputSums sums_of(const std::vector<double>& reference, const std::vector<double>& actual) {
+  results::OutputSums sums{.elements = static_cast<int64_t>(reference.size())};
+  for (size_t i = 0; i < reference.size(); ++i) {
+    if (reference[i] == actual[i] || (std::isnan(reference[i]) && std::isnan(actual[i]))) {
+      if (std::isfinite(reference[i])) sums.signal += reference[i] * reference[i];
+      continue;
     }
+    sums.signal += reference[i] * reference[i];
+    sums.noise += (reference[i] - actual[i]) * (reference[i] - actual[i]);
+    sums.absolute += std::abs(reference[i] - actual[i]);
   }
-  [[nodiscard]] double mean_absolute_error() const {
-    return elements == 0 ? 0 : absolute / static_cast<double>(elements);
-  }
-  // A difference that no number measures (NaN for a number) counts as the lowest.
-  [[nodiscard]] double sqnr_db() const {
-    constexpr double kLimit = 300;
-    if (noise == 0) return kLimit;
-    const double db = signal == 0 ? -kLimit : 10 * std::log10(signal / noise);
-    return std::isnan(db) ? -kLimit : std::clamp(db, -kLimit, kLimit);
-  }
-};
+  return sums;
+}
+
+// A difference that no number measures (NaN for a number) counts as the lowest.
+double sqnr_db(const results::OutputSums& sums) {
+  constexpr double kLimit = 300;
+  if (sums.noise == 0) return kLimit;
+  const double db = sums.signal == 0 ? -kLimit : 10 * std::log10(sums.signal / sums.noise);
+  return std::isnan(db) ? -kLimit : std::clamp(db, -kLimit, kLimit);
+}
+
+double mean_absolute_error(const results::OutputSums& sums) {
+  return sums.elements == 0 ? 0 : sums.absolute / static_cast<double>(sums.elements);
+}
 
 // The outputs of one engine: per output its elements.
 using Scores = std::vector<std::vector<double>>;
@@ -184,7 +182,6 @@ class Programs {
                programs->explained(evaluate::ProgramRunner::load(program, request.program, integers)));
     return programs;
   }
-  [[nodiscard]] bool has_integer_graph() const { return on_integers_ != nullptr; }
 
   Result<void> run(const datasets::Sample& sample, Answers& answers) {
     CARINA_TRY(const std::vector<datasets::NamedTensor> npu_outputs, on_npu_->run(sample));
@@ -226,14 +223,19 @@ class Programs {
 };
 
 // The predicted class is of the first output.
-void count(const Answers& answers, std::optional<size_t> label, results::AccuracyReport& report) {
-  const size_t wanted = answer(answers.float_scores.front()), got = answer(answers.npu_scores.front());
-  report.npu_answers_as_float += got == wanted ? 1 : 0;
-  report.npu_equals_integer += answers.same_bits ? 1 : 0;
-  if (!label) return;
-  report.float_right += wanted == *label ? 1 : 0;
-  report.npu_right += got == *label ? 1 : 0;
-  if (!answers.integer_scores.empty()) report.integer_right += answer(answers.integer_scores.front()) == *label ? 1 : 0;
+results::SampleScore score_of(const Answers& answers, std::optional<double> label) {
+  const auto is_right = [&](const Scores& scores) {
+    return label && !scores.empty() && answer(scores.front()) == static_cast<size_t>(*label);
+  };
+  results::SampleScore score{
+      .float_right = is_right(answers.float_scores),
+      .integer_right = is_right(answers.integer_scores),
+      .npu_right = is_right(answers.npu_scores),
+      .npu_equals_integer = answers.same_bits,
+      .npu_answers_as_float = answer(answers.npu_scores.front()) == answer(answers.float_scores.front())};
+  for (size_t i = 0; i < answers.float_scores.size(); ++i)
+    score.outputs.push_back(sums_of(answers.float_scores[i], answers.npu_scores[i]));
+  return score;
 }
 
 // A sample on its way.
@@ -250,7 +252,6 @@ class Worker {
          std::unique_ptr<Programs> programs)
       : request_(request), inputs_(inputs), run_(std::move(run)), programs_(std::move(programs)) {}
 
-  [[nodiscard]] bool has_integer_graph() const { return programs_->has_integer_graph(); }
   Result<Answers> answer(const Asked& asked) {
     CARINA_CHECKED(check_finite(request_, asked.sample, asked.number, inputs_));
     Answers answers;
@@ -307,51 +308,109 @@ std::vector<Result<Answers>> answers_of(std::vector<Worker>& workers, const std:
   return answers;
 }
 
-// The figure of each output, and the lowest of them as the program's.
-void add_outputs(const ir::Graph& model, const std::vector<NoiseMeter>& noise, results::AccuracyReport& report) {
-  report.sqnr_db = noise.front().sqnr_db();
-  size_t next = 0;
-  for (const ir::ValueId id : model.outputs) {
-    if (!id.valid()) continue;
-    const NoiseMeter& meter = noise[next++];
-    report.outputs.push_back(
-        {.name = model[id].name, .sqnr_db = meter.sqnr_db(), .mean_absolute_error = meter.mean_absolute_error()});
-    report.sqnr_db = std::min(report.sqnr_db, meter.sqnr_db());
+// A model with its data, and the report before any sample has run.
+struct AccuracyTask {
+  models::Model model;
+  std::vector<datasets::InputType> inputs;
+  datasets::SampleReader data;
+  results::AccuracyReport empty;
+};
+
+Result<AccuracyTask> open_task(const AccuracyRequest& request, const Log& log) {
+  CARINA_TRY(const Buffer file, files::open_file(request.model, {files::FileKind::kPt2}));
+  CARINA_TRY(models::Model model, models::import_pt2(file, request.model, log, {.loop_rounds = request.loop_rounds}));
+  std::vector<datasets::InputType> inputs = datasets::input_types(model.graph);
+  CARINA_TRY(datasets::SampleReader data, datasets::SampleReader::open(request.data, inputs));
+  data.note_unread(log);
+  CARINA_TRY(const bool has_labels, data.has_labels());
+  results::AccuracyReport empty{.program = request.program,
+                                .samples = static_cast<int64_t>(data.size()),
+                                .has_labels = has_labels,
+                                .has_integer_graph = !request.dump_folder.empty()};
+  for (const ir::ValueId id : model.graph.outputs) {
+    if (id.valid()) empty.outputs.push_back({.name = model.graph[id].name});
   }
+  return AccuracyTask{
+      .model = std::move(model), .inputs = std::move(inputs), .data = std::move(data), .empty = std::move(empty)};
 }
 
 }  // namespace
 
+AccuracySums::AccuracySums(results::AccuracyReport empty) : report_(std::move(empty)), sums_(report_.outputs.size()) {}
+
+void AccuracySums::add(const results::SampleScore& score) {
+  report_.float_right += score.float_right ? 1 : 0;
+  report_.integer_right += score.integer_right ? 1 : 0;
+  report_.npu_right += score.npu_right ? 1 : 0;
+  report_.npu_equals_integer += score.npu_equals_integer ? 1 : 0;
+  report_.npu_answers_as_float += score.npu_answers_as_float ? 1 : 0;
+  CARINA_CHECK(score.outputs.size() == sums_.size(), "{} outputs of a sample, the model has {}", score.outputs.size(),
+               sums_.size());
+  for (size_t i = 0; i < sums_.size(); ++i) {
+    sums_[i].signal += score.outputs[i].signal;
+    sums_[i].noise += score.outputs[i].noise;
+    sums_[i].absolute += score.outputs[i].absolute;
+    sums_[i].elements += score.outputs[i].elements;
+  }
+}
+
+results::AccuracyReport AccuracySums::report() const {
+  results::AccuracyReport report = report_;
+  for (size_t i = 0; i < sums_.size(); ++i) {
+    report.outputs[i].sqnr_db = sqnr_db(sums_[i]);
+    report.outputs[i].mean_absolute_error = mean_absolute_error(sums_[i]);
+  }
+  if (!report.outputs.empty())
+    report.sqnr_db = std::ranges::min(report.outputs, {}, &results::OutputAccuracy::sqnr_db).sqnr_db;
+  return report;
+}
+
+Result<results::AccuracyReport> accuracy_without_scores(const AccuracyRequest& request, const Log& log) {
+  CARINA_TRY(const AccuracyTask task, open_task(request, log));
+  return task.empty;
+}
+
 Result<results::AccuracyReport> accuracy(const AccuracyRequest& request, const Log& log) {
   const ScopedThreadPool pool(request.threads);
-  CARINA_TRY(const Buffer file, files::open_file(request.model, {files::FileKind::kPt2}));
-  CARINA_TRY(const models::Model model,
-             models::import_pt2(file, request.model, log, {.loop_rounds = request.loop_rounds}));
-  const std::vector<datasets::InputType> inputs = datasets::input_types(model.graph);
-  CARINA_TRY(datasets::SampleReader data, datasets::SampleReader::open(request.data, inputs));
-  data.note_unread(log);
-  CARINA_TRY(const bool has_labels, data.has_labels());
+  CARINA_TRY(AccuracyTask task, open_task(request, log));
+  datasets::SampleReader& data = task.data;
   const Division division = divide(request.threads, data.size());
-  CARINA_TRY(std::vector<Worker> workers, make_workers(model, request, inputs, division, log));
-  results::AccuracyReport report{.program = request.program,
-                                 .samples = static_cast<int64_t>(data.size()),
-                                 .has_labels = has_labels,
-                                 .has_integer_graph = workers.front().has_integer_graph()};
-  std::vector<NoiseMeter> noise(static_cast<size_t>(std::ranges::count_if(model.graph.outputs, &ir::ValueId::valid)));
+  CARINA_TRY(std::vector<Worker> workers, make_workers(task.model, request, task.inputs, division, log));
+  AccuracySums sums(task.empty);
   ThreadPool threads(static_cast<int>(division.workers));
   const size_t together = 4 * division.workers;
   for (size_t n = 0; n < data.size(); n += together) {
     log.progress("sample", n, data.size());
-    CARINA_TRY(const std::vector<Asked> batch, read_batch(data, n, std::min(together, data.size() - n), has_labels));
+    CARINA_TRY(const std::vector<Asked> batch,
+               read_batch(data, n, std::min(together, data.size() - n), task.empty.has_labels));
     const std::vector<Result<Answers>> answered = answers_of(workers, batch, threads);
     for (size_t i = 0; i < batch.size(); ++i) {
       CARINA_TRY(const Answers& answers, answered[i]);
-      count(answers, batch[i].label ? std::optional(static_cast<size_t>(*batch[i].label)) : std::nullopt, report);
-      for (size_t o = 0; o < noise.size(); ++o) noise[o].add(answers.float_scores[o], answers.npu_scores[o]);
+      sums.add(score_of(answers, batch[i].label));
     }
   }
-  add_outputs(model.graph, noise, report);
-  return report;
+  return sums.report();
+}
+
+Result<void> score_samples(const AccuracyRequest& request, const SamplePart& part, const Log& log) {
+  const ScopedThreadPool pool(1);
+  CARINA_TRY(AccuracyTask task, open_task(request, log));
+  CARINA_TRY(std::vector<Worker> workers, make_workers(task.model, request, task.inputs, Division{}, log));
+  for (const auto& [first, last] : part.samples) {
+    if (last < first || last >= task.data.size())
+      return fail({.where = "--job",
+                   .what = "the index of a sample is out of range",
+                   .expected = fmt::format("less than {}", task.data.size()),
+                   .got = std::to_string(last),
+                   .fault = Fault::kUsage});
+    for (size_t n = first; n <= last; ++n) {
+      part.started(n);
+      CARINA_TRY(const std::vector<Asked> one, read_batch(task.data, n, 1, task.empty.has_labels));
+      CARINA_TRY(const Answers answers, workers.front().answer(one.front()));
+      part.finished(n, score_of(answers, one.front().label));
+    }
+  }
+  return {};
 }
 
 }  // namespace carina::explore

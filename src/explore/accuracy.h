@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "carina/log.h"
 #include "carina/result.h"
@@ -24,5 +27,31 @@ struct AccuracyRequest {
 // largest element of the first output. Without labels only the distances between the outputs are reported. Errors:
 // those of compile and run; labels that are not classes; inputs that are not finite; a dump of another program.
 Result<results::AccuracyReport> accuracy(const AccuracyRequest& request, const Log& log);
+
+// Adds the scores of samples to a report. If they are added in the order of the samples, the result has the same bytes
+// whichever process has computed each of them.
+class AccuracySums {
+ public:
+  explicit AccuracySums(results::AccuracyReport empty);
+  void add(const results::SampleScore& score);
+  [[nodiscard]] results::AccuracyReport report() const;
+
+ private:
+  results::AccuracyReport report_;
+  std::vector<results::OutputSums> sums_;  // of each output
+};
+
+// Returns the report before any sample has run: the number of samples, whether they have labels, the names of the outputs.
+// Errors: as of accuracy().
+Result<results::AccuracyReport> accuracy_without_scores(const AccuracyRequest& request, const Log& log);
+
+// Some of the samples, by index.
+struct SamplePart {
+  std::vector<std::pair<size_t, size_t>> samples;  // first and last
+  std::function<void(size_t sample)> started;
+  std::function<void(size_t sample, const results::SampleScore& score)> finished;
+};
+// Runs the samples of a part one after the other. Errors: as of accuracy(); an index out of range (usage).
+Result<void> score_samples(const AccuracyRequest& request, const SamplePart& part, const Log& log);
 
 }  // namespace carina::explore

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "base/parallel/parallel.h"
 #include "driver/compile_options.h"
 #include "driver/prepared_model.h"
+#include "explore/sweep_state.h"
 #include "npu/table_names.h"
 #include "report/tables/layers.h"
 #include "targets/target_list.h"
@@ -25,6 +27,7 @@ namespace carina::explore {
 
 namespace {
 
+using results::SweepLine;
 using results::SweepRow;
 using results::SweepStatus;
 
@@ -40,6 +43,25 @@ struct Prepared {
 struct Combination {
   const Prepared& prepared;
   targets::TargetNames names;
+};
+
+// A sweep before its combinations are compiled.
+struct Sweep {
+  SweepRequest request;
+  targets::TargetNames common;
+  SweepAxes axes;
+  SweepState state;
+
+  [[nodiscard]] size_t size() const { return axes.schemes.size() * axes.targets.size() * axes.memory_modes.size(); }
+  [[nodiscard]] size_t scheme_of(size_t number) const {
+    return number / (axes.targets.size() * axes.memory_modes.size());
+  }
+  // The names as the user wrote them.
+  [[nodiscard]] SweepState::Combination names_of(size_t number) const {
+    const size_t modes = axes.memory_modes.size();
+    return {axes.schemes[scheme_of(number)], axes.targets[number / modes % axes.targets.size()],
+            axes.memory_modes[number % modes]};
+  }
 };
 
 // On one line: rows are.
@@ -168,96 +190,272 @@ std::string file_name(const SweepRow& row) {
   return name;
 }
 
-SweepRow without_program(SweepRow row, SweepStatus status, const Diagnostics& errors) {
-  row.status = status;
-  row.reason = text_of(errors);
-  return row;
+SweepLine without_program(SweepLine line, SweepStatus status, const Diagnostics& errors) {
+  line.row.status = status;
+  line.row.reason = text_of(errors);
+  line.machine = std::ranges::find(errors, Fault::kEnvironment, &Diagnostic::fault) != errors.end();
+  return line;
 }
 
-// Errors: the program cannot be written.
-Result<SweepRow> row_of(const Combination& combination, const SweepRequest& request) {
-  SweepRow row{.quantization = combination.prepared.quantization,
-               .target = combination.names.accelerator,
-               .system_config = combination.names.system_config,
-               .memory_mode = combination.names.memory_mode};
+struct Made {
+  SweepLine line;
+  std::vector<std::byte> program;  // empty if there is none, or if it is not to be written
+};
+
+Made compiled(const Combination& combination, const SweepRequest& request, SweepLine line) {
+  SweepRow& row = line.row;
+  row = {.quantization = combination.prepared.quantization,
+         .target = combination.names.accelerator,
+         .system_config = combination.names.system_config,
+         .memory_mode = combination.names.memory_mode};
   Diagnostics notes = combination.prepared.notes;
   const Log log = collector(notes);
+  line.unprepared = !combination.prepared.model;
   const auto backend = backends::find_backend(combination.names, log);
-  if (!backend) return without_program(std::move(row), SweepStatus::kRefused, backend.error());
+  if (!backend)
+    return {.line = without_program(std::move(line), SweepStatus::kRefused, backend.error()), .program = {}};
   row.system_config = backend->system_config;
   row.memory_mode = backend->memory_mode;
   if (!combination.prepared.model)
-    return without_program(std::move(row), SweepStatus::kFailed, combination.prepared.model.error());
+    return {.line = without_program(std::move(line), SweepStatus::kFailed, combination.prepared.model.error()),
+            .program = {}};
   driver::CompileRequest one = request.model;
   one.threads = 1;
   one.layers = true;
-  const driver::Compilation compilation = driver::compile_prepared(*combination.prepared.model, one, *backend, log);
-  if (!compilation.errors.empty()) return without_program(std::move(row), SweepStatus::kFailed, compilation.errors);
+  driver::Compilation compilation = driver::compile_prepared(*combination.prepared.model, one, *backend, log);
+  if (!compilation.errors.empty())
+    return {.line = without_program(std::move(line), SweepStatus::kFailed, compilation.errors), .program = {}};
   add_figures(row, driver::compile_report(compilation, *backend, driver::delegate_options_of(one)));
   const std::span<const std::byte> program(compilation.package->program);
   row.program_sha256 = sha256_hex(std::array{program});
   for (const Diagnostic& note : notes) row.notes.push_back(to_string(note));
-  if (!request.program_folder.empty())
-    CARINA_CHECKED(write_file(request.program_folder + "/" + file_name(row), program));
-  return row;
+  if (request.program_folder.empty()) return {.line = std::move(line), .program = {}};
+  line.program = file_name(row);
+  return {.line = std::move(line), .program = std::move(compilation.package->program)};
 }
 
-std::vector<Combination> combinations_of(const std::vector<Prepared>& models, const std::vector<std::string>& targets,
-                                         const std::vector<std::string>& modes, const SweepRequest& request,
-                                         const targets::TargetNames& common) {
-  std::vector<Combination> mine;
-  size_t index = 0;
-  for (const Prepared& prepared : models) {
-    for (const std::string& target : targets) {
-      for (const std::string& mode : modes) {
-        if (index++ % request.parts != request.part) continue;
-        targets::TargetNames names = common;
-        names.accelerator = target;
-        names.memory_mode = mode;
-        mine.push_back({.prepared = prepared, .names = std::move(names)});
-      }
-    }
+// An exception is reported in the row of the combination, as other errors are.
+Made made_of(const Sweep& sweep, size_t number, const Prepared& prepared) {
+  const auto [scheme, target, mode] = sweep.names_of(number);
+  const SweepLine line{.scheme = scheme, .target = target, .memory_mode = mode};
+  targets::TargetNames names = sweep.common;
+  names.accelerator = target;
+  names.memory_mode = mode;
+  auto made = guarded([&]() -> Result<Made> {
+    return compiled({.prepared = prepared, .names = std::move(names)}, sweep.request, line);
+  });
+  if (made) return *std::move(made);
+  SweepLine failed = line;
+  failed.row = {.quantization = prepared.quantization, .target = target, .system_config = {}, .memory_mode = mode};
+  return {.line = without_program(std::move(failed), SweepStatus::kFailed, made.error()), .program = {}};
+}
+
+// Writes the program to the folder of --output. Errors: it cannot be written.
+Result<void> write_program(const SweepRequest& request, const SweepLine& line, std::span<const std::byte> program) {
+  if (request.program_folder.empty() || program.empty()) return {};
+  return write_file(request.program_folder + "/" + request.program_prefix + line.program, program);
+}
+
+// Returns the line of a combination in the state, and writes its program to the folder of --output. Null: the combination
+// is to be compiled. Errors: the program cannot be written.
+Result<const SweepLine*> kept_line(const Sweep& sweep, size_t number) {
+  const SweepLine* line = sweep.state.find(sweep.names_of(number));
+  const bool wants_program = !sweep.request.program_folder.empty();
+  if (line == nullptr || !wants_program || line->row.status != SweepStatus::kCompiled) return line;
+  if (line->program.empty()) return nullptr;
+  const auto program = sweep.state.program_of(*line);
+  if (!program) return nullptr;
+  CARINA_CHECKED(write_program(sweep.request, *line, program->bytes()));
+  return line;
+}
+
+// Prepares the model for each scheme that a combination of `numbers` has. The result is by index of the scheme.
+std::vector<std::optional<Prepared>> prepared_for(const Sweep& sweep, const std::vector<size_t>& numbers) {
+  std::vector<std::optional<Prepared>> models(sweep.axes.schemes.size());
+  for (const size_t number : numbers) {
+    const size_t scheme = sweep.scheme_of(number);
+    if (!models[scheme]) models[scheme] = prepared_with(sweep.request.model, sweep.axes.schemes[scheme]);
   }
-  return mine;
+  return models;
 }
 
-Result<std::vector<SweepRow>> rows_of_all(const std::vector<Combination>& combinations, const SweepRequest& request,
-                                          const Log& log) {
-  std::vector<Result<SweepRow>> rows(combinations.size(), SweepRow{});
+// Errors: the model cannot be prepared with any scheme.
+Result<void> check_prepared(const Sweep& sweep, const std::vector<std::optional<Prepared>>& models) {
+  if (sweep.request.keep_going) return {};
+  if (!std::ranges::all_of(models, [](const auto& one) { return one && !one->model; })) return {};
+  return fail(models.front()->model.error());
+}
+
+// Errors: the same for a sweep whose lines all come from the state.
+Result<void> check_lines(const Sweep& sweep, const std::vector<SweepLine>& lines) {
+  if (sweep.request.keep_going || lines.size() != sweep.size()) return {};
+  if (!std::ranges::all_of(lines, &SweepLine::unprepared)) return {};
+  const Prepared prepared = prepared_with(sweep.request.model, sweep.axes.schemes.front());
+  return prepared.model ? Result<void>{} : fail(prepared.model.error());
+}
+
+std::vector<size_t> missing_of(const std::vector<std::optional<SweepLine>>& lines, const SweepRequest& request) {
+  std::vector<size_t> missing;
+  for (size_t number = 0; number < lines.size(); ++number) {
+    if (!lines[number] && number % request.parts == request.part) missing.push_back(number);
+  }
+  return missing;
+}
+
+// Compiles `numbers` in parallel. Each result goes to its index in `lines`. Errors: a program or the state cannot be written.
+Result<void> compile_all(Sweep& sweep, const std::vector<size_t>& numbers,
+                         const std::vector<std::optional<Prepared>>& models,
+                         std::vector<std::optional<SweepLine>>& lines, const Log& log) {
+  std::vector<Result<void>> written(numbers.size());
   std::mutex mutex;
   size_t done = 0;
-  ThreadPool pool(request.model.threads);
-  pool.parallel_for(combinations.size(), [&](size_t i) {
-    rows[i] = guarded([&] { return row_of(combinations[i], request); });
+  ThreadPool pool(sweep.request.model.threads);
+  pool.parallel_for(numbers.size(), [&](size_t i) {
+    Made made = made_of(sweep, numbers[i], *models[sweep.scheme_of(numbers[i])]);
+    written[i] = write_program(sweep.request, made.line, made.program);
+    if (written[i]) written[i] = sweep.state.add(made.line, made.program);
     const std::scoped_lock lock(mutex);
-    log.progress("sweep", done++, combinations.size());
+    lines[numbers[i]] = std::move(made.line);
+    log.progress("sweep", done++, numbers.size());
   });
-  std::vector<SweepRow> all;
-  for (Result<SweepRow>& row : rows) {
-    CARINA_TRY(SweepRow one, std::move(row));
-    all.push_back(std::move(one));
+  for (Result<void>& result : written) CARINA_CHECKED(std::move(result));
+  return {};
+}
+
+results::SweepReport report_of(const SweepRequest& request, std::vector<SweepLine> lines) {
+  results::SweepReport report{.model = request.model.model, .rows = {}};
+  for (SweepLine& line : lines) report.rows.push_back(std::move(line.row));
+  return report;
+}
+
+std::vector<SweepLine> those_of(std::vector<std::optional<SweepLine>> lines) {
+  std::vector<SweepLine> all;
+  for (std::optional<SweepLine>& line : lines) {
+    if (line) all.push_back(*std::move(line));
   }
   return all;
 }
 
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
+// Replaces paths of this machine by the user's names.
+SweepLine renamed(SweepLine line, const SweepPart& part) {
+  for (const auto& [here, name] : part.names) {
+    replace_all(line.row.reason, here, name);
+    for (std::string& note : line.row.notes) replace_all(note, here, name);
+  }
+  return line;
+}
+
+Diagnostics renamed(Diagnostics errors, const SweepPart& part) {
+  for (Diagnostic& error : errors) {
+    for (const auto& [here, name] : part.names) {
+      for (std::string* text : {&error.where, &error.what, &error.expected, &error.got, &error.hint})
+        replace_all(*text, here, name);
+    }
+  }
+  return errors;
+}
+
+// Errors: an index out of range.
+Result<std::vector<size_t>> numbers_of(const Sweep& sweep, const SweepPart& part) {
+  std::vector<size_t> numbers;
+  for (const auto& [first, last] : part.combinations) {
+    if (last < first || last >= sweep.size())
+      return fail({.where = "--job",
+                   .what = "the index of a combination is out of range",
+                   .expected = fmt::format("less than {}", sweep.size()),
+                   .got = std::to_string(last),
+                   .fault = Fault::kUsage});
+    for (size_t number = first; number <= last; ++number) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+Result<Sweep> begin(const SweepRequest& given, const Log& log) {
+  Sweep sweep{.request = given, .common = {}, .axes = {}, .state = {}};
+  CARINA_TRY(sweep.request.model, driver::with_flags(given.model, log));
+  CARINA_TRY(sweep.common, targets::read_names(sweep.request.model.target));
+  CARINA_TRY(sweep.axes.targets, targets_of(given.targets));
+  CARINA_TRY(sweep.axes.memory_modes, modes_of(given.memory_modes, sweep.common.ini));
+  sweep.axes.schemes = given.quantizations;
+  if (sweep.axes.schemes.empty()) sweep.axes.schemes.emplace_back();
+  if (given.state_folder.empty()) return sweep;
+  CARINA_TRY(sweep.state, SweepState::open(given.state_folder, given.state_key));
+  return sweep;
+}
+
+// Returns the lines of the state. kFinished: without those that failed because of the machine.
+enum class Kept : uint8_t { kFinished, kAll };
+Result<std::vector<std::optional<SweepLine>>> kept_lines(const Sweep& sweep, Kept which) {
+  std::vector<std::optional<SweepLine>> lines(sweep.size());
+  for (size_t number = 0; number < lines.size(); ++number) {
+    if (number % sweep.request.parts != sweep.request.part) continue;
+    CARINA_TRY(const SweepLine* line, kept_line(sweep, number));
+    if (line != nullptr && (which == Kept::kAll || !line->machine)) lines[number] = *line;
+  }
+  return lines;
+}
+
+void add(std::vector<SweepRange>& ranges, size_t number) {
+  if (!ranges.empty() && ranges.back().second + 1 == number)
+    ranges.back().second = number;
+  else
+    ranges.emplace_back(number, number);
+}
+
 }  // namespace
 
-Result<results::SweepReport> sweep(const SweepRequest& given, const Log& log) {
-  SweepRequest request = given;
-  CARINA_TRY(request.model, driver::with_flags(given.model, log));
-  CARINA_TRY(const targets::TargetNames common, targets::read_names(request.model.target));
-  CARINA_TRY(const std::vector<std::string> targets, targets_of(request.targets));
-  CARINA_TRY(const std::vector<std::string> modes, modes_of(request.memory_modes, common.ini));
-  std::vector<std::string> schemes = request.quantizations;
-  if (schemes.empty()) schemes.emplace_back();
-  std::vector<Prepared> models;
-  for (const std::string& scheme : schemes) models.push_back(prepared_with(request.model, scheme));
-  // A model that fails in every way is no sweep.
-  if (std::ranges::none_of(models, [](const Prepared& one) { return one.model.has_value(); }))
-    return fail(std::move(models.front().model).error());
-  const std::vector<Combination> combinations = combinations_of(models, targets, modes, request, common);
-  CARINA_TRY(std::vector<SweepRow> rows, rows_of_all(combinations, request, log));
-  return results::SweepReport{.model = request.model.model, .rows = std::move(rows)};
+Result<SweepAxes> axes_of(const SweepRequest& request, const Log& log) {
+  CARINA_TRY(Sweep sweep, begin(request, log));
+  CARINA_TRY(const auto lines, kept_lines(sweep, Kept::kFinished));
+  for (const size_t number : missing_of(lines, request)) add(sweep.axes.missing, number);
+  return std::move(sweep.axes);
+}
+
+Result<results::SweepReport> sweep(const SweepRequest& request, const Log& log) {
+  CARINA_TRY(Sweep sweep, begin(request, log));
+  CARINA_TRY(auto lines, kept_lines(sweep, Kept::kFinished));
+  const std::vector<size_t> missing = missing_of(lines, request);
+  const std::vector<std::optional<Prepared>> models = prepared_for(sweep, missing);
+  CARINA_CHECKED(check_prepared(sweep, models));
+  CARINA_CHECKED(compile_all(sweep, missing, models, lines, log));
+  std::vector<SweepLine> all = those_of(std::move(lines));
+  CARINA_CHECKED(check_lines(sweep, all));
+  return report_of(sweep.request, std::move(all));
+}
+
+Result<results::SweepReport> kept_sweep(const SweepRequest& request, const Log& log) {
+  CARINA_TRY(const Sweep sweep, begin(request, log));
+  CARINA_TRY(auto lines, kept_lines(sweep, Kept::kAll));
+  std::vector<SweepLine> all = those_of(std::move(lines));
+  CARINA_CHECKED(check_lines(sweep, all));
+  return report_of(sweep.request, std::move(all));
+}
+
+namespace {
+
+Result<void> make_part(const SweepRequest& request, const SweepPart& part, const Log& log) {
+  CARINA_TRY(const Sweep sweep, begin(request, log));
+  CARINA_TRY(const std::vector<size_t> numbers, numbers_of(sweep, part));
+  const std::vector<std::optional<Prepared>> models = prepared_for(sweep, numbers);
+  for (const size_t number : numbers) {
+    part.started(number);
+    const Made made = made_of(sweep, number, *models[sweep.scheme_of(number)]);
+    CARINA_CHECKED(write_program(sweep.request, made.line, made.program));
+    part.finished(number, renamed(made.line, part));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> sweep_part(const SweepRequest& request, const SweepPart& part, const Log& log) {
+  Result<void> made = make_part(request, part, log);
+  return made ? made : fail(renamed(std::move(made).error(), part));
 }
 
 }  // namespace carina::explore

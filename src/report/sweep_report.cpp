@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "report/tables/csv.h"
 #include "report/tables/text_table.h"
@@ -25,35 +27,54 @@ std::string nodes_text(const results::SweepRow& row) {
   return fmt::format("{} of {}", row.npu_nodes, row.npu_nodes + row.cpu_nodes);
 }
 
+// Inserts the model as the first cell in the report of several models.
+template <typename Cell>
+std::vector<Cell> with_model(const results::SweepReport& report, Cell model, std::vector<Cell> cells) {
+  if (report.model.empty()) cells.insert(cells.begin(), std::move(model));
+  return cells;
+}
+
 Table compiled_table(const results::SweepReport& report) {
   using enum Align;
-  Table table({{.title = "quantization"},
-               {.title = "target"},
-               {.title = "memory mode"},
-               {.title = "cycles", .align = kRight},
-               {.title = "ms", .align = kRight},
-               {.title = "MAC use", .align = kRight},
-               {.title = "SRAM B", .align = kRight},
-               {.title = "flash B", .align = kRight},
-               {.title = "nodes on NPU", .align = kRight}});
+  Table table(with_model<Table::Column>(report, {.title = "model"},
+                                        {{.title = "quantization"},
+                                         {.title = "target"},
+                                         {.title = "memory mode"},
+                                         {.title = "cycles", .align = kRight},
+                                         {.title = "ms", .align = kRight},
+                                         {.title = "MAC use", .align = kRight},
+                                         {.title = "SRAM B", .align = kRight},
+                                         {.title = "flash B", .align = kRight},
+                                         {.title = "nodes on NPU", .align = kRight}}));
   for (const results::SweepRow& row : report.rows) {
     if (row.status != results::SweepStatus::kCompiled) continue;
-    table.add({row.quantization, row.target, row.memory_mode, grouped(row.cycles),
-               fmt::format("{:.3f}", milliseconds(row)), fmt::format("{:.1f} %", mac_use(row)), grouped(row.sram_bytes),
-               grouped(row.program_bytes), nodes_text(row)});
+    table.add(with_model<std::string>(
+        report, row.model,
+        {row.quantization, row.target, row.memory_mode, grouped(row.cycles), fmt::format("{:.3f}", milliseconds(row)),
+         fmt::format("{:.1f} %", mac_use(row)), grouped(row.sram_bytes), grouped(row.program_bytes), nodes_text(row)}));
   }
   return table;
 }
 
 std::string others(const results::SweepReport& report, results::SweepStatus status, std::string_view title) {
-  Table table({{.title = "quantization"}, {.title = "target"}, {.title = "memory mode"}, {.title = "why"}});
+  Table table(with_model<Table::Column>(
+      report, {.title = "model"},
+      {{.title = "quantization"}, {.title = "target"}, {.title = "memory mode"}, {.title = "why"}}));
   int64_t count = 0;
   for (const results::SweepRow& row : report.rows) {
     if (row.status != status) continue;
     ++count;
-    table.add({row.quantization, row.target, row.memory_mode, row.reason});
+    table.add(with_model<std::string>(report, row.model, {row.quantization, row.target, row.memory_mode, row.reason}));
   }
   return count == 0 ? "" : fmt::format("{}: {}\n{}", title, count, table.text(2));
+}
+
+// "model.pt2", or "3 models".
+std::string name_of(const results::SweepReport& report) {
+  if (!report.model.empty()) return report.model;
+  std::set<std::string_view> models;
+  for (const results::SweepRow& row : report.rows) models.insert(row.model);
+  return fmt::format("{} models", models.size());
 }
 
 std::string_view name_of(results::SweepStatus status) {
@@ -85,17 +106,19 @@ std::vector<std::string> csv_cells(const results::SweepRow& row) {
 
 std::string to_text(const results::SweepReport& report) {
   const int64_t compiled = std::ranges::count(report.rows, results::SweepStatus::kCompiled, &results::SweepRow::status);
-  return fmt::format("{}: {} of {} combinations compiled; cycles per inference are estimates\n", report.model, compiled,
-                     report.rows.size()) +
+  return fmt::format("{}: {} of {} combinations compiled; cycles per inference are estimates\n", name_of(report),
+                     compiled, report.rows.size()) +
          compiled_table(report).text(2) + others(report, results::SweepStatus::kFailed, "failed") +
          others(report, results::SweepStatus::kRefused, "refused by the target");
 }
 
 std::string to_csv(const results::SweepReport& report) {
-  std::string csv = csv_line({"quantization", "target", "system config", "memory mode", "status", "cycles",
-                              "milliseconds", "MACs", "MAC use %", "SRAM bytes", "program bytes", "NPU nodes",
-                              "CPU nodes", "CPU cycles", "program SHA-256", "reason"});
-  for (const results::SweepRow& row : report.rows) csv += csv_line(csv_cells(row));
+  std::string csv =
+      csv_line(with_model<std::string>(report, "model",
+                                       {"quantization", "target", "system config", "memory mode", "status", "cycles",
+                                        "milliseconds", "MACs", "MAC use %", "SRAM bytes", "program bytes", "NPU nodes",
+                                        "CPU nodes", "CPU cycles", "program SHA-256", "reason"}));
+  for (const results::SweepRow& row : report.rows) csv += csv_line(with_model(report, row.model, csv_cells(row)));
   return csv;
 }
 

@@ -1,18 +1,13 @@
 #pragma once
 
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "carina/result.h"
+#include "report/tables/sweep_json.h"
 #include "results/sweep_report.h"
 
 namespace carina::report {
 
 std::string to_text(const results::SweepReport& report);
 std::string to_csv(const results::SweepReport& report);
-std::string to_json(const results::SweepReport& report);
-// Reads what to_json() wrote: to_json(read_sweep(json)) == json. Errors: other JSON; `name` is what messages call it.
-Result<results::SweepReport> read_sweep(std::string_view json, const std::string& name);
 
 }  // namespace carina::report

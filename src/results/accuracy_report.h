@@ -22,4 +22,22 @@ struct AccuracyReport {
   std::vector<OutputAccuracy> outputs = {};
 };
 
+// Sums over the elements of one output, of one sample or of many.
+struct OutputSums {
+  double signal = 0;    // squares of the float model's elements
+  double noise = 0;     // squares of the differences between the NPU's elements and the float model's
+  double absolute = 0;  // absolute values of these differences
+  int64_t elements = 0;
+};
+
+// The contribution of one sample to the report.
+struct SampleScore {
+  bool float_right = false;
+  bool integer_right = false;
+  bool npu_right = false;
+  bool npu_equals_integer = false;
+  bool npu_answers_as_float = false;
+  std::vector<OutputSums> outputs = {};
+};
+
 }  // namespace carina::results

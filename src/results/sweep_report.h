@@ -47,12 +47,25 @@ struct SweepRow {
   std::vector<std::pair<std::string, int64_t>> traffic_bytes = {};
   std::vector<std::pair<std::string, double>> bytes_per_cycle = {};  // that each memory's port moves at most
   std::vector<SweepLayer> layers = {};
+  std::string model = {};  // only in the report of several models
 };
 
-// What `carina sweep` says.
+// The result of `carina sweep`.
 struct SweepReport {
-  std::string model;
+  std::string model;  // empty: several models, each row has its own
   std::vector<SweepRow> rows;
+};
+
+// A finished combination. A worker of a cluster prints it as one line of JSON, and --state keeps that line.
+struct SweepLine {
+  // The names as the user wrote them; empty: the default. Together they identify a combination of a sweep.
+  std::string scheme;
+  std::string target;
+  std::string memory_mode;
+  std::string program = {};  // file name of the program; empty: not written
+  bool machine = false;      // failed because of the machine (memory, disk), so another try may succeed
+  bool unprepared = false;   // the model cannot be prepared with this scheme for any target
+  SweepRow row = {};
 };
 
 }  // namespace carina::results

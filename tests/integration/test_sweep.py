@@ -1,10 +1,7 @@
-"""carina sweep: every combination is what `carina compile` gives for it, on one machine and on a cluster of Dask's, of which a worker dies."""
+"""`carina sweep`: every combination has the result of `carina compile`. test_cluster.py tests sweeps on a cluster."""
 
 import csv
 import hashlib
-import os
-import subprocess
-import sys
 
 import pytest
 from browser import browse
@@ -91,77 +88,87 @@ def test_usage(run_carina, words, message):
     assert message in failed.stderr
 
 
-# --- on a cluster ----------------------------------------------------------------------------------------------------
-
-# A command that is `carina`, but ends the process of its worker at its second call, as the kernel does when memory is out.
-MORTAL = """#!/bin/sh
-echo "$@" >> "{log}"
-[ $(wc -l < "{log}") -ge 2 ] && kill -9 $PPID && sleep 30
-exec "{carina}" "$@"
-"""
-LASTING = """#!/bin/sh
-echo "$@" >> "{log}"
-exec "{carina}" "$@"
-"""
+# --- --state, and several models ----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def cluster(carina, tmp_path):
-    """start(names of scripts) -> address of a scheduler with one worker process per script, which finds `carina` by it."""
-    import distributed
-
-    processes = []
-
-    def start(*scripts):
-        here = tmp_path / "scheduler.json"
-        processes.append(subprocess.Popen([sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", here], cwd=tmp_path, stderr=subprocess.DEVNULL))
-        for index, script in enumerate(scripts):
-            program = tmp_path / f"carina{index}"
-            program.write_text(script.format(log=tmp_path / f"log{index}", carina=carina))
-            program.chmod(0o755)
-            command = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", here, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", tmp_path / f"worker{index}"]
-            processes.append(subprocess.Popen(command, cwd=tmp_path, env={**os.environ, "CARINA_BIN": str(program)}, stderr=subprocess.DEVNULL))
-        with distributed.Client(scheduler_file=str(here), timeout="60s") as client:
-            client.wait_for_workers(len(scripts), timeout=60)
-            return client.scheduler.address
-
-    yield start
-    for process in reversed(processes):
-        process.kill()
-        process.wait()
-
-
-def on_cluster(address, carina, *words):
-    environment = {**os.environ, "CARINA_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "python")}
-    return subprocess.run([carina, "sweep", "--scheduler", address, *words], env=environment, capture_output=True, text=True, timeout=300, check=False)
-
-
-def test_a_cluster_gives_the_same_bytes_though_a_worker_dies(swept, cluster, carina, tmp_path):
-    folder, _ = swept
-    address = cluster(MORTAL, LASTING)
+def test_state_keeps_finished_combinations(run_carina, tmp_path):
     (tmp_path / "programs").mkdir()
-    outputs = ["--table", tmp_path / "sweep.csv", "--report", tmp_path / "sweep.html", "-o", tmp_path / "programs"]
-    done = on_cluster(address, carina, *MODEL, "--targets", "all", "--memory-modes", "all", "--quantize", "int8,int16x8", *outputs, "--json")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == (folder / "sweep.json").read_text()
-    for name in ("sweep.csv", "sweep.html"):
-        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
-    programs = {file.name: file.read_bytes() for file in (tmp_path / "programs").iterdir()}
-    assert programs == {file.name: file.read_bytes() for file in (folder / "programs").iterdir()}
+    words = ["sweep", *MODEL, "--targets", "ethos-u55", "--json"]
+    state = ["--state", tmp_path / "state"]
+    alone = run_carina(words).stdout
+    assert run_carina([*words[:4], "--targets", "ethos-u55-32", *state]).code == 0
+    assert run_carina([*words, *state]).stdout == alone
+    [kept] = (tmp_path / "state").glob("*.jsonl")
+    lines = [line for line in kept.read_text().splitlines() if line]
+    assert len(lines) == 4, "ethos-u55-32 was not compiled again"
+    # The state has no programs, so the combinations are compiled again. Then it has the programs too.
+    assert run_carina([*words, *state, "-o", tmp_path / "programs"]).stdout == alone
+    count = len(kept.read_text().splitlines())
+    program = (tmp_path / "programs" / "ethos-u55-32_Shared_Sram_int8.pte").read_bytes()
+    (tmp_path / "programs" / "ethos-u55-32_Shared_Sram_int8.pte").unlink()
+    assert run_carina([*words, *state, "-o", tmp_path / "programs"]).stdout == alone
+    assert (tmp_path / "programs" / "ethos-u55-32_Shared_Sram_int8.pte").read_bytes() == program
+    assert len([line for line in kept.read_text().splitlines() if line]) == len([line for line in kept.read_text().splitlines()[:count] if line])
+    # Other options have another key.
+    run_carina([*words, *state, "-Os"])
+    assert len(list((tmp_path / "state").glob("*.jsonl"))) == 2
 
-    def parts(index):
-        calls = (tmp_path / f"log{index}").read_text().splitlines()
-        return [call.split("--part ")[1].split()[0] for call in calls]
 
-    died, lasted = parts(0), parts(1)
-    assert len(died) == 2, "one part done, one lost"
-    # What the dead worker had lost was done again, perhaps what it had just finished; nothing else was.
-    assert len(lasted) == len(set(lasted))
-    assert set(lasted) | set(died) == set(map(str, range(8)))
-    assert died[1] in lasted
+def test_several_models(run_carina, tmp_path):
+    other = tmp_path / "other.pt2"
+    other.write_bytes((DIGITS / "digits.pt2").read_bytes())
+    (tmp_path / "programs").mkdir()
+    words = ["--calibrate", DIGITS / "calibration.npz", "--targets", "ethos-u65-256", "--json"]
+    both = run_carina(["sweep", DIGITS / "digits.pt2", other, *words, "-o", tmp_path / "programs"]).json
+    alone = run_carina(["sweep", other, *words]).json
+    assert [row.pop("model") for row in both["rows"]] == [str(DIGITS / "digits.pt2"), str(other)]
+    assert both["rows"][1:] == alone["rows"]
+    assert sorted(file.name for file in (tmp_path / "programs").iterdir()) == [f"{name}_ethos-u65-256_Dedicated_Sram_384KB_int8.pte" for name in ("digits", "other")]
 
 
-def test_an_error_on_a_worker_is_shown(cluster, carina):
-    done = on_cluster(cluster(LASTING), carina, *MODEL, "--targets", "ethos-u99")
-    assert done.returncode == 1
-    assert "ethos-u99" in done.stderr
+def test_models_of_a_list(run_carina, tmp_path):
+    (tmp_path / "digits.pt2").write_bytes((DIGITS / "digits.pt2").read_bytes())
+    calibration = DIGITS / "calibration.npz"
+    (tmp_path / "models.toml").write_text(
+        f'''[fast]  # a comment
+model = "digits.pt2"
+calibrate = "{calibration}"
+quantize = ["int8", "int16x8"]
+
+[small]
+model = "digits.pt2"
+calibrate = "{calibration}"
+optimize = "size"
+''')
+    words = ["--targets", "ethos-u55-32,ethos-u65-256", "--json"]
+    outputs = ["--table", tmp_path / "all.json", "--report", tmp_path / "all.html"]
+    both = run_carina(["sweep", "--models", tmp_path / "models.toml", *words, *outputs])
+    assert (tmp_path / "all.json").read_text() == both.stdout
+    rows = both.json["rows"]
+    assert [(row["model"], row["quantization"], row["target"]) for row in rows] == [
+        *(("fast", scheme, target) for scheme in ("int8", "int16x8") for target in ("ethos-u55-32", "ethos-u65-256")),
+        *(("small", "int8", target) for target in ("ethos-u55-32", "ethos-u65-256")),
+    ]
+    alone = run_carina(["sweep", tmp_path / "digits.pt2", "--calibrate", calibration, "-Os", *words]).json["rows"]
+    assert [{name: value for name, value in row.items() if name != "model"} for row in rows[4:]] == alone
+    pages = {file.name: file.read_text() for file in tmp_path.glob("all*.html")}
+    assert set(pages) == {"all.html", "all_fast.html", "all_small.html"}
+    assert '"bottleneck"' in pages["all_fast.html"]
+
+
+@pytest.mark.parametrize("text, message", [("[a]\nquantize = 'int8'\n", "the model is missing"), ("[a]\nmodel = 'm.pt2'\nspeed = 3\n", "unknown option: speed"),
+    ("[a]\nmodel = 'm.pt2'\nreport = 'x.html'\n", "applies to all models"), ("model = 'm.pt2'\n", "is outside of a section"), ("", "the file has no model")])
+def test_errors_in_a_list(run_carina, tmp_path, text, message):
+    (tmp_path / "models.toml").write_text(text)
+    failed = run_carina(["sweep", "--models", tmp_path / "models.toml"], expect=2)
+    assert message in failed.stderr
+
+
+def test_exit_codes(run_carina, tmp_path):
+    words = ["sweep", DIGITS / "digits.pt2", "--targets", "ethos-u55-32", "--quantize", "int8,none"]
+    assert run_carina(words).code == 0
+    run_carina([*words, "--strict"], expect=1)
+    # Nothing compiled: the arena exceeds the budget.
+    run_carina(["sweep", *MODEL, "--targets", "ethos-u55-32", "--sram-budget", "20"], expect=1)
+    missing = run_carina(["sweep", *MODEL, "-o", tmp_path / "missing"], expect=1)
+    assert "is missing" in missing.stderr

@@ -1,5 +1,8 @@
 #include "explore/accuracy.h"
 
+#include "accuracy_sharing.h"
+#include "cluster.h"
+#include "cluster_options.h"
 #include "command.h"
 #include "explore/layer_accuracy.h"
 #include "files/command_files.h"
@@ -18,6 +21,10 @@ struct Options {
   driver::CompileRequest model;  // the loop rounds; with --layers, also the quantization
   bool layers = false;
   std::string page;  // empty: no page
+  ClusterOptions cluster;
+  std::string state;
+
+  [[nodiscard]] SharedAccuracy shared() const { return {.request = program, .state = state, .job = cluster.job}; }
 };
 
 // Prints the report and writes its page.
@@ -27,11 +34,19 @@ Result<std::string> written(const Result<Report>& report, const Options& options
   return shown(report, console);
 }
 
+Result<void> check(const Options& options) {
+  const ClusterOptions& cluster = options.cluster;
+  return files::check_files({.inputs = {options.program.model, options.program.program, options.program.data,
+                                        options.model.calibration, cluster.tls_ca, cluster.tls_cert, cluster.tls_key},
+                             .outputs = {{"--report", options.page},
+                                         {"--performance-report", cluster.performance},
+                                         {"--progress", cluster.progress == "-" ? "" : cluster.progress}},
+                             .folders = {}});
+}
+
 Result<std::string> compared(const Options& options, const Console& console) {
-  CARINA_CHECKED(files::check_files(
-      {.inputs = {options.program.model, options.program.program, options.program.data, options.model.calibration},
-       .outputs = {{"--report", options.page}},
-       .folders = {}}));
+  CARINA_CHECKED(check(options));
+  if (options.cluster.only_kept) return written(kept_accuracy(options.shared()), options, console);
   if (!options.layers) {
     if (!options.program.program.empty())
       return written(explore::accuracy(options.program, console.log()), options, console);
@@ -47,6 +62,34 @@ Result<std::string> compared(const Options& options, const Console& console) {
                                               .loop_rounds = options.model.loop_rounds,
                                               .threads = console.threads};
   return written(explore::layer_accuracy(request, console.log()), options, console);
+}
+
+// Errors (usage): options that a cluster does not support. Only the comparison with a program runs on a cluster.
+Result<void> check_cluster(const CLI::App& app, const Options& options) {
+  CARINA_CHECKED(check(options));
+  const bool threads = app.get_option("--threads")->count() > 0;
+  if (!options.layers && !threads && !options.program.program.empty()) return {};
+  return fail({.where = options.layers ? "--layers"
+                        : threads      ? "--threads"
+                                       : "carina accuracy",
+               .what = options.layers || threads ? "this option cannot be used with --scheduler"
+                                                 : "an argument is missing: give the .pte that was made from the model",
+               .fault = Fault::kUsage});
+}
+
+// Checks the options before Python starts and connects to the cluster.
+Result<std::string> on_cluster(const CLI::App& app, const Options& options, const Console& console) {
+  CARINA_CHECKED(check_cluster(app, options));
+  CARINA_TRY(std::string described, describe_accuracy(app, options.shared()));
+  if (options.cluster.describe) return described;
+  return fail(become_cluster_program(console.arguments));
+}
+
+int run(const CLI::App& app, const Options& options, const Console& console) {
+  if (!options.cluster.job.empty()) return score_part(options.shared());
+  const bool shared = !options.cluster.scheduler.empty() && !options.cluster.only_kept;
+  return finish(options.layers ? options.program.model : options.program.program,
+                shared ? on_cluster(app, options, console) : compared(options, console), console);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
@@ -65,11 +108,17 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
                "Quantize the model and compare it layer by layer: where the error enters, and what other schemes give");
   add_options_of(app, {OptionGroup::kLoop, OptionGroup::kQuantize}, options.model);
   add_page_option(app, options.page);
+  add_cluster_options(app, options.cluster, "sample");
+  app.add_option("--state", options.state,
+                 "Keep the scores of samples in this folder. The same command then runs only the other samples")
+      ->check(path())
+      ->needs(app.get_option("--scheduler"))
+      ->group("On a cluster");
   app.callback([&] {
     action = [&] {
       request.loop_rounds = options.model.loop_rounds;
       request.threads = console.threads;
-      return finish(options.layers ? request.model : request.program, compared(options, console), console);
+      return run(app, options, console);
     };
   });
 }

@@ -24,7 +24,7 @@ void add_package(const fs::path& program) {
   for (const fs::path& folder :
        {program.parent_path().parent_path() / "python", program.parent_path().parent_path().parent_path()}) {
     std::error_code error;
-    if (!fs::exists(folder / "carina" / "sweep.py", error)) continue;
+    if (!fs::exists(folder / "carina" / "cluster", error)) continue;
     const std::string others = variable("PYTHONPATH");
     const std::string all = others.empty() ? folder.string() : others + ":" + folder.string();
     ::setenv("PYTHONPATH", all.c_str(), 1);
@@ -33,7 +33,7 @@ void add_package(const fs::path& program) {
 
 }  // namespace
 
-Diagnostics become_cluster_sweep(const std::vector<std::string>& command_line) {
+Diagnostics become_cluster_program(const std::vector<std::string>& command_line) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (!error) {
@@ -41,8 +41,8 @@ Diagnostics become_cluster_sweep(const std::vector<std::string>& command_line) {
     ::setenv("CARINA_BIN", program.c_str(), 0);
   }
   const std::string python = variable("CARINA_PYTHON").empty() ? "python3" : variable("CARINA_PYTHON");
-  std::vector<std::string> all{python, "-m", "carina.sweep"};
-  all.insert(all.end(), command_line.begin() + 1, command_line.end());  // without "sweep"
+  std::vector<std::string> all{python, "-m", "carina.cluster"};
+  all.insert(all.end(), command_line.begin(), command_line.end());
   std::vector<char*> arguments;
   for (std::string& word : all) arguments.push_back(word.data());
   arguments.push_back(nullptr);

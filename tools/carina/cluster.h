@@ -7,8 +7,8 @@
 
 namespace carina::cli {
 
-// Replaces the process by the Python program that runs the arguments of `carina sweep` on a cluster (carina.sweep).
+// Replaces the process by the Python program that divides the command among the workers of a cluster (carina.cluster).
 // $CARINA_PYTHON names the Python; the default is python3. Returns only if it cannot be started, with the reason.
-Diagnostics become_cluster_sweep(const std::vector<std::string>& command_line);
+Diagnostics become_cluster_program(const std::vector<std::string>& command_line);
 
 }  // namespace carina::cli

@@ -2,137 +2,140 @@
 
 #include <fmt/format.h>
 
-#include <set>
-#include <span>
+#include <algorithm>
+#include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/io/file.h"
 #include "cluster.h"
 #include "command.h"
 #include "files/command_files.h"
-#include "model_options.h"
-#include "option_values.h"
-#include "page_option.h"
 #include "report/sweep_report.h"
-#include "report/tables/layer_table.h"
+#include "sweep_models.h"
+#include "sweep_options.h"
+#include "sweep_outputs.h"
+#include "sweep_sharing.h"
 
 namespace carina::cli {
 namespace sweep_command {
 namespace {
 
-struct Options {
-  explore::SweepRequest request;
-  std::string rows;  // a file with rows of an earlier sweep; empty: compile
-  std::string table;
-  std::string page;
-};
-
-Result<void> check(const Options& options) {
-  files::CommandFiles files{.inputs = {options.request.model.model, options.request.model.calibration, options.rows},
-                            .outputs = {{"--table", options.table}, {"--report", options.page}},
-                            .folders = {{"--output", options.request.program_folder, ".pte"}}};
-  files.inputs.insert(files.inputs.end(), options.request.model.target.config_files.begin(),
-                      options.request.model.target.config_files.end());
-  return files::check_files(files);
+Result<void> check_program_folder(const std::string& folder) {
+  std::error_code error;
+  if (folder.empty() || std::filesystem::is_directory(folder, error)) return {};
+  return fail({.where = "--output",
+               .what = fmt::format("the folder {} is missing", folder),
+               .hint = "create it first",
+               .fault = Fault::kEnvironment});
 }
 
-Result<results::SweepReport> rows_of(const Options& options, const Console& console) {
-  if (options.rows.empty()) return explore::sweep(options.request, console.log());
-  CARINA_TRY(const Buffer text, map_file(options.rows));
-  return report::read_sweep({reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()}, options.rows);
-}
-
-std::string table_of(const results::SweepReport& report, report::TableForm form) {
-  switch (form) {
-    case report::TableForm::kCsv:
-      return report::to_csv(report);
-    case report::TableForm::kJson:
-      return report::to_json(report);
-    case report::TableForm::kText:
-      break;
+// Returns the input files of all models, and the output files.
+files::CommandFiles files_of(const SweepOptions& options, const std::vector<ModelSweep>& models) {
+  files::CommandFiles files{
+      .inputs = {options.rows, options.list, options.cluster.tls_ca, options.cluster.tls_cert, options.cluster.tls_key},
+      .outputs = {{"--table", options.table},
+                  {"--report", options.page},
+                  {"--performance-report", options.cluster.performance},
+                  {"--progress", options.cluster.progress == "-" ? "" : options.cluster.progress}},
+      .folders = {{"--output", options.request.program_folder, ".pte"}}};
+  for (const ModelSweep& model : models) {
+    const driver::CompileRequest& request = model.request.model;
+    files.inputs.insert(files.inputs.end(), {request.model, request.calibration});
+    files.inputs.insert(files.inputs.end(), request.target.config_files.begin(), request.target.config_files.end());
+    if (models.size() > 1 && !options.page.empty())
+      files.outputs.push_back({"--report", page_of_model(options.page, model.name)});
   }
-  return report::to_text(report);
+  return files;
 }
 
-// Prints the notes of all compilations, without repetitions.
-void show_notes(const results::SweepReport& report, const Console& console) {
-  std::set<std::string> known;
-  for (const results::SweepRow& row : report.rows) {
-    for (const std::string& note : row.notes) {
-      if (known.insert(note).second) console.log().note({.where = "sweep", .what = note, .severity = Severity::kNote});
-    }
+Result<void> check(const SweepOptions& options, const std::vector<ModelSweep>& models) {
+  CARINA_CHECKED(files::check_files(files_of(options, models)));
+  CARINA_CHECKED(check_program_folder(options.request.program_folder));
+  if (options.rows.empty() != models.empty()) return {};
+  return fail({.where = "carina sweep",
+               .what = "give either a model or --rows FILE",
+               .expected = "a model, --models FILE, or --rows FILE",
+               .fault = Fault::kUsage});
+}
+
+Result<results::SweepReport> report_of(ModelSweep model, const CLI::App& app, const SweepOptions& options,
+                                       const Console& console) {
+  CARINA_TRY(explore::SweepRequest request, with_state_key(std::move(model)));
+  request.model.threads = app.get_option("--threads")->count() > 0
+                              ? console.threads
+                              : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  return options.cluster.only_kept ? explore::kept_sweep(request, console.log())
+                                   : explore::sweep(request, console.log());
+}
+
+Result<results::SweepReport> read_rows(const std::string& file) {
+  CARINA_TRY(const Buffer text, map_file(file));
+  return report::read_sweep({reinterpret_cast<const char*>(text.bytes().data()), text.bytes().size()}, file);
+}
+
+// Adds one model after the other, so that only the layers of one model are in memory.
+Result<void> add_all(std::vector<ModelSweep> models, const CLI::App& app, const SweepOptions& options,
+                     const Console& console, SweepOutputs& outputs) {
+  if (!options.rows.empty()) {
+    CARINA_TRY(results::SweepReport report, read_rows(options.rows));
+    return outputs.add(std::move(report));
   }
+  for (ModelSweep& model : models) {
+    const std::string name = model.name;
+    CARINA_TRY(results::SweepReport report, report_of(std::move(model), app, options, console));
+    report.model = name;
+    CARINA_CHECKED(outputs.add(std::move(report)));
+  }
+  return {};
 }
 
-Result<std::string> sweep(const Options& options, const Console& console) {
-  CARINA_CHECKED(check(options));
-  CARINA_TRY(const results::SweepReport report, rows_of(options, console));
-  show_notes(report, console);
-  if (!options.table.empty())
-    CARINA_CHECKED(write_file(options.table, table_of(report, report::form_of(options.table))));
-  CARINA_CHECKED(write_page(options.page, report));
-  return console.json ? report::to_json(report) : report::to_text(report);
+// Returns 1 if no combination compiled, and with --strict also if one failed.
+int exit_code(const results::SweepReport& report, const SweepOptions& options) {
+  const auto is = [](results::SweepStatus status) {
+    return [status](const results::SweepRow& row) { return row.status == status; };
+  };
+  if (std::ranges::none_of(report.rows, is(results::SweepStatus::kCompiled))) return 1;
+  return options.strict && std::ranges::any_of(report.rows, is(results::SweepStatus::kFailed)) ? 1 : 0;
+}
+
+int sweep(const CLI::App& app, const SweepOptions& options, std::vector<ModelSweep> models, const Console& console) {
+  const std::string file = models.empty() ? options.rows : models.front().name;
+  SweepOutputs outputs(options, console,
+                       models.size() > 1 ? SweepOutputs::Models::kSeveral : SweepOutputs::Models::kOne);
+  Result<void> done = add_all(std::move(models), app, options, console, outputs);
+  if (done) done = outputs.finish();
+  return done ? exit_code(outputs.rows(), options) : report_failure(file, done.error(), console);
+}
+
+// Checks the options before Python starts and connects to the cluster.
+int sweep_on_cluster(const CLI::App& app, const std::vector<ModelSweep>& models, const Console& console) {
+  const std::string file = models.empty() ? "" : models.front().name;
+  if (const auto described = describe_sweep(app, models); !described)
+    return report_failure(file, described.error(), console);
+  return report_failure("", become_cluster_program(console.arguments), console);
+}
+
+int run(const CLI::App& app, const SweepOptions& options, const Console& console) {
+  if (options.cluster.identity) return finish("", identity_json(), console);
+  if (!options.cluster.job.empty()) return make_part(options);
+  const std::string file = options.models.empty() ? options.rows + options.list : options.models.front();
+  Result<std::vector<ModelSweep>> models = models_of(app, options);
+  if (!models) return report_failure(file, models.error(), console);
+  if (const Result<void> checked = check(options, *models); !checked)
+    return report_failure(file, checked.error(), console);
+  if (options.cluster.describe) return finish("", describe_sweep(app, *models), console);
+  return options.cluster.scheduler.empty() || options.cluster.only_kept
+             ? sweep(app, options, *std::move(models), console)
+             : sweep_on_cluster(app, *models, console);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
-  static Options options;
-  explore::SweepRequest& request = options.request;
-  request.targets = {"all"};
-  app.add_option("-m,--model_name,model", request.model.model, "A .pt2 of torch.export.save, or a .tosa")
-      ->check(path());
-  app.add_option("-t,--targets,--target", request.targets,
-                 "NPUs, or beginnings of their names, separated by commas: ethos-u55,ethos-u85-256. Default: all")
-      ->delimiter(',');
-  app.add_option("--memory-modes,--memory-mode", request.memory_modes,
-                 "Memory modes, or all. Modes that a target does not support are listed as refused. Default: the "
-                 "default mode of each target")
-      ->delimiter(',');
-  app.add_option("-q,--quantize", request.quantizations,
-                 "Schemes, as of `carina compile`: int8,int16x8,int8x4,none; default: as the model is, int8 when "
-                 "--calibrate is given")
-      ->delimiter(',')
-      ->transform(spec(models::scheme_error, "SCHEME"))
-      ->transform(lower_case());
-  app.add_option("--calibrate,--calibration_data", request.model.calibration,
-                 "Calibration samples: an .npz, an .npy, or a folder of such files")
-      ->check(path());
-  app.add_option("--system-config", request.model.target.system_config,
-                 "Clock and memories of all targets; default: each family's");
-  app.add_option(
-         "--config", request.model.target.config_files,
-         "A vela.ini with more system configurations and memory modes (may be repeated; a later file has priority)")
-      ->allow_extra_args(false)
-      ->check(path());
-  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule}, request.model);
-  app.add_option("--table,--csv", options.table, "Write the table to this file: .csv, .json or text")->check(path());
-  add_page_option(app, options.page);
-  app.add_option("-o,--output", request.program_folder, "Write each program to this folder")->check(path());
-  app.add_option("--rows", options.rows, "Show the rows of this file (of --json) instead of compiling")->check(path());
-  static std::string scheduler;
-  app.add_option("--scheduler", scheduler,
-                 "Address of a Dask cluster: tcp://HOST:PORT. Needs Python with carina[sweep], and the same version of "
-                 "`carina` on the workers");
-  app.add_option("--part", request.part, "Index of the part to compile, from 0 (with --parts)");
-  app.add_option("--parts", request.parts, "Number of parts: compile only every N-th combination")
-      ->check(CLI::Range(1, 1 << 20));
-  app.callback([&] {
-    action = [&] {
-      if (!scheduler.empty()) return report_failure("", become_cluster_sweep(console.arguments), console);
-      if (options.rows.empty() == request.model.model.empty())
-        return report_failure("",
-                              {{.where = "carina sweep",
-                                .what = "give either a model or --rows FILE",
-                                .expected = "a model, or --rows FILE",
-                                .fault = Fault::kUsage}},
-                              console);
-      const bool asked = app.get_option("--threads")->count() > 0;
-      request.model.threads =
-          asked ? console.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-      return finish(request.model.model, sweep(options, console), console);
-    };
-  });
+  static SweepOptions options;
+  add_sweep_options(app, options);
+  app.callback([&] { action = [&] { return run(app, options, console); }; });
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ function target_colors(rows) {
 const kShapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"];
 
 function row_tip(row) {
-  return {title: row.target, "memory mode": row.memory_mode, quantization: row.quantization, cycles: number(row.cycles),
+  return {title: row.target, ...(row.model ? {model: base_name(row.model)} : {}), "memory mode": row.memory_mode, quantization: row.quantization, cycles: number(row.cycles),
     time: duration(row.cycles, row.clock_hz), SRAM: number(row.sram_bytes) + " B", flash: number(row.program_bytes) + " B",
     "MAC use": percent(row.macs, row.cycles * row.macs_per_cycle)};
 }
@@ -53,7 +53,8 @@ function scatter(rows, measure, colors, modes, width) {
 // Layers of the combinations with one memory mode, darker where more of the combination's time goes.
 function heat(rows, width) {
   const one_scheme = new Set(rows.map(row => row.quantization)).size === 1;
-  const column_of = row => one_scheme ? row.target : `${row.target} ${row.quantization}`;
+  const model_of = row => row.model ? base_name(row.model) + " " : "";
+  const column_of = row => model_of(row) + (one_scheme ? row.target : `${row.target} ${row.quantization}`);
   const names = [...new Set(rows.flatMap(row => row.layers.map(layer => layer.name)))];
   const cells = rows.flatMap(row => row.layers.map(layer => ({layer: layer.name, column: column_of(row), share: layer.cycles / row.cycles,
     tip: {title: layer.name, target: row.target, cycles: number(layer.cycles), share: percent(layer.cycles, row.cycles), "bound by": layer.bottleneck}})));
@@ -95,7 +96,7 @@ function sweep_cards(report, rows) {
   const min = by => rows.reduce((best, row) => by(row) < by(best) ? row : best);
   const fastest = min(row => row.cycles / row.clock_hz), fewest = min(row => row.cycles),
         smallest = min(row => row.sram_bytes);
-  const named = row => `${row.target}, ${row.memory_mode}, ${row.quantization}`;
+  const named = row => (row.model ? base_name(row.model) + ", " : "") + `${row.target}, ${row.memory_mode}, ${row.quantization}`;
   cards([{key: "compiled", name: "combinations compiled", value: rows.length, text: `${rows.length} of ${report.rows.length}`,
     more: `${report.rows.filter(row => row.status === "refused").length} refused, ${report.rows.filter(row => row.status === "failed").length} failed`},
   {key: "fastest", name: "fastest", value: fastest.cycles, text: duration(fastest.cycles, fastest.clock_hz), more: named(fastest)},
@@ -103,11 +104,17 @@ function sweep_cards(report, rows) {
   {key: "smallest", name: "least SRAM", value: smallest.sram_bytes, text: bytes(smallest.sram_bytes), more: named(smallest)}]);
 }
 
+// Of the report of several models.
+function model_column(rows) {
+  return rows.some(row => row.model) ? [{title: "model", cell: row => row.model, by: row => row.model}] : [];
+}
+
 function sweep_table(rows) {
   const max = Math.max(...rows.map(row => row.cycles));
   return table(
       'rows-table',
       [
+        ...model_column(rows),
         {title: 'target', cell: row => row.target, by: row => row.target},
         {title: 'memory mode', cell: row => row.memory_mode, by: row => row.memory_mode},
         {title: 'quantization', cell: row => row.quantization, by: row => row.quantization},
@@ -145,6 +152,7 @@ function sweep_plots(rows) {
   section("table-section", "All combinations", "Click a title to sort.", sweep_table(rows));
   section("roofline", "Roofline", "Each combination against the most that its NPU and its busiest memory port can do (dashed).", legend(colors),
     plot("roofline-plot", width => roof_plot(rows, colors, width)));
+  if (rows.every(row => row.layers.length === 0)) return;  // the page of several models: each has one of its own
   section("heat", "Per layer", "The redder, the more of a combination's cycles go to the layer.",
     el("div", {class: "controls"}, dropdown("memory mode", modes, chosen => { mode = chosen; redraw("heat-plot"); })),
     plot("heat-plot", width => heat(rows.filter(row => row.memory_mode === mode), width)));
@@ -152,13 +160,14 @@ function sweep_plots(rows) {
 
 function sweep_page(report) {
   const rows = report.rows.filter(row => row.status === "compiled"), others = report.rows.filter(row => row.status !== "compiled");
-  head("sweep", base_name(report.model), `${new Set(report.rows.map(row => row.target)).size} targets, ${report.rows.length} combinations`);
+  const models = new Set(report.rows.map(row => row.model));
+  head("sweep", report.model ? base_name(report.model) : `${models.size} models`, `${new Set(report.rows.map(row => row.target)).size} targets, ${report.rows.length} combinations`);
   if (rows.length > 0) {
     sweep_cards(report, rows);
     sweep_plots(rows);
   }
   if (others.length > 0)
-    section("others", "Not compiled", "", table("others-table", [{title: "target", cell: row => row.target, by: row => row.target},
+    section("others", "Not compiled", "", table("others-table", [...model_column(others), {title: "target", cell: row => row.target, by: row => row.target},
       {title: "memory mode", cell: row => row.memory_mode, by: row => row.memory_mode}, {title: "quantization", cell: row => row.quantization, by: row => row.quantization},
       {title: "what", cell: row => el("span", {class: row.status === "failed" ? "bad" : "fine"}, row.status), by: row => row.status}, {title: "why", cell: row => row.reason, by: row => row.reason}], others));
 }

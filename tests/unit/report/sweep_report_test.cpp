@@ -67,5 +67,40 @@ TEST(SweepReport, text_names_rejected_combinations) {
   EXPECT_THAT(text, HasSubstr("refused by the target: 1\n"));
 }
 
+TEST(SweepReport, LineIsReadBack) {
+  const results::SweepLine line{.scheme = "int8+minmax",
+                                .target = "t-1",
+                                .memory_mode = "",
+                                .program = "t-1_m_int8.pte",
+                                .machine = true,
+                                .unprepared = true,
+                                .row = two_rows().rows.front()};
+  const std::string json = to_json_line(line);
+  EXPECT_EQ(json.find('\n'), std::string::npos);
+  const auto again = read_sweep_line(json, "state.jsonl");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(to_json_line(*again), json);
+  EXPECT_FALSE(read_sweep_line(json.substr(0, json.size() / 2), "state.jsonl"));
+}
+
+TEST(SweepReport, SeveralModelsHaveAColumn) {
+  results::SweepReport both;
+  for (const std::string model : {"a.pt2", "other.pt2"}) {
+    for (results::SweepRow row : two_rows().rows) {
+      row.model = model;
+      both.rows.push_back(row);
+    }
+  }
+  EXPECT_THAT(to_text(both), HasSubstr("2 models: 2 of 4 combinations compiled"));
+  EXPECT_THAT(to_csv(both), HasSubstr("model,quantization,target"));
+  EXPECT_THAT(to_csv(both), HasSubstr("other.pt2,int8,t-1,s,m,compiled"));
+  const auto again = read_sweep(to_json(both), "rows.json");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(to_json(*again), to_json(both));
+  std::string steps(kJsonBegin);
+  for (size_t i = 0; i < both.rows.size(); ++i) steps += (i == 0 ? "" : ",\n") + json_row(both.rows[i]);
+  EXPECT_EQ(steps + std::string(kJsonEnd), to_json(both));
+}
+
 }  // namespace
 }  // namespace carina::report

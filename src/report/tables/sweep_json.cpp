@@ -1,6 +1,7 @@
+#include "report/tables/sweep_json.h"
+
 #include <nlohmann/json.hpp>
 
-#include "report/sweep_report.h"
 #include "report/tables/json.h"
 
 // The conversions are in the namespace of the type, because the JSON library finds them by argument-dependent lookup.
@@ -48,13 +49,15 @@ results::SweepLayer layer_of(const ordered_json& json) {
 }
 
 ordered_json json_of(const results::SweepRow& row) {
-  ordered_json json{{"quantization", row.quantization},
-                    {"target", row.target},
-                    {"system_config", row.system_config},
-                    {"memory_mode", row.memory_mode},
-                    {"status", row.status},
-                    {"reason", row.reason},
-                    {"notes", row.notes}};
+  ordered_json json = ordered_json::object();
+  if (!row.model.empty()) json["model"] = row.model;
+  json.update({{"quantization", row.quantization},
+               {"target", row.target},
+               {"system_config", row.system_config},
+               {"memory_mode", row.memory_mode},
+               {"status", row.status},
+               {"reason", row.reason},
+               {"notes", row.notes}});
   if (row.status != results::SweepStatus::kCompiled) return json;
   json.update({{"macs_per_cycle", row.macs_per_cycle},
                {"clock_hz", row.clock_hz},
@@ -97,6 +100,7 @@ results::SweepRow row_of(const ordered_json& json) {
                         .status = json.at("status").get<results::SweepStatus>(),
                         .reason = json.at("reason"),
                         .notes = json.at("notes").get<std::vector<std::string>>()};
+  row.model = json.value("model", "");
   if (row.status == results::SweepStatus::kCompiled) read_figures(json, row);
   return row;
 }
@@ -109,6 +113,16 @@ std::string to_json(const results::SweepReport& report) {
   return json_tree_text(json);
 }
 
+std::string json_row(const results::SweepRow& row) {
+  constexpr std::string_view kIndent = "    ";
+  std::string text(kIndent);
+  for (const char c : json_of(row).dump(2, ' ', false, ordered_json::error_handler_t::replace)) {
+    text += c;
+    if (c == '\n') text += kIndent;
+  }
+  return text;
+}
+
 Result<results::SweepReport> read_sweep(std::string_view text, const std::string& name) {
   try {
     const ordered_json json = ordered_json::parse(text);
@@ -119,6 +133,33 @@ Result<results::SweepReport> read_sweep(std::string_view text, const std::string
     return fail({.where = name,
                  .what = "this is not the JSON of a sweep",
                  .expected = "what `carina sweep --json` prints",
+                 .got = error.what()});
+  }
+}
+
+std::string to_json_line(const results::SweepLine& line) {
+  ordered_json json{{"scheme", line.scheme}, {"target", line.target}, {"memory_mode", line.memory_mode}};
+  if (!line.program.empty()) json["program"] = line.program;
+  if (line.machine) json["machine"] = true;
+  if (line.unprepared) json["unprepared"] = true;
+  json["row"] = json_of(line.row);
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+Result<results::SweepLine> read_sweep_line(std::string_view text, const std::string& name) {
+  try {
+    const ordered_json json = ordered_json::parse(text);
+    return results::SweepLine{.scheme = json.at("scheme"),
+                              .target = json.at("target"),
+                              .memory_mode = json.at("memory_mode"),
+                              .program = json.value("program", ""),
+                              .machine = json.value("machine", false),
+                              .unprepared = json.value("unprepared", false),
+                              .row = row_of(json.at("row"))};
+  } catch (const ordered_json::exception& error) {
+    return fail({.where = name,
+                 .what = "this is not a line of a sweep",
+                 .expected = "what `carina sweep --state` keeps",
                  .got = error.what()});
   }
 }

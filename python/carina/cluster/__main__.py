@@ -1,0 +1,42 @@
+"""`carina sweep --scheduler ...` and `carina accuracy --scheduler ...` become this program."""
+
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+from carina.cluster import accuracy, sweep
+from carina.cluster.faults import ClusterError
+
+_COMMANDS = {"sweep": sweep.main, "accuracy": accuracy.main}
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _report(error: ClusterError, is_json: bool) -> None:
+    print(f"carina: error: {error}" + (f"\n  hint: {error.hint}" if error.hint else ""), file=sys.stderr)
+    if is_json:
+        one = {"kind": "error", "rule": "", "where": "--scheduler", "what": str(error), "expected": "", "got": "", "hint": error.hint}
+        print(json.dumps({"file": "", "status": "failed", "errors": [one]}, indent=2))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the command line. Returns the exit code."""
+    name, *words = arguments
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        return _COMMANDS[name](words)
+    except ClusterError as error:
+        _report(error, "--json" in words)
+        return error.code
+    except KeyboardInterrupt:
+        print("carina: error: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,74 @@
+"""Shows the progress: a line on a terminal, and JSON lines in a file."""
+
+import json
+import sys
+import time
+from typing import TextIO
+
+_TERMINAL_SECONDS = 0.2
+_FILE_SECONDS = 1.0
+
+
+class Progress:
+    """Counts items, which messages call `what`. `total` includes the `kept` ones of earlier calls."""
+
+    def __init__(self, what: str, total: int, kept: int, file: str) -> None:
+        self.what, self.total, self.kept = what, total, kept
+        self.done = kept
+        self.failed = 0
+        self.running = 0
+        self.workers = 0
+        self.parts = 0  # finished parts
+        self._begin = time.monotonic()
+        self._shown = {"terminal": 0.0, "file": 0.0}
+        self._terminal = sys.stderr.isatty() and file != "-"
+        self._file: TextIO | None = sys.stderr if file == "-" else open(file, "w", encoding="utf-8") if file else None  # noqa: SIM115
+
+    def left_seconds(self) -> float | None:
+        """Estimates the remaining time from the items so far. None: not known."""
+        made = self.done - self.kept
+        return None if made == 0 else (time.monotonic() - self._begin) / made * (self.total - self.done)
+
+    def show(self, last: bool = False) -> None:
+        if self._terminal and self._due("terminal", _TERMINAL_SECONDS, last):
+            sys.stderr.write("\r\x1b[K" + ("" if last else self._text()))
+            sys.stderr.flush()
+        if self._file is not None and self._due("file", _FILE_SECONDS, last):
+            self._file.write(json.dumps(self._figures()) + "\n")
+            self._file.flush()
+
+    def say(self, text: str) -> None:
+        """Prints a message above the line of the progress."""
+        sys.stderr.write(("\r\x1b[K" if self._terminal else "") + f"carina: {text}\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        self.show(last=True)
+        if self._file is not None and self._file is not sys.stderr:
+            self._file.close()
+
+    def _due(self, what: str, seconds: float, last: bool) -> bool:
+        now = time.monotonic()
+        if not last and now - self._shown[what] < seconds:
+            return False
+        self._shown[what] = now
+        return True
+
+    def _figures(self) -> dict[str, float | None]:
+        left = self.left_seconds()
+        return {
+            "done": self.done,
+            "failed": self.failed,
+            "running": self.running,
+            "total": self.total,
+            "workers": self.workers,
+            "parts": self.parts,
+            "seconds": round(time.monotonic() - self._begin, 1),
+            "seconds_left": None if left is None else round(left, 1),
+        }
+
+    def _text(self) -> str:
+        left = self.left_seconds()
+        more = f", {self.failed} failed" if self.failed else ""
+        end = "" if left is None else f", {left:.0f} s left"
+        return f"{self.done} of {self.total} {self.what} done{more}; {self.running} running on {self.workers} workers{end}"

@@ -1,0 +1,67 @@
+"""Random graphs of test_plan.py by their numbers, for on_cluster.py: each compiled, simulated and compared with the official TOSA
+reference model.
+
+    graphs.py --version | --identity | --job=FILE
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+BUILD = Path(os.environ.get("CARINA_BUILD", ROOT / "build"))
+PLAN_TOOL = BUILD / "release" / "bin" / "plan_tool"
+VERSION = "of this repository"
+
+
+def say(line):
+    print(json.dumps(line), flush=True)
+
+
+def digest():
+    """Of the program that is tested, and of what makes the graphs."""
+    found = hashlib.sha256(PLAN_TOOL.read_bytes())
+    for name in ("test_plan.py", "plan_graphs.py", "tosa_graphs.py", "operator_graphs.py"):
+        found.update((HERE.parent / name).read_bytes())
+    return found.hexdigest()
+
+
+def verdict(number, folder):
+    """What becomes of a graph."""
+    import test_plan
+
+    sample, choice = test_plan.sample_of(number)
+    line = test_plan.line_of(folder, f"{sample.kind}_{number}", sample.tosa, sample.inputs, sample.config, choice)
+    if line is None:
+        return {"graph": number, "status": "refused", "text": "by the reference model"}
+    (folder / "list").write_text(f"{line}\n")
+    done = subprocess.run([PLAN_TOOL, "--batch", folder / "list", "verify=1"], capture_output=True, text=True, check=False)
+    if done.returncode < 0:  # as the shell of a cluster says it: the machine's fault, or ours
+        raise OSError(f"plan_tool was killed by signal {-done.returncode}")
+    same = done.returncode == 0 and done.stdout.startswith("ok ")
+    return {"graph": number, "status": "same" if same else "differs", "text": "" if same else f"{choice}: {done.stdout}{done.stderr[-500:]}"}
+
+
+def main(words):
+    if words == ["--version"]:
+        print(f"carina-graphs {VERSION}")
+    elif words == ["--identity"]:
+        say({"version": VERSION, "program_sha256": digest()})
+    else:
+        [job] = [word.removeprefix("--job=") for word in words]
+        sys.path.insert(0, str(HERE.parent))
+        os.environ.setdefault("CARINA_BIN", str(PLAN_TOOL.with_name("carina")))
+        for first, last in json.loads(Path(job).read_text(encoding="utf-8"))["combinations"]:
+            for number in range(first, last + 1):
+                say({"started": number})
+                with tempfile.TemporaryDirectory() as folder:
+                    say(verdict(number, Path(folder)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
