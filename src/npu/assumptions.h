@@ -5,7 +5,7 @@
 #include "npu/cost.h"
 
 // Other values that the cycle model could assume. No published run separates them from the usual ones
-// (docs/cycle-model.md, "Evidence"). The planner chooses blocks that are good under all of them, and
+// (docs/cycle-model.md, "Evidence"). -O3 prefers schedules that are good under all of them, and
 // docs/against-vela-models.md compares streams under each.
 namespace carina::npu {
 
