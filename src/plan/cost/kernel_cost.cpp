@@ -122,8 +122,9 @@ Feed expected_feed(const Step& subop, const Context& context) {
   return feed;
 }
 
-KernelCost::KernelCost(const Schedule& schedule, const Family& family, const Target& target)
-    : schedule_(schedule), family_(family), target_(target) {
+KernelCost::KernelCost(const Schedule& schedule, const Family& family, const Target& target,
+                       const npu::CostDetail& detail)
+    : schedule_(schedule), family_(family), target_(target), detail_(detail) {
   const auto spaces = family.spaces(target);
   CARINA_CHECK(spaces.has_value(), "the target was not checked");
   for (size_t i = 0; i < kSpaces; ++i) {
@@ -321,7 +322,7 @@ double KernelCost::block_cycles(const Step& op, const BlockConfig& b, const Geom
        .ifm_depth = op.ifm.depth,
        .weight_streams = target_.accelerator.weight_decoders,
        .cores = target_.accelerator.cores},
-      npu::kTimeLineCost);
+      detail_);
   const Operand out = operand(op.ofm);
   double output = std::ceil(output_cycles_per_element(op, target_, out.chained) * elements(g.block));
   if (feed.scale_bytes != 0)
@@ -333,7 +334,7 @@ double KernelCost::block_cycles(const Step& op, const BlockConfig& b, const Geom
                                .blocks = g.blocks,
                                .first_read_cycles = first_read(operand(op.ifm), g.ifm_block),
                                .last_write_cycles = last_write(out, g.block)},
-                              npu::kTimeLineCost);
+                              detail_);
 }
 
 // The pipeline of block_cycles() without its MAC stage.
@@ -341,7 +342,7 @@ double KernelCost::elementwise_cycles(const Step& op, const Geometry& g) const {
   const Operand out = operand(op.ofm);
   const auto processed = [&](int64_t height, int64_t width, int64_t depth) {
     const npu::ElementwiseDepth what{.bricks = out.bricks, .depth = depth, .ublock_depth = g.ublock.depth};
-    return static_cast<double>(height * width * npu::elementwise_depth(what, npu::kTimeLineCost));
+    return static_cast<double>(height * width * npu::elementwise_depth(what, detail_));
   };
   const double block = processed(g.block.height, g.block.width, g.block.depth);
   double first = first_read(operand(op.ifm), g.block);
@@ -351,7 +352,7 @@ double KernelCost::elementwise_cycles(const Step& op, const Geometry& g) const {
                                   .blocks = processed(op.ofm.height, op.ofm.width, op.ofm.depth) / block,
                                   .first_read_cycles = first,
                                   .last_write_cycles = last_write(out, g.block)},
-                                 npu::kTimeLineCost);
+                                 detail_);
 }
 
 KernelCycles KernelCost::of(const Step& op, const BlockConfig& b, const Feed& feed) const {

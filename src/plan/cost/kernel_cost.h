@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "npu/cost.h"
 #include "plan/family/context.h"
 #include "plan/family/family.h"
 #include "plan/schedule/schedule.h"
@@ -30,8 +31,9 @@ struct KernelCycles {
 
 class KernelCost {
  public:
-  // The schedule gives the layout and the space of each tensor. All three arguments must outlive this object.
-  KernelCost(const Schedule& schedule, const Family& family, const Target& target);
+  // The schedule gives the layout and the space of each tensor. The first three arguments must outlive this object.
+  KernelCost(const Schedule& schedule, const Family& family, const Target& target,
+             const npu::CostDetail& detail = npu::kTimeLineCost);
 
   // Computes the cycles of a subop, which is what subop_of() returns. The subop is not a transfer.
   [[nodiscard]] KernelCycles of(const Step& subop, const BlockConfig& block, const Feed& feed) const;
@@ -61,6 +63,7 @@ class KernelCost {
   const Schedule& schedule_;
   const Family& family_;
   const Target& target_;
+  npu::CostDetail detail_;
   std::array<size_t, kSpaces> ports_ = {};
 };
 

@@ -89,8 +89,8 @@ Schedule with_addresses(Schedule schedule) {
 
 class Timeline::Pricing {
  public:
-  Pricing(const Schedule& schedule, const Family& family, const Target& target)
-      : schedule_(schedule), target_(target), cost_(schedule, family, target) {
+  Pricing(const Schedule& schedule, const Family& family, const Target& target, const npu::CostDetail& detail)
+      : schedule_(schedule), target_(target), cost_(schedule, family, target, detail) {
     for (const Stripe& stripe : schedule.stripes)
       kernels_.push_back(schedule[stripe.step].kind == StepKind::kDma ? Work{} : kernel(stripe));
   }
@@ -148,11 +148,11 @@ class Timeline::Pricing {
   std::vector<Work> kernels_;  // by stripe
 };
 
-Timeline::Timeline(Schedule schedule, const Family& family, const Target& target)
+Timeline::Timeline(Schedule schedule, const Family& family, const Target& target, const npu::CostDetail& detail)
     : family_(family),
       tables_(family.tables(target)),
       schedule_(with_addresses(std::move(schedule))),
-      pricing_(std::make_unique<Pricing>(schedule_, family, target)) {}
+      pricing_(std::make_unique<Pricing>(schedule_, family, target, detail)) {}
 
 Timeline::~Timeline() = default;
 
@@ -172,8 +172,8 @@ double Timeline::cycles(std::span<const Command> order) const {
   return engines.end();
 }
 
-double cost_of(const Schedule& schedule, const Family& family, const Target& target) {
-  return Timeline(schedule, family, target).cycles(schedule.order);
+double cost_of(const Schedule& schedule, const Family& family, const Target& target, const npu::CostDetail& detail) {
+  return Timeline(schedule, family, target, detail).cycles(schedule.order);
 }
 
 }  // namespace carina::plan

@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 
+#include "npu/cost.h"
 #include "plan/family/family.h"
 #include "plan/schedule/schedule.h"
 
@@ -12,13 +13,15 @@ namespace carina::plan {
 // schedules by this value. Stripes run one after the other. Transfers run beside them as the command parser allows, and
 // share ports with them. In a schedule without addresses, commands wait for the data that they read, but not for other
 // data at the address that they write.
-double cost_of(const Schedule& schedule, const Family& family, const Target& target);
+double cost_of(const Schedule& schedule, const Family& family, const Target& target,
+               const npu::CostDetail& detail = npu::kTimeLineCost);
 
 // Computes the cycles of several command orders of one schedule.
 class Timeline {
  public:
   // `family` and `target` must outlive this object.
-  Timeline(Schedule schedule, const Family& family, const Target& target);
+  Timeline(Schedule schedule, const Family& family, const Target& target,
+           const npu::CostDetail& detail = npu::kTimeLineCost);
   ~Timeline();
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;

@@ -22,6 +22,10 @@ inline void say(CompilePhase phase, const Log& log) {
   log.progress(kNames[static_cast<size_t>(phase)], static_cast<size_t>(phase), kNames.size());
 }
 
+// How blocks are compared: by the nominal cycle model, or by their worst ratio to the best block over all assumptions of
+// the model (npu/assumptions.h).
+enum class BlockChoice : uint8_t { kNominal, kWorstRatio };
+
 // The target and the options that a transformation reads.
 struct Context {
   const Family& family;
@@ -30,6 +34,7 @@ struct Context {
   const Log& log;
   std::span<const WeightFacts> weights = {};  // by WeightsId; empty: unknown
   int64_t working_bytes = 0;                  // limit for cascades, copies of weights included; 0: none
+  BlockChoice block_choice = BlockChoice::kNominal;
 };
 
 }  // namespace carina::plan

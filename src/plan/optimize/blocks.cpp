@@ -13,6 +13,7 @@
 #include <random>
 
 #include "base/checked_math.h"
+#include "plan/cost/assumed_targets.h"
 #include "plan/cost/kernel_cost.h"
 #include "plan/optimize/blocks_internal.h"
 #include "plan/optimize/transformations.h"
@@ -22,8 +23,11 @@ namespace {
 
 class CycleCost {
  public:
-  CycleCost(const Schedule& schedule, const Step& subop, const Context& context, Space weights_from)
-      : subop_(subop), cost_(schedule, context.family, context.target), feed_(expected_feed(subop, context)) {
+  CycleCost(const Schedule& schedule, const Step& subop, const Context& context, Space weights_from,
+            const AssumedTarget& assumed)
+      : subop_(subop),
+        cost_(schedule, context.family, assumed.target, assumed.detail),
+        feed_(expected_feed(subop, context)) {
     feed_.weights_from = feed_.scales_from = weights_from;
     slow_ = cost_.port_of(Space::kConstants);
   }
@@ -51,18 +55,57 @@ double worth_of_other_order(const Step& subop, Optimize optimize) {
   return optimize == Optimize::kSize && one_tap ? kMoreBytes : kHardlyMoreBytes;
 }
 
-// Of the blocks with nearly the fewest cycles, the largest, which needs the fewest commands.
-std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, const CycleCost& cost, double other_order) {
-  std::vector<double> cycles;
-  for (const BlockConfig& block : blocks)
-    cycles.push_back(cost.of(block) * (block.order == blocks.front().order ? 1 : other_order));
+// The costs of blocks. A block with another weight order than the family's first costs `other_order` times as much.
+class BlockCosts {
+ public:
+  BlockCosts(const std::vector<BlockConfig>& blocks, double other_order)
+      : first_order_(blocks.front().order), other_order_(other_order) {}
+
+  // The cost of each block, divided by the least.
+  [[nodiscard]] std::vector<double> ratios(const std::vector<BlockConfig>& blocks, const CycleCost& cost) const {
+    std::vector<double> costs;
+    for (const BlockConfig& block : blocks)
+      costs.push_back(cost.of(block) * (block.order == first_order_ ? 1 : other_order_));
+    const double least = std::ranges::min(costs);
+    for (double& each : costs) each /= least;
+    return costs;
+  }
+
+ private:
+  npu::WeightOrder first_order_;
+  double other_order_;
+};
+
+// Chooses the block for a subop by the costs under `models` models, the first of which is the nominal one. With one
+// model, it takes the largest of the blocks with nearly the least cost, which needs the fewest commands. With several,
+// it takes the block whose worst ratio to the best is the smallest, of those that cost at most 1 % more under the nominal
+// model; again the largest of those with nearly the same ratio.
+//   Example: costs (nominal, latencies doubled) of A are 100 and 140, of B 100.5 and 120. A's worst ratio is 1.17 and
+//   B's is 1.005, so B is chosen.
+template <typename CostUnder>
+std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, size_t models, const CostUnder& cost_under,
+                                    double other_order) {
   if (blocks.empty()) return std::nullopt;
-  constexpr double kHardlyMore = 1.003;
-  const double max = std::ranges::min(cycles) * kHardlyMore;
-  std::optional<BlockConfig> best;
+  constexpr double kNominalLoss = 1.01, kHardlyMore = 1.003;
+  const double max_nominal = models > 1 ? kNominalLoss : kHardlyMore;
+  const BlockCosts costs(blocks, other_order);
+  const std::vector<double> nominal = costs.ratios(blocks, cost_under(0));
+  std::vector<BlockConfig> candidates;
+  std::vector<double> worst;
   for (size_t i = 0; i < blocks.size(); ++i) {
-    const BlockConfig& b = blocks[i];
-    if (cycles[i] > max) continue;
+    if (nominal[i] > max_nominal) continue;
+    candidates.push_back(blocks[i]);
+    worst.push_back(nominal[i]);
+  }
+  for (size_t model = 1; model < models && candidates.size() > 1; ++model) {
+    const std::vector<double> ratios = costs.ratios(candidates, cost_under(model));
+    for (size_t i = 0; i < worst.size(); ++i) worst[i] = std::max(worst[i], ratios[i]);
+  }
+  const double max = std::ranges::min(worst) * kHardlyMore;
+  std::optional<BlockConfig> best;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const BlockConfig& b = candidates[i];
+    if (worst[i] > max) continue;
     if (!best || b.height * b.width * b.depth > best->height * best->width * best->depth) best = b;
   }
   return best;
@@ -96,7 +139,8 @@ void keep_alike(std::vector<BlockConfig>& blocks, const BlockConfig& like) {
   if (!std::ranges::all_of(blocks, other)) std::erase_if(blocks, other);
 }
 
-std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuestion& question, const Context& context) {
+std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuestion& question, const Context& context,
+                                      const std::vector<AssumedTarget>& models) {
   const Step subop = subop_of(schedule, schedule[question.stripe]);
   std::vector<BlockConfig> blocks = context.family.legal_blocks(subop, context.target);
   if (subop.reads_written_weights())
@@ -110,8 +154,10 @@ std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuest
     return blocks[random() % blocks.size()];
   }
   if (context.options.optimize != Optimize::kSearch) keep_balanced(blocks, subop);
-  return cheapest(blocks, CycleCost(schedule, subop, context, question.weights_from),
-                  worth_of_other_order(subop, context.options.optimize));
+  const auto cost_under = [&](size_t model) {
+    return CycleCost(schedule, subop, context, question.weights_from, models[model]);
+  };
+  return cheapest(blocks, models.size(), cost_under, worth_of_other_order(subop, context.options.optimize));
 }
 
 // The inputs of the choice.
@@ -179,7 +225,10 @@ std::vector<std::optional<BlockConfig>> best_blocks(const Schedule& schedule, st
     first.push_back(i);
   }
   std::vector<std::optional<BlockConfig>> answers(keys.size());
-  threads.parallel_for(keys.size(), [&](size_t i) { answers[i] = best_block(schedule, questions[first[i]], context); });
+  std::vector<AssumedTarget> models = assumed_targets(context.target);
+  if (context.block_choice == BlockChoice::kNominal) models.resize(1);
+  threads.parallel_for(keys.size(),
+                       [&](size_t i) { answers[i] = best_block(schedule, questions[first[i]], context, models); });
   std::vector<std::optional<BlockConfig>> blocks;
   for (const size_t key : key_of_question) blocks.push_back(answers[key]);
   return blocks;

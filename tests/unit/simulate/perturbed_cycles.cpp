@@ -1,5 +1,5 @@
-// Prints the cycles of command streams under other assumptions than the cycle model's usual ones. bench/against_vela.py
-// compares two compilers under each of them.
+// Prints the cycles of command streams under other assumptions than the cycle model's usual ones (npu/assumptions.h).
+// bench/perturbed_models.py compares two compilers under each of them.
 //
 //   perturbed_cycles SYSTEM_CONFIG MEMORY_MODE STREAM.npz ...
 //
@@ -7,40 +7,14 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <functional>
 #include <string>
-#include <vector>
 
 #include "facts/npu_targets.h"
+#include "npu/assumptions.h"
 #include "stream_case.h"
 
 namespace carina::simulate {
 namespace {
-
-void scale_latencies(npu::SystemConfig& system, double factor) {
-  for (npu::MemoryPort& port : system.ports) {
-    port.read_latency_cycles = static_cast<int>(port.read_latency_cycles * factor);
-    port.write_latency_cycles = static_cast<int>(port.write_latency_cycles * factor);
-  }
-}
-
-struct Model {
-  const char* name;
-  void (*change)(Options& options);
-};
-const std::vector<Model> kModels = {
-    {.name = "nominal", .change = [](Options&) {}},
-    {.name = "latencies halved", .change = [](Options& o) { scale_latencies(*o.own_system_config, 0.5); }},
-    {.name = "latencies doubled", .change = [](Options& o) { scale_latencies(*o.own_system_config, 2); }},
-    {.name = "second memory at half speed",
-     .change = [](Options& o) { o.own_system_config->ports[1].clock_scale *= 0.5; }},
-    {.name = "second memory at twice the speed",
-     .change = [](Options& o) { o.own_system_config->ports[1].clock_scale *= 2; }},
-    {.name = "kernels overlap", .change = [](Options& o) { o.kernel_overlap = 1; }},
-    {.name = "elementwise by 16 channels", .change = [](Options& o) { o.cost.elementwise_channels = 16; }},
-    {.name = "no block start", .change = [](Options& o) { o.cost.ends_factor = 0; }},
-    {.name = "block start doubled", .change = [](Options& o) { o.cost.ends_factor = 2; }},
-};
 
 // Only a network that writes its own weights has to be executed.
 Result<Report> timed(StreamCase& stream, Options options) {
@@ -61,9 +35,12 @@ int print_cycles(const std::string& system, const std::string& mode, const std::
     return 1;
   }
   std::string line;
-  for (const Model& model : kModels) {
-    Options options{.timing = Timing::kOn, .memory_mode = mode, .own_system_config = *known};
-    model.change(options);
+  for (const npu::Assumption& model : npu::kAssumptions) {
+    Options options{.timing = Timing::kOn,
+                    .memory_mode = mode,
+                    .own_system_config = npu::assumed(*known, model),
+                    .cost = npu::assumed(npu::kTimeLineCost, model),
+                    .kernel_overlap = model.kernel_overlap};
     const auto report = timed(*stream, std::move(options));
     if (!report) {
       fmt::print(stderr, "{}: {}\n", path, to_string(report.error()));
