@@ -105,7 +105,8 @@ class _Annotator:
         self.anchors: dict[int, Node | tuple[Node, Node]] = {}
 
     def run(self) -> None:
-        nodes = list(self.found.nodes)
+        # Nodes of a condition's branches are in graphs of their own, and stay float.
+        nodes = [node for node in self.found.nodes if node.name in self.by_name]
         taken = {node.name for node in nodes if is_annotated(self.by_name[node.name])}
         for found in nodes:
             if found.name not in taken:

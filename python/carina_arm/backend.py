@@ -55,7 +55,7 @@ def compile_program(program: ExportedProgram, spec: ArmCompileSpec) -> bytes:
     Raises:
         carina.CarinaError: what the target cannot do, all of it at once.
     """
-    aim = aim_of(spec)
+    aim = aim_of(spec, program)
     order = order_of_reference_model if isinstance(spec, TosaCompileSpec) else order_of_memory
     model = read_model(save_program(program, boundary=order))
     artifacts = Artifacts(program, spec)

@@ -167,16 +167,12 @@ def _plain_target(target: Any) -> Any:
 def _in_plain_dialect(program: ExportedProgram, state: dict[str, Any], constants: dict[str, Any], *,
                       boundary: Order | None) -> ExportedProgram:
     graph = Graph()
-    copies: dict[Node, Node] = {}
-    for node in program.graph.nodes:
-        copies[node] = graph.node_copy(node, copies.__getitem__)
-        if node.op == "call_function":
-            copies[node].target = _plain_target(node.target)
+    _copy_plain(program.graph, graph)
     signature = program.graph_signature
     if boundary is not None:
         signature = lay_out_boundary(graph, signature, boundary)
     return ExportedProgram(
-        root=GraphModule(program.graph_module, graph),
+        root=_with_plain_branches(program.graph_module, graph),
         graph=graph,
         graph_signature=signature,
         state_dict=state,
@@ -186,6 +182,26 @@ def _in_plain_dialect(program: ExportedProgram, state: dict[str, Any], constants
         constants=constants,
         verifiers=[load_verifier("TRAINING")],
     )
+
+
+def _copy_plain(graph: Graph, to: Graph) -> None:
+    """Copies the nodes of a graph, with PyTorch's operators for those of the edge dialect."""
+    copies: dict[Node, Node] = {}
+    for node in graph.nodes:
+        copies[node] = to.node_copy(node, copies.__getitem__)
+        if node.op == "call_function":
+            copies[node].target = _plain_target(node.target)
+
+
+def _with_plain_branches(module: GraphModule, graph: Graph) -> GraphModule:
+    """A module of this graph, whose conditions and loops have the module's branches in PyTorch's operators."""
+    made = GraphModule(module, graph)
+    for name, branch in module.named_children():
+        if isinstance(branch, GraphModule) and hasattr(made, name):
+            inner = Graph()
+            _copy_plain(branch.graph, inner)
+            setattr(made, name, _with_plain_branches(branch, inner))
+    return made
 
 
 class _Lifter:

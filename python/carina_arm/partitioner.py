@@ -94,7 +94,7 @@ class TOSAPartitioner:
         by_name = {node.name: node for node in exported_program.graph.nodes}
         tags = {}
         for assignment in assignments:
-            if assignment.delegate >= 0:
+            if assignment.delegate >= 0 and assignment.name in by_name:  # else it is in a branch of a condition
                 tags[f"tag{assignment.delegate}"] = self.delegation_spec
                 _tag(by_name[assignment.name], f"tag{assignment.delegate}")
         tag_constant_data(exported_program)
@@ -148,7 +148,7 @@ class TOSAPartitioner:
             logger.info("%s: Rejected by %s", name, check)
         try:
             assignments = _native.map_delegates(
-                save_program(program, self._weights), "program", aim_of(self.compile_spec).target,
+                save_program(program, self._weights), "program", aim_of(self.compile_spec, program).target,
                 cpu_nodes=list(kept), delegates="npu" if self.compile_spec._cost_rule else "all", note=note,
             )
         except InputError as error:
@@ -182,6 +182,9 @@ def _tag(node: Node, tag: str) -> None:
     import operator
 
     node.meta["delegation_tag"] = tag
+    for argument in node.all_input_nodes:
+        if argument.op == "get_attr":  # a branch of a condition
+            argument.meta["delegation_tag"] = tag
     for user in node.users:
         if user.target is operator.getitem:
             user.meta["delegation_tag"] = tag

@@ -3,18 +3,24 @@
     aten.lt.Scalar(x, 0.5) -> aten.lt.Tensor(x, tensor([0.5]))
     aten.ne.Tensor(x, y)   -> aten.logical_not(aten.eq.Tensor(x, y))
     aten.sqrt(x)           -> aten.pow.Tensor_Scalar(x, 0.5)
+    aten.rsub.Scalar(x, 2) -> aten.sub.Tensor(tensor([2]), x)
+    aten.floor_divide(x, y) -> aten.floor(aten.div.Tensor(x, y))
     aten.max.dim(x, 1)[0]  -> aten.amax(x, [1])
+    aten.add_.Tensor(x, y) -> aten.add.Tensor(x, y), so that calibration leaves its samples as they are
+    an int64 input that is an index -> its conversion to int32, which delegates take
 """
 
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
+from torch.utils._pytree import tree_flatten
 
 from .annotation import Plan
 
@@ -38,6 +44,30 @@ _WITH_TENSOR = {
     aten.bitwise_and.Scalar: aten.bitwise_and.Tensor,
     aten.bitwise_or.Scalar: aten.bitwise_or.Tensor,
     aten.bitwise_xor.Scalar: aten.bitwise_xor.Tensor,
+    aten.add.Scalar: aten.add.Tensor,
+    aten.sub.Scalar: aten.sub.Tensor,
+    aten.mul.Scalar: aten.mul.Tensor,
+    aten.div.Scalar: aten.div.Tensor,
+}
+
+_IN_PLACE = {
+    aten.add_.Tensor: aten.add.Tensor,
+    aten.add_.Scalar: aten.add.Scalar,
+    aten.sub_.Tensor: aten.sub.Tensor,
+    aten.sub_.Scalar: aten.sub.Scalar,
+    aten.mul_.Tensor: aten.mul.Tensor,
+    aten.mul_.Scalar: aten.mul.Scalar,
+    aten.div_.Tensor: aten.div.Tensor,
+    aten.div_.Scalar: aten.div.Scalar,
+}
+
+# Operators that take indices, of int64 or int32: where these are.
+_INDICES = {
+    aten.embedding.default: 1,
+    aten.gather.default: 2,
+    aten.index.Tensor: 1,
+    aten.index_put.default: 1,
+    aten.index_select.default: 2,
 }
 
 
@@ -48,20 +78,82 @@ def respell(module: GraphModule, plan: Plan) -> None:
     for node in list(module.graph.nodes):
         if node.op == "call_function" and not node.meta[DISALLOWED]:
             _respell(module, node)
+    for node in list(module.graph.nodes):
+        if node.op in ("placeholder", "get_attr"):
+            _narrow_index(module, node)
     module.recompile()
+
+
+def _narrow_index(module: GraphModule, node: Node) -> None:
+    value = node.meta.get("val")
+    if not isinstance(value, torch.Tensor) or value.dtype != torch.int64:
+        return
+    users = [user for user in node.users if not user.meta[DISALLOWED] and _is_index(node, user)]
+    if not users:
+        return
+    to_int32 = torch.ops.dim_order_ops._to_dim_order_copy.default if "executorch.exir" in sys.modules else aten._to_copy.default
+    with module.graph.inserting_after(node):
+        made = module.graph.call_function(to_int32, (node,), {"dtype": torch.int32})
+    made.meta = {"val": value.to(torch.int32), DISALLOWED: False}
+    for user in users:
+        user.replace_input_with(node, made)
+
+
+def _is_index(node: Node, user: Node) -> bool:
+    """Whether it is nothing but an index there."""
+    place = _INDICES.get(user.target)  # type: ignore[arg-type]
+    if place is None or len(user.args) <= place:
+        return False
+    others = (*user.args[:place], *user.args[place + 1 :], *user.kwargs.values())
+    return node in tree_flatten(user.args[place])[0] and node not in tree_flatten(others)[0]
 
 
 def _respell(module: GraphModule, node: Node) -> None:
     tensor = _WITH_TENSOR.get(node.target) if isinstance(node.target, OpOverload) else None
-    if tensor is not None and not isinstance(node.args[1], Node):
+    if tensor is not None and len(node.args) == 2 and not isinstance(node.args[1], Node):
         _replace(module, node, lambda: _call(module, node, tensor, node.args[0], _constant(module, node)))
         return
     if node.target in (aten.max.dim, aten.min.dim):
         _without_indices(module, node, aten.amax.default if node.target is aten.max.dim else aten.amin.default)
     elif node.target in (aten.ne.Tensor, aten.ne_.Tensor):
         _replace(module, node, lambda: _not_equal(module, node))
+    elif node.target is aten.rsub.Scalar and len(node.args) == 2:
+        _replace(module, node, lambda: _call(module, node, aten.sub.Tensor, _constant(module, node), node.args[0]))
+    elif node.target in (aten.div.Tensor_mode, aten.floor_divide.default) and _is_float(node):
+        _respell_division(module, node)
+    elif node.target in _IN_PLACE and _is_alone(node):
+        _replace(module, node, lambda: _call(module, node, _IN_PLACE[node.target], *node.args, **node.kwargs))  # type: ignore[index]
     elif node.target in (aten.sqrt.default, aten.sqrt_.default):
         _replace(module, node, lambda: _call(module, node, aten.pow.Tensor_Scalar, node.args[0], 0.5))
+
+
+def _respell_division(module: GraphModule, node: Node) -> None:
+    mode = "floor" if node.target is aten.floor_divide.default else node.kwargs.get("rounding_mode")
+    if mode not in (None, "floor"):
+        return
+
+    def make() -> Node:
+        divisor = node.args[1] if isinstance(node.args[1], Node) else _constant(module, node)
+        quotient = _call(module, node, aten.div.Tensor, node.args[0], divisor)
+        return quotient if mode is None else _call(module, node, aten.floor.default, quotient)
+
+    _replace(module, node, make)
+
+
+def _is_float(node: Node) -> bool:
+    values = [operand.meta.get("val") for operand in node.all_input_nodes]
+    return all(isinstance(value, torch.Tensor) and value.is_floating_point() for value in values)
+
+
+def _is_alone(node: Node) -> bool:
+    """Whether nothing but this node sees that it overwrites its operand: no view of it, and no other reader."""
+    operand = node.args[0]
+    if not isinstance(operand, Node) or len(operand.users) > 1:
+        return False
+    schema = getattr(operand.target, "_schema", None)
+    return operand.op == "placeholder" or (
+        schema is not None and all(result.alias_info is None for result in schema.returns)
+    )
 
 
 def _without_indices(module: GraphModule, node: Node, target: OpOverload) -> None:
@@ -87,8 +179,8 @@ def _replace(module: GraphModule, node: Node, make: Callable[[], Node]) -> None:
     _respell(module, made)
 
 
-def _call(module: GraphModule, node: Node, target: Any, *args: Any) -> Node:
-    made = module.graph.call_function(target, args)
+def _call(module: GraphModule, node: Node, target: Any, *args: Any, **kwargs: Any) -> Node:
+    made = module.graph.call_function(target, args, kwargs)
     made.meta = {**node.meta, FROM: node.meta.get(FROM, (node.name, node.target))}
     return made
 

@@ -12,6 +12,7 @@ from .compile_spec import ArmCompileSpec
 
 if TYPE_CHECKING:
     from carina._native import Diagnostic, Model
+    from torch.export import ExportedProgram
 
 _LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "note": logging.INFO}
 
@@ -31,8 +32,11 @@ class Aim:
     optimize: str = "speed"
 
 
-def aim_of(spec: ArmCompileSpec) -> Aim:
-    """The target of a compile spec. Raises: carina.UsageError: unknown or unsupported flags of Vela.
+def aim_of(spec: ArmCompileSpec, program: ExportedProgram) -> Aim:
+    """The target of a compile spec for a program.
+
+    A program that is not quantized computes its integers, such as indices, with TOSA's integer operators, whatever the
+    profile: the Arm backend's delegates do, and the reference model runs them.
 
     Raises:
         carina.UsageError: flags of Vela that Carina does not know or do.
@@ -41,7 +45,17 @@ def aim_of(spec: ArmCompileSpec) -> Aim:
     if kind == "vela":
         flags = _native.read_flags(" ".join(spec.compiler_flags), note=note)
         return Aim(flags.target, flags.optimize)
-    return Aim(_native.Target("vgf" if kind == "vgf" else str(spec.tosa_spec)))
+    if kind == "vgf":
+        return Aim(_native.Target("vgf"))
+    text = str(spec.tosa_spec)
+    if not spec.tosa_spec.support_integer() and not is_quantized(program):
+        text = text.replace("+FP", "+INT+FP", 1)
+    return Aim(_native.Target(text))
+
+
+def is_quantized(program: ExportedProgram) -> bool:
+    """Whether a program quantizes or dequantizes tensors."""
+    return any("quantized_decomposed." in str(node.target) for node in program.graph.nodes)
 
 
 def read_model(pt2: bytes) -> Model:

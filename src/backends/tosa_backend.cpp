@@ -75,9 +75,43 @@ Result<Spec> read_spec(std::string_view text) {
                .fault = Fault::kUsage});
 }
 
+bool is_convolution(const ir::Node& node) {
+  constexpr std::array kConvolutions{TosaOp::CONV2D, TosaOp::CONV3D, TosaOp::DEPTHWISE_CONV2D,
+                                     TosaOp::TRANSPOSE_CONV2D};
+  return std::ranges::any_of(kConvolutions, [&](TosaOp op) { return node.op == op; });
+}
+
+// Int8 constants whose values are those of TOSA's int4: -7 to 7.
+bool fits_int4(const ir::Value& value) {
+  return value.constant && value.dtype == DType::kInt8 &&
+         std::ranges::all_of(value.constant->values<int8_t>(), [](int8_t v) { return v >= -7 && v <= 7; });
+}
+
+ir::ValueId add_int4(ir::Graph& graph, ir::ValueId from) {
+  ir::Value value = graph[from];
+  value.name += "_int4";
+  for (int n = 2; graph.find_value(value.name); ++n) value.name = graph[from].name + "_int4_" + std::to_string(n);
+  value.dtype = DType::kInt4;
+  value.constant->dtype = DType::kInt4;  // in memory both have a byte per element
+  return graph.add_value(std::move(value));
+}
+
+// Weights of convolutions become int4 constants where their values allow it: half of the bytes.
+void narrow_weights(ir::Graph& graph) {
+  constexpr size_t kWeights = 1, kZeroPoint = 4;
+  for (ir::Node& node : graph.nodes) {
+    if (!is_convolution(node) || graph[node.inputs[0]].dtype != DType::kInt8) continue;
+    if (!fits_int4(graph[node.inputs[kWeights]]) || !fits_int4(graph[node.inputs[kZeroPoint]])) continue;
+    node.inputs[kWeights] = add_int4(graph, node.inputs[kWeights]);
+    node.inputs[kZeroPoint] = add_int4(graph, node.inputs[kZeroPoint]);
+  }
+  ir::remove_unused_values(graph);
+}
+
 Result<Delegate> write(const Spec& spec, const ir::Graph& tosa) {
   ir::Graph graph = tosa;
   graph.name = "main";  // the name by which the reference model's program looks for it
+  if (std::ranges::find(spec.limits.extensions, "int4") != spec.limits.extensions.end()) narrow_weights(graph);
   auto file = files::write_sound_tosa({.graphs = {std::move(graph)}}, "1.0", spec.limits, "delegate");
   if (!file) {
     for (Diagnostic& error : file.error()) error.hint = "use a target with that profile or extension";

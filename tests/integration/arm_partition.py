@@ -293,12 +293,74 @@ def operators_are_spelled_as_there():
         lambda x, y: x < 0.5: ("aten.lt.Tensor",),
         lambda x, y: x != y: ("aten.eq.Tensor", "aten.logical_not.default"),
         lambda x, y: torch.sqrt(x): ("aten.pow.Tensor_Scalar",),
+        lambda x, y: torch.rsub(x, 2): ("aten.sub.Tensor",),
+        lambda x, y: torch.ops.aten.add.Scalar(x, 3): ("aten.add.Tensor",),
+        lambda x, y: torch.div(x, y + 1, rounding_mode=None): ("aten.reciprocal.default", "aten.mul.Tensor"),
+        lambda x, y: torch.floor_divide(x, y + 1): ("aten.mul.Tensor", "aten.floor.default"),
         lambda x, y: torch.max(x + y, 1)[0]: ("aten.amax.default",),
         lambda x, y: torch.min(x + y, 0, keepdim=True)[0]: ("aten.amin.default",),
     }
     for function, names in spelled.items():
         targets = [str(node.target) for node in quantized(Function(function), inputs, "TOSA-1.0+INT").graph.nodes]
         assert all(name in targets for name in names), targets
+
+
+def floating_point_profile_has_indices():
+    x, index = torch.rand(4, 6), torch.tensor([[1, 0], [2, 3], [0, 5], [3, 4]], dtype=torch.int32)
+    functions = {
+        lambda x, i: torch.gather(x, 1, i.long()): (x, index),
+        lambda x, i: x[i[:, 0]]: (x, index),
+        lambda x, i: torch.index_select(x, 1, i[0]): (x, index),
+        lambda x, i: x + (i.sum() >> 2): (x, index),
+    }
+    for function, inputs in functions.items():
+        model = Function(function)
+        edge = lowered(model, inputs, "TOSA-1.0+FP")
+        assert delegates(edge) == 1 and on_cpu(edge) == [], on_cpu(edge)
+        same(edge, model, inputs)
+
+
+def indices_of_64_bits_are_narrowed():
+    inputs = (torch.rand(4, 6), torch.tensor([[1, 0], [2, 3], [0, 2], [3, 1]]))
+    for function in (lambda x, i: torch.gather(x, 1, i), lambda x, i: x[i]):
+        model = quantized(Function(function), inputs, "TOSA-1.0+INT")
+        assert delegates(lowered(model, inputs, "TOSA-1.0+INT")) == 1
+    model = quantized(Function(lambda x, i: i + 1), inputs, "TOSA-1.0+INT")
+    assert model(*inputs).dtype == torch.int64
+
+
+def samples_stay_as_they_are():
+    sample = (torch.rand(2, 3),)
+    before = sample[0].clone()
+
+    def add_in_place(x):
+        x += 3
+        return x
+
+    model = quantized(Function(add_in_place), sample, "TOSA-1.0+INT")
+    assert torch.equal(sample[0], before)
+    torch.testing.assert_close(model(*sample), before + 3, rtol=0.05, atol=0.05)
+
+
+class Choice(torch.nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda y: torch.sin(y), lambda y: torch.cos(y), [x])
+
+
+def conditions_become_delegates():
+    inputs = (torch.rand(2, 3),)
+    edge = lowered(Choice(), inputs, "TOSA-1.0+FP+cf")
+    assert delegates(edge) == 1 and on_cpu(edge) == [], on_cpu(edge)
+    quantized(Choice(), inputs, "TOSA-1.0+INT+cf")  # its branches stay float
+
+
+def complex_numbers_stay():
+    def spectrum(x):
+        found = torch.fft.rfft2(x + 1)
+        return found.real, found.imag
+
+    edge = lowered(Function(spectrum), (torch.rand(8, 16),), "TOSA-1.0+FP")
+    assert delegates(edge) == 2 and any("fft" in name for name in on_cpu(edge)), on_cpu(edge)
 
 
 def main():

@@ -22,6 +22,11 @@ PROGRAMS = (
     "batch_first_recurrences",
     "multiples_are_added",
     "operators_are_spelled_as_there",
+    "floating_point_profile_has_indices",
+    "indices_of_64_bits_are_narrowed",
+    "samples_stay_as_they_are",
+    "conditions_become_delegates",
+    "complex_numbers_stay",
 )
 
 

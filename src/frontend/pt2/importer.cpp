@@ -264,6 +264,7 @@ void Importer::import_node(Scope& scope, JsonView json) {
                       .modules = stack ? module_stack(stack.text()) : std::vector<ir::UserModule>()});
   }
   const size_t problems = problems_.size();
+  const size_t nodes = graph_.nodes.size();
   const ir::Node stands_for{.op = AtenOp::executorch_call_delegate_default,
                             .name = node.name,
                             .inputs = {},
@@ -273,7 +274,11 @@ void Importer::import_node(Scope& scope, JsonView json) {
                             .origin = node.origin};
   import_listed_node(scope, json, target, std::move(node));
   const bool unknown = node_ && problems_.size() > problems;
-  if (options_.keep_unknown && unknown) keep_unknown(scope, json, stands_for, problems);
+  if (options_.keep_unknown && unknown) {
+    const bool is_one_node = target.kind == TargetKind::kOperator || target.kind == TargetKind::kInPlace;
+    if (is_one_node && graph_.nodes.size() > nodes) graph_.nodes.pop_back();  // known, but for a type of its tensors
+    keep_unknown(scope, json, stands_for, problems);
+  }
   node_.reset();
 }
 

@@ -180,7 +180,7 @@ Result<ValueId> avg_pool2d(Lowering& in, const Node& node) {
                                      {{"kernel", kernel},
                                       {"stride", plan.stride},
                                       {"pad", plan.pad},
-                                      {"acc_type", quantized ? DType::kInt32 : DType::kFp32}},
+                                      {"acc_type", accumulator_of(type)}},
                                      {.dtype = type, .shape = nhwc(to), .suffix = "pool"});
   return to_output(in, node, pooled);
 }

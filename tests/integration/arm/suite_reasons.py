@@ -29,8 +29,6 @@ ROWS = (
     Row(r"ops/test_avg_pool2d\.py::test_avg_pool2d_u55_INT_not_delegated", "Carina delegates these windows, by other means"),
     Row(r"ops/test_(lt|ne|le|gt|ge|eq)\.py::.*_u55_INT(_not_delegated)?\[", "Carina delegates comparisons on ethos-u55, by other means"),
     Row(r"ops/test_add\.py::test_add_tensor_tosa_INT_i32", "integers of 32 bits for floats stay on the CPU"),
-    Row(r"ops/test_rshift\.py::.*_tosa_FP", "TOSA's floating-point profile has no shift of integers"),
-    Row(r"ops/test_div_tensor_mode\.py::.*_tosa_FP\[int", "TOSA's floating-point profile has no integers to divide"),
     Row(r"misc/test_partition_decomposed_quantized_ops\.py::test_softplus_tosa_INT", "Carina quantizes and delegates a softplus"),
 )
 
