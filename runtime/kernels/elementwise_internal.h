@@ -20,19 +20,27 @@ auto function_in(const Function& function) {
 }
 
 // out[i] = function(in[i]) for a row of elements, whose strides are given.
+template <typename Function>
+[[gnu::noinline]] void map_floats(const float* from, float* to, const Steps<2>& steps, size_t count,
+                                  const Function& function) {
+  const ptrdiff_t from_step = steps[0], to_step = steps[1];
+  if (from_step == 1 && to_step == 1) {
+    repeat(count, [&] { *to++ = static_cast<float>(function(*from++)); });
+  } else {
+    repeat(count, [&] {
+      *to = static_cast<float>(function(*from));
+      from += from_step;
+      to += to_step;
+    });
+  }
+}
+
 template <typename Domain, typename Function>
 void map_row(Domain domain, const Tensor& in, const Tensor& out, const Steps<2>& at, const Steps<2>& steps,
              size_t count, const Function& function) {
   using Value = typename Domain::Value;
   if constexpr (std::is_same_v<Domain, Floats>) {
-    const float* from = in.as<const float>() + at[0];
-    float* to = out.as<float>() + at[1];
-    const ptrdiff_t from_step = steps[0], to_step = steps[1];
-    if (from_step == 1 && to_step == 1) {
-      for (size_t i = 0; i < count; ++i) to[i] = static_cast<float>(function(from[i]));
-    } else {
-      for (size_t i = 0; i < count; ++i, from += from_step, to += to_step) *to = static_cast<float>(function(*from));
-    }
+    map_floats(in.as<const float>() + at[0], out.as<float>() + at[1], steps, count, function);
   } else {
     const auto read = domain.reader(in);
     const auto write = domain.writer(out);
@@ -61,20 +69,29 @@ Error map_unary(const Tensor& in, const Tensor& out, const Function& function) {
 }
 
 // out[i] = function(a[i], b[i]) for a row of elements.
+template <typename Function>
+[[gnu::noinline]] void map_floats(const float* a, const float* b, float* to, const Steps<3>& steps, size_t count,
+                                  const Function& function) {
+  const ptrdiff_t a_step = steps[0], b_step = steps[1], to_step = steps[2];
+  if (a_step == 1 && b_step == 1 && to_step == 1) {
+    repeat(count, [&] { *to++ = static_cast<float>(function(*a++, *b++)); });
+  } else {
+    repeat(count, [&] {
+      *to = static_cast<float>(function(*a, *b));
+      a += a_step;
+      b += b_step;
+      to += to_step;
+    });
+  }
+}
+
 template <typename Domain, typename Function>
 void map_row(Domain domain, const Tensor& a, const Tensor& b, const Tensor& out, const Steps<3>& at,
              const Steps<3>& steps, size_t count, const Function& function) {
   using Value = typename Domain::Value;
   if constexpr (std::is_same_v<Domain, Floats>) {
-    const float *x = a.as<const float>() + at[0], *y = b.as<const float>() + at[1];
-    float* to = out.as<float>() + at[2];
-    const ptrdiff_t x_step = steps[0], y_step = steps[1], to_step = steps[2];
-    if (x_step == 1 && y_step == 1 && to_step == 1) {
-      for (size_t i = 0; i < count; ++i) to[i] = static_cast<float>(function(x[i], y[i]));
-    } else {
-      for (size_t i = 0; i < count; ++i, x += x_step, y += y_step, to += to_step)
-        *to = static_cast<float>(function(*x, *y));
-    }
+    map_floats(a.as<const float>() + at[0], b.as<const float>() + at[1], out.as<float>() + at[2], steps, count,
+               function);
   } else {
     const auto read_a = domain.reader(a);
     const auto read_b = domain.reader(b);

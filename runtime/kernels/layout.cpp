@@ -97,7 +97,11 @@ template <size_t kBytes>
 void copy_row(const std::byte* from, ptrdiff_t from_step, std::byte* to, ptrdiff_t to_step, size_t count) {
   constexpr auto kStep = static_cast<ptrdiff_t>(kBytes);
   if (from_step == kStep && to_step == kStep) return copy_block(from, to, count * kBytes);
-  for (size_t i = 0; i < count; ++i, from += from_step, to += to_step) std::memcpy(to, from, kBytes);
+  repeat(count, [&] {
+    std::memcpy(to, from, kBytes);
+    from += from_step;
+    to += to_step;
+  });
 }
 
 template <size_t kBytes>

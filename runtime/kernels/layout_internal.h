@@ -111,11 +111,12 @@ Steps<N> steps_along(const Walk<N>& walk, size_t axis) {
   return steps;
 }
 
-// Calls row(offsets, strides, number of elements) for each run of elements along the last axis. The walk advances once
-// per run of rows.
+// Calls row(offsets, strides, number of elements) for each run of one or more elements along the last axis. The walk
+// advances once per run of rows.
 template <size_t N, typename Function>
-void for_rows(Walk<N> walk, const Function& row) {
+void for_rows(Walk<N>& walk, const Function& row) {
   if (walk.count() == 0) return;
+  const size_t rank = walk.rank;
   const bool has_row = walk.rank > 0, has_rows = walk.rank > 1;
   const Steps<N> steps = has_row ? steps_along(walk, walk.rank - 1) : Steps<N>{};
   const Steps<N> next = has_rows ? steps_along(walk, walk.rank - 2) : Steps<N>{};
@@ -130,6 +131,15 @@ void for_rows(Walk<N> walk, const Function& row) {
       for (size_t n = 0; n < N; ++n) at[n] += next[n];
     }
   }
+  walk.rank = rank;
+}
+
+// Calls function() `count` times, at least once. Compilers that optimize for size leave a loop of this form without a
+// jump to its test.
+template <typename Function>
+inline void repeat(size_t count, const Function& function) {
+  do function();
+  while (--count != 0);
 }
 
 // Visits all elements of a tensor in logical order.

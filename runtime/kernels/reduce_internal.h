@@ -22,7 +22,10 @@ template <typename Reader, typename Function>
 void for_each_in_row(const Reader& read, ptrdiff_t at, ptrdiff_t step, size_t count, const Function& function) {
   if constexpr (std::is_same_v<Reader, Floats::Reader>) {
     const float* from = read.data + at;
-    for (size_t i = 0; i < count; ++i, from += step) function(*from);
+    repeat(count, [&] {
+      function(*from);
+      from += step;
+    });
   } else {
     for (size_t i = 0; i < count; ++i, at += step) function(read(at));
   }
