@@ -70,7 +70,7 @@ fuzz: setup-full ## each fuzz target for FUZZ_SECONDS (make fuzz FUZZ_SECONDS=60
 
 bench: setup-full test-env build ## benchmarks, as ratios beside the peers run in the same minute; BENCH=large: models of up to 125 million parameters
 	@cmake --build "$(BUILD)/release" -j $(JOBS) --target benchmarks
-	@$(if $(filter large,$(BENCH)),tests/integration/setup.sh arm && $(TEST_PYTHON) bench/large.py,$(TEST_PYTHON) bench/run.py)
+	@$(if $(filter large,$(BENCH)),tests/integration/setup.sh arm && $(TEST_PYTHON) bench/large.py,$(TEST_PYTHON) bench/run.py && $(TEST_PYTHON) bench/kernels.py)
 
 conformance: setup-full test-env build ## 3,000 random graphs for every NPU, the Arm backend's own tests, programs in both runtimes, the tutorials on mobilenet_v2, 300 of both on a Vulkan device, then all tests of the official TOSA conformance generator; goes on where it stopped (two hours); SCHEDULER=tcp://HOST:PORT: the random graphs on a Dask cluster
 	@$(if $(SCHEDULER),$(TEST_PYTHON) tests/integration/conformance/on_cluster.py $(SCHEDULER) --graphs 3000,N=3000 nice $(TEST_PYTHON) -m pytest tests/integration/test_plan.py -q -n $(JOBS))

@@ -17,21 +17,28 @@ T limited(T value, T low, T high) {
 
 // Clamps with scalar limits in the domain of the computation. None: no limit. If the tensors are integers, limits are
 // converted to the output's type: for uint8, -1 becomes 255, as in PyTorch.
-Error clamp_between(const EValue& low, const EValue& high, const Tensor& in, const Tensor& out) {
-  return map_unary(in, out, [&](auto a) {
-    using T = decltype(a);
+struct Clamp {
+  const EValue& low;
+  const EValue& high;
+  PteScalarType type;
+
+  template <typename T>
+  [[nodiscard]] auto in() const {
     using Limits = std::numeric_limits<T>;
     const T min = Limits::has_infinity ? -Limits::infinity() : Limits::min();
     const T max = Limits::has_infinity ? Limits::infinity() : Limits::max();
-    const auto own = [&out](const EValue& limit) {
-      if constexpr (Limits::has_infinity) return scalar_in<T>(limit);
-      int64_t kept = 0;
-      integer_storer(out.type)(&kept, 0, scalar_in<int64_t>(limit));
-      return static_cast<T>(integer_loader(out.type)(&kept, 0));
+    return [least = low.is_none() ? min : own<T>(low), most = high.is_none() ? max : own<T>(high)](T a) {
+      return limited(a, least, most);
     };
-    return limited(a, low.is_none() ? min : own(low), high.is_none() ? max : own(high));
-  });
-}
+  }
+
+ private:
+  template <typename T>
+  [[nodiscard]] T own(const EValue& limit) const {
+    if constexpr (std::numeric_limits<T>::has_infinity) return scalar_in<T>(limit);
+    return static_cast<T>(wrapped_to(type, scalar_in<int64_t>(limit)));
+  }
+};
 
 }  // namespace
 
@@ -48,7 +55,7 @@ Error clamp(Arguments arguments, Arena& /*scratch*/) {
   static_cast<void>(call.number_or(2, 0));
   const Tensor& out = call.out(3);
   CARINA_RT_TRY(call.error());
-  return clamp_between(*arguments[1], *arguments[2], in, out);
+  return map_unary(in, out, Clamp{.low = *arguments[1], .high = *arguments[2], .type = out.type});
 }
 
 // (a, min: tensor, max: tensor, out); either limit may be None

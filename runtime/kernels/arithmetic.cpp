@@ -13,6 +13,17 @@ namespace {
 template <typename T>
 constexpr bool kWhole = std::is_same_v<T, int64_t>;
 
+// A function of two elements and a factor, which is converted once per domain.
+template <typename Function>
+struct WithAlpha {
+  const EValue& alpha;
+  const Function& function;
+  template <typename T>
+  [[nodiscard]] auto in() const {
+    return [factor = scalar_in<T>(alpha), call = function](T a, T b) { return call(a, b, factor); };
+  }
+};
+
 // (a, b, alpha, out)
 template <typename Function>
 Error with_alpha(Arguments arguments, const Function& function) {
@@ -23,7 +34,7 @@ Error with_alpha(Arguments arguments, const Function& function) {
   // bool tensors: the factor is a bool too
   if (call.out(3).type == PteScalarType::kBool) alpha = EValue(int64_t{alpha.to_double() != 0});
   CARINA_RT_TRY(call.error());
-  return binary_kernel(arguments, [&](auto a, auto b) { return function(a, b, scalar_in<decltype(a)>(alpha)); }, 3);
+  return binary_kernel(arguments, WithAlpha<Function>{.alpha = alpha, .function = function}, 3);
 }
 
 // Integer division by zero, and of the smallest number by -1, are undefined in C++. Here the results are 0 and the

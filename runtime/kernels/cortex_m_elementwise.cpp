@@ -1,10 +1,17 @@
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
+#include <type_traits>
 
 #include "runtime/kernels/cortex_m_internal.h"
 #include "runtime/kernels/element_internal.h"
 #include "runtime/kernels/elementwise_internal.h"
 #include "runtime/kernels/kernels_internal.h"
+
+#if defined(__ARM_FEATURE_MVE)
+#include <arm_mve.h>
+#endif
 
 namespace carina::runtime {
 
@@ -26,6 +33,154 @@ bool is_quantized(const Tensor& tensor) {
   return tensor.type == PteScalarType::kChar || tensor.type == PteScalarType::kShort;
 }
 
+// An element as a code. Elements of integer tensors are int64 already.
+template <typename T>
+int64_t code(T value) {
+  if constexpr (std::is_same_v<T, int64_t>) return value;
+  return to_int64(static_cast<double>(value));
+}
+
+// A row of elements of int8 tensors.
+struct Row {
+  const int8_t *a, *b;
+  int8_t* to;
+  ptrdiff_t a_step, b_step, to_step;
+};
+
+// Whether all tensors are int8, and the parameters are so small that int32 is enough.
+bool fits_int32(std::initializer_list<const Tensor*> tensors, std::initializer_list<int64_t> zero_points,
+                std::initializer_list<int64_t> limits) {
+  return std::ranges::all_of(tensors, [](const Tensor* t) { return t->type == PteScalarType::kChar; }) &&
+         std::ranges::all_of(zero_points, [](int64_t zero) { return zero >= -255 && zero <= 255; }) &&
+         std::ranges::all_of(limits, [](int64_t limit) { return limit >= INT8_MIN && limit <= INT8_MAX; });
+}
+
+// A requantization of int32 values that are shifted left, multiplied and shifted right.
+struct Scaling {
+  int32_t multiplier = 0, left = 0, right = 0;
+
+  // Whether all values up to `max`, shifted left, are int32.
+  static bool fits(const Requantization& scale, int64_t max) {
+    return scale.multiplier >= 0 && scale.multiplier <= INT32_MAX &&
+           (scale.shift <= 0 || max << scale.shift <= INT32_MAX);
+  }
+  explicit Scaling(const Requantization& scale)
+      : multiplier(static_cast<int32_t>(scale.multiplier)),
+        left(static_cast<int32_t>(std::max<int64_t>(scale.shift, 0))),
+        right(static_cast<int32_t>(std::max<int64_t>(-scale.shift, 0))) {}
+
+  [[nodiscard]] int32_t operator()(int32_t value) const {
+    const int64_t product = int64_t{value * (1 << left)} * multiplier;
+    return Requantization::rounded_shift(static_cast<int32_t>((product + (int64_t{1} << 30)) >> 31), right);
+  }
+#if defined(__ARM_FEATURE_MVE)
+  // Half away from zero: 1 is subtracted from negative numbers before halves are rounded up.
+  [[gnu::always_inline]] [[nodiscard]] int32x4_t operator()(int32x4_t values) const {
+    const int32x4_t high = vqrdmulhq_n_s32(vshlq_r_s32(values, left), multiplier);
+    const int32x4_t below = vshrq_n_s32(vandq_s32(high, vdupq_n_s32(-right)), 31);
+    return vrshlq_n_s32(vqaddq_s32(high, below), -right);
+  }
+#endif
+};
+
+struct Sum {
+  Scaling a, b, result;
+  int32_t a_zero, b_zero, zero, low, high;
+
+  [[nodiscard]] int32_t operator()(int32_t x, int32_t y) const {
+    const int32_t sum = a((x - a_zero) * (1 << kAddShift)) + b((y - b_zero) * (1 << kAddShift));
+    return std::clamp(result(sum) + zero, low, high);
+  }
+#if defined(__ARM_FEATURE_MVE)
+  [[gnu::always_inline]] [[nodiscard]] int32x4_t operator()(int32x4_t x, int32x4_t y) const {
+    const int32x4_t sum =
+        vaddq_s32(a(vshlq_n_s32(vsubq_n_s32(x, a_zero), kAddShift)), b(vshlq_n_s32(vsubq_n_s32(y, b_zero), kAddShift)));
+    return vminq_s32(vmaxq_s32(vaddq_n_s32(result(sum), zero), vdupq_n_s32(low)), vdupq_n_s32(high));
+  }
+#endif
+};
+
+struct Product {
+  Scaling result;
+  int32_t a_zero, b_zero, zero;
+
+  [[nodiscard]] int32_t operator()(int32_t x, int32_t y) const {
+    return std::clamp<int32_t>(result((x - a_zero) * (y - b_zero)) + zero, INT8_MIN, INT8_MAX);
+  }
+#if defined(__ARM_FEATURE_MVE)
+  [[gnu::always_inline]] [[nodiscard]] int32x4_t operator()(int32x4_t x, int32x4_t y) const {
+    const int32x4_t product = vmulq_s32(vsubq_n_s32(x, a_zero), vsubq_n_s32(y, b_zero));
+    const int32x4_t value = vaddq_n_s32(result(product), zero);
+    return vminq_s32(vmaxq_s32(value, vdupq_n_s32(INT8_MIN)), vdupq_n_s32(INT8_MAX));
+  }
+#endif
+};
+
+// A table of values for -128 to 127; `values` is that of 0.
+struct Lookup {
+  const int8_t* values;
+
+  [[nodiscard]] int32_t operator()(int32_t x, int32_t /*y*/) const { return values[x]; }
+#if defined(__ARM_FEATURE_MVE)
+  [[gnu::always_inline]] [[nodiscard]] int32x4_t operator()(int32x4_t x, int32x4_t /*y*/) const {
+    return vldrbq_gather_offset_s32(values - 128, vreinterpretq_u32_s32(vaddq_n_s32(x, 128)));
+  }
+#endif
+};
+
+#if defined(__ARM_FEATURE_MVE)
+// Elements of a row whose strides are 0 or 1, four at a time.
+template <typename Function>
+void map_vectors(const Row& row, size_t count, Function function) {
+  const int8_t *a = row.a, *b = row.b;
+  int8_t* to = row.to;
+  const ptrdiff_t a_step = 4 * row.a_step, b_step = 4 * row.b_step;
+  const uint32x4_t a_at = vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(row.a_step)),
+                   b_at = vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(row.b_step));
+  for (auto left = static_cast<int32_t>(count); left > 0; left -= 4) {
+    const mve_pred16_t lanes = vctp32q(static_cast<uint32_t>(left));
+    vstrbq_p_s32(to, function(vldrbq_gather_offset_z_s32(a, a_at, lanes), vldrbq_gather_offset_z_s32(b, b_at, lanes)),
+                 lanes);
+    a += a_step;
+    b += b_step;
+    to += 4;
+  }
+}
+#endif
+
+template <typename Function>
+void map_codes(const Row& row, size_t count, const Function& function) {
+#if defined(__ARM_FEATURE_MVE)
+  const auto is_vector = [](ptrdiff_t step) { return step == 0 || step == 1; };
+  if (row.to_step == 1 && is_vector(row.a_step) && is_vector(row.b_step)) return map_vectors(row, count, function);
+#endif
+  for (size_t i = 0; i < count; ++i) {
+    const auto at = static_cast<ptrdiff_t>(i);
+    row.to[at * row.to_step] = static_cast<int8_t>(function(row.a[at * row.a_step], row.b[at * row.b_step]));
+  }
+}
+
+// map_binary() for int8 tensors
+template <typename Function>
+Error map_int8(const Tensor& a, const Tensor& b, const Tensor& out, const Function& function) {
+  fit_to_broadcast(out, {&a, &b});
+  const Layout to = layout_of(out);
+  Walk<3> walk{
+      .rank = to.rank, .sizes = to.sizes, .strides = {Extents{}, Extents{}, to.strides}, .at = {}, .index = {}};
+  if (!broadcast(a, out, walk.strides[0]) || !broadcast(b, out, walk.strides[1])) return Error::kInvalidArgument;
+  order_axes(walk);
+  for_rows(walk, [&](const Steps<3>& at, const Steps<3>& steps, size_t count) {
+    map_codes({.a = a.as<const int8_t>() + at[0],
+               .b = b.as<const int8_t>() + at[1],
+               .to = out.as<int8_t>() + at[2],
+               .a_step = steps[0],
+               .b_step = steps[1],
+               .to_step = steps[2]},
+              count, function);
+  });
+  return Error::kOk;
+}
+
 }  // namespace
 
 // (self, zero_point, multiplier, shift, other, zero_point, multiplier, shift, output zero_point, multiplier, shift,
@@ -42,9 +197,23 @@ Error cortex_m_add(Arguments arguments, Arena& /*scratch*/) {
   call.require(low <= high);
   call.support(is_quantized(a) && is_quantized(b) && is_quantized(out));
   CARINA_RT_TRY(call.error());
+  constexpr int64_t kMaxShifted = 383LL << kAddShift;
+  if (fits_int32({&a, &b, &out}, {a_zero, b_zero, zero}, {low, high}) && scale_a.shift <= 0 && scale_b.shift <= 0 &&
+      Scaling::fits(scale_a, kMaxShifted) && Scaling::fits(scale_b, kMaxShifted) &&
+      Scaling::fits(scale, 2 * kMaxShifted)) {
+    return map_int8(a, b, out,
+                    Sum{.a = Scaling(scale_a),
+                        .b = Scaling(scale_b),
+                        .result = Scaling(scale),
+                        .a_zero = static_cast<int32_t>(a_zero),
+                        .b_zero = static_cast<int32_t>(b_zero),
+                        .zero = static_cast<int32_t>(zero),
+                        .low = static_cast<int32_t>(low),
+                        .high = static_cast<int32_t>(high)});
+  }
   return map_binary(a, b, out, [&](auto x, auto y) {
-    const int64_t first = scale_a(wrapped_shift(to_int64(static_cast<double>(x)) - a_zero, kAddShift));
-    const int64_t second = scale_b(wrapped_shift(to_int64(static_cast<double>(y)) - b_zero, kAddShift));
+    const int64_t first = scale_a(wrapped_shift(code(x) - a_zero, kAddShift));
+    const int64_t second = scale_b(wrapped_shift(code(y) - b_zero, kAddShift));
     return std::clamp<int64_t>(scale(first + second) + zero, low, high);
   });
 }
@@ -59,9 +228,16 @@ Error cortex_m_mul(Arguments arguments, Arena& /*scratch*/) {
   const Requantization scale = requantization(call, 5);
   call.support(is_quantized(a) && is_quantized(b) && is_quantized(out));
   CARINA_RT_TRY(call.error());
+  if (fits_int32({&a, &b, &out}, {a_zero, b_zero, zero}, {}) && Scaling::fits(scale, 383 * 383)) {
+    return map_int8(a, b, out,
+                    Product{.result = Scaling(scale),
+                            .a_zero = static_cast<int32_t>(a_zero),
+                            .b_zero = static_cast<int32_t>(b_zero),
+                            .zero = static_cast<int32_t>(zero)});
+  }
   const Limits limits = limits_of(out.type);
   return map_binary(a, b, out, [&](auto x, auto y) {
-    const int64_t product = (to_int64(static_cast<double>(x)) - a_zero) * (to_int64(static_cast<double>(y)) - b_zero);
+    const int64_t product = (code(x) - a_zero) * (code(y) - b_zero);
     return std::clamp<int64_t>(scale(product) + zero, limits.low, limits.high);
   });
 }
@@ -80,8 +256,8 @@ Error cortex_m_div(Arguments arguments, Arena& /*scratch*/) {
   CARINA_RT_TRY(call.error());
   const Limits limits = limits_of(out.type);
   return map_binary(a, b, out, [&](auto x, auto y) {
-    const auto above = static_cast<float>(to_int64(static_cast<double>(x)) - a_zero);
-    const auto below = static_cast<float>(to_int64(static_cast<double>(y)) - b_zero);
+    const auto above = static_cast<float>(code(x) - a_zero);
+    const auto below = static_cast<float>(code(y) - b_zero);
     const float quotient = below == 0 ? 0.0F : above / below;
     const float rounded = std::nearbyint(quotient * scale) + static_cast<float>(zero);
     return std::clamp(to_int64(static_cast<double>(rounded)), limits.low, limits.high);
@@ -98,7 +274,7 @@ Error cortex_m_activation(Arguments arguments, Arena& /*scratch*/) {
   call.support(in.type == PteScalarType::kChar && table.type == in.type && out.type == in.type);
   CARINA_RT_TRY(call.error());
   const auto* values = table.as<const int8_t>();
-  return map_unary(in, out, [&](auto x) { return values[static_cast<int8_t>(x) + 128]; });
+  return map_int8(in, in, out, Lookup{.values = values + 128});
 }
 
 }  // namespace carina::runtime

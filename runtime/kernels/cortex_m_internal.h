@@ -22,12 +22,21 @@ struct Requantization {
 
   [[nodiscard]] bool is_sane() const { return shift >= -31 && shift <= 31; }
   [[nodiscard]] int32_t operator()(int64_t value) const {
+    if (shift <= 0 && is_narrow(value) && multiplier >= 0 && is_narrow(multiplier))
+      return rounded_shift(static_cast<int32_t>(narrow_high(value)), static_cast<int32_t>(-shift));
     const int64_t high = shift < 0 && is_narrow(value) && is_narrow(multiplier) ? narrow_high(value) : wide_high(value);
     if (shift >= 0) return static_cast<int32_t>(high);
     const int64_t mask = (int64_t{1} << -shift) - 1;
     const int64_t result = high >> -shift;
     const int64_t threshold = (mask >> 1) + (result < 0 ? 1 : 0);
     return static_cast<int32_t>(result + ((high & mask) > threshold ? 1 : 0));
+  }
+
+  // value / 2^bits, rounded to the nearest integer, and half away from zero.
+  static int32_t rounded_shift(int32_t value, int32_t bits) {
+    const int32_t mask = static_cast<int32_t>((uint32_t{1} << bits) - 1);
+    const int32_t result = value >> bits;
+    return result + ((value & mask) > (mask >> 1) + (result < 0 ? 1 : 0) ? 1 : 0);
   }
 
  private:

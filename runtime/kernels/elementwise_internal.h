@@ -1,61 +1,122 @@
 #pragma once
 
+#include <type_traits>
+
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/layout_internal.h"
 
 namespace carina::runtime {
 
-// out[i] = function(in[i]), where `in` is broadcast to `out`. `function` works on values of any domain.
+// A function of elements for one domain. `function` works on values of any domain; or it has a member in<Value>(), which
+// makes the function for one domain.
+template <typename Value, typename Function>
+auto function_in(const Function& function) {
+  if constexpr (requires { function.template in<Value>(); }) {
+    return function.template in<Value>();
+  } else {
+    return function;
+  }
+}
+
+// out[i] = function(in[i]) for a row of elements, whose strides are given.
+template <typename Function>
+[[gnu::noinline]] void map_floats(const float* from, float* to, const Steps<2>& steps, size_t count,
+                                  const Function& function) {
+  const ptrdiff_t from_step = steps[0], to_step = steps[1];
+  if (from_step == 1 && to_step == 1) {
+    repeat(count, [&] { *to++ = static_cast<float>(function(*from++)); });
+  } else {
+    repeat(count, [&] {
+      *to = static_cast<float>(function(*from));
+      from += from_step;
+      to += to_step;
+    });
+  }
+}
+
+template <typename Domain, typename Function>
+void map_row(Domain domain, const Tensor& in, const Tensor& out, const Steps<2>& at, const Steps<2>& steps,
+             size_t count, const Function& function) {
+  using Value = typename Domain::Value;
+  if constexpr (std::is_same_v<Domain, Floats>) {
+    map_floats(in.as<const float>() + at[0], out.as<float>() + at[1], steps, count, function);
+  } else {
+    const auto read = domain.reader(in);
+    const auto write = domain.writer(out);
+    ptrdiff_t from = at[0], to = at[1];
+    for (; count > 0; --count, from += steps[0], to += steps[1]) write(to, static_cast<Value>(function(read(from))));
+  }
+}
+
+// out[i] = function(in[i]), where `in` is broadcast to `out`.
 template <typename Function>
 Error map_unary(const Tensor& in, const Tensor& out, const Function& function) {
   fit_to_broadcast(out, {&in});
-  Walk<2> walk{.rank = out.rank(),
-               .sizes = layout_of(out).sizes,
-               .strides = {Extents{}, layout_of(out).strides},
-               .at = {},
-               .index = {}};
+  const Layout to = layout_of(out);
+  Walk<2> walk{.rank = to.rank, .sizes = to.sizes, .strides = {Extents{}, to.strides}, .at = {}, .index = {}};
   if (!broadcast(in, out, walk.strides[0])) return Error::kInvalidArgument;
-  const auto count = static_cast<int64_t>(out.elements());
+  order_axes(walk);
   in_domain(
       [&](auto domain) {
-        using Value = typename decltype(domain)::Value;
-        const auto read = domain.reader(in);
-        const auto write = domain.writer(out);
-        if (same_layout(in, out)) {
-          for (int64_t i = 0; i < count; ++i) write(i, static_cast<Value>(function(read(i))));
-        } else {
-          for (int64_t i = 0; i < count; ++i, walk.next())
-            write(walk.at[1], static_cast<Value>(function(read(walk.at[0]))));
-        }
+        const auto map = function_in<typename decltype(domain)::Value>(function);
+        for_rows(walk, [&](const auto& at, const auto& steps, size_t count) {
+          map_row(domain, in, out, at, steps, count, map);
+        });
       },
       in, out);
   return Error::kOk;
+}
+
+// out[i] = function(a[i], b[i]) for a row of elements.
+template <typename Function>
+[[gnu::noinline]] void map_floats(const float* a, const float* b, float* to, const Steps<3>& steps, size_t count,
+                                  const Function& function) {
+  const ptrdiff_t a_step = steps[0], b_step = steps[1], to_step = steps[2];
+  if (a_step == 1 && b_step == 1 && to_step == 1) {
+    repeat(count, [&] { *to++ = static_cast<float>(function(*a++, *b++)); });
+  } else {
+    repeat(count, [&] {
+      *to = static_cast<float>(function(*a, *b));
+      a += a_step;
+      b += b_step;
+      to += to_step;
+    });
+  }
+}
+
+template <typename Domain, typename Function>
+void map_row(Domain domain, const Tensor& a, const Tensor& b, const Tensor& out, const Steps<3>& at,
+             const Steps<3>& steps, size_t count, const Function& function) {
+  using Value = typename Domain::Value;
+  if constexpr (std::is_same_v<Domain, Floats>) {
+    map_floats(a.as<const float>() + at[0], b.as<const float>() + at[1], out.as<float>() + at[2], steps, count,
+               function);
+  } else {
+    const auto read_a = domain.reader(a);
+    const auto read_b = domain.reader(b);
+    const auto write = domain.writer(out);
+    ptrdiff_t x = at[0], y = at[1], to = at[2];
+    for (; count > 0; --count, x += steps[0], y += steps[1], to += steps[2])
+      write(to, static_cast<Value>(function(read_a(x), read_b(y))));
+  }
 }
 
 // out[i] = function(a[i], b[i]), where both are broadcast.
 template <typename Function>
 Error map_binary(const Tensor& a, const Tensor& b, const Tensor& out, const Function& function) {
   fit_to_broadcast(out, {&a, &b});
-  Walk<3> walk{.rank = out.rank(),
-               .sizes = layout_of(out).sizes,
-               .strides = {Extents{}, Extents{}, layout_of(out).strides},
-               .at = {},
-               .index = {}};
+  const Layout to = layout_of(out);
+  Walk<3> walk{
+      .rank = to.rank, .sizes = to.sizes, .strides = {Extents{}, Extents{}, to.strides}, .at = {}, .index = {}};
   if (!broadcast(a, out, walk.strides[0]) || !broadcast(b, out, walk.strides[1])) return Error::kInvalidArgument;
-  const auto count = static_cast<int64_t>(out.elements());
+  order_axes(walk);
   in_domain(
       [&](auto domain) {
-        using Value = typename decltype(domain)::Value;
-        const auto read_a = domain.reader(a);
-        const auto read_b = domain.reader(b);
-        const auto write = domain.writer(out);
-        if (same_layout(a, out) && same_layout(b, out)) {
-          for (int64_t i = 0; i < count; ++i) write(i, static_cast<Value>(function(read_a(i), read_b(i))));
-        } else {
-          for (int64_t i = 0; i < count; ++i, walk.next())
-            write(walk.at[2], static_cast<Value>(function(read_a(walk.at[0]), read_b(walk.at[1]))));
-        }
+        const auto map = function_in<typename decltype(domain)::Value>(function);
+        for_rows(walk, [&](const auto& at, const auto& steps, size_t count) {
+          map_row(domain, a, b, out, at, steps, count, map);
+        });
       },
       a, b, out);
   return Error::kOk;

@@ -5,6 +5,10 @@
 
 #include "runtime/kernels/element_internal.h"
 
+#if defined(__ARM_FEATURE_MVE)
+#include <arm_mve.h>
+#endif
+
 namespace carina::runtime {
 
 Layout layout_of(const Tensor& tensor) {
@@ -70,29 +74,45 @@ bool broadcast(const Tensor& operand, const Tensor& out, Extents& strides) {
 
 namespace {
 
+// Copies adjacent bytes.
+void copy_block(const std::byte* from, std::byte* to, size_t count) {
+#if defined(__ARM_FEATURE_MVE)
+  const auto* source = reinterpret_cast<const uint8_t*>(from);
+  auto* target = reinterpret_cast<uint8_t*>(to);
+  for (; count >= 32; count -= 32, source += 32, target += 32) {
+    vst1q_u8(target, vld1q_u8(source));
+    vst1q_u8(target + 16, vld1q_u8(source + 16));
+  }
+  for (auto left = static_cast<int32_t>(count); left > 0; left -= 16, source += 16, target += 16) {
+    const mve_pred16_t lanes = vctp8q(static_cast<uint32_t>(left));
+    vst1q_p_u8(target, vld1q_z_u8(source, lanes), lanes);
+  }
+#else
+  std::memcpy(to, from, count);
+#endif
+}
+
 // Copies `count` elements that are a constant number of bytes apart.
 template <size_t kBytes>
-void copy_row(const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count) {
-  constexpr auto kStep = static_cast<int64_t>(kBytes);
-  if (from_step == kStep && to_step == kStep) {
-    std::memcpy(to, from, static_cast<size_t>(count) * kBytes);
-    return;
-  }
-  for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, kBytes);
+void copy_row(const std::byte* from, ptrdiff_t from_step, std::byte* to, ptrdiff_t to_step, size_t count) {
+  constexpr auto kStep = static_cast<ptrdiff_t>(kBytes);
+  if (from_step == kStep && to_step == kStep) return copy_block(from, to, count * kBytes);
+  repeat(count, [&] {
+    std::memcpy(to, from, kBytes);
+    from += from_step;
+    to += to_step;
+  });
 }
 
 template <size_t kBytes>
-void copy_bytes(const Tensor& from, const Tensor& to, Walk<2>& walk) {
-  constexpr auto kStep = static_cast<int64_t>(kBytes);
-  const size_t last = walk.rank - 1;  // a row is copied by itself, so that the walk advances once per row
-  const bool one = walk.rank == 0;
-  const int64_t row = one ? 1 : walk.sizes[last], all = walk.count();
-  const int64_t from_step = one ? 0 : walk.strides[0][last] * kStep, to_step = one ? 0 : walk.strides[1][last] * kStep;
-  if (!one) walk.rank = last;
-  for (int64_t i = 0; i < all; i += row, walk.next())
-    copy_row<kBytes>(from.as<std::byte>() + walk.at[0] * kStep, from_step, to.as<std::byte>() + walk.at[1] * kStep,
-                     to_step, row);
-  if (!one) walk.rank = last + 1;
+void copy_bytes(const Tensor& from, const Tensor& to, Walk<2> walk) {
+  constexpr auto kStep = static_cast<ptrdiff_t>(kBytes);
+  order_axes(walk);
+  for_rows(walk, [&](const auto& at, const auto& steps, size_t count) {
+    copy_row<kBytes>(
+        from.as<std::byte>() + static_cast<ptrdiff_t>(at[0]) * kStep, static_cast<ptrdiff_t>(steps[0]) * kStep,
+        to.as<std::byte>() + static_cast<ptrdiff_t>(at[1]) * kStep, static_cast<ptrdiff_t>(steps[1]) * kStep, count);
+  });
 }
 
 void convert(const Tensor& from, const Tensor& to, Walk<2>& walk) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <utility>
 
 #include "runtime/evalue.h"
 
@@ -62,6 +63,84 @@ struct Walk {
     }
   }
 };
+
+// Joins neighboring axes that are one axis in the memory of every tensor, and drops axes of size 1. The elements and
+// their order stay. Example: sizes [2, 3, 4] with the strides [12, 4, 1] and [0, 4, 1] become [2, 12], [12, 1] and
+// [0, 1].
+template <size_t N>
+void merge_axes(Walk<N>& walk) {
+  size_t rank = 0;
+  const auto continues = [&](size_t outer, size_t inner) {
+    for (size_t n = 0; n < N; ++n) {
+      if (walk.strides[n][outer] != walk.strides[n][inner] * walk.sizes[inner]) return false;
+    }
+    return true;
+  };
+  for (size_t axis = 0; axis < walk.rank; ++axis) {
+    if (walk.sizes[axis] == 1) continue;
+    int64_t size = walk.sizes[axis];
+    if (rank > 0 && continues(rank - 1, axis)) size *= walk.sizes[--rank];
+    for (size_t n = 0; n < N; ++n) walk.strides[n][rank] = walk.strides[n][axis];
+    walk.sizes[rank++] = size;
+  }
+  walk.rank = rank;
+}
+
+// Sorts the axes by their strides in the last tensor, the smallest one last, and merges them. The walk visits the same
+// elements in another order.
+template <size_t N>
+void order_axes(Walk<N>& walk) {
+  for (size_t end = walk.rank; end > 1; --end) {
+    for (size_t axis = 0; axis + 1 < end; ++axis) {
+      if (walk.strides[N - 1][axis] >= walk.strides[N - 1][axis + 1]) continue;
+      std::swap(walk.sizes[axis], walk.sizes[axis + 1]);
+      for (size_t n = 0; n < N; ++n) std::swap(walk.strides[n][axis], walk.strides[n][axis + 1]);
+    }
+  }
+  merge_axes(walk);
+}
+
+// Offsets and strides in each of N tensors, as wide as an address.
+template <size_t N>
+using Steps = std::array<ptrdiff_t, N>;
+
+template <size_t N>
+Steps<N> steps_along(const Walk<N>& walk, size_t axis) {
+  Steps<N> steps;
+  for (size_t n = 0; n < N; ++n) steps[n] = static_cast<ptrdiff_t>(walk.strides[n][axis]);
+  return steps;
+}
+
+// Calls row(offsets, strides, number of elements) for each run of one or more elements along the last axis. The walk
+// advances once per run of rows.
+template <size_t N, typename Function>
+void for_rows(Walk<N>& walk, const Function& row) {
+  if (walk.count() == 0) return;
+  const size_t rank = walk.rank;
+  const bool has_row = walk.rank > 0, has_rows = walk.rank > 1;
+  const Steps<N> steps = has_row ? steps_along(walk, walk.rank - 1) : Steps<N>{};
+  const Steps<N> next = has_rows ? steps_along(walk, walk.rank - 2) : Steps<N>{};
+  const auto count = has_row ? static_cast<size_t>(walk.sizes[walk.rank - 1]) : 1;
+  const auto rows = has_rows ? static_cast<size_t>(walk.sizes[walk.rank - 2]) : 1;
+  walk.rank -= has_rows ? 2 : has_row ? 1 : 0;
+  for (int64_t left = walk.count(); left > 0; --left, walk.next()) {
+    Steps<N> at;
+    for (size_t n = 0; n < N; ++n) at[n] = static_cast<ptrdiff_t>(walk.at[n]);
+    for (size_t i = 0; i < rows; ++i) {
+      row(at, steps, count);
+      for (size_t n = 0; n < N; ++n) at[n] += next[n];
+    }
+  }
+  walk.rank = rank;
+}
+
+// Calls function() `count` times, at least once. Compilers that optimize for size leave a loop of this form without a
+// jump to its test.
+template <typename Function>
+inline void repeat(size_t count, const Function& function) {
+  do function();
+  while (--count != 0);
+}
 
 // Visits all elements of a tensor in logical order.
 inline Walk<1> walk_over(const Tensor& tensor) {

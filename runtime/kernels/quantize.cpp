@@ -1,5 +1,4 @@
 #include "runtime/kernels/call_internal.h"
-#include "runtime/kernels/element_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/quantize_internal.h"
 
@@ -17,11 +16,8 @@ Error quantize_per_tensor(Arguments arguments, Arena& /*scratch*/) {
   if (out.resizable) call.fit_like(out, in);
   call.require(in.elements() == out.elements() && low <= high);
   CARINA_RT_TRY(call.error());
-  const NumberLoader load = number_loader(in.type);
-  const IntegerStorer store = integer_storer(out.type);
-  for (size_t i = 0; i < in.elements(); ++i) {
-    store(out.data, i, code_of(static_cast<float>(load(in.data, i)), inverse_scale, zero_point, low, high));
-  }
+  quantize_row(in, 0, out, 0, in.elements(),
+               {.scale = inverse_scale, .zero_point = zero_point, .low = low, .high = high});
   return Error::kOk;
 }
 
@@ -36,11 +32,7 @@ Error dequantize(Arguments arguments, size_t out_index) {
   if (out.resizable) call.fit_like(out, in);
   call.require(in.elements() == out.elements());
   CARINA_RT_TRY(call.error());
-  const IntegerLoader load = integer_loader(in.type);
-  const NumberStorer store = number_storer(out.type);
-  for (size_t i = 0; i < in.elements(); ++i) {
-    store(out.data, i, static_cast<double>(value_of_code(load(in.data, i), scale, zero_point)));
-  }
+  dequantize_row(in, 0, out, 0, in.elements(), {.scale = scale, .zero_point = zero_point});
   return Error::kOk;
 }
 

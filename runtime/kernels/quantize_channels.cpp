@@ -28,23 +28,22 @@ struct Channels {
   }
 };
 
-// Calls function(element of the input, element of the output, entry), with entries along `axis`.
-template <typename Function>
-void for_channels(const Tensor& in, const Tensor& out, size_t axis, const Function& function) {
-  const Layout from = layout_of(in), to = layout_of(out);
-  Walk<2> walk{.rank = from.rank, .sizes = from.sizes, .strides = {from.strides, to.strides}, .at = {}, .index = {}};
-  const int64_t count = walk.count();
-  for (int64_t i = 0; i < count; ++i, walk.next()) function(walk.at[0], walk.at[1], walk.index[axis]);
-}
+// Rows of adjacent elements with the same entry. `repeats` is the number of times that all entries occur in memory.
+struct Rows {
+  int64_t repeats, entries, count;
+};
 
-// The same for tokens: all axes but the last are merged to one.
-template <typename Function>
-void for_tokens(const Tensor& in, const Tensor& out, const Function& function) {
-  const Layout from = layout_of(in), to = layout_of(out);
-  Walk<2> walk{.rank = from.rank, .sizes = from.sizes, .strides = {from.strides, to.strides}, .at = {}, .index = {}};
-  const int64_t count = walk.count();
-  const int64_t each = from.rank == 0 ? 1 : from.sizes[from.rank - 1];
-  for (int64_t i = 0; i < count; ++i, walk.next()) function(walk.at[0], walk.at[1], i / each);
+// Entries along `axis`, if the elements of both tensors have the same order in memory.
+Rows rows_along(const Tensor& tensor, size_t axis) {
+  Rows rows{.repeats = 1, .entries = tensor.sizes()[axis], .count = 1};
+  bool inside = false;
+  for (const uint8_t at : tensor.dim_order()) {
+    if (at == axis)
+      inside = true;
+    else
+      (inside ? rows.count : rows.repeats) *= tensor.sizes()[at];
+  }
+  return rows;
 }
 
 int64_t tokens_of(const Tensor& tensor) {
@@ -58,17 +57,63 @@ struct Codes {
   int64_t low, high;
 };
 
-auto quantizing(const Tensor& in, const Channels& channels, const Codes& codes, const Tensor& out) {
-  return [&, read = Numbers::reader(in), write = Integers::writer(out)](int64_t from, int64_t to, int64_t entry) {
-    const float inverse = 1.0F / channels.scale(entry);
-    write(to, code_of(static_cast<float>(read(from)), inverse, channels.zero_point(entry), codes.low, codes.high));
-  };
+RowCodes quantizing(const Channels& channels, int64_t entry, const Codes& codes) {
+  return {.scale = 1.0F / channels.scale(entry),
+          .zero_point = channels.zero_point(entry),
+          .low = codes.low,
+          .high = codes.high};
 }
 
-auto dequantizing(const Tensor& in, const Channels& channels, const Tensor& out) {
-  return [&, read = Integers::reader(in), write = Numbers::writer(out)](int64_t from, int64_t to, int64_t entry) {
-    write(to, static_cast<double>(value_of_code(read(from), channels.scale(entry), channels.zero_point(entry))));
-  };
+RowCodes dequantizing(const Channels& channels, int64_t entry) {
+  return {.scale = channels.scale(entry), .zero_point = channels.zero_point(entry)};
+}
+
+// quantize_row() or dequantize_row()
+using Convert = void (*)(const Tensor& in, size_t from, const Tensor& out, size_t to, size_t count,
+                         const RowCodes& codes);
+
+// Calls convert() for all rows. `codes_of` gives the parameters of an entry.
+template <typename CodesOf>
+void for_rows(const Tensor& in, const Tensor& out, const Rows& rows, Convert convert, const CodesOf& codes_of) {
+  size_t at = 0;
+  const auto count = static_cast<size_t>(rows.count);
+  for (int64_t repeat = 0; repeat < rows.repeats; ++repeat) {
+    for (int64_t entry = 0; entry < rows.entries; ++entry, at += count)
+      convert(in, at, out, at, count, codes_of(entry));
+  }
+}
+
+// The same for tensors of different orders in memory, element by element. `each` is the size of an entry's row in
+// logical order, or 0: entries are along `axis`.
+template <typename CodesOf>
+void for_elements(const Tensor& in, const Tensor& out, int64_t each, size_t axis, Convert convert,
+                  const CodesOf& codes_of) {
+  const Layout from = layout_of(in), to = layout_of(out);
+  Walk<2> walk{.rank = from.rank, .sizes = from.sizes, .strides = {from.strides, to.strides}, .at = {}, .index = {}};
+  const int64_t count = walk.count();
+  for (int64_t i = 0; i < count; ++i, walk.next())
+    convert(in, static_cast<size_t>(walk.at[0]), out, static_cast<size_t>(walk.at[1]), 1,
+            codes_of(each == 0 ? walk.index[axis] : i / each));
+}
+
+template <typename CodesOf>
+void for_channels(const Tensor& in, const Tensor& out, size_t axis, Convert convert, const CodesOf& codes_of) {
+  if (same_layout(in, out)) return for_rows(in, out, rows_along(in, axis), convert, codes_of);
+  for_elements(in, out, 0, axis, convert, codes_of);
+}
+
+// Entries belong to rows of `each` elements in logical order.
+template <typename CodesOf>
+void for_tokens(const Tensor& in, const Tensor& out, int64_t each, Convert convert, const CodesOf& codes_of) {
+  const auto count = static_cast<int64_t>(in.elements());
+  if (count == 0) return;
+  const bool in_rows = same_layout(in, out) && (in.contiguous() || each == count);
+  if (in_rows) return for_rows(in, out, {.repeats = 1, .entries = count / each, .count = each}, convert, codes_of);
+  for_elements(in, out, each, 0, convert, codes_of);
+}
+
+int64_t token_of(const Tensor& tensor) {
+  return tensor.rank() == 0 ? 1 : int64_t{tensor.sizes().back()};
 }
 
 }  // namespace
@@ -83,8 +128,8 @@ Error quantize_per_tensor_by_tensors(Arguments arguments, Arena& /*scratch*/) {
   call.fit_like(out, in);
   call.require(codes.low <= codes.high && one.have(1) && is_floating(in.type) && !is_floating(out.type));
   CARINA_RT_TRY(call.error());
-  const auto quantize = quantizing(in, one, codes, out);
-  for_tokens(in, out, [&](int64_t from, int64_t to, int64_t /*token*/) { quantize(from, to, 0); });
+  for_tokens(in, out, static_cast<int64_t>(in.elements()), quantize_row,
+             [&](int64_t entry) { return quantizing(one, entry, codes); });
   return Error::kOk;
 }
 
@@ -97,8 +142,8 @@ Error dequantize_per_tensor_by_tensors(Arguments arguments, Arena& /*scratch*/) 
   call.fit_like(out, in);
   call.require(one.have(1) && !is_floating(in.type) && is_floating(out.type));
   CARINA_RT_TRY(call.error());
-  const auto dequantize = dequantizing(in, one, out);
-  for_tokens(in, out, [&](int64_t from, int64_t to, int64_t /*token*/) { dequantize(from, to, 0); });
+  for_tokens(in, out, static_cast<int64_t>(in.elements()), dequantize_row,
+             [&](int64_t entry) { return dequantizing(one, entry); });
   return Error::kOk;
 }
 
@@ -115,7 +160,7 @@ Error quantize_per_channel(Arguments arguments, Arena& /*scratch*/) {
   call.require(codes.low <= codes.high && channels.have(in.sizes()[axis]) && is_floating(in.type) &&
                !is_floating(out.type));
   CARINA_RT_TRY(call.error());
-  for_channels(in, out, axis, quantizing(in, channels, codes, out));
+  for_channels(in, out, axis, quantize_row, [&](int64_t entry) { return quantizing(channels, entry, codes); });
   return Error::kOk;
 }
 
@@ -130,7 +175,7 @@ Error dequantize_per_channel(Arguments arguments, Arena& /*scratch*/) {
   CARINA_RT_TRY(call.error());
   call.require(channels.have(in.sizes()[axis]) && !is_floating(in.type) && is_floating(out.type));
   CARINA_RT_TRY(call.error());
-  for_channels(in, out, axis, dequantizing(in, channels, out));
+  for_channels(in, out, axis, dequantize_row, [&](int64_t entry) { return dequantizing(channels, entry); });
   return Error::kOk;
 }
 
@@ -145,7 +190,7 @@ Error quantize_per_token(Arguments arguments, Arena& /*scratch*/) {
   call.require(codes.low <= codes.high && channels.have(tokens_of(in)) && is_floating(in.type) &&
                !is_floating(out.type));
   CARINA_RT_TRY(call.error());
-  for_tokens(in, out, quantizing(in, channels, codes, out));
+  for_tokens(in, out, token_of(in), quantize_row, [&](int64_t entry) { return quantizing(channels, entry, codes); });
   return Error::kOk;
 }
 
@@ -158,7 +203,7 @@ Error dequantize_per_token(Arguments arguments, Arena& /*scratch*/) {
   call.fit_like(out, in);
   call.require(channels.have(tokens_of(in)) && !is_floating(in.type) && is_floating(out.type));
   CARINA_RT_TRY(call.error());
-  for_tokens(in, out, dequantizing(in, channels, out));
+  for_tokens(in, out, token_of(in), dequantize_row, [&](int64_t entry) { return dequantizing(channels, entry); });
   return Error::kOk;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/kernels/element_internal.h"
@@ -19,6 +20,18 @@ inline float value_of_code(int64_t code, float scale, int64_t zero_point) {
   return static_cast<float>(static_cast<int64_t>(static_cast<uint64_t>(code) - static_cast<uint64_t>(zero_point))) *
          scale;
 }
+
+// The parameters of one row of elements that are quantized or dequantized alike.
+struct RowCodes {
+  float scale;  // to quantize: the inverse scale
+  int64_t zero_point;
+  int64_t low = 0, high = 0;  // to quantize
+};
+
+// Quantizes or dequantizes `count` adjacent elements with the bits of code_of() and value_of_code(). Common types have
+// loops of their own.
+void quantize_row(const Tensor& in, size_t from, const Tensor& out, size_t to, size_t count, const RowCodes& codes);
+void dequantize_row(const Tensor& in, size_t from, const Tensor& out, size_t to, size_t count, const RowCodes& codes);
 
 // The scale and zero point with which integers in [low, high] represent values in [least, most] and zero.
 struct Parameters {

@@ -351,9 +351,12 @@ Error constant_pad_nd(Arguments arguments, Arena& /*scratch*/) {
     if (count > 0) walk.at[0] += skipped * from.strides[axis];
     if (count > 0) walk.at[1] += first * to.strides[axis];
   }
-  Tensor whole = out;
-  whole.resizable = false;  // so that it keeps its sizes
-  CARINA_RT_TRY(map_unary(value.tensor(), whole, [](auto a) { return a; }));
+  int64_t element = 0;  // storage for an element of any type
+  const Tensor one(out.type, {}, {}, &element);
+  CARINA_RT_TRY(map_unary(value.tensor(), one, [](auto a) { return a; }));
+  Walk<2> all;
+  all.add_axis(static_cast<int64_t>(out.elements()), {0, 1});
+  copy_elements(one, out, all);
   copy_elements(in, out, walk);
   return Error::kOk;
 }

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Instructions that the runtime's kernels take on a Cortex-M55, per element or multiply-accumulate (MAC), counted by QEMU.
+
+usage: bench/kernels.py [--only WORD]... [--json FILE] [--before FILE]         (a part of make bench)
+
+--only    only rows that hold this word
+--json    write the rows there too
+--before  a file of --json: print its figures beside those of today
+
+Needs build/release/firmware/bin/kernel_bench.elf (make build with the cross compiler) and qemu-system-arm.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = Path(os.environ.get("CARINA_BUILD", ROOT / "build"))
+IMAGE = BUILD / "release" / "firmware" / "bin" / "kernel_bench.elf"
+NANOSECONDS = 32  # of an instruction: -icount shift=5
+CLOCK_HZ = 32e6
+CYCLES_PER_INSTRUCTION = NANOSECONDS * CLOCK_HZ / 1e9
+
+
+@dataclass
+class Row:
+    name: str
+    kernel: str
+    instructions: float  # per element or MAC
+    digest: str  # of the results; "0x00000000": the C library decides their last bits
+
+
+def rows_of(text):
+    """The rows that the calls of firmware/bench print."""
+    rows = []
+    for line in text.splitlines():
+        if not line.startswith("row "):
+            continue
+        name, kernel, cycles, work, digest, error = (word.strip() for word in line.removeprefix("row ").split("|"))
+        if int(error) != 0:
+            raise RuntimeError(f"{kernel} ({name}): error {error}")
+        rows.append(Row(name, kernel, int(cycles) / CYCLES_PER_INSTRUCTION / int(work), digest))
+    if not rows:
+        raise RuntimeError(f"no rows in: {text[-500:]}")
+    return rows
+
+
+def measured(image=IMAGE):
+    command = ["qemu-system-arm", "-M", "mps3-an547", "-display", "none", "-serial", "null", "-monitor", "none", "-icount", f"shift={NANOSECONDS.bit_length() - 1}"]
+    command += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    if done.returncode != 0:
+        raise RuntimeError(f"{image} ended with {done.returncode}: {(done.stdout + done.stderr)[-500:]}")
+    return rows_of(done.stdout + done.stderr)
+
+
+def table(rows, before):
+    lines = [f"{'kernel':52} {'arguments':28} {'instructions':>12}" + (f" {'before':>8}" if before else "")]
+    for i, row in enumerate(rows):
+        old = f" {before[i]['instructions']:8.1f}" if before else ""
+        lines.append(f"{row.kernel:52} {row.name:28} {row.instructions:12.1f}{old}")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", default=[], metavar="WORD")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--before", type=Path)
+    options = parser.parse_args()
+    rows = measured()
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    chosen = [i for i, row in enumerate(rows) if not options.only or any(word in row.kernel + row.name for word in options.only)]
+    before = json.loads(options.before.read_text()) if options.before else []
+    print(table([rows[i] for i in chosen], [before[i] for i in chosen] if before else []))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
