@@ -33,7 +33,7 @@ PtqOptions with(RangeChoice ranges) {
 }
 
 void run(GraphBuilder& b, const Samples& samples, const PtqOptions& options = with(RangeChoice::kMinMax)) {
-  const Result<void> done = quantize(b.graph, samples, options, {});
+  const auto done = quantize(b.graph, samples, options, {});
   ASSERT_TRUE(done) << to_string(done.error());
 }
 
@@ -152,7 +152,7 @@ TEST(Ptq, ThreadsChangeNoBitOnTheWayToTosa) {
     PtqOptions options;
     options.threads = threads;
     const Samples samples{{floats({1, 67, 4, 4}, values)}};
-    const Result<void> done = quantize(graph, samples, options, {});
+    const auto done = quantize(graph, samples, options, {});
     ASSERT_TRUE(done) << to_string(done.error());
     auto tosa = lower::to_tosa(graph, npu, Log{});
     ASSERT_TRUE(tosa) << to_string(tosa.error());
@@ -185,7 +185,7 @@ TEST(Ptq, WeightsThatAreNotFiniteAreRefusedInTheOrderOfTheModel) {
       b.graph.outputs = {y, z};
       PtqOptions options = with(RangeChoice::kMinMax);
       options.threads = 2;
-      const Result<void> done = quantize(b.graph, Samples{{floats({1, 20}, std::vector<float>(20, 0))}}, options, {});
+      const auto done = quantize(b.graph, Samples{{floats({1, 20}, std::vector<float>(20, 0))}}, options, {});
       ASSERT_FALSE(done);
       EXPECT_THAT(to_string(done.error()), AllOf(HasSubstr("finite"), HasSubstr("w1")));
     }
@@ -404,7 +404,7 @@ TEST(Ptq, WrongSamplesAreNamed) {
   const auto refusal = [](const Samples& samples) {
     GraphBuilder b;
     b.graph.outputs = {b.relu("y", b.input("x", {2}))};
-    const Result<void> done = quantize(b.graph, samples, {}, {});
+    const auto done = quantize(b.graph, samples, {}, {});
     return done ? "accepted" : to_string(done.error());
   };
   EXPECT_THAT(refusal({}), HasSubstr("there is no sample"));
