@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <exception>
+#include <memory>
 #include <new>
 #include <sstream>
 #include <string>
@@ -101,6 +102,18 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
   return arguments;
 }
 
+// The help says once that a model is required: `model` and --model_name are two names of one argument.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    std::string text = CLI::Formatter::make_option(option, is_positional);
+    constexpr std::string_view kRequired = " REQUIRED";
+    const size_t at = text.find(kRequired);
+    if (!is_positional && option->get_positional() && at != std::string::npos) text.erase(at, kRequired.size());
+    return text;
+  }
+};
+
 // The exit code of a command line that only prints a text (--help, --version), or that is invalid.
 int leave(const CLI::App& app, const CLI::ParseError& stop, const Console& console) {
   if (stop.get_exit_code() != 0) return report_failure("", usage_errors(app, stop, console.arguments), console);
@@ -121,6 +134,7 @@ void add_command(CLI::App& app, const Command& command, Console& console, std::f
 
 int run(int argc, char** argv) {
   CLI::App app(kAbout, "carina");
+  app.formatter(std::make_shared<HelpFormatter>());
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("carina " CARINA_VERSION));
   Console console;
