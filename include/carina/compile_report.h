@@ -99,6 +99,7 @@ struct CompileReport {
   int64_t scratch_bytes = 0;  // the largest scratch of a delegate
   int64_t fast_scratch_bytes = 0;
   std::string arena_memory = "SRAM";  // where scratch lies; fast scratch is SRAM
+  std::string constants_memory = {};  // from which the NPU reads weights and other constants
   int64_t clock_hz = 0;               // 0: the target has no model of cost
   std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
   int64_t memory_cycles = 0;          // the part of `cycles` that waits for memories behind the second port
@@ -107,9 +108,19 @@ struct CompileReport {
   Diagnostics errors = {};                      // why the model cannot be compiled; then the sizes above mean nothing
 };
 
-// SRAM that one inference needs: the arena and what the executor plans where they lie there, else the fast scratch.
+// Constants that the NPU reads at the speed of SRAM: they lie in SRAM, or in an on-chip flash as fast as it.
+inline int64_t sram_constant_bytes_of(const CompileReport& report) {
+  if (report.constants_memory != "SRAM") return 0;
+  int64_t bytes = 0;
+  for (const DelegateReport& delegate : report.delegates) bytes += delegate.weight_bytes;
+  return bytes;
+}
+
+// SRAM that one inference needs: the arena and what the executor plans where they lie there, else the fast scratch; and
+// the constants that lie there.
 inline int64_t sram_bytes_of(const CompileReport& report) {
-  return report.arena_memory == "SRAM" ? report.scratch_bytes + report.planned_bytes : report.fast_scratch_bytes;
+  return sram_constant_bytes_of(report) +
+         (report.arena_memory == "SRAM" ? report.scratch_bytes + report.planned_bytes : report.fast_scratch_bytes);
 }
 
 }  // namespace carina::results

@@ -53,11 +53,12 @@ struct Backend {
   std::string accelerator = "NPU";  // the unit that runs delegates
   std::string system_config;
   std::string memory_mode;
-  int64_t clock_hz = 0;      // 0: the cost of delegates is unknown
-  int64_t cache_bytes = 0;   // fast memory that a network may use; 0: no limit
-  std::string arena_memory;  // the memory that holds the arena: "SRAM"
-  std::string tosa_spec;     // the TOSA subset of its delegates, as the Arm backend names it
-  lower::Target lowering;    // what its delegates may contain, and how they are lowered
+  int64_t clock_hz = 0;               // 0: the cost of delegates is unknown
+  int64_t cache_bytes = 0;            // fast memory that a network may use; 0: no limit
+  std::string arena_memory;           // the memory that holds the arena: "SRAM"
+  std::string constants_memory = {};  // the memory from which the NPU reads weights and other constants
+  std::string tosa_spec;              // the TOSA subset of its delegates, as the Arm backend names it
+  lower::Target lowering;             // what its delegates may contain, and how they are lowered
   // Compiles a TOSA graph so that all of it runs on the accelerator. Errors, all at once: what the accelerator cannot
   // do.
   std::function<Result<Delegate>(const ir::Graph& tosa, const DelegateOptions& options, const Log& log)> compile;

@@ -146,6 +146,7 @@ Backend ethosu_backend(const plan::Target& target) {
           .clock_hz = static_cast<int64_t>(target.system.core_clock_hz),
           .cache_bytes = target.memory.cache_bytes,
           .arena_memory = memory_name(target.system.ports[static_cast<size_t>(target.memory.arena_port)].kind),
+          .constants_memory = memory_name(target.system.ports[static_cast<size_t>(target.memory.constants_port)].kind),
           .tosa_spec = std::string(npu::delegate_conventions_of(target.accelerator.product).tosa_spec),
           .lowering = {.name = std::string(target.accelerator.name),
                        .limits = lowering_target_of(target.accelerator.product).limits,

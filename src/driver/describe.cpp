@@ -202,6 +202,7 @@ results::CompileReport compile_report(const Compilation& compilation, const back
                                 .output = {}};
   report.clock_hz = backend.clock_hz;
   report.arena_memory = backend.arena_memory;
+  report.constants_memory = backend.constants_memory;
   report.errors = compilation.errors;
   for (const legalize::Legalized& entry : compilation.legalized)
     report.legalized.push_back({.node = entry.node,

@@ -186,6 +186,24 @@ void add_views(std::vector<results::LayerReport>& layers, const ir::Graph& tosa)
   for (results::LayerReport& layer : layers) std::ranges::copy(views[layer.name], std::back_inserter(layer.nodes));
 }
 
+// Nothing for networks so large that the time lines of all layers together would take seconds.
+void add_saved_cycles(results::NpuReport& npu, const simulate::Report& simulated) {
+  constexpr size_t kMaxSteps = 20'000'000;
+  std::vector<std::string> names;  // in the order of their first operations
+  std::map<std::string, std::vector<size_t>> operations;
+  for (size_t i = 0; i < npu.layers.size(); ++i) {
+    std::vector<size_t>& of_layer = operations[npu.layers[i].name];
+    if (of_layer.empty()) names.push_back(npu.layers[i].name);
+    of_layer.push_back(i);
+  }
+  if (names.size() * simulated.timeline.size() > kMaxSteps) return;
+  for (const std::string& name : names) {
+    std::vector<bool> left_out(simulated.operations.size());
+    for (const size_t i : operations[name]) left_out[i] = true;
+    npu.saved_cycles.emplace_back(name, npu.cycles - static_cast<int64_t>(cycles_without(simulated, left_out)));
+  }
+}
+
 std::vector<simulate::KnownStream> known_streams(const npu::CompiledNetwork& network) {
   std::vector<simulate::KnownStream> streams;
   streams.reserve(network.streams.size());
@@ -258,6 +276,7 @@ results::NpuReport npu_report(const simulate::Report& simulated, const npu::Comp
     npu.layers.push_back(std::move(layer));
   }
   if (tosa != nullptr) add_views(npu.layers, *tosa);
+  add_saved_cycles(npu, simulated);
   for (const simulate::PmuCounter& counter : simulated.pmu) {
     if (counter.count > 0) npu.pmu.emplace_back(std::string(counter.name), static_cast<int64_t>(counter.count));
   }

@@ -183,16 +183,24 @@ Result<bool> erfinv(Rewriter& in, const Node& node) {
                     .constant = {}};
     return in.make_value(op, {of}, {{"other", limit}}, std::move(value));
   };
+  const auto chosen = [&](ValueId flag, ValueId yes, ValueId no) {
+    ir::Value value{.name = node.name + "_chosen",
+                    .dtype = DType::kFp32,
+                    .shape = in.shape(node.inputs[0]),
+                    .quantization = {},
+                    .constant = {}};
+    return in.make_value(AtenOp::where_self, {flag, yes, no}, {}, std::move(value));
+  };
   const ValueId opposite = m.plus(m.times(m.x(), -1), 1);
   const ValueId w = m.times(m.apply(AtenOp::log_default, {times(opposite, m.plus(m.x(), 1))}), -1);
   const ValueId center = polynomial(m.plus(w, -2.5), kErfinvCenter);
   const ValueId tail = polynomial(m.plus(m.apply(AtenOp::sqrt_default, {w}), -3), kErfinvTail);
-  const ValueId factor = m.apply(AtenOp::where_self, {flags(AtenOp::gt_Scalar, w, 5), tail, center});
+  const ValueId factor = chosen(flags(AtenOp::gt_Scalar, w, 5), tail, center);
   const ValueId is_end = flags(AtenOp::ge_Scalar, m.apply(AtenOp::abs_default, {m.x()}), 1);
   const ValueId infinite = m.times(m.x(), std::numeric_limits<double>::infinity());
   const ValueId inner = times(factor, m.x());
   const ValueId is_beyond = flags(AtenOp::gt_Scalar, m.apply(AtenOp::abs_default, {m.x()}), 1);
-  const ValueId of_end = m.apply(AtenOp::where_self, {is_end, infinite, inner});
+  const ValueId of_end = chosen(is_end, infinite, inner);
   return m.finish(AtenOp::where_self,
                   {is_beyond, in.scalar(std::numeric_limits<double>::quiet_NaN(), DType::kFp32), of_end});
 }

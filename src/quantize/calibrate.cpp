@@ -142,11 +142,15 @@ class Calibration {
 
   // Something is chosen, filled in or added where a mask says so.
   [[nodiscard]] bool has_masks() const {
-    constexpr float kFar = -100;
-    return std::ranges::any_of(aten_.values, [](const ir::Value& value) {
-      if (!value.constant || value.dtype != DType::kFp32) return false;
-      return std::ranges::any_of(value.constant->values<float>(), [](float v) { return v <= kFar; });
+    constexpr float kFar = -100, kFarInput = -1000;
+    const bool is_input = std::ranges::any_of(aten_.inputs, [&](ValueId id) {
+      const RangeObserver& observer = result_.observers[id.index()];
+      return !observer.empty() && observer.choose(RangeChoice::kMinMax, 1).min <= kFarInput;
     });
+    return is_input || std::ranges::any_of(aten_.values, [](const ir::Value& value) {
+             if (!value.constant || value.dtype != DType::kFp32) return false;
+             return std::ranges::any_of(value.constant->values<float>(), [](float v) { return v <= kFar; });
+           });
   }
 
   void warn_of_swamped(const Log& log) const {

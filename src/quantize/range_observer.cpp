@@ -282,7 +282,9 @@ bool RangeObserver::is_swamped() const {
   constexpr int64_t kPart = 16;
   const bool far = (next - behind) * kPart >= (last - first) * (kPart - 1);
   const uint64_t above = std::accumulate(next, last, uint64_t{0});
-  return far && max_ >= 0 && above > zeros_;  // zeros beside the number are a mask as such
+  const int64_t first_above = first_ + (next - counts_.begin());
+  if (last - next == 1 && first_above != 0) return false;  // two numbers, as of sign() or heaviside(): both are exact
+  return far && max_ >= 0 && above > zeros_;               // zeros beside the number are a mask as such
 }
 
 Range RangeObserver::with_step_for_infinity(int64_t steps) const {

@@ -138,6 +138,8 @@ std::string to_json(const results::CompileReport& report) {
       {"scratch_bytes", report.scratch_bytes},
       {"fast_scratch_bytes", report.fast_scratch_bytes},
       {"arena_memory", report.arena_memory},
+      {"constants_memory", report.constants_memory},
+      {"sram_bytes", sram_bytes_of(report)},
       {"clock_hz", report.clock_hz},
       {"cycles", json_of(report.cycles)},
       {"cycles_interval", report.cycles && report.clock_hz > 0

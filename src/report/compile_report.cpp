@@ -137,13 +137,16 @@ std::string blocked_line(const results::CompileReport& report) {
 }
 
 // The line about memory: "memory: SRAM 6,400 B (scratch 6,080 + planned 320), flash 8,496 B". If the arena is in slow
-// memory, the line names that memory, and the fast memory that the network uses in addition.
+// memory, the line names that memory, and the fast memory that the network uses in addition. Constants that the memory
+// mode reads from SRAM count there.
 std::string memory_line(const results::CompileReport& report) {
-  std::string line = fmt::format("memory: {} {} B (scratch {} + planned {})", report.arena_memory,
-                                 grouped(report.scratch_bytes + report.planned_bytes), grouped(report.scratch_bytes),
-                                 grouped(report.planned_bytes));
-  if (report.arena_memory != "SRAM")
-    line += fmt::format(", SRAM {} B (fast scratch)", grouped(report.fast_scratch_bytes));
+  const bool is_sram = report.arena_memory == "SRAM";
+  const int64_t constants = sram_constant_bytes_of(report);
+  const int64_t arena = report.scratch_bytes + report.planned_bytes + (is_sram ? constants : 0);
+  std::string line = fmt::format("memory: {} {} B (scratch {} + planned {}{})", report.arena_memory, grouped(arena),
+                                 grouped(report.scratch_bytes), grouped(report.planned_bytes),
+                                 is_sram && constants > 0 ? " + constants " + grouped(constants) : "");
+  if (!is_sram) line += fmt::format(", SRAM {} B (fast scratch)", grouped(report.fast_scratch_bytes));
   return line + fmt::format(", flash {} B\n", grouped(report.program_bytes));
 }
 

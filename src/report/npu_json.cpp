@@ -39,6 +39,7 @@ Json npu_json(const results::NpuReport& npu) {
           {"macs", npu.macs},
           {"utilization", npu.utilization},
           {"layers", layers},
+          {"saved_cycles", pairs(npu.saved_cycles)},
           {"traffic_bytes", pairs(npu.traffic_bytes)},
           {"pmu", pairs(npu.pmu)},
           {"macs_per_cycle", npu.macs_per_cycle},

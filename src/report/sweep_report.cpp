@@ -106,8 +106,10 @@ std::vector<std::string> csv_cells(const results::SweepRow& row) {
 
 std::string to_text(const results::SweepReport& report) {
   const int64_t compiled = std::ranges::count(report.rows, results::SweepStatus::kCompiled, &results::SweepRow::status);
-  return fmt::format("{}: {} of {} combinations compiled; cycles per inference are estimates\n", name_of(report),
-                     compiled, report.rows.size()) +
+  return fmt::format(
+             "{}: {} of {} combinations compiled; cycles per inference are estimates; SRAM includes constants that lie "
+             "there\n",
+             name_of(report), compiled, report.rows.size()) +
          compiled_table(report).text(2) + others(report, results::SweepStatus::kFailed, "failed") +
          others(report, results::SweepStatus::kRefused, "refused by the target");
 }

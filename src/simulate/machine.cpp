@@ -177,13 +177,13 @@ Result<bool> Machine::step(const npu::Command& command, npu::StreamReader& reade
       return true;
     case Op::DMA_WAIT: {
       const int outstanding = command.param & (npu::is_u85(accelerator_.product) ? 3 : 15);
-      if (observers_->timeline) observers_->timeline->wait_dmas(outstanding);
+      if (observers_->timeline) time_wait(TimelineStep::Kind::kWaitDmas, outstanding);
       if (observers_->checker) observers_->checker->wait_dmas(outstanding);
       return true;
     }
     case Op::KERNEL_WAIT: {
       const int outstanding = command.param & (npu::is_u85(accelerator_.product) ? 1 : 3);
-      if (observers_->timeline) observers_->timeline->wait_kernels(outstanding);
+      if (observers_->timeline) time_wait(TimelineStep::Kind::kWaitKernels, outstanding);
       if (observers_->checker) observers_->checker->wait_kernels(outstanding);
       return true;
     }
@@ -441,11 +441,27 @@ void Machine::time_kernel(const Prepared& prepared, OperationReport& entry) {
   const double hidden = overlaps ? persistent_.options.kernel_overlap * static_cast<double>(entry.cycles.issue) : 0;
   entry.cycles.total -= std::min(entry.cycles.total, static_cast<uint64_t>(hidden));
   observers_->timeline->kernel(entry.cycles.total, shares);
+  report_.timeline.push_back({.kind = TimelineStep::Kind::kKernel,
+                              .operation = report_.operations.size() - 1,
+                              .cycles = entry.cycles.total,
+                              .shares = shares});
 }
 
 void Machine::time_dma(const Operation& op, OperationReport& entry) {
   const PortShares shares = observers_->cycles->estimate_dma(op.dma, entry.dma_bytes, entry);
   observers_->timeline->dma(entry.cycles.dma, shares);
+  report_.timeline.push_back({.kind = TimelineStep::Kind::kDma,
+                              .operation = report_.operations.size() - 1,
+                              .cycles = entry.cycles.dma,
+                              .shares = shares});
+}
+
+void Machine::time_wait(TimelineStep::Kind kind, int outstanding) {
+  if (kind == TimelineStep::Kind::kWaitDmas)
+    observers_->timeline->wait_dmas(outstanding);
+  else
+    observers_->timeline->wait_kernels(outstanding);
+  report_.timeline.push_back({.kind = kind, .outstanding = outstanding});
 }
 
 // What the time line makes of the operations: when each ran, and what a kernel waited for transfers, for a wait command

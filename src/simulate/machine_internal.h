@@ -102,6 +102,7 @@ class Machine {
   Result<void> start_observers();
   void time_kernel(const Prepared& prepared, OperationReport& entry);
   void time_dma(const Operation& op, OperationReport& entry);
+  void time_wait(TimelineStep::Kind kind, int outstanding);
   void place_in_time();
   void poison();
   void note_held_bytes();

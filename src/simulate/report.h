@@ -83,6 +83,19 @@ struct PmuCounter {
   uint64_t count = 0;
 };
 
+// The share of each memory's port that an operation uses while it runs at its full speed; 0 to 1.
+using PortShares = std::array<double, kMemoryKinds>;
+
+// A step of the time line: an operation is issued, or the stream waits until at most `outstanding` are left.
+struct TimelineStep {
+  enum class Kind : uint8_t { kKernel, kDma, kWaitKernels, kWaitDmas };
+  Kind kind = Kind::kKernel;
+  int outstanding = 0;   // of a wait
+  size_t operation = 0;  // its index in Report::operations
+  uint64_t cycles = 0;   // at full speed
+  PortShares shares{};
+};
+
 struct Report {
   uint32_t config_word = 0;
   std::string npu;  // "ethos-u55-128"
@@ -92,9 +105,14 @@ struct Report {
   Cycles cycles;             // sums over the operations
   TrafficByMemory traffic;
   uint64_t macs = 0;
-  std::vector<PmuCounter> pmu;  // timed runs: all events that the product counts
-  Diagnostics findings;         // findings of --check, which do not end the run
+  std::vector<PmuCounter> pmu;              // timed runs: all events that the product counts
+  Diagnostics findings;                     // findings of --check, which do not end the run
+  std::vector<TimelineStep> timeline = {};  // timed runs: what the time line was made of
 };
+
+// The cycles that a timed run would take if the operations with `left_out[index]` took no time and used no port. What
+// waited for them, or shared a port with them, is then faster.
+uint64_t cycles_without(const Report& report, const std::vector<bool>& left_out);
 
 // The report's operations as a trace for Perfetto and chrome://tracing. It has one track per unit (MAC, output, DMA).
 // Times are microseconds of the NPU's clock. `clock_hz` > 0.

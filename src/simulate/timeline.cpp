@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "carina/check.h"
+#include "facts/npu_accelerators.h"
+#include "facts/npu_targets.h"
 #include "npu/cost.h"
 
 namespace carina::simulate {
@@ -46,6 +49,36 @@ void Timeline::end_first(Engine& engine) {
   engine.ended.push_back({.start = static_cast<uint64_t>(work.start), .end = static_cast<uint64_t>(now_)});
   engine.queue.pop_front();
   if (!engine.queue.empty()) engine.queue.front().start = now_;
+}
+
+uint64_t cycles_without(const Report& report, const std::vector<bool>& left_out) {
+  const npu::AcceleratorConfig* accelerator = npu::find_accelerator_of_word(report.config_word);
+  CARINA_CHECK(accelerator != nullptr);
+  const npu::ProductLimits& limits = npu::limits_of(accelerator->product);
+  Timeline timeline(limits.max_outstanding_kernels, limits.max_outstanding_dmas);
+  for (const TimelineStep& step : report.timeline) {
+    using enum TimelineStep::Kind;
+    const bool is_out = (step.kind == kKernel || step.kind == kDma) && left_out.at(step.operation);
+    const uint64_t cycles = is_out ? 0 : step.cycles;
+    const PortShares shares = is_out ? PortShares{} : step.shares;
+    switch (step.kind) {
+      case kKernel:
+        timeline.kernel(cycles, shares);
+        break;
+      case kDma:
+        timeline.dma(cycles, shares);
+        break;
+      case kWaitKernels:
+        timeline.wait_kernels(step.outstanding);
+        break;
+      case kWaitDmas:
+        timeline.wait_dmas(step.outstanding);
+        break;
+    }
+  }
+  timeline.wait_kernels(0);
+  timeline.wait_dmas(0);
+  return timeline.now();
 }
 
 }  // namespace carina::simulate

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -9,9 +8,6 @@
 
 // The estimated time line of a run.
 namespace carina::simulate {
-
-// The share of each memory's port that an operation uses while it runs at its full speed; 0 to 1.
-using PortShares = std::array<double, kMemoryKinds>;
 
 // Computes when operations run. The command parser reads the stream in order; it waits where the stream says so, or
 // while a queue is full. Kernels run one after the other on one engine, transfers on another. Both slow down while they

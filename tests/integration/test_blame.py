@@ -55,6 +55,17 @@ def test_no_mask_is_blamed_where_there_is_none_and_nothing_is_said_twice(run_car
     assert "mask" not in said and said.count("takes nearly all steps") <= 1
 
 
+@pytest.mark.parametrize("function", [torch.sign, lambda x: torch.heaviside(x, torch.tensor(0.0))], ids=["sign", "heaviside"])
+def test_functions_of_two_values_are_not_warned_of(run_carina, tmp_path, function):
+    class Jump(nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    samples = np.random.RandomState(0).randn(6, 3, 4).astype("f4")
+    said = refused_or_warned(run_carina, tmp_path, Jump(), (torch.randn(3, 4),), samples, 0, decompose=True)
+    assert "takes nearly all steps" not in said
+
+
 def test_a_bracket_that_is_not_closed(run_carina, tmp_path):
     (tmp_path / "b.ini").write_text("[System_Config.X")
     args = ["compile", tmp_path / "b.ini", "--target", TARGET, "--config", tmp_path / "b.ini", "--system-config", "X", "-o", tmp_path / "o.pte"]

@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 from browser import browse
 from conftest import ROOT
 
@@ -36,7 +38,7 @@ def test_compile_page_says_what_json_says(compiled):
         "program_bytes": report["program_bytes"],
         "npu_nodes": sum(node["runs_on"] == "npu" for node in report["nodes"]),
     }
-    assert int(page.cards["sram_bytes"]) == report["scratch_bytes"] + report["planned_bytes"]
+    assert int(page.cards["sram_bytes"]) == report["sram_bytes"]
     assert page.shown["cycles"] == f"{report['cycles'] / 1000:.2f} k"
     rows = page.tables["nodes-table"]
     assert [row[0].split(" ")[0] for row in rows] == [node["name"] for node in report["nodes"]]
@@ -60,7 +62,60 @@ def test_plots_have_a_mark_for_each_thing(compiled):
         causes = layers.setdefault(operation["name"], set())
         causes |= {cause for cause, cycles in operation["causes"].items() if cycles}
     assert page.marks["time-0-layers"]["rect"] == sum(map(len, layers.values()))
+    assert page.marks["time-0-layers"]["rule"] == len(layers), "what taking each layer out saves"
     assert page.marks["roofline-0-plot"]["symbol"] >= 5
+
+
+def test_bars_stand_in_the_order_in_which_layers_compute(run_carina, tmp_path):
+    """The last layer's weights are many, and their transfer begins while the first layers compute."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*(torch.nn.Conv2d(8, 8, 3, padding=1) for _ in range(4)), torch.nn.Flatten(), torch.nn.Linear(8 * 144, 64)).eval()
+    torch.export.save(torch.export.export(model, (torch.randn(1, 8, 12, 12),)), tmp_path / "m.pt2")
+    np.savez(tmp_path / "c.npz", x=np.random.RandomState(0).randn(4, 1, 8, 12, 12).astype("f4"))
+    arguments = ["compile", tmp_path / "m.pt2", "--target", "ethos-u55-128", "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "m.pte"]
+    report = run_carina([*arguments, "--report", tmp_path / "page.html", "--json"]).json
+    page = browse(tmp_path / "page.html")
+    [part] = report["delegates"]
+    computes = {}
+    for operation in part["npu"]["layers"]:
+        if operation["operation"] != "dma":
+            computes.setdefault(operation["name"], operation["start_cycle"])
+    text = page.text[page.text.index("Where the time goes") :]
+    places = [text.index(name) for name in sorted(computes, key=computes.get)]
+    assert len(places) >= 5 and places == sorted(places)
+
+
+def test_the_share_of_a_layer_is_what_taking_it_out_saves(run_carina, tmp_path):
+    """Other layers wait while the weights of the last come over the same port."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*(torch.nn.Conv2d(64, 64, 1) for _ in range(6)), torch.nn.Flatten(), torch.nn.Linear(64 * 16, 512)).eval()
+    torch.export.save(torch.export.export(model, (torch.randn(1, 64, 4, 4),)), tmp_path / "m.pt2")
+    np.savez(tmp_path / "c.npz", x=np.random.RandomState(0).randn(4, 1, 64, 4, 4).astype("f4"))
+    arguments = ["explain", tmp_path / "m.pt2", "--target", "ethos-u55-128", "--calibrate", tmp_path / "c.npz", "--report", tmp_path / "page.html", "--json"]
+    report = run_carina(arguments).json
+    npu = report["delegates"][0]["npu"]
+    assert set(npu["saved_cycles"]) == {layer["name"] for layer in npu["layers"]}
+    assert all(0 <= saved <= npu["cycles"] for saved in npu["saved_cycles"].values())
+    without = run_carina([*arguments, "--cpu-node", "linear"]).json["cycles"]
+    linear = npu["saved_cycles"]["linear"]
+    own = sum(layer["cycles"] for layer in npu["layers"] if layer["name"] == "linear")
+    assert linear == pytest.approx(report["cycles"] - without, rel=0.15), (linear, report["cycles"] - without, own)
+
+
+@pytest.mark.parametrize("mode, in_sram", [("Sram_Only", True), ("Shared_Sram", False)])
+def test_constants_that_lie_in_sram_are_counted_there(run_carina, tmp_path, mode, in_sram):
+    arguments = [*MODEL, "--target", "ethos-u55-128", "--memory-mode", mode, "-o", tmp_path / "m.pte"]
+    report = run_carina([*arguments, "--summary", tmp_path / "s.csv", "--json"]).json
+    constants = sum(one["weight_bytes"] for one in report["delegates"])
+    arena = report["scratch_bytes"] + report["planned_bytes"]
+    assert constants > 1000 and report["sram_bytes"] == arena + constants * in_sram
+    names, values = (tmp_path / "s.csv").read_text().strip().split("\n")
+    summary = dict(zip(names.split(","), values.split(","), strict=True))
+    assert float(summary["sram_memory_used"]) * 1024 == report["sram_bytes"] - report["planned_bytes"], "the table counts the NPU's memory"
+    text = run_carina(arguments).stdout
+    assert f"memory: SRAM {report['sram_bytes']:,} B" in text and (f"+ constants {constants:,})" in text) == in_sram
+    rows = run_carina(["sweep", *MODEL[1:], "--targets", "ethos-u55-128", "--memory-modes", mode, "--json"]).json["rows"]
+    assert rows[0]["sram_bytes"] == report["sram_bytes"]
 
 
 def test_a_page_is_one_file_that_may_load_nothing(compiled):
@@ -98,7 +153,7 @@ def test_what_other_choices_bring_is_what_they_give(compiled, run_carina, tmp_pa
         target = [] if "--target" in options else ["--target", "ethos-u55-128"]
         with_it = run_carina([*MODEL, *target, *options, "-o", tmp_path / "other.pte", "--json"]).json
         assert (with_it["cycles"], with_it["program_bytes"]) == (alternative["cycles"], alternative["program_bytes"]), alternative["what"]
-        assert with_it["scratch_bytes"] + with_it["planned_bytes"] == alternative["sram_bytes"], alternative["what"]
+        assert with_it["sram_bytes"] == alternative["sram_bytes"], alternative["what"]
     seconds = [one["cycles"] / one["clock_hz"] for one in alternatives]
     assert seconds == sorted(seconds)
 

@@ -99,8 +99,8 @@ std::string text_of(const results::CompileReport& report, const results::Profile
 // printing, writes nothing.
 Result<void> compile(const driver::CompileRequest& request, const Outputs& outputs, const Console& console) {
   const ScopedThreadPool pool(request.threads);  // declared first, so that background jobs are joined last
-  CARINA_CHECKED(check_extension(outputs));
   CARINA_CHECKED(files::check_files(files_of(request, outputs)));
+  CARINA_CHECKED(check_extension(outputs));
   StageClock clock(console.log());
   CARINA_TRY(driver::Compiled compiled, driver::compile(request, outputs.profile ? clock.log() : console.log()));
   if (outputs.profile) clock.begin("write");

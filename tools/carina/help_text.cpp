@@ -34,6 +34,12 @@ std::string without_blanks_at_end(std::string text) {
   return text;
 }
 
+std::string without(std::string text, std::string_view part) {
+  const size_t at = text.find(part);
+  if (at != std::string::npos) text.erase(at, part.size());
+  return text;
+}
+
 std::string wrapped_line(std::string_view line, size_t width, size_t indent) {
   std::string done;
   std::string current;
@@ -78,7 +84,10 @@ HelpText::HelpText() : columns_(terminal_columns()) {
 
 std::string HelpText::make_option(const CLI::Option* option, bool is_positional) const {
   const std::string names = std::string(kOptionIndent, ' ') + make_option_name(option, is_positional);
-  std::string text = wrapped(names + make_option_opts(option), columns_, kNamesIndent);
+  // `model` and --model_name are two names of one argument: only the first says that it is required.
+  const bool is_second_name = !is_positional && option->get_positional();
+  const std::string values = is_second_name ? without(make_option_opts(option), " REQUIRED") : make_option_opts(option);
+  std::string text = wrapped(names + values, columns_, kNamesIndent);
   const std::string description = make_option_desc(option);
   if (description.empty()) return text + "\n";
   const bool fits_beside = text.find('\n') == std::string::npos && text.size() < kDescriptionColumn;

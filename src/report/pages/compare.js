@@ -17,7 +17,7 @@ function side_bars(rows, width) {
       {name: "x", domain: {data: "bars", field: "cycles"}, range: "width", nice: true, zero: true},
       {name: "color", type: "ordinal", domain: Object.keys(kSides), range: Object.values(kSides)}],
     axes: [{orient: "left", scale: "y", labelLimit: 170, ticks: false, domain: false, labelPadding: 8},
-      {orient: "bottom", scale: "x", grid: true, format: "~s", tickCount: 6, title: "cycles", domain: false}],
+      {orient: "bottom", scale: "x", grid: true, encode: tick_labels, tickCount: ticks(width, 6), title: "cycles", domain: false}],
     marks: [{type: "rect", from: {data: "bars"}, encode: {enter: {
       y: {signal: "scale('y', datum.layer) + (datum.side === 'B' ? bandwidth('y') / 2 : 0)"}, height: {signal: "bandwidth('y') / 2 - 1"},
       x: {value: 0}, x2: {scale: "x", field: "cycles"}, fill: {scale: "color", field: "side"}, tooltip: {field: "tip"}}}}],

@@ -3,9 +3,10 @@
 
 const kPlaces = {npu: "NPU", cpu: "CPU", "npu+cpu": "NPU and CPU", folded: "folded", nowhere: "nowhere", undecided: "undecided"};
 
-function sram_of(report) {
-  return report.arena_memory === "SRAM" ? report.scratch_bytes + report.planned_bytes : report.fast_scratch_bytes;
-}
+const sram_of = report => report.sram_bytes;
+
+// A memory mode whose constants lie in SRAM.
+const kConstantsInSram = "A memory mode that reads constants from SRAM has them counted as SRAM: they lie there, or in an on-chip flash as fast as it.";
 
 function compile_cards(report) {
   const on = place => report.nodes.filter(node => node.runs_on === place).length;
@@ -18,7 +19,7 @@ function compile_cards(report) {
     list.unshift({key: "cycles", name: "NPU cycles", value: report.cycles, text: big(report.cycles ?? 0), more: number(report.cycles)},
       {key: "time", name: "NPU time", value: report.cycles, text: duration(report.cycles, report.clock_hz), more: `at ${number(report.clock_hz / 1e6)} MHz`});
     list.push({key: "macs", name: "multiply-accumulates", value: macs, text: big(macs), more: rate ? percent(macs, report.cycles * rate) + " of the NPU's" : ""},
-      {key: "sram_bytes", name: "SRAM", value: sram_of(report), text: bytes(sram_of(report)), more: number(sram_of(report)) + " B"},
+      {key: "sram_bytes", name: "SRAM", value: sram_of(report), text: bytes(sram_of(report)), more: number(sram_of(report)) + " B" + (report.constants_memory === "SRAM" ? ", constants included" : "")},
       {key: "program_bytes", name: "program (flash)", value: report.program_bytes, text: bytes(report.program_bytes), more: number(report.program_bytes) + " B"});
     if (cpu > 0) list.push({key: "cpu_cycles", name: "CPU cycles", value: cpu, text: big(cpu), more: "of a Cortex-M55, estimate"});
   }
@@ -41,7 +42,7 @@ function alternatives_section(report) {
     {title: "flash B", number: true, cell: one => figure(one.program_bytes, now.flash, number(one.program_bytes)), by: one => one.program_bytes}];
   const failed = report.alternatives.filter(one => one.failure);
   section("alternatives", "What other choices bring", "Each row was compiled again with this one change and run on the cycle model: measured there, not guessed. " +
-    `Against this program: ${number(now.cycles)} cycles, ${number(now.sram)} B of SRAM, ${number(now.flash)} B of flash.`,
+    `Against this program: ${number(now.cycles)} cycles, ${number(now.sram)} B of SRAM, ${number(now.flash)} B of flash. ` + kConstantsInSram,
     table("alternatives-table", columns, made),
     ...failed.map(one => el("p", {class: "note"}, el("code", {}, one.options), ` (${one.what}) gives no program: ${one.failure}`)));
 }

@@ -7,13 +7,14 @@ function time_section(id, title, npu) {
   const layers = folded(npu.layers).filter(layer => layer.cycles > 0);
   const largest = new Set([...layers].sort((a, b) => b.cycles - a.cycles).slice(0, kShownLayers));
   let shown = layers.filter(layer => largest.has(layer));
-  const bars = plot(id + "-layers", width => cause_bars(shown, npu.cycles, width));
+  const bars = plot(id + "-layers", width => cause_bars(shown, npu.cycles, npu.saved_cycles || {}, width));
   const controls = layers.length <= kShownLayers ? [] : [choice([[`${kShownLayers} largest`, false], [`all ${layers.length}`, true]], all => {
     shown = all ? layers : layers.filter(layer => largest.has(layer));
     redraw(id + "-layers");
   })];
   section(id, title, "Cycles by what they go to. The parts of a layer do not overlap and add up to what the layer adds to the total; layers stand in " +
-    "the order in which they run. A layer that waits for a memory or a transfer gets faster by a better place for its data, one that multiplies only by " +
+    "the order in which they compute. The line across a bar and the percentage behind it are what taking the layer out would save: more than the bar where others " +
+    "wait for the layer's weights, less where others would wait without it. A layer that waits for a memory or a transfer gets faster by a better place for its data, one that multiplies only by " +
     "fewer multiplications.", plot(id + "-strip", width => cause_strip(layers, npu.cycles, width)), legend(cause_colors(layers)), ...controls, bars);
 }
 

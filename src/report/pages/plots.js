@@ -8,13 +8,22 @@ const kCauseNames = {"mac": "multiplying", "output": "output unit", "weight deco
   "dma": "waiting for transfers"};
 const cause_name = cause => kCauseNames[cause] || "waiting for " + cause.replace(" access", "");
 
-// The operations of each layer together, in the order in which the layers first run.
+// Plots of at most so many pixels have fewer ticks and steeper labels.
+const kNarrow = 560;
+const ticks = (width, most) => width < kNarrow ? 3 : most;
+// Labels of ticks: "0", "0.2", "40", "1.5k", "3M". The units are those of big().
+const kTickText = "datum.value >= 1e9 ? format(datum.value / 1e9, '~r') + 'G' : datum.value >= 1e6 ? format(datum.value / 1e6, '~r') + 'M' : " +
+  "datum.value >= 1e3 ? format(datum.value / 1e3, '~r') + 'k' : format(datum.value, '~r')";
+const tick_labels = {labels: {update: {text: {signal: kTickText}}}};
+
+// The operations of each layer together, in the order in which the layers compute. A transfer of weights may run long before its layer.
 function folded(operations) {
   const layers = new Map();
   for (const one of operations) {
     const known = layers.get(one.name);
-    const layer = known || {name: one.name, operations: [], source: one.source, cycles: 0, macs: 0, causes: {}, traffic: {}};
+    const layer = known || {name: one.name, operations: [], source: one.source, cycles: 0, macs: 0, causes: {}, traffic: {}, start: Infinity};
     if (!known) layers.set(one.name, layer);
+    if (one.operation.toLowerCase() !== "dma") layer.start = Math.min(layer.start, one.start_cycle);
     layer.operations.push(one.operation);
     layer.cycles += one.cycles;
     layer.macs += one.macs;
@@ -24,32 +33,36 @@ function folded(operations) {
       layer.traffic[memory] = (layer.traffic[memory] || 0) + count;
     }
   }
-  return [...layers.values()];
+  return [...layers.values()].sort((a, b) => a.start === b.start ? 0 : a.start - b.start);
 }
 
 const causes_of = layers => Object.keys(kCauses).filter(cause => layers.some(layer => layer.causes[cause]));
 const cause_colors = layers => Object.fromEntries(causes_of(layers).map(cause => [cause_name(cause), kCauses[cause]]));
 
-// Bars of cycles per layer, one part per cause.
-function cause_bars(layers, total, width) {
+// Bars of cycles per layer, one part per cause. The line across each bar and the percentage are what taking the layer out would save. That is
+// not the bar's length where others wait for the layer's weights, or would wait without it. saved: {layer: cycles}.
+function cause_bars(layers, total, saved, width) {
+  const saved_of = layer => Math.max(0, saved[layer.name] ?? layer.cycles);
   const causes = causes_of(layers);
   const rows = layers.flatMap(layer => causes.filter(cause => layer.causes[cause]).map(cause => ({
     layer: layer.name, cause, cycles: layer.causes[cause], order: causes.indexOf(cause), tip: {title: layer.name,
       operation: [...new Set(layer.operations)].join(" + "), source: layer.source || "–",
-      [cause_name(cause)]: number(layer.causes[cause]) + " cycles", "all of it": `${number(layer.cycles)} cycles, ${percent(layer.cycles, total)}`}})));
-  const ends = layers.map(layer => ({layer: layer.name, cycles: layer.cycles, text: percent(layer.cycles, total)}));
+      [cause_name(cause)]: number(layer.causes[cause]) + " cycles", "all of it": `${number(layer.cycles)} cycles, ${percent(layer.cycles, total)}`, "taking it out saves": `${number(saved_of(layer))} cycles, ${percent(saved_of(layer), total)}`}})));
+  const ends = layers.map(layer => ({layer: layer.name, saved: saved_of(layer), cycles: Math.max(layer.cycles, saved_of(layer)), text: percent(saved_of(layer), total)}));
   return {
-    width: width - 250, height: layers.length * 19,
+    width: width - (width < kNarrow ? 180 : 250), height: layers.length * 19,
     data: [{name: "parts", values: rows, transform: [{type: "stack", groupby: ["layer"], field: "cycles", sort: {field: "order"}}]},
       {name: "ends", values: ends}],
     scales: [{name: "y", type: "band", domain: layers.map(layer => layer.name), range: "height", padding: .22},
       {name: "x", domain: {data: "ends", field: "cycles"}, range: "width", nice: true, zero: true},
       {name: "color", type: "ordinal", domain: causes, range: causes.map(cause => kCauses[cause])}],
-    axes: [{orient: "left", scale: "y", labelLimit: 160, ticks: false, domain: false, labelPadding: 8},
-      {orient: "bottom", scale: "x", grid: true, tickCount: 6, format: "~s", title: "cycles", domain: false}],
+    axes: [{orient: "left", scale: "y", labelLimit: width < kNarrow ? 100 : 160, ticks: false, domain: false, labelPadding: 8},
+      {orient: "bottom", scale: "x", grid: true, tickCount: ticks(width, 6), encode: tick_labels, title: "cycles", domain: false}],
     marks: [{type: "rect", from: {data: "parts"}, encode: {
       enter: {y: {scale: "y", field: "layer"}, height: {scale: "y", band: 1}, x: {scale: "x", field: "y0"}, x2: {scale: "x", field: "y1"},
         fill: {scale: "color", field: "cause"}, tooltip: {field: "tip"}}, update: {opacity: {value: 1}}, hover: {opacity: {value: .75}}}},
+    {type: "rule", interactive: false, from: {data: "ends"}, encode: {enter: {x: {scale: "x", field: "saved"}, y: {scale: "y", field: "layer", offset: -2},
+      y2: {scale: "y", field: "layer", band: 1, offset: 2}, stroke: {value: color_of("--ink")}, strokeWidth: {value: 2}}}},
     {type: "text", from: {data: "ends"}, encode: {enter: {y: {scale: "y", field: "layer", band: .5}, x: {scale: "x", field: "cycles", offset: 5},
       baseline: {value: "middle"}, text: {field: "text"}, fill: {value: color_of("--soft")}, fontSize: {value: 11}}}}],
   };
@@ -95,8 +108,8 @@ function memory_rectangles(held, operations, total, width) {
     scales: [{name: "x", domain: [0, total], range: "width"},
       {name: "y", domain: [0, Math.max(1, ...rows.map(row => row.top))], range: "height"},
       {name: "color", type: "ordinal", domain: ["tensor", "weights"], range: Object.values(kHeldColors)}],
-    axes: [{orient: "bottom", scale: "x", title: "cycles", format: "~s", grid: false, tickCount: 8},
-      {orient: "left", scale: "y", title: "address, bytes", format: "~s", grid: true, tickCount: 6}],
+    axes: [{orient: "bottom", scale: "x", title: "cycles", encode: tick_labels, grid: false, tickCount: ticks(width, 8)},
+      {orient: "left", scale: "y", title: "address, bytes", encode: tick_labels, grid: true, tickCount: 6}],
     marks: [{type: "rect", from: {data: "held"}, encode: {enter: {...frame, fill: {scale: "color", field: "kind"}, stroke: {value: color_of("--card")},
       strokeWidth: {value: 1}, tooltip: {field: "tip"}}, update: {fillOpacity: {value: .85}}, hover: {fillOpacity: {value: 1}}}},
     {type: "text", interactive: false, from: {data: "held"}, encode: {enter: {
@@ -122,8 +135,8 @@ function roofline(points, roofs, colors, width) {
     scales: [{name: "x", type: "log", domain: [low, high], range: "width"},
       {name: "y", type: "log", domain: [Math.min(...ys, top / 10) / 2, top], range: "height"},
       {name: "color", type: "ordinal", domain: names, range: Object.values(colors)}],
-    axes: [{orient: "bottom", scale: "x", title: "multiply-accumulates per byte moved", format: "~s", tickCount: 6},
-      {orient: "left", scale: "y", title: "multiply-accumulates per cycle", format: "~s", grid: true, tickCount: 5}],
+    axes: [{orient: "bottom", scale: "x", title: "multiply-accumulates per byte moved", encode: tick_labels, tickCount: ticks(width, 6)},
+      {orient: "left", scale: "y", title: "multiply-accumulates per cycle", encode: tick_labels, grid: true, tickCount: 5}],
     marks: [{type: "group", from: {facet: {name: "roof", data: "lines", groupby: "roof"}}, marks: [{type: "line", clip: {path: {signal: "'M0,0h' + width + 'v' + height + 'h' + (-width) + 'z'"}}, interactive: false, from: {data: "roof"},
       encode: {enter: {x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"}, stroke: {value: color_of("--soft")}, strokeDash: {value: [5, 4]},
         strokeWidth: {value: 1.3}, opacity: {value: .8}}}}]},

@@ -40,8 +40,8 @@ function scatter(rows, measure, colors, modes, width) {
       {name: "y", type: "log", domain: {data: "points", field: "y"}, range: "height", padding: 30},
       {name: "color", type: "ordinal", domain: Object.keys(colors), range: Object.values(colors)},
       {name: "shape", type: "ordinal", domain: modes, range: kShapes}],
-    axes: [{orient: "bottom", scale: "x", title: "SRAM, bytes", format: "~s", tickCount: 6, grid: true},
-      {orient: "left", scale: "y", title: measure.title, format: "~s", tickCount: 6, grid: true}],
+    axes: [{orient: "bottom", scale: "x", title: "SRAM, bytes", encode: tick_labels, tickCount: ticks(width, 6), grid: true},
+      {orient: "left", scale: "y", title: measure.title, encode: tick_labels, tickCount: 6, grid: true}],
     marks: [{type: "line", interactive: false, from: {data: "frontier"}, encode: {enter: {x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"},
       stroke: {value: color_of("--soft")}, strokeDash: {value: [4, 4]}, strokeWidth: {value: 1.4}, interpolate: {value: "step-after"}}}},
     {type: "symbol", from: {data: "points"}, encode: {enter: {x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"}, size: {value: 130},
@@ -63,7 +63,7 @@ function heat(rows, width) {
     scales: [{name: "x", type: "band", domain: rows.map(column_of), range: "width", padding: .03},
       {name: "y", type: "band", domain: names, range: "height", padding: .06},
       {name: "color", type: "sqrt", domain: [0, Math.max(...cells.map(cell => cell.share))], range: [color_of("--ground"), "#d2553d"]}],
-    axes: [{orient: "top", scale: "x", labelAngle: -32, labelAlign: "left", ticks: false, domain: false, labelPadding: 4}, {orient: "left", scale: "y", ticks: false, domain: false, labelLimit: 160}],
+    axes: [{orient: "top", scale: "x", labelAngle: width < kNarrow ? -90 : -32, labelAlign: "left", ticks: false, domain: false, labelPadding: 4}, {orient: "left", scale: "y", ticks: false, domain: false, labelLimit: 160}],
     marks: [{type: "rect", from: {data: "cells"}, encode: {enter: {x: {scale: "x", field: "column"}, width: {scale: "x", band: 1}, y: {scale: "y", field: "layer"},
       height: {scale: "y", band: 1}, fill: {scale: "color", field: "share"}, tooltip: {field: "tip"}}}}],
   };
@@ -146,7 +146,7 @@ function sweep_plots(rows) {
   const colors = target_colors(rows), modes = [...new Set(rows.map(row => row.memory_mode))];
   let measure = kMeasures.cycles, mode = modes[0];
   section("scatter", "Speed against SRAM", "Towards the lower left is better. The dashed line joins the combinations that no other beats in both. Shapes are memory modes: " +
-    modes.map((name, index) => `${kShapes[index % kShapes.length]} ${name}`).join(", ") + ".", legend(colors),
+    modes.map((name, index) => `${kShapes[index % kShapes.length]} ${name}`).join(", ") + ". " + kConstantsInSram, legend(colors),
     choice([["cycles", kMeasures.cycles], ["time", kMeasures.time]], chosen => { measure = chosen; redraw("scatter-plot"); }),
     plot("scatter-plot", width => scatter(rows, measure, colors, modes, width)));
   section("table-section", "All combinations", "Click a title to sort.", sweep_table(rows));

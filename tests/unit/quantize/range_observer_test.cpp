@@ -90,6 +90,18 @@ TEST(RangeObserver, single_outlier_is_recognized) {
   EXPECT_TRUE(both.lattice.is_swamped());
 }
 
+TEST(RangeObserver, two_numbers_are_not_swamped) {
+  const std::vector<float> ones{0, 1, 1, 0, 1}, signs{-1, 1, 1, -1, 1};
+  for (const std::vector<float>& elements : {ones, signs}) {
+    RangeObserver observer;
+    EXPECT_TRUE(observer.observe(elements));
+    EXPECT_FALSE(observer.is_swamped()) << elements.front();
+  }
+  RangeObserver masked;
+  EXPECT_TRUE(masked.observe(std::vector<float>{-1e9F, 1, 2, 3, -1}));
+  EXPECT_TRUE(masked.is_swamped());
+}
+
 TEST(RangeObserver, few_elements_are_all_counted) {
   const std::vector<float> elements = image(kEnough / 16, 16, 32);
   const Both both = observed(elements);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "facts/npu_accelerators.h"
+
 namespace carina::simulate {
 namespace {
 
@@ -91,6 +93,23 @@ TEST(Timeline, each_kernel_is_timed_separately) {
   EXPECT_EQ(timeline.kernels()[1].end, 1500u);
   EXPECT_EQ(timeline.dmas()[0].end, 1500u);
   EXPECT_EQ(timeline.kernels()[2].start, 1500u);
+}
+
+// The second layer's weights are read while the first computes, and take half of the port that the first needs.
+TEST(Timeline, WithoutATransferWhatSharedItsPortIsFaster) {
+  const npu::AcceleratorConfig* accelerator = npu::find_accelerator("ethos-u55-128");
+  ASSERT_NE(accelerator, nullptr);
+  Report report;
+  report.config_word = accelerator->config_word;
+  report.operations.resize(3);
+  report.timeline = {{.kind = TimelineStep::Kind::kDma, .operation = 0, .cycles = 1000, .shares = of_sram(1)},
+                     {.kind = TimelineStep::Kind::kKernel, .operation = 1, .cycles = 1000, .shares = of_sram(1)},
+                     {.kind = TimelineStep::Kind::kWaitDmas, .outstanding = 0},
+                     {.kind = TimelineStep::Kind::kKernel, .operation = 2, .cycles = 10, .shares = kIdle}};
+  EXPECT_EQ(cycles_without(report, {false, false, false}), 2010u);
+  EXPECT_EQ(cycles_without(report, {true, false, true}), 1000u);
+  EXPECT_EQ(cycles_without(report, {false, true, false}), 1010u);
+  EXPECT_EQ(cycles_without(report, {true, true, true}), 0u);
 }
 
 }  // namespace
