@@ -23,7 +23,8 @@ struct Sharing {
 };
 
 // What maximum and minimum of two values do. Our own quantization shares their parameters, which saves the NPU two rescales;
-// torchao's users get what the Arm backend's quantizer gives them: operands and result each have their own.
+// torchao's users get what the Arm backend's quantizer gives them: operands and result each have their own. The maximum
+// or minimum of x and constants times x (a PReLU) shares always.
 enum class Extrema { kShare, kApart };
 
 // Ops that move, compare or limit elements keep parameters (their operands and results are one group). The value before
