@@ -33,7 +33,7 @@ PtqOptions with(RangeChoice ranges) {
 }
 
 void run(GraphBuilder& b, const Samples& samples, const PtqOptions& options = with(RangeChoice::kMinMax)) {
-  const Result<void> done = quantize(b.graph, samples, options, {});
+  const auto done = quantize(b.graph, samples, options, {});
   ASSERT_TRUE(done) << to_string(done.error());
 }
 
@@ -152,7 +152,7 @@ TEST(Ptq, ThreadsChangeNoBitOnTheWayToTosa) {
     PtqOptions options;
     options.threads = threads;
     const Samples samples{{floats({1, 67, 4, 4}, values)}};
-    const Result<void> done = quantize(graph, samples, options, {});
+    const auto done = quantize(graph, samples, options, {});
     ASSERT_TRUE(done) << to_string(done.error());
     auto tosa = lower::to_tosa(graph, npu, Log{});
     ASSERT_TRUE(tosa) << to_string(tosa.error());
@@ -185,9 +185,9 @@ TEST(Ptq, WeightsThatAreNotFiniteAreRefusedInTheOrderOfTheModel) {
       b.graph.outputs = {y, z};
       PtqOptions options = with(RangeChoice::kMinMax);
       options.threads = 2;
-      const Result<void> done = quantize(b.graph, Samples{{floats({1, 20}, std::vector<float>(20, 0))}}, options, {});
+      const auto done = quantize(b.graph, Samples{{floats({1, 20}, std::vector<float>(20, 0))}}, options, {});
       ASSERT_FALSE(done);
-      EXPECT_THAT(to_string(done.error()), AllOf(HasSubstr("finite"), HasSubstr("w1")));
+      EXPECT_THAT(to_string(done.error()), AllOf(HasSubstr("not a number"), HasSubstr("w1")));
     }
   }
 }
@@ -239,6 +239,16 @@ TEST(Ptq, MovedAndJoinedValuesShare) {
   b.graph.outputs = {b.node(AtenOp::view_default, "v", {cat}, {2, 2}, {{"size", std::vector<int64_t>{2, 2}}})};
   run(b, {{floats({1, 2}, {0, 1}), floats({1, 2}, {0, 255})}});
   for (const char* name : {"x", "y", "cat", "v"}) EXPECT_EQ(b.quantization(name).scale(), 1.0) << name;
+}
+
+TEST(Ptq, APreluHasTheParametersOfItsOperand) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 2});
+  const auto slopes = b.constant<float>("slopes", {1, 2}, {0.5F, 0.25F});
+  const auto product = b.node(AtenOp::mul_Tensor, "product", {x, slopes}, {1, 2});
+  b.graph.outputs = {b.node(AtenOp::maximum_default, "y", {x, product}, {1, 2})};
+  run(b, {{floats({1, 2}, {-5, 250})}});
+  for (const char* name : {"x", "product", "y"}) EXPECT_EQ(b.quantization(name).scale(), 1.0) << name;
 }
 
 TEST(Ptq, AConstantFactorIsExact) {
@@ -404,7 +414,7 @@ TEST(Ptq, WrongSamplesAreNamed) {
   const auto refusal = [](const Samples& samples) {
     GraphBuilder b;
     b.graph.outputs = {b.relu("y", b.input("x", {2}))};
-    const Result<void> done = quantize(b.graph, samples, {}, {});
+    const auto done = quantize(b.graph, samples, {}, {});
     return done ? "accepted" : to_string(done.error());
   };
   EXPECT_THAT(refusal({}), HasSubstr("there is no sample"));
@@ -511,9 +521,26 @@ TEST(Scheme, Int16ActivationsAreSymmetricAndTheBiasHas48Bits) {
   run(b, {{floats({1, 2}, {-1, 32.767F})}}, of_words("int16x8"));
   EXPECT_EQ(b.quantization("x").dtype, DType::kInt16);
   EXPECT_EQ(b.quantization("x").zero_point(), 0);
-  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("x").scale()), 1e-3F);
+  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("x").scale()), 2e-3F);  // twice what was seen
   EXPECT_EQ(b.quantization("w").dtype, DType::kInt8);
   EXPECT_EQ(b.quantization("b").dtype, DType::kInt48);
+}
+
+TEST(Scheme, OperandsOfTablesHaveTheRangeThatWasSeen) {
+  GraphBuilder b;
+  b.graph.outputs = {b.node(AtenOp::tanh_default, "y", {b.input("x", {1, 2})}, {1, 2})};
+  run(b, {{floats({1, 2}, {-1, 32.767F})}}, of_words("int16x8"));
+  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("x").scale()), 1e-3F);
+}
+
+TEST(Scheme, ConstantsHaveTheBitsOfTheOtherOperand) {
+  GraphBuilder b;
+  const auto x = b.node(AtenOp::neg_default, "x", {b.input("i", {1, 2})}, {1, 2});
+  const auto factor = b.constant<float>("factor", {1, 2}, {1, 2});
+  b.graph.outputs = {b.node(AtenOp::mul_Tensor, "y", {x, factor}, {1, 2})};
+  run(b, {{floats({1, 2}, {-1, 1})}}, of_words("int8", {"node:x=int16x8"}));
+  EXPECT_EQ(b.quantization("factor").dtype, DType::kInt16);
+  EXPECT_EQ(b.quantization("y").dtype, DType::kInt8);
 }
 
 TEST(Scheme, Int4WeightsBesideInt16ActivationsBecomeInt8) {
