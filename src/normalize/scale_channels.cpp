@@ -2,6 +2,8 @@
 //         integers it rounds once: scale and offset apply to the accumulator, and each channel's scale is exact.
 // Before: %m = aten.mul.Tensor(%x, %scale); %y = aten.add.Tensor(%m, %offset)      %scale: fp32[1,C,1,1]
 // After:  %y = aten.conv2d.default(%x, %weight, %bias) {groups = C}                 %weight: fp32[C,1,1,1]
+//         or %y = aten.conv2d.default(%in, %weight * scale, %bias * scale + offset), if %x is a convolution of %in that
+//         nothing else reads, or a cheap one: its sums are rounded once, not as %x and again as %y.
 // Needs:  no-composites (decompose): batch norms without a convolution are such pairs, and so are the slopes of prelu.
 // Legal:  scale_2 * (scale_1 * x + offset_1) + offset_2 is one scale and one offset per channel. In float the results
 //         differ by rounding only.
@@ -20,6 +22,10 @@ namespace {
 
 using ir::Node;
 using ir::ValueId;
+
+// Multiply-accumulates of an element: up to this number a second convolution costs about as much as a depthwise one. An
+// estimate for 128 multiply-accumulates a cycle.
+constexpr int64_t kCheapMacs = 64;
 
 // Per channel: y = scale * x + offset. A chain of nodes that compute it.
 struct Chain {
@@ -42,7 +48,8 @@ std::optional<std::vector<double>> by_channel(const ir::Value& constant, const S
 
 class ChannelScaler {
  public:
-  explicit ChannelScaler(ir::Graph& graph) : in_(graph, std::span<const RewriteRow>()) {}
+  explicit ChannelScaler(ir::Graph& graph)
+      : producers_(ir::producers(graph)), in_(graph, std::span<const RewriteRow>()) {}
 
   Result<void> run() {
     return in_.run_each([&](const Node& node, ir::NodeId id) -> Result<bool> { return rewrite(node, id); });
@@ -120,8 +127,39 @@ class ChannelScaler {
     const ValueId result = in_.old_node(chain->nodes.back()).outputs[0];
     if (in_[chain->x].quantization || in_[result].quantization) return false;
     done_.insert(chain->nodes.begin(), chain->nodes.end());
-    CARINA_CHECKED(convolve(node, *chain, result));
+    const Node* before = convolution_before(*chain);
+    CARINA_CHECKED(before != nullptr ? convolve_before(*before, *chain, result) : convolve(node, *chain, result));
     return true;
+  }
+
+  // The convolution that makes x, if the chain may take its place or is to convolve once more.
+  [[nodiscard]] const Node* convolution_before(const Chain& chain) const {
+    if (chain.x.index() >= producers_.size() || !producers_[chain.x.index()].valid()) return nullptr;
+    const Node& node = in_.old_node(producers_[chain.x.index()]);
+    if (node.op != ir::Op(AtenOp::conv2d_default) || in_[node.inputs[0]].quantization) return nullptr;
+    const ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : ValueId();
+    if (!is_float_constant(node.inputs[1]) || (bias.valid() && !is_float_constant(bias))) return nullptr;
+    const Shape weight = in_.shape(node.inputs[1]);
+    const bool is_cheap = weight.elements() <= kCheapMacs * weight[0];
+    return in_.uses(chain.x) == 1 || is_cheap ? &node : nullptr;
+  }
+
+  Result<void> convolve_before(const Node& convolution, const Chain& chain, ValueId result) {
+    const ValueId weight = convolution.inputs[1];
+    const ValueId bias = convolution.inputs.size() > 2 ? convolution.inputs[2] : ValueId();
+    const auto weights = in_[weight].constant->values<float>();
+    const size_t per_channel = weights.size() / chain.scale.size();
+    std::vector<double> scaled(weights.size()), offset = chain.offset;
+    for (size_t i = 0; i < weights.size(); ++i) scaled[i] = weights[i] * chain.scale[i / per_channel];
+    for (size_t c = 0; bias.valid() && c < offset.size(); ++c)
+      offset[c] += in_[bias].constant->values<float>()[c] * chain.scale[c];
+    const std::string name = in_[weight].name;
+    const ValueId new_weight = constant(name + "_scaled", scaled, in_.shape(weight));
+    const bool has_offset = bias.valid() || std::ranges::any_of(offset, [](double v) { return v != 0; });
+    const ValueId new_bias =
+        has_offset ? constant(name + "_offset", offset, Shape{static_cast<int64_t>(offset.size())}) : ValueId();
+    const ValueId x = convolution.inputs[0];
+    return in_.into(result, AtenOp::conv2d_default, {x, new_weight, new_bias}, convolution.attributes);
   }
 
   ValueId constant(const std::string& name, const std::vector<double>& values, const Shape& shape) {
@@ -146,6 +184,7 @@ class ChannelScaler {
     return in_.view_into(result, scaled);
   }
 
+  std::vector<ir::NodeId> producers_;  // in the graph before the rewrite
   Rewriter in_;
   std::set<ir::NodeId> done_;  // nodes of chains that are convolutions now
 };

@@ -112,10 +112,13 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, 
       if (has_float_values(graph, input)) groups.join(result, input.index());
       if (*keeps != Keeps::kAll) break;
     }
-    const ValueId before = node.inputs.front();
-    if (*keeps == Keeps::kActivation && has_float_values(graph, before) &&
-        fuses(graph, before, producers, users, is_output, extrema))
-      sharing.is_observed[before.index()] = false;
+    const auto leave_out = [&](ValueId before) {
+      if (has_float_values(graph, before) && fuses(graph, before, producers, users, is_output, extrema))
+        sharing.is_observed[before.index()] = false;
+    };
+    const bool is_extremum = node.op == ir::Op(AtenOp::maximum_default) || node.op == ir::Op(AtenOp::minimum_default);
+    if (is_extremum && extrema == Extrema::kShare) std::ranges::for_each(node.inputs, leave_out);
+    if (*keeps == Keeps::kActivation) leave_out(node.inputs.front());
   }
   for (size_t v = 0; v < graph.values.size(); ++v) sharing.group[v] = groups.find(v);
   return sharing;
