@@ -23,6 +23,12 @@ std::vector<size_t> reduced_axes(const ir::Attributes& attributes, std::string_v
   return axes;
 }
 
+bool is_per_channel(const Shape& constant, const Shape& shape) {
+  if (shape.rank() < 2 || constant.rank() > shape.rank() || constant.elements() != shape[1]) return false;
+  const size_t ahead = shape.rank() - constant.rank();
+  return ahead <= 1 && constant[1 - ahead] == shape[1];
+}
+
 Shape kept_shape(const Shape& shape, const std::vector<size_t>& axes) {
   Shape kept = shape;
   for (const size_t axis : axes) {

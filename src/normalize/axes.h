@@ -17,6 +17,10 @@ inline size_t axis_of(int64_t axis, size_t rank) {
 // The axes of a reduction, ascending. None or an empty list stands for all axes.
 std::vector<size_t> reduced_axes(const ir::Attributes& attributes, std::string_view name, size_t rank);
 
+// Whether a constant that is broadcast to `shape` has one element per channel (axis 1): [C,1,1] or [1,C,1,1] for
+// [N,C,H,W].
+bool is_per_channel(const Shape& constant, const Shape& shape);
+
 // The shape after reducing `axes`. A reduced axis stays with size 1.
 Shape kept_shape(const Shape& shape, const std::vector<size_t>& axes);
 

@@ -12,7 +12,9 @@ Result<void> fold_constants(ir::Graph& graph, const ir::Evaluator& evaluator, co
 Result<void> fold_constant_layout(ir::Graph& graph, const Log& log);
 Result<void> fold_batch_norm(ir::Graph& graph, const Log& log);
 Result<void> widen_halves(ir::Graph& graph, const Log& log);
+Result<void> recognize_leaky_relu(ir::Graph& graph, const Log& log);
 Result<void> decompose(ir::Graph& graph, const Log& log);
+Result<void> scale_channels(ir::Graph& graph, const Log& log);
 Result<void> remove_identities(ir::Graph& graph, const Log& log);
 // Like canonicalize() and decompose(), without the nodes that stay whole in a program for the CPU.
 Result<void> canonicalize_for_cpu(ir::Graph& graph, const Log& log);

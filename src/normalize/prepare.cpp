@@ -17,15 +17,20 @@ constexpr std::array kPipeline{
     ir::Pass{.name = "fold-constants", .needs = "one-spelling", .evaluate = fold_constants},
     ir::Pass{.name = "widen-halves", .needs = "one-spelling", .run = widen_halves},
     ir::Pass{.name = "fold-batch-norm", .needs = "one-spelling", .gives = "no-batch-norm", .run = fold_batch_norm},
+    ir::Pass{.name = "recognize-leaky-relu", .needs = "one-spelling", .run = recognize_leaky_relu},
     ir::Pass{.name = "decompose", .needs = "no-batch-norm", .gives = "no-composites", .run = decompose},
     ir::Pass{.name = "remove-decomposed-identities", .needs = "one-spelling", .run = remove_identities},
     ir::Pass{.name = "fold-decomposed-constants", .needs = "no-composites", .evaluate = fold_constants},
+    ir::Pass{.name = "scale-channels", .needs = "no-composites", .run = scale_channels},
 };
 static_assert(ir::is_in_order(kPipeline));
 
-// Of the same passes, those that rewrite operators leave what a kernel of the CPU computes whole.
+// Of the same passes, those that rewrite operators leave what a kernel of the CPU computes whole. Kernels of the CPU add
+// and multiply faster than they convolve.
 constexpr auto kCpuPipeline = [] {
-  auto pipeline = kPipeline;
+  static_assert(kPipeline.back().run == scale_channels);
+  std::array<ir::Pass, kPipeline.size() - 1> pipeline;
+  std::ranges::copy_n(kPipeline.begin(), pipeline.size(), pipeline.begin());
   for (ir::Pass& pass : pipeline) {
     if (pass.run == canonicalize) pass.run = canonicalize_for_cpu;
     if (pass.run == decompose) pass.run = decompose_for_cpu;

@@ -60,13 +60,38 @@ class Equalizer {
     return users.size() == 1 && !is_output_[id.index()] ? &graph_[users.front()] : nullptr;
   }
 
-  // The next layer, directly or after a ReLU.
+  // Whether f(s * x) = s * f(x) for a positive factor per channel.
+  static bool keeps_factors(const Node& node) {
+    return is_op(node, AtenOp::relu_default) || is_op(node, AtenOp::leaky_relu_default) ||
+           is_op(node, AtenOp::rrelu_default) || is_op(node, AtenOp::max_pool2d_default) ||
+           is_op(node, AtenOp::avg_pool2d_default);
+  }
+
+  // The result of max(x, a * x), a PReLU, if nothing else reads x. The product is a depthwise 1x1 convolution.
+  [[nodiscard]] std::optional<ValueId> after_prelu(ValueId x) const {
+    const auto& readers = users_[x.index()];
+    if (readers.size() != 2 || is_output_[x.index()]) return std::nullopt;
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      const Node &product = graph_[readers[i]], &extremum = graph_[readers[1 - i]];
+      const bool scales = is_op(product, AtenOp::conv2d_default) && product.inputs[0] == x &&
+                          (product.inputs.size() < 3 || !product.inputs[2].valid()) &&
+                          graph_[product.inputs[1]].shape == Shape{graph_[x].shape[1], 1, 1, 1};
+      const bool takes_both = scales && only_reader(product.outputs[0]) == &extremum &&
+                              (is_op(extremum, AtenOp::maximum_default) || is_op(extremum, AtenOp::minimum_default));
+      if (takes_both) return extremum.outputs[0];
+    }
+    return std::nullopt;
+  }
+
+  // The next layer, directly or after what keeps factors per channel.
   [[nodiscard]] std::optional<NodeId> reader_of(const Node& node) const {
     if (!is_layer(node)) return std::nullopt;
     ValueId result = node.outputs.front();
     const Node* reader = only_reader(result);
-    if (reader != nullptr && is_op(*reader, AtenOp::relu_default)) {
-      result = reader->outputs.front();
+    for (;;) {
+      const auto after = is_convolution(node) ? after_prelu(result) : std::nullopt;
+      if (!after && (reader == nullptr || !keeps_factors(*reader))) break;
+      result = after ? *after : reader->outputs.front();
       reader = only_reader(result);
     }
     const bool follows = reader != nullptr && is_layer(*reader) && reader->inputs.front() == result &&

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "base/parallel/parallel.h"
+#include "facts/aten_traits.h"
 #include "normalize/prepare.h"
 #include "quantize/calibrate_internal.h"
 #include "quantize/domains.h"
@@ -25,6 +26,10 @@ namespace {
 
 using ir::Node;
 using ir::ValueId;
+
+// How far the range of 16-bit values reaches beyond what calibration saw. It costs one of 16 bits; inputs that exceed
+// what calibration saw are the largest error of 16 bits otherwise.
+constexpr double kHeadroom = 2;
 
 bool is_float_value(const ir::Graph& graph, ValueId id) {
   return id.valid() && graph[id].dtype == DType::kFp32;
@@ -157,7 +162,52 @@ class Quantizer {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       for (const ValueId output : graph_.nodes[n].outputs) assign(output, scheme_of_node(n));
     }
+    follow_operands(schemes);
     return schemes;
+  }
+
+  // Constants among the activations have the bits of the other operand of the node that reads them: the NPU takes two
+  // operands of one type. Those that several nodes read have the most bits that one of them needs.
+  void follow_operands(std::vector<NodeScheme>& schemes) const {
+    const std::vector<size_t>& groups = calibrated_.sharing.group;
+    std::vector<bool> is_computed = computed_groups(), is_set(graph_.values.size(), false);
+    const auto is_operand = [&](ValueId id) { return id.valid() && is_activation(id.index()); };
+    for (const Node& node : graph_.nodes) {
+      const auto other = std::ranges::find_if(
+          node.inputs, [&](ValueId id) { return is_operand(id) && is_computed[groups[id.index()]]; });
+      if (other == node.inputs.end()) continue;
+      const NodeScheme& wanted = schemes[groups[other->index()]];
+      for (const ValueId id : node.inputs) {
+        if (!is_operand(id) || is_computed[groups[id.index()]]) continue;
+        const size_t group = groups[id.index()];
+        if (is_set[group] && wanted.activations.steps() <= schemes[group].activations.steps()) continue;
+        schemes[group] = wanted;
+        is_set[group] = true;
+      }
+    }
+  }
+
+  // Groups with a value that is no constant.
+  [[nodiscard]] std::vector<bool> computed_groups() const {
+    std::vector<bool> is_computed(graph_.values.size(), false);
+    for (size_t v = 0; v < graph_.values.size(); ++v) {
+      if (!graph_.values[v].constant) is_computed[calibrated_.sharing.group[v]] = true;
+    }
+    return is_computed;
+  }
+
+  // Groups whose values the NPU reads with a table of 512 segments over all 16 bits: a wider range has wider segments.
+  // Functions that are straight on both sides of 0 lose nothing by that.
+  [[nodiscard]] std::vector<bool> groups_with_tables() const {
+    std::vector<bool> read(graph_.values.size(), false);
+    for (const Node& node : graph_.nodes) {
+      if (!node.op.is_aten() || traits_of(node.op.aten()).family != AtenFamily::kFunction) continue;
+      const AtenOp op = node.op.aten();
+      const bool is_straight = op == AtenOp::leaky_relu_default || op == AtenOp::rrelu_default ||
+                               op == AtenOp::neg_default || op == AtenOp::abs_default;
+      if (!is_straight && node.inputs[0].valid()) read[calibrated_.sharing.group[node.inputs[0].index()]] = true;
+    }
+    return read;
   }
 
   // A group without a node's result is constants only: all of their range counts.
@@ -165,10 +215,11 @@ class Quantizer {
     const std::vector<NodeScheme> schemes = schemes_of_groups();
     const std::vector<size_t>& groups = calibrated_.sharing.group;
     const std::vector<std::optional<double>> bounds = bounds_of_groups();
-    std::vector<bool> is_computed(graph_.values.size(), false);
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
-      if (!graph_.values[v].constant) is_computed[groups[v]] = true;
-    }
+    const std::vector<bool> is_computed = computed_groups(), has_table = groups_with_tables();
+    const auto may_exceed = [&](size_t group) {
+      return schemes[group].activations.dtype == DType::kInt16 && is_computed[group] && !has_table[group] &&
+             !bounds[group];
+    };
     std::vector<bool> tells_infinity(graph_.values.size(), false);
     for (const Node& node : graph_.nodes) {
       if (meets_infinity(node)) tells_infinity[groups[node.inputs.front().index()]] = true;
@@ -186,8 +237,10 @@ class Quantizer {
       const ActivationScheme& integers = schemes[group].activations;
       const RangeObserver& observer = calibrated_.observers[group];
       const RangeChoice choice = is_computed[group] ? integers.ranges : RangeChoice::kMinMax;
-      const Range seen = tells_infinity[group] ? observer.with_step_for_infinity(integers.steps())
-                                               : observer.choose(choice, integers.steps());
+      Range seen = tells_infinity[group] ? observer.with_step_for_infinity(integers.steps())
+                                         : observer.choose(choice, integers.steps());
+      if (may_exceed(group) && !tells_infinity[group])
+        seen = {.min = kHeadroom * seen.min, .max = kHeadroom * seen.max};
       parameters[group] = activation_parameters(with_headroom(seen, bounds[group]), schemes[group]);
     });
     for (size_t v = 0; v < graph_.values.size(); ++v) {

@@ -19,11 +19,30 @@ bool is_zero(const ir::Value& value) {
          std::ranges::all_of(value.constant->values<float>(), [](float v) { return v == 0; });
 }
 
+// Whether `product` is x times constants: as a product, or as a depthwise 1x1 convolution without a bias.
+bool is_multiple_of(const ir::Graph& graph, ValueId product, ValueId x, const std::vector<ir::NodeId>& producers) {
+  if (!producers[product.index()].valid()) return false;
+  const Node& node = graph[producers[product.index()]];
+  const auto is_constant = [&](size_t i) { return node.inputs[i].valid() && graph[node.inputs[i]].constant; };
+  if (node.op == ir::Op(AtenOp::mul_Tensor))
+    return (node.inputs[0] == x && is_constant(1)) || (node.inputs[1] == x && is_constant(0));
+  if (node.op != ir::Op(AtenOp::conv2d_default) || node.inputs[0] != x || !is_constant(1)) return false;
+  const bool has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
+  return !has_bias && graph[node.inputs[1]].shape == Shape{graph[x].shape[1], 1, 1, 1};
+}
+
+// max(x, a * x): the positive half of the result is x, so that parameters of its own would add a rounding.
+bool is_leaky_relu(const ir::Graph& graph, const Node& node, const std::vector<ir::NodeId>& producers) {
+  return is_multiple_of(graph, node.inputs[1], node.inputs[0], producers) ||
+         is_multiple_of(graph, node.inputs[0], node.inputs[1], producers);
+}
+
 // None: the result has parameters of its own.
-std::optional<Keeps> keeps_of(const ir::Graph& graph, const Node& node, Extrema extrema) {
+std::optional<Keeps> keeps_of(const ir::Graph& graph, const Node& node, const std::vector<ir::NodeId>& producers,
+                              Extrema extrema) {
   const Keeps keeps = traits_of(node.op.aten()).quantization;
   const bool is_extremum = keeps == Keeps::kAll && traits_of(node.op.aten()).family == AtenFamily::kArithmetic;
-  if (is_extremum && extrema == Extrema::kApart) return std::nullopt;
+  if (is_extremum && extrema == Extrema::kApart && !is_leaky_relu(graph, node, producers)) return std::nullopt;
   if (keeps == Keeps::kBranches) {
     const bool apart = std::ranges::any_of(
         node.inputs, [&](ValueId id) { return id.valid() && graph[id].constant && !is_zero(graph[id]); });
@@ -38,7 +57,7 @@ bool fuses(const ir::Graph& graph, ValueId before, const std::vector<ir::NodeId>
            const std::vector<std::vector<ir::NodeId>>& users, const std::vector<bool>& is_output, Extrema extrema) {
   const ir::NodeId producer = producers[before.index()];
   if (!producer.valid() || users[before.index()].size() != 1 || is_output[before.index()]) return false;
-  const std::optional<Keeps> keeps = keeps_of(graph, graph[producer], extrema);
+  const std::optional<Keeps> keeps = keeps_of(graph, graph[producer], producers, extrema);
   return !keeps || *keeps == Keeps::kActivation;
 }
 
@@ -81,7 +100,7 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, 
                   .is_observed = std::vector<bool>(graph.values.size(), true)};
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    const std::optional<Keeps> keeps = keeps_of(graph, node, extrema);
+    const std::optional<Keeps> keeps = keeps_of(graph, node, producers, extrema);
     if (left_float[n] || !keeps || node.outputs.empty()) continue;
     if (*keeps == Keeps::kOperands) join_operands(graph, node, groups);
     if (!has_float_values(graph, node.outputs.front())) continue;
@@ -93,10 +112,13 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, 
       if (has_float_values(graph, input)) groups.join(result, input.index());
       if (*keeps != Keeps::kAll) break;
     }
-    const ValueId before = node.inputs.front();
-    if (*keeps == Keeps::kActivation && has_float_values(graph, before) &&
-        fuses(graph, before, producers, users, is_output, extrema))
-      sharing.is_observed[before.index()] = false;
+    const auto leave_out = [&](ValueId before) {
+      if (has_float_values(graph, before) && fuses(graph, before, producers, users, is_output, extrema))
+        sharing.is_observed[before.index()] = false;
+    };
+    const bool is_extremum = node.op == ir::Op(AtenOp::maximum_default) || node.op == ir::Op(AtenOp::minimum_default);
+    if (is_extremum && extrema == Extrema::kShare) std::ranges::for_each(node.inputs, leave_out);
+    if (*keeps == Keeps::kActivation) leave_out(node.inputs.front());
   }
   for (size_t v = 0; v < graph.values.size(); ++v) sharing.group[v] = groups.find(v);
   return sharing;

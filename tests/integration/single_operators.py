@@ -72,6 +72,22 @@ class Buffered(nn.Module):
         return self.function(self, x)
 
 
+class Trained(nn.Module):
+    """A function of batch norms whose statistics and factors differ from channel to channel."""
+
+    def __init__(self, function, norm):
+        super().__init__()
+        self.function, self.norm = function, norm
+        channels = norm.num_features
+        norm.running_mean.data = torch.linspace(-0.5, 0.8, channels)
+        norm.running_var.data = torch.linspace(0.3, 4.0, channels)
+        norm.weight.data = torch.linspace(0.2, 1.5, channels)
+        norm.bias.data = torch.linspace(1.0, -0.7, channels)
+
+    def forward(self, x):
+        return self.function(self, x)
+
+
 def convolutions():
     yield Model("conv1d", lambda: nn.Conv1d(4, 6, 3, stride=2), (normal(1, 4, 20),))
     yield Model("conv2d", lambda: nn.Conv2d(4, 6, 3, dilation=2), (IMAGE,))
@@ -102,6 +118,9 @@ def pools():
 
 def norms():
     yield Model("batch_norm", lambda: nn.BatchNorm2d(4), (IMAGE,))
+    yield Model("batch_norm_of_two", lambda: Trained(lambda m, x: m.norm(torch.cat((x, torch.relu(x)), 1)), norm=nn.BatchNorm2d(8)), (IMAGE,))
+    yield Model("batch_norm_of_rows", lambda: Trained(lambda m, x: m.norm(torch.relu(x)), norm=nn.BatchNorm1d(4)), (normal(1, 4, 20),))
+    yield Model("normalized_channels", lambda: Buffered(lambda m, x: (x - m.mean) * m.factor, mean=torch.tensor([0.2, -0.4, 0.1, 0.9]).view(4, 1, 1), factor=torch.tensor([0.5, 8.0, -1.0, 2.0]).view(1, 4, 1, 1)), (IMAGE,))
     yield Model("layer_norm", lambda: nn.LayerNorm(24), (VECTOR,))
     yield Model("group_norm", lambda: nn.GroupNorm(2, 4), (IMAGE,))
     yield Model("instance_norm", lambda: nn.InstanceNorm2d(4), (IMAGE,))
@@ -120,6 +139,22 @@ def activations():
         arguments = (0.1, 20.0) if module is nn.Threshold else ()
         min_db = 15 if module is nn.Threshold else 25  # one pixel on the wrong side of 0.1 is wrong by 20
         yield Model(module.__name__.lower(), lambda module=module, arguments=arguments: module(*arguments), (normal(1, 4, 8, 8),), min_db)
+
+
+    slopes = {"small": (0.05, 0.9), "large": (1.1, 1.9), "positive": (0.2, 1.6), "of_both_signs": (-0.7, 0.8), "any": (-0.7, 1.6), "with_zero": (0.0, 0.6)}
+    for name, (low, high) in slopes.items():
+        yield Model(f"prelu_{name}", lambda low=low, high=high: with_slopes(torch.linspace(low, high, 4)), (IMAGE,))
+    yield Model("prelu_inside", lambda: AfterConvolution(with_slopes(torch.linspace(0.05, 0.9, 4))), (IMAGE,))
+    yield Model("leaky_by_maximum", fn(lambda x: torch.maximum(x, 0.1 * x)), (IMAGE,))
+    yield Model("leaky_by_halves", fn(lambda x: torch.relu(x) - 0.2 * torch.relu(-x)), (IMAGE,))
+    yield Model("leaky_by_magnitude", fn(lambda x: torch.relu(x) + 0.3 * (x - torch.abs(x)) * 0.5), (IMAGE,))
+    yield Model("prelu_by_halves", lambda: Buffered(lambda m, x: torch.relu(x) - m.a * torch.relu(-x), a=torch.linspace(0.1, 0.8, 4).view(1, 4, 1, 1)), (IMAGE,))
+
+
+def with_slopes(slopes):
+    module = nn.PReLU(len(slopes))
+    module.weight.data = slopes
+    return module
 
 
 def elementwise():

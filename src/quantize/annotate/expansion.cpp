@@ -50,9 +50,10 @@ bool gives_floats(const ir::Graph& graph, const Node& node) {
   return std::ranges::any_of(node.outputs, [&](ValueId id) { return id.valid() && graph[id].dtype == DType::kFp32; });
 }
 
-// Its second operand is no activation: a slope becomes a number of leaky_relu.
-bool has_slopes(const Node& node) {
-  return node.op == ir::Op(AtenOp::prelu_default);
+// Its further operands are no activations: a slope becomes a number of leaky_relu; scale and offset of a batch norm
+// become weights and bias of a convolution.
+bool has_parameters(const Node& node) {
+  return node.op == ir::Op(AtenOp::prelu_default) || node.op == ir::Op(AtenOp::batch_norm_default);
 }
 
 std::optional<ir::Graph> parts_of(const ir::Graph& graph, NodeId node) {
@@ -60,7 +61,7 @@ std::optional<ir::Graph> parts_of(const ir::Graph& graph, NodeId node) {
   std::ranges::copy_if(graph[node].outputs, std::back_inserter(results), [](ValueId id) { return id.valid(); });
   ir::Graph parts = ir::subgraph_of(graph, std::span(&node, 1), results).graph;
   if (!normalize::prepare(parts, Log{})) return std::nullopt;
-  if (!has_values_of_its_own(parts) && !has_slopes(graph[node])) return std::nullopt;
+  if (!has_values_of_its_own(parts) && !has_parameters(graph[node])) return std::nullopt;
   return parts;
 }
 

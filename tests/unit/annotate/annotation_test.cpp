@@ -62,6 +62,16 @@ TEST(Annotation, min_and_max_have_own_parameters) {
   EXPECT_FALSE(share(found, "x", "most"));
 }
 
+TEST(Annotation, prelu_has_parameters_of_its_operand) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 2});
+  const auto product = b.node(AtenOp::mul_Tensor, "product", {x, b.constant<float>("a", {2}, {0.5F, 0.25F})}, {1, 2});
+  b.graph.outputs = {b.node(AtenOp::maximum_default, "y", {x, product}, {1, 2})};
+  const Annotations found = annotate(b.graph, {});
+  EXPECT_TRUE(share(found, "x", "y"));
+  EXPECT_TRUE(share(found, "x", "product"));
+}
+
 TEST(Annotation, custom_or_no_scheme_is_followed) {
   GraphBuilder b;
   const auto first = b.node(AtenOp::neg_default, "first", {b.input("x", {4})}, {4});
@@ -85,6 +95,18 @@ TEST(Expansion, operator_with_inner_values_is_expanded) {
   EXPECT_GT(found.front().graph.nodes.size(), 1);
   EXPECT_EQ(found.front().graph[found.front().graph.inputs.front()].name, "x");
   EXPECT_TRUE(expansions(b.graph, {.general = kLeftFloat}).empty());
+}
+
+TEST(Expansion, ABatchNormAloneIsAConvolution) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 2, 3, 3});
+  const auto ones = b.constant<float>("ones", {2}, {1, 1}), halves = b.constant<float>("halves", {2}, {0.5F, 0.5F});
+  b.graph.outputs = {b.node(AtenOp::batch_norm_default, "norm", {x, halves, ones, ones, ones}, {1, 2, 3, 3},
+                            {{"training", false}, {"momentum", 0.1}, {"eps", 1e-5}, {"cudnn_enabled", false}})};
+  const std::vector<Expansion> found = expansions(b.graph, {});
+  ASSERT_EQ(found.size(), 1);
+  ASSERT_EQ(found.front().graph.nodes.size(), 1);
+  EXPECT_EQ(found.front().graph.nodes.front().op, ir::Op(AtenOp::conv2d_default));
 }
 
 }  // namespace

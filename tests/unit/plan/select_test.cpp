@@ -63,6 +63,29 @@ TEST(Select, narrow_tensors_compare_in_one_operation) {
   EXPECT_EQ(steps[0].activation.max, 1);
 }
 
+TEST(Select, maximum_of_narrow_tensors_is_one_operation) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 4, 4, 8}), y = b.input("y", DType::kInt8, {1, 4, 4, 8});
+  const auto wide_x = b.rescale(x, DType::kInt32, 1 << 30, 30), wide_y = b.rescale(y, DType::kInt32, 1 << 30, 30);
+  const auto larger = b.op(TosaOp::MAXIMUM, {wide_x, wide_y}, DType::kInt32, {1, 4, 4, 8});
+  b.graph.outputs = {b.rescale(larger, DType::kInt8, 1 << 30, 30)};
+  const auto steps = steps_of(b.graph);
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].elementwise, npu::ElementwiseMode::MAX);
+  EXPECT_EQ(steps[0].ifm.type.bits, 8);
+  EXPECT_EQ(steps[0].ofm.type.bits, 8);
+}
+
+TEST(Select, maximum_of_unequal_scales_is_32_bits) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 4, 4, 8}), y = b.input("y", DType::kInt8, {1, 4, 4, 8});
+  const auto wide_x = b.rescale(x, DType::kInt32, 1 << 30, 30), wide_y = b.rescale(y, DType::kInt32, 3 << 28, 30);
+  b.graph.outputs = {b.op(TosaOp::MAXIMUM, {wide_x, wide_y}, DType::kInt32, {1, 4, 4, 8})};
+  const auto steps = steps_of(b.graph);
+  EXPECT_GT(steps.size(), 1U);
+  EXPECT_EQ(steps.back().ifm.type.bits, 32);
+}
+
 TEST(Select, widening_uses_a_product) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt8, {1, 4, 4, 8});

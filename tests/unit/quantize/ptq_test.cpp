@@ -241,6 +241,16 @@ TEST(Ptq, moved_and_concatenated_values_share_parameters) {
   for (const char* name : {"x", "y", "cat", "v"}) EXPECT_EQ(b.quantization(name).scale(), 1.0) << name;
 }
 
+TEST(Ptq, prelu_has_parameters_of_its_operand) {
+  GraphBuilder b;
+  const auto x = b.input("x", {1, 2});
+  const auto slopes = b.constant<float>("slopes", {1, 2}, {0.5F, 0.25F});
+  const auto product = b.node(AtenOp::mul_Tensor, "product", {x, slopes}, {1, 2});
+  b.graph.outputs = {b.node(AtenOp::maximum_default, "y", {x, product}, {1, 2})};
+  run(b, {{floats({1, 2}, {-5, 250})}});
+  for (const char* name : {"x", "product", "y"}) EXPECT_EQ(b.quantization(name).scale(), 1.0) << name;
+}
+
 TEST(Ptq, constant_factor_is_exact) {
   GraphBuilder b;
   const auto x = b.input("x", {2});
@@ -511,9 +521,26 @@ TEST(Scheme, int16_activations_are_symmetric_with_48_bit_bias) {
   run(b, {{floats({1, 2}, {-1, 32.767F})}}, of_words("int16x8"));
   EXPECT_EQ(b.quantization("x").dtype, DType::kInt16);
   EXPECT_EQ(b.quantization("x").zero_point(), 0);
-  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("x").scale()), 1e-3F);
+  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("x").scale()), 2e-3F);  // twice what was seen
   EXPECT_EQ(b.quantization("w").dtype, DType::kInt8);
   EXPECT_EQ(b.quantization("b").dtype, DType::kInt48);
+}
+
+TEST(Scheme, operands_of_tables_have_the_observed_range) {
+  GraphBuilder b;
+  b.graph.outputs = {b.node(AtenOp::tanh_default, "y", {b.input("x", {1, 2})}, {1, 2})};
+  run(b, {{floats({1, 2}, {-1, 32.767F})}}, of_words("int16x8"));
+  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("x").scale()), 1e-3F);
+}
+
+TEST(Scheme, constants_have_bits_of_the_other_operand) {
+  GraphBuilder b;
+  const auto x = b.node(AtenOp::neg_default, "x", {b.input("i", {1, 2})}, {1, 2});
+  const auto factor = b.constant<float>("factor", {1, 2}, {1, 2});
+  b.graph.outputs = {b.node(AtenOp::mul_Tensor, "y", {x, factor}, {1, 2})};
+  run(b, {{floats({1, 2}, {-1, 1})}}, of_words("int8", {"node:x=int16x8"}));
+  EXPECT_EQ(b.quantization("factor").dtype, DType::kInt16);
+  EXPECT_EQ(b.quantization("y").dtype, DType::kInt8);
 }
 
 TEST(Scheme, int4_weights_with_int16_activations_become_int8) {
