@@ -84,7 +84,7 @@ void expect_chains(Case& one) {
   });
 }
 
-TEST(Depthwise, OfAllKindsOfWindows) {
+TEST(Depthwise, all_window_shapes_match_reference) {
   constexpr Window kWindows[] = {
       {.kernel = 3, .stride = 1, .padding = 1, .dilation = 1}, {.kernel = 3, .stride = 2, .padding = 1, .dilation = 1},
       {.kernel = 3, .stride = 1, .padding = 0, .dilation = 1}, {.kernel = 3, .stride = 2, .padding = 0, .dilation = 1},

@@ -59,7 +59,7 @@ PackedMatrix packed(Case& one) {
                .depth_step = 1});
 }
 
-TEST(PackedGemm, OfColumnsSideBySide) {
+TEST(PackedGemm, adjacent_columns_match_reference) {
   for_all_sizes([](Case& one) {
     const auto& [rows, depth, columns] = one.size;
     const PackedMatrix a = packed(one);
@@ -96,7 +96,7 @@ TEST(PackedGemm, OfColumnsSideBySide) {
   });
 }
 
-TEST(PackedGemm, OfRowsSideBySide) {
+TEST(PackedGemm, adjacent_rows_match_reference) {
   for_all_sizes([](Case& one) {
     const auto& [rows, depth, columns] = one.size;
     const PackedMatrix a = packed(one);
@@ -128,7 +128,7 @@ TEST(PackedGemm, OfRowsSideBySide) {
   });
 }
 
-TEST(Gemm, OfTwoMatricesAsTheyStand) {
+TEST(Gemm, two_row_major_matrices_match_reference) {
   for_all_sizes([](Case& one) {
     const auto& [rows, depth, columns] = one.size;
     const Limits limits;

@@ -27,7 +27,7 @@ std::vector<std::string> names_of(const Annotations& found) {
   return names;
 }
 
-TEST(Annotation, WeightsHaveTheirAxisAndAreNoActivations) {
+TEST(Annotation, weights_have_an_axis_and_no_activation_spec) {
   GraphBuilder b;
   const auto x = b.input("x", {1, 2});
   const auto w = b.constant<float>("w", {2, 2}, {1, -127, 0.5F, 0.25F});
@@ -44,7 +44,7 @@ TEST(Annotation, WeightsHaveTheirAxisAndAreNoActivations) {
   EXPECT_FALSE(value(found, "w").quantized);
 }
 
-TEST(Annotation, AnActivationTakesThePlaceOfTheValueBeforeIt) {
+TEST(Annotation, fused_activation_replaces_its_input) {
   GraphBuilder b;
   const auto sum = b.node(AtenOp::neg_default, "sum", {b.input("x", {4})}, {4});
   b.graph.outputs = {b.relu("y", sum)};
@@ -53,7 +53,7 @@ TEST(Annotation, AnActivationTakesThePlaceOfTheValueBeforeIt) {
   EXPECT_TRUE(value(found, "y").quantized);
 }
 
-TEST(Annotation, ExtremaHaveParametersOfTheirOwn) {
+TEST(Annotation, min_and_max_have_own_parameters) {
   GraphBuilder b;
   const auto x = b.input("x", {4});
   b.graph.outputs = {b.node(AtenOp::maximum_default, "most", {x, b.input("y", {4})}, {4})};
@@ -62,7 +62,7 @@ TEST(Annotation, ExtremaHaveParametersOfTheirOwn) {
   EXPECT_FALSE(share(found, "x", "most"));
 }
 
-TEST(Annotation, ASchemeOfItsOwnAndNoneAtAll) {
+TEST(Annotation, custom_or_no_scheme_is_followed) {
   GraphBuilder b;
   const auto first = b.node(AtenOp::neg_default, "first", {b.input("x", {4})}, {4});
   const auto second = b.node(AtenOp::neg_default, "second", {first}, {4});
@@ -73,7 +73,7 @@ TEST(Annotation, ASchemeOfItsOwnAndNoneAtAll) {
   EXPECT_EQ(value(found, "second").scheme, 1);
 }
 
-TEST(Expansion, WhatHasValuesWithinIsTakenApart) {
+TEST(Expansion, operator_with_inner_values_is_expanded) {
   GraphBuilder b;
   const auto x = b.input("x", {1, 4});
   const auto soft =

@@ -26,7 +26,7 @@ std::vector<float> run_once(const std::vector<std::byte>& pte, const Sample& inp
   return {values.begin(), values.end()};
 }
 
-TEST(Api, AModelGoesAllTheWayInMemory) {
+TEST(Api, model_in_memory_compiles_and_runs) {
   const auto program = compile(quantized_model(), kTarget);
   ASSERT_TRUE(program.has_value()) << to_string(program.error());
   EXPECT_EQ(program->report.delegates.size(), 1U);
@@ -35,7 +35,7 @@ TEST(Api, AModelGoesAllTheWayInMemory) {
   EXPECT_NEAR(run_once(program->pte, sample(0.25, 1))[1], 4.75F, 0.1F);
 }
 
-TEST(Api, StageByStageGivesTheSameDelegate) {
+TEST(Api, single_stages_give_same_delegate) {
   const Model model = quantized_model();
   const auto parts = partition(model, kTarget);
   ASSERT_TRUE(parts.has_value()) << to_string(parts.error());
@@ -57,7 +57,7 @@ TEST(Api, StageByStageGivesTheSameDelegate) {
   EXPECT_EQ(package(*parts, {}).error()[0].fault, Fault::kUsage);
 }
 
-TEST(Api, ATosaGraphAloneIsAProgram) {
+TEST(Api, tosa_graph_compiles_to_program) {
   const auto parts = partition(quantized_model(), kTarget);
   const auto program = package_tosa(parts->delegates.at(0), kTarget);
   ASSERT_TRUE(program.has_value()) << to_string(program.error());
@@ -65,7 +65,7 @@ TEST(Api, ATosaGraphAloneIsAProgram) {
   EXPECT_TRUE(run(Buffer::copy_of(program->pte), zeros).has_value());
 }
 
-TEST(Api, ExplainAddsUpAndNamesTheUsersNodes) {
+TEST(Api, explain_shares_sum_to_total_and_name_model_nodes) {
   const std::vector<Sample> samples{sample(1, -1)};
   const auto report = explain(Buffer::copy_of(pt2::small_model().archive()), "m.pt2", samples, kTarget);
   ASSERT_TRUE(report.has_value()) << to_string(report.error());
@@ -78,7 +78,7 @@ TEST(Api, ExplainAddsUpAndNamesTheUsersNodes) {
   EXPECT_EQ(report->nodes[0].runs_on, results::RunsOn::kNpu);
 }
 
-TEST(Api, ExplainShowsEveryBlockerOfEveryStage) {
+TEST(Api, explain_lists_blockers_of_all_stages) {
   pt2::ModelBuilder model = pt2::small_model();
   const auto add = [&](const std::string& op, const std::string& name, const std::string& from) {
     model.node("torch.ops.aten." + op, name, {1, 2}, {pt2::argument("self", pt2::tensor(from))});
@@ -99,7 +99,7 @@ TEST(Api, ExplainShowsEveryBlockerOfEveryStage) {
   EXPECT_THAT(to_string(report->errors), AllOf(HasSubstr("no_such_thing"), HasSubstr("digamma")));
 }
 
-TEST(Api, WrongInputsAreDiagnostics) {
+TEST(Api, wrong_inputs_are_diagnostics) {
   EXPECT_FALSE(import_pt2(Buffer::copy_of({}), "m.pt2").has_value());
   const std::vector<Sample> wrong{{Tensor::of<float>(DType::kFp32, {1, 3}, std::vector<float>{1, 2, 3})}};
   EXPECT_THAT(to_string(quantize(imported(pt2::small_model()), wrong).error()),
@@ -114,7 +114,7 @@ TEST(Api, WrongInputsAreDiagnostics) {
   EXPECT_FALSE(run(Buffer::copy_of(junk), {}).has_value());
 }
 
-TEST(Api, NamesMayBeInAnyCase) {
+TEST(Api, names_in_any_case_are_accepted) {
   TargetNames loud = kTarget;
   loud.accelerator = "Ethos-U55-128";
   loud.memory_mode = "sram_only";
@@ -124,7 +124,7 @@ TEST(Api, NamesMayBeInAnyCase) {
   EXPECT_EQ(program->report.memory_mode, "Sram_Only");
 }
 
-TEST(Guarded, AnExceptionBecomesADiagnostic) {
+TEST(Guarded, exception_becomes_diagnostic) {
   const auto internal = guarded([]() -> Result<int> {
     CARINA_CHECK(false, "of a test");
     return 1;

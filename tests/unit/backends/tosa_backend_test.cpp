@@ -31,12 +31,12 @@ ir::Graph sum_of(DType type) {
   return graph;
 }
 
-TEST(TosaBackend, SpecificationsAreToldFromNpus) {
+TEST(TosaBackend, specifications_follow_npu_names) {
   EXPECT_TRUE(is_tosa_spec("TOSA-1.0+INT"));
   EXPECT_FALSE(is_tosa_spec("ethos-u55-128"));
 }
 
-TEST(TosaBackend, WhatIsNoSpecificationIsAMistakeOfUsage) {
+TEST(TosaBackend, unknown_specification_is_a_usage_error) {
   for (const char* text : {"TOSA-1.0", "TOSA-0.80+BI", "TOSA-2.0+INT", "TOSA-1.0+int16", "TOSA-"}) {
     const auto found = tosa_backend(text);
     ASSERT_FALSE(found.has_value()) << text;
@@ -45,18 +45,18 @@ TEST(TosaBackend, WhatIsNoSpecificationIsAMistakeOfUsage) {
   }
 }
 
-TEST(TosaBackend, FloatsAreForTheProfileThatHasThem) {
+TEST(TosaBackend, floats_need_the_fp_profile) {
   EXPECT_FALSE(backend("TOSA-1.0+INT+int16").lowering.takes_floats);
   EXPECT_TRUE(backend("TOSA-1.0+FP+bf16").lowering.takes_floats);
   EXPECT_TRUE(backend("TOSA-1.0+INT+FP").lowering.takes_floats);
 }
 
-TEST(TosaBackend, TheSubsetOfSmallNpusIsLoweredAsForThem) {
+TEST(TosaBackend, u55_subset_is_lowered_as_for_u55) {
   const int64_t all = backend("TOSA-1.0+INT+int16").lowering.limits.product_bits;
   EXPECT_LT(backend("TOSA-1.0+INT+int16+u55").lowering.limits.product_bits, all);
 }
 
-TEST(TosaBackend, ADelegateIsItsTosaFile) {
+TEST(TosaBackend, delegate_is_a_tosa_file) {
   const auto made = backend("TOSA-1.0+FP").compile(sum_of(DType::kFp32), {}, {});
   ASSERT_TRUE(made.has_value()) << to_string(made.error());
   EXPECT_EQ(made->packaged.backend, kTosaBackendId);
@@ -67,7 +67,7 @@ TEST(TosaBackend, ADelegateIsItsTosaFile) {
   EXPECT_EQ(file->graphs.front().nodes.back().op, ir::Op(TosaOp::ADD));
 }
 
-TEST(TosaBackend, WhatTheSpecificationLacksIsSaidOfTheNode) {
+TEST(TosaBackend, missing_extension_is_reported_for_the_node) {
   const auto made = backend("TOSA-1.0+INT").compile(sum_of(DType::kFp32), {}, {});
   ASSERT_FALSE(made.has_value());
   ASSERT_EQ(made.error().size(), 2U);

@@ -50,7 +50,7 @@ void expect_reads(ByteStream& stream, std::span<const std::byte> bytes) {
   }
 }
 
-TEST(ByteStream, GivesAnyPart) {
+TEST(ByteStream, any_range_is_readable) {
   const std::vector<std::byte> bytes = sample_bytes();
   ByteStream stored = ByteStream::of(Buffer::copy_of(bytes), "x");
   expect_reads(stored, bytes);
@@ -58,7 +58,7 @@ TEST(ByteStream, GivesAnyPart) {
   expect_reads(inflating, bytes);
 }
 
-TEST(ByteStream, ChecksTheCrcAtTheEnd) {
+TEST(ByteStream, wrong_crc_is_an_error_at_end) {
   const std::vector<std::byte> bytes = sample_bytes();
   ByteStream stream = ByteStream::inflating(deflated(bytes), bytes.size(), crc_of(bytes) ^ 1, "x.npz:y");
   std::vector<std::byte> part(bytes.size() - 1), last(1);
@@ -68,7 +68,7 @@ TEST(ByteStream, ChecksTheCrcAtTheEnd) {
   EXPECT_THAT(to_string(end.error()), HasSubstr("checksum"));
 }
 
-TEST(ByteStream, RefusesWhatIsCutOff) {
+TEST(ByteStream, truncated_stream_is_an_error) {
   const std::vector<std::byte> bytes = sample_bytes();
   const Buffer packed = deflated(bytes);
   ByteStream stream = ByteStream::inflating(packed.slice(0, packed.size() / 2), bytes.size(), crc_of(bytes), "x");

@@ -11,7 +11,7 @@ namespace carina {
 namespace {
 
 // All that can be told apart by a cache: one bit, the length, and where words stand.
-TEST(WideContentHash, DiffersWhereContentDoes) {
+TEST(WideContentHash, different_contents_have_different_hashes) {
   std::mt19937 random(1);
   std::set<WideHash> seen;
   size_t count = 0;
@@ -39,7 +39,7 @@ TEST(WideContentHash, DiffersWhereContentDoes) {
 }
 
 // Long content is told apart where it is looked at: at its start, its end and every few kilobytes.
-TEST(SampledHash, DiffersWhereItLooks) {
+TEST(SampledHash, sampled_difference_changes_hash) {
   std::set<uint64_t> seen;
   for (const size_t size : {0u, 1u, 4096u, 4097u, 100'000u}) {
     std::vector<std::byte> bytes(size);

@@ -34,7 +34,7 @@ class File : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(File, AFileThatShrinksAfterwardsDoesNotMatter) {
+TEST_F(File, file_truncated_after_read_is_unaffected) {
   ASSERT_TRUE(write_file(path("x"), std::string(10'000, 'x')));
   const auto file = map_file(path("x"));
   ASSERT_TRUE(file);
@@ -53,7 +53,7 @@ int64_t mapped_kilobytes() {
   return 0;
 }
 
-TEST_F(File, PagesGoBehindTheReaderAndComeBack) {
+TEST_F(File, read_pages_are_released_and_reload) {
   constexpr size_t kBytes = size_t{12} << 20, kPart = 5000;
   ASSERT_TRUE(write_file(path("x"), std::string(kBytes, 'x')));
   const auto file = map_large_file(path("x"));
@@ -72,7 +72,7 @@ TEST_F(File, PagesGoBehindTheReaderAndComeBack) {
   EXPECT_EQ(sum(0, kBytes), kBytes);
 }
 
-TEST_F(File, PagesOfOtherMemoryStay) {
+TEST_F(File, other_pages_stay_resident) {
   const Buffer own = Buffer::copy_of(std::vector<std::byte>(size_t{2} << 20, std::byte{7}));
   PageReleaser behind;
   behind.add(own.bytes());
@@ -87,7 +87,7 @@ void on_bus(int /*number*/, siginfo_t* info, void* /*context*/) {
   ::siglongjmp(back, 1);
 }
 
-TEST_F(File, ALargeFileThatShrinksIsKnownToTheHandler) {
+TEST_F(File, mapped_file_truncated_later_is_handled) {
   const size_t size = (size_t{256} << 20) + 1;  // sparse: it takes no disk
   ASSERT_TRUE(write_file(path("large"), "x"));
   ASSERT_EQ(::truncate(path("large").c_str(), static_cast<off_t>(size)), 0);
@@ -109,14 +109,14 @@ TEST_F(File, ALargeFileThatShrinksIsKnownToTheHandler) {
   EXPECT_EQ(mapped_file_at(&size), nullptr);
 }
 
-TEST_F(File, AFifoIsNotWaitedFor) {
+TEST_F(File, fifo_is_not_waited_for) {
   ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
   const auto file = map_file(path("fifo"));
   ASSERT_FALSE(file);
   EXPECT_THAT(to_string(file.error()), HasSubstr("not a regular file"));
 }
 
-TEST_F(File, LinksLeadToOneFile) {
+TEST_F(File, links_resolve_to_one_file) {
   ASSERT_TRUE(write_file(path("a"), "a"));
   ASSERT_TRUE(write_file(path("b"), "b"));
   fs::create_hard_link(path("a"), path("hard"));

@@ -51,7 +51,7 @@ void expect_sound(const std::vector<MemoryRequest>& requests, const MemoryPlan& 
   }
 }
 
-TEST(MemoryPlanner, NeverOverlapsWhatLivesTogether) {
+TEST(MemoryPlanner, overlapping_live_ranges_get_disjoint_memory) {
   std::mt19937 random(3);
   for (int round = 0; round < 200; ++round) {
     const auto requests = random_requests(random);
@@ -74,7 +74,7 @@ std::vector<std::pair<int64_t, MemoryRequest>> parts_of(const MemoryRequest& b) 
   return parts;
 }
 
-TEST(MemoryPlanner, LetsOthersStandWhereAnIntervalIsNotFilledYet) {
+TEST(MemoryPlanner, unused_parts_of_intervals_are_shared) {
   std::mt19937 random(5);
   for (int round = 0; round < 100; ++round) {
     const auto requests = with_fill_steps(random_requests(random), random);
@@ -96,7 +96,7 @@ TEST(MemoryPlanner, LetsOthersStandWhereAnIntervalIsNotFilledYet) {
   EXPECT_EQ(plan_memory(two, 16, PlanStrategy::kSearch).total_bytes, 64);
 }
 
-TEST(MemoryPlanner, EndsOnceItTakesFewEnoughBytes) {
+TEST(MemoryPlanner, search_ends_below_wanted_size) {
   std::mt19937 random(6);
   for (int round = 0; round < 20; ++round) {
     const auto requests = random_requests(random);
@@ -105,7 +105,7 @@ TEST(MemoryPlanner, EndsOnceItTakesFewEnoughBytes) {
   }
 }
 
-TEST(MemoryPlanner, IsDeterministicAndTheSearchTight) {
+TEST(MemoryPlanner, search_is_deterministic_and_tight) {
   std::mt19937 random(4);
   int64_t total = 0, first_fit = 0, bound = 0;
   for (int round = 0; round < 50; ++round) {
@@ -121,14 +121,14 @@ TEST(MemoryPlanner, IsDeterministicAndTheSearchTight) {
   EXPECT_LT(total, first_fit);
 }
 
-TEST(MemoryPlanner, FirstFitTakesEqualSizesInTheirOrder) {
+TEST(MemoryPlanner, first_fit_keeps_order_of_equal_sizes) {
   const std::vector<MemoryRequest> requests{{.bytes = 8, .first = 0, .last = 1}, {.bytes = 8, .first = 0, .last = 9}};
   EXPECT_EQ(plan_memory(requests, 16, PlanStrategy::kFirstFit).offsets, (std::vector<int64_t>{0, 16}));
   EXPECT_EQ(plan_memory(requests, 16, PlanStrategy::kSearch).offsets,
             (std::vector<int64_t>{16, 0}));  // the longer-lived first
 }
 
-TEST(MemoryPlanner, OfNothingTakesNothing) {
+TEST(MemoryPlanner, no_buffers_take_no_memory) {
   EXPECT_EQ(plan_memory({}, 16, PlanStrategy::kSearch).total_bytes, 0);
 }
 

@@ -9,7 +9,7 @@
 namespace carina {
 namespace {
 
-TEST(Number, IsTheWholeText) {
+TEST(Number, whole_text_is_parsed) {
   EXPECT_EQ(number_in<int64_t>("-12"), -12);
   EXPECT_EQ(number_in<uint64_t>("7fc00000", 16), 0x7fc00000U);
   EXPECT_EQ(number_in<double>("-1.5e-3"), -1.5e-3);
@@ -20,7 +20,7 @@ TEST(Number, IsTheWholeText) {
   EXPECT_EQ(number_in<double>("0e9"), 0.0);
 }
 
-TEST(Number, NothingElseIsOne) {
+TEST(Number, other_text_is_an_error) {
   for (const char* text : {"", " 1", "1 ", "+1", "1x", "0x10", "one", "-", "1,5", "1.5.1"}) {
     EXPECT_FALSE(number_in<int64_t>(text)) << text;
     EXPECT_FALSE(number_in<double>(text)) << text;
@@ -28,7 +28,7 @@ TEST(Number, NothingElseIsOne) {
   }
 }
 
-TEST(Number, TheTypeHoldsIt) {
+TEST(Number, out_of_range_is_an_error) {
   EXPECT_FALSE(number_in<int8_t>("128"));
   EXPECT_FALSE(number_in<size_t>("-1"));
   EXPECT_FALSE(number_in<float>("1e39"));

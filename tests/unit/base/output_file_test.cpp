@@ -43,7 +43,7 @@ class Output : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(Output, NothingIsThereBeforeCommit) {
+TEST_F(Output, no_file_before_commit) {
   {
     const auto file = OutputFile::prepare(path("x"), bytes_of("new"));
     ASSERT_TRUE(file);
@@ -53,7 +53,7 @@ TEST_F(Output, NothingIsThereBeforeCommit) {
   EXPECT_EQ(files(), 0);
 }
 
-TEST_F(Output, TheOldFileMayEndOnAnotherThread) {
+TEST_F(Output, old_file_is_released_on_another_thread) {
   ASSERT_TRUE(write_file(path("x"), "old"));
   {
     const ScopedThreadPool scope(2);
@@ -65,7 +65,7 @@ TEST_F(Output, TheOldFileMayEndOnAnotherThread) {
     EXPECT_THAT(fs::read_symlink(open).string(), Not(HasSubstr("(deleted)")));
 }
 
-TEST_F(Output, TheOldFileStaysUntilCommit) {
+TEST_F(Output, old_file_stays_until_commit) {
   ASSERT_TRUE(write_file(path("x"), "old"));
   auto file = OutputFile::prepare(path("x"), bytes_of("new"));
   ASSERT_TRUE(file);
@@ -75,14 +75,14 @@ TEST_F(Output, TheOldFileStaysUntilCommit) {
   EXPECT_EQ(files(), 1);
 }
 
-TEST_F(Output, ASignalsHandlerRemovesWhatIsNotCommitted) {
+TEST_F(Output, signal_handler_removes_uncommitted_file) {
   const auto file = OutputFile::prepare(path("x"), bytes_of("new"));
   ASSERT_TRUE(file);
   remove_uncommitted_files();
   EXPECT_EQ(files(), 0);
 }
 
-TEST_F(Output, TwoOutputsAtATimeHaveTwoTemporaryFiles) {
+TEST_F(Output, two_outputs_have_two_temporary_files) {
   auto first = OutputFile::prepare(path("x"), bytes_of("1"));
   auto second = OutputFile::prepare(path("x"), bytes_of("2"));
   ASSERT_TRUE(first && second);
@@ -92,7 +92,7 @@ TEST_F(Output, TwoOutputsAtATimeHaveTwoTemporaryFiles) {
   EXPECT_EQ(files(), 1);
 }
 
-TEST_F(Output, AChainOfLinksIsFollowedAndTheModeKept) {
+TEST_F(Output, chain_of_links_is_followed_and_mode_is_kept) {
   ASSERT_TRUE(write_file(path("real"), "old"));
   fs::permissions(path("real"), fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read);
   fs::create_symlink("real", path("one"));
@@ -105,14 +105,14 @@ TEST_F(Output, AChainOfLinksIsFollowedAndTheModeKept) {
   EXPECT_EQ(status.st_mode & 07777, 0640);
 }
 
-TEST_F(Output, ALinkToNothingMakesItsTarget) {
+TEST_F(Output, dangling_link_creates_its_target) {
   fs::create_symlink("later", path("link"));
   ASSERT_TRUE(write_file(path("link"), "new"));
   EXPECT_TRUE(fs::is_symlink(path("link")));
   EXPECT_EQ(text_of(path("later")), "new");
 }
 
-TEST_F(Output, EveryHardLinkSeesTheNewBytes) {
+TEST_F(Output, all_hard_links_see_new_bytes) {
   ASSERT_TRUE(write_file(path("a"), "a longer text than the new one"));
   fs::create_hard_link(path("a"), path("b"));
   ASSERT_TRUE(write_file(path("a"), "new"));
@@ -120,13 +120,13 @@ TEST_F(Output, EveryHardLinkSeesTheNewBytes) {
   EXPECT_EQ(fs::hard_link_count(path("a")), 2);
 }
 
-TEST_F(Output, ANameAsLongAsTheFileSystemAllows) {
+TEST_F(Output, longest_allowed_name_is_written) {
   const std::string name(255, 'n');
   ASSERT_TRUE(write_file(path(name), "new"));
   EXPECT_EQ(text_of(path(name)), "new");
 }
 
-TEST_F(Output, Refusals) {
+TEST_F(Output, impossible_paths_are_errors) {
   fs::create_directory(path("folder"));
   fs::create_symlink("loop", path("loop"));
   for (const auto& [where, what] : {std::pair{std::string(), "the path is empty"},

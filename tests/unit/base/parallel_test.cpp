@@ -13,7 +13,7 @@
 namespace carina {
 namespace {
 
-TEST(ThreadPool, CallsEachNumberOnce) {
+TEST(ThreadPool, each_index_runs_once) {
   for (const int threads : {1, 2, 5}) {
     ThreadPool pool(threads);
     for (const size_t count : {0u, 1u, 2u, 1000u}) {
@@ -24,7 +24,7 @@ TEST(ThreadPool, CallsEachNumberOnce) {
   }
 }
 
-TEST(ThreadPool, ThrowsWhatABodyThrows) {
+TEST(ThreadPool, body_exception_is_rethrown) {
   for (const int threads : {1, 3}) {
     ThreadPool pool(threads);
     const auto body = [](size_t i) {
@@ -44,11 +44,11 @@ std::vector<std::thread::id> runners(size_t count) {
   return ids;
 }
 
-TEST(ScopedThreadPool, WithoutOneTheCallerDoesAll) {
+TEST(ScopedThreadPool, without_pool_caller_runs_everything) {
   for (const std::thread::id id : runners(100)) EXPECT_EQ(id, std::this_thread::get_id());
 }
 
-TEST(ScopedThreadPool, WorkWithinABodyIsItsThreadsOwn) {
+TEST(ScopedThreadPool, nested_loop_runs_on_its_thread) {
   const ScopedThreadPool scope(4);
   std::atomic<int> strangers = 0;
   parallel_for(50, [&](size_t) {
@@ -57,7 +57,7 @@ TEST(ScopedThreadPool, WorkWithinABodyIsItsThreadsOwn) {
   EXPECT_EQ(strangers, 0);
 }
 
-TEST(ScopedThreadPool, AThrowLeavesItInPlace) {
+TEST(ScopedThreadPool, exception_keeps_pool_usable) {
   const ScopedThreadPool scope(2);
   EXPECT_THROW(parallel_for(2, [](size_t) { throw std::runtime_error("both"); }), std::runtime_error);
   std::atomic<int> calls = 0;
@@ -65,7 +65,7 @@ TEST(ScopedThreadPool, AThrowLeavesItInPlace) {
   EXPECT_EQ(calls, 10);
 }
 
-TEST(ScopedParallelLoop, TakesTheWorkUntilItEnds) {
+TEST(ScopedParallelLoop, waiting_thread_takes_work_until_end) {
   const ScopedThreadPool pool(2);
   std::vector<size_t> asked;
   {
@@ -82,7 +82,7 @@ TEST(ScopedParallelLoop, TakesTheWorkUntilItEnds) {
   EXPECT_EQ(asked, (std::vector<size_t>{5, 3}));
 }
 
-TEST(ParallelForChunks, CoverEachElementOnce) {
+TEST(ParallelForChunks, chunks_cover_each_element_once) {
   for (const int threads : {1, 3}) {
     const ScopedThreadPool scope(threads);
     for (const size_t size : {0u, 1u, 9u, 10u, 11u, 1003u}) {
@@ -98,7 +98,7 @@ TEST(ParallelForChunks, CoverEachElementOnce) {
 }
 
 // Two threads that begin side by side would fill memory side by side.
-TEST(ParallelForChunks, NeighborsDoNotBeginTogether) {
+TEST(ParallelForChunks, adjacent_chunks_start_apart) {
   const ScopedParallelLoop in_order([](size_t count, const std::function<void(size_t)>& body) {
     for (size_t i = 0; i < count; ++i) body(i);
   });
@@ -107,7 +107,7 @@ TEST(ParallelForChunks, NeighborsDoNotBeginTogether) {
   EXPECT_EQ(begun, (std::vector<size_t>{0, 4, 1, 5, 2, 6, 3}));
 }
 
-TEST(RunAsync, IsDoneBeforeThePoolEnds) {
+TEST(RunAsync, task_ends_before_pool) {
   std::atomic<int> done = 0;
   {
     const ScopedThreadPool scope(2);
@@ -116,7 +116,7 @@ TEST(RunAsync, IsDoneBeforeThePoolEnds) {
   EXPECT_EQ(done, 100);
 }
 
-TEST(RunAsync, IsDoneAtOnceWhereNoThreadIsFree) {
+TEST(RunAsync, no_free_thread_runs_task_at_once) {
   const auto runs_here = [] {
     std::thread::id ran;
     run_async([&] { ran = std::this_thread::get_id(); });
@@ -133,7 +133,7 @@ TEST(RunAsync, IsDoneAtOnceWhereNoThreadIsFree) {
   EXPECT_EQ(elsewhere, 0);
 }
 
-TEST(ScopedThreadPool, ATaskWithinGoesOnWithIt) {
+TEST(ScopedThreadPool, nested_task_uses_same_pool) {
   std::thread::id ran;
   {
     const ScopedThreadPool pool(2);

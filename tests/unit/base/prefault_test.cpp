@@ -20,7 +20,7 @@ size_t resident_pages(std::span<std::byte> memory) {
   return static_cast<size_t>(std::ranges::count_if(pages, [](unsigned char flags) { return (flags & 1) != 0; }));
 }
 
-TEST(Populate, BringsPagesAndKeepsWhatTheyHold) {
+TEST(Populate, pages_become_resident_with_their_contents) {
   const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE)), size = 2000 * page;
   for (const int threads : {1, 2}) {
     const ScopedThreadPool scope(threads);
@@ -40,7 +40,7 @@ TEST(Populate, BringsPagesAndKeepsWhatTheyHold) {
   }
 }
 
-TEST(Populate, TouchesNothingBesideWhatItIsGiven) {
+TEST(Populate, other_memory_is_untouched) {
   std::vector<char> text(1'000'000, 'x');
   prefault(std::span(text).subspan(123'456, 500'001));
   prefault(std::span<char>());

@@ -17,7 +17,7 @@ std::string hex_of(std::string_view text) {
 }
 
 // FIPS 180-4's examples, and NIST's of a million letters.
-TEST(Sha256, GivesThePublishedDigests) {
+TEST(Sha256, digests_equal_published_ones) {
   EXPECT_EQ(hex_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(hex_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(hex_of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
@@ -25,7 +25,7 @@ TEST(Sha256, GivesThePublishedDigests) {
   EXPECT_EQ(hex_of(std::string(1'000'000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(Sha256, DoesNotDependOnHowTheBytesAreCut) {
+TEST(Sha256, chunking_does_not_change_digest) {
   std::vector<std::byte> bytes(300);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 7);
   const std::span<const std::byte> all(bytes);
@@ -34,7 +34,7 @@ TEST(Sha256, DoesNotDependOnHowTheBytesAreCut) {
     EXPECT_EQ(sha256(std::array{all.first(cut), all.subspan(cut)}), whole) << cut;
 }
 
-TEST(Sha256, IsTheSameInHardware) {
+TEST(Sha256, hardware_equals_portable_code) {
   std::array<std::byte, 3 * sha256_rounds::kBlockBytes> blocks{};
   for (size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<std::byte>(i * 31);
   sha256_rounds::State portable{1, 2, 3, 4, 5, 6, 7, 8};

@@ -59,7 +59,7 @@ Result<ZipReader> open(const std::string& bytes) {
   return ZipReader::open(Buffer::copy_of(std::as_bytes(std::span(bytes))), "x.npz");
 }
 
-TEST(Zip, SizesInZip64Fields) {
+TEST(Zip, zip64_sizes_are_read) {
   const auto zip = open(Zip64{}.bytes());
   ASSERT_TRUE(zip) << to_string(zip.error());
   const auto data = zip->read("x.npy");
@@ -67,13 +67,13 @@ TEST(Zip, SizesInZip64Fields) {
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(data->data()), data->size()), "data");
 }
 
-TEST(Zip, DamagedZip64Fields) {
+TEST(Zip, damaged_zip64_fields_are_errors) {
   EXPECT_THAT(to_string(open(Zip64{.sizes_there = false}.bytes()).error()), HasSubstr("zip64"));
   EXPECT_THAT(to_string(open(Zip64{.claimed_bytes = uint64_t{3} << 30}.bytes()).error()), HasSubstr("outside"));
   EXPECT_THAT(to_string(open(Zip64{.claimed_bytes = UINT64_MAX}.bytes()).error()), HasSubstr("outside"));
 }
 
-TEST(Zip, WhatItWritesItReads) {
+TEST(Zip, written_archive_reads_back) {
   const std::string text(1000, 'x');
   std::vector<ZipEntry> entries;
   std::vector<std::string> names;
@@ -92,7 +92,7 @@ TEST(Zip, WhatItWritesItReads) {
 }
 
 // What is looked at ahead changes nothing that is said afterwards.
-TEST(Zip, DamageIsSaidWhereItIsReadAlsoAfterALookAhead) {
+TEST(Zip, damage_is_reported_at_its_read_after_look_ahead) {
   const std::string texts[] = {std::string(100'000, 'a'), std::string(50'000, 'b'), "c"};
   std::vector<ZipEntry> entries;
   for (const std::string& text : texts)
@@ -116,7 +116,7 @@ TEST(Zip, DamageIsSaidWhereItIsReadAlsoAfterALookAhead) {
   }
 }
 
-TEST(Zip, AnyCutIsRefused) {
+TEST(Zip, truncations_are_errors) {
   const std::string whole = Zip64{}.bytes();
   for (size_t size = 0; size < whole.size(); ++size) EXPECT_FALSE(open(whole.substr(0, size))) << size;
 }

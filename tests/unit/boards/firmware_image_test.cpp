@@ -51,7 +51,7 @@ std::string error_of(const auto& result) {
   return result ? std::string() : to_string(result.error());
 }
 
-TEST(FirmwareImage, TheModelComesOutAsItWentIn) {
+TEST(FirmwareImage, stored_model_reads_back) {
   const Buffer program = program_of(100);
   const auto filled = put_model(buffer_of(plain_image()), "a.elf", program, {.temp_pool_bytes = 64});
   ASSERT_TRUE(filled) << error_of(filled);
@@ -60,7 +60,7 @@ TEST(FirmwareImage, TheModelComesOutAsItWentIn) {
   EXPECT_TRUE(std::ranges::equal(model->bytes(), program.bytes()));
 }
 
-TEST(FirmwareImage, WhatDoesNotFitIsSaid) {
+TEST(FirmwareImage, too_large_model_reports_sizes) {
   const Buffer image = buffer_of(plain_image());
   EXPECT_THAT(error_of(put_model(image, "a.elf", program_of(1024), {})), HasSubstr("at most 960 bytes"));
   EXPECT_THAT(error_of(put_model(image, "a.elf", program_of(8), {.method_pool_bytes = 4000, .temp_pool_bytes = 97})),
@@ -68,13 +68,13 @@ TEST(FirmwareImage, WhatDoesNotFitIsSaid) {
   EXPECT_THAT(error_of(model_of(image, "a.elf")), HasSubstr("the image has no model"));
 }
 
-TEST(FirmwareImage, AnImageOfAnotherVersionIsRefused) {
+TEST(FirmwareImage, image_of_other_version_is_an_error) {
   std::vector<std::byte> elf = plain_image();
   put<uint32_t>(elf, kSegmentOffset + 16, firmware::kVersion + 1);
   EXPECT_THAT(error_of(read_slot(buffer_of(elf), "a.elf")), HasSubstr("an image of version"));
 }
 
-TEST(FirmwareImage, EveryDamageIsAnErrorOrHarmless) {
+TEST(FirmwareImage, damage_is_an_error_or_harmless) {
   const auto filled = put_model(buffer_of(plain_image()), "a.elf", program_of(32), {});
   ASSERT_TRUE(filled);
   for (size_t at = 0; at < filled->size(); ++at) {

@@ -33,7 +33,7 @@ int break_an_invariant() {
   return 0;
 }
 
-TEST(RunGuarded, AnInternalErrorIsExitCode3) {
+TEST(RunGuarded, internal_error_is_exit_code_3) {
   const Outcome outcome = outcome_of(break_an_invariant, {});
   EXPECT_EQ(outcome.code, 3);
   EXPECT_THAT(outcome.err,
@@ -41,19 +41,19 @@ TEST(RunGuarded, AnInternalErrorIsExitCode3) {
   EXPECT_THAT(outcome.out, IsEmpty());
 }
 
-TEST(RunGuarded, AndAnObjectWhereJsonIsAskedFor) {
+TEST(RunGuarded, json_option_prints_an_object) {
   const Outcome outcome = outcome_of(break_an_invariant, {.json = true});
   EXPECT_EQ(outcome.code, 3);
   EXPECT_THAT(outcome.out, AllOf(testing::StartsWith("{"), HasSubstr("\"errors\""), HasSubstr("internal error")));
 }
 
-TEST(RunGuarded, NoMemoryIsExitCode1) {
+TEST(RunGuarded, out_of_memory_is_exit_code_1) {
   const Outcome outcome = outcome_of([]() -> int { throw std::bad_alloc(); }, {});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("out of memory"));
 }
 
-TEST(RunGuarded, AnActionsOwnCodeStays) {
+TEST(RunGuarded, exit_code_of_action_is_kept) {
   EXPECT_EQ(outcome_of([] { return 2; }, {}).code, 2);
 }
 

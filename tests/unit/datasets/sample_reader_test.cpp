@@ -39,7 +39,7 @@ float first_of(SampleReader& reader, size_t n) {
   return (*reader.sample(n)).front().values<float>()[0];
 }
 
-TEST_F(SampleFiles, ShardsFollowEachOther) {
+TEST_F(SampleFiles, shards_are_read_in_order) {
   write("a.npz", {{"image", images({0, 1, 2, 3})}, {"y", labels({7, 8})}});
   write("b.npz", {{"image", images({4, 5, 6, 7, 8, 9})}, {"y", labels({1, 2, 3})}});
   auto reader = SampleReader::open(folder_->path(), kInputs);
@@ -52,7 +52,7 @@ TEST_F(SampleFiles, ShardsFollowEachOther) {
   }
 }
 
-TEST_F(SampleFiles, LabelsOfSomeFilesOnlyAreRefused) {
+TEST_F(SampleFiles, partial_labels_are_an_error) {
   write("a.npz", {{"image", images({0, 1})}, {"y", labels({7})}});
   write("b.npz", {{"image", images({4, 5})}});
   auto reader = SampleReader::open(folder_->path(), kInputs);
@@ -62,7 +62,7 @@ TEST_F(SampleFiles, LabelsOfSomeFilesOnlyAreRefused) {
   EXPECT_THAT(to_string(has_labels.error()), HasSubstr("b.npz: the number of labels differs"));
 }
 
-TEST_F(SampleFiles, AShardThatDoesNotFitIsNamed) {
+TEST_F(SampleFiles, mismatched_shard_is_named) {
   write("a.npz", {{"image", images({0, 1})}});
   write("b.npz", {{"image", labels({1, 2})}});
   const auto reader = SampleReader::open(folder_->path(), kInputs);
@@ -70,7 +70,7 @@ TEST_F(SampleFiles, AShardThatDoesNotFitIsNamed) {
   EXPECT_THAT(to_string(reader.error()), HasSubstr("b.npz: the array for the input image does not fit"));
 }
 
-TEST_F(SampleFiles, OneFilePerInput) {
+TEST_F(SampleFiles, one_file_per_input_is_read) {
   const std::vector<InputType> inputs{kInputs.front(), {.name = "size", .dtype = DType::kInt64, .shape = {1}}};
   ASSERT_TRUE(write_file(path("image.npy"), npy_bytes(images({0, 1, 2, 3}))));
   ASSERT_TRUE(write_file(path("size.npy"), npy_bytes(labels({5, 6}))));

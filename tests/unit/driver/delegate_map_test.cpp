@@ -59,7 +59,7 @@ NodeAssignment place_of(const std::vector<NodeAssignment>& assignments, const st
   return found == assignments.end() ? NodeAssignment{} : *found;
 }
 
-TEST(DelegateMap, NodesOfTheUsersGraphAreNamed) {
+TEST(DelegateMap, source_nodes_are_named) {
   ModelBuilder model = beginning();
   add(model, "neg.default", "neg", "x");
   add(model, "tanh.default", "tanh", "neg");
@@ -71,7 +71,7 @@ TEST(DelegateMap, NodesOfTheUsersGraphAreNamed) {
   EXPECT_EQ(assignments[1].delegate, 0);
 }
 
-TEST(DelegateMap, NoDelegateWaitsForItself) {
+TEST(DelegateMap, delegates_form_no_cycle) {
   ModelBuilder model = beginning();
   add(model, "neg.default", "first", "x");
   add(model, "tanh.default", "between", "first");
@@ -83,7 +83,7 @@ TEST(DelegateMap, NoDelegateWaitsForItself) {
   EXPECT_EQ(place_of(assignments, "last").delegate, 1);
 }
 
-TEST(DelegateMap, WhatComesToNothingGoesWithItsNeighbors) {
+TEST(DelegateMap, nodes_without_effect_follow_neighbors) {
   ModelBuilder model = beginning();
   add(model, "neg.default", "first", "x");
   add(model, "alias.default", "same", "first");
@@ -92,7 +92,7 @@ TEST(DelegateMap, WhatComesToNothingGoesWithItsNeighbors) {
   EXPECT_EQ(place_of(assignments, "same").delegate, 0);
 }
 
-TEST(DelegateMap, IntegersPassBetweenDelegatesAndTheCpu) {
+TEST(DelegateMap, integers_cross_delegate_boundary) {
   ModelBuilder model = beginning();
   add_step(model, "quantize", "q_in", "x");
   add_step(model, "dequantize", "dq_in", "q_in");
@@ -112,7 +112,7 @@ void add_argmax(ModelBuilder& model) {
              {argument("self", tensor("x")), argument("dim", {{"as_int", 1}})}, kInt64);
 }
 
-TEST(DelegateMap, NoDelegateGivesIntegersOf64Bits) {
+TEST(DelegateMap, delegate_has_no_int64_output) {
   ModelBuilder model = beginning();
   add_argmax(model);
   const auto assignments = mapped(model, "places", "TOSA-1.0+INT+FP");
@@ -120,7 +120,7 @@ TEST(DelegateMap, NoDelegateGivesIntegersOf64Bits) {
   EXPECT_THAT(place_of(assignments, "places").reason, HasSubstr("places is i64 where a delegate would begin or end"));
 }
 
-TEST(DelegateMap, IntegersOf64BitsWithinADelegateAreItsAffair) {
+TEST(DelegateMap, int64_within_delegate_is_allowed) {
   ModelBuilder model = beginning();
   add_argmax(model);
   constexpr int kInt32 = 4;
@@ -131,7 +131,7 @@ TEST(DelegateMap, IntegersOf64BitsWithinADelegateAreItsAffair) {
   EXPECT_EQ(place_of(assignments, "narrow").delegate, 0);
 }
 
-TEST(DelegateMap, WhatTheBackendRefusesHasItsReason) {
+TEST(DelegateMap, rejected_node_has_reason) {
   ModelBuilder model = beginning();
   add(model, "neg.default", "neg", "x");
   const auto assignments = mapped(model, "neg", "TOSA-1.0+INT");

@@ -37,7 +37,7 @@ ValueId constant(ir::Graph& graph, const std::vector<float>& values) {
   return graph.add_constant("c", Tensor::of<float>(DType::kFp32, Shape{static_cast<int64_t>(values.size())}, values));
 }
 
-TEST(KernelEvaluator, ComputesWhatItIsGiven) {
+TEST(KernelEvaluator, given_node_is_computed) {
   ir::Graph graph;
   const ValueId x = graph.add_value("x", DType::kFp32, Shape{2});
   graph.inputs = {x};
@@ -52,7 +52,7 @@ TEST(KernelEvaluator, ComputesWhatItIsGiven) {
   }
 }
 
-TEST(KernelEvaluator, NamesEveryNodeWithoutAKernel) {
+TEST(KernelEvaluator, nodes_without_kernel_are_all_named) {
   ir::Graph graph;
   const ValueId x = graph.add_value("x", DType::kFp32, Shape{2});
   graph.inputs = {x};
@@ -63,7 +63,7 @@ TEST(KernelEvaluator, NamesEveryNodeWithoutAKernel) {
   EXPECT_EQ(program.error().size(), 2U);
 }
 
-TEST(FoldConstants, ChainsOfConstantsBecomeOne) {
+TEST(FoldConstants, chains_of_constants_fold_to_one) {
   ir::Graph graph;
   const ValueId x = graph.add_value("x", DType::kFp32, Shape{1, 2, 1, 1});
   graph.inputs = {x};
@@ -77,7 +77,7 @@ TEST(FoldConstants, ChainsOfConstantsBecomeOne) {
   EXPECT_THAT(factor.constant->values<float>(), ElementsAre(2, 3));
 }
 
-TEST(FoldConstants, WhatWouldBlowTheFileUpStays) {
+TEST(FoldConstants, folding_that_enlarges_the_file_is_skipped) {
   for (const int64_t rows : {int64_t{1} << 17, (int64_t{1} << 17) + 1}) {  // of two floats: 1 MiB and more
     ir::Graph graph;
     graph.outputs = {expand(graph, constant(graph, {1, 2}), {rows, 2})};
@@ -86,7 +86,7 @@ TEST(FoldConstants, WhatWouldBlowTheFileUpStays) {
   }
 }
 
-TEST(FoldConstants, LargeConstantsMayBeMovedWhereTheyDoNotGrow) {
+TEST(FoldConstants, large_constants_move_only_without_growth) {
   ir::Graph graph;
   const std::vector<float> many(400'000, 1.0F);
   graph.outputs = {view(graph, constant(graph, many), {4, 100'000})};
@@ -94,7 +94,7 @@ TEST(FoldConstants, LargeConstantsMayBeMovedWhereTheyDoNotGrow) {
   EXPECT_TRUE(graph.nodes.empty());
 }
 
-TEST(FoldConstants, QuantizedConstantsAreTheModelsOwn) {
+TEST(FoldConstants, quantized_constants_keep_model_values) {
   ir::Graph graph;
   const ValueId c = constant(graph, {1, 2});
   graph[c].quantization = Quantization{.scales = {1.0}, .zero_points = {0}};

@@ -42,7 +42,7 @@ std::vector<std::string> rows(const MatchedLayers& matched) {
   return text;
 }
 
-TEST(MatchLayers, ByTheNodesThatALayerComputes) {
+TEST(MatchLayers, layers_match_by_computed_nodes) {
   const results::NpuReport a =
       network({{"conv", "conv", 10, 8, {"conv", "rescale", "clamp"}}, {"pool", "pool", 4, 0, {"pool"}}});
   const results::NpuReport b = network({{"transpose", "pool", 2},
@@ -55,7 +55,7 @@ TEST(MatchLayers, ByTheNodesThatALayerComputes) {
   EXPECT_THAT(rows(matched), ElementsAre("transpose - 2", "conv 10 23", "#7 - 1", "pool 4 5"));
 }
 
-TEST(MatchLayers, ByKindMacsAndOrderWhereOneHasNoNames) {
+TEST(MatchLayers, unnamed_layers_match_by_kind_macs_and_order) {
   const results::NpuReport a = network({{"first", "conv", 10, 800}, {"second", "conv", 12, 100}, {"third", "pool", 1}});
   const results::NpuReport b = network({{"command 1", "dma", 0},
                                         {"command 2", "conv", 20, 100},
@@ -66,7 +66,7 @@ TEST(MatchLayers, ByKindMacsAndOrderWhereOneHasNoNames) {
   EXPECT_THAT(rows(matched), ElementsAre("first 10 -", "second 12 20", "command 3 - 7", "third 1 2"));
 }
 
-TEST(MatchLayers, NothingBesideSomething) {
+TEST(MatchLayers, unmatched_layer_stands_alone) {
   EXPECT_THAT(rows(match_layers(network({}), network({{"x", "conv", 1}}))), ElementsAre("x - 1"));
 }
 

@@ -217,7 +217,7 @@ int64_t allocations_of(const ir::Module& module, int threads) {
   return after - before;
 }
 
-TEST(Allocations, DoNotDependOnTheOperators) {
+TEST(Allocations, other_operators_same_count) {
   const int64_t min = allocations_of(one_operator(), 1);
   EXPECT_GT(min, 0);
   EXPECT_LT(min, 10);

@@ -54,7 +54,7 @@ ir::ValueId mul(Builder& b, ir::ValueId x, ir::ValueId y, const Shape& shape) {
 const Shape kShapes[] = {{1, 1, 1}, {2, 3, 5}, {3, 40, 17}, {1, 1, 5000}, {6, 197, 197}, {2, 3, 1500}, {1500, 1, 3}};
 
 // What a layer norm ends with: (x - row) * column + one.
-TEST(ElementsF32, RowsAndColumnsAreRepeated) {
+TEST(ElementsF32, rows_and_columns_broadcast) {
   for (const Shape& shape : kShapes) {
     const Tensor x = random_floats(shape, 1), column = random_floats({1, 1, shape[2]}, 2);
     const Tensor row = random_floats({shape[0], shape[1], 1}, 3);
@@ -77,7 +77,7 @@ TEST(ElementsF32, RowsAndColumnsAreRepeated) {
 }
 
 // x / 2 * (1 + erf(x)): x stands at both ends of the chain.
-TEST(ElementsF32, FunctionsStandInChains) {
+TEST(ElementsF32, functions_fuse_into_chains) {
   for (const Shape& shape : kShapes) {
     const Tensor x = random_floats(shape, 4);
     Builder b;
@@ -94,7 +94,7 @@ TEST(ElementsF32, FunctionsStandInChains) {
 }
 
 // Longer than one kernel takes, with a value on the way that is an output, and one that is used twice.
-TEST(ElementsF32, ChainsEndWhereAValueIsSeen) {
+TEST(ElementsF32, chain_ends_at_observed_value) {
   const Shape shape{2, 30, 70};
   const Tensor x = random_floats(shape, 5);
   for (const int seen : {-1, 0, 4, 19}) {
@@ -117,7 +117,7 @@ TEST(ElementsF32, ChainsEndWhereAValueIsSeen) {
 }
 
 // The chains that one profile shows: GELU's five nodes are one kernel.
-TEST(ElementsF32, AChainIsOneKernel) {
+TEST(ElementsF32, chain_is_one_kernel) {
   const Shape shape{1, 4, 64};
   Builder b;
   const ir::ValueId in = b.input("x", kFp32, shape);
@@ -134,7 +134,7 @@ TEST(ElementsF32, AChainIsOneKernel) {
 }
 
 // EXP writes over its operand, which nobody reads later: the arena holds one of them.
-TEST(ElementsF32, AResultStandsWhereItsOperandStood) {
+TEST(ElementsF32, result_may_overwrite_its_operand) {
   const Shape shape{1, 300, 400}, turned{1, 400, 300};
   Builder b;
   const ir::Attributes perms{{"perms", std::vector<int64_t>{0, 2, 1}}};
@@ -150,7 +150,7 @@ TEST(ElementsF32, AResultStandsWhereItsOperandStood) {
 }
 
 // The difference is read again after the sum of its exponentials.
-TEST(ElementsF32, AnOperandThatIsReadLaterStays) {
+TEST(ElementsF32, operand_read_later_is_kept) {
   for (const Shape& shape : kShapes) {
     const Tensor x = random_floats(shape, 10);
     const Shape rows{shape[0], shape[1], 1};
@@ -178,7 +178,7 @@ std::vector<float> reduce(TosaOp op, const Tensor& x, ir::Attributes attributes)
       testing::run_one(op, {x}, {}, {{kFp32, {x.shape[0], x.shape[1], 1}}}, attributes)->front());
 }
 
-TEST(ElementsF32, SumsAlongRowsAreInTheirOrder) {
+TEST(ElementsF32, row_sums_keep_their_order) {
   for (const Shape& shape : kShapes) {
     const Tensor x = random_floats(shape, 7);
     const auto columns = static_cast<size_t>(shape[2]);
@@ -191,7 +191,7 @@ TEST(ElementsF32, SumsAlongRowsAreInTheirOrder) {
 }
 
 // Where a zero or a NaN comes first, its sign and its bits are those of the chain.
-TEST(ElementsF32, ExtremesOfRowsAreTheFirstOnes) {
+TEST(ElementsF32, equal_extremes_give_first_index) {
   const float other_nan = std::bit_cast<float>(0x7fc00123U);
   std::vector<float> values;
   constexpr size_t kColumns = 37;

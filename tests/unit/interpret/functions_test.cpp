@@ -67,7 +67,7 @@ void expect_scalar_bits(const Named& named, const std::vector<float>& values, co
     ASSERT_EQ(bits_of(wanted[i]), bits_of(got[i])) << named.name << " of " << values[i];
 }
 
-TEST(Functions, HaveTheScalarBitsOnEveryTarget) {
+TEST(Functions, all_targets_equal_scalar_bits) {
   for (const Named& named : kFunctions) {
     const std::vector<float> values = arguments_of(named);
     std::vector<float> wanted;

@@ -22,7 +22,7 @@ ir::Module chain(int length) {
   return std::move(b.module);
 }
 
-TEST(Arena, ValuesShareSpaceOverTime) {
+TEST(Arena, values_with_disjoint_live_ranges_share_memory) {
   auto interpreter = Interpreter::create(chain(16), {});
   ASSERT_TRUE(interpreter);
   EXPECT_LE(interpreter->planned_bytes(), 2 * 1024 * sizeof(int32_t));
@@ -32,7 +32,7 @@ TEST(Arena, ValuesShareSpaceOverTime) {
   EXPECT_THAT(values_of<int32_t>(out->front()), ::testing::Each(65536));
 }
 
-TEST(Budget, AGraphThatNeedsMoreIsRefused) {
+TEST(Budget, graph_above_budget_is_an_error) {
   Options options;
   options.memory_budget_bytes = 4096;
   const auto refused = Interpreter::create(chain(4), options);
@@ -40,7 +40,7 @@ TEST(Budget, AGraphThatNeedsMoreIsRefused) {
   EXPECT_THAT(to_string(refused.error()), HasSubstr("memory budget"));
 }
 
-TEST(Budget, AHugeShapeIsRefusedWithoutAllocating) {
+TEST(Budget, huge_shape_is_an_error_without_allocation) {
   Builder b;
   const ir::ValueId x = b.input("x", kInt8, {1});
   const Shape huge{int64_t{1} << 40};
@@ -50,7 +50,7 @@ TEST(Budget, AHugeShapeIsRefusedWithoutAllocating) {
   EXPECT_THAT(to_string(refused.error()), HasSubstr("memory budget"));
 }
 
-TEST(Observer, SeesEveryValueBeforeItIsOverwritten) {
+TEST(Observer, values_are_observed_before_they_are_overwritten) {
   std::vector<int32_t> seen;
   Options options;
   options.observer = [&](const ir::Graph&, ir::ValueId, const Tensor& tensor) {
@@ -63,7 +63,7 @@ TEST(Observer, SeesEveryValueBeforeItIsOverwritten) {
   EXPECT_THAT(seen, ElementsAre(1, 2, 4, 8, 16));
 }
 
-TEST(Inputs, WrongOnesAreRefused) {
+TEST(Inputs, wrong_inputs_are_errors) {
   auto interpreter = Interpreter::create(chain(1), {});
   ASSERT_TRUE(interpreter);
   EXPECT_FALSE(interpreter->run({}));
@@ -72,7 +72,7 @@ TEST(Inputs, WrongOnesAreRefused) {
   EXPECT_THAT(to_string(refused.error()), HasSubstr("expected i32 [1024], got i32 [2]"));
 }
 
-TEST(Reshape, SharesBytesWithItsInputAndOutputsMayRepeat) {
+TEST(Reshape, bytes_are_shared_with_input_and_outputs_may_repeat) {
   Builder b;
   const ir::ValueId x = b.input("x", kInt32, {2, 3});
   const ir::ValueId flat = b.add(TosaOp::RESHAPE, {x, b.constant(testing::shape_of({6}))}, kInt32, {6});
@@ -119,7 +119,7 @@ ir::Module loop_module() {
   return std::move(b.module);
 }
 
-TEST(WhileLoop, RunsUntilItsConditionFails) {
+TEST(WhileLoop, runs_until_condition_fails) {
   auto interpreter = Interpreter::create(loop_module(), {});
   ASSERT_TRUE(interpreter) << to_string(interpreter.error());
   for (const int32_t n : {0, 1, 10, 101}) {
@@ -129,7 +129,7 @@ TEST(WhileLoop, RunsUntilItsConditionFails) {
   }
 }
 
-TEST(WhileLoop, StopsAtTheLimit) {
+TEST(WhileLoop, iteration_limit_stops_loop) {
   Options options;
   options.loop_limit = 5;
   auto interpreter = Interpreter::create(loop_module(), options);
@@ -139,7 +139,7 @@ TEST(WhileLoop, StopsAtTheLimit) {
   EXPECT_THAT(to_string(out.error()), HasSubstr("not ended after 5"));
 }
 
-TEST(CondIf, AGraphThatRunsItselfIsRefused) {
+TEST(CondIf, recursive_graph_is_an_error) {
   Builder b;
   const ir::ValueId condition = b.input("c", kBool, {1});
   b.output(b.add(TosaOp::COND_IF, {condition, condition}, kBool, {1},
@@ -149,7 +149,7 @@ TEST(CondIf, AGraphThatRunsItselfIsRefused) {
   EXPECT_THAT(to_string(refused.error()), HasSubstr("runs itself"));
 }
 
-TEST(Variable, KeepsItsValueFromRunToRun) {
+TEST(Variable, value_persists_between_runs) {
   Builder b;
   const ir::ValueId x = b.input("x", kInt32, {1});
   const ir::ValueId first = b.constant(i32({1}, {100}));
@@ -179,7 +179,7 @@ TEST(Variable, KeepsItsValueFromRunToRun) {
   EXPECT_EQ(next(), 100);
 }
 
-TEST(Profile, CountsEachNode) {
+TEST(Profile, each_node_is_counted) {
   Options options;
   options.profiling = Profiling::kOn;
   auto interpreter = Interpreter::create(chain(3), options);

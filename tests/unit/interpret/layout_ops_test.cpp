@@ -85,7 +85,7 @@ ir::Module attention(DType dtype, int64_t tokens, int64_t heads, int64_t depth) 
   return std::move(b.module);
 }
 
-TEST(LayoutOps, HeadsOfAttentionAreOneCopyEach) {
+TEST(LayoutOps, attention_heads_take_one_copy_each) {
   for (const int64_t tokens : {1, 7, 50}) {
     const ir::Module floats = attention(kFp32, tokens, 3, 20);
     const Tensor x = numbered<float>(kFp32, {1, tokens, 1, 180});
@@ -96,7 +96,7 @@ TEST(LayoutOps, HeadsOfAttentionAreOneCopyEach) {
   }
 }
 
-TEST(LayoutOps, AValueThatIsSeenIsMade) {
+TEST(LayoutOps, observed_value_is_computed) {
   Builder b;
   const Shape shape{20, 30};
   const ir::ValueId first = transpose(b, b.input("x", kFp32, shape), {1, 0});
@@ -106,7 +106,7 @@ TEST(LayoutOps, AValueThatIsSeenIsMade) {
 }
 
 // The middle axes cannot be seen as one without a copy.
-TEST(LayoutOps, AReshapeThatNoStridesSayIsACopy) {
+TEST(LayoutOps, reshape_without_strides_is_a_copy) {
   Builder b;
   const Shape shape{4, 5, 6};
   const ir::ValueId mixed = reshape(b, transpose(b, b.input("x", kInt32, shape), {1, 0, 2}), {20, 6});
@@ -117,7 +117,7 @@ TEST(LayoutOps, AReshapeThatNoStridesSayIsACopy) {
 
 // A reshape that another operator reads too.
 // What a kernel computes together with its node is no move on the way.
-TEST(LayoutOps, AReshapeOfAFusedNodeCopiesNothing) {
+TEST(LayoutOps, reshape_of_fused_node_copies_nothing) {
   Builder b;
   const ir::ValueId x = b.input("x", kFp32, {1, 2, 2, 4});
   const ir::ValueId sums =
@@ -144,7 +144,7 @@ TEST(LayoutOps, AReshapeOfAFusedNodeCopiesNothing) {
   EXPECT_EQ(times.front().with, std::vector<std::string_view>{"tosa.CLAMP"});
 }
 
-TEST(LayoutOps, OtherUsersReadWhatIsMade) {
+TEST(LayoutOps, other_readers_see_computed_value) {
   Builder b;
   const Shape shape{6, 40};
   const ir::ValueId turned = transpose(b, b.input("x", kFp32, shape), {1, 0});
@@ -154,7 +154,7 @@ TEST(LayoutOps, OtherUsersReadWhatIsMade) {
   expect_same_alone(b.module, numbered<float>(kFp32, shape));
 }
 
-TEST(LayoutOps, RandomOnesInARow) {
+TEST(LayoutOps, random_sequences_match_reference) {
   std::mt19937 random(3);
   for (int round = 0; round < 60; ++round) {
     Builder b;
@@ -193,7 +193,7 @@ TEST(LayoutOps, RandomOnesInARow) {
 }
 
 // Tiles of the vector kernels, and what is left of them.
-TEST(LayoutOps, MatricesAreTurned) {
+TEST(LayoutOps, transposed_matrices_are_correct) {
   for (const Shape& shape : {Shape{16, 16}, Shape{17, 33}, Shape{3, 100}, Shape{100, 3}, Shape{64, 197}}) {
     Builder b;
     b.output(transpose(b, b.input("x", kFp32, shape), {1, 0}));

@@ -19,7 +19,7 @@ std::string error_of(const Result<std::vector<Tensor>>& result) {
   return result ? "no error" : to_string(result.error());
 }
 
-TEST(Add, BroadcastsAndReportsOverflow) {
+TEST(Add, broadcast_operands_overflow_is_reported) {
   const auto sum = run_one(TosaOp::ADD, {i32({2, 1}, {1, 10}), i32({1, 3}, {1, 2, 3})}, {}, {{kInt32, {2, 3}}});
   ASSERT_TRUE(sum) << error_of(sum);
   EXPECT_THAT(values_of<int32_t>(sum->front()), ElementsAre(2, 3, 4, 11, 12, 13));
@@ -27,7 +27,7 @@ TEST(Add, BroadcastsAndReportsOverflow) {
   EXPECT_THAT(error_of(overflow), HasSubstr("element [1]: the sum does not fit i32"));
 }
 
-TEST(Mul, KeepsTheLowBitsWithoutAShiftAndReportsOverflowWithOne) {
+TEST(Mul, no_shift_keeps_low_bits_and_shift_reports_overflow) {
   const std::vector<Tensor> operands{i32({2}, {65537, 3}), i32({2}, {65537, 5})};
   const auto low = run_one(TosaOp::MUL, operands, {i8({1}, {0})}, {{kInt32, {2}}});
   ASSERT_TRUE(low) << error_of(low);
@@ -36,18 +36,18 @@ TEST(Mul, KeepsTheLowBitsWithoutAShiftAndReportsOverflowWithOne) {
   EXPECT_THAT(error_of(shifted), HasSubstr("element [0]: the shifted product does not fit i32"));
 }
 
-TEST(Negate, ReportsTheLeastNumber) {
+TEST(Negate, minimum_integer_is_reported) {
   const auto out = run_one(TosaOp::NEGATE, {i32({2}, {7, std::numeric_limits<int32_t>::min()})},
                            {zero_point(kInt32), zero_point(kInt32)}, {{kInt32, {2}}});
   EXPECT_THAT(error_of(out), HasSubstr("element [1]: the negative of -2^31 does not fit"));
 }
 
-TEST(Pow, ReportsBasesBelowZero) {
+TEST(Pow, negative_base_is_reported) {
   const auto out = run_one(TosaOp::POW, {f32({2}, {4, -4}), f32({2}, {0.5F, 2})}, {}, {{kFp32, {2}}});
   EXPECT_THAT(error_of(out), HasSubstr("element [1]: the base is below zero"));
 }
 
-TEST(ReduceProduct, KeepsPrecisionBelowTheNormalNumbers) {
+TEST(ReduceProduct, subnormal_numbers_keep_precision) {
   const auto out = run_one(TosaOp::REDUCE_PRODUCT, {f32({4}, {1e-40F, 3e-3F, 1e20F, 1e20F})}, {}, {{kFp32, {1}}},
                            {{"axis", int64_t{0}}});
   ASSERT_TRUE(out) << error_of(out);
@@ -55,14 +55,14 @@ TEST(ReduceProduct, KeepsPrecisionBelowTheNormalNumbers) {
   EXPECT_EQ(values_of<float>(out->front())[0], static_cast<float>(exact));
 }
 
-TEST(Clamp, OfEqualZerosTheUpperBoundsSignWins) {
+TEST(Clamp, equal_zeros_take_sign_of_upper_bound) {
   const auto out = run_one(TosaOp::CLAMP, {f32({2}, {0.0F, -0.0F})}, {}, {{kFp32, {2}}},
                            {{"min_val", -1.0}, {"max_val", -0.0}, {"nan_mode", int64_t{1}}});
   ASSERT_TRUE(out) << error_of(out);
   for (const float value : values_of<float>(out->front())) EXPECT_TRUE(std::signbit(value));
 }
 
-TEST(Rescale, PerChannelRoundsHalfUp) {
+TEST(Rescale, per_channel_rounds_half_up) {
   const ir::Attributes attributes{{"scale32", true},
                                   {"rounding_mode", int64_t{1}},
                                   {"per_channel", true},
@@ -76,7 +76,7 @@ TEST(Rescale, PerChannelRoundsHalfUp) {
               ElementsAre(1, 99, -2, 127));  // 1.5 -> 2, 100, -1.5 -> -1, 1000; minus 1
 }
 
-TEST(Rescale, RefusesAValueOutsideOfItsShift) {
+TEST(Rescale, shift_out_of_range_is_an_error) {
   const ir::Attributes attributes{{"scale32", true},
                                   {"rounding_mode", int64_t{1}},
                                   {"per_channel", false},
@@ -88,7 +88,7 @@ TEST(Rescale, RefusesAValueOutsideOfItsShift) {
   EXPECT_THAT(error_of(out), HasSubstr("element [0]"));
 }
 
-TEST(Conv2d, PadsWithTheZeroPoint) {
+TEST(Conv2d, padding_has_value_of_zero_point) {
   const ir::Attributes attributes{{"pad", std::vector<int64_t>{1, 0, 1, 0}},
                                   {"stride", std::vector<int64_t>{1, 1}},
                                   {"dilation", std::vector<int64_t>{1, 1}},
@@ -102,7 +102,7 @@ TEST(Conv2d, PadsWithTheZeroPoint) {
   EXPECT_THAT(values_of<int32_t>(out->front()), ElementsAre(7 + 0, 7 + 50, 7 + 100, 7 + 1 * 10 + 2 * 100 + 3 * 50));
 }
 
-TEST(DepthwiseConv2d, MultipliesChannels) {
+TEST(DepthwiseConv2d, multiplier_above_1_multiplies_channels) {
   const ir::Attributes attributes{{"pad", std::vector<int64_t>{0, 0, 0, 0}},
                                   {"stride", std::vector<int64_t>{1, 1}},
                                   {"dilation", std::vector<int64_t>{1, 1}},
@@ -116,7 +116,7 @@ TEST(DepthwiseConv2d, MultipliesChannels) {
   EXPECT_THAT(values_of<float>(out->front()), ElementsAre(1, 10, 200.5F, 2000, 3, 30, 400.5F, 4000));
 }
 
-TEST(Gather, RefusesAnIndexOutOfRange) {
+TEST(Gather, index_out_of_range_is_an_error) {
   const auto out =
       run_one(TosaOp::GATHER, {i8({1, 3, 2}, {1, 2, 3, 4, 5, 6}), i32({1, 2}, {2, 0})}, {}, {{kInt8, {1, 2, 2}}});
   ASSERT_TRUE(out) << error_of(out);
@@ -126,18 +126,18 @@ TEST(Gather, RefusesAnIndexOutOfRange) {
   EXPECT_THAT(error_of(bad), HasSubstr("element [0,1]: index 3 is outside of [0, 3)"));
 }
 
-TEST(Scatter, RefusesARowWrittenTwice) {
+TEST(Scatter, row_written_twice_is_an_error) {
   const auto bad = run_one(TosaOp::SCATTER, {i8({1, 3, 1}, {1, 2, 3}), i32({1, 2}, {1, 1}), i8({1, 2, 1}, {8, 9})}, {},
                            {{kInt8, {1, 3, 1}}});
   EXPECT_THAT(error_of(bad), HasSubstr("element [0,1]: row 1 is written twice"));
 }
 
-TEST(Shift, RefusesAShiftOfTheWidth) {
+TEST(Shift, shift_of_full_width_is_an_error) {
   const auto bad = run_one(TosaOp::LOGICAL_LEFT_SHIFT, {i8({2}, {1, 1}), i8({2}, {7, 8})}, {}, {{kInt8, {2}}});
   EXPECT_THAT(error_of(bad), HasSubstr("element [1]: a shift outside"));
 }
 
-TEST(Table, InterpolatesAndRefusesASteepStep) {
+TEST(Table, values_are_interpolated_and_steep_step_is_an_error) {
   std::vector<int16_t> table(513);
   for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int16_t>(64 * static_cast<int>(i) - 16384);
   const Tensor lut = Tensor::of<int16_t>(kInt16, {513}, table);
@@ -151,7 +151,7 @@ TEST(Table, InterpolatesAndRefusesASteepStep) {
   EXPECT_THAT(error_of(bad), HasSubstr("element [1]"));
 }
 
-TEST(Clamp, NanPassesOrBecomesTheMinimum) {
+TEST(Clamp, nan_propagates_or_becomes_minimum) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const int64_t mode : {1, 2}) {
     const auto out = run_one(TosaOp::CLAMP, {f32({3}, {nan, -5, 5})}, {}, {{kFp32, {3}}},
@@ -164,7 +164,7 @@ TEST(Clamp, NanPassesOrBecomesTheMinimum) {
   }
 }
 
-TEST(Layout, TransposePadReverseTileSlice) {
+TEST(Layout, transpose_pad_reverse_tile_and_slice_match_reference) {
   const Tensor in = i16({2, 3}, {1, 2, 3, 4, 5, 6});
   EXPECT_THAT(
       values_of<int16_t>(
@@ -185,7 +185,7 @@ TEST(Layout, TransposePadReverseTileSlice) {
               HasSubstr("leaves axis 1"));
 }
 
-TEST(Reduce, SumsAnAxis) {
+TEST(Reduce, axis_is_summed) {
   EXPECT_THAT(values_of<int32_t>(run_one(TosaOp::REDUCE_SUM, {i32({2, 3}, {1, 2, 3, 4, 5, 6})}, {}, {{kInt32, {1, 3}}},
                                          {{"axis", int64_t{0}}})
                                      ->front()),
@@ -196,7 +196,7 @@ TEST(Reduce, SumsAnAxis) {
               ElementsAre(1, 0));
 }
 
-TEST(AvgPool2d, CountsOnlyElementsInside) {
+TEST(AvgPool2d, padding_is_not_counted) {
   const ir::Attributes attributes{{"kernel", std::vector<int64_t>{2, 2}},
                                   {"stride", std::vector<int64_t>{1, 1}},
                                   {"pad", std::vector<int64_t>{1, 0, 1, 0}},
@@ -207,7 +207,7 @@ TEST(AvgPool2d, CountsOnlyElementsInside) {
   EXPECT_THAT(values_of<int8_t>(out->front()), ElementsAre(10, 15, 20, 25));
 }
 
-TEST(Types, ACombinationThatTosaDoesNotHaveIsRefused) {
+TEST(Types, illegal_type_combination_is_an_error) {
   const auto bad = run_one(TosaOp::ADD, {i8({1}, {1}), i8({1}, {1})}, {}, {{kInt8, {1}}});
   EXPECT_THAT(error_of(bad), HasSubstr("i32,i32 -> i32"));
   EXPECT_THAT(error_of(bad), HasSubstr("got i8,i8 -> i8"));

@@ -212,7 +212,7 @@ void for_channels_and_windows(std::span<const int64_t> channels, const Function&
   }
 }
 
-TEST(SameBits, IntegerConvolutions) {
+TEST(SameBits, integer_convolutions_match) {
   Random random(1);
   constexpr int64_t kChannels[] = {1, 3, 8, 24, 67, 130};
   for_channels_and_windows(kChannels, [&](int64_t channels, const Window& w) {
@@ -223,7 +223,7 @@ TEST(SameBits, IntegerConvolutions) {
   });
 }
 
-TEST(SameBits, FloatConvolutions) {
+TEST(SameBits, float_convolutions_match) {
   Random random(2);
   constexpr int64_t kChannels[] = {1, 3, 16, 45, 32};
   for_channels_and_windows(kChannels, [&](int64_t channels, const Window& w) {
@@ -235,7 +235,7 @@ TEST(SameBits, FloatConvolutions) {
 }
 
 // An output that does not stay in any cache, and weights that do not either: neither is read or written as others are.
-TEST(SameBits, FloatConvolutionsOfMuch) {
+TEST(SameBits, large_float_convolutions_match) {
   Random random(7);
   const Window one{.kernel = 1, .stride = 1, .pad = 0};
   const Ways ways{.threads = kOneDivision};
@@ -260,7 +260,7 @@ ir::Module window_module(Random& random, const Shape& image, int64_t oc, const s
   return std::move(b.module);
 }
 
-TEST(SameBits, WindowsInFewProducts) {
+TEST(SameBits, winograd_windows_match) {
   Random random(5);
   Options few;
   few.sums = Sums::kFewMultiplications;
@@ -280,7 +280,7 @@ TEST(SameBits, WindowsInFewProducts) {
   }
 }
 
-TEST(SameBits, ClampedSums) {
+TEST(SameBits, clamped_sums_match) {
   Random random(3);
   for (const int64_t channels : {1, 24, 67}) {
     const Shape shape{2, 40, 5, channels};
@@ -294,7 +294,7 @@ TEST(SameBits, ClampedSums) {
 }
 
 // What is no number stays none, and is told.
-TEST(SameBits, WatchSeesWhatIsNoNumber) {
+TEST(SameBits, watch_finds_nan) {
   Random random(4);
   const ir::Module module = float_module(random, 11, 3, 17, {.kernel = 3, .stride = 1, .pad = 1}, false);
   MutableTensor x(kFp32, {2, 11, 11, 3});
@@ -324,7 +324,7 @@ ir::Module matmul_module(Random& random, DType dtype, const Shape& a_shape, cons
   return std::move(b.module);
 }
 
-TEST(SameBits, Matmuls) {
+TEST(SameBits, matmuls_match) {
   Random random(3);
   for (const auto& [h, c, w] : {std::array{1, 300, 500}, {50, 37, 150}, {200, 64, 24}, {7, 3, 1}}) {
     const Shape a{2, h, c};
@@ -336,7 +336,7 @@ TEST(SameBits, Matmuls) {
 }
 
 // The steps of a softmax along the last axis.
-TEST(SameBits, Softmaxes) {
+TEST(SameBits, softmaxes_match) {
   Random random(8);
   for (const Shape& shape : {Shape{1, 1, 3}, Shape{4, 50, 37}, Shape{2, 90, 128}}) {
     Builder b;
@@ -354,7 +354,7 @@ TEST(SameBits, Softmaxes) {
 }
 
 // Two rescaled int8 values, added, and what comes before and after moved.
-TEST(SameBits, SumsAndTransposes) {
+TEST(SameBits, sums_and_transposes_match) {
   Random random(4);
   for (const Shape& shape : {Shape{1, 60, 70, 3}, Shape{2, 33, 17, 40}}) {
     Builder b;
@@ -387,7 +387,7 @@ TEST(SameBits, SumsAndTransposes) {
 }
 
 // Every panel holds what its columns hold, and zeros behind the last: rows and columns that fill no vector too.
-TEST(SameBits, PackedMatricesHoldTheirColumns) {
+TEST(SameBits, packed_matrices_hold_their_columns) {
   constexpr int64_t kLanes = 16;
   const int64_t supported = hwy::SupportedTargets();
   for (int64_t rest = supported; rest != 0; rest &= rest - 1) {

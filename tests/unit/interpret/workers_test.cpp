@@ -25,7 +25,7 @@ void expect_each_chunk_once(Workers& workers, int64_t count) {
   for (int64_t chunk = 0; chunk < count; ++chunk) ASSERT_EQ(runs[static_cast<size_t>(chunk)], 1) << chunk;
 }
 
-TEST(Workers, RunEachChunkOnceJobAfterJob) {
+TEST(Workers, each_chunk_of_each_job_runs_once) {
   for (const int threads : {1, 2, 3, 8}) {
     Workers workers(threads);
     for (int64_t job = 0; job < 2000; ++job) expect_each_chunk_once(workers, job % 40);
@@ -33,7 +33,7 @@ TEST(Workers, RunEachChunkOnceJobAfterJob) {
   }
 }
 
-TEST(Workers, WakeUpFromSleep) {
+TEST(Workers, sleeping_workers_wake_up) {
   Workers workers(2);
   for (int round = 0; round < 20; ++round) {
     expect_each_chunk_once(workers, 8);
@@ -42,7 +42,7 @@ TEST(Workers, WakeUpFromSleep) {
 }
 
 // An internal error must not end the caller's process, whichever thread meets it.
-TEST(Workers, CarryAnExceptionToTheCaller) {
+TEST(Workers, exception_reaches_caller) {
   for (const int threads : {1, 2, 4}) {
     Workers workers(threads);
     for (int64_t bad = 0; bad < 40; ++bad) {
@@ -55,11 +55,11 @@ TEST(Workers, CarryAnExceptionToTheCaller) {
   }
 }
 
-TEST(Workers, StopWithoutEverHavingWorked) {
+TEST(Workers, unused_workers_stop) {
   const Workers workers(4);
 }
 
-TEST(SplitSlots, CoversEverythingInRangesThatAreWorthIt) {
+TEST(SplitSlots, large_enough_ranges_cover_everything) {
   for (const int threads : {1, 2, 5}) {
     Workers workers(threads);
     for (const int64_t count : {0, 1, 7, 8, 9, 100, 1001}) {

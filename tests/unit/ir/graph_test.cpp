@@ -22,14 +22,14 @@ Graph add_with_dead_abs() {
   return graph;
 }
 
-TEST(Graph, MakesNamesUnique) {
+TEST(Graph, equal_names_become_unique) {
   const Graph graph = add_with_dead_abs();
   EXPECT_EQ(graph.values[1].name, "x_1");
   EXPECT_EQ(graph.find_value("x_1"), ValueId(1));
   EXPECT_FALSE(graph.find_value("y").has_value());
 }
 
-TEST(Graph, RemovesWhatNobodyNeeds) {
+TEST(Graph, unused_nodes_are_removed) {
   Graph graph = add_with_dead_abs();
   remove_dead(graph);
   ASSERT_EQ(graph.nodes.size(), 1U);
@@ -38,7 +38,7 @@ TEST(Graph, RemovesWhatNobodyNeeds) {
   EXPECT_TRUE(verify_structure(graph).has_value());
 }
 
-TEST(VerifyStructure, FindsAReadBeforeTheWrite) {
+TEST(VerifyStructure, read_before_write_is_found) {
   Graph graph = add_with_dead_abs();
   std::swap(graph.nodes[0].inputs[0], graph.nodes[0].outputs[0]);
   const auto verified = verify_structure(graph);

@@ -30,7 +30,7 @@ Tensor integers(DType dtype, const Shape& shape, int64_t first) {
   return std::move(out).freeze();
 }
 
-TEST(Text, ConvolutionReadsAsWritten) {
+TEST(Text, convolution_reads_back) {
   const std::string text = R"(graph @main {
   input %x: i8[1,4,4,2]
   %w: i8[2,1,1,2] = [1, 2, 3, -4]
@@ -50,7 +50,7 @@ TEST(Text, ConvolutionReadsAsWritten) {
   expect_total(*module);
 }
 
-TEST(Text, EveryTypeOfConstant) {
+TEST(Text, all_constant_types_round_trip) {
   Graph graph;
   graph.name = "constants";
   for (int t = 1; t < kDTypeCount; ++t) {
@@ -71,7 +71,7 @@ TEST(Text, EveryTypeOfConstant) {
   expect_total(module_of(std::move(graph)));
 }
 
-TEST(Text, EveryKindOfAttribute) {
+TEST(Text, all_attribute_kinds_round_trip) {
   Graph graph;
   graph.name = "odd name \"\\ \n";
   const ValueId x = graph.add_value("x y%", DType::kFp32, Shape{2, -1});
@@ -108,7 +108,7 @@ TEST(Text, EveryKindOfAttribute) {
   expect_total(module_of(std::move(graph)));
 }
 
-TEST(Text, OrderOfIdsSurvives) {
+TEST(Text, order_of_ids_is_kept) {
   Graph graph;
   graph.name = "g";
   const ValueId late = graph.add_value("late", DType::kInt32, Shape{1});
@@ -126,7 +126,7 @@ TEST(Text, OrderOfIdsSurvives) {
   expect_total(module_of(std::move(graph)));
 }
 
-TEST(Text, QuantizedValues) {
+TEST(Text, quantized_values_round_trip) {
   Graph graph;
   graph.name = "q";
   const ValueId x = graph.add_value("x", DType::kFp32, Shape{2, 3});
@@ -140,7 +140,7 @@ TEST(Text, QuantizedValues) {
   expect_total(module_of(std::move(graph)));
 }
 
-TEST(Text, ElidedConstantsAreNotParsed) {
+TEST(Text, elided_constants_do_not_parse) {
   Graph graph;
   graph.name = "g";
   graph.add_constant("c", integers(DType::kInt32, Shape{100}, 0));
@@ -149,7 +149,7 @@ TEST(Text, ElidedConstantsAreNotParsed) {
   EXPECT_FALSE(parse(text, "text").has_value());
 }
 
-TEST(Text, MistakesAreNamedWithLineAndColumn) {
+TEST(Text, mistakes_are_named_with_line_and_column) {
   struct Bad {
     std::string text;
     std::string message;

@@ -38,7 +38,7 @@ std::string pool(const std::string& kernel, const std::string& stride) {
          ", padding = [0, 0], dilation = [1, 1], ceil_mode = false}\n  output %y\n";
 }
 
-TEST(Legality, NamesTheLimitThatANodeBreaks) {
+TEST(Legality, broken_limit_is_named) {
   const auto found = refusal(pool("[300, 1]", "[1, 1]"));
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->rule, "window.height");
@@ -50,7 +50,7 @@ TEST(Legality, NamesTheLimitThatANodeBreaks) {
 }
 
 // The same node, other numbers.
-TEST(Legality, LimitsAreTheTargets) {
+TEST(Legality, limits_follow_the_target) {
   EXPECT_EQ(rule(pool("[300, 1]", "[1, 1]"), Target{}), "");
   const std::string permute =
       "  input %x: i32[2,2,2,2,2]\n  %y: i32[2,2,2,2,2] = aten.permute.default(%x) {dims = [4, 3, 2, 1, 0]}\n  output "
@@ -59,7 +59,7 @@ TEST(Legality, LimitsAreTheTargets) {
   EXPECT_EQ(rule(permute, npu(kU85Lowering)), "");
 }
 
-TEST(Legality, SaysWhatToDoAboutAFloatModelAndAboutAFloatValue) {
+TEST(Legality, float_model_and_float_value_have_advice) {
   const auto whole = refusal("  input %x: fp32[2]\n  %y: fp32[2] = aten.relu.default(%x)\n  output %y\n");
   ASSERT_TRUE(whole.has_value());
   EXPECT_EQ(whole->rule, "types.not-quantized");
@@ -71,7 +71,7 @@ TEST(Legality, SaysWhatToDoAboutAFloatModelAndAboutAFloatValue) {
 }
 
 // What has no integer form is computed on the floats that the integers stand for where the target takes floats.
-TEST(Legality, QuantizedNodesWithoutAnIntegerFormRunAsFloats) {
+TEST(Legality, quantized_node_without_integer_form_runs_in_float) {
   const std::string product = std::string("  input %x: fp32[2,3]") + kQ + "\n  %y: fp32[2]" + kQ +
                               " = aten.prod.dim_int(%x) {dim = 1, keepdim = false, dtype = none}\n  output %y\n";
   EXPECT_EQ(rule(product), "prod.integers");
@@ -82,7 +82,7 @@ TEST(Legality, QuantizedNodesWithoutAnIntegerFormRunAsFloats) {
   EXPECT_EQ(rule(product, floats), "prod.integers");
 }
 
-TEST(Legality, LongRecurrencesSayHowLongTheyAre) {
+TEST(Legality, long_recurrences_report_their_length) {
   const auto gru = [](const std::string& steps) {
     return "  input %x: fp32[" + steps + ",1,2]\n  input %h: fp32[1,1,2]\n  input %w: fp32[6,2]\n  %y: fp32[" + steps +
            ",1,2], %z: fp32[1,1,2] = aten.gru.input(%x, %h, %w, %w) {has_biases = false, num_layers = 1, dropout = "
@@ -93,7 +93,7 @@ TEST(Legality, LongRecurrencesSayHowLongTheyAre) {
   EXPECT_EQ(rule(gru("1024")), "op.unknown");  // nobody has prepared the graph
 }
 
-TEST(Legality, SaysWhyAnOperatorStays) {
+TEST(Legality, rejected_operator_has_reason) {
   const auto found =
       refusal(std::string("  input %x: fp32[2]") + kQ + "\n  %y: fp32[2]" + kQ +
               " = aten.rand_like.default(%x) {dtype = none, layout = none, device = none, pin_memory = none, "
@@ -104,7 +104,7 @@ TEST(Legality, SaysWhyAnOperatorStays) {
 }
 
 // What lowering itself cannot do is refused before it is tried.
-TEST(Legality, WeightsHaveTheirScalesPerOutputChannel) {
+TEST(Legality, weights_have_scales_per_output_channel) {
   const std::string weights =
       " quantized(i8, scales = [0.5, 0.5], zero_points = [0, 0], axis = AXIS, range = [-127, 127])";
   const auto conv = [&](const std::string& axis) {

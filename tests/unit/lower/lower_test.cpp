@@ -57,7 +57,7 @@ std::string produced(const std::string& input, const std::string& where) {
 
 class Golden : public testing::TestWithParam<std::string> {};
 
-TEST_P(Golden, IsWhatLoweringMakes) {
+TEST_P(Golden, lowered_graph_equals_golden) {
   const fs::path path = fs::path(CARINA_SOURCE_DIR) / "tests/unit/lower/goldens" / (GetParam() + ".txt");
   const std::string golden = contents(path);
   const std::string now = produced(input_of(golden), path.filename().string());
@@ -80,7 +80,7 @@ std::vector<std::string> golden_names() {
 INSTANTIATE_TEST_SUITE_P(Lower, Golden, testing::ValuesIn(golden_names()),
                          [](const auto& golden) { return golden.param; });
 
-TEST(Prepare, ListsItsPasses) {
+TEST(Prepare, passes_are_listed) {
   ir::Graph graph;
   ir::PassOptions options;
   options.stop_after = "no-such-pass";
@@ -90,7 +90,7 @@ TEST(Prepare, ListsItsPasses) {
   EXPECT_EQ(normalize::prepare_pipeline().front().name, "fold-sources");
 }
 
-TEST(Prepare, RefusesToLeaveOutWhatALaterPassNeeds) {
+TEST(Prepare, skipping_a_required_pass_is_an_error) {
   ir::Graph graph;
   const auto refused = normalize::prepare(graph, ir::PassOptions{.disabled = {"canonicalize"}}, Log{});
   ASSERT_FALSE(refused.has_value());
@@ -100,7 +100,7 @@ TEST(Prepare, RefusesToLeaveOutWhatALaterPassNeeds) {
 }
 
 // The other half, that nothing else is rewritten, is a static_assert beside each table.
-TEST(Prepare, RewritesWhatTheTableSaysBecomesSomethingElse) {
+TEST(Prepare, table_rows_are_rewritten) {
   for (const AtenTraits& row : kAtenTraits) {
     const bool read_by_import = row.family == AtenFamily::kQuantization;
     if (row.lowering.kind != AtenLowering::Kind::kBecomes || read_by_import) continue;
@@ -108,7 +108,7 @@ TEST(Prepare, RewritesWhatTheTableSaysBecomesSomethingElse) {
   }
 }
 
-TEST(ToCoreAten, WritesWhatTheKernelsHave) {
+TEST(ToCoreAten, rewritten_operators_have_kernels) {
   auto module = ir::parse(R"(graph @main {
   input %x: fp32[2]
   %a: fp32[2] = aten.hardswish.default(%x)
@@ -131,7 +131,7 @@ TEST(ToCoreAten, WritesWhatTheKernelsHave) {
 }
 
 // The convolution's transpositions sink and cancel; whose node is whose survives it.
-TEST(ToTosa, SaysWhichNodeAndValueStandForWhich) {
+TEST(ToTosa, nodes_and_values_map_to_source) {
   auto module = ir::parse(R"(graph @main {
   input %x: fp32[1,2,4,4]
   %w: fp32[2,2,1,1] = [1.0, 2.0, 3.0, 4.0]
@@ -157,7 +157,7 @@ TEST(ToTosa, SaysWhichNodeAndValueStandForWhich) {
 }
 
 // The sum over an image: a convolution with ones for who likes that, plain sums for everybody else.
-TEST(ToTosa, IdiomsAreTheTargets) {
+TEST(ToTosa, idioms_follow_target) {
   const std::string q = " quantized(i8, scales = [0.5], zero_points = [0], axis = -1, range = [-128, 127])";
   auto module = ir::parse("graph @main {\n  input %x: fp32[1,2,4,4]" + q + "\n  %s: fp32[1,2,1,1]" + q +
                               " = aten.sum.dim_IntList(%x) {dim = [2, 3], keepdim = true, dtype = none}\n"
@@ -172,7 +172,7 @@ TEST(ToTosa, IdiomsAreTheTargets) {
   EXPECT_NE(text(Target{}).find("REDUCE_SUM"), std::string::npos);
 }
 
-TEST(ToTosa, ErrorsSayWhichNode) {
+TEST(ToTosa, errors_name_the_node) {
   auto module = ir::parse(R"(graph @main {
   input %x: fp32[2]
   %a: fp32[2] = aten.relu.default(%x)
@@ -187,7 +187,7 @@ TEST(ToTosa, ErrorsSayWhichNode) {
   EXPECT_EQ(refused.error()[0].node, 1U);
 }
 
-TEST(HasLowering, KnowsWhatIsMissing) {
+TEST(HasLowering, missing_lowering_is_reported) {
   EXPECT_TRUE(has_lowering(AtenOp::conv2d_default));
   EXPECT_FALSE(has_lowering(AtenOp::lstm_input));
   EXPECT_FALSE(has_lowering(TosaOp::ADD));

@@ -27,14 +27,14 @@ double cycles(const MacWork& work) {
   return mac_cycles(work, kTimeLineCost);
 }
 
-TEST(MacCycles, DepthFirstOnU85MultipliesTheZerosOfTheOrder) {
+TEST(MacCycles, u85_depth_first_multiplies_padding_zeros) {
   const auto of = [](int64_t depth) { return cycles(convolution("ethos-u85-256", MacKind::kDepthFirst, depth, 1)); };
   EXPECT_EQ(of(64), 800);
   EXPECT_EQ(of(32), of(64));
   EXPECT_EQ(of(96), of(128));
 }
 
-TEST(MacCycles, DeepUblocksOfSmallPartsPadToHalfOfIt) {
+TEST(MacCycles, small_parts_of_deep_ublocks_pad_to_half) {
   const auto of = [](std::string_view target, int64_t depth) {
     return cycles(convolution(target, MacKind::kDepthFirst, depth, 1, 16));
   };
@@ -42,7 +42,7 @@ TEST(MacCycles, DeepUblocksOfSmallPartsPadToHalfOfIt) {
   EXPECT_EQ(of("ethos-u85-512", 96), 1600);
 }
 
-TEST(MacCycles, PartKernelOnU85TakesFiveTapsTogetherAndTwoOfARest) {
+TEST(MacCycles, u85_part_kernel_takes_5_taps_then_2) {
   const auto of = [](int64_t kernel) { return cycles(convolution("ethos-u85-256", MacKind::kPartKernel, 16, kernel)); };
   EXPECT_EQ(of(1), 2 * 2 * 100);  // two steps of eight channels
   EXPECT_EQ(of(2), 4 * 2 * 100);
@@ -51,7 +51,7 @@ TEST(MacCycles, PartKernelOnU85TakesFiveTapsTogetherAndTwoOfARest) {
   EXPECT_EQ(of(5), 25 * 2 * 100);
 }
 
-TEST(MacCycles, SearchWaitsForTheWeightsOfASmallBlockOnU85) {
+TEST(MacCycles, u85_small_block_waits_for_weights) {
   MacWork work = convolution("ethos-u85-256", MacKind::kPartKernel, 16, 3, 16);
   work.ublocks_xy = 2;
   EXPECT_EQ(mac_cycles(work, kSearchCost), 10 * 16 * 2);  // ten taps of 16 channels for 16 others, eight a cycle
@@ -60,7 +60,7 @@ TEST(MacCycles, SearchWaitsForTheWeightsOfASmallBlockOnU85) {
 
 // The perceptron of ExecuTorch's pruning notebook on U85-128: 784-512-256-10. Its FVP counted MAC_ACTIVE 8 k, WD_ACTIVE
 // 74 k and NPU_ACTIVE 97 k.
-TEST(DecodeCycles, OfAPerceptronOnU85AreThoseOfTheFvp) {
+TEST(DecodeCycles, u85_perceptron_matches_fvp) {
   const AcceleratorConfig& npu = *find_accelerator("ethos-u85-128");
   const MemoryPort port{.kind = MemoryKind::kSram,
                         .clock_scale = 1,
@@ -87,7 +87,7 @@ TEST(DecodeCycles, OfAPerceptronOnU85AreThoseOfTheFvp) {
   EXPECT_NEAR(npu_cycles, 97e3, 0.07 * 97e3);
 }
 
-TEST(ElementwiseDepth, IsInStepsOfEightChannelsAndOfABrickWhereUblocksAreDeep) {
+TEST(ElementwiseDepth, depth_steps_are_8_channels_or_a_brick) {
   const auto of = [](int64_t depth, int64_t ublock_depth, bool bricks = true) {
     return elementwise_depth({.bricks = bricks, .depth = depth, .ublock_depth = ublock_depth}, kTimeLineCost);
   };
@@ -102,7 +102,7 @@ TEST(ElementwiseDepth, IsInStepsOfEightChannelsAndOfABrickWhereUblocksAreDeep) {
   EXPECT_EQ(elementwise_depth({.bricks = true, .depth = 4, .ublock_depth = 8}, bricks), 16);
 }
 
-TEST(MacCycles, U55TakesChannelsInStepsOf32) {
+TEST(MacCycles, u55_depth_advances_by_32_channels) {
   const auto of = [](int64_t depth) {
     MacWork work = convolution("ethos-u55-128", MacKind::kDepthFirst, depth, 1);
     work.ifm_block_depth = std::min<int64_t>(depth, 32);
@@ -113,7 +113,7 @@ TEST(MacCycles, U55TakesChannelsInStepsOf32) {
 }
 
 // The model counts as many multiplications as the weight order has weights, including padding zeros.
-TEST(MacCycles, DepthFirstOnU85GoesThroughTheWholeStream) {
+TEST(MacCycles, u85_depth_first_decodes_whole_stream) {
   for (const int depth : {3, 32, 60, 64, 100, 192}) {
     const MacWork work = convolution("ethos-u85-256", MacKind::kDepthFirst, depth, 3);
     const WeightTraversal order{.accelerator = &work.npu,
@@ -133,7 +133,7 @@ TEST(MacCycles, DepthFirstOnU85GoesThroughTheWholeStream) {
 
 // Of one element on 1024 MACs: 0.0625, 0.125, 0.25 and 0.5 cycles for outputs of 8 to 64 bits, 0.125 and 0.25 for
 // 32-bit operands with a narrow or a wide output.
-TEST(OutputCycles, OnU85AreThoseOfTheWidthAndOfTwo32BitOperands) {
+TEST(OutputCycles, u85_rate_follows_width_and_32_bit_operands) {
   using Kind = OutputWork::Kind;
   const auto of = [](Kind kind, int ifm_bits, int ofm_bits, bool chained = false) {
     return output_cycles_per_element({.npu = *find_accelerator("ethos-u85-1024"),
@@ -155,14 +155,14 @@ TEST(OutputCycles, OnU85AreThoseOfTheWidthAndOfTwo32BitOperands) {
   EXPECT_EQ(of(Kind::kDiv, 32, 32), 33);
 }
 
-TEST(OutputCycles, OnU85OfARearrangedOutputAreAtLeastTwice) {
+TEST(OutputCycles, u85_rearranged_output_costs_at_least_twice) {
   const auto of = [](bool rearranged) {
     return output_cycles_per_element({.npu = *find_accelerator("ethos-u85-1024"), .is_rearranged = rearranged});
   };
   EXPECT_EQ(of(true), 2 * of(false));
 }
 
-TEST(OutputCycles, OnU55AreThoseOfTheKindSharedByCores) {
+TEST(OutputCycles, u55_cores_share_one_rate) {
   using Kind = OutputWork::Kind;
   const auto of = [](std::string_view target, Kind kind, int ifm_bits, int ofm_bits, int cores = 1) {
     return output_cycles_per_element({.npu = *find_accelerator(target),
@@ -179,7 +179,7 @@ TEST(OutputCycles, OnU55AreThoseOfTheKindSharedByCores) {
   EXPECT_EQ(of("ethos-u65-512", Kind::kOther, 8, 8, 2), of("ethos-u65-512", Kind::kOther, 8, 8) / 2);
 }
 
-TEST(ConcurrentProgress, GivesEachWhatTheOtherLeaves) {
+TEST(ConcurrentProgress, unused_bandwidth_goes_to_the_other) {
   const auto concurrent = [](double kernel, double transfer) {
     return concurrent_progress(std::array{PortDemand{.kernel = kernel, .transfer = transfer}});
   };
@@ -193,7 +193,7 @@ TEST(ConcurrentProgress, GivesEachWhatTheOtherLeaves) {
   EXPECT_EQ(concurrent(0.25, 1).transfer, 0.75);
 }
 
-TEST(ConcurrentProgress, IsHeldUpByTheNarrowestPort) {
+TEST(ConcurrentProgress, narrowest_port_limits_progress) {
   const auto progress =
       concurrent_progress(std::array{PortDemand{.kernel = 1, .transfer = 0.5}, PortDemand{.kernel = 0, .transfer = 1},
                                      PortDemand{.kernel = 0.9, .transfer = 0.2}});

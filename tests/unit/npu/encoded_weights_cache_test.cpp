@@ -16,7 +16,7 @@ std::vector<int16_t> weights_of(int seed) {
   return weights;
 }
 
-TEST(EncodedWeightsCache, GivesWhatIsEncodedWithoutIt) {
+TEST(EncodedWeightsCache, cached_result_equals_uncached) {
   EncodedWeightsCache cache;
   for (const int seed : {1, 3, 1, 5, 3}) {
     EXPECT_EQ(cache.encoded(weights_of(seed))->bytes, encode_swd(weights_of(seed)));
@@ -24,13 +24,13 @@ TEST(EncodedWeightsCache, GivesWhatIsEncodedWithoutIt) {
   }
 }
 
-TEST(EncodedWeightsCache, EncodesEqualWeightsOnce) {
+TEST(EncodedWeightsCache, equal_weights_are_encoded_once) {
   EncodedWeightsCache cache;
   EXPECT_EQ(cache.encoded(weights_of(3)), cache.encoded(weights_of(3)));
   EXPECT_NE(cache.encoded(weights_of(3)), cache.encoded(weights_of(5)));
 }
 
-TEST(EncodedWeightsCache, EncodesOnceForThreadsThatAskAtTheSameTime) {
+TEST(EncodedWeightsCache, concurrent_requests_encode_once) {
   EncodedWeightsCache cache;
   std::vector<EncodedWeightsCache::Stream> found(4);
   {

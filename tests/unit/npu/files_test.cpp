@@ -39,7 +39,7 @@ void expect_equal(const CompiledNetwork& a, const CompiledNetwork& b) {
 
 // ---- Raw .npz ----
 
-TEST(VelaRaw, ComesBackAsWritten) {
+TEST(VelaRaw, written_file_reads_back) {
   CompiledNetwork network = small_network();
   network.fast_scratch_bytes = 128;
   const auto file = write_vela_raw(network);
@@ -51,7 +51,7 @@ TEST(VelaRaw, ComesBackAsWritten) {
   EXPECT_EQ(*write_vela_raw(*back), *file);
 }
 
-TEST(VelaRaw, WeightsMayStayInTheFile) {
+TEST(VelaRaw, weights_may_stay_in_file) {
   const CompiledNetwork network = small_network();
   const Buffer file = Buffer::copy_of(*write_vela_raw(network));
   const auto read = read_vela_raw_in_place(file, "test.npz");
@@ -62,7 +62,7 @@ TEST(VelaRaw, WeightsMayStayInTheFile) {
   EXPECT_LE(read->weights.data() + read->weights.size(), file.data() + file.size());
 }
 
-TEST(WrittenRegions, AreThoseOfResultsAndOfTransfersOutOfTheNpu) {
+TEST(WrittenRegions, results_and_outgoing_transfers_are_listed) {
   StreamWriter writer(Product::kU55);
   const auto written = [&] { return written_regions(Product::kU55, writer.words(), "test")->to_ulong(); };
   EXPECT_EQ(written(), 0U);
@@ -75,7 +75,7 @@ TEST(WrittenRegions, AreThoseOfResultsAndOfTransfersOutOfTheNpu) {
   EXPECT_EQ(written(), 0b110U);
 }
 
-TEST(WrittenRegions, ARegisterThatIsNotSetNamesTheFirst) {
+TEST(WrittenRegions, unset_register_is_named) {
   for (const Op op : {Op::CONV, Op::DMA_START}) {
     StreamWriter writer(Product::kU55);
     writer.op(op, 0);
@@ -84,7 +84,7 @@ TEST(WrittenRegions, ARegisterThatIsNotSetNamesTheFirst) {
   EXPECT_FALSE(written_regions(Product::kU55, std::vector<uint32_t>{0x3FF}, "test"));
 }
 
-TEST(WrittenRegions, WeightsAreWrittenWhereARegionIsTheirs) {
+TEST(WrittenRegions, weights_in_region_are_written) {
   const std::vector<uint32_t> none;
   const auto writes = [&](const CompiledNetwork& network) { return may_write_weights(network, Product::kU55, none); };
   CompiledNetwork network{.fast_scratch_region = 0};
@@ -98,7 +98,7 @@ TEST(WrittenRegions, WeightsAreWrittenWhereARegionIsTheirs) {
   EXPECT_TRUE(may_write_weights({}, Product::kU55, writer.words()));
 }
 
-TEST(VelaRaw, MissingAndDamagedEntriesAreNamed) {
+TEST(VelaRaw, missing_and_damaged_entries_are_named) {
   std::map<std::string, Tensor> arrays = read_npz(Buffer::copy_of(*write_vela_raw(small_network())), "x")->arrays;
   const auto refused = [](const std::map<std::string, Tensor>& content, const std::string& part) {
     const auto read = read_vela_raw(Buffer::copy_of(*npz_bytes(content)), "test.npz");
@@ -125,7 +125,7 @@ TEST(VelaRaw, MissingAndDamagedEntriesAreNamed) {
   refused(content, "not a table of shapes");
 }
 
-TEST(VelaRaw, ReadsTheGoldenStreamsOfOlderVersions) {
+TEST(VelaRaw, golden_streams_of_older_versions_are_read) {
   const std::filesystem::path golden = tests::shared_folder() / "golden";
   if (!std::filesystem::exists(golden)) GTEST_SKIP() << "not run: no ../shared (streams of older Velas)";
   int count = 0;
@@ -146,7 +146,7 @@ TEST(VelaRaw, ReadsTheGoldenStreamsOfOlderVersions) {
 
 // ---- Delegate blob ----
 
-TEST(DelegateBlob, ComesBackAsWritten) {
+TEST(DelegateBlob, written_blob_reads_back) {
   const CompiledNetwork network = small_network();
   const auto blob = write_delegate_blob(network);
   ASSERT_TRUE(blob);
@@ -156,7 +156,7 @@ TEST(DelegateBlob, ComesBackAsWritten) {
   expect_equal(*back, network);
 }
 
-TEST(DelegateBlob, ExternalBlocksGoByTheHashOfPlacementAndContent) {
+TEST(DelegateBlob, external_blocks_are_keyed_by_placement_and_content) {
   const CompiledNetwork network = small_network();
   const ExternalBlock external[] = {{.block = "weight_data", .placement = "flash"}};
   const auto blob = write_delegate_blob(network, external);
@@ -179,7 +179,7 @@ TEST(DelegateBlob, ExternalBlocksGoByTheHashOfPlacementAndContent) {
   EXPECT_FALSE(write_delegate_blob(network, empty));
 }
 
-TEST(Sha256, MatchesThePublishedExamples) {
+TEST(Sha256, examples_equal_published_ones) {
   const auto of = [](std::string_view text) {
     const std::span<const std::byte> parts[] = {std::as_bytes(std::span(text))};
     return sha256_hex(parts);
@@ -200,7 +200,7 @@ void put_u32(std::vector<std::byte>& blob, size_t at, uint32_t value) {
   std::memcpy(blob.data() + at, &value, sizeof value);
 }
 
-TEST(DelegateBlob, HostileOnesAreRefused) {
+TEST(DelegateBlob, damaged_blobs_are_errors) {
   const std::vector<std::byte> good = write_delegate_blob(small_network())->bytes;
   expect_refused({}, "size is impossible");
   expect_refused({good.begin(), good.end() - 32}, "its last block is missing");
@@ -241,7 +241,7 @@ TEST(DelegateBlob, HostileOnesAreRefused) {
   expect_refused(blob, "impossible shape");
 }
 
-TEST(DelegateBlob, AMisalignedBlobIsRefusedWhereTheDeviceWould) {
+TEST(DelegateBlob, misaligned_blob_is_an_error_as_on_device) {
   const std::vector<std::byte> good = write_delegate_blob(small_network())->bytes;
   std::vector<std::byte> shifted(good.size() + 1);
   std::copy(good.begin(), good.end(), shifted.begin() + 1);
@@ -251,7 +251,7 @@ TEST(DelegateBlob, AMisalignedBlobIsRefusedWhereTheDeviceWould) {
   EXPECT_TRUE(read_delegate_blob(misaligned, "test", BlobAlignment::kAny, {}));
 }
 
-TEST(DelegateBlob, OursIsByteForByteThePeersForTheSameNetwork) {
+TEST(DelegateBlob, same_network_equals_bytes_of_executorch) {
   const auto streams = peer_streams();
   if (streams.empty()) GTEST_SKIP() << tests::kNoCases;
   int compared = 0;

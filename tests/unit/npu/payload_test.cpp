@@ -16,7 +16,7 @@ std::vector<std::byte> bytes_of(const std::vector<uint32_t>& words) {
   return {bytes.begin(), bytes.end()};
 }
 
-TEST(Payload, ComesBackAsBuiltForEveryAccelerator) {
+TEST(Payload, built_payload_reads_back_for_all_accelerators) {
   for (const AcceleratorConfig& accelerator : kAccelerators) {
     const std::vector<uint32_t> stream{0x00070104, 0xFFFF0000};
     const std::vector<std::byte> payload = build_payload(accelerator, stream);
@@ -30,14 +30,14 @@ TEST(Payload, ComesBackAsBuiltForEveryAccelerator) {
   }
 }
 
-TEST(Payload, HasTheWordsThatTheDriverExpects) {
+TEST(Payload, words_match_driver) {
   const std::vector<uint32_t> stream(0x12345, 0xFFFF0000);  // longer than 16 bits can say
   std::vector<uint32_t> words(8);
   std::memcpy(words.data(), build_payload(*find_accelerator("ethos-u55-128"), stream).data(), 32);
   EXPECT_EQ(words, (std::vector<uint32_t>{0x31504F43, 0x00100001, 0x00001807, 0x10066001, 5, 5, 5, 0x23450102}));
 }
 
-TEST(Payload, AnotherNpuIsRefusedByName) {
+TEST(Payload, other_npu_is_an_error_with_names) {
   const auto payload =
       parse_payload(build_payload(*find_accelerator("ethos-u55-128"), std::vector<uint32_t>{0xFFFF0000}), "model.pte");
   const AcceleratorConfig& other = *find_accelerator("ethos-u55-256");
@@ -49,7 +49,7 @@ TEST(Payload, AnotherNpuIsRefusedByName) {
   EXPECT_FALSE(check_compatible(*payload, payload->config_word | 1u << 27, 0x0FF66001, "model.pte"));
 }
 
-TEST(Payload, Cop2IsTakenApart) {
+TEST(Payload, cop2_is_parsed) {
   const auto payload = parse_payload(bytes_of({0x32504F43, 1, 52, 0, 1, 44, 0x24, 0x4D554556, 1, 20, 0x1807, 0x10066001,
                                                2, 0x5640, 0, 0xFFFFFFFF, 0xFFFF0000}),
                                      "test");
@@ -61,7 +61,7 @@ TEST(Payload, Cop2IsTakenApart) {
   EXPECT_EQ(payload->stream, std::vector<uint32_t>{0xFFFF0000});
 }
 
-TEST(Payload, HostileOnesAreRefused) {
+TEST(Payload, damaged_payloads_are_errors) {
   const auto refused = [](std::vector<uint32_t> words, const std::string& part) {
     const auto parsed = parse_payload(bytes_of(words), "test");
     ASSERT_FALSE(parsed);
@@ -86,7 +86,7 @@ TEST(Payload, HostileOnesAreRefused) {
           "do not fit");
 }
 
-TEST(Payload, OursIsByteForByteVelasForTheSameStream) {
+TEST(Payload, same_stream_equals_bytes_of_vela) {
   const auto streams = peer_streams();
   if (streams.empty()) GTEST_SKIP() << tests::kNoCases;
   for (const PeerStream& peer : streams) {

@@ -22,7 +22,7 @@ uint64_t random_data(const CommandRow& row, std::span<const FieldRow> fields, Pr
   return data;
 }
 
-TEST(Stream, EveryRegisterWithEveryFieldComesBackAsWritten) {
+TEST(Stream, registers_with_all_fields_round_trip) {
   std::mt19937_64 random(1);
   for (const Product product : kProducts) {
     StreamWriter writer(product, StreamWriter::Writes::kAll);
@@ -45,7 +45,7 @@ TEST(Stream, EveryRegisterWithEveryFieldComesBackAsWritten) {
   }
 }
 
-TEST(Stream, EveryOperationComesBackAsWritten) {
+TEST(Stream, operations_round_trip) {
   for (const Product product : kProducts) {
     StreamWriter writer(product);
     std::vector<Op> written;
@@ -66,7 +66,7 @@ TEST(Stream, EveryOperationComesBackAsWritten) {
   }
 }
 
-TEST(Stream, AddressesAndStridesKeepTheirSign) {
+TEST(Stream, addresses_and_strides_keep_sign) {
   for (const Product product : kProducts) {
     const int64_t top = int64_t{1} << (product == Product::kU55 ? 31 : 39);
     for (const int64_t value : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{-320}, top - 1, -top}) {
@@ -84,7 +84,7 @@ TEST(Stream, AddressesAndStridesKeepTheirSign) {
   }
 }
 
-TEST(Stream, NegativeNumbersTakeTheWidthOfTheirField) {
+TEST(Stream, negative_numbers_take_field_width) {
   StreamWriter writer(Product::kU85);
   writer.set(Reg::OFM_ZERO_POINT, -128);
   writer.set(Reg::RESIZE_X_OFFSET, -2);  // 12 bits
@@ -93,7 +93,7 @@ TEST(Stream, NegativeNumbersTakeTheWidthOfTheirField) {
   EXPECT_EQ(writer.words(), expected);
 }
 
-TEST(Stream, WritesThatWouldChangeNothingAreLeftOutUntilForgotten) {
+TEST(Stream, redundant_writes_are_omitted_until_invalidated) {
   StreamWriter writer(Product::kU55);
   writer.set(Reg::IFM_DEPTH_M1, 7);
   writer.set(Reg::IFM_DEPTH_M1, 7);
@@ -105,7 +105,7 @@ TEST(Stream, WritesThatWouldChangeNothingAreLeftOutUntilForgotten) {
   EXPECT_EQ(writer.word_count(), 3u);
 }
 
-TEST(Stream, BranchesCanBePatchedAndFollowed) {
+TEST(Stream, branches_can_be_patched_and_followed) {
   StreamWriter writer(Product::kU85);
   writer.branch(BranchCond::RF_TRUE, 0);
   writer.op(Op::KERNEL_WAIT, 0);
@@ -129,7 +129,7 @@ void expect_refused(Product product, std::vector<uint32_t> words, const std::str
   EXPECT_NE(to_string(commands.error()).find(part), std::string::npos) << to_string(commands.error());
 }
 
-TEST(Stream, HostileWordsAreRefusedWithTheirPlace) {
+TEST(Stream, damaged_words_are_errors_with_position) {
   expect_refused(Product::kU55, {0x00000010, 0x000001FF}, "byte 0x4");  // no such register
   expect_refused(Product::kU55, {0x0000012E}, "no such command");       // WEIGHT_FORMAT is U85's
   expect_refused(Product::kU85, {0x0000010D}, "no such command");       // IFM_IB_END is not
@@ -139,7 +139,7 @@ TEST(Stream, HostileWordsAreRefusedWithTheirPlace) {
   EXPECT_TRUE(read_stream(Product::kU85, {}, "test")->empty());
 }
 
-TEST(Disassemble, ALineHasOffsetWordsNameAndFields) {
+TEST(Disassemble, line_has_offset_words_name_and_fields) {
   StreamWriter writer(Product::kU85);
   writer.set(Reg::OFM_STRIDE_Y, 0x140);
   writer.set_fields(Reg::KERNEL_STRIDE, field_of(Reg::KERNEL_STRIDE, "weight_order", Product::kU85).set(0, 1));
@@ -161,7 +161,7 @@ TEST(Disassemble, ALineHasOffsetWordsNameAndFields) {
       "0x00000c:          0006 0005 - NPU_OP_POOL                        6, pooling_mode = POOLING_MODE_ARGMAX_X\n");
 }
 
-TEST(Disassemble, AValueWithoutANameIsShownAsANumber) {
+TEST(Disassemble, value_without_name_is_a_number) {
   const std::vector<uint32_t> words{0x00070005};  // pooling mode 7 on U55
   const auto commands = read_stream(Product::kU55, words, "test");
   ASSERT_TRUE(commands);
@@ -170,7 +170,7 @@ TEST(Disassemble, AValueWithoutANameIsShownAsANumber) {
   EXPECT_EQ(text.fields[0].text, "7");
 }
 
-TEST(FieldValues, AreThoseOfTheProduct) {
+TEST(FieldValues, fields_equal_those_of_product) {
   constexpr FieldRow kPool = field_of(Op::POOL, "pooling_mode", Product::kU55);
   EXPECT_EQ(legal_values(kPool, Product::kU55), "0..2");
   EXPECT_EQ(legal_values(kPool, Product::kU85), "0..7");

@@ -12,7 +12,7 @@ constexpr ScaleForm kForms[] = {ScaleForm::kBias40Scale32, ScaleForm::kBias32Sca
 constexpr int kBiasBits[] = {40, 32, 48};
 constexpr int kScaleBits[] = {32, 31, 15};
 
-TEST(Scales, EveryFormKeepsItsWholeRange) {
+TEST(Scales, each_format_covers_its_whole_range) {
   std::mt19937_64 random(1);
   for (size_t f = 0; f < std::size(kForms); ++f) {
     std::vector<ChannelScale> scales;
@@ -39,18 +39,18 @@ TEST(Scales, EveryFormKeepsItsWholeRange) {
   }
 }
 
-TEST(Scales, BytesStandWhereTheHardwareReadsThem) {
+TEST(Scales, bytes_match_hardware_layout) {
   const auto entry = encode_scale({.bias = -2, .scale = 0x12345678, .shift = 0x21}, ScaleForm::kBias40Scale32);
   const std::array<uint8_t, 10> expected{0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0x78, 0x56, 0x34, 0x12, 0x21};
   EXPECT_EQ(std::memcmp(entry.data(), expected.data(), 10), 0);
 }
 
-TEST(Scales, TablesOfU85ArePaddedToWholeMicroblocks) {
+TEST(Scales, u85_tables_are_padded_to_whole_ublocks) {
   EXPECT_EQ(encode_scales(std::vector<ChannelScale>(12), ScaleForm::kBias32Scale31, 16).size(), 160u);
   EXPECT_EQ(encode_scales(std::vector<ChannelScale>(12), ScaleForm::kBias40Scale32, 1).size(), 128u);
 }
 
-TEST(Scales, ATableThatIsTooShortIsRefused) {
+TEST(Scales, too_short_table_is_an_error) {
   const std::vector<std::byte> table(32);
   EXPECT_TRUE(decode_scales(table, 3, ScaleForm::kBias40Scale32, "test"));
   EXPECT_FALSE(decode_scales(table, 4, ScaleForm::kBias40Scale32, "test"));

@@ -25,11 +25,11 @@ int64_t counted_reads(const WindowAxis& a) {
   return total;
 }
 
-TEST(WindowReads, OfTheExample) {
+TEST(WindowReads, example_matches) {
   EXPECT_EQ(window_reads({.ofm = 5, .block = 2, .taps = 3, .padding = 1, .ifm = 5}), 9);
 }
 
-TEST(WindowReads, AreThoseOfEveryBlockClippedToTheIfm) {
+TEST(WindowReads, each_block_is_clipped_to_ifm) {
   for (const int64_t ofm : {1, 2, 7, 16, 33}) {
     for (const int64_t block : {1, 2, 4, 5, 16, 64}) {
       for (const int64_t taps : {1, 2, 3, 5, 9, 20}) {
@@ -56,7 +56,7 @@ TEST(WindowReads, AreThoseOfEveryBlockClippedToTheIfm) {
   }
 }
 
-TEST(DepthReads, RepeatOnlyAnIfmThatIsDeeperThanABlock) {
+TEST(DepthReads, only_ifm_deeper_than_block_is_read_again) {
   EXPECT_EQ(depth_reads({.ifm_depth = 32, .ifm_block_depth = 32, .ofm_blocks = 4}), 1);
   EXPECT_EQ(depth_reads({.ifm_depth = 33, .ifm_block_depth = 32, .ofm_blocks = 4}), 4);
 }
@@ -76,7 +76,7 @@ int64_t counted_bytes(const WrittenMap& map) {
   return beats * map.beat_bytes;
 }
 
-TEST(WrittenBytes, OfNhwcAreWholeBeatsOfRunsOf16Channels) {
+TEST(WrittenBytes, nhwc_writes_whole_beats_of_16_channel_runs) {
   for (const int64_t depth : {1, 3, 8, 15, 16, 20, 255}) {
     for (const int64_t beat : {8, 16}) {
       for (const int64_t bytes : {1, 2, 4}) {
@@ -97,16 +97,16 @@ TEST(WrittenBytes, OfNhwcAreWholeBeatsOfRunsOf16Channels) {
 }
 
 // The FVP's figure for a pixel of 255 channels: 45.875 beats.
-TEST(WrittenBytes, Of255ChannelsAreThoseOfTheFvp) {
+TEST(WrittenBytes, 255_channels_match_fvp) {
   const WrittenMap map{.height = 8, .width = 8, .depth = 255, .stride_y = 8 * 255, .stride_x = 255};
   EXPECT_EQ(written_bytes(map), 64 * 45.875 * 8);
 }
 
-TEST(WrittenBytes, OfBricksAreWholeBricks) {
+TEST(WrittenBytes, bricks_are_written_whole) {
   EXPECT_EQ(written_bytes({.bricks = true, .height = 2, .width = 3, .depth = 17, .element_bytes = 2}), 2 * 3 * 32 * 2);
 }
 
-TEST(CycleInterval, DependsOnTheNpuAndOnWhetherItWaitsForMemory) {
+TEST(CycleInterval, interval_depends_on_npu_and_memory_stalls) {
   const CycleInterval computes = cycle_interval("ethos-u55-128", 1000, 10);
   const CycleInterval waits = cycle_interval("ethos-u55-128", 1000, 250);
   EXPECT_FALSE(computes.waits_for_memory);

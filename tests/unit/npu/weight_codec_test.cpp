@@ -46,7 +46,7 @@ std::vector<std::vector<int16_t>> samples() {
   return all;
 }
 
-TEST(Swd, DecodingInvertsEncoding) {
+TEST(Swd, decoding_inverts_encoding) {
   for (const auto& weights : samples()) {
     const std::vector<std::byte> stream = encode_swd(weights);
     EXPECT_EQ(stream.size() % 16, 0u);
@@ -56,30 +56,30 @@ TEST(Swd, DecodingInvertsEncoding) {
   }
 }
 
-TEST(Swd, NothingIsAnEmptyStream) {
+TEST(Swd, no_weights_give_an_empty_stream) {
   const auto back = decode_swd(encode_swd({}), 0, "test");
   ASSERT_TRUE(back) << to_string(back.error());
   EXPECT_TRUE(back->empty());
 }
 
-TEST(Swd, NeverMuchLargerThanNineBits) {
+TEST(Swd, size_stays_near_nine_bits_per_weight) {
   const auto weights =
       drawn(100'000, 1, [](std::mt19937& r) { return std::uniform_int_distribution<int>(kMinWeight, kMaxWeight)(r); });
   EXPECT_LE(encode_swd(weights).size(), weights.size() * 9 / 8 + 64);
 }
 
-TEST(Swd, SparseAndClusteredWeightsAreSmall) {
+TEST(Swd, sparse_and_clustered_weights_compress) {
   const auto clustered = drawn(100'000, 1, [](std::mt19937& r) { return static_cast<int>(r() % 16) * 13 - 100; });
   EXPECT_LE(encode_swd(clustered).size(), clustered.size() / 2 + 64);
   EXPECT_LE(encode_swd(std::vector<int16_t>(100'000, 0)).size(), 1600u);
 }
 
-TEST(Swd, MoreWeightsThanAllowedAreRefused) {
+TEST(Swd, more_weights_than_allowed_are_an_error) {
   const std::vector<int16_t> weights(1000, 0);
   EXPECT_FALSE(decode_swd(encode_swd(weights), 999, "test"));
 }
 
-TEST(Swd, EveryCutAndManyFlipsEndWithoutHarm) {
+TEST(Swd, truncations_and_flips_are_handled) {
   const auto weights =
       drawn(3000, 7, [](std::mt19937& r) { return r() % 3 == 0 ? 0 : std::normal_distribution<double>(0, 20)(r); });
   const std::vector<std::byte> stream = encode_swd(weights);
@@ -95,7 +95,7 @@ TEST(Swd, EveryCutAndManyFlipsEndWithoutHarm) {
   }
 }
 
-TEST(Fwd, DecodingInvertsEncoding) {
+TEST(Fwd, decoding_inverts_encoding) {
   const auto in_range = [](const std::vector<int16_t>& w) { return std::ranges::max(w) - std::ranges::min(w) <= 255; };
   int packed = 0;
   for (const auto& weights : samples()) {
@@ -115,7 +115,7 @@ TEST(Fwd, DecodingInvertsEncoding) {
   EXPECT_GT(packed, 50);
 }
 
-TEST(Fwd, FewValuesTakeTwoOrFourBits) {
+TEST(Fwd, few_distinct_values_take_2_or_4_bits) {
   const auto four = drawn(1024, 1, [](std::mt19937& r) { return static_cast<int>(r() % 4) * 80 - 100; });
   EXPECT_EQ(encode_fwd(four, FwdPacking::kAny).size(), 32u + 256u);
   const auto sixteen = drawn(1024, 1, [](std::mt19937& r) { return static_cast<int>(r() % 16) * 30 - 230; });
@@ -123,7 +123,7 @@ TEST(Fwd, FewValuesTakeTwoOrFourBits) {
   EXPECT_TRUE(encode_fwd(sixteen, FwdPacking::kRawOnly).empty());  // a range of 450
 }
 
-TEST(Fwd, CutOffStreamsAreRefused) {
+TEST(Fwd, truncated_streams_are_errors) {
   const std::vector<std::byte> stream = encode_fwd(std::vector<int16_t>(100, 1), FwdPacking::kRawOnly);
   EXPECT_FALSE(decode_fwd(stream, stream.size() - 31, "test"));
   EXPECT_FALSE(decode_fwd(stream, SIZE_MAX, "test"));

@@ -56,7 +56,7 @@ std::vector<int16_t> numbered_weights(const WeightTraversal& t) {
   return weights;
 }
 
-TEST(WeightOrder, RestoreInvertsReorderOnEveryStream) {
+TEST(WeightOrder, restore_inverts_reorder_on_all_streams) {
   std::mt19937 random(1);
   for (int i = 0; i < 300; ++i) {
     const WeightTraversal t = random_traversal(random);
@@ -91,7 +91,7 @@ std::vector<int16_t> in_pairs(const WeightTraversal& t, std::span<const int16_t>
   return pairs;
 }
 
-TEST(WeightOrder, PairsHoldTheWeightsOfEveryStream) {
+TEST(WeightOrder, pairs_hold_weights_of_all_streams) {
   std::mt19937 random(4);
   for (int i = 0; i < 300; ++i) {
     WeightTraversal t = random_traversal(random);
@@ -132,7 +132,7 @@ WeightSource in_parts(std::span<const int16_t> sequence, size_t max, std::mt1993
   };
 }
 
-TEST(WeightOrder, QuadsHoldTheWeightsOfEveryStream) {
+TEST(WeightOrder, quads_hold_weights_of_all_streams) {
   std::mt19937 random(5);
   for (int i = 0; i < 200; ++i) {
     WeightTraversal t = random_traversal(random);
@@ -151,7 +151,7 @@ TEST(WeightOrder, QuadsHoldTheWeightsOfEveryStream) {
   }
 }
 
-TEST(WeightOrder, QuadsSayWhatDoesNotFit) {
+TEST(WeightOrder, quads_report_too_large_sizes) {
   std::mt19937 random(6);
   const WeightTraversal t{.accelerator = &kAccelerators[0], .ofm_depth = 5, .ifm_depth = 9, .ofm_block_depth = 16};
   std::vector<int8_t> quads(static_cast<size_t>(quad_size(t)));
@@ -175,7 +175,7 @@ TEST(WeightOrder, QuadsSayWhatDoesNotFit) {
   EXPECT_FALSE(restore_quads(t, 0, broken, quads));
 }
 
-TEST(WeightOrder, Int8AndInt16InputsGiveTheSameSequence) {
+TEST(WeightOrder, int8_and_int16_inputs_give_same_sequence) {
   std::mt19937 random(2);
   for (int i = 0; i < 20; ++i) {
     const WeightTraversal t = random_traversal(random);
@@ -186,7 +186,7 @@ TEST(WeightOrder, Int8AndInt16InputsGiveTheSameSequence) {
   }
 }
 
-TEST(WeightOrder, TheFastDecodersStreamSplitsIntoWhatItWasMadeOf) {
+TEST(WeightOrder, fast_decoder_stream_splits_into_its_sources) {
   std::mt19937 random(3);
   for (int i = 0; i < 200; ++i) {
     const WeightTraversal t = random_traversal(random);
@@ -201,7 +201,7 @@ TEST(WeightOrder, TheFastDecodersStreamSplitsIntoWhatItWasMadeOf) {
   }
 }
 
-TEST(WeightOrder, AShortSequenceIsRefusedAndNothingIsWritten) {
+TEST(WeightOrder, too_short_sequence_is_an_error_and_writes_nothing) {
   std::mt19937 random(4);
   const WeightTraversal t = random_traversal(random);
   std::vector<int16_t> sequence = reorder(t, 0, std::span<const int16_t>(numbered_weights(t)));
@@ -211,7 +211,7 @@ TEST(WeightOrder, AShortSequenceIsRefusedAndNothingIsWritten) {
   EXPECT_EQ(weights, std::vector<int16_t>(weights.size(), 7));
 }
 
-TEST(WeightOrder, SizesOutOfRangeAreOurError) {
+TEST(WeightOrder, sizes_out_of_range_are_errors) {
   const WeightTraversal fine{.accelerator = &kAccelerators[0]};
   const std::vector<int8_t> one(1);
   EXPECT_NO_THROW(reorder(fine, 0, std::span<const int8_t>(one)));
@@ -231,7 +231,7 @@ TEST(WeightOrder, SizesOutOfRangeAreOurError) {
   }
 }
 
-TEST(WeightOrder, ImpossibleSizesSaturateAtOnce) {
+TEST(WeightOrder, impossible_sizes_saturate) {
   for (const AcceleratorConfig& accelerator : kAccelerators) {
     const WeightTraversal t{.accelerator = &accelerator,
                             .ofm_depth = 65536,
@@ -396,7 +396,7 @@ bool same_weights(const std::vector<int16_t>& a, const std::vector<int16_t>& b) 
   return prefix + suffix >= shorter && std::max(a.size(), b.size()) - shorter <= kExtra;
 }
 
-TEST(WeightOrder, VelasStreamsHoldTheSameWeightsForEveryTarget) {
+TEST(WeightOrder, vela_streams_hold_same_weights_for_all_targets) {
   const auto streams = peer_streams();
   if (streams.empty()) GTEST_SKIP() << tests::kNoCases;
   std::map<std::string, std::vector<int16_t>> expected;  // by model

@@ -80,7 +80,7 @@ std::vector<std::string> node_names(const Graph& graph) {
   return names;
 }
 
-TEST(Partition, PutsAQuantizedGraphIntoOneDelegateBetweenQuantizeAndDequantize) {
+TEST(Partition, quantized_graph_is_one_delegate_between_quantize_and_dequantize) {
   Builder b;
   const ValueId x = b.input();
   b.graph.outputs = {b.add("sum", x, x)};
@@ -95,7 +95,7 @@ TEST(Partition, PutsAQuantizedGraphIntoOneDelegateBetweenQuantizeAndDequantize) 
   EXPECT_DOUBLE_EQ(quantize.attributes.number("scale"), 0.5);
 }
 
-TEST(Partition, KeepsAFloatGraphOnTheCpuAndSaysWhy) {
+TEST(Partition, float_graph_stays_on_cpu_with_reason) {
   Builder b;
   b.quantized = false;
   const ValueId x = b.input();
@@ -107,7 +107,7 @@ TEST(Partition, KeepsAFloatGraphOnTheCpuAndSaysWhy) {
   EXPECT_THAT(result.decisions[0].hint, HasSubstr("--quantize"));
 }
 
-TEST(Partition, DelegatesPlainInt32) {
+TEST(Partition, plain_int32_is_delegated) {
   Graph graph;
   const ValueId x = graph.add_value("x", DType::kInt32, {5}), sum = graph.add_value("sum", DType::kInt32, {5});
   graph.inputs = {x};
@@ -123,7 +123,7 @@ TEST(Partition, DelegatesPlainInt32) {
   EXPECT_EQ(result.program[result.program.outputs[0]].dtype, DType::kInt32);
 }
 
-TEST(Partition, SplitsAroundAnOpOfTheCpu) {
+TEST(Partition, cpu_operator_splits_delegates) {
   Builder b;
   const ValueId x = b.input();
   const ValueId first = b.add("first", x, x);
@@ -138,7 +138,7 @@ TEST(Partition, SplitsAroundAnOpOfTheCpu) {
 }
 
 // x -> a -> cpu -> d, a -> d: a and d in one delegate would wait for itself.
-TEST(Partition, MakesNoCycle) {
+TEST(Partition, delegates_form_no_cycle) {
   Builder b;
   const ValueId x = b.input();
   const ValueId a = b.add("a", x, x);
@@ -149,7 +149,7 @@ TEST(Partition, MakesNoCycle) {
 }
 
 // Two branches that do not depend on each other share a delegate, and so does what joins them.
-TEST(Partition, MergesBranches) {
+TEST(Partition, branches_are_merged) {
   Builder b;
   const ValueId x = b.input("x"), y = b.input("y");
   const ValueId left = b.add("left", x, x), right = b.add("right", y, y);
@@ -161,7 +161,7 @@ TEST(Partition, MergesBranches) {
 }
 
 // A group that reaches back past a CPU node of a later group: x -> p -> cpu1 -> q, and r -> cpu2 -> p's sibling.
-TEST(Partition, OrdersInterleavedGroups) {
+TEST(Partition, interleaved_groups_are_ordered) {
   Builder b;
   const ValueId x = b.input();
   const ValueId p = b.add("p", x, x), r = b.add("r", x, x);
@@ -172,7 +172,7 @@ TEST(Partition, OrdersInterleavedGroups) {
   EXPECT_EQ(result.delegates.size(), 2U);
 }
 
-TEST(Partition, MakesNoDelegateOfDataMovementAlone) {
+TEST(Partition, data_movement_alone_is_no_delegate) {
   Builder b;
   b.graph.outputs = {b.view("v", b.input())};
   const Partitioned result = partitioned(b.graph);
@@ -187,7 +187,7 @@ TEST(Partition, MakesNoDelegateOfDataMovementAlone) {
 }
 
 // An addition of a few elements beside work of the CPU is done there sooner than the NPU is called; of many it is not.
-TEST(Partition, CallsTheNpuWhereThatPays) {
+TEST(Partition, npu_is_used_where_cheaper) {
   for (const bool large : {false, true}) {
     Builder b;
     b.shape = large ? Shape{1, 64, 32, 32} : Shape{1, 4, 2, 2};
@@ -208,7 +208,7 @@ TEST(Partition, CallsTheNpuWhereThatPays) {
 
 // A value without parameters of its own costs a quantize node once, not for each node that reads it, and a dequantize
 // node where the program gives it.
-TEST(Partition, CountsTheQdqNodesThatTheProgramWillHave) {
+TEST(Partition, final_quantize_and_dequantize_nodes_are_counted) {
   enum class Last { kModelsOwn, kBorder };
   const auto is_delegated = [](size_t readers, Last last) {
     Builder b;
@@ -232,7 +232,7 @@ TEST(Partition, CountsTheQdqNodesThatTheProgramWillHave) {
   EXPECT_TRUE(is_delegated(4, Last::kBorder));
 }
 
-TEST(Partition, KeepsWhatAFilterSays) {
+TEST(Partition, filtered_nodes_stay_on_cpu) {
   Builder b;
   const ValueId x = b.input();
   b.graph.outputs = {b.add("last", b.add("first", x, x), x)};
@@ -247,7 +247,7 @@ TEST(Partition, KeepsWhatAFilterSays) {
   EXPECT_TRUE(result.decisions[1].runs_on_npu);
 }
 
-TEST(Partition, LetsTheUserKeepNodesOnTheCpu) {
+TEST(Partition, chosen_nodes_stay_on_cpu) {
   Builder b;
   const ValueId x = b.input();
   b.graph.outputs = {b.add("last", b.add("first", x, x), x)};
@@ -266,7 +266,7 @@ TEST(Partition, LetsTheUserKeepNodesOnTheCpu) {
 }
 
 // A convolution whose result is quantized behind its relu.
-TEST(Partition, TakesParametersFromTheActivationBehind) {
+TEST(Partition, parameters_come_from_next_activation) {
   Builder b;
   const ValueId x = b.input();
   const Shape shape{1, 4, 8, 8};
@@ -296,7 +296,7 @@ TEST(Partition, TakesParametersFromTheActivationBehind) {
 }
 
 // Weights as uint8 with a zero point: 254 is 254, not -2.
-TEST(Partition, GivesTheCpuTheFloatsOfUnsignedConstants) {
+TEST(Partition, floats_of_unsigned_constants_go_to_cpu) {
   Builder b;
   const ValueId x = b.input();
   ir::Value constant{.name = "c",
@@ -313,7 +313,7 @@ TEST(Partition, GivesTheCpuTheFloatsOfUnsignedConstants) {
 }
 
 // What a later stage found out about a node: its reason, by the node's id, whatever it is called.
-TEST(Partition, KeepsWhatALaterStageRefusedOnTheCpu) {
+TEST(Partition, nodes_rejected_later_stay_on_cpu) {
   Builder b;
   const ValueId x = b.input();
   b.graph.outputs = {b.add("same", b.add("same", x, x), x)};
@@ -327,7 +327,7 @@ TEST(Partition, KeepsWhatALaterStageRefusedOnTheCpu) {
   EXPECT_EQ(result.decisions[1].rule, "npu");
 }
 
-TEST(Partition, NodesOfBothSidesKnowWhereTheyComeFrom) {
+TEST(Partition, boundary_nodes_keep_their_source) {
   Builder b;
   const ValueId x = b.input();
   const ValueId first = b.add("first", x, x);

@@ -39,7 +39,7 @@ int64_t rows_kept(const CascadePlan& plan, TensorId id) {
   return found == plan.rolling.end() ? 0 : found->rows;
 }
 
-TEST(Cascades, KeepTheRowsBetweenWriterAndSlowestReader) {
+TEST(Cascades, buffer_holds_rows_up_to_slowest_reader) {
   const Schedule schedule = scheduled({}, "formats");
   ASSERT_EQ(schedule.steps.size(), 5U);
   const auto plan =
@@ -55,7 +55,7 @@ TEST(Cascades, KeepTheRowsBetweenWriterAndSlowestReader) {
   EXPECT_EQ(rows_kept(*plan, schedule.steps[4].ofm.tensor), 0);  // leaves the cascade whole
 }
 
-TEST(Cascades, NeedStepsThatAreComputedByRows) {
+TEST(Cascades, steps_without_row_order_are_not_cascaded) {
   Schedule schedule = scheduled({}, "formats");
   const TensorUsers users = users_of(schedule);
   const Cascade cascade{.first = StepId(0), .last = StepId(2), .stripe_rows = 2};
@@ -67,14 +67,14 @@ TEST(Cascades, NeedStepsThatAreComputedByRows) {
   EXPECT_FALSE(plan_cascade(schedule, users, cascade).has_value());
 }
 
-TEST(Cascades, AreMadeForTheLeastMemoryAndNotForSpeed) {
+TEST(Cascades, optimize_size_cascades_optimize_speed_does_not) {
   EXPECT_TRUE(scheduled({}).cascades.empty());
   const Schedule smallest = scheduled({{.optimize = Optimize::kSize}});
   EXPECT_FALSE(smallest.cascades.empty());
   EXPECT_LT(space_bytes(smallest, Space::kArena), 40 * 1024);  // 64 channels of 32x32 alone are 64 KiB
 }
 
-TEST(Cascades, AreMadeWhereTheNetworkWouldNotFit) {
+TEST(Cascades, network_that_does_not_fit_is_cascaded) {
   const int64_t whole = space_bytes(scheduled({}), Space::kArena);
   for (const int64_t limit : {whole * 3 / 4, whole / 2}) {
     const Schedule fitted = scheduled({{.arena_limit_bytes = limit}});
@@ -83,7 +83,7 @@ TEST(Cascades, AreMadeWhereTheNetworkWouldNotFit) {
   }
 }
 
-TEST(Cascades, OfOneStepReadOneSlice) {
+TEST(Cascades, split_step_reads_one_slice) {
   const Schedule schedule = scheduled({{.optimize = Optimize::kSize}});
   std::vector<StorageId> weights(schedule.steps.size());
   for (const Stripe& stripe : schedule.stripes) {
@@ -94,7 +94,7 @@ TEST(Cascades, OfOneStepReadOneSlice) {
   }
 }
 
-TEST(Cascades, AShortageSaysWhatEachWayOutWouldTake) {
+TEST(Cascades, memory_shortage_lists_alternatives_with_sizes) {
   const auto refused = compile(wide_middle(), target(), {{.arena_limit_bytes = 4096}}, {});
   ASSERT_FALSE(refused.has_value());
   const std::string message = to_string(refused.error());
@@ -109,7 +109,7 @@ TEST(Cascades, AShortageSaysWhatEachWayOutWouldTake) {
   EXPECT_THAT(to_string(other.error()), HasSubstr("memory mode Dedicated_Sram keeps"));
 }
 
-TEST(Placement, SaysWhatItCannotDoWithout) {
+TEST(Placement, too_little_memory_names_required_values) {
   const auto compiled = compile(wide_middle(), target(), {}, {});
   ASSERT_TRUE(compiled.has_value());
   EXPECT_GT(compiled->working_bound_bytes, 64 * 1024);

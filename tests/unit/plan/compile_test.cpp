@@ -21,7 +21,7 @@ ir::Graph three_layers() {
   return std::move(b.graph);
 }
 
-TEST(Compile, GivesTheSameBytesEveryTime) {
+TEST(Compile, same_graph_gives_same_bytes) {
   const ir::Graph graph = three_layers();
   for (const char* npu : kNpus) {
     const Target target = *find_target(npu, "", "");
@@ -38,7 +38,7 @@ TEST(Compile, GivesTheSameBytesEveryTime) {
 }
 
 // Two tables one after the other, from a memory of long latency: one transfer loads both before the first is used.
-TEST(Compile, LoadsTablesThatStandTogetherAtOnce) {
+TEST(Compile, adjacent_tables_load_at_once) {
   GraphBuilder b;
   auto x = b.input("x", DType::kInt8, {1, 4, 4, 16});
   for (const int8_t value : {int8_t{3}, int8_t{5}}) {
@@ -59,7 +59,7 @@ TEST(Compile, LoadsTablesThatStandTogetherAtOnce) {
             1);
 }
 
-TEST(Compile, DescribesInputsOutputsAndLayers) {
+TEST(Compile, description_has_inputs_outputs_and_layers) {
   const auto compiled = compile(three_layers(), *find_target("ethos-u55-128", "", ""), {}, {});
   ASSERT_TRUE(compiled.has_value());
   ASSERT_EQ(compiled->inputs.size(), 1U);
@@ -77,7 +77,7 @@ TEST(Compile, DescribesInputsOutputsAndLayers) {
   EXPECT_GE(convolutions, 3U);
 }
 
-TEST(Compile, StreamsDecode) {
+TEST(Compile, streams_decode) {
   for (const char* npu : kNpus) {
     const Target target = *find_target(npu, "", "");
     const auto compiled = compile(three_layers(), target, {}, {});
@@ -91,7 +91,7 @@ TEST(Compile, StreamsDecode) {
   }
 }
 
-TEST(Compile, SaysByHowMuchANetworkDoesNotFit) {
+TEST(Compile, too_large_network_reports_missing_bytes) {
   const Target target = *find_target("ethos-u55-128", "", "");
   const auto compiled = compile(three_layers(), target, {{.arena_limit_bytes = 5000}}, {});
   ASSERT_FALSE(compiled.has_value());
@@ -101,7 +101,7 @@ TEST(Compile, SaysByHowMuchANetworkDoesNotFit) {
   EXPECT_THAT(message, HasSubstr("[1,20,20,40]"));
 }
 
-TEST(Compile, FitsTheLimitThatItReported) {
+TEST(Compile, reported_limit_is_enough) {
   const Target target = *find_target("ethos-u55-128", "", "");
   const auto free = compile(three_layers(), target, {}, {});
   ASSERT_TRUE(free.has_value());
@@ -110,7 +110,7 @@ TEST(Compile, FitsTheLimitThatItReported) {
   EXPECT_LE(limited->scratch_bytes, free->scratch_bytes);
 }
 
-TEST(Compile, NamesEveryNodeThatCannotRun) {
+TEST(Compile, unsupported_nodes_are_all_named) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt32, {4});
   const auto a = b.op(TosaOp::BITWISE_AND, {x, x}, DType::kInt32, {4});
@@ -127,7 +127,7 @@ TEST(Compile, NamesEveryNodeThatCannotRun) {
   EXPECT_EQ(compiled.error()[1].node, 1U);
 }
 
-TEST(Compile, RefusesFloatInputs) {
+TEST(Compile, float_inputs_are_an_error) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kFp32, {4});
   b.graph.outputs = {b.op(TosaOp::ADD, {x, x}, DType::kFp32, {4})};
@@ -136,7 +136,7 @@ TEST(Compile, RefusesFloatInputs) {
   EXPECT_THAT(to_string(compiled.error()), HasSubstr("fp32"));
 }
 
-TEST(Compile, CopiesAnInputThatIsAnOutput) {
+TEST(Compile, input_that_is_output_is_copied) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt8, {1, 3, 5});
   b.graph.outputs = {x};
@@ -145,7 +145,7 @@ TEST(Compile, CopiesAnInputThatIsAnOutput) {
   EXPECT_NE(compiled->inputs[0].offset, compiled->outputs[0].offset);
 }
 
-TEST(Target, ListsWhatThereIs) {
+TEST(Target, all_targets_are_listed) {
   EXPECT_THAT(to_string(find_target("ethos-u55-512", "", "").error()), HasSubstr("ethos-u55-128"));
   EXPECT_THAT(to_string(find_target("ethos-u55-128", "", "Shared").error()), HasSubstr("Shared_Sram"));
   EXPECT_THAT(to_string(find_target("ethos-u55-128", "Ethos_U65_High_End", "").error()),

@@ -42,7 +42,7 @@ Step random_step(uint32_t seed) {
   return op;
 }
 
-TEST(Family, HasALegalBlockForEveryStep) {
+TEST(Family, every_step_has_a_legal_block) {
   for (const char* npu : kNpus) {
     const Target target = *find_target(npu, "", "");
     const Family& family = **find_family(target);
@@ -65,7 +65,7 @@ TEST(Family, HasALegalBlockForEveryStep) {
 }
 
 // The buffers of a block, as the registers will say: input, accumulators and tables lie behind each other.
-TEST(Family, BuffersOfALegalBlockDoNotMeet) {
+TEST(Family, buffers_of_legal_block_do_not_overlap) {
   for (const char* npu : kNpus) {
     const Target target = *find_target(npu, "", "");
     const Family& family = **find_family(target);
@@ -84,14 +84,14 @@ TEST(Family, BuffersOfALegalBlockDoNotMeet) {
   }
 }
 
-TEST(Family, RefusesMemoryModesThatItIsNotFor) {
+TEST(Family, unsupported_memory_mode_is_an_error) {
   const auto slow_arena = find_family(*find_target("ethos-u55-128", "", "Dedicated_Sram"));
   ASSERT_FALSE(slow_arena.has_value());
   EXPECT_THAT(to_string(slow_arena.error()),
               HasSubstr("memory mode Dedicated_Sram puts the arena behind AXI port 1, which ethos-u55 only reads"));
 }
 
-TEST(Family, KeepsACacheBesideASlowArena) {
+TEST(Family, slow_arena_keeps_a_cache) {
   const auto fast = static_cast<size_t>(Space::kFastScratch), arena = static_cast<size_t>(Space::kArena);
   const auto spaces_in = [](const char* mode) {
     const Target target = *find_target("ethos-u65-512", "", mode);
@@ -107,7 +107,7 @@ TEST(Family, KeepsACacheBesideASlowArena) {
   EXPECT_EQ(spaces_in("Dedicated_Sram")[fast]->limit_bytes, dedicated[arena]->limit_bytes);
 }
 
-TEST(Family, GivesEachCoreItsChannels) {
+TEST(Family, channels_are_divided_among_cores) {
   const Target target = *find_target("ethos-u65-512", "", "");
   const Family& family = **find_family(target);
   const Weights weights{.out_channels = 3,
@@ -130,7 +130,7 @@ TEST(Family, GivesEachCoreItsChannels) {
   EXPECT_EQ(cores_of(1).cores.size(), 1U);  // nothing for the second
 }
 
-TEST(Family, ScalesOperandsOnlyAsTheNpuCanExactly) {
+TEST(Family, operands_are_scaled_only_where_exact) {
   const Family& family = **find_family(*find_target("ethos-u55-128", "", ""));
   using Precise = OperandScaling::Precise;
   const Scaling one{}, half{.multiplier = 1, .shift = 1}, fixed{.multiplier = 1U << 19},
@@ -142,7 +142,7 @@ TEST(Family, ScalesOperandsOnlyAsTheNpuCanExactly) {
   EXPECT_FALSE(family.operand_scaling(odd, fixed, kSigned16).has_value());  // 16 bits: shifted by 14
 }
 
-TEST(Family, SaysWhyAnOperatorDoesNotRun) {
+TEST(Family, unsupported_operator_has_reason) {
   EXPECT_EQ(why_not(TosaOp::INTDIV, npu::Product::kU55), "the NPU cannot divide");
   EXPECT_FALSE(why_not(TosaOp::CONV2D, npu::Product::kU55).has_value());
   for (const TosaOp op : {TosaOp::VARIABLE, TosaOp::VARIABLE_READ, TosaOp::VARIABLE_WRITE})

@@ -47,14 +47,14 @@ int64_t count(const std::vector<Step>& steps, StepKind kind) {
   return std::ranges::count(steps, kind, &Step::kind);
 }
 
-TEST(Layout, ReshapedOutputIsWrittenInPlace) {
+TEST(Layout, reshaped_output_is_written_in_place) {
   Layouts b;
   const auto x = b.input("x", DType::kInt8, {1, 1, 1, 16});
   b.graph.outputs = {b.reshape(b.conv(x, 10, 1, 0), {1, 10})};
   EXPECT_EQ(steps_of(b.graph).size(), 1U);
 }
 
-TEST(Layout, SliceBehindTransposeIsTakenBehindTheCopy) {
+TEST(Layout, slice_after_transpose_moves_after_copy) {
   Layouts b;
   const auto x = b.input("x", DType::kInt8, {1, 3, 20, 20});
   const auto nhwc = b.transpose(x, {0, 2, 3, 1});
@@ -65,7 +65,7 @@ TEST(Layout, SliceBehindTransposeIsTakenBehindTheCopy) {
   EXPECT_EQ(steps[1].ifm.height, 19);
 }
 
-TEST(Layout, StridedShortcutStaysInTheOrderOfTheConvolutions) {
+TEST(Layout, strided_shortcut_keeps_layout_of_convolutions) {
   Layouts b;
   const auto x = b.conv(b.input("x", DType::kInt8, {1, 8, 8, 16}), 16, 3, 1);
   const auto planes = b.transpose(x, {0, 3, 1, 2});
@@ -81,7 +81,7 @@ TEST(Layout, StridedShortcutStaysInTheOrderOfTheConvolutions) {
   EXPECT_EQ(count(steps, StepKind::kElementwise), 1);
 }
 
-TEST(Layout, OutputsOfAnotherOrderAreTransposedBehindTheAddition) {
+TEST(Layout, reordered_outputs_are_transposed_after_addition) {
   Layouts b;
   const auto x = b.conv(b.input("x", DType::kInt8, {1, 8, 8, 16}), 16, 3, 1);
   const auto planes = b.transpose(x, {0, 3, 1, 2});
@@ -109,7 +109,7 @@ ir::ValueId strided_conv(Layouts& b, ir::ValueId x, int64_t channels, int64_t ke
   return b.rescale(sum, DType::kInt8, 1 << 30, 40);
 }
 
-TEST(Layout, ConcatenatedPlanesKeepTheOrderOfTheirPixels) {
+TEST(Layout, concatenated_planes_keep_pixel_order) {
   Layouts b;
   const auto x = b.conv(b.input("x", DType::kInt8, {1, 4, 4, 8}), 16, 1, 0);
   const auto planes = b.reshape(b.transpose(x, {0, 3, 1, 2}), {1, 16, 16});
@@ -125,7 +125,7 @@ TEST(Layout, ConcatenatedPlanesKeepTheOrderOfTheirPixels) {
   EXPECT_EQ(sum->ofm.depth, 16);
 }
 
-TEST(Layout, PlanesOfAnImageAreWrittenOneByOne) {
+TEST(Layout, image_planes_are_written_separately) {
   Layouts b;
   const auto x = b.conv(b.input("x", DType::kInt8, {1, 32, 32, 8}), 2, 1, 0);
   b.graph.outputs = {b.transpose(x, {0, 3, 1, 2})};
@@ -138,7 +138,7 @@ TEST(Layout, PlanesOfAnImageAreWrittenOneByOne) {
   EXPECT_EQ(steps_of(many.graph).back().ofm.width, 16);  // channels, which stand side by side where they are read
 }
 
-TEST(Layout, MergedHeadsAreWrittenWhereTheyBelong) {
+TEST(Layout, merged_heads_are_written_in_place) {
   Layouts b;
   const auto x = b.conv(b.input("x", DType::kInt8, {1, 2, 6, 8}), 8, 1, 0);
   const auto merged = b.reshape(b.transpose(x, {0, 2, 1, 3}), {1, 1, 6, 16});
@@ -146,7 +146,7 @@ TEST(Layout, MergedHeadsAreWrittenWhereTheyBelong) {
   EXPECT_EQ(steps_of(b.graph).size(), 2U);
 }
 
-TEST(Layout, LargestOfManyChannelsIsComparedByGroups) {
+TEST(Layout, argmax_of_many_channels_compares_groups) {
   Layouts b;
   const auto x = b.input("x", DType::kInt8, {1, 591, 197});
   b.graph.outputs = {
@@ -159,7 +159,7 @@ TEST(Layout, LargestOfManyChannelsIsComparedByGroups) {
   EXPECT_EQ(steps[2].kernel.taps(), 8);
 }
 
-TEST(Layout, PatchesAreOneConvolution) {
+TEST(Layout, patches_become_one_convolution) {
   Layouts b;
   const auto x = b.input("x", DType::kInt8, {1, 3, 64, 64});
   b.graph.outputs = {strided_conv(b, b.transpose(x, {0, 2, 3, 1}), 192, 16, 16)};
@@ -172,7 +172,7 @@ TEST(Layout, PatchesAreOneConvolution) {
   }
 }
 
-TEST(Layout, RowsOfPatchesAreAddressed) {
+TEST(Layout, rows_of_patches_are_addressed_directly) {
   Layouts b;
   b.graph.outputs = {strided_conv(b, b.input("x", DType::kInt8, {1, 64, 64, 3}), 16, 4, 4)};
   const auto steps = steps_of(b.graph);
@@ -181,7 +181,7 @@ TEST(Layout, RowsOfPatchesAreAddressed) {
   EXPECT_EQ(steps[0].kernel, (Kernel{.height = 4, .width = 1}));
 }
 
-TEST(Layout, FirstLayerTakesTwoPixelsAtATime) {
+TEST(Layout, first_layer_takes_two_pixels_at_a_time) {
   // 65: a pixel more would be needed, so whole rows of windows are pixels.
   for (const auto& [side, depth] : {std::pair<int64_t, int64_t>{65, 9}, {66, 6}}) {
     Layouts b;
@@ -193,7 +193,7 @@ TEST(Layout, FirstLayerTakesTwoPixelsAtATime) {
 }
 
 // Three pixels of three channels are nine channels, two steps of eight; padding left and right of the rows is copied.
-TEST(Layout, FirstLayerReadsRowsOfItsWindowsWhereThatPaysForTheirPadding) {
+TEST(Layout, first_layer_reads_window_rows_if_cheaper) {
   for (const auto& [side, steps_expected] : {std::pair<int64_t, size_t>{6, 1}, {96, 4}}) {
     Layouts b;
     b.graph.outputs = {b.conv(b.input("x", DType::kInt8, {1, side, side, 3}), 16, 3, 1)};

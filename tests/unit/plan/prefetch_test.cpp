@@ -18,7 +18,7 @@ PrefetchKernel reader(size_t object, double in_place, double copied, int64_t fre
   return kernel;
 }
 
-TEST(Prefetch, CopiesAsLateAsTheTimeInFrontAllows) {
+TEST(Prefetch, copies_start_as_late_as_possible) {
   const PrefetchProblem problem{
       .kernels = {without_weights(1000, 4096), without_weights(1000, 4096), reader(0, 900, 100, 4096)},
       .objects = {{.bytes = 800, .cycles = 800}}};
@@ -29,7 +29,7 @@ TEST(Prefetch, CopiesAsLateAsTheTimeInFrontAllows) {
   EXPECT_EQ(plan.cycles, 2100);
 }
 
-TEST(Prefetch, SpreadsACopyOverSeveralKernels) {
+TEST(Prefetch, copy_is_spread_over_several_kernels) {
   const PrefetchProblem problem{
       .kernels = {without_weights(1000, 4096), without_weights(300, 4096), reader(0, 900, 100, 4096)},
       .objects = {{.bytes = 800, .cycles = 800}}};
@@ -41,7 +41,7 @@ TEST(Prefetch, SpreadsACopyOverSeveralKernels) {
   EXPECT_EQ(plan.commands[0].bytes + plan.commands[1].bytes, 800);
 }
 
-TEST(Prefetch, ReadsInPlaceWhereNothingIsFree) {
+TEST(Prefetch, values_are_read_in_place_without_free_memory) {
   const PrefetchProblem problem{.kernels = {without_weights(1000, 100), reader(0, 900, 100, 100)},
                                 .objects = {{.bytes = 800, .cycles = 800}}};
   const PrefetchPlan plan = plan_prefetch(problem);
@@ -49,7 +49,7 @@ TEST(Prefetch, ReadsInPlaceWhereNothingIsFree) {
   EXPECT_EQ(plan.cycles, 1900);
 }
 
-TEST(Prefetch, NeedsRoomForWhatIsCopiedOnly) {
+TEST(Prefetch, memory_is_taken_only_for_copies) {
   // Beside kernel 0, which leaves 600 bytes, no more than these are copied; the rest beside kernel 1.
   const PrefetchProblem problem{
       .kernels = {without_weights(1000, 600), without_weights(300, 4096), reader(0, 900, 100, 4096)},
@@ -59,7 +59,7 @@ TEST(Prefetch, NeedsRoomForWhatIsCopiedOnly) {
   EXPECT_EQ(plan.commands.at(0).bytes, 496);
 }
 
-TEST(Prefetch, WaitsForWhatHasNoRoomOnly) {
+TEST(Prefetch, only_copies_without_memory_wait) {
   // Of 500 bytes that kernel 1 leaves no time for, kernel 0 leaves time for 400.
   const PrefetchProblem problem{
       .kernels = {without_weights(1000, 400), without_weights(300, 4096), reader(0, 900, 100, 4096)},
@@ -70,7 +70,7 @@ TEST(Prefetch, WaitsForWhatHasNoRoomOnly) {
   EXPECT_LE(plan.cycles, 1532);
 }
 
-TEST(Prefetch, JoinsShortPartsWhereThereIsRoom) {
+TEST(Prefetch, short_parts_are_joined_if_memory_allows) {
   PrefetchProblem problem{
       .kernels = {without_weights(1000, 4096), without_weights(300, 4096), reader(0, 900, 100, 4096)},
       .objects = {{.bytes = 800, .cycles = 800}},
@@ -80,7 +80,7 @@ TEST(Prefetch, JoinsShortPartsWhereThereIsRoom) {
   EXPECT_EQ(plan_prefetch(problem).commands.size(), 2u);
 }
 
-TEST(Prefetch, ReadsInPlaceWhatOthersWaitFor) {
+TEST(Prefetch, values_others_wait_for_are_read_in_place) {
   // The first object is large, gains little, and fills what the second could be copied to in time.
   const PrefetchProblem problem{
       .kernels = {without_weights(1000, 1000), reader(0, 150, 100, 1000), reader(1, 900, 100, 1000)},
@@ -91,7 +91,7 @@ TEST(Prefetch, ReadsInPlaceWhatOthersWaitFor) {
   EXPECT_EQ(plan.cycles, 1250);
 }
 
-TEST(Prefetch, KeepsACopyForTheNextReader) {
+TEST(Prefetch, copy_is_kept_for_next_reader) {
   const PrefetchProblem problem{.kernels = {without_weights(1000, 4096), reader(0, 900, 100, 4096),
                                             without_weights(50, 4096), reader(0, 900, 100, 4096)},
                                 .objects = {{.bytes = 800, .cycles = 800}}};
@@ -101,7 +101,7 @@ TEST(Prefetch, KeepsACopyForTheNextReader) {
   EXPECT_EQ(plan.cycles, 1250);
 }
 
-TEST(Prefetch, FixedCopiesStartOnceTheirPlaceIsFree) {
+TEST(Prefetch, fixed_copies_start_when_memory_is_free) {
   PrefetchProblem problem{.kernels = {without_weights(1000, 0), without_weights(1000, 0), without_weights(10, 0)},
                           .fixed = {{.kernel = 2, .not_before = 1, .cycles = 300}}};
   EXPECT_EQ(plan_prefetch(problem).cycles, 2010);

@@ -21,7 +21,7 @@ std::string golden_path(const std::string& name) {
   return std::string(CARINA_SOURCE_DIR) + "/tests/unit/plan/goldens/" + name + ".txt";
 }
 
-TEST(ScheduleText, IsAsTheGoldensSay) {
+TEST(ScheduleText, schedules_equal_goldens) {
   for (const NamedNetwork& network : small_networks()) {
     const std::string text = print(schedule_of(network.build(), *find_target(network.npu, "", "")));
     if (std::getenv("CARINA_REBASE") != nullptr) std::ofstream(golden_path(network.name)) << text;
@@ -34,7 +34,7 @@ TEST(ScheduleText, IsAsTheGoldensSay) {
 
 // ---- Totality ----
 
-TEST(ScheduleText, HoldsWholeSchedules) {
+TEST(ScheduleText, whole_schedules_round_trip) {
   for (const NamedNetwork& network : small_networks()) {
     for (const char* after : {"selection", "formats", "blocks", "slices", "order", "depth", "finished"}) {
       const Schedule schedule = schedule_of(network.build(), *find_target(network.npu, "", ""), {}, after);
@@ -94,7 +94,7 @@ class Randomizer {
   std::mt19937 random_;
 };
 
-TEST(ScheduleText, IsTotal) {
+TEST(ScheduleText, any_schedule_prints) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     Randomizer random(seed);
     Schedule schedule;
@@ -115,7 +115,7 @@ TEST(ScheduleText, IsTotal) {
   }
 }
 
-TEST(ScheduleText, SaysWhatIsWrongWithALine) {
+TEST(ScheduleText, wrong_line_is_named) {
   const auto message = [](const std::string& text) {
     const auto parsed = parse(text, "s.txt");
     return parsed.has_value() ? std::string("nothing") : to_string(parsed.error());

@@ -50,7 +50,7 @@ size_t first_of(const Schedule& schedule, Command::Kind kind) {
   CARINA_CHECK(false, "no such command");
 }
 
-TEST(Verify, HoldsAfterEveryTransformation) {
+TEST(Verify, transformed_graphs_are_valid) {
   for (const NamedNetwork& network : small_networks()) {
     const Target target = *find_target(network.npu, "", "");
     for (const char* after : {"selection", "formats", "cascades", "blocks", "slices", "order", "staging", "finished"}) {
@@ -60,7 +60,7 @@ TEST(Verify, HoldsAfterEveryTransformation) {
   }
 }
 
-TEST(Verify, Rule1IdsInRange) {
+TEST(Verify, rule_1_ids_are_in_range) {
   Case c = case_of("residual_add");
   c.schedule.steps.own()[0].ifm.tensor = TensorId(999);
   EXPECT_THAT(c.broken(), HasSubstr("rule 1"));
@@ -72,7 +72,7 @@ TEST(Verify, Rule1IdsInRange) {
   EXPECT_THAT(c.broken(), HasSubstr("rule 1"));
 }
 
-TEST(Verify, Rule2StripesCoverTheirStep) {
+TEST(Verify, rule_2_stripes_cover_their_step) {
   Case c = case_of("one_conv");
   c.schedule.stripes[0].ofm.height -= 1;
   EXPECT_THAT(c.broken(), HasSubstr("rule 2: stripes cover"));
@@ -84,7 +84,7 @@ TEST(Verify, Rule2StripesCoverTheirStep) {
   EXPECT_THAT(c.broken(), HasSubstr("rule 2: computes what p0 does"));
 }
 
-TEST(Verify, Rule3OrderRespectsWhatIsRead) {
+TEST(Verify, rule_3_order_respects_dependencies) {
   Case c = case_of("three_convs");
   std::swap(c.schedule.order[first_of(c.schedule, Command::Kind::kStripe)], c.schedule.order.back());
   EXPECT_THAT(c.broken(), HasSubstr("rule 3: reads t3 before s1 has written it"));
@@ -96,7 +96,7 @@ TEST(Verify, Rule3OrderRespectsWhatIsRead) {
   EXPECT_THAT(c.broken(), HasSubstr("rule 3: is done twice"));
 }
 
-TEST(Verify, Rule4SlicesFitTheirStripes) {
+TEST(Verify, rule_4_slices_fit_their_stripes) {
   Case c = case_of("one_conv");
   c.schedule.slices[0].channels -= 1;
   EXPECT_THAT(c.broken(), HasSubstr("rule 4: its slice has channels"));
@@ -108,7 +108,7 @@ TEST(Verify, Rule4SlicesFitTheirStripes) {
   EXPECT_THAT(c.broken(), HasSubstr("rule 4: a stream of its slice leaves"));
 }
 
-TEST(Verify, Rule5CopiesComeBeforeTheirReaders) {
+TEST(Verify, rule_5_copies_precede_readers) {
   Case c = case_of("staged_weights");
   const auto load = [&] {
     return c.schedule.order.begin() + static_cast<std::ptrdiff_t>(first_of(c.schedule, Command::Kind::kLoadWeights));
@@ -124,7 +124,7 @@ TEST(Verify, Rule5CopiesComeBeforeTheirReaders) {
   EXPECT_THAT(c.broken(), HasSubstr("rule 5: a table cannot be loaded to slot 99"));
 }
 
-TEST(Verify, Rule6Blocks) {
+TEST(Verify, rule_6_blocks_are_legal) {
   Case c = case_of("one_conv");
   c.schedule.stripes[0].block.depth += 1;
   EXPECT_THAT(c.broken(), HasSubstr("rule 6: a block of"));
@@ -133,7 +133,7 @@ TEST(Verify, Rule6Blocks) {
   EXPECT_THAT(c.broken(), HasSubstr("rule 6: a block of"));
 }
 
-TEST(Verify, Rule7StoragesLieApart) {
+TEST(Verify, rule_7_allocations_are_disjoint) {
   Case c = case_of("three_convs");
   for (Storage& storage : c.schedule.storages) storage.address = 0;
   EXPECT_THAT(c.broken(), HasSubstr("while both live"));
@@ -142,7 +142,7 @@ TEST(Verify, Rule7StoragesLieApart) {
   EXPECT_THAT(c.broken(), HasSubstr("rule 7: the target has no space of its kind"));
 }
 
-TEST(Verify, Rule8TensorsFitTheirStorageAndFormat) {
+TEST(Verify, rule_8_tensors_fit_allocation_and_format) {
   Case c = case_of("three_convs");
   c.schedule.storages[c.schedule[c.schedule.inputs[0]].storage.index()].bytes -= 1;
   EXPECT_THAT(c.broken(), HasSubstr("has too few bytes"));
@@ -151,7 +151,7 @@ TEST(Verify, Rule8TensorsFitTheirStorageAndFormat) {
   EXPECT_THAT(c.broken(), HasSubstr("as bricks cannot be"));
 }
 
-TEST(Verify, Rule9Cascades) {
+TEST(Verify, rule_9_cascades_are_valid) {
   Case c = case_of("three_convs");
   c.schedule.cascades.push_back({.first = StepId(1), .last = StepId(2), .stripe_rows = 4});
   EXPECT_EQ(c.broken(), "");
@@ -163,7 +163,7 @@ TEST(Verify, Rule9Cascades) {
   EXPECT_THAT(c.broken(), HasSubstr("rolling rows outside a cascade"));
 }
 
-TEST(Verify, RowsOfACascadeAreThereWhenTheyAreRead) {
+TEST(Verify, cascade_rows_exist_when_read) {
   EXPECT_EQ(cascaded("three_convs").broken(), "");
   // A stripe before the rows that it reads.
   Case c = cascaded("three_convs");
@@ -186,7 +186,7 @@ TEST(Verify, RowsOfACascadeAreThereWhenTheyAreRead) {
   EXPECT_THAT(c.broken(), HasSubstr("rule 9: has rolling rows outside a cascade"));
 }
 
-TEST(Verify, Rule10OnlyElementwiseStepsTakeAnOperandsPlace) {
+TEST(Verify, rule_10_only_elementwise_runs_in_place) {
   // The sum stands where its first operand does; the convolution that reads it too must come first.
   Case c = case_of("residual_add");
   const auto storage_of = [&](TensorId id) { return c.schedule.tensors[id.index()].storage; };
@@ -214,7 +214,7 @@ std::vector<int64_t> read_by(int64_t out, int64_t stride, int64_t before, int64_
   return read;
 }
 
-TEST(Subop, ReadsWhatItsOutputsRead) {
+TEST(Subop, inputs_follow_its_outputs) {
   for (const int64_t stride : {1, 2, 3}) {
     for (const int64_t pad : {0, 1, 2}) {
       Schedule schedule;
@@ -243,7 +243,7 @@ TEST(Subop, ReadsWhatItsOutputsRead) {
   }
 }
 
-TEST(Subop, TakesItsChannelsOfWeightsAndOperands) {
+TEST(Subop, weights_and_operands_are_sliced_by_channel) {
   Schedule schedule;
   schedule.steps.own().push_back({.kind = StepKind::kDepthwise,
                                   .ofm = {.height = 2, .width = 2, .depth = 32, .stride_y = 64, .stride_x = 32},
@@ -265,7 +265,7 @@ TEST(Subop, TakesItsChannelsOfWeightsAndOperands) {
 
 // ---- Cost ----
 
-TEST(Cost, StagingNeverMakesAScheduleDearer) {
+TEST(Cost, staging_never_increases_cost) {
   bool cheaper = false;
   for (const NamedNetwork& network : small_networks()) {
     const Target target = *find_target(network.npu, "", "");
@@ -279,7 +279,7 @@ TEST(Cost, StagingNeverMakesAScheduleDearer) {
   EXPECT_TRUE(cheaper);
 }
 
-TEST(Cost, WaitsForWhatAScheduleCopiesTooLate) {
+TEST(Cost, late_copy_costs_waiting_time) {
   const Case c = case_of("staged_weights");
   Schedule late = c.schedule;
   const double good = cost_of(late, c.family(), c.target);

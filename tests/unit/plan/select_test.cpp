@@ -29,19 +29,19 @@ ir::Graph dilated(int64_t size, int64_t dilation) {
   return std::move(b.graph);
 }
 
-TEST(Select, FarTapsAreCloseInPhases) {
+TEST(Select, distant_taps_are_grouped_in_phases) {
   const auto phases = steps_of(dilated(64, 12));
   EXPECT_EQ(phases.size(), 36U);  // the NPU's own dilation of 2, six apart on each axis
   for (const Step& step : phases) EXPECT_EQ(step.kernel.taps(), 9);
 }
 
-TEST(Select, FarTapsOfSmallImagesHaveZerosBetween) {
+TEST(Select, distant_taps_of_small_images_have_zeros_between) {
   const auto steps = steps_of(dilated(6, 4));
   ASSERT_EQ(steps.size(), 1U);
   EXPECT_EQ(steps[0].kernel.taps(), 25);  // every second of 5x5, two apart
 }
 
-TEST(Select, LargestOfFarWindowsByTaps) {
+TEST(Select, max_pool_with_distant_taps_compares_taps) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt8, {1, 100, 100, 8});
   b.graph.outputs = {b.op(TosaOp::MAX_POOL2D, {x}, DType::kInt8, {1, 20, 20, 8},
@@ -51,7 +51,7 @@ TEST(Select, LargestOfFarWindowsByTaps) {
   EXPECT_LE(steps_of(b.graph).size(), 9U);  // four and four maxima, not 400 windows
 }
 
-TEST(Select, ComparesNarrowTensorsInOneOperation) {
+TEST(Select, narrow_tensors_compare_in_one_operation) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt8, {1, 4, 4, 8}), y = b.input("y", DType::kInt8, {1, 4, 4, 8});
   const auto wide_x = b.rescale(x, DType::kInt32, 1 << 30, 30), wide_y = b.rescale(y, DType::kInt32, 1 << 30, 30);
@@ -63,7 +63,7 @@ TEST(Select, ComparesNarrowTensorsInOneOperation) {
   EXPECT_EQ(steps[0].activation.max, 1);
 }
 
-TEST(Select, WidensByAProduct) {
+TEST(Select, widening_uses_a_product) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt8, {1, 4, 4, 8});
   b.graph.outputs = {b.rescale(x, DType::kInt32, 1 << 30, 30)};
@@ -72,7 +72,7 @@ TEST(Select, WidensByAProduct) {
   EXPECT_EQ(steps[0].elementwise, npu::ElementwiseMode::MUL);
 }
 
-TEST(Select, SumsOverPlanesInTheAccumulators) {
+TEST(Select, sums_over_planes_use_accumulators) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt8, {1, 4, 6, 6, 8});
   const std::vector<int8_t> weights(static_cast<size_t>(8 * 3 * 3 * 3 * 8), 1);

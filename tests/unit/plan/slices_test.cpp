@@ -15,7 +15,7 @@ Schedule two_convolutions(int8_t first_shift, int8_t second_shift) {
   return schedule_of(b.graph, *find_target("ethos-u55-128", "", ""));
 }
 
-TEST(Slices, EqualWeightsWithOtherScalesAreStoredOnce) {
+TEST(Slices, equal_weights_with_other_scales_are_stored_once) {
   const Schedule s = two_convolutions(40, 41);
   ASSERT_EQ(s.slices.size(), 2u);
   EXPECT_EQ(s.slices[0].stored, s.slices[1].stored);
@@ -23,7 +23,7 @@ TEST(Slices, EqualWeightsWithOtherScalesAreStoredOnce) {
   EXPECT_NE(s.slices[0].stored, s.slices[0].scales);
 }
 
-TEST(Slices, EqualSlicesAreOne) {
+TEST(Slices, equal_slices_are_shared) {
   const Schedule s = two_convolutions(40, 40);
   EXPECT_EQ(s.slices[0].stored, s.slices[1].stored);
   EXPECT_EQ(s.slices[0].stored, s.slices[0].scales);

@@ -31,7 +31,7 @@ Schedule scheduled(int64_t limit_bytes) {
   return schedule;
 }
 
-TEST(Spaces, IntermediatesAndStagedWeightsLiveInFastScratch) {
+TEST(Spaces, intermediates_and_staged_weights_use_fast_scratch) {
   const Schedule schedule = scheduled(0);
   for (size_t i = 0; i < schedule.tensors.size(); ++i) {
     const bool inside = schedule.tensors[i].kind == TensorKind::kIntermediate;
@@ -45,7 +45,7 @@ TEST(Spaces, IntermediatesAndStagedWeightsLiveInFastScratch) {
   }
 }
 
-TEST(Spaces, WhatDoesNotFitStaysInTheArenaTheLargestLossFirst) {
+TEST(Spaces, largest_loss_is_evicted_first) {
   // 32, 16 and 16 channels of 16x16: 8192, 4096 and 4096 bytes; two live together.
   const Schedule schedule = scheduled(8192);
   EXPECT_LE(space_bytes(schedule, Space::kFastScratch), 8192);
@@ -68,7 +68,7 @@ ir::Graph narrowing() {
   return std::move(b.graph);
 }
 
-TEST(Spaces, LessFastScratchCostsLittleWhereCopiesAreTakenBackOneByOne) {
+TEST(Spaces, less_fast_scratch_costs_little_with_gradual_eviction) {
   const auto cycles = [](int64_t limit_bytes) {
     const Schedule schedule = schedule_of(narrowing(), dedicated(), {{.arena_limit_bytes = limit_bytes}});
     return cost_of(schedule, **find_family(dedicated()), dedicated());
@@ -77,7 +77,7 @@ TEST(Spaces, LessFastScratchCostsLittleWhereCopiesAreTakenBackOneByOne) {
   EXPECT_LT(cycles(128 * 1024), 1.4 * cycles(384 * 1024));
 }
 
-TEST(Spaces, WithoutASizeFastScratchIsNotFilledForItsOwnSake) {
+TEST(Spaces, without_size_fast_scratch_is_not_filled) {
   const auto budget = [](const char* mode) {
     const Target target = *find_target("ethos-u65-256", "", mode);
     const Schedule schedule = schedule_of(chain(), target, {}, "order");
@@ -123,7 +123,7 @@ ir::Graph layered(const std::vector<Layer>& layers) {
 
 // As in Swin V2, which was refused for 6 KB: sums that stand in their operands' places live longer than each of the two, and
 // what fits without them (20672 bytes) does not with them (21504). Found by search, and made smaller.
-TEST(Spaces, WhatIsChosenFitsWithResultsInTheirOperandsPlaces) {
+TEST(Spaces, chosen_values_fit_with_in_place_results) {
   const Options options{{.arena_limit_bytes = 20672}};
   const Log log;
   const Context context{.family = **find_family(dedicated()), .target = dedicated(), .options = options, .log = log};
@@ -142,7 +142,7 @@ TEST(Spaces, WhatIsChosenFitsWithResultsInTheirOperandsPlaces) {
   EXPECT_GT(taken, options.arena_limit_bytes * 3 / 4);
 }
 
-TEST(Spaces, AnEthosU55HasNoFastScratch) {
+TEST(Spaces, u55_has_no_fast_scratch) {
   const auto family = find_family(*find_target("ethos-u55-128", "", "Dedicated_Sram"));
   ASSERT_FALSE(family.has_value());
   EXPECT_NE(to_string(family.error()).find("Dedicated_Sram"), std::string::npos);

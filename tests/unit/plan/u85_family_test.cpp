@@ -45,7 +45,7 @@ const npu::OfmUblock* ublock_of(const BlockConfig& block, const npu::Accelerator
   return nullptr;
 }
 
-TEST(U85Family, HasBlocksOfItsOwnMicroblocksForEveryStep) {
+TEST(U85Family, each_step_has_a_block_of_its_ublock) {
   for (const char* name : kNpus) {
     const Target target = *find_target(name, "", "");
     const Family& family = **find_family(target);
@@ -67,7 +67,7 @@ TEST(U85Family, HasBlocksOfItsOwnMicroblocksForEveryStep) {
 }
 
 // The input, sums and output of a block fit the internal memories, for every operation.
-TEST(U85Family, BlocksFitTheMemoriesInside) {
+TEST(U85Family, blocks_fit_internal_memories) {
   for (const char* name : kNpus) {
     const Target target = *find_target(name, "", "");
     const Family& family = **find_family(target);
@@ -90,7 +90,7 @@ TEST(U85Family, BlocksFitTheMemoriesInside) {
   }
 }
 
-TEST(U85Family, StoresOneTableOfScalesAndAStreamPerDecoder) {
+TEST(U85Family, one_scale_table_and_a_stream_per_decoder_are_stored) {
   for (const char* name : kNpus) {
     const Target target = *find_target(name, "", "");
     const Family& family = **find_family(target);
@@ -114,7 +114,7 @@ TEST(U85Family, StoresOneTableOfScalesAndAStreamPerDecoder) {
   }
 }
 
-TEST(U85Family, ScalesBothOperandsFreely) {
+TEST(U85Family, both_operands_scale_freely) {
   const Family& family = **find_family(*find_target("ethos-u85-256", "", ""));
   const Scaling odd{.multiplier = 0x6000'0001, .shift = 33}, other{.multiplier = 3, .shift = 1};
   const auto operands = family.operand_scaling(odd, other, kSigned16);
@@ -123,14 +123,14 @@ TEST(U85Family, ScalesBothOperandsFreely) {
   EXPECT_EQ(operands->second, other);
 }
 
-TEST(U85Family, RefusesWhatHasNoStraightLine) {
+TEST(U85Family, non_affine_operands_are_rejected) {
   for (const TosaOp op : {TosaOp::COND_IF, TosaOp::WHILE_LOOP})
     EXPECT_EQ(why_not(op, npu::Product::kU85), "the NPU has no control flow");
   for (const TosaOp op : {TosaOp::GATHER, TosaOp::INTDIV, TosaOp::SELECT, TosaOp::BITWISE_XOR, TosaOp::CONV3D})
     EXPECT_FALSE(why_not(op, npu::Product::kU85).has_value());
 }
 
-TEST(U85Family, KnowsTheMemoriesOfEachMode) {
+TEST(U85Family, memories_follow_the_mode) {
   const auto spaces_of = [](const char* mode) {
     const Target target = *find_target("ethos-u85-256", "", mode);
     return *(*find_family(target))->spaces(target);

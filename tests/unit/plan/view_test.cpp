@@ -41,7 +41,7 @@ View random_view(std::mt19937& random, TensorId tensor, size_t rank) {
   return permuted(view, perms);
 }
 
-TEST(View, ReshapeKeepsTheElementsInOrder) {
+TEST(View, reshape_keeps_element_order) {
   std::mt19937 random(1);
   int possible = 0;
   for (int round = 0; round < 2000; ++round) {
@@ -64,7 +64,7 @@ TEST(View, ReshapeKeepsTheElementsInOrder) {
   EXPECT_GT(possible, 500);
 }
 
-TEST(View, WholeRowsContainTheViewWhereItSaysItStarts) {
+TEST(View, whole_rows_contain_view_at_stated_offset) {
   std::mt19937 random(3);
   int possible = 0;
   for (int round = 0; round < 2000; ++round) {
@@ -91,7 +91,7 @@ TEST(View, WholeRowsContainTheViewWhereItSaysItStarts) {
   EXPECT_GT(possible, 800);
 }
 
-TEST(View, StridesOfSingleElementsSayNothing) {
+TEST(View, strides_of_single_elements_are_ignored) {
   const View a = dense_view(TensorId(0), {1, 10});
   const View b = *reshaped(dense_view(TensorId(0), {10}), {1, 10});
   EXPECT_TRUE(same_elements(a, b));
@@ -118,7 +118,7 @@ std::map<int64_t, int64_t> walk(const std::vector<Box>& boxes) {
   return pairs;
 }
 
-TEST(Boxes, CoverEveryElementOnce) {
+TEST(Boxes, split_covers_each_element_once) {
   std::mt19937 random(2);
   for (int round = 0; round < 3000; ++round) {
     const size_t rank = 1 + random() % 5;
@@ -143,7 +143,7 @@ TEST(Boxes, CoverEveryElementOnce) {
   }
 }
 
-TEST(Boxes, KeepAxesWithinTheLimit) {
+TEST(Boxes, axes_stay_within_limit) {
   const View view = dense_view(TensorId(0), {3, 70000, 2});
   for (const Box& box : boxes_of(std::array{view, view}, kNoBroadcast)) {
     EXPECT_LE(box.height, 65536);

@@ -48,7 +48,7 @@ struct Shape2 {
   int in;
 };
 
-TEST(WeightStream, DecodesToTheWeightsInTheOrderOfTheConvolution) {
+TEST(WeightStream, decoding_gives_weights_in_convolution_order) {
   std::mt19937 random(4);
   const auto pick = [&](int low, int high) {
     return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
@@ -110,7 +110,7 @@ std::vector<std::string> notes_of(const ir::Graph& graph, const char* npu, bool 
   return hints;
 }
 
-TEST(WrittenWeights, AreOffered) {
+TEST(WrittenWeights, npu_written_weights_are_offered) {
   const ir::Graph graph = product_of_inputs();
   EXPECT_EQ(notes_of(graph, "ethos-u55-128", false).size(), 1U);
   EXPECT_EQ(notes_of(graph, "ethos-u65-512", false).size(), 1U);
@@ -118,7 +118,7 @@ TEST(WrittenWeights, AreOffered) {
   EXPECT_EQ(notes_of(graph, "ethos-u85-256", false).size(), 0U);  // which multiplies tensors
 }
 
-TEST(WrittenWeights, AreWrittenBeforeTheyAreRead) {
+TEST(WrittenWeights, npu_written_weights_precede_their_readers) {
   const auto schedule =
       schedule_of(product_of_inputs(), *find_target("ethos-u55-128", "", ""), {{.dynamic_weights = true}}, "finished");
   int64_t products = 0;

@@ -21,7 +21,7 @@ std::vector<std::string> names(const ir::Graph& graph, const std::vector<ir::Val
   return list;
 }
 
-TEST(Reader, ReadsInputsConstantsNodesAndOutputs) {
+TEST(Reader, inputs_constants_nodes_and_outputs_are_read) {
   const Result<ir::Graph> graph = small_model().read();
   ASSERT_TRUE(graph) << to_string(graph.error());
   EXPECT_THAT(names(*graph, graph->inputs), ElementsAre("x"));
@@ -34,7 +34,7 @@ TEST(Reader, ReadsInputsConstantsNodesAndOutputs) {
   EXPECT_THAT(weight->values<float>(), ElementsAre(1, 2, 3, 4));
 }
 
-TEST(Reader, FillsInDefaultsAndRepeatsSingleNumbers) {
+TEST(Reader, defaults_are_filled_and_single_numbers_repeated) {
   ModelBuilder model;
   model.parameter("k", {1, 1, 3, 3}, floats(std::vector<float>(9, 1)));
   model.input("x", {1, 1, 8, 8});
@@ -79,7 +79,7 @@ std::vector<std::string_view> ops(const ir::Graph& graph) {
   return list;
 }
 
-TEST(Reader, RoundsOfALoopFollowEachOther) {
+TEST(Reader, loop_rounds_are_unrolled_in_order) {
   const Buffer file = Buffer::copy_of(doubling_model().archive());
   const Result<ir::Graph> graph = read_model(file, "m.pt2", {}, {.loop_rounds = 2}).graph;
   ASSERT_TRUE(graph) << to_string(graph.error());
@@ -89,11 +89,11 @@ TEST(Reader, RoundsOfALoopFollowEachOther) {
   EXPECT_EQ(graph->outputs.front(), graph->nodes[7].outputs[0]);
 }
 
-TEST(Reader, LoopsWithoutANumberOfRoundsAreRefused) {
+TEST(Reader, loops_without_round_count_are_errors) {
   EXPECT_THAT(doubling_model().refusal(), HasSubstr("--loop-rounds"));
 }
 
-TEST(Reader, EdgeArgumentsArePositional) {
+TEST(Reader, edge_arguments_are_positional) {
   ModelBuilder model;
   model.input("x", {4});
   model.node("executorch.exir.dialects.edge._ops.aten.hardtanh.default", "y", {4},
@@ -105,7 +105,7 @@ TEST(Reader, EdgeArgumentsArePositional) {
   EXPECT_EQ(graph->nodes[0].attributes.number("max_val"), 6);
 }
 
-TEST(Reader, NumbersInATensorsPlaceBecomeConstantsOfThePromotedType) {
+TEST(Reader, numbers_become_constants_of_promoted_type) {
   ModelBuilder model;
   model.input("x", {2});
   model.input("i", {2}, 4);
@@ -125,7 +125,7 @@ TEST(Reader, NumbersInATensorsPlaceBecomeConstantsOfThePromotedType) {
   EXPECT_EQ((*graph)[*graph->find_value("a_other")].shape, Shape{});
 }
 
-TEST(Reader, InPlaceOpsBecomeFunctional) {
+TEST(Reader, in_place_operators_become_functional) {
   ModelBuilder model;
   model.input("x", {2});
   model.node("torch.ops.aten.neg.default", "y", {2}, {argument("self", tensor("x"))});
@@ -139,7 +139,7 @@ TEST(Reader, InPlaceOpsBecomeFunctional) {
   EXPECT_THAT(names(*graph, graph->nodes[2].inputs), ElementsAre("relu_"));
 }
 
-TEST(Reader, WritesThroughViewsReachTheBase) {
+TEST(Reader, writes_through_views_reach_base) {
   ModelBuilder model;
   model.input("x", {2, 3});
   model.node("torch.ops.aten.neg.default", "y", {2, 3}, {argument("self", tensor("x"))});
@@ -154,7 +154,7 @@ TEST(Reader, WritesThroughViewsReachTheBase) {
   EXPECT_EQ(graph->outputs.front(), graph->nodes.back().outputs.front());
 }
 
-TEST(Reader, SourceIsTheLastLineOfTheUsersCode) {
+TEST(Reader, source_is_last_line_of_user_code) {
   ModelBuilder model = small_model();
   model.graph["nodes"][0]["metadata"]["stack_trace"] =
       "  File \"/home/me/model.py\", line 41, in forward\n    return self.fc(x)\n  File "
@@ -165,7 +165,7 @@ TEST(Reader, SourceIsTheLastLineOfTheUsersCode) {
   EXPECT_EQ(graph->nodes[1].source, "");
 }
 
-TEST(Reader, BytesOfAlignedTensorsAreViewsOfTheArchive) {
+TEST(Reader, aligned_tensors_are_views_of_archive) {
   ModelBuilder model;
   model.parameter("w", {4}, "abcd", 2);
   model.input("x", {4}, 2);
@@ -179,7 +179,7 @@ TEST(Reader, BytesOfAlignedTensorsAreViewsOfTheArchive) {
   EXPECT_TRUE(data >= archive.data() && data < archive.data() + archive.size());
 }
 
-TEST(Reader, StridedTensorsAreMadeDense) {
+TEST(Reader, strided_tensors_become_dense) {
   ModelBuilder model = small_model();
   json& meta = model.weights["config"]["w"]["tensor_meta"];
   meta["strides"] = sizes_json({1, 2});
@@ -188,7 +188,7 @@ TEST(Reader, StridedTensorsAreMadeDense) {
   EXPECT_THAT((*graph)[*graph->find_value("p_w")].constant->values<float>(), ElementsAre(1, 3, 2, 4));
 }
 
-TEST(Reader, SymbolicSizesStandAtTheExampleWithANote) {
+TEST(Reader, symbolic_sizes_use_example_with_note) {
   ModelBuilder model = small_model();
   const json batch = {
       {"as_expr", {{"expr_str", "Symbol('s77', positive=True, integer=True)"}, {"hint", {{"as_int", 1}}}}}};
@@ -200,7 +200,7 @@ TEST(Reader, SymbolicSizesStandAtTheExampleWithANote) {
   EXPECT_THAT(notes, HasSubstr("s77 = 1"));
 }
 
-TEST(Reader, UnreadParametersAreLeftOut) {
+TEST(Reader, unread_parameters_are_dropped) {
   ModelBuilder model = small_model();
   model.parameter("unused", {1}, floats({1}));
   const Result<ir::Graph> graph = model.read();
@@ -208,7 +208,7 @@ TEST(Reader, UnreadParametersAreLeftOut) {
   EXPECT_FALSE(graph->find_value("p_unused"));
 }
 
-TEST(Reader, ReadsTheModelsOfTheCases) {
+TEST(Reader, models_of_cases_are_read) {
   if (tests::case_folders().empty()) GTEST_SKIP() << tests::kNoCases;
   size_t models = 0;
   for (const std::filesystem::path& cases : tests::case_folders()) {

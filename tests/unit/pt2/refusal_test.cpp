@@ -26,7 +26,7 @@ std::string with_entry(const std::string& name, const std::string& text) {
   return model.refusal();
 }
 
-TEST(Refusal, ContainersByName) {
+TEST(Refusal, damaged_containers_are_named) {
   EXPECT_THAT(refusal_of({}), HasSubstr("not a zip archive"));
   EXPECT_THAT(with_entry("archive_format", "aoti"), HasSubstr("expected \"pt2\""));
   EXPECT_THAT(with_entry("archive_version", "1"), HasSubstr("version"));
@@ -38,7 +38,7 @@ TEST(Refusal, ContainersByName) {
   EXPECT_THAT(refusal_of(*write_zip({&old, 1})), HasSubstr("torch 2.7 or older"));
 }
 
-TEST(Refusal, DamagedJson) {
+TEST(Refusal, damaged_json_is_an_error) {
   EXPECT_THAT(with_entry("models/model.json", "{\"a\": [1, 2"), HasSubstr("not JSON: mistake at byte"));
   EXPECT_THAT(with_entry("models/model.json", "[]"), HasSubstr("schema_version"));
   EXPECT_THAT(with_entry("models/model.json", std::string(1 << 18, '[')), HasSubstr("not JSON"));
@@ -48,7 +48,7 @@ TEST(Refusal, DamagedJson) {
 }
 
 // Sums are checked while the model is read; what was read of wrong bytes is not taken.
-TEST(Refusal, DamagedWeights) {
+TEST(Refusal, damaged_weights_are_errors) {
   ModelBuilder model = small_model();
   model.parameter("w", {2, 2}, floats({1, 2, 3, 0x1.abcdefp9F}));
   std::vector<std::byte> bytes = model.archive();
@@ -62,7 +62,7 @@ TEST(Refusal, DamagedWeights) {
   }
 }
 
-TEST(Refusal, Versions) {
+TEST(Refusal, other_versions_are_errors) {
   ModelBuilder model = small_model();
   model.schema_version = {{"major", 9}, {"minor", 0}};
   EXPECT_THAT(model.refusal(), HasSubstr("got 9.0"));
@@ -72,7 +72,7 @@ TEST(Refusal, Versions) {
   EXPECT_EQ(model.refusal(), "accepted");
 }
 
-TEST(Refusal, Weights) {
+TEST(Refusal, wrong_weights_are_errors) {
   EXPECT_THAT(with_entry("data/weights/model_weights_config.json", "(absent)"),
               HasSubstr("m.pt2: w: the archive does not hold this tensor"));
   EXPECT_THAT(with_entry("data/weights/weight_w", "(absent)"), HasSubstr("no such entry"));
@@ -83,7 +83,7 @@ TEST(Refusal, Weights) {
   EXPECT_THAT(model.refusal(), HasSubstr("m.pt2: w: the tensor is stored as a pickle"));
 }
 
-TEST(Refusal, TensorMetas) {
+TEST(Refusal, wrong_tensor_metadata_are_errors) {
   const auto with_meta = [](const std::string& key, json value) {
     ModelBuilder model = small_model();
     model.weights["config"]["w"]["tensor_meta"][key] = std::move(value);
@@ -104,7 +104,7 @@ TEST(Refusal, TensorMetas) {
   EXPECT_THAT(with_meta("layout", 1), HasSubstr("sparse_coo"));
 }
 
-TEST(Refusal, RepeatedElementsDoNotExhaustMemory) {
+TEST(Refusal, repeated_elements_do_not_exhaust_memory) {
   ModelBuilder model = small_model();
   const json huge = sizes_json({1 << 16, 1 << 16});
   model.weights["config"]["w"]["tensor_meta"]["sizes"] = huge;
@@ -113,7 +113,7 @@ TEST(Refusal, RepeatedElementsDoNotExhaustMemory) {
   EXPECT_THAT(model.refusal(), HasSubstr("repeats its elements too often"));
 }
 
-TEST(Refusal, AllUnsupportedOperatorsAtOnce) {
+TEST(Refusal, unsupported_operators_are_all_reported) {
   ModelBuilder model = small_model();
   json& first = model.node("torch.ops.aten.linalg_qr.default", "qr", {2}, {argument("self", tensor("x"))});
   first["metadata"]["stack_trace"] = "  File \"model.py\", line 7, in forward\n";
@@ -126,7 +126,7 @@ TEST(Refusal, AllUnsupportedOperatorsAtOnce) {
   EXPECT_THAT(text, HasSubstr("torch.ops.mine.thing.default"));
 }
 
-TEST(Refusal, Arguments) {
+TEST(Refusal, wrong_arguments_are_errors) {
   const auto with_arguments = [](json arguments) {
     ModelBuilder model = small_model();
     model.node("torch.ops.aten.hardtanh.default", "y", {1, 2}, std::move(arguments));
@@ -147,7 +147,7 @@ TEST(Refusal, Arguments) {
               HasSubstr("exactly one key"));
 }
 
-TEST(Refusal, StateBetweenRuns) {
+TEST(Refusal, mutable_state_is_an_error) {
   ModelBuilder model = small_model();
   model.parameter("calls", {1}, floats({0}));
   model.node("torch.ops.aten.add_.Tensor", "add_", {1},
@@ -157,13 +157,13 @@ TEST(Refusal, StateBetweenRuns) {
   EXPECT_THAT(model.refusal(), HasSubstr("m.pt2: p_calls: the model changes this buffer or parameter"));
 }
 
-TEST(Refusal, SizesThatDependOnData) {
+TEST(Refusal, data_dependent_sizes_are_errors) {
   ModelBuilder model = small_model();
   model.graph["tensor_values"]["relu"]["sizes"][0] = {{"as_expr", {{"expr_str", "Symbol('u0')"}, {"hint", nullptr}}}};
   EXPECT_THAT(model.refusal(), HasSubstr("depends on the data"));
 }
 
-TEST(Refusal, NestedRegionsEnd) {
+TEST(Refusal, nested_regions_are_limited) {
   json graph = {{"inputs", json::array()},
                 {"outputs", json::array()},
                 {"nodes", json::array()},
@@ -182,7 +182,7 @@ TEST(Refusal, NestedRegionsEnd) {
   EXPECT_THAT(model.refusal(), HasSubstr("nested too deeply"));
 }
 
-TEST(Refusal, EveryTruncationAndEveryFlippedBitIsSurvived) {
+TEST(Refusal, truncations_and_flipped_bits_are_handled) {
   const std::vector<std::byte> good = small_model().archive();
   ASSERT_EQ(refusal_of(good), "accepted");
   constexpr size_t kEndRecordBytes = 22;  // of the zip format; what follows its offsets may be missing
@@ -212,7 +212,7 @@ void damage(json& root, json& node, const ModelBuilder& model) {
   }
 }
 
-TEST(Refusal, EveryWrongValueIsSurvived) {
+TEST(Refusal, wrong_values_are_handled) {
   const ModelBuilder model = small_model();
   json root = json::parse(model.model_text());
   damage(root, root, model);

@@ -7,7 +7,7 @@
 namespace carina::pt2 {
 namespace {
 
-TEST(Schema, ReadsTypesListsAndDefaults) {
+TEST(Schema, types_lists_and_defaults_are_read) {
   const Schema schema = parse_schema(
       "(Tensor(a -> *) self, Tensor? bias=None, SymInt[2] stride=1, int[1]? dim=[0, -1], *, Scalar alpha=0.5, "
       "ScalarType? dtype=None, str mode=\"none\") -> Tensor(a)");
@@ -24,7 +24,7 @@ TEST(Schema, ReadsTypesListsAndDefaults) {
   EXPECT_TRUE(schema.returns_view);
 }
 
-TEST(Schema, ReadsListsOfOptionalTensorsAndSeveralResults) {
+TEST(Schema, optional_lists_and_several_results_are_read) {
   const Schema schema = parse_schema(
       "(Tensor?[] indices, Tensor[] list, float eps=1e-05, float p=1) -> (Tensor values, Tensor[], Tensor)");
   EXPECT_TRUE(schema.arguments[0].optional_elements && schema.arguments[0].is_list && !schema.arguments[0].optional);
@@ -34,7 +34,7 @@ TEST(Schema, ReadsListsOfOptionalTensorsAndSeveralResults) {
   EXPECT_EQ(schema.result_is_list, (std::vector<bool>{false, true, false}));
 }
 
-TEST(Schema, EveryRowIsReadable) {
+TEST(Schema, all_rows_parse) {
   for (const AtenOpRow& row : kAtenOps) {
     const Schema& schema = schema_of(row.op);
     EXPECT_FALSE(schema.result_is_list.empty()) << row.name;

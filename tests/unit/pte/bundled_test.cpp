@@ -25,7 +25,7 @@ BundledProgram small_bundle() {
           .program = bytes_of(numbers)};
 }
 
-TEST(Bundled, WhatIsWrittenIsRead) {
+TEST(Bundled, written_file_reads_back) {
   const auto written = write_bundled_program(small_bundle());
   ASSERT_TRUE(written.has_value());
   const Buffer file = Buffer::copy_of(*written);
@@ -47,13 +47,13 @@ TEST(Bundled, WhatIsWrittenIsRead) {
   EXPECT_EQ(write_bundled_program(small_bundle()).value(), *written);
 }
 
-TEST(Bundled, NoPartOfAFileIsOne) {
+TEST(Bundled, truncated_file_is_an_error) {
   const auto written = write_bundled_program(small_bundle()).value();
   for (size_t size = 0; size + 16 < written.size(); size += 7)  // behind the last tensor there may be padding
     EXPECT_FALSE(read_bundled_program(Buffer::copy_of(std::span(written).first(size)), "test").has_value()) << size;
 }
 
-TEST(Bundled, AnyChangedByteIsReadOrRefused) {
+TEST(Bundled, changed_byte_is_read_or_an_error) {
   const auto written = write_bundled_program(small_bundle()).value();
   size_t refused = 0;
   for (size_t i = 0; i < written.size(); ++i) {
@@ -64,7 +64,7 @@ TEST(Bundled, AnyChangedByteIsReadOrRefused) {
   EXPECT_GT(refused, 50U);  // identifier, version, offsets, sizes
 }
 
-TEST(EtDump, IsSizePrefixed) {
+TEST(EtDump, record_is_size_prefixed) {
   const std::vector<RunRecord> runs{{.events = {{.name = "Method::execute", .end_ns = 5}}}};
   const std::vector<std::byte> file = write_etdump(runs).record;
   uint32_t size = 0;

@@ -30,7 +30,7 @@ ir::Graph small_graph() {
   return graph;
 }
 
-TEST(Emit, NodesBecomeKernelCalls) {
+TEST(Emit, nodes_become_kernel_calls) {
   const Result<Program> program = emit(small_graph(), {});
   ASSERT_TRUE(program.has_value());
   const Plan& plan = program->plans.at(0);
@@ -43,7 +43,7 @@ TEST(Emit, NodesBecomeKernelCalls) {
   EXPECT_EQ(program->constants.size(), 2U);
 }
 
-TEST(Emit, AllNodesWithoutAKernelAreReported) {
+TEST(Emit, nodes_without_kernel_are_all_reported) {
   ir::Graph graph = small_graph();
   for (ir::Node& node : graph.nodes) node.op = AtenOp::executorch_call_delegate_default;
   for (ir::Node& node : graph.nodes) node.op = AtenOp::lstm_input;
@@ -52,7 +52,7 @@ TEST(Emit, AllNodesWithoutAKernelAreReported) {
   EXPECT_EQ(program.error().size(), 2U);
 }
 
-TEST(Emit, AnElementTypeThatIsNotOfThePteIsRefused) {
+TEST(Emit, unknown_element_type_is_an_error) {
   ir::Graph graph = small_graph();
   ir::Node& node = graph.nodes[1];
   node.op = AtenOp::quantize_per_tensor_default;
@@ -64,7 +64,7 @@ TEST(Emit, AnElementTypeThatIsNotOfThePteIsRefused) {
   EXPECT_EQ(program.error().front().what, "a .pte cannot say dtype = i48");
 }
 
-TEST(KernelArguments, AreTakenApart) {
+TEST(KernelArguments, arguments_are_parsed) {
   using Kind = KernelArgument::Kind;
   EXPECT_EQ(parse_argument("%12")->operand, 12U);
   EXPECT_EQ(parse_argument("%*")->kind, Kind::kAllOperands);
@@ -76,13 +76,13 @@ TEST(KernelArguments, AreTakenApart) {
   EXPECT_EQ(parse_argument("zero_point")->attribute, "zero_point");
 }
 
-TEST(KernelArguments, WordsThatMeanNothingAreRefused) {
+TEST(KernelArguments, meaningless_arguments_are_errors) {
   for (const char* word :
        {"", "%", "%x", "%-1", "%1,2", "=", "=nil", "=[]", "=[1", "=[1,]", "=1.5", "=[1,2,3,4,5]", "a-b"})
     EXPECT_FALSE(parse_argument(word).has_value()) << word;
 }
 
-TEST(Files, WhatIsWrittenIsRead) {
+TEST(Files, written_files_read_back) {
   Result<Program> program = emit(small_graph(), {});
   ASSERT_TRUE(program.has_value());
   program->plans[0].delegates.push_back({.backend = "EthosUBackend",

@@ -21,7 +21,7 @@ void fold(GraphBuilder& b) {
   ASSERT_TRUE(ir::verify_structure(b.graph));
 }
 
-TEST(FoldImported, ActivationsTakeTheParameters) {
+TEST(FoldImported, activations_take_their_parameters) {
   GraphBuilder b;
   const auto x = b.pair("x", b.input("x", {1, 4}), kFine);
   const auto y = b.relu("y", x);
@@ -35,7 +35,7 @@ TEST(FoldImported, ActivationsTakeTheParameters) {
   EXPECT_EQ(b.graph.outputs.front(), *b.graph.find_value("y"));
 }
 
-TEST(FoldImported, OneQuantizeWithManyReadersFolds) {
+TEST(FoldImported, shared_quantize_node_folds) {
   GraphBuilder b;
   const auto q = b.quantize("q", b.input("x", {4}), kFine);
   const auto y = b.add("y", b.dequantize("a", q, kFine), b.dequantize("b", q, kFine));
@@ -45,7 +45,7 @@ TEST(FoldImported, OneQuantizeWithManyReadersFolds) {
   EXPECT_EQ(b.graph.nodes[0].inputs[0], b.graph.nodes[0].inputs[1]);
 }
 
-TEST(FoldImported, ConstantsKeepTheirIntegers) {
+TEST(FoldImported, constants_keep_their_integers) {
   GraphBuilder b;
   const auto integers = b.constant<int8_t>("w", {2, 2}, {1, -2, 3, -4});
   const auto w = b.dequantize_channels("w_dq", integers, b.constant<float>("s", {2}, {0.5F, 0.25F}),
@@ -62,7 +62,7 @@ TEST(FoldImported, ConstantsKeepTheirIntegers) {
   EXPECT_EQ(weight.quantization->qmin, -127);
 }
 
-TEST(FoldImported, AConstantReadInTwoWaysBecomesTwoValues) {
+TEST(FoldImported, constant_with_two_parameters_becomes_two_values) {
   GraphBuilder b;
   const auto integers = b.constant<int8_t>("c", {2}, {1, 2});
   b.graph.outputs = {b.add("y", b.dequantize("a", integers, kFine), b.dequantize("b", integers, kCoarse))};
@@ -72,7 +72,7 @@ TEST(FoldImported, AConstantReadInTwoWaysBecomesTwoValues) {
   EXPECT_EQ(b.graph[add.inputs[1]].quantization->scale(), 2.0);
 }
 
-TEST(FoldImported, OtherParametersBetweenTwoNodesAreARequantization) {
+TEST(FoldImported, different_parameters_become_a_rescale) {
   GraphBuilder b;
   const auto x = b.pair("x", b.input("x", {4}), kFine);
   b.graph.outputs = {b.pair("y", b.relu("y", b.pair("again", x, kCoarse)), kCoarse)};
@@ -83,7 +83,7 @@ TEST(FoldImported, OtherParametersBetweenTwoNodesAreARequantization) {
   EXPECT_EQ(b.graph[clone.outputs[0]].quantization->scale(), 2.0);
 }
 
-TEST(FoldImported, AValueThatIsAlsoReadAsFloatStaysFloat) {
+TEST(FoldImported, value_also_read_as_float_stays_float) {
   GraphBuilder b;
   const auto x = b.input("x", {4});
   b.graph.outputs = {b.relu("y", b.pair("x", x, kFine)), b.relu("z", x)};
@@ -93,7 +93,7 @@ TEST(FoldImported, AValueThatIsAlsoReadAsFloatStaysFloat) {
   EXPECT_EQ(b.graph.nodes[2].inputs[0], *b.graph.find_value("x"));
 }
 
-TEST(FoldImported, IntegersThatOthersReadKeepTheirNodes) {
+TEST(FoldImported, integers_with_other_readers_keep_their_nodes) {
   GraphBuilder b;
   const auto q = b.quantize("q", b.input("x", {4}), kFine);
   const auto integers = b.input("i", {4}, DType::kInt8);
@@ -105,7 +105,7 @@ TEST(FoldImported, IntegersThatOthersReadKeepTheirNodes) {
   EXPECT_EQ(b.quantization("d").scale(), 2.0);
 }
 
-TEST(FoldImported, ImpossibleParametersAreAllNamed) {
+TEST(FoldImported, impossible_parameters_are_all_named) {
   GraphBuilder b;
   const auto x = b.input("x", {4});
   b.graph.outputs = {b.pair("a", x, {.scale = -1}), b.pair("b", x, {.scale = 1, .zero_point = 500})};
@@ -115,7 +115,7 @@ TEST(FoldImported, ImpossibleParametersAreAllNamed) {
   EXPECT_THAT(to_string(folded.error()), HasSubstr("b_dq (model.py:1): a zero point lies outside the type"));
 }
 
-TEST(FoldImported, ScalesMustFitTheAxis) {
+TEST(FoldImported, wrong_number_of_scales_is_an_error) {
   GraphBuilder b;
   const auto integers = b.constant<int8_t>("w", {2, 2}, {1, -2, 3, -4});
   b.graph.outputs = {b.dequantize_channels("d", integers, b.constant<float>("s", {3}, {1, 1, 1}),

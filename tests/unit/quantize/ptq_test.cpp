@@ -37,7 +37,7 @@ void run(GraphBuilder& b, const Samples& samples, const PtqOptions& options = wi
   ASSERT_TRUE(done) << to_string(done.error());
 }
 
-TEST(Ptq, ParametersAreThoseOfPyTorchsObservers) {
+TEST(Ptq, parameters_equal_pytorch_observers) {
   GraphBuilder b;
   const auto x = b.input("x", {1, 4});
   b.graph.outputs = {b.node(AtenOp::neg_default, "y", {x}, {1, 4})};
@@ -49,7 +49,7 @@ TEST(Ptq, ParametersAreThoseOfPyTorchsObservers) {
   EXPECT_EQ(b.quantization("y").dtype, DType::kInt8);
 }
 
-TEST(Ptq, PositiveValuesUseTheWholeRange) {
+TEST(Ptq, positive_values_use_whole_range) {
   GraphBuilder b;
   b.graph.outputs = {b.relu("y", b.input("x", {2}))};
   run(b, {{floats({2}, {1, 255})}});
@@ -57,7 +57,7 @@ TEST(Ptq, PositiveValuesUseTheWholeRange) {
   EXPECT_EQ(b.quantization("x").scale(), 1.0);
 }
 
-TEST(Ptq, WeightsAreSymmetricPerChannelAndTheBiasFollows) {
+TEST(Ptq, weights_are_symmetric_per_channel_with_matching_bias) {
   GraphBuilder b;
   const auto x = b.input("x", {1, 2});
   const auto w = b.constant<float>("w", {2, 2}, {1, -127, 0.5F, 0.25F});
@@ -74,7 +74,7 @@ TEST(Ptq, WeightsAreSymmetricPerChannelAndTheBiasFollows) {
   EXPECT_EQ(b.value("w").constant->dtype, DType::kFp32);
 }
 
-TEST(Ptq, AnActivationGivesTheRangeOfWhatItFollows) {
+TEST(Ptq, activation_sets_range_of_its_input) {
   GraphBuilder b;
   const auto x = b.input("x", {2});
   const auto sum = b.add("sum", x, x);
@@ -85,7 +85,7 @@ TEST(Ptq, AnActivationGivesTheRangeOfWhatItFollows) {
 }
 
 // The inputs are near 1, and all weights are rounded up. The average error is subtracted from the bias.
-TEST(Ptq, TheBiasTakesWhatRoundingAddsOnAverage) {
+TEST(Ptq, bias_absorbs_mean_rounding_error) {
   const auto bias_of = [](MeanError error) {
     GraphBuilder b;
     const auto x = b.input("x", {2, 2});
@@ -100,7 +100,7 @@ TEST(Ptq, TheBiasTakesWhatRoundingAddsOnAverage) {
   EXPECT_FLOAT_EQ(bias_of(MeanError::kTakenFromBias), 5 - 0.25F * 2);
 }
 
-TEST(Ptq, ALayerWithoutABiasGetsOneForTheMeanError) {
+TEST(Ptq, layer_without_bias_gets_one_for_mean_error) {
   GraphBuilder b;
   const auto x = b.input("x", {1, 2});
   const auto y = b.node(AtenOp::linear_default, "y", {x, b.constant<float>("w", {1, 2}, {127, 0.75F})}, {1, 1});
@@ -140,7 +140,7 @@ ir::Graph two_convolutions() {
   return b.graph;
 }
 
-TEST(Ptq, ThreadsChangeNoBitOnTheWayToTosa) {
+TEST(Ptq, thread_count_does_not_change_tosa) {
   const lower::Target npu{.name = "npu", .limits = kU55Lowering.limits, .idioms = kU55Lowering.idioms};
   std::vector<float> values(67 * 16);
   for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<float>(i));
@@ -170,7 +170,7 @@ TEST(Ptq, ThreadsChangeNoBitOnTheWayToTosa) {
 }
 
 // Wherever the element stands, and whoever finds it first.
-TEST(Ptq, WeightsThatAreNotFiniteAreRefusedInTheOrderOfTheModel) {
+TEST(Ptq, non_finite_weights_are_errors_in_model_order) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
   for (const float bad : {kInfinity, -kInfinity, kNan, -kNan}) {
     for (const size_t at : {0u, 5u, 20u, 39u}) {
@@ -194,7 +194,7 @@ TEST(Ptq, WeightsThatAreNotFiniteAreRefusedInTheOrderOfTheModel) {
 
 // Inputs of which one is twice the other: only the sum of w0 + 2 w1 counts, and rounding for them finds it where
 // rounding to nearest misses by half a step.
-TEST(Ptq, RoundingForInputsMakesUpForErrors) {
+TEST(Ptq, rounding_for_inputs_reduces_error) {
   std::mt19937 random(3);
   std::normal_distribution<float> normal;
   std::vector<float> inputs;
@@ -222,7 +222,7 @@ TEST(Ptq, RoundingForInputsMakesUpForErrors) {
   EXPECT_LT(error(Rounding::kForInputs), 0.5 * error(Rounding::kNearest));
 }
 
-TEST(Ptq, AValueThatIsReadBeforeTheActivationKeepsItsRange) {
+TEST(Ptq, value_read_before_activation_keeps_its_range) {
   GraphBuilder b;
   const auto x = b.input("x", {2});
   const auto sum = b.add("sum", x, x);
@@ -231,7 +231,7 @@ TEST(Ptq, AValueThatIsReadBeforeTheActivationKeepsItsRange) {
   EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("sum").scale()), 220.0F / 255);
 }
 
-TEST(Ptq, MovedAndJoinedValuesShare) {
+TEST(Ptq, moved_and_concatenated_values_share_parameters) {
   GraphBuilder b;
   const auto x = b.input("x", {1, 2});
   const auto y = b.input("y", {1, 2});
@@ -241,7 +241,7 @@ TEST(Ptq, MovedAndJoinedValuesShare) {
   for (const char* name : {"x", "y", "cat", "v"}) EXPECT_EQ(b.quantization(name).scale(), 1.0) << name;
 }
 
-TEST(Ptq, AConstantFactorIsExact) {
+TEST(Ptq, constant_factor_is_exact) {
   GraphBuilder b;
   const auto x = b.input("x", {2});
   b.graph.outputs = {b.node(AtenOp::mul_Tensor, "y", {x, b.constant<float>("c", {}, {0.1F})}, {2})};
@@ -250,7 +250,7 @@ TEST(Ptq, AConstantFactorIsExact) {
   EXPECT_NEAR((127 - static_cast<double>(q.zero_point())) * q.scale(), 0.1, 1e-8);
 }
 
-TEST(Ptq, WeightsThatTwoNodesReadHaveABiasScaleEach) {
+TEST(Ptq, shared_weights_have_a_bias_scale_per_node) {
   GraphBuilder b;
   const auto x = b.input("x", {1, 2});
   const auto w = b.constant<float>("w", {2, 2}, {1, 0, 0, 1});
@@ -276,7 +276,7 @@ double error_of(const std::vector<float>& sample, const Quantization& q) {
   return sum / static_cast<double>(sample.size());
 }
 
-TEST(Ptq, TheHistogramCutsOffWhatCostsMoreThanItGives) {
+TEST(Ptq, histogram_clips_where_it_reduces_error) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> uniform(-1, 1);
   std::vector<float> sample(1'000'000);
@@ -293,7 +293,7 @@ TEST(Ptq, TheHistogramCutsOffWhatCostsMoreThanItGives) {
   EXPECT_LT(error_of(sample, part), 0.7 * error_of(sample, whole));
 }
 
-TEST(Ptq, PercentilesLeaveOutliersOut) {
+TEST(Ptq, percentile_ignores_outliers) {
   std::vector<float> sample(100'000);
   for (size_t i = 0; i < sample.size(); ++i) sample[i] = static_cast<float>(i) / 100'000;
   sample[7] = 50;
@@ -303,14 +303,14 @@ TEST(Ptq, PercentilesLeaveOutliersOut) {
   EXPECT_NEAR(b.quantization("x").scale() * 255, 1, 0.05);
 }
 
-TEST(Ptq, MovingAveragesFollowTheTensorsSlowly) {
+TEST(Ptq, moving_average_follows_slowly) {
   GraphBuilder b;
   b.graph.outputs = {b.unary(AtenOp::neg_default, "y", b.input("x", {2}))};
   run(b, {{floats({2}, {0, 1})}, {floats({2}, {0, 2})}}, with(RangeChoice::kMovingAverage));
   EXPECT_NEAR(b.quantization("x").scale() * 255, 1.01, 1e-5);
 }
 
-TEST(Ptq, EqualizedLayersComputeTheSame) {
+TEST(Ptq, equalized_layers_compute_the_same) {
   GraphBuilder b;
   const auto x = b.input("x", {1, 2});
   const auto hidden =
@@ -327,7 +327,7 @@ TEST(Ptq, EqualizedLayersComputeTheSame) {
   EXPECT_THAT(of("v"), ElementsAre(4, 1));
 }
 
-TEST(Ptq, FunctionsOfStepsLongerThanAPeriodStayFloat) {
+TEST(Ptq, functions_with_steps_above_a_period_stay_float) {
   const auto warnings = [](float max) {
     GraphBuilder b;
     b.graph.outputs = {b.unary(AtenOp::tan_default, "y", b.input("x", {2}))};
@@ -341,7 +341,7 @@ TEST(Ptq, FunctionsOfStepsLongerThanAPeriodStayFloat) {
   EXPECT_THAT(warnings(1), testing::Not(HasSubstr("the node stays float")));
 }
 
-TEST(Ptq, TheOrderOfTheSamplesDoesNotMatter) {
+TEST(Ptq, order_of_samples_does_not_matter) {
   std::mt19937 random(2);
   std::normal_distribution<float> normal;
   Samples samples;
@@ -361,7 +361,7 @@ TEST(Ptq, TheOrderOfTheSamplesDoesNotMatter) {
   EXPECT_EQ(parameters(), forwards);
 }
 
-TEST(Ptq, RangesMayGrowFromNothing) {
+TEST(Ptq, constant_values_get_a_wider_range) {
   const auto scale = [](const Samples& samples) {
     GraphBuilder b;
     b.graph.outputs = {b.relu("y", b.input("x", {2}))};
@@ -373,7 +373,7 @@ TEST(Ptq, RangesMayGrowFromNothing) {
   EXPECT_FLOAT_EQ(static_cast<float>(scale({{floats({2}, {1e-30F, 0})}, {floats({2}, {2.55e30F, 2.55e30F})}})), 1e28F);
 }
 
-TEST(Ptq, InfinitiesOfMasksAreLimited) {
+TEST(Ptq, infinities_of_masks_are_limited) {
   GraphBuilder b;
   const auto x = b.input("x", {2});
   b.graph.outputs = {b.add("y", x, b.constant<float>("mask", {2}, {0, -std::numeric_limits<float>::infinity()}))};
@@ -381,14 +381,14 @@ TEST(Ptq, InfinitiesOfMasksAreLimited) {
   EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("mask").scale()), 16.0F / 255);
 }
 
-TEST(Ptq, ValuesOutsideOfAFunctionsDomainAreLeftOut) {
+TEST(Ptq, values_outside_domain_are_excluded) {
   GraphBuilder b;
   b.graph.outputs = {b.unary(AtenOp::log_default, "y", b.input("x", {3}))};
   run(b, {{floats({3}, {std::exp(1.0F), 0, -1})}});
   EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("y").scale()), 1.0F / 255);
 }
 
-TEST(Ptq, FixedDomainsAreNotExceeded) {
+TEST(Ptq, fixed_domains_are_not_exceeded) {
   const auto scale = [](float largest) {
     GraphBuilder b;
     b.graph.outputs = {b.unary(AtenOp::acos_default, "y", b.input("x", {3}))};
@@ -400,7 +400,7 @@ TEST(Ptq, FixedDomainsAreNotExceeded) {
   EXPECT_LT(scale(0.25F), 0.6F / 256);
 }
 
-TEST(Ptq, WrongSamplesAreNamed) {
+TEST(Ptq, wrong_samples_are_named) {
   const auto refusal = [](const Samples& samples) {
     GraphBuilder b;
     b.graph.outputs = {b.relu("y", b.input("x", {2}))};
@@ -414,7 +414,7 @@ TEST(Ptq, WrongSamplesAreNamed) {
   EXPECT_THAT(refusal({{floats({2}, {1, std::nanf("")})}}), HasSubstr("not numbers"));
 }
 
-TEST(Ptq, IntegerModelsNeedNothing) {
+TEST(Ptq, integer_model_is_unchanged) {
   GraphBuilder b;
   const auto x = b.input("x", {2}, DType::kInt32);
   b.graph.outputs = {b.node(AtenOp::add_Tensor, "y", {x, x}, {2}, {{"alpha", int64_t{1}}}, DType::kInt32)};
@@ -422,14 +422,14 @@ TEST(Ptq, IntegerModelsNeedNothing) {
   EXPECT_FALSE(b.value("y").quantization);
 }
 
-TEST(Scheme, TheInt8SchemeIsThatOfTheArmQuantizer) {
+TEST(Scheme, int8_scheme_equals_arm_quantizer) {
   const NodeScheme scheme;
   EXPECT_EQ(scheme.activations.steps(), 255);
   EXPECT_EQ(scheme.weights.qmin, -127);
   EXPECT_EQ(scheme.smallest_scale, 1.0 / 65536);
 }
 
-TEST(Scheme, SymmetricActivationsHaveZeroInTheMiddle) {
+TEST(Scheme, symmetric_activations_have_zero_in_the_middle) {
   GraphBuilder b;
   b.graph.outputs = {b.node(AtenOp::neg_default, "y", {b.input("x", {2})}, {2})};
   PtqOptions options = with(RangeChoice::kMinMax);
@@ -441,7 +441,7 @@ TEST(Scheme, SymmetricActivationsHaveZeroInTheMiddle) {
   EXPECT_EQ(b.quantization("x").qmin, -127);
 }
 
-TEST(Scheme, WeightsPerTensorHaveOneScale) {
+TEST(Scheme, per_tensor_weights_have_one_scale) {
   GraphBuilder b;
   const auto x = b.input("x", {1, 2});
   b.graph.outputs = {
@@ -454,7 +454,7 @@ TEST(Scheme, WeightsPerTensorHaveOneScale) {
   EXPECT_THAT(b.quantization("b").scales, ElementsAre(b.quantization("x").scale()));
 }
 
-TEST(Scheme, AnOverrideChangesOneNode) {
+TEST(Scheme, override_changes_one_node) {
   GraphBuilder b;
   const auto x = b.input("x", {2});
   const auto y = b.node(AtenOp::neg_default, "y", {x}, {2});
@@ -469,7 +469,7 @@ TEST(Scheme, AnOverrideChangesOneNode) {
   EXPECT_NE(b.quantization("z").zero_point(), 0);
 }
 
-TEST(Scheme, NodesThatAreLeftFloatHandFloatsOn) {
+TEST(Scheme, float_nodes_pass_floats_on) {
   GraphBuilder b;
   const auto x = b.node(AtenOp::neg_default, "x", {b.input("in", {2})}, {2});
   const auto y = b.node(AtenOp::tanh_default, "y", {x}, {2});
@@ -482,7 +482,7 @@ TEST(Scheme, NodesThatAreLeftFloatHandFloatsOn) {
   EXPECT_TRUE(b.graph[b.graph.nodes[2].outputs[0]].quantization);
 }
 
-TEST(Scheme, WhatCannotBeIsSaidAllAtOnce) {
+TEST(Scheme, contradictions_are_all_reported) {
   GraphBuilder b;
   b.graph.outputs = {b.node(AtenOp::neg_default, "y", {b.input("x", {2})}, {2})};
   PtqOptions options;
@@ -504,7 +504,7 @@ PtqOptions of_words(const std::string& words, const std::vector<std::string>& ov
   return options;
 }
 
-TEST(Scheme, Int16ActivationsAreSymmetricAndTheBiasHas48Bits) {
+TEST(Scheme, int16_activations_are_symmetric_with_48_bit_bias) {
   GraphBuilder b;
   const auto x = b.input("x", {1, 2});
   b.graph.outputs = {b.linear("y", x, b.constant<float>("w", {1, 2}, {1, -127}), b.constant<float>("b", {1}, {1}))};
@@ -516,7 +516,7 @@ TEST(Scheme, Int16ActivationsAreSymmetricAndTheBiasHas48Bits) {
   EXPECT_EQ(b.quantization("b").dtype, DType::kInt48);
 }
 
-TEST(Scheme, Int4WeightsBesideInt16ActivationsBecomeInt8) {
+TEST(Scheme, int4_weights_with_int16_activations_become_int8) {
   const auto weights_of = [](const std::vector<std::string>& overrides) {
     GraphBuilder b;
     const auto x = b.input("x", {1, 2});
@@ -530,7 +530,7 @@ TEST(Scheme, Int4WeightsBesideInt16ActivationsBecomeInt8) {
   EXPECT_EQ(weights_of({"inputs=int16x8"}).qmax, 127);
 }
 
-TEST(Scheme, WhatSharesParametersSharesTheLastOverride) {
+TEST(Scheme, shared_parameters_share_last_override) {
   GraphBuilder b;
   const auto x = b.input("x", {2});
   const auto y = b.node(AtenOp::neg_default, "y", {x}, {2});
@@ -541,7 +541,7 @@ TEST(Scheme, WhatSharesParametersSharesTheLastOverride) {
   EXPECT_EQ(b.quantization("y").qmin, -127);
 }
 
-TEST(Scheme, ModulesAreThoseOfTheUsersModel) {
+TEST(Scheme, modules_are_those_of_user_model) {
   const auto types = [](const std::string& override) {
     GraphBuilder b;
     const auto x = b.input("x", {2});
@@ -564,7 +564,7 @@ TEST(Scheme, ModulesAreThoseOfTheUsersModel) {
     EXPECT_EQ(types(std::string(selector) + "=int16x8"), last) << selector;
 }
 
-TEST(Scheme, UnknownNamesAreReported) {
+TEST(Scheme, unknown_names_are_reported) {
   const auto said = [](const auto& result) { return result ? std::string("accepted") : to_string(result.error()); };
   EXPECT_THAT(said(parse_scheme("int9")), HasSubstr("expected int8, int16x8"));
   EXPECT_EQ((*parse_scheme("int8+rounded-for-inputs"))->weights.rounding, Rounding::kForInputs);
@@ -589,7 +589,7 @@ std::vector<Diagnostic> warnings_of(const std::vector<float>& first, const std::
   return warnings;
 }
 
-TEST(Ptq, DataThatSayNothingAreWarnedOf) {
+TEST(Ptq, uninformative_data_are_a_warning) {
   EXPECT_TRUE(warnings_of({0, 0}, {0, 1}).empty());
   for (const auto& warnings :
        {warnings_of({0, 0}, {0, 0}), warnings_of({3, 3}, {3, 3}), warnings_of({1e-40F, 0}, {0, 0})}) {
@@ -601,7 +601,7 @@ TEST(Ptq, DataThatSayNothingAreWarnedOf) {
   }
 }
 
-TEST(Ptq, AModelInHalfPrecisionIsRefusedOnce) {
+TEST(Ptq, half_precision_model_is_one_error) {
   GraphBuilder b;
   const auto x = b.input("x", {2}, DType::kFp16);
   b.graph.outputs = {b.node(AtenOp::neg_default, "y", {x}, {2}, {}, DType::kFp16)};

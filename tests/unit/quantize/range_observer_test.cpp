@@ -51,7 +51,7 @@ double noise(const std::vector<float>& elements, const Range& range, RangeChoice
 }
 
 // As calibration has it: a million elements of all samples together.
-TEST(RangeObserver, TellsNearlyTheSameOfALattice) {
+TEST(RangeObserver, sampling_changes_range_little) {
   constexpr size_t kSamples = 16;
   for (const size_t channels : {3, 96, 160}) {
     Both both;
@@ -72,7 +72,7 @@ TEST(RangeObserver, TellsNearlyTheSameOfALattice) {
   }
 }
 
-TEST(RangeObserver, HasTheExtremesOfAllElements) {
+TEST(RangeObserver, extremes_cover_all_elements) {
   std::vector<float> elements = image(100'000, 16, 100);
   elements[777'777] = 1000;
   elements[777'779] = -50;
@@ -82,7 +82,7 @@ TEST(RangeObserver, HasTheExtremesOfAllElements) {
   EXPECT_EQ(range.max, 1000);
 }
 
-TEST(RangeObserver, KnowsALoneNumberFarAwayOfMany) {
+TEST(RangeObserver, single_outlier_is_recognized) {
   std::vector<float> elements = image(100'000, 16, 100);
   elements[777'777] = -1e9F;
   const Both both = observed(elements);
@@ -90,7 +90,7 @@ TEST(RangeObserver, KnowsALoneNumberFarAwayOfMany) {
   EXPECT_TRUE(both.lattice.is_swamped());
 }
 
-TEST(RangeObserver, CountsFewElementsWhole) {
+TEST(RangeObserver, few_elements_are_all_counted) {
   const std::vector<float> elements = image(kEnough / 16, 16, 32);
   const Both both = observed(elements);
   const Range all = both.all.choose(RangeChoice::kHistogram, kSteps),

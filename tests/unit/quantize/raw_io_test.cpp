@@ -22,7 +22,7 @@ GraphBuilder quantized_graph(DType type) {
   return b;
 }
 
-TEST(RawIo, EdgesAreIntegersOfTheirOldNames) {
+TEST(RawIo, boundary_integers_keep_their_names) {
   GraphBuilder b = quantized_graph(DType::kInt8);
   std::vector<std::string> notes;
   const Log log{.note = [&](const Diagnostic& note) { notes.push_back(to_string(note)); }};
@@ -39,7 +39,7 @@ TEST(RawIo, EdgesAreIntegersOfTheirOldNames) {
   EXPECT_TRUE(ir::verify_structure(b.graph));
 }
 
-TEST(RawIo, TheWidthMustBeThatOfTheIntegers) {
+TEST(RawIo, wrong_width_is_an_error) {
   GraphBuilder b = quantized_graph(DType::kInt16);
   const auto refused = make_edges_raw(b.graph, DType::kInt8, {});
   ASSERT_FALSE(refused);
@@ -47,7 +47,7 @@ TEST(RawIo, TheWidthMustBeThatOfTheIntegers) {
   EXPECT_THAT(to_string(refused.error()), HasSubstr("expected i8, got i16"));
 }
 
-TEST(RawIo, FloatEdgesAreWarnedOf) {
+TEST(RawIo, float_boundaries_are_a_warning) {
   GraphBuilder b;
   b.graph.outputs = {b.relu("y", b.input("x", {2}))};
   std::vector<Severity> notes;

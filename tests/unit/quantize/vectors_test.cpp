@@ -35,7 +35,7 @@ std::vector<float> random_floats(size_t count) {
   return values;
 }
 
-TEST(Vectors, PlacesOfValues) {
+TEST(Vectors, positions_of_values_match) {
   const std::vector<float> values = random_floats(1003);
   const double scale = 0x1.0000001p7, first = -5000;
   std::vector<int32_t> wanted;
@@ -50,7 +50,7 @@ TEST(Vectors, PlacesOfValues) {
   });
 }
 
-TEST(Vectors, SumsOfPixels) {
+TEST(Vectors, sums_of_pixels_match) {
   for (const size_t channels : {1, 3, 16, 37}) {
     const std::vector<float> image = random_floats(21 * channels);
     std::vector<const float*> pixels;

@@ -29,7 +29,7 @@ Report with_name(std::string Report::* name) {
   return report;
 }
 
-TEST(Json, NamesOfAnyBytes) {
+TEST(Json, names_with_any_bytes_are_valid_json) {
   expect_shown(to_json(with_name<results::CompileReport>(&results::CompileReport::model)), "model");
   expect_shown(to_json(with_name<results::RunReport>(&results::RunReport::program)), "program");
   expect_shown(to_json(with_name<results::InterpretReport>(&results::InterpretReport::model)), "model");
@@ -40,7 +40,7 @@ TEST(Json, NamesOfAnyBytes) {
   expect_shown(to_json(kOdd, Diagnostics{{.where = kOdd, .what = kOdd}}), "file");
 }
 
-TEST(Json, KindsOfFailure) {
+TEST(Json, kinds_of_failure_have_status) {
   const auto status = [](Diagnostic error) { return nlohmann::json::parse(to_json("f", {std::move(error)})); };
   EXPECT_EQ(status({.where = "", .what = "REQUIRE(x) is broken"}).at("status"), "unpredictable");
   EXPECT_EQ(status({.where = "", .what = "bad"}).at("status"), "refused");

@@ -35,13 +35,13 @@ results::NpuReport two_operations_of_a_layer() {
   return npu;
 }
 
-TEST(LayerTable, CsvQuotesWhatMustBe) {
+TEST(LayerTable, csv_quotes_special_characters) {
   const std::string csv = layer_table({two_operations_of_a_layer()}, LayerRows::kEach, TableForm::kCsv);
   EXPECT_THAT(csv, HasSubstr("CONV2D,conv,NPU,10,33.33,10,25.00,0,5,0,0,0,4,50.00,50.00,\"a \"\"b\"\", c\",0,"));
   EXPECT_EQ(std::ranges::count(csv, '\n'), 3);
 }
 
-TEST(LayerTable, OperationsOfALayerAddUp) {
+TEST(LayerTable, layer_sums_its_operations) {
   const auto json =
       nlohmann::json::parse(layer_table({two_operations_of_a_layer()}, LayerRows::kFolded, TableForm::kJson));
   ASSERT_EQ(json.at("layers").size(), 1U);
@@ -54,7 +54,7 @@ TEST(LayerTable, OperationsOfALayerAddUp) {
   EXPECT_EQ(row.at("MAC Cycles"), 40);
 }
 
-TEST(LayerTable, FormsByName) {
+TEST(LayerTable, name_selects_format) {
   EXPECT_EQ(form_of("a/b.csv"), TableForm::kCsv);
   EXPECT_EQ(form_of("b.json"), TableForm::kJson);
   EXPECT_EQ(form_of("csv"), TableForm::kText);

@@ -24,18 +24,18 @@ results::AccuracyReport hostile_report() {
   return {.program = std::string(kHostile), .samples = 3, .float_right = 2, .npu_right = 1};
 }
 
-TEST(Page, DataAreTheJson) {
+TEST(Page, data_equal_the_json) {
   const results::AccuracyReport report = hostile_report();
   EXPECT_EQ(nlohmann::json::parse(data_of(to_html(report))), nlohmann::json::parse(to_json(report)));
 }
 
-TEST(Page, NamesCannotEndTheirElement) {
+TEST(Page, names_cannot_end_their_element) {
   const std::string page = to_html(hostile_report());
   EXPECT_THAT(page, Not(HasSubstr(kHostile)));
   EXPECT_THAT(page, HasSubstr("<title>&lt;/script>&lt;!--{{vega}}&amp;&lt;b>"));
 }
 
-TEST(Page, NothingOfTheTemplateIsLeft) {
+TEST(Page, template_placeholders_are_all_filled) {
   const std::string page = to_html(results::SweepReport{.model = "model.pt2", .rows = {}});
   EXPECT_THAT(page, Not(HasSubstr("{{title}}")));
   EXPECT_THAT(page, HasSubstr(R"(<body data-kind="sweep">)"));

@@ -37,7 +37,7 @@ results::SweepReport two_rows() {
   return {.model = "model.pt2", .rows = {compiled, refused}};
 }
 
-TEST(SweepReport, JsonIsReadBack) {
+TEST(SweepReport, json_round_trips) {
   const std::string json = to_json(two_rows());
   const auto again = read_sweep(json, "rows.json");
   ASSERT_TRUE(again);
@@ -45,7 +45,7 @@ TEST(SweepReport, JsonIsReadBack) {
   EXPECT_EQ(to_csv(*again), to_csv(two_rows()));
 }
 
-TEST(SweepReport, OtherJsonIsRefused) {
+TEST(SweepReport, other_json_is_an_error) {
   for (const std::string_view text :
        {"", "[]", "{\"model\": \"m\"}", "{\"model\": \"m\", \"rows\": [{\"status\": \"compiled\"}]}",
         "{\"model\": \"m\", \"rows\": 3}"}) {
@@ -55,13 +55,13 @@ TEST(SweepReport, OtherJsonIsRefused) {
   }
 }
 
-TEST(SweepReport, CsvHasALinePerCombination) {
+TEST(SweepReport, csv_has_a_line_per_combination) {
   const std::string csv = to_csv(two_rows());
   EXPECT_THAT(csv, HasSubstr("int8,t-1,s,m,compiled,1000,1.000000,2000,50.00,77,99,3,1,0,ab,\n"));
   EXPECT_THAT(csv, HasSubstr("int8,t-2,,m,refused,0,0.000000,0,0.00,0,0,0,0,0,,\"no, \"\"never\"\"\"\n"));
 }
 
-TEST(SweepReport, TextSaysWhatIsRefused) {
+TEST(SweepReport, text_names_rejected_combinations) {
   const std::string text = to_text(two_rows());
   EXPECT_THAT(text, HasSubstr("1 of 2 combinations compiled"));
   EXPECT_THAT(text, HasSubstr("refused by the target: 1\n"));

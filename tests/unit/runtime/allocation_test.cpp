@@ -48,7 +48,7 @@ class Allocations : public testing::Test {
                                 {.name = "delegate", .builder = program_with(Blob().write()), .input_bytes = 8}};
 };
 
-TEST_F(Allocations, OfLoadMayFail) {
+TEST_F(Allocations, failure_while_loading_is_an_error) {
   for (const Case& one : cases) {
     const Buffer file = one.builder.write();
     uint32_t failed = 0;
@@ -68,7 +68,7 @@ TEST_F(Allocations, OfLoadMayFail) {
   }
 }
 
-TEST_F(Allocations, OfExecutionMayFail) {
+TEST_F(Allocations, failure_while_executing_is_an_error) {
   const Case& delegate = cases.back();
   Session session(delegate.builder.write(), backends);
   ASSERT_EQ(session.load(), Error::kOk);
@@ -82,7 +82,7 @@ TEST_F(Allocations, OfExecutionMayFail) {
 }
 
 // Kernels take nothing from the scratch arena that they do not give back, and those of these programs nothing at all.
-TEST_F(Allocations, RunningTakesNothingFromTheMethodArena) {
+TEST_F(Allocations, run_leaves_method_arena_unchanged) {
   for (const Case& one : cases) {
     Session session(one.builder.write(), backends);
     ASSERT_EQ(session.load(), Error::kOk);

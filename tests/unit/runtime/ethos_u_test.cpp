@@ -28,7 +28,7 @@ struct EthosU : testing::Test {
 };
 
 // A blob of ExecuTorch before 0.4, under the id of that time.
-TEST_F(EthosU, OldBlobsRun) {
+TEST_F(EthosU, old_blobs_run) {
   const Blob blob{.inputs = {1, 8, 0, 0, 0, 1, 0, 1}, .outputs = {1, 2, 4, 0, 0, 1, 16, 1}, .old = true};
   ProgramBuilder builder = program_with(blob.write());
   builder.plan().delegates[0].backend = "ArmBackend";
@@ -37,14 +37,14 @@ TEST_F(EthosU, OldBlobsRun) {
   EXPECT_EQ(session->scratch_arena.peak_bytes(), 32U);
 }
 
-TEST_F(EthosU, OldBlobsAreChecked) {
+TEST_F(EthosU, damaged_old_blobs_are_errors) {
   const Blob beyond{.inputs = {1, 8, 0, 0, 0, 1, 0, 1}, .outputs = {1, 2, 9, 0, 0, 1, 16, 1}, .old = true};
   EXPECT_EQ(run(program_with(beyond.write())), Error::kInvalidProgram);
   const Blob torn{.inputs = {1, 8, 0, 0, 0, 1, 0, 1}, .outputs = {2, 2, 4, 0, 0, 1, 16, 1}, .old = true};
   EXPECT_EQ(run(program_with(torn.write())), Error::kInvalidProgram);
 }
 
-TEST_F(EthosU, CopiesInputsRunsAndCopiesOutputs) {
+TEST_F(EthosU, execute_copies_inputs_and_outputs) {
   for (const auto data : {pte::DelegateData::kInline, pte::DelegateData::kSegment}) {
     ASSERT_EQ(run(program_with(Blob().write()), 8, Session::kPlenty, data), Error::kOk);
     EXPECT_EQ(session->output<int8_t>(), (std::vector<int8_t>{1, 11, 21, 31, 41, 51, 61, 71}));
@@ -57,37 +57,37 @@ TEST_F(EthosU, CopiesInputsRunsAndCopiesOutputs) {
   EXPECT_EQ(session->scratch_arena.peak_bytes(), 32U);
 }
 
-TEST_F(EthosU, RowsThatThePaddingMakesLongerAreTrimmed) {
+TEST_F(EthosU, padded_rows_are_trimmed) {
   ASSERT_EQ(run(program_with(Blob().write(), {8}, {2, 3})), Error::kOk);
   EXPECT_EQ(session->output<int8_t>(), (std::vector<int8_t>{1, 11, 21, 41, 51, 61}));
 }
 
-TEST_F(EthosU, FourBitOutputsAreUnpackedLowHalfFirst) {
+TEST_F(EthosU, 4_bit_outputs_unpack_low_half_first) {
   ASSERT_EQ(run(program_with(Blob().write(), {8}, {16})), Error::kOk);
   EXPECT_EQ(session->output<int8_t>()[2], -5);  // of 11 = 0x0b
   EXPECT_EQ(session->output<int8_t>()[3], 0);
 }
 
-TEST_F(EthosU, WrongTensorsAreRefusedBeforeAnythingIsCopied) {
+TEST_F(EthosU, wrong_tensors_are_errors_before_copying) {
   EXPECT_EQ(run(program_with(Blob().write(), {9}), 9), Error::kInvalidArgument);
   EXPECT_EQ(run(program_with(Blob().write(), {8}, {8}, DType::kInt32)), Error::kInvalidArgument);
   EXPECT_EQ(run(program_with(Blob().write(), {8}, {3, 3})), Error::kInvalidArgument);
   EXPECT_EQ(driver.calls, 0);
 }
 
-TEST_F(EthosU, AFaultOfTheDeviceIsReported) {
+TEST_F(EthosU, device_fault_is_reported) {
   driver.result = Error::kDelegateFailed;
   EXPECT_EQ(run(program_with(Blob().write())), Error::kDelegateFailed);
   EXPECT_STREQ(session->method.problem().name, "EthosUBackend");
 }
 
-TEST_F(EthosU, TooLittleScratchIsReported) {
+TEST_F(EthosU, too_small_scratch_is_reported) {
   for (size_t bytes = 0; bytes < 32; ++bytes)
     EXPECT_EQ(run(program_with(Blob().write()), 8, bytes), Error::kOutOfMemory);
   EXPECT_EQ(run(program_with(Blob().write()), 8, 32), Error::kOk);
 }
 
-TEST_F(EthosU, TensorsOutsideTheScratchAreRefused) {
+TEST_F(EthosU, tensors_outside_scratch_are_errors) {
   for (const int32_t offset : {25, 100, -1, INT32_MAX}) {
     Blob blob;
     blob.inputs[8] = offset;
@@ -107,7 +107,7 @@ TEST_F(EthosU, TensorsOutsideTheScratchAreRefused) {
   EXPECT_EQ(run(program_with(blob.write())), Error::kInvalidProgram);
 }
 
-TEST_F(EthosU, EveryPrefixOfABlobIsRefused) {
+TEST_F(EthosU, truncated_blob_is_an_error) {
   const std::vector<std::byte> whole = Blob().write();
   for (size_t size = 0; size < whole.size(); ++size) {
     const Buffer part = Buffer::copy_of(std::span(whole).first(size));
@@ -116,7 +116,7 @@ TEST_F(EthosU, EveryPrefixOfABlobIsRefused) {
   }
 }
 
-TEST_F(EthosU, EveryFlippedBitOfABlobIsHandled) {
+TEST_F(EthosU, flipped_bits_of_blob_are_handled) {
   const std::vector<std::byte> whole = Blob().write();
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::vector<std::byte> damaged = whole;

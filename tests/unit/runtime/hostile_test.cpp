@@ -62,7 +62,7 @@ const Hostile kHostile[] = {
 
 class HostilePrograms : public testing::TestWithParam<Hostile> {};
 
-TEST_P(HostilePrograms, AreRefused) {
+TEST_P(HostilePrograms, invalid_programs_are_errors) {
   ProgramBuilder builder = small_program();
   GetParam().change(builder.program);
   Session session(builder.write());
@@ -84,7 +84,7 @@ const Hostile kHostileCalls[] = {
 
 class HostileCalls : public testing::TestWithParam<Hostile> {};
 
-TEST_P(HostileCalls, AreRefused) {
+TEST_P(HostileCalls, invalid_calls_are_errors) {
   ProgramBuilder builder = small_program();
   GetParam().change(builder.program);
   Session session(builder.write());
@@ -100,7 +100,7 @@ std::vector<std::byte> bytes_of(const Buffer& buffer) {
   return {buffer.bytes().begin(), buffer.bytes().end()};
 }
 
-TEST(HostileFile, EveryPrefixIsHandled) {
+TEST(HostileFile, prefixes_are_handled) {
   const std::vector<std::byte> whole = bytes_of(small_program().write());
   for (size_t size = 0; size < whole.size(); ++size) {
     const std::vector<std::byte> part(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
@@ -111,7 +111,7 @@ TEST(HostileFile, EveryPrefixIsHandled) {
 }
 
 // Both readers take or refuse it; loading and running end in a result or in an error that is not our own mistake.
-TEST(HostileFile, EveryFlippedBitIsHandled) {
+TEST(HostileFile, flipped_bits_are_handled) {
   const std::vector<std::byte> whole = bytes_of(small_program().write());
   size_t refused = 0, failed = 0, ran = 0;
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
@@ -135,7 +135,7 @@ TEST(HostileFile, EveryFlippedBitIsHandled) {
   EXPECT_GT(ran, 0U);                // padding and names mean nothing
 }
 
-TEST(HostileFile, ADamagedHeaderIsNoticed) {
+TEST(HostileFile, damaged_header_is_an_error) {
   std::vector<std::byte> file = bytes_of(small_program().write());
   ASSERT_EQ(std::memcmp(file.data() + 8, "eh00", 4), 0);
   file[8] = std::byte{'x'};
@@ -144,14 +144,14 @@ TEST(HostileFile, ADamagedHeaderIsNoticed) {
   EXPECT_FALSE(pte::read_program(Buffer::copy_of(file), "test").has_value());
 }
 
-TEST(HostileFile, AnotherIdentifierIsRefused) {
+TEST(HostileFile, other_identifier_is_an_error) {
   std::vector<std::byte> file = bytes_of(small_program().write());
   file[7] = std::byte{'3'};
   Session session(Buffer::copy_of(file));
   EXPECT_EQ(session.load(), Error::kInvalidProgram);
 }
 
-TEST(HostileFile, AnUnalignedFileIsRefused) {
+TEST(HostileFile, unaligned_file_is_an_error) {
   std::vector<std::byte> bytes = bytes_of(small_program().write());
   bytes.insert(bytes.begin(), std::byte{0});
   const Buffer file = Buffer::copy_of(bytes);

@@ -13,7 +13,7 @@
 namespace carina::runtime {
 namespace {
 
-TEST(Elements, HalvesRoundToEvenAndBack) {
+TEST(Elements, float16_rounds_to_even_and_back) {
   const NumberLoader load = number_loader(PteScalarType::kHalf);
   const NumberStorer store = number_storer(PteScalarType::kHalf);
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
@@ -33,7 +33,7 @@ TEST(Elements, HalvesRoundToEvenAndBack) {
   EXPECT_EQ(out, 0x7c00);
 }
 
-TEST(Elements, BFloatsAreTheUpperHalvesOfFloats) {
+TEST(Elements, bfloat16_is_upper_half_of_float) {
   const NumberLoader load = number_loader(PteScalarType::kBFloat16);
   const NumberStorer store = number_storer(PteScalarType::kBFloat16);
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
@@ -46,7 +46,7 @@ TEST(Elements, BFloatsAreTheUpperHalvesOfFloats) {
   }
 }
 
-TEST(Elements, NumbersBecomeIntegersWithoutOverflow) {
+TEST(Elements, wide_numbers_become_integers_without_overflow) {
   EXPECT_EQ(to_int64(std::numeric_limits<double>::quiet_NaN()), 0);
   EXPECT_EQ(to_int64(1e300), std::numeric_limits<int64_t>::max());
   EXPECT_EQ(to_int64(-1e300), std::numeric_limits<int64_t>::min());
@@ -67,7 +67,7 @@ Error call(ProgramBuilder builder, int32_t out, std::vector<T>& result) {
   return Error::kOk;
 }
 
-TEST(Kernels, QuantizeSaturatesAndSurvivesSpecialNumbers) {
+TEST(Kernels, quantize_saturates_and_handles_nan) {
   ProgramBuilder builder;
   const float infinity = std::numeric_limits<float>::infinity();
   const int32_t x = builder.constant<float>({6}, DType::kFp32, {-1e30F, 1e30F, -infinity, infinity, 0.25F, 0.75F});
@@ -83,7 +83,7 @@ TEST(Kernels, QuantizeSaturatesAndSurvivesSpecialNumbers) {
   EXPECT_EQ(result, (std::vector<int8_t>{-128, 127, -128, 127, 0, 2}));
 }
 
-TEST(Kernels, IntegersDivideByZeroWithoutATrap) {
+TEST(Kernels, integer_division_by_zero_does_not_trap) {
   ProgramBuilder builder;
   const int32_t x = builder.constant<int32_t>({3}, DType::kInt32, {5, std::numeric_limits<int32_t>::min(), -7});
   const int32_t y = builder.constant<int32_t>({3}, DType::kInt32, {0, -1, 2});
@@ -95,7 +95,7 @@ TEST(Kernels, IntegersDivideByZeroWithoutATrap) {
   EXPECT_EQ(result, (std::vector<int32_t>{0, std::numeric_limits<int32_t>::min(), -4}));
 }
 
-TEST(Kernels, ATransposedLayoutIsFollowed) {
+TEST(Kernels, transposed_dim_order_is_followed) {
   // The same image, once in NCHW and once in NHWC memory order.
   ProgramBuilder builder;
   const int32_t plain = builder.constant<float>({1, 2, 1, 3}, DType::kFp32, {1, 2, 3, 4, 5, 6});
@@ -110,7 +110,7 @@ TEST(Kernels, ATransposedLayoutIsFollowed) {
 }
 
 // Every kernel survives being called with each kind of nonsense, in each number of arguments.
-TEST(Kernels, NonsenseIsRefused) {
+TEST(Kernels, invalid_arguments_are_errors) {
   EValue none;
   EValue integer(std::numeric_limits<int64_t>::min());
   EValue number(std::numeric_limits<double>::quiet_NaN());
@@ -162,7 +162,7 @@ TEST(Kernels, NonsenseIsRefused) {
 }
 
 // The same with arguments drawn at random, so that calls get further into the kernels.
-TEST(Kernels, RandomArgumentsAreHandled) {
+TEST(Kernels, random_arguments_are_handled) {
   std::vector<float> memory(256, 1);
   const std::vector<std::vector<int32_t>> shapes{{}, {4}, {2, 2}, {1, 2, 2}, {1, 2, 2, 2}, {0, 2}, {2, 2, 2, 2, 2}};
   const std::vector<uint8_t> orders[] = {{}, {0}, {1, 0}, {0, 1, 2}, {0, 2, 3, 1}, {0, 1, 2, 3, 4}};

@@ -111,7 +111,7 @@ class Methods : public ::testing::Test {
   alignas(16) std::byte scratch_[256] = {};
 };
 
-TEST_F(Methods, AllAreNamedWithWhatTheyPlan) {
+TEST_F(Methods, all_are_named_with_planned_memory) {
   ASSERT_EQ(program.methods(), 3U);
   EXPECT_EQ(program.method_name(0), "forward");
   EXPECT_EQ(program.method_name(2), "twice");
@@ -121,7 +121,7 @@ TEST_F(Methods, AllAreNamedWithWhatTheyPlan) {
   EXPECT_EQ(largest(1), 16U);
 }
 
-TEST_F(Methods, ShareEveryArenaWhenTheyRunOneAfterAnother) {
+TEST_F(Methods, sequential_methods_share_all_arenas) {
   alignas(16) std::byte planned[96] = {}, state[16] = {}, other_state[16] = {};
   const std::span<std::byte> of_forward[] = {planned}, of_sum[] = {planned, state}, of_twice[] = {planned, other_state};
   Method forward, sum, twice;
@@ -138,7 +138,7 @@ TEST_F(Methods, ShareEveryArenaWhenTheyRunOneAfterAnother) {
   EXPECT_EQ(scratch.used_bytes(), 0U);
 }
 
-TEST_F(Methods, ShareTheirStateWhenTheyAreGivenTheSameBuffer) {
+TEST_F(Methods, same_buffer_shares_state) {
   alignas(16) std::byte planned[96] = {}, state[16] = {};
   const std::span<std::byte> both[] = {planned, state};
   Method sum, twice;
@@ -149,7 +149,7 @@ TEST_F(Methods, ShareTheirStateWhenTheyAreGivenTheSameBuffer) {
   EXPECT_EQ(run(sum, {0, 0}), (std::vector<float>{2, 3}));
 }
 
-TEST_F(Methods, AMethodThatDoesNotFitLeavesTheOthersAsTheyAre) {
+TEST_F(Methods, method_that_does_not_fit_leaves_others_intact) {
   alignas(16) std::byte planned[96] = {}, state[16] = {};
   const std::span<std::byte> of_forward[] = {planned}, of_sum[] = {planned, state}, too_small[] = {planned, {}};
   Method forward, sum;

@@ -82,7 +82,7 @@ Error run_with(const Named& named, std::vector<float>& output, bool planned = fa
   return Error::kOk;
 }
 
-TEST(NamedData, GivesAProgramItsTensors) {
+TEST(NamedData, program_gets_its_tensors) {
   for (const bool planned : {false, true}) {
     std::vector<float> output;
     ASSERT_EQ(run_with({}, output, planned), Error::kOk);
@@ -90,7 +90,7 @@ TEST(NamedData, GivesAProgramItsTensors) {
   }
 }
 
-TEST(NamedData, MissingDataIsNamed) {
+TEST(NamedData, missing_data_is_named) {
   Session session(program_with_external().write());
   EXPECT_EQ(session.load(), Error::kDataMissing);
   EXPECT_STREQ(session.method.problem().name, "w");
@@ -98,7 +98,7 @@ TEST(NamedData, MissingDataIsNamed) {
   EXPECT_EQ(run_with({.name = "v"}, output), Error::kDataMissing);
 }
 
-TEST(NamedData, OfAnotherTypeOrShapeIsRefused) {
+TEST(NamedData, other_type_or_shape_is_an_error) {
   std::vector<float> output;
   EXPECT_EQ(run_with({.sizes = {1, 3}, .dim_order = {0, 1}}, output), Error::kInvalidArgument);
   EXPECT_EQ(run_with({.type = PteScalarType::kInt}, output), Error::kInvalidArgument);
@@ -106,7 +106,7 @@ TEST(NamedData, OfAnotherTypeOrShapeIsRefused) {
   EXPECT_EQ(run_with({.is_tensor = false}, output), Error::kInvalidArgument);
 }
 
-TEST(NamedData, ListsItsEntries) {
+TEST(NamedData, entries_are_listed) {
   const Buffer file = Buffer::copy_of(write_ptd({}));
   NamedData data;
   EXPECT_EQ(data.entries(), 0U);
@@ -127,7 +127,7 @@ void try_everything(const std::vector<std::byte>& bytes) {
   }
 }
 
-TEST(NamedData, EveryPrefixIsRefused) {
+TEST(NamedData, prefixes_are_errors) {
   const std::vector<std::byte> whole = write_ptd({});
   for (size_t size = 0; size < whole.size(); ++size) {
     const Buffer part = Buffer::copy_of(std::span(whole).first(size));
@@ -136,7 +136,7 @@ TEST(NamedData, EveryPrefixIsRefused) {
   }
 }
 
-TEST(NamedData, EveryFlippedBitIsHandled) {
+TEST(NamedData, flipped_bits_are_handled) {
   const std::vector<std::byte> whole = write_ptd({});
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::vector<std::byte> damaged = whole;

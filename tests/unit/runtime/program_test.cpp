@@ -5,7 +5,7 @@
 namespace carina::runtime {
 namespace {
 
-TEST(Program, RunsAndSaysWhatItContains) {
+TEST(Program, program_runs_and_describes_itself) {
   Session session(small_program().write());
   ASSERT_EQ(session.load(), Error::kOk);
   EXPECT_EQ(session.program.method_name(0), "forward");
@@ -18,7 +18,7 @@ TEST(Program, RunsAndSaysWhatItContains) {
   EXPECT_EQ(session.output<float>(), (std::vector<float>{0, 0, 0, 1, 2, 3}));
 }
 
-TEST(Program, RunningAllocatesNothing) {
+TEST(Program, run_does_not_allocate) {
   Session session(small_program().write());
   ASSERT_EQ(session.load(), Error::kOk);
   const size_t used = session.method_arena.used_bytes();
@@ -28,7 +28,7 @@ TEST(Program, RunningAllocatesNothing) {
   EXPECT_EQ(session.scratch_arena.used_bytes(), 0U);
 }
 
-TEST(Program, AMissingKernelIsNamed) {
+TEST(Program, missing_kernel_is_named) {
   ProgramBuilder builder = small_program();
   builder.plan().operators[1].name = "aten::unheard_of";
   Session session(builder.write());
@@ -37,7 +37,7 @@ TEST(Program, AMissingKernelIsNamed) {
   EXPECT_EQ(session.method.problem().instruction, 1);
 }
 
-TEST(Program, AMissingBackendIsNamed) {
+TEST(Program, missing_backend_is_named) {
   ProgramBuilder builder = small_program();
   builder.plan().delegates.push_back(
       {.backend = "NobodysBackend", .blob = Buffer::copy_of(std::vector<std::byte>(32)), .compile_specs = {}});
@@ -48,7 +48,7 @@ TEST(Program, AMissingBackendIsNamed) {
   }
 }
 
-TEST(Program, InputsAreChecked) {
+TEST(Program, wrong_inputs_are_errors) {
   Session session(small_program().write());
   ASSERT_EQ(session.load(), Error::kOk);
   EXPECT_EQ(session.run<float>({1, 2, 3}), Error::kInvalidArgument);
@@ -103,7 +103,7 @@ TEST(Program, AnInputWithoutPlannedMemoryIsReadWhereTheCallerHasIt) {
   EXPECT_EQ(first, (std::vector<float>{0, 1, 2, 3, 4, 5}));
 }
 
-TEST(Program, BranchesTakeTheirSide) {
+TEST(Program, branches_follow_condition) {
   // out = condition ? x + 1 : relu(x), as ExecuTorch writes torch.cond.
   ProgramBuilder builder;
   const int32_t condition = builder.tensor({1}, DType::kBool);
@@ -131,7 +131,7 @@ TEST(Program, BranchesTakeTheirSide) {
   }
 }
 
-TEST(Program, ALoopRunsUntilItsConditionHolds) {
+TEST(Program, loop_runs_until_condition_holds) {
   // x = relu(x) + 1, five times, as ExecuTorch writes a map over five rows.
   ProgramBuilder builder;
   const int32_t x = builder.tensor({2});
@@ -152,7 +152,7 @@ TEST(Program, ALoopRunsUntilItsConditionHolds) {
   EXPECT_EQ(session.output<float>(), (std::vector<float>{5, 7}));
 }
 
-TEST(Program, ALoopWithoutEndIsStopped) {
+TEST(Program, endless_loop_is_stopped) {
   ProgramBuilder builder = small_program();
   const int32_t no = builder.value(false);
   builder.plan().instructions.emplace_back(pte::JumpFalseCall{.condition = no, .destination = 0});
@@ -163,7 +163,7 @@ TEST(Program, ALoopWithoutEndIsStopped) {
   EXPECT_STREQ(session.method.problem().name, "a loop without end");
 }
 
-TEST(Program, AVerifiedFileIsLoadedWithoutLookingAgain) {
+TEST(Program, verified_file_loads_without_verification) {
   const Buffer file = small_program().write();
   Program program;
   EXPECT_EQ(program.load(file.bytes(), Verification::kMinimal), Error::kOk);
@@ -175,7 +175,7 @@ TEST(Program, AVerifiedFileIsLoadedWithoutLookingAgain) {
   EXPECT_EQ(program.load(damaged.bytes(), Verification::kInternalConsistency), Error::kInvalidProgram);
 }
 
-TEST(Program, NoKernelWritesToAConstant) {
+TEST(Program, kernel_that_writes_constant_is_an_error) {
   ProgramBuilder builder = small_program();
   const int32_t constant = builder.constant<float>({2, 3}, DType::kFp32, {1, 2, 3, 4, 5, 6});
   builder.call("aten::relu", "out", {builder.plan().inputs[0], constant, constant});
@@ -187,7 +187,7 @@ TEST(Program, NoKernelWritesToAConstant) {
 
 // Every size of the method arena from nothing to enough: each failed allocation is reported and leaves a method that
 // does nothing.
-TEST(Program, EveryAllocationMayFail) {
+TEST(Program, failed_allocations_are_errors) {
   const Buffer file = small_program().write();
   Session enough(file);
   ASSERT_EQ(enough.load(), Error::kOk);
@@ -207,7 +207,7 @@ TEST(Program, EveryAllocationMayFail) {
   EXPECT_EQ(session.output<float>(), (std::vector<float>{0, 0, 0, 1, 2, 3}));
 }
 
-TEST(Program, TooSmallPlannedMemoryIsReported) {
+TEST(Program, too_small_planned_memory_is_reported) {
   const Buffer file = small_program().write();
   Program program;
   ASSERT_EQ(program.load(file.bytes()), Error::kOk);

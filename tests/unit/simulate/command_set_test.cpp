@@ -67,7 +67,7 @@ TinyStream& scalar(TinyStream& s, int32_t value) {
 
 // ---- STOP and IRQ ----
 
-TEST(CommandSet, InterruptMasksAddUpAndNothingRunsBehindStop) {
+TEST(CommandSet, interrupt_masks_accumulate_and_stop_ends_stream) {
   Memories m;
   TinyStream s;
   s.op(Op::IRQ, 0x0001).op(Op::PMU_MASK, 1).op(Op::IRQ, 0x0100).op(Op::STOP, 0x4000);
@@ -92,7 +92,7 @@ TinyStream conditional_copy() {
   return s;
 }
 
-TEST(CommandSet, BranchGoesByTheLowBitOfTheLastSingleElement) {
+TEST(CommandSet, branch_tests_low_bit_of_last_scalar) {
   for (const int8_t flag : {int8_t{0}, int8_t{1}, int8_t{2}, int8_t{-1}}) {
     Memories m;
     m.put<int8_t>(0, {flag});
@@ -106,7 +106,7 @@ TEST(CommandSet, BranchGoesByTheLowBitOfTheLastSingleElement) {
   }
 }
 
-TEST(CommandSet, LoopRunsWhileItsConditionHolds) {
+TEST(CommandSet, loop_runs_while_condition_holds) {
   Memories m;
   m.put<int8_t>(0, {5});
   TinyStream s(Product::kU85);
@@ -124,7 +124,7 @@ TEST(CommandSet, LoopRunsWhileItsConditionHolds) {
   EXPECT_GT(report->operations.back().start_cycle, report->operations.front().start_cycle);
 }
 
-TEST(CommandSet, BranchOutOfTheStreamIsAnError) {
+TEST(CommandSet, branch_outside_stream_is_an_error) {
   for (const uint32_t target : {uint32_t{2}, uint32_t{4096}, ~uint32_t{3}}) {
     Memories m;
     TinyStream s(Product::kU85);
@@ -135,7 +135,7 @@ TEST(CommandSet, BranchOutOfTheStreamIsAnError) {
 
 // ---- Accumulators ----
 
-TEST(CommandSet, KeptAccumulatorsAreTheStartOfTheNextOperation) {
+TEST(CommandSet, kept_accumulators_start_next_operation) {
   constexpr int kKeepOutput = 1 << 6;
   constexpr int kKeepInput = 1 << 4;
   Memories m;
@@ -153,7 +153,7 @@ TEST(CommandSet, KeptAccumulatorsAreTheStartOfTheNextOperation) {
   EXPECT_TRUE(report->findings.empty()) << to_string(report->findings);
 }
 
-TEST(CommandSet, SumsOf32BitsAreWideUntilTheyAreStored) {
+TEST(CommandSet, 32_bit_sums_stay_wide_until_stored) {
   constexpr int32_t kLargest = 0x7FFFFFFF;
   for (const bool shifted : {false, true}) {
     Memories m;
@@ -172,7 +172,7 @@ TEST(CommandSet, SumsOf32BitsAreWideUntilTheyAreStored) {
   }
 }
 
-TEST(CommandSet, ElementsOf8BytesHold48Bits) {
+TEST(CommandSet, elements_of_8_bytes_hold_48_bits) {
   constexpr int kSigned64 = 1 | 3 << 2;
   constexpr int kAcc48FromIfm2 = 1 | 2 << 4;
   Memories m;
@@ -189,7 +189,7 @@ TEST(CommandSet, ElementsOf8BytesHold48Bits) {
 
 // ---- Single operations ----
 
-TEST(CommandSet, AverageOfU85DividesByTheValidElementsBeforeItScales) {
+TEST(CommandSet, u85_average_divides_by_valid_elements_before_scaling) {
   Memories m;
   m.put<int8_t>(0, {7, 8, 20});
   TinyStream s(Product::kU85);
@@ -201,7 +201,7 @@ TEST(CommandSet, AverageOfU85DividesByTheValidElementsBeforeItScales) {
   EXPECT_EQ(m.get<int8_t>(0x400, 3), (Bytes{14, 16, 28}));  // 2 * 7, 2 * round(7.5), 2 * 14
 }
 
-TEST(CommandSet, UnaryOperationsIgnoreTheOperandOrder) {
+TEST(CommandSet, unary_operations_ignore_operand_order) {
   Memories m;
   m.put<int8_t>(0, {-5, 6, -128});
   TinyStream s;
@@ -211,7 +211,7 @@ TEST(CommandSet, UnaryOperationsIgnoreTheOperandOrder) {
   EXPECT_EQ(m.get<int8_t>(0x400, 3), (Bytes{5, 6, 127}));
 }
 
-TEST(CommandSet, DivisionByZeroSaturates) {
+TEST(CommandSet, division_by_zero_saturates) {
   Memories m;
   m.put<int32_t>(0, {17, -17, 0, 9});
   m.put<int32_t>(0x20, {0, 0, 0, -2});
@@ -224,7 +224,7 @@ TEST(CommandSet, DivisionByZeroSaturates) {
   EXPECT_EQ(m.get<int32_t>(0x400, 4), (std::vector<int32_t>{0x7FFFFFFF, -0x7FFFFFFF - 1, 0x7FFFFFFF, -4}));
 }
 
-TEST(CommandSet, ReplicateTakesTheElementBelow) {
+TEST(CommandSet, replicate_takes_element_below) {
   constexpr int kReplicate = 1;
   Memories m;
   m.put<int8_t>(0, {1, 2, 3});
@@ -241,7 +241,7 @@ TEST(CommandSet, ReplicateTakesTheElementBelow) {
 
 // ---- Places ----
 
-TEST(CommandSet, ThreeTilesStandAboveEachOther) {
+TEST(CommandSet, three_tiles_are_stacked_in_height) {
   constexpr int kTile3x1 = 1 << 14;
   Memories m;
   m.put<int8_t>(0x40, {1, 2});
@@ -256,7 +256,7 @@ TEST(CommandSet, ThreeTilesStandAboveEachOther) {
   EXPECT_EQ(m.get<int8_t>(0x400, 6), (Bytes{1, 2, 3, 4, 5, 6}));
 }
 
-TEST(CommandSet, ChainedOperationsPassTheirResultWithoutMemory) {
+TEST(CommandSet, chained_operations_pass_result_without_memory) {
   constexpr int kChained = 2 << 14;
   constexpr int kSlot = 3;
   Memories m;
@@ -276,7 +276,7 @@ TEST(CommandSet, ChainedOperationsPassTheirResultWithoutMemory) {
   EXPECT_EQ(report->operations[1].traffic[0].feature_map_read_bytes, 0u);
 }
 
-TEST(CommandSet, EmptyChainingBufferIsAnError) {
+TEST(CommandSet, empty_chaining_buffer_is_an_error) {
   Memories m;
   TinyStream s(Product::kU85);
   scalar(s.ifm({.depth = 4, .base = 0}).ofm({.depth = 4, .base = 0x500}), 1);
@@ -295,7 +295,7 @@ TinyStream& skipping_dma(TinyStream& s, int source_mode, int destination_mode) {
   return s.set(Reg::DMA0_SRC, 0).set(Reg::DMA0_DST, 0x400).set(Reg::DMA0_LEN, 2).op(Op::DMA_START);
 }
 
-TEST(CommandSet, DmaOfU65SkipsOnTheSidesThatHaveTheDimension) {
+TEST(CommandSet, u65_dma_skips_only_existing_dimensions) {
   Memories m;
   m.put<int8_t>(0, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
   TinyStream rows(Product::kU65);
@@ -318,7 +318,7 @@ TinyStream& strided_dma(TinyStream& s, int source_mode, int destination_mode) {
   return s.set(Reg::DMA0_SRC, 0).set(Reg::DMA0_DST, 0x400).set(Reg::DMA0_LEN, 2);
 }
 
-TEST(CommandSet, DmaOfU85HasStridesOnBothSides) {
+TEST(CommandSet, u85_dma_has_strides_on_both_sides) {
   Memories m;
   m.put<int8_t>(0, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16});
   TinyStream s(Product::kU85);
@@ -326,7 +326,7 @@ TEST(CommandSet, DmaOfU85HasStridesOnBothSides) {
   EXPECT_EQ(m.get<int8_t>(0x400, 16), (Bytes{1, 2, 0, 0, 4, 5, 0, 0, 0, 0, 9, 10, 0, 0, 12, 13}));
 }
 
-TEST(CommandSet, IndexBeyondItsLimitIsAFaultWithItsPlace) {
+TEST(CommandSet, index_beyond_limit_is_an_error_with_position) {
   constexpr int kIndexed = 1 << 11;
   Memories m;
   m.put<int32_t>(0x100, {1, 3});

@@ -25,7 +25,7 @@ std::vector<std::byte> copy_stream() {
   return s.payload();
 }
 
-TEST(DriverAbi, InvokesAndCounts) {
+TEST(DriverAbi, inference_invokes_and_counts) {
   carina_ethosu_driver* driver = carina_ethosu_init("ethos-u55-128", nullptr, 0);
   ASSERT_NE(driver, nullptr);
   carina_ethosu_pmu_enable(driver);
@@ -45,7 +45,7 @@ TEST(DriverAbi, InvokesAndCounts) {
   carina_ethosu_deinit(driver);
 }
 
-TEST(DriverAbi, WaitsForWhatWasStarted) {
+TEST(DriverAbi, started_inference_is_waited_for) {
   carina_ethosu_driver* driver = carina_ethosu_init("ethos-u55-128", nullptr, 0);
   Bases bases;
   const auto payload = copy_stream();
@@ -61,7 +61,7 @@ TEST(DriverAbi, WaitsForWhatWasStarted) {
   carina_ethosu_deinit(driver);
 }
 
-TEST(DriverAbi, FaultsAreReported) {
+TEST(DriverAbi, faults_are_reported) {
   EXPECT_EQ(carina_ethosu_init("ethos-u99", nullptr, 0), nullptr);
   carina_ethosu_driver* driver = carina_ethosu_init("ethos-u55-128", nullptr, 0);
   Bases bases;
@@ -76,7 +76,7 @@ TEST(DriverAbi, FaultsAreReported) {
 }
 
 // The inference runs in a thread of its own, which an exception must not leave: it would end the caller's process.
-TEST(DriverAbi, AnInternalErrorIsAnErrorOfThisInference) {
+TEST(DriverAbi, internal_error_fails_only_its_inference) {
   carina_ethosu_driver* driver = carina_ethosu_init("ethos-u55-128", nullptr, 0);
   Bases bases;
   const auto payload = copy_stream();
@@ -95,7 +95,7 @@ TEST(DriverAbi, AnInternalErrorIsAnErrorOfThisInference) {
   carina_ethosu_deinit(driver);
 }
 
-TEST(DriverAbi, DriversAreReservedInTurn) {
+TEST(DriverAbi, drivers_are_reserved_in_turn) {
   EXPECT_EQ(carina_ethosu_reserve_driver(), nullptr);
   carina_ethosu_driver* driver = carina_ethosu_init("ethos-u85-256", nullptr, 0);
   EXPECT_EQ(carina_ethosu_reserve_driver(), driver);

@@ -241,7 +241,7 @@ size_t compare_all(uint64_t first, uint64_t count) {
   return fast_ones;
 }
 
-TEST(Kernels, WideRowsAreCutByColumns) {
+TEST(Kernels, wide_rows_are_split_by_columns) {
   const auto cut = [](const Extent& ofm, int64_t positions) {
     const PatchSize size = patch_of(ofm, positions);
     return std::pair(size.rows, size.columns);
@@ -253,7 +253,7 @@ TEST(Kernels, WideRowsAreCutByColumns) {
   EXPECT_EQ(cut({.height = 2, .width = 500, .depth = 65536}, -3), std::pair(1, 96));
 }
 
-TEST(Kernels, EveryTargetGivesTheScalarBits) {
+TEST(Kernels, all_targets_equal_scalar_bits) {
   const int64_t targets = hwy::SupportedTargets();
   for (int64_t rest = targets; rest != 0; rest &= rest - 1) {
     hwy::SetSupportedTargetsForTest(rest);  // a processor that has these and no better ones

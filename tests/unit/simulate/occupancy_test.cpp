@@ -30,7 +30,7 @@ class OccupancyTest : public testing::Test {
   std::vector<std::vector<std::byte>> memory_{2, std::vector<std::byte>(256)};
 };
 
-TEST_F(OccupancyTest, FromTheWriteToTheLastRead) {
+TEST_F(OccupancyTest, value_is_held_from_write_to_last_read) {
   Occupancy occupancy(regions());
   move(occupancy, range(0, 0, 32), range(1, 0, 32));     // constants to a
   move(occupancy, range(1, 0, 32), range(1, 64, 48));    // a to b
@@ -41,21 +41,21 @@ TEST_F(OccupancyTest, FromTheWriteToTheLastRead) {
   EXPECT_THAT(held[0], Each(0)) << "constants are not counted";
 }
 
-TEST_F(OccupancyTest, InputsAreThereFromTheStart) {
+TEST_F(OccupancyTest, inputs_are_held_from_start) {
   Occupancy occupancy(regions());
   move(occupancy, range(0, 0, 16), range(1, 0, 16));
   move(occupancy, range(1, 64, 32), range(1, 128, 16));
   EXPECT_THAT(std::move(occupancy).take()[1], ElementsAre(48, 64)) << "what only is written stays to the end";
 }
 
-TEST_F(OccupancyTest, InPlaceIsHeldOnce) {
+TEST_F(OccupancyTest, in_place_value_is_held_once) {
   Occupancy occupancy(regions());
   move(occupancy, range(0, 0, 16), range(1, 0, 16));
   move(occupancy, range(1, 0, 16), range(1, 0, 16));
   EXPECT_THAT(std::move(occupancy).take()[1], ElementsAre(16, 16));
 }
 
-TEST_F(OccupancyTest, ARegionThatIsAnothersMemoryCountsOnce) {
+TEST_F(OccupancyTest, region_in_shared_memory_counts_once) {
   Memory memory = regions();
   memory.regions[2] = memory.regions[1];
   Occupancy occupancy(memory);

@@ -72,7 +72,7 @@ void check_target(const fs::path& model, const fs::path& target, Compared& compa
   }
 }
 
-TEST(PeerStreams, VelaStreamsOfTosaGraphsGiveTheReferenceModelsBits) {
+TEST(PeerStreams, vela_streams_of_tosa_graphs_equal_reference_model) {
   if (tests::case_folders().empty()) GTEST_SKIP() << tests::kNoCases;
   Compared compared;
   size_t parts = 0;
@@ -89,7 +89,7 @@ TEST(PeerStreams, VelaStreamsOfTosaGraphsGiveTheReferenceModelsBits) {
   EXPECT_EQ(compared.largest_difference, 0u);
 }
 
-TEST(PeerStreams, GoldenStreamsGiveTheExpectedBytes) {
+TEST(PeerStreams, golden_streams_give_expected_bytes) {
   const fs::path golden = tests::shared_folder() / "golden";
   if (!fs::exists(golden)) GTEST_SKIP() << "not run: no ../shared (streams of older Velas)";
   Compared compared;
@@ -102,7 +102,7 @@ TEST(PeerStreams, GoldenStreamsGiveTheExpectedBytes) {
   EXPECT_EQ(compared.largest_difference, 0u);
 }
 
-TEST(PeerStreams, TfliteNetworksEqualTheReferenceKernels) {
+TEST(PeerStreams, tflite_networks_equal_reference_kernels) {
   const fs::path tflite = tests::shared_folder() / "tflite";
   if (!fs::exists(tflite)) GTEST_SKIP() << "not run: no ../shared (TensorFlow Lite networks)";
   for (const fs::path& model : sorted(tflite)) {

@@ -34,7 +34,7 @@ int64_t oracle(int64_t value, const Scaling& s) {
   return 0;
 }
 
-TEST(Scaling, SingleRoundingsEqualLongDivision) {
+TEST(Scaling, single_rounding_equals_long_division) {
   for (const RoundMode mode :
        {RoundMode::kNatural, RoundMode::kSymmetric, RoundMode::kTruncateToZero, RoundMode::kTruncateToLower}) {
     for (int shift = 1; shift <= 12; ++shift) {
@@ -47,7 +47,7 @@ TEST(Scaling, SingleRoundingsEqualLongDivision) {
   }
 }
 
-TEST(Scaling, DoubleRoundingIsTosas) {
+TEST(Scaling, double_rounding_equals_tosa) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 200000; ++i) {
     const auto value = static_cast<int32_t>(random());
@@ -63,7 +63,7 @@ TEST(Scaling, DoubleRoundingIsTosas) {
   }
 }
 
-TEST(Scaling, NarrowArithmeticEqualsWide) {
+TEST(Scaling, narrow_arithmetic_equals_wide) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 200000; ++i) {
     const auto value = static_cast<int32_t>(random()) >> (random() % 20);
@@ -75,7 +75,7 @@ TEST(Scaling, NarrowArithmeticEqualsWide) {
   }
 }
 
-TEST(Scaling, QuotientsRoundHalfAwayFromZero) {
+TEST(Scaling, quotients_round_half_away_from_zero) {
   EXPECT_EQ(divide_half_away(5, 2), 3);
   EXPECT_EQ(divide_half_away(-5, 2), -3);
   EXPECT_EQ(divide_half_away(4, 3), 1);

@@ -35,7 +35,7 @@ std::string findings_of(const Result<Report>& result) {
   return result ? to_string(result->findings) : error_of(result);
 }
 
-TEST(Simulator, PoolOfOneElementCopies) {
+TEST(Simulator, pool_of_one_element_copies) {
   Machine m;
   TinyStream s;
   s.ifm({.height = 2, .width = 3, .base = 0}).ofm({.height = 2, .width = 3, .base = 0x400}).copy_pool();
@@ -49,7 +49,7 @@ TEST(Simulator, PoolOfOneElementCopies) {
   EXPECT_EQ(report->npu, "ethos-u55-128");
 }
 
-TEST(Simulator, SaysWhatTransfersHaveRead) {
+TEST(Simulator, transfers_report_bytes_read) {
   Machine m;
   TinyStream s;
   s.dma(0, 32, 1, 0x400, 64).op(Op::DMA_WAIT, 0);
@@ -61,7 +61,7 @@ TEST(Simulator, SaysWhatTransfersHaveRead) {
   EXPECT_EQ(read.front().size(), 64U);
 }
 
-TEST(Simulator, AdditionSaturatesAndRounds) {
+TEST(Simulator, addition_saturates_and_rounds) {
   Machine m;
   TinyStream s;
   s.ifm({.base = 0}).ifm2({.base = 16}).ofm({.base = 0x400});
@@ -72,7 +72,7 @@ TEST(Simulator, AdditionSaturatesAndRounds) {
   for (size_t i = 0; i < 16; ++i) EXPECT_EQ(m.at(0x400 + i), std::clamp(m.at(i) + m.at(16 + i), -128, 127));
 }
 
-TEST(Simulator, NegativeStridesReverse) {
+TEST(Simulator, negative_strides_reverse) {
   Machine m;
   TinyStream s;
   s.ifm({.height = 4, .base = 0}).ofm({.height = 4, .base = 0x400 + 48}).set(Reg::OFM_STRIDE_Y, -16).copy_pool();
@@ -80,7 +80,7 @@ TEST(Simulator, NegativeStridesReverse) {
   for (size_t y = 0; y < 4; ++y) EXPECT_EQ(m.at(0x400 + 16 * y), m.at(16 * (3 - y)));
 }
 
-TEST(Simulator, TilesWrapInHeight) {
+TEST(Simulator, tiles_wrap_in_height) {
   Machine m;
   TinyStream s;
   s.ifm({.height = 4, .base = 32})
@@ -93,7 +93,7 @@ TEST(Simulator, TilesWrapInHeight) {
   for (size_t y = 0; y < 4; ++y) EXPECT_EQ(m.at(0x400 + 16 * y), m.at(y < 2 ? 32 + 16 * y : 16 * (y - 2)));
 }
 
-TEST(Simulator, AccessOutsideIsAnErrorWithItsAddress) {
+TEST(Simulator, access_outside_is_an_error_with_address) {
   Machine m;
   TinyStream s;
   s.ifm({.height = 300, .base = 0}).ofm({.height = 300, .base = 0}).copy_pool();
@@ -103,21 +103,21 @@ TEST(Simulator, AccessOutsideIsAnErrorWithItsAddress) {
   EXPECT_THAT(error, HasSubstr("0x12c0"));
 }
 
-TEST(Simulator, DmaOutsideIsAnError) {
+TEST(Simulator, dma_outside_is_an_error) {
   Machine m;
   TinyStream s;
   s.dma(0, 1000, 1, 0, 64);
   EXPECT_THAT(error_of(run(s.payload(), m.memory, {})), HasSubstr("DMA source reaches outside region 0"));
 }
 
-TEST(Simulator, UnknownNpuAndMismatchAreErrors) {
+TEST(Simulator, unknown_npu_and_mismatch_are_errors) {
   Machine m;
   EXPECT_THAT(error_of(run(TinyStream().payload(), m.memory, {.config_word = 0x00003008})),
               HasSubstr("driver payload"));
   EXPECT_THAT(error_of(run(TinyStream().payload(), m.memory, {.config_word = 0xF0000000})), HasSubstr("CONFIG"));
 }
 
-TEST(Simulator, BranchLoopEndsByTheLimit) {
+TEST(Simulator, branch_loop_ends_at_limit) {
   Machine m;
   TinyStream s(npu::Product::kU85);
   s.writer().branch(npu::BranchCond::ALWAYS, 0);
@@ -125,14 +125,14 @@ TEST(Simulator, BranchLoopEndsByTheLimit) {
               HasSubstr("limit of commands"));
 }
 
-TEST(Simulator, WorkEndsByTheLimit) {
+TEST(Simulator, work_ends_at_limit) {
   Machine m;
   TinyStream s;
   s.ifm({.height = 8, .base = 0}).ofm({.height = 8, .base = 0x400}).copy_pool();
   EXPECT_THAT(error_of(run(s.payload(), m.memory, {.max_work = 10})), HasSubstr("limit of work"));
 }
 
-TEST(Simulator, ThreadsAndKernelsGiveTheSameBytes) {
+TEST(Simulator, threads_and_kernels_give_same_bytes) {
   TinyStream s;
   s.ifm({.height = 30, .base = 0}).ofm({.height = 30, .base = 0x400}).copy_pool();
   const auto payload = s.payload();
@@ -143,7 +143,7 @@ TEST(Simulator, ThreadsAndKernelsGiveTheSameBytes) {
   EXPECT_EQ(one.arena, other.arena);
 }
 
-TEST(Simulator, RunsTwice) {
+TEST(Simulator, second_run_equals_first) {
   Machine m;
   TinyStream s;
   s.ifm({.base = 0}).ofm({.base = 0x400}).copy_pool();
@@ -153,7 +153,7 @@ TEST(Simulator, RunsTwice) {
   EXPECT_TRUE(simulator.run(payload, m.memory).has_value());
 }
 
-TEST(Check, CleanStreamHasNoFindings) {
+TEST(Check, valid_stream_has_no_findings) {
   Machine m;
   TinyStream s;
   s.ifm({.base = 0}).ofm({.base = 0x400}).copy_pool();
@@ -161,7 +161,7 @@ TEST(Check, CleanStreamHasNoFindings) {
   EXPECT_EQ(findings_of(run(s.payload(), m.memory, kChecked)), "");
 }
 
-TEST(Check, MissingDmaWaitIsFound) {
+TEST(Check, missing_dma_wait_is_found) {
   Machine m;
   TinyStream s;
   s.dma(0, 0, 1, 0, 64).ifm({.base = 0}).ofm({.base = 0x400}).copy_pool();
@@ -171,7 +171,7 @@ TEST(Check, MissingDmaWaitIsFound) {
   EXPECT_EQ(findings_of(run(waits.payload(), m.memory, kChecked)), "");
 }
 
-TEST(Check, MissingKernelWaitIsFound) {
+TEST(Check, missing_kernel_wait_is_found) {
   Machine m;
   TinyStream s;
   s.ifm({.base = 0}).ofm({.base = 0x400}).copy_pool().dma(0, 0, 1, 0, 64);
@@ -181,7 +181,7 @@ TEST(Check, MissingKernelWaitIsFound) {
   EXPECT_EQ(findings_of(run(waits.payload(), m.memory, kChecked)), "");
 }
 
-TEST(Check, TooLargeBlockDependencyIsFound) {
+TEST(Check, too_large_blockdep_is_found) {
   Machine m;
   TinyStream s;
   s.ifm({.base = 0}).ofm({.base = 0x400}).copy_pool();
@@ -189,7 +189,7 @@ TEST(Check, TooLargeBlockDependencyIsFound) {
   EXPECT_THAT(findings_of(run(s.payload(), m.memory, kChecked)), HasSubstr("BLOCKDEP 3"));
 }
 
-TEST(Check, ReadOfUndefinedMemoryIsFoundWithItsAddress) {
+TEST(Check, read_of_undefined_memory_is_found_with_address) {
   Machine m;
   m.memory.defined = {{.region = 1, .offset = 0, .bytes = 8}};
   TinyStream s;
@@ -197,21 +197,21 @@ TEST(Check, ReadOfUndefinedMemoryIsFoundWithItsAddress) {
   EXPECT_THAT(findings_of(run(s.payload(), m.memory, kChecked)), HasSubstr("0x8 of region 1"));
 }
 
-TEST(Check, SharedMemoryConflictIsFound) {
+TEST(Check, shared_memory_conflict_is_found) {
   Machine m;
   TinyStream s;
   s.ifm({.base = 0}).ofm({.base = 0x400}).set(Reg::AB_START, 8).copy_pool();
   EXPECT_THAT(findings_of(run(s.payload(), m.memory, kChecked)), HasSubstr("overlaps the accumulators"));
 }
 
-TEST(Check, ForbiddenBlockIsFound) {
+TEST(Check, forbidden_block_is_found) {
   Machine m;
   TinyStream s;
   s.ifm({.base = 0}).ofm({.base = 0x400}).set(Reg::OFM_BLK_WIDTH_M1, 2).copy_pool();
   EXPECT_THAT(findings_of(run(s.payload(), m.memory, kChecked)), HasSubstr("whole microblocks"));
 }
 
-TEST(Poison, ChangesUndefinedMemoryOnly) {
+TEST(Poison, only_undefined_memory_changes) {
   Machine m;
   m.memory.defined = {{.region = 1, .offset = 0, .bytes = 16}};
   const std::vector<std::byte> before = m.arena;
@@ -223,7 +223,7 @@ TEST(Poison, ChangesUndefinedMemoryOnly) {
   EXPECT_FALSE(std::equal(before.begin() + 16, before.begin() + 0x400, m.arena.begin() + 16));
 }
 
-TEST(Timing, ReportsCyclesTrafficAndCounters) {
+TEST(Timing, cycles_traffic_and_counters_are_reported) {
   Machine m;
   TinyStream s;
   s.dma(0, 0, 1, 0, 256)
@@ -244,7 +244,7 @@ TEST(Timing, ReportsCyclesTrafficAndCounters) {
   EXPECT_THAT(perfetto_trace(*report, 500e6), HasSubstr("\"ph\":\"X\""));
 }
 
-TEST(Timing, WithoutDataIsTheSameAndNoKernelWrites) {
+TEST(Timing, without_data_timing_is_equal_and_nothing_is_written) {
   TinyStream s;
   s.dma(0, 0, 1, 0, 256)
       .op(Op::DMA_WAIT, 0)
@@ -261,7 +261,7 @@ TEST(Timing, WithoutDataIsTheSameAndNoKernelWrites) {
   EXPECT_EQ(timed.arena.front(), std::byte{0});  // the transfer took place
 }
 
-TEST(Timing, WithoutDataHasNoLimitOfWork) {
+TEST(Timing, without_data_work_is_not_limited) {
   Machine m;
   TinyStream s;
   s.ifm({.height = 8, .width = 8, .base = 0}).ofm({.height = 8, .width = 8, .base = 0x400}).copy_pool();
@@ -269,7 +269,7 @@ TEST(Timing, WithoutDataHasNoLimitOfWork) {
   EXPECT_TRUE(run(s.payload(), m.memory, {.timing = Timing::kOn, .execution = Execution::kTimeOnly, .max_work = 10}));
 }
 
-TEST(Simulator, ReadOnlyRegionsStayAsTheyAre) {
+TEST(Simulator, read_only_regions_are_unchanged) {
   for (const int region : {0, 1}) {
     Machine m;
     m.memory.read_only[static_cast<size_t>(region)] = true;
@@ -283,7 +283,7 @@ TEST(Simulator, ReadOnlyRegionsStayAsTheyAre) {
   }
 }
 
-TEST(Timing, UnknownConfigurationListsTheValidOnes) {
+TEST(Timing, unknown_configuration_lists_valid_ones) {
   Machine m;
   const Options options{.timing = Timing::kOn, .system_config = "Ethos_U85_SYS_DRAM_Mid"};
   EXPECT_THAT(error_of(run(TinyStream().payload(), m.memory, options)), HasSubstr("Ethos_U55_High_End_Embedded"));

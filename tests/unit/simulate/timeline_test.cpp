@@ -17,7 +17,7 @@ void finish(Timeline& timeline) {
   timeline.wait_dmas(0);
 }
 
-TEST(Timeline, RunsTransfersBesideKernels) {
+TEST(Timeline, transfers_run_beside_kernels) {
   Timeline timeline(2, 1);
   timeline.dma(300, kIdle);
   timeline.kernel(1000, kIdle);
@@ -26,7 +26,7 @@ TEST(Timeline, RunsTransfersBesideKernels) {
   EXPECT_EQ(timeline.kernels().front().end, 1000u);
 }
 
-TEST(Timeline, WaitsForATransferBeforeWhatNeedsIt) {
+TEST(Timeline, dependent_kernel_waits_for_transfer) {
   Timeline timeline(2, 1);
   timeline.dma(300, kIdle);
   timeline.wait_dmas(0);
@@ -36,7 +36,7 @@ TEST(Timeline, WaitsForATransferBeforeWhatNeedsIt) {
   EXPECT_EQ(timeline.now(), 1300u);
 }
 
-TEST(Timeline, StopsTheParserWhereAQueueIsFull) {
+TEST(Timeline, full_queue_stops_parser) {
   Timeline timeline(2, 1);
   timeline.dma(300, kIdle);
   timeline.dma(300, kIdle);  // starts when the first has ended, and so does all that follows
@@ -46,7 +46,7 @@ TEST(Timeline, StopsTheParserWhereAQueueIsFull) {
   EXPECT_EQ(timeline.kernels().front().start, 300u);
 }
 
-TEST(Timeline, LeavesAPortThatIsWideEnoughToBoth) {
+TEST(Timeline, wide_port_is_not_shared) {
   Timeline timeline(2, 1);
   timeline.dma(1000, of_sram(0.25));
   timeline.kernel(1000, of_sram(0.75));
@@ -54,7 +54,7 @@ TEST(Timeline, LeavesAPortThatIsWideEnoughToBoth) {
   EXPECT_EQ(timeline.now(), 1000u);
 }
 
-TEST(Timeline, SharesAPortThatBothWant) {
+TEST(Timeline, contended_port_is_shared) {
   Timeline timeline(2, 1);
   timeline.dma(1000, of_sram(1));
   timeline.kernel(1000, of_sram(1));
@@ -62,7 +62,7 @@ TEST(Timeline, SharesAPortThatBothWant) {
   EXPECT_EQ(timeline.now(), 2000u);
 }
 
-TEST(Timeline, SlowsAKernelByWhatATransferTakesOfItsPort) {
+TEST(Timeline, transfer_slows_kernel_on_same_port) {
   Timeline timeline(2, 1);
   timeline.dma(2000, of_sram(0.25));
   timeline.kernel(900, of_sram(1));
@@ -71,7 +71,7 @@ TEST(Timeline, SlowsAKernelByWhatATransferTakesOfItsPort) {
   EXPECT_EQ(timeline.dmas().front().end, 2000u);
 }
 
-TEST(Timeline, SlowsATransferByWhatAKernelLeaves) {
+TEST(Timeline, kernel_slows_transfer_on_same_port) {
   Timeline timeline(2, 1);
   timeline.kernel(1000, of_sram(0.4));
   timeline.dma(900, of_sram(1));
@@ -80,7 +80,7 @@ TEST(Timeline, SlowsATransferByWhatAKernelLeaves) {
   EXPECT_EQ(timeline.dmas().front().end, 1300u);
 }
 
-TEST(Timeline, TimesEachOfSeveralKernelsByItself) {
+TEST(Timeline, each_kernel_is_timed_separately) {
   Timeline timeline(2, 1);
   timeline.dma(1000, of_sram(1));
   timeline.kernel(500, kIdle);

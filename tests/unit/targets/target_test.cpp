@@ -51,7 +51,7 @@ class Target : public testing::Test {
       testing::TempDir() + "target_" + testing::UnitTest::GetInstance()->current_test_info()->name() + ".ini";
 };
 
-TEST_F(Target, TakesASystemOfTheFileAndAModeThatIsBuiltIn) {
+TEST_F(Target, system_of_file_and_builtin_mode_combine) {
   const auto target = find_target(request("Board"));
   ASSERT_TRUE(target.has_value()) << to_string(target.error());
   EXPECT_EQ(target->system.name, "Board");
@@ -59,7 +59,7 @@ TEST_F(Target, TakesASystemOfTheFileAndAModeThatIsBuiltIn) {
   EXPECT_EQ(target->memory.name, "Shared_Sram");
 }
 
-TEST_F(Target, TheFileComesBeforeTheTables) {
+TEST_F(Target, file_overrides_builtin_tables) {
   EXPECT_EQ(find_target(request({}))->system.core_clock_hz, 400e6);
   EXPECT_EQ(find_target(request("Ethos_U55_Deep_Embedded"))->system.core_clock_hz, 200e6);
   EXPECT_EQ(find_target({.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = {}, .config_files = {}})
@@ -67,7 +67,7 @@ TEST_F(Target, TheFileComesBeforeTheTables) {
             500e6);
 }
 
-TEST_F(Target, UnknownNamesListThoseOfTheFileAndThoseBuiltIn) {
+TEST_F(Target, unknown_names_list_known_ones) {
   const auto system = find_target(request("Bord"));
   ASSERT_FALSE(system.has_value());
   EXPECT_EQ(system.error()[0].fault, Fault::kUsage);
@@ -82,7 +82,7 @@ TEST_F(Target, UnknownNamesListThoseOfTheFileAndThoseBuiltIn) {
       HasSubstr("ethos-u55-64"));
 }
 
-TEST_F(Target, AnArenaInFlashIsRefused) {
+TEST_F(Target, arena_in_flash_is_an_error) {
   TargetRequest wanted = request("Board", "In_Flash");
   wanted.accelerator = "ethos-u85-256";
   EXPECT_THAT(to_string(find_target(wanted).error()),
@@ -93,7 +93,7 @@ TEST_F(Target, AnArenaInFlashIsRefused) {
           .has_value());
 }
 
-TEST_F(Target, TheFileThatVelaShipsIsBuiltIn) {
+TEST_F(Target, vela_ini_is_built_in) {
   const auto target = find_target({.accelerator = "ethos-u65-256",
                                    .system_config = "Ethos_U65_Mid_End",
                                    .memory_mode = {},
@@ -102,7 +102,7 @@ TEST_F(Target, TheFileThatVelaShipsIsBuiltIn) {
   EXPECT_EQ(target->system.core_clock_hz, 500e6);
 }
 
-TEST_F(Target, TheArenaCacheOfTheCommandLineComesBeforeTheModes) {
+TEST_F(Target, command_line_cache_size_overrides_mode) {
   TargetRequest wanted{.accelerator = "ethos-u65-256",
                        .system_config = {},
                        .memory_mode = "Dedicated_Sram_512KB",
@@ -122,14 +122,14 @@ Diagnostics notes_of(const TargetRequest& request) {
   return notes;
 }
 
-TEST_F(Target, ASystemOfAnotherProductIsAskedAbout) {
+TEST_F(Target, system_of_other_product_is_an_error) {
   TargetRequest other = request("Ethos_U55_High_End_Embedded", "Shared_Sram");
   EXPECT_THAT(notes_of(other), testing::IsEmpty());
   other.accelerator = "ethos-u65-256";
   EXPECT_THAT(to_string(notes_of(other)), HasSubstr("is for another product than ethos-u65-256"));
 }
 
-TEST_F(Target, OfSeveralFilesTheLaterComesFirst) {
+TEST_F(Target, later_file_takes_precedence) {
   const std::string later = path_ + ".later.ini";
   ASSERT_TRUE(write_file(later, "[System_Config.Board]\ncore_clock=50e6\n").has_value());
   TargetRequest both = request("Board");
@@ -141,7 +141,7 @@ TEST_F(Target, OfSeveralFilesTheLaterComesFirst) {
   EXPECT_EQ(target->system.ports[0].read_latency_cycles, 16);
 }
 
-TEST_F(Target, AMissingFileIsNamed) {
+TEST_F(Target, missing_file_is_named) {
   TargetRequest missing = request("Board");
   missing.config_files = {"no/such/vela.ini"};
   EXPECT_THAT(to_string(find_target(missing).error()), HasSubstr("no/such/vela.ini"));

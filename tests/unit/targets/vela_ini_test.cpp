@@ -71,7 +71,7 @@ std::string message(const std::string& text, npu::Product product = npu::Product
   return mode ? "fine" : to_string(mode.error());
 }
 
-TEST(VelaIni, GivesTheValuesOfASystem) {
+TEST(VelaIni, values_of_a_system_are_read) {
   const auto ini = parse(kFile);
   ASSERT_TRUE(ini.has_value()) << to_string(ini.error());
   EXPECT_THAT(ini->system_configs(), ElementsAre("Board", "Fast_Board"));
@@ -93,7 +93,7 @@ TEST(VelaIni, GivesTheValuesOfASystem) {
   EXPECT_EQ(flash.burst_bytes, 128);
 }
 
-TEST(VelaIni, InheritsWhatASectionDoesNotSay) {
+TEST(VelaIni, missing_keys_are_inherited) {
   const auto ini = parse(kFile);
   const auto fast = system_of(*ini, "Fast_Board", npu::Product::kU55);
   ASSERT_TRUE(fast.has_value());
@@ -107,7 +107,7 @@ TEST(VelaIni, InheritsWhatASectionDoesNotSay) {
   EXPECT_EQ(ini->memory_mode("Split")->cache_bytes, 0);
 }
 
-TEST(VelaIni, UnknownSectionsListThoseThere) {
+TEST(VelaIni, unknown_sections_list_known_ones) {
   const auto ini = parse(kFile);
   const auto system = system_of(*ini, "Bord", npu::Product::kU55);
   ASSERT_FALSE(system.has_value());
@@ -116,7 +116,7 @@ TEST(VelaIni, UnknownSectionsListThoseThere) {
   EXPECT_THAT(to_string(ini->memory_mode("Board").error()), HasSubstr("Split, Split_Small"));
 }
 
-TEST(VelaIni, NamesEveryMissingAndEveryWrongKeyAtOnce) {
+TEST(VelaIni, missing_and_wrong_keys_are_all_named) {
   std::string text = replaced("axi0_port=Sram\n", "");
   text.replace(text.find("OffChipFlash_burst_length=128"), 29, "OffChipFlash_burst_length=3x");
   EXPECT_THAT(message(text),
@@ -125,7 +125,7 @@ TEST(VelaIni, NamesEveryMissingAndEveryWrongKeyAtOnce) {
 }
 
 // Files of older versions of Vela, and vendors', do not say how long bursts are.
-TEST(VelaIni, WhatAMemoryDoesNotSayIsTakenFromTheDefaultSystemAndNoted) {
+TEST(VelaIni, missing_memory_values_come_from_default_with_note) {
   const std::string text = replaced("Sram_burst_length=32\nSram_read_latency=16\n", "");
   const auto ini = parse(text);
   ASSERT_TRUE(ini.has_value());
@@ -141,7 +141,7 @@ TEST(VelaIni, WhatAMemoryDoesNotSayIsTakenFromTheDefaultSystemAndNoted) {
                                                HasSubstr("Ethos_U55_High_End_Embedded")));
 }
 
-TEST(VelaIni, TakesNamesInAnyCaseWhereOnlyOneFits) {
+TEST(VelaIni, unambiguous_names_in_any_case_are_accepted) {
   const auto ini = parse(replaced("axi0_port=Sram", "AXI0_PORT=SRAM"));
   ASSERT_TRUE(ini.has_value());
   const auto config = system_of(*ini, "fast_board", npu::Product::kU55);
@@ -155,7 +155,7 @@ TEST(VelaIni, TakesNamesInAnyCaseWhereOnlyOneFits) {
   EXPECT_FALSE(two->has_system_config("BOARD"));
 }
 
-TEST(VelaIni, LeavesOtherSectionsAloneAndTakesDefaults) {
+TEST(VelaIni, unrelated_sections_are_ignored_and_defaults_apply) {
   const auto ini =
       parse("[DEFAULT]\nSram_burst_length=64\n[Board.Notes]\nwho=me\n" + replaced("Sram_burst_length=32\n", ""));
   ASSERT_TRUE(ini.has_value()) << to_string(ini.error());
@@ -163,7 +163,7 @@ TEST(VelaIni, LeavesOtherSectionsAloneAndTakesDefaults) {
   EXPECT_THAT(ini->system_configs(), ElementsAre("Board", "Fast_Board"));
 }
 
-TEST(VelaIni, KeysOfALaterFileComeFirst) {
+TEST(VelaIni, later_file_takes_precedence) {
   auto ini = parse(kFile);
   const auto later =
       parse("[System_Config.Board]\ncore_clock=1e6\n[System_Config.Third]\ninherit=System_Config.Board\n");
@@ -173,7 +173,7 @@ TEST(VelaIni, KeysOfALaterFileComeFirst) {
   EXPECT_EQ(system_of(*ini, "Third", npu::Product::kU55)->ports[0].write_latency_cycles, 17);
 }
 
-TEST(VelaIni, RefusesNumbersThatMeanNothing) {
+TEST(VelaIni, meaningless_numbers_are_errors) {
   for (const char* clock : {"", "nan", "inf", "-500e6", "0", "1e400", "500e6Hz", "0x10"}) {
     EXPECT_THAT(message(replaced("250e6", clock)), HasSubstr("core_clock")) << clock;
   }
@@ -185,14 +185,14 @@ TEST(VelaIni, RefusesNumbersThatMeanNothing) {
   EXPECT_THAT(message(replaced("65536", "-65536")), HasSubstr("arena_cache_size"));
 }
 
-TEST(VelaIni, RefusesPortsThatCannotBe) {
+TEST(VelaIni, impossible_ports_are_errors) {
   EXPECT_THAT(message(replaced("axi0_port=Sram", "axi0_port=Dram")), HasSubstr("axi0_port"));
   EXPECT_THAT(message(replaced("axi1_port=OffChipFlash", "axi1_port=Tape")), HasSubstr("OnChipFlash"));
   EXPECT_THAT(message(replaced("cache_mem_area=Axi0", "cache_mem_area=Axi1")), HasSubstr("cache_mem_area"));
   EXPECT_THAT(message(replaced("const_mem_area=Axi1", "const_mem_area=Axi2")), HasSubstr("Axi0 or Axi1"));
 }
 
-TEST(VelaIni, OnlyU85NeedsOutstandingReads) {
+TEST(VelaIni, only_u85_needs_outstanding_reads) {
   EXPECT_EQ(message(std::string(kFile)), "fine");
   Diagnostics notes;
   const auto config = parse(kFile)->system_config("Board", npu::Product::kU85, notes);
@@ -200,7 +200,7 @@ TEST(VelaIni, OnlyU85NeedsOutstandingReads) {
   EXPECT_THAT(to_string(notes), HasSubstr("OffChipFlash_max_reads=64"));
 }
 
-TEST(VelaIni, RefusesInheritanceThatNeverEnds) {
+TEST(VelaIni, endless_inheritance_is_an_error) {
   EXPECT_THAT(message(replaced("[Memory_Mode.Split]\n", "[Memory_Mode.Split]\ninherit=Memory_Mode.Split_Small\n")),
               HasSubstr("Memory_Mode.Split_Small -> Memory_Mode.Split -> Memory_Mode.Split_Small"));
   EXPECT_THAT(message(replaced("[System_Config.Board]\n", "[System_Config.Board]\ninherit=System_Config.Board\n")),
@@ -209,7 +209,7 @@ TEST(VelaIni, RefusesInheritanceThatNeverEnds) {
               HasSubstr("[System_Config.Other], which does not exist"));
 }
 
-TEST(VelaIni, RefusesWhatIsNoIniFile) {
+TEST(VelaIni, other_text_is_an_error) {
   EXPECT_THAT(message(replaced("axi0_port=Sram\n", "axi0_port=Sram\naxi0_port=Dram\n")),
               HasSubstr("axi0_port is given twice"));
   EXPECT_THAT(message(replaced("axi0_port=Sram\n", "axi0_port\n")), HasSubstr("board.ini:4"));
@@ -239,7 +239,7 @@ std::string official_file() {
   return {};
 }
 
-TEST(VelaIni, TheOfficialFileHoldsTheTablesThatAreBuiltIn) {
+TEST(VelaIni, official_file_equals_builtin_tables) {
   const std::string path = official_file();
   if (path.empty()) GTEST_SKIP() << "not run: no references' environment (tests/integration/setup.sh)";
   const auto text = map_file(path);
@@ -265,7 +265,7 @@ TEST(VelaIni, TheOfficialFileHoldsTheTablesThatAreBuiltIn) {
 }
 
 // Damaged files give a diagnostic or values in range, whatever was damaged.
-TEST(VelaIni, SurvivesDamage) {
+TEST(VelaIni, damage_is_handled) {
   std::mt19937 random(1);
   for (int round = 0; round < 3000; ++round) {
     std::string text(kFile);

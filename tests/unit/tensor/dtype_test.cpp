@@ -36,7 +36,7 @@ constexpr Expected kExpected[] = {
 };
 static_assert(std::size(kExpected) == kDTypeCount);
 
-TEST(DType, RowsSayNameSizeAndKind) {
+TEST(DType, rows_have_name_size_and_kind) {
   for (const auto& [dtype, name, bytes, bits, kind] : kExpected) {
     const DTypeRow& row = row_of(dtype);
     EXPECT_EQ(row.name, name);
@@ -50,7 +50,7 @@ TEST(DType, RowsSayNameSizeAndKind) {
   EXPECT_EQ(dtype_of_name("i7"), std::nullopt);
 }
 
-TEST(DType, RangeIsThatOfTheBits) {
+TEST(DType, range_follows_bit_width) {
   EXPECT_EQ(range_of(kBool), (IntegerRange{.min = 0, .max = 1}));
   EXPECT_EQ(range_of(kInt4), (IntegerRange{.min = -8, .max = 7}));
   EXPECT_EQ(range_of(kUInt8), (IntegerRange{.min = 0, .max = 255}));

@@ -13,7 +13,7 @@ Tensor tensor_of(DType dtype, std::vector<T> values) {
   return Tensor::of<T>(dtype, {static_cast<int64_t>(values.size())}, values);
 }
 
-TEST(Elements, KeepTheirSign) {
+TEST(Elements, negative_elements_keep_sign) {
   EXPECT_EQ(integers_of(tensor_of<uint8_t>(DType::kUInt8, {0, 200, 255})), (std::vector<int64_t>{0, 200, 255}));
   EXPECT_EQ(integers_of(tensor_of<uint8_t>(DType::kBool, {0, 1})), (std::vector<int64_t>{0, 1}));
   EXPECT_EQ(integers_of(tensor_of<int8_t>(DType::kInt8, {-128, 127})), (std::vector<int64_t>{-128, 127}));
@@ -26,7 +26,7 @@ TEST(Elements, KeepTheirSign) {
   EXPECT_EQ(integers_of(tensor_of<int64_t>(DType::kShape, {2, 3})), (std::vector<int64_t>{2, 3}));
 }
 
-TEST(Elements, FloatsAreNumbersAndNoIntegers) {
+TEST(Elements, floats_are_numbers_but_not_integers) {
   const Tensor floats = tensor_of<float>(DType::kFp32, {0.5F, -2});
   EXPECT_FALSE(integers_if_any(floats).has_value());
   EXPECT_THROW(integers_of(floats), InternalError);
@@ -37,7 +37,7 @@ TEST(Elements, FloatsAreNumbersAndNoIntegers) {
   EXPECT_FALSE(numbers_of(tensor_of<uint16_t>(DType::kFp16, {0x3C00})).has_value());
 }
 
-TEST(Elements, IntegersAreDequantizedWithTheScaleOfTheirChannel) {
+TEST(Elements, per_channel_integers_are_dequantized_by_their_scale) {
   const Tensor integers = Tensor::of<int8_t>(DType::kInt8, {2, 2}, std::vector<int8_t>{-3, 4, 5, -6});
   const auto floats = [&](const Quantization& q) {
     const Tensor made = dequantized(integers, q);
@@ -51,7 +51,7 @@ TEST(Elements, IntegersAreDequantizedWithTheScaleOfTheirChannel) {
   EXPECT_EQ(floats({.scales = {2, 0.25}, .zero_points = {0, 2}, .axis = 1}), (std::vector<float>{-6, 0.5, 10, -2}));
 }
 
-TEST(Elements, ChannelsFollowTheAxis) {
+TEST(Elements, per_channel_scales_follow_axis) {
   const Shape shape{2, 3, 4};
   const ChannelOf middle(shape, 1);
   EXPECT_EQ(middle.count(), 3U);

@@ -13,7 +13,7 @@ namespace carina {
 namespace {
 
 // One element, wherever it stands: in the lanes, behind them, and in each thread's part.
-TEST(Finite, OneElementIsEnough) {
+TEST(Finite, one_nan_is_enough) {
   for (const int threads : {1, 2}) {
     const ScopedThreadPool scope(threads);
     for (const size_t size : {1u, 15u, 16u, 33u, 1'000'003u}) {
@@ -32,7 +32,7 @@ TEST(Finite, OneElementIsEnough) {
   EXPECT_TRUE(are_finite({}));
 }
 
-TEST(Finite, ElementsBehindTheSpanDoNotCount) {
+TEST(Finite, elements_beyond_span_are_ignored) {
   for (const size_t size : {1u, 15u, 16u, 17u, 33u}) {
     std::vector<float> values(size + 64, std::numeric_limits<float>::quiet_NaN());
     std::fill_n(values.begin(), size, 1.0F);

@@ -23,7 +23,7 @@ Wide oracle(int64_t value, int32_t multiplier, int shift, Rounding rounding) {
   return floor_div_pow2(Wide{value} * multiplier + round, shift);
 }
 
-TEST(ApplyScale32, EqualsTheWideOracleOnEightBitsAndAtTheEdges) {
+TEST(ApplyScale32, all_8_bit_values_and_edges_equal_wide_arithmetic) {
   for (const Rounding rounding : {Rounding::kSingle, Rounding::kDouble}) {
     for (const int32_t multiplier : {1 << 30, (1 << 30) + 1, 1'518'500'250, INT32_MAX - 1, INT32_MAX}) {
       for (int shift = 2; shift <= 62; ++shift) {
@@ -40,7 +40,7 @@ TEST(ApplyScale32, EqualsTheWideOracleOnEightBitsAndAtTheEdges) {
   }
 }
 
-TEST(ScaleFactorOf, IsTheNearestFactor) {
+TEST(ScaleFactorOf, nearest_factor_is_chosen) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> exponent(-29, 28);
   for (int i = 0; i < 20'000; ++i) {
@@ -55,7 +55,7 @@ TEST(ScaleFactorOf, IsTheNearestFactor) {
   EXPECT_EQ(scale_factor_of(0x1p-70).shift, 62);
 }
 
-TEST(ReciprocalScale, DividesEveryWindowSum) {
+TEST(ReciprocalScale, every_window_sum_divides_exactly) {
   for (uint32_t n = 1; n <= 4096; ++n) {
     const ScaleFactor factor = reciprocal_scale(n);
     for (const int64_t sum : {int64_t{-128} * n, int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{127} * n}) {

@@ -8,7 +8,7 @@
 namespace carina {
 namespace {
 
-TEST(FloatFormats, EveryPatternSurvivesTheRoundTrip) {
+TEST(FloatFormats, all_patterns_round_trip) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     const auto pattern = static_cast<uint16_t>(bits);
     if (!std::isnan(fp32_of_fp16(pattern))) {
@@ -29,7 +29,7 @@ TEST(FloatFormats, EveryPatternSurvivesTheRoundTrip) {
   }
 }
 
-TEST(FloatFormats, KnownValues) {
+TEST(FloatFormats, known_values_convert_exactly) {
   EXPECT_EQ(fp16_of_fp32(1.0F), 0x3C00);
   EXPECT_EQ(fp16_of_fp32(65504.0F), 0x7BFF);
   EXPECT_EQ(fp16_of_fp32(65520.0F), 0x7C00);     // ties to even: infinity

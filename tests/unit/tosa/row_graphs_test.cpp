@@ -37,7 +37,7 @@ void expect_same(const ir::Module& before, const ir::Module& after) {
   EXPECT_TRUE(same_operands(before, after)) << ir::print(before) << ir::print(after);
 }
 
-TEST(EveryRow, TextLosesNothing) {
+TEST(EveryRow, text_round_trips) {
   for (uint32_t seed = 0; seed < kSeeds; ++seed) {
     for (const ir::Module& module : row_modules(seed)) {
       const std::string text = ir::print(module);
@@ -52,7 +52,7 @@ bool is_variable(const ir::Module& module) {
   return row_of(node_of(module).op.tosa()).group == "Variable";  // their files need a declaration: Variables.*
 }
 
-TEST(EveryRow, FilesLoseNothing) {
+TEST(EveryRow, files_round_trip) {
   for (uint32_t seed = 0; seed < kSeeds; ++seed) {
     for (const ir::Module& module : row_modules(seed)) {
       if (is_variable(module)) continue;
@@ -66,7 +66,7 @@ TEST(EveryRow, FilesLoseNothing) {
   }
 }
 
-TEST(EveryRow, OldFilesLoseNothingOrAreRefusedByName) {
+TEST(EveryRow, old_files_round_trip_or_name_the_error) {
   size_t written = 0;
   size_t all = 0;
   for (uint32_t seed = 0; seed < kSeeds; ++seed) {
@@ -86,13 +86,13 @@ TEST(EveryRow, OldFilesLoseNothingOrAreRefusedByName) {
   EXPECT_GT(written, all / 2) << written << " of " << all;
 }
 
-TEST(EveryRow, VerifierTakesAnything) {
+TEST(EveryRow, verifier_accepts_any_input) {
   for (const ir::Module& module : row_modules(0)) {
     for (const Violation& violation : violations(module, {})) EXPECT_FALSE(violation.rule.empty());
   }
 }
 
-TEST(OldFile, SharedOperandsAreNotRepeatedWithoutEnd) {
+TEST(OldFile, shared_operands_expand_within_limit) {
   std::string text = "graph @main {\n  input %x: i8[1,1,1,1]\n  %z: i8[1] = [0]\n  %b: i32[1] = [1]\n";
   text +=
       "  input %w: i8[200000000,1,1,1]\n  %y: i32[1,1,1,200000000] = tosa.CONV2D(%x, %w, %b, %z, %z) {pad = [0, 0, 0, "
@@ -104,7 +104,7 @@ TEST(OldFile, SharedOperandsAreNotRepeatedWithoutEnd) {
   EXPECT_NE(to_string(bytes.error()).find("too large"), std::string::npos);
 }
 
-TEST(OldFile, EveryTruncationAndFlippedBitIsHarmless) {
+TEST(OldFile, truncations_and_flipped_bits_are_handled) {
   for (const ir::Module& module : row_modules(1)) {
     auto bytes = write_tosa(module, {.version = FileVersion::k0_80});
     if (!bytes || node_of(module).op == ir::Op(TosaOp::TABLE)) continue;

@@ -84,7 +84,7 @@ std::string control_flow() {
   return text;
 }
 
-TEST(File, SurvivesWritingAndReading) {
+TEST(File, written_file_reads_back) {
   for (const std::string& text : {std::string(kConvolution), control_flow()}) {
     const ir::Module module = parsed(text);
     const auto bytes = write_tosa(module);
@@ -102,7 +102,7 @@ TEST(File, SurvivesWritingAndReading) {
   }
 }
 
-TEST(File, KeepsConstantsAttributesAndSources) {
+TEST(File, constants_attributes_and_sources_are_kept) {
   const auto back = read_tosa(Buffer::copy_of(written(kConvolution)), "x.tosa");
   ASSERT_TRUE(back.has_value());
   const ir::Graph& graph = back->main();
@@ -115,11 +115,11 @@ TEST(File, KeepsConstantsAttributesAndSources) {
   EXPECT_TRUE(graph.nodes[1].attributes.get<bool>("local_bound"));
 }
 
-TEST(File, BytesAreDeterministic) {
+TEST(File, same_module_gives_same_bytes) {
   EXPECT_EQ(written(kConvolution), written(kConvolution));
 }
 
-TEST(File, EveryTruncationIsRefused) {
+TEST(File, truncations_are_errors) {
   const std::vector<std::byte> bytes = written(kConvolution);
   for (size_t size = 0; size < bytes.size(); size += size < 64 ? 1 : 13) {
     const auto module = read_tosa(Buffer::copy_of(std::span(bytes).first(size)), "x.tosa");
@@ -128,7 +128,7 @@ TEST(File, EveryTruncationIsRefused) {
   EXPECT_FALSE(read_tosa(Buffer::copy_of(std::span(bytes).first(bytes.size() / 2)), "x.tosa").has_value());
 }
 
-TEST(File, EveryFlippedBitIsHarmless) {
+TEST(File, flipped_bits_are_handled) {
   std::vector<std::byte> bytes = written(control_flow());
   for (size_t i = 0; i < bytes.size(); ++i) {
     for (const int bit : {0, 3, 7}) {
@@ -140,7 +140,7 @@ TEST(File, EveryFlippedBitIsHarmless) {
   }
 }
 
-TEST(File, WhatCannotBeWrittenIsNamed) {
+TEST(File, inexpressible_values_are_named) {
   const auto refused = [](std::string_view text) {
     const auto bytes = write_tosa(parsed(text));
     return bytes ? std::string("written") : to_string(bytes.error());
@@ -149,7 +149,7 @@ TEST(File, WhatCannotBeWrittenIsNamed) {
   EXPECT_NE(refused("graph @g {\n  input %x: i8[-1]\n  output %x\n}").find("cannot hold"), std::string::npos);
 }
 
-TEST(Variables, AreWrittenAsTheOfficialToolsDo) {
+TEST(Variables, file_equals_official_tools) {
   constexpr std::string_view text = R"(graph @main {
   input %x: i8[2]
   %first: i8[2] = [7, 1]
@@ -173,12 +173,12 @@ std::string broken_rule(std::string_view statements, const VerifyOptions& option
   return sound ? "none" : sound.error().front().what;
 }
 
-TEST(Verify, NamesTheRuleAndTheSection) {
+TEST(Verify, error_names_rule_and_section) {
   EXPECT_EQ(broken_rule("input %x: i32[2,3]\n %y: i32[2,4] = tosa.ADD(%x, %x)\n output %y"),
             "rule BROADCAST.1 (TOSA 1.0, section 2.5.1): the output's shape must be that of the broadcast operands");
 }
 
-TEST(Verify, GeneralRules) {
+TEST(Verify, general_rules_are_checked) {
   struct Bad {
     std::string_view rule;
     std::string_view statements;
@@ -208,7 +208,7 @@ TEST(Verify, GeneralRules) {
   }
 }
 
-TEST(Verify, ProfilesAndConstants) {
+TEST(Verify, profiles_and_constants_are_checked) {
   constexpr std::string_view matmul =
       "input %a: i16[1,1,1]\n input %zp: i16[1]\n %y: i48[1,1,1] = tosa.MATMUL(%a, %a, %zp, %zp)";
   EXPECT_EQ(broken_rule(matmul), "none");
@@ -218,19 +218,19 @@ TEST(Verify, ProfilesAndConstants) {
   EXPECT_TRUE(broken_rule(matmul, {.features = without_dynamic}).starts_with("rule CONST.1"));
 }
 
-TEST(Verify, LevelNoneAllowsMore) {
+TEST(Verify, level_none_allows_more) {
   constexpr std::string_view rank7 = "input %x: i32[1,1,1,1,1,1,1]\n %y: i32[1,1,1,1,1,1,1] = tosa.ABS(%x)";
   EXPECT_EQ(broken_rule(rank7, {.level = kTosaLevelNone}), "none");
 }
 
-TEST(Verify, ControlFlow) {
+TEST(Verify, control_flow_rules_are_checked) {
   EXPECT_TRUE(verify(parsed(control_flow())).has_value());
   std::string text = control_flow();
   text.replace(text.find("graph @same {\n  input %x: i32[2]"), 32, "graph @same {\n  input %x: i32[3]");
   EXPECT_FALSE(verify(parsed(text)).has_value());
 }
 
-TEST(Rows, AttributesFollowTheSchema) {
+TEST(Rows, attributes_follow_schema) {
   // The operators with the most attributes, compared with a second list.
   const auto names = [](TosaOp op) {
     std::string out;
@@ -243,7 +243,7 @@ TEST(Rows, AttributesFollowTheSchema) {
 }
 
 // With CARINA_REBASE set, the page is written instead.
-TEST(SupportedOps, PageIsUpToDate) {
+TEST(SupportedOps, page_is_up_to_date) {
   if (std::getenv("CARINA_REBASE") != nullptr)
     std::ofstream(CARINA_SOURCE_DIR "/docs/tosa-operators.md") << supported_ops_page();
   std::ifstream file(CARINA_SOURCE_DIR "/docs/tosa-operators.md");

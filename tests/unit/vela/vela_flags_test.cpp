@@ -22,7 +22,7 @@ Result<VelaFlags> read(std::string text, Diagnostics* notes = nullptr) {
   return read_vela_flags(flags, log);
 }
 
-TEST(VelaFlags, TakesWhatTheArmBackendWrites) {
+TEST(VelaFlags, flags_of_arm_backend_are_accepted) {
   const auto flags = read(
       "--verbose-operators --verbose-cycle-estimate --optimise=Size --accelerator-config=ethos-u65-512 "
       "--config=Arm/vela.ini --output-format=raw --system-config=Ethos_U65_Mid_End --memory-mode=Dedicated_Sram");
@@ -35,13 +35,13 @@ TEST(VelaFlags, TakesWhatTheArmBackendWrites) {
   EXPECT_THAT(flags->shown, ElementsAre(backends::Show::kPerformance));
 }
 
-TEST(VelaFlags, ShowsEachThingOnce) {
+TEST(VelaFlags, duplicates_are_shown_once) {
   EXPECT_THAT(read("--verbose-weights --verbose-performance --verbose_cycle_estimate --verbose-config")->shown,
               ElementsAre(backends::Show::kConfig, backends::Show::kWeights, backends::Show::kPerformance));
   EXPECT_EQ(read("--verbose-all --verbose-graph")->shown.size(), backends::kShowNames.size());
 }
 
-TEST(VelaFlags, SaysWhatMakesNoDifference) {
+TEST(VelaFlags, flags_without_effect_are_noted) {
   Diagnostics notes;
   EXPECT_TRUE(read("--recursion-limit 1000 --force-symmetric-int-weights", &notes).has_value());
   EXPECT_THAT(to_string(notes), AllOf(HasSubstr("--recursion-limit"), HasSubstr("symmetric")));
@@ -49,7 +49,7 @@ TEST(VelaFlags, SaysWhatMakesNoDifference) {
   EXPECT_THAT(notes, IsEmpty());
 }
 
-TEST(VelaFlags, AllErrorsAtOnce) {
+TEST(VelaFlags, all_errors_are_reported_at_once) {
   const auto flags = read("--optimize Size --arena-cache-size=0 --separate-io-regions --config");
   ASSERT_FALSE(flags.has_value());
   EXPECT_EQ(flags.error().size(), 4U);
@@ -58,7 +58,7 @@ TEST(VelaFlags, AllErrorsAtOnce) {
   for (const Diagnostic& error : flags.error()) EXPECT_EQ(error.fault, Fault::kUsage);
 }
 
-TEST(VelaFlags, MeetACommandsOwnOptions) {
+TEST(VelaFlags, conflicts_with_command_options_are_errors) {
   targets::TargetRequest target{
       .accelerator = "Ethos-U85-256", .system_config = {}, .memory_mode = {}, .config_files = {"board.ini"}};
   backends::Optimize optimize = backends::Optimize::kSearch;
@@ -75,7 +75,7 @@ TEST(VelaFlags, MeetACommandsOwnOptions) {
   EXPECT_THAT(to_string(add_vela_flags(*read("--optimise Size"), target, optimize).error()), HasSubstr("-O3"));
 }
 
-TEST(VelaFlags, InMemory) {
+TEST(VelaFlags, flags_parse_in_memory) {
   const auto flags = api::read_flags("--optimise=Size --accelerator-config=ethos-u55-64 --config=Arm/vela.ini");
   ASSERT_TRUE(flags.has_value()) << to_string(flags.error());
   EXPECT_EQ(flags->target.accelerator, "ethos-u55-64");

@@ -33,7 +33,7 @@ constexpr size_t header_offset(VgfSection section) {
   return static_cast<size_t>(section);
 }
 
-TEST(VgfHostile, HeaderAndSections) {
+TEST(VgfHostile, damaged_header_and_sections_are_errors) {
   const Buffer file = written(kConvolutions);
   EXPECT_THAT(refusal(changed(file, 0, 'W')), HasSubstr("not a VGF file"));
   EXPECT_THAT(refusal(Buffer()), HasSubstr("not a VGF file"));
@@ -51,7 +51,7 @@ TEST(VgfHostile, HeaderAndSections) {
   EXPECT_THAT(refusal(changed(file, number(file, modules), ~uint32_t{0})), HasSubstr("modules is damaged"));
 }
 
-TEST(VgfHostile, Constants) {
+TEST(VgfHostile, damaged_constants_are_errors) {
   const Buffer file = written(kConvolutions);
   const size_t section = number(file, header_offset(VgfSection::kConstants));
   const size_t entry = section + kVgfConstantsHeaderBytes;
@@ -74,7 +74,7 @@ std::string refusal_of(const std::function<void(Container&)>& change) {
   return refusal(file_of(container));
 }
 
-TEST(VgfHostile, Tables) {
+TEST(VgfHostile, damaged_tables_are_errors) {
   EXPECT_THAT(refusal_of([](Container& c) { c.segments.clear(); }), HasSubstr("no segments"));
   EXPECT_THAT(refusal_of([](Container& c) { c.segments[0].module = 1; }), HasSubstr("a module that does not exist"));
   EXPECT_THAT(refusal_of([](Container& c) { c.inputs[0].resource = 77; }), HasSubstr("a resource that does not exist"));
@@ -125,7 +125,7 @@ size_t find(const std::vector<uint32_t>& words, SpirvOp op) {
   return 0;
 }
 
-TEST(VgfHostile, Spirv) {
+TEST(VgfHostile, damaged_spirv_is_an_error) {
   using Words = std::vector<uint32_t>;
   EXPECT_THAT(refusal_of_words([](Words& w) { w.resize(3); }), HasSubstr("ends in its header"));
   EXPECT_THAT(refusal_of_words([](Words& w) { w[0] = 0x03022307; }), HasSubstr("not SPIR-V"));
@@ -151,7 +151,7 @@ TEST(VgfHostile, Spirv) {
               HasSubstr("read before it is made"));
 }
 
-TEST(VgfHostile, HugeConstantsAreRefusedBeforeTheyAreMade) {
+TEST(VgfHostile, huge_constants_are_errors_before_allocation) {
   // A null constant of 2^30 elements takes three words.
   const std::string message = refusal_of_words([](std::vector<uint32_t>& words) {
     const size_t extinst = find(words, SpirvOp::OpExtInst);
@@ -172,7 +172,7 @@ TEST(VgfHostile, HugeConstantsAreRefusedBeforeTheyAreMade) {
   EXPECT_THAT(message, testing::AnyOf(HasSubstr("too large"), HasSubstr("overflows")));
 }
 
-TEST(VgfHostile, ComputeSegmentsAreShownAndRefusedByName) {
+TEST(VgfHostile, compute_segments_are_named_errors) {
   Container container = container_of(kConvolutions);
   container.modules.push_back({.type = ModuleType::kCompute,
                                .name = "warp",
@@ -190,7 +190,7 @@ TEST(VgfHostile, ComputeSegmentsAreShownAndRefusedByName) {
 }
 
 // Files before 0.4: another magic, constants in a FlatBuffer, a constant's index is its id, sections anywhere.
-TEST(VgfHostile, OldFilesAreRead) {
+TEST(VgfHostile, old_files_are_read) {
   const Buffer file = written(kConvolutions);
   const size_t begin = number(file, header_offset(VgfSection::kConstants));
   flatbuffers::FlatBufferBuilder builder;
@@ -218,7 +218,7 @@ TEST(VgfHostile, OldFilesAreRead) {
 }
 
 // Every file that ends too early, and every one with a byte changed, gives a module or a message.
-TEST(VgfHostile, NoDamageIsReadPast) {
+TEST(VgfHostile, damage_is_not_read_past_end) {
   const Buffer file = written(kConvolutions);
   for (size_t size = 0; size < file.size(); size += 3) (void)read_vgf(Buffer::copy_of(file.bytes().first(size)), "cut");
   size_t refused = 0;

@@ -35,7 +35,7 @@ std::string operators_of(const ir::Graph& graph) {
   return out;
 }
 
-TEST(Vgf, WhatIsWrittenIsReadAgain) {
+TEST(Vgf, written_file_reads_back) {
   const ir::Module before = parsed(kConvolutions);
   const ir::Module after = reread(kConvolutions);
   EXPECT_EQ(operators_of(after.main()), operators_of(before.main()));
@@ -47,7 +47,7 @@ TEST(Vgf, WhatIsWrittenIsReadAgain) {
   EXPECT_TRUE(ir::verify_structure(after.main()));
 }
 
-TEST(Vgf, TheSameModuleGivesTheSameBytesAndEqualConstantsStandOnce) {
+TEST(Vgf, same_module_gives_same_bytes_and_shared_constants) {
   const Buffer once = written(kConvolutions);
   const Buffer twice = written(kConvolutions);
   EXPECT_TRUE(std::ranges::equal(once.bytes(), twice.bytes()));
@@ -57,7 +57,7 @@ TEST(Vgf, TheSameModuleGivesTheSameBytesAndEqualConstantsStandOnce) {
   EXPECT_EQ(container.version, (std::array<uint8_t, 3>{0, 5, 0}));
 }
 
-TEST(Vgf, EveryOperatorOfTosaIsWrittenAndReadOrRefusedWithItsReason) {
+TEST(Vgf, every_operator_round_trips_or_has_a_reason) {
   size_t read = 0;
   for (const ir::Module& module : tosa::row_modules(7)) {
     const ir::Graph& graph = module.main();
@@ -80,7 +80,7 @@ TEST(Vgf, EveryOperatorOfTosaIsWrittenAndReadOrRefusedWithItsReason) {
   EXPECT_GT(read, 150U);
 }
 
-TEST(Vgf, AllThatCannotBeWrittenIsSaidAtOnce) {
+TEST(Vgf, unsupported_values_are_all_reported) {
   const auto bytes = write_vgf(parsed(R"(graph @main {
   input %c: bool[]
   input %x: i32[2]
@@ -101,7 +101,7 @@ graph @one {
   EXPECT_THAT(bytes.error()[1].what, HasSubstr("tosa.CUSTOM"));
 }
 
-TEST(Vgf, ZeroPointsAndShapesAreConstants) {
+TEST(Vgf, zero_points_and_shapes_are_constants) {
   const auto bytes = write_vgf(parsed(R"(graph @main {
   input %x: i8[2]
   input %zp: i8[1]
@@ -117,7 +117,7 @@ TEST(Vgf, ZeroPointsAndShapesAreConstants) {
   EXPECT_EQ(bytes.error()[0].hint, "VGF's zero points are constants");
 }
 
-TEST(Vgf, ScalarsAreListsOfOne) {
+TEST(Vgf, scalars_are_lists_of_one) {
   const ir::Module module = reread(R"(graph @main {
   input %x: fp32[3]
   input %f: fp32[]
@@ -139,7 +139,7 @@ TEST(Vgf, ScalarsAreListsOfOne) {
   EXPECT_EQ(graph[graph.nodes.front().outputs.front()].shape, Shape{});
 }
 
-TEST(Vgf, UnsignedIntegersAreMarkedInTheInterface) {
+TEST(Vgf, unsigned_integers_are_marked_in_interface) {
   const Container container = container_of(R"(graph @main {
   input %x: i8[4]
   %m: i32[1] = [1073741824]
@@ -153,7 +153,7 @@ TEST(Vgf, UnsignedIntegersAreMarkedInTheInterface) {
   EXPECT_EQ(format_name(container.resources[1].format), "R8_UINT");
 }
 
-TEST(Vgf, AnOutputMayBeAnInputAConstantOrNamedTwice) {
+TEST(Vgf, output_may_be_input_constant_or_repeated) {
   const ir::Module module = reread(R"(graph @main {
   input %x: i8[2]
   %c: i8[3] = [1, 2, 3]
@@ -172,7 +172,7 @@ TEST(Vgf, AnOutputMayBeAnInputAConstantOrNamedTwice) {
   EXPECT_TRUE(graph.nodes.empty());
 }
 
-TEST(Vgf, EveryTypeKeepsItsElements) {
+TEST(Vgf, all_types_keep_their_elements) {
   const ir::Module module = reread(R"(graph @main {
   %a: bool[2] = [true, false]
   %b: i16[1,2] = [-32768, 5]
@@ -202,7 +202,7 @@ TEST(Vgf, EveryTypeKeepsItsElements) {
     EXPECT_THAT(text, HasSubstr(std::string(part)));
 }
 
-TEST(Vgf, TwoSegmentsAreOneGraph) {
+TEST(Vgf, two_segments_become_one_graph) {
   Container container = container_of(R"(graph @main {
   input %x: i32[2]
   %y: i32[2] = tosa.ABS(%x)
@@ -225,7 +225,7 @@ TEST(Vgf, TwoSegmentsAreOneGraph) {
   EXPECT_EQ(module->main().nodes[1].inputs, module->main().nodes[0].outputs);
 }
 
-TEST(Vgf, AnOutputMayShareItsMemoryWithAnInput) {
+TEST(Vgf, output_may_share_memory_with_input) {
   Container container = container_of(R"(graph @main {
   input %x: i32[2]
   %y: i32[2] = tosa.ABS(%x)
@@ -242,7 +242,7 @@ TEST(Vgf, AnOutputMayShareItsMemoryWithAnInput) {
   EXPECT_EQ(module->main().outputs[1], module->main().inputs[0]);
 }
 
-TEST(Vgf, SpirvIsShownInWords) {
+TEST(Vgf, spirv_is_disassembled) {
   const auto text = disassemble(written(kConvolutions), "text");
   ASSERT_TRUE(text.has_value());
   EXPECT_THAT(*text, HasSubstr("OpCapability GraphARM"));
