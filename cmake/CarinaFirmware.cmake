@@ -14,4 +14,4 @@ add_custom_target(firmware ALL
   COMMAND ${CMAKE_COMMAND} --build ${build}
   COMMENT "Firmware images" VERBATIM)
 file(MAKE_DIRECTORY ${images})
-install(DIRECTORY ${images}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/carina/firmware FILES_MATCHING PATTERN "*.elf" PATTERN "link/*")
+install(DIRECTORY ${images}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/carina/firmware COMPONENT firmware FILES_MATCHING PATTERN "*.elf" PATTERN "link/*")

@@ -22,13 +22,37 @@ foreach(library IN LISTS libraries)
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
 endforeach()
 
-install(TARGETS ${libraries} EXPORT carinaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS carina RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/carina/ DESTINATION ${headers})
+# A shared library of a user's that links the archives exports none of their symbols.
+list(TRANSFORM libraries REPLACE "(.+)" "lib\\1.a" OUTPUT_VARIABLE archives)
+list(JOIN archives ":" archive_names)
+target_link_options(carina_api INTERFACE
+  "$<INSTALL_INTERFACE:$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>:LINKER:--exclude-libs,${archive_names}>>"
+  "$<INSTALL_INTERFACE:$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY>:LINKER:--exclude-libs,${archive_names}>>")
 
-install(EXPORT carinaTargets NAMESPACE carina:: DESTINATION ${package})
+# Components: compiler (headers, archives, CMake package, pkg-config), tools (the program), firmware (images). The Python package is the
+# component wheel, which only scikit-build installs.
+install(TARGETS ${libraries} EXPORT carinaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT compiler
+  INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS carina RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/carina/ DESTINATION ${headers} COMPONENT compiler)
+
+install(EXPORT carinaTargets NAMESPACE carina:: DESTINATION ${package} COMPONENT compiler)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/carinaConfig.cmake.in ${PROJECT_BINARY_DIR}/carinaConfig.cmake
-  INSTALL_DESTINATION ${package})
+  INSTALL_DESTINATION ${package} PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/carinaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/carinaConfig.cmake ${PROJECT_BINARY_DIR}/carinaConfigVersion.cmake DESTINATION ${package})
+install(FILES ${PROJECT_BINARY_DIR}/carinaConfig.cmake ${PROJECT_BINARY_DIR}/carinaConfigVersion.cmake DESTINATION ${package}
+  COMPONENT compiler)
+
+# For builds without CMake: pkg-config --cflags --libs carina. The archives refer to each other, so they are one group.
+set(carina_link_words "")
+foreach(library IN LISTS libraries)
+  get_target_property(type ${library} TYPE)
+  if(type STREQUAL STATIC_LIBRARY)
+    string(APPEND carina_link_words " -l${library}")
+  endif()
+endforeach()
+configure_file(${CMAKE_CURRENT_LIST_DIR}/carina.pc.in ${PROJECT_BINARY_DIR}/carina.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/carina.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT compiler)
+foreach(component compiler tools)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/carina COMPONENT ${component})
+endforeach()

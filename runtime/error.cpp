@@ -26,6 +26,8 @@ const char* name_of(Error error) {
       return "not supported";
     case Error::kDelegateFailed:
       return "delegate failed";
+    case Error::kNotLoaded:
+      return "the method is not loaded";
   }
   return "unknown error";
 }

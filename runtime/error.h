@@ -16,6 +16,7 @@ enum class [[nodiscard]] Error : uint8_t {
   kDataMissing,      // a tensor is stored outside of the program, in a file that was not given
   kNotSupported,     // a kernel does not support the types or options
   kDelegateFailed,   // the backend or its device reported a fault
+  kNotLoaded,        // the method is not loaded: Method::load() was not called or failed
 };
 
 const char* name_of(Error error);

@@ -26,8 +26,9 @@ class Tensor {
 
   void* data = nullptr;
   PteScalarType type = PteScalarType::kFloat;
-  bool read_only = false;  // a constant of the program: no kernel may write to it
-  bool resizable = false;  // the method owns the sizes, which are followed by as many upper bounds
+  bool read_only : 1 = false;  // a constant of the program: no kernel may write to it
+  bool resizable : 1 = false;  // the method owns the sizes, which are followed by as many upper bounds
+  bool of_caller : 1 = false;  // an input without planned memory: `data` is what the last set_input() was given
 
   [[nodiscard]] size_t rank() const { return rank_; }
   [[nodiscard]] std::span<const int32_t> sizes() const { return {sizes_, rank_}; }

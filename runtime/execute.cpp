@@ -16,13 +16,15 @@ bool is_false(const EValue& condition) {
 }  // namespace
 
 Error Method::set_input(size_t index, std::span<const std::byte> bytes) {
+  if (!loaded_) return Error::kNotLoaded;
   if (index >= inputs_.size()) return Error::kInvalidArgument;
   EValue& value = values_[static_cast<size_t>(inputs_[index])];
   if (!value.is_tensor() || value.tensor.bytes() != bytes.size()) return Error::kInvalidArgument;
   if (value.tensor.read_only) return Error::kInvalidArgument;
-  if (value.tensor.data == nullptr) {
+  if (value.tensor.data == nullptr || value.tensor.of_caller) {
     if (!is_aligned(bytes.data(), value.tensor.type)) return Error::kInvalidArgument;
     value.tensor.data = const_cast<std::byte*>(bytes.data());
+    value.tensor.of_caller = true;
   } else if (!bytes.empty()) {
     std::memcpy(value.tensor.data, bytes.data(), bytes.size());
   }
@@ -30,6 +32,7 @@ Error Method::set_input(size_t index, std::span<const std::byte> bytes) {
 }
 
 Error Method::resize_input(size_t index, std::span<const int64_t> sizes) {
+  if (!loaded_) return Error::kNotLoaded;
   if (index >= inputs_.size()) return Error::kInvalidArgument;
   const EValue& value = values_[static_cast<size_t>(inputs_[index])];
   return value.is_tensor() && value.tensor.resize(sizes) ? Error::kOk : Error::kInvalidArgument;
@@ -64,6 +67,7 @@ Error Method::run(const Instruction& instruction, size_t& next) {
 }
 
 Error Method::execute() {
+  if (!loaded_) return Error::kNotLoaded;
   problem_ = {};
   uint32_t jumps_back = 0;
   for (size_t at = 0; at < instructions_.size();) {
@@ -87,15 +91,15 @@ Error Method::execute() {
 }
 
 std::string_view Method::instruction_name(size_t index) const {
-  return instructions_[index].name;
+  return index < instructions_.size() ? instructions_[index].name : std::string_view();
 }
 
 Arguments Method::instruction_arguments(size_t index) const {
-  return instructions_[index].arguments;
+  return index < instructions_.size() ? Arguments(instructions_[index].arguments) : Arguments();
 }
 
 bool Method::calls_delegate(size_t index) const {
-  return instructions_[index].kind == Instruction::Kind::kDelegate;
+  return index < instructions_.size() && instructions_[index].kind == Instruction::Kind::kDelegate;
 }
 
 }  // namespace carina::runtime

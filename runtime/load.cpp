@@ -226,6 +226,7 @@ Error Method::load(const Program& program, size_t method, const MemoryManager& m
     *this = Method();
     problem_ = problem;
   }
+  loaded_ = error == Error::kOk;
   return error;
 }
 

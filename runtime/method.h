@@ -63,20 +63,24 @@ class Method {
 
   [[nodiscard]] size_t inputs() const { return inputs_.size(); }
   [[nodiscard]] size_t outputs() const { return outputs_.size(); }
-  [[nodiscard]] const EValue& input(size_t index) const { return values_[static_cast<size_t>(inputs_[index])]; }
-  [[nodiscard]] const EValue& output(size_t index) const { return values_[static_cast<size_t>(outputs_[index])]; }
-  // Copies a tensor's bytes into input `index`. If the program plans no memory for it, the caller's memory is used.
-  // Error: kInvalidArgument if the size differs.
+  // The value of an input or an output. A method that is not loaded has neither; an index beyond the last gives a value
+  // of kind kNone.
+  [[nodiscard]] const EValue& input(size_t index) const { return value_at(inputs_, index); }
+  [[nodiscard]] const EValue& output(size_t index) const { return value_at(outputs_, index); }
+  // Copies a tensor's bytes into input `index`. If the program plans no memory for it, the caller's memory is used
+  // until the next call of set_input().
+  // Errors: kNotLoaded; kInvalidArgument if there is no such input or the size differs.
   Error set_input(size_t index, std::span<const std::byte> bytes);
   // Changes the sizes of input `index`, up to the planned ones, if the program declares it resizable. The next
-  // set_input() must pass as many bytes. Error: kInvalidArgument if the input is not resizable or the sizes are too
-  // large.
+  // set_input() must pass as many bytes. Errors: kNotLoaded; kInvalidArgument if there is no such input, it is not
+  // resizable, or the sizes are too large.
   Error resize_input(size_t index, std::span<const int64_t> sizes);
 
   // Sets the observer from the next run on; nullptr: none. Loading resets it.
   void observe(InstructionObserver* observer) { observer_ = observer; }
-  // Runs the method once. Errors: those of a kernel or a delegate, which problem() names; kInvalidProgram for a loop
-  // with too many backward jumps.
+  [[nodiscard]] bool is_loaded() const { return loaded_; }
+  // Runs the method once. Errors: kNotLoaded; those of a kernel or a delegate, which problem() names; kInvalidProgram
+  // for a loop with too many backward jumps.
   Error execute();
   // The maximum of backward jumps in a run, so that a damaged program ends. Loading sets it to kMaxJumpsBack.
   static constexpr uint32_t kMaxJumpsBack = 1'000'000;
@@ -84,7 +88,7 @@ class Method {
 
   [[nodiscard]] const Problem& problem() const { return problem_; }
   // The name of the kernel or delegate that instruction `index` calls ("aten::add.out", "EthosUBackend"). Empty for
-  // other instructions.
+  // other instructions and for an index beyond the last.
   [[nodiscard]] size_t instructions() const { return instructions_.size(); }
   [[nodiscard]] std::string_view instruction_name(size_t index) const;
   [[nodiscard]] bool calls_delegate(size_t index) const;
@@ -99,6 +103,10 @@ class Method {
   struct RuntimeNumber;
   class Loader;
 
+  static constexpr EValue kNoValue{};
+  [[nodiscard]] const EValue& value_at(std::span<const int32_t> slots, size_t index) const {
+    return index < slots.size() ? values_[static_cast<size_t>(slots[index])] : kNoValue;
+  }
   // Writes computed numbers to the lists that contain them.
   void refresh_lists();
   // Runs one instruction. A jump changes `next`.
@@ -111,6 +119,7 @@ class Method {
   std::span<Delegate> delegates_;
   std::span<RuntimeNumber> numbers_;
   Arena* scratch_ = nullptr;
+  bool loaded_ = false;
   InstructionObserver* observer_ = nullptr;
   uint32_t max_jumps_back_ = kMaxJumpsBack;
   Problem problem_;

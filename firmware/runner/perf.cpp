@@ -20,10 +20,25 @@ struct Event {
     ETHOSU_PMU_##name, "ETHOSU_PMU_" #name \
   }
 
+// Arm's driver is built for one product: it defines ETHOSU55, ETHOSU65 or ETHOSU85, and pmu_ethosu.h declares the
+// events of that product only. Carina's driver takes the product from the NPU and declares the events of all.
+#if defined(ETHOSU55) || defined(ETHOSU65) || defined(CARINA_FIRMWARE_ALL_PRODUCTS)
+#define CARINA_FIRMWARE_AXI_PORTS 1
+#endif
+#if defined(ETHOSU85) || defined(CARINA_FIRMWARE_ALL_PRODUCTS)
+#define CARINA_FIRMWARE_SRAM_AND_EXT_PORTS 1
+#endif
+#if !defined(CARINA_FIRMWARE_AXI_PORTS) && !defined(CARINA_FIRMWARE_SRAM_AND_EXT_PORTS)
+#error "define ETHOSU55, ETHOSU65 or ETHOSU85, as the build of Arm's driver does"
+#endif
+
 // The events that ExecuTorch's runner counts. Source: its arm_perf_monitor.cpp.
+#ifdef CARINA_FIRMWARE_AXI_PORTS
 constexpr std::array kEvents4{CARINA_FIRMWARE_EVENT(AXI0_RD_DATA_BEAT_RECEIVED),
                               CARINA_FIRMWARE_EVENT(AXI1_RD_DATA_BEAT_RECEIVED),
                               CARINA_FIRMWARE_EVENT(AXI0_WR_DATA_BEAT_WRITTEN), CARINA_FIRMWARE_EVENT(NPU_IDLE)};
+#endif
+#ifdef CARINA_FIRMWARE_SRAM_AND_EXT_PORTS
 constexpr std::array kEvents7{CARINA_FIRMWARE_EVENT(SRAM_RD_DATA_BEAT_RECEIVED),
                               CARINA_FIRMWARE_EVENT(SRAM_WR_DATA_BEAT_WRITTEN),
                               CARINA_FIRMWARE_EVENT(EXT_RD_DATA_BEAT_RECEIVED),
@@ -31,7 +46,20 @@ constexpr std::array kEvents7{CARINA_FIRMWARE_EVENT(SRAM_RD_DATA_BEAT_RECEIVED),
                               CARINA_FIRMWARE_EVENT(NPU_IDLE),
                               CARINA_FIRMWARE_EVENT(MAC_ACTIVE),
                               CARINA_FIRMWARE_EVENT(WD_ACTIVE)};
+#endif
 #undef CARINA_FIRMWARE_EVENT
+constexpr size_t kMaxEvents = 7;
+
+std::span<const Event> events_of_npu() {
+#if defined(CARINA_FIRMWARE_AXI_PORTS) && defined(CARINA_FIRMWARE_SRAM_AND_EXT_PORTS)
+  if (ETHOSU_PMU_Get_NumEventCounters() < kEvents7.size()) return kEvents4;
+  return kEvents7;
+#elif defined(CARINA_FIRMWARE_AXI_PORTS)
+  return kEvents4;
+#else
+  return kEvents7;
+#endif
+}
 
 // Sums over all delegate calls. They are global, because the driver's hooks have no context argument.
 struct NpuTotals {
@@ -40,7 +68,7 @@ struct NpuTotals {
   uint64_t wait_cycles = 0;  // cycles of the CPU
   uint64_t started = 0;
   uint64_t cycles = 0;
-  std::array<uint64_t, kEvents7.size()> counts{};
+  std::array<uint64_t, kMaxEvents> counts{};
 };
 NpuTotals totals;
 
@@ -79,6 +107,7 @@ extern "C" {
 
 void ethosu_inference_begin(ethosu_driver* driver, void* /*user_arg*/) {
   ETHOSU_PMU_Enable(driver);
+  ETHOSU_PMU_CNTR_Enable(driver, ETHOSU_PMU_CCNT_Msk | ((1U << totals.events.size()) - 1));
   ETHOSU_PMU_CYCCNT_Reset(driver);
   ETHOSU_PMU_EVCNTR_ALL_Reset(driver);
   totals.started = board_cycles();
@@ -102,8 +131,7 @@ bool Perf::prepare(const runtime::Method& method, runtime::Arena& arena) {
 }
 
 void Perf::choose_events(ethosu_driver& driver) {
-  totals.events = std::span<const Event>(kEvents7);
-  if (ETHOSU_PMU_Get_NumEventCounters() < kEvents7.size()) totals.events = kEvents4;
+  totals.events = events_of_npu();
   for (size_t i = 0; i < totals.events.size(); ++i)
     ETHOSU_PMU_Set_EVTYPER(&driver, static_cast<uint32_t>(i), totals.events[i].type);
 }

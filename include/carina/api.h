@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +30,14 @@
 // concurrently. Equal arguments give equal bytes for every number of `threads`. Every call returns either its value or
 // all diagnostics at once. A diagnostic says what is wrong, where, what was expected, what was found, a hint, and the
 // kind of fault. A bug in Carina is returned as a diagnostic with Fault::kInternal: no call throws an exception, and
-// none ends the process. Notes and warnings go to `log`.
+// none ends the process. Arguments that no call accepts are Fault::kUsage: a number of threads outside of 1 to 1024, a
+// size below 0, an unknown enumerator, a Model that was moved from, a Log with an empty function.
+//
+// Notes and warnings go to `log`. Its progress function is called with done == total at the end of each step. The
+// functions of a Log may be called from other threads than the caller's, but never at the same time.
+//
+// A call whose options have a stop token ends when a stop is requested, with one diagnostic of Fault::kUsage. It looks
+// at the token whenever it reports progress; a long operation of the CPU is not interrupted.
 namespace carina::api {
 
 using datasets::InputType;
@@ -48,6 +56,7 @@ class Model {
   struct Content;  // private to the library
   explicit Model(std::shared_ptr<Content> content) : content_(std::move(content)) {}
 
+  // Both are empty if the model was moved from.
   [[nodiscard]] const std::string& name() const;          // the name in messages
   [[nodiscard]] const std::string& quantization() const;  // how it was quantized: "none", "imported", "calibrated" ...
   [[nodiscard]] const std::shared_ptr<Content>& content() const { return content_; }
@@ -72,11 +81,12 @@ struct QuantizeOptions {
   QuantizeMode mode = QuantizeMode::kAuto;
   quantize::Scheme scheme = {};  // data types, granularity, ranges, overrides; int8 by default
   int threads = 1;
+  std::stop_token stop = {};
 };
 
 // Returns the quantized model. A model that convert_pt2e quantized keeps its parameters; other models are calibrated on
 // `samples` and quantized by the scheme. Each sample has one tensor per input, of exactly the input's type and shape.
-// Without samples a float model stays float. Errors: kAlways without samples (usage), samples of the wrong type or
+// Without samples a float model stays float, which a note says. Errors: kAlways without samples (usage), samples of the wrong type or
 // shape, values that are not finite.
 Result<Model> quantize(Model model, std::span<const Sample> samples, const QuantizeOptions& options = {},
                        const Log& log = {});
@@ -119,7 +129,9 @@ Result<Partition> partition(const Model& model, const TargetNames& target, const
 // confirmed on silicon; a warning says so.
 struct DelegateOptions : options::ScheduleOptions {
   int threads = 1;
-  bool artifacts = false;  // whether to make DelegateBlob::artifacts
+  bool artifacts = false;     // whether to make DelegateBlob::artifacts
+  bool layers = false;        // whether to make DelegateReport::layers and DelegateReport::memory_map
+  std::stop_token stop = {};  // also of compile() and explain(), as CompileOptions::delegate has it
 };
 
 // Returns the whole model as one TOSA 1.0 FlatBuffer in the idioms of a target, which compile_delegate() accepts.
@@ -207,9 +219,14 @@ Result<results::CompileReport> explain(const Buffer& pt2, std::string_view name,
                                        const Log& log = {});
 
 struct RunOptions {
-  bool timed = false;    // also estimate cycles: RunOutcome::npu
-  TargetNames memories;  // memories of a timed run; empty: those for which the program was compiled
+  bool timed = false;  // also estimate cycles: RunOutcome::npu
+  // Memories of a timed run; empty: those for which the program was compiled. A program compiled for sections of a
+  // vela.ini of one's own needs that file here: without it a timed run is an error.
+  TargetNames memories = {};
   int threads = 1;
+  std::string method = {};        // a method's name; empty: "forward", else the first
+  std::vector<Buffer> data = {};  // .ptd files with the tensors stored outside of the program
+  std::stop_token stop = {};
 };
 
 // The outputs of one inference and its measurements.
@@ -222,9 +239,9 @@ struct RunOutcome {
   results::NpuReport npu;  // of Ethos-U delegates
 };
 
-// Runs an ExecuTorch program once. CPU kernels run in Carina's runtime; Ethos-U delegates run on the simulator with the
+// Runs an ExecuTorch program once; carina/session.h loads a program for many runs. CPU kernels run in Carina's runtime; Ethos-U delegates run on the simulator with the
 // bits of the NPU. `inputs` has one tensor per input, in order. Errors: a damaged program, an unknown backend or
-// kernel, inputs whose number, type or shape differs, faults that the simulator detects.
+// kernel, inputs whose number, type, shape or size in bytes differs, faults that the simulator detects.
 Result<RunOutcome> run(const Buffer& pte, const Sample& inputs, const RunOptions& options = {}, const Log& log = {});
 
 }  // namespace carina::api

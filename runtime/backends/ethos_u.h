@@ -66,7 +66,7 @@ Error read_npu_stream(std::span<const std::byte> blob, NpuStream& stream);
 class EthosUBackend final : public Backend {
  public:
   // `fast_scratch` is the memory of region 2, for streams compiled with a dedicated SRAM.
-  explicit EthosUBackend(NpuDriver& driver, std::span<std::byte> fast_scratch = {})
+  constexpr explicit EthosUBackend(NpuDriver& driver, std::span<std::byte> fast_scratch = {})
       : driver_(driver), fast_scratch_(fast_scratch) {}
 
   [[nodiscard]] std::string_view id() const override;

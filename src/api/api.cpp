@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "api/call_internal.h"
+#include "api/check_options_internal.h"
 #include "api/stage_options_internal.h"
 #include "backends/backend.h"
 #include "base/guarded.h"
@@ -29,6 +31,8 @@ struct Partition::Content {
 
 namespace {
 
+constexpr std::string_view kNotQuantized = "none";  // Model::quantization()
+
 Model made(models::Model model) {
   return Model(std::make_shared<Model::Content>(std::move(model)));
 }
@@ -42,9 +46,46 @@ models::Model taken(Model model) {
 models::SampleSource source_of(std::span<const Sample> samples) {
   if (samples.empty()) return {};
   return [samples](std::span<const InputType> inputs) -> Result<std::vector<Sample>> {
-    for (const Sample& sample : samples) CARINA_CHECKED(datasets::check_sample(sample, inputs));
-    return std::vector<Sample>(samples.begin(), samples.end());
+    std::vector<Sample> sound;
+    for (const Sample& sample : samples) {
+      CARINA_CHECKED(datasets::check_sample(sample, inputs));
+      for (Tensor& tensor : sound.emplace_back(sample)) tensor.data = aligned(tensor.data);
+    }
+    return sound;
   };
+}
+
+// The mistakes in one argument, or in several: wrong(a, b).
+template <typename... Options>
+Diagnostics wrong(const Options&... options) {
+  Diagnostics all;
+  (check_options(options, all), ...);
+  return all;
+}
+
+Diagnostics wrong(const TargetNames& target) {
+  Diagnostics all;
+  check_target(target, all);
+  return all;
+}
+
+Diagnostics wrong(const Model& model) {
+  Diagnostics all;
+  check_model(model, all);
+  return all;
+}
+
+Diagnostics operator+(Diagnostics one, Diagnostics other) {
+  std::ranges::move(other, std::back_inserter(one));
+  return one;
+}
+
+// A note where a whole program runs on the CPU because its model is not quantized.
+void note_float_model(const std::string& name, const Log& log) {
+  log.note({.where = name,
+            .what = "the model is float and the NPU computes integers: all nodes run on the CPU",
+            .hint = "quantize the model before: quantize() with samples",
+            .severity = Severity::kNote});
 }
 
 driver::CompileOptions compile_options(const CompileOptions& options) {
@@ -125,39 +166,47 @@ std::vector<std::string_view> targets() {
   return backends::targets();
 }
 
-Result<Model> import_pt2(const Buffer& pt2, std::string_view name, const Log& log) {
-  return guarded([&]() -> Result<Model> {
-    CARINA_TRY(models::Model model, models::import_pt2(pt2, std::string(name), log));
+Result<Model> import_pt2(const Buffer& pt2, std::string_view name, const Log& caller) {
+  return call(caller, {}, {}, [&](const Log& log) -> Result<Model> {
+    CARINA_TRY(models::Model model, models::import_pt2(aligned(pt2), std::string(name), log));
     return made(std::move(model));
   });
 }
 
 const std::string& Model::name() const {
-  return content_->model.name;
+  static const std::string empty;
+  return content_ == nullptr ? empty : content_->model.name;
 }
 
 const std::string& Model::quantization() const {
-  return content_->model.quantization;
+  static const std::string empty;
+  return content_ == nullptr ? empty : content_->model.quantization;
 }
 
 std::vector<InputType> inputs(const Model& model) {
+  if (model.content() == nullptr) return {};
   return datasets::input_types(model.content()->model.graph);
 }
 
-Result<Model> quantize(Model model, std::span<const Sample> samples, const QuantizeOptions& options, const Log& log) {
+Result<Model> quantize(Model model, std::span<const Sample> samples, const QuantizeOptions& options,
+                       const Log& caller) {
   const models::QuantizeRequest request{
       .mode = options.mode, .scheme = options.scheme, .samples = source_of(samples), .threads = options.threads};
-  return guarded([&]() -> Result<Model> {
+  return call(caller, options.stop, wrong(model) + wrong(options), [&](const Log& log) -> Result<Model> {
     const ScopedThreadPool pool(options.threads);
     models::Model quantized = taken(std::move(model));
     CARINA_CHECKED(models::quantize_model(quantized, request, log));
+    if (samples.empty() && options.mode == QuantizeMode::kAuto && quantized.quantization == kNotQuantized)
+      log.note({.where = quantized.name,
+                .what = "the model stays float, because there are no samples to calibrate it on",
+                .severity = Severity::kNote});
     return made(std::move(quantized));
   });
 }
 
 Result<Partition> partition(const Model& model, const TargetNames& target, const PartitionOptions& options,
-                            const Log& log) {
-  return guarded([&]() -> Result<Partition> {
+                            const Log& caller) {
+  return call(caller, {}, wrong(model) + wrong(target) + wrong(options), [&](const Log& log) -> Result<Partition> {
     CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
     const models::Model& prepared = model.content()->model;
     driver::SplitOptions wanted = split_options(options);
@@ -184,8 +233,8 @@ Result<TosaFile> to_tosa(const Model& model, const TargetNames& target, const Lo
 }
 
 Result<TracedTosa> to_traced_tosa(const Model& model, const TargetNames& target,
-                                  const std::map<std::string, std::string>& locations, const Log& log) {
-  return guarded([&]() -> Result<TracedTosa> {
+                                  const std::map<std::string, std::string>& locations, const Log& caller) {
+  return call(caller, {}, wrong(model) + wrong(target), [&](const Log& log) -> Result<TracedTosa> {
     CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
     const models::Model& prepared = model.content()->model;
     CARINA_TRY(lower::Lowered lowered, driver::lower_whole(prepared.graph, backend.lowering, log));
@@ -202,8 +251,8 @@ Result<TracedTosa> to_traced_tosa(const Model& model, const TargetNames& target,
   });
 }
 
-Result<Flags> read_flags(std::string_view compile_flags, const Log& log) {
-  return guarded([&]() -> Result<Flags> {
+Result<Flags> read_flags(std::string_view compile_flags, const Log& caller) {
+  return call(caller, {}, {}, [&](const Log& log) -> Result<Flags> {
     const std::vector<std::string> flag_list{std::string(compile_flags)};
     CARINA_TRY(const vela::VelaFlags read, vela::read_vela_flags(flag_list, log));
     Flags flags;
@@ -214,8 +263,8 @@ Result<Flags> read_flags(std::string_view compile_flags, const Log& log) {
 }
 
 Result<DelegateBlob> compile_delegate(std::span<const std::byte> tosa, const TargetNames& target,
-                                      const DelegateOptions& options, const Log& log) {
-  return guarded([&]() -> Result<DelegateBlob> {
+                                      const DelegateOptions& options, const Log& caller) {
+  return call(caller, options.stop, wrong(target) + wrong(options), [&](const Log& log) -> Result<DelegateBlob> {
     const ScopedThreadPool pool(options.threads);
     CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
     CARINA_TRY(const ir::Graph graph, only_graph(tosa));
@@ -226,6 +275,8 @@ Result<DelegateBlob> compile_delegate(std::span<const std::byte> tosa, const Tar
 
 Result<std::vector<std::byte>> package(const Partition& partition, std::span<const DelegateBlob> blobs) {
   return guarded([&]() -> Result<std::vector<std::byte>> {
+    if (partition.program == nullptr)
+      return fail({.where = "package", .what = "the partition is empty", .fault = Fault::kUsage});
     if (blobs.size() != partition.delegates.size()) {
       return fail({.where = "package",
                    .what = "the blob of a delegate is missing",
@@ -240,18 +291,23 @@ Result<std::vector<std::byte>> package(const Partition& partition, std::span<con
   });
 }
 
-Result<Program> compile(Model model, const TargetNames& target, const CompileOptions& options, const Log& log) {
-  return guarded([&]() -> Result<Program> {
+Result<Program> compile(Model model, const TargetNames& target, const CompileOptions& options, const Log& caller) {
+  Diagnostics mistakes = wrong(model) + wrong(target) + wrong(options);
+  return call(caller, options.delegate.stop, std::move(mistakes), [&](const Log& log) -> Result<Program> {
     const ScopedThreadPool pool(options.delegate.threads);
     CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
-    return finished(driver::compile_model(taken(std::move(model)), compile_options(options), backend, log), backend,
-                    options.delegate);
+    const bool is_float = model.quantization() == kNotQuantized;
+    const std::string name = model.name();
+    auto program = finished(driver::compile_model(taken(std::move(model)), compile_options(options), backend, log),
+                            backend, options.delegate);
+    if (program && is_float && program->report.delegates.empty()) note_float_model(name, log);
+    return program;
   });
 }
 
 Result<Program> package_tosa(std::span<const std::byte> tosa, const TargetNames& target, const DelegateOptions& options,
-                             const Log& log) {
-  return guarded([&]() -> Result<Program> {
+                             const Log& caller) {
+  return call(caller, options.stop, wrong(target) + wrong(options), [&](const Log& log) -> Result<Program> {
     const ScopedThreadPool pool(options.threads);
     CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
     CARINA_TRY(ir::Graph graph, only_graph(tosa));
@@ -262,23 +318,27 @@ Result<Program> package_tosa(std::span<const std::byte> tosa, const TargetNames&
 }
 
 Result<results::CompileReport> explain(const Buffer& pt2, std::string_view name, std::span<const Sample> samples,
-                                       const TargetNames& target, const CompileOptions& options, const Log& log) {
-  return guarded([&]() -> Result<results::CompileReport> {
-    const ScopedThreadPool pool(options.delegate.threads);
-    CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
-    driver::CompileOptions whole = compile_options(options);
-    whole.quantize.samples = source_of(samples);
-    driver::Compilation compilation = driver::compile_pt2(pt2, std::string(name), whole, backend, log);
-    if (!driver::has_diagnostics(compilation)) return fail(std::move(compilation.errors));
-    return compile_report(compilation, backend, delegate_options(options.delegate));
-  });
+                                       const TargetNames& target, const CompileOptions& options, const Log& caller) {
+  Diagnostics mistakes = wrong(target) + wrong(options);
+  return call(
+      caller, options.delegate.stop, std::move(mistakes), [&](const Log& log) -> Result<results::CompileReport> {
+        const ScopedThreadPool pool(options.delegate.threads);
+        CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
+        driver::CompileOptions whole = compile_options(options);
+        whole.quantize.samples = source_of(samples);
+        driver::Compilation compilation = driver::compile_pt2(aligned(pt2), std::string(name), whole, backend, log);
+        if (!driver::has_diagnostics(compilation)) return fail(std::move(compilation.errors));
+        return compile_report(compilation, backend, delegate_options(options.delegate));
+      });
 }
 
-Result<RunOutcome> run(const Buffer& pte, const Sample& inputs, const RunOptions& options, const Log& log) {
-  return guarded([&]() -> Result<RunOutcome> {
+Result<RunOutcome> run(const Buffer& pte, const Sample& inputs, const RunOptions& options, const Log& caller) {
+  Diagnostics mistakes = wrong(options.memories);
+  check_threads(options.threads, mistakes);
+  return call(caller, options.stop, std::move(mistakes), [&](const Log& log) -> Result<RunOutcome> {
     const auto source = [&](std::span<const InputType>) -> Result<Sample> { return inputs; };
-    const execute::RunOptions wanted{.timed = options.timed, .memories = options.memories, .threads = options.threads};
-    CARINA_TRY(execute::RunOutcome outcome, execute::run_program(pte, "program", source, wanted, log));
+    CARINA_TRY(execute::RunOutcome outcome,
+               execute::run_program(aligned(pte), "program", source, run_options(options), log));
     return RunOutcome{.outputs = std::move(outcome.outputs),
                       .memory = std::move(outcome.memory),
                       .cpu_kernels = std::move(outcome.cpu_kernels),

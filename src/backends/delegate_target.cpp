@@ -29,10 +29,20 @@ const pte::Delegate* first_ethosu_delegate(const pte::Program& program) {
   return nullptr;
 }
 
+std::unexpected<Diagnostics> memories_not_given(const targets::TargetNames& wanted, const std::string& where) {
+  return fail(
+      {.where = where,
+       .what = "the program was compiled for memories of a vela.ini that was not given, so its cycles are not known",
+       .expected = fmt::format("{}, {}", wanted.system_config, wanted.memory_mode),
+       .hint = "give the file, or the names of other memories to estimate for",
+       .fault = Fault::kUsage});
+}
+
 }  // namespace
 
 Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& delegate, const targets::TargetNames& asked,
-                                                       const std::string& where, const Log& log) {
+                                                       const std::string& where, const Log& log,
+                                                       UnknownMemories unknown) {
   const EthosUSpecs specs = read_specs(delegate.compile_specs);
   targets::TargetNames names = asked;
   CARINA_TRY(names.accelerator, accelerator_of(delegate, where));
@@ -42,6 +52,7 @@ Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& dele
   if (wanted.memory_mode.empty()) wanted.memory_mode = specs.memory_mode;
   if (!wanted.arena_cache_bytes && specs.arena_cache_bytes > 0) wanted.arena_cache_bytes = specs.arena_cache_bytes;
   if (auto found = targets::find_target(wanted, log)) return *found;
+  if (unknown == UnknownMemories::kError) return memories_not_given(wanted, where);
   CARINA_TRY(const plan::Target fallback, targets::find_target(names, log));
   log.note({.where = where,
             .what = fmt::format(
@@ -53,9 +64,9 @@ Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& dele
 }
 
 Result<plan::Target> target_of_program(const pte::Program& program, const std::string& where,
-                                       const targets::TargetNames& asked, const Log& log) {
+                                       const targets::TargetNames& asked, const Log& log, UnknownMemories unknown) {
   if (const pte::Delegate* delegate = first_ethosu_delegate(program)) {
-    CARINA_TRY(const std::optional<plan::Target> target, target_of_delegate(*delegate, asked, where, log));
+    CARINA_TRY(const std::optional<plan::Target> target, target_of_delegate(*delegate, asked, where, log, unknown));
     if (target) return *target;
   }
   targets::TargetNames names = asked;

@@ -17,6 +17,7 @@ namespace carina::datasets {
 
 bool is_smaller(const Shape& array, const InputType& input) {
   return input.is_upper_bound && array.rank() == input.shape.rank() && array != input.shape &&
+         std::ranges::none_of(array.dims(), [](int64_t size) { return size < 0; }) &&
          std::ranges::equal(array.dims(), input.shape.dims(), std::less_equal());
 }
 
@@ -161,6 +162,15 @@ Result<Arrays> load_arrays(const std::string& path) {
   return std::move(content.arrays);
 }
 
+Result<void> check_data(const Tensor& tensor, const std::string& where) {
+  const size_t wanted = tensor_bytes(tensor.dtype, tensor.shape);
+  if (tensor.data.size() == wanted) return {};
+  return fail({.where = where,
+               .what = "the data do not have the size of the tensor",
+               .expected = fmt::format("{} bytes for {}", wanted, type_text(tensor.dtype, tensor.shape)),
+               .got = fmt::format("{} bytes", tensor.data.size())});
+}
+
 Result<void> check_sample(const Sample& sample, std::span<const InputType> inputs) {
   if (sample.size() != inputs.size()) {
     return fail({.where = "sample",
@@ -169,7 +179,10 @@ Result<void> check_sample(const Sample& sample, std::span<const InputType> input
                  .got = std::to_string(sample.size())});
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (sample[i].dtype == inputs[i].dtype && sample[i].shape == inputs[i].shape) continue;
+    if (sample[i].dtype == inputs[i].dtype && sample[i].shape == inputs[i].shape) {
+      CARINA_CHECKED(check_data(sample[i], fmt::format("sample: the tensor for the input {}", inputs[i].name)));
+      continue;
+    }
     return fail({.where = "sample",
                  .what = fmt::format("the tensor for the input {} does not fit", inputs[i].name),
                  .expected = type_text(inputs[i].dtype, inputs[i].shape),

@@ -30,7 +30,10 @@ Result<std::vector<Sample>> split_samples(const std::map<std::string, Tensor>& a
 // Loads all arrays of an .npz, for labels beside the inputs. Errors: the reader's.
 Result<std::map<std::string, Tensor>> load_arrays(const std::string& path);
 
-// Checks that a sample has one tensor per input, of its type and shape. Errors: it does not.
+// Checks that a tensor's data have the bytes of its type and shape, no fewer and no more. Errors: they do not.
+Result<void> check_data(const Tensor& tensor, const std::string& where);
+
+// Checks that a sample has one tensor per input, of its type and shape, with all its data. Errors: it does not.
 Result<void> check_sample(const Sample& sample, std::span<const InputType> inputs);
 
 // "fp32 [1,10]"

@@ -240,6 +240,7 @@ Result<void> ProgramRunner::check_inputs(const datasets::Sample& sample) const {
                    .expected = datasets::type_text(wanted[i].dtype, wanted[i].shape),
                    .got = datasets::type_text(sample[i].dtype, sample[i].shape)});
     }
+    CARINA_CHECKED(datasets::check_data(sample[i], fmt::format("{}: input {}", where_, i)));
   }
   return {};
 }
@@ -294,11 +295,73 @@ Result<runtime::Error> ProgramRunner::execute(const datasets::Sample& sample) {
   return error;
 }
 
-Result<std::vector<datasets::NamedTensor>> ProgramRunner::run(const datasets::Sample& sample) {
+Result<void> ProgramRunner::run_once(const datasets::Sample& sample) {
   CARINA_TRY(const runtime::Error error, execute(sample));
   if (error != runtime::Error::kOk) return this->error(error, "the program failed");
   input_bytes_ = 0;
   for (const Tensor& tensor : sample) input_bytes_ += static_cast<int64_t>(tensor.data.size());
+  return {};
+}
+
+std::vector<const runtime::Tensor*> ProgramRunner::output_tensors() const {
+  std::vector<const runtime::Tensor*> tensors;
+  for (size_t i = 0; i < method_.outputs(); ++i) {
+    if (method_.output(i).is_tensor()) tensors.push_back(&method_.output(i).tensor);
+  }
+  return tensors;
+}
+
+std::vector<datasets::InputType> ProgramRunner::output_types() const {
+  std::vector<datasets::InputType> types;
+  for (size_t i = 0; i < method_.outputs(); ++i) {
+    const runtime::EValue& value = method_.output(i);
+    if (value.is_tensor())
+      types.push_back({.name = fmt::format("output_{}", i),
+                       .dtype = dtype_of(value.tensor.type),
+                       .shape = shape_of(value.tensor.sizes()),
+                       .is_upper_bound = value.tensor.resizable});
+  }
+  return types;
+}
+
+Result<void> ProgramRunner::check_outputs(std::span<const std::span<std::byte>> outputs) const {
+  const std::vector<const runtime::Tensor*> tensors = output_tensors();
+  if (outputs.size() != tensors.size())
+    return fail({.where = where_,
+                 .what = "wrong number of outputs",
+                 .expected = std::to_string(tensors.size()),
+                 .got = std::to_string(outputs.size())});
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (outputs[i].size() == tensors[i]->bytes()) continue;
+    return fail({.where = where_,
+                 .what = fmt::format("the memory for output {} has another size", i),
+                 .expected = fmt::format("{} bytes", tensors[i]->bytes()),
+                 .got = fmt::format("{} bytes", outputs[i].size())});
+  }
+  return {};
+}
+
+Result<void> ProgramRunner::run_into(const datasets::Sample& sample, std::span<const std::span<std::byte>> outputs) {
+  const std::vector<const runtime::Tensor*> tensors = output_tensors();
+  // The sizes of other tensors are known only after the run.
+  if (std::ranges::none_of(tensors, [](const runtime::Tensor* tensor) { return tensor->resizable; }))
+    CARINA_CHECKED(check_outputs(outputs));
+  CARINA_CHECKED(run_once(sample));
+  CARINA_CHECKED(check_outputs(outputs));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const std::span<const std::byte> bytes{static_cast<const std::byte*>(tensors[i]->data), tensors[i]->bytes()};
+    if (bytes.empty()) continue;
+    if (tensors[i]->contiguous()) {
+      std::memcpy(outputs[i].data(), bytes.data(), bytes.size());
+    } else {
+      std::ranges::copy(from_memory_order(*tensors[i], bytes).bytes(), outputs[i].begin());
+    }
+  }
+  return {};
+}
+
+Result<std::vector<datasets::NamedTensor>> ProgramRunner::run(const datasets::Sample& sample) {
+  CARINA_CHECKED(run_once(sample));
   std::vector<datasets::NamedTensor> outputs;
   for (size_t i = 0; i < method_.outputs(); ++i) {
     const runtime::EValue& value = method_.output(i);

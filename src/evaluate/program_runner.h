@@ -43,10 +43,15 @@ class ProgramRunner {
                                                      const std::string& method = {}, MemoryPools pools = {});
 
   [[nodiscard]] std::vector<datasets::InputType> inputs() const;
+  // The name, type and shape of each output tensor; of one whose sizes may vary, the largest until it runs.
+  [[nodiscard]] std::vector<datasets::InputType> output_types() const;
   [[nodiscard]] size_t outputs() const { return method_.outputs(); }
   // Runs once. A number of the program is a tensor of no axes. Errors: inputs of other number, type or shape; what a
   // kernel or delegate says.
   Result<std::vector<datasets::NamedTensor>> run(const datasets::Sample& sample);
+  // The same, and copies the elements of output tensor i, in the order of its shape, to outputs[i]. Errors: also
+  // outputs of another number or size; then none is written.
+  Result<void> run_into(const datasets::Sample& sample, std::span<const std::span<std::byte>> outputs);
 
   // The same for a run elsewhere: the bytes of each input as the program's memory holds them (of a number: none), and
   // what the bytes of the outputs mean. Errors: as run()'s of inputs; outputs of another number or size.
@@ -77,6 +82,9 @@ class ProgramRunner {
   runtime::Error load_into_arena();
   // Doubles the scratch arena until the program runs, or runs it in what was given.
   Result<runtime::Error> execute(const datasets::Sample& sample);
+  Result<void> run_once(const datasets::Sample& sample);
+  [[nodiscard]] std::vector<const runtime::Tensor*> output_tensors() const;
+  [[nodiscard]] Result<void> check_outputs(std::span<const std::span<std::byte>> outputs) const;
   [[nodiscard]] Result<void> check_inputs(const datasets::Sample& sample) const;
   Result<void> set_inputs(const datasets::Sample& sample);
   Result<void> set_input(size_t index, const Tensor& tensor, const datasets::InputType& wanted);

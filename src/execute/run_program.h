@@ -28,6 +28,9 @@ struct RunOptions {
   // The memories of a timed run; empty: those for which the program was compiled. The accelerator is always the
   // program's.
   targets::TargetNames memories;
+  // Whether a timed run is an error if the program was compiled for memories of a vela.ini that is not among them. Else
+  // the family's defaults are used, with a warning.
+  bool exact_memories = false;
   std::vector<Buffer> data = {};  // .ptd files with the tensors stored outside of the program
   int threads = 1;
   VgfDevice vgf = VgfDevice::kInterpreter;

@@ -21,6 +21,7 @@ class SimulatedNpu final : public runtime::NpuDriver {
 
   [[nodiscard]] const std::vector<simulate::Report>& reports() const { return reports_; }
   void clear_reports() { reports_.clear(); }
+  void clear_failure() { failure_.clear(); }
   [[nodiscard]] const Diagnostics& failure() const { return failure_; }
 
  private:

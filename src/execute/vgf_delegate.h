@@ -44,6 +44,8 @@ class GraphDelegates final : public runtime::Backend {
   [[nodiscard]] const Diagnostics& failure() const { return failure_; }
   // The time of each call in nanoseconds, in the order of the calls.
   [[nodiscard]] const std::vector<int64_t>& times() const { return times_; }
+  void clear_times() { times_.clear(); }
+  void clear_failure() { failure_.clear(); }
 
  private:
   std::string_view id_;

@@ -140,8 +140,12 @@ Result<void> check_inputs(const ir::Graph& graph, std::span<const Tensor> inputs
                    .expected = fmt::format("{} {}", name_of(value.dtype), to_string(value.shape)),
                    .got = fmt::format("{} {}", name_of(tensor.dtype), to_string(tensor.shape))});
     }
-    CARINA_CHECK(tensor.data.size() == tensor_bytes(tensor.dtype, tensor.shape), "input {} has {} bytes", i,
-                 tensor.data.size());
+    if (tensor.data.size() != tensor_bytes(tensor.dtype, tensor.shape)) {
+      return fail({.where = where,
+                   .what = fmt::format("the data of input {} ({}) do not have the size of the tensor", i, value.name),
+                   .expected = fmt::format("{} bytes", tensor_bytes(tensor.dtype, tensor.shape)),
+                   .got = fmt::format("{} bytes", tensor.data.size())});
+    }
   }
   return {};
 }

@@ -19,7 +19,54 @@ foreach(compiler IN ITEMS ${COMPILER} ${CLANG})
   step(${CMAKE_COMMAND} --build ${WORK}/${name} --target headers)
 endforeach()
 cmake_path(GET COMPILER FILENAME name)
-step(${CMAKE_COMMAND} --build ${WORK}/${name} --target consumer)
+step(${CMAKE_COMMAND} --build ${WORK}/${name} --target consumer consumer_c plugin)
 step(${WORK}/${name}/consumer)
+step(${WORK}/${name}/consumer_c)
+
+# The plug-in exports nothing of Carina.
+execute_process(COMMAND nm -DC --defined-only ${WORK}/${name}/libplugin.so OUTPUT_VARIABLE exported COMMAND_ERROR_IS_FATAL ANY)
+if(exported MATCHES "carina::" OR NOT exported MATCHES "plugin_version")
+  message(FATAL_ERROR "the plug-in exports:\n${exported}")
+endif()
+
+# The programs of the guide, as printed.
+file(MAKE_DIRECTORY ${WORK}/guide)
+set(repository ${CMAKE_CURRENT_LIST_DIR}/../..)
+step(python3 ${CMAKE_CURRENT_LIST_DIR}/guide_programs.py ${repository}/docs/guide/cpp.md ${WORK}/guide)
+step(${CMAKE_COMMAND} -S ${WORK}/guide -B ${WORK}/guide/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/tree
+  -DCMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror")
+step(${CMAKE_COMMAND} --build ${WORK}/guide/build)
+file(CREATE_LINK ${repository}/models ${WORK}/guide/models SYMBOLIC)
+function(guide_program program expected)
+  execute_process(COMMAND ${WORK}/guide/build/${program} WORKING_DIRECTORY ${WORK}/guide OUTPUT_VARIABLE text
+    COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT text MATCHES "${expected}")
+    message(FATAL_ERROR "${program} printed:\n${text}expected ${expected}")
+  endif()
+endfunction()
+guide_program(compile_digits "1 delegate.s., [0-9]+ cycles")
+guide_program(run_digits "44[0-9] of 450 right")
+guide_program(evaluate_digits "tosa.CONV2D")
+
+# Without CMake.
+set(ENV{PKG_CONFIG_PATH} ${WORK}/tree/lib/pkgconfig:${WORK}/tree/lib64/pkgconfig)
+step(sh -c "${COMPILER} -std=c++23 ${CMAKE_CURRENT_LIST_DIR}/consumer.cpp $(pkg-config --cflags --libs carina) -o ${WORK}/plain")
+step(${WORK}/plain)
+
+# Where a dependency is missing, an optional find_package() goes on.
+set(ENV{PKG_CONFIG_LIBDIR} ${WORK}/nothing)
+unset(ENV{PKG_CONFIG_PATH})
+step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/missing -B ${WORK}/missing -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/tree
+  -DCMAKE_CXX_COMPILER=${COMPILER})
+unset(ENV{PKG_CONFIG_LIBDIR})
+
+foreach(file share/doc/carina/LICENSE include/carina/carina.h)
+  if(NOT EXISTS ${WORK}/tree/${file})
+    message(FATAL_ERROR "${file} is not installed")
+  endif()
+endforeach()
+if(EXISTS ${WORK}/tree/carina OR EXISTS ${WORK}/tree/carina_arm)
+  message(FATAL_ERROR "the Python package is installed with the library")
+endif()
 step(${WORK}/tree/bin/carina --version)
 file(REMOVE_RECURSE ${WORK})

@@ -7,10 +7,10 @@
 #include <numeric>
 #include <string>
 
-#include "../pt2/model_builder.h"
 #include "base/guarded.h"
 #include "carina/check.h"
 #include "frontend/tosa/flatbuffer.h"
+#include "tests/unit/api/small_programs.h"
 
 namespace carina::api {
 namespace {
@@ -18,25 +18,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-const TargetNames kTarget{.accelerator = "ethos-u55-128", .system_config = {}, .memory_mode = {}, .ini = {}};
-
-Model imported(const pt2::ModelBuilder& builder) {
-  auto model = import_pt2(Buffer::copy_of(builder.archive()), "m.pt2");
-  EXPECT_TRUE(model.has_value()) << to_string(model.error());
-  return *std::move(model);
-}
-
-Sample sample(float a, float b) {
-  return {Tensor::of<float>(DType::kFp32, {1, 2}, std::vector<float>{a, b})};
-}
-
-Model quantized_model() {
-  const std::vector<Sample> samples{sample(1, -1), sample(-1, 0.5), sample(0.25, 1)};
-  auto model = quantize(imported(pt2::small_model()), samples);
-  EXPECT_TRUE(model.has_value()) << to_string(model.error());
-  return *std::move(model);
-}
 
 std::vector<float> run_once(const std::vector<std::byte>& pte, const Sample& inputs) {
   const auto outcome = run(Buffer::copy_of(pte), inputs);

@@ -59,7 +59,7 @@ TEST_F(Allocations, failure_while_loading_is_an_error) {
       ASSERT_EQ(error, Error::kOutOfMemory) << one.name << " " << nth;
       EXPECT_EQ(session.method.instructions(), 0U);
       EXPECT_EQ(session.method.inputs(), 0U);
-      EXPECT_EQ(session.method.execute(), Error::kOk);  // nothing was loaded, nothing runs
+      EXPECT_EQ(session.method.execute(), Error::kNotLoaded);
       session.method_arena.reset();
       EXPECT_EQ(session.load_method(), Error::kOk) << one.name << " " << nth;
       ++failed;

@@ -55,6 +55,54 @@ TEST(Program, wrong_inputs_are_errors) {
   EXPECT_EQ(session.method.set_input(1, {}), Error::kInvalidArgument);
 }
 
+// Before load(), and after one that failed: an error and empty values, not a run of nothing.
+void expect_not_loaded(Method& method) {
+  EXPECT_FALSE(method.is_loaded());
+  EXPECT_EQ(method.execute(), Error::kNotLoaded);
+  EXPECT_EQ(method.set_input(0, {}), Error::kNotLoaded);
+  EXPECT_EQ(method.resize_input(0, {}), Error::kNotLoaded);
+  EXPECT_TRUE(method.input(0).is_none());
+  EXPECT_TRUE(method.output(7).is_none());
+  EXPECT_TRUE(method.instruction_name(0).empty());
+  EXPECT_TRUE(method.instruction_arguments(0).empty());
+  EXPECT_FALSE(method.calls_delegate(0));
+}
+
+TEST(Program, method_that_is_not_loaded_does_not_run) {
+  Method method;
+  expect_not_loaded(method);
+  Session session(small_program().write(), {}, 64);
+  ASSERT_EQ(session.load(), Error::kOutOfMemory);
+  expect_not_loaded(session.method);
+  EXPECT_GT(session.method.problem().missing_bytes, 0U);
+}
+
+TEST(Program, indices_beyond_the_last_give_empty_values) {
+  Session session(small_program().write());
+  ASSERT_EQ(session.load(), Error::kOk);
+  EXPECT_TRUE(session.method.is_loaded());
+  EXPECT_TRUE(session.method.input(0).is_tensor());
+  EXPECT_TRUE(session.method.input(1).is_none());
+  EXPECT_TRUE(session.method.output(1).is_none());
+  EXPECT_TRUE(session.method.instruction_name(2).empty());
+}
+
+TEST(Program, input_without_planned_memory_is_read_in_place) {
+  ProgramBuilder builder = small_program();
+  const auto x = static_cast<size_t>(builder.plan().inputs[0]);
+  std::get<pte::TensorSpec>(builder.plan().values[x]).allocation = {};
+  Session session(builder.write());
+  ASSERT_EQ(session.load(), Error::kOk);
+  const std::vector<float> first{0, 1, 2, 3, 4, 5};
+  ASSERT_EQ(session.run<float>(first), Error::kOk);
+  const std::vector<float> second{5, 4, 3, 2, 1, 0};
+  ASSERT_EQ(session.method.set_input(0, std::as_bytes(std::span(first))), Error::kOk);
+  ASSERT_EQ(session.method.set_input(0, std::as_bytes(std::span(second))), Error::kOk);
+  ASSERT_EQ(session.method.execute(), Error::kOk);
+  EXPECT_EQ(session.output<float>(), (std::vector<float>{6, 5, 4, 3, 2, 1}));
+  EXPECT_EQ(first, (std::vector<float>{0, 1, 2, 3, 4, 5}));
+}
+
 TEST(Program, branches_follow_condition) {
   // out = condition ? x + 1 : relu(x), as ExecuTorch writes torch.cond.
   ProgramBuilder builder;
@@ -151,7 +199,7 @@ TEST(Program, failed_allocations_are_errors) {
     EXPECT_GT(session.method.problem().missing_bytes, 0U);
     EXPECT_LE(session.method.problem().missing_bytes, needed - bytes);
     EXPECT_EQ(session.method.instructions(), 0U);
-    EXPECT_EQ(session.method.execute(), Error::kOk);  // nothing was loaded, nothing runs
+    EXPECT_EQ(session.method.execute(), Error::kNotLoaded);
   }
   Session session(file, {}, needed);
   ASSERT_EQ(session.load(), Error::kOk);

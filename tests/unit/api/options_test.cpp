@@ -1,0 +1,230 @@
+// Mistakes in the arguments of a call are errors of the caller (Fault::kUsage), and nothing runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "carina/names.h"
+#include "carina/session.h"
+#include "carina/version.h"
+#include "tests/unit/api/small_programs.h"
+
+namespace carina::api {
+namespace {
+
+using testing::HasSubstr;
+
+template <typename T>
+void expect_usage(const Result<T>& result, const std::string& text) {
+  ASSERT_FALSE(result.has_value());
+  for (const Diagnostic& error : result.error()) EXPECT_EQ(error.fault, Fault::kUsage) << to_string(error);
+  EXPECT_THAT(to_string(result.error()), HasSubstr(text));
+}
+
+TEST(ApiOptions, NumbersOfThreadsOutOfRangeAreUsageErrors) {
+  const Buffer pte = Buffer::copy_of(small_pte());
+  for (const int threads : {0, -1, 1 << 30, std::numeric_limits<int>::min()}) {
+    expect_usage(quantize(imported(pt2::small_model()), {}, {.threads = threads}), "number of threads");
+    CompileOptions options;
+    options.delegate.threads = threads;
+    expect_usage(compile(quantized_model(), kTarget, options), "number of threads");
+    expect_usage(compile_delegate({}, kTarget, options.delegate), "number of threads");
+    expect_usage(package_tosa({}, kTarget, options.delegate), "number of threads");
+    expect_usage(run(pte, sample(1, 1), {.threads = threads}), "number of threads");
+    expect_usage(Session::load(pte, {.threads = threads}), "number of threads");
+  }
+}
+
+TEST(ApiOptions, SizesAndEnumeratorsOutOfRangeAreUsageErrors) {
+  CompileOptions options;
+  options.delegate.arena_limit_bytes = -1;
+  options.delegate.optimize = static_cast<Optimize>(17);
+  options.partition.delegates = static_cast<DelegateMode>(99);
+  const auto refused = compile(quantized_model(), kTarget, options);
+  expect_usage(refused, "arena_limit_bytes");
+  EXPECT_EQ(refused.error().size(), 3U);  // all mistakes at once
+  for (const int64_t bytes : {int64_t{0}, int64_t{-5}, std::numeric_limits<int64_t>::max()}) {
+    TargetNames target = kTarget;
+    target.arena_cache_bytes = bytes;
+    expect_usage(compile(quantized_model(), target), "arena_cache_bytes");
+  }
+  QuantizeOptions wrong;
+  wrong.scheme.general.activations.dtype = DType::kFp32;
+  wrong.scheme.general.weights.qmin = 5;
+  wrong.scheme.general.weights.qmax = 4;
+  wrong.mode = static_cast<QuantizeMode>(9);
+  const auto unquantized = quantize(imported(pt2::small_model()), {}, wrong);
+  expect_usage(unquantized, "scheme: activations");
+  EXPECT_EQ(unquantized.error().size(), 3U);
+}
+
+TEST(ApiOptions, AModelThatWasMovedFromIsAUsageError) {
+  Model model = quantized_model();
+  const Model other = std::move(model);
+  EXPECT_TRUE(model.name().empty());
+  EXPECT_TRUE(model.quantization().empty());
+  EXPECT_TRUE(inputs(model).empty());
+  expect_usage(compile(model, kTarget), "the model is empty");
+  expect_usage(partition(model, kTarget), "the model is empty");
+  expect_usage(to_tosa(model, kTarget), "the model is empty");
+  expect_usage(quantize(model, {}), "the model is empty");
+  expect_usage(package(Partition{}, {}), "the partition is empty");
+}
+
+TEST(ApiOptions, EmptyAndThrowingFunctionsOfALogAreUsageErrors) {
+  const Log no_note{.note = nullptr};
+  expect_usage(compile(quantized_model(), kTarget, {}, no_note), "Log::note");
+  Log no_progress;
+  no_progress.progress = nullptr;
+  expect_usage(run(Buffer::copy_of(small_pte()), sample(1, 1), {}, no_progress), "Log::progress");
+  Log throwing;
+  throwing.progress = [](std::string_view, size_t, size_t) { throw std::runtime_error("enough"); };
+  expect_usage(compile(quantized_model(), kTarget, {}, throwing), "enough");
+}
+
+TEST(ApiOptions, DataOfAnotherSizeThanTheTensorAreErrors) {
+  const Buffer pte = Buffer::copy_of(small_pte());
+  const std::vector<std::byte> bytes(64);
+  for (const size_t size : {0, 1, 4, 7, 9, 64}) {
+    const Sample wrong{{.dtype = DType::kFp32, .shape = {1, 2}, .data = Buffer::copy_of(std::span(bytes).first(size))}};
+    const auto refused = run(pte, wrong);
+    ASSERT_FALSE(refused.has_value()) << size;
+    EXPECT_THAT(to_string(refused.error()), HasSubstr("expected 8 bytes"));
+    EXPECT_NE(refused.error()[0].fault, Fault::kInternal);
+    const auto unquantized = quantize(imported(pt2::small_model()), std::vector<Sample>{wrong});
+    ASSERT_FALSE(unquantized.has_value()) << size;
+    EXPECT_THAT(to_string(unquantized.error()), HasSubstr("expected 8 bytes"));
+    EXPECT_NE(unquantized.error()[0].fault, Fault::kInternal);
+  }
+}
+
+TEST(ApiOptions, UnalignedBytesGiveTheSameResults) {
+  const std::vector<std::byte> pte = small_pte();
+  std::vector<std::byte> storage(pte.size() + 1);
+  std::ranges::copy(pte, storage.begin() + 1);
+  const Buffer unaligned(nullptr, std::span(storage).subspan(1));
+  const auto expected = run(Buffer::copy_of(pte), sample(1, 1));
+  const auto outcome = run(unaligned, sample(1, 1));
+  ASSERT_TRUE(outcome.has_value()) << to_string(outcome.error());
+  EXPECT_TRUE(identical(outcome->outputs[0].tensor, expected->outputs[0].tensor));
+
+  const auto archive = pt2::small_model().archive();
+  std::vector<std::byte> moved(archive.size() + 1);
+  std::ranges::copy(archive, moved.begin() + 1);
+  std::vector<std::byte> floats(9);
+  const Sample unaligned_sample{
+      {.dtype = DType::kFp32, .shape = {1, 2}, .data = Buffer(nullptr, std::span(floats).subspan(1))}};
+  auto model = import_pt2(Buffer(nullptr, std::span(moved).subspan(1)), "m.pt2");
+  ASSERT_TRUE(model.has_value()) << to_string(model.error());
+  const auto quantized = quantize(*model, std::vector<Sample>{unaligned_sample, sample(1, 2)});
+  EXPECT_TRUE(quantized.has_value()) << to_string(quantized.error());
+}
+
+TEST(ApiOptions, AFloatModelWithoutSamplesIsANote) {
+  std::vector<std::string> notes;
+  Log log;
+  log.note = [&](const Diagnostic& note) { notes.push_back(to_string(note)); };
+  const auto model = quantize(imported(pt2::small_model()), {}, {}, log);
+  ASSERT_TRUE(model.has_value());
+  EXPECT_THAT(notes, testing::ElementsAre(HasSubstr("stays float")));
+  notes.clear();
+  const auto program = compile(*model, kTarget, {}, log);
+  ASSERT_TRUE(program.has_value()) << to_string(program.error());
+  EXPECT_TRUE(program->report.delegates.empty());
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("all nodes run on the CPU")));
+  notes.clear();
+  ASSERT_TRUE(compile(quantized_model(), kTarget, {}, log).has_value());
+  EXPECT_THAT(notes, testing::Not(testing::Contains(HasSubstr("all nodes run on the CPU"))));
+}
+
+TEST(ApiOptions, ARequestedStopEndsTheCall) {
+  std::stop_source source;
+  source.request_stop();
+  CompileOptions options;
+  options.delegate.stop = source.get_token();
+  expect_usage(compile(quantized_model(), kTarget, options), "stopped by its caller");
+  expect_usage(quantize(imported(pt2::small_model()), {}, {.stop = source.get_token()}), "stopped by its caller");
+  expect_usage(run(Buffer::copy_of(small_pte()), sample(1, 1), {.stop = source.get_token()}), "stopped by its caller");
+  // In the middle of a call: at the first progress of the compilation.
+  std::stop_source later;
+  options.delegate.stop = later.get_token();
+  size_t calls = 0;
+  Log log;
+  log.progress = [&](std::string_view, size_t, size_t) {
+    ++calls;
+    later.request_stop();
+  };
+  expect_usage(compile(quantized_model(), kTarget, options, log), "stopped by its caller");
+  EXPECT_EQ(calls, 1U);
+}
+
+TEST(ApiOptions, EachStepOfTheProgressEndsAtItsEnd) {
+  std::vector<std::pair<size_t, size_t>> last;
+  std::string step;
+  size_t repeated = 0;
+  Log log;
+  log.progress = [&](std::string_view now, size_t done, size_t total) {
+    if (now != step) last.emplace_back();
+    repeated += now == step && last.back() == std::pair(done, total) ? 1 : 0;
+    step = now;
+    last.back() = {done, total};
+  };
+  ASSERT_TRUE(compile(quantized_model(), kTarget, {}, log).has_value());
+  ASSERT_FALSE(last.empty());
+  for (const auto& [done, total] : last) EXPECT_EQ(done, total);
+  EXPECT_EQ(repeated, 0U);
+}
+
+TEST(ApiOptions, LayersAndTheMemoryMapAreMadeOnRequest) {
+  CompileOptions options;
+  const auto without = compile(quantized_model(), kTarget, options);
+  options.delegate.layers = true;
+  const auto with = compile(quantized_model(), kTarget, options);
+  ASSERT_TRUE(without.has_value() && with.has_value());
+  EXPECT_FALSE(without->report.delegates[0].layers.has_value());
+  ASSERT_TRUE(with->report.delegates[0].layers.has_value());
+  EXPECT_FALSE(with->report.delegates[0].layers->layers.empty());
+  EXPECT_FALSE(with->report.delegates[0].memory_map.empty());
+  EXPECT_EQ(without->pte, with->pte);
+}
+
+constexpr std::string_view kBoard =
+    "[System_Config.My_Board]\ncore_clock=250e6\naxi0_port=Sram\naxi1_port=OffChipFlash\nSram_clock_scale=1.0\n"
+    "Sram_burst_length=32\nSram_read_latency=32\nSram_write_latency=32\nOffChipFlash_clock_scale=0.125\n"
+    "OffChipFlash_burst_length=128\nOffChipFlash_read_latency=64\nOffChipFlash_write_latency=64\n"
+    "[Memory_Mode.My_Mode]\nconst_mem_area=Axi1\narena_mem_area=Axi0\ncache_mem_area=Axi0\n";
+
+TEST(ApiOptions, ATimedRunNeedsTheMemoriesThatTheProgramWasCompiledFor) {
+  TargetNames board = kTarget;
+  board.system_config = "My_Board";
+  board.memory_mode = "My_Mode";
+  board.ini = {{.name = "board.ini", .text = Buffer::copy_of(std::as_bytes(std::span(kBoard)))}};
+  const Buffer pte = Buffer::copy_of(small_pte(board));
+  EXPECT_TRUE(run(pte, sample(1, 1)).has_value());
+  expect_usage(run(pte, sample(1, 1), {.timed = true}), "My_Board, My_Mode");
+  expect_usage(Session::load(pte, {.timed = true}), "My_Board, My_Mode");
+  RunOptions timed{.timed = true};
+  timed.memories.ini = board.ini;
+  const auto outcome = run(pte, sample(1, 1), timed);
+  ASSERT_TRUE(outcome.has_value()) << to_string(outcome.error());
+  EXPECT_EQ(outcome->npu.system_config, "My_Board");
+  EXPECT_EQ(outcome->npu.clock_hz, 250'000'000);
+}
+
+TEST(ApiNames, EnumeratorsHaveTheNamesOfTheCommandLine) {
+  EXPECT_EQ(name_of(Fault::kUsage), "usage");
+  EXPECT_EQ(name_of(results::RunsOn::kFolded), "folded");
+  EXPECT_EQ(name_of(Optimize::kSearch), "search");
+  EXPECT_EQ(name_of(DelegateMode::kNothing), "nothing");
+  EXPECT_EQ(name_of(QuantizeMode::kAlways), "always");
+  EXPECT_EQ(name_of(options::CpuKernels::kCortexM), "cortex-m");
+  EXPECT_EQ(name_of(static_cast<Fault>(77)), "unknown");
+  EXPECT_EQ(name_of(static_cast<Optimize>(77)), "unknown");
+  EXPECT_EQ(version(), CARINA_VERSION);
+  EXPECT_EQ(CARINA_VERSION_NUMBER, 100);
+}
+
+}  // namespace
+}  // namespace carina::api
