@@ -44,7 +44,7 @@ class SampleReader {
   std::unique_ptr<State> state_;
 };
 
-// Opens the data as a DataSet for calibration, and names the arrays that nobody reads. Errors: those of SampleReader::open().
+// Opens the data as a DataSet for calibration, and names the unused arrays. Errors: those of SampleReader::open().
 Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs, const Log& log);
 
 // Returns the first `max` samples, or all if there are fewer. Errors: those of the data set.

@@ -11,21 +11,21 @@
 namespace carina::explore {
 
 struct SweepRequest {
-  // What all combinations have in common; target, memory mode and scheme of quantization are those of the lists.
+  // The options that all combinations share. Its target, memory mode and quantization scheme are replaced by those of
+  // the lists.
   driver::CompileRequest model;
-  std::vector<std::string> targets;        // names, or what they begin with, or "all"
-  std::vector<std::string> memory_modes;   // names, "all", or none: each target's default
-  std::vector<std::string> quantizations;  // as QuantizeFlags::scheme; none: as the model is
-  std::string program_folder;  // <target>_<memory mode>_<quantization>.pte go there; empty: none are written
-  // What to do for others who share a sweep: only the combinations n of N with n % parts == part.
+  std::vector<std::string> targets;        // names, prefixes of names, or "all"
+  std::vector<std::string> memory_modes;   // names or "all"; empty: each target's default
+  std::vector<std::string> quantizations;  // values of QuantizeFlags::scheme; empty: the model's own quantization
+  std::string program_folder;  // folder for <target>_<memory mode>_<quantization>.pte; empty: no programs are written
+  // For a sweep that is divided between several processes: compile only the combinations n of N with n % parts == part.
   size_t part = 0;
   size_t parts = 1;
 };
 
-// Compiles a model for every combination, at the same time on `model.threads` threads, quantizing it once per scheme.
-// Rows stand in the order quantization, target, memory mode, whatever the number of threads. What is wrong with one
-// combination is said in its row. Errors: names that there are not (usage); a file that cannot be read; a folder that
-// cannot be written.
+// Compiles a model for every combination, concurrently on `model.threads` threads. The model is quantized once per
+// scheme. Rows are ordered by quantization, target and memory mode for any number of threads. A combination that fails
+// has its error in its row. Errors: unknown names (usage); a file that cannot be read; a folder that cannot be written.
 Result<results::SweepReport> sweep(const SweepRequest& request, const Log& log);
 
 }  // namespace carina::explore

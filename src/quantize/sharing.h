@@ -8,7 +8,7 @@
 
 namespace carina::quantize {
 
-// Which operand of a node holds weights, and along which of their axes each output channel has a scale of its own.
+// The operands of a node that hold weights and bias, and the axis of the weights with one scale per output channel.
 struct WeightRole {
   size_t weight = 1;
   size_t bias = 2;
@@ -22,13 +22,15 @@ struct Sharing {
   std::vector<bool> is_observed;  // per value: its elements widen the group's range
 };
 
-// What maximum and minimum of two values do. Our own quantization shares their parameters, which saves the NPU two rescales;
-// torchao's users get what the Arm backend's quantizer gives them: operands and result each have their own.
+// Whether the two operands and the result of maximum and minimum share parameters. Carina's quantization shares them,
+// which saves two rescales on the NPU. Users of torchao get the behavior of the Arm backend's quantizer: each value has
+// its own parameters.
 enum class Extrema { kShare, kApart };
 
-// Ops that move, compare or limit elements keep parameters (their operands and results are one group). The value before
-// an activation that is its only reader takes the activation's parameters, but not its range: what the activation cuts
-// off need not be represented. Nodes that are left float share nothing. Source: docs/facts/arm_backend.md 4.2, 4.3.
+// Finds the groups of values that share parameters. Operators that move, compare or limit elements keep parameters, so
+// their operands and results are one group. A value whose only reader is an activation function takes the parameters of
+// the activation's result, but its range is not observed: numbers that the activation clips need not be represented.
+// Nodes that stay float share nothing. Source: docs/facts/arm_backend.md 4.2, 4.3.
 Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, Extrema extrema);
 
 }  // namespace carina::quantize

@@ -12,7 +12,7 @@ namespace carina::report {
 std::string to_text(const results::SweepReport& report);
 std::string to_csv(const results::SweepReport& report);
 std::string to_json(const results::SweepReport& report);
-// Reads what to_json() wrote: to_json(read_sweep(json)) == json. Errors: other JSON; `name` is what messages call it.
+// Reads the output of to_json(): to_json(read_sweep(json)) == json. `name` is its name in messages. Errors: other JSON.
 Result<results::SweepReport> read_sweep(std::string_view json, const std::string& name);
 
 }  // namespace carina::report

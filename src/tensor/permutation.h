@@ -32,7 +32,7 @@ std::vector<T> permuted(const std::vector<T>& list, const Perms& perms) {
   return result;
 }
 Shape permuted(const Shape& shape, const Perms& perms);
-// The tensor itself, transposed at compile time.
+// Transposes a tensor at compile time.
 Tensor permuted(const Tensor& tensor, const Perms& perms);
 // Returns for each element of a transposed tensor, in order, its index in the input.
 std::vector<size_t> source_indices(const Shape& shape, const Perms& perms);
