@@ -66,8 +66,8 @@ struct AtenLowering {
   std::string_view text;
 };
 
-// The properties of an operator beside its schema (aten_ops.def). All libraries read them here. executorch_kernels.def
-// has its CPU kernel.
+// The properties of an operator in addition to its schema (aten_ops.def). All libraries read them here. Its CPU kernel
+// is in executorch_kernels.def.
 struct AtenTraits {
   AtenOp op;
   AtenFamily family;
@@ -76,7 +76,7 @@ struct AtenTraits {
   AtenData data;
   FloatConstants float_constants;
   AtenLowering lowering;
-  std::string_view cpu_form = {};  // if it has no CPU kernel of its own: the operators that replace it on the CPU
+  std::string_view cpu_form = {};  // for an operator without a CPU kernel: the operators that replace it on the CPU
 };
 
 namespace detail {

@@ -94,7 +94,7 @@ inline constexpr int kMaxChainExternalInputs = 3;
 // The regions of a stream in programs made by Vela and by Carina.
 enum class Region : uint8_t { kConstants = 0, kArena = 1, kFastScratch = 2, kInputs = 3, kOutputs = 4 };
 
-// ---- What must hold of the tables ----
+// ---- Checks of the tables ----
 namespace detail {
 // find_*() is not used here: g++ 12 with -fsanitize=undefined does not treat a table row's address as a constant.
 constexpr bool names_a_row(const auto& table, std::string_view name) {

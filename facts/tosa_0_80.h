@@ -281,8 +281,8 @@ inline constexpr auto kTosa080Ops = std::to_array<Tosa080Op>({
     {"DIM", std::nullopt, Tosa080Table::kAxis},
 });
 
-// Element types by their numbers in 0.80. A tensor of an unsigned type becomes one of the signed type in 1.0. There,
-// RESCALE says that its input or output is unsigned.
+// Element types by their numbers in 0.80. A tensor of an unsigned type gets the signed type in 1.0, where attributes of
+// RESCALE mark its input or output as unsigned.
 struct Tosa080Type {
   std::string_view name;
   TosaType type;  // kUnknown: not in 1.0, or not a type of tensors

@@ -12,14 +12,14 @@ namespace carina::targets {
 
 // A vela.ini in memory.
 struct ConfigFile {
-  std::string name;  // what messages call it
+  std::string name;  // its name in messages
   Buffer text;
 };
 
-// A target by its names, in any case of letters; an empty name selects the default of the NPU's family.
+// A target by its names. The case of letters is ignored; an empty name selects the default of the NPU's family.
 struct TargetNames {
   std::string accelerator;    // as Vela names the configuration
-  std::string system_config;  // a section of a file, or one of those built in
+  std::string system_config;  // a section of a file, or a built-in configuration
   std::string memory_mode;
   // Sections of these files take precedence over the built-in ones. If several files have a key, the later file's value
   // counts, as in Vela.

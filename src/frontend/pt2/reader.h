@@ -52,9 +52,9 @@ struct ReadOptions {
 // - Both branches of `cond` are in the graph, followed by a selection. So are the iterations of while_loop (adr/0031,
 //   adr/0058).
 // - Node::source is the last line of the user's own code in the stack trace, "model.py:41".
-//  `where` is the file's name in messages. Errors: not such an archive; a damaged file or one of another version;
-//  pickled or missing weights; unsupported operators (all of them at once); state that the model keeps between runs.
-//  Source: docs/facts/formats.md 1.
+// `where` is the file's name in messages. Errors: not such an archive; a damaged file or one of another version;
+// pickled or missing weights; unsupported operators (all of them at once); state that the model keeps between runs.
+// Source: docs/facts/formats.md 1.
 Result<ir::Graph> read_pt2(const Buffer& archive, const std::string& where, const Log& log);
 
 // Like read_pt2(), with partial results for a program that cannot be read as a whole.
