@@ -28,10 +28,10 @@ namespace carina::explore {
 
 namespace {
 
-// What is asked of each worker: samples are shared out, or the threads inside of operators.
+// The division of work: samples are distributed to several workers, or one worker uses all threads inside of operators.
 struct Division {
   size_t workers = 1;
-  int threads = 1;  // of each
+  int threads = 1;  // of each worker
 };
 Division divide(int threads, size_t samples) {
   const auto workers = static_cast<size_t>(threads);
@@ -50,7 +50,7 @@ Result<observe::FloatRun> float_run(const models::Model& model, const AccuracyRe
                                    log);
 }
 
-// Bools are 0 and 1.
+// Converts elements to numbers; bools become 0 and 1.
 Result<std::vector<double>> numbers_in(const Tensor& tensor, const std::string& where) {
   if (tensor.dtype == DType::kBool) {
     const auto flags = tensor.values<uint8_t>();
@@ -64,7 +64,7 @@ size_t answer(const std::vector<double>& scores) {
   return static_cast<size_t>(std::ranges::max_element(scores) - scores.begin());
 }
 
-// Errors: a label that is not the number of one of the classes.
+// Checks a label. Errors: it is not the number of a class.
 Result<void> check_label(const AccuracyRequest& request, size_t sample, double label, size_t classes) {
   if (label >= 0 && label < static_cast<double>(classes) && label == std::floor(label)) return {};
   return fail({.where = request.data + ":y",
@@ -78,7 +78,7 @@ bool all_finite(const Tensor& tensor) {
   return std::ranges::all_of(tensor.values<T>(), [](T value) { return std::isfinite(value); });
 }
 
-// Errors: an input that has NaN or infinities, whose results mean nothing.
+// Checks an input. Errors: NaN or infinities, since their results have no meaning.
 Result<void> check_finite(const AccuracyRequest& request, const datasets::Sample& sample, size_t n,
                           std::span<const datasets::InputType> inputs) {
   for (size_t i = 0; i < sample.size(); ++i) {
@@ -92,7 +92,8 @@ Result<void> check_finite(const AccuracyRequest& request, const datasets::Sample
   return {};
 }
 
-// Signal and error power of one output, summed over samples. Equal elements, NaN and infinities too, are no error.
+// Signal and noise power of one output, summed over samples. Equal elements, including NaN and infinities, add no
+// noise.
 struct NoiseMeter {
   double signal = 0;
   double noise = 0;
@@ -113,7 +114,7 @@ struct NoiseMeter {
   [[nodiscard]] double mean_absolute_error() const {
     return elements == 0 ? 0 : absolute / static_cast<double>(elements);
   }
-  // A difference that no number measures (NaN for a number) counts as the lowest.
+  // Returns the SQNR. If the noise is not a number (NaN instead of a number), it returns the lowest value.
   [[nodiscard]] double sqnr_db() const {
     constexpr double kLimit = 300;
     if (noise == 0) return kLimit;
@@ -125,12 +126,13 @@ struct NoiseMeter {
 // The outputs of one engine: per output its elements.
 using Scores = std::vector<std::vector<double>>;
 
-// What the three answer to one sample.
+// The results of the three implementations for one sample.
 struct Answers {
   Scores float_scores;
   Scores npu_scores;
   Scores integer_scores;   // empty without the integer graph
-  bool same_bits = false;  // of the NPU and the integer graph: all outputs of the program and of each delegate
+  bool same_bits = false;  // whether NPU and integer graph give equal bits for all outputs of the program and of each
+                           // delegate
 };
 
 Result<Scores> scores_of(const std::vector<datasets::NamedTensor>& outputs, const std::string& where) {
@@ -143,7 +145,7 @@ Result<Scores> scores_of(const std::vector<datasets::NamedTensor>& outputs, cons
   return scores;
 }
 
-// Errors: outputs of another number or size than the model's.
+// Checks the outputs. Errors: their number or sizes differ from the model's.
 Result<void> check_outputs(const Scores& wanted, const Scores& got, const std::string& where) {
   if (wanted.size() != got.size())
     return fail({.where = where,
@@ -166,7 +168,7 @@ bool identical_outputs(const std::vector<datasets::NamedTensor>& a, const std::v
   });
 }
 
-// The program on the simulated NPU, and with the integer graphs of a dump in its delegates' place.
+// The program with its delegates on the simulated NPU, and with their integer graphs of a dump.
 class Programs {
  public:
   static Result<std::unique_ptr<Programs>> load(const AccuracyRequest& request, int threads) {
@@ -207,7 +209,7 @@ class Programs {
         npu_backend_(npu_, fast_.bytes()),
         npu_recorder_(npu_backend_) {}
 
-  // The integer graphs' error messages instead of the runtime's, where the graphs failed.
+  // Returns the result. If the integer graphs failed, their error messages replace the runtime's.
   template <typename T>
   [[nodiscard]] Result<T> explained(Result<T> result) const {
     if (!result && !delegates_->failure().empty()) return fail(delegates_->failure());
@@ -225,7 +227,7 @@ class Programs {
   std::unique_ptr<evaluate::ProgramRunner> on_integers_;
 };
 
-// The predicted class is of the first output.
+// Counts the predicted class, by the first output.
 void count(const Answers& answers, std::optional<size_t> label, results::AccuracyReport& report) {
   const size_t wanted = answer(answers.float_scores.front()), got = answer(answers.npu_scores.front());
   report.npu_answers_as_float += got == wanted ? 1 : 0;
@@ -236,14 +238,14 @@ void count(const Answers& answers, std::optional<size_t> label, results::Accurac
   if (!answers.integer_scores.empty()) report.integer_right += answer(answers.integer_scores.front()) == *label ? 1 : 0;
 }
 
-// A sample on its way.
+// A sample to be evaluated.
 struct Asked {
   size_t number = 0;
   datasets::Sample sample;
   std::optional<double> label = {};
 };
 
-// One that answers: the float model and the programs.
+// Evaluates samples with the float model and the programs.
 class Worker {
  public:
   Worker(const AccuracyRequest& request, std::span<const datasets::InputType> inputs, observe::FloatRun run,
@@ -296,7 +298,7 @@ Result<std::vector<Asked>> read_batch(datasets::SampleReader& data, size_t first
   return batch;
 }
 
-// In the order of the samples, whoever has answered them.
+// Evaluates a batch on all workers. Results are in the order of the samples.
 std::vector<Result<Answers>> answers_of(std::vector<Worker>& workers, const std::vector<Asked>& batch,
                                         ThreadPool& threads) {
   std::vector<Result<Answers>> answers(batch.size());

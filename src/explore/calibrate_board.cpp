@@ -106,7 +106,7 @@ Result<plan::Target> target_of(const CalibrateBoardRequest& request, const std::
                               log);
 }
 
-// What the fit changes, as factors of the values that it starts with.
+// The parameters of the fit, as factors of their start values.
 constexpr size_t kParameters = 3;
 using Factors = std::array<double, kParameters>;  // bandwidth and latency of the second memory, latency of SRAM
 
@@ -141,8 +141,8 @@ class Fit {
     return sample.milliseconds > 0 ? sample.milliseconds * 1e-3 * start_.system.core_clock_hz : sample.cycles;
   }
 
-  // The sum of squared logarithms of estimate / measurement. A weak term keeps values that the networks do not determine
-  // at their start.
+  // Returns the sum of squared logarithms of estimate / measurement. A weak term keeps parameters that the networks do
+  // not determine at their start values.
   [[nodiscard]] Result<double> error(const Factors& factors) const {
     CARINA_TRY(const std::vector<double> estimated, cycles(factors));
     constexpr double kWeak = 1e-4;
@@ -152,7 +152,7 @@ class Fit {
     return sum;
   }
 
-  // Changes one value at a time by smaller and smaller factors while that reduces the error.
+  // Changes one parameter at a time, by smaller and smaller factors, while that reduces the error.
   [[nodiscard]] Result<Factors> best() const {
     Factors factors{1, 1, 1};
     CARINA_TRY(double least, error(factors));
@@ -171,7 +171,7 @@ class Fit {
   }
 
  private:
-  // Multiplies a value by `factor` as often as that helps.
+  // Multiplies a parameter by `factor` as long as that reduces the error.
   [[nodiscard]] Result<bool> try_factor(Factors& factors, size_t parameter, double factor, double& least) const {
     constexpr double kFarthest = 64;
     bool better = false;

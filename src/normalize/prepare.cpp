@@ -23,7 +23,7 @@ constexpr std::array kPipeline{
 };
 static_assert(ir::is_in_order(kPipeline));
 
-// Of the same passes, those that rewrite operators leave what a kernel of the CPU computes whole.
+// The same passes for the CPU. Passes that rewrite operators keep the nodes for which stays_whole() holds.
 constexpr auto kCpuPipeline = [] {
   auto pipeline = kPipeline;
   for (ir::Pass& pass : pipeline) {

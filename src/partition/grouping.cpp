@@ -57,7 +57,7 @@ class Units {
     previous_[kept].insert(previous_[gone].begin(), previous_[gone].end());
   }
 
-  // Everything that `unit` reads comes from `from` or itself: no way around.
+  // Whether `unit` reads only from `from` and itself, so that no other path exists.
   [[nodiscard]] bool reads_only(size_t unit, size_t from) {
     return std::ranges::all_of(previous_[unit],
                                [&](size_t node) { return unit_of(node) == from || unit_of(node) == unit; });

@@ -19,7 +19,7 @@ bool is_zero(const ir::Value& value) {
          std::ranges::all_of(value.constant->values<float>(), [](float v) { return v == 0; });
 }
 
-// None: the result has parameters of its own.
+// Returns how the parameters are shared; no value: the result has its own parameters.
 std::optional<Keeps> keeps_of(const ir::Graph& graph, const Node& node, Extrema extrema) {
   const Keeps keeps = traits_of(node.op.aten()).quantization;
   const bool is_extremum = keeps == Keeps::kAll && traits_of(node.op.aten()).family == AtenFamily::kArithmetic;
@@ -32,8 +32,8 @@ std::optional<Keeps> keeps_of(const ir::Graph& graph, const Node& node, Extrema 
   return keeps == Keeps::kOwn ? std::nullopt : std::optional(keeps);
 }
 
-// The activation takes the place of the value before it: nobody else reads that value, and the node that makes it
-// chooses its result's parameters freely.
+// Whether the activation is fused with the value before it: no other node reads that value, and its producer may choose
+// the parameters of its result.
 bool fuses(const ir::Graph& graph, ValueId before, const std::vector<ir::NodeId>& producers,
            const std::vector<std::vector<ir::NodeId>>& users, const std::vector<bool>& is_output, Extrema extrema) {
   const ir::NodeId producer = producers[before.index()];

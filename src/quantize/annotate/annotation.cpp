@@ -66,7 +66,7 @@ class Annotator {
     return own == schemes_.of_node.end() ? schemes_.general : own->second;
   }
 
-  // An activation behind a convolution whose result has no zero point: the two are not one there.
+  // Whether the node is an activation after a convolution whose result has no zero point. The two are not fused then.
   [[nodiscard]] bool stays_apart(size_t index) const {
     const Node& node = graph_.nodes[index];
     if (traits_of(node.op.aten()).quantization != AtenQuantization::kActivation || node.inputs.empty()) return false;

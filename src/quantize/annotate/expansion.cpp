@@ -50,7 +50,7 @@ bool gives_floats(const ir::Graph& graph, const Node& node) {
   return std::ranges::any_of(node.outputs, [&](ValueId id) { return id.valid() && graph[id].dtype == DType::kFp32; });
 }
 
-// Its second operand is no activation: a slope becomes a number of leaky_relu.
+// Whether the second operand is not an activation: a slope, which becomes an attribute of leaky_relu.
 bool has_slopes(const Node& node) {
   return node.op == ir::Op(AtenOp::prelu_default);
 }
