@@ -76,7 +76,7 @@ Error put(Call& call, const Tensor& target, std::span<EValue* const> list, const
 
 }  // namespace
 
-// (input, indices: a list of places, masks or None, out)
+// (input, indices: a list of index tensors, masks or None, out)
 Error index_tensor(Arguments arguments, Arena& scratch) {
   Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);

@@ -60,7 +60,7 @@ results::DelegateReport report_of(const ir::Graph& tosa, const npu::CompiledNetw
           .sram_bound_bytes = network.working_bound_bytes};
 }
 
-// As datasheets write it.
+// Returns the name of a memory as in datasheets.
 std::string memory_name(npu::MemoryKind kind) {
   return kind == npu::MemoryKind::kSram   ? "SRAM"
          : kind == npu::MemoryKind::kDram ? "DRAM"

@@ -309,7 +309,7 @@ std::vector<Result<Answers>> answers_of(std::vector<Worker>& workers, const std:
   return answers;
 }
 
-// The figure of each output, and the lowest of them as the program's.
+// Adds the figures of each output. The lowest SQNR is that of the program.
 void add_outputs(const ir::Graph& model, const std::vector<NoiseMeter>& noise, results::AccuracyReport& report) {
   report.sqnr_db = noise.front().sqnr_db();
   size_t next = 0;

@@ -20,8 +20,8 @@ using QuantizeFlags = options::QuantizeOptions;
 std::string scheme_error(std::string_view flags);
 std::string override_error(std::string_view flags);
 
-// Returns the request for these flags, without its samples. Settings of the file come first, followed by the others.
-// Errors (usage): all unknown values; a file that is not such JSON.
+// Returns the request for these flags, without its samples. Settings of the flags take precedence over those of the
+// file. Errors (usage): all unknown values; a file that is not such JSON.
 Result<QuantizeRequest> parse_quantize_flags(const QuantizeFlags& flags);
 
 }  // namespace carina::models

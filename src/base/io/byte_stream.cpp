@@ -16,7 +16,7 @@ namespace carina {
 
 namespace {
 
-constexpr size_t kBehind = size_t{1} << 18;  // at most so many bytes before the position stay in memory
+constexpr size_t kBehind = size_t{1} << 18;  // maximum number of bytes before the position that stay in memory
 
 // Inflates an entry piecewise.
 class Inflater {
