@@ -10,8 +10,8 @@
 #include "facts/npu_memories.h"
 #include "facts/npu_u85_blocks.h"
 
-// The NPUs, the memories behind them, and the limits of their operations. Sources: public files of ethos-u-vela 5.2.0
-// and of Arm's core driver.
+// The NPUs, the memories attached to them, and the limits of their operations. Sources: public files of ethos-u-vela
+// 5.2.0 and of Arm's core driver.
 namespace carina::npu {
 
 // ---- Limits ----

@@ -53,7 +53,7 @@ struct DelegateReport {
   int64_t scratch_bytes = 0;                 // the arena that the delegate needs while it runs
   std::optional<NpuEstimate> estimate = {};  // no value if it could not be estimated
   std::optional<NpuReport> layers = {};      // the estimate of each operation; no value if not requested
-  int64_t fast_scratch_bytes = 0;            // fast memory beside an arena that lies in slow memory
+  int64_t fast_scratch_bytes = 0;            // fast memory in addition to an arena in slow memory
   int64_t sram_bound_bytes = 0;              // lower bound of SRAM: the maximum of live bytes
   std::vector<std::pair<std::string, std::string>> shown = {};  // name and text of each requested section
   std::vector<HeldBytes> memory_map = {};                       // empty unless `layers` is requested

@@ -32,7 +32,7 @@ struct LayerReport {
   std::optional<int64_t> held_sram_bytes = {};
 };
 
-// The use of one memory behind the NPU's ports in one inference.
+// The use of one memory at the NPU's ports in one inference.
 struct MemoryUse {
   std::string memory;  // "Sram", "OffChipFlash" ...
   double bytes_per_second = 0;

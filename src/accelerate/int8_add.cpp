@@ -124,8 +124,8 @@ class Int8Add final : public Step {
 
 }  // namespace
 
-// (self, zero_point, multiplier, shift, other, zero_point, multiplier, shift, output zero_point, multiplier, shift, low,
-// high, out)
+// (self, zero_point, multiplier, shift, other, zero_point, multiplier, shift, output zero_point, multiplier, shift,
+// low, high, out)
 std::unique_ptr<Step> make_int8_add(Arguments arguments) {
   if (arguments.size() < 14) return nullptr;
   const EValue &a = *arguments[0], &b = *arguments[4];

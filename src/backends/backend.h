@@ -58,8 +58,8 @@ struct Backend {
   std::string arena_memory;  // the memory that holds the arena: "SRAM"
   std::string tosa_spec;     // the TOSA subset of its delegates, as the Arm backend names it
   lower::Target lowering;    // what its delegates may contain, and how they are lowered
-  // Compiles a TOSA graph so that all of it runs on the accelerator. Errors, all at once: what the accelerator cannot
-  // do.
+  // Compiles a TOSA graph so that all of it runs on the accelerator. Errors: all operations that the accelerator
+  // cannot run, in one error.
   std::function<Result<Delegate>(const ir::Graph& tosa, const DelegateOptions& options, const Log& log)> compile;
 };
 

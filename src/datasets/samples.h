@@ -27,7 +27,7 @@ using InputSource = std::function<Result<Sample>(std::span<const InputType> inpu
 Result<std::vector<Sample>> split_samples(const std::map<std::string, Tensor>& arrays,
                                           std::span<const InputType> inputs, const std::string& where);
 
-// Loads all arrays of an .npz, for labels beside the inputs. Errors: the reader's.
+// Loads all arrays of an .npz, for example inputs and labels. Errors: the reader's.
 Result<std::map<std::string, Tensor>> load_arrays(const std::string& path);
 
 // Checks that a sample has one tensor per input, of its type and shape. Errors: it does not.

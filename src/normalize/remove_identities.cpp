@@ -3,8 +3,8 @@
 // After:  %e = aten.relu.default(%x)
 // Needs:  one-spelling (canonicalize).
 // Gives:  no dropout, detach, alias, clone, contiguous, conversion to the same type, reshape or expand to the same
-//         shape, slice of everything, identity permute, padding by nothing, cat of one tensor (or of one and empty ones),
-//         assertion.
+//         shape, slice of everything, identity permute, padding by nothing, cat of one tensor (or of one and empty
+//         ones), assertion.
 // Legal:  input and output have the same type, shape and elements. If both are quantized with different parameters, a
 //         clone remains for the requantization. If only the output is quantized, its parameters move to the input, if
 //         the input has no other reader.

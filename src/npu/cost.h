@@ -17,7 +17,7 @@ struct CostDetail {
   bool accumulator_delay;  // blocks of one ublock wait for their own accumulators
   bool copies_by_width;    // pools of one element take one step per byte, not four
   bool ends_and_commands;  // the first read, the last write and the command unit
-  bool decoders_in_macs;   // U85: the MAC unit waits for its weights; otherwise decoding is counted beside it
+  bool decoders_in_macs;   // U85: the MAC unit waits for its weights; otherwise decoding is counted separately
   // Assumptions that docs/against-vela.md varies.
   int elementwise_channels = kElementwiseChannels;
   double ends_factor = 1;  // of the first read and the last write

@@ -13,7 +13,7 @@ struct TargetRow {
   std::string memory_mode;
 };
 
-// A clock, and the memories behind the two ports.
+// A clock, and the memories at the two ports.
 struct SystemRow {
   std::string name;
   std::string from;                  // the file, or "built in"

@@ -9,7 +9,7 @@
 #include "interpret/arena_internal.h"
 #include "interpret/checks_internal.h"
 
-// What the kernels of CONV2D, CONV3D and DEPTHWISE_CONV2D share.
+// Declarations shared by the kernels of CONV2D, CONV3D and DEPTHWISE_CONV2D.
 namespace carina::interpret {
 
 // All convolutions in one form: NDHWC with three spatial axes (depth 1 for the 2D ones).

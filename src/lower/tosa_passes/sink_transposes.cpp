@@ -28,7 +28,7 @@ enum class Adjust : uint8_t { kNothing, kAxis, kShapes, kPadding };
 struct LayoutRow {
   TosaOp op;
   size_t data_operands;  // number of leading operands with the axes of the result
-  // what else depends on axes: the attribute "axis", or shape operands with one entry or one pair per axis
+  // adjusts what else depends on axes: the attribute "axis", or shape operands with one entry or one pair per axis
   Adjust adjust;
 };
 

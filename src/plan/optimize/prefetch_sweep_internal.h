@@ -91,7 +91,7 @@ class Sweep {
   void serve(size_t k);
   void copy_front(double cycles, size_t window);
 
-  // Reserves memory beside kernel `k` for the copies that start before it.
+  // Reserves memory during kernel `k` for the copies that start before it.
   void let_in(size_t k);
   // Stalls at the start of kernel `k` until `bytes` of the first copy in the queue have been copied, or all of its
   // rest.

@@ -20,7 +20,7 @@ using SliceId = Id<struct SliceTag>;
 enum class Space : uint8_t {
   kConstants,    // read-only, filled when the model is loaded
   kArena,        // working memory of the network
-  kFastScratch,  // fast memory beside an arena that lies in slow memory
+  kFastScratch,  // fast memory in addition to an arena in slow memory
   kTables,       // lookup tables inside the NPU
   kChaining,     // results that never leave the NPU
 };
