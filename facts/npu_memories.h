@@ -266,7 +266,8 @@ inline constexpr auto kMemoryModes = std::to_array<MemoryMode>({
     {.name = "Dedicated_Sram_384KB", .constants_port = 1, .arena_port = 1, .cache_port = 0, .cache_bytes = 393216},
     {.name = "Dedicated_Sram_512KB", .constants_port = 1, .arena_port = 1, .cache_port = 0, .cache_bytes = 524288},
 });
-// Whether the cache is a separate memory from the arena (region 2), which is so only if the arena is not in SRAM.
+// Returns whether the cache is a separate memory from the arena (region 2), which is so only if the arena is not in
+// SRAM.
 constexpr bool has_fast_scratch(const MemoryMode& mode) {
   return mode.arena_port != mode.cache_port;
 }

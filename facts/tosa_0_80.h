@@ -325,7 +325,7 @@ constexpr std::span<const Tosa080Slot> slots_of(Tosa080Table table) {
   return kTosa080Tables[static_cast<size_t>(table)];
 }
 
-// Whether a slot holds this operand (or attribute) of 1.0, for a tensor of integers or of floats.
+// Returns whether a slot holds this operand (or attribute) of 1.0, for a tensor of integers or of floats.
 constexpr bool holds_operand(const Tosa080Slot& slot, std::string_view operand, bool is_float) {
   return slot.name_1_0 == operand &&
          (slot.source == Tosa080Source::kOperand ||

@@ -41,7 +41,7 @@ inline void set_missing(Problem& problem, MemoryArena which, const Arena& arena)
   problem.missing_bytes = arena.missing_bytes();
 }
 
-// Whether the data are aligned for the type. A file may store a tensor at any offset.
+// Returns whether the data are aligned for the type. A file may store a tensor at any offset.
 inline bool is_aligned(const void* data, PteScalarType type) {
   return reinterpret_cast<uintptr_t>(data) % element_bytes(type) == 0;
 }

@@ -53,11 +53,11 @@ inline std::string_view name_of(DType dtype) {
 inline size_t element_bytes(DType dtype) {
   return row_of(dtype).element_bytes;
 }
-// Whether it is a floating-point type.
+// Returns whether it is a floating-point type.
 inline bool is_float(DType dtype) {
   return row_of(dtype).is_float;
 }
-// Whether it is a signed or unsigned integer type; false for bool and shape.
+// Returns whether it is a signed or unsigned integer type; false for bool and shape.
 inline bool is_integer(DType dtype) {
   return row_of(dtype).is_integer;
 }

@@ -15,7 +15,7 @@ Walk<1> walk_of(const Indexing& indexing) {
   return walk;
 }
 
-// Whether all indices are in range. It is checked first, so that nothing is written if one is not.
+// Returns whether all indices are in range. It is checked first, so that nothing is written if one is not.
 bool all_inside(const Indexing& indexing, const Layout& layout) {
   Walk<1> walk = walk_of(indexing);
   const int64_t count = walk.count();

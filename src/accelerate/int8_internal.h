@@ -20,7 +20,7 @@ std::unique_ptr<Step> make_dequantize(Arguments arguments, size_t out_at);
 // The largest magnitude of a sum that requantize() accepts.
 inline constexpr int64_t kMaxSum = (int64_t{1} << 30) - 1;
 
-// Whether the value is an int8 tensor of fixed size.
+// Returns whether the value is an int8 tensor of fixed size.
 inline bool is_int8(const EValue& value) {
   return value.is_tensor() && value.tensor.type == PteScalarType::kChar && !value.tensor.resizable;
 }

@@ -14,7 +14,7 @@ bool is_float(const EValue& value) {
   return value.is_tensor() && value.tensor.type == PteScalarType::kFloat && !value.tensor.resizable;
 }
 
-// Whether both tensors have the same number of elements in the same memory order.
+// Returns whether both tensors have the same number of elements in the same memory order.
 bool go_together(const EValue& in, const EValue& out) {
   return !out.tensor.read_only && same_layout(in.tensor, out.tensor) && !overlap(in.tensor, out.tensor);
 }

@@ -43,13 +43,13 @@ std::unique_ptr<Step> make_convolution(Arguments arguments, const Tail& tail);
 // Combines two convolutions, where the second is the only reader of the first one's output. That output is not written.
 std::unique_ptr<Step> make_convolution_pair(const ConvolutionCall& first, const ConvolutionCall& second);
 std::unique_ptr<Step> make_call(std::string_view name, Arguments arguments);
-// Whether a call clamps its first argument to constant limits (relu, hardtanh, clamp). Returns the limits and the
-// output.
+// Returns whether a call clamps its first argument to constant limits (relu, hardtanh, clamp). Returns the limits and
+// the output.
 bool bounds_of_clamp(std::string_view name, Arguments arguments, Bounds& bounds, EValue*& out);
 
 // --- Properties of arguments
 
-// Whether the value is a contiguous float tensor of fixed size. Its memory may be assigned later.
+// Returns whether the value is a contiguous float tensor of fixed size. Its memory may be assigned later.
 inline bool is_plain(const EValue& value) {
   return value.is_tensor() && value.tensor.type == PteScalarType::kFloat && value.tensor.contiguous() &&
          !value.tensor.resizable;

@@ -67,7 +67,7 @@ std::string memory_name(npu::MemoryKind kind) {
                                           : std::string(npu::name_of(kind));
 }
 
-// Whether the request asks for more than the program and its total cost.
+// Returns whether the request asks for more than the program and its total cost.
 bool is_shown(const DelegateOptions& options) {
   return options.artifacts != Artifacts::kDrop || !options.shown.empty();
 }

@@ -41,8 +41,8 @@ std::optional<Tensor> narrowed(const Tensor& array) {
   return std::move(narrow).freeze();
 }
 
-// Whether the array's type is the type in which npy_bytes() writes `wanted`. NumPy has no int4, int48, shape, bf16 or
-// fp8.
+// Returns whether the array's type is the type in which npy_bytes() writes `wanted`. NumPy has no int4, int48, shape,
+// bf16 or fp8.
 bool has_storage_of(const Tensor& array, DType wanted) {
   return element_bytes(array.dtype) == element_bytes(wanted) &&
          (array.dtype == wanted || wanted == DType::kInt48 || wanted == DType::kInt4 || wanted == DType::kBf16 ||

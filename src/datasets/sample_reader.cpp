@@ -136,7 +136,7 @@ std::vector<std::string> array_files_in(const std::string& folder) {
   return files;
 }
 
-// Whether there is one .npy per input, by name.
+// Returns whether there is one .npy per input, by name.
 bool belong_together(std::span<const std::string> files, std::span<const InputType> inputs) {
   return files.size() == inputs.size() && std::ranges::all_of(files, [&](const std::string& file) {
            const std::filesystem::path path(file);

@@ -16,7 +16,7 @@
 
 namespace carina::datasets {
 
-// Whether an array of this shape is smaller than an input whose sizes may vary from run to run.
+// Returns whether an array of this shape is smaller than an input whose sizes may vary from run to run.
 bool is_smaller(const Shape& array, const InputType& input);
 std::vector<InputType> input_types(const ir::Graph& graph);
 

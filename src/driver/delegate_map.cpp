@@ -191,7 +191,7 @@ class Coloring {
     return found;
   }
 
-  // Whether a neighbor is in a delegate, and in the same one as the previous neighbors.
+  // Returns whether a neighbor is in a delegate, and in the same one as the previous neighbors.
   bool agrees(std::optional<int>& found, ir::NodeId neighbor, const Assignments* open) const {
     if (!graph_[neighbor].origin.valid()) return false;
     const bool stands_in = open != nullptr && is_open(neighbor.index());

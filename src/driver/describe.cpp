@@ -81,7 +81,7 @@ void set_disposition(NodeReport& row, Disposition disposition) {
   row.reason = disposition == Disposition::kNpu ? "could run on the NPU" : "could run on the CPU";
 }
 
-// Whether a node of a quantized model only annotates how values are represented (quantize, dequantize).
+// Returns whether a node of a quantized model only annotates how values are represented (quantize, dequantize).
 bool is_annotation(const NodeReport& row) {
   const auto op = aten_op_of_name(row.op);
   return row.runs_on == RunsOn::kFolded && op && quantization_step_of(*op).has_value();

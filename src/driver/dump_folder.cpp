@@ -11,7 +11,7 @@ namespace carina::driver {
 
 namespace {
 
-// Whether a name has the form "output_tag0_vela.npz". Other files in the folder belong to the user.
+// Returns whether a name has the form "output_tag0_vela.npz". Other files in the folder belong to the user.
 bool is_of_a_compile(const std::string& name) {
   constexpr std::string_view kStart = "output_tag";
   const bool tagged = name.starts_with(kStart) && name.size() > kStart.size() &&

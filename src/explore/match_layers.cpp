@@ -13,7 +13,7 @@ namespace {
 
 using Layers = std::vector<results::LayerReport>;
 
-// Whether the layer has no note. Then its name is the number of its command.
+// Returns whether the layer has no note. Then its name is the number of its command.
 bool is_unnamed(const results::LayerReport& layer) {
   return layer.name.starts_with("command ");
 }

@@ -20,7 +20,7 @@ struct TosaLimits {
   std::vector<std::string> extensions;  // "INT16" ...; only "none": no extension; empty: all
 };
 
-// Whether a file holds a TOSA graph, by its name's extension: .tosa, .vgf.
+// Returns whether a file holds a TOSA graph, by its name's extension: .tosa, .vgf.
 bool is_graph_file(const std::string& path);
 
 // Reads the TOSA graph of such a file without verifying it. Errors: the readers'.

@@ -26,7 +26,7 @@ void Planner::find_layout_views() {
   }
 }
 
-// Whether all users of a value read its elements through views. Then the value itself is not needed.
+// Returns whether all users of a value read its elements through views. Then the value itself is not needed.
 bool Planner::is_only_viewed(ir::ValueId value) const {
   if (!views_[value.index()] || is_seen_[value.index()] || users_[value.index()].empty()) return false;
   return std::ranges::all_of(users_[value.index()], [&](ir::NodeId user) {

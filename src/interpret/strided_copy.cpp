@@ -40,7 +40,7 @@ void copy_row(const T* in, int64_t in_stride, T* out, int64_t out_stride, int64_
   for (int64_t i = 0; i < count; ++i) out[i * out_stride] = in[i * in_stride];
 }
 
-// Whether reads are contiguous along `a` and writes along `b`: a transposition.
+// Returns whether reads are contiguous along `a` and writes along `b`: a transposition.
 bool is_crosswise(const StridedCopy::Axis& a, const StridedCopy::Axis& b) {
   return a.in_stride == 1 && b.out_stride == 1 && b.in_stride != 1;
 }

@@ -83,7 +83,7 @@ std::vector<bool> is_output(const Graph& graph) {
 
 namespace {
 
-// Whether the node has an effect besides its outputs.
+// Returns whether the node has an effect besides its outputs.
 bool has_effect(const Node& node) {
   return node.op.is_tosa() && node.op.tosa() == TosaOp::VARIABLE_WRITE;
 }

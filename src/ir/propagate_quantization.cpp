@@ -39,7 +39,7 @@ void propagate_backwards(ir::Graph& graph) {
   }
 }
 
-// Whether the node joins tensors with the same parameters, so that it can join their integers.
+// Returns whether the node joins tensors with the same parameters, so that it can join their integers.
 bool joins_alike(const ir::Graph& graph, const Node& node) {
   const AtenTraits* traits = has_result(node) ? &traits_of(node.op.aten()) : nullptr;
   if (traits == nullptr || traits->data != AtenData::kGathered || traits->quantization != AtenQuantization::kAll)

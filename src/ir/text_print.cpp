@@ -140,8 +140,8 @@ std::string integer_text(int64_t value) {
   return std::to_string(value);
 }
 
-// Whether each element is a valid value of its type. The memory of bool, int4 and int48 elements is wider, and may
-// contain others.
+// Returns whether each element is a valid value of its type. The memory of bool, int4 and int48 elements is wider, and
+// may contain others.
 bool all_named(const Tensor& tensor) {
   if (tensor.dtype != DType::kBool && tensor.dtype != DType::kInt4 && tensor.dtype != DType::kInt48) return true;
   const IntegerRange range = range_of(tensor.dtype);

@@ -97,8 +97,8 @@ Refused check_rank(const ir::Value& value) {
 
 namespace {
 
-// Whether the operator supports int32 with a zero point of 0. Data movement, conversions, additions on one scale and
-// functions do. Products do not, because TOSA cannot rescale them.
+// Returns whether the operator supports int32 with a zero point of 0. Data movement, conversions, additions on one
+// scale and functions do. Products do not, because TOSA cannot rescale them.
 bool computes_with_int32(const Candidate& c, const Quantization& q) {
   if (q.dtype != DType::kInt32 || q.zero_point() != 0) return false;
   const AtenOp op = c.node.op.aten();

@@ -36,7 +36,7 @@ Result<Lowered> to_tosa(const ir::Graph& aten, const Target& target, const ir::P
 // The clean-up passes of to_tosa() in order, for documentation and --help.
 std::span<const ir::Pass> clean_up_pipeline();
 
-// Whether an operator has a lowering for at least some types and shapes.
+// Returns whether an operator has a lowering for at least some types and shapes.
 bool has_lowering(ir::Op op);
 
 }  // namespace carina::lower

@@ -84,7 +84,7 @@ ValueId listed(Rewriter& in, ValueId flat, const Strides& axes) {
   return take_or_gather(in, flat, 0, positions);
 }
 
-// Whether memory order equals element order. Views with permuted axes do not have this property.
+// Returns whether memory order equals element order. Views with permuted axes do not have this property.
 bool is_dense(Rewriter& in, ValueId x) {
   for (const Node& node : in.graph().nodes) {
     if (std::ranges::find(node.outputs, x) == node.outputs.end()) continue;

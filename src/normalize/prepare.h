@@ -25,7 +25,7 @@ Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log&
 // (softmax, layer_norm, mm ...). The result is input to to_core_aten().
 Result<void> prepare_for_cpu(ir::Graph& aten, const ir::PassOptions& options, const Log& log);
 
-// Whether a pass of prepare() rewrites nodes of this operator, if their types and shapes allow it.
+// Returns whether a pass of prepare() rewrites nodes of this operator, if their types and shapes allow it.
 bool is_rewritten(AtenOp op);
 
 // Error: the model's inputs or normalizations have floats of another type than fp32. It is one error for any number of

@@ -31,7 +31,7 @@ std::vector<size_t> levels_of(const ir::Graph& graph, const std::vector<bool>& o
 // The idioms of the default target, which most models use. The idioms determine which values can be observed.
 const lower::Target kLowering{.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms};
 
-// Whether the node computes with int64: all of its tensors are plain integers (or it converts between these and
+// Returns whether the node computes with int64: all of its tensors are plain integers (or it converts between these and
 // floats), and one that is not a constant is int64. Constants do not count, because they are converted only once.
 bool computes_with_int64(const ir::Graph& graph, const ir::Node& node) {
   const bool converts = node.op == ir::Op(AtenOp::_to_copy_default);

@@ -21,7 +21,7 @@ namespace {
 
 using ir::Node;
 
-// Whether `name` names the operator `op`: "aten.conv2d.default" is also "conv2d.default" and "conv2d".
+// Returns whether `name` names the operator `op`: "aten.conv2d.default" is also "conv2d.default" and "conv2d".
 bool is_called(std::string_view op, std::string_view name) {
   const size_t space = op.find('.'), overload = op.rfind('.');
   return name == op || name == op.substr(space + 1) || name == op.substr(space + 1, overload - space - 1);
@@ -193,8 +193,8 @@ void number_delegates(const ir::Graph& graph, const std::vector<int>& group_of, 
   }
 }
 
-// Whether the target does not support the node. Nodes that the user or the cost of a call keeps on the CPU are not
-// included, since they compute the same there.
+// Returns whether the target does not support the node. Nodes that the user or the cost of a call keeps on the CPU are
+// not included, since they compute the same there.
 bool is_refused(const Decision& decision) {
   return !decision.runs_on_npu && !decision.rule.starts_with("user.") && !decision.rule.starts_with("group.");
 }

@@ -122,8 +122,8 @@ class Splitter {
                insert_qdq(AtenOp::dequantize_per_tensor_default, integers(id), value, *q, value.dtype, "dequantized");
   }
 
-  // Whether a CPU node only moved floats that integers with the same parameters represent. They need not be rounded
-  // again.
+  // Returns whether a CPU node only moved floats that integers with the same parameters represent. They need not be
+  // rounded again.
   [[nodiscard]] bool is_representable(ValueId id) const {
     const ir::NodeId maker = producer_[id.index()];
     if (!maker.valid() || !is_data_movement(graph_[maker].op.aten())) return false;

@@ -20,7 +20,7 @@ using options::CpuKernels;
 Result<Program> emit(const ir::Graph& graph, std::span<const Delegate> delegates,
                      CpuKernels kernels = CpuKernels::kPortable);
 
-// Whether a node of this op can be written as a kernel call.
+// Returns whether a node of this op can be written as a kernel call.
 bool has_kernel(ir::Op op);
 
 }  // namespace carina::pte

@@ -35,7 +35,7 @@ struct RecordedValue {
   std::vector<RecordedTensor> tensors = {};
 };
 
-// Whether ExecuTorch's Inspector supports tensors of this type.
+// Returns whether ExecuTorch's Inspector supports tensors of this type.
 bool is_recordable(PteScalarType type);
 
 // One run of a method. The format has a field for allocations, but the Inspector rejects a file with it.

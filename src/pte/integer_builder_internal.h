@@ -16,7 +16,7 @@ struct Multiplier {
   int64_t shift = 0;
 };
 Multiplier multiplier_of(double factor);
-// Whether the kernels support the shift of this factor.
+// Returns whether the kernels support the shift of this factor.
 bool is_applicable(const Multiplier& multiplier);
 
 // The integers that represent a float value.

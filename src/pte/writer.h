@@ -14,7 +14,7 @@ enum class DelegateData {
   kSegment,  // in a separate segment, 128-byte aligned
 };
 
-// Whether the blobs together have at most 1 GiB, so that they fit the FlatBuffer, whose offsets have 31 bits.
+// Returns whether the blobs together have at most 1 GiB, so that they fit the FlatBuffer, whose offsets have 31 bits.
 bool delegates_fit_inline(const Program& program);
 
 struct WriteOptions {

@@ -141,7 +141,7 @@ class Calibration {
               .hint = "x / norm(x) of empty rows is 0 all the same"});
   }
 
-  // Whether a constant contains large negative numbers, as masks do.
+  // Returns whether a constant contains large negative numbers, as masks do.
   [[nodiscard]] bool has_masks() const {
     constexpr float kFar = -100;
     return std::ranges::any_of(aten_.values, [](const ir::Value& value) {

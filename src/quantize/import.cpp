@@ -61,14 +61,14 @@ class Folder {
     kept_.push_back(std::move(node));
   }
 
-  // Whether the dequantize node reads a constant of integers.
+  // Returns whether the dequantize node reads a constant of integers.
   [[nodiscard]] bool reads_own_integers(NodeId dequantize) const {
     const ir::Value& integers = graph_[graph_[dequantize].inputs.front()];
     return integers.constant && integers.constant->dtype == parameters_[dequantize.index()]->dtype;
   }
 
-  // Whether all readers of the value, also after data movement, are convolutions or matrix products that read it as an
-  // operand other than the data.
+  // Returns whether all readers of the value, also after data movement, are convolutions or matrix products that read
+  // it as an operand other than the data.
   [[nodiscard]] bool is_weight(ValueId value) const {
     if (is_output_[value.index()] || users_[value.index()].empty()) return false;
     return std::ranges::all_of(users_[value.index()], [&](NodeId user) {
@@ -103,7 +103,7 @@ class Folder {
     return parameters_[node.index()] && role_of(graph_[node]) == role;
   }
 
-  // Whether the integers of this quantize node are only dequantized, with the same parameters.
+  // Returns whether the integers of this quantize node are only dequantized, with the same parameters.
   [[nodiscard]] bool only_dequantized(NodeId quantize) const {
     const ValueId integers = graph_[quantize].outputs.front();
     if (is_output_[integers.index()]) return false;
@@ -113,7 +113,7 @@ class Folder {
     });
   }
 
-  // Whether all readers of the value are quantize nodes with these parameters.
+  // Returns whether all readers of the value are quantize nodes with these parameters.
   [[nodiscard]] bool only_quantized(ValueId value, const Quantization& parameters) const {
     if (is_output_[value.index()]) return false;
     return std::ranges::all_of(users_[value.index()], [&](NodeId user) {

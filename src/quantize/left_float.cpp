@@ -46,8 +46,8 @@ void add_movers(const ir::Graph& graph, std::vector<bool>& left, Ends ends) {
   left = std::move(candidates);
 }
 
-// Whether the value is a constant operand of a comparison, which the lowering quantizes. It has no parameters and does
-// not widen any range.
+// Returns whether the value is a constant operand of a comparison, which the lowering quantizes. It has no parameters
+// and does not widen any range.
 bool quantized_by_lowering(const ir::Graph& graph, const Node& node, ValueId id) {
   return graph[id].constant && node.op.is_aten() &&
          traits_of(node.op.aten()).quantization == AtenQuantization::kOperands;

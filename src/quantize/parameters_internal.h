@@ -11,7 +11,7 @@ enum class Role { kNone, kQuantize, kDequantize };
 // hold.
 Role role_of(const ir::Node& node);
 
-// Whether the parameters of such a node are constants (those of dynamic quantization are not).
+// Returns whether the parameters of such a node are constants (those of dynamic quantization are not).
 bool has_constant_parameters(const ir::Graph& graph, const ir::Node& node);
 
 // Returns the parameters of such a node. Errors: scales that are not positive numbers; zero points outside the range; a

@@ -196,7 +196,7 @@ class Quantizer {
     }
   }
 
-  // Whether the node is x > -infinity, and samples contained -infinity.
+  // Returns whether the node is x > -infinity, and samples contained -infinity.
   [[nodiscard]] bool meets_infinity(const Node& node) const {
     if (node.op != ir::Op(AtenOp::gt_Tensor) || !is_activation(node.inputs[0].index())) return false;
     const std::optional<Tensor>& limit = graph_[node.inputs[1]].constant;
@@ -216,8 +216,8 @@ class Quantizer {
     }
   }
 
-  // Whether a step of the operand's integers is a large part of the function's period, so that the result would be
-  // noise.
+  // Returns whether a step of the operand's integers is a large part of the function's period, so that the result would
+  // be noise.
   [[nodiscard]] bool is_coarse(const Node& node) const {
     constexpr double kCoarse = std::numbers::pi / 4;
     const bool is_periodic = node.op == ir::Op(AtenOp::sin_default) || node.op == ir::Op(AtenOp::cos_default) ||

@@ -30,10 +30,10 @@ class RangeObserver {
   [[nodiscard]] bool empty() const { return count_ == 0; }
   // Returns the range that the integers with this number of steps should cover. It contains zero.
   [[nodiscard]] Range choose(RangeChoice choice, int64_t steps) const;
-  // Whether there was an element -infinity, or the lowest fp32, which represents it.
+  // Returns whether there was an element -infinity, or the lowest fp32, which represents it.
   [[nodiscard]] bool has_low_infinities() const { return has_low_infinities_; }
-  // Whether a single distant number, such as the -1e9 of a mask, takes nearly all of the range, so that only a few
-  // steps of int8 remain for the other elements.
+  // Returns whether a single distant number, such as the -1e9 of a mask, takes nearly all of the range, so that only a
+  // few steps of int8 remain for the other elements.
   [[nodiscard]] bool is_swamped() const;
   // Returns the whole observed range, extended by one step at its lower end. The lowest integer then represents only
   // -infinity.

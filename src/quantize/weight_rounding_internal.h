@@ -19,7 +19,7 @@ Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStat
 // weights, or the floats with the parameters by which they will be rounded.
 std::vector<double> mean_errors(const Tensor& floats, const ir::Value& weight, const LayerStatistics& statistics);
 
-// Whether the statistics match weights of this shape: [O, terms of each group].
+// Returns whether the statistics match weights of this shape: [O, terms of each group].
 bool fits(const LayerStatistics& statistics, const Shape& weight);
 
 }  // namespace carina::quantize

@@ -33,7 +33,7 @@ struct TestCaseReport {
   int64_t index = 0;  // in the method's suite
   std::vector<OutputCheck> outputs;
 
-  // Whether there are expected outputs. A case without them is run, not checked.
+  // Returns whether there are expected outputs. A case without them is run, not checked.
   [[nodiscard]] bool checked() const { return !outputs.empty(); }
   [[nodiscard]] bool passed() const {
     return std::ranges::all_of(outputs, [](const OutputCheck& check) { return check.wrong == 0; });

@@ -55,7 +55,7 @@ HWY_INLINE void combine_row(const float* a, const float* b, float* out, int64_t 
   hn::StoreU(last, d, out + end);
 }
 
-// Whether the rows are contiguous, or repeat one value, so that they can be treated as one long row.
+// Returns whether the rows are contiguous, or repeat one value, so that they can be treated as one long row.
 bool is_one_row(const RowsF32& operand, int64_t columns) {
   return operand.stride == (operand.repeats ? 0 : columns);
 }

@@ -151,7 +151,7 @@ Result<void> check_arena(const plan::Target& target) {
                .fault = Fault::kUsage});
 }
 
-// Whether a path is Vela's own configuration file, which is built in here.
+// Returns whether a path is Vela's own configuration file, which is built in here.
 bool is_built_in(const std::string& path) {
   return path == "Arm/vela.ini" && !file_id(path);
 }

@@ -98,8 +98,8 @@ class Lister {
     return {.accelerator = std::string(line.name), .system_config = system, .memory_mode = mode, .ini = files_};
   }
 
-  // Whether a system is for a product line. A file does not contain this, so its systems are for all lines, unless they
-  // have the name of a known system.
+  // Returns whether a system is for a product line. A file does not contain this, so its systems are for all lines,
+  // unless they have the name of a known system.
   static bool is_for(const results::SystemRow& row, const npu::AcceleratorConfig& line) {
     const npu::Board* board = npu::find_board(row.name);
     if (board != nullptr && row.from == "board") return board->system.product == line.product;

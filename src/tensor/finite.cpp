@@ -11,8 +11,8 @@ namespace carina {
 
 namespace {
 
-// Whether all elements are finite: the difference of a value and itself is 0 only for finite values. The loop has
-// lanes, so that compilers vectorize it.
+// Returns whether all elements are finite: the difference of a value and itself is 0 only for finite values. The loop
+// has lanes, so that compilers vectorize it.
 bool is_part_finite(std::span<const float> values) {
   constexpr size_t kLanes = kLineBytes / sizeof(float);
   std::array<float, kLanes> left{};

@@ -28,7 +28,7 @@ struct NpyLayout {
 // header. Errors: those of read_npy().
 inline constexpr size_t kNpyHeadBytes = (size_t{1} << 16) + 12;  // NumPy writes headers of a few hundred bytes
 Result<NpyLayout> npy_layout(std::span<const std::byte> head, size_t file_bytes, const std::string& where);
-// Whether a file is an array that cannot be a tensor: pickled objects or text.
+// Returns whether a file is an array that cannot be a tensor: pickled objects or text.
 bool is_npy_of_other_kind(std::span<const std::byte> head);
 
 // Returns the name of the array that an entry of an .npz holds: "x" for "x.npy".

@@ -17,8 +17,8 @@ Perms inverse_of(const Perms& perms);
 // Returns the permutation that applies `first` and then `second`.
 Perms composed(const Perms& first, const Perms& second);
 bool is_identity(const Perms& perms);
-// Whether a transposition keeps the order of the elements, so that a reshape does the same. Axes of size 1 do not
-// matter.
+// Returns whether a transposition keeps the order of the elements, so that a reshape does the same. Axes of size 1 do
+// not matter.
 bool keeps_element_order(const Shape& shape, const Perms& perms);
 
 // Returns the name of a value that holds `name` with permuted axes, and the reverse; nothing for other names.

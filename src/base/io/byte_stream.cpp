@@ -53,7 +53,7 @@ class Inflater {
     return true;
   }
 
-  // Whether the stream ends at the current position.
+  // Returns whether the stream ends at the current position.
   bool is_at_end() {
     for (Bytef more = 0; !has_ended_;) {
       feed();

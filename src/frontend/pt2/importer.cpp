@@ -21,8 +21,8 @@ constexpr int64_t kMajor = 8;
 constexpr int64_t kNewestMinor = 20;  // torch 2.12 and 2.13
 constexpr int64_t kOldestMinor = 14;  // torch 2.9
 
-// Whether a node's results share memory with an operand: rows whose schema says so, and dropout, which returns its
-// operand.
+// Returns whether a node's results share memory with an operand: rows whose schema says so, and dropout, which returns
+// its operand.
 bool gives_view(const ir::Node& node) {
   if (schema_of(node.op.aten()).returns_view) return true;
   return node.op.aten() == AtenOp::dropout_default && !node.attributes.get<bool>("train");

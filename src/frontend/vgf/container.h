@@ -84,7 +84,7 @@ struct Container {
   std::vector<std::string> output_names;  // one per output, or empty
 };
 
-// Whether a file begins with the header of a VGF file.
+// Returns whether a file begins with the header of a VGF file.
 bool is_vgf(const Buffer& file);
 
 // Reads the tables of a VGF file of version 0.1 to 0.5. Constants are views of `file`. `where` is the file's name in

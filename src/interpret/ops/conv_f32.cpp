@@ -58,7 +58,7 @@ void copy_run(const float* from, int64_t count, float* to) {
   }
 }
 
-// Whether the output is written past the caches.
+// Returns whether the output is written past the caches.
 bool streams(const ConvGeometry& g, const float* out) {
   return g.pixels() * g.oc > kPassesBy && g.oc % simd::kLanes == 0 &&
          reinterpret_cast<uintptr_t>(out) % simd::kLineBytes == 0;

@@ -212,7 +212,7 @@ Result<Kernel> prepare_float(const NodePlan& plan) {
   return prepare_reduce(plan, kRows);
 }
 
-// Whether `value` replaces `best`. Of equal values the first one is kept. A NaN is kept first or never chosen,
+// Returns whether `value` replaces `best`. Of equal values the first one is kept. A NaN is kept first or never chosen,
 // depending on the mode.
 template <typename C, NanMode Mode>
 bool replaces(C value, C best) {

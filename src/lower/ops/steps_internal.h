@@ -19,8 +19,8 @@ Fractions fractions_of(Lowering& in, ir::ValueId input, const Quantization& q);
 ir::ValueId floor_of(Lowering& in, const Fractions& x);
 ir::ValueId trunc_of(Lowering& in, const Fractions& x);
 
-// Whether the function is piecewise constant: sign, floor, ceil, round, trunc. A table whose entries are interpolated
-// would turn its jumps into slopes.
+// Returns whether the function is piecewise constant: sign, floor, ceil, round, trunc. A table whose entries are
+// interpolated would turn its jumps into slopes.
 bool is_step_function(AtenOp op);
 
 // Lowers such an operator of quantized values exactly.

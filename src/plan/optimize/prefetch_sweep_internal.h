@@ -75,7 +75,7 @@ class Sweep {
   [[nodiscard]] bool may_keep(size_t k, size_t r) const { return ((*choice_)[k] & keep_bit(r)) != 0; }
 
   // Adds the demands of kernel `k`, which must be complete before it starts. Adds stalls after it for bytes that do not
-  // fit beside it.
+  // fit in memory with it.
   void read(size_t k);
   size_t demand(size_t k, size_t object);
 

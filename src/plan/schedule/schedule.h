@@ -84,7 +84,7 @@ struct WeightSlice {
   StorageId stored = {};         // the weights, among the constants
   StorageId scales = {};         // the same storage, unless other slices use these weights with other scales
   StorageId staged = {};         // the copy of `stored` that the stripes read, if there is one
-  StorageId staged_scales = {};  // the copy of `scales`, if these have a storage of their own
+  StorageId staged_scales = {};  // the copy of `scales`, if they have their own storage
   bool operator==(const WeightSlice&) const = default;
 };
 

@@ -156,7 +156,7 @@ class Selection {
   // Reports a product of two activations that Options::dynamic_weights would make faster. The message is given once per
   // network.
   void could_write_weights(const WrittenWeights& cycles);
-  // Whether the network is so long that it will be rejected. Loops that unroll may stop then.
+  // Returns whether the network is so long that it will be rejected. Loops that unroll may stop then.
   [[nodiscard]] bool is_full() const { return network_.steps.size() > kMaxSteps; }
   static constexpr size_t kMaxSteps = 100'000;
 
