@@ -5,9 +5,9 @@
 
 namespace carina {
 
-// ATen operators, without their overloads and in the order of their names, that are not in aten_ops.def, but that PyTorch
-// makes of operators that are: ExportedProgram.run_decompositions(). tests/integration/test_composites.py compiles them.
-// Source: torch 2.13, core_aten_decompositions and CompositeImplicitAutograd.
+// ATen operators that are not in aten_ops.def but that ExportedProgram.run_decompositions() replaces by operators that
+// are. Names are without overloads and sorted. tests/integration/test_composites.py compiles them. Source: torch 2.13,
+// core_aten_decompositions and CompositeImplicitAutograd.
 inline constexpr auto kAtenComposites = std::to_array<std::string_view>({
     "_weight_norm",
     "_weight_norm_interface",

@@ -66,8 +66,8 @@ struct AtenLowering {
   std::string_view text;
 };
 
-// The properties of an operator beside its schema (aten_ops.def). All libraries read them here. executorch_kernels.def
-// has its CPU kernel.
+// The properties of an operator in addition to its schema (aten_ops.def). All libraries read them here. Its CPU kernel
+// is in executorch_kernels.def.
 struct AtenTraits {
   AtenOp op;
   AtenFamily family;
@@ -76,7 +76,7 @@ struct AtenTraits {
   AtenData data;
   FloatConstants float_constants;
   AtenLowering lowering;
-  std::string_view cpu_form = {};  // if it has no CPU kernel of its own: the operators that replace it on the CPU
+  std::string_view cpu_form = {};  // for an operator without a CPU kernel: the operators that replace it on the CPU
 };
 
 namespace detail {
@@ -136,7 +136,7 @@ constexpr bool is_lowered(AtenOp op) {
 constexpr bool is_data_movement(AtenOp op) {
   return traits_of(op).data != AtenData::kComputed;
 }
-// Whether the operator keeps order, as quantization does. The two may then be exchanged.
+// Returns whether the operator keeps order, as quantization does. The two may then be exchanged.
 constexpr bool keeps_order(AtenOp op) {
   return traits_of(op).data == AtenData::kPermuted || traits_of(op).quantization == AtenQuantization::kActivation;
 }
@@ -144,7 +144,8 @@ constexpr bool takes_float_constants(AtenOp op) {
   return traits_of(op).float_constants == FloatConstants::kTaken;
 }
 
-// Whether `rows` (each with a member `op`) cover every operator of these families that is lowered directly, each once.
+// Returns whether `rows` (each with a member `op`) cover every operator of these families that is lowered directly,
+// each once.
 template <typename Rows>
 constexpr bool lowers_all_of(const Rows& rows, std::initializer_list<AtenFamily> families) {
   size_t expected = 0;
@@ -156,7 +157,7 @@ constexpr bool lowers_all_of(const Rows& rows, std::initializer_list<AtenFamily>
   return expected == std::size(rows);
 }
 
-// Whether `rows` rewrite only operators with the status kBecomes, or lowered operators into a simpler form.
+// Returns whether `rows` rewrite only operators with the status kBecomes, or lowered operators into a simpler form.
 template <typename Rows>
 constexpr bool rewrites_what_becomes(const Rows& rows) {
   return std::ranges::none_of(

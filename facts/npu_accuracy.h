@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <string_view>
 
-// The uncertainty of estimated cycles: what published cycles are, as a multiple of the estimate. docs/cycle-model.md,
-// "How far to trust a figure", lists the runs behind each row.
+// The uncertainty of estimated cycles: the ratio of published cycles to estimated cycles. docs/cycle-model.md, "How far
+// to trust a figure", lists the runs for each row.
 namespace carina::npu {
 
 struct CycleAccuracy {
   std::string_view line;  // the start of the accelerator's name
-  bool waits_for_memory;  // a quarter of the cycles or more wait for memories behind the second port
+  bool waits_for_memory;  // at least a quarter of the cycles wait for memories of the second port
   double lowest;          // published cycles / estimated cycles
   double highest;
   std::string_view basis;  // shown to users
@@ -53,10 +53,10 @@ struct CycleInterval {
   int64_t lowest = 0;
   int64_t highest = 0;
   bool waits_for_memory = false;
-  std::string_view basis = {};  // empty: the target has no row
+  std::string_view basis = {};  // empty if the target has no row
 };
 
-// `memory_cycles`: the part of `cycles` that waits for memories behind the second port.
+// `memory_cycles` is the part of `cycles` that waits for memories of the second port.
 constexpr CycleInterval cycle_interval(std::string_view target, int64_t cycles, int64_t memory_cycles) {
   const bool waits = cycles > 0 && memory_cycles >= cycles / 4;
   for (const CycleAccuracy& row : kCycleAccuracy) {

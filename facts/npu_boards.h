@@ -13,7 +13,7 @@ struct Board {
   SystemConfig system;
   std::string_view board;
   std::string_view memories;  // the source of the memories' timing
-  std::string_view evidence;  // the published run that supports the row; "unverified": there is none
+  std::string_view evidence;  // the published run that supports the row, or "unverified"
 };
 inline constexpr auto kBoards = std::to_array<Board>({
     {.system = {.name = "Alif_E7_HE",

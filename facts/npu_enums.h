@@ -48,7 +48,7 @@ enum class Number : uint32_t {};
   template <>                                                                  \
   inline constexpr EnumRow kEnumRow<Type>{prefix, k##Type##Rows};
 
-// clang-format off: it breaks the lists of values anew at each run.
+// clang-format off: it would reformat the lists of values at each run.
 #define CARINA_ACTIVATION_TYPE(V) V(UNSIGNED, 0, kAll) V(SIGNED, 1, kAll)
 CARINA_NPU_ENUM(ActivationType, "ACTIVATION_TYPE_", CARINA_ACTIVATION_TYPE)
 

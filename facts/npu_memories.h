@@ -33,7 +33,7 @@ struct SystemConfig {
   std::string_view name;
   Product product;
   double core_clock_hz;
-  std::array<MemoryPort, 2> ports;  // [0] behind AXI port 0, always SRAM; [1] behind AXI port 1
+  std::array<MemoryPort, 2> ports;  // [0] on AXI port 0, always SRAM; [1] on AXI port 1
 };
 
 // Source: config_files/Arm/vela.ini.
@@ -266,7 +266,8 @@ inline constexpr auto kMemoryModes = std::to_array<MemoryMode>({
     {.name = "Dedicated_Sram_384KB", .constants_port = 1, .arena_port = 1, .cache_port = 0, .cache_bytes = 393216},
     {.name = "Dedicated_Sram_512KB", .constants_port = 1, .arena_port = 1, .cache_port = 0, .cache_bytes = 524288},
 });
-// Whether the cache is a memory of its own beside the arena (region 2). That is so only if the arena is not in SRAM.
+// Returns whether the cache is a separate memory from the arena (region 2), which is so only if the arena is not in
+// SRAM.
 constexpr bool has_fast_scratch(const MemoryMode& mode) {
   return mode.arena_port != mode.cache_port;
 }

@@ -9,7 +9,7 @@
 
 namespace carina::npu {
 
-// Events of the performance monitors (npu_pmu.def); the value is the number that PMEVTYPER takes.
+// Events of the performance monitors (npu_pmu.def). The value is the event's number in PMEVTYPER.
 enum class PmuEvent : uint16_t {
 #define CARINA_NPU_PMU_EVENT(name, number, products) name = number,
 #include "facts/npu_pmu.def"
@@ -27,7 +27,7 @@ inline constexpr auto kPmuEvents = std::to_array<PmuEventRow>({
 #undef CARINA_NPU_PMU_EVENT
 });
 
-// Counters beside the 48-bit cycle counter.
+// The number of counters in addition to the 48-bit cycle counter.
 constexpr int pmu_counters(Product product) {
   return is_u85(product) ? 8 : 4;
 }

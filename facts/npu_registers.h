@@ -187,7 +187,7 @@ constexpr unsigned address_bits(Product product) {
   return product == Product::kU55 ? 32 : 40;
 }
 
-// ---- What must hold of the table ----
+// ---- Checks of the table ----
 namespace detail {
 template <size_t N, size_t M>
 constexpr bool fields_are_disjoint(const std::array<CommandRow, N>& commands, const std::array<FieldRow, M>& fields) {

@@ -10,8 +10,8 @@
 #include "facts/npu_memories.h"
 #include "facts/npu_u85_blocks.h"
 
-// The NPUs, the memories behind them, and the limits of their operations. Sources: public files of ethos-u-vela 5.2.0
-// and of Arm's core driver.
+// The NPUs, the memories attached to them, and the limits of their operations. Sources: public files of ethos-u-vela
+// 5.2.0 and of Arm's core driver.
 namespace carina::npu {
 
 // ---- Limits ----
@@ -94,7 +94,7 @@ inline constexpr int kMaxChainExternalInputs = 3;
 // The regions of a stream in programs made by Vela and by Carina.
 enum class Region : uint8_t { kConstants = 0, kArena = 1, kFastScratch = 2, kInputs = 3, kOutputs = 4 };
 
-// ---- What must hold of the tables ----
+// ---- Checks of the tables ----
 namespace detail {
 // find_*() is not used here: g++ 12 with -fsanitize=undefined does not treat a table row's address as a constant.
 constexpr bool names_a_row(const auto& table, std::string_view name) {

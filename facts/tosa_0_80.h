@@ -281,8 +281,8 @@ inline constexpr auto kTosa080Ops = std::to_array<Tosa080Op>({
     {"DIM", std::nullopt, Tosa080Table::kAxis},
 });
 
-// Element types by their numbers in 0.80. A tensor of an unsigned type becomes one of the signed type in 1.0. There,
-// RESCALE says that its input or output is unsigned.
+// Element types by their numbers in 0.80. A tensor of an unsigned type gets the signed type in 1.0, where attributes of
+// RESCALE mark its input or output as unsigned.
 struct Tosa080Type {
   std::string_view name;
   TosaType type;  // kUnknown: not in 1.0, or not a type of tensors
@@ -325,7 +325,7 @@ constexpr std::span<const Tosa080Slot> slots_of(Tosa080Table table) {
   return kTosa080Tables[static_cast<size_t>(table)];
 }
 
-// Whether a slot holds this operand (or attribute) of 1.0, for a tensor of integers or of floats.
+// Returns whether a slot holds this operand (or attribute) of 1.0, for a tensor of integers or of floats.
 constexpr bool holds_operand(const Tosa080Slot& slot, std::string_view operand, bool is_float) {
   return slot.name_1_0 == operand &&
          (slot.source == Tosa080Source::kOperand ||

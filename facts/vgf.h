@@ -26,7 +26,7 @@ enum class VgfSection : size_t { kModules = 16, kSequence = 32, kResources = 48,
 // FlatBuffer instead.
 inline constexpr std::string_view kVgfConstantsMagic{"CONST00\0", 8};
 inline constexpr size_t kVgfConstantsHeaderBytes = 16;
-// u32 index of the resource, i32 sparse dimension (-1: none), u64 size, u64 offset behind the last entry.
+// u32 index of the resource, i32 sparse dimension (-1: none), u64 size, u64 offset from the end of the last entry.
 inline constexpr size_t kVgfConstantEntryBytes = 24;
 
 // The name for `--target`. The TOSA level of its delegates is that of ExecuTorch's VgfCompileSpec.

@@ -192,8 +192,8 @@ inline constexpr auto kVgfOps = std::to_array<VgfOpRow>({
 
 namespace detail {
 
-// Whether a row is valid. Rows are in the order of the operators' numbers. A row has every attribute of the TOSA row
-// exactly once, or a reason.
+// Returns whether a row is valid. Rows are in the order of the operators' numbers. A row has every attribute of the
+// TOSA row exactly once, or a reason.
 constexpr bool sound(const VgfOpRow& row) {
   if (row.treatment != VgfTreatment::kInstruction) return !row.reason.empty() && row.attributes.empty();
   const auto& attributes = row_of(row.op).attributes;

@@ -20,7 +20,7 @@ struct CompileSpec {
 class Backend {
  public:
   [[nodiscard]] virtual std::string_view id() const = 0;  // "EthosUBackend"
-  // Whether it runs delegates with this id: its own id, or its id in older files.
+  // Returns whether it runs delegates with this id: its own id, or its id in older files.
   [[nodiscard]] virtual bool serves(std::string_view delegate_id) const { return delegate_id == id(); }
   // Prepares a delegate from its blob, which stays in place. Memory that the delegate needs until the method ends comes
   // from `arena`. *handle is passed to execute().

@@ -7,7 +7,7 @@ namespace carina::runtime {
 
 namespace {
 
-// Whether a condition is false. It is a Bool, or a bool tensor of one element.
+// Returns whether a condition is false. It is a Bool, or a bool tensor of one element.
 bool is_false(const EValue& condition) {
   if (condition.is_tensor()) return condition.tensor.bytes() > 0 && *condition.tensor.as<uint8_t>() == 0;
   return condition.to_int() == 0;

@@ -220,7 +220,7 @@ Error Method::load(const Program& program, size_t method, const MemoryManager& m
   }
   scratch_ = memory.scratch;
   const Error error = Loader(*this, program, method, memory, linkage).load();
-  if (error != Error::kOk) {  // leaves nothing half loaded
+  if (error != Error::kOk) {  // leaves no partially loaded method
     Problem problem = problem_;
     if (error == Error::kOutOfMemory) set_missing(problem, MemoryArena::kMethod, *memory.method);
     *this = Method();

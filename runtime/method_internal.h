@@ -41,12 +41,12 @@ inline void set_missing(Problem& problem, MemoryArena which, const Arena& arena)
   problem.missing_bytes = arena.missing_bytes();
 }
 
-// A file may place a tensor anywhere.
+// Returns whether the data are aligned for the type. A file may store a tensor at any offset.
 inline bool is_aligned(const void* data, PteScalarType type) {
   return reinterpret_cast<uintptr_t>(data) % element_bytes(type) == 0;
 }
 
-// Fills a method from a program in steps, each of which may fail; allocates from the method arena only.
+// Loads a method from a program in steps, each of which may fail. Allocates from the method arena only.
 class Method::Loader {
  public:
   Loader(Method& method, const Program& program, size_t index, const MemoryManager& memory, const Linkage& linkage)

@@ -17,7 +17,7 @@ const ptd::FlatTensor& data_of(std::span<const std::byte> file) {
   return *ptd::GetFlatTensor(file.data());
 }
 
-// The header behind the identifier, and the part of the file that holds the segments.
+// Reads the header after the identifier. `segments` becomes the part of the file that contains the segments.
 Error read_header(std::span<const std::byte> file, size_t& flatbuffer_bytes, std::span<const std::byte>& segments) {
   if (file.size() < 8 + kPtdHeaderBytes || std::memcmp(file.data() + 8, kPtdHeaderMagic.data(), 4) != 0)
     return Error::kInvalidProgram;

@@ -48,7 +48,7 @@ Error Program::load(std::span<const std::byte> file, Verification verification) 
   for (const fb::ExecutionPlan* plan : *root.execution_plan()) {
     if (!has_aligned_items(plan->non_const_buffer_sizes())) return Error::kInvalidProgram;
   }
-  // Without a header the segments would be read from nowhere.
+  // Segments without a header have no position.
   if (segment_base_ == 0 && root.segments() != nullptr) {
     for (const fb::DataSegment* entry : *root.segments()) {
       if (entry->size() > 0) return Error::kInvalidProgram;

@@ -20,7 +20,7 @@ class MethodCalls {
   [[nodiscard]] std::string_view name(size_t call) const;
   [[nodiscard]] Kernel kernel(size_t call) const;
   [[nodiscard]] Arguments arguments(size_t call) const;
-  // Whether the instructions have no jumps and no moves of values.
+  // Returns whether the instructions have no jumps and no moves of values.
   [[nodiscard]] bool straight() const;
   [[nodiscard]] size_t outputs() const;
   [[nodiscard]] const EValue* output(size_t index) const;

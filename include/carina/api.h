@@ -124,9 +124,9 @@ struct Partition {
 Result<Partition> partition(const Model& model, const TargetNames& target, const PartitionOptions& options = {},
                             const Log& log = {});
 
-// The goal of the schedules, the maximum size of the arena in bytes (0: no limit), and whether products of two activations
-// are compiled as convolutions whose weight stream the NPU writes. Such products are exact on the simulator and not
-// confirmed on silicon; a warning says so.
+// The goal of the schedules, the maximum size of the arena in bytes (0: no limit), and whether products of two
+// activations are compiled as convolutions whose weight stream the NPU writes. Such products are exact on the simulator
+// and not confirmed on silicon; a warning says so.
 struct DelegateOptions : options::ScheduleOptions {
   int threads = 1;
   bool artifacts = false;     // whether to make DelegateBlob::artifacts

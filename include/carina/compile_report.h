@@ -31,8 +31,9 @@ struct NodeReport {
   RunsOn runs_on = RunsOn::kFolded;
   std::string reason;  // reason for the device: for a node on the CPU the violated rule and the value
   std::string hint;    // what would make it run on the NPU; may be empty
-  int64_t cycles = 0;  // NPU cycles of the operations made from it; 0 when it was fused into another or runs on the CPU
-  int64_t cpu_cycles = 0;  // of what runs on the CPU: cycles of a Cortex-M55, an estimate (facts/cpu_costs.h)
+  int64_t cycles = 0;  // NPU cycles of the operations made from it; 0 if it was fused into another node or runs on the
+                       // CPU
+  int64_t cpu_cycles = 0;  // estimated Cortex-M55 cycles of its operations on the CPU (facts/cpu_costs.h)
   std::string rule = {};   // for a node on the CPU: the rule that it violates, "window.stride"
 };
 
@@ -41,7 +42,7 @@ struct NpuEstimate {
   int64_t operations = 0;
   int64_t macs = 0;
   int64_t cycles = 0;
-  int64_t memory_cycles = 0;  // the part of `cycles` that waits for memories behind the second port
+  int64_t memory_cycles = 0;  // the part of `cycles` that waits for memories of the second port
 };
 
 // One subgraph that the NPU runs as a whole.
@@ -50,53 +51,53 @@ struct DelegateReport {
   int64_t command_stream_bytes = 0;
   int64_t weight_bytes = 0;                  // encoded weights, scales, tables and constants: read-only
   int64_t scratch_bytes = 0;                 // the arena that the delegate needs while it runs
-  std::optional<NpuEstimate> estimate = {};  // none: it could not be estimated
-  std::optional<NpuReport> layers = {};      // the estimate operation by operation, where it was asked for
-  int64_t fast_scratch_bytes = 0;            // fast memory beside an arena that lies in slow memory
+  std::optional<NpuEstimate> estimate = {};  // no value if it could not be estimated
+  std::optional<NpuReport> layers = {};      // the estimate of each operation; no value if not requested
+  int64_t fast_scratch_bytes = 0;            // fast memory in addition to an arena in slow memory
   int64_t sram_bound_bytes = 0;              // lower bound of SRAM: the maximum of live bytes
-  std::vector<std::pair<std::string, std::string>> shown = {};  // what it is, and its text
-  std::vector<HeldBytes> memory_map = {};                       // where the layers were asked for
+  std::vector<std::pair<std::string, std::string>> shown = {};  // name and text of each requested section
+  std::vector<HeldBytes> memory_map = {};                       // empty unless `layers` is requested
 };
 
-// The result of another choice of options: the model compiled again with it, and simulated.
+// The result of compiling and simulating the model with another choice of options.
 struct Alternative {
   std::string what;          // "search for a faster schedule"
-  std::string options;       // of the command line: "-O3"
-  std::string failure = {};  // why there is no program with it; then the figures mean nothing
-  int64_t cycles = 0;        // of the NPU, per inference
-  int64_t cpu_cycles = 0;    // of what runs on the CPU
+  std::string options;       // command-line options: "-O3"
+  std::string failure = {};  // why the compilation failed; if set, the figures have no meaning
+  int64_t cycles = 0;        // NPU cycles per inference
+  int64_t cpu_cycles = 0;    // cycles of the operations on the CPU
   int64_t clock_hz = 0;
   int64_t sram_bytes = 0;
   int64_t program_bytes = 0;
 };
 
-// A node that was rewritten so that the target takes it; no number changed.
+// A node that was rewritten to a form that the target supports. No result changed.
 struct LegalizedReport {
   std::string node;
   std::string source;  // "model.py:41", may be empty
-  std::string rule;    // that kept it on the CPU, "window.stride"
-  std::string reason;  // the same in words
-  std::string change;  // what was done
+  std::string rule;    // the violated rule: "window.stride"
+  std::string reason;  // the violation in words
+  std::string change;  // the rewrite in words
 };
 
 // The result of `carina compile` and `carina explain`.
 struct CompileReport {
   std::string model;
   std::string target;
-  std::string accelerator = "NPU";  // what of the target runs delegates
+  std::string accelerator = "NPU";  // the unit of the target that runs delegates
   std::string system_config;
   std::string memory_mode;
   std::string optimize;           // the goal of the schedules: "speed", "search" or "size"
-  bool dynamic_weights = false;   // products of activations as convolutions whose weights the NPU writes
-  int64_t sram_budget_bytes = 0;  // what a delegate's arena may take; 0: no limit
-  int64_t cache_bytes = 0;        // of fast memory that a delegate may take; 0: not limited
+  bool dynamic_weights = false;   // whether products of activations are convolutions whose weights the NPU writes
+  int64_t sram_budget_bytes = 0;  // limit of a delegate's arena; 0: no limit
+  int64_t cache_bytes = 0;        // limit of a delegate's fast memory; 0: no limit
   std::string quantization;       // "int8 (calibrated on 40 samples)", "imported", "none"
   std::vector<NodeReport> nodes;
   std::vector<DelegateReport> delegates;
   std::string output;         // path of the .pte; empty for explain
   int64_t program_bytes = 0;  // size of the .pte: flash
   int64_t planned_bytes = 0;  // memory that the executor plans for the tensors between delegates and kernels
-  int64_t scratch_bytes = 0;  // the largest scratch of a delegate
+  int64_t scratch_bytes = 0;  // the largest scratch of all delegates
   int64_t fast_scratch_bytes = 0;
   std::string arena_memory = "SRAM";  // where scratch lies; fast scratch is SRAM
   std::string constants_memory = {};  // from which the NPU reads weights and other constants

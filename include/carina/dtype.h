@@ -53,15 +53,15 @@ inline std::string_view name_of(DType dtype) {
 inline size_t element_bytes(DType dtype) {
   return row_of(dtype).element_bytes;
 }
-// Whether it is a floating-point type.
+// Returns whether it is a floating-point type.
 inline bool is_float(DType dtype) {
   return row_of(dtype).is_float;
 }
-// Whether it is a signed or unsigned integer type; false for bool and shape.
+// Returns whether it is a signed or unsigned integer type; false for bool and shape.
 inline bool is_integer(DType dtype) {
   return row_of(dtype).is_integer;
 }
-// Returns the type of this name, as name_of() spells it; none if there is none.
+// Returns the type of this name, as name_of() spells it. No value if there is none.
 std::optional<DType> dtype_of_name(std::string_view name);
 
 // Smallest and largest value of an integer type (bool: 0 and 1).
@@ -73,7 +73,7 @@ struct IntegerRange {
 // Returns the range of an integer type or bool. InternalError for other types.
 IntegerRange range_of(DType dtype);
 
-// Maps the C++ type that holds an element in memory to its DType, where that is one to one; else kUnknown.
+// The DType of the C++ type that holds an element in memory; kUnknown if several DTypes or none have that C++ type.
 template <typename T>
 inline constexpr DType kDTypeOf = DType::kUnknown;
 template <>

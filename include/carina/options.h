@@ -15,7 +15,7 @@ enum class Optimize : uint8_t {
   kSize,    // the least SRAM in bytes, and among those schedules the fastest
 };
 
-// Which nodes the NPU runs, of those that it supports.
+// Which of the supported nodes run on the NPU.
 enum class DelegateMode : uint8_t {
   kNpu,  // nodes that run faster there
   kAll,  // also subgraphs whose call costs more than it saves: data movement only, or small

@@ -50,7 +50,7 @@ enum class MeanError : uint8_t {
   kTakenFromBias,
 };
 
-// Whether the channels' ranges of consecutive layers are made alike before quantization: equalize_layers().
+// Whether equalize_layers() balances the channel ranges of consecutive layers before quantization.
 enum class Equalization : uint8_t {
   kNone,
   kAcrossLayers,
@@ -64,7 +64,7 @@ struct WeightScheme {
   Granularity granularity = Granularity::kPerChannel;
   Rounding rounding = Rounding::kNearest;
   MeanError mean_error = MeanError::kTakenFromBias;
-  Equalization equalization = Equalization::kNone;  // used of the general scheme only
+  Equalization equalization = Equalization::kNone;  // only the general scheme's value is used
 
   bool operator==(const WeightScheme&) const = default;
 };
@@ -82,15 +82,15 @@ struct NodeScheme {
 // A scheme for the nodes that `of` and `name` select.
 struct Override {
   enum class Of : uint8_t {
-    kNode,        // of this name, in the graph or in the user's model
-    kOperator,    // "aten.conv2d.default", likewise
-    kModule,      // of the user's model, with all inside it: "features.3"
+    kNode,        // the node with this name, in the graph or in the user's model
+    kOperator,    // nodes of this operator, in the graph or in the user's model: "aten.conv2d.default"
+    kModule,      // a module of the user's model and all modules inside it: "features.3"
     kModuleType,  // "Linear", or "torch.nn.modules.linear.Linear"
     kInputs,      // all graph inputs; `name` is empty
     kOutputs,     // all graph outputs; `name` is empty
   } of = Of::kNode;
   std::string name;
-  std::optional<NodeScheme> scheme;  // none: the node stays float (not for inputs and outputs)
+  std::optional<NodeScheme> scheme;  // no value: the node stays float (not allowed for inputs and outputs)
 };
 
 // How a model is quantized. A later override takes precedence. Values that share their parameters, as the operands and
@@ -101,10 +101,10 @@ struct Scheme {
   std::vector<Override> overrides;
 };
 
-// Reads a scheme from its specification: "int8", "int16x8" (or "a16w8"), "int8x4" (or "a8w4"), with details after plus
-// signs: "int8+per-tensor+symmetric+minmax". "float" gives none. Errors (usage): unknown names.
+// Parses the specification of a scheme: "int8", "int16x8" (or "a16w8"), "int8x4" (or "a8w4"), with details after plus
+// signs: "int8+per-tensor+symmetric+minmax". "float" gives no value. Errors (usage): unknown names.
 Result<std::optional<NodeScheme>> parse_scheme(std::string_view spec);
-// Reads an override: "node:NAME=SCHEME", "op:", "module:" and "type:" likewise, "inputs=SCHEME", "outputs=SCHEME".
+// Parses an override: "node:NAME=SCHEME", "op:", "module:" and "type:" likewise, "inputs=SCHEME", "outputs=SCHEME".
 // Errors (usage): unknown forms and schemes.
 Result<Override> parse_override(std::string_view spec);
 // The names of all schemes and of all details, for help texts.

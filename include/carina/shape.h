@@ -16,7 +16,7 @@ namespace carina {
 // The sizes of a tensor's axes, outermost first; rank 0 is a scalar. -1 stands for a size that is not known.
 class Shape {
  public:
-  static constexpr size_t kMaxRank = 16;  // ExecuTorch's limit, the largest of the formats that we read
+  static constexpr size_t kMaxRank = 16;  // ExecuTorch's limit, the largest of the supported formats
 
   Shape() = default;
   Shape(std::initializer_list<int64_t> dims) : Shape(std::span<const int64_t>(dims.begin(), dims.size())) {}
@@ -29,7 +29,7 @@ class Shape {
   [[nodiscard]] std::span<const int64_t> dims() const { return {dims_.data(), rank_}; }
   [[nodiscard]] int64_t operator[](size_t axis) const { return dims_[axis]; }
   int64_t& operator[](size_t axis) { return dims_[axis]; }
-  // The number of elements. Readers have checked that it fits; here it is an invariant.
+  // The number of elements. Readers have checked that it fits int64_t.
   [[nodiscard]] int64_t elements() const;
   bool operator==(const Shape& other) const { return std::ranges::equal(dims(), other.dims()); }
 
@@ -41,8 +41,8 @@ class Shape {
 // Formats a shape: "[1,3,224,224]".
 std::string to_string(const Shape& shape);
 
-// Returns the shape that two operands have after broadcasting; none if they cannot be broadcast. Ranks must be equal,
-// and the sizes of each axis equal or 1: [1,3] and [2,1] give [2,3]. Source: TOSA 1.0, broadcasting.
+// Returns the shape of two operands after broadcasting. No value if they cannot be broadcast. Ranks must be equal, and
+// the sizes of each axis equal or 1: [1,3] and [2,1] give [2,3]. Source: TOSA 1.0, broadcasting.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 
 }  // namespace carina

@@ -16,7 +16,7 @@ struct ConfigFile {
   Buffer text = {};
 };
 
-// A target by its names, in any case of letters; an empty name selects the default of the NPU's family.
+// A target by its names. The case of letters is ignored; an empty name selects the default of the NPU's family.
 struct TargetNames {
   std::string accelerator = {};    // as Vela names the configuration
   std::string system_config = {};  // a section of a file, or one of those built in

@@ -64,7 +64,7 @@ class MutableTensor {
   MutableBuffer buffer_;
 };
 
-// Whether two tensors have the same type, shape and bytes (floats compare by bits).
+// Returns whether two tensors have the same type, shape and bytes (floats compare by bits).
 inline bool identical(const Tensor& a, const Tensor& b) {
   return a.dtype == b.dtype && a.shape == b.shape && a.data.size() == b.data.size() &&
          (a.data.size() == 0 || std::memcmp(a.data.data(), b.data.data(), a.data.size()) == 0);

@@ -55,10 +55,10 @@ struct NpuStream {
   [[nodiscard]] NpuTensor output(size_t index) const;
 };
 
-// Takes a blob apart and checks all of it: the blob's alignment to 16 bytes, first and last block, every block's size,
-// the magic of the commands, every tensor inside the scratch memory. Errors: kInvalidProgram; kNotSupported for blocks
-// outside the blob and for tensors in another region than scratch. Blobs of ExecuTorch before 0.4 are read too: a block
-// scratch_data of the scratch's size, shapes of four axes. Source: ExecuTorch's VelaBinStream.
+// Parses a blob and checks all of it: the blob's alignment to 16 bytes, first and last block, every block's size, the
+// magic of the commands, every tensor inside the scratch memory. Errors: kInvalidProgram; kNotSupported for blocks
+// outside the blob and for tensors in another region than scratch. It also reads blobs of ExecuTorch before 0.4, with a
+// block scratch_data of the scratch's size and shapes of four axes. Source: ExecuTorch's VelaBinStream.
 Error read_npu_stream(std::span<const std::byte> blob, NpuStream& stream);
 
 // The backend "EthosUBackend" ("ArmBackend" in old files). It copies inputs to scratch memory, runs the command stream,

@@ -66,11 +66,11 @@ class Call {
   Error error_ = Error::kOk;
 };
 
-// Whether an element of a tensor list is a tensor that can be read.
+// Returns whether an element of a tensor list is a tensor that can be read.
 bool readable(const EValue* value);
 bool is_complex(PteScalarType type);
 bool has_complex(Arguments arguments);  // whether any of them is a complex tensor
-// Whether elements of one type can be converted to the other. Complex numbers convert to their own type only.
+// Returns whether elements of one type can be converted to the other. Complex numbers convert to their own type only.
 bool copies(PteScalarType from, PteScalarType to);
 PteScalarType part_of(PteScalarType complex);  // type of the real and the imaginary part
 

@@ -185,8 +185,8 @@ struct Epilogue {
   }
 };
 
-// Whether a depthwise convolution has adjacent channels that can be computed four at a time. Each channel has its own
-// input, or all four have the same.
+// Returns whether a depthwise convolution has adjacent channels that can be computed four at a time. Each channel has
+// its own input, or all four have the same.
 bool comes_in_fours(const Convolution& conv) {
   return conv.in_a_row && conv.channels_each == 1 && conv.filter_step == 1 && conv.out.channels % 4 == 0 &&
          (conv.outputs_each == 1 || conv.outputs_each % 4 == 0);

@@ -24,7 +24,7 @@ bool is_int8(const Tensor& tensor) {
   return tensor.type == PteScalarType::kChar && tensor.contiguous();
 }
 
-// Whether there is one int32 for each of `count` channels, or no tensor.
+// Returns whether there is one int32 for each of `count` channels, or no tensor.
 bool fits(const Tensor* sums, int64_t count) {
   return sums == nullptr ||
          (sums->type == PteScalarType::kInt && static_cast<int64_t>(sums->elements()) == count && sums->contiguous());

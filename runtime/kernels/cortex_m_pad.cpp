@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kAxes = 4;
 
-// Whether the tensor's axes are [N, H, W, C] in the program, by the rule of ExecuTorch's is_channels_last().
+// Returns whether the tensor's axes are [N, H, W, C] in the program, by the rule of ExecuTorch's is_channels_last().
 bool is_channels_last(const Tensor& tensor) {
   if (tensor.rank() != kAxes) return false;
   const auto sizes = tensor.sizes();

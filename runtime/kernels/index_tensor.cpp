@@ -15,7 +15,7 @@ Walk<1> walk_of(const Indexing& indexing) {
   return walk;
 }
 
-// Whether all indices are in range. It is checked first, so that nothing is written if one is not.
+// Returns whether all indices are in range. It is checked first, so that nothing is written if one is not.
 bool all_inside(const Indexing& indexing, const Layout& layout) {
   Walk<1> walk = walk_of(indexing);
   const int64_t count = walk.count();
@@ -76,7 +76,7 @@ Error put(Call& call, const Tensor& target, std::span<EValue* const> list, const
 
 }  // namespace
 
-// (input, indices: a list of places, masks or None, out)
+// (input, indices: a list of index tensors, masks or None, out)
 Error index_tensor(Arguments arguments, Arena& scratch) {
   Call call(arguments, Call::Elements::kAny);
   const Tensor& in = call.tensor(0);

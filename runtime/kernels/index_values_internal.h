@@ -6,7 +6,7 @@
 
 namespace carina::runtime {
 
-// Whether the tensor's type is legal for indices.
+// Returns whether the tensor's type is legal for indices.
 inline bool holds_indices(const Tensor& tensor) {
   return tensor.type == PteScalarType::kLong || tensor.type == PteScalarType::kInt;
 }

@@ -8,10 +8,10 @@
 
 namespace carina::runtime {
 
-// tensor[i0, i1, ...] with tensors of places, masks, or None for a whole axis. A mask stands for the places of its true
-// elements, one tensor of them per axis of the mask. The tensors of places are broadcast together; their common axes
-// stand in the result where the first indexed axis stood when the indexed axes are neighbors, else in front, as in
-// PyTorch.
+// The plan of tensor[i0, i1, ...]. An entry is a tensor of indices, a mask, or None for a whole axis. A mask is
+// replaced by the indices of its true elements, one index tensor per axis of the mask. Index tensors are broadcast
+// together. As in PyTorch, their common axes replace the indexed axes in the result if these are adjacent; otherwise
+// they come first.
 struct Indexing {
   std::array<const Tensor*, kMaxRank> positions{};  // per axis of the tensor; nullptr: the whole axis
   std::array<Extents, kMaxRank> steps{};            // strides of each index tensor along the common axes

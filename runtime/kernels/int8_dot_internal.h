@@ -9,7 +9,7 @@
 // Sums of int8 products that fit int32. On cores with MVE, sixteen products are computed at a time, with the same bits.
 namespace carina::runtime {
 
-inline constexpr int64_t kMaxOffset = 255;                                       // of either sign
+inline constexpr int64_t kMaxOffset = 255;                                       // the maximum magnitude
 inline constexpr int64_t kMaxProducts = INT32_MAX / ((128 + kMaxOffset) * 128);  // products in one sum
 constexpr bool sums_fit(int64_t products, int64_t offset) {
   return products <= kMaxProducts && offset >= -kMaxOffset && offset <= kMaxOffset;

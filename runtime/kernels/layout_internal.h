@@ -22,7 +22,7 @@ struct Layout {
 
 Layout layout_of(const Tensor& tensor);
 
-// Whether the elements of two tensors have the same memory order.
+// Returns whether the elements of two tensors have the same memory order.
 bool same_layout(const Tensor& a, const Tensor& b);
 bool same_sizes(const Tensor& a, const Tensor& b);
 

@@ -78,7 +78,7 @@ Error masked_scatter(Arguments arguments, Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// (input, out [count, rank]): the places of the elements that are not zero
+// (input, out [count, rank]): the indices of the elements that are not zero
 Error nonzero(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor &in = call.tensor(0), &out = call.out(1);

@@ -79,7 +79,7 @@ Error scatter(Arguments arguments, Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// (input, dim, places, value, out)
+// (input, dim, indices, value, out)
 Error scatter_value(Arguments arguments, Arena& /*scratch*/) {
   Call call(arguments);
   const Tensor &in = call.tensor(0), &positions = call.tensor(2), &out = call.out(4);

@@ -24,7 +24,7 @@ inline int64_t entry_of(Call& call, std::span<const int64_t> list, size_t axis, 
   return axis < list.size() ? list[axis] : otherwise;
 }
 
-// Whether the numbers are so small that positions cannot overflow.
+// Returns whether the numbers are so small that positions cannot overflow.
 inline bool is_sane(const Window& window) {
   constexpr int64_t kMaxSize = int64_t{1} << 31;
   return window.kernel >= 1 && window.kernel < kMaxSize && window.stride >= 1 && window.stride < kMaxSize &&

@@ -1,4 +1,5 @@
-// Element-wise operations of two tensors of which one is repeated: per row (a mean, a norm), or the same for all (a bias).
+// Elementwise operations of two tensors, one of which is repeated: per row (a mean, a norm), or the same for all (a
+// bias).
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -10,13 +11,13 @@ namespace carina::accelerate {
 
 namespace {
 
-constexpr int64_t kMinRow = 16;  // shorter rows cost more to go through than to compute
+constexpr int64_t kMinRow = 16;  // for shorter rows, the overhead per row exceeds the computation
 
-// How `small` repeats along `large`: the same row for each row, or one element for a whole row.
+// How `small` repeats along `large`: one row of `small` per row of `large`, or one element per row.
 struct Repetition {
   int64_t row = 1;  // elements
   bool one = false;
-  std::vector<int64_t> starts;  // of each row's elements of `small`
+  std::vector<int64_t> starts;  // for each row, the offset of its elements in `small`
 };
 
 // The strides in `small` along the axes of `large`, 0 along repeated axes. No value if it does not broadcast.

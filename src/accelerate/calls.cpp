@@ -1,4 +1,4 @@
-// Single calls: products, element-wise operations, means, softmax.
+// Steps for single calls: matrix products, elementwise operations, means, softmax.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 
 using Kind = EValue::Kind;
 
-constexpr int64_t kGrain = 16 * 1024;  // elements that are worth another thread
+constexpr int64_t kGrain = 16 * 1024;  // elements per additional thread
 
 bool is_output(const EValue& value) {
   return is_plain(value) && !value.tensor.read_only;
@@ -24,7 +24,7 @@ bool is_one(const EValue& value) {
   return value.kind == Kind::kInt || value.kind == Kind::kDouble ? value.to_double() == 1 : false;
 }
 
-// --- products --------------------------------------------------------------------------------------------------------
+// --- matrix products
 
 struct Sizes {
   int64_t batch, rows, depth, columns;
@@ -159,9 +159,9 @@ std::unique_ptr<Step> make_linear(Arguments arguments) {
   return step;
 }
 
-// --- element by element ------------------------------------------------------------------------------------------------
+// --- elementwise operations
 
-// Runs function(begin, count) over `all` elements in runs of kGrain.
+// Calls function(begin, count) in parallel for chunks of kGrain elements.
 template <typename Function>
 void in_runs(ThreadPool& pool, int64_t all, const Function& function) {
   const int64_t step = pool.threads() == 1 ? std::max<int64_t>(all, 1) : kGrain;
@@ -242,9 +242,9 @@ std::unique_ptr<Step> make_clamp(const EValue& in, EValue& out, const Bounds& bo
   return std::make_unique<Clamp>(&in, &out, bounds);
 }
 
-// --- rows ----------------------------------------------------------------------------------------------------------------
+// --- rows
 
-// Rows of `each` elements, side by side in memory.
+// Operations on contiguous rows of `each` elements.
 enum class RowWork : uint8_t { kMean, kSoftmax, kLogSoftmax };
 
 class Rows final : public Step {

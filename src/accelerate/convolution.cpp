@@ -10,7 +10,7 @@ namespace carina::accelerate {
 
 namespace {
 
-// Columns of `size` columns in `parts` runs of whole tiles.
+// The division of `columns` columns into parts of `step` columns, which are whole tiles.
 struct Cut {
   int64_t columns, step;
   Cut(int64_t all, int64_t min, int threads) : columns(all) {
@@ -131,7 +131,7 @@ void Convolution::run_gemms(ThreadPool& pool, const float* in, float* out) const
   constexpr int64_t kGatheredFloats = 32 * 1024;
   const int64_t fit = std::max(kGatheredFloats / depth / kTileColumns * kTileColumns, kTileColumns);
   Cut cut(g_.plane.out_elems(), kTileColumns, pool.threads());
-  // A few columns more are no reason to read the weights once more.
+  // A few more columns are not worth another pass over the weights.
   if (!g_.is_pointwise() && cut.step > fit + kTileColumns / 2) cut.step = fit;
   const int64_t parts = cut.parts();
   pool.parallel_for(static_cast<size_t>(g_.groups * parts), [&](size_t unit) {
@@ -185,10 +185,11 @@ void Convolution::gather_tap(const float* in, int64_t down, int64_t right, const
   }
 }
 
-// Every stride-th column of a row from `column` on; zeros outside. nullptr: no such row.
+// Copies every stride-th column of a row from `column` on, with zeros outside of the row. nullptr: the row is outside
+// of the image.
 void Convolution::gather_run(const float* row, int64_t column, int64_t run, float* to) const {
   const int64_t step = g_.plane.stride_x, width = g_.plane.width;
-  const auto steps = [step](int64_t columns) {  // a division takes as long as a short row
+  const auto steps = [step](int64_t columns) {  // faster than a division, which takes as long as a short row
     if (columns <= 0) return int64_t{0};
     return step == 1 ? columns : step == 2 ? (columns + 1) / 2 : (columns + step - 1) / step;
   };

@@ -11,7 +11,7 @@
 
 namespace carina::accelerate {
 
-// A convolution of floats, [N, C, H, W] throughout; one of [N, C, W] has a height of one.
+// The geometry of a float convolution. Tensors are [N, C, H, W]; a tensor [N, C, W] is treated as height 1.
 struct Geometry {
   int64_t batch, channels, out_channels, groups;
   Plane plane;
@@ -25,15 +25,15 @@ struct Geometry {
   [[nodiscard]] bool is_depthwise() const { return group_in() == 1 && plane.taps() > 1 && plane.taps() <= kMaxTaps; }
 };
 
-// With the batch norm and the limits that follow it.
+// A float convolution, fused with the batch norm and the clamp that follow it.
 class Convolution final : public Step {
  public:
   Convolution(const Geometry& geometry, Arguments arguments, const Tail& tail);
 
   void run(ThreadPool& pool) override;
 
-  // For one image of those that is_depthwise(): channels [first, first + count) of the output to `out`, from the planes of the
-  // inputs that they read, the first of them at `in`.
+  // Computes output channels [first, first + count) of one image into `out`. Requires is_depthwise(). `in` is the plane
+  // of the first input channel that these channels read.
   void run_planes(const float* in, int64_t first, int64_t count, float* out) const;
   // Like run(), for convolutions with is_pointwise() and without groups. `in` is the whole image; `first` is a multiple
   // of kPanelRows / 2.
@@ -50,7 +50,7 @@ class Convolution final : public Step {
   void run_gemms(ThreadPool& pool, const float* in, float* out) const;
   [[nodiscard]] Epilogue epilogue(int64_t first) const;
   void gather(const float* in, int64_t begin, int64_t count, float* to) const;
-  struct Outputs {  // from (y, x) on, row by row
+  struct Outputs {  // `count` outputs in row-major order, the first at (y, x)
     int64_t y, x, count;
   };
   void gather_tap(const float* in, int64_t down, int64_t right, const Outputs& outputs, float* to) const;

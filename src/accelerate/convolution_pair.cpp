@@ -39,7 +39,7 @@ class ConvolutionPair final : public Step {
     constexpr int64_t kCacheFloats = 64 * 1024;
     const Geometry& g = second_->geometry();
     const int64_t fit = std::min(kCacheFloats / g.plane.in_elems(), (g.channels + threads - 1) / threads);
-    // Whole panels, or half of one.
+    // Whole panels, or half a panel.
     return fit < kPanelRows ? kPanelRows / 2 : fit / kPanelRows * kPanelRows;
   }
 

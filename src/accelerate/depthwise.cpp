@@ -16,13 +16,13 @@
 #define CARINA_ACCELERATE_PADDED
 namespace carina::accelerate {
 
-// The padded input in scratch: its columns are dealt out to as many planes as the stride has steps, so that neighboring
-// outputs read neighboring elements.
+// The layout of the padded input in scratch memory. Its columns are distributed to as many planes as the stride, so
+// that neighboring outputs read neighboring elements.
 struct Padded {
-  int64_t pitch;  // of a row of one plane
+  int64_t pitch;  // row stride of a plane
   int64_t rows;
   explicit Padded(const Plane& p) {
-    constexpr int64_t kSlack = 32;  // vectors that begin inside may end outside; zeros
+    constexpr int64_t kSlack = 32;  // zeros, for vectors that begin in the row and end after it
     const int64_t reach = (p.out_width - 1) * p.stride_x + (p.kernel_width - 1) * p.dilation_x + 1;
     pitch = (std::max(reach, p.width + p.padding_x) + p.stride_x - 1) / p.stride_x + kSlack;
     rows = (p.out_height - 1) * p.stride_y + (p.kernel_height - 1) * p.dilation_y + 1;
@@ -39,7 +39,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Column x of the padded row is stored in plane x % stride at x / stride.
+// Column x of the padded row is stored in plane x % stride, at x / stride.
 void deal_single(const Plane& p, const float* in, float* row, int64_t elems) {
   for (int64_t x = 0; x < p.width; ++x) {
     const int64_t column = x + p.padding_x;
@@ -62,7 +62,7 @@ void deal_row(const Plane& p, const float* in, float* row, int64_t elems) {
     for (int64_t x = 0; x < p.width; x += kWide) hn::StoreU(load(x), d, row + p.padding_x + x);
     return;
   }
-  const int64_t odd = p.padding_x % 2;  // the plane that column 0 of the input falls in
+  const int64_t odd = p.padding_x % 2;  // the plane of the input's column 0
   float* first = row + odd * elems + p.padding_x / 2;
   float* second = row + (1 - odd) * elems + (p.padding_x + 1) / 2;
   for (int64_t x = 0; x < p.width; x += 2 * kWide) {
@@ -114,7 +114,7 @@ struct Channel {
 
 #if HWY_NATIVE_FMA && !HWY_HAVE_SCALABLE
 
-// kRows rows of kVectors vectors at once; rows beyond the last are computed and not stored.
+// Computes kRows rows of kVectors vectors. Rows after the last one are computed and not stored.
 template <int kRows, int kVectors>
 HWY_NOINLINE void block(const Channel& channel, const Taps& taps, const float* from, int64_t row_step, int64_t y,
                         int64_t x) {

@@ -78,10 +78,10 @@ struct Masks {
   }
 };
 
-// Where the input rows come from: inside of the image, or zeros at its edges.
+// Whether all input rows are inside of the image, or some are zeros at its edges.
 enum class Rows : uint8_t { kInside, kAtEdges };
 
-// One vector of kRows rows from y on; each vector of the input is read once for all sums that it goes into.
+// Computes one vector of kRows rows from y on. Each input vector is read once for all sums that use it.
 template <int kRows, int kStep, Rows kWhere>
 HWY_INLINE void threes(const Channel& channel, const Threes& own, const Reads& reads, int64_t y) {
   const hn::ScalableTag<float> d;
@@ -119,7 +119,7 @@ HWY_INLINE void band_of_threes(const Channel& channel, const Threes& own, const 
   for (const Reads& reads : row) threes<kRows, kStep, kWhere>(channel, own, reads, y);
 }
 
-constexpr int kBand = 6;  // rows at once
+constexpr int kBand = 6;  // rows per pass
 
 template <int kStep>
 void convolve_threes(const Channel& channel, const std::vector<Reads>& row) {

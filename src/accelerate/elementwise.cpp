@@ -16,8 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace carina::accelerate::HWY_NAMESPACE {
 namespace {
 
-// Plain loops: compiled for the target, they are vectors. No product is fused with a sum (the library is compiled so), so
-// bits do not depend on the target.
+// Plain loops, which the compiler vectorizes for the target. The library is compiled without fusing products and sums,
+// so the bits do not depend on the target.
 
 template <typename Op>
 void combine(const Elementwise& job, const Op& op) {
@@ -67,7 +67,7 @@ double sum_here(const float* in, int64_t count) {
 float exponential(float x) {
   const float bounded = x < -87.0F ? -87.0F : x;
   const float scaled = bounded * 1.44269504F;
-  const float n = (scaled + 12582912.0F) - 12582912.0F;  // to the nearest whole number
+  const float n = (scaled + 12582912.0F) - 12582912.0F;  // rounded to the nearest integer
   const float r = (bounded - n * 0.693359375F) - n * -2.12194440e-4F;
   float p = 1.9875691500e-4F;
   p = p * r + 1.3981999507e-3F;

@@ -23,11 +23,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int64_t kWide = HWY_LANES(float);
-constexpr int kMaxVectors = kWide >= 16 ? 4 : 2;  // of a tile; rows fill the registers
+constexpr int kMaxVectors = kWide >= 16 ? 4 : 2;  // of a tile; its rows use the remaining registers
 
 struct At {
   int64_t row, column;
-  int64_t rest;  // columns that the last vector has
+  int64_t rest;  // columns of the last vector
 };
 
 template <int kRows, int kVectors, bool kTail>
@@ -76,12 +76,12 @@ void tile(const Gemm& job, const At& at) {
   }
 }
 
-// kRows rows of tiles over the columns [begin, end), tile by tile along a row: what is written stays in few rows.
+// Computes kRows rows over the columns [begin, end), tile by tile along a row, so that writes stay within few rows.
 template <int kRows>
 void row_of_tiles(const Gemm& job, int64_t row, int64_t begin, int64_t end) {
   constexpr int kWidest = kMaxVectors;
   At at{.row = row, .column = begin, .rest = kWide};
-  if constexpr (kRows == 1) {  // all registers for columns: long reads of b, which is read once
+  if constexpr (kRows == 1) {  // uses all registers for columns: long reads of b, which is read once
     constexpr int kLong = 4 * kMaxVectors;
     for (; at.column + kLong * kWide <= end; at.column += kLong * kWide) tile<1, kLong, false>(job, at);
   }
@@ -99,7 +99,7 @@ void row_of_tiles(const Gemm& job, int64_t row, int64_t begin, int64_t end) {
   if constexpr (kWidest >= 4) tile<kRows, 4, true>(job, at);
 }
 
-// As many columns at once as keep what they need of b in the second-level cache.
+// The number of columns per pass is limited so that their part of b stays in the second-level cache.
 constexpr int64_t kCacheFloats = 64 * 1024;
 
 void multiply_here(const Gemm& job) {

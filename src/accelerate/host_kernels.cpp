@@ -30,7 +30,7 @@ Error run_step(Arguments arguments, runtime::Arena& /*scratch*/) {
   return Error::kOk;
 }
 
-// Kernels that only move data, or change its type: of constants they are done at load.
+// Kernels that only move data or change its type. For constants they are run at load.
 constexpr std::string_view kMovers[] = {
     "aten::_to_copy.out",
     "aten::clone.out",
@@ -90,13 +90,15 @@ struct HostKernels::State {
     ++replaced;
   }
 
-  // A constant moved about is a constant, of memory that is ours: what is planned for it would be reused.
+  // Runs movers of constants at load. Their results become constants with memory of their own, because planned memory
+  // would be reused.
   void hoist_constants(MethodCalls& calls, const Uses& uses) {
     for (size_t i = 0; i < calls.size(); ++i) {
       const Arguments arguments = calls.arguments(i);
       if (std::ranges::find(kMovers, calls.name(i)) == std::end(kMovers) || arguments.size() < 2) continue;
       EValue& out = *arguments.back();
-      // Only this call writes it: a second writer would be a use that is no reading; then the output stays planned.
+      // Only this call may write the output. A second writer counts as a use that is not a read; then the output keeps
+      // its planned memory.
       if (!is_constant(*arguments[0]) || !out.is_tensor() || out.tensor.read_only || out.tensor.resizable ||
           writers(calls, &out) != 1 || uses.of(&out) < 2)
         continue;
@@ -114,7 +116,7 @@ struct HostKernels::State {
     }
   }
 
-  // Calls that have `value` as their last argument, in a list of outputs or not.
+  // Returns the number of calls that have `value` as their last argument, directly or in a list of outputs.
   static int writers(const MethodCalls& calls, const EValue* value) {
     int count = 0;
     for (size_t i = 0; i < calls.size(); ++i) {
@@ -152,7 +154,7 @@ struct HostKernels::State {
     return call < calls.size() && calls.name(call) == "aten::convolution.out" && calls.arguments(call).size() >= 10;
   }
 
-  // A convolution with the batch norm and the limits that follow it; `last`: the last of these calls.
+  // Returns a convolution with the batch norm and the clamp that follow it. `last` becomes the last of these calls.
   static ConvolutionCall with_tail(const MethodCalls& calls, const Uses& uses, size_t call, size_t& last) {
     ConvolutionCall taken{.arguments = calls.arguments(call), .tail = {}};
     Tail& tail = taken.tail;
@@ -187,7 +189,7 @@ struct HostKernels::State {
     return make_convolution(first.arguments, first.tail);
   }
 
-  // False when the convolution stays.
+  // Replaces a convolution and the calls fused into it. Returns false if the convolution is not replaced.
   bool take_convolution(MethodCalls& calls, const Uses& uses, size_t call) {
     size_t last = call;
     auto step = convolution_step(calls, uses, call, last);
@@ -218,7 +220,7 @@ void HostKernels::rewrite(runtime::MethodCalls& calls) {
   state_->hoist_constants(calls, uses);
   for (size_t i = 0; i < calls.size(); ++i) {
     if (State::is_convolution(calls, i) && state_->take_convolution(calls, uses, i)) continue;
-    if (calls.name(i).empty()) continue;  // it was taken along
+    if (calls.name(i).empty()) continue;  // fused into an earlier call
     auto step = make_call(calls.name(i), calls.arguments(i));
     if (step == nullptr) step = make_int8_call(calls.name(i), calls.arguments(i));
     if (step != nullptr) state_->install(calls, i, std::move(step));

@@ -22,7 +22,7 @@ class HostKernels final : public runtime::Rewriter {
   // and methods with jumps, stay unchanged.
   void rewrite(runtime::MethodCalls& calls) override;
 
-  // How many calls of the method run here; those that were taken along or done at load count too.
+  // The number of calls that were replaced. It includes calls that were fused into others or computed at load.
   [[nodiscard]] size_t replaced() const;
 
  private:

@@ -11,11 +11,11 @@ namespace carina::accelerate {
 namespace {
 
 constexpr int64_t kRun = 4096;     // elements whose sums stay in the first-level cache
-constexpr int64_t kAddShift = 20;  // of an operand before it is scaled
+constexpr int64_t kAddShift = 20;  // left shift of an operand before it is scaled
 constexpr int64_t kMinByte = std::numeric_limits<int8_t>::min();
 constexpr int64_t kBytes = 256;
 
-// CMSIS-NN's arm_nn_requantize of a value that is not large, with a shift to the right: as the runtime's own.
+// CMSIS-NN's arm_nn_requantize of a value below 2^30 with a right shift, as in the runtime's kernel.
 int64_t requantized(int64_t value, int64_t multiplier, int64_t right_shift) {
   const int64_t high = (value * multiplier + (int64_t{1} << 30)) >> 31;
   const int64_t mask = (int64_t{1} << right_shift) - 1;
@@ -24,7 +24,7 @@ int64_t requantized(int64_t value, int64_t multiplier, int64_t right_shift) {
   return result + ((high & mask) > threshold ? 1 : 0);
 }
 
-// The result for each of the 256 values of an operand.
+// The scaled result for each of the 256 values of an operand.
 using Table = std::array<int32_t, kBytes>;
 
 struct Scale {
@@ -32,7 +32,7 @@ struct Scale {
   int64_t right_shift = 0;
 };
 
-// False for scales that vectors do not do.
+// Reads a scale. Returns false if the vector kernels do not support it.
 bool scale_of(Arguments arguments, size_t at, Scale& scale) {
   scale = {.multiplier = arguments[at]->to_int(), .right_shift = -arguments[at + 1]->to_int()};
   return scale.multiplier >= 0 && scale.multiplier <= std::numeric_limits<int32_t>::max() && scale.right_shift >= 0 &&
@@ -88,7 +88,7 @@ class Int8Add final : public Step {
     for (int64_t i = 0; i < count; ++i)
       sums[static_cast<size_t>(i)] =
           table_a_[static_cast<uint8_t>(a[i] + 128)] + table_b_[static_cast<uint8_t>(b[i] + 128)];
-    // As rows of a vector's length, and what is left.
+    // Converts the elements as rows of a vector's length, and then the rest.
     constexpr int64_t kLong = kRequantizeLanes;
     int8_t* out = out_->tensor.as<int8_t>() + first;
     const int64_t rows = count / kLong;
@@ -124,8 +124,8 @@ class Int8Add final : public Step {
 
 }  // namespace
 
-// (self, zero_point, multiplier, shift, other, zero_point, multiplier, shift, output zero_point, multiplier, shift, low,
-// high, out)
+// (self, zero_point, multiplier, shift, other, zero_point, multiplier, shift, output zero_point, multiplier, shift,
+// low, high, out)
 std::unique_ptr<Step> make_int8_add(Arguments arguments) {
   if (arguments.size() < 14) return nullptr;
   const EValue &a = *arguments[0], &b = *arguments[4];

@@ -1,4 +1,5 @@
-// Convolutions and linear layers of int8 as ExecuTorch's Cortex-M backend has them: the runtime's own kernels' bits.
+// int8 convolutions and linear layers of ExecuTorch's Cortex-M backend. They give the same bits as the runtime's
+// kernels.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -17,7 +18,7 @@ namespace carina::accelerate {
 
 namespace {
 
-constexpr int64_t kBlockRows = 96;   // rows of a product whose sums stay in the first-level cache
+constexpr int64_t kBlockRows = 96;   // rows of a matrix product whose sums stay in the first-level cache
 constexpr int64_t kBlockPixels = 8;  // of a depthwise convolution
 constexpr int64_t kGroup = simd::kMaxPanels * simd::kLanes;
 
@@ -113,7 +114,7 @@ bool is_offset(int64_t offset) {
   return offset >= -std::numeric_limits<int8_t>::max() && offset <= -int64_t{std::numeric_limits<int8_t>::min()};
 }
 
-// --- images, [N,H,W,C] in memory --------------------------------------------------------------------------------------
+// --- images, [N,H,W,C] in memory
 
 struct Pixels {
   int64_t batches, height, width, channels;
@@ -219,9 +220,9 @@ inline const int8_t* source_of(const Geometry& g, const Corner& corner, int64_t 
   return corner.image + (y * g.in.width + x) * g.in.channels;
 }
 
-// --- products -----------------------------------------------------------------------------------------------------------
+// --- matrix products
 
-// Rows of bytes times constant weights [N][K]; the rows are those of a matrix, or what the taps of pixels see.
+// Rows of bytes times constant weights [N][K]. The rows are those of a matrix, or the taps of pixels.
 class Int8Gemm final : public Step {
  public:
   Int8Gemm(const EValue* in, EValue* out, int64_t rows, int64_t depth, Output output, int64_t columns)
@@ -239,7 +240,7 @@ class Int8Gemm final : public Step {
     panels_ = MutableBuffer::allocate(panels * format_.panel_bytes(depth_));
     simd::pack_matrix(weights, 1, depth_, depth_, columns_, panels_.bytes().data());
   }
-  // Rows are gathered from pixels; what is outside of the image is `padding`.
+  // Gathers rows from pixels. Taps outside of the image are `padding`.
   void gather_from(const Geometry& geometry, int8_t padding) {
     geometry_ = geometry;
     padding_.assign(static_cast<size_t>(geometry.in.channels * geometry.kernel_width), padding);
@@ -371,7 +372,7 @@ struct ConvolutionCall {
   [[nodiscard]] const int32_t* bias() const {
     return arguments[2]->is_none() ? nullptr : arguments[2]->tensor.as<const int32_t>();
   }
-  // Zero point, bounds and scales; false when some are not what vectors do.
+  // Reads zero point, bounds and scales. Returns false if the vector kernels do not support them.
   [[nodiscard]] bool set(int64_t channels, Output& output) const {
     const EValue &multipliers = *arguments[first + 2], &shifts = *arguments[first + 3];
     if (!is_int32_list(multipliers, channels) || !is_int32_list(shifts, channels)) return false;
@@ -387,7 +388,7 @@ struct ConvolutionCall {
   }
 };
 
-// --- depthwise ----------------------------------------------------------------------------------------------------------
+// --- depthwise convolutions
 
 class Int8Depthwise final : public Step {
  public:
@@ -421,7 +422,7 @@ class Int8Depthwise final : public Step {
   }
 
  private:
-  // Pixels [first, end), a row of the output at a time, from columns of the input that several of them read.
+  // Computes pixels [first, end), one output row at a time. Neighboring pixels share input columns.
   void run_rows(int64_t first, int64_t end) const {
     thread_local std::vector<const int8_t*> columns;
     while (first < end) {

@@ -1,4 +1,4 @@
-// Between floats and int8.
+// Conversions between floats and int8.
 #include <algorithm>
 
 #include "accelerate/int8_internal.h"
@@ -8,13 +8,13 @@ namespace carina::accelerate {
 
 namespace {
 
-constexpr int64_t kRun = 16 * 1024;  // elements that are worth another thread
+constexpr int64_t kRun = 16 * 1024;  // elements per additional thread
 
 bool is_float(const EValue& value) {
   return value.is_tensor() && value.tensor.type == PteScalarType::kFloat && !value.tensor.resizable;
 }
 
-// Whether both tensors have the same number of elements in the same memory order.
+// Returns whether both tensors have the same number of elements in the same memory order.
 bool go_together(const EValue& in, const EValue& out) {
   return !out.tensor.read_only && same_layout(in.tensor, out.tensor) && !overlap(in.tensor, out.tensor);
 }

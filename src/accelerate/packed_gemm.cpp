@@ -28,7 +28,7 @@ const float* panel_of(const PackedGemm& job, int64_t row) {
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr int kWide = HWY_LANES(float);
-constexpr bool kManyRegisters = kWide != 8;  // 32; AVX2 has 16
+constexpr bool kManyRegisters = kWide != 8;  // 32 registers; AVX2 has 16
 constexpr int kOfPanel = static_cast<int>(kPanelRows) / kWide;
 
 struct At {
@@ -95,7 +95,8 @@ void wide_column(const PackedGemm& job, int64_t column, int64_t rest) {
   if (row < job.rows) wide_tile<kFewRows, kVectors, kPart>(job, {.row = row, .column = column}, rest);
 }
 
-// Columns [0, end) as vectors of which the last may be a part: what a tile reads of b stays in the cache for all rows.
+// Computes columns [0, end) in vectors; the last one may be partial. The part of b that a tile reads stays in the cache
+// for all rows.
 void wide_columns(const PackedGemm& job, int64_t end) {
   constexpr int64_t kTile = kWideVectors * kWide;
   int64_t column = 0;
@@ -108,7 +109,7 @@ void wide_columns(const PackedGemm& job, int64_t end) {
 
 // --- rows in lanes
 
-// The rows of `count` lanes from `row` on of one column.
+// Stores the rows of `count` lanes, from `row` on, of one column.
 HWY_INLINE void epilogue_rows(const PackedGemm& job, V sum, const At& at, int64_t count) {
   const D d;
   const Epilogue& epilogue = job.epilogue;
@@ -165,7 +166,8 @@ void tall_tile(const PackedGemm& job, const At& at) {
 constexpr int kTallColumns = kWide == 16 ? 8 : 6, kFewColumns = 4, kTallPanels = kWide == 16 ? 3 : 1;
 constexpr int kLongPanels = 8 / kOfPanel;
 
-// kPanels panels from `row` on, for columns of which none is alone.
+// Computes kPanels panels from `row` on, for the columns [begin, end), in tiles of kTallColumns and kFewColumns
+// columns.
 template <int kPanels>
 void tall_panels(const PackedGemm& job, int64_t row, int64_t begin, int64_t end) {
   int64_t column = begin;
@@ -191,7 +193,8 @@ void tall_columns(const PackedGemm& job, int64_t begin, int64_t end) {
 
 void multiply_packed_here(const PackedGemm& job) {
   if (job.b_column_step != 1 || job.out_column_step != 1) return tall_columns(job, 0, job.columns);
-  // A vector costs the same, whole or not; rows in lanes cost what columns there are.
+  // A partial vector costs as much as a full one. With rows in lanes, the cost is proportional to the number of
+  // columns.
   const int64_t rest = job.columns % kWide;
   const bool few = rest <= kWide / 2 && job.first % kPanelRows == 0;
   const int64_t wide = few ? job.columns - rest : job.columns;

@@ -27,14 +27,15 @@ struct Unpacked {
 };
 PackedMatrix pack(const Unpacked& matrix);
 
-// out(m, n) = epilogue(sum over k of a(first + m, k) * b(k, n)); `epilogue` is of row m, its `column` too. Either the columns lie side by
-// side in `b` and `out`, or the rows do in `out`; other steps are slow.
+// Computes out(m, n) = epilogue(sum over k of a(first + m, k) * b(k, n)). All arrays of `epilogue`, also `column`, are
+// indexed by the row m. Either the columns are contiguous in `b` and `out`, or the rows are contiguous in `out`; other
+// steps are slow.
 struct PackedGemm {
   const PackedMatrix* a;
   int64_t first;  // a multiple of kPanelRows; of kPanelRows / 2 if the column step is 1
   int64_t rows;
   const float* b;
-  int64_t b_step, b_column_step;  // from k to k, from column to column
+  int64_t b_step, b_column_step;  // elements between successive k, elements between successive columns
   int64_t columns;
   float* out;
   int64_t out_row_step, out_column_step;

@@ -19,7 +19,7 @@ using D32 = hn::ScalableTag<int32_t>;
 using V32 = hn::Vec<D32>;
 using D8 = hn::Rebind<int8_t, D32>;
 
-// (a * b + 2^30) / 2^31 of each lane: the quotient fits 32 bits.
+// (a * b + 2^30) / 2^31 of each lane. The quotient must fit 32 bits.
 HWY_INLINE V32 doubled_high(V32 a, V32 b) {
   const D32 d32;
   const hn::RepartitionToWide<D32> d64;
@@ -36,7 +36,7 @@ HWY_INLINE V32 doubled_high(V32 a, V32 b) {
 #endif
 }
 
-// A shift to the right that rounds half away from zero; of values below 2^30.
+// A right shift that rounds half away from zero, for values below 2^30.
 struct Shift {
   V32 bits;
   V32 half;   // 2^(bits - 1), 0 for 0
@@ -45,7 +45,7 @@ struct Shift {
   explicit Shift(V32 right_shift) : bits(right_shift) {
     const D32 d32;
     half = hn::ShiftRight<1>(hn::Shl(hn::Set(d32, 1), bits));
-    half = hn::And(half, hn::Set(d32, 0x7FFFFFFF));  // of 31 bits, the shift above was of the sign
+    half = hn::And(half, hn::Set(d32, 0x7FFFFFFF));  // for 31 bits, the shift above moved into the sign
     nudge = hn::VecFromMask(d32, hn::Gt(bits, hn::Zero(d32)));
   }
   HWY_INLINE V32 operator()(V32 value) const {

@@ -26,7 +26,7 @@ struct Bounds {
   float high = std::numeric_limits<float>::infinity();
 };
 
-// Calls that follow a convolution and are taken along; empty spans: there are none.
+// The calls after a convolution that are fused into it. `batch_norm` is empty if there is none.
 struct Tail {
   Arguments batch_norm;
   Bounds bounds;
@@ -43,13 +43,13 @@ std::unique_ptr<Step> make_convolution(Arguments arguments, const Tail& tail);
 // Combines two convolutions, where the second is the only reader of the first one's output. That output is not written.
 std::unique_ptr<Step> make_convolution_pair(const ConvolutionCall& first, const ConvolutionCall& second);
 std::unique_ptr<Step> make_call(std::string_view name, Arguments arguments);
-// Whether a call clamps its first argument to constant limits (relu, hardtanh, clamp). Returns the limits and the
-// output.
+// Returns whether a call clamps its first argument to constant limits (relu, hardtanh, clamp). Returns the limits and
+// the output.
 bool bounds_of_clamp(std::string_view name, Arguments arguments, Bounds& bounds, EValue*& out);
 
-// --- what the makers ask of arguments
+// --- Properties of arguments
 
-// A tensor of floats in the plain order, whose sizes stay; memory may come later.
+// Returns whether the value is a contiguous float tensor of fixed size. Its memory may be assigned later.
 inline bool is_plain(const EValue& value) {
   return value.is_tensor() && value.tensor.type == PteScalarType::kFloat && value.tensor.contiguous() &&
          !value.tensor.resizable;
@@ -57,7 +57,8 @@ inline bool is_plain(const EValue& value) {
 inline bool is_constant(const EValue& value) {
   return value.is_tensor() && value.tensor.read_only && value.tensor.data != nullptr;
 }
-// Nobody reads weights again that have been packed: their pages of a mapped program leave the process's memory.
+// Releases the memory pages of weights that have been packed, since the originals are not read again. If the program is
+// a mapped file, this reduces the memory of the process.
 inline void leave_packed(const Tensor& weights) {
   constexpr size_t kWorthACall = 64 * 1024;
   if (weights.bytes() >= kWorthACall)

@@ -1,4 +1,5 @@
-// Loads and stores of the first elements of a vector, for files that are compiled once for each target; no guard.
+// Loads and stores of the first elements of a vector. Files that are compiled once per vector target include it, so it
+// has no include guard.
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -30,7 +31,7 @@ HWY_INLINE void store_first(hwy::HWY_NAMESPACE::Vec<D> value, D d, float* to, in
 #endif
 }
 
-// Lanes [first, end) of vectors, of all of them: memory of the others is not touched, and they are 0.
+// Loads the lanes [first, end) of a vector. The other lanes are 0, and their memory is not accessed.
 template <class D>
 class LanesInside {
  public:
@@ -57,7 +58,7 @@ class LanesInside {
 #endif
 };
 
-// All lanes, or the first `count` with kPart.
+// Loads all lanes, or the first `count` if kPart is set.
 template <bool kPart, class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_lanes(D d, const float* from, int64_t count) {
   if constexpr (kPart) return load_first(d, from, count);
@@ -69,7 +70,7 @@ HWY_INLINE void store_lanes(hwy::HWY_NAMESPACE::Vec<D> value, D d, float* to, in
   hwy::HWY_NAMESPACE::StoreU(value, d, to);
 }
 
-// A NaN stays.
+// NaN propagates.
 HWY_INLINE float clamped(float value, float low, float high) {
   value = value < low ? low : value;
   return value > high ? high : value;

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// The vector kernels of this library, chosen at run time for the processor. Every target gives the same bits: each output
-// is one chain of fused multiply-adds in a fixed order, whatever the width of the vectors and the number of threads.
+// The vector kernels of this library, chosen at run time for the processor. Every target gives the same bits: each
+// output is one chain of fused multiply-adds in a fixed order, for any width of the vectors and any number of threads.
 namespace carina::accelerate {
 
 // The computation after a sum: * scale + shift (rounded once), then the clamp. NaN propagates.
@@ -29,11 +29,11 @@ struct Gemm {
   Epilogue epilogue;
 };
 void multiply(const Gemm& job);
-// The columns that one pass over the rows of `a` computes. A smaller rest at the end takes as much time.
+// The columns that one pass over the rows of `a` computes. A last panel with fewer columns takes as much time.
 inline constexpr int64_t kPanelColumns = 64;
 
-// Channels of a depthwise convolution, one after the other. The scratch has plane_elems(...) floats, zeros before the first
-// call; what is padding there stays so.
+// The geometry of one channel of a depthwise convolution. The scratch of a convolution has plane_elems() floats, which
+// are zero before the first call; its padding stays zero.
 struct Plane {
   int64_t height, width;  // of the input
   int64_t out_height, out_width;
@@ -49,8 +49,8 @@ inline constexpr int64_t kMaxTaps = 128;
 struct Depthwise {
   Plane plane;
   int64_t channels;      // of the output
-  int64_t of_one_input;  // neighboring channels of the output that read the same channel of the input
-  int64_t skipped;       // of those of the first input, less than that
+  int64_t of_one_input;  // number of consecutive output channels that read the same input channel
+  int64_t skipped;       // output channels of the first input channel that are skipped; less than `of_one_input`
   const float* in;       // [..][height][width]
   const float* weights;  // [channels][kernel_height][kernel_width]
   float* out;            // [channels][out_height][out_width]
@@ -74,12 +74,12 @@ struct Elementwise {
 };
 void elementwise(const Elementwise& job);
 
-// out[i] = clamp(in[i]); a NaN stays.
+// out[i] = clamp(in[i]). NaN propagates.
 void clamp(const float* in, float* out, int64_t count, float low, float high);
 
-// out[r][c] = clamp(requantized(in[r][c] + column[c]) + zero_point), requantized as CMSIS-NN's arm_nn_requantize with the
-// channel's multiplier and a shift to the right of 0 to 31; sums are below 2^30. `in` and the lists of channels may be read up to a whole
-// multiple of kRequantizeLanes.
+// out[r][c] = clamp(requantized(in[r][c] + column[c]) + zero_point). The requantization is that of CMSIS-NN's
+// arm_nn_requantize, with the channel's multiplier and right shift (0 to 31). Sums are below 2^30. `in` and the arrays
+// of channels may be read up to the next multiple of kRequantizeLanes.
 struct Requantize {
   const int32_t* in;
   int64_t in_stride;
@@ -95,7 +95,7 @@ struct Requantize {
 void requantize(const Requantize& job);
 inline constexpr int64_t kRequantizeLanes = 16;
 
-// out[i] = clamp(round to even(in[i] * inverse_scale) + zero_point); a NaN is 0 before it is clamped.
+// out[i] = clamp(round to even(in[i] * inverse_scale) + zero_point). NaN is replaced by 0 before the clamp.
 struct QuantizeFloats {
   const float* in;
   int8_t* out;
@@ -104,10 +104,12 @@ struct QuantizeFloats {
 };
 void quantize_floats(const QuantizeFloats& job);
 
-// The sum of `count` elements: eight sums of every eighth element, in double, then these in order.
+// The sum of `count` elements in double: eight partial sums, each of every eighth element, which are then added in
+// order.
 double sum_of(const float* in, int64_t count);
 
-// A row of softmax, `log`: of its logarithm. The exponential is a polynomial, within 2 units in the last place.
+// Computes one row of softmax, or of log-softmax if `log` is set. The exponential is a polynomial with an error of at
+// most 2 ULP.
 void softmax_row(const float* in, float* out, int64_t count, bool log);
 
 }  // namespace carina::accelerate

@@ -98,11 +98,11 @@ driver::CompileOptions compile_options(const CompileOptions& options) {
 
 Result<TosaFile> tosa_file(const ir::Graph& tosa) {
   ir::Graph graph = tosa;
-  graph.name = "main";  // the name by which the reference model's program looks for it
+  graph.name = "main";  // the name under which the TOSA reference model looks it up
   return tosa::write_tosa({.graphs = {std::move(graph)}});
 }
 
-// The one region of a TOSA file that has been verified.
+// Returns the graph of a verified TOSA file with one region.
 Result<ir::Graph> only_graph(std::span<const std::byte> tosa) {
   const std::string where = "TOSA graph";
   CARINA_TRY(ir::Module module, files::sound_tosa(Buffer::copy_of(tosa), where, "8K"));
@@ -112,7 +112,7 @@ Result<ir::Graph> only_graph(std::span<const std::byte> tosa) {
                .got = std::to_string(module.graphs.size()) + " regions"});
 }
 
-// The node of the user's model that a node of the prepared graph was made from.
+// Returns the node of the user's model from which a node of the prepared graph was made.
 std::string user_node_of(const models::Model& model, ir::NodeId prepared) {
   if (!prepared.valid()) return {};
   const ir::NodeId origin = model.graph[prepared].origin;

@@ -9,7 +9,7 @@ namespace carina::api {
 
 namespace {
 
-// Reads a float model that is to be quantized elsewhere. Nodes of unknown operators stay in the graph as they are.
+// Reads a float model that another program will quantize. Nodes of unknown operators stay in the graph.
 Result<ir::Graph> read_to_quantize(const Buffer& pt2, std::string_view name, const Log& log) {
   return pt2::read_model(pt2, std::string(name), log, {.keep_unknown = true}).graph;
 }

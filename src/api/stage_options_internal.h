@@ -7,7 +7,7 @@
 
 namespace carina::api {
 
-// What the stages are asked for.
+// Converts the API's options to those of the stages.
 driver::SplitOptions split_options(const PartitionOptions& options);
 backends::DelegateOptions delegate_options(const DelegateOptions& options);
 execute::RunOptions run_options(const RunOptions& options);

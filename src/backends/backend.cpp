@@ -13,7 +13,7 @@ namespace carina::backends {
 
 namespace {
 
-// A kind of accelerator: which targets it compiles for, and how a backend is set up for one.
+// A kind of accelerator: its targets, and the function that makes a backend for a target.
 struct BackendKind {
   std::string_view name;
   std::vector<std::string_view> (*targets)();

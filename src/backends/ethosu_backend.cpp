@@ -60,14 +60,14 @@ results::DelegateReport report_of(const ir::Graph& tosa, const npu::CompiledNetw
           .sram_bound_bytes = network.working_bound_bytes};
 }
 
-// As datasheets write it.
+// Returns the name of a memory as in datasheets.
 std::string memory_name(npu::MemoryKind kind) {
   return kind == npu::MemoryKind::kSram   ? "SRAM"
          : kind == npu::MemoryKind::kDram ? "DRAM"
                                           : std::string(npu::name_of(kind));
 }
 
-// Whether the request asks for more than the program and its total cost.
+// Returns whether the request asks for more than the program and its total cost.
 bool is_shown(const DelegateOptions& options) {
   return options.artifacts != Artifacts::kDrop || !options.shown.empty();
 }

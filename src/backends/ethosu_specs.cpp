@@ -58,7 +58,7 @@ std::string layers_text(const std::vector<npu::LayerNote>& layers) {
   return text;
 }
 
-// Lines that are not of this form are passed over.
+// Parses the lines. Lines in another form are ignored.
 std::vector<npu::LayerNote> layers_of(std::string_view text) {
   std::vector<npu::LayerNote> notes;
   while (!text.empty()) {

@@ -10,9 +10,9 @@
 
 namespace carina::backends {
 
-// The compile specs of an Ethos-U delegate, which a program stores beside the blob. ExecuTorch's Arm backend writes
+// The compile specs of an Ethos-U delegate, which a program stores with the blob. ExecuTorch's Arm backend writes
 // some; Carina adds its own, which name the layers so that a run of the .pte can name what it measures. ExecuTorch's
-// runtime ignores them all. An empty field: no such spec.
+// runtime ignores them all. An empty field means that the spec is absent.
 struct EthosUSpecs {
   std::string tosa_spec;               // "TOSA-1.0+INT+int16+int4" and the extensions of the product
   std::string accelerator;             // as Vela names the configuration

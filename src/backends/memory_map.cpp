@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<std::string_view, plan::kSpaces> kSpaceNames{"constants", "arena", "fast scratch", "tables",
                                                                   "chaining"};
 
-// What stands in each storage: the tensors, or the copied weights of a layer.
+// The contents of a storage: the tensors, or the copied weights of a layer.
 struct Contents {
   std::string names;
   std::string layer;

@@ -58,7 +58,7 @@ std::string allocation_text(const plan::Schedule& schedule) {
   return table.text(0);
 }
 
-// Encoded bytes of the slices of one set of weights, and the step that they are for.
+// The encoded bytes of the slices of one set of weights, and the step that reads them.
 struct WeightRow {
   const plan::Step* step = nullptr;
   int64_t weight_bytes = 0;
@@ -66,7 +66,7 @@ struct WeightRow {
   int64_t slices = 0;
 };
 
-// Elements of the weights of a TOSA node, its second operand.
+// Returns the number of elements of a TOSA node's weights, its second operand.
 int64_t elements_of_weights(const ir::Graph& tosa, const plan::Step& step) {
   if (!step.node.valid() || tosa[step.node].inputs.size() < 2) return 0;
   return tosa[tosa[step.node].inputs[1]].shape.elements();

@@ -18,8 +18,8 @@ constexpr std::string_view kPrefix = "TOSA-";
 constexpr std::array<std::string_view, 2> kVersions{"1.0", "1.1"};
 constexpr std::array<std::string_view, 2> kProfiles{"INT", "FP"};
 
-// Extensions that the Arm backend calls otherwise than the specification; empty: of TOSA 1.1, whose files are written as
-// 1.0, which lacks them.
+// Extensions with other names in the Arm backend than in the specification. Empty: an extension of TOSA 1.1; Carina
+// writes files of 1.0, which does not have it.
 constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::string_view>>({{"var", "VARIABLE"},
                                                                                            {"cf", "CONTROLFLOW"},
                                                                                            {"shape", ""},

@@ -8,7 +8,7 @@
 
 namespace carina::backends {
 
-// Whether a target is a TOSA specification, for example "TOSA-1.0+INT+int16".
+// Returns whether a target is a TOSA specification, for example "TOSA-1.0+INT+int16".
 bool is_tosa_spec(std::string_view target);
 
 // Returns the backend of a TOSA specification. A delegate is its TOSA graph (FlatBuffer 1.0), as ExecuTorch's

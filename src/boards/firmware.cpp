@@ -21,9 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kCorstoneSramBytes = size_t{2} << 20;  // for programs that do not say how much they need
+constexpr size_t kCorstoneSramBytes = size_t{2} << 20;  // used if the program does not give the size
 
-// Beside the program that runs, as the build and the installation have them.
+// Returns the folders of images next to the running program, in the build and in the installation.
 std::vector<fs::path> image_folders() {
   std::vector<fs::path> folders;
   if (const char* folder = std::getenv("CARINA_FIRMWARE")) folders.emplace_back(folder);
@@ -33,9 +33,9 @@ std::vector<fs::path> image_folders() {
   return folders;
 }
 
-// What the program's delegates were compiled for.
+// The target for which the program's delegates were compiled.
 struct DelegateNeeds {
-  uint32_t fast_bytes = 0;  // of region 2, as their memory mode says
+  uint32_t fast_bytes = 0;  // size of region 2 by their memory mode
   uint32_t npu_config_word = 0;
 };
 
@@ -77,7 +77,7 @@ Result<firmware::ModelHeader> header_for(const FirmwareRequest& request, const p
   return header;
 }
 
-// Kernels that the program calls and the image does not name: those that it has stand in it by their names.
+// Returns the kernels that the program calls and the image lacks. An image contains the names of its kernels.
 std::vector<std::string> missing_kernels(const pte::Program& program, const Buffer& image) {
   const std::string_view content(reinterpret_cast<const char*>(image.bytes().data()), image.size());
   std::vector<std::string> missing;
@@ -101,7 +101,7 @@ Result<void> check_kernels(const FirmwareRequest& request, const pte::Program& p
                .hint = "link with --ops-from PROGRAM or --ops NAMES, or use an image with all kernels (no option)"});
 }
 
-// A program, or that of a bundled one.
+// Opens a program, or the program of a bundled program.
 Result<Buffer> open_program(const std::string& path) {
   CARINA_TRY(Buffer file, files::open_file(path, {files::FileKind::kPte, files::FileKind::kBundledProgram}));
   if (!pte::is_bundled_program(file)) return file;

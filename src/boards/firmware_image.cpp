@@ -161,7 +161,7 @@ Result<std::vector<std::byte>> put_model(const Buffer& image, const std::string&
   append(out, model);
   out.insert(out.end(), program.bytes().begin(), program.bytes().end());
   align(out);
-  // The table of segments grows, so it moves to the end.
+  // The program header table grows, so it moves to the end.
   ElfHeader header = elf.header;
   header.program_headers = static_cast<uint32_t>(out.size());
   const auto table = image.bytes().subspan(elf.header.program_headers,

@@ -17,7 +17,7 @@ void set_message(firmware::NpuReply& reply, const std::string& message) {
   std::memcpy(reply.message.data(), message.data(), size);
 }
 
-// What the events of a request counted.
+// Sets the counters of a request's events.
 void count(const firmware::NpuRequest& request, const simulate::Report& report, firmware::NpuReply& reply) {
   reply.cycles = report.cycles.total;
   for (size_t i = 0; i < request.events.size(); ++i) {

@@ -40,7 +40,7 @@ std::unexpected<Diagnostics> system_error(const std::string& where, const char* 
       {.where = where, .what = fmt::format("{}: {}", what, std::strerror(errno)), .fault = Fault::kEnvironment});
 }
 
-// The board's DDR: memory that QEMU and this process map, and that nothing is left of when both have ended.
+// The board's DDR: memory that QEMU and this process share. It is freed when both have ended.
 class Ddr {
  public:
   static Result<std::unique_ptr<Ddr>> make() {
@@ -70,7 +70,7 @@ class Ddr {
   void* memory_;
 };
 
-// The NPU beside the device: the one asked for, else that of the program.
+// Returns the NPU of the board: the requested one, or else that of the program.
 Result<plan::Target> target_for(const pte::Program& program, const std::string& where,
                                 const targets::TargetRequest& request, const Log& log) {
   CARINA_TRY(const targets::TargetNames names, targets::read_names(request));
@@ -78,7 +78,7 @@ Result<plan::Target> target_for(const pte::Program& program, const std::string& 
                                    : targets::find_target(names, log);
 }
 
-// Writes the inputs where the device reads them, and gives the image's arguments.
+// Writes the inputs to files that the device reads. Returns the image's arguments.
 Result<std::vector<std::string>> arguments_for(std::span<const Buffer> inputs, int inferences,
                                                const TemporaryFolder& folder) {
   std::vector<std::string> arguments;
@@ -101,10 +101,11 @@ void serve_one(NpuService& service, int request_file, int reply_file) {
   if (!read_all(request_file, request)) request.magic = 0;
   const firmware::NpuReply reply = service.answer(request);
   static_cast<void>(
-      ::write(reply_file, &reply, sizeof reply));  // a pipe takes it whole; without it the image times out
+      ::write(reply_file, &reply, sizeof reply));  // a pipe accepts the reply as a whole; if the write fails, the image
+                                                   // times out
 }
 
-// What the console said went wrong.
+// Returns the error that the console reports.
 std::unexpected<Diagnostics> device_failure(const std::string& where, const std::vector<std::string>& console,
                                             int status) {
   Diagnostics errors;
@@ -132,7 +133,7 @@ Result<std::vector<datasets::NamedTensor>> read_outputs(const evaluate::ProgramR
   return runner.outputs_of(raw);
 }
 
-// A device that boots an image once for each sample.
+// Boots an image once for each sample.
 class Device {
  public:
   static Result<std::unique_ptr<Device>> make(const Buffer& image, const std::string& where, const QemuRequest& request,
@@ -190,7 +191,7 @@ class Device {
     return boot(inputs);
   }
 
-  // Raw files go to the device as they are, which says itself when they do not fit.
+  // Passes raw files to the device unchanged. The device reports it if their sizes do not match.
   Result<void> run_raw() {
     std::vector<Buffer> inputs;
     for (const std::string& path : request_.inputs) {
@@ -265,7 +266,7 @@ class Device {
   const QemuRequest& request_;
   const Log& log_;
   results::QemuReport report_;
-  execute::SimulatedNpu unused_{simulate::Options{}};  // the host's runner knows the types; it does not run
+  execute::SimulatedNpu unused_{simulate::Options{}};  // the host's runner provides the types; it does not run
   runtime::EthosUBackend backend_{unused_};
   plan::Target target_;
   std::unique_ptr<evaluate::ProgramRunner> runner_;

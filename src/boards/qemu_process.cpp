@@ -26,14 +26,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kQemu = "qemu-system-arm";
-constexpr int kMemoryDescriptor = 3;  // of the DDR, in QEMU's eyes
+constexpr int kMemoryDescriptor = 3;  // the descriptor number of the DDR in QEMU
 
 std::unexpected<Diagnostics> system_error(const std::string& where, const char* what, int error) {
   return fail(
       {.where = where, .what = fmt::format("{}: {}", what, std::strerror(error)), .fault = Fault::kEnvironment});
 }
 
-// A descriptor that is closed with its owner.
+// Closes the descriptor when it is destroyed.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -104,7 +104,7 @@ Result<pid_t> start(const QemuRun& run, int console) {
   return process;
 }
 
-// Ends the process with its owner, unless it has ended.
+// Ends the process, if it still runs, when it is destroyed.
 class Process {
  public:
   explicit Process(pid_t id) : id_(id) {}
@@ -127,7 +127,7 @@ class Process {
   pid_t id_;
 };
 
-// Cuts what comes into lines.
+// Splits the output into lines.
 class Lines {
  public:
   explicit Lines(const std::function<void(std::string_view)>& take) : take_(take) {}
@@ -150,7 +150,7 @@ class Lines {
   std::string line_;
 };
 
-// A pipe that has a name in the folder; opened for both directions, so that neither side waits for the other.
+// Creates a named pipe in the folder. It is opened for reading and writing, so that opening does not block.
 Result<Descriptor> open_pipe(const std::string& folder, const char* name) {
   const std::string path = folder + "/" + name;
   if (::mkfifo(path.c_str(), 0600) != 0) return system_error(path, "cannot make a pipe", errno);
@@ -163,7 +163,7 @@ int milliseconds_to(Clock::time_point deadline) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count());
 }
 
-// Serves console and NPU until the console is closed. False: not in time.
+// Serves console and NPU until the console is closed. Returns false on a timeout.
 bool serve(const QemuRun& run, int console, int request, int reply) {
   const auto deadline = Clock::now() + std::chrono::seconds(run.timeout_seconds);
   Lines lines(run.on_line);
@@ -173,7 +173,7 @@ bool serve(const QemuRun& run, int console, int request, int reply) {
     const int left = milliseconds_to(deadline);
     const int ready = left <= 0 ? 0 : ::poll(polled.data(), polled.size(), left);
     if (ready == 0) return false;
-    if (ready < 0) continue;  // a signal
+    if (ready < 0) continue;  // interrupted by a signal
     if ((polled[1].revents & POLLIN) != 0) run.on_request(request, reply);
     if (polled[0].revents == 0) continue;
     std::array<char, 4096> text{};

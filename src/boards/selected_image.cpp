@@ -33,7 +33,7 @@ constexpr auto kKnown = std::to_array<KnownKernel>({
 
 constexpr const char* kCompiler = "arm-none-eabi-g++";
 constexpr std::string_view kFolderMark =
-    "@LINK@";  // firmware/CMakeLists.txt writes it for the folder of what is linked
+    "@LINK@";  // firmware/CMakeLists.txt writes it instead of the folder of the files to link
 
 const KnownKernel* known(std::string_view name) {
   const auto found = std::ranges::lower_bound(kKnown, name, {}, &KnownKernel::name);
@@ -51,7 +51,8 @@ Result<void> check_known(const std::set<std::string>& names) {
                .fault = Fault::kUsage});
 }
 
-// A source without headers of the runtime: the types of kernel.h as far as a table needs them.
+// Returns the source of a kernel table. It includes no headers of the runtime, and declares only the types of kernel.h
+// that it needs.
 std::string table_of(const std::set<std::string>& names) {
   std::set<std::string_view> functions;
   std::string rows;

@@ -32,7 +32,7 @@ Result<void> check_size(int64_t width, int64_t height, const std::string& where)
                .got = fmt::format("{} x {}", width, height)});
 }
 
-// libpng's own state, freed on every way out.
+// The state of libpng. The destructor frees it.
 struct PngImage {
   png_image image{};
   PngImage() { image.version = PNG_IMAGE_VERSION; }
@@ -55,7 +55,7 @@ Result<Image> read_png(const Buffer& file, int64_t channels, const std::string& 
   return decoded;
 }
 
-// libjpeg leaves a call that failed by a jump, over nothing that would have to be destroyed.
+// The error handler for libjpeg, which leaves a failed call by longjmp(). No objects with destructors are skipped.
 struct JpegErrors {
   jpeg_error_mgr manager{};
   std::jmp_buf way_out{};

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMaxPixelValue = 255.0;
 
-// Where an input has an image's axes.
+// The axes of an input that correspond to an image's axes.
 struct Layout {
   int64_t channels = 0;
   int64_t height = 0;
@@ -51,7 +51,7 @@ Result<Layout> check_layout(const InputType& input, const ImageOptions& options,
   return *layout;
 }
 
-// What a channel's 0 to 255 become.
+// The normalization of a channel's values from 0 to 255.
 struct Scaling {
   double mean = 0;
   double std = 1;

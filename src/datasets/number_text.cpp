@@ -25,7 +25,7 @@ void store(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-// Writes the number as an element of the type; false where the type does not have it.
+// Writes the number as an element of the type. Returns false if the type cannot represent it.
 bool store_element(std::byte* to, DType dtype, double number) {
   switch (dtype) {
     case DType::kFp32:
@@ -43,12 +43,12 @@ bool store_element(std::byte* to, DType dtype, double number) {
     default:
       break;
   }
-  constexpr double kMaxExactInteger = 9007199254740992.0;  // 2^53: integers beyond it are no longer the text's
+  constexpr double kMaxExactInteger = 9007199254740992.0;  // 2^53: larger integers of the text may have been rounded
   if (number != std::floor(number) || std::abs(number) > kMaxExactInteger) return false;
   const auto integer = static_cast<int64_t>(number);
   const IntegerRange range = dtype == DType::kShape ? range_of(DType::kInt64) : range_of(dtype);
   if (integer < range.min || integer > range.max) return false;
-  std::memcpy(to, &integer, element_bytes(dtype));  // two's complement, lowest byte first
+  std::memcpy(to, &integer, element_bytes(dtype));  // two's complement, little-endian
   return true;
 }
 
@@ -90,7 +90,7 @@ std::unexpected<Diagnostics> other_number(const InputType& input, bool is_number
                .hint = "export the model again for another number, or make it a tensor"});
 }
 
-// The lines that have something on them, with their numbers from 1.
+// Returns the lines that are not blank, with their numbers from 1.
 std::vector<std::pair<size_t, std::string_view>> lines_of(std::string_view text) {
   std::vector<std::pair<size_t, std::string_view>> lines;
   size_t number = 0;

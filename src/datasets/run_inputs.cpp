@@ -20,7 +20,7 @@ namespace {
 
 using Join = InputBatch::Join;
 
-// The samples of one input.
+// The samples of one input, and how they were stored.
 struct Stack {
   std::vector<Tensor> samples;
   Join join = Join::kNone;
@@ -31,7 +31,7 @@ struct Context {
   const Log& log;
 };
 
-// The widest integers of NumPy, which are its own, as the widest of TOSA: nothing if one does not fit.
+// Converts an int64 array, NumPy's default for integers, to int32. No value if an element does not fit.
 std::optional<Tensor> narrowed(const Tensor& array) {
   const auto wide = array.values<int64_t>();
   const IntegerRange range = range_of(DType::kInt32);
@@ -41,20 +41,21 @@ std::optional<Tensor> narrowed(const Tensor& array) {
   return std::move(narrow).freeze();
 }
 
-// NumPy has no int48 and no shape type, and no bf16 or fp8: their files hold what npy_bytes() writes.
+// Returns whether the array's type is the type in which npy_bytes() writes `wanted`. NumPy has no int4, int48, shape,
+// bf16 or fp8.
 bool has_storage_of(const Tensor& array, DType wanted) {
   return element_bytes(array.dtype) == element_bytes(wanted) &&
          (array.dtype == wanted || wanted == DType::kInt48 || wanted == DType::kInt4 || wanted == DType::kBf16 ||
           wanted == DType::kFp8E4M3 || wanted == DType::kFp8E5M2 || wanted == DType::kShape);
 }
 
-// How samples of this count lie in an array that is not one itself.
+// Returns how the samples of this shape are stored in an array of another shape.
 Join join_of(const Shape& array, const Shape& wanted) {
   if (array == wanted) return Join::kNone;
   return array.rank() == wanted.rank() ? Join::kFirstAxis : Join::kNewAxis;
 }
 
-// How files of one sample each go together: where the first axis counts one sample, along it.
+// Returns how files with one sample each are joined: along the first axis if it has size 1, otherwise along a new axis.
 Join join_of_single(const InputType& input) {
   return input.shape.rank() > 0 && input.shape[0] == 1 ? Join::kFirstAxis : Join::kNewAxis;
 }
@@ -67,7 +68,7 @@ std::unexpected<Diagnostics> does_not_fit(const Tensor& array, const InputType& 
                .hint = conversion_hint(array.dtype, input.dtype)});
 }
 
-// An array as samples of an input: of its type and shape, or what NumPy has in its stead.
+// Splits an array into samples of the input's type and shape. The array may have NumPy's substitute for the type.
 Result<Stack> stack_of(Tensor array, const InputType& input, const std::string& where) {
   if (array.dtype == DType::kInt64 && input.dtype == DType::kInt32) array = narrowed(array).value_or(array);
   if (is_smaller(array.shape, input) && has_storage_of(array, input.dtype)) {
@@ -82,7 +83,7 @@ Result<Stack> stack_of(Tensor array, const InputType& input, const std::string& 
   return stack;
 }
 
-// Each row is a sample where it has as many numbers as one; else all rows together are.
+// Splits a CSV into samples: one per row if a row has as many numbers as a sample, otherwise one sample from all rows.
 Result<Stack> stack_of_csv(const Buffer& file, const InputType& input, const std::string& where, const Log& log) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   CARINA_TRY(std::vector<std::vector<double>> rows, read_csv(text, where, log));
@@ -99,7 +100,7 @@ Result<Stack> stack_of_csv(const Buffer& file, const InputType& input, const std
   return stack;
 }
 
-// The bytes as they are, as ExecuTorch's runners take them.
+// Reads raw bytes as one sample, as ExecuTorch's runners do.
 Result<Stack> stack_of_bytes(const Buffer& file, const InputType& input, const std::string& where) {
   const size_t bytes = tensor_bytes(input.dtype, input.shape);
   if (bytes == 0 || file.size() == 0 || file.size() % bytes != 0)
@@ -153,7 +154,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   return files;
 }
 
-// The files of a folder in the order of their names, each with one sample or several.
+// Reads the files of a folder in the order of their names. Each has one sample or several.
 Result<Stack> stack_of_folder(const std::string& folder, const InputType& input, const Context& context) {
   Stack all{.samples = {}, .join = join_of_single(input)};
   for (const std::string& file : files_in(folder)) {
@@ -186,7 +187,7 @@ Result<Stack> stack_of_spec(const std::string& spec, const InputType& input, con
   return Stack{.samples = {std::move(tensor)}};
 }
 
-// Which word belongs to which input: NAME=WORD says it, the others follow in order.
+// Assigns the words to the inputs: NAME=WORD by name, the others in order.
 Result<std::vector<std::string>> specs_by_input(std::span<const std::string> given, std::span<const InputType> inputs) {
   std::vector<std::string> specs(inputs.size());
   std::vector<std::string> in_order;
@@ -210,7 +211,7 @@ Result<std::vector<std::string>> specs_by_input(std::span<const std::string> giv
   return specs;
 }
 
-// "2 (x fp32 [1,3], n int64 [])"
+// Formats the number and types of inputs: "2 (x fp32 [1,3], n int64 [])".
 std::string types_text(std::span<const InputType> inputs) {
   std::string wanted;
   for (const InputType& input : inputs)
@@ -226,7 +227,7 @@ std::unexpected<Diagnostics> wrong_count(size_t got, std::span<const InputType> 
                .hint = "give one -i FILE.npy for each input, in this order, or -i NAME=FILE.npy, or one .npz for all"});
 }
 
-// One file with the arrays of all inputs, by their names.
+// Reads one file with the arrays of all inputs, by name.
 Result<std::vector<Stack>> stacks_of_archive(const std::string& path, std::span<const InputType> inputs) {
   CARINA_TRY(const Arrays arrays, load_arrays(path));
   std::vector<Stack> stacks;
@@ -247,7 +248,7 @@ Result<bool> is_archive(const std::string& path) {
   return kind == files::FileKind::kNpz || kind == files::FileKind::kVelaRaw;
 }
 
-// Every sample has a tensor of each input; an input of one sample serves all.
+// Combines the samples of all inputs. An input with one sample is used with every sample of the others.
 Result<InputBatch> batch_of(std::span<const Stack> stacks, std::span<const InputType> inputs) {
   InputBatch batch;
   size_t count = stacks.empty() ? 1 : 0;  // a program without inputs runs once
@@ -287,7 +288,7 @@ Result<std::vector<Stack>> stacks_of(std::span<const std::string> given, std::sp
   return stacks;
 }
 
-// What the outputs of all samples together look like.
+// Returns the shape of an output after joining all samples.
 Shape joined_shape(const Shape& one, int64_t samples, bool along_first) {
   std::vector<int64_t> dims(one.dims().begin(), one.dims().end());
   if (along_first) {

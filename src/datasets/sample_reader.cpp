@@ -21,10 +21,10 @@ namespace {
 
 using Streams = std::map<std::string, ArrayStream>;
 
-// Files that hold samples together: one, or one for each input.
+// One file with samples, or one file per input.
 struct Shard {
   std::vector<std::string> files;
-  size_t first = 0;  // sample
+  size_t first = 0;  // index of the first sample
   size_t samples = 0;
   std::optional<int64_t> labels = {};
 };
@@ -47,7 +47,7 @@ Result<Streams> open_arrays(const std::string& path) {
   }
   CARINA_TRY(Streams streams, open_npz(file, path));
   if (!streams.empty()) return streams;
-  CARINA_CHECKED(load_arrays(path));  // says what it has instead
+  CARINA_CHECKED(load_arrays(path));  // reports what the file contains instead
   return streams;
 }
 
@@ -61,7 +61,7 @@ Result<Streams> open_streams(const Shard& shard) {
   return streams;
 }
 
-// The arrays without their data.
+// Returns the arrays' types and shapes without data.
 Arrays described(const Streams& streams) {
   Arrays arrays;
   for (const auto& [name, stream] : streams)
@@ -95,7 +95,7 @@ class OpenShard {
     if (label_.empty()) return std::nullopt;
     return streams_.at(label_).shape().elements();
   }
-  // The arrays that are neither inputs nor labels.
+  // Returns the arrays that are neither inputs nor labels.
   [[nodiscard]] std::vector<std::string> unread() const {
     std::vector<std::string> names;
     for (const auto& [name, stream] : streams_) {
@@ -121,8 +121,8 @@ class OpenShard {
 
  private:
   Streams streams_;
-  std::vector<std::string> names_;  // of the inputs' arrays
-  std::string label_;               // the array of the labels; empty: there is none
+  std::vector<std::string> names_;  // names of the inputs' arrays
+  std::string label_;               // the array of the labels; empty if there is none
   size_t samples_ = 0;
 };
 
@@ -136,7 +136,7 @@ std::vector<std::string> array_files_in(const std::string& folder) {
   return files;
 }
 
-// One .npy per input, by their names.
+// Returns whether there is one .npy per input, by name.
 bool belong_together(std::span<const std::string> files, std::span<const InputType> inputs) {
   return files.size() == inputs.size() && std::ranges::all_of(files, [&](const std::string& file) {
            const std::filesystem::path path(file);
@@ -160,11 +160,11 @@ struct SampleReader::State {
   std::vector<InputType> inputs;
   std::vector<Shard> shards;
   size_t samples = 0;
-  size_t reading = 0;  // number of the open shard
+  size_t reading = 0;  // index of the open shard
   std::set<std::string> unread = {};
   std::optional<OpenShard> open = {};
 
-  // What messages call a shard.
+  // Returns the shard's name in messages.
   [[nodiscard]] const std::string& name_of(const Shard& shard) const {
     return shard.files.size() == 1 ? shard.files.front() : path;
   }
@@ -186,7 +186,7 @@ struct SampleReader::State {
     }
     return {};
   }
-  // Opens the shard that holds the sample; its number there.
+  // Opens the shard that contains sample `n`. Returns the sample's index in the shard.
   Result<size_t> find(size_t n) {
     const auto after = std::ranges::upper_bound(shards, n, {}, &Shard::first);
     const auto number = static_cast<size_t>(after - shards.begin()) - 1;

@@ -26,7 +26,7 @@ class SampleReader {
   [[nodiscard]] size_t size() const;
   // Call it from one thread at a time, best in ascending order. Errors: damaged data, files that have changed.
   Result<Sample> sample(size_t n);
-  // Whether there are labels. Errors: only some files have labels, or the counts of labels and samples differ.
+  // Returns whether there are labels. Errors: only some files have labels, or the counts of labels and samples differ.
   [[nodiscard]] Result<bool> has_labels() const;
   // Errors: those of sample(); the label is not a number.
   Result<double> label(size_t n);
@@ -44,7 +44,7 @@ class SampleReader {
   std::unique_ptr<State> state_;
 };
 
-// Opens the data as a DataSet for calibration, and names the arrays that nobody reads. Errors: those of SampleReader::open().
+// Opens the data as a DataSet for calibration, and names the unused arrays. Errors: those of SampleReader::open().
 Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs, const Log& log);
 
 // Returns the first `max` samples, or all if there are fewer. Errors: those of the data set.

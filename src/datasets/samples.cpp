@@ -33,7 +33,7 @@ std::optional<int64_t> samples_in(const Shape& array, const Shape& wanted) {
 
 namespace {
 
-// "fp32 [4,8], or of N samples [N,4,8] or [4*N,8]"
+// Formats the accepted shapes: "fp32 [4,8], or of N samples [N,4,8] or [4*N,8]".
 std::string wanted_text(const InputType& input) {
   const std::string dims = to_string(input.shape);
   std::string text = type_text(input.dtype, input.shape) + fmt::format(", or of N samples [N,{}", dims.substr(1));
@@ -73,7 +73,7 @@ const Tensor* array_for(const Arrays& arrays, const InputType& input, size_t inp
   return found;
 }
 
-// A .pte keeps no names: its inputs are input_0, input_1 ...
+// Formats the names of the inputs. A .pte has no names; its inputs are input_0, input_1 ...
 std::string names_wanted(std::span<const InputType> inputs) {
   std::string names;
   for (const InputType& input : inputs) names += (names.empty() ? "" : ", ") + input.name;

@@ -16,7 +16,7 @@
 
 namespace carina::datasets {
 
-// Whether an array of this shape is smaller than an input whose sizes may vary from run to run.
+// Returns whether an array of this shape is smaller than an input whose sizes may vary from run to run.
 bool is_smaller(const Shape& array, const InputType& input);
 std::vector<InputType> input_types(const ir::Graph& graph);
 
@@ -27,7 +27,7 @@ using InputSource = std::function<Result<Sample>(std::span<const InputType> inpu
 Result<std::vector<Sample>> split_samples(const std::map<std::string, Tensor>& arrays,
                                           std::span<const InputType> inputs, const std::string& where);
 
-// Loads all arrays of an .npz, for labels beside the inputs. Errors: the reader's.
+// Loads all arrays of an .npz, for example inputs and labels. Errors: the reader's.
 Result<std::map<std::string, Tensor>> load_arrays(const std::string& path);
 
 // Checks that a tensor's data have the bytes of its type and shape, no fewer and no more. Errors: they do not.

@@ -12,7 +12,7 @@ namespace carina::driver {
 
 namespace {
 
-// Errors that a diagnosis finds beside those that are known already.
+// Adds the errors of a diagnosis that are about nodes without a known error.
 void add_unknown(Diagnostics& errors, Diagnostics more) {
   std::set<size_t> known;
   for (const Diagnostic& error : errors) {
@@ -34,7 +34,7 @@ Diagnostics about_model(Diagnostics errors, const ir::Graph& prepared) {
   return about_origins(std::move(errors), prepared);
 }
 
-// The choices with the modules' nodes among what the user keeps. Errors (usage): no such module.
+// Returns the options with the nodes of the user's modules kept on the CPU. Errors (usage): no such module.
 Result<SplitOptions> with_modules(SplitOptions choices, const models::Model& model) {
   if (choices.cpu_modules.empty()) return choices;
   CARINA_TRY(choices.keep, keep_modules(choices.cpu_modules, model.nodes));
@@ -68,7 +68,7 @@ std::vector<pt2::ModelNode> listed(const ir::Graph& graph) {
   return nodes;
 }
 
-// The request with the scheme that measuring finds, where that is wanted.
+// Returns the request, with the scheme that choose_mixed_scheme() finds if a cycle budget is set.
 Result<models::QuantizeRequest> with_found_scheme(const models::Model& model, const CompileOptions& options,
                                                   const backends::Backend& backend, const Log& log) {
   models::QuantizeRequest request = options.quantize;

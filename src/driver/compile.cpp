@@ -27,7 +27,7 @@ namespace {
 struct PartFile {
   std::string_view artifact;  // Artifact::suffix
   std::string_view extension;
-  std::string_view of;  // the targets that have it
+  std::string_view of;  // the names of the targets whose backends produce it
 };
 
 PartFile part_file_of(CompileRequest::Output output) {
@@ -35,8 +35,8 @@ PartFile part_file_of(CompileRequest::Output output) {
   return {.artifact = "vela.npz", .extension = ".npz", .of = "an Ethos-U"};
 }
 
-// What the backend made of the one delegate. The CPU's part is not in it, and a program of several parts has no such
-// file. It is taken out of the compilation.
+// Moves the backend's output file for the only delegate out of the compilation. It does not contain the CPU's part, so
+// a program with several parts has no such file.
 Result<std::vector<std::byte>> part_of(Compilation& compilation, const CompileRequest& request, const Log& log) {
   std::vector<backends::Delegate>& delegates = compilation.delegated->delegates;
   const PartFile file = part_file_of(request.output);
@@ -54,7 +54,7 @@ Result<std::vector<std::byte>> part_of(Compilation& compilation, const CompileRe
                  .got = request.target.accelerator,
                  .fault = Fault::kUsage});
   const auto on_cpu = static_cast<int64_t>(compilation.delegated->split.partitioned.program.nodes.size()) -
-                      1;  // one calls the delegate
+                      1;  // one node calls the delegate
   if (on_cpu > 0)
     log.note({.where = request.model,
               .what = fmt::format("{} operators run on the CPU and are not part of the {}", on_cpu, file.extension),
@@ -93,8 +93,8 @@ void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& requ
             .severity = Severity::kWarning});
 }
 
-// What `--dump` shows of delegate `index`: its TOSA graph, where the graph's operators come from, and the backend's
-// artifacts.
+// Writes the files of `--dump` for delegate `index`: its TOSA graph, the origins of the graph's operators, and the
+// backend's artifacts.
 Result<void> dump(const Compilation& compilation, size_t index, const backends::Backend& backend,
                   const CompileRequest& request) {
   const std::string& folder = request.dump_folder;
@@ -106,7 +106,7 @@ Result<void> dump(const Compilation& compilation, size_t index, const backends::
     const auto location = request.locations.find(user_node_of(compilation.model, node));
     if (location != request.locations.end()) node.source = location->second;
   }
-  graph.name = "main";  // the name by which the reference model's program looks for it
+  graph.name = "main";  // the name under which the TOSA reference model looks it up
   CARINA_TRY(const auto tosa, tosa::write_tosa({.graphs = {std::move(graph)}}));
   CARINA_CHECKED(write_file(fmt::format("{}/output_tag{}_{}.tosa", folder, index, backend.tosa_spec), tosa));
   for (const backends::Artifact& artifact : delegated.delegates[index].artifacts)
@@ -132,7 +132,7 @@ void add_alternatives(results::CompileReport& report, const CompileRequest& requ
   log.note(why);
 }
 
-// Warns of float computations in a quantized model: nodes that its quantizer, or Carina's, left in floats.
+// Warns about float computations in a quantized model: nodes that the quantizer left in floats.
 void warn_of_floats(const models::Model& model, const ir::Graph& tosa, const Log& log) {
   const auto is_quantized = [](const ir::Value& value) { return value.quantization.has_value(); };
   if (std::ranges::none_of(model.graph.values, is_quantized)) return;

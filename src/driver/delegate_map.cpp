@@ -20,7 +20,7 @@ using partition::Decision;
 
 constexpr int kCpu = -1;
 
-// Per node of the user's graph the decisions about what it became.
+// For each node of the user's graph, the decisions about the nodes made from it.
 using PartsOfNodes = std::vector<std::vector<const Decision*>>;
 
 PartsOfNodes parts_of(const models::Model& model, const std::vector<Decision>& decisions) {
@@ -36,8 +36,8 @@ bool lies_in_one_delegate(const std::vector<const Decision*>& parts) {
   return std::ranges::all_of(parts, [&](const Decision* part) { return part->delegate == parts.front()->delegate; });
 }
 
-using Assignments = std::vector<std::optional<int>>;  // per node of the user's model; none: it came to nothing
-using Kept = std::map<size_t, ir::Refusal>;           // nodes of the user's model that must stay on the CPU, and why
+using Assignments = std::vector<std::optional<int>>;  // per node of the user's model; no value: it produced no operator
+using Kept = std::map<size_t, ir::Refusal>;  // nodes of the user's model that must stay on the CPU, with the reason
 
 ir::Refusal not_whole() {
   return {.node = {},
@@ -46,7 +46,7 @@ ir::Refusal not_whole() {
           .hint = "export it as operators of its own: run_decompositions()"};
 }
 
-// Delegates have integers of 32 bits; who cuts a graph converts nothing at their boundaries.
+// Delegates have 32-bit integers, and a caller that partitions the graph inserts no conversions at their boundaries.
 ir::Refusal wide_boundary(const ir::Value& value) {
   return {.node = {},
           .rule = "types.boundary",
@@ -54,10 +54,10 @@ ir::Refusal wide_boundary(const ir::Value& value) {
           .hint = "convert it to int32 in the model"};
 }
 
-// The user's graph as it was read, and where its nodes go.
+// The user's graph as imported, with the delegate of each node.
 class Coloring {
  public:
-  // `takes_floats`: delegates quantize and dequantize themselves.
+  // `takes_floats`: delegates contain their own quantize and dequantize nodes.
   Coloring(const ir::Graph& graph, Assignments of_node, const Kept& kept, bool takes_floats)
       : graph_(graph),
         kept_(kept),
@@ -68,8 +68,8 @@ class Coloring {
         decided_(std::move(of_node)),
         assignments_(decided_) {}
 
-  // Gives nodes that came to nothing to their neighbors: what lies within a delegate first, then a quantize node to
-  // what makes its operand, a dequantize node to what reads its result.
+  // Assigns nodes that produced no operator to the delegates of their neighbors: first nodes inside of a delegate, then
+  // a quantize node to the producer of its operand and a dequantize node to the readers of its result.
   void run() {
     assign_within();
     const std::vector<bool> integers = moved_integers();
@@ -90,7 +90,7 @@ class Coloring {
 
   [[nodiscard]] const Assignments& assignments() const { return assignments_; }
 
-  // Nodes of the user's model in delegates that give 64-bit integers away, or take them.
+  // Finds nodes of the user's model in delegates that have a 64-bit integer as an input or output of the delegate.
   void keep_wide_boundaries(Kept& kept) const {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       const ir::Value& value = graph_.values[v];
@@ -107,7 +107,8 @@ class Coloring {
     }
   }
 
-  // Nodes of the user's model that read, by way of nodes outside, what their own delegate makes: it would wait for itself.
+  // Returns the nodes of the user's model that depend on results of their own delegate through nodes outside of it.
+  // Such a delegate would wait for itself.
   [[nodiscard]] std::set<size_t> waiting() const {
     std::set<int> delegates;
     for (const std::optional<int>& assignment : assignments_) {
@@ -134,7 +135,7 @@ class Coloring {
     return quantization_step_of(graph_.nodes[node].op.aten());
   }
 
-  // Open nodes that have nothing but integers in front of them, by way of a dequantize node and of other open nodes:
+  // Finds open nodes that depend only on integers, through a dequantize node and other open nodes:
   // dequantize -> alias_copy -> quantize.
   [[nodiscard]] std::vector<bool> moved_integers() const {
     std::vector<bool> found(graph_.nodes.size(), false);
@@ -150,7 +151,8 @@ class Coloring {
     return found;
   }
 
-  // Open nodes all of whose makers, and all of whose readers, are in one delegate or are such nodes themselves.
+  // Assigns open nodes to a delegate if all of their producers and all of their readers are in that delegate or are
+  // such nodes themselves.
   void assign_within() {
     Assignments from(graph_.nodes.size()), to(graph_.nodes.size());
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
@@ -164,8 +166,8 @@ class Coloring {
     }
   }
 
-  // The delegate that makes all of its operands but constants; none where there is no such. `open`: what stands for the
-  // assignments of open nodes.
+  // Returns the delegate that produces all operands except constants, if there is one. `open` gives the assignments of
+  // open nodes.
   [[nodiscard]] std::optional<int> of_makers(size_t node, const Assignments* open = nullptr) const {
     std::optional<int> found;
     for (const ir::ValueId operand : graph_.nodes[node].inputs) {
@@ -176,7 +178,7 @@ class Coloring {
     return found;
   }
 
-  // The delegate that reads all of its results.
+  // Returns the delegate that reads all of the node's results, if there is one.
   [[nodiscard]] std::optional<int> of_readers(size_t node, const Assignments* open = nullptr) const {
     std::optional<int> found;
     for (const ir::ValueId result : graph_.nodes[node].outputs) {
@@ -189,7 +191,7 @@ class Coloring {
     return found;
   }
 
-  // Whether a neighbor lies in a delegate, and in that of the neighbors so far.
+  // Returns whether a neighbor is in a delegate, and in the same one as the previous neighbors.
   bool agrees(std::optional<int>& found, ir::NodeId neighbor, const Assignments* open) const {
     if (!graph_[neighbor].origin.valid()) return false;
     const bool stands_in = open != nullptr && is_open(neighbor.index());
@@ -200,8 +202,8 @@ class Coloring {
   }
 
   void add_waiting(int delegate, std::set<size_t>& found) const {
-    std::vector<bool> behind(graph_.nodes.size(), false);  // outside, and it needs what the delegate makes
-    std::vector<bool> waits(graph_.nodes.size(), false);   // inside, and it needs such a node
+    std::vector<bool> behind(graph_.nodes.size(), false);  // outside of the delegate, and depends on its results
+    std::vector<bool> waits(graph_.nodes.size(), false);   // inside of the delegate, and depends on such a node
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       const ir::NodeId origin = graph_.nodes[n].origin;
       const bool inside = origin.valid() && assignment(n) == delegate;
@@ -238,7 +240,7 @@ Assignments assignments_of(const PartsOfNodes& parts) {
   return assignments;
 }
 
-// What the user wants, and these nodes of the user's model on the CPU too.
+// Returns the user's options, with these nodes of the user's model kept on the CPU too.
 SplitOptions keeping(const SplitOptions& split, const Kept& kept) {
   SplitOptions choices = split;
   choices.keep = [&split, &kept](const ir::Node& node) -> std::optional<ir::Refusal> {
@@ -279,7 +281,8 @@ std::vector<NodeAssignment> described_all(const models::Model& model, const Assi
   return nodes;
 }
 
-// The nodes of one delegate, with what they read from elsewhere as inputs and what others read as outputs.
+// Returns the nodes of one delegate as a graph. Its inputs are the values that they read from other nodes, its outputs
+// the values that other nodes read.
 ir::Graph cut_out(const ir::Graph& graph, const Assignments& assignments, int delegate) {
   const auto is_inside = [&](ir::NodeId node) {
     return node.valid() && graph[node].origin.valid() && assignments[graph[node].origin.index()] == delegate;
@@ -312,8 +315,8 @@ ir::Graph cut_out(const ir::Graph& graph, const Assignments& assignments, int de
   return cut;
 }
 
-// Makes a delegate of all of a graph, as its backend will do once somebody has cut it out. Errors: with Diagnostic::node,
-// where they have one, the node of the user's model.
+// Compiles all of a graph as one delegate, as the backend will do after the caller has cut it out. In errors about a
+// node, Diagnostic::node is a node of the user's model.
 Result<void> try_whole(models::Model cut, const backends::Backend& backend, const backends::DelegateOptions& options) {
   const Log silent;
   CARINA_CHECKED(models::normalize_graph(cut.graph, {}, silent));
@@ -333,8 +336,8 @@ ir::Refusal refusal_of(Diagnostic error) {
   return {.node = {}, .rule = "delegate", .reason = to_string(error), .hint = std::move(hint)};
 }
 
-// Keeps the nodes that a backend would refuse once they are cut out: those that its errors are about, else all of the
-// delegate.
+// Keeps nodes on the CPU that a backend would reject after they are cut out: the nodes of its errors, or else all nodes
+// of the delegate.
 void keep_refused(const ir::Graph& graph, const models::Model& model, const Assignments& assignments,
                   const backends::Backend& backend, const backends::DelegateOptions& options, Kept& kept) {
   std::set<int> delegates;
@@ -362,7 +365,7 @@ ir::Refusal as_asked() {
   return {.node = {}, .rule = "user.node", .reason = "a check keeps the node on the CPU", .hint = "remove the check"};
 }
 
-// Nodes that stay on the CPU: those of unknown operators, and those that the user names.
+// Returns the nodes that stay on the CPU from the start: those with unknown operators and those that the user names.
 Kept kept_from_start(const models::Import& import, const SplitOptions& split) {
   Kept kept;
   for (size_t n = 0; n < import.nodes.size(); ++n) {
@@ -389,7 +392,7 @@ Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::
   CARINA_CHECKED(models::quantize_model(model, {.mode = models::QuantizeMode::kAuto, .samples = {}}, log));
   SplitOptions choices = split;
   choices.cpu_nodes.clear();
-  for (;;) {  // ends: each time at least one node more is kept
+  for (;;) {  // terminates, because each iteration keeps at least one more node
     CARINA_TRY(const Delegated delegated, delegate_graph(model.graph, backend, keeping(choices, kept), options, log));
     const PartsOfNodes parts = parts_of(model, delegated.split.partitioned.decisions);
     Coloring coloring(graph, assignments_of(parts), kept, backend.lowering.takes_floats);

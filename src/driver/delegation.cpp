@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kGeneralHint = "use another type, size or operator: docs/SUPPORTED_OPS.md";
 
-// Nodes of the prepared graph that lowering or the backend would not take.
+// Nodes of the prepared graph that lowering or the backend rejects.
 using Refusals = std::vector<ir::Refusal>;
 
 std::string reason_of(Diagnostic error) {
@@ -23,8 +23,8 @@ std::string reason_of(Diagnostic error) {
   return to_string(error);
 }
 
-// Adds the nodes of the prepared graph that errors are about. False when an error is about something else, or when all
-// are known: then trying again changes nothing.
+// Adds the nodes of errors about the prepared graph. Returns false if an error is about something else or all nodes are
+// known; then another attempt would change nothing.
 bool add_refusals(const Diagnostics& errors, std::string_view rule, Refusals& refused) {
   const size_t before = refused.size();
   for (const Diagnostic& error : errors) {
@@ -39,7 +39,8 @@ bool add_refusals(const Diagnostics& errors, std::string_view rule, Refusals& re
   return refused.size() > before;
 }
 
-// Errors: the backend's about all delegates, each with the node that the TOSA node comes from.
+// Compiles all delegates. Errors: those of the backend for all delegates, each with the node from which the TOSA node
+// was made.
 Result<std::vector<backends::Delegate>> compile_all(const std::vector<ir::Graph>& graphs,
                                                     const backends::Backend& backend,
                                                     const backends::DelegateOptions& options, const Log& log) {

@@ -18,7 +18,7 @@ struct Delegated {
 };
 
 // Releases the mapped weight pages of the prepared graph from the process's memory. The results hold their own, rounded
-// weights; if a weight is needed once more, its pages are read again from the file.
+// weights; if a weight is needed again, its pages are read again from the file.
 void drop_weights(const ir::Graph& prepared);
 
 // Compiles the delegates of a split. Errors: the backend's.

@@ -18,14 +18,14 @@ using results::RunsOn;
 
 constexpr std::string_view kFoldedReason = "folded into its neighbors, a constant, or without effect";
 
-// Decisions about what a node of the user's model became.
+// The decisions about the nodes made from a node of the user's model.
 using Parts = std::vector<const partition::Decision*>;
 
 std::string_view bare_op(std::string_view op) {
   return op.substr(0, op.rfind('.'));
 }
 
-// "aten.conv2d, 2 aten.view": what a node became, where that is not just itself.
+// Formats what a node became: "aten.conv2d, 2 aten.view". Empty if it became only itself.
 std::string became(const Parts& parts, const std::string& op) {
   std::vector<std::pair<std::string_view, int>> counts;
   for (const partition::Decision* part : parts) {
@@ -44,7 +44,7 @@ std::string became(const Parts& parts, const std::string& op) {
   return text;
 }
 
-// Each reason once, in order; with the operator that it is about where the node became several.
+// Formats each reason once, in order. If the node became several operators, each reason names its operator.
 std::string reasons_of(const Parts& parts) {
   std::vector<std::string> reasons;
   for (const partition::Decision* part : parts) {
@@ -67,7 +67,7 @@ void set_parts(NodeReport& row, const Parts& parts) {
     return;
   }
   row.reason = reasons_of(on_cpu);
-  // What stays there only for its neighbors says less than they do.
+  // A node that stays on the CPU only because of its group gives less information than the others.
   const auto main = std::ranges::find_if(on_cpu, [](const auto* part) { return !part->rule.starts_with("group."); });
   const partition::Decision& telling = main == on_cpu.end() ? *on_cpu.front() : **main;
   row.hint = telling.hint;
@@ -81,7 +81,7 @@ void set_disposition(NodeReport& row, Disposition disposition) {
   row.reason = disposition == Disposition::kNpu ? "could run on the NPU" : "could run on the CPU";
 }
 
-// Whether a node of a quantized model only annotates how values are represented (quantize, dequantize).
+// Returns whether a node of a quantized model only annotates how values are represented (quantize, dequantize).
 bool is_annotation(const NodeReport& row) {
   const auto op = aten_op_of_name(row.op);
   return row.runs_on == RunsOn::kFolded && op && quantization_step_of(*op).has_value();
@@ -111,7 +111,7 @@ class NodeTable {
       set_disposition(rows_[n], compilation_.dispositions[n]);
   }
 
-  // The row of a node of the prepared graph; one of its own for a node that the compiler added.
+  // Returns the row for a node of the prepared graph. A node that the compiler added gets a new row.
   size_t row_of(const partition::Decision& decision) {
     const ir::NodeId origin = compilation_.model.graph[decision.node].origin;
     if (origin.valid() && origin.index() < compilation_.model.nodes.size()) return origin.index();

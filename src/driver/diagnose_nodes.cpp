@@ -17,8 +17,8 @@ namespace carina::driver {
 
 namespace {
 
-// The graph without the nodes made for these nodes of the user's model; their results become inputs, and what they read
-// outputs.
+// Returns the graph without the nodes made from these nodes of the user's model. Their results become inputs, and their
+// operands become outputs.
 ir::Graph without(ir::Graph graph, const std::set<size_t>& origins) {
   std::erase_if(graph.nodes, [&](const ir::Node& node) {
     if (!node.origin.valid() || !origins.contains(node.origin.index())) return false;
@@ -30,7 +30,7 @@ ir::Graph without(ir::Graph graph, const std::set<size_t>& origins) {
   return graph;
 }
 
-// Normalizes what can be; errors are about nodes of the user's model.
+// Normalizes the nodes that can be normalized. Errors are about nodes of the user's model.
 ir::Graph prepared_part(ir::Graph graph, Diagnostics& errors) {
   for (;;) {
     ir::Graph tried = graph;
@@ -47,13 +47,13 @@ ir::Graph prepared_part(ir::Graph graph, Diagnostics& errors) {
   }
 }
 
-// Of a model that is quantized already: without its quantize and dequantize nodes, where they can be folded.
+// Returns a quantized model without its quantize and dequantize nodes, where they can be folded.
 ir::Graph folded(ir::Graph graph) {
   ir::Graph tried = graph;
   return quantize::fold_imported(tried, Log{}) ? tried : graph;
 }
 
-// Per node of a graph whether ExecuTorch has kernels for all that it becomes on the CPU.
+// Returns for each node whether ExecuTorch has kernels for all operators that it becomes on the CPU.
 std::vector<bool> has_kernels(const ir::Graph& prepared) {
   ir::Graph program = prepared;
   for (size_t n = 0; n < program.nodes.size(); ++n) program.nodes[n].origin = ir::NodeId(n);

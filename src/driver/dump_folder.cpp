@@ -11,7 +11,7 @@ namespace carina::driver {
 
 namespace {
 
-// "output_tag0_vela.npz"; other files of the folder are the user's.
+// Returns whether a name has the form "output_tag0_vela.npz". Other files in the folder belong to the user.
 bool is_of_a_compile(const std::string& name) {
   constexpr std::string_view kStart = "output_tag";
   const bool tagged = name.starts_with(kStart) && name.size() > kStart.size() &&

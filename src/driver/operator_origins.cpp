@@ -5,7 +5,7 @@
 namespace carina::driver {
 
 std::string user_node_of(const models::Model& model, const ir::Node& node) {
-  // A TOSA file's own operators come from no model.
+  // The operators of a TOSA file have no user node.
   if (!node.origin.valid() || node.origin.index() >= model.graph.nodes.size()) return {};
   const ir::NodeId origin = model.graph[node.origin].origin;
   return origin.valid() && origin.index() < model.nodes.size() ? model.nodes[origin.index()].name : std::string();

@@ -22,7 +22,7 @@ Diagnostics about_origins(Diagnostics errors, const ir::Graph& graph) {
 
 namespace {
 
-// A delegate as TOSA, whose nodes' origins, and those that errors name, are nodes of the prepared graph.
+// Lowers a delegate to TOSA. Origins of nodes, and Diagnostic::node of errors, are nodes of the prepared graph.
 Result<ir::Graph> lower_delegate(const ir::Graph& delegate, const lower::Target& target, const ir::PassOptions& passes,
                                  const Log& log) {
   auto lowered = lower::to_tosa(delegate, target, passes, log);

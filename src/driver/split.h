@@ -18,7 +18,7 @@ using options::DelegateMode;
 
 class SplitCache;
 
-// What the user keeps on the CPU, and how the partition is made.
+// The nodes that the user keeps on the CPU, and the options of the partition.
 struct SplitOptions : options::PartitionOptions {
   partition::UserConstraint keep = {};  // any other constraint
   partition::FloatsOnCpu floats = partition::FloatsOnCpu::kRounded;

@@ -10,7 +10,7 @@ namespace carina::driver {
 
 namespace {
 
-// Inputs or outputs of a model, and of the TOSA graph made from it.
+// Checks the inputs or outputs of a model against those of the TOSA graph made from it.
 Result<void> check_boundary(const ir::Graph& model, std::span<const ir::ValueId> given, const ir::Graph& tosa,
                             std::span<const ir::ValueId> made) {
   for (size_t i = 0; i < given.size(); ++i) {
@@ -26,7 +26,7 @@ Result<void> check_boundary(const ir::Graph& model, std::span<const ir::ValueId>
   return {};
 }
 
-// A value with another at its place in the graph, and a node between quantized values and floats.
+// Adds a float value next to a quantized one, and the Q/DQ node between them. Returns the float value.
 ir::ValueId add_qdq(ir::Graph& graph, ir::ValueId of, AtenOp op, std::vector<ir::Node>& nodes) {
   const ir::ValueId made = graph.add_value(graph[of].name + "_float", graph[of].dtype, Shape(graph[of].shape));
   const bool reads_float = op == AtenOp::quantize_per_tensor_default;
@@ -43,19 +43,20 @@ bool is_quantized_float(const ir::Graph& graph, ir::ValueId id) {
   return graph[id].quantization && is_float(graph[id].dtype) && !graph[id].constant;
 }
 
-// A graph that has nodes more before and behind those of another.
+// A graph with nodes added before and after those of another graph.
 struct Extended {
   ir::Graph graph;
   size_t before = 0;
-  size_t nodes = 0;  // of the other
+  size_t nodes = 0;  // number of nodes of the other graph
 
-  // The other's node; none: an added one.
+  // Returns the index of a node in the other graph; no value for an added node.
   [[nodiscard]] std::optional<size_t> original(size_t node) const {
     return node >= before && node < before + nodes ? std::optional(node - before) : std::nullopt;
   }
 };
 
-// Who cuts a graph passes floats where the graph has floats: they are quantized and dequantized within.
+// A caller that cuts a graph out passes floats where the user's graph has floats. Therefore the delegate quantizes its
+// inputs and dequantizes its outputs.
 Extended with_float_ends(ir::Graph graph) {
   const size_t nodes = graph.nodes.size();
   std::vector<ir::Node> before, behind;

@@ -8,9 +8,9 @@
 
 namespace carina::driver {
 
-// Lowers a graph that somebody else has cut out of a model: all of it runs on the target, and nothing is converted at its
-// inputs and outputs, but that int64 is int32 there. Errors: as lower::to_tosa()'s, of nodes of `prepared`; an input or an
-// output whose type the target has no form of.
+// Lowers a graph that the caller has cut out of a model. All of it runs on the target. Its inputs and outputs are not
+// converted, except that int64 becomes int32. Errors: those of lower::to_tosa(), about nodes of `prepared`; inputs or
+// outputs of a type that the target does not support.
 Result<lower::Lowered> lower_whole(const ir::Graph& prepared, const lower::Target& target, const Log& log);
 
 }  // namespace carina::driver

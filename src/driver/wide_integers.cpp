@@ -12,7 +12,7 @@ namespace carina::driver {
 
 namespace {
 
-// The first of the node's values that int32 does not hold.
+// Returns the first value of the node that exceeds int32.
 std::optional<ir::ValueId> wide_value(const ir::Graph& graph, const ir::Node& node,
                                       const std::set<std::string>& beyond_int32) {
   const auto is_wide = [&](ir::ValueId id) {

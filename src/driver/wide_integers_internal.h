@@ -6,8 +6,8 @@
 
 namespace carina::driver {
 
-// Warns of the delegated nodes that read or make int64 beyond int32, as constants and the calibration samples show it:
-// an NPU computes with int32, and what does not fit wraps.
+// Warns about delegated nodes that read or produce int64 values outside the range of int32. Constants and the
+// calibration samples show such values. An NPU computes with int32, so they wrap.
 void warn_of_wide_integers(const models::Model& model, const Split& split, const Log& log);
 
 }  // namespace carina::driver

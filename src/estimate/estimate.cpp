@@ -14,7 +14,7 @@ namespace carina::estimate {
 
 namespace {
 
-// The notes stand in the order of the stream.
+// Notes are in the order of the stream.
 const npu::LayerNote* note_at(const npu::CompiledNetwork& network, size_t word) {
   const auto after = std::ranges::upper_bound(network.layers, word, {}, &npu::LayerNote::first_word);
   if (after == network.layers.begin()) return nullptr;
@@ -48,19 +48,20 @@ std::vector<std::pair<std::string, int64_t>> breakdown(const simulate::Cycles& c
   return parts;
 }
 
-// The unit of the NPU that an operation waits for longest while it computes.
+// Returns the unit of the NPU that limits the computation of an operation.
 std::string_view computing_unit(const simulate::Cycles& cycles) {
   if (cycles.weight_decode > cycles.mac && cycles.weight_decode > cycles.output) return "weight decode";
   return cycles.output > cycles.mac ? "output" : "mac";
 }
 
-// The memory whose port the bytes of an operation keep longest.
+// Returns the memory whose port is busy longest for an operation.
 std::string_view slowest_memory(const simulate::Cycles& cycles) {
   const auto slowest = std::ranges::max_element(cycles.access);
   return simulate::name_of(static_cast<simulate::MemoryKind>(std::distance(cycles.access.begin(), slowest)));
 }
 
-// Parts of the total that do not overlap: computing, the start and end of the pipeline, what memories and transfers add.
+// Returns the parts of the total, which do not overlap: computation, the pipeline's start and end, and the additional
+// time for memories and transfers.
 std::vector<std::pair<std::string, int64_t>> causes(const simulate::Cycles& cycles) {
   std::vector<std::pair<std::string, int64_t>> list;
   uint64_t rest = cycles.total;
@@ -106,7 +107,7 @@ std::string port_memory(const plan::Target& target, int port) {
   return std::string(npu::name_of(target.system.ports[static_cast<size_t>(port)].kind));
 }
 
-// Of the memories behind the ports, each once.
+// Returns the bandwidth of each memory at the ports, once per memory.
 std::vector<std::pair<std::string, double>> port_rates(const plan::Target& target) {
   std::vector<std::pair<std::string, double>> rates;
   for (const npu::MemoryPort& port : target.system.ports) {
@@ -117,7 +118,7 @@ std::vector<std::pair<std::string, double>> port_rates(const plan::Target& targe
   return rates;
 }
 
-// Of the memories behind the ports, each once.
+// Returns the use of each memory at the ports, once per memory.
 std::vector<results::MemoryUse> memory_uses(const simulate::Report& simulated, const npu::CompiledNetwork& network,
                                             const plan::Target& target, size_t other_weight_bytes) {
   std::vector<results::MemoryUse> uses;
@@ -163,7 +164,7 @@ results::LayerReport layer_report(const simulate::OperationReport& operation, co
           .traffic_bytes = traffic(operation.traffic)};
 }
 
-// Nodes that no operation computes, being views of what one does, go by that one's layer.
+// Adds nodes that no operation computes, because their results are views, to the layers of the viewed nodes.
 void add_views(std::vector<results::LayerReport>& layers, const ir::Graph& tosa) {
   std::map<std::string, std::string> layer_of;  // by the name of a node
   for (const results::LayerReport& layer : layers) {
@@ -220,11 +221,11 @@ Result<simulate::Report> simulated(const npu::CompiledNetwork& network, const pl
   const ZeroedPages fast(static_cast<size_t>(network.fast_scratch_bytes));
   simulate::Memory memory;
   const auto weights = static_cast<size_t>(network.weight_region);
-  // Nothing writes there: read_only.
+  // The stream never writes this region: read_only.
   memory.regions[weights] = {const_cast<std::byte*>(network.weights.data()), network.weights.size()};
   memory.read_only[weights] = true;
   memory.regions[static_cast<size_t>(network.scratch_region)] = scratch.bytes();
-  // Without fast scratch of its own, its region is the arena.
+  // If there is no separate fast scratch, its region is the arena.
   std::span<std::byte>& fast_region = memory.regions[static_cast<size_t>(network.fast_scratch_region)];
   if (!fast.bytes().empty() || fast_region.empty()) fast_region = fast.bytes().empty() ? scratch.bytes() : fast.bytes();
   const simulate::Options options{.timing = simulate::Timing::kOn,
@@ -238,7 +239,8 @@ Result<simulate::Report> simulated(const npu::CompiledNetwork& network, const pl
 
 }  // namespace
 
-// Only a network that writes weights of its own has to be executed to know how long it takes to decode them.
+// A network that writes weights itself must be executed, because the time for decoding them depends on their values.
+// Other networks are only timed.
 Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const plan::Target& target,
                                       simulate::Occupied occupied) {
   auto timed = simulated(network, target, occupied, simulate::Execution::kTimeOnly);

@@ -13,23 +13,24 @@
 
 namespace carina::estimate {
 
-// Runs a compiled network once on the timed simulator with zeros as inputs: what it costs does not depend on the data.
+// Runs a compiled network once on the timed simulator. The inputs are zeros, since the cycles do not depend on the
+// data.
 Result<simulate::Report> time_network(const npu::CompiledNetwork& network, const plan::Target& target,
                                       simulate::Occupied occupied = simulate::Occupied::kOff);
 
-// The simulator's report as users read it: layers are named by the network's notes where it has them, and by the
-// operators of the graph that it was made from where that is given. `occupied`: as the run was asked for.
-// `other_weight_bytes`: of weights that `network` does not hold.
+// Converts the simulator's report to the report for users. Layers have the names of the network's notes. If `tosa` is
+// given, it is the graph from which the network was compiled, and the layers also have its operators. `occupied` is the
+// value with which the run was made. `other_weight_bytes` counts weights that `network` does not hold.
 results::NpuReport npu_report(const simulate::Report& simulated, const npu::CompiledNetwork& network,
                               const plan::Target& target, simulate::Occupied occupied = simulate::Occupied::kOff,
                               const ir::Graph* tosa = nullptr, size_t other_weight_bytes = 0);
 
-// The part of a run's cycles that waits for memories behind the second port: transfers, and weights or feature maps that
-// are read there.
+// Returns the cycles of a run in which the NPU waits for the memories of the second port: transfers, and operations
+// that are limited by reads of weights or feature maps there.
 int64_t memory_cycles(const simulate::Report& simulated);
 
-// Cycles of the TOSA nodes, by their index; an operation of several nodes counts for its first. The last element is
-// what belongs to no node: `nodes` + 1 in all, and their sum is the network's total.
+// Returns the cycles of each TOSA node, by its index. An operation of several nodes counts for the first one. The last
+// element counts the cycles of no node. The result has `nodes` + 1 elements, and their sum is the total of the network.
 std::vector<int64_t> cycles_by_node(const simulate::Report& simulated, const npu::CompiledNetwork& network,
                                     size_t nodes);
 

@@ -4,7 +4,7 @@
 
 namespace carina::evaluate {
 
-// Computes ATen graphs with the runtime's kernels: each graph becomes a small program without delegates, in memory.
+// Evaluates ATen graphs with the runtime's kernels. Each graph becomes a small program in memory, without delegates.
 class KernelEvaluator final : public ir::Evaluator {
  public:
   [[nodiscard]] Result<std::unique_ptr<ir::Evaluation>> load(const ir::Graph& graph) const override;

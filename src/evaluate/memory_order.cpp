@@ -11,12 +11,12 @@ namespace carina::evaluate {
 
 namespace {
 
-// An axis of a tensor: the steps in elements between neighbors, in the order of the shape and in memory.
+// An axis of a tensor, with its strides in elements in the order of the shape and in memory.
 struct Axis {
   size_t count, step_in_shape, step_in_memory;
 };
 
-// The axes in the order of the shape.
+// Returns the axes in the order of the shape.
 std::vector<Axis> axes_of(const runtime::Tensor& tensor) {
   std::vector<Axis> axes(tensor.rank());
   size_t in_memory = 1, in_shape = 1;
@@ -37,7 +37,7 @@ std::vector<Axis> in_memory(const runtime::Tensor& tensor, std::span<const Axis>
   return ordered;
 }
 
-// function(in the order of the shape, in memory): where each element of the axes but the last two stands.
+// Calls function(offset in shape order, offset in memory) for each index of all axes but the last two.
 template <typename Function>
 void for_places(std::span<const Axis> axes, size_t in_shape, size_t in_memory, const Function& function) {
   if (axes.size() == 2) return function(in_shape, in_memory);
@@ -62,12 +62,13 @@ void copy(std::span<const Axis> axes, Way way, const std::byte* from, std::byte*
   });
 }
 
-// Of two axes at least: of one there is one order.
+// Reorders the elements of a tensor with at least two axes. A tensor with one axis has only one order.
 Buffer reordered(const runtime::Tensor& tensor, Way way, std::span<const std::byte> elements) {
   if (tensor.contiguous()) return Buffer::copy_of(elements);
   std::vector<Axis> axes = axes_of(tensor);
   if (way == Way::kToMemory) axes = in_memory(tensor, axes);
-  // What is written together lies together; the longer of the two innermost axes is gone through at once.
+  // Elements that are adjacent in the destination are written together. The inner loop runs over the longer of the two
+  // innermost axes.
   if (Axis& outer = axes[axes.size() - 2], &inner = axes.back(); inner.count < outer.count) std::swap(outer, inner);
   MutableBuffer buffer = MutableBuffer::allocate(elements.size());
   std::byte* to = buffer.bytes().data();

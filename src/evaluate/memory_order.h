@@ -6,13 +6,13 @@
 #include "carina/buffer.h"
 #include "runtime/evalue.h"
 
-// A program may lay its tensors out with their axes in another order (channels last); arrays of users have them as the
-// shape says. Both functions take and give the bytes of all elements.
+// Converts elements between the order of a tensor's shape, which users' arrays have, and the order of a program's
+// memory, which may permute the axes (channels last). Both functions take and return the bytes of all elements.
 namespace carina::evaluate {
 
-// Elements in the order of the shape, laid out as `tensor` has them in memory.
+// Converts elements in the order of the shape to the layout that `tensor` has in memory.
 Buffer to_memory_order(const runtime::Tensor& tensor, std::span<const std::byte> elements);
-// The other way round.
+// The inverse of to_memory_order().
 Buffer from_memory_order(const runtime::Tensor& tensor, std::span<const std::byte> elements);
 
 }  // namespace carina::evaluate

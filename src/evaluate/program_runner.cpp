@@ -34,7 +34,7 @@ std::string hint_for_backend(std::string_view missing, std::span<runtime::Backen
   return fmt::format("Carina runs CPU kernels and delegates of {}: export the model for one of these", ids);
 }
 
-// What to do about it.
+// Returns the hint for an error.
 std::string hint_for(runtime::Error error) {
   if (error == runtime::Error::kOperatorMissing)
     return "Carina has no kernel of this name; `carina ops` lists the operators that it compiles and runs";
@@ -42,7 +42,7 @@ std::string hint_for(runtime::Error error) {
   return {};
 }
 
-// Output `index` with these bytes, as the program's memory holds them.
+// Returns output `index`. `bytes` are in the layout of the program's memory.
 datasets::NamedTensor output_of(size_t index, const runtime::Tensor& tensor, std::span<const std::byte> bytes) {
   return {
       .name = fmt::format("output_{}", index),
@@ -55,7 +55,7 @@ Tensor tensor_of(DType dtype, T number) {
   return {.dtype = dtype, .shape = Shape{}, .data = Buffer::copy_of(std::as_bytes(std::span(&number, 1)))};
 }
 
-// A number of the program as a sample holds it.
+// Returns a number of the program as a tensor of a sample.
 Tensor tensor_of_number(const runtime::EValue& value) {
   if (value.kind == runtime::EValue::Kind::kDouble) return tensor_of(DType::kFp64, value.number);
   if (value.kind == runtime::EValue::Kind::kBool)
@@ -72,7 +72,7 @@ int64_t planned_apart(const runtime::Program& program) {
   return static_cast<int64_t>(bytes);
 }
 
-// When buffer i of every method lies in the same memory.
+// Returns the planned bytes if buffer i of all methods shares memory.
 int64_t planned_shared(const runtime::Program& program) {
   std::vector<size_t> largest;
   for (size_t m = 0; m < program.methods(); ++m) {
@@ -253,7 +253,7 @@ Result<void> ProgramRunner::set_inputs(const datasets::Sample& sample) {
   return {};
 }
 
-// A number stays what the program has: exporting has made it part of the code.
+// Sets an input. A number input cannot change, because the export made its value part of the code.
 Result<void> ProgramRunner::set_input(size_t index, const Tensor& tensor, const datasets::InputType& wanted) {
   const std::span<const std::byte> bytes = tensor.data.bytes().first(tensor_bytes(tensor.dtype, tensor.shape));
   const bool same_number = wanted.number && std::ranges::equal(bytes, wanted.number->data.bytes());
@@ -407,7 +407,7 @@ Result<std::vector<datasets::NamedTensor>> ProgramRunner::outputs_of(std::span<c
 std::vector<std::pair<std::string, int64_t>> ProgramRunner::memory() const {
   int64_t planned = 0;
   for (const auto& buffer : planned_) planned += static_cast<int64_t>(buffer.size());
-  const bool in_pool = pools_.method_bytes != 0;  // planned buffers stand in it
+  const bool in_pool = pools_.method_bytes != 0;  // planned buffers are part of the pool
   const auto loaded = static_cast<int64_t>(method_arena_.used_bytes()) - (in_pool ? planned : 0);
   std::vector<std::pair<std::string, int64_t>> figures{
       {"model_pte_program_size", static_cast<int64_t>(program_.program_bytes())},

@@ -17,26 +17,27 @@
 
 namespace carina::evaluate {
 
-// Whether the runtime's own kernels run, or the host's in their place where there are faster ones.
+// The CPU kernels to use: the runtime's own, or the host's faster ones where they exist.
 struct RunnerKernels {
   enum class Kind : uint8_t { kPortable, kHost };
   Kind kind = Kind::kHost;
   int threads = 1;
 };
 
-// How much memory the runtime is given, as a device's would be; 0: as much as it takes.
+// The sizes of the runtime's memory pools, as on a device; 0: as much as the program needs.
 struct MemoryPools {
-  size_t method_bytes = 0;  // planned buffers, and behind them the method's tables (which are larger on 64 bits)
-  size_t temp_bytes = 0;    // of kernels and delegates while they run
+  size_t method_bytes = 0;  // planned buffers, followed by the method's tables (which are larger on 64 bits)
+  size_t temp_bytes = 0;    // temporary memory of kernels and delegates
 };
 
-// The embedded executor on the host: its arenas are vectors that grow until the program fits, where no pools are given.
-// Runs the method of the given name, or "forward", else the first.
+// Runs the embedded executor on the host. Its arenas are vectors. Without given pool sizes they grow until the program
+// fits. It runs the method with the given name; if none is given, "forward", or else the first.
 class ProgramRunner {
  public:
-  // `backends` must outlive the runner; `data`: .ptd files with the tensors that stand outside of the program; `method`:
-  // by its name, empty: the usual one. Errors: a damaged program, an unknown method, a kernel, backend or tensor that is
-  // missing (by name), memory beyond what a host run is given or beyond `pools`: which, and how much it lacks.
+  // `backends` must outlive the runner. `data` has the .ptd files with the tensors stored outside of the program.
+  // `method` is a method's name; empty: the default. Errors: a damaged program; an unknown method; the name of a
+  // missing kernel, backend or tensor; more memory than a host run may use or than `pools` gives, with the pool and the
+  // missing bytes.
   static Result<std::unique_ptr<ProgramRunner>> load(const Buffer& file, const std::string& where,
                                                      std::span<runtime::Backend* const> backends,
                                                      std::span<const Buffer> data = {}, RunnerKernels kernels = {},
@@ -46,27 +47,28 @@ class ProgramRunner {
   // The name, type and shape of each output tensor; of one whose sizes may vary, the largest until it runs.
   [[nodiscard]] std::vector<datasets::InputType> output_types() const;
   [[nodiscard]] size_t outputs() const { return method_.outputs(); }
-  // Runs once. A number of the program is a tensor of no axes. Errors: inputs of other number, type or shape; what a
-  // kernel or delegate says.
+  // Runs once. A number input of the program is passed as a tensor without axes. Errors: inputs whose count, type or
+  // shape does not match; errors of kernels and delegates.
   Result<std::vector<datasets::NamedTensor>> run(const datasets::Sample& sample);
   // The same, and copies the elements of output tensor i, in the order of its shape, to outputs[i]. Errors: also
   // outputs of another number or size; then none is written.
   Result<void> run_into(const datasets::Sample& sample, std::span<const std::span<std::byte>> outputs);
 
-  // The same for a run elsewhere: the bytes of each input as the program's memory holds them (of a number: none), and
-  // what the bytes of the outputs mean. Errors: as run()'s of inputs; outputs of another number or size.
+  // For runs on another device. raw_inputs() returns the bytes of each input in the memory layout of the program (none
+  // for a number). outputs_of() converts the bytes of the outputs to tensors. Errors: those of run() about inputs;
+  // outputs whose count or size does not match.
   Result<std::vector<Buffer>> raw_inputs(const datasets::Sample& sample) const;
   Result<std::vector<datasets::NamedTensor>> outputs_of(std::span<const Buffer> raw) const;
 
-  // What runs, and who is told of its instructions: from the next run on, nullptr nobody.
+  // The method that runs. observe() sets the observer of its instructions from the next run on; nullptr removes it.
   [[nodiscard]] const runtime::Method& method() const { return method_; }
   [[nodiscard]] std::string_view method_name() const { return program_.method_name(method_index_); }
-  [[nodiscard]] std::vector<std::string> methods() const;  // of the program, by name
+  [[nodiscard]] std::vector<std::string> methods() const;  // names of the program's methods
   void observe(runtime::InstructionObserver* observer) { method_.observe(observer); }
 
-  // Memory figures under the names of ExecuTorch's executor runner, in bytes; after a run they include what the run
-  // used. Of a pool that was given, NAME_total is its size. Of a program with several methods, also what all of them plan,
-  // each apart and in the same buffers.
+  // Memory figures in bytes, under the names of ExecuTorch's executor runner. After a run they include the memory that
+  // the run used. For a pool of given size, NAME_total is that size. For a program with several methods there are also
+  // the planned bytes of all methods, with separate and with shared buffers.
   [[nodiscard]] std::vector<std::pair<std::string, int64_t>> memory() const;
   // Names of the kernels that the method calls, in order, and the number of delegate calls.
   [[nodiscard]] std::vector<std::string> kernels() const;
@@ -80,7 +82,7 @@ class ProgramRunner {
   Result<std::span<std::byte>> planned_buffer(size_t bytes);
   Result<void> load_method();
   runtime::Error load_into_arena();
-  // Doubles the scratch arena until the program runs, or runs it in what was given.
+  // Doubles the scratch arena until the program runs. If pool sizes are given, it runs with those.
   Result<runtime::Error> execute(const datasets::Sample& sample);
   Result<void> run_once(const datasets::Sample& sample);
   [[nodiscard]] std::vector<const runtime::Tensor*> output_tensors() const;
@@ -108,7 +110,7 @@ class ProgramRunner {
   runtime::Arena scratch_arena_;
   std::vector<MutableBuffer> planned_memory_;
   std::vector<std::span<std::byte>> planned_;
-  std::vector<Buffer> aligned_inputs_;  // of tensors that the program lays out in another order
+  std::vector<Buffer> aligned_inputs_;  // converted inputs, for tensors whose axes the program stores in another order
   int64_t input_bytes_ = 0;
 };
 

@@ -10,11 +10,11 @@
 
 namespace carina::execute {
 
-// Per call of a delegate, in the order of the calls, the bytes of each of its outputs.
+// For each delegate call, in call order, the bytes of each of its outputs.
 using DelegateOutputs = std::vector<std::vector<std::vector<std::byte>>>;
 
-// A backend for Ethos-U delegates that passes each call on to another one and keeps a copy of the outputs: what a
-// delegate computes can be compared even where the program's outputs do not depend on it.
+// A backend for Ethos-U delegates that forwards each call to another backend and keeps a copy of the outputs. So the
+// result of a delegate can be compared even if the program's outputs do not depend on it.
 class RecordedDelegates final : public runtime::Backend {
  public:
   // `runs` must outlive the recorder.
@@ -26,7 +26,7 @@ class RecordedDelegates final : public runtime::Backend {
                       runtime::Arena& arena, void** handle) override;
   runtime::Error execute(void* handle, runtime::Arguments arguments, runtime::Arena& scratch) override;
 
-  // The calls since the last take().
+  // Returns and clears the calls since the last take().
   [[nodiscard]] DelegateOutputs take();
 
  private:

@@ -29,10 +29,10 @@ namespace carina::explore {
 
 namespace {
 
-// What is asked of each worker: samples are shared out, or the threads inside of operators.
+// The division of work: samples are distributed to several workers, or one worker uses all threads inside of operators.
 struct Division {
   size_t workers = 1;
-  int threads = 1;  // of each
+  int threads = 1;  // of each worker
 };
 Division divide(int threads, size_t samples) {
   const auto workers = static_cast<size_t>(threads);
@@ -51,7 +51,7 @@ Result<observe::FloatRun> float_run(const models::Model& model, const AccuracyRe
                                    log);
 }
 
-// Bools are 0 and 1.
+// Converts elements to numbers; bools become 0 and 1.
 Result<std::vector<double>> numbers_in(const Tensor& tensor, const std::string& where) {
   if (tensor.dtype == DType::kBool) {
     const auto flags = tensor.values<uint8_t>();
@@ -65,7 +65,7 @@ size_t answer(const std::vector<double>& scores) {
   return static_cast<size_t>(std::ranges::max_element(scores) - scores.begin());
 }
 
-// Errors: a label that is not the number of one of the classes.
+// Checks a label. Errors: it is not the number of a class.
 Result<void> check_label(const AccuracyRequest& request, size_t sample, double label, size_t classes) {
   if (label >= 0 && label < static_cast<double>(classes) && label == std::floor(label)) return {};
   return fail({.where = request.data + ":y",
@@ -79,7 +79,7 @@ bool all_finite(const Tensor& tensor) {
   return std::ranges::all_of(tensor.values<T>(), [](T value) { return std::isfinite(value); });
 }
 
-// Errors: an input that has NaN or infinities, whose results mean nothing.
+// Checks an input. Errors: NaN or infinities, since their results have no meaning.
 Result<void> check_finite(const AccuracyRequest& request, const datasets::Sample& sample, size_t n,
                           std::span<const datasets::InputType> inputs) {
   for (size_t i = 0; i < sample.size(); ++i) {
@@ -123,12 +123,13 @@ double mean_absolute_error(const results::OutputSums& sums) {
 // The outputs of one engine: per output its elements.
 using Scores = std::vector<std::vector<double>>;
 
-// What the three answer to one sample.
+// The results of the three implementations for one sample.
 struct Answers {
   Scores float_scores;
   Scores npu_scores;
   Scores integer_scores;   // empty without the integer graph
-  bool same_bits = false;  // of the NPU and the integer graph: all outputs of the program and of each delegate
+  bool same_bits = false;  // whether NPU and integer graph give equal bits for all outputs of the program and of each
+                           // delegate
 };
 
 Result<Scores> scores_of(const std::vector<datasets::NamedTensor>& outputs, const std::string& where) {
@@ -141,7 +142,7 @@ Result<Scores> scores_of(const std::vector<datasets::NamedTensor>& outputs, cons
   return scores;
 }
 
-// Errors: outputs of another number or size than the model's.
+// Checks the outputs. Errors: their number or sizes differ from the model's.
 Result<void> check_outputs(const Scores& wanted, const Scores& got, const std::string& where) {
   if (wanted.size() != got.size())
     return fail({.where = where,
@@ -164,7 +165,7 @@ bool identical_outputs(const std::vector<datasets::NamedTensor>& a, const std::v
   });
 }
 
-// The program on the simulated NPU, and with the integer graphs of a dump in its delegates' place.
+// The program with its delegates on the simulated NPU, and with their integer graphs of a dump.
 class Programs {
  public:
   static Result<std::unique_ptr<Programs>> load(const AccuracyRequest& request, int threads) {
@@ -204,7 +205,7 @@ class Programs {
         npu_backend_(npu_, fast_.bytes()),
         npu_recorder_(npu_backend_) {}
 
-  // The integer graphs' error messages instead of the runtime's, where the graphs failed.
+  // Returns the result. If the integer graphs failed, their error messages replace the runtime's.
   template <typename T>
   [[nodiscard]] Result<T> explained(Result<T> result) const {
     if (!result && !delegates_->failure().empty()) return fail(delegates_->failure());
@@ -238,14 +239,14 @@ results::SampleScore score_of(const Answers& answers, std::optional<double> labe
   return score;
 }
 
-// A sample on its way.
+// A sample to be evaluated.
 struct Asked {
   size_t number = 0;
   datasets::Sample sample;
   std::optional<double> label = {};
 };
 
-// One that answers: the float model and the programs.
+// Evaluates samples with the float model and the programs.
 class Worker {
  public:
   Worker(const AccuracyRequest& request, std::span<const datasets::InputType> inputs, observe::FloatRun run,
@@ -297,7 +298,7 @@ Result<std::vector<Asked>> read_batch(datasets::SampleReader& data, size_t first
   return batch;
 }
 
-// In the order of the samples, whoever has answered them.
+// Evaluates a batch on all workers. Results are in the order of the samples.
 std::vector<Result<Answers>> answers_of(std::vector<Worker>& workers, const std::vector<Asked>& batch,
                                         ThreadPool& threads) {
   std::vector<Result<Answers>> answers(batch.size());

@@ -25,7 +25,7 @@ struct Choice {
   std::string what;
   std::string options;
   driver::CompileRequest request;
-  bool quantizes_anew = false;  // then `request` says how
+  bool quantizes_anew = false;  // if set, `request` has the new quantization
 };
 
 void add_levels(const driver::CompileRequest& request, std::vector<Choice>& choices) {
@@ -54,7 +54,7 @@ void add_switches(const driver::CompileRequest& request, std::vector<Choice>& ch
   }
 }
 
-// Memory modes that the target's system does not have are no choices.
+// Adds the memory modes that the target's system supports.
 Result<void> add_memory_modes(const driver::CompileRequest& request, const results::CompileReport& now,
                               std::vector<Choice>& choices) {
   CARINA_TRY(const results::TargetList list, targets::list_targets(request.target.config_files));
@@ -70,7 +70,7 @@ Result<void> add_memory_modes(const driver::CompileRequest& request, const resul
   return {};
 }
 
-// The next smaller and the next larger of the same line, of which the names differ behind the last "-".
+// Adds the next smaller and the next larger NPU of the same product line. Their names differ only after the last "-".
 void add_sizes(const driver::CompileRequest& request, const results::CompileReport& now, std::vector<Choice>& choices) {
   const auto line_of = [](std::string_view name) { return name.substr(0, name.rfind('-')); };
   std::vector<std::string_view> line;
@@ -88,7 +88,8 @@ void add_sizes(const driver::CompileRequest& request, const results::CompileRepo
   }
 }
 
-// Other integers for a model that was calibrated here. They give other results; how good, `carina accuracy` measures.
+// Adds other integer types, for a model that was calibrated here. Their results differ; `carina accuracy` measures how
+// much.
 void add_schemes(const driver::CompileRequest& request, const driver::PreparedModel& model,
                  std::vector<Choice>& choices) {
   if (!model.calibrated) return;
@@ -148,7 +149,7 @@ double seconds_of(const Alternative& alternative) {
 
 Result<std::vector<Alternative>> find_alternatives(const driver::CompileRequest& given,
                                                    const results::CompileReport& now, const Log& log) {
-  if (!now.cycles || now.clock_hz == 0) return std::vector<Alternative>();  // nothing is known of what choices cost
+  if (!now.cycles || now.clock_hz == 0) return std::vector<Alternative>();  // no estimate of the costs exists
   CARINA_TRY(driver::CompileRequest request, driver::with_flags(given, {}));
   CARINA_TRY(const driver::PreparedModel model, driver::prepare(request, {}));
   request.layers = false;

@@ -106,7 +106,7 @@ Result<plan::Target> target_of(const CalibrateBoardRequest& request, const std::
                               log);
 }
 
-// What the fit changes, as factors of the values that it starts with.
+// The parameters of the fit, as factors of their start values.
 constexpr size_t kParameters = 3;
 using Factors = std::array<double, kParameters>;  // bandwidth and latency of the second memory, latency of SRAM
 
@@ -153,7 +153,7 @@ class Fit {
     return sum;
   }
 
-  // Changes one value at a time by smaller and smaller factors while that reduces the error.
+  // Changes one parameter at a time, by smaller and smaller factors, while that reduces the error.
   [[nodiscard]] Result<Factors> best() const {
     Factors factors{1, 1, 1};
     CARINA_TRY(double least, error(factors));
@@ -172,7 +172,7 @@ class Fit {
   }
 
  private:
-  // Multiplies a value by `factor` as often as that helps.
+  // Multiplies a parameter by `factor` as long as that reduces the error.
   [[nodiscard]] Result<bool> try_factor(Factors& factors, size_t parameter, double factor, double& least) const {
     constexpr double kFarthest = 64;
     bool better = false;

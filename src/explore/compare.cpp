@@ -23,10 +23,10 @@ namespace carina::explore {
 
 namespace {
 
-// One program, timed.
+// One program with its estimates.
 struct Side {
   results::ComparedSide totals;
-  results::NpuReport npu;  // all its parts as one
+  results::NpuReport npu;  // all parts together
 };
 
 void add(std::vector<std::pair<std::string, int64_t>>& sums, const std::vector<std::pair<std::string, int64_t>>& more) {
@@ -40,7 +40,7 @@ void add(std::vector<std::pair<std::string, int64_t>>& sums, const std::vector<s
   }
 }
 
-// A part of a program more.
+// Adds another part of a program.
 void add(Side& side, const npu::CompiledNetwork& network, const results::NpuReport& part) {
   results::ComparedSide& totals = side.totals;
   totals.target = part.target;
@@ -64,7 +64,7 @@ void add(Side& side, const npu::CompiledNetwork& network, const results::NpuRepo
 
 Result<void> time_part(Side& side, npu::CompiledNetwork network, const plan::Target& target,
                        const CompareRequest& request) {
-  // A .pte does not say how much fast memory a stream uses: what its memory mode gives.
+  // A .pte does not contain the size of the fast memory. It is taken from the memory mode.
   if (network.fast_scratch_bytes == 0 && npu::has_fast_scratch(target.memory))
     network.fast_scratch_bytes = target.memory.cache_bytes;
   const int64_t bytes = network.scratch_bytes + network.fast_scratch_bytes;
@@ -79,7 +79,7 @@ Result<void> time_part(Side& side, npu::CompiledNetwork network, const plan::Tar
   return {};
 }
 
-// The NPU that a stream is for.
+// Returns the NPU for which a stream was compiled.
 Result<std::string> accelerator_of(const npu::CompiledNetwork& network, const std::string& where) {
   CARINA_TRY(const npu::Payload payload, npu::parse_payload(network.command_payload, where));
   if (payload.accelerator() != nullptr) return std::string(payload.accelerator()->name);
@@ -98,7 +98,7 @@ Result<Side> time_stream(npu::CompiledNetwork network, const std::string& label,
   return side;
 }
 
-// A database beside Vela's raw file (--enable-debug-db) names its layers.
+// Names the layers by the debug database (--enable-debug-db) next to Vela's raw file.
 void name_layers(npu::CompiledNetwork& network, const std::string& path) {
   constexpr std::string_view kEnd = "_vela.npz";
   if (!path.ends_with(kEnd)) return;
@@ -184,7 +184,7 @@ Result<Side> side_of_vela(const CompareRequest& request, const results::Compared
   return time_stream(std::move(network), "vela", request, log);
 }
 
-// The request with what its Vela flags say of the target and the schedule.
+// Returns the request with the target and schedule settings of its Vela flags.
 Result<CompareRequest> with_flags(CompareRequest request, const Log& log) {
   CARINA_TRY(const vela::VelaFlags flags, vela::read_vela_flags(request.compile.vela_flags, log));
   CARINA_CHECKED(vela::add_vela_flags(flags, request.compile.target, request.compile.optimize));

@@ -20,7 +20,7 @@ namespace carina::explore {
 
 namespace {
 
-constexpr size_t kMaxSamples = 8;  // that layers are compared on
+constexpr size_t kMaxSamples = 8;  // samples on which layers are compared
 
 using Similarities = std::map<std::string, quantize::Similarity>;
 
@@ -71,7 +71,8 @@ class Debugger {
     return {};
   }
 
-  // The float model's layers must be those of the integer graph: both are equalized, once.
+  // Equalizes the float model once, and removes equalization from the scheme. So the layers of both models have equal
+  // weights.
   void equalize(quantize::Scheme& asked) {
     quantize::Equalization& wanted = asked.general.weights.equalization;
     if (wanted == quantize::Equalization::kAcrossLayers) quantize::equalize_layers(model_.graph);

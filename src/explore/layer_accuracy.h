@@ -20,7 +20,7 @@ struct LayerAccuracyRequest {
   int threads = 1;
 };
 
-// Quantizes the model and runs it beside the float model on the first samples. The report gives the SQNR of each
+// Quantizes the model and runs it and the float model on the first samples. The report gives the SQNR of each
 // layer's result, the layers where the error enters, and the measured results of other schemes. Errors: those of
 // compile; a model that is already quantized (usage).
 Result<results::LayerAccuracyReport> layer_accuracy(const LayerAccuracyRequest& request, const Log& log);

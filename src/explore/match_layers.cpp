@@ -13,7 +13,7 @@ namespace {
 
 using Layers = std::vector<results::LayerReport>;
 
-// Operations of a stream without notes go by the number of their command.
+// Returns whether the layer has no note. Then its name is the number of its command.
 bool is_unnamed(const results::LayerReport& layer) {
   return layer.name.starts_with("command ");
 }
@@ -21,8 +21,8 @@ bool is_named(const Layers& layers) {
   return !layers.empty() && !std::ranges::all_of(layers, is_unnamed);
 }
 
-// Transfers without a name belong to what is done next. Layers stand in the order of what they compute, however early
-// their weights are fetched.
+// Returns the layers. Unnamed transfers belong to the next operation. Layers are in the order of their computation,
+// even if their weights are fetched earlier.
 Layers with_transfers_joined(const results::NpuReport& npu) {
   results::NpuReport joined = npu;
   const auto is_transfer = [](const results::LayerReport& layer) { return layer.operation == "dma"; };
@@ -34,7 +34,7 @@ Layers with_transfers_joined(const results::NpuReport& npu) {
   return report::rows_of(joined, report::LayerRows::kFolded);
 }
 
-// The layers of `a` by every name that they go by.
+// Returns the index of each layer by its name and the names of its nodes.
 std::map<std::string, size_t> positions_of(const Layers& layers) {
   std::map<std::string, size_t> positions;
   for (size_t i = 0; i < layers.size(); ++i) {
@@ -44,7 +44,7 @@ std::map<std::string, size_t> positions_of(const Layers& layers) {
   return positions;
 }
 
-// Several layers as one.
+// Merges layers.
 results::LayerReport together(results::LayerReport first, const results::LayerReport& second) {
   results::NpuReport both;
   std::string operation =
@@ -66,7 +66,7 @@ std::optional<size_t> index_of(const std::map<std::string, size_t>& positions, c
 
 std::vector<results::ComparedLayer> by_name(const Layers& a, const Layers& b) {
   const std::map<std::string, size_t> positions = positions_of(a);
-  std::vector<std::vector<results::ComparedLayer>> groups(a.size() + 1);  // of each layer of `a`, and before the first
+  std::vector<std::vector<results::ComparedLayer>> groups(a.size() + 1);  // for each layer of `a`, and before the first
   for (size_t i = 0; i < a.size(); ++i) groups[i + 1].push_back({.name = a[i].name, .a = a[i]});
   size_t last = 0;
   for (const results::LayerReport& layer : b) {
@@ -84,12 +84,12 @@ std::vector<results::ComparedLayer> by_name(const Layers& a, const Layers& b) {
   return rows;
 }
 
-// "conv" of "conv x3 + dma x2".
+// Returns "conv" for "conv x3 + dma x2".
 std::string_view kind_of(const results::LayerReport& layer) {
   return std::string_view(layer.operation).substr(0, layer.operation.find(' '));
 }
 
-// How well two layers go together; 0: not at all.
+// Returns how similar two layers are; 0: they do not match.
 int likeness(const results::LayerReport& a, const results::LayerReport& b) {
   if (kind_of(a) != kind_of(b)) return 0;
   if (a.macs == b.macs) return 3;
@@ -98,9 +98,10 @@ int likeness(const results::LayerReport& a, const results::LayerReport& b) {
   return less >= 0.9 * more ? 2 : less >= 0.5 * more ? 1 : 0;
 }
 
-// The pairs that keep the order and are most alike together.
+// Returns the pairs that keep the order of both and have the largest total similarity.
 std::vector<results::ComparedLayer> by_order(const Layers& a, const Layers& b) {
-  std::vector<std::vector<int>> best(a.size() + 1, std::vector<int>(b.size() + 1));  // of the ends of both
+  // by the number of remaining layers of both
+  std::vector<std::vector<int>> best(a.size() + 1, std::vector<int>(b.size() + 1));
   const auto pair_of = [&](size_t i, size_t j) {
     const int like = likeness(a[i], b[j]);
     return like == 0 ? -1 : like + best[i + 1][j + 1];

@@ -13,7 +13,8 @@
 namespace carina::explore {
 
 struct SweepRequest {
-  // What all combinations have in common; target, memory mode and scheme of quantization are those of the lists.
+  // The options that all combinations share. Its target, memory mode and quantization scheme are replaced by those of
+  // the lists.
   driver::CompileRequest model;
   std::vector<std::string> targets;        // names, or what they begin with, or "all"
   std::vector<std::string> memory_modes;   // names, "all", or none: each target's default

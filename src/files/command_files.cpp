@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Inputs = std::map<FileId, std::string>;  // and how the user calls them
+using Inputs = std::map<FileId, std::string>;  // with the user's spelling of the path
 
 void add_input(Inputs& inputs, const std::string& path) {
   const auto id = file_id(path);
@@ -78,7 +78,7 @@ Result<void> check_folder(const CommandFiles::OutputFolder& folder, const Inputs
   return {};
 }
 
-// What two names of one file have in common, also while it is not there.
+// Returns the canonical path, which is equal for all names of a file, even if the file does not exist yet.
 std::string resolved(const std::string& path) {
   std::error_code error;
   const fs::path whole = fs::weakly_canonical(fs::absolute(path, error), error);
@@ -98,9 +98,9 @@ std::unexpected<Diagnostics> written_twice(const std::string& option, const std:
                .fault = Fault::kUsage});
 }
 
-// Devices take many outputs.
+// Checks that outputs are different files. A device may be the output of several options.
 Result<void> check_outputs_differ(const CommandFiles& files) {
-  std::map<std::string, std::string> known;  // and the option that writes it
+  std::map<std::string, std::string> known;  // with the option that writes it
   for (const auto& output : files.outputs) {
     if (output.path.empty() || is_device(output.path)) continue;
     const auto [other, is_new] = known.emplace(resolved(output.path), output.option);

@@ -65,7 +65,7 @@ constexpr std::array kIdentifiers{
     Identifier{"ET0", FileKind::kPte},
 };
 
-// An archive is of the first kind whose telling entry it has, at any depth.
+// The kind of an archive is that of the first entry in this table that it contains, at any depth.
 struct Entry {
   std::string_view ending;
   FileKind kind;

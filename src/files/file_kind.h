@@ -11,9 +11,9 @@
 
 namespace carina::files {
 
-// The kind of a file by its content, not by its name. This is the only list of kinds.
+// The kind of a file, by its content and not by its name. This is the only list of kinds.
 enum class FileKind : uint8_t {
-  kUnknown,  // also what is damaged: its reader says where
+  kUnknown,  // includes damaged files: their reader reports the position
   kEmpty,
   kPt2,             // torch.export.save
   kOldPt2,          // torch.export.save of torch 2.2 to 2.4
@@ -30,26 +30,27 @@ enum class FileKind : uint8_t {
   kNpz,
   kNpy,
   kEmptyZip,
-  kZip,  // an archive of none of these
+  kZip,  // an archive of any other kind
 };
 
-// The kind of a file with these bytes.
+// Returns the kind of a file with these bytes.
 FileKind kind_of(const Buffer& file);
 
 // "an ExecuTorch program (.pte)"
 std::string_view text_of_kind(FileKind kind);
-// What to do with it: "carina run, inspect and disasm take it"; never empty.
+// Returns what to do with such a file: "carina run, inspect and disasm take it"; never empty.
 std::string_view advice(FileKind kind);
 
-// The error of a command that was given a file of another kind than it takes: says what the file is, what was expected,
-// and which command takes it.
+// Returns the error of a command that was given a file of the wrong kind. It names the file's kind, the expected kind
+// and the command that takes the file.
 std::unexpected<Diagnostics> wrong_kind(const std::string& where, FileKind got, std::string_view expected);
 
-// Errors: these bytes are known to be of another kind than these. Of unknown kind they pass: their reader can say more.
+// Checks that the bytes are of a wanted kind. Bytes of unknown kind pass, because their reader reports more. Errors:
+// the bytes are known to be of another kind.
 Result<void> check_kind(const Buffer& file, const std::string& where, std::initializer_list<FileKind> wanted);
 
-// The bytes of a file for a command that takes these kinds. Errors: of map_file(); a file that is known to be of
-// another kind. One of unknown kind passes: its reader can say more.
+// Reads a file for a command that takes these kinds. A file of unknown kind passes, because its reader reports more.
+// Errors: those of map_file(); the file is known to be of another kind.
 Result<Buffer> open_file(const std::string& path, std::initializer_list<FileKind> wanted);
 
 }  // namespace carina::files

@@ -15,7 +15,7 @@ namespace carina::files {
 
 namespace {
 
-constexpr size_t kMaxViolations = 1000;  // of one file: more say nothing new
+constexpr size_t kMaxViolations = 1000;  // of one file; more violations give no further information
 
 constexpr std::array kLevels{kTosaLevel8K, kTosaLevelNone};
 
@@ -23,7 +23,7 @@ struct NamedFeatures {
   std::string_view name;
   TosaFeatures features;
 };
-// The profiles of TOSA 0.80 in terms of 1.0: base inference is integers, main inference everything.
+// The profiles of TOSA 0.80 in terms of 1.0: base inference has integers only, main inference has everything.
 constexpr std::array kOldProfiles{
     NamedFeatures{"BI", TosaFeature::kProInt | TosaFeature::kExtInt16 | TosaFeature::kExtInt4 |
                             TosaFeature::kExtControlFlow | TosaFeature::kExtDoubleRound},
@@ -40,7 +40,7 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-// "tosa-pro-int", "PRO-INT" and "INT" are one name.
+// Returns the short name: "INT" for "tosa-pro-int", "PRO-INT" and "INT".
 std::string bare_name(std::string_view text) {
   std::string name = upper(text);
   for (const std::string_view prefix : {"TOSA-", "PRO-", "EXT-"}) {
@@ -84,7 +84,7 @@ Result<TosaFeatures> features_of(const TosaLimits& limits) {
   for (const std::string& name : limits.profiles) {
     CARINA_TRY(const TosaFeatures features, feature_of(name, kAllProfiles, "--profile"));
     out.bits |= features.bits;
-    if ((features.bits & kExtensions.bits) != 0) all_extensions = false;  // BI and MI say themselves
+    if ((features.bits & kExtensions.bits) != 0) all_extensions = false;  // BI and MI determine the extensions
   }
   if (all_extensions) out.bits |= kExtensions.bits;
   const bool none = limits.extensions.size() == 1 && bare_name(limits.extensions.front()) == "NONE";

@@ -12,40 +12,41 @@
 
 namespace carina::files {
 
-// What a TOSA file may use. Names are taken in any case, with or without "PRO-", "EXT-", "tosa-pro-" and "tosa-ext-".
+// The features that a TOSA file may use. Case is ignored in names, and the prefixes "PRO-", "EXT-", "tosa-pro-" and
+// "tosa-ext-" are optional.
 struct TosaLimits {
   std::string level = "8K";             // or "none"
   std::vector<std::string> profiles;    // "INT", "FP"; "BI" and "MI" of TOSA 0.80; empty: all
-  std::vector<std::string> extensions;  // "INT16" ...; "none" alone: none of them; empty: all
+  std::vector<std::string> extensions;  // "INT16" ...; only "none": no extension; empty: all
 };
 
-// Whether a file holds a TOSA graph, by its extension: .tosa, .vgf.
+// Returns whether a file holds a TOSA graph, by its name's extension: .tosa, .vgf.
 bool is_graph_file(const std::string& path);
 
-// The TOSA graph of such a file as it is, unverified. Errors: of the readers.
+// Reads the TOSA graph of such a file without verifying it. Errors: the readers'.
 Result<ir::Module> read_graph_file(const Buffer& file, const std::string& path);
 
-// Every .tosa and .vgf that Carina works on comes through here: read, and verified with every profile and extension at this
-// level, so that later stages need not fear what the file says. Errors: of the reader; each broken rule.
+// Reads a .tosa or .vgf and verifies it with every profile and extension at this level. All commands read graphs
+// through this function, so later stages may rely on valid graphs. Errors: the reader's; every violated rule.
 Result<ir::Module> read_sound_tosa(const std::string& path, const std::string& level);
 inline Result<ir::Module> read_sound_tosa(const std::string& path) {
   return read_sound_tosa(path, "8K");
 }
 
-// The same for a file in memory; `where` is what messages call it.
+// Like read_sound_tosa(), for a file in memory. `where` is its name in messages.
 Result<ir::Module> sound_tosa(const Buffer& file, const std::string& where, const std::string& level);
 
-// The graph of a VGF file whose tables are read, at level 8K.
+// Returns the verified graph of a VGF file whose tables have been read, at level 8K.
 Result<ir::Module> sound_vgf(const vgf::Container& file, const std::string& where);
 
-// Whichever of the two a file in memory is; what is neither is an error of the TOSA reader.
+// Like sound_tosa(), for a TOSA or VGF file in memory. Another kind of file is an error of the TOSA reader.
 Result<ir::Module> sound_graph(const Buffer& file, const std::string& where, const std::string& level);
 
-// What the verifier says on a file. Errors: a file that cannot be read, names that do not exist (usage).
+// Returns the verifier's findings on a file. Errors: a file that cannot be read; unknown names (usage).
 Result<results::VerifyReport> verify_tosa(const std::string& path, const TosaLimits& limits);
 
-// The bytes of a TOSA file of `version` ("1.0", "0.80"), or of a VGF file ("vgf"), verified against the limits first. Errors: broken rules, and
-// what the version cannot express.
+// Verifies a module against the limits and returns the bytes of a TOSA file of `version` ("1.0", "0.80") or of a VGF
+// file ("vgf"). Errors: violated rules; features that the version cannot express.
 Result<std::vector<std::byte>> write_sound_tosa(const ir::Module& module, const std::string& version,
                                                 const TosaLimits& limits, const std::string& where);
 

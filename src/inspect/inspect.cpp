@@ -246,7 +246,7 @@ Result<std::vector<Stream>> streams_of(const Buffer& file, const std::string& pa
   return streams;
 }
 
-// The SPIR-V of a VGF file; a line is a command.
+// Disassembles the SPIR-V of a VGF file; each line counts as a command.
 Result<Disassembly> disassemble_vgf(const Buffer& file, const std::string& path) {
   Disassembly made;
   CARINA_TRY(made.text, vgf::disassemble(file, path));

@@ -17,7 +17,7 @@ namespace carina::inspect {
 
 namespace {
 
-// A line of NPUs that networks are compiled for, called as its configurations are without their size.
+// A product line of NPUs. Its name is that of its configurations without the size.
 struct ProductColumn {
   npu::Product product;
   std::string_view name;

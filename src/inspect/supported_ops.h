@@ -4,7 +4,8 @@
 
 namespace carina::inspect {
 
-// Every ATen and TOSA operator that Carina knows, and what its parts do with it, from the tables that the parts work by.
+// Returns every ATen and TOSA operator that Carina knows, and how each library supports it. The data come from the
+// tables that the libraries use.
 results::OperatorList supported_ops();
 
 }  // namespace carina::inspect

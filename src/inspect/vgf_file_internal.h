@@ -8,8 +8,8 @@
 
 namespace carina::inspect {
 
-// The tables of a VGF file; its text shows the TOSA graph too, when the file is one, or why it is not. Errors: a damaged
-// container.
+// Lists the tables of a VGF file. The text also has the TOSA graph, or the reason why the file contains none. Errors: a
+// damaged container.
 Result<results::Listing> list_vgf(const Buffer& file, const std::string& path);
 
 }  // namespace carina::inspect

@@ -94,7 +94,8 @@ Result<void> Planner::check_graph() {
   return {};
 }
 
-// A graph input hides the constant of the same value: inner graphs may declare outer constants as inputs.
+// A graph input has priority over a constant of the same value, because inner graphs may declare outer constants as
+// inputs.
 void Planner::take_constants() {
   program_->allocations_.assign(graph_.values.size(), Allocation{});
   program_->constants_.resize(graph_.values.size());
@@ -153,7 +154,7 @@ void Planner::share_bytes(ir::ValueId from, ir::ValueId to) {
 
 namespace {
 
-// A kernel that keeps its own weights reads those of a mapped file seldom: their pages come back then.
+// Releases the memory pages of weights that a kernel has packed. Later reads of a mapped file load them again.
 void drop_weights(const ir::Graph& graph, const Kernel& kernel, const std::vector<ir::ValueId>& reads) {
   if (kernel.packed_bytes == 0 || reads.size() < 2 || !reads[1].valid()) return;
   if (const auto& weights = graph[reads[1]].constant) release_pages_around(weights->data.bytes());
@@ -178,7 +179,7 @@ Result<void> Planner::make_step(size_t node_index) {
   const NodePlan plan = node_plan(node);
   CARINA_TRY(Kernel kernel, row->prepare(plan));
   drop_weights(graph_, kernel, node.inputs);
-  // With an observer nothing changes: a shared value is shown with the node's own type and shape.
+  // The observer still sees a shared value with the node's own type and shape.
   if (copies_nothing(node)) {
     share_bytes(node.inputs[0], node.outputs[0]);
     if (!options_.observer && !program_->is_watched(node.outputs[0])) return {};
@@ -201,7 +202,8 @@ void Planner::add_step(size_t node_index, Kernel kernel, const std::vector<ir::V
                               .out = std::vector<std::byte*>(writes.size())});
 }
 
-// The nodes after this one of which each has the one before as its only changing operand and is its only user.
+// Returns the following nodes that can be fused: each is the only user of the previous one, and its other operands are
+// constants.
 std::vector<size_t> Planner::tail_of(size_t node_index) const {
   constexpr size_t kLongest = 2;
   std::vector<size_t> tail;
@@ -220,7 +222,7 @@ std::vector<size_t> Planner::tail_of(size_t node_index) const {
   return tail;
 }
 
-// The RESCALE nodes that make the first two operands, if this node is their only user.
+// Returns the RESCALE nodes that compute the first two operands, if this node is their only user.
 std::vector<size_t> Planner::front_of(size_t node_index) const {
   const ir::Node& node = graph_.nodes[node_index];
   std::vector<size_t> front;
@@ -290,7 +292,8 @@ Result<void> Planner::make_steps() {
   return {};
 }
 
-// An output that a node makes is written where the caller wants it; the others are copied at the end.
+// Allocates the graph's outputs. An output that a node computes is written directly to the caller's memory; other
+// outputs are copied at the end.
 void Planner::allocate_outputs() {
   std::vector<Allocation>& allocations = program_->allocations_;
   for (size_t i = 0; i < graph_.outputs.size(); ++i) {

@@ -1,5 +1,5 @@
-// Elementwise operators of fp32 that follow each other, such as those of a GELU or a layer norm, become one kernel,
-// which keeps what stands between them out of memory.
+// Fuses fp32 elementwise operators that follow each other, such as those of a GELU or a layer norm, into one kernel.
+// Their intermediate values are not stored.
 
 #include <algorithm>
 #include <map>
@@ -14,22 +14,23 @@ namespace carina::interpret {
 
 namespace {
 
-// The operands that are elements: MUL has a shift behind them.
+// Returns the operands that are elements. MUL has a shift after them.
 std::span<const ir::ValueId> elements_of(const ir::Node& node, const ElementwiseF32::Step& step) {
   return std::span(node.inputs).first(std::holds_alternative<simd::Combine>(step.op) ? 2 : 1);
 }
 
 }  // namespace
 
-// One that could not run alone is left to make_step(), which says why.
+// A node that cannot run alone is left to make_step(), which reports the reason.
 bool Planner::is_elementwise(size_t node_index) const {
   const ir::Node& node = graph_.nodes[node_index];
   if (done_[node_index] || fused_.contains(node_index) || !elementwise_f32_step(node, graph_)) return false;
   return ir::check_row(node, {}) && kernel_row_of(node.op.tosa())->prepare(node_plan(node));
 }
 
-// Elementwise nodes that only this one needs, with it, in order; none where it is no such node itself. Users stand behind what they use, so going back from the last node
-// all users of a node are known when it is its turn.
+// Returns the elementwise nodes whose results only this node needs, and this node, in order. Empty if this node is not
+// elementwise. Users come after the nodes that they use, so in backward order all users of a node are known when it is
+// visited.
 std::vector<size_t> Planner::chain_of(size_t node_index) const {
   std::set<size_t> chain, candidates{node_index};
   while (!candidates.empty() && chain.size() + 1 < ElementwiseF32::kMaxOperands) {

@@ -1,5 +1,5 @@
-// TRANSPOSE and SLICE of what another of them gives, with a RESHAPE between them or without: one copy from where the
-// elements first were. Attention takes its heads so.
+// Fuses chains of TRANSPOSE and SLICE, with or without RESHAPE between them, into one copy from the first operand. The
+// heads of attention layers have this form.
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 
 namespace carina::interpret {
 
-// What each move gives, as a view of the value that the first of them takes its elements from.
+// For the result of each data-movement node, finds the view of the chain's first operand.
 void Planner::find_layout_views() {
   views_.resize(graph_.values.size());
   for (const ir::Node& node : graph_.nodes) {
@@ -26,12 +26,12 @@ void Planner::find_layout_views() {
   }
 }
 
-// Whether all that use a value take their elements from where it took them: then nobody needs the value itself.
+// Returns whether all users of a value read its elements through views. Then the value itself is not needed.
 bool Planner::is_only_viewed(ir::ValueId value) const {
   if (!views_[value.index()] || is_seen_[value.index()] || users_[value.index()].empty()) return false;
   return std::ranges::all_of(users_[value.index()], [&](ir::NodeId user) {
     const ir::Node& node = graph_[user];
-    // A RESHAPE is no copy, so it is not made one.
+    // A RESHAPE copies nothing, so it is not turned into a copy.
     return node.inputs.front() == value && views_[node.outputs.front().index()] &&
            (!copies_nothing(node) || done_[user.index()]);
   });

@@ -42,7 +42,7 @@ std::byte* Program::address(ir::ValueId value, std::span<const std::byte* const>
   switch (allocation.kind) {
     case Allocation::Kind::kNowhere:
       return nullptr;
-    // Kernels get what they may write as out operands only; an input or constant never stands there.
+    // Kernels write only to `out` operands, which are never inputs or constants.
     case Allocation::Kind::kConstant:
       return const_cast<std::byte*>(constants_[allocation.index].data.data());
     case Allocation::Kind::kInput:
@@ -73,7 +73,7 @@ void Program::show(ir::ValueId value, const std::byte* data, std::span<const sim
   if (!is_watched(value)) return;
   simd::Extremes extremes = all_of(found);
   if (found.empty() && view.dtype == DType::kFp32) extremes = find_extremes(view.values<float>(), workers);
-  // What the watch divides is done by the workers, which are awake.
+  // Parallel loops of the watch run on the interpreter's workers, which are awake.
   const ScopedParallelLoop scope([&](size_t count, const std::function<void(size_t)>& body) {
     workers.for_each(static_cast<int64_t>(count), [&](int64_t, int64_t chunk) { body(static_cast<size_t>(chunk)); });
   });

@@ -40,17 +40,17 @@ void copy_row(const T* in, int64_t in_stride, T* out, int64_t out_stride, int64_
   for (int64_t i = 0; i < count; ++i) out[i * out_stride] = in[i * in_stride];
 }
 
-// Whether reading runs along `a` and writing along `b`: a transposition.
+// Returns whether reads are contiguous along `a` and writes along `b`: a transposition.
 bool is_crosswise(const StridedCopy::Axis& a, const StridedCopy::Axis& b) {
   return a.in_stride == 1 && b.out_stride == 1 && b.in_stride != 1;
 }
 
-// Elements that the vector kernels transpose.
+// Whether the vector kernels transpose elements of this size.
 template <typename T>
 constexpr bool kHasTiles = sizeof(T) == 1 || sizeof(T) == 4;
 
-// The two innermost axes, in tiles: with one side contiguous along each axis (a transposition) both stay in the cache.
-// Short rows come in longer tiles, so that the loop inside is not short too.
+// Copies the two innermost axes in tiles. If each side is contiguous along another axis (a transposition), both stay in
+// the cache. Short rows get longer tiles, so that the inner loop is long enough.
 template <typename T>
 void copy_plane(const T* in, T* out, const StridedCopy::Axis& a, const StridedCopy::Axis& b) {
   constexpr int64_t kTile = 16;
@@ -102,7 +102,7 @@ void run_typed(const StridedCopy& copy, Workers& workers, const std::byte* in_by
     }
     copy_plane(in + in_at, out + out_at, rows, b);
   };
-  // Rows that lie side by side are copied many elements at a time, and some are exchanged in tiles.
+  // Contiguous rows are copied many elements at a time, and some element sizes are transposed in tiles.
   const bool fast = (b.in_stride == 1 && b.out_stride == 1) || (kHasTiles<T> && is_crosswise(a, b));
   const int64_t grain = fast ? 65536 : 4096;
   if (planes == 1 && is_crosswise(a, b) && b.size > a.size) {

@@ -10,10 +10,10 @@ namespace carina::interpret {
 
 namespace {
 
-// The duration of some tens of microseconds: longer than the time between two operators, and shorter than a time slice.
+// About some tens of microseconds: longer than the time between two operators, and shorter than a time slice.
 constexpr int kSpins = 2000;
 
-// With more threads than processors, spinning takes the time away from those that have work.
+// With more threads than processors, spinning would take time from threads that have work.
 int spins_of(int threads) {
   return static_cast<unsigned>(threads) <= std::thread::hardware_concurrency() ? kSpins : 0;
 }
@@ -66,7 +66,7 @@ bool Workers::take_chunk(int slot, uint32_t& chunk) {
   }
 }
 
-// A thread that an exception leaves ends the process, so it is carried to the caller.
+// An exception that leaves a thread ends the process, so it is passed to the caller.
 void Workers::run_chunk(int slot, uint32_t chunk) {
   try {
     job_.call(job_.body, slot, chunk);
@@ -108,7 +108,7 @@ void Workers::share(uint32_t count, const Job& job) {
   if (failed_.load()) rethrow_failure();
 }
 
-// The last chunk's worker notifies after it counted: nothing here depends on `done_` keeping its value.
+// The worker of the last chunk notifies after it counted. This function does not rely on `done_` keeping its value.
 void Workers::wait_for_work() {
   for (int spin = 0; spin < spins_; ++spin) {
     if (!Chunks::of(chunks_.load(std::memory_order_acquire)).empty() || ending_.load()) return;
@@ -116,7 +116,8 @@ void Workers::wait_for_work() {
   }
   const uint32_t wakes = wakes_.load();
   sleeping_.fetch_add(1);
-  // After `sleeping_` is seen, a new job wakes us; before that, we see the job here.
+  // If the new job comes after `sleeping_` is set, its owner wakes this thread; if it comes before, the check below
+  // finds it.
   if (Chunks::of(chunks_.load()).empty() && !ending_.load()) wakes_.wait(wakes);
   sleeping_.fetch_sub(1);
 }

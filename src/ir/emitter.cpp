@@ -16,7 +16,7 @@ using ir::ValueId;
 
 namespace {
 
-// A factor with 15 bits, for the 48-bit accumulators of int16. Source: the RESCALE arithmetic of ExecuTorch's Arm
+// Returns a 15-bit factor for the 48-bit accumulators of int16. Source: the RESCALE arithmetic of ExecuTorch's Arm
 // backend.
 ScaleFactor narrow_factor_of(double scale) {
   int exponent = 0;
@@ -28,8 +28,8 @@ ScaleFactor narrow_factor_of(double scale) {
   return {.multiplier = multiplier, .shift = std::clamp(15 - exponent, 2, 62)};
 }
 
-// RESCALE's factors reach from 0 to 2^28. One beyond the width of the result saturates all but 0 anyway, and would take
-// products beyond the 32 bits that RESCALE asks for.
+// Limits a factor to the range of RESCALE, 0 to 2^28. A factor beyond the width of the result saturates all values but
+// 0 anyway, and its products would exceed the 32 bits that RESCALE requires.
 double representable(double scale, DType to) {
   const double largest = std::ldexp(1.0, element_bytes(to) <= 2 ? 8 * static_cast<int>(element_bytes(to)) : 28);
   return std::isfinite(scale) ? std::clamp(scale, 0.0, largest) : largest;
@@ -150,7 +150,7 @@ ValueId Emitter::rescale(ValueId input, const Rescaling& rescaling) {
   }
   const ValueId multiplier = integers(wide ? DType::kInt16 : DType::kInt32, multipliers);
   const ValueId shift = integers(DType::kInt8, shifts);
-  // The narrowing of an unsigned zero point keeps its bits.
+  // Narrowing an unsigned zero point keeps its bits.
   const ValueId input_zp = integer(from, rescaling.input_zp), output_zp = integer(rescaling.to, rescaling.output_zp);
   return emit(TosaOp::RESCALE, {input, multiplier, shift, input_zp, output_zp},
               {{"scale32", !wide},
@@ -221,7 +221,7 @@ ValueId Emitter::concat(const std::vector<ValueId>& inputs, size_t axis) {
 ValueId Emitter::cast(ValueId input, DType to) {
   if (dtype(input) == to) return input;
   const auto is_half = [](DType type) { return type == DType::kFp16 || type == DType::kBf16; };
-  if (is_half(dtype(input)) && is_half(to)) input = cast(input, DType::kFp32);  // TOSA has no direct way
+  if (is_half(dtype(input)) && is_half(to)) input = cast(input, DType::kFp32);  // TOSA has no direct conversion
   return emit(TosaOp::CAST, {input}, {}, {.dtype = to, .shape = shape(input), .suffix = "cast"});
 }
 

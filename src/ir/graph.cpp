@@ -6,7 +6,7 @@
 
 namespace carina::ir {
 
-// Here, not in each file that has a graph: they instantiate all that nodes and values hold.
+// Defined here and not inline, because they instantiate everything that nodes and values contain.
 Graph::Graph() = default;
 Graph::Graph(const Graph&) = default;
 Graph::Graph(Graph&&) noexcept = default;
@@ -83,7 +83,7 @@ std::vector<bool> is_output(const Graph& graph) {
 
 namespace {
 
-// Nodes with an effect beyond their outputs.
+// Returns whether the node has an effect besides its outputs.
 bool has_effect(const Node& node) {
   return node.op.is_tosa() && node.op.tosa() == TosaOp::VARIABLE_WRITE;
 }

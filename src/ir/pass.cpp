@@ -32,7 +32,7 @@ bool is_disabled(const Pass& pass, const PassOptions& options) {
   return std::ranges::find(options.disabled, pass.name) != options.disabled.end();
 }
 
-// Every pass that runs finds what it needs.
+// Checks that each pass finds the property that it needs.
 Result<void> check_needs(std::span<const Pass> pipeline, const PassOptions& options) {
   std::unordered_set<std::string_view> given;
   for (const Pass& pass : pipeline) {

@@ -35,7 +35,7 @@ struct PassOptions {
   std::function<void(std::string_view pass, const Graph& graph)> after = [](std::string_view, const Graph&) {};
 };
 
-// Whether an earlier pass gives what each pass needs.
+// Returns whether an earlier pass gives what each pass needs.
 constexpr bool is_in_order(std::span<const Pass> pipeline) {
   for (size_t i = 0; i < pipeline.size(); ++i) {
     bool given = pipeline[i].needs.empty();

@@ -23,7 +23,8 @@ bool keeps_order(const Node& node) {
   return has_result(node) && carina::keeps_order(node.op.aten());
 }
 
-// To the value before an activation that is its only reader: quantizing keeps order, so q(clamp(x)) = clamp(q(x)).
+// Copies parameters to the value before an activation that is its only reader. Quantization is monotonic: q(clamp(x)) =
+// clamp(q(x)).
 void propagate_backwards(ir::Graph& graph) {
   const auto users = ir::users(graph);
   const auto outputs = ir::is_output(graph);
@@ -38,7 +39,7 @@ void propagate_backwards(ir::Graph& graph) {
   }
 }
 
-// What joins tensors of the same parameters moves their integers.
+// Returns whether the node joins tensors with the same parameters, so that it can join their integers.
 bool joins_alike(const ir::Graph& graph, const Node& node) {
   const AtenTraits* traits = has_result(node) ? &traits_of(node.op.aten()) : nullptr;
   if (traits == nullptr || traits->data != AtenData::kGathered || traits->quantization != AtenQuantization::kAll)
@@ -63,8 +64,8 @@ void propagate_forwards(ir::Graph& graph) {
   }
 }
 
-// The scale of float weights that a decomposition made, if int8 holds them exactly: 1 for whole numbers from -127 to 127;
-// u for weights that are all -u, 0 or u (an average pool: u = 1/9). Else no value.
+// Returns the scale with which int8 represents float weights of a decomposition exactly: 1 for integers from -127 to
+// 127; u if all weights are -u, 0 or u (an average pool: u = 1/9). No value for other weights.
 std::optional<double> unit_of(const ir::Value& weight) {
   if (!weight.constant || weight.quantization || weight.dtype != DType::kFp32) return std::nullopt;
   const auto floats = weight.constant->values<float>();
@@ -93,7 +94,7 @@ void propagate_to_weights(ir::Graph& graph) {
   }
 }
 
-// add(x, y, alpha=a) is add(x, y * a): y * a has y's integers, in steps that are a times y's.
+// add(x, y, alpha=a) equals add(x, y * a), where y * a has the integers of y with a scale a times as large.
 void propagate_through_alpha(ir::Graph& graph) {
   const auto users = ir::users(graph);
   const auto sole_user_adds = [&](ValueId id) {

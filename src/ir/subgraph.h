@@ -7,7 +7,7 @@
 
 namespace carina::ir {
 
-// A part of a graph as a graph of its own, with the mapping of its values to the whole graph.
+// A part of a graph as a separate graph, with the mapping of its values to the whole graph.
 struct Subgraph {
   Graph graph;
   std::vector<ValueId> inputs;   // of the whole graph, in the order of graph.inputs

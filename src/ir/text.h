@@ -33,7 +33,8 @@ inline std::string print(const Graph& graph) {
 // attributes of TOSA operators that differ from the row's.
 Result<Module> parse(std::string_view text, const std::string& where);
 
-// Whether both have the same graphs, ids and names, with the same bits in constants and floating-point attributes.
+// Returns whether both have the same graphs, ids and names, with the same bits in constants and floating-point
+// attributes.
 bool identical(const Module& a, const Module& b);
 
 }  // namespace carina::ir

@@ -63,7 +63,7 @@ Result<std::vector<uint8_t>> parse_hex(Scanner& scan) {
   return out;
 }
 
-// "[ item, item ]"; `item` parses one.
+// Parses "[ item, item ]"; `item` parses one item.
 template <typename Item>
 Result<void> parse_list(Scanner& scan, const Item& item) {
   CARINA_CHECKED(scan.expect("["));
@@ -165,7 +165,7 @@ bool looks_float(std::string_view word) {
          (word.find_first_of(".eE") != std::string_view::npos && word.find_first_of("0123456789") <= 1);
 }
 
-// The kind of a list is told by its first item.
+// Parses a list. The first item determines the type of the list.
 Result<Attribute> parse_list_attribute(Scanner& scan) {
   Scanner ahead = scan;
   ahead.advance();
@@ -255,14 +255,14 @@ class Parser {
       do {
         CARINA_TRY(outputs.emplace_back(), parse_made());
       } while (scan_.accept(","));
-      if (!scan_.accept("=")) return {};  // a declaration; a lone reference does no harm
+      if (!scan_.accept("=")) return {};  // a declaration; a reference without a node is harmless
     }
     if (op_of_name(scan_.now().raw)) return parse_node(std::move(outputs));
     if (outputs.size() != 1 || !outputs.front().valid()) return scan_.error("unexpected text", "an operator");
     return parse_constant(outputs.front());
   }
 
-  // A value, declared here when a type follows.
+  // Parses a result. If a type follows, the value is declared here.
   Result<ValueId> parse_made() {
     if (scan_.accept("none")) return ValueId();
     CARINA_CHECKED(scan_.expect("%"));

@@ -52,8 +52,8 @@ std::string hex_text(std::span<const std::byte> bytes) {
   return out + "\"";
 }
 
-// Shortest digits that give the same value again; always with a point or exponent, so that it is not an integer. Values
-// that digits do not name are written as their bits.
+// Formats a number with the shortest digits that give the same value, always with a point or exponent so that it is not
+// an integer. Values that digits cannot represent are written as their bits.
 template <typename T, typename Bits>
 std::string float_text(T value) {
   if (!std::isfinite(value)) return fmt::format("bits(0x{:x})", std::bit_cast<Bits>(value));
@@ -140,7 +140,8 @@ std::string integer_text(int64_t value) {
   return std::to_string(value);
 }
 
-// Whether each element is a value of its type: memory is wider than bool, int4 and int48, and may hold others.
+// Returns whether each element is a valid value of its type. The memory of bool, int4 and int48 elements is wider, and
+// may contain others.
 bool all_named(const Tensor& tensor) {
   if (tensor.dtype != DType::kBool && tensor.dtype != DType::kInt4 && tensor.dtype != DType::kInt48) return true;
   const IntegerRange range = range_of(tensor.dtype);
@@ -233,7 +234,7 @@ class Printer {
     return out;
   }
 
-  // Values are declared in the order of their ids: the parser numbers them as they come.
+  // Declares values in the order of their ids, because the parser numbers them in that order.
   void declare_up_to(size_t end) {
     for (; next_ < end; ++next_) {
       const ValueId id(next_);
@@ -243,7 +244,7 @@ class Printer {
     }
   }
 
-  // The value where it is made: with its type when it is its turn to be declared.
+  // Formats a result, with its type if it is the next value to be declared.
   std::string made(ValueId id) {
     if (!id.valid()) return "none";
     if (id.index() != next_ || graph_[id].constant) return reference(id);
@@ -257,7 +258,7 @@ class Printer {
   }
 
   void print_node(const Node& node) {
-    // Declare first what this node reads and what comes before its first new output.
+    // Declares the values that this node reads and those before its first new output.
     size_t end = next_;
     for (const ValueId id : node.inputs) {
       if (id.valid()) end = std::max(end, id.index() + 1);
@@ -295,7 +296,7 @@ class Printer {
   const Graph& graph_;
   const PrintOptions& options_;
   std::string out_;
-  size_t next_ = 0;  // the first value that is not declared yet
+  size_t next_ = 0;  // the first value that is not declared
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Windows over a whole image, and images with axes that are longer than the target's.
+// Rewrites windows over a whole image, and images with axes longer than the target's limit.
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ using ir::Node;
 using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
-// A window that covers all of an image: the greatest of its axes.
+// Rewrites a max-pool over a whole image to the maximum along its axes.
 Result<bool> greatest_of_all(normalize::Rewriter& in, const Node& node, const lower::Target&) {
   const Shape image = in.shape(node.inputs[0]), out = in.shape(node.outputs[0]);
   const Ints kernel = node.attributes.integers("kernel_size");
@@ -22,9 +22,9 @@ Result<bool> greatest_of_all(normalize::Rewriter& in, const Node& node, const lo
       in.into(node.outputs[0], AtenOp::amax_default, {node.inputs[0]}, {{"dim", Ints{2, 3}}, {"keepdim", true}}));
 }
 
-// One axis of a convolution: what it reads for results from `first` on, `count` of them.
+// The elements along one axis that a convolution reads for `count` results from `first` on.
 struct Reach {
-  int64_t stride, padding, reach;  // reach: of the kernel, with its dilation
+  int64_t stride, padding, reach;  // `reach`: extent of the dilated kernel
   [[nodiscard]] int64_t start(int64_t first) const { return first * stride - padding; }
   [[nodiscard]] int64_t size(int64_t count) const { return (count - 1) * stride + reach; }
 };
@@ -35,7 +35,7 @@ Reach reach_of(const normalize::Rewriter& in, const Node& node, size_t axis) {
           .reach = window_reach(in, node, axis)};
 }
 
-// A part of the results of an axis, from what it reads with its padding.
+// Computes a part of the results along an axis, from the padded input elements that it reads.
 ValueId part(normalize::Rewriter& in, const Node& node, size_t axis, int64_t first, int64_t count) {
   const Reach reach = reach_of(in, node, axis);
   const int64_t size = in.shape(node.inputs[0])[2 + axis];

@@ -56,7 +56,7 @@ ValueId picked(normalize::Rewriter& in, ValueId x, const Picked& which) {
 }
 
 ValueId with_margins(normalize::Rewriter& in, ValueId image, const Margins& margins) {
-  std::vector<int64_t> pad;  // the last axis first
+  std::vector<int64_t> pad;  // last axis first
   Shape shape = in.shape(image);
   for (size_t axis = 2; axis-- > 0;) {
     const int64_t before = margins.before[axis], behind = margins.behind[axis];

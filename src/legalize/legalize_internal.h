@@ -12,7 +12,7 @@ namespace carina::legalize {
 struct LegalizeRow {
   std::string_view rule;
   AtenOp op;
-  std::string_view change;  // what is done, for the user
+  std::string_view change;  // the change in words for the user
   Result<bool> (*rewrite)(normalize::Rewriter& in, const ir::Node& node, const lower::Target& target);
 };
 

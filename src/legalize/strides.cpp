@@ -1,6 +1,7 @@
-// Windows that move further than the target's. A dense convolution reads blocks as wide as the stride as channels and
-// moves by one block: the same products, summed in integers. Other windows give a result for every place, of which those
-// that are asked for are picked.
+// Rewrites windows with strides above the target's limit. For a dense convolution, blocks as wide as the stride become
+// channels, and the window moves by one block; the integer products and sums are the same. Other windows are computed
+// at every position, and the needed positions are selected.
+// [N,C,B0*H,B1*W] -> [N,C*B0*B1,H,W]
 
 #include <algorithm>
 
@@ -23,7 +24,7 @@ ValueId blocks_as_channels(normalize::Rewriter& in, ValueId image, const Ints& b
                  Shape{s[0], s[1] * block[0] * block[1], rows, columns});
 }
 
-// The same for weights [O,C,KH,KW]. The kernel is padded with zeros to a whole number of blocks.
+// Reorders weights [O,C,KH,KW] in the same way. The kernel is padded with zeros to a whole number of blocks.
 Tensor blocks_as_channels(const Tensor& weights, const Ints& block, const Ints& blocks) {
   const Shape from = weights.shape;
   const Shape to{from[0], from[1] * block[0] * block[1], blocks[0], blocks[1]};
@@ -31,7 +32,7 @@ Tensor blocks_as_channels(const Tensor& weights, const Ints& block, const Ints& 
   const size_t size = element_bytes(weights.dtype);
   std::ranges::fill(result.bytes(), std::byte{0});
   for (int64_t i = 0; i < from.elements(); ++i) {
-    const int64_t x = i % from[3], y = i / from[3] % from[2], c = i / (from[3] * from[2]);  // c: of all outputs
+    const int64_t x = i % from[3], y = i / from[3] % from[2], c = i / (from[3] * from[2]);  // c: over all outputs
     const int64_t channel = (c * block[0] + y % block[0]) * block[1] + x % block[1];
     const int64_t index = (channel * blocks[0] + y / block[0]) * blocks[1] + x / block[1];
     std::copy_n(weights.data.data() + static_cast<size_t>(i) * size, size,

@@ -6,12 +6,12 @@
 
 namespace carina::lower {
 
-// Whether a node has both quantized and float tensors.
+// Returns whether a node has both quantized and float tensors.
 bool mixes_floats_and_integers(const ir::Graph& annotated, const ir::Node& node);
 
-// Whether a node computes in float between dequantize and quantize nodes: because it mixes quantized tensors and
-// floats, or because the target has no integer form of it. The target must support floats, and the types must have been
-// checked.
+// Returns whether a node computes in float between dequantize and quantize nodes: because it mixes quantized tensors
+// and floats, or because the target has no integer form of it. The target must support floats, and the types must have
+// been checked.
 bool computes_in_float(const Candidate& node);
 
 struct QdqGraph {

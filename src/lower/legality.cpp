@@ -30,7 +30,7 @@ Refused check_plain(const Candidate& c, const ir::Value& value, PlainIntegers in
     if (value.constant && takes_float_constants(c.node.op.aten()) && works_on_quantized(c)) return std::nullopt;
     return refused("types.not-quantized", value.name + " is not quantized", std::string(hint));
   }
-  // Q/DQ rows have their own check
+  // Q/DQ nodes have their own check.
   if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return std::nullopt;
   // int64 is lowered to int32 and converted at the graph's boundary.
   const bool narrow = value.dtype == DType::kInt32 || value.dtype == DType::kInt16 || value.dtype == DType::kInt8 ||
@@ -97,8 +97,8 @@ Refused check_rank(const ir::Value& value) {
 
 namespace {
 
-// Whether the operator supports int32 with a zero point of 0. Data movement, conversions, additions on one scale and
-// functions do. Products do not, because TOSA cannot rescale them.
+// Returns whether the operator supports int32 with a zero point of 0. Data movement, conversions, additions on one
+// scale and functions do. Products do not, because TOSA cannot rescale them.
 bool computes_with_int32(const Candidate& c, const Quantization& q) {
   if (q.dtype != DType::kInt32 || q.zero_point() != 0) return false;
   const AtenOp op = c.node.op.aten();
@@ -134,7 +134,7 @@ bool works_on_quantized(const Candidate& c) {
 }
 
 Refused check_mixture(const Candidate& c) {
-  // Q/DQ nodes mix both by definition
+  // Q/DQ nodes have both floats and integers by definition.
   if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return std::nullopt;
   const bool quantized = works_on_quantized(c);
   for (const ValueId id : c.node.inputs) {

@@ -45,8 +45,8 @@ Result<void> accepted(const ir::Node& node, Refused refusal);
 // Checks for all operators. check_rank(): at most six axes, all static.
 Refused check_rank(const ir::Value& value);
 Refused check_activation(const Candidate& c, const ir::Value& value);  // per tensor, int8 or int16
-// Whether the node computes on integers that represent floats. The result decides, or the operands if the result cannot
-// be quantized (bools, indices).
+// Returns whether the node computes on integers that represent floats. The result decides, or the operands if the
+// result cannot be quantized (bools, indices).
 bool works_on_quantized(const Candidate& c);
 // Either all floats of a node are quantized, or none is.
 Refused check_mixture(const Candidate& c);

@@ -68,7 +68,7 @@ Result<void> check_operand(const Candidate& c, const ir::Value& input) {
   CARINA_CHECKED(accepted(c.node, first_of({check_rank(input), check_activation(c, input)})));
   CARINA_CHECKED(check_scale(c.node, input));
   const bool quantized = works_on_quantized(c);
-  if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return {};  // Q/DQ nodes mix both by definition
+  if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return {};  // Q/DQ nodes have both by definition
   const bool counts = input.dtype == DType::kFp32 && !(input.constant && takes_float_constants(c.node.op.aten()));
   if (!counts || input.quantization.has_value() == quantized) return {};
   return fail(

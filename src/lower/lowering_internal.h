@@ -33,7 +33,7 @@ class Lowering {
   // The value's quantization, which must exist.
   [[nodiscard]] const Quantization& quantization(ir::ValueId id) const;
   [[nodiscard]] bool is_quantized(ir::ValueId id) const { return aten[id].quantization.has_value(); }
-  // Whether the node computes on integers that represent floats.
+  // Returns whether the node computes on integers that represent floats.
   [[nodiscard]] bool is_quantized(const ir::Node& node) const { return is_quantized(node.outputs.front()); }
 
   // The node that computes a value, or nullptr.

@@ -15,7 +15,7 @@ namespace carina::models {
 
 namespace {
 
-// Integers of the model itself, which it makes or is given; those of weights alone do not count.
+// Returns whether the node reads or writes integers of the model as activations. Quantized weights alone do not count.
 bool has_quantized_activation(const ir::Graph& graph, const ir::Node& node) {
   if (!node.op.is_aten()) return false;
   const std::optional<QuantizationStep> step = quantization_step_of(node.op.aten());

@@ -34,7 +34,7 @@ struct QuantizeRequest {
   std::optional<DType> raw_io = {};  // integer type of the program's inputs and outputs; none: floats
 };
 
-// Whether the model contains quantize nodes.
+// Returns whether the model contains quantize nodes.
 bool is_quantized(const ir::Graph& graph);
 
 // Quantizes the model: it keeps the model's own quantization, calibrates, or leaves it float; Model::quantization names

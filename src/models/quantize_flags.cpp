@@ -20,7 +20,7 @@ std::unexpected<Diagnostics> unusable(const std::string& file, std::string what,
       {.where = file, .what = std::move(what), .expected = std::move(expected), .got = {}, .fault = Fault::kUsage});
 }
 
-// The texts of a list of JSON.
+// Returns the strings of a JSON list.
 Result<std::vector<std::string>> texts_of(const nlohmann::json& list, const std::string& file) {
   std::vector<std::string> texts;
   for (const nlohmann::json& text : list) {
@@ -53,7 +53,7 @@ Result<QuantizeFlags> flags_of_file(const std::string& file) {
   const auto text = bytes.bytes();
   const auto* begin = reinterpret_cast<const char*>(text.data());
   std::set<std::string> keys;
-  std::string twice;  // JSON takes the last of two entries of one name
+  std::string twice;  // a duplicate key, of which JSON would use the last value
   const auto see = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
     if (depth == 1 && event == nlohmann::json::parse_event_t::key && !keys.insert(parsed.get<std::string>()).second)
       twice = parsed.get<std::string>();
@@ -67,7 +67,8 @@ Result<QuantizeFlags> flags_of_file(const std::string& file) {
   return flags;
 }
 
-// What the file says, then what the command line says.
+// Merges the settings of the file with those of the command line. The scheme and the type of inputs and outputs of the
+// command line replace those of the file; its overrides are appended.
 Result<QuantizeFlags> with_file(const QuantizeFlags& flags) {
   if (flags.file.empty()) return flags;
   CARINA_TRY(QuantizeFlags all, flags_of_file(flags.file));

@@ -10,17 +10,18 @@
 
 namespace carina::models {
 
-// The options of quantization as command lines and files give them. scheme: "none", "auto", or as
-// quantize::parse_scheme(); empty: the model's own quantization. overrides: as quantize::parse_override(). max_cycles:
-// of "auto", as choose_mixed_scheme(). file: JSON of the same: {"scheme": .., "io": .., "overrides": [..]}.
+// The quantization options of command lines and files. scheme: "none", "auto", or text for quantize::parse_scheme();
+// empty: the model's own quantization. overrides: texts for quantize::parse_override(). max_cycles: the budget of
+// "auto", as for choose_mixed_scheme(). file: a JSON file with the same settings: {"scheme": .., "io": .., "overrides":
+// [..]}.
 using QuantizeFlags = options::QuantizeOptions;
 
-// For command lines: what is wrong with one word; empty: nothing.
+// Returns the error in one option of a command line, or an empty string.
 std::string scheme_error(std::string_view flags);
 std::string override_error(std::string_view flags);
 
-// The request that the flags make, without its samples. The file counts first, then the rest. Errors (usage): unknown
-// values, all of them; a file that is no such JSON.
+// Returns the request for these flags, without its samples. Settings of the flags take precedence over those of the
+// file. Errors (usage): all unknown values; a file that is not such JSON.
 Result<QuantizeRequest> parse_quantize_flags(const QuantizeFlags& flags);
 
 }  // namespace carina::models

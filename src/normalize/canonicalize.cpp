@@ -1,4 +1,4 @@
-// What:   one spelling for what PyTorch can say in many ways.
+// What:   replaces equivalent PyTorch operators by one canonical form.
 // Before: %b = aten.flatten.using_ints(%a, start_dim=1, end_dim=-1)
 //         %c = aten.relu6.default(%b)
 //         %d = aten.select_copy.int(%c, dim=0, index=3)

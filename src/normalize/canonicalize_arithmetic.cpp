@@ -12,8 +12,8 @@ using ir::Attributes;
 using ir::Node;
 using ir::ValueId;
 
-// Whether a node with 16-bit floats must wait: what is not a single operation of two tensors is computed in fp32. The
-// pass widen_halves converts such nodes and then applies these rows again.
+// Returns whether a node with 16-bit floats must wait: what is not a single operation of two tensors is computed in
+// fp32. The pass widen_halves converts such nodes and then applies these rows again.
 bool waits_for_fp32(const Rewriter& in, const Node& node) {
   const DType type = in[node.outputs[0]].dtype;
   return type == DType::kFp16 || type == DType::kBf16;

@@ -144,7 +144,7 @@ Result<bool> erfc(Rewriter& in, const Node& node) {
   return m.finish(AtenOp::add_Tensor, {opposite, in.scalar(1, DType::kFp32)}, no_alpha());
 }
 
-// The other operand where one is not a number: where(x >= y or y is NaN, x, y).
+// Returns the operand that is not NaN, if one is: where(x >= y or y is NaN, x, y).
 template <AtenOp kCompare>
 Result<bool> but_for_nan(Rewriter& in, const Node& node) {
   const ValueId x = node.inputs[0], y = node.inputs[1];
@@ -160,8 +160,8 @@ Result<bool> but_for_nan(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::where_self, {condition, x, y}, {}));
 }
 
-// M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, as in lower/ops/float_functions.cpp: polynomials in
-// w = -log(1 - x^2) below 5, and in its root above.
+// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems 2, as in lower/ops/float_functions.cpp.
+// Polynomials in w = -log(1 - x^2) for w < 5, and in sqrt(w) otherwise.
 constexpr std::array kErfinvCenter{2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
                                    -0.00125372503, -0.00417768164, 0.246640727,    1.50140941};
 constexpr std::array kErfinvTail{-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
@@ -211,7 +211,7 @@ Result<bool> conv_transpose(Rewriter& in, const Node& node) {
   return rewritten(in.into(node.outputs[0], AtenOp::convolution_default, node.inputs, std::move(attributes)));
 }
 
-// A result that nothing reads: ExecuTorch's norms also give the statistics.
+// Adds a result that no node reads: ExecuTorch's norms also return the statistics.
 ValueId statistic(Rewriter& in, const Node& node, const char* what, Shape shape) {
   return in.graph().add_value(
       {.name = node.name + what, .dtype = DType::kFp32, .shape = std::move(shape), .quantization = {}, .constant = {}});

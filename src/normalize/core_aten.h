@@ -6,7 +6,7 @@
 
 namespace carina::normalize {
 
-// Whether to_core_aten() rewrites nodes of this operator.
+// Returns whether to_core_aten() rewrites nodes of this operator.
 bool becomes_core_aten(AtenOp op);
 
 // Rewrites the float operators of CPU nodes that have no kernel in ExecuTorch's portable library (silu, hardswish,

@@ -1,6 +1,7 @@
-// Convolutions of volumes for the CPU, whose kernel has two axes: each layer of the kernel is a convolution of images, the
-// depth is part of the batch, and the layers' results are summed.
-//   [N,C,D,H,W] -> [N,D,C,H,W] -> for each k of KD: slices of depth [N * OD, C, H, W] * weight[:,:,k] -> sum -> [N,O,OD,OH,OW]
+// Convolutions of volumes for the CPU, whose kernel has two axes. Each layer of the filter is a convolution of images
+// in which the depth is part of the batch; the results of the layers are summed.
+//   [N,C,D,H,W] -> [N,D,C,H,W] -> for each k of KD: slices of depth [N * OD, C, H, W] * weight[:,:,k]
+//   -> sum -> [N,O,OD,OH,OW]
 
 #include "normalize/core_aten_internal.h"
 #include "normalize/slices.h"

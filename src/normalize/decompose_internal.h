@@ -35,7 +35,7 @@ inline ir::Attributes over(const std::vector<size_t>& axes) {
 inline ir::Attributes over_extremum(const std::vector<size_t>& axes) {
   return {{"dim", to_ints(axes)}, {"keepdim", true}};
 }
-// Whether the node computes in fp32, which the decompositions require.
+// Returns whether the node computes in fp32, which the decompositions require.
 inline bool is_fp32(const Rewriter& in, const ir::Node& node) {
   return in[node.inputs[0]].dtype == DType::kFp32;
 }

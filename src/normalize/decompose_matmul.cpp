@@ -11,8 +11,8 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// Whether the value is a constant [K,N] that can be the weight of a linear layer: floats, or symmetric int8 with a
-// scale for each column.
+// Returns whether the value is a constant [K,N] that can be the weight of a linear layer: floats, or symmetric int8
+// with a scale for each column.
 bool is_weight_matrix(const Rewriter& in, ValueId id) {
   const ir::Value& value = in[id];
   if (!value.constant || value.shape.rank() != 2 || !is_float(value.dtype)) return false;

@@ -98,7 +98,7 @@ Result<bool> adaptive_pool1d(Rewriter& in, const Node& node) {
   return pooled ? rewritten(in.view_into(node.outputs[0], *pooled)) : Result<bool>(false);
 }
 
-// Whether the indices of a pool are used. They cannot be computed.
+// Returns whether the indices of a pool are used. They cannot be computed.
 bool has_indices(const Rewriter& in, const Node& node) {
   return node.outputs.size() > 1 && node.outputs[1].valid() && in.uses(node.outputs[1]) > 0;
 }

@@ -46,7 +46,7 @@ ValueId window_by_window(Rewriter& in, ValueId rows, const Stride& axis, int64_t
   return in.view(join(in, windows, 1), Shape{count * axis.size, extent});
 }
 
-// The same from blocks of one step: a window is its block and some of the following blocks.
+// Like window_by_window(), from blocks of one step: a window is its block and some of the following blocks.
 ValueId block_by_block(Rewriter& in, ValueId rows, const Stride& axis, int64_t extent) {
   const int64_t count = in.shape(rows)[0], behind = (extent + axis.step - 1) / axis.step;
   const int64_t blocks = axis.size + behind - 1;
@@ -71,7 +71,7 @@ std::optional<ValueId> strided(Rewriter& in, ValueId rows, std::span<const Strid
   return strided(in, windows, axes.subspan(1));
 }
 
-// The same as a gather with the list of all indices.
+// Like strided(), as a gather with the list of all indices.
 ValueId listed(Rewriter& in, ValueId flat, const Strides& axes) {
   Ints positions{0};
   for (const auto& [size, step] : axes) {
@@ -84,7 +84,7 @@ ValueId listed(Rewriter& in, ValueId flat, const Strides& axes) {
   return take_or_gather(in, flat, 0, positions);
 }
 
-// Whether memory order equals element order. Views with permuted axes do not have this property.
+// Returns whether memory order equals element order. Views with permuted axes do not have this property.
 bool is_dense(Rewriter& in, ValueId x) {
   for (const Node& node : in.graph().nodes) {
     if (std::ranges::find(node.outputs, x) == node.outputs.end()) continue;

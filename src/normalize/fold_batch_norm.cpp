@@ -1,11 +1,11 @@
-// What:   a batch norm with running statistics becomes part of the convolution or linear before it, else a product and a
-//         sum.
+// What:   a batch norm with running statistics becomes part of the convolution or linear before it, otherwise a product
+//         and a sum.
 // Before: %c = aten.conv2d.default(%x, %w, %b)
 //         %n = aten.batch_norm.default(%c, %gamma, %beta, %mean, %var, eps=1e-5)
 // After:  %n = aten.conv2d.default(%x, %w_folded, %b_folded)
 //         or %m = aten.mul.Tensor(%x, %scale); %n = aten.add.Tensor(%m, %offset)
-// Needs:  one-spelling (canonicalize); constant float parameters; to fold, that nobody else reads %c and that weights are
-//         not quantized yet.
+// Needs:  one-spelling (canonicalize); constant float parameters. Folding also needs that %c has no other reader and
+//         that the weights are not quantized.
 // Gives:  no-batch-norm.
 // Legal:  with s = gamma / sqrt(var + eps): s * (w x + b - mean) + beta = (s w) x + (s (b - mean) + beta), per channel.
 

@@ -1,9 +1,9 @@
-// What:   what only moves the elements of a constant is done at compile time; so weights behind a view are weights.
+// What:   data movement of constants is done at compile time, so weights after a view are constants.
 // Before: %v = aten.view.default(%w, size=[8,4,1,3]); %y = aten.conv2d.default(%x, %v)
 // After:  %y = aten.conv2d.default(%x, %v), where %v is a constant
 // Needs:  one-spelling (canonicalize).
-// Gives:  no view, permute or slice of a constant, but views that would mix the channels that its scales belong to.
-// Legal:  the same elements; parameters per channel go with their axis.
+// Gives:  no view, permute or slice of a constant, except views that would mix channels with different scales.
+// Legal:  the elements are the same; parameters per channel stay with their axis.
 
 #include <algorithm>
 

@@ -2,10 +2,10 @@
 // Before: %m = aten.view.default(%mean, size=[1,3,1,1]); %y = aten.sub.Tensor(%x, %m)
 // After:  %y = aten.sub.Tensor(%x, %m), where %m is a constant
 // Needs:  canonicalize; an ir::Evaluator; without one nothing is folded.
-// Gives:  no node without an input that is computed at run time, but: results that are larger than kMaxGrownBytes and
-//         than the constants that they are made of (they would blow the file up), what no kernel computes, and nodes
-//         of values that carry quantization (their integers are the model's own).
-// Legal:  the kernels that compute it here are those of the program that would compute it there.
+// Gives:  every node has an input that is computed at run time. Exceptions are results that are larger than
+//         kMaxGrownBytes and than the constants from which they are made (they would enlarge the file), operators
+//         without a kernel, and nodes of values with quantization (their integers are given by the model).
+// Legal:  the same kernels would compute the node in the program.
 
 #include <algorithm>
 

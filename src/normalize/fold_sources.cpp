@@ -1,9 +1,9 @@
-// What:   tensors that are made from nothing become constants.
+// What:   tensors that operators without inputs create become constants.
 // Before: %z = aten.zeros.default(size=[1,32], dtype=fp32)
 // After:  %z, a constant of 32 zeros
 // Needs:  static sizes.
 // Gives:  no zeros, ones, full, arange, linspace, eye or scalar_tensor of fp32, int8 to int64 or bool.
-// Legal:  their values depend on attributes only. Quantization parameters of the value stay with it.
+// Legal:  their values depend only on attributes. The quantization parameters of the value stay.
 
 #include <algorithm>
 #include <cmath>

@@ -20,7 +20,8 @@ Result<void> remove_identities(ir::Graph& graph, const Log& log);
 Result<void> canonicalize_for_cpu(ir::Graph& graph, const Log& log);
 Result<void> decompose_for_cpu(ir::Graph& graph, const Log& log);
 
-// Whether a program for the CPU keeps the node as it is: ExecuTorch has a kernel for it, which takes these types.
+// Returns whether a program for the CPU keeps the node as it is: ExecuTorch has a kernel for it, which takes these
+// types.
 bool stays_whole(const Rewriter& in, const ir::Node& node);
 
 // The rewrite tables of the passes.

@@ -9,13 +9,12 @@
 
 namespace carina::normalize {
 
-// Normalizes an ATen graph before quantization: what has no effect on values is removed, batch norms are folded,
-// composite ops (softmax, layer_norm ...) become chains of simple ones so that every intermediate is an ATen value that
-// calibration can observe and the quantizer can annotate. Values that survive keep their names; new ones are called
-// after the node that they come from. Graph inputs and outputs keep their order, names, shapes and types. Idempotent.
-// Works on float graphs and on graphs whose values carry `quantization` (import folds quantize/dequantize nodes before
-// or after). Errors: all ops that cannot be normalized, in one go;
-// Diagnostic::node is the node's origin.
+// Normalizes an ATen graph before quantization. Nodes without effect on values are removed, batch norms are folded, and
+// composite operators (softmax, layer_norm ...) become chains of simple ones. So every intermediate result is an ATen
+// value that calibration can observe and the quantizer can annotate. Remaining values keep their names; new ones are
+// named after the node from which they come. Graph inputs and outputs keep order, names, shapes and types. Idempotent.
+// Supports float graphs and graphs whose values carry `quantization` (import folds quantize/dequantize nodes before or
+// after). Errors, all at once: operators that cannot be normalized; Diagnostic::node is the node's origin.
 Result<void> prepare(ir::Graph& aten, const Log& log);
 // Like prepare(), but also folds nodes with constant inputs (in-model normalization, reshaped buffers).
 Result<void> prepare(ir::Graph& aten, const ir::Evaluator& evaluator, const Log& log);
@@ -26,7 +25,7 @@ Result<void> prepare(ir::Graph& aten, const ir::PassOptions& options, const Log&
 // (softmax, layer_norm, mm ...). The result is input to to_core_aten().
 Result<void> prepare_for_cpu(ir::Graph& aten, const ir::PassOptions& options, const Log& log);
 
-// Whether a pass of prepare() rewrites nodes of this operator, if their types and shapes allow it.
+// Returns whether a pass of prepare() rewrites nodes of this operator, if their types and shapes allow it.
 bool is_rewritten(AtenOp op);
 
 // Error: the model's inputs or normalizations have floats of another type than fp32. It is one error for any number of

@@ -2,11 +2,12 @@
 // Before: %d = aten.dropout.default(%x, p=0.2, train=false); %e = aten.relu.default(%d)
 // After:  %e = aten.relu.default(%x)
 // Needs:  one-spelling (canonicalize).
-// Gives:  no dropout, detach, alias, clone, contiguous, conversion to the same type, reshape or expand to the same shape,
-//         slice of everything, permute in order, padding by nothing, cat of one (or of one and nothing), assertion.
-// Legal:  input and output have the same type, shape and elements. Where both are quantized and differently, a clone
-//         remains: it is the requantization. Where only the output is, its parameters move to the input, if nobody else
-//         reads it.
+// Gives:  no dropout, detach, alias, clone, contiguous, conversion to the same type, reshape or expand to the same
+//         shape, slice of everything, identity permute, padding by nothing, cat of one tensor (or of one and empty
+//         ones), assertion.
+// Legal:  input and output have the same type, shape and elements. If both are quantized with different parameters, a
+//         clone remains for the requantization. If only the output is quantized, its parameters move to the input, if
+//         the input has no other reader.
 
 #include <algorithm>
 

@@ -21,7 +21,7 @@ ir::ValueId repeat_each(Rewriter& in, ir::ValueId x, size_t axis, int64_t times)
 // The elements of `x` at these indices of an axis, as concatenated slices. A run of adjacent indices is one slice; a
 // repeated index is one slice that is broadcast. No value if it would take more than a few dozen slices.
 std::optional<ir::ValueId> take(Rewriter& in, ir::ValueId x, size_t axis, std::span<const int64_t> indices);
-// Whether take() would need too many slices.
+// Returns whether take() would need too many slices.
 bool is_long(std::span<const int64_t> indices);
 // Like take(), but uses a gather if there would be too many slices.
 ir::ValueId take_or_gather(Rewriter& in, ir::ValueId x, size_t axis, std::span<const int64_t> indices);

@@ -1,7 +1,7 @@
-// Operators that a program for the CPU keeps: ExecuTorch has a kernel for each, so that one call computes what the
-// passes of prepare() would write as several.
-//   %y = aten.softmax.int(%x, dim=-1)      stays, one call of aten::_softmax.out in place of six kernels
-// Source: the operators of ExecuTorch's edge programs (Core ATen), as far as facts/executorch_kernels.def has them.
+// Operators that a program for the CPU keeps. ExecuTorch has a kernel for each, so one call replaces the several nodes
+// that the passes of prepare() would write.
+//   %y = aten.softmax.int(%x, dim=-1)      stays: one call of aten::_softmax.out instead of six kernels
+// Source: the operators of ExecuTorch's edge programs (Core ATen) that facts/executorch_kernels.def contains.
 
 #include <algorithm>
 #include <array>
@@ -48,11 +48,11 @@ bool is_narrow_float(DType dtype) {
 
 }  // namespace
 
-// Types that PyTorch would promote, and floats of 16 bits, go through the passes.
+// Nodes with operands that PyTorch would promote, and with 16-bit floats, are rewritten by the passes.
 bool stays_whole(const Rewriter& in, const ir::Node& node) {
   if (!node.op.is_aten() || std::ranges::find(kWholeOperators, node.op.aten()) == kWholeOperators.end()) return false;
   if (node.op.aten() == AtenOp::matmul_default && !std::ranges::all_of(node.inputs, [&](ir::ValueId input) {
-        return in.shape(input).rank() == 2;  // mm; products of stacks have no kernel of that name
+        return in.shape(input).rank() == 2;  // mm only: products of stacks have no kernel of that name
       }))
     return false;
   const DType dtype = in[node.inputs[0]].dtype;

@@ -2,8 +2,8 @@
 // Before: %y: fp16 = aten.softmax.int(%x, dim=-1)
 // After:  %w: fp32 = aten.to.dtype(%x); %s: fp32 = aten.softmax.int(%w, dim=-1); %y: fp16 = aten.to.dtype(%s)
 // Needs:  one-spelling (canonicalize).
-// Gives:  no composite that computes with floats of 16 bits; one-spelling still.
-// Legal:  it is what PyTorch's kernels do: each operator rounds once.
+// Gives:  no composite computes with 16-bit floats; one-spelling still holds.
+// Legal:  PyTorch's kernels do the same: each operator rounds once.
 
 #include <algorithm>
 

@@ -8,8 +8,8 @@
 // The legal values of register fields.
 namespace carina::npu {
 
-// Whether a field may hold this value on a product. A plain number field may hold any; an enum field only its enum's
-// values.
+// Returns whether a field may hold this value on a product. A plain number field may hold any; an enum field only its
+// enum's values.
 constexpr bool has_value(const FieldRow& field, uint32_t value, Product product) {
   return field.values == nullptr || !value_name(field, value, product).empty();
 }

@@ -34,7 +34,7 @@ constexpr ScaleForm scale_form(Product product, AccFormat acc_format) {
 
 inline constexpr size_t kScaleEntryBytesInStream = 10;
 
-// Whether bias, scale and shift (0..63) fit the form.
+// Returns whether bias, scale and shift (0..63) fit the form.
 bool fits(const ChannelScale& scale, ScaleForm form);
 
 // Encodes one entry. The values must fit (CARINA_CHECK).

@@ -91,7 +91,7 @@ inline Weights weights_of(const Palette& palette) {
   return weights;
 }
 
-// Whether kNoWeight is among them. In a real weight, all bits from the ninth on are equal.
+// Returns whether kNoWeight is among them. In a real weight, all bits from the ninth on are equal.
 inline bool has_unknown(std::span<const int16_t> weights) {
   constexpr uint64_t kMarks = 0x0001000100010001u * uint64_t{kNoWeight};
   uint64_t marks = 0;

@@ -25,7 +25,7 @@ std::string names_of(const Rows& rows) {
   return names_of(rows, [](const auto&) { return true; });
 }
 
-// Whether two names are equal except for the case of ASCII letters.
+// Returns whether two names are equal except for the case of ASCII letters.
 inline bool same_name(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   return std::ranges::equal(a, b, {}, lower, lower);

@@ -48,7 +48,7 @@ struct WrittenMap {
   int64_t beat_bytes = 8;  // a power of two, at most 16
 };
 // The bytes of all beats. NHCWB16 is written in whole bricks of 16 channels. NHWC is written in runs of 16 channels, each
-// in aligned beats of its own.
+// in its own aligned beats.
 //   Example: a pixel of 20 channels at address 4, in beats of 8 bytes: channels 0..15 take bytes 4..19, 3 beats; channels
 //   16..19 take bytes 20..23, 1 beat.
 int64_t written_bytes(const WrittenMap& map);

@@ -19,8 +19,8 @@ namespace carina::npu {
 Result<std::bitset<kMaxRegions>> written_regions(Product product, std::span<const uint32_t> words,
                                                  const std::string& where);
 
-// Whether a run of the network's stream may write the region of its weights. The weights may share a region that is
-// written in any case: the arena, or the destination of inputs. Returns true for a damaged stream.
+// Returns whether a run of the network's stream may write the region of its weights. The weights may share a region
+// that is written in any case: the arena, or the destination of inputs. Returns true for a damaged stream.
 bool may_write_weights(const CompiledNetwork& network, Product product, std::span<const uint32_t> words);
 
 }  // namespace carina::npu

@@ -16,7 +16,8 @@ using ir::ValueId;
 
 namespace {
 
-// The clean-up passes are skipped, so that every ATen value has its own TOSA value, and weights keep their order.
+// The options of the lowering. Clean-up passes are skipped, so that every ATen value has its own TOSA value and weights
+// keep their order.
 ir::PassOptions lowering_passes(const FloatRunOptions& wanted) {
   ir::PassOptions options;
   if (wanted.layers) options.disabled.emplace_back("fold-flatten");
@@ -33,14 +34,14 @@ Tensor converted(const Tensor& tensor, DType to) {
   return std::move(result).freeze();
 }
 
-// The bits as another type of that size.
+// Reinterprets the bits as another type of the same size.
 Tensor read_as(Tensor tensor, DType type) {
   tensor.dtype = type;
   return tensor;
 }
 
-// TOSA has neither int64 nor fp64: indices become int32. Unsigned integers are stored as signed ones with the same
-// bits.
+// Converts a tensor to the type of TOSA. TOSA has neither int64 nor fp64, so indices become int32. Unsigned integers
+// are stored as signed ones with the same bits.
 Tensor as_type(const Tensor& tensor, DType wanted) {
   if (tensor.dtype == DType::kUInt8 && wanted == DType::kInt8) return read_as(tensor, wanted);
   if (tensor.dtype == DType::kInt8 && wanted == DType::kUInt8) return read_as(tensor, wanted);
@@ -71,7 +72,7 @@ Shown values_shown(const Segment& segment, const std::vector<bool>& observed) {
   return shown;
 }
 
-// Per value of the TOSA graph the layers that read it.
+// For each value of the TOSA graph, the layers that read it.
 using Read = std::vector<std::vector<WeightedLayer>>;
 
 Read layers_read(const Segment& segment) {
@@ -91,7 +92,7 @@ Read layers_read(const Segment& segment) {
   return read;
 }
 
-// Per value of the TOSA graph how its integers are read; none: as they are.
+// Returns for each value of the TOSA graph the parameters of its integers; no value if it is not quantized.
 std::vector<std::optional<Quantization>> quantizations(const Segment& segment) {
   std::vector<std::optional<Quantization>> found(segment.lowered.graph.values.size());
   for (size_t v = 0; v < segment.lowered.value_of.size(); ++v) {
@@ -132,11 +133,11 @@ struct FloatRun::Session {
   ir::Graph aten;
   FloatRunOptions options;
   Segments segments;
-  // one per segment; none for segments that kernels run
+  // one per segment; no value for segments that kernels run
   std::vector<std::optional<interpret::Interpreter>> interpreters;
-  std::vector<std::pair<std::vector<ValueId>, Tensor>> constants;  // what the lowering has computed of a node
+  std::vector<std::pair<std::vector<ValueId>, Tensor>> constants;  // values of nodes that the lowering has computed
   std::vector<std::optional<Tensor>> known;                        // per value of the graph, during a run
-  std::vector<bool> observed;  // whether each value is observed; empty without an observer
+  std::vector<bool> observed;      // whether each value is observed; empty without an observer
   std::set<ValueId> beyond_int32;  // values whose int64 elements exceeded int32 in a sample
 
   void show(std::span<const ValueId> values, const Tensor& tensor) const {

@@ -12,7 +12,8 @@ namespace {
 using ir::NodeId;
 using ir::ValueId;
 
-// A segment is a level: the nodes of one engine that so many changes of the engine lead to. TOSA's levels are even.
+// Returns the level of each node. A level has the nodes of one engine with the same number of engine changes before
+// them, and becomes a segment. TOSA's levels are even.
 std::vector<size_t> levels_of(const ir::Graph& graph, const std::vector<bool>& on_kernels) {
   const std::vector<NodeId> producers = ir::producers(graph);
   std::vector<size_t> levels(graph.nodes.size());
@@ -27,11 +28,11 @@ std::vector<size_t> levels_of(const ir::Graph& graph, const std::vector<bool>& o
   return levels;
 }
 
-// In the idioms in which most models will be lowered again: they decide which values there are to be seen.
+// The idioms of the default target, which most models use. The idioms determine which values can be observed.
 const lower::Target kLowering{.limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms};
 
-// All of the node's tensors are plain integers, or one of them a float that they are converted to or from, and one is
-// int64. Constants alone do not count: they are converted once.
+// Returns whether the node computes with int64: all of its tensors are plain integers (or it converts between these and
+// floats), and one that is not a constant is int64. Constants do not count, because they are converted only once.
 bool computes_with_int64(const ir::Graph& graph, const ir::Node& node) {
   const bool converts = node.op == ir::Op(AtenOp::_to_copy_default);
   bool is_wide = false, is_plain = true;
@@ -59,7 +60,7 @@ class Cutter {
     result_.on_kernels = on_kernels_;
   }
 
-  // Kernels run these nodes from the start.
+  // Assigns nodes that compute with int64 to the kernels.
   void keep_int64() {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!computes_with_int64(graph_, graph_.nodes[n]) || !has_kernel(NodeId(n))) continue;
@@ -67,8 +68,8 @@ class Cutter {
     }
   }
 
-  // Nodes that the lowering rejects are moved to the kernels. Then it may reject further nodes after them, so the
-  // lowering is repeated.
+  // Divides the graph. Nodes that the lowering rejects are moved to the kernels. The lowering may then reject nodes
+  // after them, so it is repeated.
   Result<Segments> run() && {
     for (;;) {
       cut();
@@ -93,8 +94,8 @@ class Cutter {
     }
   }
 
-  // The outputs of a segment. Segments that kernels run have all their values as outputs, because kernels have no
-  // observer.
+  // Returns the outputs of a segment. For segments that kernels run these are all of their values, because kernels have
+  // no observer.
   std::vector<ValueId> outputs_of(const std::vector<NodeId>& members) const {
     std::vector<ValueId> outputs;
     for (const NodeId member : members) {
@@ -155,7 +156,8 @@ class Cutter {
     return evaluator_->load(ir::subgraph_of(graph_, {&id, 1}, results).graph).has_value();
   }
 
-  // Nodes are checked one by one, so that each unsupported node is named with the error of its lowering.
+  // Checks that kernels support their nodes. Nodes are checked one by one, so that each unsupported node is reported
+  // with the error of its lowering.
   Result<void> check_kernels() const {
     Diagnostics errors;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
@@ -179,7 +181,7 @@ class Cutter {
   std::vector<bool> outputs_;
   std::vector<size_t> level_of_;
   std::vector<std::vector<NodeId>> members_;         // per segment
-  std::vector<bool> on_kernels_;                     // per node: whether TOSA cannot express it, or it must keep int64
+  std::vector<bool> on_kernels_;                     // per node: TOSA cannot express it, or it must keep int64
   std::vector<std::optional<Diagnostic>> refusals_;  // per node: the error of its lowering
   Segments result_;
 };

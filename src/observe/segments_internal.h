@@ -20,8 +20,8 @@ struct Segment {
   std::unique_ptr<ir::Evaluation> kernels;  // of the others
 };
 
-// The segments in an order in which they can run, and per node of the graph whether kernels run it because TOSA does not
-// have it.
+// The segments in an order in which they can run. `on_kernels` tells for each node of the graph whether the CPU's
+// kernels run it because TOSA does not support it.
 struct Segments {
   std::vector<Segment> segments;
   std::vector<bool> on_kernels;
@@ -29,10 +29,10 @@ struct Segments {
 
 enum class Int64 : uint8_t { kAsInt32, kKept };
 
-// Cuts a prepared float graph into as few segments as the order of its nodes allows. `passes` are those of the
-// lowering. Without an evaluator a node that TOSA does not have is an error. With kKept kernels also run what
-// they have of the nodes between integers of which one is int64: TOSA would compute these in int32. Errors: every node
-// that neither engine has, in one go.
+// Divides a prepared float graph into as few segments as the order of its nodes allows. `passes` are options for the
+// lowering's passes. Without an evaluator, a node that TOSA does not support is an error. With kKept, the CPU's kernels
+// also run the nodes they support that have int64 values among their integers, which TOSA would compute in int32.
+// Errors, all at once: every node that neither engine supports.
 Result<Segments> cut_into_segments(const ir::Graph& aten, const ir::Evaluator* evaluator, const ir::PassOptions& passes,
                                    Int64 int64, const Log& log);
 

@@ -20,7 +20,8 @@ int64_t elements_of(const ir::Graph& graph, ir::ValueId id) {
   return id.valid() ? std::max<int64_t>(graph[id].shape.elements(), 0) : 0;
 }
 
-// Multiplications for each element of the result: the weights of one output channel, or a row of the first matrix.
+// Returns the multiplications per element of the result: the weights of one output channel, or a row of the first
+// matrix.
 int64_t macs_of_element(const ir::Graph& graph, const ir::Node& node) {
   if (node.inputs.size() < 2 || !node.inputs[1].valid()) return 0;
   const Shape& weight = graph[node.inputs[1]].shape;

@@ -57,13 +57,13 @@ class Units {
     previous_[kept].insert(previous_[gone].begin(), previous_[gone].end());
   }
 
-  // Everything that `unit` reads comes from `from` or itself: no way around.
+  // Returns whether `unit` reads only from `from` and itself, so that no other path exists.
   [[nodiscard]] bool reads_only(size_t unit, size_t from) {
     return std::ranges::all_of(previous_[unit],
                                [&](size_t node) { return unit_of(node) == from || unit_of(node) == unit; });
   }
 
-  // Whether a path leads from one unit to another through a third.
+  // Returns whether a path leads from one unit to another through a third.
   [[nodiscard]] bool detour(size_t from, size_t to) {
     if (reads_only(to, from)) return false;
     std::vector<size_t> stack;

@@ -21,13 +21,13 @@ namespace {
 
 using ir::Node;
 
-// "aten.conv2d.default" is also "conv2d.default" and "conv2d".
+// Returns whether `name` names the operator `op`: "aten.conv2d.default" is also "conv2d.default" and "conv2d".
 bool is_called(std::string_view op, std::string_view name) {
   const size_t space = op.find('.'), overload = op.rfind('.');
   return name == op || name == op.substr(space + 1) || name == op.substr(space + 1, overload - space - 1);
 }
 
-// Names that nothing in the graph has.
+// Checks the names. Errors: names that the graph does not have.
 Result<void> check_filters(const ir::Graph& graph, const PartitionOptions& options) {
   Diagnostics errors;
   const auto check = [&](const std::vector<std::string>& names, std::string_view what, const auto& matches) {
@@ -110,10 +110,10 @@ void drop_idle_groups(const ir::Graph& graph, std::vector<int>& group_of, std::v
   }
 }
 
-// Who reads and makes a value, as groups.
+// The groups that read and produce a value.
 struct Neighbors {
   int maker = kOnCpu;
-  std::set<int> readers;  // kOnCpu too where the program gives the value
+  std::set<int> readers;  // includes kOnCpu if the value is a program output
 };
 
 std::vector<Neighbors> neighbors_of_values(const ir::Graph& graph, const std::vector<int>& group_of) {
@@ -130,8 +130,8 @@ std::vector<Neighbors> neighbors_of_values(const ir::Graph& graph, const std::ve
   return out;
 }
 
-// The groups that need a Q/DQ node around a value: one that makes what the CPU reads, or all that read what the CPU
-// makes. The splitter makes one node for all readers; delegates pass each other integers.
+// Returns the groups that need a Q/DQ node for a value: the producing group if the CPU reads the value, or all reading
+// groups if the CPU produces it. Splitter inserts one node for all readers. Delegates pass integers to each other.
 std::vector<int> groups_at_boundary(const Neighbors& value) {
   std::vector<int> out;
   if (value.maker == kOnCpu) {
@@ -142,8 +142,8 @@ std::vector<int> groups_at_boundary(const Neighbors& value) {
   return out;
 }
 
-// What each group saves the CPU, less what its call costs: the call itself, and the Q/DQ nodes around it that the model
-// does not ask for anyhow.
+// Returns the CPU cycles that each group saves, minus the cost of its call: the call itself and the Q/DQ nodes that the
+// model does not have anyway.
 std::map<int, int64_t> saved_cycles(const ir::Graph& graph, const ir::Graph& annotated,
                                     const std::vector<int>& group_of) {
   std::map<int, int64_t> saved;
@@ -160,8 +160,8 @@ std::map<int, int64_t> saved_cycles(const ir::Graph& graph, const ir::Graph& ann
   return saved;
 }
 
-// A group beside other work of the CPU that costs more to call than its nodes take there. Where the NPU can do
-// everything it does: that is what it is there for.
+// Moves groups to the CPU if their call costs more than their nodes on the CPU. If no other node runs on the CPU, all
+// groups stay on the NPU.
 void drop_costly_groups(const ir::Graph& graph, const ir::Graph& annotated, std::vector<int>& group_of,
                         std::vector<Decision>& decisions) {
   if (std::ranges::find(group_of, kOnCpu) == group_of.end()) return;
@@ -193,12 +193,13 @@ void number_delegates(const ir::Graph& graph, const std::vector<int>& group_of, 
   }
 }
 
-// What the user, or the cost of a call, keeps on the CPU computes the same there.
+// Returns whether the target does not support the node. Nodes that the user or the cost of a call keeps on the CPU are
+// not included, since they compute the same there.
 bool is_refused(const Decision& decision) {
   return !decision.runs_on_npu && !decision.rule.starts_with("user.") && !decision.rule.starts_with("group.");
 }
 
-// Values that nodes alone read and make which the target does not have are no integers.
+// Removes the quantization of values that only nodes without NPU support read and produce.
 ir::Graph with_floats_kept(ir::Graph graph, const std::vector<Decision>& decisions) {
   std::vector<bool> on_cpu(graph.values.size(), false), elsewhere(graph.values.size(), false);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {

@@ -13,61 +13,64 @@
 
 namespace carina::partition {
 
-// Per node of a graph whose quantization has been spread (ir::propagate_quantization) why it cannot run on the target; none
-// where it can.
+// Returns for each node of a graph, after ir::propagate_quantization, why it cannot run on the target; no value if it
+// can.
 using Legality = std::function<std::vector<std::optional<ir::Refusal>>(const ir::Graph& annotated)>;
 
-// Why the user keeps a node of the prepared graph on the CPU; none: as the rest decides.
+// Returns why the user keeps a node of the prepared graph on the CPU; no value if the user does not.
 using UserConstraint = std::function<std::optional<ir::Refusal>(const ir::Node& node)>;
 
-// A quantized value that no delegate touches, between nodes that the target does not have.
+// The treatment of a quantized value between CPU nodes that is not an input or output of any delegate.
 enum class FloatsOnCpu : uint8_t {
-  kRounded,  // is what its integers stand for: the model says so
-  kKept,     // stays as it is computed: the quantization was made for the NPU
+  kRounded,  // the value is quantized and dequantized, as the model specifies
+  kKept,     // the value stays float, because the quantization was made only for the NPU
 };
 
 struct PartitionOptions {
   std::vector<std::string> cpu_nodes;  // names of nodes that the user keeps on the CPU
-  std::vector<std::string> cpu_ops;    // ops likewise: "aten.conv2d.default", "conv2d.default" or "conv2d"
-  UserConstraint keep = {};            // any other filter: a module's nodes, a predicate
-  bool delegate_nothing = false;       // --no-delegate: everything on the CPU
-  bool delegate_all = false;           // also subgraphs whose call costs more than it saves
+  std::vector<std::string> cpu_ops;    // operators to keep on the CPU: "aten.conv2d.default", "conv2d.default" or
+                                       // "conv2d"
+  UserConstraint keep = {};            // any other constraint, such as the nodes of a module
+  bool delegate_nothing = false;       // --no-delegate: all nodes run on the CPU
+  bool delegate_all = false;           // also delegate subgraphs whose call costs more than it saves
   FloatsOnCpu floats = FloatsOnCpu::kRounded;
-  std::vector<ir::Refusal> refused;  // nodes that a later stage would not take, from an earlier try
+  std::vector<ir::Refusal> refused;  // nodes that a later stage rejected in an earlier attempt
 };
 
-// Where a node of the prepared graph runs, and why.
+// Where a node of the prepared graph runs, and the reason.
 struct Decision {
-  ir::NodeId node;   // index in the graph that was given to partition()
+  ir::NodeId node;   // a node of the graph that was given to partition()
   std::string name;  // the node's name, op and source line, so that a report needs no graph
   std::string op;
   std::string source;
   bool runs_on_npu = false;
-  int delegate = -1;       // which delegate, when on the NPU
+  int delegate = -1;       // index of the delegate, if the node runs on the NPU
   std::string reason;      // "stride_y is 5, at most 3 is supported"; on the NPU: "supported"
-  std::string hint;        // what would put it on the NPU; may be empty
-  std::string rule = {};   // which rule refused it, as ir::Refusal has it; empty on the NPU
-  int64_t cpu_cycles = 0;  // what it takes on a Cortex-M55, an estimate; 0 on the NPU
+  std::string hint;        // how the node could run on the NPU; may be empty
+  std::string rule = {};   // the rule that rejected the node (ir::Refusal::rule); empty on the NPU
+  int64_t cpu_cycles = 0;  // estimated cycles on a Cortex-M55; 0 on the NPU
 };
 
-// A graph split in two sides.
+// A graph partitioned between CPU and delegates.
 struct Partitioned {
-  // What the runtime executes: ATen kernels on float and plain integers (constants in floats keep the `quantization` that
-  // they have in the given graph, no other value has any), explicit
+  // The graph that the runtime executes. It has ATen nodes on floats and plain integers,
   // quantized_decomposed.quantize_per_tensor / dequantize_per_tensor nodes at the boundaries, and
-  // higher_order.executorch_call_delegate nodes with the attribute "delegate" (int64: index into `delegates`), whose
-  // inputs and outputs are those of the delegate's graph, in order.
+  // higher_order.executorch_call_delegate nodes. Their attribute "delegate" (int64) is an index into `delegates`, and
+  // their inputs and outputs are those of the delegate's graph, in order. Only float constants have `quantization`, as
+  // in the given graph.
   ir::Graph program;
-  // ATen graphs to lower with lower::to_tosa(). A quantized input or output keeps dtype fp32 with `quantization`: the
-  // program passes the integers. The nodes' `origin`, here and in `program`, is the node of the given graph.
+  // The ATen graphs of the delegates, which lower::to_tosa() lowers. A quantized input or output has dtype fp32 and
+  // `quantization`; the program passes its integers. Here and in `program`, a node's `origin` is a node of the given
+  // graph.
   std::vector<ir::Graph> delegates;
   std::vector<Decision> decisions;  // one per node of the given graph, in its order
 };
 
-// Splits a prepared graph (with `quantization` on values where it is quantized) into delegates of what `legality` allows
-// and the rest. Delegates are as large as possible without making a cycle; subgraphs that only move data, and those beside
-// other work of the CPU whose call takes longer than their nodes would there, are not worth one unless the user asks for it.
-// Errors: a name in cpu_nodes or cpu_ops that is not in the graph (usage).
+// Partitions a prepared graph into delegates, whose nodes `legality` allows, and a program for the rest. Quantized
+// values have `quantization`. Delegates are as large as possible without a cycle. Two kinds of subgraphs stay on the
+// CPU unless the user requests otherwise: those that only move data, and, if other nodes run on the CPU too, those
+// whose call would take longer than their nodes on the CPU. Errors (usage): a name in cpu_nodes or cpu_ops that the
+// graph does not have.
 Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, const PartitionOptions& options,
                               const Log& log);
 

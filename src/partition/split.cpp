@@ -17,7 +17,7 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
-// A constant as kernels on the CPU read it.
+// Returns a constant in the form that CPU kernels read.
 Tensor dequantized_constant(const ir::Value& value) {
   const Tensor& tensor = *value.constant;
   return !value.quantization || is_float(tensor.dtype) ? tensor : dequantized(tensor, *value.quantization);
@@ -31,8 +31,8 @@ ir::Attributes quantize_attributes(const Quantization& q) {
           {"dtype", q.dtype}};
 }
 
-// Builds both sides. Each value of the original has up to three forms in the program: the floats as a CPU node made
-// them, their integers, and the floats that the integers stand for.
+// Builds the program and the delegates. Each value of the original graph has up to three forms in the program: the
+// floats that a CPU node computed, their integers, and the dequantized integers.
 class Splitter {
  public:
   Splitter(const ir::Graph& graph, const ir::Graph& annotated, const std::vector<int>& group_of)
@@ -64,7 +64,7 @@ class Splitter {
  private:
   ir::Graph& program() { return result_.program; }
 
-  // A Q/DQ node between floats and integers.
+  // Inserts a Q/DQ node between floats and integers.
   ValueId insert_qdq(AtenOp op, ValueId from, const ir::Value& original, const Quantization& q, DType to,
                      std::string_view suffix) {
     const ValueId result = program().add_value(fmt::format("{}_{}", original.name, suffix), to, original.shape);
@@ -79,7 +79,7 @@ class Splitter {
     return result;
   }
 
-  // A Q/DQ node between int64, which delegates do not have, and int32.
+  // Inserts a conversion between int64, which delegates do not have, and int32.
   ValueId converted(ValueId from, std::string name, DType to) {
     const ValueId result = program().add_value(name, to, Shape(program()[from].shape));
     program().add_node({.op = AtenOp::_to_copy_default,
@@ -91,7 +91,8 @@ class Splitter {
     return result;
   }
 
-  // The integers of a value under its parameters inside delegates; plain integers are themselves, in int32 at most.
+  // Returns the integers of a value, with its parameters inside delegates. Plain integers are returned unchanged,
+  // except that int64 becomes int32.
   ValueId integers(ValueId id) {
     const auto& q = annotated_[id].quantization;
     if (!q && graph_[id].dtype != DType::kInt64) return floats_.at(id);
@@ -101,14 +102,14 @@ class Splitter {
                insert_qdq(AtenOp::quantize_per_tensor_default, floats_.at(id), graph_[id], *q, q->dtype, "quantized");
   }
 
-  // The floats of a constant, with the parameters that its integers have.
+  // Adds the dequantized values of a constant, with the parameters of its integers.
   ValueId add_constant(const ir::Value& value) {
     const ValueId constant = program().add_constant(value.name, dequantized_constant(value));
     program()[constant].quantization = value.quantization;
     return constant;
   }
 
-  // What CPU kernels read: a quantized value is what its integers stand for.
+  // Returns the form that CPU kernels read: for a quantized value, its dequantized integers.
   ValueId cpu_form(ValueId id) {
     if (!id.valid()) return id;
     if (const auto known = rounded_.find(id); known != rounded_.end()) return known->second;
@@ -121,7 +122,8 @@ class Splitter {
                insert_qdq(AtenOp::dequantize_per_tensor_default, integers(id), value, *q, value.dtype, "dequantized");
   }
 
-  // A CPU node that only moved floats which integers with the same parameters stand for: no need to round again.
+  // Returns whether a CPU node only moved floats that integers with the same parameters represent. They need not be
+  // rounded again.
   [[nodiscard]] bool is_representable(ValueId id) const {
     const ir::NodeId maker = producer_[id.index()];
     if (!maker.valid() || !is_data_movement(graph_[maker].op.aten())) return false;
@@ -197,7 +199,7 @@ class Splitter {
     result_.delegates.push_back(std::move(delegate));
   }
 
-  // A quantized result is integers in the program; a plain one is itself.
+  // Adds the output of a delegate. A quantized result is passed as integers, a plain one unchanged.
   ValueId add_delegate_output(ValueId original) {
     const ir::Value& value = annotated_[original];
     if (!value.quantization && value.dtype != DType::kInt64)
@@ -207,7 +209,7 @@ class Splitter {
     return integers_[original] = program().add_value(value.name + "_quantized", value.quantization->dtype, value.shape);
   }
 
-  // What a delegate made in int32 is int64 again for everyone else.
+  // Converts int32 results of a delegate to int64 for their readers outside.
   void widen_outputs(const std::vector<size_t>& members) {
     for (const size_t n : members) {
       for (const ValueId id : graph_.nodes[n].outputs) {
@@ -224,9 +226,9 @@ class Splitter {
   std::vector<bool> outputs_;
   std::vector<ir::NodeId> producer_;
   Partitioned result_;
-  std::map<ValueId, ValueId> floats_;    // as made (float or plain integers)
-  std::map<ValueId, ValueId> integers_;  // of quantized values, and int32 of int64
-  std::map<ValueId, ValueId> rounded_;   // what CPU kernels read
+  std::map<ValueId, ValueId> floats_;    // as computed (floats or plain integers)
+  std::map<ValueId, ValueId> integers_;  // integers of quantized values, and int32 of int64
+  std::map<ValueId, ValueId> rounded_;   // the form that CPU kernels read
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 
 namespace carina::pte {
 
-// A tensor of a test case, its bytes as they lie in memory.
+// A tensor of a test case, with the bytes of its elements in memory order.
 struct BundledTensor {
   DType dtype = DType::kUnknown;
   Shape shape;
@@ -43,12 +43,13 @@ struct BundledProgram {
 
 bool is_bundled_program(const Buffer& file);
 
-// Reads a .bpte; tensors and the program are views of `file`. Checked: identifier, version, FlatBuffer structure,
-// types, shapes, the number of bytes of each tensor; not the program, which has a reader of its own. Errors name the
-// test case.
+// Reads a .bpte. Tensors and the program are views of `file`. It checks the identifier, the version, the FlatBuffer
+// structure, types, shapes, and the number of bytes of each tensor. The program is not checked; it has its own reader.
+// Errors name the test case.
 Result<BundledProgram> read_bundled_program(const Buffer& file, const std::string& where);
 
-// The bytes of the .bpte, which ExecuTorch's devtools and its runners read. Deterministic. Errors: more than 2 GiB.
+// Returns the bytes of a .bpte for ExecuTorch's devtools and runners. Equal content gives equal bytes. Errors: more
+// than 2 GiB.
 Result<std::vector<std::byte>> write_bundled_program(const BundledProgram& bundle);
 
 }  // namespace carina::pte

@@ -13,14 +13,14 @@ namespace carina::pte {
 
 using options::CpuKernels;
 
-// Makes the program of partition's `program` graph. Each ATen node becomes a call of the out-variant kernel of
-// facts/executorch_kernels.def; each executorch_call_delegate becomes a call of `delegates[index]`. Tensors get planned
-// memory by their live ranges. A delegate that several nodes call is stored once. Errors: all nodes whose op has no
-// kernel (Diagnostic::node); a dtype that .pte does not have.
+// Converts the `program` graph of partition::Partitioned to an ExecuTorch program. Each ATen node becomes a call of the
+// out-variant kernel in facts/executorch_kernels.def; each executorch_call_delegate becomes a call of
+// `delegates[index]`. Tensors get planned memory by their live ranges. A delegate that several nodes call is stored
+// once. Errors: all nodes whose operator has no kernel (Diagnostic::node); a dtype that .pte does not have.
 Result<Program> emit(const ir::Graph& graph, std::span<const Delegate> delegates,
                      CpuKernels kernels = CpuKernels::kPortable);
 
-// Whether a node of this op can be written as a kernel call.
+// Returns whether a node of this op can be written as a kernel call.
 bool has_kernel(ir::Op op);
 
 }  // namespace carina::pte

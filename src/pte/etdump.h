@@ -14,9 +14,9 @@ namespace carina::pte {
 // An event with its start and end, in nanoseconds of one clock.
 struct ProfileEvent {
   std::string name = {};         // "native_call_add.out"
-  int32_t instruction = -1;      // of the method; -1: of none
-  std::string delegate_id = {};  // what a delegate did by itself: its name of it; else empty
-  std::string metadata = {};     // what a delegate adds to that; may be empty
+  int32_t instruction = -1;      // index in the method; -1: of no instruction
+  std::string delegate_id = {};  // the delegate's name of an event within it; empty for other events
+  std::string metadata = {};     // the delegate's data for that event; may be empty
   uint64_t start_ns = 0;
   uint64_t end_ns = 0;
 };
@@ -35,7 +35,7 @@ struct RecordedValue {
   std::vector<RecordedTensor> tensors = {};
 };
 
-// Whether the Inspector knows tensors of this type.
+// Returns whether ExecuTorch's Inspector supports tensors of this type.
 bool is_recordable(PteScalarType type);
 
 // One run of a method. The format has a field for allocations, but the Inspector rejects a file with it.
@@ -46,9 +46,9 @@ struct RunRecord {
   std::vector<RecordedValue> values = {};
 };
 
-// An ETDump, which ExecuTorch's Inspector reads (executorch.devtools.Inspector), and the bytes of its tensors, which
-// stand in a file of their own (its `debug_buffer_path`). Source: ExecuTorch's etdump_schema_flatcc.fbs
-// (facts/schemas); names of events as method.cpp and the generated kernel calls give them.
+// An ETDump for ExecuTorch's Inspector (executorch.devtools.Inspector). `debug_buffer` holds the bytes of its tensors,
+// which are a separate file (the Inspector's `debug_buffer_path`). Source: ExecuTorch's etdump_schema_flatcc.fbs
+// (facts/schemas); event names are those of method.cpp and of the generated kernel calls.
 struct EtDump {
   std::vector<std::byte> record;
   std::vector<std::byte> debug_buffer;

@@ -41,7 +41,7 @@ OrderedOperands operands_in_order(IntegerBuilder& builder, const Pair& pair, Val
   return {.a = builder.plain(pair.a.value), .b = builder.plain(pair.b.value), .output = output};
 }
 
-// Whether the sum on its common scale fits 32 bits after the left shift to the output's scale.
+// Returns whether the sum on its common scale fits 32 bits after the left shift to the output's scale.
 bool stays_in_range(const Pair& pair, double b_scale, double sign, double largest, const Multiplier& output) {
   if (output.shift <= 0) return true;
   double worst = 0;

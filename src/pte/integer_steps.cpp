@@ -25,8 +25,8 @@ int64_t quantized_bound(double bound, const Quantization& q, int64_t otherwise) 
   return static_cast<int64_t>(std::clamp(integer, static_cast<double>(q.qmin), static_cast<double>(q.qmax)));
 }
 
-// Whether each output element is an element of an operand, or comes from a quantize or dequantize node that has an
-// integer form.
+// Returns whether each output element is an element of an operand, or comes from a quantize or dequantize node that has
+// an integer form.
 bool is_passthrough(const ir::Node& node) {
   if (!node.op.is_aten()) return false;
   const AtenOp op = node.op.aten();
@@ -84,7 +84,7 @@ class Rewriter {
     return users_[value.index()].size() == 1 && !outputs_[value.index()];
   }
 
-  // Whether the integers of a quantize node can be computed from integers.
+  // Returns whether the integers of a quantize node can be computed from integers.
   bool is_rewritten(const ir::Node& quantize) {
     const Quantization to = parameters_of(quantize);
     if (!is_int8(to)) return false;

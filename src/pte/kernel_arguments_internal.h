@@ -8,7 +8,7 @@
 
 namespace carina::pte {
 
-// One argument of a kernel row (facts/executorch.h says what the words mean), taken apart.
+// One argument of a kernel row, parsed. facts/executorch.h defines the words.
 struct KernelArgument {
   enum class Kind : uint8_t { kOperand, kAllOperands, kNone, kFlag, kInteger, kIntegers, kAttribute };
   Kind kind = Kind::kNone;
@@ -19,7 +19,7 @@ struct KernelArgument {
   std::string_view attribute = {};   // kAttribute
 };
 
-// "3", "-1" or "0,0" as numbers; false for anything else.
+// Parses "3", "-1" or "0,0". Returns false for any other text.
 constexpr bool parse_numbers(std::string_view text, KernelArgument& argument) {
   while (true) {
     const bool negative = text.starts_with('-');
@@ -36,7 +36,7 @@ constexpr bool parse_numbers(std::string_view text, KernelArgument& argument) {
   }
 }
 
-// What stands behind '='.
+// Parses the text after '='.
 constexpr std::optional<KernelArgument> parse_literal(std::string_view text) {
   using Kind = KernelArgument::Kind;
   if (text == "None") return KernelArgument{.kind = Kind::kNone};
@@ -47,7 +47,7 @@ constexpr std::optional<KernelArgument> parse_literal(std::string_view text) {
   return good && (is_list || argument.count == 1) ? std::optional(argument) : std::nullopt;
 }
 
-// One word of a row; nothing for a word that means nothing.
+// Parses one word of a row. Returns no value for an invalid word.
 constexpr std::optional<KernelArgument> parse_argument(std::string_view word) {
   using Kind = KernelArgument::Kind;
   if (word.starts_with('=')) return parse_literal(word.substr(1));
@@ -65,7 +65,7 @@ constexpr std::optional<KernelArgument> parse_argument(std::string_view word) {
   return word.empty() ? std::nullopt : std::optional(KernelArgument{.kind = Kind::kAttribute, .attribute = word});
 }
 
-// Calls function(argument) for each word of a row; false for a row with a word that means nothing.
+// Calls function(argument) for each word of a row. Returns false if the row has an invalid word.
 template <typename Function>
 constexpr bool for_each_argument(std::string_view row, const Function& function) {
   while (!row.empty()) {

@@ -16,7 +16,7 @@ namespace carina::pte {
 // The content of a .pte file, as values. Indices are those of the file. Source: ExecuTorch's program.fbs
 // (facts/schemas).
 
-// A place in planned memory: the buffer `memory_id` (from 1) of the plan and an offset into it.
+// An offset in a buffer of planned memory. `memory_id` is the number of the buffer in the plan, from 1.
 struct Allocation {
   uint32_t memory_id = 1;
   uint64_t offset_bytes = 0;
@@ -27,8 +27,8 @@ struct TensorSpec {
   Shape shape;
   std::vector<uint8_t> dim_order;        // outermost first; empty means contiguous
   uint32_t constant = 0;                 // index into Program::constants, 0: none
-  std::optional<Allocation> allocation;  // neither: the caller provides the memory
-  std::string external_name = {};        // the data stands under this name outside of the program (.ptd)
+  std::optional<Allocation> allocation;  // no value and no constant: the caller provides the memory
+  std::string external_name = {};        // name of the data in a .ptd file; empty: the data are not external
 };
 
 struct None {
@@ -73,7 +73,7 @@ using Instruction = std::variant<KernelCall, DelegateCall, MoveCall, JumpFalseCa
 
 struct Operator {
   std::string name;      // "aten::add"
-  std::string overload;  // "out", may be empty
+  std::string overload;  // "out"; may be empty
 };
 
 struct Delegate {
@@ -85,7 +85,7 @@ struct Delegate {
 // One method.
 struct Plan {
   std::string name = "forward";
-  std::string encoded_inputs;  // pytree text, may be empty
+  std::string encoded_inputs;  // pytree text; may be empty
   std::string encoded_outputs;
   std::vector<Value> values;
   std::vector<int32_t> inputs;

@@ -8,8 +8,8 @@
 
 namespace carina::pte {
 
-// Reads a .pte; blobs and constants are views of `file`. Everything that the file says is checked: identifier, version,
-// FlatBuffer structure, header, segments, every index and allocation. Errors name the offending part.
+// Reads a .pte. Blobs and constants are views of `file`. Everything in the file is checked: identifier, version,
+// FlatBuffer structure, header, segments, every index and every allocation. Errors name the invalid part.
 Result<Program> read_program(const Buffer& file, const std::string& where);
 
 }  // namespace carina::pte

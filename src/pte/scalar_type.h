@@ -9,7 +9,8 @@
 
 namespace carina::pte {
 
-// Which element type of a .pte file a tensor of ours has, and the other way round: both nullopt when there is none.
+// The element type of a .pte file for each DType, and the inverse mapping. Both functions return no value if there is
+// no equivalent.
 struct ScalarTypeRow {
   DType dtype;
   PteScalarType scalar_type;

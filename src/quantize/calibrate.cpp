@@ -18,10 +18,10 @@ namespace {
 
 using ir::ValueId;
 
-// The number of elements of a value that its histogram counts over all samples. With so many, the contents of 4096 bins
-// are known to a few percent where it matters (docs/adr/0064).
+// The number of elements of a value that its histogram counts over all samples. With so many, the counts of 4096 bins
+// are accurate to a few percent where it matters (docs/adr/0064).
 constexpr size_t kCounted = size_t{1} << 20, kCountedOfSample = size_t{1} << 14;
-constexpr size_t kFewSamples = 4;  // a copy of all weights saves less time than it costs memory
+constexpr size_t kFewSamples = 4;  // with so few samples, packing all weights saves less time than the memory is worth
 
 Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sample, size_t number) {
   const std::string where = fmt::format("calibration sample {}", number);
@@ -45,7 +45,7 @@ Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sam
 
 class Calibration {
  public:
-  // `samples`: how many there are.
+  // `samples`: the number of samples.
   Calibration(const ir::Graph& aten, LeftFloat left, size_t samples)
       : aten_(aten),
         data_(aten),
@@ -79,7 +79,7 @@ class Calibration {
     return {};
   }
 
-  // What the last run has met. Errors: values that are not numbers.
+  // Reports the findings of the last run. Errors: values that are NaN.
   Result<void> report(const Log& log) const {
     for (const ValueId id : beyond_)
       log.note({.where = aten_[id].name,
@@ -99,7 +99,8 @@ class Calibration {
                  .hint = "check the samples"});
   }
 
-  // A value whose group has no element yet: the lowering has optimized all of the group's values away.
+  // Returns a value whose group has no observed element, because the lowering has optimized all of the group's values
+  // away.
   [[nodiscard]] std::optional<ValueId> unseen() const {
     for (size_t v = 0; v < aten_.values.size(); ++v) {
       const ir::Value& value = aten_.values[v];
@@ -120,7 +121,7 @@ class Calibration {
   void see(const observe::WeightedLayer& layer, const Tensor& image, Gathered gathered) {
     result_.layers[layer.result.index()].see(layer, image, gathered);
   }
-  // Per value.
+  // Returns for each value whether it is observed.
   [[nodiscard]] std::vector<bool> observed() const {
     std::vector<bool> observed(aten_.values.size());
     for (size_t v = 0; v < observed.size(); ++v) observed[v] = is_observed(v);
@@ -140,7 +141,7 @@ class Calibration {
               .hint = "x / norm(x) of empty rows is 0 all the same"});
   }
 
-  // Something is chosen, filled in or added where a mask says so.
+  // Returns whether a constant contains large negative numbers, as masks do.
   [[nodiscard]] bool has_masks() const {
     constexpr float kFar = -100, kFarInput = -1000;
     const bool is_input = std::ranges::any_of(aten_.inputs, [&](ValueId id) {
@@ -195,7 +196,7 @@ class Calibration {
   // Excludes values of 1 / x near its pole, as in a norm that divides by the length of an empty row. The product with 0
   // is 0 for any range, and so large a range would leave no precision for the other values.
   std::vector<float> away_from_pole(ValueId id, std::span<const float> elements) {
-    constexpr float kFar = 0x1p16F;  // times the median, which has no step left in integers that reach beyond it
+    constexpr float kFar = 0x1p16F;  // times the median; so large an element would leave no integer step for the median
     std::vector<float> sizes(elements.size());
     std::ranges::transform(elements, sizes.begin(), [](float v) { return std::isnan(v) ? INFINITY : std::abs(v); });
     const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
@@ -227,9 +228,9 @@ class Calibration {
   DataCheck data_;
   std::vector<ir::NodeId> makers_;
   size_t enough_;                  // elements of a tensor, for its histogram
-  std::set<ValueId> beyond_;       // values that held what is not finite
+  std::set<ValueId> beyond_;       // values with infinite or NaN elements
   std::set<ValueId> infinite_;     // products that are infinite
-  std::set<ValueId> beside_pole_;  // values that had 1 / x for an x near 0
+  std::set<ValueId> beside_pole_;  // values with elements 1 / x for an x near 0
   std::string not_numbers_;
 };
 

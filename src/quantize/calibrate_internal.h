@@ -18,10 +18,10 @@ namespace carina::quantize {
 
 struct CalibrationOptions {
   int threads = 1;
-  const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not have
-  std::vector<bool> left_float;              // per node: the user keeps it float
-  std::string data = "calibration";          // what messages call the samples
-  Gathered gathered = Gathered::kMeans;      // of what layers read
+  const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not support
+  std::vector<bool> left_float;              // per node: whether the user keeps it float
+  std::string data = "calibration";          // the samples' name in messages
+  Gathered gathered = Gathered::kMeans;      // the statistics to collect of the layers' inputs
 };
 
 // The results of calibration for a float graph.

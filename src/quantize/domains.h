@@ -8,9 +8,9 @@
 
 namespace carina::quantize {
 
-// Gives the operands of functions that are defined between two numbers only (asin, acos, atanh) the fixed parameters of
-// that domain, wherever what calibration has seen reaches beyond it: all integers stand for numbers of the domain then.
-// A value that others read too stays as it is; the function reads a requantized clone.
+// Gives the operands of functions with a bounded domain (asin, acos, atanh) the fixed parameters of that domain, if the
+// calibrated range exceeds it. So every integer represents a number inside the domain. If other nodes read the operand
+// too, it stays unchanged and the function reads a requantized clone.
 void limit_domains(ir::Graph& graph);
 
 // The end of the function's domain [-end, end] for integers of this type. No value if it is defined everywhere.

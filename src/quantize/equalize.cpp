@@ -29,12 +29,12 @@ bool is_convolution(const Node& node) {
 struct Channels {
   ValueId weight;
   size_t count = 0;
-  size_t rows = 0;     // of the matrix that the weights are
-  size_t columns = 0;  // of input channels, each of `inner` elements
+  size_t rows = 0;     // of the matrix formed by the weights
+  size_t columns = 0;  // input channels, each with `inner` elements
   size_t inner = 0;
   bool by_row = true;
 
-  // Which channel an element belongs to.
+  // Returns the channel of an element.
   [[nodiscard]] size_t of(size_t element) const {
     const size_t row = element / (columns * inner), column = element / inner % columns;
     return by_row ? row * count / rows : column;
@@ -156,7 +156,7 @@ class Equalizer {
     std::vector<float> down(made.count, 1), up(made.count, 1);
     for (size_t c = 0; c < made.count; ++c) {
       const float ratio = std::sqrt(first[c] / second[c]);
-      if (!std::isnormal(ratio) || !std::isnormal(1 / ratio)) continue;  // a channel of nothing but zeros
+      if (!std::isnormal(ratio) || !std::isnormal(1 / ratio)) continue;  // a channel of zeros
       down[c] = 1 / ratio;
       up[c] = ratio;
     }

@@ -4,11 +4,11 @@
 
 namespace carina::quantize {
 
-// Shares out the magnitudes of channels between the weights that make them and those that read them, for layers that
-// follow one another with nothing but a ReLU between: row c of the first is divided by a number, column c of the second is
-// multiplied by it, so that the largest of both are equal. What the float graph computes stays the same but for rounding.
-// Only weights that nobody else reads are changed. Source: Nagel et al., Data-Free Quantization Through Weight
-// Equalization and Bias Correction, 2019.
+// Balances the channel magnitudes of consecutive layers' weights. It applies to two layers with nothing but a ReLU
+// between them: output channel c of the first is divided by a factor and input channel c of the second is multiplied by
+// it, so that their largest magnitudes are equal. The float graph computes the same values except for rounding. Only
+// weights with a single reader are changed. Source: Nagel et al., Data-Free Quantization Through Weight Equalization
+// and Bias Correction, 2019.
 void equalize_layers(ir::Graph& graph);
 
 }  // namespace carina::quantize

@@ -61,13 +61,14 @@ class Folder {
     kept_.push_back(std::move(node));
   }
 
-  // Whether the dequantize node reads a constant of integers.
+  // Returns whether the dequantize node reads a constant of integers.
   [[nodiscard]] bool reads_own_integers(NodeId dequantize) const {
     const ir::Value& integers = graph_[graph_[dequantize].inputs.front()];
     return integers.constant && integers.constant->dtype == parameters_[dequantize.index()]->dtype;
   }
 
-  // All that the value goes into, perhaps moved before, is a convolution or a product, and not as its data.
+  // Returns whether all readers of the value, also after data movement, are convolutions or matrix products that read
+  // it as an operand other than the data.
   [[nodiscard]] bool is_weight(ValueId value) const {
     if (is_output_[value.index()] || users_[value.index()].empty()) return false;
     return std::ranges::all_of(users_[value.index()], [&](NodeId user) {
@@ -102,7 +103,7 @@ class Folder {
     return parameters_[node.index()] && role_of(graph_[node]) == role;
   }
 
-  // The integers of this quantize node only go back to floats, by the same parameters.
+  // Returns whether the integers of this quantize node are only dequantized, with the same parameters.
   [[nodiscard]] bool only_dequantized(NodeId quantize) const {
     const ValueId integers = graph_[quantize].outputs.front();
     if (is_output_[integers.index()]) return false;
@@ -112,7 +113,7 @@ class Folder {
     });
   }
 
-  // Nobody reads the value but quantize nodes of these parameters.
+  // Returns whether all readers of the value are quantize nodes with these parameters.
   [[nodiscard]] bool only_quantized(ValueId value, const Quantization& parameters) const {
     if (is_output_[value.index()]) return false;
     return std::ranges::all_of(users_[value.index()], [&](NodeId user) {
@@ -125,7 +126,7 @@ class Folder {
     const std::optional<Quantization>& parameters = parameters_[id.index()];
     if (is_role(id, Role::kQuantize) && only_dequantized(id)) return fold_pair(node, *parameters);
     if (is_role(id, Role::kQuantize)) {
-      // Somebody reads the integers themselves: the node stays, but what it reads is made as integers all the same.
+      // Other nodes read the integers, so the quantize node stays. Its operand gets the parameters nevertheless.
       ir::Value& input = graph_[now_[node.inputs.front().index()]];
       if (!input.quantization && !parameters->per_channel() && only_quantized(node.inputs.front(), *parameters))
         input.quantization = parameters;
@@ -139,7 +140,7 @@ class Folder {
     keep(std::move(node));
   }
 
-  // One spelling: parameters in attributes, not in tensors.
+  // Canonicalizes a node: its parameters become attributes instead of tensors.
   static void spell_out(Node& node, const Quantization& parameters) {
     const bool is_quantize = role_of(node) == Role::kQuantize;
     node.op = is_quantize ? AtenOp::quantize_per_tensor_default : AtenOp::dequantize_per_tensor_default;
@@ -150,7 +151,7 @@ class Folder {
 
   [[nodiscard]] bool folded(ValueId value) const { return now_[value.index()] != value; }
 
-  // x -> quantize -> dequantize, dequantize ...: all of their results are one value.
+  // Folds x -> quantize -> dequantize, dequantize ...: all results become one value.
   void fold_pair(const Node& quantize, const Quantization& parameters) {
     const ValueId original = quantize.inputs.front();
     const ValueId quantized = with_parameters(original, now_[original.index()], quantize, parameters);
@@ -223,7 +224,7 @@ class Folder {
   std::vector<bool> is_output_;
   // per node, if it quantizes or dequantizes with constant parameters
   std::vector<std::optional<Quantization>> parameters_;
-  std::unordered_map<size_t, std::vector<ValueId>> readings_;  // per constant of integers: the values made of it
+  std::unordered_map<size_t, std::vector<ValueId>> readings_;  // per constant of integers: the values made from it
   std::vector<ValueId> now_;                                   // the current replacement of each original value
   std::vector<Node> kept_;
 };

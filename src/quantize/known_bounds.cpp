@@ -24,7 +24,7 @@ bool is_shifted_exponential(const ir::Graph& graph, const std::vector<NodeId>& p
   return amax != nullptr && amax->inputs[0] == sub->inputs[0];
 }
 
-// Probabilities get the scale 1/256 in int8, as PyTorch's fixed parameters of softmax: fractions of a power of two are
+// Probabilities get the scale 1/256 in int8, as PyTorch's fixed parameters for softmax do. Multiples of 1/256 are
 // exact, and 1 saturates to 255/256.
 double largest_probability(int64_t steps) {
   return static_cast<double>(steps) / static_cast<double>(steps + 1);

@@ -8,12 +8,13 @@
 
 namespace carina::quantize {
 
-// Upper bounds that hold whatever the input, for the values inside a softmax: a sum of N exponentials of x - max(x) is
-// at most N, its reciprocal and the result at most 1 (in integers of so many steps). One entry per value.
+// Returns upper bounds of the values inside a softmax that hold for every input: a sum of N exponentials of x - max(x)
+// is at most N; its reciprocal and the result are at most 1. `steps` is the number of integer steps. One entry per
+// value; no value if there is no bound.
 std::vector<std::optional<double>> known_upper_bounds(const ir::Graph& graph, int64_t steps);
 
-// Calibration sees a few samples, and a value inside a softmax that leaves the calibrated range ruins the whole row, so
-// such ranges get headroom: twice what was seen, but not beyond the bound.
+// Returns a range with headroom: twice the observed range, limited by the bound. Calibration uses few samples, and a
+// value inside a softmax that exceeds its range would make the whole row wrong.
 Range with_headroom(Range range, std::optional<double> upper_bound);
 
 }  // namespace carina::quantize

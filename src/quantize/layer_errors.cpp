@@ -10,7 +10,7 @@ namespace carina::quantize {
 namespace {
 
 constexpr double kExact = 300;   // dB
-constexpr double kLargest = 99;  // dB that count; what nothing disturbs is not nearer
+constexpr double kLargest = 99;  // larger values count as this, since an undisturbed value would otherwise dominate
 
 std::vector<bool> fused_values(const ir::Graph& graph) {
   const auto users = ir::users(graph);
@@ -31,7 +31,7 @@ double entered(double before, double after) {
 
 std::vector<LayerError> layer_errors(const ir::Graph& reference, const std::map<std::string, Similarity>& values) {
   const std::vector<bool> fused = fused_values(reference);
-  std::vector<double> similarity(reference.values.size(), kExact);  // of a fused value: what was before it
+  std::vector<double> similarity(reference.values.size(), kExact);  // of a fused value: that of the value before it
   std::vector<LayerError> errors;
   for (size_t n = 0; n < reference.nodes.size(); ++n) {
     const ir::Node& node = reference.nodes[n];

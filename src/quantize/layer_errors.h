@@ -9,19 +9,20 @@
 
 namespace carina::quantize {
 
-// What a node of the float graph adds to the error of its operands.
+// The error that a node of the float graph adds to the error of its operands.
 struct LayerError {
   ir::NodeId node;
-  double before_db = 0;   // SQNR of the worst operand; 300: exact
-  double after_db = 0;    // of the result
-  double entered_db = 0;  // how much nearer the result would be if the node added no error
+  double before_db = 0;   // SQNR of the worst operand; 300: no error
+  double after_db = 0;    // SQNR of the result
+  double entered_db = 0;  // the SQNR that the result would gain if the node added no error
 };
 
-// Of each node whose result is compared, in the order of the nodes. `values`: of similarity_of_values(). A value that an
-// activation fuses with has the activation's range and is not what the float model computes there: it is left out.
+// Returns the error of each node whose result is compared, in node order. `values` is the result of
+// similarity_of_values(). Values that are fused with the activation that reads them are skipped: they have the range of
+// the activation, so they differ from the float model by design.
 std::vector<LayerError> layer_errors(const ir::Graph& reference, const std::map<std::string, Similarity>& values);
 
-// The names of at most `count` nodes where most error enters, the worst first.
+// Returns the names of the at most `count` nodes that add most error, in descending order.
 std::vector<std::string> worst_layers(const ir::Graph& reference, const std::vector<LayerError>& errors, size_t count);
 
 }  // namespace carina::quantize

@@ -9,8 +9,8 @@ namespace carina::quantize {
 
 namespace {
 
-constexpr size_t kLanes = 16;           // compilers make vectors of them
-constexpr int64_t kMaxPositions = 512;  // of a window, in one run: enough for means within a few percent
+constexpr size_t kLanes = 16;           // so that compilers vectorize the loops
+constexpr int64_t kMaxPositions = 512;  // positions per run, enough for means within a few percent
 
 struct Window {
   int64_t rows, columns;
@@ -42,7 +42,7 @@ struct Position {
 int64_t count_seen(const Window& w) {
   return std::min(w.output[0] * w.output[1] * w.output[2], kMaxPositions);
 }
-// Those that are looked at, on the way over the whole image.
+// Returns the sampled positions, evenly spaced over the output image.
 std::vector<Position> sampled_positions(const Window& w) {
   const int64_t all = w.output[0] * w.output[1] * w.output[2], count = count_seen(w);
   std::vector<Position> positions;
@@ -56,7 +56,7 @@ std::vector<Position> sampled_positions(const Window& w) {
   return positions;
 }
 
-// What the window reads at a position, in the channels from `first`; 0 is padding.
+// Copies the inputs of the window at a position, in the channels from `first`. Padding is 0.
 void gather(const Window& w, const float* image, const Position& position, int64_t first, int64_t channels,
             float* patch) {
   const int64_t height = w.image[1], width = w.image[2], depth = w.image[3];
@@ -71,7 +71,7 @@ void gather(const Window& w, const float* image, const Position& position, int64
   }
 }
 
-// What a tap of the window reads where the output image is looked at; null: padding.
+// Returns the inputs of one tap at the sampled positions; nullptr for padding.
 std::vector<const float*> pixels_of(const Window& w, const float* image, const std::vector<Position>& positions,
                                     int64_t tap) {
   std::vector<const float*> pixels;
@@ -96,7 +96,7 @@ std::vector<double> sums_of(const Window& w, std::span<const float> image) {
   return sums;
 }
 
-// Those of the channels from `first`, in ATen's order.
+// Returns the sums of the channels from `first`, in ATen's order.
 std::vector<double> part_of(const std::vector<double>& sums, const Window& w, int64_t first, int64_t channels) {
   const int64_t taps = w.rows * w.columns;
   std::vector<double> part;

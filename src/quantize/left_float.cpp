@@ -15,7 +15,7 @@ bool is_data_movement(const Node& node) {
   return node.op.is_aten() && is_data_movement(node.op.aten());
 }
 
-// The movers none of whose neighbors computes with integers.
+// Adds the data-movement nodes without a neighbor that computes with integers.
 void add_movers(const ir::Graph& graph, std::vector<bool>& left, Ends ends) {
   const std::vector<NodeId> producers = ir::producers(graph);
   const std::vector<std::vector<NodeId>> users = ir::users(graph);
@@ -46,7 +46,8 @@ void add_movers(const ir::Graph& graph, std::vector<bool>& left, Ends ends) {
   left = std::move(candidates);
 }
 
-// What values are compared with: it has no parameters of its own, and widens nobody's range.
+// Returns whether the value is a constant operand of a comparison, which the lowering quantizes. It has no parameters
+// and does not widen any range.
 bool quantized_by_lowering(const ir::Graph& graph, const Node& node, ValueId id) {
   return graph[id].constant && node.op.is_aten() &&
          traits_of(node.op.aten()).quantization == AtenQuantization::kOperands;

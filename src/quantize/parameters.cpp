@@ -17,7 +17,7 @@ struct Row {
   Role role;
   bool per_channel;
 };
-// Operands are (input), or (input, scales, zero_points) where the parameters are tensors.
+// `is_tensor` rows have the operands (input, scales, zero_points), the others (input).
 constexpr std::array kRows = {
     Row{AtenOp::quantize_per_tensor_default, Role::kQuantize, false},
     Row{AtenOp::quantize_per_tensor_tensor, Role::kQuantize, false},
@@ -39,7 +39,7 @@ Diagnostic about(const ir::Node& node, std::string what, std::string got) {
           .got = std::move(got)};
 }
 
-// Scales and zero points, of attributes or of constant tensors; unchecked.
+// Returns scales and zero points from attributes or constant tensors, unchecked.
 Result<Quantization> raw_parameters(const ir::Graph& graph, const ir::Node& node) {
   Quantization q{.dtype = node.attributes.get<DType>("dtype"),
                  .scales = {},

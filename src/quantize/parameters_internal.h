@@ -11,11 +11,11 @@ enum class Role { kNone, kQuantize, kDequantize };
 // hold.
 Role role_of(const ir::Node& node);
 
-// Whether the parameters of such a node are constants (those of dynamic quantization are not).
+// Returns whether the parameters of such a node are constants (those of dynamic quantization are not).
 bool has_constant_parameters(const ir::Graph& graph, const ir::Node& node);
 
-// The parameters of such a node. Errors: scales that are not positive numbers, zero points outside the range, a range
-// that the type does not have, not as many scales as the axis is long.
+// Returns the parameters of such a node. Errors: scales that are not positive numbers; zero points outside the range; a
+// range that the type does not have; a number of scales that differs from the axis length.
 Result<Quantization> parameters_of(const ir::Graph& graph, const ir::Node& node);
 
 }  // namespace carina::quantize

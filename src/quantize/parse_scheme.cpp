@@ -1,4 +1,4 @@
-// Schemes as users write them.
+// The spellings of schemes.
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace {
 using std::string_view;
 
 constexpr ActivationScheme kInt8Activations{};
-// 0 is exact and every integer means something: no value is set apart.
+// 0 is exact, and all integers are used.
 constexpr ActivationScheme kInt16Activations{.dtype = DType::kInt16,
                                              .qmin = -32768,
                                              .qmax = 32767,
@@ -28,12 +28,12 @@ struct Named {
   string_view name;
   NodeScheme scheme;
 };
-// The first of each scheme is the one that help shows.
+// Help texts show the first name of each scheme.
 constexpr std::array kNames{
     Named{"int8", {}},
     Named{"a8w8", {}},
     Named{"int8x8", {}},
-    // eps of 2^-16 would leave no more than 8 bits to values around 1/256.
+    // An eps of 2^-16 would leave at most 8 bits for values around 1/256.
     Named{"int16x8", {.activations = kInt16Activations, .weights = {}, .smallest_scale = 1.0 / (1 << 24)}},
     Named{"a16w8", {.activations = kInt16Activations, .weights = {}, .smallest_scale = 1.0 / (1 << 24)}},
     Named{"int16", {.activations = kInt16Activations, .weights = {}, .smallest_scale = 1.0 / (1 << 24)}},
@@ -41,10 +41,10 @@ constexpr std::array kNames{
     Named{"a8w4", {.activations = kInt8Activations, .weights = kInt4Weights}},
 };
 
-// One detail of a scheme, by its word.
+// One detail of a scheme, with its name.
 struct Detail {
   string_view word;
-  string_view sets;  // of two details that set the same, one says nothing
+  string_view sets;  // the property that it sets; only one detail may set a property
   void (*apply)(NodeScheme& scheme);
 };
 constexpr std::array kDetails{
@@ -74,7 +74,7 @@ std::unexpected<Diagnostics> unknown(string_view what, string_view got, std::str
                .fault = Fault::kUsage});
 }
 
-// The part before the first `mark`; `rest` becomes what is behind it.
+// Returns the part before the first `mark`. `rest` becomes the part after it.
 string_view cut(string_view& rest, char mark) {
   const size_t at = std::min(rest.find(mark), rest.size());
   const string_view head = rest.substr(0, at);
@@ -117,7 +117,7 @@ Result<std::optional<NodeScheme>> parse_scheme(string_view spec) {
   if (named == kNames.end())
     return unknown("scheme", spec, scheme_names() + ", auto, none; float for a part of the model");
   NodeScheme scheme = named->scheme;
-  std::map<string_view, string_view> given;  // what is set, and the word that set it
+  std::map<string_view, string_view> given;  // the properties that are set, and the detail that set each
   while (!rest.empty()) {
     const string_view word = cut(rest, '+');
     const auto* detail = std::ranges::find(kDetails, word, &Detail::word);

@@ -35,7 +35,7 @@ bool is_float_value(const ir::Graph& graph, ValueId id) {
   return id.valid() && graph[id].dtype == DType::kFp32;
 }
 
-// Weights and biases that several nodes read become one value each, of the same bytes: their parameters may differ.
+// Gives each reader of a shared weight or bias its own value with the same bytes, since the parameters may differ.
 void separate_weights(ir::Graph& graph) {
   std::vector<bool> taken(graph.values.size(), false);
   for (Node& node : graph.nodes) {
@@ -51,7 +51,7 @@ void separate_weights(ir::Graph& graph) {
   }
 }
 
-// NaN spreads through the model and would be taken for a fault of the samples.
+// Rejects weights with NaN. NaN would spread through the model and look like an error in the samples.
 Result<void> check_weights(const ir::Graph& graph) {
   const auto is_nan = [](float v) { return std::isnan(v); };
   for (const Node& node : graph.nodes) {
@@ -114,7 +114,7 @@ class Quantizer {
     }
   }
 
-  // Constants among the activations (a table that is concatenated, a factor) are known without running anything.
+  // Observes constants among the activations (a concatenated table, a factor). Their elements are known without a run.
   Result<void> observe_constants() {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       const ir::Value& value = graph_.values[v];
@@ -140,13 +140,14 @@ class Quantizer {
     return calibration;
   }
 
-  // Nodes that are left float only because no NPU has them quantize their results, where integers read them, in the
-  // general way; those that the user leaves float too.
+  // Returns the scheme of a node's results. Nodes that stay float use the general scheme where integers read their
+  // results.
   [[nodiscard]] Ranked scheme_of_node(size_t node) const {
     return schemes_.is_left_float(node) ? Ranked{.scheme = schemes_.general(), .rank = 0} : schemes_.node(node);
   }
 
-  // Per group of values: the scheme of highest rank among those that make them. Constants alone follow the general one.
+  // Returns for each group of values the scheme with the highest rank among the producers. Groups of constants have the
+  // general scheme.
   [[nodiscard]] std::vector<NodeScheme> schemes_of_groups() const {
     std::vector<NodeScheme> schemes(graph_.values.size(), schemes_.general());
     std::vector<size_t> ranks(graph_.values.size(), 0);
@@ -248,7 +249,7 @@ class Quantizer {
     }
   }
 
-  // x > -infinity, and the samples held -infinity.
+  // Returns whether the node is x > -infinity, and samples contained -infinity.
   [[nodiscard]] bool meets_infinity(const Node& node) const {
     if (node.op != ir::Op(AtenOp::gt_Tensor) || !is_activation(node.inputs[0].index())) return false;
     const std::optional<Tensor>& limit = graph_[node.inputs[1]].constant;
@@ -257,7 +258,7 @@ class Quantizer {
            calibrated_.observers[calibrated_.sharing.group[node.inputs[0].index()]].has_low_infinities();
   }
 
-  // The lowest integer is the only one that stands for -infinity: what lies above it does not.
+  // Moves the limit of such comparisons between the lowest integer, which represents only -infinity, and the next one.
   void compare_with_infinity() {
     for (Node& node : graph_.nodes) {
       if (!meets_infinity(node)) continue;
@@ -268,7 +269,8 @@ class Quantizer {
     }
   }
 
-  // A step of the operand is a large part of the function's period: the result would be noise.
+  // Returns whether a step of the operand's integers is a large part of the function's period, so that the result would
+  // be noise.
   [[nodiscard]] bool is_coarse(const Node& node) const {
     constexpr double kCoarse = std::numbers::pi / 4;
     const bool is_periodic = node.op == ir::Op(AtenOp::sin_default) || node.op == ir::Op(AtenOp::cos_default) ||
@@ -301,8 +303,8 @@ class Quantizer {
     set_activations();
   }
 
-  // Where integers read the result of a node that the user leaves float, a clone stands between: so that nothing later
-  // takes the node for one that computes with integers.
+  // Inserts a clone between a node that the user keeps in float and integer readers of its result. Otherwise later
+  // stages would treat the node as quantized.
   void keep_results_float() {
     std::vector<Node> nodes;
     for (size_t n = 0; n < schemes_.nodes(); ++n) {
@@ -335,15 +337,16 @@ class Quantizer {
     return bounds;
   }
 
-  // What takes a look at all of a node's weights, and changes nothing.
+  // Results of read-only passes over a node's weights.
   struct WeightFigures {
-    std::optional<WeightRole> role = {};          // none: the node has no weights to quantize
-    std::optional<Quantization> parameters = {};  // none: the weights are not finite
-    std::optional<Tensor> rounded = {};           // else the integers nearest to the weights
-    std::vector<double> mean_errors = {};         // that the bias takes in; empty: none
+    std::optional<WeightRole> role = {};          // no value: the node has no weights to quantize
+    std::optional<Quantization> parameters = {};  // no value: the weights are not finite
+    std::optional<Tensor> rounded = {};           // the rounded weights; no value: the nearest integers are used
+    std::vector<double> mean_errors = {};         // to be subtracted from the bias; empty: none
   };
 
-  // By node, on all threads, the most weights first: a node's figures depend on no other's.
+  // Returns the figures of each node. They are independent of each other and are computed on all threads, nodes with
+  // most weights first.
   std::vector<WeightFigures> weight_figures() const {
     std::vector<size_t> nodes(graph_.nodes.size());
     std::iota(nodes.begin(), nodes.end(), size_t{0});
@@ -390,14 +393,16 @@ class Quantizer {
       return fail({.where = fmt::format("{} ({})", node.name, weight.name), .what = "the weights are not finite"});
     weight.quantization = figures.parameters;
     if (figures.rounded) weight.constant = figures.rounded;
-    const Quantization input = *graph_[node.inputs.front()].quantization;  // the graph moves when it gets a bias
+    // a copy, since values move when a bias is added
+    const Quantization input = *graph_[node.inputs.front()].quantization;
     return set_bias(node, *figures.role, input, figures.mean_errors);
   }
 
-  // What the layer's inputs are like; none: calibration has not seen it as a layer of these weights.
+  // Returns the statistics of the layer's inputs; nullptr if calibration did not observe the node as a layer with these
+  // weights.
   [[nodiscard]] const LayerStatistics* statistics_of(const Node& node, const Shape& weight) const {
     const size_t result = node.outputs.front().index();
-    // Statistics are of windows that slide over the input; those of transposed convolutions stand the other way.
+    // Statistics are of windows that slide over the input. For transposed convolutions the roles are reversed.
     const bool slides = node.op == ir::Op(AtenOp::conv1d_default) || node.op == ir::Op(AtenOp::conv2d_default) ||
                         node.op == ir::Op(AtenOp::linear_default);
     if (!slides || result >= calibrated_.layers.size() || !fits(calibrated_.layers[result], weight)) return nullptr;
@@ -420,7 +425,7 @@ class Quantizer {
     return {};
   }
 
-  // How many operands and outputs of the graph each value is.
+  // Counts for each value how often it is an operand or an output.
   void count_readers() {
     readers_.assign(graph_.values.size(), 0);
     const auto count = [&](ValueId id) {
@@ -429,7 +434,7 @@ class Quantizer {
     for (const Node& node : graph_.nodes) std::ranges::for_each(node.inputs, count);
     for (const ValueId output : graph_.outputs) {
       count(output);
-      count(output);  // never an operand's own
+      count(output);  // counted twice, so that an output never counts as having a single reader
     }
   }
 

@@ -12,26 +12,26 @@
 
 namespace carina::quantize {
 
-// What quantizing has seen of a model beside its ranges.
+// The findings of quantization about a model, apart from its ranges.
 struct PtqFindings {
-  std::vector<std::string> beyond_int32;  // names of values of int64 that the samples show beyond int32
+  std::vector<std::string> beyond_int32;  // names of int64 values that exceed int32 in a sample
 };
 
 struct PtqOptions {
   int threads = 1;
   Scheme scheme;
-  const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not have; none: such nodes are errors
-  std::string data = "calibration";          // what messages call the samples
-  std::vector<UserNode> user_nodes = {};     // of the user's model, for overrides that name these
+  const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not support; nullptr: such nodes are
+                                             // errors
+  std::string data = "calibration";          // the samples' name in messages
+  std::vector<UserNode> user_nodes = {};     // nodes of the user's model, for overrides that name them
 };
 
-// Post-training quantization of a prepared float graph (normalize::prepare): sets Value::quantization as the scheme says.
-// Activations are quantized per tensor, weights symmetrically, biases with the scale input * weight. Which values get
-// parameters of their own and which share them follows the Arm quantizer of PT2E (docs/facts/arm_backend.md 4).
-// Ranges come from running the float graph on `samples`; each sample is one tensor per graph input. Nodes that only the
-// CPU's kernels run stay float. Inputs and outputs that never change are warned of. Errors: no samples, samples that do
-// not fit, values that are not finite, a model that does not compute in fp32, nodes that nobody can run (all of them),
-// schemes that are not supported.
+// Post-training quantization of a prepared float graph (normalize::prepare): sets Value::quantization by the scheme.
+// Activations are quantized per tensor, weights symmetrically, and biases with the scale input * weight. As in the Arm
+// quantizer of PT2E, some values share parameters (docs/facts/arm_backend.md 4). The float graph runs on `samples` to
+// find the ranges; each sample has one tensor per graph input. Nodes that only the CPU's kernels support stay float. A
+// warning names inputs and outputs that never change. Errors: no samples; samples that do not match the inputs; values
+// that are not finite; a model that does not compute in fp32; all unsupported nodes; unsupported schemes.
 Result<PtqFindings> quantize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options,
                              const Log& log);
 

@@ -16,26 +16,27 @@ struct Range {
   double max = 0;
 };
 
-// What calibration saw of a value, or of several that share their parameters: least, greatest, and a histogram whose
-// bins are multiples of a power of two, so that widening it merges bins exactly and the order of the tensors does not
-// matter.
+// The observed range of a value, or of several values that share their parameters: minimum, maximum and a histogram.
+// The width of the bins is a power of two. When the histogram is widened, bins merge exactly, so the order of the
+// tensors does not matter.
 class RangeObserver {
  public:
-  // Adds the elements. Infinities, and the limits of fp32 that stand for them, are masks: they count as lying kMasked
-  // from the farthest other element. Returns false when one is no number.
+  // Adds elements. Infinities, and the limits of fp32 that represent them, are masks: they count as elements at a
+  // distance of kMasked from the farthest other element. Returns false if an element is NaN.
   bool observe(std::span<const float> elements);
-  // The same, given their extremes. Of more than `enough` elements (at least 1) the histogram counts about so many, each
-  // for several of its neighbors: which ones depends on the numbers of elements alone.
+  // Adds elements whose extremes are known. If there are more than `enough` (at least 1), the histogram counts about
+  // `enough` of them, each for several neighbors. The choice depends only on the number of elements.
   bool observe(std::span<const float> elements, const simd::Extremes& extremes, size_t enough);
   [[nodiscard]] bool empty() const { return count_ == 0; }
-  // The range that the integers, in so many steps, are to cover; zero always lies inside.
+  // Returns the range that the integers with this number of steps should cover. It contains zero.
   [[nodiscard]] Range choose(RangeChoice choice, int64_t steps) const;
-  // Whether -infinity was among the elements, or the lowest fp32, which stands for it.
+  // Returns whether there was an element -infinity, or the lowest fp32, which represents it.
   [[nodiscard]] bool has_low_infinities() const { return has_low_infinities_; }
-  // Whether one number far away from all others, such as a mask's -1e9, takes nearly all of the range: what is left for
-  // the others is a few steps of int8.
+  // Returns whether a single distant number, such as the -1e9 of a mask, takes nearly all of the range, so that only a
+  // few steps of int8 remain for the other elements.
   [[nodiscard]] bool is_swamped() const;
-  // All that was seen, and a step below it: the lowest integer stands for nothing but -infinity.
+  // Returns the whole observed range, extended by one step at its lower end. The lowest integer then represents only
+  // -infinity.
   [[nodiscard]] Range with_step_for_infinity(int64_t steps) const;
 
   // exp(-16) is 1e-7, which an int8 or int16 softmax rounds to 0. (The Arm quantizer replaces infinities by -256 and
@@ -56,17 +57,18 @@ class RangeObserver {
   uint64_t zeros_ = 0;  // exactly 0, which every choice of parameters represents exactly
   float min_ = 0;
   float max_ = 0;
-  float average_min_ = 0;  // of the tensors seen, each new one counting 1 %
+  float average_min_ = 0;  // moving averages over the tensors, in which a new one counts 1 %
   float average_max_ = 0;
   int width_log2_ = 0;            // bins are [i, i + 1) * 2^width_log2
   int64_t first_ = 0;             // index of the first bin
   std::vector<uint64_t> counts_;  // empty before the first element
 };
 
-// Parameters of a range, in the float32 arithmetic of PyTorch's observers: scale = width / steps, not less than the
-// smallest; zero point such that 0 is exact. Source: torch.ao.quantization UniformQuantizationObserverBase.
+// Returns the parameters of a range, in the float32 arithmetic of PyTorch's observers: scale = width / steps, limited
+// to the smallest scale; a zero point with which 0 is exact. Source: torch.ao.quantization
+// UniformQuantizationObserverBase.
 Quantization activation_parameters(Range range, const NodeScheme& scheme);
-// The scale of symmetric integers up to `qmax`.
+// Returns the scale of symmetric integers whose largest is `qmax`.
 double symmetric_scale(double magnitude, int64_t qmax, double smallest_scale);
 
 }  // namespace carina::quantize

@@ -29,7 +29,7 @@ class RawEdges {
   }
 
  private:
-  // The same steps, counted from elsewhere. None: the edge stays as it is.
+  // Returns the parameters with the same steps, for integers of type_. No value: the input or output stays as it is.
   std::optional<Quantization> of_edge(ValueId id, std::string_view what) {
     if (!id.valid() || graph_[id].dtype != DType::kFp32 || graph_[id].constant) return std::nullopt;
     const ir::Value& value = graph_[id];
@@ -61,7 +61,7 @@ class RawEdges {
     return q;
   }
 
-  // A value of integers that takes over the name of a real one.
+  // Adds an integer value that takes over the name of a float value.
   ValueId add_integers(ValueId real) {
     const std::string name = graph_[real].name;
     const ValueId raw = graph_.add_value(name + "_raw", type_, Shape(graph_[real].shape));

@@ -9,9 +9,10 @@
 
 namespace carina::quantize {
 
-// Makes each quantized input and output of the graph a tensor of plain integers of `type` (int8, uint8, int16), of its
-// old name: a dequantize or quantize node stands between it and what was the input or output. Notes say what the
-// integers stand for; edges that are left float are warned of. Errors: a value whose integers have another width.
+// Changes each quantized input and output of the graph to a tensor of plain integers of `type` (int8, uint8, int16),
+// which keeps the name. A dequantize node after the input, or a quantize node before the output, connects it to the
+// former value. Notes give the scale and zero point of the integers. Inputs and outputs that stay float cause a
+// warning. Errors: a value whose integers have another width.
 Result<void> make_edges_raw(ir::Graph& graph, DType type, const Log& log);
 
 }  // namespace carina::quantize

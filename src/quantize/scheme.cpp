@@ -57,7 +57,7 @@ bool applies(const Override& override, const ir::Node& node, std::span<const Use
          names_node(override, user_nodes[node.origin.index()]);
 }
 
-// Operators whose places in an image 8 bits do not name: they stay float where nobody says otherwise.
+// Operators whose image coordinates do not fit 8 bits. They stay float unless an override quantizes them.
 constexpr std::array<std::string_view, 2> kSamplesCoordinates = {"aten.grid_sampler.default",
                                                                  "aten.grid_sampler_2d.default"};
 
@@ -67,7 +67,7 @@ bool samples_coordinates(const ir::Node& node, std::span<const UserNode> user_no
   });
 }
 
-// What lowerings take.
+// Checks that a lowering supports the types.
 void check_types(const NodeScheme& scheme, const std::string& of, Diagnostics& errors) {
   const auto want = [&](bool known, DType got, const char* expected, const char* what) {
     if (known) return;

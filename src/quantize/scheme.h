@@ -12,23 +12,23 @@
 
 namespace carina::quantize {
 
-// A node of the user's model, for overrides that name such; ir::Node::origin says which one a node was made from.
+// A node of the user's model, for overrides by its name. ir::Node::origin is the node from which a graph node was made.
 struct UserNode {
   std::string name;
   std::string op;
-  std::vector<ir::UserModule> modules;  // from the outermost to the one that calls it
+  std::vector<ir::UserModule> modules;  // from the outermost module to the innermost
 };
 
-// The scheme of each node, graph input and graph output of a graph, with the rank of what said so: 0 for the general
-// one; more for overrides, the later the more.
+// The scheme of each node, of the graph inputs and of the graph outputs, with the rank of its source: 0 for the general
+// scheme, 1 and more for the overrides in their order.
 struct Ranked {
-  std::optional<NodeScheme> scheme;  // none: left float
+  std::optional<NodeScheme> scheme;  // no value: left float
   size_t rank = 0;
 };
 
 class SchemeOf {
  public:
-  // Errors, all in one go: an override of what the model does not have (usage); a scheme that no lowering takes.
+  // Errors, all at once: an override of nodes that the model does not have (usage); a scheme that no lowering supports.
   static Result<SchemeOf> create(const ir::Graph& graph, const Scheme& scheme, std::span<const UserNode> user_nodes);
 
   [[nodiscard]] size_t nodes() const { return nodes_.size(); }

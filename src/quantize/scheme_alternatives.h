@@ -6,8 +6,8 @@
 
 namespace carina::quantize {
 
-// Schemes that are worth a trial where a model loses too much: `accuracy --layers` lists what they give, --quantize auto
-// takes the best that its budget allows.
+// Schemes to try if a model loses too much accuracy. `accuracy --layers` lists their results; --quantize auto uses the
+// best that its budget allows.
 struct SchemeAlternative {
   std::string_view what;
   std::string_view spec;
@@ -23,6 +23,6 @@ inline constexpr std::array kSchemeAlternatives{
     SchemeAlternative{.what = "16-bit activations, weights rounded for the layers' inputs",
                       .spec = "int16x8+rounded-for-inputs"},
 };
-inline constexpr size_t kWorstLayers = 3;  // that one more alternative gives 16 bits
+inline constexpr size_t kWorstLayers = 3;  // layers to which another alternative gives 16 bits
 
 }  // namespace carina::quantize

@@ -51,8 +51,8 @@ std::optional<Keeps> keeps_of(const ir::Graph& graph, const Node& node, const st
   return keeps == Keeps::kOwn ? std::nullopt : std::optional(keeps);
 }
 
-// The activation takes the place of the value before it: nobody else reads that value, and the node that makes it
-// chooses its result's parameters freely.
+// Returns whether the activation is fused with the value before it: no other node reads that value, and its producer
+// may choose the parameters of its result.
 bool fuses(const ir::Graph& graph, ValueId before, const std::vector<ir::NodeId>& producers,
            const std::vector<std::vector<ir::NodeId>>& users, const std::vector<bool>& is_output, Extrema extrema) {
   const ir::NodeId producer = producers[before.index()];

@@ -8,7 +8,7 @@
 
 namespace carina::quantize {
 
-// Which operand of a node holds weights, and along which of their axes each output channel has a scale of its own.
+// The operands of a node that hold weights and bias, and the axis of the weights with one scale per output channel.
 struct WeightRole {
   size_t weight = 1;
   size_t bias = 2;

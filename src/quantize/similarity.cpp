@@ -10,7 +10,7 @@ namespace carina::quantize {
 
 namespace {
 
-// The values that a run shows, by name; a tensor lives as long as the run's call, so it is copied.
+// The values of a run, by name. Tensors are copied, because they are valid only during the callback.
 using Seen = std::map<std::string, Tensor>;
 
 Result<observe::FloatRun> watched(const ir::Graph& graph, const SimilarityOptions& options, Seen& seen,

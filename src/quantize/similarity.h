@@ -16,14 +16,14 @@ namespace carina::quantize {
 
 using Samples = std::span<const std::vector<Tensor>>;
 
-// How near tensors of floats are to those that they should be.
+// The similarity of float tensors to reference tensors.
 struct Similarity {
   double signal = 0;  // sums of squares
   double noise = 0;
   double absolute = 0;  // sum of absolute differences
   int64_t elements = 0;
 
-  // Other types than fp32 do not count.
+  // Adds a pair of tensors. Types other than fp32 are ignored.
   void add(const Tensor& wanted, const Tensor& got);
   // The signal-to-noise ratio in dB; 300 if there is no difference.
   [[nodiscard]] double sqnr_db() const;
@@ -32,18 +32,19 @@ struct Similarity {
 
 struct SimilarityOptions {
   int threads = 1;
-  const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not have
+  const ir::Evaluator* evaluator = nullptr;  // runs the nodes that TOSA does not support
 };
 
-// What a prepared graph, quantized or not, gives for each sample. Errors: as FloatRun's.
+// Returns the outputs of a prepared graph, quantized or not, for each sample. Errors: those of FloatRun.
 Result<std::vector<std::vector<Tensor>>> outputs_of(const ir::Graph& graph, Samples samples,
                                                     const SimilarityOptions& options, const Log& log);
 
-// Of each output, over all samples. `wanted`: of outputs_of(), of another form of the same model.
+// Returns the similarity of each output over all samples. `wanted` and `got` are results of outputs_of() for two forms
+// of one model.
 std::vector<Similarity> similarity_of_outputs(const std::vector<std::vector<Tensor>>& wanted,
                                               const std::vector<std::vector<Tensor>>& got);
 
-// Of each value that nodes of both graphs make, by its name.
+// Returns the similarity of each value that nodes of both graphs compute, by its name.
 Result<std::map<std::string, Similarity>> similarity_of_values(const ir::Graph& reference, const ir::Graph& quantized,
                                                                Samples samples, const SimilarityOptions& options,
                                                                const Log& log);

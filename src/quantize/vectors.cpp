@@ -1,6 +1,6 @@
 #include "quantize/vectors_internal.h"
 
-// Vectors whose length is known at run time only (SVE) are left to NEON's, as in all libraries.
+// Vectors whose length is known only at run time (SVE) are disabled, as in all libraries; NEON is used instead.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 
 #undef HWY_TARGET_INCLUDE
@@ -32,7 +32,7 @@ void find_bins_here(const float* values, size_t count, double scale, double firs
   for (; i < count; ++i) indices[i] = static_cast<int32_t>(static_cast<double>(values[i]) * scale - first);
 }
 
-// kTogether pixels and those that follow, whose lines are asked for.
+// Adds kTogether pixels, and prefetches the next ones.
 void add_together(const float* const* pixels, const float* const* next, size_t channels, double* sums) {
   size_t c = 0;
 #if HWY_HAVE_FLOAT64

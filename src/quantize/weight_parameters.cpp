@@ -13,8 +13,8 @@ namespace carina::quantize {
 
 namespace {
 
-// The largest magnitude; infinite or NaN where an element is. Magnitudes are compared by their bits, of which those that
-// are not finite have the largest. In lanes, which compilers make vectors of.
+// Returns the largest magnitude, which is infinite or NaN if an element is. Magnitudes are compared by their bits, of
+// which those of infinities and NaN are the largest. The loops have lanes, so that compilers vectorize them.
 float magnitude_of(std::span<const float> values) {
   constexpr size_t kLanes = 16;
   constexpr int32_t kMagnitude = 0x7FFFFFFF;
@@ -38,12 +38,12 @@ float larger(float a, float b) {
   return a > b || std::isnan(a) ? a : b;
 }
 
-// Of all elements, or of each index of `axis`.
+// Returns the largest magnitude of all elements, or of each index of `axis`.
 std::vector<float> magnitudes_of(const Tensor& weight, int axis, Granularity granularity) {
   const auto values = weight.values<float>();
   if (granularity == Granularity::kPerTensor) return {magnitude_of(values)};
   const auto count = static_cast<size_t>(weight.shape[static_cast<size_t>(axis)]);
-  size_t run = 1;  // elements of one index that follow one another
+  size_t run = 1;  // consecutive elements of one index
   for (size_t i = static_cast<size_t>(axis) + 1; i < weight.shape.rank(); ++i)
     run *= static_cast<size_t>(weight.shape[i]);
   std::vector<float> magnitudes(count, 0);

@@ -9,16 +9,17 @@
 
 namespace carina::quantize {
 
-// Symmetric parameters that reach as far as the weights, of the tensor or of each index of `axis`. None: not all weights
-// are finite.
+// Returns symmetric parameters that cover the weights, per tensor or per index of `axis`. No value if a weight is not
+// finite.
 std::optional<Quantization> weight_parameters(const Tensor& weight, int axis, const WeightScheme& integers,
                                               double smallest_scale);
 
-// Of scale input * weight, in the accumulator's type. Source: docs/facts/arm_backend.md 4.1. Groups of a transposed
-// convolution, whose weights count the channels of one group, have the same scales one after the other.
+// Returns the parameters of a bias: scale input * weight, in the type of the accumulator. Source:
+// docs/facts/arm_backend.md 4.1. The weights of a grouped transposed convolution count the channels of one group; their
+// scales are repeated for each group.
 Quantization bias_parameters(const Quantization& input, const Quantization& weight, int64_t channels);
 
-// What weights become beside such inputs: TOSA multiplies int16 by int8 only.
+// Returns the scheme of the weights for these inputs. TOSA multiplies int16 inputs by int8 weights only.
 WeightScheme weight_scheme_for(const Quantization& input, const WeightScheme& wanted);
 
 }  // namespace carina::quantize

@@ -11,7 +11,7 @@ namespace carina::quantize {
 
 namespace {
 
-// A symmetric matrix [size, size], by rows.
+// A symmetric matrix [size, size] in row-major order.
 struct Matrix {
   size_t size;
   std::vector<double> elements;
@@ -20,7 +20,8 @@ struct Matrix {
   [[nodiscard]] double at(size_t row, size_t column) const { return elements[row * size + column]; }
 };
 
-// Few patches say little about pairs: the pairs count for less, and no input counts for nothing.
+// Regularizes the covariance. With few patches, its off-diagonal elements are unreliable and are reduced. A small
+// number is added to the diagonal, so that every input has some variance.
 void regularize(Matrix& matrix, size_t patches) {
   double trace = 0;
   for (size_t i = 0; i < matrix.size; ++i) trace += matrix.at(i, i);
@@ -43,7 +44,7 @@ double product_of(const double* a, const double* b, size_t count) {
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-// In place: the lower triangle L of matrix = L * L^T. The matrix is positive definite.
+// Computes in place the lower triangle L of matrix = L * L^T. The matrix must be positive definite.
 void factorize(Matrix& matrix) {
   for (size_t i = 0; i < matrix.size; ++i) {
     double* const row = matrix.elements.data() + i * matrix.size;
@@ -55,7 +56,7 @@ void factorize(Matrix& matrix) {
   }
 }
 
-// The terms with small variance first, which are rounded last.
+// Returns the terms by ascending variance; the first ones are rounded last.
 std::vector<size_t> order_of(const Matrix& matrix) {
   std::vector<size_t> order(matrix.size);
   std::iota(order.begin(), order.end(), size_t{0});
@@ -71,8 +72,9 @@ Matrix permuted(const Matrix& matrix, const std::vector<size_t>& order) {
   return result;
 }
 
-// How the errors of one group's weights are made up for: the variance of what an error e gives is |L^T e|^2, so with the
-// terms from the last on known, term k is best where row k of L^T e is 0.
+// The order and the factor for compensating the rounding errors of one group's weights. An error e of the weights
+// causes the variance |L^T e|^2 in the output. If the later terms are rounded, the best choice of term k makes row k of
+// L^T e zero.
 struct Compensation {
   std::vector<size_t> order;
   Matrix factor;  // L
@@ -87,7 +89,7 @@ Compensation compensation_of(const InputStatistics& statistics) {
   return {.order = std::move(order), .factor = std::move(matrix)};
 }
 
-// Integers in the order of compensation, and the variance of the error that they give.
+// Integers in the order of compensation, and the variance of the error that they cause.
 struct Rounded {
   std::vector<int8_t> steps;
   double variance = 0;
@@ -95,7 +97,7 @@ struct Rounded {
 
 Rounded round_row(const std::vector<double>& row, double scale, const Quantization& q, const Matrix& factor) {
   Rounded result{.steps = std::vector<int8_t>(row.size())};
-  std::vector<double> owed(row.size(), 0);  // of row k of L^T e, so far
+  std::vector<double> owed(row.size(), 0);  // row k of L^T e from the terms that are rounded already
   for (size_t i = row.size(); i-- > 0;) {
     const double wanted = row[i] - owed[i] / factor.at(i, i);
     const double step =
@@ -108,7 +110,8 @@ Rounded round_row(const std::vector<double>& row, double scale, const Quantizati
   return result;
 }
 
-// A few weights fall well on one scale and badly on another; many do so equally on all.
+// Returns how many scales to try. For few weights the scale makes a large difference; for many weights, all scales are
+// similar.
 size_t scales_worth_trying(size_t terms) {
   constexpr size_t kMaxColumns = 128;
   return std::clamp<size_t>(kMaxColumns * kMaxColumns / std::max<size_t>(terms, 1), 1, kMaxColumns);
@@ -116,12 +119,12 @@ size_t scales_worth_trying(size_t terms) {
 
 // Rounds at the given scale and at others near it, and keeps the best.
 Rounded best_rounding(const std::vector<double>& row, double& scale, const Quantization& q, const Matrix& factor) {
-  constexpr double kSmallest = 0.96, kWidth = 0.24;  // of the given scale
+  constexpr double kSmallest = 0.96, kWidth = 0.24;  // relative to the given scale
   Rounded best = round_row(row, scale, q, factor);
   const double given = scale;
   const size_t count = scales_worth_trying(row.size());
   for (size_t i = 1; i < count; ++i) {
-    // Scales are float32 where they are used.
+    // Scales are stored as float32.
     const double tried =
         static_cast<float>(given * (kSmallest + kWidth * static_cast<double>(i) / static_cast<double>(count)));
     Rounded other = round_row(row, tried, q, factor);
@@ -163,10 +166,10 @@ Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStat
 
 namespace {
 
-constexpr size_t kTogether = 8;  // channels, whose sums do not wait for each other
+constexpr size_t kTogether = 8;  // channels whose sums are independent
 
-// The integers of one channel's weights, as the lowering rounds them: limited first, which whole limits allow, so that
-// adding and taking away 1.5 * 2^23 rounds to even. In lanes, which compilers make vectors of.
+// Rounds the weights of one channel as the lowering does. They are clamped first, which is exact because the limits are
+// integers; then adding and subtracting 1.5 * 2^23 rounds to even. The loop has lanes, so that compilers vectorize it.
 void round_channel(std::span<const float> floats, double scale, const Quantization& q, std::span<float> steps) {
   constexpr float kRounding = 12582912.0F;
   constexpr size_t kLanes = 16;
@@ -184,7 +187,7 @@ void round_channel(std::span<const float> floats, double scale, const Quantizati
   for (size_t i = whole; i < floats.size(); ++i) steps[i] = round(floats[i]);
 }
 
-// Channels as rows of weights [O, terms].
+// Channels are the rows of the weights [O, terms].
 struct Channels {
   std::span<const float> floats;
   const ir::Value& weight;
@@ -205,7 +208,8 @@ struct Channels {
 
 constexpr size_t kChunk = 64;  // terms
 
-// What each of a channel's rounding errors brings. In lanes, which compilers make vectors of; sums have an order.
+// Computes the contribution of each of a channel's rounding errors to the mean error. The loop has lanes, so that
+// compilers vectorize it; the caller adds the results in a fixed order.
 void multiply_errors(std::span<const float> steps, double scale, std::span<const float> floats,
                      std::span<const double> means, std::array<double, kChunk>& errors) {
   constexpr size_t kLanes = 8;
@@ -219,7 +223,7 @@ void multiply_errors(std::span<const float> steps, double scale, std::span<const
   for (size_t i = whole; i < steps.size(); ++i) errors[i] = error(i);
 }
 
-// Of `count` channels from `first`; each one's sum in the order of its terms.
+// Adds the errors of `count` channels from `first`. The sum of each channel is in the order of its terms.
 void add_errors(const Channels& channels, size_t first, size_t count, std::span<const double> means,
                 std::span<float> steps, std::span<double> errors) {
   const size_t terms = channels.terms;

@@ -6,10 +6,10 @@
 
 namespace carina::report {
 
-// Why a command gave no result, for programs. The kind of a message: "rule" when it begins with "rule <id> (TOSA 1.0,
-// section <n>)", of the verifier; "require" when it begins with "REQUIRE", a condition of the specification that the
-// data broke at run time; else "error". `status`: "unpredictable" when a REQUIRE is broken, "refused" when the file or
-// the inputs are at fault in another way, else "failed" (the command line, the disk).
+// Returns the JSON report of a command that failed. The kind of a message is "rule" if it begins with "rule <id> (TOSA
+// 1.0, section <n>)" (from the verifier), "require" if it begins with "REQUIRE" (the data violate a condition of the
+// specification at run time), else "error". `status` is "unpredictable" if a REQUIRE is violated, "refused" if the file
+// or the inputs have another fault, else "failed" (the command line, the disk).
 std::string to_json(const std::string& file, const Diagnostics& errors);
 
 }  // namespace carina::report

@@ -6,7 +6,7 @@
 
 namespace carina::report {
 
-// A line that says in which interval the cycles of hardware are expected; empty if the target has no interval.
+// Returns a line with the interval in which the cycles of hardware are expected; empty if the target has no interval.
 std::string interval_text(const npu::CycleInterval& interval);
 
 }  // namespace carina::report

@@ -7,7 +7,7 @@
 
 namespace carina::report {
 
-// The listing's own text, or a line for each part.
+// Returns the text of the listing, or else one line per part.
 std::string to_text(const results::Listing& listing);
 std::string to_json(const results::Listing& listing);
 

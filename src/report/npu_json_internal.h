@@ -9,7 +9,7 @@ namespace carina::report {
 // The interval in which the cycles of hardware or of an FVP are expected.
 Json interval_json(const npu::CycleInterval& interval);
 
-// The NPU's part of an inference, each operation.
+// Returns the NPU's part of an inference, with each operation.
 Json npu_json(const results::NpuReport& npu);
 
 }  // namespace carina::report

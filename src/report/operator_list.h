@@ -7,7 +7,7 @@
 
 namespace carina::report {
 
-// The text of docs/SUPPORTED_OPS.md.
+// Returns the text of docs/SUPPORTED_OPS.md.
 std::string to_text(const results::OperatorList& list);
 std::string to_json(const results::OperatorList& list);
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-// What pages are made of: files of src/report/pages, and Vega, which CMake puts into the program
+// Returns the parts of HTML pages: the files of src/report/pages, and Vega. CMake embeds them into the program
 // (cmake/CarinaEmbed.cmake).
 namespace carina::report {
 

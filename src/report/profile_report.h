@@ -8,9 +8,9 @@
 
 namespace carina::report {
 
-// A table, with the total.
+// Returns a table with a total.
 std::string to_text(const results::Profile& profile);
-// A report's JSON with the member "profile" behind the others.
+// Appends the member "profile" to the JSON of a report.
 std::string with_profile(std::string_view json, const results::Profile& profile);
 
 }  // namespace carina::report

@@ -1,6 +1,6 @@
 #pragma once
 
-// to_text() and to_json() of every result, for templates over all of them.
+// Includes to_text() and to_json() of every result, for templates over all of them.
 #include "report/accuracy_report.h"
 #include "report/board_report.h"
 #include "report/compare_report.h"

@@ -12,7 +12,7 @@ namespace carina::report {
 std::string to_text(const results::TestsReport& tests);
 
 std::string to_text(const results::RunReport& report, LayerRows rows = LayerRows::kFolded);
-std::string to_json(const results::RunReport& report);  // each operation
+std::string to_json(const results::RunReport& report);  // with each operation
 
 std::string to_text(const results::InterpretReport& report);
 std::string to_json(const results::InterpretReport& report);

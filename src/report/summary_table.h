@@ -6,8 +6,8 @@
 
 namespace carina::report {
 
-// One row about the whole network, under the columns of the file that Vela writes (<network>_summary_<system>.csv).
-// Needs the delegates' layers. What is not known (the bytes of weights before they were encoded) is an empty cell.
+// Returns one row about the whole network, with the columns of Vela's <network>_summary_<system>.csv. The delegates'
+// layers must be present. Unknown values (the bytes of weights before encoding) are empty cells.
 std::string summary_table(const results::CompileReport& report);
 
 }  // namespace carina::report

@@ -5,7 +5,7 @@
 
 namespace carina::report {
 
-// The test cases of a bundled program.
+// Returns the test cases of a bundled program.
 Json tests_json(const results::TestsReport& tests);
 
 }  // namespace carina::report

@@ -16,9 +16,10 @@ struct AccuracyReport {
   bool has_integer_graph = false;
   int64_t integer_right = 0;
   int64_t npu_right = 0;
-  int64_t npu_equals_integer = 0;    // samples whose outputs all, and those of each delegate, have the graph's bits
-  int64_t npu_answers_as_float = 0;  // the predicted class, of the first output
-  double sqnr_db = 0;                // the lowest of the outputs
+  int64_t npu_equals_integer = 0;  // samples for which all outputs, and the outputs of each delegate, have the integer
+                                   // graph's bits
+  int64_t npu_answers_as_float = 0;  // samples with the float model's predicted class, by the first output
+  double sqnr_db = 0;                // the lowest value of all outputs
   std::vector<OutputAccuracy> outputs = {};
 };
 

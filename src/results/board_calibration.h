@@ -21,7 +21,7 @@ struct BoardCalibration {
   double second_memory_clock_scale = 0;
   int second_memory_read_latency_cycles = 0;
   int sram_latency_cycles = 0;
-  double worst_residual = 0;  // of fitted / measured - 1
+  double worst_residual = 0;  // the largest deviation of fitted / measured - 1
   std::vector<BoardMeasurement> measurements;
 };
 

@@ -9,7 +9,7 @@
 #include "results/run_report.h"
 
 namespace carina::results {
-// One of two programs: what one inference takes of the NPU and its memories.
+// One of two programs, with the NPU and memory figures of one inference.
 struct ComparedSide {
   std::string label;  // the file, or "vela"
   std::string target;
@@ -19,7 +19,7 @@ struct ComparedSide {
   int64_t cycles = 0;
   int64_t macs = 0;
   int64_t operations = 0;
-  int64_t sram_bytes = 0;  // the most that is held at a time, constants not counted
+  int64_t sram_bytes = 0;  // the maximum held at a time, without constants
   int64_t arena_bytes = 0;
   int64_t fast_scratch_bytes = 0;
   int64_t constants_bytes = 0;
@@ -27,18 +27,18 @@ struct ComparedSide {
   std::vector<std::pair<std::string, int64_t>> traffic_bytes = {};
 };
 
-// A layer of both, or of one.
+// A layer of both networks, or of only one.
 struct ComparedLayer {
   std::string name;
   std::optional<LayerReport> a = {};
   std::optional<LayerReport> b = {};
 };
 
-// What `carina compare` says.
+// The result of `carina compare`.
 struct CompareReport {
   ComparedSide a;
   ComparedSide b;
-  bool by_name = false;  // else layers stand beside each other by kind, MACs and order
+  bool by_name = false;  // whether layers are matched by name; otherwise by kind, MACs and order
   std::vector<ComparedLayer> layers;
 };
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace carina::results {
-// What a file holds, part by part, each with named properties; and a text of its own where there is a better one.
+// The content of a file: parts with named properties, and a text form if there is a better one.
 struct Listing {
   using Value = std::variant<std::string, int64_t>;
   using Properties = std::vector<std::pair<std::string, Value>>;
@@ -23,7 +23,7 @@ struct Listing {
   }
 };
 
-// A line for each part.
+// Returns one line per part.
 std::string lines_of(const Listing& listing);
 
 }  // namespace carina::results

@@ -4,23 +4,23 @@
 #include <vector>
 
 namespace carina::results {
-// What becomes of an ATen operator on either side: "yes", "becomes aten.mul, aten.add", "-" ...
+// The support of an ATen operator on NPU and CPU: "yes", "becomes aten.mul, aten.add", "-" ...
 struct AtenOperatorRow {
   std::string name;
   std::string npu;
   std::string cpu;
 };
 
-// What the NPU compiler does with a TOSA operator: "yes", "no: REASON".
+// The support of a TOSA operator by the NPU compiler: "yes", "no: REASON".
 struct TosaOperatorRow {
   std::string name;
-  std::vector<std::string> npus;  // for each of OperatorList::lines
+  std::vector<std::string> npus;  // one entry per element of OperatorList::lines
 };
 
-// What `carina ops` lists.
+// The result of `carina ops`.
 struct OperatorList {
   std::vector<AtenOperatorRow> aten;
-  std::vector<std::string> lines;  // of NPUs
+  std::vector<std::string> lines;  // product lines of NPUs
   std::vector<TosaOperatorRow> tosa;
 };
 

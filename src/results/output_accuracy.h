@@ -3,9 +3,9 @@
 #include <string>
 
 namespace carina::results {
-// How near one output is to the float model's, over all samples.
+// The similarity of one output to the float model's output, over all samples.
 struct OutputAccuracy {
-  std::string name;    // of the model's graph
+  std::string name;    // the output's name in the model's graph
   double sqnr_db = 0;  // 300: no difference
   double mean_absolute_error = 0;
 };

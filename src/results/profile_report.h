@@ -6,12 +6,12 @@
 #include <vector>
 
 namespace carina::results {
-// What a stage of a command cost.
+// The cost of one stage of a command.
 struct StageCost {
   std::string stage;
-  double seconds = 0;      // on the clock
-  double cpu_seconds = 0;  // of all threads, user and system
-  int64_t peak_bytes = 0;  // of the process's memory, mapped files included
+  double seconds = 0;      // wall-clock time
+  double cpu_seconds = 0;  // user and system time of all threads
+  int64_t peak_bytes = 0;  // peak memory of the process, mapped files included
 };
 using Profile = std::vector<StageCost>;
 

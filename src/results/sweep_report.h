@@ -9,11 +9,11 @@
 #include "carina/result.h"
 
 namespace carina::results {
-// What became of one combination.
+// The outcome of one combination.
 enum class SweepStatus : uint8_t {
   kCompiled,
-  kRefused,  // the target does not have it: a memory mode that does not fit
-  kFailed,   // the model cannot be compiled so
+  kRefused,  // the target does not support it, for example because a memory mode does not fit
+  kFailed,   // the model cannot be compiled for it
 };
 
 // The operations of one layer together.
@@ -21,18 +21,18 @@ struct SweepLayer {
   std::string name;
   int64_t macs = 0;
   int64_t cycles = 0;
-  int64_t traffic_bytes = 0;  // read and written, of all memories
+  int64_t traffic_bytes = 0;  // bytes read and written, of all memories
   std::string bottleneck;
 };
 
 // One combination of target, memories and quantization. Figures are per inference; cycles are estimates.
 struct SweepRow {
-  std::string quantization;  // as it was asked for: "int8"; "as is"
+  std::string quantization;  // as requested: "int8", or "as is"
   std::string target;
   std::string system_config;
   std::string memory_mode;
   SweepStatus status = SweepStatus::kCompiled;
-  std::string reason = {};  // why it is refused or failed; then the figures below mean nothing
+  std::string reason = {};  // why it was refused or failed; if set, the figures below have no meaning
   std::vector<std::string> notes = {};
   int64_t macs_per_cycle = 0;
   int64_t clock_hz = 0;
@@ -45,7 +45,7 @@ struct SweepRow {
   int64_t program_bytes = 0;
   std::string program_sha256 = {};
   std::vector<std::pair<std::string, int64_t>> traffic_bytes = {};
-  std::vector<std::pair<std::string, double>> bytes_per_cycle = {};  // that each memory's port moves at most
+  std::vector<std::pair<std::string, double>> bytes_per_cycle = {};  // the most that each memory's port moves
   std::vector<SweepLayer> layers = {};
   std::string model = {};  // only in the report of several models
 };

@@ -9,31 +9,31 @@ namespace carina::results {
 struct TargetRow {
   std::string name;
   int64_t macs_per_cycle = 0;
-  std::string system_config;  // the defaults
+  std::string system_config;  // the default
   std::string memory_mode;
 };
 
-// A clock and the memories behind the two ports.
+// A clock, and the memories at the two ports.
 struct SystemRow {
   std::string name;
   std::string from;                  // the file, or "built in"
-  std::vector<std::string> targets;  // for which it can be asked
+  std::vector<std::string> targets;  // targets that support it
   int64_t clock_hz = 0;
-  std::vector<std::string> memories;      // behind port 0 and 1: "Sram"
-  std::vector<std::string> memory_modes;  // that fit it, on one of its targets
+  std::vector<std::string> memories;      // memories at port 0 and 1: "Sram"
+  std::vector<std::string> memory_modes;  // modes that fit it on one of its targets
 };
 
-// What lives behind which port.
+// The port of each kind of data.
 struct ModeRow {
   std::string name;
   std::string from;
   int64_t constants_port = 0;
   int64_t arena_port = 0;
   int64_t cache_port = 0;
-  int64_t cache_bytes = 0;  // 0: not limited
+  int64_t cache_bytes = 0;  // 0: no limit
 };
 
-// What `carina targets` lists.
+// The result of `carina targets`.
 struct TargetList {
   std::vector<TargetRow> targets;
   std::vector<SystemRow> systems;

@@ -4,10 +4,10 @@
 #include <string>
 
 namespace carina::results {
-// What `carina tosa -o` says.
+// The result of `carina tosa -o`.
 struct TosaReport {
   std::string model;
-  std::string version;  // of the file: "1.0", or "vgf"
+  std::string version;  // the file's version: "1.0", or "vgf"
   std::string output;
   int64_t bytes = 0;
 };

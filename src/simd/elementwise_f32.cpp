@@ -14,7 +14,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Of vectors, and of the elements that fill none.
+// Operations for vectors and for the remaining elements.
 struct Add {
   HWY_INLINE auto operator()(auto a, auto b) const { return hn::Add(a, b); }
   HWY_INLINE float operator()(float a, float b) const { return a + b; }
@@ -38,8 +38,8 @@ HWY_INLINE auto load(const float* row, int64_t column) {
   }
 }
 
-// The last vector of a row is moved back to end with it: some elements are computed twice, before anything is written
-// where an operand may stand.
+// The last vector of a row is moved back so that it ends with the row. Some elements are computed twice; they are
+// computed before anything is written, because the output may be an operand.
 template <typename Op, bool kRepeatsA, bool kRepeatsB>
 HWY_INLINE void combine_row(const float* a, const float* b, float* out, int64_t columns) {
   const hn::ScalableTag<float> d;
@@ -55,7 +55,7 @@ HWY_INLINE void combine_row(const float* a, const float* b, float* out, int64_t 
   hn::StoreU(last, d, out + end);
 }
 
-// Rows that follow each other, or are one value, are one long row.
+// Returns whether the rows are contiguous, or repeat one value, so that they can be treated as one long row.
 bool is_one_row(const RowsF32& operand, int64_t columns) {
   return operand.stride == (operand.repeats ? 0 : columns);
 }

@@ -18,7 +18,7 @@ struct Extremes {
     max = other.max > max ? other.max : max;
     numbers = numbers && other.numbers;
   }
-  // Whether there is neither an infinity nor a NaN.
+  // Returns whether there is neither an infinity nor a NaN.
   [[nodiscard]] bool are_finite() const {
     return numbers && min > -std::numeric_limits<float>::infinity() && max < std::numeric_limits<float>::infinity();
   }

@@ -38,7 +38,7 @@ double power_of_two(int n) {
   return std::bit_cast<double>(static_cast<uint64_t>(n + 1023) << 52);
 }
 
-// e^x for any x that is a number; 0 and infinity beyond doubles' range.
+// e^x for any number x; 0 and infinity outside of the range of double.
 double exp_of(double x) {
   if (x > 709) return std::numeric_limits<double>::infinity();
   if (x < -708) return 0;
@@ -68,7 +68,7 @@ struct Reduced {
   double rest;
 };
 
-// The product of the mantissa with the bits of 2/pi that matter, modulo 4: Payne and Hanek's reduction. |x| >= 2^20.
+// Payne and Hanek's reduction: multiplies the mantissa by the relevant bits of 2/pi, modulo 4. |x| >= 2^20.
 Reduced reduce_large(float x) {
   static constexpr std::array<uint32_t, 8> kTwoOverPi{0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0,
                                                       0xDB629599, 0x3C439041, 0xFE5163AB, 0xDEBBC561};
@@ -85,13 +85,14 @@ Reduced reduce_large(float x) {
   const uint64_t low = mantissa * word(2);
   const uint64_t middle = mantissa * word(1) + (low >> 32);
   const uint64_t high = mantissa * word(0) + (middle >> 32);
-  // high:middle holds mantissa * 2/pi * 2^(64 + skip) modulo 2^64; the binary point of x * 2/pi is `point` bits down.
+  // high:middle is mantissa * 2/pi * 2^(64 + skip) modulo 2^64. `point` is the position of the binary point of x *
+  // 2/pi.
   const uint64_t product = (high << 32) | (middle & 0xFFFFFFFFU);
   const int point = exponent - skip;  // 2, or less for small exponents
   const uint64_t scaled = point >= 0 ? product : product >> -point;
   const int integer_bits = point >= 0 ? point : 0;
   uint64_t quadrant = integer_bits == 0 ? 0 : scaled >> (64 - integer_bits);
-  auto fraction = static_cast<int64_t>(scaled << integer_bits);  // as signed: in [-1/2, 1/2)
+  auto fraction = static_cast<int64_t>(scaled << integer_bits);  // as a signed number in [-1/2, 1/2)
   if (fraction < 0) ++quadrant;
   const double rest = static_cast<double>(fraction) * 0x1p-64 * (std::numbers::pi / 2);
   const int q = static_cast<int>(quadrant & 3);
@@ -178,7 +179,7 @@ float exact_sigmoid(float x) {
   return std::isnan(x) ? x : static_cast<float>(1 / (1 + exp_of(-static_cast<double>(x))));
 }
 
-// erf x = 2/sqrt(pi) e^(-x^2) (x + 2 x^3/3 + 4 x^5/15 + ...): all terms positive, so nothing cancels.
+// erf x = 2/sqrt(pi) e^(-x^2) (x + 2 x^3/3 + 4 x^5/15 + ...). All terms are positive, so there is no cancellation.
 float exact_erf(float x) {
   if (std::isnan(x)) return x;
   if (std::fabs(x) >= 4) return x < 0 ? -1.0F : 1.0F;
@@ -195,7 +196,7 @@ float exact_erf(float x) {
 float exact_pow(float x, float y) {
   const bool special =
       x == 0 || y == 0 || x == 1 || !std::isfinite(x) || !std::isfinite(y) || (x < 0 && std::floor(y) != y);
-  if (special) return std::pow(x, y);  // exact by the standard: 0, 1, infinities and NaN only
+  if (special) return std::pow(x, y);  // exact by the standard: only 0, 1, infinities and NaN
   const double magnitude = exp_of(static_cast<double>(y) * log_of(std::fabs(x)));
   return static_cast<float>(x < 0 && is_odd_integer(y) ? -magnitude : magnitude);
 }

@@ -16,10 +16,10 @@
 #include "simd/float_math.h"
 #include "simd/kernels.h"
 
-// The scalar functions of float_math say which bits are right. Vectors compute doubles that are within kMargin of the
-// scalar ones, relative to them; where everything so near rounds to one float, that float is it, and in the few other
-// places (one in 16,000, and where there is no number) the scalar function is asked. So the bits depend neither on the
-// width of vectors nor on fused operations.
+// The scalar functions of float_math define the bits of the results. The vector code computes doubles within a relative
+// error of kMargin of the scalar ones. If all doubles in this interval round to the same float, that float is the
+// result. Otherwise (about one element in 16,000, and for NaN) the scalar function is called. So the bits depend
+// neither on the width of vectors nor on fused operations.
 
 HWY_BEFORE_NAMESPACE();
 namespace carina::simd::HWY_NAMESPACE {
@@ -54,15 +54,16 @@ using DF = hn::Rebind<float, D>;
 using V = hn::Vec<D>;
 using VI = hn::Vec<DI>;
 
-// Far more than the formulas and the scalar functions are apart: about 2^-42 of the value at worst (TANH near 1e-3, where
-// 1 - e^-2x loses ten bits), ERF's polynomial 2^-41, 12 terms of EXP 2^-47.
+// Much more than the difference between the vector formulas and the scalar functions: at most about 2^-42 of the value
+// (TANH near 1e-3, where 1 - e^-2x loses ten bits), 2^-41 for ERF's polynomial, 2^-47 for 12 terms of EXP.
 constexpr double kMargin = 0x1p-39;
 
 HWY_INLINE V set(double value) {
   return hn::Set(D(), value);
 }
 
-// The lowest coefficient first. Halves of a sum do not wait for each other as its terms would, one after the other.
+// Evaluates a polynomial, with the lowest coefficient first. The sum is divided into halves that are independent of
+// each other, to hide latency.
 template <size_t kFirst, size_t kCount, size_t N>
 HWY_INLINE V polynomial(const std::array<double, N>& coefficients, const std::array<V, 6>& powers) {
   if constexpr (kCount == 1) {
@@ -76,7 +77,7 @@ HWY_INLINE V polynomial(const std::array<double, N>& coefficients, const std::ar
 }
 template <size_t N>
 HWY_INLINE V polynomial(const std::array<double, N>& coefficients, V x) {
-  std::array<V, 6> powers{x};  // of x, each the square of the one before
+  std::array<V, 6> powers{x};  // powers of x, each the square of the previous one
   for (size_t i = 1; i < std::bit_width(N - 1); ++i) powers[i] = hn::Mul(powers[i - 1], powers[i - 1]);
   return polynomial<0, N>(coefficients, powers);
 }
@@ -85,7 +86,7 @@ constexpr double inverse_factorial(int n) {
   return n <= 1 ? 1.0 : inverse_factorial(n - 1) / n;
 }
 
-// step: 1 for all powers, 2 for every other one with alternating signs.
+// `step`: 1 for all powers, 2 for every other power with alternating signs.
 template <size_t N>
 constexpr std::array<double, N> series(int first, int step) {
   std::array<double, N> result{};
@@ -96,13 +97,13 @@ constexpr std::array<double, N> series(int first, int step) {
   return result;
 }
 
-// A number as a double, and as the integer that it is: of magnitude below 2^31.
+// An integer as a double and as an integer. Its magnitude is below 2^31.
 struct Whole {
   V value;
-  VI bits;  // the integer in the low bits, above them a constant
+  VI bits;  // the integer in the low bits, a constant in the others
 };
 HWY_INLINE Whole nearest(V x) {
-  const V magic = set(0x1.8p52);  // numbers near it are whole
+  const V magic = set(0x1.8p52);  // adding it leaves no fraction bits
   const V sum = hn::Add(x, magic);
   return {.value = hn::Sub(sum, magic), .bits = hn::BitCast(DI(), sum)};
 }
@@ -126,7 +127,7 @@ HWY_INLINE V not_sure() {
 
 // For smaller x, e^x is rounded to 0.
 constexpr double kMinExponent = -104;
-constexpr double kMaxExponent = 89;  // above: infinity
+constexpr double kMaxExponent = 89;  // above it, the result is infinity
 
 struct Exp {
   static HWY_INLINE V of(V x) {
@@ -163,8 +164,8 @@ struct Log {
     const DI di;
     const VI bits = hn::BitCast(di, x);
     const VI one = hn::BitCast(di, set(1));
-    // The mantissa between sqrt(1/2) and sqrt(2): what is above counts up the exponent.
-    const VI raised = hn::Add(bits, hn::Set(di, 0x0009'5F61'9980'C433));  // the bits of 2 less those of sqrt(2)
+    // Normalizes the mantissa to [sqrt(1/2), sqrt(2)); larger ones increment the exponent.
+    const VI raised = hn::Add(bits, hn::Set(di, 0x0009'5F61'9980'C433));  // the bits of 2 minus those of sqrt(2)
     const VI exponent = hn::Sub(hn::ShiftRight<52>(raised), hn::Set(di, 1023));
     const V mantissa = hn::BitCast(D(), hn::Sub(bits, hn::ShiftLeft<52>(exponent)));
     const V n = hn::Sub(hn::BitCast(D(), hn::Add(exponent, hn::BitCast(di, set(0x1.8p52)))), set(0x1.8p52));
@@ -176,7 +177,8 @@ struct Log {
   }
 };
 
-// x = n * pi/2 + rest for |x| < 2^20, as in float_math; the sine of rest or its cosine, with the quadrant's sign.
+// x = n * pi/2 + rest for |x| < 2^20, as in float_math. Returns the sine or the cosine of rest, with the sign of the
+// quadrant.
 HWY_INLINE V sine_of(V x, int64_t quadrants) {
   static constexpr auto kSine = series<10>(1, 2);
   static constexpr auto kCosine = series<10>(0, 2);
@@ -187,7 +189,7 @@ HWY_INLINE V sine_of(V x, int64_t quadrants) {
       hn::NegMulAdd(n.value, set(0x1.3198a2e037073p-69), hn::NegMulAdd(n.value, set(0x1.0b4611a6p-34), high));
   const V square = hn::Mul(rest, rest);
   const VI quadrant = hn::Add(n.bits, hn::Set(di, quadrants));
-  const V odd = hn::BitCast(D(), hn::ShiftLeft<63>(quadrant));  // its sign: whether the cosine is wanted
+  const V odd = hn::BitCast(D(), hn::ShiftLeft<63>(quadrant));  // its sign tells whether the cosine is needed
   const V sign =
       hn::BitCast(D(), hn::And(hn::ShiftLeft<62>(quadrant), hn::Set(di, std::numeric_limits<int64_t>::min())));
   const V sine = hn::Mul(rest, polynomial(kSine, square));
@@ -201,8 +203,8 @@ struct Cos {
   static HWY_INLINE V of(V x) { return sine_of(x, 1); }
 };
 
-// erf(x) / x as a polynomial of x^2 / 8 - 1, for |x| < 4: interpolated at 80 Chebyshev points, of which the first 23 terms
-// are kept (within 2^-41 of the value).
+// erf(x) / x as a polynomial of x^2 / 8 - 1, for |x| < 4. It interpolates at 80 Chebyshev points and keeps the first 23
+// terms (an error of at most 2^-41 of the value).
 struct Erf {
   static HWY_INLINE V of(V x) {
     static constexpr std::array<double, 23> kCoefficients{
@@ -219,7 +221,7 @@ struct Erf {
   }
 };
 
-// A square root and a quotient, each rounded once: the scalar function's double.
+// A square root and a quotient, each rounded once, as in the scalar function.
 struct Rsqrt {
   static HWY_INLINE V of(V x) { return hn::Div(set(1), hn::Sqrt(x)); }
 };
@@ -239,8 +241,8 @@ HWY_INLINE void apply_vector(const float* in, float* out) {
     out[lane] = lowest[lane] == highest[lane] ? lowest[lane] : Scalar(in[lane]);
 }
 
-// The last vector is moved back to end with the elements: some are computed twice, before others are written where they
-// may have stood.
+// The last vector is moved back so that it ends with the elements. Some are computed twice; they are computed before
+// the previous ones are written, because `out` may be `in`.
 template <typename Formula, float (*Scalar)(float)>
 void apply_formula(const float* in, float* out, int64_t count) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(D()));

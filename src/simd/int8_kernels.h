@@ -39,10 +39,10 @@ void pack_row(const int8_t* in, int64_t count, std::byte* out);
 void row_sums(const std::byte* a, size_t row_bytes, int64_t rows, int64_t k, int32_t* sums);
 
 // The conversion of sums to bytes: out = clamp(scaled(sum + column) + zero_point). For channel c, `scaled` is
-// - kRescale (TOSA's RESCALE, rounded once): ((sum * multiplier[c] >> 32) + addend[c]) >> shift[c]. The addend holds half
-//   and the shifted zero point; `zero_point` is 0 then.
-// - kRequantize (CMSIS-NN's): h = (sum * multiplier[c] + 2^30) >> 31, then (h + addend[c] - (h < 0)) >> shift[c] with an
-//   addend of 2^(shift - 1). Shifts are above 0, sums below 2^30, multipliers not negative.
+// - kRescale (TOSA's RESCALE, rounded once): ((sum * multiplier[c] >> 32) + addend[c]) >> shift[c]. The addend holds
+//   half and the shifted zero point; `zero_point` is 0 then.
+// - kRequantize (CMSIS-NN's): h = (sum * multiplier[c] + 2^30) >> 31, then (h + addend[c] - (h < 0)) >> shift[c] with
+//   an addend of 2^(shift - 1). Shifts are above 0, sums below 2^30, multipliers not negative.
 // Lists have an entry per channel, padded with zeros to byte_padded() entries. No intermediate value may exceed 32
 // bits.
 enum class ByteRule : uint8_t { kRescale, kRequantize };
@@ -56,7 +56,7 @@ struct Int8Epilogue {
   explicit Int8Epilogue(int64_t channels);
 };
 int64_t byte_padded(int64_t channels);
-// Whether this processor's kernels write bytes. If not, they write sums only.
+// Returns whether this processor's kernels write bytes. If not, they write sums only.
 bool kernels_make_bytes();
 
 struct MatrixJob {
@@ -118,7 +118,7 @@ class DepthwiseBytes {
   DepthwiseBytes(const Window& window, int64_t channels, const int16_t* weights, const Int8Epilogue& epilogue);
   static bool takes(const int16_t* weights, int64_t count);
 
-  // Whether neighboring pixels share columns of the input. run() then takes each column once.
+  // Returns whether neighboring pixels share columns of the input. run() then takes each column once.
   [[nodiscard]] bool by_columns() const { return by_columns_; }
   // Writes rows of `channels` for `pixels` pixels of a row of the output. The input pointers are
   // - by columns: tap ky of input column j is x[j * height + ky], and pixel p uses the columns from p * stride_x on;

@@ -169,7 +169,6 @@ struct WinogradWeights {
 void transform_winograd_weights(const WinogradWeights& job);
 
 // --- depthwise: one output pixel from its taps
-// ---------------------------------------------------------------------------
 
 struct DepthwiseF32 {
   const float* const* x;
@@ -186,8 +185,7 @@ struct DepthwiseF32 {
 };
 void depthwise_f32(const DepthwiseF32& job);
 
-// --- element by element
-// ---------------------------------------------------------------------------------------------
+// --- elementwise operators
 
 // Rows of fp32, `stride` elements apart. If `repeats`, a row is one element for all columns.
 struct RowsF32 {
@@ -219,8 +217,7 @@ void sum_rows_f32(const SumRowsF32& job);
 enum class Function : uint8_t { kExp, kLog, kSin, kCos, kTanh, kSigmoid, kErf, kRsqrt };
 void apply(Function function, const float* in, float* out, int64_t count);
 
-// --- moves
-// -------------------------------------------------------------------------------------------------------------------
+// --- data movement
 
 // out[c * out_stride + r] = in[r * in_stride + c]. There are at least kTransposeTile rows and columns.
 inline constexpr int64_t kTransposeTile = 16;
@@ -237,7 +234,6 @@ void transpose(const Transpose<uint8_t>& job);
 void transpose(const Transpose<uint32_t>& job);
 
 // --- channels of DepthwiseBytes
-// ------------------------------------------------------------------------------------------
 
 // The channels of the next block if `left` channels remain.
 inline int64_t byte_block(int64_t left) {

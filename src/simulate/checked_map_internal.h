@@ -75,9 +75,9 @@ class CheckedMap {
   std::array<HostRange, 4> ranges_{};
 };
 
-// Whether any element range of one map overlaps one of the other.
+// Returns whether any element range of one map overlaps one of the other.
 bool overlap(const CheckedMap& a, const CheckedMap& b);
-// Whether each element has the same address and width in both maps (an in-place operation).
+// Returns whether each element has the same address and width in both maps (an in-place operation).
 bool same_elements(const FeatureMap& a, const FeatureMap& b);
 
 }  // namespace carina::simulate

@@ -21,7 +21,7 @@ struct WeightFacts {
   WeightStatistics statistics{};
 };
 
-// One AXI port and the memory behind it.
+// One AXI port and the memory attached to it.
 struct Port {
   MemoryKind memory = MemoryKind::kSram;
   double bytes_per_cycle = 8;

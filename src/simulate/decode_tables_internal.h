@@ -23,7 +23,7 @@ To ours(const std::array<Pair<From, To>, N>& rows, From value) {
   CARINA_CHECK(row != rows.end(), "a value of the table that the simulator does not know");
   return row->to;
 }
-// Whether the rows have every value of the enum, over all products.
+// Returns whether the rows have every value of the enum, over all products.
 template <typename From, typename To, size_t N>
 constexpr bool covers(const std::array<Pair<From, To>, N>& rows) {
   for (const npu::EnumValueRow& value : npu::kEnumRow<From>.values) {

@@ -23,7 +23,7 @@ class FastOutput {
 
  private:
   explicit FastOutput(const Work& work);
-  // Whether the SIMD stage applies: all values fit its types.
+  // Returns whether the SIMD stage applies: all values fit its types.
   bool prepare_vectors(const Work& work, int64_t largest_acc);
   // Prepares the use of the products' upper halves. If that does not apply, whole products are used.
   bool prepare_upper(const OutputStage& stage, int64_t largest_acc);

@@ -11,7 +11,7 @@
 // The report of a simulated run: operations, cycles, traffic and findings.
 namespace carina::simulate {
 
-// The memories behind an NPU's ports, with their names in vela.ini. kInternal is SHRAM or LUT RAM.
+// The memories at an NPU's ports, with their names in vela.ini. kInternal is SHRAM or LUT RAM.
 enum class MemoryKind : uint8_t { kSram, kDram, kOnChipFlash, kOffChipFlash, kInternal };
 inline constexpr int kMemoryKinds = 5;
 std::string_view name_of(MemoryKind memory);

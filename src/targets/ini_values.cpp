@@ -16,7 +16,7 @@ namespace {
 constexpr std::array kMemoryKinds{npu::MemoryKind::kSram, npu::MemoryKind::kDram, npu::MemoryKind::kOnChipFlash,
                                   npu::MemoryKind::kOffChipFlash};
 
-// The same memory of the product's default system; of another kind, what stands behind the same port there.
+// Returns the memory of this kind in the product's default system; if it has none, the memory of the same port.
 const npu::MemoryPort& usual_port(size_t number, npu::MemoryKind kind, npu::Product product) {
   const npu::SystemConfig* system = npu::find_system_config(npu::defaults_of(product).system_config);
   const auto* same = std::ranges::find(system->ports, kind, &npu::MemoryPort::kind);
@@ -55,7 +55,7 @@ void IniValues::refuse(std::string_view key, std::string expected) {
 template <typename Number>
 Number IniValues::number(std::string_view key, const std::string& text, Range<Number> range) {
   const std::optional<Number> value = number_in<Number>(text);
-  // Written so that a NaN is refused too.
+  // The condition also rejects NaN.
   const bool fits = value && *value >= range.smallest && *value <= range.largest;
   if (!fits) refuse(key, fmt::format("a number from {} to {}", range.smallest, range.largest));
   return fits ? *value : range.smallest;
@@ -71,7 +71,7 @@ int64_t IniValues::integer_or(std::string_view key, int64_t absent, Range<int64_
   return text == nullptr ? absent : number(key, *text, range);
 }
 
-// What is said, or else what another system has; then it is noted.
+// Returns the key's value. If it is missing, returns `otherwise` and records that for a note.
 template <typename Number>
 Number IniValues::assumed(const std::string& key, Number otherwise, Range<Number> range) {
   const std::string* text = find(key);

@@ -32,7 +32,7 @@ class IniValues {
   double real(std::string_view key, Range<double> range);
   int64_t integer_or(std::string_view key, int64_t absent, Range<int64_t> range);
   int axi(std::string_view key);  // "Axi0" or "Axi1"
-  // Returns the memory behind AXI port 0 or 1: axi<n>_port and the keys that begin with that memory's name. Missing
+  // Returns the memory at AXI port 0 or 1: axi<n>_port and the keys that begin with that memory's name. Missing
   // speeds are taken from the same memory in the product's default system, or else from the same port's memory.
   npu::MemoryPort port(size_t number, npu::Product product);
 

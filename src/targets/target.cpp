@@ -44,7 +44,8 @@ Result<VelaIni> read_ini(const std::vector<ConfigFile>& files) {
   return ini;
 }
 
-// A file may give a system that Vela ships other values; a name that says another product is more likely a mistake.
+// Warns if the system configuration has the name of another product's configuration. A file may redefine Vela's
+// systems, but such a name is more likely a mistake.
 void warn_of_product(const plan::Target& target, const Log& log) {
   const npu::SystemConfig* known = npu::find_system_config(target.system.name);
   if (known == nullptr || known->product == target.accelerator.product) return;
@@ -54,7 +55,7 @@ void warn_of_product(const plan::Target& target, const Log& log) {
             .severity = Severity::kWarning});
 }
 
-// The rows' names, of boards and of Vela's systems.
+// Adds the names of the built-in systems: Vela's and those of boards.
 std::vector<std::string> system_names(std::vector<std::string> names) {
   names = with_built_in(std::move(names), npu::kSystemConfigs);
   for (const npu::Board& board : npu::kBoards) {
@@ -82,7 +83,7 @@ Result<plan::Target> find_board_target(const std::string& accelerator, const npu
   return target;
 }
 
-// Names that the files do not have are left to the tables that are built in.
+// Finds a target in configuration files. Names that the files do not have are looked up in the built-in tables.
 Result<plan::Target> find_in_ini(const TargetNames& names, const Log& log) {
   CARINA_TRY(plan::Target target, plan::find_target(names.accelerator, {}, {}));
   CARINA_TRY(const VelaIni ini, read_ini(names.ini));
@@ -123,7 +124,7 @@ Result<plan::Target> find_built_in(const TargetNames& names) {
   return plan::find_target(names.accelerator, system, memory);
 }
 
-// Vela overrides the mode's arena_cache_size with the command line's.
+// Applies the option --arena-cache-size, which overrides the mode's arena_cache_size as in Vela.
 Result<void> set_arena_cache(plan::Target& target, const TargetNames& names) {
   if (!names.arena_cache_bytes) return {};
   if (*names.arena_cache_bytes <= 0)
@@ -136,7 +137,7 @@ Result<void> set_arena_cache(plan::Target& target, const TargetNames& names) {
   return {};
 }
 
-// What a product cannot do for itself comes before what a system makes of it.
+// Checks the arena. Limits of the product are checked before the memories of the system.
 Result<void> check_arena(const plan::Target& target) {
   CARINA_CHECKED(plan::find_family(target));
   const npu::MemoryKind arena = target.system.ports[static_cast<size_t>(target.memory.arena_port)].kind;
@@ -150,7 +151,7 @@ Result<void> check_arena(const plan::Target& target) {
                .fault = Fault::kUsage});
 }
 
-// What Vela takes for the file that it ships; it is built in here.
+// Returns whether a path is Vela's own configuration file, which is built in here.
 bool is_built_in(const std::string& path) {
   return path == "Arm/vela.ini" && !file_id(path);
 }

@@ -21,7 +21,7 @@ using TargetRequest = options::TargetOptions;
 // valid ones; a damaged file; values out of range; an arena in read-only memory.
 Result<plan::Target> find_target(const TargetNames& names, const Log& log = {});
 
-// The names of a request, its configuration files read. Errors: a file that cannot be read.
+// Returns the names of a request, with the contents of its configuration files. Errors: a file that cannot be read.
 Result<TargetNames> read_names(const TargetRequest& request);
 Result<plan::Target> find_target(const TargetRequest& request, const Log& log = {});
 

@@ -15,12 +15,13 @@ namespace {
 
 constexpr std::string_view kBuiltIn = "built in";
 
-// A configuration without its size: systems and modes fit all sizes of a line or none.
+// Returns the product line of a configuration, its name without the size. Systems and modes fit all sizes of a line or
+// none.
 std::string line_of(const npu::AcceleratorConfig& accelerator) {
   return std::string(accelerator.name.substr(0, accelerator.name.rfind('-')));
 }
 
-// One configuration of each line.
+// Returns one configuration of each line.
 std::vector<const npu::AcceleratorConfig*> lines() {
   std::vector<const npu::AcceleratorConfig*> firsts;
   for (const npu::AcceleratorConfig& accelerator : npu::kAccelerators) {
@@ -30,7 +31,7 @@ std::vector<const npu::AcceleratorConfig*> lines() {
   return firsts;
 }
 
-// What the files and the tables have, by name; the files' come first.
+// Collects the entries of the files and of the built-in tables by name. Entries of files come first.
 class Lister {
  public:
   explicit Lister(const std::vector<ConfigFile>& files) : files_(files) {}
@@ -48,7 +49,7 @@ class Lister {
   }
 
  private:
-  // The last file has the last word.
+  // Reads the files. A later file replaces entries of earlier ones.
   Result<void> read_files() {
     for (size_t i = files_.size(); i-- > 0;) {
       CARINA_TRY(const VelaIni one, VelaIni::parse(files_[i].text, files_[i].name));
@@ -97,7 +98,8 @@ class Lister {
     return {.accelerator = std::string(line.name), .system_config = system, .memory_mode = mode, .ini = files_};
   }
 
-  // A file does not say what its system is for: all lines, unless it goes by the name of a known one.
+  // Returns whether a system is for a product line. A file does not contain this, so its systems are for all lines,
+  // unless they have the name of a known system.
   static bool is_for(const results::SystemRow& row, const npu::AcceleratorConfig& line) {
     const npu::Board* board = npu::find_board(row.name);
     if (board != nullptr && row.from == "board") return board->system.product == line.product;
@@ -109,7 +111,7 @@ class Lister {
     for (const npu::AcceleratorConfig* line : lines()) {
       if (!is_for(row, *line)) continue;
       row.targets.push_back(line_of(*line));
-      // Constants at port 1, the arena at port 0: what every system can do.
+      // Constants at port 1 and the arena at port 0: every system supports this mode.
       CARINA_TRY(const plan::Target target, find_target(names_of(*line, row.name, "Shared_Sram")));
       row.clock_hz = static_cast<int64_t>(target.system.core_clock_hz);
       row.memories.clear();
@@ -123,7 +125,7 @@ class Lister {
   }
 
   const std::vector<ConfigFile>& files_;
-  std::vector<std::pair<std::string, std::string>> mode_names_;  // and the file of each
+  std::vector<std::pair<std::string, std::string>> mode_names_;  // with the file of each
   results::TargetList list_;
 };
 

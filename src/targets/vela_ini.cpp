@@ -17,12 +17,12 @@ namespace {
 
 constexpr std::string_view kSystemPrefix = "System_Config.";
 constexpr std::string_view kModePrefix = "Memory_Mode.";
-// What inih takes before it splits a line or cuts a section's name short (INI_MAX_LINE, MAX_SECTION in ini.c).
+// The limits beyond which inih splits a line or truncates a section's name (INI_MAX_LINE, MAX_SECTION in ini.c).
 constexpr size_t kLongestLine = 198;
 constexpr size_t kLongestSection = 49;
 constexpr size_t kLargestFile = size_t{1} << 20;
 
-// The facts' structs hold views of names; those of a file live here, for the rest of the process.
+// Stores a name for the rest of the process, because the structs of the facts library hold views of names.
 std::string_view kept(std::string_view name) {
   static std::mutex mutex;
   static std::set<std::string, std::less<>> names;
@@ -30,7 +30,8 @@ std::string_view kept(std::string_view name) {
   return *names.emplace(name).first;
 }
 
-// The text with long comments left out, line by line, so that inih never cuts anything.
+// Returns the text without comments, so that inih never splits or truncates a line. Errors: lines or section names that
+// are too long.
 Result<std::string> fitted(std::string_view text, const std::string& where) {
   if (text.size() > kLargestFile)
     return fail({.where = where,
@@ -126,7 +127,7 @@ std::vector<std::string> VelaIni::names(std::string_view prefix) const {
   return found;
 }
 
-// What every section of a file says that does not say it itself, as Python's ConfigParser has it.
+// Adds the keys of [DEFAULT] that the section does not have, like Python's ConfigParser.
 VelaIni::Section VelaIni::with_defaults(Section keys, const Sections& sections) {
   const auto defaults = sections.find("DEFAULT");
   if (defaults == sections.end()) return keys;
@@ -134,7 +135,7 @@ VelaIni::Section VelaIni::with_defaults(Section keys, const Sections& sections) 
   return keys;
 }
 
-// The section's keys and, where it has none of its own, those of the sections that it inherits from.
+// Returns the section's keys, and the keys that it inherits from other sections.
 Result<VelaIni::Section> VelaIni::resolved(const std::string& section) const {
   Section keys;
   std::vector<std::string> path;

@@ -13,12 +13,14 @@
 
 namespace carina::targets {
 
-// Configuration files of Vela: the sections [System_Config.NAME] and [Memory_Mode.NAME], where a section may inherit
-// the keys of another, and [DEFAULT] says what no other does. Keys may be in any case; so may names of sections, where
-// only one fits. Other sections are left alone. Source: ethos-u-vela 5.2.0, OPTIONS.md and config_files/Arm/vela.ini.
+// Configuration files of Vela. They have the sections [System_Config.NAME] and [Memory_Mode.NAME]. A section may
+// inherit the keys of another one, and [DEFAULT] has the keys that no section sets. The case of keys is ignored; so is
+// the case of section names, if only one name matches. Other sections are ignored. Source: ethos-u-vela 5.2.0,
+// OPTIONS.md and config_files/Arm/vela.ini.
 class VelaIni {
  public:
-  // Errors: a line that is no section, comment or KEY=VALUE, a key given twice, a line or name too long, a NUL byte.
+  // Errors: a line that is not a section, a comment or KEY=VALUE; a duplicate key; a line or name that is too long; a
+  // NUL byte.
   static Result<VelaIni> parse(const Buffer& text, const std::string& where);
 
   // Merges the sections of a file that is read later. Its keys replace existing ones.
@@ -29,11 +31,11 @@ class VelaIni {
   [[nodiscard]] std::vector<std::string> system_configs() const;
   [[nodiscard]] std::vector<std::string> memory_modes() const;
 
-  // Returns the section's values; its name stays valid as long as the process. The file does not name the NPU of a
-  // system, so the caller gives `product`. Missing memory speeds are taken from the product's default system, with a
-  // note in `notes`. Errors, all of a section at once: no such section, no clock or ports, values that are not numbers
-  // or are out of range, an inherited section that is missing or inherits from itself, SRAM that is not behind AXI port
-  // 0.
+  // Returns the values of a section. The name in the result stays valid until the process ends. The file does not name
+  // the NPU of a system, so the caller gives `product`. Missing memory speeds are taken from the product's default
+  // system, with a note in `notes`. Errors, all of a section at once: no such section; no clock or ports; values that
+  // are not numbers or are out of range; an inherited section that is missing or inherits from itself; SRAM that is not
+  // at AXI port 0.
   [[nodiscard]] Result<npu::SystemConfig> system_config(std::string_view name, npu::Product product,
                                                         Diagnostics& notes) const;
   [[nodiscard]] Result<npu::MemoryMode> memory_mode(std::string_view name) const;
@@ -44,8 +46,8 @@ class VelaIni {
 
   explicit VelaIni(std::string where) : where_(std::move(where)) {}
   static int add_entry(void* self, const char* section, const char* key, const char* value);
-  // Returns a section's name as spelled in the file: the given name, or the only one that differs in case. No value:
-  // none.
+  // Returns a section's name as spelled in the file: the given name, or the only one that differs in case. No value if
+  // there is no such section.
   [[nodiscard]] std::optional<std::string> section_of(std::string_view prefix, std::string_view name) const;
   [[nodiscard]] Result<std::string> found_section(std::string_view prefix, std::string_view name) const;
   [[nodiscard]] static Section with_defaults(Section keys, const Sections& sections);

@@ -10,18 +10,19 @@
 
 namespace carina {
 
-// An array of an .npy file or of an .npz, read a part at a time: it may be larger than memory. One in column-major
-// order is held whole.
+// An array of an .npy or .npz file that is read part by part, since it may be larger than memory. An array in
+// column-major order is read as a whole.
 class ArrayStream {
  public:
-  // Errors: as of read_npy().
+  // Errors: those of read_npy().
   static Result<ArrayStream> open(ByteStream npy);
-  // `head`: the start of the file, with all of the header.
+  // `head` is the start of the file and contains the whole header.
   static Result<ArrayStream> open(ByteStream npy, std::span<const std::byte> head);
 
   [[nodiscard]] DType dtype() const { return dtype_; }
   [[nodiscard]] const Shape& shape() const { return shape_; }
-  // The elements from number `first` on, as a tensor of this shape. They lie inside. Errors: damaged data.
+  // Returns the elements from number `first` on as a tensor of this shape. They must lie inside the array. Errors:
+  // damaged data.
   Result<Tensor> read(int64_t first, const Shape& shape);
 
  private:
@@ -35,7 +36,8 @@ class ArrayStream {
   std::optional<Tensor> whole_ = {};
 };
 
-// Of an .npz: by their names without ".npy"; arrays of objects and text are left out. Errors: as of read_npz().
+// Opens the arrays of an .npz, by their names without ".npy". Arrays of objects and text are left out. Errors: those of
+// read_npz().
 Result<std::map<std::string, ArrayStream>> open_npz(const Buffer& file, const std::string& where);
 
 }  // namespace carina

@@ -12,16 +12,17 @@
 
 namespace carina {
 
-// The elements of a tensor of integers (any width), bools or a shape; none for other types.
+// Returns the elements of a tensor of integers (any width), bools or a shape. No value for other types.
 std::optional<std::vector<int64_t>> integers_if_any(const Tensor& tensor);
-// The same for a tensor that must hold such elements.
+// Like integers_if_any(), for a tensor that must have such a type.
 std::vector<int64_t> integers_of(const Tensor& tensor);
-// The elements of a tensor of integers, fp32 or fp64 (64-bit integers rounded); none for other types, bools too.
+// Returns the elements of a tensor of integers, fp32 or fp64; 64-bit integers are rounded. No value for other types,
+// including bool.
 std::optional<std::vector<double>> numbers_of(const Tensor& tensor);
 
-// A tensor of an integer type from int64 values, which must fit.
+// Returns a tensor of an integer type with these values, which must fit.
 Tensor integer_tensor(DType dtype, const Shape& shape, std::span<const int64_t> values);
-// All elements are `value`, rounded to the type: fp32, fp16, bf16 or one of 8 bits.
+// Returns a tensor in which every element is `value`, rounded to the type: fp32, fp16, bf16 or an 8-bit float.
 Tensor float_tensor(DType dtype, const Shape& shape, float value);
 
 // Returns the floats that the integers of a tensor represent. Source: dequantize_per_tensor and dequantize_per_channel

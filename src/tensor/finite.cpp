@@ -11,7 +11,8 @@ namespace carina {
 
 namespace {
 
-// A value that is not finite leaves more than 0 when it is taken from itself. In lanes, which compilers make vectors of.
+// Returns whether all elements are finite: the difference of a value and itself is 0 only for finite values. The loop
+// has lanes, so that compilers vectorize it.
 bool is_part_finite(std::span<const float> values) {
   constexpr size_t kLanes = kLineBytes / sizeof(float);
   std::array<float, kLanes> left{};
@@ -27,7 +28,7 @@ bool is_part_finite(std::span<const float> values) {
 }  // namespace
 
 bool are_finite(std::span<const float> values) {
-  constexpr size_t kPart = size_t{1} << 18;  // worth a thread's while
+  constexpr size_t kPart = size_t{1} << 18;  // elements per thread
   if (values.size() <= kPart) return is_part_finite(values);
   std::atomic<bool> finite = true;
   parallel_for_chunks(values.size(), kPart, [&](size_t begin, size_t end) {

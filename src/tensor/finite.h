@@ -4,7 +4,7 @@
 
 namespace carina {
 
-// Whether no element is infinite or NaN.
+// Returns whether no element is infinite or NaN.
 bool are_finite(std::span<const float> values);
 
 }  // namespace carina

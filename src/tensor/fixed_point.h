@@ -30,7 +30,7 @@ inline int64_t apply_scale_32(int64_t value, int32_t multiplier, int shift, Roun
   return (value * multiplier + round) >> shift;
 }
 
-// The same for a 48-bit value and a 15-bit multiplier. Source: TOSA 1.0, section 1.11.4, apply_scale_16.
+// Like apply_scale_32(), for a 48-bit value and a 15-bit multiplier. Source: TOSA 1.0, section 1.11.4, apply_scale_16.
 inline int64_t apply_scale_16(int64_t value, int16_t multiplier, int shift) {
   return (value * multiplier + (int64_t{1} << (shift - 1))) >> shift;
 }
@@ -48,8 +48,9 @@ inline ScaleFactor reciprocal_scale(uint32_t n) {
   return {.multiplier = static_cast<int32_t>(numerator / n), .shift = 30 + k};
 }
 
-// The factor nearest to `scale` with a 31-bit multiplier. Errors: none; a scale too small becomes {0, 62}. `scale` must
-// be positive, finite and below 2^29. Source: the RESCALE arithmetic of ExecuTorch's Arm backend (tosa quant_utils).
+// Returns the factor nearest to `scale` with a 31-bit multiplier. A scale that is too small becomes {0, 62}. `scale`
+// must not be negative, and must be finite and below 2^29. Source: the RESCALE arithmetic of ExecuTorch's Arm backend
+// (tosa quant_utils).
 inline ScaleFactor scale_factor_of(double scale) {
   CARINA_CHECK(std::isfinite(scale) && scale >= 0 && scale < (1 << 29), "scale {}", scale);
   int exponent = 0;
@@ -60,7 +61,8 @@ inline ScaleFactor scale_factor_of(double scale) {
     ++exponent;
   }
   int shift = 31 - exponent;
-  if (shift > 62) {  // keep the value, lose the bits below
+  // Drops low bits of the multiplier, so that the shift becomes 62.
+  if (shift > 62) {
     const int lost = std::min(31, shift - 62);
     multiplier >>= lost;
     shift = 62;

@@ -24,8 +24,8 @@ constexpr int bias_of(Format f) {
   return (1 << (f.exponent_bits - 1)) - 1;
 }
 
-// The format's fields, moved to those of fp32, are the value but for the exponent's bias: an exact product puts that
-// right, for subnormal values too.
+// Widens a number. Its fields are moved to the fields of fp32; then only the bias of the exponent is wrong. A product
+// with a power of two corrects it exactly, also for subnormal values.
 constexpr float widen(uint32_t bits, Format f) {
   const int magnitude_bits = f.exponent_bits + f.mantissa_bits;
   const uint32_t sign = bits >> magnitude_bits << 31;
@@ -62,7 +62,8 @@ uint32_t narrow(float value, Format f) {
   std::frexp(magnitude, &exponent);  // magnitude in [2^(exponent-1), 2^exponent)
   const int unit = std::max(exponent - 1, 1 - bias_of(f)) - f.mantissa_bits;
   const auto steps = static_cast<uint32_t>(std::nearbyint(std::ldexp(static_cast<double>(magnitude), -unit)));
-  // Steps carry into the exponent by themselves: the encodings of one sign are consecutive integers.
+  // A carry from the mantissa increments the exponent field correctly, because the encodings of one sign are
+  // consecutive integers.
   const uint32_t exponent_field = static_cast<uint32_t>(unit + f.mantissa_bits + bias_of(f) - 1);
   const uint32_t bits = steps + (exponent_field << f.mantissa_bits);
   return sign | (bits > largest ? overflow : bits);

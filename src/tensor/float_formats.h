@@ -5,9 +5,9 @@
 
 namespace carina {
 
-// Conversions between fp32 and the narrow float formats, as bit patterns; round to nearest, ties to even, subnormals
-// kept. fp8e4m3 is OCP E4M3FN (no infinity, NaN 0x7F), fp8e5m2 is OCP E5M2 (IEEE-like). Source: IEEE 754, OCP 8-bit FP
-// rev 1.0, TOSA 1.0 section 1.9.
+// Conversions between fp32 and the bit patterns of narrow float formats. They round to nearest, ties to even, and keep
+// subnormals. fp8e4m3 is OCP E4M3FN (no infinity, NaN 0x7F); fp8e5m2 is OCP E5M2 (IEEE-like). Source: IEEE 754, OCP
+// 8-bit FP rev 1.0, TOSA 1.0 section 1.9.
 float fp32_of_fp16(uint16_t bits);
 uint16_t fp16_of_fp32(float value);
 inline float fp32_of_bf16(uint16_t bits) {

@@ -23,11 +23,22 @@ struct Descriptor {
   DType dtype;
 };
 constexpr Descriptor kDescriptors[] = {
-    {"|b1", DType::kBool},   {"|i1", DType::kInt8},  {"|u1", DType::kUInt8},  {"<i2", DType::kInt16},
-    {"<u2", DType::kUInt16}, {"<i4", DType::kInt32}, {"<u4", DType::kUInt32}, {"<i8", DType::kInt64},
-    {"<f2", DType::kFp16},   {"<f4", DType::kFp32},  {"<f8", DType::kFp64},   {"<V2", DType::kUInt16},
-    {"|V2", DType::kUInt16}, {"<V1", DType::kUInt8}, {"|V1", DType::kUInt8},  // raw bits: how ml_dtypes saves bf16 and
-                                                                              // fp8
+    {"|b1", DType::kBool},
+    {"|i1", DType::kInt8},
+    {"|u1", DType::kUInt8},
+    {"<i2", DType::kInt16},
+    {"<u2", DType::kUInt16},
+    {"<i4", DType::kInt32},
+    {"<u4", DType::kUInt32},
+    {"<i8", DType::kInt64},
+    {"<f2", DType::kFp16},
+    {"<f4", DType::kFp32},
+    {"<f8", DType::kFp64},
+    {"<V2", DType::kUInt16},
+    // raw data: ml_dtypes saves bf16 and fp8 in this form
+    {"|V2", DType::kUInt16},
+    {"<V1", DType::kUInt8},
+    {"|V1", DType::kUInt8},
 };
 
 std::string_view descriptor_of(DType dtype) {
@@ -108,7 +119,7 @@ std::optional<Header> find_header(std::span<const std::byte> file) {
   return Header{.text = {reinterpret_cast<const char*>(file.data()) + start, length}, .data_offset = start + length};
 }
 
-// Column-major data -> row-major.
+// Converts column-major data to row-major.
 Tensor to_row_major(const Tensor& column_major) {
   const Shape& shape = column_major.shape;
   const size_t bytes = element_bytes(column_major.dtype);
@@ -183,7 +194,8 @@ std::string name_in_npz(const std::string& entry) {
 Result<Tensor> read_npy(const Buffer& file, const std::string& where) {
   CARINA_TRY(const NpyLayout layout, npy_layout(file.bytes(), file.size(), where));
   const size_t bytes = tensor_bytes(layout.dtype, layout.shape);
-  // Copied, as an entry of an archive need not be aligned; bytes always are.
+  // Copied if necessary, because an entry of an archive may not be aligned for its type. Single bytes are always
+  // aligned.
   Buffer data = file.slice(layout.data_offset, bytes);
   if (element_bytes(layout.dtype) > 1) data = Buffer::copy_of(data.bytes());
   const Tensor tensor{.dtype = layout.dtype, .shape = layout.shape, .data = std::move(data)};
@@ -215,7 +227,7 @@ Result<NpzContent> read_npz(const Buffer& file, const std::string& where, size_t
 
 namespace {
 
-// What an .npy has in front of the elements.
+// Returns the header of an .npy file.
 std::vector<std::byte> npy_header(const Tensor& tensor) {
   std::string shape;
   for (const int64_t dim : tensor.shape.dims()) shape += fmt::format("{}, ", dim);

@@ -69,10 +69,10 @@ std::vector<size_t> source_indices(const Shape& shape, const Perms& perms) {
 
 namespace {
 
-constexpr size_t kPartElements = size_t{1} << 17;  // worth a thread's while
+constexpr size_t kPartElements = size_t{1} << 17;  // elements per thread
 
-// `sizes` and `strides` (in elements of `from`): of the result's axes, of which there is one at least. Fills `to`,
-// which may end before the outermost axis does.
+// Copies elements in the order of the result. `sizes` and `strides` (in elements of `from`) are those of the result's
+// axes, at least one. Fills `to`, which may end before the end of the outermost axis.
 template <typename T>
 void copy_permuted(const T* from, std::span<T> to, const Perms& sizes, const Perms& strides) {
   const size_t last = sizes.size() - 1;

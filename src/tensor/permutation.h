@@ -17,8 +17,8 @@ Perms inverse_of(const Perms& perms);
 // Returns the permutation that applies `first` and then `second`.
 Perms composed(const Perms& first, const Perms& second);
 bool is_identity(const Perms& perms);
-// Whether a transposition keeps the order of the elements, so that a reshape does the same. Axes of size 1 do not
-// matter.
+// Returns whether a transposition keeps the order of the elements, so that a reshape does the same. Axes of size 1 do
+// not matter.
 bool keeps_element_order(const Shape& shape, const Perms& perms);
 
 // Returns the name of a value that holds `name` with permuted axes, and the reverse; nothing for other names.
@@ -32,7 +32,7 @@ std::vector<T> permuted(const std::vector<T>& list, const Perms& perms) {
   return result;
 }
 Shape permuted(const Shape& shape, const Perms& perms);
-// The tensor itself, transposed at compile time.
+// Transposes a tensor at compile time.
 Tensor permuted(const Tensor& tensor, const Perms& perms);
 // Returns for each element of a transposed tensor, in order, its index in the input.
 std::vector<size_t> source_indices(const Shape& shape, const Perms& perms);

@@ -7,12 +7,12 @@
 
 namespace carina {
 
-// How integers stand for floats: real = (integer - zero_point) * scale, clamped to [qmin, qmax] when quantizing.
+// The mapping between integers and floats: real = (integer - zero_point) * scale; quantizing clamps to [qmin, qmax].
 // Source: quantized_decomposed.quantize_per_tensor / quantize_per_channel of PyTorch.
 struct Quantization {
   static constexpr int kPerTensor = -1;
 
-  DType dtype = DType::kInt8;        // of the integers
+  DType dtype = DType::kInt8;        // type of the integers
   std::vector<double> scales;        // one, or one per index of `axis`
   std::vector<int64_t> zero_points;  // as many as scales
   int axis = kPerTensor;

@@ -19,10 +19,10 @@ using Values = std::vector<std::string>;
 
 enum class Takes : uint8_t { kNothing, kValue };
 enum class Does : uint8_t {
-  kSets,     // what `set` says
-  kShows,    // texts
-  kNothing,  // makes no difference here: `explanation` says why
-  kRefused,  // asks for what there is not: `explanation` says what to do instead
+  kSets,     // calls `set`
+  kShows,    // requests sections of the report
+  kNothing,  // has no effect here; `explanation` gives the reason
+  kRefused,  // requests something unsupported; `explanation` gives an alternative
 };
 
 Result<void> set_accelerator(VelaFlags& flags, const std::string& value) {
@@ -238,7 +238,7 @@ constexpr auto kRows = std::to_array<Row>({
     {.name = "--disable-ifm-reuse", .takes = Takes::kNothing, .does = Does::kNothing, .explanation = kAsAWhole},
 });
 
-// Of "--memory-mode=X" and "--memory_mode X": the flag as Vela spells it.
+// Returns the flag of "--memory-mode=X" or "--memory_mode X", in Vela's spelling.
 std::string name_of(std::string_view word) {
   std::string name(word.substr(0, word.find('=')));
   std::ranges::replace(name.begin() + 2, name.end(), '_', '-');
@@ -290,14 +290,15 @@ class Reader {
     const auto* row = std::ranges::find(kRows, name, &Row::name);
     if (row == kRows.end()) {
       errors_.push_back(unknown(name));
-      while (at_ < words_.size() && !words_[at_].starts_with("--")) ++at_;  // what may be its value
+      while (at_ < words_.size() && !words_[at_].starts_with("--")) ++at_;  // skips its possible value
       return;
     }
     const auto value = value_of(*row, word);
     if (value) apply(*row, *value);
   }
 
-  // What stands behind the flag; "" for those that take nothing. Nothing: it is missing, or there is one too many.
+  // Returns the value of a flag; "" for flags without a value. No value if it is missing, or if there is one for a flag
+  // that takes none.
   std::optional<std::string> value_of(const Row& row, const std::string& word) {
     const size_t equals = word.find('=');
     const bool attached = equals != std::string::npos;
@@ -347,7 +348,7 @@ std::unexpected<Diagnostics> contradiction(std::string_view what, const std::str
                .fault = Fault::kUsage});
 }
 
-// What a flag says, where the option says nothing. Errors: both speak, and differ.
+// Sets an option to the flag's value if the option is empty. Errors: both are set and differ.
 Result<void> merge(std::string& option, const std::string& flag, std::string_view what) {
   if (flag.empty()) return {};
   if (!option.empty() && !npu::same_name(option, flag)) return contradiction(what, option, flag);

@@ -18,16 +18,15 @@ namespace carina::vela {
 
 // The supported settings among the flags of Vela.
 struct VelaFlags {
-  targets::TargetRequest target;  // what no flag gives is empty
+  targets::TargetRequest target;  // empty if no flag gives it
   std::optional<backends::Optimize> optimize;
-  std::vector<backends::Show> shown;  // each once, in the order of Show
+  std::vector<backends::Show> shown;  // without duplicates, in the order of Show
 };
 
-// Reads flags of Vela 5.2 as its command line takes them: "--optimise Size", "--optimise=Size"; a string may hold
-// several, separated by blanks, as the compile spec "compile_flags" of ExecuTorch's Arm backend does. Notes: flags that
-// make no difference here, each with the reason. Errors (usage), all of them at once: flags that Vela does not have,
-// with the nearest name; those that ask for what Carina does not do, with what to do instead; values that are missing
-// or wrong.
+// Reads flags of Vela 5.2 in the form of its command line: "--optimise Size" or "--optimise=Size". A string may hold
+// several flags, separated by blanks, as in the compile spec "compile_flags" of ExecuTorch's Arm backend. Notes name
+// the flags that have no effect here, each with the reason. Errors (usage), all at once: flags that Vela does not have,
+// with the nearest name; flags that Carina does not support, with an alternative; values that are missing or wrong.
 Result<VelaFlags> read_vela_flags(std::span<const std::string> flags, const Log& log);
 
 // Merges the flags into a command's own options. Errors (usage): the two contradict each other.

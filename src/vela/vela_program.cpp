@@ -43,7 +43,7 @@ std::vector<std::string> command_of(const VelaRun& run, const TemporaryFolder& f
 
 // ---- The debug database ----
 
-// The lines of the table of this name, without its titles.
+// Returns the lines of the table with this name, without its titles.
 std::vector<std::string_view> lines_of(std::string_view xml, std::string_view table) {
   constexpr std::string_view kBegin = "<![CDATA[";
   const size_t at = xml.find(fmt::format("<table name=\"{}\">", table));
@@ -61,7 +61,7 @@ std::vector<std::string_view> lines_of(std::string_view xml, std::string_view ta
   return lines;
 }
 
-// The fields of a line; text stands in quotes.
+// Returns the fields of a line. Text fields are quoted.
 std::vector<std::string> fields_of(std::string_view line) {
   std::vector<std::string> fields(1);
   bool quoted = false;
@@ -79,7 +79,7 @@ std::vector<std::string> fields_of(std::string_view line) {
 
 // Name of the tensor that a scheduled operation writes, by its id.
 std::map<size_t, std::string> names_of_operations(std::string_view xml) {
-  constexpr size_t kId = 0, kName = 4;  // of "perf"
+  constexpr size_t kId = 0, kName = 4;  // columns of "perf"
   std::map<size_t, std::string> names;
   for (const std::string_view line : lines_of(xml, "perf")) {
     const std::vector<std::string> fields = fields_of(line);
@@ -91,9 +91,10 @@ std::map<size_t, std::string> names_of_operations(std::string_view xml) {
 
 }  // namespace
 
-// An operation of the schedule ends with the command at its offset, and begins behind the one before it.
+// The commands of an operation in the schedule end at the offset of its entry and begin after those of the previous
+// one.
 std::vector<npu::LayerNote> notes_of_debug_db(std::string_view xml, size_t stream_words) {
-  constexpr size_t kOffset = 0, kScheduled = 3;  // of "queue"
+  constexpr size_t kOffset = 0, kScheduled = 3;  // columns of "queue"
   const std::map<size_t, std::string> names = names_of_operations(xml);
   std::vector<npu::LayerNote> notes;
   size_t begin = 0;

@@ -16,9 +16,10 @@
 namespace carina::vela {
 
 struct VelaRun {
-  std::string program = "vela";  // looked for in the PATH
+  std::string program = "vela";  // the executable, which is searched in the PATH
   targets::TargetRequest
-      target;  // system configuration and memory mode by their names in `config_files`, or Vela's own
+      // `target` names a system configuration and a memory mode of its `config_files`, or of Vela's own.
+      target;
   backends::Optimize optimize = backends::Optimize::kSpeed;
 };
 
@@ -26,8 +27,8 @@ struct VelaRun {
 // Vela is not installed, or refuses the file (with the end of its output).
 Result<npu::CompiledNetwork> run_vela(std::span<const std::byte> tosa, const VelaRun& run);
 
-// The notes of Vela's debug database (--enable-debug-db, <network>_debug.xml) for a command stream. Text of another
-// form gives none.
+// Parses Vela's debug database (--enable-debug-db, <network>_debug.xml) to the layer notes of a command stream. Returns
+// none if the text has another form.
 std::vector<npu::LayerNote> notes_of_debug_db(std::string_view xml, size_t stream_words);
 
 }  // namespace carina::vela

@@ -7,7 +7,7 @@
 
 namespace carina::vulkan {
 
-// The functions that are called, by the level that has them: X(member, type, name).
+// The Vulkan functions in use, by the object they belong to: X(member, type, name).
 #define CARINA_VULKAN_INSTANCE(X)                                                                             \
   X(destroy_instance, PFN_vkDestroyInstance, "vkDestroyInstance")                                             \
   X(enumerate_devices, PFN_vkEnumeratePhysicalDevices, "vkEnumeratePhysicalDevices")                          \
@@ -70,9 +70,9 @@ namespace carina::vulkan {
 
 #define CARINA_VULKAN_MEMBER(member, type, name) type member = nullptr;
 
-// The loader's library, open until the process ends: drivers and layers do not survive being closed.
+// The loader's library. It stays open until the process ends, because drivers and layers may crash when it is closed.
 struct Loader {
-  std::string path;  // empty: there is none
+  std::string path;  // empty if there is no loader
   PFN_vkGetInstanceProcAddr function = nullptr;
 };
 Loader open_loader();
@@ -86,14 +86,14 @@ struct DeviceApi {
   CARINA_VULKAN_DEVICE(CARINA_VULKAN_MEMBER)
 };
 
-// An instance of Vulkan 1.3 with the layers that the environment asks for. Errors: no loader; what Vulkan says.
+// Creates an instance of Vulkan 1.3 with the layers that the environment requests. Errors: no loader; Vulkan's errors.
 Result<InstanceApi> create_instance(const Loader& loader);
-// The functions of a device. Errors: those that it does not have, by name.
+// Loads the functions of a device. Errors: the names of functions that the device does not have.
 Result<DeviceApi> device_api(const InstanceApi& instance, VkDevice device);
 
-// "VK_ERROR_DEVICE_LOST", or the number.
+// Returns the name of a result, "VK_ERROR_DEVICE_LOST", or its number if the name is unknown.
 std::string name_of(VkResult result);
-// Errors: `result` is one.
+// Converts a Vulkan result to an error, unless it is a success.
 Result<void> vulkan_ok(VkResult result, const std::string& where, std::string_view call);
 
 }  // namespace carina::vulkan

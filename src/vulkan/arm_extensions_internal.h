@@ -5,8 +5,9 @@
 
 #include <cstdint>
 
-// What is used of VK_ARM_tensors (revision 2), VK_ARM_data_graph (revision 1) and VK_EXT_shader_replicated_composites:
-// layouts and numbers of the Vulkan registry, 1.4.359, for headers that are older. Members have the registry's order.
+// The parts of VK_ARM_tensors (revision 2), VK_ARM_data_graph (revision 1) and VK_EXT_shader_replicated_composites that
+// Carina uses, for Vulkan headers that are older. Layouts and numbers are those of the Vulkan registry, 1.4.359;
+// members have the registry's order.
 namespace carina::vulkan::arm {
 
 inline constexpr const char* kTensors = "VK_ARM_tensors";
@@ -47,7 +48,7 @@ inline constexpr uint64_t kAccessDataGraphWrite = 0x1000000000000;
 inline constexpr uint64_t kTensorUsageDataGraph = 0x20;
 inline constexpr uint32_t kTilingLinear = 1;
 
-using Tensor = uint64_t;  // handles that are not dispatched
+using Tensor = uint64_t;  // non-dispatchable handles
 using TensorView = uint64_t;
 using Session = uint64_t;
 
@@ -58,7 +59,7 @@ struct TensorDescription {
   VkFormat format;
   uint32_t dimension_count;
   const int64_t* dimensions;
-  const int64_t* strides;  // none: packed
+  const int64_t* strides;  // nullptr: packed
   uint64_t usage;
 };
 

@@ -13,11 +13,11 @@ namespace carina::vulkan {
 namespace {
 
 constexpr std::array kNeeded{arm::kTensors, arm::kDataGraph};
-// Taken where they are there: drivers ask for them, newer ones have them in the core.
+// Optional extensions. Drivers may require them; newer versions of Vulkan have them in the core.
 constexpr std::array kWelcome{"VK_KHR_maintenance5", "VK_KHR_deferred_host_operations", "VK_KHR_dynamic_rendering",
                               "VK_EXT_shader_replicated_composites", "VK_ARM_data_graph_instruction_set_tosa"};
 
-// vkEnumerate... and vkGet...: how many, then what.
+// Calls a vkEnumerate... or vkGet... function twice: for the number of items, then for the items.
 template <typename Item, typename Call>
 std::vector<Item> listed(const Call& call) {
   uint32_t count = 0;
@@ -75,7 +75,7 @@ std::vector<VkPhysicalDevice> devices_of(const InstanceApi& api) {
       [&](uint32_t* count, VkPhysicalDevice* out) { api.enumerate_devices(api.instance, count, out); });
 }
 
-// What is switched on: everything that graphs may need and the device has.
+// The device features to enable: all features that graphs may need and the device has.
 class Features {
  public:
   Features() {
@@ -95,10 +95,10 @@ class Features {
   Features(const Features&) = delete;
   Features& operator=(const Features&) = delete;
 
-  // What the device has of them.
+  // Returns the features of the device.
   const void* of(const InstanceApi& api, VkPhysicalDevice device) {
     api.features(device, &all_);
-    all_.features.robustBufferAccess = VK_FALSE;  // costs, and checks nothing of graphs
+    all_.features.robustBufferAccess = VK_FALSE;  // slow, and has no effect on graphs
     return &all_;
   }
 

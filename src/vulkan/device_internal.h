@@ -7,7 +7,7 @@
 
 namespace carina::vulkan {
 
-// A physical device with its logical one, and where graphs are submitted.
+// A physical device, its logical device, and the queue to which graphs are submitted.
 struct OpenDevice {
   std::string name;
   InstanceApi instance;

@@ -12,7 +12,7 @@ namespace carina::vulkan {
 
 namespace {
 
-constexpr uint64_t kPatience = uint64_t{10} * 60 * 1'000'000'000;  // nanoseconds that an inference may take
+constexpr uint64_t kPatience = uint64_t{10} * 60 * 1'000'000'000;  // nanoseconds; the maximum duration of an inference
 
 }  // namespace
 
@@ -73,7 +73,7 @@ struct Graph::State {
     return vulkan_ok(api.create_queries(api.device, &times, nullptr, &queries), where, "vkCreateQueryPool");
   }
 
-  // Everything before it is seen by everything behind it.
+  // Makes all writes before the barrier visible to all commands after it.
   void record_barrier() const {
     VkMemoryBarrier2 barrier{};
     barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER_2;
@@ -131,7 +131,7 @@ struct Graph::State {
     return {};
   }
 
-  // Errors: tensors of another number or size than the file's.
+  // Errors: the number or the sizes of the tensors differ from the file's.
   template <typename Spans>
   Result<void> check(const Spans& given, const std::vector<uint32_t>& resources, std::string_view what) const {
     bool fits = given.size() == resources.size();

@@ -9,9 +9,9 @@ namespace carina::vulkan {
 
 namespace {
 
-constexpr uint32_t kMaxSets = 32;  // of a file; devices need have no more
+constexpr uint32_t kMaxSets = 32;  // per file; devices need not support more
 
-// The bindings of a set by its index; an index that the file does not use has none.
+// Returns the bindings of each descriptor set, by its index. Sets that the file does not use are empty.
 std::vector<std::vector<vgf::Slot>> slots_by_set(const vgf::Segment& segment) {
   std::vector<std::vector<vgf::Slot>> slots;
   for (const vgf::DescriptorSet& set : segment.sets) {
@@ -21,7 +21,7 @@ std::vector<std::vector<vgf::Slot>> slots_by_set(const vgf::Segment& segment) {
   return slots;
 }
 
-// The tables that creating a pipeline points into.
+// Arrays that the structures for creating a pipeline point to.
 struct PipelineTables {
   std::deque<Description> descriptions;
   std::vector<arm::ResourceInfo> resources;

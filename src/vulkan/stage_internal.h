@@ -16,10 +16,10 @@ class Stage {
   Stage& operator=(const Stage&) = delete;
   ~Stage();
 
-  // Errors: a compute segment; a module without SPIR-V; what Vulkan says.
+  // Errors: a compute segment; a module without SPIR-V; Vulkan's errors.
   Result<void> create(const vgf::Container& file, const vgf::Segment& segment, const Tensors& tensors,
                       const std::string& where);
-  // Dispatches it once.
+  // Records one dispatch of the graph.
   void record(VkCommandBuffer commands) const;
 
  private:

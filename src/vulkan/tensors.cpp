@@ -11,7 +11,7 @@ namespace carina::vulkan {
 
 namespace {
 
-// Packed. Errors: what is no tensor of TOSA.
+// Returns the size of the packed elements. Errors: the resource is not a TOSA tensor.
 Result<size_t> bytes_of(const vgf::Resource& resource, const std::string& where) {
   const VkFormatRow* format = vgf::find_format(resource.format);
   if (resource.descriptor_type != kVkDescriptorTypeTensor || format == nullptr)
@@ -112,7 +112,8 @@ Result<void> Tensors::add(const vgf::Container& file, uint32_t index, const std:
   return vulkan_ok(api.create_tensor_view(api.device, &view, nullptr, &bound.view), where, "vkCreateTensorViewARM");
 }
 
-// The first of an alias group makes its memory; model-converter's groups are of one size.
+// Binds a tensor to memory. The first tensor of an alias group allocates the group's memory; in model-converter's files
+// all tensors of a group have equal sizes.
 Result<void> Tensors::bind(uint32_t index, uint32_t group, const VkMemoryRequirements& needed, size_t bytes,
                            const std::string& where) {
   Memory memory;

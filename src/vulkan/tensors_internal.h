@@ -11,17 +11,17 @@
 
 namespace carina::vulkan {
 
-// Memory of a device that the host sees at the same time. Errors: none of these types that the host sees; none left.
+// Device memory that is mapped on the host. Errors: no memory of these types is visible to the host; out of memory.
 struct Memory {
   VkDeviceMemory handle = VK_NULL_HANDLE;
   std::span<std::byte> bytes;
 };
 Result<Memory> allocate(const OpenDevice& device, const VkMemoryRequirements& needed, const std::string& where);
 
-// A tensor's shape and type, in the memory that the description of Vulkan points into.
+// The shape and type of a tensor. It owns the memory that Vulkan's description points to.
 class Description {
  public:
-  // Packed, for graphs. Scalars are of one axis there.
+  // A packed tensor for graphs. A scalar becomes a tensor with one axis.
   explicit Description(const vgf::Resource& resource);
   Description(const Description&) = delete;
   Description& operator=(const Description&) = delete;
@@ -35,10 +35,10 @@ class Description {
 struct Bound {
   arm::Tensor tensor = 0;
   arm::TensorView view = 0;
-  std::span<std::byte> bytes;  // of the tensor's packed elements
+  std::span<std::byte> bytes;  // the tensor's packed elements
 };
 
-// The tensors of a file that are no constants, each in memory; those of one alias group share theirs.
+// The tensors of a file that are not constants, with their memory. Tensors of one alias group share memory.
 class Tensors {
  public:
   explicit Tensors(const OpenDevice& device) : device_(device) {}
@@ -46,9 +46,9 @@ class Tensors {
   Tensors& operator=(const Tensors&) = delete;
   ~Tensors();
 
-  // Errors: resources that are no tensors of TOSA; what Vulkan says.
+  // Errors: resources that are not TOSA tensors; Vulkan's errors.
   Result<void> add_all(const vgf::Container& file, const std::string& where);
-  // By the index of the resource.
+  // Returns the tensor of a resource, by the resource's index.
   [[nodiscard]] const Bound& operator[](uint32_t resource) const { return bound_.at(resource); }
 
  private:
@@ -58,7 +58,8 @@ class Tensors {
 
   const OpenDevice& device_;
   std::map<uint32_t, Bound> bound_;
-  std::map<uint32_t, std::pair<Memory, VkDeviceSize>> groups_;  // and how much each takes
+  std::map<uint32_t, std::pair<Memory, VkDeviceSize>> groups_;  // by alias group: its memory and the size of that
+                                                                // memory
   std::vector<VkDeviceMemory> memories_;
 };
 

@@ -16,7 +16,7 @@ namespace carina {
 
 namespace {
 
-constexpr size_t kBehind = size_t{1} << 18;  // at most so many bytes before the position stay in memory
+constexpr size_t kBehind = size_t{1} << 18;  // maximum number of bytes before the position that stay in memory
 
 // Inflates an entry piecewise.
 class Inflater {
@@ -53,7 +53,7 @@ class Inflater {
     return true;
   }
 
-  // Whether the stream ends at the current position.
+  // Returns whether the stream ends at the current position.
   bool is_at_end() {
     for (Bytef more = 0; !has_ended_;) {
       feed();

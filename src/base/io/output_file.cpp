@@ -22,8 +22,8 @@ namespace {
 constexpr size_t kSlots = 32;
 std::array<std::atomic<const char*>, kSlots> uncommitted{};
 
-// Files and folders that this process has made, the last one first. Entries live as long as the process: a signal
-// handler may walk along them at any time.
+// Files and folders that this process has made, the last one first. Entries are never freed, because a signal handler
+// may traverse the list at any time.
 struct NewFile {
   std::string path;
   NewFile* before = nullptr;

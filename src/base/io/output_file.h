@@ -20,8 +20,8 @@ class OutputFile {
  public:
   // `bytes` must live until commit(). Errors: an empty path, the path of a folder, a missing folder, a disk error.
   static Result<OutputFile> prepare(const std::string& path, std::span<const std::byte> bytes);
-  // Writes now what commit() would write into an existing file, such as a device: what is said after it and a rename at
-  // most is left to do. Errors: a disk error.
+  // If commit() would write into an existing file, such as a device, this writes the bytes now. Then commit() only
+  // renames a file or does nothing. Errors: a disk error.
   Result<void> write_in_place();
   Result<void> commit();
 
@@ -35,15 +35,15 @@ class OutputFile {
   std::unique_ptr<State> state_;
 };
 
-// From now on the process remembers the files and folders that it makes, for remove_new_files(). A program calls it once,
-// before it writes. Without it nothing is remembered.
+// Starts to record the files and folders that the process makes, for remove_new_files(). A program calls it once,
+// before it writes. Without it nothing is recorded.
 void remember_new_files() noexcept;
 
-// Notes a file or folder that was not there before; OutputFile and make_folder() do. It is for other writers.
+// Records a new file or folder. OutputFile and make_folder() call it; other writers must call it themselves.
 void note_new_file(const std::string& path);
 
-// Removes what the process has made so far: files, then folders that are empty. Files that were there before keep their
-// new contents. Async-signal-safe.
+// Removes the recorded files, and the recorded folders that are empty. Files that existed before keep their new
+// contents. Async-signal-safe.
 void remove_new_files() noexcept;
 
 // Removes the temporary files that are not committed. It is for a handler of signals that end the process.

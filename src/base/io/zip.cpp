@@ -134,7 +134,7 @@ struct Extent {
   }
 };
 
-// Whether the record at the end of an archive is complete. minizip reads zeros for missing bytes.
+// Returns whether the record at the end of an archive is complete. minizip reads zeros for missing bytes.
 bool has_whole_end(std::span<const std::byte> archive) {
   constexpr size_t kEndBytes = 22;
   constexpr size_t kSearched = kEndBytes + UINT16_MAX;  // a comment may follow

@@ -25,7 +25,7 @@ class ZipReader {
     size_t max_inflated_bytes = size_t{1} << 32;  // per entry: a zip bomb is refused before memory is allocated
   };
 
-  // `name` is what messages call the archive.
+  // `name` is the name of the archive in messages.
   static Result<ZipReader> open(Buffer archive, std::string name, Limits limits);
   static Result<ZipReader> open(Buffer archive, std::string name) {
     return open(std::move(archive), std::move(name), {});

@@ -10,7 +10,7 @@ namespace carina {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
-constexpr size_t kMuch = size_t{1} << 20;  // bytes; to return larger buffers to the system takes time
+constexpr size_t kMuch = size_t{1} << 20;  // bytes; freeing larger buffers takes noticeable time
 
 void free_bytes(std::byte* p) {
   ::operator delete(p, kAlignment);

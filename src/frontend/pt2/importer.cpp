@@ -21,8 +21,8 @@ constexpr int64_t kMajor = 8;
 constexpr int64_t kNewestMinor = 20;  // torch 2.12 and 2.13
 constexpr int64_t kOldestMinor = 14;  // torch 2.9
 
-// Whether a node's results share memory with an operand: rows whose schema says so, and dropout, which returns its
-// operand.
+// Returns whether a node's results share memory with an operand: rows whose schema says so, and dropout, which returns
+// its operand.
 bool gives_view(const ir::Node& node) {
   if (schema_of(node.op.aten()).returns_view) return true;
   return node.op.aten() == AtenOp::dropout_default && !node.attributes.get<bool>("train");
@@ -282,7 +282,8 @@ void Importer::import_node(Scope& scope, JsonView json) {
   node_.reset();
 }
 
-// A node with the tensors that the given one reads and makes; what is wrong with that one is said about it.
+// Keeps a node that cannot be read as a call of an unknown delegate, with the same operands and results. The node's
+// problems are recorded.
 void Importer::keep_unknown(const Scope& scope, JsonView json, ir::Node node, size_t first_problem) {
   std::move(problems_.begin() + static_cast<std::ptrdiff_t>(first_problem), problems_.end(),
             std::back_inserter(unknown_));
@@ -295,7 +296,7 @@ void Importer::keep_unknown(const Scope& scope, JsonView json, ir::Node node, si
   graph_.add_node(std::move(node));
 }
 namespace {
-// "torch.ops.aten.clip.default": what makes supported operators of it.
+// Returns how to replace an unsupported operator, such as "torch.ops.aten.clip.default", by supported ones.
 std::string remedy_for(std::string_view target) {
   constexpr std::string_view kAten = "torch.ops.aten.";
   const std::string_view name = target.starts_with(kAten) ? target.substr(kAten.size()) : std::string_view();
@@ -333,7 +334,7 @@ void Importer::refuse_operator(Scope& scope, JsonView json, const ir::Node& node
           .what = fmt::format("the operator {} is not supported{}{}", json["target"].text(), reason.empty() ? "" : ": ",
                               reason),
           .hint = std::move(hint)});
-  // The results get values all the same, so that the nodes after it can be checked.
+  // The results get values nevertheless, so that the nodes after it can be checked.
   for (const NamedValue& result : add_results(scope, json["outputs"], where_of(node)))
     aliases_.bind(scope, result.name, result.value);
 }

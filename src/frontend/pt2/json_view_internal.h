@@ -24,7 +24,7 @@ class JsonView {
  public:
   JsonView(const nlohmann::json* json, JsonErrors* errors) : json_(json), errors_(errors) {}
 
-  // Whether the value exists and is not null.
+  // Returns whether the value exists and is not null.
   [[nodiscard]] bool present() const { return json_ != nullptr && !json_->is_null(); }
   explicit operator bool() const { return present(); }
 

@@ -21,7 +21,7 @@ namespace {
 namespace format = carina::tosa::fb;
 using Strings = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
 
-// What a name of the block refers to: a value, or a variable's tensor.
+// The meaning of a name in the block: a value, or a variable's tensor.
 struct Definition {
   ir::ValueId value;
   std::string variable;  // not empty: the tensor is this variable, and not a value

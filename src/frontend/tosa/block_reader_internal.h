@@ -20,7 +20,7 @@ uint32_t count_of(const flatbuffers::Vector<T>* list) {
   return list == nullptr ? 0 : list->size();
 }
 
-// Reads one block of a file that is_sound(), as a graph with this name. Errors: as read_tosa().
+// Reads one block of a file that passed is_sound() as a graph with this name. Errors: those of read_tosa().
 Result<ir::Graph> read_block(const Buffer& file, const std::string& where, const fb::TosaBasicBlock& block,
                              FileForm form, std::string name);
 

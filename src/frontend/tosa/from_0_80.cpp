@@ -230,7 +230,7 @@ class NodeBuilder {
     return graph_.add_constant(fmt::format("{}_{}", op_.name, operand.name), std::move(tensor));
   }
 
-  // Whether a zero point is that of an unsigned tensor.
+  // Returns whether a zero point is that of an unsigned tensor.
   [[nodiscard]] bool reads_unsigned(std::string_view operand) const {
     if (row_.op != TosaOp::RESCALE) return false;
     return (operand == "input_zp" && attributes_.get<bool>("input_unsigned")) ||

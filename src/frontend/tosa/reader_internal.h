@@ -19,8 +19,8 @@ enum class FileForm : uint8_t { k1_x, k0_80 };
 // Reads a file of this form, whose identifier and version have been checked.
 Result<ir::Module> read_regions(const Buffer& file, const std::string& where, FileForm form);
 
-// Whether a file can be walked safely: every offset and length is inside of the file, and the walk's cost is limited to
-// a multiple of the file's size. The identifier has been checked.
+// Returns whether a file can be walked safely: every offset and length is inside of the file, and the walk's cost is
+// limited to a multiple of the file's size. The identifier has been checked.
 bool is_sound(std::span<const uint8_t> file, FileForm form);
 
 // Reads the attributes of an operator from its verified table. If `table` is nullptr, all have their defaults.

@@ -148,7 +148,8 @@ std::optional<int64_t> growth_bytes(const ir::Module& module) {
   return bytes;
 }
 
-// Whether a zero point is that of an unsigned tensor. TOSA 1.0 stores it as the signed number with the same bits.
+// Returns whether a zero point is that of an unsigned tensor. TOSA 1.0 stores it as the signed number with the same
+// bits.
 bool is_unsigned_zero_point(const ir::Node& node, std::string_view operand) {
   if (node.op != ir::Op(TosaOp::RESCALE)) return false;
   return (operand == "input_zp" && node.attributes.get<bool>("input_unsigned")) ||

@@ -23,7 +23,7 @@ Result<ir::Module> prepare_0_80(const ir::Module& module);
 class FoldedOperands {
  public:
   explicit FoldedOperands(const ir::Graph& graph);
-  // Whether the value is an input, an output, or an operand that stays an operand.
+  // Returns whether the value is in the file: as an input, an output, or an operand that stays an operand.
   [[nodiscard]] bool stands_in_file(ir::ValueId id) const { return stands_[id.index()]; }
   // The operands that stay operands.
   [[nodiscard]] std::vector<ir::ValueId> inputs_in_file(const ir::Node& node) const;

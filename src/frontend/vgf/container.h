@@ -12,8 +12,8 @@
 
 namespace carina::vgf {
 
-// A VGF file as its tables have it. In one that was read every index lies inside its table, every enumeration has a
-// value that the format knows, and every constant's data lies in the file.
+// The tables of a VGF file. After read_container() every index is inside its table, every enumeration has a known
+// value, and the data of every constant is inside the file.
 
 enum class ModuleType : uint8_t { kCompute = 0, kGraph = 1 };
 
@@ -29,15 +29,15 @@ struct CodeModule {
   ModuleType type;
   std::string name;
   std::string entry_point;
-  std::variant<std::monostate, Spirv, Source> code;  // none: the program brings it
+  std::variant<std::monostate, Spirv, Source> code;  // no value: the application supplies the code
 };
 
 struct Resource {
   VgfCategory category;
   uint32_t descriptor_type;  // a VkDescriptorType, or kVgfNone
-  uint32_t format;           // a VkFormat, which need not be one of kVkFormats
+  uint32_t format;           // a VkFormat, not necessarily one of kVkFormats
   std::vector<int64_t> shape;
-  uint32_t alias_group = kVgfNone;  // resources of one group share their memory
+  uint32_t alias_group = kVgfNone;  // resources of one group share memory
 };
 
 struct Slot {
@@ -51,7 +51,7 @@ struct DescriptorSet {
 };
 
 struct GraphConstant {
-  uint32_t id;        // as OpGraphConstantARM calls it
+  uint32_t id;        // the constant's id in OpGraphConstantARM
   uint32_t constant;  // index
 };
 
@@ -68,7 +68,7 @@ struct Segment {
 
 struct Constant {
   uint32_t resource;
-  int64_t sparse_dimension = -1;  // of 2:4 sparsity; -1: none
+  int64_t sparse_dimension = -1;  // the dimension with 2:4 sparsity; -1: none
   Buffer data;
 };
 
@@ -80,24 +80,24 @@ struct Container {
   std::vector<Constant> constants;
   std::vector<Slot> inputs;
   std::vector<Slot> outputs;
-  std::vector<std::string> input_names;   // as many as inputs, or none
-  std::vector<std::string> output_names;  // as many as outputs, or none
+  std::vector<std::string> input_names;   // one per input, or empty
+  std::vector<std::string> output_names;  // one per output, or empty
 };
 
-// Whether a file begins as VGF files do.
+// Returns whether a file begins with the header of a VGF file.
 bool is_vgf(const Buffer& file);
 
-// The tables of a VGF file of version 0.1 to 0.5. Constants are views of `file`. `where` is what messages call it.
-// Errors: another file or version; sections outside the file or on top of each other; damaged tables; indices past
-// their table; enumerations without that value; constants outside their section.
+// Reads the tables of a VGF file of version 0.1 to 0.5. Constants are views of `file`. `where` is the file's name in
+// messages. Errors: another kind of file or another version; sections outside of the file or overlapping; damaged
+// tables; indices outside of their table; unknown enumeration values; constants outside of their section.
 Result<Container> read_container(const Buffer& file, const std::string& where);
 
-// The bytes of a file of version 0.5.0: the same tables give the same bytes. Every segment has one descriptor set.
+// Returns the bytes of a file of version 0.5.0. Equal tables give equal bytes. Every segment has one descriptor set.
 std::vector<std::byte> write_container(const Container& container);
 
-// "R8_SINT", else the number.
+// Returns the name of a format, "R8_SINT", or its number if the name is unknown.
 std::string format_name(uint32_t format);
-// The row of a format of tensors; null: another format.
+// Returns the row of a tensor format, or nullptr.
 const VkFormatRow* find_format(uint32_t format);
 
 }  // namespace carina::vgf

@@ -36,7 +36,7 @@ class SpirvValues {
   Result<int64_t> integer(uint32_t id) const;
   Result<bool> boolean(uint32_t id) const;
   Result<uint64_t> scalar(uint32_t id, DType dtype) const;
-  // Whether the id is a constant tensor of the module itself, not one of the container's constants section.
+  // Returns whether the id is a constant tensor of the module itself, not one of the container's constants section.
   [[nodiscard]] bool is_constant_tensor(uint32_t id) const;
   // Returns the tensor, which is converted once and cached.
   Result<Tensor> tensor(uint32_t id);

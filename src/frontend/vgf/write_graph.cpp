@@ -175,8 +175,8 @@ class GraphWriter {
     write_results(node, row.instruction, operands);
   }
 
-  // Whether a node has no effect in the file. Scalars have shape [1] there, so a RESHAPE from a scalar to [1] is
-  // dropped.
+  // Returns whether a node has no effect in the file. Scalars have shape [1] there, so a RESHAPE from a scalar to [1]
+  // is dropped.
   [[nodiscard]] bool forwards(const ir::Node& node) const {
     if (vgf_row_of(node.op.tosa()).treatment == VgfTreatment::kForwarded) return true;
     return node.op == ir::Op(TosaOp::RESHAPE) &&

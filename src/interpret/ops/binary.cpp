@@ -1,4 +1,4 @@
-// Two operands with broadcasting: arithmetic, shifts, bits, logic, comparison, choice by SELECT's condition.
+// Binary operators with broadcasting: arithmetic, shifts, bits, logic, comparison, and SELECT.
 
 #include <cmath>
 #include <limits>

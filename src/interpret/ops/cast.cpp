@@ -1,4 +1,4 @@
-// CAST: converts every element to another type.
+// CAST: converts each element to another type.
 
 #include <cmath>
 #include <limits>
@@ -12,7 +12,7 @@ namespace {
 
 using enum DType;
 
-// Float to integer: to the nearest, ties to even, saturating; NaN gives 0.
+// Converts a float to an integer: rounds to nearest, ties to even, and saturates. NaN gives 0.
 template <typename S>
 int32_t to_integer(float value) {
   if (std::isnan(value)) return 0;
@@ -29,7 +29,7 @@ struct Cast {
     if constexpr (Out::kDType == kBool) {
       return value != 0 ? 1 : 0;
     } else if constexpr (Out::kIsFloat) {
-      return static_cast<float>(value);  // i32 rounds to even; narrower outputs round again on storing
+      return static_cast<float>(value);  // i32 rounds to even; storing a narrower float rounds again
     } else if constexpr (In::kIsFloat) {
       return to_integer<typename Out::Storage>(value);
     } else {
@@ -38,8 +38,8 @@ struct Cast {
   }
 };
 
-// An i32 is rounded once on its way to a narrow float. A double holds it exactly; rounding to odd there keeps the
-// second rounding correct.
+// Converts i32 to a narrow float. The intermediate fp32 value is rounded to odd, so that the second rounding, to the
+// narrow float, gives the correctly rounded result.
 template <typename Out>
 struct CastWide {
   static constexpr std::string_view kRequire = {};

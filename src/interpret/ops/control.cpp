@@ -1,4 +1,4 @@
-// COND_IF and WHILE_LOOP: other graphs of the module, run on this node's operands.
+// COND_IF and WHILE_LOOP: they run other graphs of the module on the node's operands.
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ namespace carina::interpret {
 
 namespace {
 
-// The graph's inputs and outputs must have the types and shapes of the operands that it is given.
+// Checks that the graph's inputs and outputs have the types and shapes of the operands.
 Result<void> check_signature(const NodePlan& plan, const ir::Graph& graph, std::span<const Operand> in,
                              std::span<const Operand> out) {
   Checks checks(plan);

@@ -13,13 +13,14 @@ constexpr int64_t kMaxAttribute = INT32_MAX;
 
 struct Names {
   size_t spatial;     // axes
-  size_t first_axis;  // of the three of ConvGeometry
+  size_t first_axis;  // index among the three axes of ConvGeometry
 };
 Names names_of(ConvKind kind) {
   return kind == ConvKind::kConv3d ? Names{.spatial = 3, .first_axis = 0} : Names{.spatial = 2, .first_axis = 1};
 }
 
-// out = (in - 1 + pads - (kernel - 1) * dilation) / stride + 1, which must be whole. Source: TOSA 1.0, section 2.3.2.
+// Checks that out = (in - 1 + pads - (kernel - 1) * dilation) / stride + 1 is an integer. Source: TOSA 1.0, section
+// 2.3.2.
 void check_axis(Checks& checks, int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation,
                 int64_t pads) {
   const int64_t span = in - 1 + pads - (kernel - 1) * dilation;

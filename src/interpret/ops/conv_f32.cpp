@@ -1,5 +1,6 @@
-// Convolutions of fp32 on the vector kernels: dense ones as a matrix product of gathered input rows, depthwise ones
-// pixel by pixel. Every output is one chain of fused multiply-adds in the order of taps and channels, then the bias.
+// fp32 convolutions with the vector kernels. Dense ones are computed as a GEMM of gathered input rows, depthwise ones
+// pixel by pixel. Every output is one chain of fused multiply-adds in the order of taps and channels, followed by the
+// bias.
 
 #include <algorithm>
 #include <cstring>
@@ -31,15 +32,15 @@ std::vector<float> padded_bias_of(const NodePlan& plan, const ConvGeometry& g) {
 namespace {
 
 constexpr int64_t kBlockRows = 66;
-constexpr int64_t kMaxBlockRows = 198;  // of rows that are not gathered: every block reads all weights
-constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: some microseconds
+constexpr int64_t kMaxBlockRows = 198;  // for rows that are not gathered, since every block reads all weights
+constexpr int64_t kGrain = 128 * 1024;  // multiply-adds; they take some microseconds
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
 constexpr int64_t kStays = 256 * 1024;           // floats that fit the second-level cache
 constexpr int64_t kPassesBy = 6 * 1024 * 1024;   // floats: a larger output leaves the caches before it is read
 constexpr int64_t kPackGrain = 64 * 1024;        // weights
-constexpr size_t kSmallBytes = size_t{1} << 16;  // smaller weights are packed once in any case
+constexpr size_t kSmallBytes = size_t{1} << 16;  // smaller weights are always packed once
 
-// Copies kStep floats at a time, for runs of at least kStep floats. The last step ends with the run.
+// Copies kStep floats at a time. The run must have at least kStep floats; the last step overlaps the previous one.
 template <int64_t kStep>
 void copy_steps(const float* from, int64_t count, float* to) {
   for (int64_t i = 0; i + kStep < count; i += kStep) std::memcpy(to + i, from + i, kStep * sizeof(float));
@@ -57,7 +58,7 @@ void copy_run(const float* from, int64_t count, float* to) {
   }
 }
 
-// Whether an output is written past the caches.
+// Returns whether the output is written past the caches.
 bool streams(const ConvGeometry& g, const float* out) {
   return g.pixels() * g.oc > kPassesBy && g.oc % simd::kLanes == 0 &&
          reinterpret_cast<uintptr_t>(out) % simd::kLineBytes == 0;
@@ -68,7 +69,7 @@ struct DenseF32 {
   int64_t k;
   bool in_place;
   Tensor weights;
-  Buffer panels;  // of the weights; empty: packed in each run, one block of columns at a time for few rows
+  Buffer panels;  // packed weights; empty: packed in each run, one block of columns at a time for few rows
   std::vector<float> bias;
   ClampBounds bounds;
   GemmTiling tiling;
@@ -99,7 +100,7 @@ struct DenseF32 {
     }
   }
 
-  // Panels of the output channels from `first` on, a multiple of kLanes.
+  // Packs the panels of the output channels from `first` on, a multiple of kLanes.
   const float* pack(int64_t first, int64_t channels, float* to) const {
     simd::pack_matrix_f32(weights.values<float>().data() + first * k, 1, k, k, channels, to);
     return to;
@@ -124,7 +125,7 @@ struct DenseF32 {
     return packed + (again ? unit.column : column) * k;
   }
 
-  // `packed`: nullptr if they are packed here.
+  // `packed`: the packed weights; nullptr if they are packed here.
   void run_unit(const Call& call, const float* packed, const GemmTiling::Unit& unit, int64_t slot) const {
     const auto [first, rows, part, columns] = unit;
     std::byte* scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);

@@ -1,4 +1,4 @@
-// Convolutions of int8 with constant weights, on the vector kernels: dense ones as a matrix product of gathered input
+// int8 convolutions of constant weights with the vector kernels. Dense ones are computed as a GEMM of gathered input
 // rows, depthwise ones pixel by pixel.
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 using enum DType;
 
 constexpr int64_t kBlockRows = 66;      // output pixels gathered at a time
-constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: about a microsecond
+constexpr int64_t kGrain = 128 * 1024;  // multiply-adds; they take about a microsecond
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
 
 // The constants of an int8 convolution.
@@ -48,7 +48,7 @@ struct WeightTerms {
   int64_t largest_sum = 0;
 };
 
-// Sums over the k weights of each of n outputs; weight (k, n) stands at weights[k * stride_k + n * stride_n].
+// Sums over the k weights of each of n outputs. Weight (k, n) is at weights[k * stride_k + n * stride_n].
 std::vector<simd::ByteSums> column_sums(const int8_t* weights, int64_t k, int64_t n, int64_t stride_k,
                                         int64_t stride_n) {
   std::vector<simd::ByteSums> sums(static_cast<size_t>(n));

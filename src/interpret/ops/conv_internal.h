@@ -9,7 +9,7 @@
 #include "interpret/arena_internal.h"
 #include "interpret/checks_internal.h"
 
-// What the kernels of CONV2D, CONV3D and DEPTHWISE_CONV2D share.
+// Declarations shared by the kernels of CONV2D, CONV3D and DEPTHWISE_CONV2D.
 namespace carina::interpret {
 
 // All convolutions in one form: NDHWC with three spatial axes (depth 1 for the 2D ones).
@@ -54,7 +54,7 @@ std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& geo
 std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> depthwise_f32(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> winograd_f32(const NodePlan& plan, const ConvGeometry& geometry);
-// Whether all types are fp32, and weights and bias are constants.
+// Returns whether all types are fp32, and weights and bias are constants.
 bool has_f32_constants(const NodePlan& plan);
 // The bias of each output channel, padded to a multiple of the vector's lanes.
 std::vector<float> padded_bias_of(const NodePlan& plan, const ConvGeometry& geometry);
@@ -120,7 +120,7 @@ void for_each_run(const ConvGeometry& g, const ConvPixel& pixel, const Run& run)
   }
 }
 
-// Whether output pixel p depends exactly on input pixel p.
+// Returns whether output pixel p depends exactly on input pixel p.
 inline bool is_pointwise(const ConvGeometry& g) {
   return g.taps() == 1 && g.in == g.out && g.stride == std::array<int64_t, 3>{1, 1, 1} &&
          g.pad == std::array<int64_t, 3>{0, 0, 0};

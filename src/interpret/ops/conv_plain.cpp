@@ -1,4 +1,4 @@
-// The plain kernels of the convolutions: every type and geometry, one output element at a time.
+// The plain kernels of convolutions. They support every type and geometry and compute one output element at a time.
 
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace {
 
 using enum DType;
 
-// How products are summed: integers exactly in 64 bits, floats by one chain of fused multiply-adds in the
+// The accumulation of products: integers exactly in 64 bits, floats in one chain of fused multiply-adds in the
 // specification's order of taps and channels.
 struct IntegerSum {
   using Value = int64_t;
@@ -39,7 +39,7 @@ struct PlainConv {
     Value weight_zp;
   };
 
-  // The product sum of one tap: weights stand `step` apart for successive input channels.
+  // Adds the products of one tap. Weights of successive input channels are `step` apart.
   Value tap(const Operands& o, Value sum, const typename In::Storage* x, const typename Weight::Storage* w,
             int64_t count, int64_t step) const {
     for (int64_t c = 0; c < count; ++c) {
@@ -70,7 +70,7 @@ struct PlainConv {
     return sum;
   }
 
-  // Adds the bias; false when an integer does not fit the accumulator's type, which is the output's.
+  // Adds the bias. Returns false if an integer does not fit the accumulator's type, which is the output's type.
   bool epilogue(const Operands& o, Value sum, int64_t oc, typename Out::Storage& out) const {
     const auto bias = static_cast<Value>(Out::load(o.bias[g.bias_count == 1 ? 0 : oc]));
     const Value value = sum + bias;

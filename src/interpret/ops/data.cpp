@@ -1,4 +1,4 @@
-// VARIABLE, VARIABLE_READ, VARIABLE_WRITE; CONST, CONST_SHAPE (constants of values, never nodes); CUSTOM.
+// VARIABLE, VARIABLE_READ, VARIABLE_WRITE and CUSTOM. CONST and CONST_SHAPE are constants of values and never nodes.
 
 #include <cstring>
 
@@ -14,7 +14,7 @@ const std::string& variable_name(const NodePlan& plan) {
 
 }  // namespace
 
-// Declares the state; the optional operand is its first value, a constant. Attributes: name, var_shape, type.
+// Declares a variable. The optional operand is its initial value, a constant. Attributes: name, var_shape, type.
 Result<Kernel> prepare_VARIABLE(const NodePlan& plan) {
   Checks checks(plan);
   checks.require(plan.in.size() <= 1 && plan.out.empty(), "VARIABLE has at most a first value");

@@ -12,7 +12,7 @@ namespace carina::interpret {
 
 namespace {
 
-constexpr int64_t kBlock = 1024;  // elements that pass through all steps at a time
+constexpr int64_t kBlock = 1024;  // elements that pass through all steps before the next block
 constexpr size_t kMaxOperands = ElementwiseF32::kMaxOperands;
 
 struct OpStep {
@@ -55,7 +55,7 @@ struct Chain {
   size_t operands;
   Blocks blocks;
 
-  // The results of all steps but the last.
+  // Returns the bytes for the results of all steps but the last.
   [[nodiscard]] size_t slot_bytes() const { return (steps.size() - 1) * kBlock * sizeof(float); }
 
   void run_block(const Call& call, int64_t index, float* own) const {
@@ -116,7 +116,7 @@ std::optional<ElementwiseF32::Step> elementwise_f32_step(const ir::Node& node, c
 }
 
 Kernel elementwise_f32_kernel(const ElementwiseF32& chain, int threads) {
-  // Places without an operand walk as the result does, which keeps no axes apart.
+  // Unused operands get the shape of the result, so that they do not prevent merging axes.
   std::array<const Shape*, kMaxOperands> shapes;
   shapes.fill(&chain.shape);
   std::ranges::copy(chain.operands, shapes.begin());

@@ -1,5 +1,5 @@
-// FFT2D and RFFT2D: the discrete Fourier transform of [N,H,W] along both axes, in double. The inverse is not divided by
-// H W.
+// FFT2D and RFFT2D: the discrete Fourier transform of [N,H,W] along both axes, computed in double. The inverse
+// transform is not divided by H * W.
 
 #include <cmath>
 #include <numbers>
@@ -16,11 +16,12 @@ struct Complex {
   double im;
 };
 
-// e^(sign * 2 pi i k / n) for k in [0, n), from the first eighth of the circle: no library sine, whose bits vary.
+// Returns e^(sign * 2 pi i k / n) for k in [0, n), derived from the first eighth of the circle. Library functions are
+// not used, because their bits vary.
 std::vector<Complex> roots_of_unity(int64_t n, double sign) {
   std::vector<Complex> roots(static_cast<size_t>(n));
   for (int64_t k = 0; k < n; ++k) {
-    const int64_t eighths = 8 * k / n;  // which eighth of the circle
+    const int64_t eighths = 8 * k / n;  // the eighth of the circle
     const int64_t folded = (eighths % 2 == 0 ? 8 * k - eighths * n : (eighths + 1) * n - 8 * k);
     const double angle = static_cast<double>(folded) / static_cast<double>(n) * (std::numbers::pi / 4);
     double sine = 0;
@@ -38,7 +39,7 @@ std::vector<Complex> roots_of_unity(int64_t n, double sign) {
   return roots;
 }
 
-// In place: the transform of n elements `stride` apart. Powers of two by halving, others by the definition.
+// Transforms n elements in place, `stride` apart. Powers of two use the FFT, other sizes the definition.
 struct Transform {
   explicit Transform(int64_t size, double sign) : n(size), roots(roots_of_unity(size, sign)) {}
   int64_t n;
@@ -64,7 +65,7 @@ struct Transform {
   }
 
   void halve(Complex* x) const {
-    for (int64_t i = 1, j = 0; i < n; ++i) {  // bit-reversed order
+    for (int64_t i = 1, j = 0; i < n; ++i) {  // bit-reversal permutation
       int64_t bit = n >> 1;
       for (; (j & bit) != 0; bit >>= 1) j ^= bit;
       j ^= bit;

@@ -1,4 +1,4 @@
-// GATHER and SCATTER: rows of C elements chosen by an index tensor.
+// GATHER and SCATTER: an index tensor selects rows of C elements.
 
 #include <fmt/format.h>
 
@@ -13,12 +13,12 @@ namespace {
 struct Rows {
   int64_t n;
   int64_t k;  // rows of values
-  int64_t w;  // rows chosen
+  int64_t w;  // selected rows
   size_t row_bytes;
   Shape indices;
 };
 
-// values [N,K,C], indices [N,W], chosen [N,W,C]
+// Checks the shapes: values [N,K,C], indices [N,W], chosen [N,W,C].
 Result<Rows> check_rows(const NodePlan& plan, const Operand& values, const Operand& indices, const Operand& chosen) {
   Checks checks(plan);
   checks.rank(values, 3, 3).rank(indices, 2, 2).same_type(indices, DType::kInt32).same_type(chosen, values.dtype);

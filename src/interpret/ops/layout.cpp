@@ -1,4 +1,4 @@
-// CONCAT, PAD, RESHAPE, REVERSE, SLICE, TILE, TRANSPOSE, IDENTITY: copy elements of any type.
+// CONCAT, PAD, RESHAPE, REVERSE, SLICE, TILE, TRANSPOSE and IDENTITY: they copy elements of any type.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ Kernel copy_kernel(StridedCopy copy) {
   }};
 }
 
-// Operands, and the same type on both sides.
+// Checks the number of operands, and that input and output have one type.
 Checks check_move(const NodePlan& plan, size_t inputs) {
   Checks checks(plan);
   checks.operands(inputs, 1);

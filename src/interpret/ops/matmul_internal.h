@@ -5,7 +5,7 @@
 
 #include "interpret/kernel_internal.h"
 
-// What the kernels of MATMUL share.
+// Declarations shared by the kernels of MATMUL.
 namespace carina::interpret {
 
 // The sizes of A [n,h,c] times B [n,c,w].

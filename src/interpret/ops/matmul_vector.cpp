@@ -1,4 +1,4 @@
-// MATMUL of int8 and fp32 on the vector kernels. B is packed in each run, because usually the graph computes it.
+// MATMUL of int8 and fp32 with the vector kernels. B is packed in each run, because usually the graph computes it.
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ namespace {
 using enum DType;
 
 constexpr int64_t kBlockRows = 66;
-constexpr int64_t kGrain = 128 * 1024;  // multiply-adds: about a microsecond
+constexpr int64_t kGrain = 128 * 1024;  // multiply-adds; they take about a microsecond
 
 size_t area(int64_t bytes) {
   return round_up(static_cast<size_t>(bytes), kArenaAlignment);
@@ -30,7 +30,7 @@ struct MatmulI8 {
   simd::MatrixFormat format;
   bool in_place;  // rows of A are used without a copy
   IntegerEpilogue epilogue;
-  GemmTiling tiling;  // of one of the n products
+  GemmTiling tiling;  // for each of the n products
 
   [[nodiscard]] size_t panels_area() const {
     return area(static_cast<int64_t>(format.panel_bytes(s.c)) * (simd::padded(s.w) / simd::kLanes));
@@ -124,7 +124,7 @@ struct MatmulI8 {
   }
 };
 
-// A float whose addition changes no bits, not even those of a zero.
+// Floats whose addition changes no bits, not even those of a zero.
 constexpr auto kNothing = [] {
   std::array<float, kBlockColumns> zeros{};
   zeros.fill(-0.0F);
@@ -133,7 +133,7 @@ constexpr auto kNothing = [] {
 
 struct MatmulF32 {
   MatmulSizes s;
-  GemmTiling tiling;  // of one of the n products
+  GemmTiling tiling;  // for each of the n products
 
   [[nodiscard]] size_t panels_area() const { return area(simd::padded(s.w) * s.c * 4); }
   [[nodiscard]] static size_t slot_area() { return area(kBlockRows * kBlockColumns * 4); }

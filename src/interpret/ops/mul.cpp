@@ -1,4 +1,4 @@
-// MUL: the product, for i32 shifted right with rounding; without a shift the product's low 32 bits.
+// MUL: the product. An i32 product is shifted right with rounding; with shift 0 the result is its low 32 bits.
 
 #include <limits>
 
@@ -27,7 +27,7 @@ struct MulShifted {
   bool shift_wrong;
   int32_t apply(int32_t a, int32_t b, bool& bad) const {
     const int64_t product = int64_t{a} * b;
-    // |product| <= 2^62, so adding half of 2^shift cannot pass 2^63 for a shift of at most 62; a shift of 63 gives 0.
+    // |product| <= 2^62. For a shift of at most 62, adding half of 2^shift cannot exceed 2^63. A shift of 63 gives 0.
     bad |= shift_wrong;
     if (shift == 0) return static_cast<int32_t>(product);  // no REQUIRE: section 2.5.14 keeps the low bits
     const int64_t result = shift == 63 ? 0 : (product + (int64_t{1} << (shift - 1))) >> shift;

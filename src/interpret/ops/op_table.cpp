@@ -5,7 +5,7 @@
 
 namespace carina::interpret {
 
-// One function per operator, with its name, in the file of its family. A missing function is a link error.
+// One function per operator, in the file of its family. A missing function is a link error.
 #define CARINA_TOSA_OP(name, number) Result<Kernel> prepare_##name(const NodePlan& plan);
 #include "facts/tosa_ops.def"
 #undef CARINA_TOSA_OP

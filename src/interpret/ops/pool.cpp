@@ -19,7 +19,7 @@ struct Geometry {
   int64_t kernel_y, kernel_x, stride_y, stride_x, pad_top, pad_left;
 };
 
-// The part of a window that lies inside the input.
+// The part of a window inside of the input.
 struct Window {
   int64_t y0, y1, x0, x1;
   [[nodiscard]] int64_t count() const { return (y1 - y0) * (x1 - x0); }
@@ -58,7 +58,7 @@ Result<Geometry> geometry_of(const NodePlan& plan) {
                    .stride_x = stride[1],
                    .pad_top = pad[0],
                    .pad_left = pad[2]};
-  // Padding is smaller than the kernel, so every window has an element of the input.
+  // Padding must be smaller than the kernel, so that every window contains an element of the input.
   checks.require(pad[0] < kernel[0] && pad[1] < kernel[0] && pad[2] < kernel[1] && pad[3] < kernel[1],
                  "padding must be smaller than the kernel");
   const int64_t span_y = g.ih + pad[0] + pad[1] - kernel[0];
@@ -96,7 +96,7 @@ void fold_window(const Geometry& g, const typename Element::Storage* image, cons
   }
 }
 
-// Sum: i32 when every window fits it, else i64.
+// Sums integers: in i32 if every window's sum fits, otherwise in i64.
 template <typename Element, typename Sum>
 Kernel average_int_with(const NodePlan& plan, const Geometry& g) {
   using S = typename Element::Storage;

@@ -1,4 +1,4 @@
-// REDUCE_*: one axis becomes 1. ARGMAX: one axis disappears.
+// REDUCE_* reduces one axis to size 1; ARGMAX removes one axis.
 
 #include <bit>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 using enum DType;
 
-// The input seen as [outer, length, inner], the reduced axis in the middle.
+// The input as [outer, length, inner], with the reduced axis in the middle.
 struct Middle {
   int64_t outer = 1;
   int64_t length = 1;
@@ -31,7 +31,7 @@ Middle middle_of(const Shape& shape, int64_t axis) {
 }
 
 // A reduction is a struct with start(), apply(so far, next, bad) and kRequire. Each output is one chain in the order of
-// the axis; several outputs are chained side by side, so the bits do not depend on how wide the processor is.
+// the axis. Several outputs are computed side by side, so the bits do not depend on the width of vectors.
 template <typename R, typename Element>
 Kernel reduce(const NodePlan& plan) {
   using C = typename Element::Compute;
@@ -43,7 +43,7 @@ Kernel reduce(const NodePlan& plan) {
     FirstBad first_bad;
     const S* in = call.input<S>(0);
     S* out = call.output<S>(0);
-    // Neighboring outputs stand side by side in the input, or, along the last axis, a row apart.
+    // Neighboring outputs are adjacent in the input, or, for the last axis, one row apart.
     const int64_t side = m.inner == 1 ? kRows : kSide;
     const int64_t step = m.inner == 1 ? m.length : 1;
     split(call.runtime.workers, m.outer * m.inner, 1 + 16384 / (m.length + 1), [&](int64_t begin, int64_t end) {
@@ -102,7 +102,7 @@ struct SumFloat {
   static float start() { return 0; }
   static float apply(float a, float b, bool&) { return a + b; }
 };
-// In double: a factor below fp32's normal numbers must not cost the product its precision.
+// Computed in double, because a factor below fp32's normal range must not reduce the precision of the product.
 struct ProductFloat {
   static constexpr std::string_view kRequire = {};
   static double start() { return 1; }
@@ -118,7 +118,7 @@ struct MinInt {
   static int32_t start() { return std::numeric_limits<int32_t>::max(); }
   static int32_t apply(int32_t a, int32_t b, bool&) { return a < b ? a : b; }
 };
-// Ignoring, the chain starts with a NaN, which any number replaces: all NaN gives NaN.
+// With kIgnore, the chain starts with a NaN, which any number replaces. So only NaN gives NaN.
 template <NanMode Mode>
 struct MaxFloat {
   static constexpr std::string_view kRequire = {};
@@ -136,7 +136,8 @@ struct MinFloat {
   static float apply(float a, float b, bool&) { return float_min<Mode>(a, b); }
 };
 
-// The same sums and extremes of fp32 along the last axis, whose elements are neighbors: rows(begin, end) of the input.
+// Computes fp32 sums or extremes along the last axis, whose elements are adjacent. `rows` handles the input rows
+// [begin, end).
 template <typename Rows>
 Kernel reduce_rows(const Middle& m, const Rows& rows) {
   return {.run = [m, rows](const Call& call) -> Result<void> {
@@ -155,8 +156,8 @@ Kernel sum_f32(const NodePlan& plan) {
   });
 }
 
-// The extreme has one pattern of bits in whatever order it is found, unless it is a zero, which has two signs, or some
-// element is no number: then the order of the axis says which.
+// An fp32 extreme has the same bits in any order of evaluation, except if it is a zero, which has two signs, or if an
+// element is NaN. In these cases the row is evaluated again in the order of the axis.
 template <typename R, float simd::Extremes::* kWhich>
 Kernel extreme_f32(const NodePlan& plan) {
   const Middle m = middle_of(*plan.in[0].shape, plan.node.attributes.integer("axis"));
@@ -211,7 +212,8 @@ Result<Kernel> prepare_float(const NodePlan& plan) {
   return prepare_reduce(plan, kRows);
 }
 
-// Whether `value` takes the place of `best`: the first of equals stays; a NaN is first of all, or never.
+// Returns whether `value` replaces `best`. Of equal values the first one is kept. A NaN is kept first or never chosen,
+// depending on the mode.
 template <typename C, NanMode Mode>
 bool replaces(C value, C best) {
   if constexpr (std::is_floating_point_v<C>) {

@@ -1,4 +1,4 @@
-// RESCALE: integers to integers of another scale.
+// RESCALE: converts integers to another scale.
 
 #include <limits>
 
@@ -14,7 +14,7 @@ namespace {
 
 using enum DType;
 
-// Zero points and elements are stored with the signed type; unsigned ones are read as such.
+// Returns a zero point. It is stored with the signed type, but may be unsigned.
 int64_t zero_point_at(const std::byte* data, DType dtype, bool is_unsigned) {
   const int64_t value = scalar_at(data, dtype);
   return is_unsigned ? value & ((int64_t{1} << row_of(dtype).bits) - 1) : value;
@@ -31,7 +31,7 @@ Limits limits_of(DType dtype, bool is_unsigned) {
 }
 
 struct Plan {
-  int64_t channels;  // 1: one factor for all
+  int64_t channels;  // 1: one factor for all channels
   int64_t rows;
   bool per_channel;
   bool scale32;
@@ -51,7 +51,7 @@ int64_t load(S value, bool is_unsigned) {
   return value;
 }
 
-// One element; false when a REQUIRE of apply_scale_32 or apply_scale_16 does not hold.
+// Scales one element. Returns false if a REQUIRE of apply_scale_32 or apply_scale_16 is violated.
 bool scale(const Plan& plan, int64_t value, int64_t multiplier, int shift, int64_t& result) {
   if (multiplier < 0 || shift < 2 || shift > 62) return false;
   if (plan.scale32) {
@@ -138,7 +138,7 @@ Result<void> check_rescale(const NodePlan& plan) {
 
 namespace {
 
-// The vector kernel, when the factors are constants that suit every input of the type.
+// Returns the vector kernel if the factors are constants that are valid for every input of the type.
 std::optional<Kernel> vector_rescale(const NodePlan& plan) {
   const auto zero_point =
       plan.in[3].constant == nullptr ? 0 : scalar_at(plan.in[3].constant->data.data(), plan.in[0].dtype);

@@ -1,5 +1,5 @@
-// ADD, SUB and MUL of integers as quantized models have them: both operands and the result rescaled. The i32 values
-// between live in a small buffer only.
+// ADD, SUB and MUL of integers in quantized models: both operands and the result are rescaled. The intermediate i32
+// values exist only in a small buffer.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ using enum DType;
 
 constexpr int64_t kChunk = 2048;
 
-// An operand's RESCALE and the largest magnitude that it gives.
+// The RESCALE of an operand, and the largest magnitude of its result.
 struct Rescaled {
   simd::Scales scales;
   DType type;
@@ -36,7 +36,7 @@ std::optional<Rescaled> rescaled(const NodePlan& front) {
   return Rescaled{.scales = *std::move(scales), .type = type, .bound = bound};
 }
 
-// The largest magnitude of the result; more than i32 when it might not fit.
+// Returns the largest magnitude of the result. It exceeds i32 if the result might not fit.
 int64_t bound_of(simd::Combine op, int64_t a, int64_t b) {
   return op == simd::Combine::kMul ? a * b : a + b;
 }

@@ -11,7 +11,7 @@ namespace {
 
 using enum DType;
 
-// One axis: output position -> numerator of the input position in units of 1 / scale_n.
+// One axis. Maps an output position to the numerator of an input position in units of 1 / scale_n.
 struct Axis {
   int64_t in, out, scale_n, scale_d, offset;
 };
@@ -20,7 +20,7 @@ struct Geometry {
   Axis y, x;
 };
 
-// The two input positions on both sides of an output position, and how far it is from the first in 1 / scale_n.
+// The two input positions around an output position, and its distance from the first in units of 1 / scale_n.
 struct Neighbors {
   int64_t i0, i1, rest;
 };
@@ -47,7 +47,7 @@ void for_each_pixel(Workers& workers, const Geometry& g, const Body& body) {
   });
 }
 
-// The nearer input position; the middle goes to the second.
+// Returns the nearer input position; in the middle, the second.
 int64_t nearest(const Neighbors& neighbors, const Axis& axis) {
   return 2 * neighbors.rest >= axis.scale_n ? neighbors.i1 : neighbors.i0;
 }
@@ -123,7 +123,7 @@ constexpr Row kRows[] = {
     {kBilinear, kBf16, kBf16, &bilinear_float<BF16>},
 };
 
-// Limits of the specification, which also keep the sums above within their types.
+// Checks the specification's limits. They also ensure that the sums above do not overflow.
 void check_axis(Checks& checks, const Axis& axis, int64_t border) {
   constexpr int64_t kMaxSize = 16384;
   constexpr int64_t kMaxScale = 1 << 11;

@@ -7,8 +7,8 @@ namespace carina::interpret {
 
 namespace {
 
-// Axes before and after are taken in groups of as many elements, the innermost first; inside a group the elements must
-// stand at one distance.
+// Reshapes a view. The axes before and after are divided into groups with the same number of elements, from the
+// innermost one. Within a group, elements must have a constant distance.
 std::optional<StridedView> reshaped(const StridedView& in, const Shape& shape) {
   StridedView out{.shape = shape, .strides = std::vector<int64_t>(shape.rank(), 0), .offset = in.offset};
   size_t from = in.shape.rank(), to = shape.rank();

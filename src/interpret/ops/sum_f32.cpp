@@ -1,4 +1,4 @@
-// A sum of fp32 tensors of one shape with the CLAMP behind it, as residual networks have them: one pass over memory.
+// Sums of fp32 tensors of one shape with the following CLAMP, as in residual networks, in one pass over memory.
 
 #include "interpret/ops/clamp_bounds_internal.h"
 #include "interpret/ops/sum_f32_internal.h"

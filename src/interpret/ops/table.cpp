@@ -1,4 +1,4 @@
-// TABLE: i8 looks up 256 values; i16 interpolates between 513.
+// TABLE: i8 uses a table of 256 entries; i16 interpolates between 513 entries.
 
 #include <algorithm>
 

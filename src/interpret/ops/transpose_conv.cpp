@@ -1,4 +1,4 @@
-// TRANSPOSE_CONV2D: each input element adds its weights around its place in the output.
+// TRANSPOSE_CONV2D: each input element adds its products to the window around its output position.
 
 #include <cmath>
 
@@ -14,11 +14,12 @@ using enum DType;
 struct Geometry {
   int64_t n, ih, iw, ic, oh, ow, oc, kh, kw;
   int64_t stride_y, stride_x;
-  int64_t pad_top, pad_left;  // out_pad, may be negative: rows cut off
+  int64_t pad_top, pad_left;  // out_pad; negative: rows are cut off
   int64_t bias_count;
 };
 
-// Seen from the output: output (oy, ox) gets input (iy, ix) by tap (ky, kx) where oy = iy * stride + pad + ky.
+// Computes each output from its inputs: output (oy, ox) reads input (iy, ix) at tap (ky, kx) if oy = iy * stride + pad
+// + ky.
 template <typename In, typename Weight, typename Out>
 struct TransposeConv {
   using Value = std::conditional_t<In::kIsFloat, float, int64_t>;

@@ -1,4 +1,4 @@
-// ERF, SIGMOID, TANH, CEIL, COS, EXP, FLOOR, LOG, RECIPROCAL, RSQRT, SIN: floats to the same floats.
+// ERF, SIGMOID, TANH, CEIL, COS, EXP, FLOOR, LOG, RECIPROCAL, RSQRT, SIN: operators on floats of one type.
 
 #include <cmath>
 
@@ -37,7 +37,7 @@ Result<Kernel> prepare(const NodePlan& plan) {
   return prepare_elementwise(plan, 1, kRows);
 }
 
-// Without a vector function.
+// For functions without a vector kernel.
 template <float (*Function)(float)>
 Result<Kernel> prepare_plain(const NodePlan& plan) {
   return prepare<Function, &elementwise<Unary<Function>, F32, F32>>(plan);

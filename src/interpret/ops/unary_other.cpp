@@ -1,4 +1,5 @@
-// ABS, BITWISE_NOT, CLZ, LOGICAL_NOT, NEGATE, CLAMP: one operand (and zero points), integers, booleans and floats.
+// ABS, BITWISE_NOT, CLZ, LOGICAL_NOT, NEGATE, CLAMP: operators with one operand (and zero points) on integers, bools
+// and floats.
 
 #include <bit>
 #include <cmath>
@@ -69,7 +70,7 @@ Kernel negate(const NodePlan& plan) {
   });
 }
 
-// A bound of CLAMP, given as int64 for integers and double for floats.
+// Returns a bound of CLAMP, which is an int64 for integers and a double for floats.
 double number(const NodePlan& plan, std::string_view name) {
   return plan.node.attributes.number(name);
 }
@@ -94,8 +95,9 @@ struct ClampFloat {
   static constexpr std::string_view kRequire = {};
   float low;
   float high;
-  // A NaN fails every comparison, so it passes through; ignored, it becomes the lower bound. Of equal zeros the upper
-  // bound's sign wins, then x's: apply_min_s gives its second operand when neither is less.
+  // A NaN fails every comparison, so it is returned unchanged; with kIgnore it becomes the lower bound. For equal
+  // zeros, the upper bound's sign has priority over that of x, because apply_min_s returns its second operand if
+  // neither is less.
   float apply(float x, bool&) const {
     const float raised = x < low || (Ignore && std::isnan(x)) ? low : x;
     return raised >= high ? high : raised;

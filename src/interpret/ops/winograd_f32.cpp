@@ -1,7 +1,7 @@
-// Convolutions of fp32 with a window of 3x3 and stride 1 in a quarter of the products: F(4x4, 3x3), tiles of 6x6 inputs
-// give 4x4 outputs; small planes in 4/9 of them: F(2x2, 3x3), tiles of 4x4 inputs give 2x2. Other sums than the direct
-// kernel's, so it is for those who do not ask for the same bits; the same on every processor and with any number of
-// threads all the same.
+// fp32 convolutions with 3x3 windows and stride 1, by Winograd's algorithm. F(4x4, 3x3) uses tiles of 6x6 inputs and
+// 4x4 outputs and needs a quarter of the multiplications. F(2x2, 3x3), for small images, uses tiles of 4x4 inputs and
+// 2x2 outputs and needs 4/9. The sums differ from those of the direct kernel, so it is used only if the caller permits
+// that (Sums::kFewMultiplications). They are the same on every processor and with any number of threads.
 // Source: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015.
 
 #include <algorithm>
@@ -19,29 +19,29 @@ namespace carina::interpret {
 
 namespace {
 
-constexpr int64_t kWindow = 9;  // weights of a channel
+constexpr int64_t kWindow = 9;  // weights per channel
 constexpr int64_t kMaxTiles = 60;
-constexpr int64_t kBlockFloats = 256 * 1024;  // of transformed inputs, in the second-level cache
+constexpr int64_t kBlockFloats = 256 * 1024;  // transformed inputs in the second-level cache
 
 constexpr int64_t kMaxOutputs = 4, kMaxPositions = (kMaxOutputs + 2) * (kMaxOutputs + 2);
 
 struct WinogradF32 {
   ConvGeometry g;
-  int64_t outputs;  // of a tile along an axis
+  int64_t outputs;  // outputs of a tile along an axis
   Tensor weights;
-  Buffer panels;  // per position those of a matrix [ic, oc]; empty: made in each run
+  Buffer panels;  // for each position a matrix [ic, oc]; empty: computed in each run
   std::vector<float> bias;
-  std::vector<float> zeros;  // a pixel of the padding
+  std::vector<float> zeros;  // one pixel of padding
   ClampBounds bounds;
 
   [[nodiscard]] int64_t side() const { return outputs + 2; }
-  [[nodiscard]] int64_t positions() const { return side() * side(); }  // of a transformed tile
+  [[nodiscard]] int64_t positions() const { return side() * side(); }  // elements of a transformed tile
   [[nodiscard]] int64_t tiles_along(size_t axis) const { return ceil_div(g.out[axis], outputs); }
   [[nodiscard]] int64_t tiles() const { return g.batch * tiles_along(1) * tiles_along(2); }
   [[nodiscard]] int64_t block() const {
     constexpr int64_t kTileRows = 6;  // of the vector kernels
     const int64_t max = std::clamp(kBlockFloats / (positions() * g.ic) / kTileRows * kTileRows, kTileRows, kMaxTiles);
-    // Blocks of about the same size: a short one reads all weights for few rows.
+    // Blocks have about the same size. A short block would read all weights for few rows.
     return ceil_div(tiles(), ceil_div(tiles(), max));
   }
   [[nodiscard]] size_t input_area() const { return static_cast<size_t>(positions() * block() * g.ic) * sizeof(float); }
@@ -50,7 +50,7 @@ struct WinogradF32 {
   }
 
   struct Tile {
-    int64_t n, y, x;  // of its first output
+    int64_t n, y, x;  // the tile's first output
   };
   [[nodiscard]] Tile tile(int64_t number) const {
     const int64_t across = tiles_along(2), down = tiles_along(1);
@@ -117,7 +117,7 @@ struct WinogradF32 {
   [[nodiscard]] Buffer pack(Workers& workers) const {
     MutableBuffer packed = MutableBuffer::allocate(static_cast<size_t>(positions() * g.ic * g.oc) * sizeof(float));
     auto* to = reinterpret_cast<float*>(packed.bytes().data());
-    // A panel at a time: its transformed weights stay in the second-level cache until they are packed.
+    // Processes one panel at a time. Its transformed weights stay in the second-level cache until they are packed.
     split(workers, g.oc / simd::kLanes, 1, [&](int64_t begin, int64_t end) {
       const int64_t area = simd::kLanes * g.ic;
       std::vector<float> matrices(
@@ -148,12 +148,12 @@ struct WinogradF32 {
   }
 };
 
-// Whether so many products are saved that the transforms are worth it: of inputs and outputs in any case, of weights
-// too when they are made in each run.
+// Whether the saved multiplications outweigh the transforms of inputs and outputs, and of the weights if they are
+// transformed in each run.
 constexpr int64_t kManyPixels = 28 * 28;
 bool is_worth_it(const NodePlan& plan, const ConvGeometry& g) {
   constexpr int64_t kMinChannels = 32, kMinPixels = 14 * 14;
-  constexpr double kMinWork = 16e6;  // multiply-adds: less takes no time in any way
+  constexpr double kMinWork = 16e6;  // multiply-adds; smaller convolutions take little time anyway
   const int64_t pixels = g.pixels();
   const double work = static_cast<double>(pixels) * 9 * static_cast<double>(g.ic) * static_cast<double>(g.oc);
   return std::min(g.ic, g.oc) >= kMinChannels && work >= kMinWork &&
@@ -173,7 +173,7 @@ std::optional<Kernel> winograd_f32(const NodePlan& plan, const ConvGeometry& g) 
   if (plan.sums != Sums::kFewMultiplications || !bounds || !fits(g) || !is_worth_it(plan, g) ||
       !has_f32_constants(plan) || !are_finite(plan.in[1].constant->values<float>()))
     return std::nullopt;
-  // For few tiles the weights of 36 places are more to read than 4/9 of the products are to compute.
+  // For few tiles, reading the transformed weights (36 positions) costs more than 4/9 of the multiplications.
   WinogradF32 conv{.g = g,
                    .outputs = g.pixels() < kManyPixels ? 2 : 4,
                    .weights = *plan.in[1].constant,

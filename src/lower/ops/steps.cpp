@@ -1,4 +1,4 @@
-// Functions that jump at whole numbers, computed with integers of 32 bits.
+// Functions that are constant between integers, computed with 32-bit integers.
 
 #include "lower/ops/steps_internal.h"
 
@@ -26,7 +26,7 @@ ValueId ceil_of(Lowering& in, const Fractions& x) {
   return shifted_down(in, raised, x.bits);
 }
 
-// Halves go to the even neighbor: 1 is added below the point where the whole part is odd.
+// Rounds halves to the even neighbor: adds just less than a half, plus 1 in the last bit if the integer part is odd.
 //   2.5 = 10.1 -> 10.1 + 0.0111.. + 0 = 10.1111 -> 2      3.5 = 11.1 -> 11.1 + 0.0111.. + 0.00..1 = 100.0 -> 4
 ValueId round_of(Lowering& in, const Fractions& x) {
   if (x.bits == 0) return x.value;

@@ -4,25 +4,26 @@
 
 namespace carina::lower {
 
-// Numbers in 32-bit fractions of 1: an integer stands for integer / 2^bits.
+// A tensor of int32 fixed-point numbers: an integer i represents i / 2^bits.
 struct Fractions {
   ir::ValueId value;
   int bits = 0;
 };
 
-// What quantized integers stand for, in as many fraction bits as int32 has for all of them, at most 22: so that a number
-// just below a whole one is not taken for it.
+// Converts quantized integers to the real numbers that they represent, as fixed-point numbers. `bits` is the largest
+// number of fraction bits, at most 22, with which all of them fit int32. So a number slightly below an integer is not
+// rounded to that integer.
 Fractions fractions_of(Lowering& in, ir::ValueId input, const Quantization& q);
 
-// floor and trunc of fractions, as whole numbers in int32.
+// floor and trunc of fixed-point numbers, as integers in int32.
 ir::ValueId floor_of(Lowering& in, const Fractions& x);
 ir::ValueId trunc_of(Lowering& in, const Fractions& x);
 
-// Whether the operator jumps from one step to the next, so that a table that interpolates between its entries would make
-// slopes of the jumps: sign, floor, ceil, round, trunc.
+// Returns whether the function is piecewise constant: sign, floor, ceil, round, trunc. A table whose entries are
+// interpolated would turn its jumps into slopes.
 bool is_step_function(AtenOp op);
 
-// Such an operator of quantized values, exactly.
+// Lowers such an operator of quantized values exactly.
 ir::ValueId step_function(Lowering& in, const ir::Node& node);
 
 }  // namespace carina::lower

@@ -15,7 +15,7 @@ class Aliases {
     while (id.valid() && id.index() < alias_.size() && alias_[id.index()].valid()) id = alias_[id.index()];
     return id;
   }
-  // Whether `source` may replace `value`. A graph output must be a distinct value that a node produces.
+  // Returns whether `source` may replace `value`. A graph output must be a distinct value that a node produces.
   [[nodiscard]] bool may_replace(ir::ValueId value, ir::ValueId source) const;
   void replace(ir::ValueId value, ir::ValueId source);
 

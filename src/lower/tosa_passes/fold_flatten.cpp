@@ -1,8 +1,8 @@
-// What:   a transposition that is only flattened into the features of a linear moves into its weights.
+// What:   a transposition that is only flattened for a linear layer is applied to the layer's weights instead.
 // Before: %t = TRANSPOSE(%x [1,4,4,64]) {[0,3,1,2]}; %f = RESHAPE(%t) [1,1,1,1024]; %y = CONV2D(%f, %w)
 // After:  %f = RESHAPE(%x) [1,1,1,1024]; %y = CONV2D(%f, %w'), the columns of %w' in the order of %x
 // Needs:  constant 1x1 weights.
-// Gives:  no TRANSPOSE between an image and the linear on its pixels.
+// Gives:  no TRANSPOSE between an image and a linear layer on its pixels.
 // Legal:  a sum of products does not depend on the order of its terms: exact in integers, up to rounding in floats.
 
 #include "ir/emitter.h"

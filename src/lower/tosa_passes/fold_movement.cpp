@@ -1,9 +1,9 @@
-// What:   reshapes and transpositions that do nothing disappear, those in a row become one.
+// What:   reshapes and transpositions without effect are removed, and consecutive ones are merged.
 // Before: %a = TRANSPOSE(%x [1,1,49,10]) {[0,2,3,1]}; %b = RESHAPE(%a); %c = RESHAPE(%b)
 // After:  %c = RESHAPE(%x)
 // Needs:  nothing.
 // Gives:  no identity RESHAPE, no RESHAPE of a RESHAPE, no TRANSPOSE that moves only axes of size 1.
-// Legal:  reshaping depends on the order of elements alone, and axes of size 1 have no say in it.
+// Legal:  a reshape depends only on the order of the elements, which axes of size 1 do not affect.
 
 #include "ir/emitter.h"
 #include "lower/tosa_passes/aliases_internal.h"

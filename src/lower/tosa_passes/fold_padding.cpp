@@ -1,9 +1,9 @@
-// What:   a pad of height and width with zeros becomes the padding of the convolution behind it.
+// What:   padding of height and width with zeros becomes the padding of the convolution after it.
 // Before: %p = PAD(%x, [0,0,1,1,1,1,0,0], zp); %c = CONV2D(%p, ..., zp) {pad=[0,0,0,0]}
 // After:  %c = CONV2D(%x, ..., zp) {pad=[1,1,1,1]}
 // Needs:  constant padding; the pad's value is the convolution's input zero point.
 // Gives:  no PAD between an image and a convolution whose kernel is larger than the padding.
-// Legal:  the convolution takes elements outside the image as its input zero point.
+// Legal:  the convolution reads its input zero point outside of the image.
 
 #include <optional>
 

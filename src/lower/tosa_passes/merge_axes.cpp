@@ -1,11 +1,11 @@
-// What:   transpositions of five axes and more name as few axes as they can: those of size 1 are left out, those that stay
-//         side by side are one.
+// What:   transpositions of five or more axes get as few axes as possible: axes of size 1 are dropped, and axes that
+//         stay adjacent are merged.
 // Before: %y = TRANSPOSE(%x [1,197,3,6,64]) {[2,0,3,1,4]}
 // After:  %a = RESHAPE(%x) [197,18,64]; %b = TRANSPOSE(%a) {[1,0,2]}; %y = RESHAPE(%b) [3,1,6,197,64]
 // Needs:  nothing.
-// Gives:  transpositions that other compilers take: Vela bounds the product of all axes but two by 2^16 for small NPUs,
-//         unless there are three.
-// Legal:  the elements have the same order, and axes of size 1 have no say in it.
+// Gives:  transpositions that other compilers support: for small NPUs, Vela limits the product of all axes but two to
+//         2^16, unless there are three axes.
+// Legal:  the elements have the same order, which axes of size 1 do not affect.
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
-// What:   of nodes that compute the same from the same, one remains.
+// What:   nodes with the same operator, operands and attributes are merged.
 // Before: %a = TRANSPOSE(%x) {[0,2,3,1]}; %b = TRANSPOSE(%x) {[0,2,3,1]}; %c = CONV2D(%a, ...); %d = CONV2D(%b, ...)
 // After:  %a = TRANSPOSE(%x) {[0,2,3,1]}; %c = CONV2D(%a, ...); %d = CONV2D(%a, ...)
-// Needs:  equal constants to be one value, as the emitter makes them.
-// Gives:  each value computed once, but widening RESCALEs.
+// Needs:  equal constants are one value, as the emitter makes them.
+// Gives:  each value is computed once, except widening RESCALEs.
 // Legal:  operators without state are functions of their operands and attributes.
 
 #include <map>

@@ -1,9 +1,9 @@
-// What:   transpositions move down through ops that do not care about the order of axes, until they meet and cancel.
+// What:   transpositions move down through operators that do not depend on the order of axes, until they cancel.
 // Before: %a = TRANSPOSE(%x) {[0,3,1,2]}; %b = CLAMP(%a); %c = TRANSPOSE(%b) {[0,2,3,1]}; %d = CONV2D(%c, ...)
 // After:  %b = CLAMP(%x); %d = CONV2D(%b, ...)
 // Needs:  constant shape operands.
-// Gives:  between two convolutions no transposition; no more transpositions than before, or no more elements transposed;
-//         graph outputs keep their axes.
+// Gives:  no transposition between two convolutions. There are no more transpositions than before, or they move no more
+//         elements. Graph outputs keep their axes.
 // Legal:  f(transpose(x)) = transpose(f(x)) for elementwise f, and for reductions, slices, pads, tiles and
 //         concatenations with their axes renamed.
 
@@ -28,7 +28,7 @@ enum class Adjust : uint8_t { kNothing, kAxis, kShapes, kPadding };
 struct LayoutRow {
   TosaOp op;
   size_t data_operands;  // number of leading operands with the axes of the result
-  // what else depends on axes: the attribute "axis", or shape operands with one entry or one pair per axis
+  // adjusts what else depends on axes: the attribute "axis", or shape operands with one entry or one pair per axis
   Adjust adjust;
 };
 
@@ -60,8 +60,8 @@ bool is_per_channel(const Node& node) {
   return node.op == ir::Op(TosaOp::RESCALE) && node.attributes.get<bool>("per_channel");
 }
 
-// Whether a transposition moves down if another operand needs a new one for it. The number stays the same at first, and
-// may fall further down.
+// Whether a transposition moves down if another operand then needs a new one. The number of transpositions stays equal
+// at first, and may decrease further down.
 enum class Evenly : uint8_t { kSinks, kStays };
 
 class Sinking {

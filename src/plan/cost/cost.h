@@ -12,7 +12,7 @@
 // simulator's time line uses too. All values are estimates in cycles of the NPU's clock.
 namespace carina::plan {
 
-// Whether an operation leaves the MAC array idle: elementwise operations, RESIZE and transfers do.
+// Returns whether an operation leaves the MAC array idle: elementwise operations, RESIZE and transfers do.
 bool has_no_macs(const Step& op);
 // The kind of work that the output unit does in an operation.
 npu::OutputWork::Kind output_kind(const Step& op);

@@ -19,7 +19,7 @@ struct Access {
 };
 std::vector<Access> accesses_of(const Schedule& schedule, const Command& command, const TableMemory& tables);
 
-// Computes the waits that a command needs in front of it, since transfers and kernels overlap.
+// Computes the waits that must precede a command, since transfers and kernels overlap.
 class HazardTracker {
  public:
   explicit HazardTracker(const npu::ProductLimits& limits) : limits_(limits) {}

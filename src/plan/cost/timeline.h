@@ -10,7 +10,7 @@
 namespace carina::plan {
 
 // The cycles of a whole schedule, from the start of its first command to the end of its last one. A search compares
-// schedules by this value. Stripes run one after the other. Transfers run beside them as the command parser allows, and
+// schedules by this value. Stripes run one after the other. Transfers overlap them as the command parser allows, and
 // share ports with them. In a schedule without addresses, commands wait for the data that they read, but not for other
 // data at the address that they write.
 double cost_of(const Schedule& schedule, const Family& family, const Target& target,

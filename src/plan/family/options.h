@@ -16,21 +16,23 @@ struct Variation {
   enum class Blocks : uint8_t { kCheapest, kSeeded } blocks = Blocks::kCheapest;
   uint32_t seed = 0;
   enum class Formats : uint8_t { kBricks, kLinear } formats = Formats::kBricks;
-  enum class Stripes : uint8_t { kWhole, kHalves } stripes = Stripes::kWhole;  // into how many stripes each step is
-                                                                               // divided
+  // How many stripes each step has.
+  enum class Stripes : uint8_t { kWhole, kHalves } stripes = Stripes::kWhole;
   int64_t cascade_rows =
-      0;  // 0: cascades where the planner chooses them; otherwise wherever possible, with stripes of this many rows
+      // 0: the planner chooses the cascades; otherwise there are cascades wherever possible, with stripes of this many
+      // rows
+      0;
   // Whether weights in slow memory are copied to the arena before use.
   enum class Staging : uint8_t { kWhereItPays, kNever } staging = Staging::kWhereItPays;
-  enum class Overlap : uint8_t { kExact, kNone } overlap = Overlap::kExact;  // kNone: BLOCKDEP 0 and a wait for
-                                                                             // everything
+  // kNone: BLOCKDEP is 0 and every command waits for all previous ones
+  enum class Overlap : uint8_t { kExact, kNone } overlap = Overlap::kExact;
 };
 
 struct Schedule;
 
 using options::Optimize;
 
-// What plan::compile() is asked for: the user's choices of schedules, and those of the pipeline.
+// The options of plan::compile(): the user's options for schedules, and those of the pipeline.
 struct Options : options::ScheduleOptions {
   int threads = 1;  // results do not depend on it
   // A cache of encoded weights that several compilations share; nullptr: none. Results do not depend on it.

@@ -4,9 +4,9 @@
 
 #include "plan/family/family.h"
 
-// What ethos-u55 and ethos-u65 share: both have a shared buffer (SHRAM) with lookup tables inside it. Their
-// instructions differ in the width of addresses and in the registers of the second core. Each part has a file of its
-// own.
+// Code generation shared by ethos-u55 and ethos-u65. Both have a shared buffer (SHRAM) with lookup tables inside it.
+// Their instructions differ in the width of addresses and in the registers of the second core. Each part has its own
+// file.
 namespace carina::plan {
 
 extern const Family kU55;
@@ -16,7 +16,7 @@ namespace shram {
 
 TableMemory tables(const Target& target);
 std::optional<OperandScaling> operand_scaling(const Scaling& a, const Scaling& b, const ElementType& type);
-// The location of a space behind a port. Addresses and strides have `address_bits` bits and are signed, so they reach
+// The location of a space at a port. Addresses and strides have `address_bits` bits and are signed, so they reach
 // the positive half.
 SpaceLocation location(npu::Region region, int port, int address_bits);
 

@@ -5,7 +5,7 @@
 #include "facts/npu_u85_blocks.h"
 #include "plan/family/family.h"
 
-// The parts of the family "ethos-u85". Each part has a file of its own.
+// The parts of the family "ethos-u85". Each part has its own file.
 namespace carina::plan {
 
 extern const Family kU85;

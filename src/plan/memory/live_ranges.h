@@ -26,7 +26,7 @@ struct LiveRange {
 // Converts a live range to a request of plan_memory().
 MemoryRequest memory_request(const LiveRange& range, int64_t bytes);
 
-// Whether two storages of a space overlap in both address and time.
+// Returns whether two storages of a space overlap in both address and time.
 bool collide(const Storage& a, const LiveRange& range_a, const Storage& b, const LiveRange& range_b);
 
 // Live ranges by storage; storages of constants have none.

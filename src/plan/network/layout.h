@@ -27,7 +27,7 @@ struct ByteRange {
 };
 ByteRange range_of(const FeatureMap& map, const PlanTensor& tensor);
 
-// Whether NHCWB16 can express the map, whatever format the tensor has now.
+// Returns whether NHCWB16 can express the map, whatever format the tensor has now.
 bool fits_bricks(const FeatureMap& map, const PlanTensor& tensor);
 
 }  // namespace carina::plan

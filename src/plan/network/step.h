@@ -171,7 +171,8 @@ struct Step {
   std::string name = {};
 
   [[nodiscard]] bool is_convolution() const { return kind == StepKind::kConv || kind == StepKind::kDepthwise; }
-  // Whether each result depends on all input channels. If not, an output channel reads only its own input channel.
+  // Returns whether each result depends on all input channels. If not, an output channel reads only its own input
+  // channel.
   [[nodiscard]] bool sums_over_depth() const {
     return kind == StepKind::kConv || (kind == StepKind::kPool && pool == npu::PoolingMode::REDUCE_SUM);
   }

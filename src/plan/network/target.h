@@ -16,7 +16,8 @@ struct Target {
   npu::MemoryMode memory;
 
   [[nodiscard]] const npu::ProductLimits& limits() const { return npu::limits_of(accelerator.product); }
-  // Whether weights lie in slower memory than activations. Only then can a copy of the weights in SRAM be faster.
+  // Returns whether weights lie in slower memory than activations. Only then can a copy of the weights in SRAM be
+  // faster.
   [[nodiscard]] bool constants_are_slow() const { return memory.constants_port != memory.cache_port; }
 };
 

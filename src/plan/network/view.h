@@ -37,17 +37,17 @@ struct View {
 
 // A view of a whole tensor of this shape.
 View dense_view(TensorId tensor, const Shape& shape);
-// Whether the elements are contiguous in the view's order.
+// Returns whether the elements are contiguous in the view's order.
 bool is_dense(const View& view);
 
-// Whether both views address the same elements in the same order. Strides of axes of size 1 are ignored.
+// Returns whether both views address the same elements in the same order. Strides of axes of size 1 are ignored.
 bool same_elements(const View& a, const View& b);
 
 // The axes in memory order, outermost first. Axes of size 1 come before all others.
 std::vector<int64_t> memory_order(const View& view);
 
-// Whether the elements fill a box of memory without gaps, in any order of axes. If so, `order` becomes the axes,
-// outermost first.
+// Returns whether the elements fill a box of memory without gaps, in any order of axes. If so, `order` becomes the
+// axes, outermost first.
 bool is_permuted_dense(const View& view, std::vector<int64_t>& order);
 
 // The smallest view of whole rows that contains `view`, with the same axis order, in a tensor of `elements` elements.

@@ -75,7 +75,7 @@ class Sweep {
   [[nodiscard]] bool may_keep(size_t k, size_t r) const { return ((*choice_)[k] & keep_bit(r)) != 0; }
 
   // Adds the demands of kernel `k`, which must be complete before it starts. Adds stalls after it for bytes that do not
-  // fit beside it.
+  // fit in memory with it.
   void read(size_t k);
   size_t demand(size_t k, size_t object);
 
@@ -91,7 +91,7 @@ class Sweep {
   void serve(size_t k);
   void copy_front(double cycles, size_t window);
 
-  // Reserves memory beside kernel `k` for the copies that start before it.
+  // Reserves memory during kernel `k` for the copies that start before it.
   void let_in(size_t k);
   // Stalls at the start of kernel `k` until `bytes` of the first copy in the queue have been copied, or all of its
   // rest.

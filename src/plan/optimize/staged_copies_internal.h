@@ -13,7 +13,7 @@
 namespace carina::plan {
 
 // The commands in their new order. Stripes keep their order. A transfer comes a given number of kernels after the first
-// kernel beside which it may run, but before its readers.
+// kernel with which it may overlap, but before its readers.
 std::vector<Command> order_with_copies(const Schedule& schedule, const StageableNetwork& network,
                                        const PrefetchPlan& plan, size_t kernels_behind);
 

@@ -11,7 +11,7 @@
 #include "plan/schedule/schedule.h"
 
 // The transformations that turn the first schedule into a finished one, in this order. Each takes a schedule and
-// returns one that is legal by plan/verify/verify.h. Each has a file of its own, which says what it needs and why it is
+// returns one that is legal by plan/verify/verify.h. Each has its own file, which says what it needs and why it is
 // legal.
 namespace carina::plan {
 

@@ -18,7 +18,7 @@ struct TensorUsers {
 };
 TensorUsers users_of(const Schedule& schedule);
 
-// Whether no step outside first..last writes or reads the tensor.
+// Returns whether no step outside first..last writes or reads the tensor.
 bool lives_inside(const Schedule& schedule, const TensorUsers& users, TensorId tensor, StepId first, StepId last);
 
 struct CascadeMove {

@@ -8,7 +8,7 @@
 #include "plan/schedule/schedule.h"
 
 // The fields of all schedule types as data. The printer, the parser and the random generator iterate over these rows,
-// so none of them can forget a field.
+// so a new field is covered by all of them.
 namespace carina::plan {
 
 template <typename T, typename M>

@@ -20,7 +20,7 @@ struct Rows {
 // The rows of its tensor that a map covers, in order. Nothing if the map addresses the tensor in another way.
 std::optional<Rows> tensor_rows(const FeatureMap& map, const PlanTensor& tensor);
 
-// Whether each row of a step's result depends on a window of operand rows, and rows have no other special role.
+// Returns whether each row of a step's result depends on a window of operand rows, and rows have no other special role.
 bool is_computed_by_rows(const Step& step);
 
 // The rows of the first or second operand that these rows of the OFM (at least one) depend on.

@@ -20,7 +20,7 @@ using SliceId = Id<struct SliceTag>;
 enum class Space : uint8_t {
   kConstants,    // read-only, filled when the model is loaded
   kArena,        // working memory of the network
-  kFastScratch,  // fast memory beside an arena that lies in slow memory
+  kFastScratch,  // fast memory in addition to an arena in slow memory
   kTables,       // lookup tables inside the NPU
   kChaining,     // results that never leave the NPU
 };
@@ -84,7 +84,7 @@ struct WeightSlice {
   StorageId stored = {};         // the weights, among the constants
   StorageId scales = {};         // the same storage, unless other slices use these weights with other scales
   StorageId staged = {};         // the copy of `stored` that the stripes read, if there is one
-  StorageId staged_scales = {};  // the copy of `scales`, if these have a storage of their own
+  StorageId staged_scales = {};  // the copy of `scales`, if they have their own storage
   bool operator==(const WeightSlice&) const = default;
 };
 

@@ -34,7 +34,7 @@ struct Steps {
   int64_t step = 1;
 };
 Steps steps_of(int64_t taps, int64_t dilation);
-// Whether some windows lie wholly in the padding. The NPU is not known to support such windows.
+// Returns whether some windows lie wholly in the padding. The NPU is not known to support such windows.
 bool has_empty_windows(const Convolution& c);
 // Moves the weights out of the convolution. Errors: sums that could overflow.
 Result<WeightsId> weights_of(Selection& s, Convolution& c, const std::vector<int64_t>& biases,
@@ -46,8 +46,8 @@ Result<void> emit_with(Selection& s, StepKind kind, const Convolution& c, Weight
 Result<bool> emit_by_phases(Selection& s, StepKind kind, const Convolution& c, const std::vector<int64_t>& biases,
                             const View& out, const Epilogue& epilogue);
 
-// Whether a convolution with dense weights [O,KH,KW,C] has a stride that the NPU does not support, along an axis with
-// more than one output.
+// Returns whether a convolution with dense weights [O,KH,KW,C] has a stride that the NPU does not support, along an
+// axis with more than one output.
 bool has_patches(const Convolution& c, const Shape& out);
 
 // Rewrites such a convolution to strides that the NPU supports: the elements of a patch become channels. Nothing is

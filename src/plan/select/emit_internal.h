@@ -76,7 +76,7 @@ struct Window {
 // Emits a window operation. Errors: a kernel beyond the NPU's limit; a stride too large to be unrolled.
 Result<void> emit_window(Selection& s, const Window& window, const Epilogue& epilogue);
 
-// Whether the operand's elements are known at compile time.
+// Returns whether the operand's elements are known at compile time.
 bool is_constant(Selection& s, const Operand& operand);
 // The same constant with this order of axes in memory, outermost first.
 Operand constant_in_order(Selection& s, const Operand& constant, std::span<const int64_t> order);

@@ -11,7 +11,7 @@ struct Matrices {
   View out = {};   // [N,H,W]
 };
 
-// Whether a convolution can read `b` as weights that the NPU writes (plan/select/weight_stream_internal.h).
+// Returns whether a convolution can read `b` as weights that the NPU writes (plan/select/weight_stream_internal.h).
 bool takes_written_weights(Selection& s, const Matrices& m);
 // The estimated cycles of the product as such convolutions, and column by column.
 double cycles_by_convolutions(const Selection& s, const Matrices& m);

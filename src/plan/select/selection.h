@@ -44,7 +44,7 @@ struct Rescale {
   }
 };
 
-// What an operation does with its sums before it stores them. It is collected from the nodes behind the operation.
+// What an operation does with its sums before it stores them. It is collected from the nodes that follow the operation.
 struct Epilogue {
   ir::ValueId value = {};  // the graph value that is stored
   ElementType type = {};   // as stored
@@ -156,7 +156,7 @@ class Selection {
   // Reports a product of two activations that Options::dynamic_weights would make faster. The message is given once per
   // network.
   void could_write_weights(const WrittenWeights& cycles);
-  // Whether the network is so long that it will be rejected. Loops that unroll may stop then.
+  // Returns whether the network is so long that it will be rejected. Loops that unroll may stop then.
   [[nodiscard]] bool is_full() const { return network_.steps.size() > kMaxSteps; }
   static constexpr size_t kMaxSteps = 100'000;
 
@@ -180,7 +180,7 @@ class Selection {
   // CONCAT without a location takes the axis order of `like`.
   std::optional<View> fixed_view(ir::ValueId id, const View* like = nullptr);
   std::optional<View> find_fixed_view(ir::ValueId id, const View* like);
-  // For a value whose channels stay innermost and whose RESHAPE behind a TRANSPOSE needs the new order in memory.
+  // For a value whose channels stay innermost and whose RESHAPE after a TRANSPOSE needs the new order in memory.
   std::optional<View> view_through_transpose(ir::ValueId id, ir::NodeId transpose);
   std::optional<View> view_in_concat(ir::ValueId id, ir::NodeId concat, const View* like);
   bool try_absorb(Epilogue& epilogue, ir::NodeId next, const EpilogueRules& rules);

@@ -50,8 +50,8 @@ std::byte stream_byte(int w);
 std::array<std::byte, kStreamStartBytes> stream_start(const WeightStream& stream, int constant);
 
 // A part of the stream that strides can express, and its weights. Both views have the axes [ublock, channel in it,
-// block of input channels, group of eight, channel in the group]. `place` is in bytes from the start of the stream; its
-// tensor has elements of one byte. `matrix` is in elements of [out, in].
+// block of input channels, group of eight, channel in the group]. `destination` is in bytes from the start of the
+// stream; its tensor has elements of one byte. `matrix` is in elements of [out, in].
 struct StreamPart {
   View destination = {};
   View matrix = {};

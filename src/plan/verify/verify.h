@@ -19,7 +19,7 @@ namespace carina::plan {
 // 8 A tensor's storage is large enough for the tensor, or for its rolling rows. Its format and its rolling rows can
 //   express every map that addresses it.
 // 9 Cascades are disjoint ranges of steps, in order. Only a tensor that no step outside one cascade writes or reads may
-//   have rolling rows, in a storage of its own.
+//   have rolling rows, and it has its own storage.
 // 10 Tensors of one storage live one after the other, or the later one replaces the earlier one in place: while both
 //   are live, only elementwise steps touch them, and each writes an element where it has read the same element.
 // Returns every rule that is broken; an empty list for a legal schedule.

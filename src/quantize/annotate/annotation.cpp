@@ -66,7 +66,8 @@ class Annotator {
     return own == schemes_.of_node.end() ? schemes_.general : own->second;
   }
 
-  // An activation behind a convolution whose result has no zero point: the two are not one there.
+  // Returns whether the node is an activation after a convolution whose result has no zero point. The two are not fused
+  // then.
   [[nodiscard]] bool stays_apart(size_t index) const {
     const Node& node = graph_.nodes[index];
     if (traits_of(node.op.aten()).quantization != AtenQuantization::kActivation || node.inputs.empty()) return false;
@@ -90,7 +91,7 @@ class Annotator {
     }
   }
 
-  // Whether the value's producer and reader are fused, so that no integers exist between them.
+  // Returns whether the value's producer and reader are fused, so that no integers exist between them.
   [[nodiscard]] bool lies_within(size_t value) const {
     if (!sharing_.is_observed[value]) return true;
     if (users_[value].size() != 1 || !producers_[value].valid()) return false;

@@ -11,16 +11,17 @@
 
 namespace carina::quantize {
 
-// What a framework's own quantizer (torchao's PT2E) is to do with a float graph as it came from its reader: which values
-// are integers, which share their parameters, and what weights and biases are. As ptq.h would do it, said about the
-// user's nodes; ranges are the framework's to find.
+// The annotations that a framework's own quantizer (torchao's PT2E) applies to a float graph as it was read: which
+// values become integers, which values share their parameters, and which operands are weights and biases. They
+// correspond to what ptq.h does, but refer to the user's nodes. The framework determines the ranges.
 
 // A tensor between nodes.
 struct AnnotatedValue {
   std::string name;
-  bool quantized = false;  // it is to be observed and to become integers
+  bool quantized = false;  // it is observed and becomes integers
   size_t group = 0;        // values of a group share their parameters
-  // Of the user's schemes that of the group: the highest that one of its makers has, or of its readers where floats made it.
+  // The index of the scheme of the value's group. If the nodes that produce or, for values of float nodes, read the
+  // group's values have different schemes, the highest index is used.
   int scheme = 0;
 };
 
@@ -31,7 +32,8 @@ struct AnnotatedOperand {
   OperandRole role = OperandRole::kActivation;
   // The axis of weights and biases with a scale per channel; no value: one scale for all.
   std::optional<int> axis = {};
-  // The function is defined in [-end, end] only. The integers represent this range, whatever values are observed.
+  // The end of the function's domain [-end, end], if it is limited. The integers represent this range, whatever values
+  // are observed.
   std::optional<double> end_int8 = {};
   std::optional<double> end_int16 = {};
 };
@@ -48,17 +50,20 @@ struct Annotations {
   std::vector<AnnotatedNode> nodes;
 };
 
-// The user's schemes are numbered; what they are stays the caller's. kLeftFloat: the node computes with floats.
+// Schemes are numbered by the caller. kLeftFloat: the node computes in float.
 constexpr int kLeftFloat = -1;
 struct NodeSchemes {
   int general = 0;
-  std::map<std::string, int> of_node = {};  // of nodes that have another than the general one, by name
-  // Schemes whose integers have no zero point: what stands before an activation is an integer of its own there.
+  std::map<std::string, int> of_node = {};  // scheme by node name, for nodes that differ from `general`
+  // The schemes without zero points. With these, the input and the output of an activation function do not share
+  // parameters.
   std::set<int> apart = {};
-  bool quantized_ends = false;  // the graph's inputs and outputs are integers: what moves their data moves integers
+  bool quantized_ends = false;  // the graph's inputs and outputs are quantized, so nodes that move their data move
+                                // integers
 };
 
-// Nodes that no target computes with integers, and those that only move data between such, stay float.
+// Annotates a graph. Nodes that no target computes with integers, and nodes that only move data between these, stay
+// float.
 Annotations annotate(const ir::Graph& graph, const NodeSchemes& schemes);
 
 }  // namespace carina::quantize

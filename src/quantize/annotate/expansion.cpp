@@ -18,7 +18,7 @@ using ir::Node;
 using ir::NodeId;
 using ir::ValueId;
 
-// Whether a float value inside of the graph has parameters that no input or output shares.
+// Returns whether a float value inside of the graph has parameters that no input or output shares.
 bool has_values_of_its_own(const ir::Graph& graph) {
   const Sharing sharing = sharing_of(graph, std::vector<bool>(graph.nodes.size(), false), Extrema::kShare);
   std::set<size_t> outside;
@@ -35,7 +35,7 @@ bool has_values_of_its_own(const ir::Graph& graph) {
   });
 }
 
-// Whether the node is fused with its producer: a batch norm after a convolution.
+// Returns whether the node is fused with its producer: a batch norm after a convolution.
 bool belongs_to_its_maker(const ir::Graph& graph, const Node& node, const std::vector<NodeId>& producers) {
   if (node.op != ir::Op(AtenOp::batch_norm_default)) return false;
   const NodeId maker = producers[node.inputs.front().index()];

@@ -8,16 +8,16 @@
 
 namespace carina::quantize {
 
-// A node of the user's graph as the simple ones that are computed in its place. `graph` reads the node's operands, which
-// are inputs or constants by their names, and gives its results in order.
+// A node of the user's graph, and the simple nodes that replace it. The inputs and constants of `graph` have the names
+// of the node's operands; its outputs are the node's results, in order.
 struct Expansion {
   std::string node;
   ir::Graph graph;
 };
 
-// The nodes that have values within which need parameters of their own (softmax, layer_norm ...): observers can be put
-// between the parts only; and those whose weights would be taken for activations (prelu). Nodes that are left float, and
-// those that cannot be normalized, stay whole.
+// Returns the expansions of two kinds of nodes: nodes with inner values that need their own parameters (softmax,
+// layer_norm ...), because observers can only be put between nodes; and nodes whose weights would be treated as
+// activations (prelu). Nodes that stay float and nodes that cannot be normalized are not expanded.
 std::vector<Expansion> expansions(const ir::Graph& graph, const NodeSchemes& schemes);
 
 }  // namespace carina::quantize

@@ -5,7 +5,7 @@
 
 namespace carina::report {
 
-// A line of a CSV file (RFC 4180): a cell that holds a comma, a quote or the end of a line stands in quotes.
+// Returns a line of a CSV file (RFC 4180). A cell with a comma, a quote or a line break is quoted.
 std::string csv_line(const std::vector<std::string>& cells);
 
 }  // namespace carina::report

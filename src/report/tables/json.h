@@ -51,12 +51,12 @@ class Json {
 
   static Json array();
   static Json object();
-  // The number that `text` says in JSON: 12 or 1.5e3.
+  // Parses a JSON number: 12 or 1.5e3.
   static Json number(std::string_view text);
 
-  // The member of this name, made where it is missing. Null becomes an object.
+  // Returns the member of this name, which is added if it is missing. Null becomes an object.
   Json& operator[](std::string_view name);
-  // Adds an element and gives it. Null becomes an array.
+  // Appends an element and returns it. Null becomes an array.
   Json& push_back(Json value);
   Json& back() { return values_.back(); }
 
@@ -80,14 +80,14 @@ class Json {
 };
 // NOLINTEND(google-explicit-constructor,hicpp-explicit-conversions)
 
-// One member of an object in the making.
+// One member in an initializer list of an object.
 struct Json::Member {
   Member(std::string_view name, Json value);
   std::string_view name;
   mutable Json value;  // moved out of the list, whose elements are const
 };
 
-// {"name": value ...}, in the order of the list.
+// Returns the object {"name": value ...}, in the order of the list.
 template <typename Number>
 Json pairs(const std::vector<std::pair<std::string, Number>>& list) {
   Json json = Json::object();

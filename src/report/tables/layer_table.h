@@ -8,12 +8,12 @@
 
 namespace carina::report {
 
-// The layers of one or more parts of a network, as tables. The CSV begins with the columns of the file that Vela's
-// --verbose-performance writes, under their names; Carina's follow.
+// Formats the layers of one or more parts of a network as a table. The CSV begins with the columns of Vela's
+// --verbose-performance file, under their names, followed by Carina's columns.
 enum class TableForm { kText, kJson, kCsv };
 std::string layer_table(const std::vector<results::NpuReport>& parts, LayerRows rows, TableForm form);
 
-// By the name of a file: .csv, .json, else text.
+// Returns the form for a file's extension: .csv, .json, otherwise text.
 TableForm form_of(std::string_view path);
 
 }  // namespace carina::report

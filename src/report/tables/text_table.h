@@ -17,9 +17,9 @@ class Table {
     Align align = Align::kLeft;
   };
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  // As many cells as columns.
+  // The number of cells is that of the columns.
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  // The lines, each ended by a newline and begun by `indent` blanks; widths in code points.
+  // Returns the lines. Each begins with `indent` blanks and ends with a newline. Widths are in code points.
   [[nodiscard]] std::string text(size_t indent) const;
 
  private:

@@ -81,7 +81,7 @@ std::span<const Rule> general_rules();
 std::optional<std::vector<int64_t>> constant_ints(const ir::Value& value);
 // The smallest and the largest element of an integer constant. No value if it has no elements or is not a constant.
 std::optional<IntegerRange> range_of_constant(const RuleContext& at, const ir::Value& value);
-// Whether a zero point is a constant other than zero, of any type.
+// Returns whether a zero point is a constant other than zero, of any type.
 bool is_nonzero_constant(const ir::Value& value);
 std::string to_string(std::span<const int64_t> numbers);
 // The mismatch of a size as text, such as "8 <= 4". No value if the sizes agree.
