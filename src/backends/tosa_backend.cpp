@@ -105,7 +105,7 @@ void narrow_weights(ir::Graph& graph) {
     node.inputs[kWeights] = add_int4(graph, node.inputs[kWeights]);
     node.inputs[kZeroPoint] = add_int4(graph, node.inputs[kZeroPoint]);
   }
-  ir::remove_unused_values(graph);
+  ir::remove_dead(graph);
 }
 
 Result<Delegate> write(const Spec& spec, const ir::Graph& tosa) {

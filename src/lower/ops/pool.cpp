@@ -15,6 +15,12 @@ using ir::Node;
 using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
+// The type in which TOSA's AVG_POOL2D adds elements.
+DType accumulator_of(DType type) {
+  if (!is_float(type)) return DType::kInt32;
+  return type == DType::kFp8E4M3 || type == DType::kFp8E5M2 ? DType::kFp16 : DType::kFp32;
+}
+
 ValueId to_output(Lowering& in, const Node& node, ValueId pooled) {
   if (in.is_quantized(node))
     pooled = in.requantize(pooled, in.quantization(node.inputs[0]), in.quantization(node.outputs[0]));

@@ -97,7 +97,7 @@ TEST(Expansion, operator_with_inner_values_is_expanded) {
   EXPECT_TRUE(expansions(b.graph, {.general = kLeftFloat}).empty());
 }
 
-TEST(Expansion, ABatchNormAloneIsAConvolution) {
+TEST(Expansion, batch_norm_alone_is_convolution) {
   GraphBuilder b;
   const auto x = b.input("x", {1, 2, 3, 3});
   const auto ones = b.constant<float>("ones", {2}, {1, 1}), halves = b.constant<float>("halves", {2}, {0.5F, 0.5F});

@@ -6,12 +6,12 @@
 namespace carina {
 namespace {
 
-TEST(CApi, CompilesAndRunsAModel) {
+TEST(CApi, compiles_and_runs_model) {
   const auto archive = pt2::small_model().archive();
   EXPECT_STREQ(c_api_round_trip(archive.data(), archive.size()), nullptr);
 }
 
-TEST(CApi, MistakesAreFaultsWithText) {
+TEST(CApi, mistakes_are_faults_with_text) {
   const auto archive = pt2::small_model().archive();
   EXPECT_STREQ(c_api_mistakes(archive.data(), archive.size()), nullptr);
 }

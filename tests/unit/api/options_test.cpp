@@ -23,7 +23,7 @@ void expect_usage(const Result<T>& result, const std::string& text) {
   EXPECT_THAT(to_string(result.error()), HasSubstr(text));
 }
 
-TEST(ApiOptions, NumbersOfThreadsOutOfRangeAreUsageErrors) {
+TEST(ApiOptions, numbers_of_threads_out_of_range_are_usage_errors) {
   const Buffer pte = Buffer::copy_of(small_pte());
   for (const int threads : {0, -1, 1 << 30, std::numeric_limits<int>::min()}) {
     expect_usage(quantize(imported(pt2::small_model()), {}, {.threads = threads}), "number of threads");
@@ -37,7 +37,7 @@ TEST(ApiOptions, NumbersOfThreadsOutOfRangeAreUsageErrors) {
   }
 }
 
-TEST(ApiOptions, SizesAndEnumeratorsOutOfRangeAreUsageErrors) {
+TEST(ApiOptions, sizes_and_enumerators_out_of_range_are_usage_errors) {
   CompileOptions options;
   options.delegate.arena_limit_bytes = -1;
   options.delegate.optimize = static_cast<Optimize>(17);
@@ -60,7 +60,7 @@ TEST(ApiOptions, SizesAndEnumeratorsOutOfRangeAreUsageErrors) {
   EXPECT_EQ(unquantized.error().size(), 3U);
 }
 
-TEST(ApiOptions, AModelThatWasMovedFromIsAUsageError) {
+TEST(ApiOptions, model_that_was_moved_from_is_usage_error) {
   Model model = quantized_model();
   const Model other = std::move(model);
   EXPECT_TRUE(model.name().empty());
@@ -73,7 +73,7 @@ TEST(ApiOptions, AModelThatWasMovedFromIsAUsageError) {
   expect_usage(package(Partition{}, {}), "the partition is empty");
 }
 
-TEST(ApiOptions, EmptyAndThrowingFunctionsOfALogAreUsageErrors) {
+TEST(ApiOptions, empty_and_throwing_functions_of_log_are_usage_errors) {
   const Log no_note{.note = nullptr};
   expect_usage(compile(quantized_model(), kTarget, {}, no_note), "Log::note");
   Log no_progress;
@@ -84,7 +84,7 @@ TEST(ApiOptions, EmptyAndThrowingFunctionsOfALogAreUsageErrors) {
   expect_usage(compile(quantized_model(), kTarget, {}, throwing), "enough");
 }
 
-TEST(ApiOptions, DataOfAnotherSizeThanTheTensorAreErrors) {
+TEST(ApiOptions, data_of_another_size_than_tensor_are_errors) {
   const Buffer pte = Buffer::copy_of(small_pte());
   const std::vector<std::byte> bytes(64);
   for (const size_t size : {0, 1, 4, 7, 9, 64}) {
@@ -100,7 +100,7 @@ TEST(ApiOptions, DataOfAnotherSizeThanTheTensorAreErrors) {
   }
 }
 
-TEST(ApiOptions, UnalignedBytesGiveTheSameResults) {
+TEST(ApiOptions, unaligned_bytes_give_same_results) {
   const std::vector<std::byte> pte = small_pte();
   std::vector<std::byte> storage(pte.size() + 1);
   std::ranges::copy(pte, storage.begin() + 1);
@@ -122,7 +122,7 @@ TEST(ApiOptions, UnalignedBytesGiveTheSameResults) {
   EXPECT_TRUE(quantized.has_value()) << to_string(quantized.error());
 }
 
-TEST(ApiOptions, AFloatModelWithoutSamplesIsANote) {
+TEST(ApiOptions, float_model_without_samples_is_note) {
   std::vector<std::string> notes;
   Log log;
   log.note = [&](const Diagnostic& note) { notes.push_back(to_string(note)); };
@@ -139,7 +139,7 @@ TEST(ApiOptions, AFloatModelWithoutSamplesIsANote) {
   EXPECT_THAT(notes, testing::Not(testing::Contains(HasSubstr("all nodes run on the CPU"))));
 }
 
-TEST(ApiOptions, ARequestedStopEndsTheCall) {
+TEST(ApiOptions, requested_stop_ends_call) {
   std::stop_source source;
   source.request_stop();
   CompileOptions options;
@@ -160,7 +160,7 @@ TEST(ApiOptions, ARequestedStopEndsTheCall) {
   EXPECT_EQ(calls, 1U);
 }
 
-TEST(ApiOptions, EachStepOfTheProgressEndsAtItsEnd) {
+TEST(ApiOptions, each_step_of_progress_ends_at_its_end) {
   std::vector<std::pair<size_t, size_t>> last;
   std::string step;
   size_t repeated = 0;
@@ -177,7 +177,7 @@ TEST(ApiOptions, EachStepOfTheProgressEndsAtItsEnd) {
   EXPECT_EQ(repeated, 0U);
 }
 
-TEST(ApiOptions, LayersAndTheMemoryMapAreMadeOnRequest) {
+TEST(ApiOptions, layers_and_memory_map_are_made_on_request) {
   CompileOptions options;
   const auto without = compile(quantized_model(), kTarget, options);
   options.delegate.layers = true;
@@ -196,7 +196,7 @@ constexpr std::string_view kBoard =
     "OffChipFlash_burst_length=128\nOffChipFlash_read_latency=64\nOffChipFlash_write_latency=64\n"
     "[Memory_Mode.My_Mode]\nconst_mem_area=Axi1\narena_mem_area=Axi0\ncache_mem_area=Axi0\n";
 
-TEST(ApiOptions, ATimedRunNeedsTheMemoriesThatTheProgramWasCompiledFor) {
+TEST(ApiOptions, timed_run_needs_memories_that_program_was_compiled_for) {
   TargetNames board = kTarget;
   board.system_config = "My_Board";
   board.memory_mode = "My_Mode";
@@ -213,7 +213,7 @@ TEST(ApiOptions, ATimedRunNeedsTheMemoriesThatTheProgramWasCompiledFor) {
   EXPECT_EQ(outcome->npu.clock_hz, 250'000'000);
 }
 
-TEST(ApiNames, EnumeratorsHaveTheNamesOfTheCommandLine) {
+TEST(ApiNames, enumerators_have_names_of_command_line) {
   EXPECT_EQ(name_of(Fault::kUsage), "usage");
   EXPECT_EQ(name_of(results::RunsOn::kFolded), "folded");
   EXPECT_EQ(name_of(Optimize::kSearch), "search");

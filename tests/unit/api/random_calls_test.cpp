@@ -248,7 +248,7 @@ std::optional<std::string> call_c(Draw& draw, const Material& of) {
   return std::nullopt;
 }
 
-TEST(RandomCalls, NoneIsAMistakeOfCarina) {
+TEST(RandomCalls, none_is_mistake_of_carina) {
   const uint64_t calls = number_of("CARINA_RANDOM_CALLS", 300);
   const uint64_t first = number_of("CARINA_RANDOM_SEED", 1);
   const Material material;

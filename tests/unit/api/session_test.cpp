@@ -41,7 +41,7 @@ Buffer summing_program() {
   return builder.write();
 }
 
-TEST(Session, RunsGiveWhatOneRunGives) {
+TEST(Session, runs_give_what_one_run_gives) {
   const std::vector<std::byte> pte = small_pte();
   Session session = loaded(pte);
   EXPECT_EQ(session.method(), "forward");
@@ -58,7 +58,7 @@ TEST(Session, RunsGiveWhatOneRunGives) {
   }
 }
 
-TEST(Session, RunsIntoTheCallersMemory) {
+TEST(Session, runs_into_callers_memory) {
   Session session = loaded(small_pte());
   const std::array<float, 2> x{0.25F, 1.0F};
   std::array<float, 2> y{};
@@ -78,7 +78,7 @@ TEST(Session, RunsIntoTheCallersMemory) {
   EXPECT_FALSE(session.run_into(inputs, {}).has_value());
 }
 
-TEST(Session, KeepsTheProgramsStateUntilReset) {
+TEST(Session, keeps_programs_state_until_reset) {
   auto session = Session::load(summing_program());
   ASSERT_TRUE(session.has_value()) << to_string(session.error());
   const Sample ones{Tensor::of<float>(DType::kFp32, {2}, std::vector<float>{1, 2})};
@@ -93,7 +93,7 @@ TEST(Session, KeepsTheProgramsStateUntilReset) {
   EXPECT_EQ(sum(*session), (std::vector<float>{1, 2}));
 }
 
-TEST(Session, LoadsAFileAndBytesOfTheCaller) {
+TEST(Session, loads_file_and_bytes_of_caller) {
   const std::vector<std::byte> pte = small_pte();
   const std::string path = testing::TempDir() + "session_test.pte";
   std::ofstream(path, std::ios::binary)
@@ -110,7 +110,7 @@ TEST(Session, LoadsAFileAndBytesOfTheCaller) {
   EXPECT_THAT(to_string(unknown.error()), HasSubstr("expected forward, got backward"));
 }
 
-TEST(Session, CallsOfSeveralThreadsGiveTheSameValues) {
+TEST(Session, calls_of_several_threads_give_same_values) {
   Session shared = loaded(small_pte());
   const std::vector<float> expected = floats_of(shared.run(sample(0.25F, 1))->at(0).tensor);
   std::vector<int> wrong(4);
@@ -131,7 +131,7 @@ TEST(Session, CallsOfSeveralThreadsGiveTheSameValues) {
   EXPECT_EQ(wrong, (std::vector<int>{0, 0, 0, 0}));
 }
 
-TEST(Session, ReportsTheLastRun) {
+TEST(Session, reports_last_run) {
   Session session = loaded(small_pte(), {.timed = true});
   EXPECT_EQ(session.report()->npu.cycles, 0);
   ASSERT_TRUE(session.run(sample(1, 1)).has_value());
@@ -144,7 +144,7 @@ TEST(Session, ReportsTheLastRun) {
   EXPECT_EQ(first->npu.layers.size(), second->npu.layers.size());
 }
 
-TEST(Session, AMovedFromOneAndAStopAreUsageErrors) {
+TEST(Session, moved_from_one_and_stop_are_usage_errors) {
   Session session = loaded(small_pte());
   std::stop_source stop;
   stop.request_stop();
@@ -159,7 +159,7 @@ TEST(Session, AMovedFromOneAndAStopAreUsageErrors) {
   EXPECT_TRUE(session.method().empty());
 }
 
-TEST(TosaInterpreter, GivesTheBitsOfTheNpu) {
+TEST(TosaInterpreter, gives_bits_of_npu) {
   const auto parts = api::partition(api::quantized_model(), api::kTarget);
   const Buffer tosa = Buffer::copy_of(parts->delegates.at(0));
   auto interpreter = TosaInterpreter::load(tosa, {.timed = true});
@@ -175,7 +175,7 @@ TEST(TosaInterpreter, GivesTheBitsOfTheNpu) {
   EXPECT_TRUE(interpreter->reset().has_value());
 }
 
-TEST(TosaInterpreter, WrongArgumentsAreErrors) {
+TEST(TosaInterpreter, wrong_arguments_are_errors) {
   EXPECT_FALSE(TosaInterpreter::load(Buffer::copy_of(std::vector<std::byte>(40))).has_value());
   const auto parts = api::partition(api::quantized_model(), api::kTarget);
   const Buffer tosa = Buffer::copy_of(parts->delegates.at(0));

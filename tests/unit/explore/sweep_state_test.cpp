@@ -34,7 +34,7 @@ class SweepStateTest : public testing::Test {
   std::unique_ptr<TemporaryFolder> folder_;
 };
 
-TEST_F(SweepStateTest, AddedLineIsFoundAgain) {
+TEST_F(SweepStateTest, added_line_is_found_again) {
   ASSERT_TRUE(open().add(line_of("a"), kProgram));
   const SweepState again = open();
   const results::SweepLine* line = again.find({"int8", "a", ""});
@@ -45,12 +45,12 @@ TEST_F(SweepStateTest, AddedLineIsFoundAgain) {
   EXPECT_EQ(again.find({"int16x8", "a", ""}), nullptr);
 }
 
-TEST_F(SweepStateTest, OtherKeyHasNothing) {
+TEST_F(SweepStateTest, other_key_has_nothing) {
   ASSERT_TRUE(open().add(line_of("a"), kProgram));
   EXPECT_EQ(SweepState::open(folder_->path(), "other")->find({"int8", "a", ""}), nullptr);
 }
 
-TEST_F(SweepStateTest, IncompleteLineIsIgnored) {
+TEST_F(SweepStateTest, incomplete_line_is_ignored) {
   const std::string text = report::to_json_line(line_of("incomplete"));
   append(text.substr(0, text.size() / 2));
   ASSERT_TRUE(open().add(line_of("a"), {}));
@@ -59,7 +59,7 @@ TEST_F(SweepStateTest, IncompleteLineIsIgnored) {
   EXPECT_NE(again.find({"int8", "a", ""}), nullptr);
 }
 
-TEST_F(SweepStateTest, LastLineOfACombinationCounts) {
+TEST_F(SweepStateTest, last_line_of_combination_counts) {
   results::SweepLine failed = line_of("a");
   failed.machine = true;
   ASSERT_TRUE(open().add(failed, {}));
@@ -67,7 +67,7 @@ TEST_F(SweepStateTest, LastLineOfACombinationCounts) {
   EXPECT_FALSE(open().find({"int8", "a", ""})->machine);
 }
 
-TEST_F(SweepStateTest, DamagedProgramIsAnError) {
+TEST_F(SweepStateTest, damaged_program_is_error) {
   ASSERT_TRUE(open().add(line_of("a"), kProgram));
   std::ofstream(folder_->file("key/a.pte"), std::ios::trunc) << "other";
   const SweepState again = open();

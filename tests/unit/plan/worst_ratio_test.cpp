@@ -34,7 +34,7 @@ double worst_ratio(const std::vector<double>& cycles, const std::vector<double>&
   return worst;
 }
 
-TEST(WorstRatio, DecidesBetweenSchedulesOfNearlyTheSameNominalCycles) {
+TEST(WorstRatio, decides_between_schedules_of_nearly_same_nominal_cycles) {
   const Target target = *find_target("ethos-u85-1024", "Ethos_U85_SYS_DRAM_Mid", "Shared_Sram");
   const Options options;
   const Log log;
@@ -59,7 +59,7 @@ TEST(WorstRatio, DecidesBetweenSchedulesOfNearlyTheSameNominalCycles) {
   EXPECT_GT(better, 30);
 }
 
-TEST(AssumedTargets, StartWithTheNominalModelAndScaleLatenciesAndTheSecondMemory) {
+TEST(AssumedTargets, start_with_nominal_model_and_scale_latencies_and_second_memory) {
   const Target target = *find_target("ethos-u55-128", "", "Shared_Sram");
   const std::vector<AssumedTarget> assumed = assumed_targets(target);
   const npu::MemoryPort& flash = target.system.ports[1];

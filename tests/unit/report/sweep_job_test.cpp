@@ -8,7 +8,7 @@
 namespace carina::report {
 namespace {
 
-TEST(SweepJob, ScoreIsReadBackExactly) {
+TEST(SweepJob, score_is_read_back_exactly) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const results::SampleScore score{
       .float_right = true,
@@ -25,12 +25,12 @@ TEST(SweepJob, ScoreIsReadBackExactly) {
   EXPECT_EQ(to_json_line(again->first, again->second), line);
 }
 
-TEST(SweepJob, IncompleteScoreIsAnError) {
+TEST(SweepJob, incomplete_score_is_error) {
   const std::string line = to_json_line(0, {});
   EXPECT_FALSE(read_score_line(line.substr(0, line.size() / 2), "state.jsonl"));
 }
 
-TEST(SweepJob, RangesAndNamesAreRead) {
+TEST(SweepJob, ranges_and_names_are_read) {
   const auto job = read_sweep_job(R"({"combinations": [[0, 3], [7, 7]], "names": [["/tmp/m.pt2", "m.pt2"]]})", "job");
   ASSERT_TRUE(job);
   EXPECT_EQ(job->combinations.back().first, 7U);

@@ -67,7 +67,7 @@ TEST(SweepReport, text_names_rejected_combinations) {
   EXPECT_THAT(text, HasSubstr("refused by the target: 1\n"));
 }
 
-TEST(SweepReport, LineIsReadBack) {
+TEST(SweepReport, line_is_read_back) {
   const results::SweepLine line{.scheme = "int8+minmax",
                                 .target = "t-1",
                                 .memory_mode = "",
@@ -83,7 +83,7 @@ TEST(SweepReport, LineIsReadBack) {
   EXPECT_FALSE(read_sweep_line(json.substr(0, json.size() / 2), "state.jsonl"));
 }
 
-TEST(SweepReport, SeveralModelsHaveAColumn) {
+TEST(SweepReport, several_models_have_column) {
   results::SweepReport both;
   for (const std::string model : {"a.pt2", "other.pt2"}) {
     for (results::SweepRow row : two_rows().rows) {

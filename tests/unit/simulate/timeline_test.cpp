@@ -96,7 +96,7 @@ TEST(Timeline, each_kernel_is_timed_separately) {
 }
 
 // The second layer's weights are read while the first computes, and take half of the port that the first needs.
-TEST(Timeline, WithoutATransferWhatSharedItsPortIsFaster) {
+TEST(Timeline, without_transfer_what_shared_its_port_is_faster) {
   const npu::AcceleratorConfig* accelerator = npu::find_accelerator("ethos-u55-128");
   ASSERT_NE(accelerator, nullptr);
   Report report;
