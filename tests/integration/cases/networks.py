@@ -19,7 +19,8 @@ def pointwise(inputs, outputs, activation=None):
 
 
 class DsCnn(nn.Module):
-    """Keyword spotting: 49 frames of 10 coefficients -> 12 words; a convolution of 10x4 and four blocks of depthwise and pointwise ones."""
+    """Keyword spotting: 49 frames of 10 coefficients -> 12 words. A 10x4 convolution, then four blocks of a depthwise and a pointwise
+    convolution."""
 
     def __init__(self, channels=64, words=12):
         super().__init__()
@@ -34,12 +35,12 @@ class DsCnn(nn.Module):
         return self.blocks(self.first(x))
 
     def forward(self, x):
-        """Logits; the mean over the image is an operator of its own."""
+        """Returns logits. The mean over the image is a separate operator."""
         return self.words(self.blocks(self.drop(self.first(x))).mean((2, 3)))
 
 
 class DsCnnWithSoftmax(DsCnn):
-    """The form of MLPerf Tiny: an average pool of the whole image, and probabilities."""
+    """The variant of MLPerf Tiny: an average pool of the whole image, and probabilities."""
 
     def __init__(self):
         super().__init__()
@@ -65,7 +66,7 @@ class Residual(nn.Module):
 
 
 class Resnet8(nn.Module):
-    """32x32 pictures -> probabilities of 10 classes; the shortcut of a smaller picture is a convolution of 1x1."""
+    """32x32 images -> probabilities of 10 classes. Where the image gets smaller, the shortcut is a 1x1 convolution."""
 
     def __init__(self):
         super().__init__()
@@ -83,7 +84,7 @@ class Resnet8(nn.Module):
 
 
 class Padded(nn.Module):
-    """The shortcut without parameters: every second pixel, channels of zeros on both sides."""
+    """The shortcut without parameters: every second pixel, with channels of zeros on both sides."""
 
     def __init__(self, more):
         super().__init__()
@@ -94,7 +95,7 @@ class Padded(nn.Module):
 
 
 class Resnet20(nn.Module):
-    """32x32 pictures -> 10 logits: three stages of three blocks."""
+    """32x32 images -> 10 logits: three stages of three blocks."""
 
     def __init__(self):
         super().__init__()
@@ -127,7 +128,7 @@ class InvertedResidual(nn.Module):
 
 
 class MobilenetV2(nn.Module):
-    """224x224 pictures -> 1000 logits: rows of (expansion, channels, blocks, stride of the first block)."""
+    """224x224 images -> 1000 logits. Rows of (expansion, channels, blocks, stride of the first block)."""
 
     STAGES = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
 
@@ -163,7 +164,7 @@ class Twice(nn.Module):
 
 
 def settled(model, pictures):
-    """In eval mode, with the batch norms' statistics of these inputs."""
+    """The model in eval mode. The batch norms have the statistics of these inputs."""
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d):
             module.momentum = None
@@ -174,7 +175,8 @@ def settled(model, pictures):
 
 
 def trained(model, templates, steps, rate, noise):
-    """In eval mode, after some steps on what a class looks like with noise over it. One thread: two wait for each other most of the time."""
+    """The model in eval mode, after some training steps on noisy copies of each class's template. One thread, because two mostly wait for
+    each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     optimizer = torch.optim.Adam(model.parameters(), rate)

@@ -1,4 +1,5 @@
-"""Outputs of other programs for a model: PyTorch's export and results, the Arm backend's quantized programs, Vela's streams, the TOSA reference model's results."""
+"""Outputs of other programs for a model: PyTorch's export and results, the Arm backend's quantized programs, Vela's streams, the TOSA
+reference model's results."""
 
 import contextlib
 import copy
@@ -25,26 +26,26 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from cases.targets import VELA_DEFAULTS
 
-THREADS = 2  # with another number PyTorch adds floats in another order
-# Where a node comes from is written once and only read afterwards, but copied for every node of every pass: a quarter of the time of a flow.
+THREADS = 2  # another number of threads changes the order of PyTorch's float additions
+# A node's source is written once and then only read, but every pass copies it for every node. The copies take a quarter of a flow's time.
 NodeSource.__deepcopy__ = lambda self, memo: self
 
 
 @dataclass
 class Case:
-    """What a recipe gives: a model in eval mode, its inputs, and what calibrates its quantized form (nothing: the model is not quantized)."""
+    """The result of a recipe: a model in eval mode, its inputs and its calibration data (none: the model is not quantized)."""
 
     model: torch.nn.Module
     inputs: tuple
     calibration: list = field(default_factory=list)
     targets: tuple = ("ethos-u55-128", "ethos-u85-256")
-    own_graph: tuple = ()  # targets for which the peer's quantizer annotates other operators than for the first one
+    own_graph: tuple = ()  # targets for which the peer's quantizer annotates other operators than for the first target
     more: dict = field(default_factory=dict)  # name of an .npz -> its arrays
 
 
 @dataclass
 class Part:
-    """A delegate of the peer's program: the TOSA graph that Vela got, the blob in the program, and the folder with what Vela made."""
+    """A delegate of the peer's program: Vela's input (a TOSA graph), the blob in the program, and the folder with Vela's output."""
 
     tosa: bytes
     blob: bytes
@@ -57,7 +58,7 @@ def spec_of(target):
 
 
 def quantized(case, exported, target):
-    """The exported model after calibration, int8 with weights per channel; as it is where there is nothing to calibrate with."""
+    """The exported model after calibration, int8 with weights per channel. Without calibration data, the exported model itself."""
     graph = exported.module(check_guards=False)
     if case.calibration:
         quantizer = EthosUQuantizer(spec_of(target))
@@ -71,7 +72,7 @@ def quantized(case, exported, target):
 
 @contextlib.contextmanager
 def watched_vela(parts):
-    """Keeps what Vela makes of each delegate, which the backend itself throws away."""
+    """Stores Vela's output for each delegate, which the backend itself deletes."""
     run, compile_tosa = arm_vela.vela.main, EthosUBackend._compile_tosa_flatbuffer
     with tempfile.TemporaryDirectory() as kept:
 
@@ -94,7 +95,7 @@ def watched_vela(parts):
 
 
 class OnReferenceModel(torch.fx.Interpreter):
-    """Runs a program of the edge dialect with its delegates on the TOSA reference model; keeps their inputs and outputs by their graph."""
+    """Runs an edge program with its delegates on the TOSA reference model. Stores the inputs and outputs of each delegate by its graph."""
 
     def __init__(self, module, parts):
         super().__init__(module)
@@ -125,7 +126,7 @@ def results(model, inputs):
 
 
 def names_of(parts):
-    """A graph that the peer split has a part for each delegate."""
+    """Names of the parts: a graph that the peer divided has one for each delegate."""
     return [f"p{i}_" if len(parts) > 1 else "" for i in range(len(parts))]
 
 
@@ -137,7 +138,7 @@ def save_streams(parts, folder):
 
 
 def save_graphs(parts, program, inputs, folder):
-    """The TOSA graphs, and what the reference model makes of them in the whole program."""
+    """Writes the TOSA graphs, and the reference model's results for them within the whole program."""
     runner = OnReferenceModel(program.module(check_guards=False), parts)
     with torch.no_grad():
         outputs = runner.run(*inputs)
@@ -150,7 +151,7 @@ def save_graphs(parts, program, inputs, folder):
 
 
 def compile_for(exported, inputs, target, folder, above):
-    """The peer's program for a target with its streams, into `folder`; the graphs and their values into `above`. Returns the graphs."""
+    """Writes the peer's program and streams for a target into `folder`, the graphs and their values into `above`. Returns the graphs."""
     parts = []
     with watched_vela(parts):
         manager = to_edge_transform_and_lower(exported, partitioner=[EthosUPartitioner(spec_of(target))])
@@ -162,7 +163,7 @@ def compile_for(exported, inputs, target, folder, above):
 
 
 def compile_again(graphs, first, target, folder):
-    """The same for another target whose graphs are the same: only Vela's part is made anew, and put into the first target's program."""
+    """Does the same for another target with the same graphs: only Vela runs again, and its output goes into the first target's program."""
     parts = []
     with watched_vela(parts):
         for tosa in graphs:

@@ -18,7 +18,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 CASES = Path(os.environ.get("CARINA_CASES", ROOT / os.environ.get("CARINA_BUILD", "build") / "cases"))
 PEERS = ("numpy", "torch", "torchao", "executorch", "ethos-u-vela", "tosa-tools")
-# Those that take longest first, so that two processes end together.
+# The slowest first, so that two processes end at about the same time.
 ORDER = ("mobilenet_v2", "resnet20", "lstm", "ds_cnn", "resnet8", "kws", "softmax", "add_float", "add_int32")
 SEED = 2026
 
@@ -30,7 +30,7 @@ def recipes():
 
 
 def sources_of(path):
-    """The file and those of this package that it imports, itself or through others."""
+    """The file and the modules of this package that it imports directly or indirectly."""
     found = {path}
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cases."):
@@ -39,7 +39,7 @@ def sources_of(path):
 
 
 def recipe_of(name):
-    """What the case is made of, as it stands in recipe.json."""
+    """What the case is made from, as recipe.json stores it."""
     digest = hashlib.sha256()
     for path in sorted(sources_of(HERE / "recipes" / f"{name}.py")):
         digest.update(path.read_bytes())
@@ -55,13 +55,14 @@ def is_made(name):
 
 
 def make(name):
-    """Makes the case beside its folder and puts it in place, so that others see a whole one or none. Returns its name and the seconds of CPU time."""
+    """Makes the case in a temporary folder and renames it, so that other processes see a complete case or none. Returns its name and the
+    CPU time in seconds."""
     start = time.process_time()
     import torch
 
     from cases import peers
 
-    fresh = CASES.with_name(f"{CASES.name}.new") / name  # no folder of CASES is half made
+    fresh = CASES.with_name(f"{CASES.name}.new") / name  # outside CASES, so that each folder of CASES is complete
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     torch.set_num_threads(peers.THREADS)
@@ -83,20 +84,20 @@ def locked():
 
 
 def ensure(names=None, jobs=1, say=print):
-    """Makes the cases that are missing, or whose recipe has changed. Returns their names."""
+    """Makes the missing cases and those whose recipe has changed. Returns their names."""
     missing = [name for name in names or recipes() if not is_made(name)]
     if not missing:
         return []
     with locked():
-        missing = [name for name in missing if not is_made(name)]  # another process may have made them meanwhile
+        missing = [name for name in missing if not is_made(name)]  # another process may have made them in the meantime
         if not missing:
             return []
         start = time.monotonic()
         say(f"cases: making {', '.join(missing)} in {CASES} with the installed peers (about 3 minutes of CPU time for all {len(ORDER)}, once)")
-        # Forked after the imports, which take longer than most recipes.
+        # Forks after the imports, because they take longer than most recipes.
         import cases.peers  # noqa: F401
 
-        # Flows make many objects and drop few: collecting them is a fifth of the time, and each process ends with its case.
+        # A flow creates many objects and drops few. Garbage collection takes a fifth of the time, and each process ends with its case.
         gc.freeze()
         gc.disable()
         with multiprocessing.get_context("fork").Pool(min(jobs, len(missing)), maxtasksperchild=1) as pool:

@@ -1,4 +1,4 @@
-"""Keyword spotting, trained for some steps on noisy copies of one pattern a word, so that it knows the words of labelled.npz."""
+"""Keyword spotting, trained for some steps on noisy copies of one pattern per word. It recognizes the words of labelled.npz."""
 
 import torch
 
@@ -9,7 +9,7 @@ WORDS = 12
 
 
 def case():
-    words = torch.randn(WORDS, 1, 7, 10).repeat_interleave(7, 2)  # a word is seven sounds
+    words = torch.randn(WORDS, 1, 7, 10).repeat_interleave(7, 2)  # a word has seven sounds
     model = trained(DsCnn(words=WORDS), words, steps=30, rate=1e-2, noise=0.5)
     y = torch.arange(10)
     x = words[y] + 0.5 * torch.randn(10, 1, 49, 10)

@@ -1,4 +1,4 @@
-"""Trained for some steps on noisy copies of one picture a class; calibration.npz has what calibrates it, with the float logits."""
+"""Trained for some steps on noisy copies of one image per class. calibration.npz has the calibration images with the float logits."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Random weights. The peer's partitioner leaves the average pool of an Ethos-U55 on the CPU, so that the program has two delegates."""
+"""Random weights. For an Ethos-U55, the peer's partitioner leaves the average pool on the CPU, so the program has two delegates."""
 
 import torch
 
