@@ -74,7 +74,7 @@ def found_per_token(r, number, code):
 
 
 def summed(r, number, code):
-    """Kernels without a number type run for float32 only, so that each code type occurs once."""
+    """The kernel has no operand of type `number`, so it runs only once, for float32, with each code type."""
     if number != torch.float32:
         return None
 

@@ -36,7 +36,7 @@ ModelUnderTest = Net().eval()
 ModelInputs = (torch.randn(1, 3, 12, 12, generator=torch.Generator().manual_seed(1)),)
 """
 
-# argmax over a row of this length runs on the CPU for every target.
+# torch.topk over a row of this length stays on the CPU for every target.
 SPLIT = """
 import torch
 
