@@ -1,5 +1,6 @@
-# cmake -DBUILD=<build tree> -DWORK=<folder> -DGENERATOR=... -DCOMPILER=... -DCLANG=<or nothing> -P run.cmake: installs the build into
-# WORK, compiles each installed header alone, with both compilers, and builds and runs the consumer there.
+# cmake -DBUILD=<build tree> -DWORK=<folder> -DGENERATOR=... -DCOMPILER=... -DCLANG=<or nothing> -P run.cmake: installs
+# the build into WORK, compiles each installed header alone with both compilers, and builds and runs the consumer
+# programs.
 function(step)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT code EQUAL 0)

@@ -115,8 +115,7 @@ TEST(LayoutOps, reshape_without_strides_is_a_copy) {
   expect_same_alone(b.module, numbered<int32_t>(kInt32, shape));
 }
 
-// Another operator reads the reshape too. The kernel that computes the reshaped node writes the result in place, so
-// nothing is copied.
+// The convolution's kernel also computes the clamp. The reshape of their result needs no copy.
 TEST(LayoutOps, reshape_of_fused_node_copies_nothing) {
   Builder b;
   const ir::ValueId x = b.input("x", kFp32, {1, 2, 2, 4});

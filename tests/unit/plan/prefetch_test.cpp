@@ -60,7 +60,7 @@ TEST(Prefetch, memory_is_taken_only_for_copies) {
 }
 
 TEST(Prefetch, only_copies_without_memory_wait) {
-  // Kernel 1 has no time to copy 500 of the bytes. Kernel 0 has time and memory for 400 of them.
+  // Kernel 1 has no time to copy 500 of the bytes. Kernel 0 has memory for 400 of them.
   const PrefetchProblem problem{
       .kernels = {without_weights(1000, 400), without_weights(300, 4096), reader(0, 900, 100, 4096)},
       .objects = {{.bytes = 800, .cycles = 800}}};

@@ -177,7 +177,7 @@ TEST(Verify, cascade_rows_exist_when_read) {
   c = cascaded("three_convs");
   c.schedule.storages[c.schedule[rolling_tensor(c.schedule)].storage.index()].rolling_rows -= 1;
   EXPECT_THAT(c.broken(), HasSubstr("that are overwritten"));
-  // The rows of a tensor that is not addressed by rows.
+  // The width of the rolling tensor no longer matches the addresses of its maps.
   c = cascaded("three_convs");
   c.schedule.tensors[rolling_tensor(c.schedule).index()].extent.width += 1;
   EXPECT_THAT(c.broken(), HasSubstr("rule 8: addresses rolling"));
