@@ -1,10 +1,10 @@
-"""Makes a CUDA build of torch importable on a machine without CUDA's libraries (several GB).
+"""Makes a CUDA build of torch import on a machine without CUDA's libraries (several GB).
 
-What:   finds the missing shared libraries that torch's libraries need, and links a small
-replacement for each next to them. Every function in a replacement returns 100, "no device". So
-torch.cuda.is_available() is False, and the CPU part works as usual.
-Needs:  gcc (or cc), nm and readelf. For a CPU build of torch the script does nothing.
-Why:    symbol versions matter: the loader rejects a library without the version that torch was linked with.
+What:   finds the shared libraries that torch's own ones need and that are absent, and links a small
+        stand-in for each beside them. Every function in a stand-in returns 100, "no device", so
+        torch.cuda.is_available() is False and the CPU part works as ever.
+Needs:  gcc (or cc), nm and readelf. Where torch is a CPU build there is nothing to do.
+Why:    symbol versions matter: the loader refuses a library that lacks the version it was linked for.
 
 usage: python cpu_torch.py            (run by setup.sh with the environment's python)
 """
@@ -42,7 +42,7 @@ def version_owners(library):
 
 
 def dynamic_symbols(library):
-    """(undefined, defined) symbols. An undefined one keeps its '@version'."""
+    """(undefined, defined); an undefined one keeps its '@version'."""
     undefined, defined = set(), set()
     for line in lines_of("nm", "-D", library):
         words = line.split()
@@ -91,7 +91,7 @@ def main():
             version_of[owner] = version
         elif not version and name not in defined and name.startswith(VENDOR_SYMBOLS):
             loose.add(name)
-    # Symbols without a version may come from any library that libtorch_cuda itself needs.
+    # Symbols without a version may come from any library of the chain: one that libtorch_cuda itself needs.
     chain = needed_names(folder / "libtorch_cuda.so")
     home = next(name for name in missing if name in chain and name not in version_of)
     for name in missing:

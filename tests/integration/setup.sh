@@ -9,9 +9,9 @@
 #                                   backend's tests; about 0.4 GB; not part of all)
 # --fresh   start from an empty environment
 #
-# # Does nothing if the environment already matches the requirement files, and then needs no network.
+# Does nothing, and needs no network, when the environment already matches the requirement files.
 # PYTHON=...         the interpreter to use (CPython 3.10 to 3.12 with venv)
-# # CARINA_TEST_ENV=DIR  another folder than build/test-env
+# CARINA_TEST_ENV=DIR  another place than build/test-env
 # Pip's own settings apply (PIP_INDEX_URL, PIP_EXTRA_INDEX_URL, PIP_FIND_LINKS): an index of CPU builds of
 # torch makes the download smaller. With a CUDA build, CUDA's own packages are left out (cpu_torch.py).
 set -euo pipefail
@@ -48,7 +48,7 @@ quietly() {
   exit 1
 }
 
-# Whether the environment in $1 is complete and was made here from these files.
+# The environment in $1 is sound and was made here from these files?
 stamp_of() { (cd "$here" && cat "$@" setup.sh cpu_torch.py; echo "$envs"; "$python" -V) | sha256sum | cut -c1-16; }
 
 make_venv() {
@@ -56,7 +56,7 @@ make_venv() {
   mkdir -p "$envs"
   log=$envs/setup-$(basename "$env").log
   : >"$log"
-  # Scripts in a venv contain absolute paths, so a moved venv is made again.
+  # Scripts in a venv carry absolute paths: a moved one is made anew.
   if [ "$fresh" = no ] && [ "$(cat "$env/.place" 2>/dev/null)" = "$env $("$python" -V)" ] && "$env/bin/python" -m pip -V >/dev/null 2>&1; then
     return
   fi
