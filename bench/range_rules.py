@@ -2,8 +2,8 @@
 
 usage: range_rules.py WORK [--rules int8,int8+mse] [--networks prelu,denoiser] [--target ethos-u55-128] [--carina PATH]
 
-The networks learn the digits of scikit-learn in seconds, with fixed seeds. Half of the data are for training. Of the rest, 64 samples are
-for calibration and 400 for the measurement."""
+The networks learn the digits of scikit-learn in seconds, with fixed seeds. Half of the data are for training, and 64 of these
+samples are also for calibration. The measurement uses 400 of the other samples."""
 
 import argparse
 import json

@@ -12,8 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "include" / "carina" / "options.def"
-STAGES = {"Target": "target", "Quantize": "quantize"}  # member of CompileRequest with the stage's options; other options are members of the
-                                                       # request itself
+STAGES = {"Target": "target", "Quantize": "quantize"}  # member of CompileRequest with the stage's options; default: the request
 TYPES = {
     "kFlag": "bool",
     "kCount": "int",

@@ -100,8 +100,7 @@ def sbom(version):
     bom = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
-        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, content)}",  # depends on the content only, so that equal builds give
-                                                                                # equal bytes
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, content)}",  # depends on the content only
         "version": 1,
         "metadata": {"component": carina},
         "components": rows,

@@ -110,8 +110,7 @@ def pools():
     yield Model("max_pool1d", lambda: nn.MaxPool1d(2), (normal(1, 4, 20),))
     yield Model("avg_pool2d", lambda: nn.AvgPool2d(2), (IMAGE,))
     yield Model("avg_pool2d_padded", lambda: nn.AvgPool2d(3, padding=1, count_include_pad=False), (IMAGE,))
-    yield Model("adaptive_avg_pool2d_1", lambda: nn.AdaptiveAvgPool2d(1), (IMAGE,), 15)  # means of 64 normal numbers, which are small
-                                                                                         # relative to the input's step
+    yield Model("adaptive_avg_pool2d_1", lambda: nn.AdaptiveAvgPool2d(1), (IMAGE,), 15)  # means of 64 numbers: small beside the input's step
     yield Model("adaptive_avg_pool2d_5", lambda: nn.AdaptiveAvgPool2d(5), (IMAGE,))
     yield Model("adaptive_avg_pool2d_5_inside", lambda: AfterConvolution(nn.AdaptiveAvgPool2d(5)), (IMAGE,))
     yield Model("lp_pool2d", lambda: nn.LPPool2d(2, 2), (IMAGE,))

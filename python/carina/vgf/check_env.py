@@ -1,5 +1,4 @@
-"""Checks what this machine has for VGF: `python -m carina.vgf.check_env [--json]`. Exit code 0: VGF graphs run on a Vulkan device here; 1:
-something is missing.
+"""Checks what this machine has for VGF: `python -m carina.vgf.check_env [--json]`. Exit code 0: VGF graphs run on a Vulkan device here; 1: something is missing.
 
 Writing, reading and interpreting files needs none of it. Each check reports what was found, and the action if something is missing. `carina
 targets --vulkan` finds the loader and the devices.

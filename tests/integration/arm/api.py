@@ -1,8 +1,7 @@
 """Runs the Arm backend's own tests of its API against carina.arm: backends/arm/test/misc, recipes and public_api_bc of the wheel.
 carina.arm.install() redirects their imports.
 
-    api.py [--page] [FILE ...]     runs the files (default: all that apply); --page stores the outcomes (api.json) and writes
-    docs/conformance-arm-api.md
+    api.py [--page] [FILE ...]     runs the files (default: all that apply); --page stores the outcomes (api.json) and writes docs/conformance-arm-api.md
 
 Files for which carina.arm has no counterpart are listed with the reason and not run. There are no FVP and Vulkan devices: the suite itself
 skips tests that need one, or expects them to fail.

@@ -147,8 +147,7 @@ def parameters(q):
     return None if q is None else {"scale": float(q.scale), "zp": int(q.zp), "qmin": int(q.qmin), "qmax": int(q.qmax), "dtype": dtype_name(q.dtype)}
 
 
-UNSETTLED = ("pattern_matcher", "compile_spec", "tosa_spec", "_graph_annotations")  # settings that are the same in all quantizers, or no
-                                                                                    # settings
+UNSETTLED = ("pattern_matcher", "compile_spec", "tosa_spec", "_graph_annotations")  # equal in all quantizers, or no settings
 
 
 def settings(thing, depth=5):
