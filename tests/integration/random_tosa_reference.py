@@ -1,12 +1,12 @@
 """Runs random graphs through Carina's interpreter and the official reference model.
 
 How an output is checked, given the elements that Carina's interpreter computed for the node's operands:
-- Bit for bit if the specification fixes the result: integers, comparisons, data movement, and floats whose result is an operand or the
-single nearest number (MAXIMUM, CLAMP, CAST, ADD, ...). NaN equals NaN, whatever its payload. All such nodes of a graph make one file.
-Inexact nodes are removed from it, and their outputs, as Carina computed them, become inputs.
-- Otherwise by the official verifier (tosa_verify's library), with the mode and numbers of the official test generator for the operator,
-against the reference model's fp64 results and error bounds: sums of products, transcendental functions, POW, REDUCE_PRODUCT, float RESIZE,
-RESCALE with INEXACT_ROUND. All such nodes of a graph make a second file.
+- Bit for bit if the specification fixes the result. These are integers, comparisons, data movement, and floats whose result is an operand
+or the single nearest number (MAXIMUM, CLAMP, CAST, ADD, ...). NaN equals NaN, whatever its payload. All such nodes of a graph make one
+file. Inexact nodes are removed from it, and their outputs, as Carina computed them, become inputs.
+- Otherwise by the official verifier (tosa_verify's library) against the reference model's fp64 results and error bounds. The mode and
+numbers are those of the official test generator for the operator. These are sums of products, transcendental functions, POW,
+REDUCE_PRODUCT, float RESIZE, and RESCALE with INEXACT_ROUND. All such nodes of a graph make a second file.
 So two values are never compared if they were computed from different inexact results.
 """
 

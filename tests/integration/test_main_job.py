@@ -1,7 +1,8 @@
 """The main workflow on real networks, compared with the official TOSA reference model, Vela and eager torch.
 
-For each case, from the float model and from the PT2E model: compiles for an Ethos-U55, runs on the simulated NPU, and compares the bits
-with `carina interpret` and the reference model on the compiler's dumped TOSA file. Vela's stream for that file must give the same bits.
+For each case, a program is compiled for an Ethos-U55 from the float model and from the PT2E model, and runs on the simulated NPU. Its bits
+must equal those of `carina interpret` and of the reference model on the compiler's dumped TOSA file. Vela's stream for that file must give
+the same bits.
 """
 
 import numpy as np
