@@ -71,8 +71,7 @@ def last_line(path):
 
 
 def run(name, command, tail=40, **variables):
-    """Runs a command whose output goes to a log. Prints the log's last line once a minute, and its tail on failure. Returns the exit code.
-"""
+    """Runs a command whose output goes to a log. Prints the log's last line once a minute, and its tail on failure. Returns the exit code."""
     log = LOGS / f"{name}.log"
     ended = threading.Event()
 

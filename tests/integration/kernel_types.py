@@ -24,8 +24,7 @@ NAMES = {
 
 
 class OfOneType(Random):
-    """Draws that use one type wherever the type is free, and for every plain float. No edge cases, since they depend on more than the type.
-"""
+    """Draws that use one type wherever the type is free, and for every plain float. No edge cases, since they depend on more than the type."""
 
     def __init__(self, seed, kind):
         super().__init__(seed)

@@ -392,8 +392,7 @@ def fails(folder, graph):
 
 
 def shrink(folder, sample, verdict):
-    """A smaller sample that fails too, and its verdict: one node if that suffices. Otherwise nodes are removed as long as it still fails.
-"""
+    """A smaller sample that fails too, and its verdict: one node if that suffices. Otherwise nodes are removed as long as it still fails."""
     best, why = sample, verdict
     for node in [verdict.node] if verdict.node else sample.graph.nodes:
         graph = part(sample, [node])

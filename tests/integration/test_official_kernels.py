@@ -33,8 +33,7 @@ def of_all_types(command):
 
 @pytest.fixture(scope="module")
 def drawn(command):
-    """Calls with random shapes, axis orders, types and edge values. Kernels with rows get more calls, because rows are about rare values.
-"""
+    """Calls with random shapes, axis orders, types and edge values. Kernels with rows get more calls, because rows are about rare values."""
     with_rows = sorted({name for row in DEVIATIONS for name in row.kernels})
     return compared_calls(command, drawn_names(), CALLS_EACH, SEED) + compared_calls(command, with_rows, 2 * CALLS_EACH, f"{SEED} rows")
 

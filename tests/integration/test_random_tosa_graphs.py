@@ -125,8 +125,7 @@ def test_a_failure_shrinks_to_one_operator_in_a_text_file(rows, tmp_path, monkey
 
 
 def test_printed_parsed_and_written_it_is_the_same(rows, tmp_path):
-    """The rewritten graph gives identical results in Carina's interpreter and in the reference model, whose reader accepts Carina's files.
-"""
+    """The rewritten graph gives identical results in Carina's interpreter and in the reference model, whose reader accepts Carina's files."""
     samples = interpret_all(tmp_path, samples_of(rows, FIRST, 100))
     outcomes = run_ours(tmp_path, [(sample.tosa, sample.arrays) for sample in samples], "--rewrite")
     compared = 0

@@ -147,7 +147,7 @@ def test_pictures_that_do_not_fit(run_carina, tmp_path):
 
 
 def test_pools_of_a_given_size(run_carina, tmp_path):
-    """As on a device: the log shows use and size of each pool. If memory is missing, the message names the pool and the bytes, and with
+    """As on a device: the log shows use and size of each pool. If memory is missing, the message names the pool and the missing bytes, and with
     so much more memory the run succeeds."""
     program = tmp_path / "model.pte"
     run_carina(["compile", ROOT / "models/digits/digits.pt2", "-t", "ethos-u55-128", "--calibrate", ROOT / "models/digits/calibration.npz", "-o", program])

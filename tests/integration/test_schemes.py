@@ -137,8 +137,7 @@ def attends(tmp_path_factory):
 
 @pytest.mark.parametrize("wide", ["split", "softmax", "matmul", "matmul_1"])
 def test_products_take_factors_of_both_widths(run_carina, reference_model, attends, tmp_path, wide):
-    """TOSA's MATMUL needs operands of the same width, so the narrow one is widened. The bits equal those of the official reference model.
-"""
+    """TOSA's MATMUL needs operands of the same width, so the narrow one is widened. The bits equal those of the official reference model."""
     folder, wanted = attends
     args = ["compile", folder / "m.pt2", "-t", "ethos-u85-256", "-q", "int8", "--quantize-at", f"node:{wide}=int16x8"]
     run_carina([*args, "--calibrate", folder / "c.npz", "--dump", tmp_path / "dump", "-o", tmp_path / "m.pte"])

@@ -182,8 +182,7 @@ def unequal_strides(stride, pad):
 
 
 def test_vela_forgets_the_stride_of_one_axis(run_stream, reference_model, tmp_path):
-    """TRANSPOSE_CONV2D with strides 1 and 2 on U65, which Vela documents as unsupported. Its commands compute the graph with strides of 1.
-"""
+    """TRANSPOSE_CONV2D with strides 1 and 2 on U65, which Vela documents as unsupported. Its commands compute the graph with strides of 1."""
     tosa, inputs = unequal_strides([1, 2], [0, -1, -3, -3])
     plain = reference_model(*unequal_strides([1, 1], [0, -1, -3, -2]))[0]
     assert (reference_model(tosa, inputs)[0] != plain).any()

@@ -162,8 +162,7 @@ def settings(thing, depth=5):
 
 
 def quantized_key(case, float_key):
-    """The key of a quantized graph. Targets with the same settings share a graph, since the peer's quantizer hardly depends on the target.
-"""
+    """The key of a quantized graph. Targets with the same settings share a graph, since the peer's quantizer hardly depends on the target."""
     quantizer = getattr(case.quantize_stage.args[0], "quantizer", None)
     text = f"{float_key} {settings(getattr(quantizer, 'quantizer', quantizer))}"
     return hashlib.sha256(text.encode()).hexdigest()[:24]

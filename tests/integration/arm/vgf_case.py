@@ -25,8 +25,7 @@ def has_default_tolerance(case):
 
 
 def with_peer_graphs(cases):
-    """The cases of a file. A VGF case without a quantized graph or a tolerance takes them from the TOSA test of the same model and width.
-"""
+    """The cases of a file. A VGF case without a quantized graph or a tolerance takes them from the TOSA test of the same model and width."""
     made = {(c["float"], c["kind"]): c["quantized"] for c in cases if "quantized" in c}
     tolerances = tolerances_of(cases)
 
