@@ -18,7 +18,7 @@ TARGETS = ["ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u65-256"]
 
 @pytest.fixture(scope="session")
 def npu_tool():
-    """The test program of tests/unit/npu, next to the program."""
+    """The test program of tests/unit/npu, which is built beside `carina`."""
     carina = Path(os.environ["CARINA_BIN"])
     path = carina.parent / "npu_tool"
     if not path.exists():

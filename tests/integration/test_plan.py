@@ -43,7 +43,7 @@ def choices_of(config):
 
 @pytest.fixture(scope="session")
 def plan_tool():
-    """The test program of tests/unit/plan, next to the program."""
+    """The test program of tests/unit/plan, which is built beside `carina`."""
     carina = Path(os.environ["CARINA_BIN"])
     path = carina.parent / "plan_tool"
     if not path.exists():

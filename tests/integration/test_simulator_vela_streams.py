@@ -27,7 +27,7 @@ STREAMS = int(os.environ.get("N", "300"))
 
 @pytest.fixture(scope="session")
 def run_stream():
-    """The test program of tests/unit/simulate, next to the program."""
+    """The test program of tests/unit/simulate, which is built beside `carina`."""
     carina = Path(os.environ["CARINA_BIN"])
     path = carina.parent / "run_stream"
     if not path.exists():

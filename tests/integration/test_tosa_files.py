@@ -18,7 +18,7 @@ def tosa_files():
 
 @pytest.fixture(scope="session")
 def tosa_tool():
-    """The test program of tests/unit/tosa, next to the program."""
+    """The test program of tests/unit/tosa, which is built beside `carina`."""
     carina = Path(os.environ["CARINA_BIN"])
     path = carina.parent / "tosa_tool"
     if not path.exists():
