@@ -1,8 +1,8 @@
 """Compares lowering with PyTorch. Small modules, as floats and quantized by the peer, run through lower_tool and the official TOSA
 reference model. The results are compared with eager PyTorch, and Vela must accept each integer graph.
 
-lower_tool (tests/unit/lower) reads a .pt2, prepares it, folds the quantization and writes TOSA. It is CARINA_LOWER_TOOL, or next to the
-program.
+lower_tool (tests/unit/lower) reads a .pt2, prepares it, folds the quantization and writes TOSA. Its path is CARINA_LOWER_TOOL, or
+lower_tool beside `carina`.
 """
 
 import os
