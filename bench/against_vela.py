@@ -1,4 +1,4 @@
-"""Carina's command streams and Vela's for the same TOSA files: docs/against-vela.md, written by bench/run.py."""
+"""Compares Carina's and Vela's command streams for the same TOSA files. bench/run.py calls it to write docs/against-vela.md."""
 
 import math
 from collections import Counter
@@ -21,10 +21,10 @@ CASES = ("softmax", "kws", "resnet8", "resnet20", "ds_cnn", "lstm", "mobilenet_v
 
 @dataclass(frozen=True)
 class DeitBar:
-    """Goals, as shares of Vela's cycles for the graph of ExecuTorch's Arm flow (20 minutes of quantizing)."""
+    """Goals for DeiT-tiny, as shares of Vela's cycles for the graph of ExecuTorch's Arm flow (whose quantization takes 20 minutes)."""
 
     peers_cycles: int
-    shares: dict  # by flags of ours
+    shares: dict  # share for each of Carina's optimization flags
 
 
 DEIT = {
@@ -72,7 +72,7 @@ def means(pairs):
     return table(["NPU", "memory mode", "geometric mean", "goal", "worst case"], rows)
 
 
-# Above these, a ratio is a loss.
+# A ratio above these limits is a loss.
 AT_THE_SAME_SRAM = {"cycles": 1.005, "sram": 1.0, "constants": 1.0}
 FOR_SIZE = {"cycles": 1.05, "sram": 1.0, "constants": 1.0}
 
@@ -155,7 +155,7 @@ For size:
 
 
 def write(path, work, machine):
-    """Compiles and runs everything; writes the page."""
+    """Compiles and runs all cases and writes the page."""
     speed = [compare(s, c, parts_of(c, s), "Performance", lambda vela, s=s: same_sram(s, vela.sram), work) for s in SETTINGS for c in CASES]
     roomy = compare(SETTINGS[0], "mobilenet_v2", parts_of("mobilenet_v2", SETTINGS[0]), "Performance", lambda vela: ["--sram-budget=2M"], work)
     size = [compare(s, c, parts_of(c, s), "Size", lambda vela: ["-O", "size"], work) for s in SETTINGS for c in CASES]

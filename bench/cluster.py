@@ -1,8 +1,8 @@
-"""What sharing a sweep among many workers costs: bench/cluster.py --workers 1000 --rows 100000.
+"""Measures the overhead of dividing a sweep among many workers: bench/cluster.py --workers 1000 --rows 100000.
 
-The compiler is a stub (cluster_stub.py), so what is left is Dask's work and that of python/carina/cluster. Workers are real Dask
-workers of one thread, many in one process. Prints, per part: CPU time of the scheduler and of the client, bytes through the
-loopback device (of all that runs; start it under `unshare -rn` for its own), and the peak memory of client and scheduler.
+The compiler is a stub (cluster_stub.py), so only the work of Dask and of python/carina/cluster remains. Workers are real Dask workers with
+one thread, many in one process. For each part, prints the CPU time of the scheduler and of the client, the bytes through the loopback
+device, and the peak memory of client and scheduler. The bytes include all programs on the machine, unless it runs under `unshare -rn`.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TICKS = os.sysconf("SC_CLK_TCK")
-# What a worker does each 20 ms to watch itself would take the whole processor with 250 workers in a process.
+# A worker monitors itself every 20 ms. With 250 workers in a process, this would take all CPU time.
 CALM = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False", "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "60s",
         "DASK_DISTRIBUTED__ADMIN__TICK__CYCLE": "60s", "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "60s",
         "DASK_DISTRIBUTED__WORKER__MEMORY__SPILL": "False"}
@@ -37,7 +37,7 @@ if __name__ == "__main__":
 
 
 def figures(process):
-    """CPU seconds and peak bytes of a process that runs."""
+    """CPU seconds and peak bytes of a running process."""
     fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     peak = next(line for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
     return (int(fields[11]) + int(fields[12])) / TICKS, int(peak.split()[1]) * 1024

@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -I -S
-"""A command that talks as `carina sweep` does and compiles nothing, so that the cost of sharing is what bench/cluster.py measures.
+"""Prints the output of `carina sweep` without compiling, so that bench/cluster.py measures only the overhead of dividing the work.
 
-STUB_TARGETS, STUB_MODES: how many there are. STUB_SECONDS: what a combination takes. STUB_ROW_BYTES: how long its row is.
+STUB_TARGETS, STUB_MODES: their numbers. STUB_SECONDS: the time of a combination. STUB_ROW_BYTES: the length of its row.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""Exports timm's deit_tiny_patch16_224, with the weights that it starts with, and an image of noise to calibrate it.
+"""Exports timm's deit_tiny_patch16_224 with its initial weights, and an image of noise for calibration.
 
-usage: deit_tiny.py PACKAGES OUT.pt2 OUT.npy        PACKAGES: where pip put timm and torchvision
+usage: deit_tiny.py PACKAGES OUT.pt2 OUT.npy        PACKAGES: pip's folder with timm and torchvision
 
-Cycles do not depend on the values of weights, except for how well they compress; trained weights are not on the registry.
+Cycles depend on weights only through their compression. Trained weights are not in the package registry.
 """
 
 import sys
@@ -13,7 +13,7 @@ sys.path.insert(0, packages)
 import numpy as np
 import torch
 
-# A CPU torch lacks torchvision's compiled operators, whose schemas it wants when it is imported.
+# A CPU build of torch lacks torchvision's compiled operators, but torchvision needs their schemas at import.
 schemas = torch.library.Library("torchvision", "DEF")
 for name in ("nms", "qnms"):
     schemas.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

@@ -1,7 +1,7 @@
-// How long the interpreter takes per inference of a TOSA file.
+// Measures the interpreter's time per inference of a TOSA file.
 // usage: interpret_bench [--benchmark_...] FILE.tosa INPUT.npy...
 //   prepare  reading the file and planning it
-//   warm     one inference with a planned interpreter, one thread
+//   warm     one inference with a planned interpreter on one thread
 //   two      the same with two threads
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Instructions that the runtime's kernels take on a Cortex-M55, per element or multiply-accumulate (MAC), counted by QEMU.
+"""Counts the instructions of the runtime's kernels on a Cortex-M55 in QEMU, per element or multiply-accumulate (MAC).
 
 usage: bench/kernels.py [--only WORD]... [--json FILE] [--before FILE]         (a part of make bench)
 
---only    only rows that hold this word
---json    write the rows there too
---before  a file of --json: print its figures beside those of today
+--only    only rows that contain this word
+--json    also write the rows to this file
+--before  a file of --json: print its numbers beside the current ones
 
 Needs build/release/firmware/bin/kernel_bench.elf (make build with the cross compiler) and qemu-system-arm.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("CARINA_BUILD", ROOT / "build"))
 IMAGE = BUILD / "release" / "firmware" / "bin" / "kernel_bench.elf"
-NANOSECONDS = 32  # of an instruction: -icount shift=5
+NANOSECONDS = 32  # per instruction: -icount shift=5
 CLOCK_HZ = 32e6
 CYCLES_PER_INSTRUCTION = NANOSECONDS * CLOCK_HZ / 1e9
 
@@ -31,11 +31,11 @@ class Row:
     name: str
     kernel: str
     instructions: float  # per element or MAC
-    digest: str  # of the results; "0x00000000": the C library decides their last bits
+    digest: str  # of the results; "0x00000000": the last bits depend on the C library
 
 
 def rows_of(text):
-    """The rows that the calls of firmware/bench print."""
+    """The rows in the output of firmware/bench."""
     rows = []
     for line in text.splitlines():
         if not line.startswith("row "):

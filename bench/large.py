@@ -1,9 +1,9 @@
-"""What models of up to 125 million parameters cost, beside what is asked for and beside Vela in the same run.
+"""Measures time and memory of models with up to 125 million parameters, in comparison with goals and with Vela in the same run.
 
 usage: large.py [--only WORD]...        make bench BENCH=large
 
-One thread unless a row says two; CPU time, user and system, so that other work on the machine counts little. A ratio above
-1 is better than what is asked for (or than Vela).
+One thread, unless a row says two. Times are CPU time, user and system, so that other work on the machine has little effect. A ratio above 1
+is better than the goal (or than Vela).
 """
 
 import argparse
@@ -20,7 +20,7 @@ TARGET = "ethos-u55-128"
 EXPORTER = ROOT / "build" / "test-env" / "arm" / "bin" / "python"
 DIGITS = ROOT / "models" / "digits"
 MANY = 64  # samples
-# Models that differ in one size only: the smaller, the larger, and how many times larger.
+# Pairs of models that differ in one size only: the smaller, the larger, and the ratio of the sizes.
 GROWTH = {"nodes": ("chain_100", "chain_800", 8), "weights": ("wide_1000", "wide_4000", 16)}
 
 
@@ -29,7 +29,7 @@ class Bench:
         self.work, self.only, self.models = work, only, models or work
 
     def model(self, name):
-        """(.pt2, .npy), exported once."""
+        """The model's (.pt2, .npy), exported once."""
         files = self.models / f"{name}.pt2", self.models / f"{name}.npy"
         if not files[0].exists():
             process([EXPORTER, ROOT / "bench" / "large_models.py", name, *files])
@@ -44,19 +44,19 @@ class Bench:
         return process(carina("compile", model, *words, *more))[0]
 
     def program(self, name):
-        """Its .pte, compiled now."""
+        """The model's .pte, compiled now."""
         self.compile(name)
         return self.work / f"{name}.pte"
 
     def tosa(self, name):
-        """Its integer graph, compiled once."""
+        """The model's integer graph, compiled once."""
         dump = self.work / f"dump_{name}"
         if not dump.exists():
             self.compile(name, more=["--dump", dump])
         return next(dump.glob("*.tosa"))
 
     def many(self, name, count=MANY):
-        """As many samples of noise in one file."""
+        """A file with `count` samples of noise."""
         path = self.work / f"{name}_{count}.npy"
         shape = np.load(self.model(name)[1], mmap_mode="r").shape
         samples = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(count, *shape[1:]))
@@ -117,7 +117,7 @@ def growth_rows(bench):
 
 
 def stream_rows(bench):
-    """The peak of 2,000 samples beside that of 10."""
+    """Compares the peak memory for 2,000 samples with that for 10."""
     row = "compile resnet18: 2,000 samples"
     if not bench.is_wanted(row):
         return
@@ -126,7 +126,7 @@ def stream_rows(bench):
 
 
 def data_rows(bench):
-    """The peak of 100,000 samples beside that of 10."""
+    """Compares the peak memory for 100,000 samples with that for 10."""
     if not bench.is_wanted("digits: 100,000 samples"):
         return
     test = np.load(DIGITS / "test.npz")

@@ -1,4 +1,4 @@
-"""Exports a model of up to 125 million parameters with the weights that it starts with, and an input to calibrate it.
+"""Exports a model with up to 125 million parameters with its initial weights, and an input for calibration.
 
 usage: large_models.py NAME OUT.pt2 OUT.npy        NAME: one of MODELS; needs torchvision (tests/integration/setup.sh arm)
 """
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-# A CPU torch may lack torchvision's compiled operators, whose schemas it wants when it is imported.
+# A CPU build of torch may lack torchvision's compiled operators, but torchvision needs their schemas at import.
 if not hasattr(torch.ops.torchvision, "nms"):
     schemas = torch.library.Library("torchvision", "DEF")
     for name in ("nms", "qnms"):
@@ -25,7 +25,7 @@ def perceptron():
 
 
 def chain(layers):
-    """As many small layers: convolutions and relus in turns."""
+    """A chain of `layers` small layers: convolutions and relus, alternating."""
     return nn.Sequential(*[layer for _ in range(layers // 2) for layer in (nn.Conv2d(8, 8, 3, padding=1), nn.ReLU())])
 
 

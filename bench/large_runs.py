@@ -1,11 +1,11 @@
-"""What large models cost when they run, for large.py: on the simulated NPU, in the interpreter, and as a timed report."""
+"""Measures runs of large models for large.py: on the simulated NPU, in the interpreter, and as a timed report."""
 
 import numpy as np
 from processes import ROOT, best_of, carina, google_benchmark, peer_inference, process, program_peer
 
 
 def report_row(bench):
-    """`run --timed` as text beside the same as JSON."""
+    """Compares the text output of `run --timed` with its JSON output."""
     row = "run --timed vit_base: as text"
     if not bench.is_wanted(row):
         return
@@ -17,7 +17,7 @@ def report_row(bench):
 
 
 def int8_row(bench):
-    """The interpreter on an integer graph, beside ExecuTorch's XNNPACK."""
+    """Compares the interpreter on an integer graph with ExecuTorch's XNNPACK."""
     row = "interpret resnet50: int8, warm"
     if not bench.is_wanted(row):
         return
@@ -31,7 +31,7 @@ def int8_row(bench):
 
 
 def float_row(bench):
-    """The interpreter on a float graph, beside eager PyTorch."""
+    """Compares the interpreter on a float graph with eager PyTorch."""
     row = "interpret vit_small: fp32, warm"
     if not bench.is_wanted(row):
         return
@@ -49,7 +49,8 @@ def float_row(bench):
 
 
 def simulator_row(bench):
-    """A network of 24 MB on the simulator: a first inference, later ones, and the peak of `carina run`, beside a tiny network's."""
+    """A network of 24 MB on the simulator: the first inference, later ones, and the peak memory of `carina run`, compared with a tiny
+    network."""
     row = "simulate resnet50"
     if not bench.is_wanted(row):
         return

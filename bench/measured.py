@@ -2,8 +2,8 @@
 
 usage: measured.py COST.json COMMAND...
 
-A process inherits the peak memory of the one that starts it, so run.py, with torch and numpy inside, starts its subjects
-through this small one.
+A process inherits the peak memory of the process that starts it. So run.py, which loads torch and numpy, starts its programs through this
+small one.
 """
 
 import json

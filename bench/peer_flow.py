@@ -1,4 +1,4 @@
-"""The peer's whole way from a float .pt2 to a .pte, as a user's script goes it: ExecuTorch's Arm backend with Vela.
+"""Runs the peer's complete flow from a float .pt2 to a .pte like a user's script: ExecuTorch's Arm backend with Vela.
 
 usage: peer_flow.py MODEL.pt2 INPUT.npy TARGET OUT.pte        prints the seconds of each phase as JSON
 """

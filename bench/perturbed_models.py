@@ -1,8 +1,8 @@
-"""Carina's streams and Vela's under other assumptions than the cycle model's usual ones: docs/against-vela-models.md.
+"""Compares Carina's and Vela's streams under alternative assumptions of the cycle model and writes docs/against-vela-models.md.
 
 usage: perturbed_models.py PAGE WORK
 
-WORK keeps Vela's streams, so a second run compiles only with Carina."""
+WORK stores Vela's streams, so a second run compiles only with Carina."""
 
 import json
 import math
@@ -22,7 +22,7 @@ WORST = (1.005, 1.03)
 
 @dataclass
 class Ratios:
-    """Carina's cycles / Vela's, by model, for one case on one NPU."""
+    """Carina's cycles divided by Vela's for one case on one NPU, for each model."""
 
     setting: object
     case: str

@@ -1,4 +1,4 @@
-"""Runs programs and says what they cost."""
+"""Runs programs and measures their cost."""
 
 import json
 import os
@@ -41,12 +41,12 @@ def process(command, repeat=1, **options):
     return best, done.stdout
 
 
-# Benchmarks with several threads, of which only the calling one's CPU time is known.
+# Benchmarks with several threads, for which only the CPU time of the calling thread is known.
 WALL_ONLY = ("two",)
 
 
 def google_benchmark(program, *args, repetitions=3, seconds=0.2):
-    """{name: Cost} of one of our benchmark programs: the best of the repetitions."""
+    """{name: Cost} of one of Carina's benchmark programs: the best repetition."""
     command = [BUILD / program, "--benchmark_format=json", f"--benchmark_repetitions={repetitions}", f"--benchmark_min_time={seconds}", *args]
     cost, text = process(command)
     unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -63,7 +63,7 @@ def google_benchmark(program, *args, repetitions=3, seconds=0.2):
 
 
 def best_of(function, seconds=0.6, min_calls=3):
-    """Cost of the fastest call in this process, after one that warms up."""
+    """The cost of the fastest call in this process, after one warm-up call."""
     function()
     best, end, calls = None, time.perf_counter() + seconds, 0
     while calls < min_calls or time.perf_counter() < end:
@@ -75,11 +75,11 @@ def best_of(function, seconds=0.6, min_calls=3):
 
 
 def program_peer(*arguments):
-    """What program_peer.py prints."""
+    """The output of program_peer.py."""
     return process([sys.executable, ROOT / "bench" / "program_peer.py", *arguments])[1]
 
 
 def peer_inference(program, input_file):
-    """Cost of a warm inference of a program in the official ExecuTorch runtime, one thread."""
+    """The cost of a warm inference of a program in the official ExecuTorch runtime on one thread."""
     measured = json.loads(program_peer("run", program, input_file).splitlines()[-1])
     return Cost(measured["cpu"], measured["wall"])

@@ -1,8 +1,8 @@
-// How long the runtime takes per inference of a program that is not delegated.
+// Measures the runtime's time per inference of a program without delegates.
 // usage: program_bench [--benchmark_...] FILE.pte INPUT.npy...
 //   host      the host's kernels, one thread
 //   two       the same with two threads
-//   portable  the runtime's own kernels, as a microcontroller has them
+//   portable  the runtime's portable kernels, as on a microcontroller
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 

@@ -55,7 +55,7 @@ def make_cortex_m(model, input_file, folder):
     from executorch.exir import EdgeProgramManager, to_edge
 
     float_module = torch.export.load(model).module(check_guards=False)
-    # That backend's convolutions want their channels last from the beginning.
+    # The Cortex-M backend requires convolutions with channels-last inputs from the beginning.
     last = tuple(x.to(memory_format=torch.channels_last) for x in int8_inputs(input_file))
     module = quantized(exported(float_module.to(memory_format=torch.channels_last), last).module(check_guards=False), last, CortexMQuantizer())
     edge = to_edge(exported(module, last), compile_config=cortex_m_edge_compile_config())
@@ -83,7 +83,7 @@ def run(program, input_file):
     from executorch.extension.pybindings import portable_lib
 
     torch.set_num_threads(1)
-    portable_lib._unsafe_reset_threadpool(1)  # XNNPACK's, which has as many threads as the machine has cores
+    portable_lib._unsafe_reset_threadpool(1)  # XNNPACK's thread pool, which by default has as many threads as the machine has cores
     method = portable_lib._load_for_executorch(program)
     inputs = [torch.from_numpy(np.load(input_file))]
     method.forward(inputs)

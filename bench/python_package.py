@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""From a float torch.nn.Module to a program, in Python: mobilenet_v2 in a fresh process, imports included, and again in the same one.
+"""Measures compiling a float torch.nn.Module in Python: mobilenet_v2 in a fresh process, including imports, and again in the same process.
 
 usage: PYTHONPATH=build/release/python bench/python_package.py      (the reference implementations' Python)
 
-Prints CPU and wall seconds of each step. The peer's flow for the same takes 35 to 50 s (bench/peer_flow.py measures it).
+Prints CPU and wall seconds of each step. The peer's flow takes 35 to 50 s for this (bench/peer_flow.py measures it).
 """
 
 import sys

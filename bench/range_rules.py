@@ -1,9 +1,9 @@
-"""Trains small networks and measures each rule of the ranges on them: accuracy, SQNR and cycles in int8.
+"""Trains small networks and measures each range rule on them: accuracy, SQNR and cycles in int8.
 
 usage: range_rules.py WORK [--rules int8,int8+mse] [--networks prelu,denoiser] [--target ethos-u55-128] [--carina PATH]
 
-The networks learn the digits of scikit-learn in seconds, with fixed seeds. Half of the data are for training, 64 samples
-of them for calibration, and 400 of the rest for the measurement."""
+The networks learn the digits of scikit-learn in seconds, with fixed seeds. Half of the data are for training, and 64 of these
+samples are also for calibration. The measurement uses 400 of the other samples."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ TRAINED, CALIBRATED, TESTED, STEPS = 900, 64, 400, 300
 
 
 class Joined(nn.Module):
-    """PReLU, depthwise convolutions, and batch norms behind cat and upsampling, as portrait segmentation has them."""
+    """PReLU, depthwise convolutions, and batch norms behind cat and upsampling, as in portrait segmentation."""
 
     def __init__(self):
         super().__init__()
@@ -107,7 +107,7 @@ def decibels(wanted, error):
 
 
 def task(name, got, y):
-    """Percent of right answers, or the PSNR of images from -1 to 1."""
+    """The percentage of correct answers, or the PSNR of images from -1 to 1."""
     if name == "denoiser":
         return 10 * np.log10(4 / ((got - y) ** 2).mean())
     return 100 * (got.argmax(1) == y).mean()

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Benchmarks, each beside the peer that does the same, run in the same minute on the same core. Prints ratios; asserts nothing.
+"""Runs benchmarks and the peers that do the same, in the same minute on the same core. Prints ratios and asserts nothing.
 
 usage: bench/run.py [--quick] [--only WORD]... [--json FILE]         (make bench; the reference implementations' Python)
 
 --quick  without the peer's whole compile flow, which takes half a minute per model
---only   only rows whose name holds this word; `against-vela` is the part that writes docs/against-vela.md
+--only   only rows whose names contain this word; `against-vela` is the part that writes docs/against-vela.md
 
-Needs build/release (make build) and the reference implementations' environment (tests/integration/setup.sh). Without ../shared ($CARINA_SHARED) only
-the rows of models/digits are measured. Both sides use one thread, unless a row says two. Times are CPU time, so that other work
-on the machine counts little (on an idle machine it is the wall time; --json has both), the best of several runs; two threads
-are compared by wall time, which says something on an idle machine only. Memory is the peak of the process.
+Needs build/release (make build) and the environment of the reference implementations (tests/integration/setup.sh). Without ../shared
+($CARINA_SHARED), only the rows of models/digits are measured. Both sides use one thread, unless a row says two. Times are CPU time, the
+best of several runs, so that other work on the machine has little effect. On an idle machine CPU time equals wall time; --json has both.
+Rows with two threads compare wall times, which are meaningful on an idle machine only. Memory is the peak of the process.
 """
 
 import argparse
@@ -40,7 +40,7 @@ class Row:
     peer_name: str
 
 
-# The peak of a process counts that of measured.py, which starts it.
+# The peak memory of a process includes that of measured.py, which starts it.
 LAUNCHER_MB = 10
 
 # --- measuring -----------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ LAUNCHER_MB = 10
 
 @contextlib.contextmanager
 def silence():
-    """Without what C++ libraries print to the terminal."""
+    """Hides the output of C++ libraries on the terminal."""
     sys.stdout.flush(), sys.stderr.flush()
     kept = os.dup(1), os.dup(2)
     with open(os.devnull, "w") as nothing:
@@ -72,7 +72,7 @@ def reference_model(model):
 
 
 def reference_program(model, work):
-    """Cost of the official TOSA reference model as a program, for its memory."""
+    """Cost of the official TOSA reference model as a separate program, to measure its memory."""
     import tosa_reference_model
     from tosa.TosaGraph import TosaGraph
 
@@ -80,7 +80,7 @@ def reference_program(model, work):
     inputs = [block.Inputs(i).decode() for i in range(block.InputsLength())]
     outputs = [block.Outputs(i).decode() for i in range(block.OutputsLength())]
     folder = Path(tosa_reference_model.__file__).resolve().parents[1] / "bin"
-    graph = work / "graph.tosa"  # it takes what follows the first dot of a name for the kind of the file
+    graph = work / "graph.tosa"  # the program takes the text after the first dot of a name as the file type
     shutil.copyfile(model.tosa, graph)
     files = ["--tosa_file", graph, "--flatbuffer_dir", "/", "--output_dir", work, "--operator_fbs", folder / "tosa.fbs"]
     values = ["--ifm_name", ",".join(inputs), "--ifm_file", ",".join(map(str, model.tosa_inputs))]
@@ -89,13 +89,13 @@ def reference_program(model, work):
 
 
 def two_threads(tosa, inputs):
-    """(wall time with two threads, wall time with one): short bursts, of which the best count."""
+    """(wall time with two threads, wall time with one). The bursts are short, and the best one counts."""
     costs = google_benchmark("interpret_bench", "--benchmark_filter=warm|two", tosa, *inputs, repetitions=25, seconds=0.03)
     return (Cost(costs[name].wall, costs[name].wall) for name in ("two", "warm"))
 
 
 def interpreter_memory(tosa, inputs):
-    """Peak of `carina interpret`."""
+    """Peak memory of `carina interpret`."""
     flags = [word for path in inputs for word in ("-i", path)]
     return process(carina("interpret", tosa, *flags))[0].megabytes
 
@@ -108,7 +108,7 @@ class Model:
     name: str
     float_model: Path
     input_file: Path
-    tosa: Path  # an integer graph, with its inputs
+    tosa: Path  # an integer graph with its inputs
     tosa_inputs: list
 
 
@@ -151,7 +151,7 @@ def compile_rows(model, work, options):
     yield Row(f"compile {model.name}: TOSA to NPU", ours, peer, "Vela, fresh process")
 
 
-ASKED = {"mobilenet_v2": 0.15, "deit_tiny": 0.5}  # seconds, on one core
+ASKED = {"mobilenet_v2": 0.15, "deit_tiny": 0.5}  # goals: seconds on one core
 
 
 def front_end(name, model, image, work):
@@ -169,7 +169,7 @@ def front_end_rows(model, work, options):
 
 
 def sweep_rows(model, work, options):
-    """All NPUs and their legal memory modes in one command from the float model; Vela by itself as often, from TOSA."""
+    """All NPUs with their legal memory modes in one command from the float model, compared with as many runs of Vela alone from TOSA."""
     words = ["sweep", model.float_model, "--targets", "all", "--memory-modes", "all", "--quantize", "int8", "--calibrate", model.input_file]
     ours, text = process(carina(*words, "--json"), repeat=2)
     rows = [row for row in json.loads(text)["rows"] if row["status"] == "compiled"]
@@ -262,7 +262,7 @@ def vgf_rows(model, work, options):
     for kind, tosa in (("int8", model.tosa), ("fp32", work / f"{model.name}_float.tosa")):
         if kind == "fp32":
             process(carina("tosa", model.float_model, "--quantize", "none", "-o", tosa))
-        shutil.copyfile(tosa, graph)  # a name that model-converter takes
+        shutil.copyfile(tosa, graph)  # a name that model-converter accepts
         ours, _ = process(carina("tosa", graph, "-o", work / f"{model.name}.vgf"), repeat=5)
         peer, _ = process([converter, "-i", graph, "-o", theirs], repeat=3, cwd=work)
         yield Row(f"vgf {model.name}: {kind} TOSA to .vgf", ours, peer, "Arm's model-converter, fresh process")
@@ -328,7 +328,7 @@ def wanted(options, name):
 
 
 def measure_rows(options, work):
-    """Prints rows as they are measured: (rows, what was not run and why)."""
+    """Prints rows as they are measured. Returns (rows, skipped rows with their reasons)."""
     rows, not_run = [], []
     own = digits(work)
     for make_rows, names in PLAN:

@@ -1,5 +1,5 @@
-// How long the simulated NPU takes per inference of a command stream (Vela's raw .npz, ours or Vela's), on inputs of
-// zeros (times do not depend on the data), one thread. usage: simulate_bench [--benchmark_...] STREAM.npz
+// Measures the simulated NPU's time per inference of a command stream (Vela's raw .npz, from Carina or Vela) on one
+// thread. Inputs are zeros, because times do not depend on the data. usage: simulate_bench [--benchmark_...] STREAM.npz
 //   cold   a new simulator: weights are decoded
 //   warm   the second and later inferences
 //   timed  warm, with the cycle model
@@ -17,7 +17,7 @@
 namespace carina {
 namespace {
 
-// A network with its memories; stays where it is, because `memory` points into it.
+// A network with its memories. It must not move, because `memory` points into it.
 struct Subject {
   npu::NetworkInFile raw;
   std::vector<std::byte> scratch;
@@ -33,7 +33,7 @@ Result<void> load(const std::string& path, Subject& subject) {
   release_pages_around(weights);
   subject.scratch.resize(static_cast<size_t>(network.scratch_bytes));
   subject.fast.resize(static_cast<size_t>(network.fast_scratch_bytes));
-  // Without a fast scratch of its own, that region is the arena.
+  // If there is no separate fast scratch, that region is the arena.
   subject.memory.regions[static_cast<size_t>(network.fast_scratch_region)] =
       subject.fast.empty() ? subject.scratch : subject.fast;
   subject.memory.regions[static_cast<size_t>(network.scratch_region)] = subject.scratch;

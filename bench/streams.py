@@ -1,4 +1,4 @@
-"""Command streams of TOSA files, ours and Vela's, and what they take on the simulator."""
+"""Compiles TOSA files with Carina and Vela and measures the command streams on the simulator."""
 
 import json
 import subprocess
@@ -28,14 +28,14 @@ class Setting:
 
 @dataclass
 class Stream:
-    """What a case takes; its parts, where the peer's flow has cut it, together."""
+    """The measurements of a case. If the peer's flow divided its graph, the parts are added up."""
 
     cycles: int = 0
     sram: int = 0
     constants: int = 0
     commands: int = 0
     cost: Cost = field(default_factory=lambda: Cost(0, 0, 0))
-    causes: Counter = field(default_factory=Counter)  # cycles by operation and what bounds it
+    causes: Counter = field(default_factory=Counter)  # cycles by operation and by its bottleneck
 
     def add(self, other):
         self.cycles += other.cycles
@@ -52,7 +52,7 @@ class Pair:
     case: str
     vela: Stream = field(default_factory=Stream)
     ours: Stream = field(default_factory=Stream)
-    refused: str = ""  # why one of the two has no stream
+    refused: str = ""  # why Carina or Vela has no stream
 
     def ratio(self, what="cycles"):
         ours, vela = getattr(self.ours, what), getattr(self.vela, what)
@@ -60,7 +60,7 @@ class Pair:
 
 
 def parts_of(case, setting):
-    """The case's TOSA files for that NPU; what U85 alone can take stands in its folder."""
+    """The case's TOSA files for this NPU. Files that only U85 supports are in its folder."""
     whole = SHARED / "cases" / case / "ethos-u85-256" / "out.tosa"
     if "u85" in setting.target and whole.exists():
         return [whole]
@@ -68,7 +68,7 @@ def parts_of(case, setting):
 
 
 def measured(npz, setting, cost):
-    """The stream of a raw file on the simulator."""
+    """Measures the stream of a raw file on the simulator."""
     arrays = np.load(npz, allow_pickle=False)
     _, text = process(carina("npu", "run", npz, "--timed", "--all", "--json", *setting.flags()))
     npu = json.loads(text)["npu"]
@@ -88,7 +88,7 @@ def vela_stream(tosa, setting, optimize, work):
 
 
 def our_stream(tosa, setting, flags, work):
-    """With Vela's SRAM as the limit; without a limit where that is too little, which shows as a loss."""
+    """Compiles with Vela's SRAM as the limit. If that is too little, compiles without a limit, and the table shows a loss."""
     dump = work / "dump"
     compiling = carina("compile", tosa, "--target", setting.target, *setting.flags(), "-o", work / "out.pte")
     try:
@@ -111,7 +111,7 @@ def same_sram(setting, sram):
 
 
 def compare(setting, case, tosas, optimize, flags_of, work):
-    """Both streams of each file. flags_of(Vela's stream): what ours is compiled with."""
+    """Measures both streams of each file. flags_of(Vela's stream): Carina's flags for it."""
     pair = Pair(setting, case)
     try:
         for tosa in tosas:
@@ -139,7 +139,7 @@ def deit_tiny(work):
 
 
 def deit_tosa(work):
-    """deit_tiny_patch16_224, quantized by our front end. Transpositions stay where the model has them: Vela refuses the other graph."""
+    """deit_tiny_patch16_224, quantized by Carina. Transposes stay where the model has them, because Vela rejects the other graph."""
     (model, image), dump = deit_tiny(work), work / "deit_dump"
     quantized = ["--quantize", "int8", "--calibrate", image, "--disable-pass", "sink-transposes"]
     process(carina("compile", model, "--target", "ethos-u55-128", *quantized, "--dump", dump, "-o", work / "deit.pte"))

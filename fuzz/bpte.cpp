@@ -1,4 +1,5 @@
-// Any bytes as a .bpte: taken apart, every byte of its tensors read, written again and read again alike; never harmful.
+// Reads any bytes as a .bpte: parses them, reads every byte of the tensors, writes the file and reads an equal one
+// back. No input may crash.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,7 +13,7 @@ namespace {
 
 using namespace carina;
 
-// So that no read of the given bytes is optimized away.
+// Keeps the compiler from removing reads of the given bytes.
 volatile uint8_t sum;
 
 void read_all(std::span<const std::byte> bytes) {

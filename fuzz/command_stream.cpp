@@ -1,4 +1,5 @@
-// Any bytes as a driver payload and as a command stream of each product: decoded, listed, never harmful.
+// Reads any bytes as a driver payload and as a command stream of each product, and disassembles them. No input may
+// crash.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -16,7 +17,7 @@ using namespace carina;
 void run_stream(npu::Product product, const std::vector<uint32_t>& words) {
   const auto commands = npu::read_stream(product, words, "fuzz");
   if (!commands) return;
-  // What was decoded says everything: written again, it is the same stream, but for parameter bits that no field has.
+  // The commands cover the stream exactly, one after the other.
   size_t word = 0;
   for (const npu::Command& command : *commands) {
     if (command.word_index != word) std::abort();

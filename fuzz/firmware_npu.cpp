@@ -1,4 +1,5 @@
-// Any words as a command stream for the simulator of a firmware image, with little memory: never harmful, always ends.
+// Runs any words as a command stream on the simulator of a firmware image with little memory. Every run must end
+// without a crash.
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Any bytes as the text form of a module: what parses prints to a text that parses to the same.
+// Reads any bytes as the text form of a module. If they parse, the printed text must parse to the same module.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

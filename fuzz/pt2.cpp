@@ -1,5 +1,5 @@
-// Any bytes as a .pt2 archive; and, because checksums stop most of those at once, any text as the description of a
-// model in an archive that is otherwise sound. A text after a zero byte is the table of weights.
+// Reads any bytes as a .pt2 archive. Checksums reject most of these at once, so it also reads any text as the model
+// description of an otherwise valid archive. Text after a zero byte is the table of weights.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 void read(std::span<const std::byte> archive) {
   const auto graph = pt2::read_pt2(Buffer::copy_of(archive), "fuzz", {});
-  // What is accepted is sound.
+  // An accepted graph must be valid.
   if (graph && !ir::verify_structure(*graph)) std::abort();
 }
 

@@ -1,4 +1,5 @@
-// Any bytes as a .ptd: taken apart, every entry read, and given to a program that wants a tensor of it; never harmful.
+// Reads any bytes as a .ptd: parses them, reads every entry, and loads a program that needs one of its tensors. No
+// input may crash.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace {
 
 using namespace carina;
 
-// A program of one tensor, "w", that stands outside of it.
+// A program with one external tensor, "w".
 Buffer program_with_external_tensor() {
   pte::Program program;
   program.constants.resize(1);
@@ -25,7 +26,7 @@ Buffer program_with_external_tensor() {
   return Buffer::copy_of(pte::write_program(program, {}).value());
 }
 
-// So that no read of the given bytes is optimized away.
+// Keeps the compiler from removing reads of the given bytes.
 volatile uint8_t sum;
 
 void read_all(std::span<const std::byte> bytes) {

@@ -1,4 +1,4 @@
-// Any bytes as a .pte: read by the compiler's reader and by the runtime, written again, loaded and run; never harmful.
+// Reads any bytes as a .pte, with the compiler's reader and the runtime; writes, loads and runs it. No input may crash.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace carina;
 
-constexpr size_t kMaxBytes = 1 << 16;  // of planned memory: what a kernel can be made to work on
+constexpr size_t kMaxBytes = 1 << 16;  // limit of planned memory, which bounds the work of a kernel
 
 // A device that does nothing.
 class IdleDriver final : public runtime::NpuDriver {

@@ -1,4 +1,4 @@
-// Runs a fuzz target once on each file of the folders and files that are named, without libFuzzer.
+// Runs a fuzz target without libFuzzer, once on each of the given files and the files of the given folders.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

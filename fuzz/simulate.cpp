@@ -1,5 +1,5 @@
-// Any bytes as a driver payload on the simulator, with little memory: never harmful, always ends, and the fast kernels
-// leave the bytes that the scalar ones leave.
+// Runs any bytes as a driver payload on the simulator with little memory. Every run must end without a crash, and the
+// fast kernels must write the same bytes as the scalar ones.
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Any bytes as a TOSA file; what is accepted is well formed, is verified, is written in both versions and read back,
-// and is run where it is sound and small.
+// Reads any bytes as a TOSA file. An accepted module must be well formed. It is verified, written in both versions and
+// read back. If it is valid and small, it also runs.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,7 +17,7 @@ using namespace carina;
 
 const tosa::VerifyOptions kAnySize{.where = "fuzz", .level = kTosaLevelNone};
 
-// What is written of a module that keeps the specification's rules is read again and keeps them.
+// A module that satisfies the specification's rules must still do so after writing and reading.
 void write_and_read(const ir::Module& module, tosa::FileVersion version) {
   const auto bytes = tosa::write_tosa(module, {.version = version});
   if (!bytes || !tosa::verify(module, kAnySize)) return;

@@ -1,4 +1,4 @@
-// Any bytes as an Ethos-U delegate blob, as Vela's raw .npz and as weight streams.
+// Reads any bytes as an Ethos-U delegate blob, as Vela's raw .npz and as weight streams.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
   const Buffer buffer = Buffer::copy_of(bytes);
   if (const auto network = npu::read_delegate_blob(buffer, "fuzz")) {
-    // Whatever is accepted can be written, and reads back the same.
+    // An accepted network can be written, and reads back equal.
     const auto blob = npu::write_delegate_blob(*network);
     if (!blob) std::abort();
     const auto again = npu::read_delegate_blob(Buffer::copy_of(blob->bytes), "fuzz");

@@ -1,5 +1,5 @@
-// Any bytes as a VGF file; what is accepted is well formed, is shown, and, where it keeps TOSA's rules, is written and
-// read back as the same operators.
+// Reads any bytes as a VGF file. An accepted module must be well formed and is printed. If it satisfies TOSA's rules,
+// it is written and read back with the same operators.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -15,7 +15,7 @@ using namespace carina;
 
 const tosa::VerifyOptions kAnySize{.where = "fuzz", .level = kTosaLevelNone};
 
-// A module that came from a file can be written, and what is read of that keeps the rules again.
+// A module from a file can be written, and still satisfies the rules after reading it back.
 void write_and_read(const ir::Module& module) {
   const auto bytes = vgf::write_vgf(module, "fuzz");
   if (!bytes) std::abort();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The program of the wheel for 64-bit Arm under qemu-user beside the one for this machine: the same programs, the same outputs.
+"""Compares the wheel's program for 64-bit Arm (under qemu-user) with the program for this machine: same programs, same outputs.
 
 usage: scripts/aarch64_test.py [MODEL.pt2 ...]      (default: models/digits for three NPUs and schemes)
 
@@ -25,7 +25,7 @@ CASES = (
 
 
 def made_by(program: list[object], case: list[object], folder: Path) -> dict[str, bytes]:
-    """What compiling and simulating leave: the program, its outputs, the report of cycles."""
+    """The files of compiling and simulating: the program, its outputs, the report of cycles."""
     folder.mkdir()
 
     def run(*words: object) -> bytes:

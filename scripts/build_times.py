@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Processor time of a build, by library. Standard library only.
+"""Measures the CPU time of a build by library. Standard library only.
 
 usage: export CMAKE_CXX_COMPILER_LAUNCHER=$PWD/scripts/build_times.py CARINA_BUILD_TIMES=/tmp/times
        cmake --preset release -B /tmp/release && cmake --build /tmp/release --target carina
        scripts/build_times.py --table [NUMBER]     a table for docs/testing.md; the NUMBER longest files
 
-As a launcher it runs the compiler and notes its user and system time for each output.
+As a launcher, it runs the compiler and records its user and system time for each output.
 """
 
 import os
@@ -17,7 +17,7 @@ from pathlib import Path
 
 
 def compile_noting(command: list[str], notes: Path) -> int:
-    """The exit code of the compiler; one line in `notes`: seconds, output."""
+    """Returns the exit code of the compiler. Appends a line to `notes`: seconds, output."""
     code = subprocess.run(command).returncode
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     if code == 0 and "-o" in command:
@@ -27,7 +27,7 @@ def compile_noting(command: list[str], notes: Path) -> int:
 
 
 def folder_of(output: str) -> str:
-    """src/lower of src/lower/CMakeFiles/carina_lower.dir/Unity/unity_0_cxx.cxx.o; headers that are compiled in advance stand alone."""
+    """src/lower for src/lower/CMakeFiles/carina_lower.dir/Unity/unity_0_cxx.cxx.o. Precompiled headers have a separate entry."""
     if "cmake_pch" in output:
         return "precompiled headers"
     return output.split("/CMakeFiles/")[0] if "/CMakeFiles/" in output else "."

@@ -14,7 +14,7 @@ MADE_BY_GIT = re.compile(r"Merge |Revert \"|fixup! |squash! |amend! ")
 
 
 def problems(message: str) -> list[str]:
-    """What is wrong with a message; its comment lines and what `git commit -v` shows do not count."""
+    """The errors of a message, without its comment lines and without the diff of `git commit -v`."""
     text = re.split(r"^# -+ >8 -+$", message, maxsplit=1, flags=re.MULTILINE)[0]
     lines = [line.rstrip() for line in text.splitlines() if not line.startswith("#")]
     subject, *body = lines or [""]

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The main job, end to end, on models/digits: compile for an Ethos-U55, run every test image on the simulated NPU, report.
+# The main workflow on models/digits: compiles for an Ethos-U55, runs every test image on the simulated NPU, prints a
+# report.
 # usage: scripts/demo.sh [TARGET]      (default ethos-u55-128; build/release/bin/carina must exist: make build; or CARINA_BIN).
-# What it makes: build/demo, or DEMO_DIR. CARINA_BUILD: another folder than build.
+# Output: build/demo, or DEMO_DIR. CARINA_BUILD: another folder than build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,8 +16,8 @@ mkdir -p "$out"
 
 step() { printf '\n== %s\n' "$1"; shift; printf '$'; printf ' %s' "$@"; printf '\n'; "$@"; }
 
-# The first test image as an .npy of its own. The standard library is enough: an .npz is a zip of .npy files, and an .npy
-# is a header that names the shape, padded to 64 bytes, before the numbers.
+# Writes the first test image as an .npy. The standard library is enough: an .npz is a zip of .npy files, and an .npy is
+# a header with the shape, padded to 64 bytes, followed by the numbers.
 first_image() {
   python3 - "$model/test.npz" "$1" <<'PYTHON'
 import ast, struct, sys, zipfile

@@ -2,11 +2,10 @@
 
 usage: format_markdown.py [--check] FILE...
 
-Paragraphs and list items are wrapped. Headings, tables, fenced code, block quotes and HTML stay as they are, and so do
-a code span and a URL, which may make a line longer than the limit.
+Paragraphs and list items are wrapped. Headings, tables, fenced code, block quotes and HTML stay unchanged. A code span or a URL is never
+broken, so its line may exceed the limit.
 
---check: writes nothing, and lists the lines that are longer than the limit although they could be wrapped. The exit code
-is 1 when there is one.
+--check: writes nothing. Lists the lines that exceed the limit although they could be wrapped. The exit code is 1 if there is one.
 """
 
 import re
@@ -18,12 +17,12 @@ COLUMNS = 100
 FENCE = re.compile(r"^\s*(```|~~~)")
 VERBATIM = re.compile(r"^(\s*\||#|>|<|\s*$)")
 ITEM = re.compile(r"^(\s*)([-*+]|\d+[.)]) +")
-# What may not begin a line of prose, because Markdown would read it as something else.
+# Words that must not begin a line of prose, because Markdown would interpret them.
 MARKER = re.compile(r"^([-*+#>|=]+|\d+[.)])$")
 
 
 def tokens_of(text: str) -> list[str]:
-    """Words. A code span stays in one piece, with what is attached to it."""
+    """Words. A code span with the text attached to it is one word."""
     found = [match.strip() for match in re.findall(r"(?:`[^`]*`|[^\s`]|`)+", " ".join(text.split()))]
     joined: list[str] = []
     for token in found:
@@ -35,7 +34,7 @@ def tokens_of(text: str) -> list[str]:
 
 
 def wrapped(text: str, first: str, rest: str) -> list[str]:
-    """The lines of a paragraph: `first` stands before its first line, `rest` before the others."""
+    """The lines of a paragraph. `first` is the prefix of the first line, `rest` that of the others."""
     lines, line = [], first
     for token in tokens_of(text):
         if len(line) + len(token) > COLUMNS and line.strip() and line != first:
@@ -46,7 +45,7 @@ def wrapped(text: str, first: str, rest: str) -> list[str]:
 
 
 def blocks_of(text: str) -> Iterator[tuple[list[str], bool]]:
-    """Runs of lines; true: prose that may be wrapped, a paragraph or a list item."""
+    """Groups of lines. True: prose that may be wrapped, which is a paragraph or a list item."""
     prose: list[str] = []
     fence = False
     for line in text.splitlines():
@@ -80,7 +79,7 @@ def formatted(text: str) -> str:
 
 
 def too_long(text: str) -> list[tuple[int, str]]:
-    """Lines of prose beyond the limit that have a place to break, with their numbers from 1."""
+    """Lines of prose, numbered from 1, that exceed the limit and could be wrapped."""
     found, number = [], 0
     for block, is_prose in blocks_of(text):
         for line in block:

@@ -2,8 +2,8 @@
 # Builds the fuzz targets (build/dev/bin/fuzz_*, in the build of the sanitizers) and runs each for some seconds.
 # usage: scripts/fuzz.sh [SECONDS_PER_TARGET] [TARGET...]
 #
-# Seeds: fuzz/corpus/<target>/ (read only). What the runs learn: build/fuzz/corpus/<target>/. Findings: build/fuzz/findings/.
-# CARINA_BUILD: another place than build.
+# Seeds: fuzz/corpus/<target>/ (read only). New inputs: build/fuzz/corpus/<target>/. Findings: build/fuzz/findings/.
+# CARINA_BUILD: another folder than build.
 # One line per target, "fuzz: pass NAME" or "fuzz: FAIL NAME"; exit code 1 when any failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,5 +1,6 @@
-"""Makes the page of all libraries from libraries.toml and the headers: a drawing of their includes, and for each library its job, its
-contract and its neighbors. The page is built for the site (make docs) and not kept in the tree, as each comment of a header would change it.
+"""Makes the page of all libraries from libraries.toml and the headers: a diagram of their includes, and for each library its job, its
+contract and its neighbors. `make docs` builds the page for the site. It is not stored in the repository, because each change of a header's
+comment would change it.
 
 usage: generate_libraries.py [OUTPUT]     default: build/pages/libraries.md
 """
@@ -24,12 +25,12 @@ class Library:
     job: str
     folder: str
     includes: list[str]
-    headers: list[Path] = field(default_factory=list)  # those that other libraries may include
+    headers: list[Path] = field(default_factory=list)  # headers that other libraries may include
     lines: int = 0
 
 
 def _first_sentence(header: Path) -> str:
-    """The first sentence of the comment at the head of a header, else of its first comment at the margin."""
+    """The first sentence of a header's first comment: the one at its head, otherwise the first one that is not indented."""
     lines = header.read_text().splitlines()
     start = next((index for index, line in enumerate(lines) if line.startswith("// ")), None)
     if start is None:
@@ -69,7 +70,7 @@ def libraries() -> list[Library]:
 
 
 def edges(all_libraries: list[Library]) -> list[tuple[str, str]]:
-    """The includes without those that follow from others: a includes b and c, and b includes c gives a -> b alone."""
+    """The includes without redundant ones: if a includes b and c, and b includes c, only a -> b remains."""
     reached: dict[str, set[str]] = {}
     for library in all_libraries:
         reached[library.name] = set(library.includes).union(*(reached[name] for name in library.includes))

@@ -1,6 +1,6 @@
-"""Writes what is made of the rows of include/carina/options.def: the Python package's table and types, and the page of options.
+"""Generates files from the rows of include/carina/options.def: the Python package's table and types, and the page of options.
 
-usage: generate_options.py [--check]     --check: writes nothing; exit code 1 if a file is not what the rows give
+usage: generate_options.py [--check]     --check: writes nothing; exit code 1 if a file is out of date
 """
 
 import argparse
@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "include" / "carina" / "options.def"
-STAGES = {"Target": "target", "Quantize": "quantize"}  # a member of CompileRequest that has the stage's options; else the request itself
+STAGES = {"Target": "target", "Quantize": "quantize"}  # member of CompileRequest with the stage's options; default: the request
 TYPES = {
     "kFlag": "bool",
     "kCount": "int",
@@ -42,11 +42,11 @@ class Row:
     python: str
     json: str
     help: str
-    value: str = ""  # of a flag that sets a member to it
+    value: str = ""  # for a flag: the value that it sets
 
 
 def _columns(text: str) -> list[str]:
-    """The arguments of a macro. Adjacent string literals are one; commas in brackets and literals do not separate."""
+    """The arguments of a macro. Adjacent string literals are joined. Commas in brackets and literals do not separate."""
     columns, depth, now = [], 0, ""
     for token in re.findall(r'"(?:[^"\\]|\\.)*"|[{}<>()]|,|[^"{}<>(),]+', text):
         depth += (token in "{<(") - (token in "}>)") if len(token) == 1 else 0
@@ -75,7 +75,7 @@ def rows() -> list[Row]:
 
 
 def values() -> dict[str, list[tuple[str, str]]]:
-    """The names of each enumeration: enumerator and name."""
+    """For each enumeration, its enumerators and their names."""
     found: dict[str, list[tuple[str, str]]] = {}
     for kind, value, name in re.findall(r'^CARINA_OPTION_VALUE\((\w+), (\w+), "([^"]+)"\)$', TABLE.read_text(), re.M):
         found.setdefault(kind, []).append((value, name))

@@ -1,4 +1,4 @@
-"""JUnit files as ctest, GoogleTest and pytest write them: outcomes, and pages of durations. Standard library only.
+"""Reads JUnit files of ctest, GoogleTest and pytest: outcomes, and the table of durations. Standard library only.
 
 usage: scripts/junit.py durations     writes the table of slow tests in docs/testing.md from build/results
 """
@@ -19,11 +19,11 @@ class Test:
     name: str
     outcome: str  # passed, failed, skipped
     reason: str
-    seconds: float  # processor time where pytest's plugin measured it, else by the clock
+    seconds: float  # CPU time if pytest's plugin measured it, else wall time
 
 
 def reason_of(case):
-    """Why a test did not run; None when it ran."""
+    """Why a test did not run; None if it ran."""
     skipped = case.find("skipped")
     if skipped is not None:
         reason = (skipped.get("message") or "skipped").strip()
@@ -49,7 +49,7 @@ def test_of(case):
 
 
 def read(path):
-    """The tests of a JUnit file; none when it is missing or cut off. pytest names a test twice when its teardown fails too."""
+    """The tests of a JUnit file; none if it is missing or truncated. pytest lists a test twice if its teardown fails too."""
     try:
         return [test_of(case) for case in ElementTree.parse(path).getroot().iter("testcase")]
     except (FileNotFoundError, ElementTree.ParseError):

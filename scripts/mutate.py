@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Changes an operator, a constant or a condition of a library, one at a time, and lists the changes that its unit tests do not notice.
+"""Changes an operator, a constant or a condition of a library, one at a time, and lists the changes that its unit tests do not detect.
 
 usage: scripts/mutate.py LIBRARY [--count 40] [--seed 0] [--only FILE:LINE]
 
-Works on a copy in build/mutants, so the sources stay as they are. A change that does not compile is not counted; one that
-makes a test run longer than LIMIT_SECONDS is noticed. Standard library only; the build is one file per compiler run, with ccache where it is.
+Works on a copy in build/mutants, so the sources do not change. A change that does not compile is not counted. A change that makes a test
+run longer than LIMIT_SECONDS counts as detected. Standard library only. The build compiles one file per compiler run, with ccache if it is
+installed.
 """
 
 import argparse
@@ -22,7 +23,7 @@ WORK = ROOT / os.environ.get("CARINA_BUILD", "build") / "mutants"
 SOURCE, BUILD = WORK / "source", WORK / "build"
 LIMIT_SECONDS = 120
 
-# Binary operators stand between blanks (clang-format), templates' brackets do not.
+# clang-format puts spaces around binary operators, but not around template brackets.
 CHANGES = [
     (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" == ", " != "), (r" != ", " == "),
     (r" && ", " || "), (r" \|\| ", " && "), (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" / ", " * "), (r" % ", " / "),
@@ -31,7 +32,7 @@ CHANGES = [
     (r"(?<![\w.'])(\d+)(?![\w.'])", lambda m: str(int(m[1]) + 1)),
     (r"\bif \((?!const|auto)(?=[^;]*\)(?: \{| return| continue|$))", "if (not "),
 ]  # fmt: skip
-# Lines that hold no behavior: comments, preprocessor, declarations of what others check, texts of messages.
+# Lines without behavior: comments, preprocessor, declarations that other code checks, texts of messages.
 SKIPPED = re.compile(r"^\s*(//|#|using |namespace |static_assert|template|CARINA_CHECK|CARINA_UNREACHABLE|\[\[)|\"")
 
 
@@ -69,7 +70,7 @@ def checked(command, **options):
 
 
 def copy_sources():
-    """Files that did not change keep their time, so only what changed since the last run is compiled."""
+    """Unchanged files keep their time stamps, so that only changes since the last run are compiled."""
     listed = checked(["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT).split("\0")
     present = {name for name in listed if name and (ROOT / name).is_file()}
     for copy in [path for path in SOURCE.rglob("*") if path.is_file() and str(path.relative_to(SOURCE)) not in present]:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes a table of only those kernels of the runtime that are asked for, so that the linker drops the rest.
+"""Writes a table of the requested kernels of the runtime only, so that the linker drops the others.
 
 usage: select_kernels.py [--ops NAME,...] [--ops-from MODEL.pte]... -o TABLE.cpp
 
 --ops       names as a .pte calls them: aten::add.out,aten::relu.out
 --ops-from  a program: the kernels that it calls (needs flatc)
 
-What is written defines runtime::portable_kernels(), in place of the one with all kernels. A name that the runtime does not have is
-an error, before anything is built. CMake calls this: cmake/CarinaKernels.cmake.
+The output defines runtime::portable_kernels(), which replaces the table with all kernels. An unknown kernel is an error before anything is
+built. CMake calls this script: cmake/CarinaKernels.cmake.
 """
 
 import argparse
@@ -27,9 +27,9 @@ def known_kernels():
 
 
 def kernels_of(program):
-    """The names of the kernels that a .pte calls; what its delegates do is not among them."""
+    """The names of the kernels that a .pte calls, without the work of its delegates."""
     with tempfile.TemporaryDirectory() as folder:
-        # Newer programs may have fields that the schema here lacks; they are not read.
+        # Newer programs may have fields that the schema here lacks. They are ignored.
         command = ["flatc", "--json", "--strict-json", "--raw-binary", "-o", folder, ROOT / "facts" / "schemas" / "program.fbs", "--", program]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
         if done.returncode != 0:

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that Carina builds with. Asks nothing; uses sudo only when not root.
-# Does nothing, and needs no network, when they are all there.
+# Installs the Debian packages for building Carina. Asks no questions, and uses sudo only if not run as root.
+# Does nothing, and needs no network, if all of them are installed.
 #
-#   scripts/setup.sh          what `make demo` and `make check` need
-#   scripts/setup.sh --full   also clang, its tools and linker, the compiler and the emulator for Cortex-M, a browser, which `make test`, `fuzz`, `tidy`
-#                             and `format` use
-#   scripts/setup.sh --aarch64  what `make wheel-aarch64` compiles and runs with
+#   scripts/setup.sh          packages for `make demo` and `make check`
+#   scripts/setup.sh --full   also for `make test`, `fuzz`, `tidy` and `format`: clang with its tools and linker, the
+#                             compiler and the emulator for Cortex-M, a browser
+#   scripts/setup.sh --aarch64  packages for `make wheel-aarch64`
 #
-# It also takes the options of the Arm backend's setup.sh: docs/guide/script-options.md.
+# It also accepts the options of the Arm backend's setup.sh: docs/guide/script-options.md.
 set -euo pipefail
 
 build=(
@@ -23,7 +23,8 @@ full=(
 
 cross=(g++-aarch64-linux-gnu qemu-user)
 
-# Options of the Arm backend's setup.sh: name|HAS, NONE or REFUSED|what it does, or why it does nothing (docs/guide/script-options.md).
+# Options of the Arm backend's setup.sh: name|HAS, NONE or REFUSED|effect, or why there is none
+# (docs/guide/script-options.md).
 arm_options=(
   '--i-agree-to-the-contained-eula|NONE|nothing that is installed asks for an agreement'
   '--root-dir|REFUSED|packages are installed by Debian, not into a folder'
@@ -44,7 +45,7 @@ arm_options=(
   '--setup-test-dependency|NONE|`make test-env` installs what the tests compare with'
 )
 
-# Does what one of these options asks for; fails where the name is none of them. The shell reads --NAME VALUE and --NAME=VALUE.
+# Handles one of these options. Returns an error for any other name. The script accepts --NAME VALUE and --NAME=VALUE.
 arm_option() {
   local row name effect why
   for row in "${arm_options[@]}"; do

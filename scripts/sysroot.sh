@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Unpacks what Carina links, for another architecture of Debian, into a folder of its own: the system stays as it is.
+# Unpacks the libraries that Carina links, for another Debian architecture, into a separate folder. The system does not
+# change.
 #
 #   scripts/sysroot.sh ARCHITECTURE DIR      arm64 build/aarch64/sysroot
 #
-# Does nothing when it is there. Needs apt-get, dpkg-deb, and Debian's packages.
+# Does nothing if the folder exists. Needs apt-get, dpkg-deb, and Debian's packages.
 set -euo pipefail
 
 architecture=${1:?usage: sysroot.sh ARCHITECTURE DIR} sysroot=$(realpath -m "${2:?usage: sysroot.sh ARCHITECTURE DIR}")
@@ -18,7 +19,7 @@ apt=$(mktemp -d)
 trap 'rm -rf "$apt"' EXIT
 mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
 : >"$apt/status" # nothing is installed: every dependency comes along
-# apt's sandbox user cannot write here when root asks.
+# If root runs this, apt's sandbox user cannot write here.
 options=(-o "APT::Architecture=$architecture" -o "APT::Architectures=$architecture" -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache"
   -o "Dir::State::status=$apt/status" -o APT::Sandbox::User= -o Dpkg::Use-Pty=0)
 echo "sysroot: Debian's packages for $architecture"

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Builds and runs the tests of a tier; ends with one plain line, "N passed, N failed, N skipped". Standard library only.
+"""Builds and runs the tests of a tier. The last line is "N passed, N failed, N skipped". Standard library only.
 
 usage: scripts/test.py TIER [STEP...]     runs a tier, or only these steps of it
-       scripts/test.py totals TIER...     one line for tiers that ran before
+       scripts/test.py totals TIER...     one line for tiers that have run
 
-test        the release build: unit tests, command line, integration tests; checks inside the compiler are on
+test        the release build: unit tests, command line, integration tests; the compiler's internal checks are enabled
 fast        the release build: unit tests and the integration tests of FAST below
 check       the release build: unit tests
 sanitizers  ASan and UBSan over the unit tests and SANITIZED below, TSan over THREADS below, fuzz targets
-all         both, with what takes long: tests marked `long`, and whole samples
+all         both, including slow tests: those marked `long`, and whole samples
 coverage    the tests of `test` on a build that counts lines; writes the table of docs/testing.md
 
 From the environment: JOBS, FUZZ_SECONDS, CARINA_BUILD (build folder, else build), CARINA_TEST_ENV.
-A step that breaks before it counts anything is one failure. What was not run is named with its reason.
+A step that fails before it counts a test is one failure. Skipped steps are listed with their reasons.
 """
 
 import json
@@ -43,9 +43,9 @@ JOBS = os.environ.get("JOBS", "2")
 FUZZ_SECONDS = os.environ.get("FUZZ_SECONDS", "10")
 PROGRESS_SECONDS = 60
 
-# Integration tests of `make test FAST=1`: the whole main job and the command line, without a peer.
+# Integration tests of `make test FAST=1`: the main workflow and the command line, without a peer.
 FAST = ["main_job", "demo", "usage", "outputs", "vela_ini", "docs"]
-# Integration tests whose program is the one with sanitizers: readers of hostile files, outputs, the main job.
+# Integration tests that run the program with sanitizers: readers of hostile files, outputs, the main workflow.
 SANITIZED = ["main_job", "bad_input", "outputs", "vela_ini", "run_inputs"]
 # Unit tests under TSan: the thread pool, calibration, the interpreter's workers, the simulator.
 THREADS = {
@@ -71,7 +71,7 @@ def last_line(path):
 
 
 def run(name, command, tail=40, **variables):
-    """Exit code of a command whose output goes to a log; shown are the log's last line once a minute, its tail on failure."""
+    """Runs a command whose output goes to a log. Prints the log's last line once a minute, and its tail on failure. Returns the exit code."""
     log = LOGS / f"{name}.log"
     ended = threading.Event()
 
@@ -98,7 +98,7 @@ def run(name, command, tail=40, **variables):
 
 
 def count(step, path, exit_code):
-    """Adds the tests of a JUnit file; a file that is missing or hides a failing exit code is a failure."""
+    """Adds the tests of a JUnit file. A missing file is a failure, and so is a nonzero exit code without a failed test."""
     tests = junit.read(path)
     if not tests:
         failed.append(f"{step}: no test ran (exit code {exit_code})")
@@ -130,13 +130,13 @@ def environment():
 
 
 def cases():
-    """Networks that unit and integration tests take; nothing to do when they are there."""
+    """Makes the networks of unit and integration tests. Does nothing if they exist."""
     if run("cases", [PYTHON, "tests/integration/make_cases.py"]) != 0:
         failed.append("cases: the networks of the tests could not be made")
 
 
 def built(preset, *targets):
-    """Configures and builds; False, counted as a failure, when it does not build."""
+    """Configures and builds. A failed build counts as a failure and returns False."""
     folder = BUILD / preset
     configured = run(f"configure-{preset}", ["cmake", "--preset", preset, "-B", folder])
     wanted = ["--target", *targets] if targets else []
@@ -147,7 +147,7 @@ def built(preset, *targets):
 
 
 def results_of(step):
-    """Where the step's JUnit file comes; the last run's is gone."""
+    """The path of the step's JUnit file. Removes the file of the last run."""
     path = RESULTS / f"{step}.xml"
     path.unlink(missing_ok=True)
     return path
@@ -172,7 +172,7 @@ def pytest(step, files, *options, **variables):
 
 
 def gtest(step, preset, filters, **variables):
-    """Programs of GoogleTest with a filter each; each is one process, since one for each test would cost more than the tests."""
+    """Runs GoogleTest programs with a filter each, one process per program. A process per test would take longer than the tests."""
 
     def run_one(program):
         path = results_of(f"{step}-{program}")
@@ -227,7 +227,7 @@ def fuzz():
 
 
 def covered():
-    """All tests on the counting build; their outcome is counted too."""
+    """Runs all tests on the build for coverage. Their outcome is counted too."""
     if not built(COVERAGE, "carina", "unit_tests"):
         return
     folder, gcovr = BUILD / COVERAGE, BUILD / COVERAGE / "gcovr"
@@ -256,7 +256,7 @@ TIERS = {
     "coverage": {**SETUP, "cases": cases, "covered": covered},
     "all": {**TESTS, **SANITIZERS, "integration": integration_whole},
 }
-# What a fresh clone takes on two idle cores, measured: minutes, and disk space in GB.
+# Measured for a fresh clone on two idle cores: minutes, and disk space in GB.
 COSTS = {"test": (23, 3), "fast": (5, 1), "check": (4, 1), "sanitizers": (20, 4), "coverage": (30, 6), "all": (90, 9)}
 
 # --- the run ----------------------------------------------------------------------------------------------------------
@@ -286,13 +286,13 @@ def finish():
 
 
 def print_sums(sums, plain):
-    """The line that CI reads stands alone; where totals of several tiers follow, this one does not look like it."""
+    """Prints the line that CI reads. If totals of several tiers follow, the line has another form."""
     line = f"{sums['passed']} passed, {sums['failed']} failed, {sums['skipped']} skipped"
     print(line if plain else f"this tier: {line}")
 
 
 def totals(tiers):
-    """Sums of tiers that ran before; one that did not come to its end is a failure."""
+    """Prints the sums of earlier tiers. A tier that did not finish is a failure."""
     sums = Counter()
     for tier in tiers:
         path = RESULTS / f"{tier}.json"
@@ -311,7 +311,7 @@ def announce(tier, steps):
 
 
 def main():
-    # A parent that ignores the end of its children would have every exit code read as 0.
+    # If the parent process ignores SIGCHLD, every exit code would be read as 0.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if len(sys.argv) < 2 or sys.argv[1] not in {*TIERS, "totals"}:
         sys.exit(__doc__)

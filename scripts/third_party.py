@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Notices and a bill of materials of the third-party code that Carina ships, from third_party.toml.
+"""Makes the notices and the bill of materials of Carina's third-party code from third_party.toml.
 
 usage: third_party.py notices OUTPUT        license texts of all components, as one text file
        third_party.py sbom OUTPUT VERSION   CycloneDX 1.5 (JSON) of Carina VERSION
        third_party.py check FILE...         each shared library that FILE needs has a row; exit code 1 if one has none
 
-License texts and versions come from the installed Debian packages (/usr/share/doc, dpkg-query) and, for Python's packages, from
-their metadata. A component whose text is not installed is named on stderr, and the notices give its address instead of a text.
-The outputs contain no time and no path of the machine, so equal packages give equal bytes.
+License texts and versions come from the installed Debian packages (/usr/share/doc, dpkg-query), and for Python packages from their
+metadata. A component whose text is not installed is named on stderr, and the notices contain its address instead. The outputs contain no
+time and no path of the machine, so equal packages give equal bytes.
 """
 
 import json
@@ -43,7 +43,7 @@ def debian_version(package):
 
 
 def source_of(row):
-    """(package, version, license text) of a component; empty strings for what is not installed."""
+    """(package, version, license text) of a component; empty strings if it is not installed."""
     for package in row.get("debian", []):
         version, copyright_file = debian_version(package), DOCS / package / "copyright"
         if version and copyright_file.is_file():
@@ -69,7 +69,7 @@ def notices():
             text = f"The license text was not installed where this file was made. See {row['url']}\n"
         shared.update(re.findall(r"/usr/share/common-licenses/([\w.-]*\w)", text))
         parts.append(f"{head}\n{text.rstrip()}\n")
-    for name in sorted(shared):  # texts that copyright files refer to
+    for name in sorted(shared):  # texts to which copyright files refer
         file = COMMON_LICENSES / name
         if file.is_file():
             parts.append(f"{RULE}\nText of /usr/share/common-licenses/{name}\n{RULE}\n\n{file.read_text(errors='replace').rstrip()}\n")
@@ -80,7 +80,7 @@ def sbom(version):
     rows = []
     for name, row in components():
         package, installed, _ = source_of(row)
-        upstream = re.split(r"[+~-]", re.sub(r"^\d+:", "", installed))[0]  # 1:2.1.5+ds-2 is upstream's 2.1.5
+        upstream = re.split(r"[+~-]", re.sub(r"^\d+:", "", installed))[0]  # 1:2.1.5+ds-2 is version 2.1.5 of the original project
         kind = "pypi" if "distribution" in row else "deb/debian"
         component = {
             "type": "library",
@@ -100,7 +100,7 @@ def sbom(version):
     bom = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
-        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, content)}",  # follows the content: equal builds, equal bytes
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, content)}",  # depends on the content only
         "version": 1,
         "metadata": {"component": carina},
         "components": rows,

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes the wheel: build/wheels/carina-*.whl, with the libraries of Debian that it needs inside.
+# Makes the wheel build/wheels/carina-*.whl, which contains the Debian libraries that it needs.
 #
 #   scripts/wheel.sh [--venv DIR]
 #
-# Packs what `make build` built, so that it takes seconds after it; pip install . builds by itself. Tools come from PyPI into
-# DIR (default: build/wheel-tools). The wheel is for the Python that runs the tools, from 3.12 on for later ones too.
+# Packs the output of `make build`, which takes seconds; `pip install .` builds by itself. Tools come from PyPI into
+# DIR (default: build/wheel-tools). The wheel is for the Python that runs the tools; from 3.12 on also for later ones.
 # PYTHON=...    the interpreter (default: python3)
 # CARINA_RAW=1  do not bundle libraries (auditwheel)
 set -euo pipefail
@@ -24,8 +24,8 @@ fi
 
 rm -rf build/wheels
 mkdir -p build/wheels/raw
-# The options of `make build`, so that nothing is compiled again (pyproject.toml has others, for who has no build).
-# The module stays for the Python that it was built for; without nanobind there, none was built.
+# Uses the options of `make build`, so that nothing is compiled again. pyproject.toml has other options, for users
+# without a build. The module is for the Python of the build. If nanobind was missing there, there is no module.
 python=$(sed -n 's/^_Python_EXECUTABLE:INTERNAL=//p' build/release/CMakeCache.txt)
 "${python:-false}" -c "import nanobind" 2>/dev/null || python=
 say "packing build/release"

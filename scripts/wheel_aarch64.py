@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The wheel for 64-bit Arm: build/wheels/carina-*_aarch64.whl, from build/aarch64/release and what `make wheel` said of this machine's.
+"""Makes the wheel for 64-bit Arm, build/wheels/carina-*_aarch64.whl, from build/aarch64/release and this machine's wheel.
 
 usage: scripts/wheel_aarch64.py
 
-What does not depend on the processor (metadata, entry points, types) is that of this machine's wheel; the libraries that the
-program links come from the sysroot, put inside by auditwheel. Standard library only.
+Files that do not depend on the processor (metadata, entry points, types) come from this machine's wheel. auditwheel adds the libraries that
+the program links, from the sysroot. Standard library only.
 """
 
 import base64
@@ -26,7 +26,7 @@ TAG = "cp311-cp311-linux_aarch64"  # of the sysroot's Python
 
 
 def unpacked_info(own: Path, place: Path) -> Path:
-    """The .dist-info of this machine's wheel, in `place`, with the tag of the other."""
+    """The .dist-info of this machine's wheel, unpacked to `place`, with the tag of the new wheel."""
     with zipfile.ZipFile(own) as wheel:
         names = [name for name in wheel.namelist() if name.split("/")[0].endswith(".dist-info") and not name.endswith(("/RECORD", ".json"))]
         wheel.extractall(place, names)
@@ -37,7 +37,7 @@ def unpacked_info(own: Path, place: Path) -> Path:
 
 
 def packed(place: Path, info: Path) -> Path:
-    """The files of `place` as a wheel beside it."""
+    """Packs the files of `place` as a wheel next to it."""
     files = sorted(path for path in place.rglob("*") if path.is_file())
     record = []
     for path in files:
@@ -53,7 +53,7 @@ def packed(place: Path, info: Path) -> Path:
 
 
 def with_libraries(raw: Path) -> None:
-    """Puts the libraries inside; auditwheel names the result after the oldest Linux that it runs on."""
+    """Adds the libraries. auditwheel names the result after the oldest Linux that it supports."""
     paths = ":".join(str(SYSROOT / folder) for folder in LIBRARIES)
     environment = {**os.environ, "PATH": f"{TOOLS}:{os.environ['PATH']}"}
     subprocess.run([TOOLS / "auditwheel", "repair", "--plat", "auto", "--ldpaths", paths, "-w", WHEELS, raw], check=True, env=environment, capture_output=True)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Installs the wheel of `make wheel` in a new environment and runs models/digits there: no compiler, none of Debian's libraries.
+"""Installs the wheel of `make wheel` in a new environment and runs models/digits there, without a compiler and without Debian's libraries.
 
 usage: scripts/wheel_test.py [PYTHON]      (default: the interpreter that runs this)
 
-Checked against build/release/bin/carina: the same bytes from the package and from the program that the wheel carries. Standard library only.
+Compared with build/release/bin/carina: the package and the wheel's program give the same bytes. Standard library only.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ def sh(*command: object, **options: object) -> str:
 
 
 def foreign_libraries(binary: Path) -> list[str]:
-    """Libraries of BUNDLED that the binary would take from the system."""
+    """Libraries of BUNDLED that the binary would load from the system."""
     lines = sh("ldd", binary).splitlines()
     return [line.strip() for line in lines if any(name in line for name in BUNDLED) and ".libs/" not in line.split("=>")[-1]]
 

@@ -36,7 +36,8 @@ enum class Order : uint8_t { kContiguous, kChannelsLast };
 constexpr std::array<uint8_t, 4> kContiguousOrder{0, 1, 2, 3};
 constexpr std::array<uint8_t, 4> kChannelsLastOrder{0, 2, 3, 1};
 
-// What the elements of a float tensor are: numbers in [-4, 4); numbers and NaN, infinities, subnormals, large ones.
+// The values of a float tensor. kUsual: numbers in [-4, 4). kSpecial: also NaN, infinities, subnormals and large
+// numbers.
 enum class Values : uint8_t { kUsual, kSpecial };
 
 // A call under construction: arguments in the order of the schema, then run().
@@ -55,7 +56,7 @@ class Call {
     outputs_[output_count_++] = count_ - 1;
     return *this;
   }
-  // Tensors of a list.
+  // Adds a list of tensors.
   Call& parts(size_t count, PteScalarType type, Sizes sizes) {
     EValue** list = arena_.make_array<EValue*>(count);
     for (size_t i = 0; i < count; ++i) {
@@ -70,7 +71,7 @@ class Call {
     std::copy(elements.begin(), elements.end(), values_[count_ - 1].tensor.as<int32_t>());
     return *this;
   }
-  // An int32 tensor of equal elements.
+  // Adds an int32 tensor with equal elements.
   Call& repeated(int32_t size, int32_t element) {
     add(EValue(make(kInt32, {size}, Order::kContiguous)));
     std::fill_n(values_[count_ - 1].tensor.as<int32_t>(), size, element);

@@ -1,4 +1,5 @@
-// An NPU that is the simulator on the host. `carina qemu` shares the memory of the image and answers requests.
+// The NPU of an image whose simulator runs on the host. `carina qemu` shares the memory of the image and answers
+// requests.
 #include "firmware/board/console.h"
 #include "firmware/corstone300/semihosting.h"
 #include "firmware/driver/npu.h"

@@ -1,4 +1,4 @@
-// An NPU that is a simulator inside of the image. The header of the model says which NPU it is.
+// The NPU of an image that contains the simulator. The header of the model says which NPU it is.
 #include "facts/npu_accelerators.h"
 #include "firmware/board/console.h"
 #include "firmware/driver/npu.h"

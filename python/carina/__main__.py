@@ -15,7 +15,7 @@ def _program() -> Path:
 def main() -> None:
     """Replaces this process by the program, with the same arguments."""
     program = str(_program())
-    os.environ.setdefault("CARINA_PYTHON", sys.executable)  # for its commands that run in Python
+    os.environ.setdefault("CARINA_PYTHON", sys.executable)  # commands that run in Python use this interpreter
     os.execv(program, [program, *sys.argv[1:]])
 
 

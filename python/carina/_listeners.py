@@ -20,7 +20,8 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def callers_level() -> int:
-    """The stacklevel at which warnings.warn() names the line outside of this package that called it, for the caller of this function."""
+    """The `stacklevel` for warnings.warn() in the caller of this function. The warning then names the line outside this package that made
+    the call."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back

@@ -28,7 +28,7 @@ class Measured:
     """The result of a comparison, as text and as a dict."""
 
     def __init__(self, report: _native.TextReport, folder: str) -> None:
-        # What was in memory stood in files of this folder; its name means nothing to the caller.
+        # Objects in memory were written to this folder. Its name means nothing to the caller, so it is removed.
         self._json = report.to_json().replace(folder + os.sep, "")
         self._text = report.to_text().replace(folder + os.sep, "")
 
@@ -46,7 +46,8 @@ class Measured:
 
 @contextmanager
 def _files() -> Iterator[tuple[Callable[[str, Any], str], str]]:
-    """Writes objects in memory to files for the commands. Yields a function of a file name and bytes (or a path), and the files' folder."""
+    """Writes objects in memory to files for the commands. Yields the folder of the files, and a function that takes a file name and bytes
+    (or a path)."""
     with tempfile.TemporaryDirectory(prefix="carina-") as folder:
 
         def place(name: str, given: Any) -> str:

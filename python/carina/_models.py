@@ -59,7 +59,7 @@ def arrays_of(inputs: Inputs) -> list[Any]:
 
 @contextmanager
 def _no_collections() -> Iterator[None]:
-    """Turns the garbage collector off: torch.export makes a million live objects, and each collection visits all."""
+    """Turns the garbage collector off: torch.export makes a million live objects, and each collection visits all of them."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -130,7 +130,7 @@ def saved(program: torch.export.ExportedProgram) -> bytes:
 
 @contextmanager
 def _no_self_test() -> Iterator[None]:
-    """Skips a self-test of torch.export.save, which sorts a copy of the output and drops it, in half of the time."""
+    """Skips a self-test of torch.export.save, which sorts a copy of the output and discards it. The self-test takes half of the time."""
     serialize: Any = sys.modules.get("torch._export.serde.serialize")
     own = getattr(serialize, "canonicalize", None)
     if own is None:

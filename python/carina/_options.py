@@ -51,8 +51,8 @@ def paths(value: Path | Sequence[Path]) -> list[str]:
 _RENAMED = {"fix": "legalize", "optimise": "optimize"}
 
 
-def check_names(options: Any, known: type) -> None:  # any TypedDict: mypy takes none for a MutableMapping
-    """Raises TypeError for an unknown option. Options whose names have changed are taken, with a warning, and renamed in `options`."""
+def check_names(options: Any, known: type) -> None:  # accepts any TypedDict, which mypy does not accept as a MutableMapping
+    """Raises TypeError for an unknown option. An option under its former name is accepted with a warning and renamed in `options`."""
     for old, new in _RENAMED.items():
         if old in options and new not in options:
             warnings.warn(f"the option {old} is called {new} now", FutureWarning, stacklevel=3)
@@ -66,7 +66,7 @@ def check_names(options: Any, known: type) -> None:  # any TypedDict: mypy takes
 
 
 def _value(option: Option, given: Any) -> Any:
-    """A value of a keyword argument as the member of the request has it. None: the default."""
+    """Converts the value of a keyword argument to that of the request's member. None: the default."""
     if option.value is not None:
         return option.value
     match option.kind:
@@ -84,10 +84,10 @@ def _value(option: Option, given: Any) -> Any:
 
 
 def _set(parts: Mapping[str, Any], options: Mapping[str, Any]) -> None:
-    """Sets the members of these parts of a request to the options that are given."""
+    """Sets the members of these parts of a request to the given options."""
     for option in OPTIONS:
         given = options.get(option.name)
-        # False leaves the value that a flag would set.
+        # For a flag, False keeps the member's default.
         if option.part in parts and given is not None and not (option.value is not None and not given):
             setattr(parts[option.part], option.member, _value(option, given))
 
@@ -129,7 +129,7 @@ def set_calibration(request: _native.CompileRequest, calibration: Calibration | 
 def request_of(
     model: ModelLike, inputs: Inputs | None, target: str, quantize: str | None, calibration: Calibration | None, options: Mapping[str, Any]
 ) -> _native.CompileRequest:
-    """A request to the driver, as the command line makes it of its arguments."""
+    """A request to the driver, as the command line makes it from its arguments."""
     request = _native.CompileRequest()
     source = source_of(model, inputs)
     request.model = source.name
@@ -141,7 +141,7 @@ def request_of(
     if options.get("no_delegate") and options.get("delegate_all"):
         raise usage_error("delegate_all", "excludes no_delegate")
     _set({"": request}, options)
-    request.layers = True  # they cost nothing
+    request.layers = True  # layers cost nothing
     request.alternatives = bool(options.get("report"))
     request.threads = thread_count(options.get("threads", 1))
     return request

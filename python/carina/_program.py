@@ -58,8 +58,8 @@ class Report:
         return self._report.to_text()
 
     def to_html(self) -> str:
-        """The page that `carina compile --report` writes: one file, which loads nothing. Only compile(report=...) and
-        explain(report=...) add the results of other options to it, since each of them takes a compilation."""
+        """The page that `carina compile --report` writes: one file, which loads nothing. Only compile(report=...) and explain(report=...)
+        add the results of other options, because each of them needs a compilation."""
         return self._report.to_html()
 
     def _repr_html_(self) -> str:

@@ -92,8 +92,8 @@ def run(
 ) -> Run:
     """Runs an ExecuTorch program once, as `carina run` does: kernels on the CPU, Ethos-U delegates with the NPU's bits.
 
-    program: a .pte, its path or its bytes. inputs: one array per input, of its type and shape; None: ones, as ExecuTorch's
-    runner feeds. Dense arrays are not copied. data: .ptd files; by default the program's neighbor. timed: also estimate
+    program: a .pte, its path or its bytes. inputs: one array per input, of its type and shape; None: ones, as in ExecuTorch's
+    runner. Dense arrays are not copied. data: .ptd files; by default the one beside the program. timed: also estimate
     cycles. on: "host", or "vulkan" for VGF delegates. options: system_config, memory_mode, config, for timed runs.
     Raises: InputError for a damaged program, an unknown backend or kernel, inputs that do not fit.
     """

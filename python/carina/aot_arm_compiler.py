@@ -12,16 +12,16 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script. Returns its exit code: 0 done, 1 the input is at fault, 2 usage, 3 an error of Carina."""
+    """Runs the script. Returns its exit code: 0 success, 1 error in the input, 2 usage, 3 error of Carina."""
     options = parser()
     args = options.parse_args(arguments)
     logging.basicConfig(level=logging.DEBUG if args.debug else logging.WARNING, force=True)
     try:
         check_meaning(args, options, OPTIONS)
-        from carina_arm.scripts.aot import build  # needs PyTorch, which --help does not
+        from carina_arm.scripts.aot import build  # needs PyTorch; --help does not
 
         build(args)
-    except Exception as error:  # noqa: BLE001  a script ends with a message and a code, whatever happened
+    except Exception as error:  # noqa: BLE001  a script always ends with a message and a code
         return failure_code(error, show_trace=args.debug)
     return 0
 

@@ -11,7 +11,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script. Returns its exit code: that of the first command that failed, else 0."""
+    """Runs the script. Returns the exit code of the first command that failed, else 0."""
     options = parser()
     args = options.parse_args(arguments)
     try:
@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from carina_arm.scripts.run import run
 
         return run(args)
-    except Exception as error:  # noqa: BLE001  a script ends with a message and a code, whatever happened
+    except Exception as error:  # noqa: BLE001  a script always ends with a message and a code
         return failure_code(error, show_trace=False)
 
 

@@ -64,7 +64,7 @@ def _reduced(diagnostic: Diagnostic) -> tuple[type[SavedDiagnostic], tuple[objec
     return SavedDiagnostic, (d.where, d.what, d.expected, d.got, d.hint, d.fault, d.severity, d.node, str(d))
 
 
-copyreg.pickle(Diagnostic, _reduced)  # type: ignore[arg-type]  # copies are of another class
+copyreg.pickle(Diagnostic, _reduced)  # type: ignore[arg-type]  # the copy has another class
 
 _OPTION = re.compile(r"--([a-z][a-z0-9_-]+)(?:[ =]([A-Z][A-Z.]*(?:\.[a-z]+)?))?")
 _RENAMED_OPTIONS = {"calibrate": "calibration"}
@@ -76,7 +76,7 @@ def _argument(match: re.Match[str]) -> str:
 
 
 def _in_python(diagnostic: Diagnostic) -> Diagnostic:
-    """The diagnostic with a hint in words of Python: options are arguments, and arrays are in memory."""
+    """The diagnostic with a hint in Python terms: options are arguments, and arrays are in memory."""
     d = diagnostic
     hint = _OPTION.sub(_argument, d.hint).replace("save it as that type: np.save(file, array.astype(", "convert it: (array.astype(")
     return d if hint == d.hint or d.node is not None else Diagnostic(d.where, d.what, expected=d.expected, got=d.got, hint=hint, fault=d.fault)

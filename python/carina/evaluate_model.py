@@ -10,14 +10,14 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the script. Returns its exit code: 0 done, 1 the input is at fault, 2 usage, 3 an error of Carina."""
+    """Runs the script. Returns its exit code: 0 success, 1 error in the input, 2 usage, 3 error of Carina."""
     args = parser().parse_args(arguments)
     try:
         check(args)
         from carina_arm.scripts.evaluation import evaluate
 
         evaluate(args)
-    except Exception as error:  # noqa: BLE001  a script ends with a message and a code, whatever happened
+    except Exception as error:  # noqa: BLE001  a script always ends with a message and a code
         return failure_code(error, show_trace=args.debug)
     return 0
 

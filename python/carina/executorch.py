@@ -27,8 +27,8 @@ from typing import Any
 
 __all__ = ["Report", "clear_reports", "last_error", "recorded", "register", "reports"]
 
-# Of one delegate call, as `carina run --timed --json` prints it: "npu" with its cycles, layers, traffic and counters for an Ethos-U
-# delegate that ran timed, "vgf_nanoseconds" for one of VGF.
+# The report of one delegate call, as `carina run --timed --json` prints it. For a timed Ethos-U delegate, "npu" has its cycles, layers,
+# traffic and counters. For a VGF delegate, there is "vgf_nanoseconds".
 Report = dict[str, Any]
 
 _NAME = "libcarina_executorch.so"
@@ -53,7 +53,8 @@ def _find() -> Path:
 
 @contextmanager
 def _without_missing_kernels() -> Iterator[None]:
-    """Drops what ExecuTorch's registry writes to stderr of each kernel that the library asks for and the runtime does not have: the library then adds its own."""
+    """Hides ExecuTorch's stderr messages about kernels that the library requests and the runtime lacks. The library then adds its own
+    kernels."""
     sys.stderr.flush()
     own = os.dup(2)
     with tempfile.TemporaryFile() as said:
@@ -92,7 +93,7 @@ def register(*, timed: bool = True) -> None:
     """
     global _loaded
     if _loaded is None:
-        from executorch.runtime import Runtime  # loads the runtime whose registry the library joins
+        from executorch.runtime import Runtime  # loads the runtime, in whose registry the library registers
 
         registered = Runtime.get().backend_registry.registered_backend_names
         for name in {"EthosUBackend", "VgfBackend"} & set(registered):

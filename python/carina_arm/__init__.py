@@ -1,8 +1,7 @@
-"""The names of ExecuTorch's Arm backend, with Carina behind them.
+"""The names of ExecuTorch's Arm backend, implemented by Carina.
 
-A script for the Arm backend needs other imports, or none: see :func:`install` and docs/guide/from-the-arm-backend.md.
-Names are looked up when they are first used: compile specs need neither PyTorch nor ExecuTorch, quantizers need torchao,
-backends and recipes ExecuTorch.
+A script for the Arm backend needs other imports, or none: see :func:`install` and docs/guide/from-the-arm-backend.md. Names are imported at
+their first use. Compile specs need neither PyTorch nor ExecuTorch, quantizers need torchao, and backends and recipes need ExecuTorch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Carina's annotations in torchao's terms.
+"""Writes Carina's annotations in torchao's form.
 
-Which values become integers, which share parameters and what weights are is decided in C++ (carina._native.annotate);
-here it is written onto the nodes of the graph.
+C++ decides which values become integers, which values share parameters, and what is a weight (carina._native.annotate). This module writes
+the decisions onto the nodes of the graph.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ CUSTOM_META_KEY = "_arm_annotation_info"
 
 @dataclass(frozen=True)
 class Plan:
-    """The user's configs, by number, and which nodes have another than the general one.
+    """The user's configs by number, and the nodes with another config than the general one.
 
-    `general`: the number of the general config; None: nodes stay float that `of_node` does not name. In `of_node` None
-    leaves a node float.
+    `general`: the number of the general config. None: nodes that are not in `of_node` stay float. In `of_node`, None keeps a node float.
     """
 
     configs: Sequence[QuantizationConfig]
@@ -69,10 +68,10 @@ def _is_symmetric(config: QuantizationConfig) -> bool:
 
 
 def annotate(module: GraphModule, plan: Plan) -> None:
-    """Annotates each node that computes with integers, but for those that have an annotation.
+    """Annotates each node that computes with integers, unless it already has an annotation.
 
     Raises:
-        NotImplementedError: a config whose scales are found at run time.
+        NotImplementedError: a config whose scales are computed at run time.
     """
     if any(getattr(config.get_input_act_qspec(), "is_dynamic", False) for config in plan.configs):
         raise NotImplementedError(
@@ -105,7 +104,7 @@ class _Annotator:
         self.anchors: dict[int, Node | tuple[Node, Node]] = {}
 
     def run(self) -> None:
-        # Nodes of a condition's branches are in graphs of their own, and stay float.
+        # The nodes of a condition's branches are in separate graphs, and stay float.
         nodes = [node for node in self.found.nodes if node.name in self.by_name]
         taken = {node.name for node in nodes if is_annotated(self.by_name[node.name])}
         for found in nodes:
@@ -117,7 +116,7 @@ class _Annotator:
         weights = [operand for operand in found.operands if operand.role != "activation"]
         for operand in found.operands:
             source = self._operand(operand, node)
-            # A value read twice is one edge in torchao: what shares its parameters must not share them with itself.
+            # A value that is read twice is a single edge in torchao, so it must not share parameters with itself.
             if source is not None and operand.role == "activation" and source not in annotation.input_qspec_map:
                 annotation.input_qspec_map[source] = self._activation(operand, source, node)
         for operand in weights:

@@ -1,4 +1,4 @@
-"""`arm_backend` of ExecuTorch 0.4 to 0.6, when one backend compiled for all targets. Importing this loads ExecuTorch."""
+"""`arm_backend` of ExecuTorch 0.4 to 0.6, where one backend compiled for all targets. Importing this loads ExecuTorch."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _BACKENDS: dict[str, type[BackendDetails]] = {"vela": EthosUBackend, "vgf": VgfB
 
 @final
 class ArmBackend(BackendDetails):  # type: ignore[misc]
-    """Delegates for whatever the compile specs are for. Partitioners name the backend of each target instead."""
+    """Compiles delegates for the target of the compile specs. Partitioners name the backend of each target instead."""
 
     @staticmethod
     def preprocess(edge_program: ExportedProgram, compile_specs: list[CompileSpec]) -> PreprocessResult:
         """Compiles a delegate.
 
         Raises:
-            ValueError: compile specs of no target.
+            ValueError: compile specs without a target.
         """
         backend = _BACKENDS[parse_compile_spec(compile_specs).get_output_format()]
         logger.warning(

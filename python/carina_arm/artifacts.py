@@ -115,7 +115,7 @@ def event(number: int, node: Node, tosa: dict[str, Any] | None) -> dict[str, Any
 
 
 def _trace(node: Node) -> list[dict[str, Any]] | str:
-    """The nodes that a node comes from, each with the index of the graph of its successor (-1: the last graph)."""
+    """The nodes from which a node was made, each with the index of the graph of its successor (-1: the last graph)."""
     if "from_node" not in node.meta:
         return "No node trace available."
     rows = []

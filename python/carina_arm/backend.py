@@ -1,7 +1,7 @@
 """ExecuTorch backends whose preprocess() is Carina. Importing this loads ExecuTorch.
 
-ExecuTorch finds a backend by the name of its class, which is the id that a runtime on a board looks for; so the classes
-have the Arm backend's names.
+ExecuTorch finds a backend by its class name, which is also the id that the runtime on a board looks up. So the classes have the names of
+the Arm backend's classes.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _load_quantize_kernels()
 
 
 def must_be_chosen(backend_id: str) -> None:
-    """Makes sure that delegates of this id come to Carina.
+    """Checks that ExecuTorch uses Carina for delegates of this id.
 
     Raises:
-        RuntimeError: ExecuTorch's own Arm backend has been imported after carina.arm, and would get them.
+        RuntimeError: ExecuTorch's own Arm backend was imported after carina.arm, and would be used.
     """
     of_name = [kind for kind in BackendDetails.__subclasses__() if kind.__name__ == backend_id]
     if of_name and of_name[-1].__module__ != __name__:
@@ -50,10 +50,10 @@ def must_be_chosen(backend_id: str) -> None:
 
 
 def compile_program(program: ExportedProgram, spec: ArmCompileSpec) -> bytes:
-    """The blob of a delegate: `program` is all of it, in ExecuTorch's edge dialect.
+    """The blob of a delegate. `program` is the delegate's whole program in ExecuTorch's edge dialect.
 
     Raises:
-        carina.CarinaError: what the target cannot do, all of it at once.
+        carina.CarinaError: all nodes that the target does not support.
     """
     aim = aim_of(spec, program)
     order = order_of_reference_model if isinstance(spec, TosaCompileSpec) else order_of_memory

@@ -42,21 +42,22 @@ class ArmCompileSpecBuilder:
         *,
         config: str | None = None,
     ) -> Self:
-        """For an Ethos-U; arguments as of EthosUCompileSpec, flags in one text. `config`: the target's older name.
+        """Selects an Ethos-U. The arguments are those of EthosUCompileSpec, with all flags in one string. `config`: the target's older
+        name.
 
         Raises:
-            RuntimeError: a target of no family.
+            RuntimeError: a target of an unknown family.
         """
         name = target if config is None else config
         flags = extra_flags.split() if extra_flags else None
         return self._take(EthosUCompileSpec(name or "", system_config, memory_mode, flags, config_ini))
 
     def vgf_compile_spec(self, tosa_spec: TosaSpecification | str | None = None, compiler_flags: str | None = "") -> Self:
-        """For VGF. The default specification is "TOSA-1.0+FP"."""
+        """Selects VGF. The default specification is "TOSA-1.0+FP"."""
         return self._take(VgfCompileSpec(tosa_spec or "TOSA-1.0+FP", compiler_flags.split() if compiler_flags else []))
 
     def tosa_compile_spec(self, tosa_spec: TosaSpecification | str = "TOSA-1.0+INT") -> Self:
-        """For TOSA graphs."""
+        """Selects TOSA graphs."""
         return self._take(TosaCompileSpec(tosa_spec))
 
     def dump_intermediate_artifacts_to(self, output_path: str | None) -> Self:
@@ -89,10 +90,10 @@ class ArmCompileSpecBuilder:
         return self
 
     def build(self) -> list[CompileSpecEntry]:
-        """The compile spec for partitioners and quantizers. Raises: ValueError: no target has been set.
+        """The compile spec for partitioners and quantizers.
 
         Raises:
-            ValueError: no target has been said.
+            ValueError: no target has been selected.
         """
         if self._spec is None:
             raise ValueError("say first what to compile for: ethosu_compile_spec(), vgf_compile_spec() or tosa_compile_spec()")

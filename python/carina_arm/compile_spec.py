@@ -107,8 +107,8 @@ class ArmCompileSpec(ABC):
         return self
 
     def set_cost_rule(self, enabled: bool = True) -> Self:
-        """Not in the Arm backend: leaves on the CPU what costs more to call on the NPU than it saves, as `carina compile`
-        does: parts that only move data, and small ones beside other work of the CPU."""
+        """Not in the Arm backend: keeps nodes on the CPU if calling the NPU costs more than it saves, as `carina compile` does. These are
+        delegates that only move data, and small ones next to other CPU nodes."""
         self._cost_rule = enabled
         return self
 
@@ -120,10 +120,10 @@ class ArmCompileSpec(ABC):
 
     @classmethod
     def _from_list(cls, compile_specs: Sequence[CompileSpecEntry]) -> Self:
-        """Reads the output of _to_list(). Raises: ValueError: a repeated entry, no TOSA specification, the output format of another class.
+        """Reads the output of _to_list().
 
         Raises:
-            ValueError: an entry twice, no TOSA specification, the output format of another class.
+            ValueError: a repeated entry, no TOSA specification, the output format of another class.
         """
         values, unknown = _read_entries(compile_specs)
         if "tosa_spec" not in values:
@@ -208,7 +208,7 @@ class ArmCompileSpec(ABC):
 
     @classmethod
     def get_output_format(cls) -> str:
-        """What delegates are: "vela" for an Ethos-U, "vgf" or "tosa"."""
+        """The output format of delegates: "vela" for an Ethos-U, "vgf" or "tosa"."""
         return cls._get_output_format()
 
     @classmethod

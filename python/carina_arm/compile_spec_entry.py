@@ -21,9 +21,9 @@ class _Entry:
 
 
 def entry(key: str, value: bytes) -> CompileSpecEntry:
-    """A CompileSpec of ExecuTorch where the process has ExecuTorch loaded, else one that looks the same.
+    """ExecuTorch's CompileSpec if the process has loaded ExecuTorch, else an object with the same fields.
 
-    Loading ExecuTorch takes seconds that who compiles without it need not wait.
+    Loading ExecuTorch takes seconds, which compiling without ExecuTorch avoids.
     """
     if "executorch.exir" in sys.modules:
         from executorch.exir.backend.compile_spec_schema import CompileSpec

@@ -1,7 +1,7 @@
-"""to_edge_transform_and_lower() without ExecuTorch's graphs: an exported program goes to Carina as it is.
+"""to_edge_transform_and_lower() without ExecuTorch's graphs: an exported program is passed to Carina unchanged.
 
-The arguments and the results have ExecuTorch's names. What acts on its graphs has nothing to act on here, and is an error
-that says so; the way through ExecuTorch's own function takes it (docs/guide/from-the-arm-backend.md).
+Arguments and results have ExecuTorch's names. Arguments that act on ExecuTorch's graphs are rejected with a message, because there are no
+such graphs here. ExecuTorch's own function accepts them (docs/guide/from-the-arm-backend.md).
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ def to_edge_transform_and_lower(
 
     Args:
         programs: the program, float or from convert_pt2e; or {"forward": program}.
-        transform_passes, constant_methods, generate_etrecord: not here; see the module.
-        partitioner: one, in a list. Without one, all stays on the CPU.
-        compile_config: makes no difference: it is about the checks of ExecuTorch's graphs.
+        transform_passes, constant_methods, generate_etrecord: rejected; see the module.
+        partitioner: one, in a list. Without one, all nodes stay on the CPU.
+        compile_config: no effect, since it configures checks of ExecuTorch's graphs.
         note: called with each note and warning; by default warnings are Python warnings.
 
     Raises:
-        carina.UsageError: arguments that are not taken, wrong flags.
-        carina.InputError: operators that neither the target nor a kernel of ExecuTorch can run, all of them.
+        carina.UsageError: rejected arguments, wrong flags.
+        carina.InputError: all operators that neither the target nor a kernel of ExecuTorch can run.
     """
     del compile_config
     for name, given in (("transform_passes", transform_passes), ("constant_methods", constant_methods),
@@ -148,7 +148,7 @@ def _target_of(spec: ArmCompileSpec) -> str:
 
 
 def _without_nothing(request: CompileRequest, kept: list[str], note: Any) -> Program:
-    """Compiles with these nodes on the CPU. Nodes that have no effect are not passed on, because the library does not have them."""
+    """Compiles with these nodes on the CPU. Nodes without an effect are omitted, because the library does not have them."""
     while True:
         request.cpu_nodes = kept
         notes = Notes(note)

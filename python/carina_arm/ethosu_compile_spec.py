@@ -14,10 +14,10 @@ from .tosa_specification import TosaSpecification
 
 @dataclass(frozen=True)
 class VelaExternalBlockPlacements:
-    """Tags of the files (.ptd) that hold a delegate's commands and weights; None: they stay in the program.
+    """Tags of the files (.ptd) for a delegate's commands and weights. None: they stay in the program.
 
     Raises:
-        ValueError: a tag that is empty, not text or not ASCII.
+        ValueError: a tag that is empty, not a str or not ASCII.
     """
 
     cmd_data: str | None = None
@@ -31,7 +31,7 @@ class VelaExternalBlockPlacements:
                 raise ValueError(f"Invalid external Vela placement: {tag!r}")
 
     def to_block_placements(self) -> dict[str, str]:
-        """The tags, by the name of the delegate's block."""
+        """The tags by the name of the delegate's block."""
         return {block: tag for block, tag in vars(self).items() if tag is not None}
 
 
@@ -51,18 +51,18 @@ _FAMILIES = (
 
 
 class EthosUCompileSpec(ArmCompileSpec):
-    """What an Ethos-U delegate is compiled for.
+    """The target and the options of an Ethos-U delegate.
 
     Args:
-        target: an accelerator as Vela names it, "ethos-u55-128".
-        system_config: a section of `config_ini`, or one of those built in; None: the family's default.
+        target: an accelerator with Vela's name, such as "ethos-u55-128".
+        system_config: a section of `config_ini`, or a built-in one; None: the family's default.
         memory_mode: likewise.
-        extra_flags: flags of Vela. What Carina does not do is an error; what makes no difference is noted.
+        extra_flags: Vela's flags. A flag that Carina does not support is an error; one without an effect is noted.
         config_ini: a vela.ini; "Arm/vela.ini" is built in.
-        external_block_placements: which blocks of the delegate go to files of their own.
+        external_block_placements: the blocks of the delegate that are stored in separate files.
 
     Raises:
-        RuntimeError: a target of no family. The number of MAC units is checked when a delegate is compiled.
+        RuntimeError: a target of an unknown family. The number of MAC units is checked when a delegate is compiled.
     """
 
     _TARGET_KEY: ClassVar[str] = "target"

@@ -1,6 +1,6 @@
-"""Nodes taken apart, so that torchao can observe the values within them.
+"""Decomposes nodes, so that torchao can observe the values within them.
 
-Which nodes, and into what, C++ says (carina._native.expand); here the parts are written into the graph.
+C++ decides which nodes, and the nodes that replace them (carina._native.expand). This module writes them into the graph.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DTYPES = {
 
 
 def expand(module: GraphModule, plan: Plan) -> None:
-    """Replaces each node that has internal values with their own parameters by its parts."""
+    """Replaces each node whose internal values have their own parameters by several nodes."""
     found = _native.expand(
         save_module(module),
         "model",

@@ -1,8 +1,8 @@
-"""PyTorch's graphs as the bytes that Carina reads (.pt2).
+"""Converts PyTorch's graphs to the bytes that Carina reads (.pt2).
 
-A graph on its way through torchao or ExecuTorch is no model that torch.export would save as it is: parameters are
-attributes of a module, operators are those of ExecuTorch's edge dialect. Here both become what torch.export.save writes,
-node for node under the same names.
+torch.export cannot save a graph between the passes of torchao or ExecuTorch: parameters are attributes of a module, and operators are those
+of ExecuTorch's edge dialect. This module converts such a graph to the output format of torch.export.save, node by node and with the same
+names.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from .layout import Order, lay_out_boundary
 
 
 def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = None, *, boundary: Order | None = None) -> bytes:
-    """The .pt2 of an exported program, of whatever dialect.
+    """The .pt2 of an exported program in any dialect.
 
-    ExecuTorch shows partitioners a program without its weights: then those of `weights`, by name, are taken, and made-up
-    ones for what is not among them. What can be delegated does not depend on them.
+    ExecuTorch passes partitioners a program without its weights. Then the weights come by name from `weights`, or are invented if they are
+    not there. They do not affect what can be delegated.
 
-    The program of a delegate has inputs and outputs in an order of its own, `boundary`; see carina_arm.layout.
+    The program of a delegate has inputs and outputs in its own axis order, `boundary`; see carina_arm.layout.
     """
     state, constants = dict(program.state_dict), dict(program.constants)
     if boundary is not None or has_edge_dialect(program) or _is_fake(state) or _is_fake(constants):
@@ -74,10 +74,10 @@ def _real(tensors: Mapping[str, Any], weights: Mapping[str, Any]) -> dict[str, A
 
 
 def save_module(module: GraphModule) -> bytes:
-    """The .pt2 of a graph whose parameters are attributes: what ExportedProgram.module() gives and torchao works on.
+    """The .pt2 of a graph whose parameters are attributes. ExportedProgram.module() returns such a graph, and torchao uses it.
 
     Raises:
-        ValueError: a graph that calls modules.
+        ValueError: the graph calls modules.
     """
     return saved(_program_of(module))
 
@@ -101,7 +101,7 @@ def asked_in_edge_dialect(holds: Callable[[Mapping[str, Any], Node], bool], modu
         node.target = plain
 
 
-# What ExecuTorch's edge dialect has for operators of an exported program, beside those of the same name.
+# Operators of the edge dialect that replace operators of an exported program, in addition to those of the same name.
 _IN_EDGE_DIALECT = {
     "_unsafe_view": "view_copy.default",
     "alias": "alias_copy.default",
@@ -127,7 +127,7 @@ _IN_EDGE_DIALECT = {
 
 
 def origins_of(node: Node) -> Iterator[str]:
-    """The names of the nodes of earlier graphs that a node comes from."""
+    """The names of the nodes of earlier graphs from which a node was made."""
     left = list(node.meta.get("from_node", ()))
     while left:
         source = left.pop()
@@ -136,7 +136,7 @@ def origins_of(node: Node) -> Iterator[str]:
 
 
 def _edge_targets(target: Any) -> list[Any]:
-    """The operators of the edge dialect that stand for one of PyTorch; none without ExecuTorch."""
+    """The operators of the edge dialect for a PyTorch operator; none without ExecuTorch."""
     if "executorch.exir" not in sys.modules or not isinstance(target, OpOverload):
         return []
     namespace, name = str(target._schema.name).split("::")
@@ -185,7 +185,7 @@ def _in_plain_dialect(program: ExportedProgram, state: dict[str, Any], constants
 
 
 def _copy_plain(graph: Graph, to: Graph) -> None:
-    """Copies the nodes of a graph, with PyTorch's operators for those of the edge dialect."""
+    """Copies the nodes of a graph, and replaces edge operators by PyTorch's operators."""
     copies: dict[Node, Node] = {}
     for node in graph.nodes:
         copies[node] = to.node_copy(node, copies.__getitem__)
@@ -194,7 +194,7 @@ def _copy_plain(graph: Graph, to: Graph) -> None:
 
 
 def _with_plain_branches(module: GraphModule, graph: Graph) -> GraphModule:
-    """A module of this graph, whose conditions and loops have the module's branches in PyTorch's operators."""
+    """A module of this graph. The branches of its conditions and loops come from `module`, with PyTorch's operators."""
     made = GraphModule(module, graph)
     for name, branch in module.named_children():
         if isinstance(branch, GraphModule) and hasattr(made, name):

@@ -17,7 +17,7 @@ _ALIGNMENT = 16
 
 
 def with_external_blocks(blob: bytes, placements: VelaExternalBlockPlacements) -> PreprocessResult:
-    """Replaces the delegate's blocks with a tag by keys. Returns the delegate, and the blocks by key."""
+    """Moves the delegate's tagged blocks into external data, and replaces them by keys. Returns the delegate, and the blocks by key."""
     tags = placements.to_block_placements()
     if not tags:
         return PreprocessResult(processed_bytes=blob)
@@ -48,5 +48,5 @@ def _block(name: str, data: bytes, *, external: bool) -> bytes:
 
 
 def _padded(size: int) -> int:
-    """An empty block also takes a line."""
+    """The size rounded up to whole lines of 16 bytes. An empty block also takes a line."""
     return max(_ALIGNMENT, -(-size // _ALIGNMENT) * _ALIGNMENT)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .compile_spec import ArmCompileSpec
 from .ethosu_compile_spec import EthosUCompileSpec
-from .specs import parse_compile_spec as parse_compile_spec  # which the Arm backend's factory has
+from .specs import parse_compile_spec as parse_compile_spec  # also exported by the Arm backend's factory
 from .tosa_compile_spec import TosaCompileSpec
 from .vgf_compile_spec import VgfCompileSpec
 
@@ -23,7 +23,7 @@ def create_partitioner(
     """The partitioner of the spec's target.
 
     Raises:
-        ValueError: not a compile spec.
+        ValueError: the argument is not a compile spec.
     """
     from .partitioner import EthosUPartitioner, TOSAPartitioner, VgfPartitioner
 
@@ -40,7 +40,7 @@ def create_quantizer(compile_spec: ArmCompileSpec) -> TOSAQuantizer:
     """The quantizer of the spec's target.
 
     Raises:
-        ValueError: not a compile spec.
+        ValueError: the argument is not a compile spec.
     """
     from .quantizer import EthosUQuantizer, TOSAQuantizer, VgfQuantizer
 

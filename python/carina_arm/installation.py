@@ -21,7 +21,7 @@ class _Stand:
     is_package: bool = False
 
 
-# By the name behind executorch.backends.arm; names of releases since 0.4.
+# Keys are the names after executorch.backends.arm, in all releases since 0.4.
 _STANDS = {
     "": _Stand(("carina_arm.public_names", "carina_arm"), is_package=True),
     "ethosu": _Stand(("carina_arm",), is_package=True),
@@ -59,14 +59,14 @@ _STANDS = {
 }
 
 
-# Modules that stay ExecuTorch's own, with names that its later releases do not have.
+# Modules that remain ExecuTorch's own, with added names that later releases lack.
 _ADDED = {f"{_ROOT}._passes": "carina_arm.old_passes"}
 
 _BY_FULL_NAME = {f"{_ROOT}.{name}" if name else _ROOT: stand for name, stand in _STANDS.items()}
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds Carina's modules under the names of the Arm backend's modules. Its other modules stay the Arm backend's."""
+    """Finds Carina's modules under the names of the Arm backend's modules. Other modules of the Arm backend remain available."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -92,7 +92,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 class _AddingLoader(importlib.abc.Loader):
-    """Loads ExecuTorch's own module and adds the public names of one of Carina's that it lacks."""
+    """Loads ExecuTorch's own module and adds the public names that it lacks from one of Carina's modules."""
 
     def __init__(self, own: importlib.abc.Loader, added: str) -> None:
         self._own, self._added = own, added
@@ -133,10 +133,10 @@ _hidden: dict[str, ModuleType] = {}
 
 
 def install() -> None:
-    """From here on, imports of executorch.backends.arm give Carina's classes, until uninstall().
+    """Makes imports of executorch.backends.arm return Carina's classes, until uninstall().
 
-    Call it before the script's imports: names that have been imported already stay what they are. What Carina has no
-    counterpart for (the Arm backend's passes, its tests) is still found where it was. Calling it twice does nothing.
+    Call it before the script's imports: names that are already imported do not change. Modules without a counterpart in Carina (the Arm
+    backend's passes and tests) remain available. A second call does nothing.
     """
     if _finder in sys.meta_path:
         return

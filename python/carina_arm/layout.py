@@ -1,11 +1,11 @@
-"""The layout of what delegates take and give.
+"""The axis order of the inputs and outputs of delegates.
 
-A delegate gets the bytes of tensors as they lie in memory. ExecuTorch says of each in which order its axes lie there; a
-channels-last one [N,C,H,W] is the plain tensor [N,H,W,C]. So a delegate's boundaries have their axes in the order of memory,
-and permutations behind the inputs and in front of the outputs, which the compiler merges with what is next to them.
+A delegate gets the bytes of tensors as they are in memory. ExecuTorch gives the axis order in memory of each tensor. A channels-last tensor
+[N,C,H,W] is a contiguous tensor [N,H,W,C]. So the inputs and outputs of a delegate have their axes in memory order. Its graph has
+permutations after the inputs and before the outputs, which the compiler merges with their neighbors.
 
-TOSA graphs are run by PyTorch itself, with the reference model for delegates: as in the Arm backend's tester, they take and
-give channels-last tensors in the order of memory, and all others in the order of their shape.
+PyTorch itself runs TOSA graphs, with the reference model for delegates. As in the Arm backend's tester, channels-last inputs and outputs
+are in memory order, and all others are in the order of their shape.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _CHANNELS_LAST = ([0, 2, 3, 1], [0, 1, 3, 4, 2])
 
 
 def order_of_memory(tensor: torch.Tensor) -> list[int] | None:
-    """The axes of a tensor from the outermost in memory; None: they lie as they stand."""
+    """The axes of a tensor from the outermost in memory; None: the order of the shape."""
     return None if tensor.is_contiguous() else list(tensor.dim_order())
 
 
 def order_of_reference_model(tensor: torch.Tensor) -> list[int] | None:
-    """The axes as the Arm backend's tester hands tensors to the TOSA reference model; None: as they stand."""
+    """The axis order in which the Arm backend's tester passes tensors to the TOSA reference model; None: the order of the shape."""
     order = list(tensor.dim_order())
     return order if order in _CHANNELS_LAST else None
 
 
 def lay_out_boundary(graph: Graph, signature: ExportGraphSignature, order_of: Order) -> ExportGraphSignature:
-    """Gives inputs and outputs of a delegate's graph their axes in this order, outermost first.
+    """Changes the axes of a delegate's inputs and outputs to this order, outermost first.
 
     Returns:
         The signature of the changed graph.
@@ -68,7 +68,7 @@ def _lay_out_inputs(graph: Graph, signature: ExportGraphSignature, order_of: Ord
 
 
 def _order_of(node: object, order_of: Order) -> list[int] | None:
-    """The axes of a node's tensor; None: they are as they stand, or it is no tensor."""
+    """The axis order of a node's tensor; None: the order of the shape, or the node has no tensor."""
     tensor = node.meta.get("val") if isinstance(node, Node) else None
     return order_of(tensor) if isinstance(tensor, torch.Tensor) else None
 

@@ -1,4 +1,4 @@
-"""Delegates of which nothing would be left: as the Arm backend, partitioners leave them with ExecuTorch."""
+"""Delegates that would have no operations left. As in the Arm backend, partitioners do not delegate such nodes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def without_noops(program: ExportedProgram, assignments: Sequence[_native.NodeAssignment]) -> list[_native.NodeAssignment]:
-    """The assignments without those of delegates that only give tensors other names or shapes."""
+    """The assignments without delegates that only rename or reshape tensors."""
     nodes = {node.name: node for node in program.graph.nodes}
     busy = {assignment.delegate for assignment in assignments if assignment.name in nodes and not _is_noop(assignment.op, nodes[assignment.name])}
     return [assignment for assignment in assignments if assignment.delegate < 0 or assignment.delegate in busy]
 
 
 def _is_noop(op: str, node: Node) -> bool:
-    """`op`: "aten.view_copy.default", of whatever dialect the node is."""
+    """`op`: the operator in the form "aten.view_copy.default", for a node in any dialect."""
     namespace, name, *_ = op.split(".")
     if namespace == "quantized_decomposed":
         return True
@@ -50,7 +50,7 @@ def _keeps_type(node: Node) -> bool:
 
 
 def _keeps_elements(node: Node) -> bool:
-    """An expansion that repeats nothing."""
+    """Whether the node is an expand that repeats nothing."""
     operand, result = _operand(node), node.meta["val"]
     return bool(math.prod(operand.shape) == math.prod(result.shape) and operand.dim() == result.dim())
 

@@ -1,4 +1,4 @@
-"""Passes of the Arm backend that its later releases do not have, for scripts that hand them to ExecuTorch."""
+"""Passes of the Arm backend that its later releases lack, for scripts that pass them to ExecuTorch."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from torch.fx import GraphModule
 
 
 class InsertCastForOpsWithInt64InputPass(ExportPass):  # type: ignore[misc]
-    """Changes nothing: Carina's partitioners take inputs of int64 and make them int32 within delegates."""
+    """Changes nothing: Carina's partitioners accept int64 inputs and convert them to int32 within delegates."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         del args, more
         super().__init__()
 
     def call(self, graph_module: GraphModule) -> PassResult:
-        """The graph as it is."""
+        """Returns the graph unchanged."""
         return PassResult(graph_module, False)

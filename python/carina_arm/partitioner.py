@@ -31,9 +31,9 @@ class TOSAPartitioner:
     """Chooses which nodes of a program become delegates.
 
     Args:
-        compile_spec: what they are compiled for.
-        additional_checks: of the user's; a node that one of them does not support stays on the CPU. ExecuTorch's
-            DontPartition, DontPartitionName and DontPartitionModule are such.
+        compile_spec: the target and the options of the delegates.
+        additional_checks: checks of the user. A node that one of them does not support stays on the CPU. Examples are ExecuTorch's
+        DontPartition, DontPartitionName and DontPartitionModule.
     """
 
     backend_id: ClassVar[str] = "TOSABackend"
@@ -51,7 +51,7 @@ class TOSAPartitioner:
         self.intermediate_path = compile_spec._get_intermediate_path()
         self._entries = compile_spec._to_list()
         self._custom_partition_ops: set[OpOverload] = set()
-        # Of the program before ExecuTorch decomposed it: its weights, and which nodes the user's checks rejected.
+        # From the program before ExecuTorch decomposed it: its weights, and the nodes that the user's checks rejected.
         self._weights: dict[str, Any] = {}
         self._rejected: dict[str, str] = {}
         if "executorch.exir" in sys.modules:
@@ -76,7 +76,7 @@ class TOSAPartitioner:
         return DelegationSpec(self.backend_id, self.compile_spec._to_list())
 
     def partition(self, exported_program: ExportedProgram) -> Any:
-        """Tags the nodes of each delegate, and gives ExecuTorch's PartitionResult.
+        """Tags the nodes of each delegate, and returns ExecuTorch's PartitionResult.
 
         Nodes that stay on the CPU are logged with their reasons (logger "carina.arm", level INFO).
 
@@ -94,7 +94,7 @@ class TOSAPartitioner:
         by_name = {node.name: node for node in exported_program.graph.nodes}
         tags = {}
         for assignment in assignments:
-            if assignment.delegate >= 0 and assignment.name in by_name:  # else it is in a branch of a condition
+            if assignment.delegate >= 0 and assignment.name in by_name:  # other nodes are in a branch of a condition
                 tags[f"tag{assignment.delegate}"] = self.delegation_spec
                 _tag(by_name[assignment.name], f"tag{assignment.delegate}")
         tag_constant_data(exported_program)
@@ -109,7 +109,7 @@ class TOSAPartitioner:
         from .exported import has_edge_dialect, weights_of
 
         if has_edge_dialect(ep):
-            return [], None  # ExecuTorch asks again when the delegates are made
+            return [], None  # ExecuTorch calls this again when the delegates are made
         self._weights = weights_of(ep)
         self._rejected = dict(_rejected(ep, self.additional_checks or ()))
         taken = {assignment.name for assignment in self._assignments(ep) if assignment.delegate >= 0}
@@ -138,7 +138,7 @@ class TOSAPartitioner:
         kept = dict(_rejected(program, self.additional_checks or ()))
         for node in program.graph.nodes:
             if node.op != "call_function" or _is_quantization(node):
-                continue  # the nodes around a rejected one belong to the boundaries of what is beside it
+                continue  # a rejected node's neighbors belong to the boundaries of the delegates beside it
             made_of = next((self._rejected[name] for name in origins_of(node) if name in self._rejected), None)
             if made_of is not None:
                 kept.setdefault(node.name, made_of)
@@ -183,7 +183,7 @@ def _tag(node: Node, tag: str) -> None:
 
     node.meta["delegation_tag"] = tag
     for argument in node.all_input_nodes:
-        if argument.op == "get_attr":  # a branch of a condition
+        if argument.op == "get_attr":  # the argument is a branch of a condition
             argument.meta["delegation_tag"] = tag
     for user in node.users:
         if user.target is operator.getitem:
@@ -191,7 +191,7 @@ def _tag(node: Node, tag: str) -> None:
 
 
 def _left_float(program: ExportedProgram) -> list[str]:
-    """The nodes between dequantize and quantize nodes that no quantizer has marked, where one has marked others."""
+    """The unmarked nodes between dequantize and quantize nodes, if a quantizer has marked other nodes."""
     from .annotation import CUSTOM_META_KEY
 
     calls = [node for node in program.graph.nodes if node.op == "call_function" and not _is_quantization(node)]

@@ -1,7 +1,7 @@
-"""How operators are rewritten before they are lowered, by the names of the Arm backend.
+"""Options for how operators are rewritten before they are lowered, with the names of the Arm backend.
 
-Carina's own lowering decides from the target: a softmax is always the stable one, a quantized leaky_relu one table. What has no
-effect here is said in the log "carina.arm" when a compile spec is given it.
+Carina's own lowering depends on the target only: a softmax is always the stable one, and a quantized leaky_relu is one table. Setting an
+option without an effect in a compile spec logs a warning to "carina.arm".
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ class SoftmaxDecompositionConfig(Enum):
     """The lowering of a softmax."""
 
     MASKED = auto()  # exp(x - max) / sum, and masked_fill becomes where
-    STABLE = auto()  # exp(x - max) / sum; masked_fill stays. What Carina does in either case: the results are the same
+    STABLE = auto()  # exp(x - max) / sum; masked_fill stays. Carina always does this; the results are equal
 
 
 class LeakyReLULoweringConfig(Enum):
     """The lowering of a quantized leaky_relu."""
 
-    TABLE = auto()  # one table. What Carina does in either case: it is nearer, and costs less
+    TABLE = auto()  # one table. Carina always does this: it is more exact and cheaper
     DECOMPOSE = auto()  # clamp, multiply, add
 
 

@@ -1,7 +1,7 @@
-"""The Arm backend's own pytest files on Carina: pytest -p carina.arm.pytest_plugin backends/arm/test/ops/test_add.py
+"""Runs the Arm backend's own pytest files on Carina: pytest -p carina.arm.pytest_plugin backends/arm/test/ops/test_add.py
 
-Loading it is install(): everything that the files import from executorch.backends.arm and that Carina has comes from
-Carina; their tester, and what is internal to the Arm backend, stay ExecuTorch's.
+Loading it calls install(). The names that the files import from executorch.backends.arm come from Carina, if Carina has them. The tester
+and the internals of the Arm backend remain ExecuTorch's.
 """
 
 import carina.arm
@@ -10,5 +10,5 @@ carina.arm.install()
 
 
 def pytest_report_header() -> str:
-    """What the run is about."""
+    """The line about Carina in pytest's header."""
     return f"carina.arm {carina.__version__} in the place of executorch.backends.arm"

@@ -37,9 +37,9 @@ _HAS_BIAS = (
 
 @dataclass(eq=True, frozen=True)
 class QuantizationConfig:
-    """Specs of what goes into a node, what comes out of it, its weights and its bias; None: it stays float.
+    """The specs of a node's operands, results, weights and bias. None: they stay float.
 
-    Which nodes share parameters, and which have fixed ones, is not said here: Carina's own rules do (ADR 0039).
+    The config does not say which nodes share parameters or have fixed ones. Carina's own rules decide that (ADR 0039).
     """
 
     input_activation: QuantizationSpecBase | None
@@ -54,7 +54,7 @@ class QuantizationConfig:
         """The spec of operands.
 
         Raises:
-            ValueError: it is not per tensor.
+            ValueError: the spec is not per tensor.
         """
         del node, input_node
         return _checked(self.input_activation, _ACTIVATIONS, " for input_activation.")
@@ -63,7 +63,7 @@ class QuantizationConfig:
         """The spec of results.
 
         Raises:
-            ValueError: it is not per tensor.
+            ValueError: the spec is not per tensor.
         """
         del node
         return _checked(self.output_activation, _ACTIVATIONS, " for output_activation.")
@@ -72,17 +72,17 @@ class QuantizationConfig:
         """The spec of weights.
 
         Raises:
-            ValueError: it is not symmetric.
+            ValueError: the spec is not symmetric.
         """
         del node
         return _checked(self.weight, _WEIGHTS, " for weight")
 
     def get_bias_qspec(self, node: Node | None = None) -> Any:
-        """The spec of a node's bias: int32, of the scale input * weight, where the node has weights.
+        """The spec of a node's bias, if the node has weights: int32 with the scale input * weight.
 
         Raises:
-            ValueError: the config has no spec of operands and weights for it.
-            NotImplementedError: integers of other types than int8 or int16 by int8.
+            ValueError: the config has no spec of operands and weights for the bias.
+            NotImplementedError: types other than int8 or int16 operands with int8 weights.
         """
         if self.bias is None or node is None:
             return None
@@ -205,8 +205,8 @@ def get_symmetric_quantization_config(
     Args:
         is_per_channel: a scale per output channel of the weights.
         is_qat: for training with fake quantization.
-        is_dynamic: ranges of activations are found at run time. No target of Carina does that.
-        act_qmin, act_qmax, weight_qmin, weight_qmax: the integers that are used.
+        is_dynamic: ranges of activations are computed at run time. No target of Carina supports that.
+        act_qmin, act_qmax, weight_qmin, weight_qmax: the ranges of the integers.
         eps: the smallest scale.
     """
     activation = _activation(torch.int8, act_qmin, act_qmax, torch.per_tensor_affine, is_qat, is_dynamic, eps)
@@ -219,7 +219,7 @@ def get_symmetric_quantization_config(
 def get_symmetric_a8w4_quantization_config(
     is_per_channel: bool = True, is_qat: bool = True, is_dynamic: bool = False
 ) -> QuantizationConfig:
-    """As get_symmetric_quantization_config(), with int4 weights from -7 to 7. As in the Arm backend, the default is training."""
+    """The same as get_symmetric_quantization_config(), with int4 weights from -7 to 7. As in the Arm backend, is_qat is True by default."""
     return get_symmetric_quantization_config(is_per_channel, is_qat, is_dynamic, weight_qmin=-7, weight_qmax=7)
 
 
@@ -234,7 +234,7 @@ def get_symmetric_a16w8_quantization_config(
 ) -> QuantizationConfig:
     """Activations in int16 without a zero point, weights in int8.
 
-    Args as of get_symmetric_quantization_config(). Unlike with the Arm backend weight_qmin and weight_qmax have effect.
+    The arguments are those of get_symmetric_quantization_config(). Unlike in the Arm backend, weight_qmin and weight_qmax have an effect.
     """
     low, high = -32767, 32767
     activation = _activation(torch.int16, low, high, torch.per_tensor_symmetric, is_qat, is_dynamic, epsilon)
@@ -261,7 +261,7 @@ def get_vgf_snorm_quantization_config(
     weight_qmax: int = 127,
     eps: float = 2**-16,
 ) -> VGFQuantizationConfig:
-    """As get_symmetric_quantization_config(), with activations from -127 to 127, as GPUs sample signed normalized integers."""
+    """The same as get_symmetric_quantization_config(), with activations from -127 to 127, as GPUs sample signed normalized integers."""
     like = get_symmetric_quantization_config(
         is_per_channel, is_qat, act_qmin=-127, act_qmax=127, weight_qmin=weight_qmin, weight_qmax=weight_qmax, eps=eps
     )

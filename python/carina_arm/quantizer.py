@@ -38,7 +38,7 @@ class _ByRule:
     """Selects the nodes for which a predicate holds."""
 
     def __init__(self, kind: str, holds: Callable[[Node], bool]) -> None:
-        self.kind = kind  # of settings that are replaced together
+        self.kind = kind  # settings of the same kind replace each other
         self.holds = holds
 
     def find_nodes(self, model: GraphModule) -> Iterator[Node]:
@@ -46,13 +46,13 @@ class _ByRule:
 
 
 def _known_as(node: Node) -> tuple[str, Any]:
-    """Name and target of a node, or of the node that it is a part of."""
+    """The name and target of a node. For a node that replaced another one, those of the original node."""
     known: tuple[str, Any] = node.meta.get(FROM, (node.name, node.target))
     return known
 
 
 def _modules_of(node: Node) -> list[tuple[str, str]]:
-    """(path, type) of the modules that a node belongs to, from the outermost."""
+    """(path, type) of the modules that contain a node, outermost first."""
     stack = node.meta.get("nn_module_stack") or {}
     return [
         (_plain_path(path), kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}")
@@ -75,15 +75,15 @@ def _of_name(name: str) -> Callable[[Node], bool]:
 
 
 class TOSAQuantizer(Quantizer):  # type: ignore[misc]
-    """Annotates graphs for targets that read TOSA. Later settings win; None leaves nodes float.
+    """Annotates graphs for targets that read TOSA. Later settings take precedence. A config of None keeps nodes float.
 
     Args:
-        compile_spec_or_tosa_spec: whose integers there may be.
-        use_composable_quantizer: False is the Arm backend's older quantizer, which lacks set_node_*(); the annotations
-            are the same here.
+        compile_spec_or_tosa_spec: the target, which determines the available integer types.
+        use_composable_quantizer: False selects the Arm backend's older quantizer, which lacks set_node_*(). The annotations are the same
+        here.
 
     Raises:
-        TypeError: another thing than a spec.
+        TypeError: the argument is not a spec.
     """
 
     def __init__(self, compile_spec_or_tosa_spec: ArmCompileSpec | TosaSpecification | list[CompileSpecEntry],
@@ -101,11 +101,11 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         self.compile_spec: ArmCompileSpec = given
         self.tosa_spec = given.tosa_spec
         self.use_composable_quantizer = use_composable_quantizer
-        self.quantizer: Quantizer = self  # what annotates: scripts put another in its place
+        self.quantizer: Quantizer = self  # the quantizer that annotates; scripts may replace it
         self._global: Config = None
         self._io: list[tuple[str, Config]] = []  # ("input" or "output", config)
-        self._finders: list[tuple[NodeFinder, Config]] = []  # from the weakest
-        self._quantizers: list[Quantizer] = []  # of others, from the strongest
+        self._finders: list[tuple[NodeFinder, Config]] = []  # the weakest first
+        self._quantizers: list[Quantizer] = []  # quantizers of the user, the strongest first
         self._by_key: dict[str, dict[Any, Config]] = {"type": {}, "name": {}}
 
     def set_global(self, quantization_config: Config) -> Self:
@@ -129,46 +129,46 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         return self
 
     def add_quantizer(self, quantizer: Quantizer) -> Self:
-        """Adds another quantizer, which annotates first. Raises: NotImplementedError: on the older quantizer.
+        """Adds another quantizer, which annotates first.
 
         Raises:
-            NotImplementedError: on the older quantizer.
+            NotImplementedError: the older quantizer was selected.
         """
         self._must_compose("add_quantizer")
         self._quantizers.insert(0, quantizer)
         return self
 
     def set_node_finder(self, quantization_config: Config, node_finder: NodeFinder) -> Self:
-        """Sets the config of the nodes that it finds. Raises: NotImplementedError: on the older quantizer.
+        """Sets the config of the nodes that the finder returns.
 
         Raises:
-            NotImplementedError: on the older quantizer.
+            NotImplementedError: the older quantizer was selected.
         """
         self._must_compose("set_node_finder")
         self._finders.append((node_finder, quantization_config))
         return self
 
     def set_node_target(self, node_target: OpOverload, quantization_config: Config) -> Self:
-        """Sets the config of nodes that call this operator. Raises: NotImplementedError: on the older quantizer.
+        """Sets the config of nodes that call this operator.
 
         Raises:
-            NotImplementedError: on the older quantizer.
+            NotImplementedError: the older quantizer was selected.
         """
         self._must_compose("set_node_target")
         return self._find("target", lambda node: node_target in (node.target, _known_as(node)[1]), quantization_config)
 
     def set_node_name(self, node_name: str, quantization_config: Config) -> Self:
-        """Sets the config of the node with this name. Raises: NotImplementedError: on the older quantizer.
+        """Sets the config of the node with this name.
 
         Raises:
-            NotImplementedError: on the older quantizer.
+            NotImplementedError: the older quantizer was selected.
         """
         self._must_compose("set_node_name")
         return self._find("node", lambda node: _known_as(node)[0] == node_name, quantization_config)
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
-        """Spells operators as the Arm backend does, and takes nodes apart that have values within which need parameters of
-        their own; see carina_arm.spelling and carina_arm.expansion."""
+        """Spells operators as the Arm backend does, and decomposes nodes whose internal values need their own parameters. See
+        carina_arm.spelling and carina_arm.expansion."""
         if self.quantizer is not self:
             transformed: GraphModule = self.quantizer.transform_for_annotation(model)
             return transformed
@@ -192,7 +192,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         """Checks that each operator's tensors are on one device.
 
         Raises:
-            ValueError: they are not.
+            ValueError: an operator's tensors are on several devices.
         """
         for node in model.graph.nodes:
             devices = set() if node.op != "call_function" else set(_devices(node.all_input_nodes))
@@ -283,7 +283,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         return Plan(configs, general, of_node, quantized_ends=all(config is not None for config in ends))
 
     def _annotate_ends(self, model: GraphModule, plan: Plan) -> None:
-        """The config of inputs and outputs: that of set_io(), or else the general one."""
+        """Sets the config of inputs and outputs: that of set_io(), otherwise the general one."""
         given = dict(self._io)
         for node in model.graph.find_nodes(op="placeholder"):
             _annotate_input(node, given.get("input", plan.config_of(node.name)))
@@ -301,7 +301,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         return convert_pt2e(prepared, fold_quantize=fold_quantize)
 
 
-# The two quantizers that the Arm backend's TOSAQuantizer chooses from; its own tests make them by these names.
+# The two quantizers between which the Arm backend's TOSAQuantizer chooses. Its own tests use these names.
 _TOSAQuantizerV1 = TOSAQuantizer
 _TOSAQuantizerV2 = TOSAQuantizer
 

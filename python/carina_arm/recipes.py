@@ -31,13 +31,13 @@ from .vgf_compile_spec import VgfCompileSpec
 
 ARM_BACKEND = "arm"
 
-logger = logging.getLogger("executorch.backends.arm.recipes.arm_recipe_provider")  # which users of recipes know
+logger = logging.getLogger("executorch.backends.arm.recipes.arm_recipe_provider")  # this logger's name is known to users of recipes
 
 
 class ArmRecipeType(RecipeType):  # type: ignore[misc]
-    """The targets and their quantization. Ethos-U targets have `macs` (int), `system_config`, `memory_mode`, `extra_flags` (list) and `config_ini`.
+    """The targets and their quantization.
 
-    Those of Ethos-U take `macs` (int), `system_config`, `memory_mode`, `extra_flags` (list) and `config_ini`.
+    Ethos-U targets have `macs` (int), `system_config`, `memory_mode`, `extra_flags` (list) and `config_ini`.
     """
 
     ETHOS_U55_INT8 = "arm_ethos_u55_int8"
@@ -62,9 +62,9 @@ class _Row:
     spec: Callable[[_Row, str, dict[str, Any]], ArmCompileSpec]
     target: str  # a family of accelerators, or a TOSA specification
     config: Callable[[], QuantizationConfig] | None  # None: float
-    macs: int = 0  # unless the user says otherwise
+    macs: int = 0  # the default number of MACs
     keywords: frozenset[str] = frozenset()
-    kernels_of_cortex_m: bool = True  # whether quantize nodes outside become those of ExecuTorch's Cortex-M backend
+    kernels_of_cortex_m: bool = True  # whether quantize nodes outside delegates use ExecuTorch's Cortex-M kernels
 
 
 def _ethosu(row: _Row, recipe: str, given: dict[str, Any]) -> ArmCompileSpec:
@@ -125,10 +125,10 @@ class ArmRecipeProvider(BackendRecipeProvider):  # type: ignore[misc]
         return list(_ROWS)
 
     def create_recipe(self, recipe_type: RecipeType, **kwargs: Any) -> ExportRecipe | None:
-        """The recipe; None for one of another backend. Keywords that it has no use for are warned of.
+        """The recipe; None for a recipe of another backend. Unused keywords cause a warning.
 
         Raises:
-            ValueError: keywords of a wrong type, an accelerator that there is not.
+            ValueError: keywords of a wrong type, an unknown accelerator.
         """
         row = _ROWS.get(recipe_type) if isinstance(recipe_type, ArmRecipeType) else None
         if row is None:

@@ -14,10 +14,10 @@ _KINDS: tuple[type[ArmCompileSpec], ...] = (TosaCompileSpec, EthosUCompileSpec, 
 
 
 def parse_compile_spec(compile_specs: Sequence[CompileSpecEntry]) -> ArmCompileSpec:
-    """The compile spec of stored entries. Raises: ValueError: malformed entries.
+    """The compile spec of stored entries.
 
     Raises:
-        ValueError: entries that no class wrote.
+        ValueError: malformed entries.
     """
     output_format = next((bytes(spec.value).decode() for spec in compile_specs if spec.key == "output_format"), None)
     if output_format is None:

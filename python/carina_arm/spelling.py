@@ -1,4 +1,4 @@
-"""Operators spelled as the Arm backend spells them before it annotates: quantizers of users look for these.
+"""Spells operators as the Arm backend does before it annotates, because users' quantizers look for these operators.
 
     aten.lt.Scalar(x, 0.5) -> aten.lt.Tensor(x, tensor([0.5]))
     aten.ne.Tensor(x, y)   -> aten.logical_not(aten.eq.Tensor(x, y))
@@ -6,8 +6,8 @@
     aten.rsub.Scalar(x, 2) -> aten.sub.Tensor(tensor([2]), x)
     aten.floor_divide(x, y) -> aten.floor(aten.div.Tensor(x, y))
     aten.max.dim(x, 1)[0]  -> aten.amax(x, [1])
-    aten.add_.Tensor(x, y) -> aten.add.Tensor(x, y), so that calibration leaves its samples as they are
-    an int64 input that is an index -> its conversion to int32, which delegates take
+    aten.add_.Tensor(x, y) -> aten.add.Tensor(x, y), so that calibration does not change its samples
+    an int64 input that is an index -> its conversion to int32, which delegates support
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from .annotation import Plan
 
 aten = torch.ops.aten
 
-FROM = "carina_from"  # in a node's meta: the name and the target of the node that it is a part of
-DISALLOWED = "_arm_disallow_tfa"  # the Arm backend's mark of a node that stays as it is, since it stays float
+FROM = "carina_from"  # key in a node's meta: the name and the target of the node that it replaces
+DISALLOWED = "_arm_disallow_tfa"  # the Arm backend's mark of a node that must not be transformed, because it stays float
 
-# A number in the place of a tensor becomes a tensor.
+# Operators in which a number is replaced by a tensor.
 _WITH_TENSOR = {
     aten.__rshift__.Scalar: aten.bitwise_right_shift.Tensor,
     aten.__lshift__.Scalar: aten.bitwise_left_shift.Tensor,
@@ -61,7 +61,7 @@ _IN_PLACE = {
     aten.div_.Scalar: aten.div.Scalar,
 }
 
-# Operators that take indices, of int64 or int32: where these are.
+# Operators with int64 or int32 indices, and the positions of these operands.
 _INDICES = {
     aten.embedding.default: 1,
     aten.gather.default: 2,
@@ -100,7 +100,7 @@ def _narrow_index(module: GraphModule, node: Node) -> None:
 
 
 def _is_index(node: Node, user: Node) -> bool:
-    """Whether it is nothing but an index there."""
+    """Whether the user reads the node only as an index."""
     place = _INDICES.get(user.target)  # type: ignore[arg-type]
     if place is None or len(user.args) <= place:
         return False
@@ -146,7 +146,7 @@ def _is_float(node: Node) -> bool:
 
 
 def _is_alone(node: Node) -> bool:
-    """Whether nothing but this node sees that it overwrites its operand: no view of it, and no other reader."""
+    """Whether no other node sees that this node overwrites its operand: the operand has no view and no other reader."""
     operand = node.args[0]
     if not isinstance(operand, Node) or len(operand.users) > 1:
         return False

@@ -33,13 +33,13 @@ class Aim:
 
 
 def aim_of(spec: ArmCompileSpec, program: ExportedProgram) -> Aim:
-    """The target of a compile spec for a program.
+    """The target for a program with this compile spec.
 
-    A program that is not quantized computes its integers, such as indices, with TOSA's integer operators, whatever the
-    profile: the Arm backend's delegates do, and the reference model runs them.
+    If a program is not quantized, its integers, such as indices, are computed with TOSA's integer operators in any profile. The Arm
+    backend's delegates do the same, and the reference model supports it.
 
     Raises:
-        carina.UsageError: flags of Vela that Carina does not know or do.
+        carina.UsageError: Vela flags that Carina does not know or support.
     """
     kind = spec._get_output_format()
     if kind == "vela":
@@ -59,5 +59,5 @@ def is_quantized(program: ExportedProgram) -> bool:
 
 
 def read_model(pt2: bytes) -> Model:
-    """The model of a .pt2 with its quantization."""
+    """The model in a .pt2, with its quantization."""
     return _native.quantize(_native.import_pt2(pt2, "delegate", note=note), [], note=note)

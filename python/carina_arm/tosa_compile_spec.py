@@ -7,10 +7,10 @@ from .tosa_specification import TosaSpecification
 
 
 class TosaCompileSpec(ArmCompileSpec):
-    """Delegates are TOSA FlatBuffers of this specification, or of the one of this name.
+    """Delegates are TOSA FlatBuffers of this specification, which is an object or a name.
 
     Raises:
-        ValueError: a name of no specification.
+        ValueError: an unknown specification.
     """
 
     def __init__(self, tosa_spec: TosaSpecification | str) -> None:

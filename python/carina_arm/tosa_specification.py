@@ -16,14 +16,14 @@ T = TypeVar("T")
 class TosaSpecification:
     """A version of TOSA, the profiles that a graph may use, and extensions.
 
-    Made by :meth:`create_from_string`. Two specifications are equal when version and profiles are; extensions do not count.
+    Made by :meth:`create_from_string`. Two specifications are equal if version and profiles are equal; extensions do not count.
 
     Attributes:
         version: of TOSA.
         profiles: "INT", "FP", or both.
         extensions: of the profiles, without "u55" and "8k".
-        level_8k: whether the level 8K is asked for.
-        is_U55_subset: whether graphs keep to what an Ethos-U55 can do.
+        level_8k: whether the level 8K is requested.
+        is_U55_subset: whether graphs use only what an Ethos-U55 supports.
     """
 
     _SUPPORTED_VERSIONS: ClassVar[list[Version]] = [Version("1.0"), Version("1.1")]
@@ -38,10 +38,10 @@ class TosaSpecification:
     is_U55_subset: bool
 
     def __init__(self, version: Version, extras: list[str]) -> None:
-        """Parses the text after the version. Raises: ValueError: no profile, too many profiles, or extensions of other profiles.
+        """Parses the text after the version.
 
         Raises:
-            ValueError: no profile, a profile too many, or extensions that the profiles do not have.
+            ValueError: no profile, too many profiles, or extensions of other profiles.
         """
         self.version = version
         rest = list(extras)
@@ -62,10 +62,10 @@ class TosaSpecification:
 
     @staticmethod
     def create_from_string(repr: str) -> TosaSpecification:
-        """Parses a name such as "TOSA-1.0+INT+int16". Raises: ValueError: an invalid name, or an unknown version.
+        """Parses a name such as "TOSA-1.0+INT+int16".
 
         Raises:
-            ValueError: not such a name, or of a version that there is not.
+            ValueError: an invalid name, or an unknown version.
         """
         match = re.match(r"^TOSA-([\d.]+)\+(.+)$", repr)
         if match is None:
@@ -88,10 +88,10 @@ class TosaSpecification:
 
     @classmethod
     def all_versions_for_profile(cls, profile: str) -> list[TosaSpecification]:
-        """A specification for each version, with one profile. Raises: ValueError: not a profile.
+        """A specification for each version, with one profile.
 
         Raises:
-            ValueError: not a profile.
+            ValueError: an unknown profile.
         """
         name = profile.upper()
         if name not in cls._SUPPORTED_PROFILES:
@@ -100,10 +100,10 @@ class TosaSpecification:
 
     @classmethod
     def all_profiles_for_version(cls, version: Version | str) -> list[TosaSpecification]:
-        """A specification for each profile, with one version. Raises: ValueError: an unknown version.
+        """A specification for each profile, with one version.
 
         Raises:
-            ValueError: a version that there is not.
+            ValueError: an unknown version.
         """
         plain = _major_minor(version)
         if plain not in cls._SUPPORTED_VERSIONS:
@@ -134,7 +134,7 @@ class TosaSpecification:
         return "".join(f"+{extension}" for extension in self.extensions)
 
     def _canonical_key(self) -> TosaSpecification:
-        """The specification without extensions and patch level."""
+        """The specification without extensions and without the patch level."""
         return type(self)(Version(f"{self.version.major}.{self.version.minor}.0"), list(self.profiles))
 
     def __repr__(self) -> str:
@@ -193,7 +193,7 @@ class TosaSpecMapping(Generic[T]):
         self._mapping: dict[TosaSpecification, list[T]] = {}
 
     def add(self, spec: TosaSpecification, value: T) -> None:
-        """Adds a value for one profile. Raises: ValueError: a specification with extensions, or of two profiles.
+        """Adds a value for one profile.
 
         Raises:
             ValueError: a specification with extensions, or of two profiles.
@@ -209,10 +209,10 @@ class TosaSpecMapping(Generic[T]):
         return _one_profile_each(spec)
 
     def get(self, spec: TosaSpecification) -> list[T]:
-        """The values for the specification's profiles. Raises: KeyError: there are none.
+        """The values for the specification's profiles.
 
         Raises:
-            KeyError: nothing was.
+            KeyError: there are no values.
         """
         found = [value for base in _one_profile_each(spec) for value in self._mapping.get(base._canonical_key(), [])]
         if not found:
@@ -242,10 +242,10 @@ class TosaLoweringContext:
 
 
 def get_context_spec() -> TosaSpecification:
-    """The specification of the active TosaLoweringContext. Raises: RuntimeError: no context is active.
+    """The specification of the active TosaLoweringContext.
 
     Raises:
-        RuntimeError: it runs in none.
+        RuntimeError: no context is active.
     """
     try:
         return TosaLoweringContext.tosa_spec_var.get()
@@ -254,10 +254,10 @@ def get_context_spec() -> TosaSpecification:
 
 
 def get_context_shape_env() -> Any:
-    """The torch ShapeEnv of the active TosaLoweringContext. Raises: RuntimeError: no context is active, or it has none.
+    """The torch ShapeEnv of the active TosaLoweringContext.
 
     Raises:
-        RuntimeError: it runs in none, or that has none.
+        RuntimeError: no context is active, or it has no ShapeEnv.
     """
     shape_env = TosaLoweringContext.shape_env_var.get(None)
     if shape_env is not None:

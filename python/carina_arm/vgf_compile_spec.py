@@ -16,11 +16,11 @@ class VgfCompileSpec(ArmCompileSpec):
     """Delegates are VGF files.
 
     Args:
-        tosa_spec: of the graphs in them; None: floats and integers, "TOSA-1.0+FP+INT+int4+int16".
-        compiler_flags: of Arm's converter. Carina writes VGF itself; they make no difference.
+        tosa_spec: the specification of the graphs; None: floats and integers, "TOSA-1.0+FP+INT+int4+int16".
+        compiler_flags: flags of Arm's converter. They have no effect, because Carina writes VGF itself.
 
     Raises:
-        ValueError: a specification that VGF does not have.
+        ValueError: a specification that VGF does not support.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class VgfCompileSpec(ArmCompileSpec):
     def validate_environment(
         self, build_dir: str | os.PathLike[str] | None = None, *, require_runtime_build: bool = False
     ) -> list[Check]:
-        """What the machine has for VGF. Writing VGF files needs nothing beside Carina; running them on a device does.
+        """Checks what the machine has for VGF. Writing VGF files needs nothing besides Carina, but running them on a device does.
 
         Args:
-            build_dir: of the Arm backend's own runtime; nothing here is built for it.
-            require_runtime_build: whether what running needs must be there.
+            build_dir: the build folder of the Arm backend's own runtime; not used here.
+            require_runtime_build: whether everything for running must be present.
 
         Raises:
-            RuntimeError: something that is needed is missing, with what to do.
+            RuntimeError: something needed is missing; the message says what to do.
         """
         from carina.vgf.check_env import checks
 

@@ -74,7 +74,7 @@ nb::object object_of(const ir::Attribute& attribute) {
       attribute);
 }
 
-// (operator, operands, attributes, results), values by index; -1: no operand.
+// (operator, operands, attributes, results). Values are indices; -1: no operand.
 nb::tuple tuple_of(const ir::Node& node) {
   nb::list operands, results;
   for (const ir::ValueId id : node.inputs) operands.append(id.valid() ? static_cast<int64_t>(id.index()) : -1);

@@ -4,7 +4,7 @@ namespace carina::python {
 
 namespace {
 
-// Thrown through the library to end a call early. Whatever the library returns then, the call ends with the
+// Thrown through the library to end a call early. Whatever the library returns, the call then ends with the
 // interruption.
 struct Left final : std::exception {
   [[nodiscard]] const char* what() const noexcept override { return "interrupted"; }

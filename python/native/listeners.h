@@ -23,21 +23,22 @@ using NoteListener = std::function<void(const Diagnostic&)>;
 using ProgressListener = std::function<void(std::string_view step, size_t done, size_t total)>;
 
 // The Python callbacks of a call; each may be empty. They are called with the GIL held, on any thread, and never after
-// the call.
+// the end of the call.
 struct Listeners {
   NoteListener note;
   ProgressListener progress;
 };
 
-// The arguments `note` and `progress`, which come last in every function that works for long.
+// The arguments `note` and `progress`, which are the last arguments of every long-running function.
 #define CARINA_LISTENERS "note"_a.none() = nb::none(), "progress"_a.none() = nb::none()
 
 // The reason to interrupt a call: an exception of a callback, or Ctrl-C. The call ends at the next step that it logs.
 class Interruption {
  public:
-  // Does what may raise, with the GIL held; leaves the call by an exception of its own if it, or an earlier one, did.
+  // Runs an action that may raise, with the GIL held. If it or an earlier action raised, throws an exception that ends
+  // the call.
   void attempt(const std::function<void()>& action);
-  // Raises in Python what interrupted the call, if anything did.
+  // Raises the exception that interrupted the call, if there was one.
   void rethrow();
 
  private:

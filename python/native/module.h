@@ -4,7 +4,7 @@
 
 namespace carina::python {
 
-// Each adds its part of carina._native.
+// Each function adds a part of carina._native.
 void bind_diagnostics(nanobind::module_& module);
 void bind_models(nanobind::module_& module);
 void bind_delegates(nanobind::module_& module);

@@ -24,7 +24,7 @@ using namespace nb::literals;
 
 namespace {
 
-// Binds the members of a stage's options: enumerations by their names, an optional number as a number or None.
+// Binds the members of a stage's options: enumerations by name, an optional number as a number or None.
 template <typename Stage, typename Request>
 void bind_options(nb::class_<Request>& request) {
   options::visit_options<Stage>([&](const options::OptionRow& row, auto member) {

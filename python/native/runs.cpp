@@ -19,7 +19,7 @@ using namespace nb::literals;
 
 namespace {
 
-// The outputs and figures of one inference on any engine.
+// The outputs and metrics of one inference on any engine.
 struct Run {
   std::vector<datasets::NamedTensor> outputs;
   int64_t npu_cycles = 0;

@@ -1,4 +1,5 @@
-# cmake -DSTUB=_native.pyi -P types.cmake: what the stub generator leaves open, so that mypy --strict takes the file.
+# cmake -DSTUB=_native.pyi -P types.cmake: adds the types that the stub generator omits, so that mypy --strict accepts
+# the file.
 file(READ ${STUB} text)
 string(REPLACE "Annotated[NDArray, dict(order='C', device='cpu', writable=False)]" "NDArray[Any]" text "${text}")
 string(REPLACE "from typing import Annotated\n" "from typing import Any\n" text "${text}")

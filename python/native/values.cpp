@@ -17,7 +17,7 @@ struct NumpyType {
   nb::dlpack::dtype type;
 };
 
-// The first row of a NumPy type is what its arrays are as inputs.
+// The tensor type for each NumPy type. An input array gets the first row with its NumPy type.
 constexpr std::array<NumpyType, 18> kTypes{{
     {.dtype = DType::kBool, .name = "bool", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::Bool), 8, 1}},
     {.dtype = DType::kInt8, .name = "int8", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::Int), 8, 1}},
@@ -36,7 +36,7 @@ constexpr std::array<NumpyType, 18> kTypes{{
     {.dtype = DType::kBf16, .name = "uint16", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), 16, 1}},
     {.dtype = DType::kFp8E4M3, .name = "uint8", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), 8, 1}},
     {.dtype = DType::kFp8E5M2, .name = "uint8", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), 8, 1}},
-    // As an input: a tensor of PyTorch, which NumPy does not have.
+    // Inputs only: a PyTorch tensor, since NumPy lacks the type.
     {.dtype = DType::kBf16, .name = "bfloat16", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::Bfloat), 16, 1}},
 }};
 
@@ -46,7 +46,7 @@ const NumpyType& type_of(DType dtype) {
   return *row;
 }
 
-// A Python object that keeps memory alive, to be let go of by any thread.
+// A Python object that keeps memory alive. Any thread may release it.
 template <typename Object>
 std::shared_ptr<const void> owner_of(Object object) {
   return {new Object(std::move(object)), [](Object* held) {
@@ -89,7 +89,7 @@ nb::object array_of(const Tensor& tensor) {
   std::vector<size_t> dims(tensor.shape.dims().begin(), tensor.shape.dims().end());
   auto* held = new Buffer(tensor.data);
   const nb::capsule owner(held, [](void* buffer) noexcept { delete static_cast<Buffer*>(buffer); });
-  // Nobody else writes to the memory: a tensor that is given away is not shared.
+  // Writing is safe: a tensor that is handed over has no other owner.
   void* data = const_cast<std::byte*>(held->data());
   return nb::cast(nb::ndarray<nb::numpy>(data, dims.size(), dims.data(), owner, nullptr, type_of(tensor.dtype).type));
 }

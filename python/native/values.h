@@ -19,15 +19,15 @@ namespace nb = nanobind;
 // A dense array in memory of the CPU; nanobind copies one that is not dense.
 using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
-// A view of the bytes, which it keeps alive. It may be dropped by any thread.
+// A view of the bytes that keeps them alive. Any thread may drop it.
 Buffer buffer_of(const nb::bytes& bytes);
 nb::bytes bytes_of(std::span<const std::byte> bytes);
 
-// A view of the array's memory, which it keeps alive. Raises TypeError: elements that no tensor has.
+// A view of the array's memory that keeps it alive. Raises TypeError: an element type that tensors do not have.
 Tensor tensor_of(const Array& array);
 datasets::Sample sample_of(const std::vector<Array>& arrays);
-// A NumPy array on the tensor's memory. NumPy has no int4, int48, shape, bf16 and fp8: these come as int8, int64, int64,
-// and the raw bits as uint16 and uint8, as .npy files have them.
+// A NumPy array on the tensor's memory. NumPy has no int4, int48, shape, bf16 and fp8. These become int8, int64 and
+// int64, and raw bits as uint16 and uint8, as in .npy files.
 nb::object array_of(const Tensor& tensor);
 // NumPy's name of the type: "float32".
 std::string_view numpy_name(DType dtype);

@@ -1,4 +1,4 @@
-/* A program in C; the C++ compiler links it. */
+/* A program in C. The C++ compiler links it. */
 #include <carina/carina.h>
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-// A plug-in's preprocess() compiles a TOSA graph to a blob; here the bytes are no graph, which is an error with a diagnostic.
+// Compiles a TOSA graph to a blob, as the preprocess() of a plug-in does. Here the bytes are not a graph, so the result
+// is an error with a diagnostic.
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// A shared library of a user's: it exports its own function and nothing of Carina.
+// A user's shared library. It exports its own function, and no symbol of Carina.
 #include <carina/version.h>
 
 extern "C" int plugin_version() {

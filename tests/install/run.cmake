@@ -1,5 +1,6 @@
-# cmake -DBUILD=<build tree> -DWORK=<folder> -DGENERATOR=... -DCOMPILER=... -DCLANG=<or nothing> -P run.cmake: installs the build into
-# WORK, compiles each installed header alone, with both compilers, and builds and runs the consumer there.
+# cmake -DBUILD=<build tree> -DWORK=<folder> -DGENERATOR=... -DCOMPILER=... -DCLANG=<or nothing> -P run.cmake: installs
+# the build into WORK, compiles each installed header alone with both compilers, and builds and runs the consumer
+# programs.
 function(step)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT code EQUAL 0)
@@ -23,13 +24,13 @@ step(${CMAKE_COMMAND} --build ${WORK}/${name} --target consumer consumer_c plugi
 step(${WORK}/${name}/consumer)
 step(${WORK}/${name}/consumer_c)
 
-# The plug-in exports nothing of Carina.
+# The plug-in exports no symbol of Carina.
 execute_process(COMMAND nm -DC --defined-only ${WORK}/${name}/libplugin.so OUTPUT_VARIABLE exported COMMAND_ERROR_IS_FATAL ANY)
 if(exported MATCHES "carina::" OR NOT exported MATCHES "plugin_version")
   message(FATAL_ERROR "the plug-in exports:\n${exported}")
 endif()
 
-# The programs of the guide, as printed.
+# The programs of the guide, as the page prints them.
 file(MAKE_DIRECTORY ${WORK}/guide)
 set(repository ${CMAKE_CURRENT_LIST_DIR}/../..)
 step(python3 ${CMAKE_CURRENT_LIST_DIR}/guide_programs.py ${repository}/docs/guide/cpp.md ${WORK}/guide)
@@ -48,12 +49,12 @@ guide_program(compile_digits "1 delegate.s., [0-9]+ cycles")
 guide_program(run_digits "44[0-9] of 450 right")
 guide_program(evaluate_digits "tosa.CONV2D")
 
-# Without CMake.
+# Builds without CMake, through pkg-config.
 set(ENV{PKG_CONFIG_PATH} ${WORK}/tree/lib/pkgconfig:${WORK}/tree/lib64/pkgconfig)
 step(sh -c "${COMPILER} -std=c++23 ${CMAKE_CURRENT_LIST_DIR}/consumer.cpp $(pkg-config --cflags --libs carina) -o ${WORK}/plain")
 step(${WORK}/plain)
 
-# Where a dependency is missing, an optional find_package() goes on.
+# Without a dependency, an optional find_package() must not fail.
 set(ENV{PKG_CONFIG_LIBDIR} ${WORK}/nothing)
 unset(ENV{PKG_CONFIG_PATH})
 step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/missing -B ${WORK}/missing -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/tree

@@ -1,4 +1,4 @@
-"""The architecture decision records (docs/adr): their form, and the index of them.
+"""The architecture decision records (docs/adr): checks their form and writes their index.
 
 `python tests/integration/adr_index.py` writes docs/adr/README.md; test_docs.py compares.
 """
@@ -28,7 +28,7 @@ To add a record, copy the form of an existing one, take the next number, and run
 
 
 class Record(NamedTuple):
-    """One file: where it is and what its first lines say."""
+    """A record: its file and the contents of its first lines."""
 
     file: str
     number: str
@@ -39,7 +39,7 @@ class Record(NamedTuple):
 
 
 def read(path: Path) -> Record:
-    """Raises: ValueError, the record does not have the form."""
+    """Raises: ValueError, the record does not have the required form."""
     text = path.read_text()
     head = HEAD.match(re.sub(r"(?<!\n)\n(?!\n)", " ", text.split("\n## ")[0]).rstrip() + "\n")
     sections = re.findall(r"^## (.*)$", text, re.MULTILINE)

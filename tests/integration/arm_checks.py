@@ -1,7 +1,8 @@
-"""Programs of test_arm_checks.py: users' checks of a partitioner on each operator, first, in the middle and last, in float and quantized networks, in three flows.
+"""Programs of test_arm_checks.py: users' checks of a partitioner on each operator, in float and quantized networks and in three flows. The
+operator is first, in the middle or last in the network.
 
-`arm_checks.py sample|all` prints "passed OPERATOR" for each operator whose networks are cut where the check says, with the numbers of the whole. Of the kinds
-of checks and the flows `sample` has one each for a network, `all` all of them.
+`arm_checks.py sample|all` prints "passed OPERATOR" for each operator whose networks are divided where the check says, with the numbers of
+the undivided network. `sample` runs one kind of check and one flow per network, `all` runs all of them.
 """
 
 import itertools
@@ -111,7 +112,7 @@ def outputs_of(edge, inputs, target):
 
 def by_carina(model, inputs, target, check):
     if not target.startswith("ethos"):
-        return None  # it makes programs for a runtime
+        return None  # the flow makes programs for a runtime
     compiled = carina.arm.to_edge_transform_and_lower(torch.export.export(model, inputs), partitioner=[EthosUPartitioner(spec_of(target), [check])])
     program = compiled.to_executorch().program
     program.save("program.pte")
@@ -125,19 +126,19 @@ FLOWS = (by_executorch, by_to_backend, by_carina)
 
 def check(name, position, target, kind, flow):
     if (name, target, flow) == ("hardswish", "TOSA-1.0+FP", by_to_backend):
-        return  # to_edge() decomposes it before a partitioner sees it
+        return  # to_edge() decomposes it before a partitioner runs
     model, inputs = network(name, position), (torch.randn(1, 3, 12, 12),)
     if target != "TOSA-1.0+FP":
         model = quantized(model, inputs, target)
         if name == "softmax" and not any("softmax" in str(node.target) for node in model.graph.nodes):
-            return  # the quantizer decomposes it: no node is left that a check can name
+            return  # the quantizer decomposes it, so no node is left for a check to name
     expected = model(*inputs).detach().numpy()
     result = flow(model, inputs, target, CHECKS[kind](name))
     if result is None:
         return
     count, left, outputs = result
     where = (name, position, target, kind, flow.__name__, count, left)
-    # A convolution and the relu behind it are one to quantizers: without the relu on the NPU its convolution is float.
+    # Quantizers treat a convolution and the relu behind it as one. If the relu is not on the NPU, its convolution stays float.
     fused = name == "relu" and target != "TOSA-1.0+FP" and position == "middle"
     assert count == (2 if position == "middle" else 1) - fused, where
     assert left or flow is by_carina, where
@@ -149,7 +150,7 @@ def combinations(name, whole):
     every = list(itertools.product(CHECKS, FLOWS))
     for number, (position, target) in enumerate(itertools.product(POSITIONS, TARGETS)):
         if name == "max_pool2d" and target == "TOSA-1.0+FP":
-            continue  # ExecuTorch decomposes it, with indices, before a partitioner sees it
+            continue  # ExecuTorch decomposes it, with indices, before a partitioner runs
         turn = number * 5 + list(OPERATORS).index(name)
         for kind, flow in every if whole else [every[turn % len(every)]]:
             yield position, target, kind, flow

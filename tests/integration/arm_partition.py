@@ -1,4 +1,5 @@
-"""Programs of test_arm_partition.py: what partitioners of carina.arm take, in ExecuTorch's own flow. One process runs them all: `arm_partition.py NAME ...`."""
+"""Programs of test_arm_partition.py: the nodes that partitioners of carina.arm take in ExecuTorch's own flow. One process runs them all:
+`arm_partition.py NAME ...`."""
 
 import itertools
 import sys
@@ -68,7 +69,7 @@ def on_cpu(edge):
 
 
 def name_of(node):
-    """The operator's name: the text of one of ExecuTorch's has the names of its arguments too."""
+    """The operator's name. The text of an ExecuTorch operator also contains the names of its arguments."""
     return getattr(node.target, "__name__", str(node.target))
 
 
@@ -79,7 +80,7 @@ def run(edge, inputs):
 
 
 def same(edge, model, inputs, steps=0):
-    """The reference model gives what eager PyTorch gives; quantized ones to so many steps of their results."""
+    """Checks that the reference model gives the results of eager PyTorch. Quantized results may differ by `steps` steps."""
     expected = model(*inputs)
     expected = list(expected) if isinstance(expected, (tuple, list)) else [expected]
     for result, eager in zip(run(edge, inputs), expected, strict=True):
@@ -213,10 +214,10 @@ def checks_cut_the_network():
             if target != "TOSA-1.0+FP":
                 model = quantized(model, inputs, target)
             edge = lowered(model, inputs, target, [Not([name])])
-            # The first convolution and its activation are one to quantizers: without the one the other is float.
+            # Quantizers treat the first convolution and its activation as one: if one is float, so is the other.
             count = 1 if name == "relu" and target != "TOSA-1.0+FP" else 2
             assert delegates(edge) == count, (name, target, delegates(edge), on_cpu(edge))
-            # ExecuTorch decomposes a hardswish that no partitioner wants whole.
+            # ExecuTorch decomposes a hardswish unless a partitioner wants it whole.
             assert any(name in op or (name, "aten.clamp" in op) == ("hardswish", True) for op in on_cpu(edge)), (name, target, on_cpu(edge))
             if target.startswith("TOSA"):
                 same(edge, model, inputs, steps=2)
@@ -255,7 +256,7 @@ def floats_between_integers():
 
 
 def all_orders_of_memory():
-    """Results of permutations lie in every order, and come out in the right one."""
+    """Results of permutations have any memory order, and the program returns them in the right one."""
     for order in itertools.permutations(range(4)):
         model, inputs = Function(lambda x, order=order: (x * 2).permute(order)), (torch.randn(2, 3, 4, 5),)
         edge = lowered(model, inputs, "TOSA-1.0+FP")
@@ -275,7 +276,7 @@ def batch_first_recurrences():
 
 
 def multiples_are_added():
-    """add() with alpha, of tensors of one rank and of two."""
+    """add() with alpha, on tensors of the same rank and of different ranks."""
     for shapes in (((2, 3, 4), (2, 3, 4)), ((1, 4, 5), (4, 1)), ((4, 1), (1, 1, 4, 5))):
         for target in ("TOSA-1.0+FP", "TOSA-1.0+INT", "TOSA-1.0+INT+int16"):
             model, inputs = Function(lambda x, y: torch.add(x, y, alpha=1.5)), tuple(torch.randn(shape) for shape in shapes)

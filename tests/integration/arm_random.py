@@ -1,7 +1,8 @@
 """Programs of test_arm_random.py: random networks through ExecuTorch's own flow with carina.arm's partitioner, on every specification.
 
-`arm_random.py FIRST COUNT` prints "passed SEED" for each network that is quantized, partitioned and made into a program without an exception, whose operators
-are nowhere but in delegates or in ExecuTorch's graph, and whose results under the TOSA reference model, or on the simulated NPU, are those of eager PyTorch.
+`arm_random.py FIRST COUNT` prints "passed SEED" for each network that passes. A network passes if it is quantized, partitioned and made
+into a program without an exception. Each operator must be in a delegate or in ExecuTorch's graph. The results of the TOSA reference model,
+or of the simulated NPU, must be those of eager PyTorch.
 """
 
 import random
@@ -24,7 +25,7 @@ TARGETS = ("TOSA-1.0+FP", "TOSA-1.0+INT", "TOSA-1.0+INT+int16", "TOSA-1.0+INT+FP
 
 
 class Network(torch.nn.Module):
-    """Steps of a list: (function, indices of the values that it takes)."""
+    """The steps of a list: (function, indices of its operands)."""
 
     def __init__(self, steps, modules, outputs):
         super().__init__()
@@ -101,7 +102,7 @@ def network_of(seed):
         try:
             made = function(*(values[i] for i in indices))
         except (RuntimeError, IndexError, TypeError, ValueError):
-            continue  # PyTorch does not have it for these shapes
+            continue  # PyTorch does not support these shapes
         if not made.is_floating_point() or not 0 < made.numel() <= 4096 or made.dim() > 5 or not made.isfinite().all() or made.abs().max() > 1e4:
             continue
         if isinstance(function, torch.nn.Module):
@@ -142,7 +143,7 @@ def check(seed):
     for result, eager in zip(results, expected, strict=True):
         assert result.shape == eager.shape, (result.shape, eager.shape)
         steps = np.diff(np.unique(eager))
-        # One step of each operator's rounding adds up over six of them; the float ones differ by their tables and sums.
+        # Rounding errors of one step per operator add up over six operators. Float results differ through tables and the order of sums.
         span = float(np.ptp(eager)) if eager.size else 0.0
         bound = 1e-4 * max(1.0, span) if target == "TOSA-1.0+FP" else max(6 * float(steps.min()) if len(steps) else 0.05, 0.05 * span)
         np.testing.assert_allclose(result, eager, rtol=1e-3, atol=bound)

@@ -14,17 +14,17 @@ DARK = "--blink-settings=preferredColorScheme=0"
 
 @dataclass
 class Page:
-    """What stands on a page.
+    """The contents of a page.
 
     body      attributes of <body>
     title     the heading
     sections  ids, in order
-    cards     {key: value}: the figures on top, as data
-    shown     {key: text}: the same as a person reads them
+    cards     {key: value}: the figures at the top, as data
+    shown     {key: text}: the same figures as displayed
     tables    {id: [[cell, ...], ...]}, without the titles
     marks     {id of a plot: {kind of mark: how many}}
     colors    fills of the plots' texts
-    links     whatever would load something
+    links     addresses that the page would load
     """
 
     body: dict = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Reader(HTMLParser):
         return next((attributes["id"] for tag, attributes in self.open if tag == "table" and "id" in attributes), None)
 
     def mark(self):
-        """(plot, kind) of a data mark that is being read; not of axes and legends."""
+        """(plot, kind) of the data mark that the parser is in. Axes and legends have none."""
         plot = next((attributes.get("id") for _, attributes in self.open if attributes.get("class") == "plot"), None)
         group = self.open[-1][1].get("class", "") if self.open else ""
         found = re.fullmatch(r"mark-(\w+) role-mark.*", group)

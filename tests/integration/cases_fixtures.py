@@ -1,8 +1,8 @@
-"""Networks that tests take: those that the repository makes itself (cases/README.md), and those of ../shared where that folder is.
+"""The networks of the tests: those that the repository makes (cases/README.md), and those of ../shared if that folder exists.
 
-case             one test per case; @pytest.mark.cases("kws", "resnet20") keeps some of them, of both places; with either=True those of
-                 ../shared stand for the made ones of the same name, where a run costs much and one network proves what another does
-cases_folder     the folder of the cases: build/cases, then ../shared/cases as well
+case             one test per case. @pytest.mark.cases("kws", "resnet20") selects some of them from both folders. With either=True, a case
+of ../shared replaces the made one with the same name. Use that where a run is slow and one network is enough.
+cases_folder     the folder of the cases: build/cases, then also ../shared/cases
 shared           path of ../shared ($CARINA_SHARED); without it the test is reported as "not run: no ../shared"
 """
 
@@ -52,18 +52,18 @@ class Case:
         return self.arrays("input_")
 
     def for_target(self, target, name):
-        """A file of the target's folder where there is one, else the one above it."""
+        """The file in the target's folder if it exists, else the one in the folder above."""
         own = self.path / target / name
         return own if own.exists() else self.path / name
 
 
 def cases_folders():
-    """build/cases, and ../shared/cases where it is."""
+    """build/cases, and ../shared/cases if it exists."""
     return [store.CASES, *(folder for folder in [SHARED / "cases"] if folder.is_dir())]
 
 
 def case_folders():
-    """Of all cases: the made ones, then those of ../shared."""
+    """The folders of all cases: the made ones, then those of ../shared."""
     made = [store.CASES / name for name in sorted(store.recipes())]
     return made + sorted(p for p in (SHARED / "cases").glob("*") if (p / "model.pt2").exists())
 
@@ -81,7 +81,8 @@ def made_case(name):
 
 
 def make_cases(config):
-    """Once a session, before tests are collected: they are named after the files. Workers find what their controller made."""
+    """Runs once per session before tests are collected, since the tests are named after the files. Workers use the cases that their
+    controller made."""
     if hasattr(config, "workerinput") or all(store.is_made(name) for name in store.recipes()):
         return
     capture = config.pluginmanager.getplugin("capturemanager")
@@ -112,5 +113,5 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture(scope="session")
 def shared():
     if not SHARED.is_dir():
-        pytest.skip(NO_SHARED)  # named in the report, never silently left out
+        pytest.skip(NO_SHARED)  # the report names it, so it is not left out silently
     return SHARED

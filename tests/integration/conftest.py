@@ -1,6 +1,6 @@
-"""Fixtures of the integration tests: our program on one side, other people's programs on the other.
+"""Fixtures of the integration tests: Carina's program, and other programs to compare with.
 
-carina           path of our binary ($CARINA_BIN, else build/release/bin/carina); a missing one fails the test
+carina           path of the program ($CARINA_BIN, else build/release/bin/carina); a missing program fails the test
 forked_python    forked_python("torch").run(source, *arguments) -> as `python -c`, with imports done before (forked_python.py)
 run_carina       run_carina(["compile", ...], expect=0) -> Result(stdout, stderr, code, .json)
 case, cases_folder, shared   networks: cases_fixtures.py
@@ -25,7 +25,7 @@ import pytest
 import tier_plugin
 from forked_python import ForkedPython
 
-tier_plugin.set_defaults()  # before the tests are imported, which read them
+tier_plugin.set_defaults()  # before the imports of tests, which read the variables
 from cases.targets import VELA_DEFAULTS  # noqa: E402
 from cases_fixtures import make_cases, pytest_generate_tests, shared  # noqa: E402, F401
 
@@ -42,7 +42,7 @@ def pytest_configure(config):
     make_cases(config)
 
 
-# --- our program ---------------------------------------------------------------------------------------------------
+# --- carina --------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -82,7 +82,7 @@ def run_carina(carina):
 
 @pytest.fixture(scope="session")
 def forked_python():
-    """forked_python("torch", ...) -> a ForkedPython whose programs find these modules imported."""
+    """forked_python("torch", ...) -> a ForkedPython whose programs find these modules already imported."""
     servers = {}
 
     def server_of(*modules):
@@ -115,7 +115,7 @@ def reference_model():
 
 
 class VelaError(AssertionError):
-    """Vela refused the file or broke; the text is what it printed."""
+    """Vela rejected the file or crashed. The text is Vela's output."""
 
 
 def vela_flags(config, system_config, memory_mode, extra):
@@ -153,7 +153,7 @@ def vela(forked_python):
             made = Path(folder, "output", "out_vela.npz")
             if done.returncode != 0 or not made.exists():
                 raise VelaError(f"vela {' '.join(flags)}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}")
-            made.rename(kept)  # same folder, so other test processes see a whole file or none
+            made.rename(kept)  # same folder, so other processes see a complete file or none
         return kept
 
     return run
@@ -170,7 +170,7 @@ def et_runtime():
     def run(pte, inputs, method="forward"):
         program = runtime.load_program(bytes(content_of(pte)), verification=Verification.InternalConsistency)
         tensors = [x if isinstance(x, torch.Tensor) else torch.from_numpy(np.ascontiguousarray(x)) for x in inputs]
-        # Copied: the outputs live in the method's memory, which ends with it.
+        # Copied: the outputs are in the method's memory, which is freed with the method.
         return [y.clone().numpy() for y in program.load_method(method).execute(tensors)]
 
     return run

@@ -1,7 +1,7 @@
 """Random calls of the Cortex-M backend's operators: {name: draw(random) -> arguments of the operator}.
 
-Shapes, windows, zero points, multipliers and limits are drawn; codes hold the ends of their types. Images are channels-last in memory
-where the operator's name does not say NHWC, as the backend lays them out.
+Shapes, windows, zero points, multipliers and limits are random. Codes include the ends of their types. Images are channels-last in memory,
+as the backend lays them out, unless the operator's name says NHWC.
 """
 
 import torch
@@ -51,7 +51,7 @@ def bias_of(r, channels):
 
 
 def same_or_channels(r):
-    """Two tensors of one shape, or one that has channels only."""
+    """Two tensors of the same shape, or one that has channels only."""
     if r.random() < 0.5:
         shape = r.choice(((5,), (2, 3), (1, 4, 3, 5), (2, 0, 3)))
         return [codes(r, *shape), codes(r, *shape)]
@@ -170,7 +170,7 @@ def softmax(r):
     return [x, r.dim(x.dim()), zero(r), -128, multiplier(r), r.randint(20, 23), -248]
 
 
-# Beside int8, as in the backend's C++ kernels.
+# Operators that support int16 beside int8, as in the backend's C++ kernels.
 INT16_TOO = ("dequantize_per_tensor", "quantize_per_tensor", "quantized_div")
 
 NAMES = {

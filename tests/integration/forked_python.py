@@ -1,11 +1,11 @@
-"""Python programs that begin with their imports done: a server imports them once (eight seconds of processor time for executorch), and each
-program is a fork of it.
+"""Runs Python programs with their imports already done. A server imports the modules once (eight seconds of CPU time for executorch), and
+each program is a fork of it.
 
     python = ForkedPython("torch", "executorch.exir")
     done = python.run("import sys; print(sys.argv[1])", "x", cwd=folder, env=environment)     # as subprocess.run gives it
     python.close()
 
-A program sees what `python -W ignore -c` would show it, with more in sys.modules. It must not need its atexit functions.
+A program behaves as under `python -W ignore -c`, with more modules in sys.modules. It must not need its atexit functions.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from pathlib import Path
 
 class ForkedPython:
     def __init__(self, *modules):
-        # One thread: a fork has only the thread that called it.
+        # One thread: a fork keeps only the thread that called it.
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-W", "ignore", __file__, *modules]
         self.server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
@@ -53,7 +53,7 @@ class ForkedPython:
 
 
 def exit_code(error):
-    """What Python makes of SystemExit: a number, or 1 with the text on stderr."""
+    """Python's exit code for SystemExit: its number, or 1 with the text on stderr."""
     if error.code is None or isinstance(error.code, int):
         return error.code or 0
     print(error.code, file=sys.stderr)
@@ -61,7 +61,7 @@ def exit_code(error):
 
 
 def run_program(request):
-    """Does not return. The program is the module __main__, with the environment's own places of modules."""
+    """Runs the program as the module __main__, with the environment's own module paths. Does not return."""
     for number, file in enumerate(request["files"], 1):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -87,7 +87,7 @@ def run_program(request):
 
 
 def wait(pid, seconds):
-    """The exit code of a child, negative for a signal; one that takes too long is killed."""
+    """The exit code of a child, negative for a signal. Kills a child that takes too long."""
     deadline = time.monotonic() + seconds
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -101,11 +101,11 @@ def wait(pid, seconds):
 def serve(modules):
     answers = os.fdopen(os.dup(1), "w")
     requests = os.fdopen(os.dup(0), "r")
-    os.dup2(2, 1)  # what imports print is no answer
+    os.dup2(2, 1)  # the output of imports must not look like an answer
     for module in modules:
         importlib.import_module(module)
     gc.collect()
-    gc.freeze()  # children neither scan nor copy what is loaded
+    gc.freeze()  # children neither scan nor copy the loaded objects
     for line in requests:
         request = json.loads(line)
         pid = os.fork()

@@ -1,6 +1,6 @@
-"""The sessions of the guide: commands behind "$ " and what they print, "..." for lines that are left out.
+"""The sessions of the guide: commands after "$ " and their output, with "..." for omitted lines.
 
-`python tests/integration/guide_pages.py` runs them and writes what has changed into the pages; test_docs.py only compares.
+`python tests/integration/guide_pages.py` runs them and updates the pages; test_docs.py only compares.
 """
 
 import os
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "guide"
 LEFT_OUT = "..."
 
-# Sessions that need what a machine may not have, or files that the page does not make. Others reference these.
+# Sessions that need files or programs that a machine may not have. Other tests check these.
 ELSEWHERE = {
     "vela --": "the peer: test_simulator_vela_streams.py",
     "carina npu run out/": "what Vela made: the same",
@@ -38,12 +38,12 @@ ELSEWHERE = {
     "model.tosa": "a file of the reader's own",
     "digits_0_80.tosa --with": "the peer",
 }
-# Figures of this machine's clock.
+# Sessions whose output contains times of this machine.
 TIMED = ("--profile", "carina run digits.pte --timed")
 
 
 class Session(NamedTuple):
-    """A command and the lines behind it, as the page has them."""
+    """A command and its output lines on the page."""
 
     command: str
     lines: list[str]
@@ -68,7 +68,7 @@ def is_elsewhere(command: str) -> bool:
 
 
 def prepare(folder: Path, carina: Path) -> None:
-    """What pages take from each other: the model, an image, its integers, the program and what --dump writes of it."""
+    """Makes the files that pages share: the model, an image, its integers, the program, and its --dump files."""
     (folder / "models").symlink_to(ROOT / "models")
     (folder / "model.pt2").symlink_to(ROOT / "models" / "digits" / "digits.pt2")
     image = np.load(ROOT / "models" / "digits" / "test.npz")["x"][:1]
@@ -82,7 +82,7 @@ def prepare(folder: Path, carina: Path) -> None:
 
 
 def printed(session: Session, folder: Path, carina: Path) -> list[str]:
-    """What the command prints now; messages too, where the page shows one."""
+    """The command's current output, with messages if the page shows one."""
     command = re.sub(r"^carina ", f"{carina} ", session.command)
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, env={**os.environ, "LC_ALL": "C"})
     said = [line.startswith("carina: ") for line in session.lines]
@@ -96,7 +96,7 @@ def without_times(line: str) -> str:
 
 
 def agrees(session: Session, lines: list[str]) -> bool:
-    """Whether the lines are those of the page, with any number of them where it leaves out some."""
+    """Whether the lines equal the page's lines. "..." matches any number of lines."""
     plain = without_times if any(words in session.command for words in TIMED) else str
     shown = [LEFT_OUT if line.strip() == LEFT_OUT else re.escape(plain(line)) for line in session.lines if line.strip()]
     pattern = "".join("(?:.*\n)*?" if line == LEFT_OUT else line + "\n" for line in shown)
@@ -104,7 +104,7 @@ def agrees(session: Session, lines: list[str]) -> bool:
 
 
 def renewed(session: Session, lines: list[str]) -> list[str]:
-    """The page's lines as they are now: as many before the first "..." and behind the last as there were."""
+    """The page's lines with current output. The numbers of lines before the first "..." and after the last stay as they are."""
     cuts = [i for i, line in enumerate(session.lines) if line.strip() == LEFT_OUT]
     if not cuts:
         return lines
@@ -113,7 +113,7 @@ def renewed(session: Session, lines: list[str]) -> list[str]:
 
 
 def run_page(page: Path, folder: Path, carina: Path) -> list[tuple[Session, list[str]]]:
-    """Each session of a page that runs here, with what it prints now."""
+    """Runs each session of a page that can run here. Returns the sessions with their current output."""
     prepare(folder, carina)
     here = [session for block in blocks(page.read_text()) for session in sessions(block) if not is_elsewhere(session.command)]
     return [(session, printed(session, folder, carina)) for session in here]

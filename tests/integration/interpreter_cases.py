@@ -1,7 +1,7 @@
 """Random graphs of one TOSA operator, made with the official serializer, for every operator and type of TOSA 1.0.
 
-make_case(op row, seed) -> Case; the same seed gives the same case. Values are chosen so that most cases keep the
-specification's REQUIREs; some break one, and then both engines must refuse.
+make_case(op row, seed) -> Case. The same seed gives the same case. Most cases satisfy the specification's REQUIREs. Some break one, and
+then both engines must reject the case.
 """
 
 from dataclasses import dataclass, field
@@ -31,10 +31,10 @@ class Case:
     name: str
     tosa: bytes = b""
     inputs: list = field(default_factory=list)
-    outputs: list = field(default_factory=list)  # DType of each
-    exact: bool = True       # outputs must be equal bit for bit
-    ulps: float = 0          # of the output's type, when not exact
-    scale: object = None     # sum of the absolute products, for errors of sums: |difference| <= ulps * eps * scale
+    outputs: list = field(default_factory=list)  # the DType of each output
+    exact: bool = True       # outputs must be bit-exact
+    ulps: float = 0          # in ulps of the output's type, if not exact
+    scale: object = None     # sum of the absolute products, for error bounds of sums: |difference| <= ulps * eps * scale
 
 
 class Builder:
@@ -315,7 +315,7 @@ def gather(dtype):
         n, k, w, c = random_shape(rng, 4)
         b = Builder(rng)
         b.operand(dtype, b.value(dtype, [n, k, c]))
-        b.operand(D.INT32, b.value(D.INT32, [n, w], 0, k - 1))  # the reference model reads out of bounds on bad indices
+        b.operand(D.INT32, b.value(D.INT32, [n, w], 0, k - 1))  # the reference model reads out of bounds for invalid indices
         return b.finish("", ts.Op.GATHER, [(dtype, [n, w, c])], ("Gather",))
 
     return make

@@ -22,12 +22,12 @@ def run_tosa_program():
 
 
 def plain(array):
-    """The same bytes in a type that .npy has."""
+    """The same bytes in a type that .npy supports."""
     return array.view(f"u{array.dtype.itemsize}") if array.dtype in ROW_TYPES else array
 
 
 def interpret(folder, cases):
-    """Runs our interpreter on (tosa bytes, inputs) pairs in one process; gives outputs or the text of the refusal for each."""
+    """Runs the interpreter on (tosa bytes, inputs) pairs in one process. Returns the outputs or the error text for each."""
     folders = []
     for index, (tosa, inputs) in enumerate(cases):
         here = Path(folder) / str(index)
@@ -47,7 +47,7 @@ def interpret(folder, cases):
 
 
 def reference_by_program(case):
-    """The reference model's program: 48-bit operands, and floats computed in fp64 (`precise`)."""
+    """The reference model's command line: needed for 48-bit operands, and for floats computed in fp64 (`precise`)."""
     program = Path(ts.__file__).parents[1] / "bin" / "tosa_reference_model"
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
@@ -66,7 +66,7 @@ def reference_by_program(case):
 
 
 def reference(case):
-    """Outputs, or None when the reference model calls the result unpredictable."""
+    """The outputs, or None if the reference model calls the result unpredictable."""
     wide = ts.DType.INT48 in case.outputs or any(array.dtype == np.int64 for array in case.inputs)
     if wide or not case.exact:
         return reference_by_program(case)
@@ -76,7 +76,7 @@ def reference(case):
 
 
 def difference(case, index, wanted, got):
-    """Why output `index` is not as it must be, or None."""
+    """Why output `index` is wrong, or None."""
     dtype = np.dtype(NUMPY[case.outputs[index]])
     if got.shape != wanted.shape:
         return f"shape {got.shape}, wanted {wanted.shape}"
@@ -101,7 +101,7 @@ def difference(case, index, wanted, got):
 
 
 def check(case, result):
-    """Why our result for the case is wrong, or None."""
+    """Why Carina's result for the case is wrong, or None."""
     wanted = reference(case)
     if wanted is None or isinstance(result, str):
         if wanted is None and isinstance(result, str):

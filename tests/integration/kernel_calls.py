@@ -1,4 +1,4 @@
-"""Calls of our runtime's kernels, by name, with tensors of PyTorch: what bin/call_kernels reads and writes."""
+"""Calls kernels of the runtime by name with PyTorch tensors: reads and writes the format of bin/call_kernels."""
 
 import os
 import struct
@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 ROOT = Path(__file__).resolve().parents[2]
-TYPES = {  # as ExecuTorch numbers them
+TYPES = {  # ExecuTorch's numbers of the types
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6, torch.float64: 7,
     torch.complex32: 8, torch.complex64: 9, torch.complex128: 10, torch.bool: 11, torch.bfloat16: 15, torch.uint16: 27, torch.uint32: 28,
 }  # fmt: skip
@@ -29,17 +29,18 @@ def kernel_names():
 
 @dataclass
 class Out:
-    """An output: a tensor like this one; planned larger where the kernel finds the size; `number`: of the table of values."""
+    """An output with the type and shape of this tensor. It is planned larger if the kernel determines the size. `number`: a number in the
+    table of values."""
 
     like: object
-    order: tuple = ()  # of its axes in memory
+    order: tuple = ()  # order of its axes in memory
     capacity: tuple = ()  # upper bounds of the sizes
-    start: torch.Tensor = None  # what it holds before the call
+    start: torch.Tensor = None  # contents before the call
 
 
 @dataclass
 class Placed:
-    """A tensor with its axes in this order in memory, outermost first."""
+    """A tensor whose axes have this order in memory, outermost first."""
 
     tensor: torch.Tensor
     order: tuple
@@ -143,12 +144,12 @@ class Reader:
 
 
 def run_calls(calls):
-    """Of each call: the outputs, or the name of its error."""
+    """For each call: the outputs, or the name of its error."""
     return run_calls_of([program()], calls)
 
 
 def run_calls_of(command, calls):
-    """The same by another program, whose errors may have other names."""
+    """The same with another program, whose errors may have other names."""
     done = subprocess.run(command, input=b"".join(encoded_call(call) for call in calls), capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     reader, results = Reader(done.stdout), []

@@ -7,7 +7,7 @@ from kernel_samples import NAMED
 
 
 def as_schema_says(value, argument):
-    """A number that the schema calls a float, as one: the official runtime tells them apart."""
+    """A number whose schema type is float, as a Python float. The official runtime distinguishes integers from floats."""
     kind = str(argument.type)
     if "float" in kind and type(value) in (int, bool):
         return float(value)
@@ -21,19 +21,19 @@ def larger_capacity(random):
 
 
 def moved_in_memory(random, tensor):
-    """Now and then a channels-last tensor."""
+    """Moves some tensors to channels-last memory."""
     if isinstance(tensor, torch.Tensor) and tensor.dim() == 4 and random.random() < 0.25:
         return Placed(tensor, (0, 2, 3, 1))
     return tensor
 
 
-# Kernels that take plain layouts only, as ExecuTorch's do.
+# Kernels that take only contiguous tensors, as ExecuTorch's do.
 CONTIGUOUS = {"native_layer_norm.out", "native_group_norm.out", "embedding.out", "linear.out", "as_strided_copy.out", "allclose.out"}
 DYNAMIC = {"masked_select.out", "nonzero.out", "repeat_interleave.Tensor_out", "index.Tensor_out"}
 
 
 def made_call(name, arguments, random, capacity=None):
-    """(call, expected tensors) of an ATen kernel with these arguments; None where PyTorch refuses them. `capacity`: as of drawn_call()."""
+    """(call, expected tensors) of an ATen kernel with these arguments; None if PyTorch rejects them. `capacity`: see drawn_call()."""
     operator_, schema = operator_of(name)
     arguments = [as_schema_says(value, a) for value, a in zip(arguments, schema.arguments, strict=False)]
     done = evaluated(operator_, schema, arguments)
@@ -59,11 +59,11 @@ def made_call(name, arguments, random, capacity=None):
 
 
 def drawn_call(name, random, capacity=None):
-    """(call, expected tensors) of an ATen kernel; `capacity`: the sizes that an output of these is planned for, where not its own."""
+    """(call, expected tensors) of an ATen kernel. `capacity`: the sizes for which an output is planned, if larger than its own."""
     for _ in range(200):
         try:
             arguments = NAMED[name](random)
-        except (IndexError, ValueError, RuntimeError):  # a shape without the axis that the draw needs
+        except (IndexError, ValueError, RuntimeError):  # the random shape lacks the axis that the draw needs
             continue
         made = made_call(name, arguments, random, capacity)
         if made is not None:

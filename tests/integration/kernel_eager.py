@@ -8,16 +8,16 @@ TOLERANCE = {torch.float32: (2e-5, 2e-5), torch.float64: (1e-10, 1e-10), torch.f
 
 
 def is_known(name, got, wanted):
-    """Where we are not as eager PyTorch, and why."""
-    if name == "aten::sign.out":  # NaN stays, as in ExecuTorch's kernel
+    """Whether this is a known difference from eager PyTorch; the comments give the reasons."""
+    if name == "aten::sign.out":  # NaN stays NaN, as in ExecuTorch's kernel
         return difference(torch.where(got.isnan(), wanted, got), wanted, name) is None
-    if name == "aten::var_mean.correction_out":  # the mean of an infinity is one; PyTorch's running mean loses it
+    if name == "aten::var_mean.correction_out":  # the mean of an infinity is an infinity; PyTorch's running mean loses it
         return difference(torch.where(wanted.isnan(), wanted, got), wanted, name) is None
     return False
 
 
 def operator_of(name):
-    """(the functional overload of PyTorch, the out-variant's schema) of an ATen kernel's name."""
+    """(the functional overload in PyTorch, the schema of the out variant) for an ATen kernel's name."""
     base, _, overload = name.partition(".")
     packet = getattr(torch.ops.aten, base)
     out = getattr(packet, overload or "default")
@@ -30,7 +30,7 @@ def operator_of(name):
 
 
 def evaluated(operator_, schema, arguments):
-    """What PyTorch says, as a list, and what its arguments hold afterwards; None when it refuses."""
+    """PyTorch's results as a list, and the arguments after the call; None if PyTorch rejects the call."""
     kept = [a.clone() if isinstance(a, torch.Tensor) else a for a in arguments]
     inputs = [a for a in schema.arguments if not a.is_out]
     positional = [value for value, a in zip(kept, inputs) if not a.kwarg_only]
@@ -53,7 +53,7 @@ def difference(got, wanted, name):
         kind = torch.complex128 if wanted.is_complex() else torch.float64
         finite = wanted.to(kind).abs()
         finite = finite[torch.isfinite(finite)]
-        # Sums of numbers that cancel are as exact as their largest part.
+        # When numbers cancel in a sum, the error is relative to the largest of them.
         absolute *= max(1.0, float(finite.max()) if finite.numel() else 1.0)
         close = torch.isclose(got.to(kind), wanted.to(kind), rtol=relative, atol=absolute, equal_nan=True)
     else:

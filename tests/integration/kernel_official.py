@@ -1,4 +1,5 @@
-"""Compares the official runtime's kernels with Carina's and with eager PyTorch on random calls, and lists known differences of the official ones."""
+"""Compares the official runtime's kernels with Carina's and with eager PyTorch on random calls. Lists known differences of the official
+ones."""
 
 import os
 import subprocess
@@ -13,7 +14,7 @@ from kernel_samples import NAMED, Random
 
 
 def official_program(folder):
-    """bin/call_kernels' sibling on the official runtime, built there."""
+    """Builds the official runtime's counterpart of bin/call_kernels in the folder."""
     from pathlib import Path
 
     import executorch
@@ -28,14 +29,14 @@ def official_program(folder):
 
 @dataclass
 class Compared:
-    """One call: what eager PyTorch, the official kernel and ours write; the latter two may be the name of an error."""
+    """One call with the results of eager PyTorch, the official kernel and Carina's kernel. The latter two may be the name of an error."""
 
     name: str
     call: KernelCall
     wanted: list
     official: object
     ours: object
-    is_eager: bool = True  # False: PyTorch refuses the call's types; `wanted` is what it gives for floats, in this type
+    is_eager: bool = True  # False: PyTorch rejects the call's types; `wanted` is its result for floats, converted to this type
 
     def tensors(self):
         def flat(values):
@@ -68,22 +69,22 @@ REAL = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 @dataclass(frozen=True)
 class Deviation:
-    """Calls where an official kernel's values are not eager PyTorch's; ours are PyTorch's there."""
+    """Calls for which an official kernel differs from eager PyTorch. Carina's kernel must agree with PyTorch."""
 
     kernels: tuple
     reason: str
     when: Callable = field(default=lambda compared: True)
-    as_floats: bool = False  # the values are equal as far as float32 goes
-    by_floats: bool = False  # what PyTorch gives for floats references other types too: elements are moved only
-    undefined: bool = False  # PyTorch refuses the call; ours gives something harmless
-    agrees: Callable = None  # references ours in place of PyTorch's values
+    as_floats: bool = False  # the values are equal within float32 precision
+    by_floats: bool = False  # PyTorch's result for floats also applies to other types, because elements are only moved
+    undefined: bool = False  # PyTorch rejects the call; Carina's result is harmless
+    agrees: Callable = None  # checks Carina's result instead of comparing it with PyTorch's
 
     def covers(self, compared):
         return compared.name in self.kernels and self.when(compared)
 
 
 def as_doubles(compared):
-    """Whether ours is PyTorch's result of the same arguments as doubles."""
+    """Whether Carina's result equals PyTorch's result for the same arguments as doubles."""
     operator_, schema = operator_of(compared.name)
     arguments = [v.double() if isinstance(v, torch.Tensor) else v for v in compared.call.arguments[: len(schema.arguments) - len(compared.wanted)]]
     wanted, _ = evaluated(operator_, schema, arguments)
@@ -91,7 +92,7 @@ def as_doubles(compared):
 
 
 def same_elements(compared):
-    """Whether ours are the official values, and the elements of the input at our places."""
+    """Whether Carina's values equal the official ones and are the input's elements at Carina's indices."""
     x, _, dim = compared.call.arguments[:3]
     values, places = compared.ours
     return torch.equal(values, compared.official[0]) and torch.equal(x.gather(dim, places), values)
@@ -129,7 +130,7 @@ DEVIATIONS = (
 )  # fmt: skip
 
 
-# Calls that rows speak of and that draws seldom make: (kernel, arguments).
+# Calls that rows are about and that are seldom drawn: (kernel, arguments).
 EXAMPLES = (
     ("sum.IntList_out", [torch.tensor([2**63 - 1, -5, -20, -17, -(2**63)]), [0], True, None]),
     ("native_layer_norm.out", [torch.tensor([[1000.0, 1000.01]]), [2], None, None, 1e-5]),
@@ -137,7 +138,7 @@ EXAMPLES = (
 
 
 def compared_calls(command, names, draws, seed):
-    """Compared, for the examples of these kernels and `draws` random calls of each; `command`: of official_program()."""
+    """Compared, for the examples of these kernels and for `draws` random calls of each. `command`: from official_program()."""
     drawn = [(name, *made_call(name, arguments, Random(seed))) for name, arguments in EXAMPLES if name in names]
     for name in names:
         random = Random(f"{seed} {name} official")
@@ -152,7 +153,7 @@ def drawn_names():
 
 
 def differs(name, a, b, as_floats=False):
-    """What the first tensor that differs has, or None."""
+    """The difference in the first tensor that differs, or None."""
     pairs = [(x, y) for x, y in zip(a, b) if isinstance(y, torch.Tensor)]
     if as_floats:
         pairs = [(x.float(), y.float()) if y.dtype == torch.float64 else (x, y) for x, y in pairs]
@@ -160,7 +161,8 @@ def differs(name, a, b, as_floats=False):
 
 
 def verdict_of(compared, fired):
-    """What is wrong with a call, or None: ours is the official kernel's, or a row says why not and ours is PyTorch's. Rows that were needed are added to `fired`."""
+    """The error of a call, or None. Carina's result must equal the official one, or a row explains the difference and Carina's equals
+    PyTorch's. Rows that apply are added to `fired`."""
     if isinstance(compared.official, str):
         return None
     if isinstance(compared.ours, str):

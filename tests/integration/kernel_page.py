@@ -1,6 +1,8 @@
-"""docs/kernels.md: the kernels of the official libraries' tables, their schemas, and which element types they take there and here.
+"""Writes docs/kernels.md: the kernels of the official libraries, their schemas, and the element types that the official and Carina's
+kernels support.
 
-kernel_page.py [PAGE]: writes it (docs/kernels.md). The tables are those of the wheel; types are found by calling kernels (kernel_types.py).
+kernel_page.py [PAGE]: writes the page (docs/kernels.md). The lists of kernels come from the wheel. The types are found by calling kernels
+(kernel_types.py).
 """
 
 import sys
@@ -28,7 +30,7 @@ GROUPS = {
     "complex": (torch.complex32, torch.complex64, torch.complex128),
 }
 
-# Kernels that no draw of kernel_samples.py calls: the test that references them.
+# Kernels that kernel_samples.py does not draw, with the test that checks them.
 BY_HAND = {
     "aten::_to_copy.out": "test_copies_convert_between_all_types",
     "aten::allclose.out": "test_allclose",
@@ -56,24 +58,24 @@ def table(path):
 
 
 def portable_names():
-    """The portable library's, without the one that returns a tensor of its own, which no program can call."""
+    """The portable library's kernels, except one that returns a new tensor, which no program can call."""
     names = [row.get("op") or row["func"].split("(")[0].removeprefix("aten::") for row in table("kernels/portable/functions.yaml")]
     custom = [row["func"].split("(")[0] for row in table("kernels/portable/custom_ops.yaml")]
     return sorted(set(names + custom) - {"allclose.Tensor"})
 
 
 def schemas_of(path):
-    """{name: schema}, of the rows that write it out."""
+    """{name: schema} of the rows that contain a schema."""
     return {row["func"].split("(")[0].removeprefix("aten::"): row["func"].removeprefix("aten::") for row in table(path) if "func" in row}
 
 
 def full_name(name):
-    """With its namespace, as programs call it."""
+    """The name with its namespace, as programs call it."""
     return name if "::" in name else f"aten::{name}"
 
 
 def portable_schemas():
-    """{name: schema} of the portable library: those that its tables write out, else PyTorch's."""
+    """{name: schema} of the portable library. Schemas that its tables omit come from PyTorch."""
     written = schemas_of("kernels/portable/functions.yaml") | schemas_of("kernels/portable/custom_ops.yaml")
     return {name: written.get(name) or str(operator_of(name)[1]).removeprefix("aten::") for name in portable_names()}
 
@@ -110,7 +112,7 @@ def deviation_rows():
 
 @dataclass
 class Probed:
-    """What was found by calling kernels: {kernel: Taken} and {quantized kernel: types that ours takes}."""
+    """The result of calling kernels: {kernel: Taken} and {quantized kernel: types that Carina's kernel supports}."""
 
     portable: dict
     quantized: dict
@@ -124,7 +126,7 @@ def probed():
 
 
 def missing_types(taken):
-    """[(kernel, types)] that the official kernel takes and ours does not."""
+    """[(kernel, types)] that the official kernel supports and Carina's does not."""
     return [(name, types_text(set(row.official) - set(row.ours))) for name, row in taken.portable.items() if set(row.official) - set(row.ours)]
 
 

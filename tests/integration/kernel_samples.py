@@ -1,7 +1,7 @@
 """Random arguments for every ATen kernel of the runtime: {name: draw(random) -> arguments of the operator in its schema's order}.
 
-Shapes hold empty, one and broadcast axes and no axes at all; numbers hold NaN, infinities, signed zeros and the ends of their types;
-dimensions come from both ends. A draw that PyTorch refuses is drawn again.
+Shapes include empty axes, axes of size one, broadcast axes and rank 0. Numbers include NaN, infinities, signed zeros and the ends of their
+types. Dimensions are counted from both ends. If PyTorch rejects a draw, it is drawn again.
 """
 
 import math
@@ -53,7 +53,7 @@ class Random(python_random.Random):
         return x
 
     def broadcast_pair(self):
-        """Two shapes that go together."""
+        """Two shapes that broadcast with each other."""
         whole = self.shape()
         part = [1 if self.random() < 0.3 else n for n in whole][self.randint(0, len(whole)) :]
         pair = [tuple(part), whole]
@@ -74,7 +74,7 @@ def binary(kinds=REAL_TYPES, same=False, edges=True):
         a, b = r.broadcast_pair()
         kind = r.dtype(kinds)
         x, y = r.tensor(a, kind, edges), r.tensor(b, kind if same or r.random() < 0.6 else r.dtype(kinds), edges)
-        # PyTorch takes a tensor without axes for a number of the other's type, where -1 becomes 255: ExecuTorch does not.
+        # PyTorch converts a tensor of rank 0 to the other tensor's type, where -1 becomes 255. ExecuTorch does not.
         if torch.uint8 in (x.dtype, y.dtype) and x.dtype != y.dtype:
             x, y = (v if v.dtype == torch.bool else v.abs() for v in (x, y))
             x, y = (v.clamp(min=0) if v.dtype == torch.int8 else v for v in (x, y))  # |-128| is -128
@@ -146,7 +146,7 @@ def new_view(r, a):
 def copied(r):
     pair = r.broadcast_pair()
     to, source = r.tensor(max(pair, key=len), r.dtype()), r.tensor(min(pair, key=len), r.dtype(), edges=False)
-    # PyTorch leaves negative floats as bytes open.
+    # PyTorch does not define the conversion of negative floats to bytes.
     return [to, source.abs() if to.dtype == torch.uint8 and source.is_floating_point() else source, False]
 
 
@@ -223,7 +223,7 @@ def scattered(value):
         x = r.tensor(r.full_shape(), r.dtype(), edges=False)
         dim = r.dim(x.dim()) % x.dim()
         limit = x.shape[dim]
-        # No place twice along the dimension: PyTorch says nothing about which one wins.
+        # No index occurs twice along the dimension, since PyTorch does not define which value wins.
         shape = [r.randint(0, n) for n in x.shape]
         index = torch.argsort(torch.rand(shape[:dim] + [limit] + shape[dim + 1 :], generator=torch.Generator().manual_seed(r.getrandbits(40))), dim=dim)
         index = index.narrow(dim, 0, shape[dim]).contiguous()
@@ -266,7 +266,7 @@ def index_put(r):
     x = r.tensor(r.full_shape(), r.dtype(), edges=False)
     accumulate = bool(r.randint(0, 1))
     entries = index_lists(r, x)
-    # Places that come once, unless they are added up.
+    # Each index occurs once, unless values are accumulated.
     if not accumulate:
         first = next(i for i, e in enumerate(entries) if e is not None)
         if entries[first].dtype != torch.bool:
@@ -373,7 +373,7 @@ def grid(r):
 def upsampled(corners, vector=True):
     def draw(r):
         x = image(r, (torch.float32, torch.float64) + ((torch.uint8,) if corners else ()))
-        x = x * 12 if x.dtype == torch.uint8 else x  # bytes, up to 240
+        x = x * 12 if x.dtype == torch.uint8 else x  # bytes up to 240
         size, factors = [r.randint(2, 12), r.randint(2, 12)], [r.uniform(0.4, 2.5), r.uniform(0.4, 2.5)]
         if not vector:
             return [x, size, flip_coin(r, 0), None, None]
@@ -383,7 +383,7 @@ def upsampled(corners, vector=True):
     return draw
 
 
-# --- products, norms -----------------------------------------------------------------------------------------------
+# --- matrix products, norms ----------------------------------------------------------------------------------------
 
 
 def matrices(batch=0, transposed=False):
@@ -600,11 +600,11 @@ NAMED = {
     "zeros.out": lambda r: [list(r.shape())],
 }  # fmt: skip
 
-# Element by element: one tensor; two; a tensor and a number.
+# Elementwise operators on one tensor, on two tensors, and on a tensor and a number.
 for word in """abs acos acosh asin asinh atan atanh ceil cos cosh erf exp expm1 floor isinf isnan log log10 log1p log2 logical_not neg
     reciprocal relu round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc""".split():
     NAMED[f"{word}.out"] = unary()
-# Beyond 2^24 the nearest float of an integer decides, which PyTorch rounds in several ways.
+# Beyond 2^24, the result depends on how an integer is rounded to float, and PyTorch rounds in several ways.
 for word in "sin cos tan".split():
     NAMED[f"{word}.out"] = unary(FLOATS + (torch.int8, torch.int16))
 for word in "div floor_divide maximum minimum mul logical_and logical_or logical_xor".split():

@@ -1,7 +1,8 @@
-"""Which element types each kernel takes, and with what values: ours, and the official runtime's own (official_kernels.cpp), on the same calls.
+"""Finds the element types and values that each kernel supports: Carina's kernels and the official ones (official_kernels.cpp) on the same
+calls.
 
-For each ATen kernel and each type, the draws of kernel_samples.py with that type in place of their floats. Where eager PyTorch has no such
-kernel, the sizes of the outputs are those that it gives for floats.
+For each ATen kernel and each type, the draws of kernel_samples.py use that type instead of their floats. If eager PyTorch has no kernel for
+the type, the sizes of the outputs are those that it gives for floats.
 """
 
 import warnings
@@ -23,7 +24,7 @@ NAMES = {
 
 
 class OfOneType(Random):
-    """Draws where every type that is open, and every plain float, is this one; without edges, which ask for more than a type."""
+    """Draws that use one type wherever the type is free, and for every plain float. No edge cases, since they depend on more than the type."""
 
     def __init__(self, seed, kind):
         super().__init__(seed)
@@ -48,7 +49,8 @@ def cast(value, kind, to):
 
 
 def expected(operator_, schema, arguments, kind):
-    """(what PyTorch gives for these arguments, True); where it has none of this type, for floats, in this type, and False."""
+    """(PyTorch's result for these arguments, True). If PyTorch has no kernel for the type: (its result for floats, converted to the type,
+    False)."""
     done = evaluated(operator_, schema, arguments)
     if done is not None:
         return done[0], True
@@ -62,13 +64,14 @@ def expected(operator_, schema, arguments, kind):
 
 
 def call_of(name, kind, random):
-    """(call, what PyTorch gives, whether for this type), or None where no draw fits. Outputs have elements: a kernel may take any type for nothing."""
+    """(call, PyTorch's result, whether for this type), or None if no draw fits. Outputs have elements, because a kernel may accept any type
+    for empty tensors."""
     operator_, schema = operator_of(name)
     for _ in range(TRIES):
         try:
             arguments = NAMED[name](random)
             found = expected(operator_, schema, arguments, kind)
-        except (IndexError, ValueError, RuntimeError, TypeError, NotImplementedError):  # no such shape, or no such type here
+        except (IndexError, ValueError, RuntimeError, TypeError, NotImplementedError):  # PyTorch has no such shape or type
             continue
         if found is None:
             continue
@@ -89,20 +92,20 @@ def call_of(name, kind, random):
 
 @dataclass
 class Taken:
-    """What became of the types of one kernel."""
+    """The types of one kernel and their calls."""
 
     official: list = field(default_factory=list)
     ours: list = field(default_factory=list)
-    calls: list = field(default_factory=list)  # Compared
+    calls: list = field(default_factory=list)  # entries of class Compared
 
 
 def plain_names():
-    """Kernels with tensors of a type to choose: of all that are drawn for."""
+    """All drawn kernels with a tensor whose type is free."""
     return sorted(name for name, draw in NAMED.items() if draw)
 
 
 def types_taken(command, names, seed="types", draws=2):
-    """{kernel: Taken}: a type is taken when no draw of it is refused; `command`: of official_program()."""
+    """{kernel: Taken}. A type is supported if no draw of it is rejected. `command`: from official_program()."""
     drawn = []
     for name in names:
         for kind in FORCED:

@@ -14,10 +14,10 @@ class Module:
     make: object  # () -> nn.Module
     inputs: tuple  # shapes
     int8: bool = True  # also quantized
-    steps: int = 1  # how far apart in int8
-    tolerance: float = 1e-4  # in float, relative to the largest value
+    steps: int = 1  # allowed difference in int8 steps
+    tolerance: float = 1e-4  # allowed difference in float, relative to the largest value
     positive: bool = False  # inputs in (0.1, 2)
-    vela: bool = True  # Vela can compile the integers for ethos-u55
+    vela: bool = True  # Vela can compile the integer graph for ethos-u55
     u55: bool = field(default=True)
 
     def example(self, seed=0):
@@ -77,7 +77,7 @@ class Attention(nn.Module):
 
 
 class Classifier(nn.Module):
-    """conv, pool, flatten, linear: the transposition before flatten goes into the weights."""
+    """conv, pool, flatten, linear: the transpose before flatten goes into the weights."""
 
     def __init__(self):
         super().__init__()
@@ -96,7 +96,7 @@ class Shortcut(nn.Module):
 
 
 class Addmm(nn.Module):
-    """One matrix is a parameter, one is not."""
+    """One matrix is a parameter, and the other is an input."""
 
     def __init__(self):
         super().__init__()
@@ -107,12 +107,12 @@ class Addmm(nn.Module):
         return torch.addmm(self.b, x, self.w) @ torch.ones(5, 2) + torch.mm(x, x.t())[:, :2]
 
 
-# The second query may look at no key.
+# The second query has no visible key.
 HIDDEN_ROW = torch.tensor([[0.0, -torch.inf, 0.5], [-torch.inf] * 3, [0.0, 0.0, -1.0]])
 
 
 class Lstm(nn.LSTM):
-    """All results side by side."""
+    """All results as a tuple."""
 
     def forward(self, x):
         output, (hidden, cell) = super().forward(x)
@@ -129,7 +129,7 @@ class EinsumWeights(nn.Module):
 
 
 class Patches(nn.Module):
-    """Vision transformer's beginning: a convolution as wide as its stride, pixels as tokens, layer norm."""
+    """The first layers of a vision transformer: a convolution with stride equal to its kernel, pixels as tokens, layer norm."""
 
     def __init__(self):
         super().__init__()
@@ -239,14 +239,14 @@ MODULES = [
     Module("pad", fn(lambda x: F.pad(x, (1, 2, 0, 3)) + 1), (IMAGE,)),
     Module("pad_value", fn(lambda x: F.pad(x, (1, 2), value=0.5) * 2), ((2, 5),)),
     Module("pad_conv", lambda: nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(4, 8, 3, stride=2)), ((1, 4, 10, 10),)),
-    # Vela takes five axes only where any three of them together have at most 2^16 elements.
+    # Vela supports five axes only if the product of any three of them is at most 2^16.
     Module("permute_many_heads", fn(lambda x: x.reshape(1, 197, 3, 6, 64).permute(2, 0, 3, 1, 4) * 2), ((1, 197, 1152),)),
     Module("permute", fn(lambda x: x.permute(0, 2, 3, 1) * 2), (IMAGE,)),
     Module("expand", fn(lambda x: x.expand(3, 4, 5) * 2), ((1, 4, 1),)),
     Module("repeat", fn(lambda x: x.repeat(2, 1, 3) + 1), ((2, 3, 4),)),
     Module("flatten", fn(lambda x: torch.flatten(x + 1, 1)), (IMAGE,)),
     Module("two_outputs", fn(lambda x: (x + 1, x * 2)), (IMAGE,)),
-    # Composites that prepare takes apart. test_single_operators.py quantizes their like.
+    # Composites that prepare decomposes. test_single_operators.py quantizes similar ones.
     Module("addcmul", fn(lambda x, y, z: torch.addcmul(x, y, z, value=0.3)), ((2, 5), (2, 5), (1, 5)), int8=False),
     Module("lerp", fn(lambda x, y, w: torch.lerp(x, y, 0.3) + torch.lerp(x, y, w)), ((2, 5),) * 3, int8=False),
     Module("logsumexp", fn(lambda x: x.logsumexp(-1)), ((2, 3, 8),), int8=False),

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the networks that the tests take, with the installed peers, in build/cases ($CARINA_CASES); does nothing when they are there.
+"""Makes the networks of the tests with the installed peers, in build/cases ($CARINA_CASES). Existing networks are not made again.
 
 usage: build/test-env/main/bin/python tests/integration/make_cases.py [--fresh] [NAME ...]      (default: all; JOBS from the environment)
 
-Needs the integration tests' environment (tests/integration/setup.sh) and no network. What is made, and how: tests/integration/cases/README.md.
+Needs the integration tests' environment (tests/integration/setup.sh) and no network. tests/integration/cases/README.md describes the
+networks.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Random small models whose values are floats, integers and bools at once: conversions, comparisons, choices, joins.
+"""Random small models with floats, integers and bools: conversions, comparisons, selections, concatenations.
 
     python mixed_graphs.py CARINA [first seed] [how many]
 
-compiles each for one NPU and compares all outputs of all delegates with their TOSA graphs. It prints what fails."""
+compiles each for one NPU and compares all outputs of all delegates with their TOSA graphs. It prints the failures."""
 
 import json
 import random
@@ -36,7 +36,7 @@ REDUCE = [torch.sum, torch.mean, torch.amax, torch.amin, torch.any, torch.all, t
 
 
 class Program(torch.nn.Module):
-    """Replays recorded steps: (function, positions of its tensors, other arguments)."""
+    """Replays recorded steps: (function, indices of its tensors, other arguments)."""
 
     def __init__(self, steps, constants, outputs):
         super().__init__()
@@ -126,7 +126,7 @@ def is_fine(tensor):
 
 
 def draw(seed, samples=3):
-    """A model, its inputs (one list per sample); the model computes finite numbers from the first."""
+    """A model and its inputs (one list per sample). The model computes finite numbers from the first sample."""
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
     shape = rng.choice([(1, 4, 6), (2, 3, 5), (1, 8), (3, 4)])
     types = [torch.float32, *(rng.choice(TYPES) for _ in range(rng.randrange(3)))]
@@ -164,7 +164,7 @@ def save(folder, seed):
 
 
 def check(carina, folder, seed, target=None):
-    """None, or what is wrong: exit code 3, or a bit of a delegate that is not its TOSA graph's."""
+    """The error, or None: exit code 3, or a delegate whose bits differ from those of its TOSA graph."""
     save(folder, seed)
     target = target or TARGETS[seed % len(TARGETS)]
     scheme = ["int8", "int16x8", "none"][seed % 7 % 3] if seed % 7 > 3 else "int8"

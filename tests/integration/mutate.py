@@ -1,4 +1,4 @@
-"""Damaged files: mutations of bytes and of structure, each made from a number, so that any of them can be made again.
+"""Damages files: mutations of bytes and of structure. Each comes from a number, so that any of them can be repeated.
 
     python tests/integration/mutate.py KIND NUMBER FILE OUT      writes mutation NUMBER of FILE
 """
@@ -26,7 +26,7 @@ def flip(data, rng):
 
 
 def overwrite(data, rng):
-    """A whole number of 1 to 8 bytes, at a place that is often aligned, becomes an extreme one."""
+    """Overwrites 1 to 8 bytes, often at an aligned offset, with an extreme integer."""
     size = rng.choice([1, 2, 4, 4, 4, 8])
     at = rng.randrange(max(1, len(data) - size))
     if rng.random() < 0.8:
@@ -36,7 +36,7 @@ def overwrite(data, rng):
 
 
 def move(data, rng):
-    """A piece is doubled, taken out, or put elsewhere."""
+    """Duplicates, removes or moves a range of bytes."""
     start, size, to = rng.randrange(len(data)), rng.choice([1, 4, 16, 64, 1000]), rng.randrange(len(data))
     piece = data[start : start + size]
     rest = rng.choice([data, data[:start] + data[start + size :]])
@@ -51,7 +51,7 @@ def any_bytes(data, rng):
 
 
 def json_value(value, rng):
-    """Some value inside a JSON document becomes another."""
+    """Replaces a value inside a JSON document."""
     if isinstance(value, dict) and value and rng.random() < 0.9:
         key = rng.choice(sorted(value))
         if rng.random() < 0.1:
@@ -66,7 +66,7 @@ def json_value(value, rng):
 
 
 def entry_of(name, data, rng):
-    """A mutation of one entry of an archive that goes past its checksum."""
+    """Changes one entry of an archive, with a valid checksum."""
     if name.endswith(".json") and rng.random() < 0.9:
         try:
             return json.dumps(json_value(json.loads(data), rng)).encode()
@@ -78,7 +78,7 @@ def entry_of(name, data, rng):
 
 
 def archive(data, rng):
-    """The archive again, with one entry changed and right checksums."""
+    """Rewrites the archive with one changed entry and valid checksums."""
     with zipfile.ZipFile(io.BytesIO(data)) as old:
         entries = [(info.filename, old.read(info)) for info in old.infolist()]
     likely = [i for i, (name, _) in enumerate(entries) if name.endswith((".json", ".npy"))] or list(range(len(entries)))
@@ -93,7 +93,7 @@ def archive(data, rng):
 
 
 def npy_header(data, rng):
-    """A word of the header becomes another."""
+    """Replaces a word of the header."""
     words = [(b"False", b"True"), (b"<f4", b"<f8"), (b"<f4", b"|O8"), (b"<f4", b">f4"), (b"|i1", b"<i8"), (b"(1, ", b"(99999999999, "), (b"'shape'", b"'shape "), (b"8, 8", b"-8, 8")]  # fmt: skip
     old, new = rng.choice(words)
     changed = data.replace(old, new, 1)
@@ -105,7 +105,7 @@ STRUCTURE = {"pt2": archive, "npz": archive, "npy": npy_header, "pte": overwrite
 
 
 def mutate(kind, data, number):
-    """Mutation `number` of a file of a kind of STRUCTURE."""
+    """Mutation `number` of a file. `kind` is a key of STRUCTURE."""
     rng = random.Random(f"{kind} {number}")
     return STRUCTURE[kind](data, rng) if rng.random() < 0.6 else any_bytes(data, rng)
 

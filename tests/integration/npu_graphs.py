@@ -1,6 +1,6 @@
-"""The graphs of tosa_graphs.py and plan_graphs.py, and more that Vela takes: what references the simulator on streams that Vela made.
+"""The graphs of tosa_graphs.py and plan_graphs.py, and more that Vela supports. Their Vela streams test the simulator.
 
-generate(seed, config, kind) -> Sample; plan(config, count) -> the kinds to draw, so that every kind of a family occurs in it.
+generate(seed, config, kind) -> Sample. plan(config, count) -> the kinds to draw, so that every kind of a family occurs in it.
 """
 
 import numpy as np
@@ -71,7 +71,7 @@ def int4_weights(g):
 
 
 def dynamic_weights(g):
-    """Weights that another tensor brings."""
+    """Weights that are an input of the graph."""
     shape = [1, g.int(1, 8), g.int(1, 8), g.int(1, 24)]
     channels = g.int(1, 20)
     x, weights = g.input(shape, D.INT8), g.input([channels, 1, 1, shape[3]], D.INT8, -127, 127)
@@ -97,7 +97,7 @@ def padded_conv(g):
 
 
 def long_rows(g):
-    """Sizes far from square."""
+    """Maps that are far from square."""
     long, other = g.int(200, 1500), g.int(1, 3)
     shape = g.choice([[1, 1, long, other], [1, long, 1, other], [1, 1, other, long], [1, other, 2, long // 4]])
     form = g.int(0, 2)
@@ -151,7 +151,7 @@ def ranks(g):
 
 
 def lookups(g):
-    """More tables than the LUT memory holds at a time."""
+    """More tables than the LUT memory can hold at a time."""
     x = g.input(g.image(8, 24), D.INT8)
     tables = [g.const(g.values([256], D.INT8), D.INT8) for _ in range(g.int(2, 12))]
     for _ in range(g.int(3, 14)):
@@ -162,7 +162,7 @@ def lookups(g):
 
 
 def lookups16(g):
-    """16-bit tables with other work between them."""
+    """16-bit tables with other operators between them."""
     x = g.input(g.image(8, 24), D.INT16)
     for _ in range(g.int(1, 3)):
         x = g.rescale(g.table(x), D.INT16, 2.0 ** -g.int(7, 9), False, input_zp=0)
@@ -170,7 +170,7 @@ def lookups16(g):
 
 
 def softmax(g):
-    """The exponential's part: maximum, difference, 16-bit table, sum, leading zeros, shifts."""
+    """The exponential of a softmax: maximum, difference, 16-bit table, sum, leading zeros, shifts."""
     shape = [1, g.int(1, 6), g.int(1, 6), g.int(2, 24)]
     x = g.input(shape, D.INT8)
     top = g.op(OP.REDUCE_MAX, [x], [*shape[:3], 1], D.INT8, "ReduceMaxAttribute", 3, PROPAGATE)
@@ -184,7 +184,7 @@ def softmax(g):
 
 
 def unsigned(g):
-    """Results and operands whose bits a RESCALE takes as unsigned."""
+    """Results and operands that a RESCALE reads as unsigned."""
     source, target = g.choice([(D.INT8, D.INT8), (D.INT16, D.INT16), (D.INT8, D.INT16), (D.INT16, D.INT8)])
     unsigned_input = g.chance(0.5)
     zero = {D.INT8: [g.int(-128, 127)], D.INT16: [-32768] if g.chance(0.5) else [0]}
@@ -200,7 +200,7 @@ def unsigned(g):
 
 
 def rescale48(g):
-    """A 48-bit result that two operators read, so that it must be stored."""
+    """A 48-bit result with two readers, so that it must be stored."""
     shape = g.image(8, 24)
     y = g.conv2d(g.input(shape, D.INT16), g.int(1, 20), [1, 1], [1, 1], [1, 1])
     gain = g.gain_of(shape[3], D.INT16)
@@ -221,7 +221,7 @@ def wide_products(g):
 
 
 def layout(g):
-    """Layout operators on every rank, after one another."""
+    """Layout operators on every rank, in a row."""
     dtype = g.choice([D.INT8, D.INT16] + ([D.INT32, D.BOOL] if g.u85 else [D.INT32]))
     x = g.input(shape_of_rank(g, g.int(2, 5)), dtype)
     for _ in range(g.int(1, 3)):
@@ -265,7 +265,7 @@ def reduce_rank(g):
 
 
 def several_outputs(g):
-    """Results with several readers, joined and cut."""
+    """Results with several readers, concatenated and sliced."""
     shape = [1, g.int(2, 12), g.int(2, 12), g.choice([8, 16, 20, 32])]
     x = g.input(shape, D.INT8)
     a = g.rescale(g.conv2d(x, shape[3], [1, 1], [1, 1], [1, 1]), D.INT8, g.gain_of(shape[3], D.INT8))
@@ -281,7 +281,7 @@ def several_outputs(g):
 
 
 def subgraph(g, name, tensors, body):
-    """A region that computes body(its own names of `tensors`)."""
+    """A region that computes body(names of `tensors` inside the region)."""
     g.file.startRegion(name, "")
     g.file.addBasicBlock(name)
     own = [g.file.addIntermediate(list(t.shape), t.dtype) for t in tensors]
@@ -360,14 +360,14 @@ def kinds_of(config):
 
 
 def plan(config, count, first):
-    """`count` kinds, beginning with number `first` of an endless shuffled sequence in which each kind occurs as often as its weight says."""
+    """`count` kinds, starting at index `first` of an endless shuffled sequence. Each kind occurs in it in proportion to its weight."""
     sequence = [kind for weight, kind, families in KINDS for _ in range(weight) if config[:9] in families]
     order = np.random.default_rng(sum(map(ord, config[:9]))).permutation(len(sequence))
     return [sequence[order[i % len(sequence)]] for i in range(first, first + count)]
 
 
 def generate(seed, config, kind):
-    """A sample of this kind; choices without a legal form are drawn again."""
+    """A sample of this kind. A choice without a legal form is drawn again."""
     random = np.random.default_rng([seed, sum(map(ord, config))])
     while True:
         try:

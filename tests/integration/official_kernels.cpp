@@ -1,6 +1,6 @@
-// official_kernels < CALLS > RESULTS: calls kernels of the official ExecuTorch runtime by name; what it reads and writes
-// is what bin/call_kernels does (tests/unit/runtime/call_kernels.cpp). Each call is a process of its own, since official
-// kernels end theirs at arguments that they do not expect: its error is 255 then. `official_kernels --names`: all names.
+// official_kernels < CALLS > RESULTS: calls kernels of the official ExecuTorch runtime by name. It reads and writes the
+// format of bin/call_kernels (tests/unit/runtime/call_kernels.cpp). Each call runs in its own process, since official
+// kernels end theirs on unexpected arguments; the error is 255 then. `official_kernels --names`: all names.
 #include <executorch/runtime/core/exec_aten/util/dim_order_util.h>
 #include <executorch/runtime/core/memory_allocator.h>
 #include <executorch/runtime/kernel/kernel_runtime_context.h>
@@ -31,7 +31,7 @@ using MaybeTensor = std::optional<Tensor>;
 constexpr uint32_t kScratchBytes = 16U << 20;
 constexpr uint8_t kProcessEnded = 255;
 constexpr unsigned kMaxSeconds = 20;
-constexpr size_t kMaxReturned = 4;  // values that a kernel may return behind its arguments
+constexpr size_t kMaxReturned = 4;  // values that a kernel may return after its arguments
 
 template <typename T>
 T get() {
@@ -53,7 +53,7 @@ std::string get_text() {
   return text;
 }
 
-// Everything that the values of one call point to.
+// Owns everything that the values of one call refer to.
 struct Storage {
   std::deque<std::string> texts;
   std::deque<ArrayRef<char>> text_views;
@@ -71,10 +71,10 @@ struct Storage {
   std::deque<std::vector<uint8_t>> orders;
   std::deque<TensorImpl> tensors;
   std::vector<EValue*> outputs;
-  std::vector<size_t> output_bytes;  // what there is memory for; SIZE_MAX: a number
+  std::vector<size_t> output_bytes;  // the available memory; SIZE_MAX: a number
   std::vector<size_t> output_ranks;
-  bool takes_optional_tensors = false;  // in lists
-  std::deque<EValue> values;            // last: to be destroyed before the lists that they point to
+  bool takes_optional_tensors = false;  // as elements of lists
+  std::deque<EValue> values;            // last: destroyed before the lists that they point to
 };
 
 void* memory_of(Storage& storage, size_t bytes) {
@@ -126,7 +126,7 @@ EValue* get_list_of_arguments(Storage& storage) {
 
 EValue* get_integers(Storage& storage) {
   std::vector<EValue*>& list = storage.lists.emplace_back(get<uint32_t>());
-  list.reserve(list.size() + 1);  // an empty list is somewhere too
+  list.reserve(list.size() + 1);  // an empty list has an address, too
   for (EValue*& entry : list) entry = &storage.values.emplace_back(get<int64_t>());
   std::vector<int64_t>& unwrapped = storage.integers.emplace_back(list.size() + 1);
   auto& boxed = storage.integer_lists.emplace_back(list.data(), unwrapped.data(), static_cast<int>(list.size()));
@@ -201,7 +201,7 @@ std::string result_of(const EValue& value) {
   return out;
 }
 
-// Whether an output is still what the caller has given.
+// Whether the kernel has not replaced the caller's output.
 bool is_whole(const EValue& value, size_t bytes, size_t rank) {
   if (bytes == SIZE_MAX) return value.isInt() || value.isDouble() || value.isBool();
   if (!value.isTensor()) return false;
@@ -215,15 +215,15 @@ bool is_whole(const EValue& value, size_t bytes, size_t rank) {
   return wanted == tensor.nbytes() && wanted <= bytes;
 }
 
-// In the child: the error's byte, and the outputs behind it.
+// Runs in the child. Returns the error byte, and the outputs after it.
 std::string called(const std::string& name, Storage& storage, std::vector<EValue*>& arguments) {
   const auto kernel = get_op_function_from_registry(name.c_str());
   if (!kernel.ok()) return std::string(1, static_cast<char>(Error::OperatorMissing));
-  auto* memory = static_cast<uint8_t*>(std::malloc(kScratchBytes));  // pages that nobody writes to cost nothing
+  auto* memory = static_cast<uint8_t*>(std::malloc(kScratchBytes));  // untouched pages take no memory
   MemoryAllocator scratch(kScratchBytes, memory);
   KernelRuntimeContext context(nullptr, &scratch);
   (*kernel)(context, {arguments.data(), arguments.size()});
-  // A generated kernel counts its arguments, and the values that it returns, before it does anything.
+  // A generated kernel first counts its arguments and the values that it returns.
   for (size_t i = 0; i < kMaxReturned && context.failure_state() == Error::InvalidProgram; ++i) {
     context.fail(Error::Ok);
     arguments.push_back(&storage.values.emplace_back());
@@ -233,7 +233,7 @@ std::string called(const std::string& name, Storage& storage, std::vector<EValue
   if (context.failure_state() != Error::Ok) return result;
   for (size_t i = 0; i < storage.outputs.size(); ++i) {
     const EValue& value = *storage.outputs[i];
-    // A kernel that wrote beyond its tensors may have written over what describes them.
+    // A kernel that wrote beyond its tensors may have overwritten their descriptions.
     if (!is_whole(value, storage.output_bytes[i], storage.output_ranks[i]))
       return std::string(1, static_cast<char>(kProcessEnded));
     result += result_of(value);

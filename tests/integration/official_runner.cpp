@@ -1,5 +1,5 @@
-// Runs a program of one input in the official ExecuTorch runtime, with our delegate linked beside it: usage MODEL.pte IN.bin OUT.bin
-// (raw bytes of the tensors).
+// Runs a program with one input in the official ExecuTorch runtime, linked with Carina's delegate. Usage: MODEL.pte
+// IN.bin OUT.bin (raw bytes of the tensors).
 #include <executorch/extension/module/module.h>
 #include <executorch/extension/tensor/tensor.h>
 

@@ -1,4 +1,4 @@
-"""TOSA 0.80 files, made with the FlatBuffers classes that Vela brings for that version.
+"""Makes TOSA 0.80 files with Vela's FlatBuffers classes for that version.
 
 file = OldFile(); x = file.input("x", [2, 3], "INT8"); ...; file.output(y); bytes(file)
 """
@@ -7,7 +7,7 @@ import flatbuffers
 import numpy as np
 from ethosu.vela.tosa import Attribute, DType, Op, TosaBasicBlock, TosaGraph, TosaOperator, TosaRegion, TosaTensor, Version
 
-# Slots that version 0.80.1 appended to tables as Vela knows them: where they stand.
+# Slots that version 0.80.1 appended to the tables that Vela knows.
 NEWER_SLOTS = {"input_unsigned": 7, "output_unsigned": 8, "local_bound": 5}
 MOST_SLOTS = 9
 
@@ -21,7 +21,7 @@ def camel(slot):
 
 
 class Block:
-    """One basic block: its tensors and operators; values are tensors' names."""
+    """One basic block: its tensors and operators. A value is the name of a tensor."""
 
     def __init__(self, name):
         self.name = name
@@ -36,7 +36,7 @@ class Block:
         return name
 
     def const(self, name, shape, dtype, data):
-        """`data`: the bytes as they stand in the file; padded to 8."""
+        """`data`: the bytes in the file, padded to a multiple of 8."""
         raw = bytes(data)
         self.tensor(name, shape, dtype, raw + bytes(-len(raw) % 8))
         self.operators.append(("CONST", [], [name], None, {}))
@@ -51,7 +51,7 @@ class Block:
 
 
 class OldFile(Block):
-    """A file of one region; this is its first block."""
+    """A file with one region. The object is also its first block."""
 
     def __init__(self, patch=1):
         super().__init__("main")
@@ -129,7 +129,7 @@ class OldFile(Block):
         return TosaOperator.End(self.builder)
 
     def write_attribute(self, kind, slots):
-        """Arrays, bytes and text become vectors and strings; numbers stand in the table."""
+        """Arrays, bytes and text become vectors and strings. Numbers are stored in the table itself."""
         module = attribute_module(kind)
         ready = {}
         for slot, value in slots.items():

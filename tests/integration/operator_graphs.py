@@ -1,6 +1,7 @@
-"""One generator per TOSA INT operator and type, with the families of NPUs that run it: sizes, ranks, axes, attributes and operands drawn at random.
+"""One generator per TOSA INT operator and type, with the families of NPUs that support it. Sizes, ranks, axes, attributes and operands are
+random.
 
-ROWS says all of it. generate(row, seed, config) -> tosa_graphs.Sample; draw(seed, config) picks a row. Same seed, same sample.
+ROWS is the list. generate(row, seed, config) -> tosa_graphs.Sample; draw(seed, config) picks a row. The same seed gives the same sample.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ NAME_OF = {number: name for name, number in vars(type(OP)).items() if isinstance
 @dataclass(frozen=True)
 class Row:
     op: int
-    dtypes: tuple  # of the operands, as the generator wants to know them
+    dtypes: tuple  # of the operands, in the generator's form
     families: tuple
     make: Callable
 
@@ -31,7 +32,7 @@ class Row:
 
 
 ROWS = []
-# What ethos-u55 and ethos-u65 cannot do, and say so (docs/plan.md).
+# What ethos-u55 and ethos-u65 reject with a diagnostic (docs/plan.md).
 BEYOND_U55 = {
     *(f"{name}_{bits}" for name in ("gather", "scatter", "logical_right_shift", "bitwiseand", "bitwiseor", "bitwisexor") for bits in ("int8", "int16", "int32")),
     *("intdiv_int32", "matmul_int16"),
@@ -40,7 +41,7 @@ BEYOND_ALL = {"choice_of_branch_int32", "loop_int32"}  # a schedule has no branc
 
 
 def row(op, *types):
-    """Adds the function as a generator for each of these types (a type, or a tuple where operands differ)."""
+    """Registers the function as a generator for each of these types. Operands with different types are given as a tuple."""
 
     def add(make):
         for dtype in types or ((),):
@@ -68,7 +69,7 @@ def pair(g, dtype, low=None, high=None):
 
 
 def after(g, x):
-    """Sometimes an operator that could be fused to `x`, or one that reads its layout."""
+    """Sometimes adds an operator that could be fused to `x`, or one that reads its layout."""
     if x.dtype == D.INT32 and g.chance(0.3):
         return g.rescale(x, g.choice(SMALL), 2.0**-16, False, input_zp=0)
     if x.dtype in SMALL and g.chance(0.2):
@@ -91,7 +92,7 @@ def narrow(g, y, dtype, taps, weights=D.INT8):
 
 
 def windowed(g, kernel_of, dtype):
-    """A shape that a kernel fits, the kernel, stride and dilation."""
+    """A shape that fits the kernel, the kernel, stride and dilation."""
     shape = g.image(12, 33, g.choice([1, 1, 1, 2]))
     kernel = kernel_of(g)
     shape[1], shape[2] = max(shape[1], kernel[0]), max(shape[2], kernel[1])
@@ -129,7 +130,7 @@ def conv2d(g, dtype, weights):
 
 @row(OP.CONV2D, D.INT8)
 def large_kernel(g, dtype):
-    """Kernels beyond 64 rows or 4,096 elements, strides beyond 3."""
+    """Kernels with more than 64 rows or 4,096 elements, and strides above 3."""
     kernel = g.choice([[g.int(65, 80), 1], [g.int(65, 70), 2], [66, 64], [1, g.int(65, 90)], [3, 3]])
     stride = [g.int(1, 8), g.int(1, 8)]
     shape = [1, kernel[0] + g.int(0, 6), kernel[1] + g.int(0, 6), g.choice([1, 3, 8])]
@@ -139,7 +140,7 @@ def large_kernel(g, dtype):
 
 @row(OP.CONV2D, *SMALL)
 def atrous(g, dtype):
-    """Dilations far beyond the NPU's on images where zeros between the taps would cost much."""
+    """Dilations far above the NPU's limit, on images for which zeros between the taps would be expensive."""
     shape = [1, g.int(16, 34), g.int(16, 34), g.choice([3, 8, 16])]
     kernel = [g.int(1, 3), g.int(2, 3)]
     dilation = [g.int(3, 9), g.int(3, 9)]
@@ -155,7 +156,7 @@ def atrous(g, dtype):
 
 @row(OP.MAX_POOL2D, *SMALL)
 def sparse_max_pool(g, dtype):
-    """Strides beyond the NPU's at many places."""
+    """Strides above the NPU's limit, at many positions."""
     kernel, stride = [g.int(1, 4), g.int(2, 5)], [g.int(1, 5), g.int(4, 6)]
     shape = [g.int(1, 2), g.int(4, 30), g.int(20, 50), g.choice([1, 3, 16])]
     return g.finish(after(g, g.max_pool(g.input(shape, dtype), kernel, stride)))
@@ -270,7 +271,7 @@ arithmetic(OP.SUB, "SubAttribute")
 
 @row(OP.ADD, *SMALL)
 def quantized_sum(g, dtype):
-    """As a quantizer lowers an addition or subtraction of narrow types."""
+    """An addition or subtraction of narrow types, as a quantizer lowers it."""
     return g.finish(after(g, g.requantized_add(*pair(g, dtype), g.choice([OP.ADD, OP.SUB]))))
 
 
@@ -379,7 +380,7 @@ def select(g, dtype):
 
 @row(OP.GREATER, *SMALL)
 def quantized_choice(g, dtype):
-    """How a quantizer lowers torch.where(a > b, a, b)."""
+    """torch.where(a > b, a, b), as a quantizer lowers it."""
     a, b = pair(g, dtype)
     x, y = g.rescale(a, D.INT32, 1.0, False), g.rescale(b, D.INT32, 1.0, False)
     op, name = g.choice([(OP.GREATER, "GreaterAttribute"), (OP.GREATER_EQUAL, "GreaterEqualAttribute"), (OP.EQUAL, "EqualAttribute")])
@@ -509,7 +510,7 @@ def scatter(g, dtype):
 
 def resized(g, dtype, mode):
     n, h, w, c = g.image(7, 20, g.choice([1, 1, 2]))
-    if g.chance(0.5):  # as frameworks write a factor
+    if g.chance(0.5):  # as frameworks write a constant factor
         factor = [g.choice([2, 3, 4, 8]), g.choice([2, 3, 4, 8])]
         scale = [2 * factor[0], 2, 2 * factor[1], 2]
         offset = [1 - factor[0], 1 - factor[1]] if g.chance(0.5) else [0, 0]
@@ -578,7 +579,7 @@ def rescale_unsigned(g, source, target):
 
 @row(OP.RESCALE, (D.INT48,))
 def rescale_wide(g, dtype):
-    """A 48-bit result that several operators read, so that it cannot simply be taken over."""
+    """A 48-bit result with several readers, so that it must be stored."""
     shape = g.image(8, 24)
     y = g.conv2d(g.input(shape, D.INT16), g.int(1, 20), [1, 1], [1, 1], [1, 1])
     gain = g.gain_of(shape[3], D.INT16)
@@ -599,7 +600,7 @@ def loop(g, dtype):
 
 
 def generate(row, seed, config):
-    """The sample of a row; choices without a legal form are drawn again."""
+    """The sample of a row. A choice without a legal form is drawn again."""
     random = np.random.default_rng([seed, sum(map(ord, row.name))])
     while True:
         try:

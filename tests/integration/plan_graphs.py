@@ -1,4 +1,5 @@
-"""Random TOSA graphs that are hard on a planner: branches, views of views, shared values, batches, odd strides and dilations, large sizes.
+"""Random TOSA graphs that are difficult for a planner: branches, views of views, shared values, batches, unusual strides and dilations,
+large sizes.
 
 generate(seed, config) -> tosa_graphs.Sample. Same seed, same sample.
 """
@@ -44,7 +45,7 @@ def pad(g, x, value=None):
 
 
 def softmax(g, x):
-    """As a quantizer lowers it."""
+    """Softmax as a quantizer lowers it."""
     axis = len(x.shape) - 1
     one = [*x.shape[:-1], 1]
     top = g.op(OP.REDUCE_MAX, [x], one, D.INT8, "ReduceMaxAttribute", axis, PROPAGATE)
@@ -59,7 +60,7 @@ def softmax(g, x):
 
 
 def unit(g, x, zero_point):
-    """RESCALE to int32 that changes nothing but the zero point."""
+    """RESCALE to int32 that only removes the zero point."""
     inputs = [x, g.const([1 << 30], D.INT32), g.const([30], D.INT8), g.const([zero_point], x.dtype), g.const([0], D.INT32)]
     return g.op(OP.RESCALE, inputs, x.shape, D.INT32, "RescaleAttribute", True, g.rounding(), False, False, False)
 
@@ -78,7 +79,7 @@ def mean(g, x):
 
 
 def branches(g):
-    """Convolutions whose results are sliced, padded, concatenated, added, transposed, in any order."""
+    """Convolutions whose results are sliced, padded, concatenated, added and transposed, in any order."""
     n = 1 if g.chance(0.8) else g.int(2, 3)
     dtype = D.INT8
     shape = g.image(16, 40, n)
@@ -150,7 +151,7 @@ def branches(g):
 
 
 def classifier(g):
-    """A small image network from planes to a softmax."""
+    """A small image classifier that starts with planes and ends with a softmax."""
     n = 1
     h, w, c = g.int(6, 30), g.int(6, 30), g.choice([1, 3])
     x = transpose(g, g.input([n, c, h, w], D.INT8), [0, 2, 3, 1])
@@ -172,7 +173,7 @@ def classifier(g):
 
 
 def odd_windows(g):
-    """Strides and dilations that the NPU does not have, kernels larger than the input, paddings of all sides."""
+    """Strides and dilations that the NPU does not have, kernels larger than the input, padding on all sides."""
     dtype = g.choice([D.INT8, D.INT8, D.INT16])
     n = g.int(1, 2)
     h, w, c = g.int(1, 30), g.int(1, 30), g.choice([1, 3, 8, 17])
@@ -215,11 +216,12 @@ def every_second(g, x, axis):
 
 
 def shortcuts(g):
-    """Residual networks with channels outermost: strided, padded shortcuts; slices and additions behind transposes; outputs of both orders."""
+    """Residual networks with channels outermost: strided and padded shortcuts, slices and additions after transposes, outputs in both
+    layouts."""
     h, w = 2 * g.int(2, 12), 2 * g.int(2, 12)
     planes = g.input([1, g.choice([3, 8, 12, 16]), h, w], D.INT8)
     x = planes
-    if g.chance(0.4):  # rows or columns that nobody needs
+    if g.chance(0.4):  # rows or columns that are not read
         size = [1, x.shape[1], h - g.int(0, 1), w - g.int(0, 3)]
         start = [0, 0, g.int(0, h - size[2]), g.int(0, w - size[3])]
         if g.chance(0.5):
@@ -248,7 +250,8 @@ def shortcuts(g):
 
 
 def first_layers(g):
-    """Convolutions over few channels or with strides that the NPU has not: patches, pixels folded into channels; the input of either order, sliced."""
+    """Convolutions with few channels or with strides that the NPU does not have: patches, pixels folded into channels. The input has either
+    layout and may be sliced."""
     n = 1 if g.chance(0.8) else 2
     c, dtype = g.choice([1, 2, 3, 3, 4, 8]), D.INT8 if g.chance(0.85) else D.INT16
     stride = [g.choice([1, 2, 2, 3, 4, 5, 8]), g.choice([2, 2, 3, 4, 5, 8])]
@@ -268,7 +271,7 @@ def first_layers(g):
 
 
 def long_rows(g):
-    """The largest of many channels, alone or in a softmax; rows that stand apart."""
+    """The maximum over many channels, alone or in a softmax, with rows that are not adjacent in memory."""
     shape = [g.int(1, 3), g.int(1, 40), g.choice([12, 33, 64, 97, 200, g.int(8, 400)])]
     dtype = D.INT8 if g.chance(0.8) else D.INT16
     x = g.input(shape, dtype)
@@ -282,7 +285,7 @@ def long_rows(g):
 
 
 def large(g):
-    """Sizes that need many blocks, or more than one operation."""
+    """Sizes that need many blocks or several operations."""
     kind = g.choice(["image", "vector", "planes", "deep", "row", "wide", "mean"])
     if kind == "image":
         x = g.input([1, g.int(80, 160), g.int(80, 160), g.choice([3, 8])], D.INT8)
@@ -308,7 +311,7 @@ def large(g):
 
 
 def shared(g):
-    """Values with several readers, so that nothing behind them can simply be taken over."""
+    """Values with several readers, so that later operators cannot reuse their memory."""
     x = g.input(g.image(8, 24), D.INT8)
     y = g.conv2d(x, g.int(1, 24), [1, 1], [1, 1], [1, 1])
     a = g.rescale(y, D.INT8, g.gain_of(x.shape[3], D.INT8))
@@ -345,7 +348,7 @@ def sixteen(g):
 
 
 def attention(g):
-    """Products of matrices computed at run time, softmax between."""
+    """Matrix products of two computed values, with a softmax between them."""
     heads, t, d = g.int(1, 3), g.int(1, 12), g.int(1, 16)
     q, k, v = (g.input([heads, t, d], D.INT8) for _ in range(3))
     kt = transpose(g, k, [0, 2, 1])
@@ -357,7 +360,8 @@ def attention(g):
 
 
 def tokens(g):
-    """Planes that become tokens, channels before tokens: concatenated, added to constants, normed along the channels, split into heads and merged again."""
+    """Planes that become tokens, with channels before tokens: concatenated, added to constants, normalized along the channels, divided into
+    heads and merged again."""
     c, h, w = 4 * g.int(1, 6), g.int(2, 6), g.int(2, 6)
     x = g.input([1, h, w, g.choice([3, 8])], D.INT8)
     planes = transpose(g, conv_of(g, x, c, [1, 1], [1, 1], [1, 1]), [0, 3, 1, 2])
@@ -381,7 +385,8 @@ def tokens(g):
 
 
 def products(g):
-    """One product of matrices computed at run time: any zero points, sizes that need padding or several parts, results as they are or scaled."""
+    """One matrix product of two computed values: any zero points, sizes that need padding or several parts, results with and without a
+    scale."""
     n, h, c, w = g.int(1, 3), g.choice([1, 5, 16, 33, 60]), g.choice([1, 4, 6, 16, 40, 64, 77, 130]), g.choice([1, 3, 8, 21, 70, 130, 200])
     a, b = g.input([n, h, c], D.INT8), g.input([n, c, w], D.INT8)
     if g.chance(0.6):
@@ -400,7 +405,7 @@ def products(g):
 
 
 def transposed_parts(g):
-    """Results that stand beside a transposed tensor, and so perhaps in its order."""
+    """Results that are concatenated with a transposed tensor, so that they may get its layout."""
     n, h, w, c = g.int(1, 3), g.int(2, 17), g.int(1, 6), g.choice([2, 8, 16, 17])
     x = transpose(g, g.input([n, c, h, w], D.INT8), [0, 2, 3, 1])
     kind = g.choice(["depthwise", "point", "max", "avg", "mul"])
@@ -420,7 +425,7 @@ KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcut
 
 
 def generate(seed, config):
-    """A sample; choices without a legal form are drawn again."""
+    """A sample. A choice without a legal form is drawn again."""
     random = np.random.default_rng([seed, 55])
     weights = np.array([w for _, w in KINDS], float)
     while True:

@@ -1,4 +1,5 @@
-"""Runs a .pte by the Python implementations of its operators: the official reader gives the program, PyTorch and the wheel's Cortex-M backend compute."""
+"""Runs a .pte with the Python implementations of its operators. The official reader parses the program, and PyTorch and the wheel's
+Cortex-M backend compute."""
 
 import math
 
@@ -7,12 +8,12 @@ import torch
 from executorch.exir._serialize._program import deserialize_pte_binary
 from executorch.exir.schema import Bool, BoolList, Double, DoubleList, Int, IntList, KernelCall, Null, OptionalTensorList, String, Tensor, TensorList
 
-# By the numbers of facts/executorch.h.
+# By ExecuTorch's numbers (facts/executorch.h).
 TYPES = {0: torch.uint8, 1: torch.int8, 2: torch.int16, 3: torch.int32, 4: torch.int64, 5: torch.half, 6: torch.float32, 7: torch.float64, 11: torch.bool}
 
 
 class Values:
-    """The table of values of a program's only method."""
+    """The table of values of a program with one method."""
 
     def __init__(self, program):
         self.plan = program.execution_plan[0]
@@ -50,13 +51,13 @@ class Values:
 
 
 def call(values, instruction):
-    """One kernel; the outputs of a kernel stand behind its arguments, and once more as what it returns."""
+    """Calls one kernel. Its outputs come after its arguments, and again as its return values."""
     operator = values.plan.operators[instruction.op_index]
     space, name = operator.name.split("::")
     packet = getattr(getattr(torch.ops, space), name)
     arguments = [values[i] for i in instruction.args]
     out = instruction.args[-1]
-    if space in ("cortex_m", "quantized_decomposed"):  # written in Python as functions of their arguments
+    if space in ("cortex_m", "quantized_decomposed"):  # implemented in Python as functions of the inputs
         schema = packet.default._schema
         given = arguments[: len(schema.arguments)]
         types = {i: TYPES[x] for i, (x, a) in enumerate(zip(given, schema.arguments)) if "ScalarType" in str(a.type) and x is not None}
@@ -87,7 +88,7 @@ def run(pte, inputs):
 
 
 def calls(pte):
-    """(operator name, argument values) of each kernel call, tensors as what they are before the program runs."""
+    """(operator name, argument values) of each kernel call. Tensors have their values before the run."""
     values = Values(deserialize_pte_binary(pte).program)
     found = [c.instr_args for c in values.plan.chains[0].instructions if isinstance(c.instr_args, KernelCall)]
     return [(values.plan.operators[c.op_index].name, [values[i] for i in c.args]) for c in found]

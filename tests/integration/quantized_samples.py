@@ -1,13 +1,14 @@
-"""Random calls of ExecuTorch's quantized kernels with element types to choose: {name: draw(random, number, code) -> (arguments, outputs)}.
+"""Random calls of ExecuTorch's quantized kernels with chosen element types: {name: draw(random, number, code) -> (arguments, outputs)}.
 
-`number`: the type of what is quantized, or comes of it; `code`: of the quantized elements. A kernel may refuse the pair.
+`number`: the type of the values before quantization or after dequantization; `code`: the type of the quantized elements. A kernel may
+reject the pair.
 """
 
 import torch
 
 CODES = {torch.uint8: (0, 255), torch.int8: (-128, 127), torch.uint16: (0, 65535), torch.int16: (-32768, 32767), torch.int32: (-(2**31), 2**31 - 1)}
 NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-NARROW = 1000  # codes beyond it are left to test_kernels.py: what int32 codes stand for is more than a float holds
+NARROW = 1000  # test_kernels.py tests larger codes: a float cannot hold the values of all int32 codes
 
 
 def limits(code):
@@ -73,7 +74,7 @@ def found_per_token(r, number, code):
 
 
 def summed(r, number, code):
-    """Has no numbers: of float32 only, so that each type of codes comes once."""
+    """The kernel has no operand of type `number`, so it runs only once, for float32, with each code type."""
     if number != torch.float32:
         return None
 

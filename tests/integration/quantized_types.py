@@ -1,4 +1,5 @@
-"""Which element types ExecuTorch's quantized kernels take: all pairs of what is quantized and its codes are tried on a kernel."""
+"""Finds the element types that ExecuTorch's quantized kernels support, by calling each kernel with all pairs of number type and code type.
+"""
 
 import torch
 from kernel_calls import TYPES, KernelCall, Out
@@ -23,7 +24,7 @@ def quantized_calls(seed):
 
 
 def taken_of(results, calls):
-    """{kernel: {(number, code): results}} of the pairs of which no call was refused."""
+    """{kernel: {(number, code): results}} for the pairs that no call rejected."""
     taken, refused = {}, set()
     for (name, number, code, _), got in zip(calls, results, strict=True):
         if isinstance(got, str):
@@ -34,7 +35,7 @@ def taken_of(results, calls):
 
 
 def text_of(pairs):
-    """"f16, f32 with u8, i8", of (number, code) pairs, for a page."""
+    """The (number, code) pairs as text for a page: "f16, f32 with u8, i8"."""
     codes_of = {}
     for number, code in pairs:
         codes_of.setdefault(number, set()).add(code)

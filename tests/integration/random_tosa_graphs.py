@@ -1,7 +1,7 @@
 """Random graphs of 5 to 40 TOSA 1.0 operators, made from the rows of facts/tosa_rows.h (as `run_graphs --rows` prints them).
 
-generate(rows, seed) -> Graph; the same seed gives the same graph. Every graph is legal by construction. About one of 25 is
-`careless`: its elements may break a REQUIRE.
+generate(rows, seed) -> Graph. The same seed gives the same graph. Every graph is legal by construction. About one in 25 is `careless`: its
+elements may break a REQUIRE.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from random_tosa_makers import MAKERS, Impossible, hull, maker
 
 TYPES = {"bool": D.BOOL, "i4": D.INT4, "i8": D.INT8, "i16": D.INT16, "i32": D.INT32, "i48": D.INT48, "fp32": D.FP32, "fp16": D.FP16, "bf16": D.BF16,
          "fp8e4m3": D.FP8E4M3, "fp8e5m2": D.FP8E5M2}
-# Operators that random graphs do without, and why.
+# Operators that random graphs omit, and why.
 LEFT_OUT = {
     "CUSTOM": "has no meaning of its own",
     "VARIABLE": "state: checked against test_tosa_files.py and the unit tests; its order cannot be kept when a graph is cut into parts",
@@ -32,7 +32,7 @@ CARELESS = 0.04
 
 
 class Gen:
-    """One graph under construction."""
+    """A graph during construction."""
 
     def __init__(self, rng, rows, careless=False, top=7, depth=0, counter=None, name="main"):
         self.rng, self.rows, self.careless, self.top, self.depth = rng, rows, careless, top, depth
@@ -57,7 +57,7 @@ class Gen:
     def shape(self, rank=None):
         rank = self.int(0, 5) if rank is None else self.int(*rank)
         dims = [1 if self.chance(0.2) else self.int(1, self.top) for _ in range(rank)]
-        if rank and self.top > 4 and self.chance(0.15):  # past the width of vectors
+        if rank and self.top > 4 and self.chance(0.15):  # more than one vector, sometimes
             dims = [min(d, 3) for d in dims]
             dims[self.int(max(0, rank - 2), rank - 1)] = self.int(15, 70)
         while np.prod(dims, dtype=np.int64) > self.max_elements:
@@ -82,7 +82,7 @@ class Gen:
         if dtype in RANGE:
             low, high = RANGE[dtype][0] if low is None else int(low), RANGE[dtype][1] if high is None else int(high)
             data = self.rng.integers(low, high + 1, shape, dtype=np.int64)
-            if self.chance(0.4):  # extremes are where rounding and saturation go wrong
+            if self.chance(0.4):  # most errors in rounding and saturation are at extremes
                 data = np.where(self.rng.random(shape) < 0.15, self.rng.choice([low, high, max(low, min(0, high))], shape), data)
             return data.astype(NUMPY[dtype])
         scale = min(self.choice([1.0, 4.0, 4.0, 300.0]), LARGEST[dtype])
@@ -114,7 +114,7 @@ class Gen:
         return self.graph.value(D.SHAPE, [len(numbers)], constant=np.array(numbers, np.int64))
 
     def input(self, dtype, elements):
-        if self.depth or dtype == D.INT4:  # control flow's graphs have the inputs that they were made with; files have no i4 inputs
+        if self.depth or dtype == D.INT4:  # the inputs of control-flow graphs are fixed, and files have no i4 inputs
             return self.constant(dtype, elements)
         array = np.asarray(elements).astype(NUMPY[dtype])
         value = self.graph.value(dtype, array.shape, data=array, **self.known(dtype, array))
@@ -129,7 +129,7 @@ class Gen:
         return [v for v in self.graph.values if v.dtype == dtype and v.constant is None]
 
     def take(self, dtype, rank=(0, 6), low=None, high=None):
-        """A value of the type, most often one that the graph has; with a rank of `rank`, elements in [low, high]."""
+        """A value of the type, usually an existing one. `rank`: the allowed ranks. Its elements are in [low, high]."""
         value = None
         if self.chance(0.85):
             options = self.made(dtype)[-10:]
@@ -147,7 +147,7 @@ class Gen:
         return self.limit(value, low, high)
 
     def converted(self, dtype):
-        """A value of another type, cast; or None."""
+        """A value of another type, cast to this one; or None."""
         legal = {TYPES[row["types"]["in_t"]] for row in self.rows["CAST"] if TYPES[row["types"]["out_t"]] == dtype}
         options = [v for source in legal for v in self.made(source)[-3:] if not (is_float(source) and not is_float(dtype) and v.wild)]
         if not options:
@@ -178,7 +178,7 @@ class Gen:
         return [max(sizes) for sizes in zip(*(v.shape for v in values))]
 
     def index(self, n, k):
-        """Rows [n, w] of [0, k) that the graph computes, or None."""
+        """An index tensor [n, w] with values in [0, k) that the graph computes, or None."""
         options = [v for v in self.made(D.INT32) if 0 <= v.low and v.high < k and v.size % n == 0 and v.size <= 60]
         if not options or self.chance(0.3):
             return None
@@ -220,7 +220,7 @@ class Gen:
         return self.node("CLAMP", "Clamp", (*raw, mode), [x], x.dtype, x.shape, known)
 
     def limit(self, value, low=None, high=None):
-        """The value, with its elements brought into [low, high] when they may be outside."""
+        """The value, clamped to [low, high] if its elements may be outside."""
         if low is None:
             low = -INF if is_float(value.dtype) or high is None else RANGE[value.dtype][0]
         if high is None:
@@ -266,11 +266,11 @@ class Gen:
                 self.keep_mode(row["mode"], lambda: MAKERS[op](self, types, op))
             except Impossible:
                 pass
-            for node in self.graph.nodes[before:]:  # what was added for the operator's sake has no row's name
+            for node in self.graph.nodes[before:]:  # nodes that were added for the operator have no row name
                 node.mode = node.mode if node.op == op else ""
 
     def idiom(self, ops):
-        """Operators one after the other that networks have, and that an interpreter may compute together."""
+        """Sequences of operators that occur in networks and that an interpreter may fuse."""
         options = [(function, op) for function, names in IDIOMS for op in names if op in ops and "RESCALE" in ops]
         if not options:
             return
@@ -281,7 +281,7 @@ class Gen:
             pass
 
     def finish(self):
-        """Keeps the inputs that are used; outputs are what nobody reads, and some more."""
+        """Removes unused inputs. Outputs are all values without a reader, and some others."""
         read = {v for node in self.graph.nodes for v in node.inputs}
         self.graph.inputs = [v for v in self.graph.inputs if v in read]
         made = [v for node in self.graph.nodes for v in node.outputs]
@@ -290,7 +290,7 @@ class Gen:
 
 
 class _Fixed:
-    """A Gen that takes a given value."""
+    """A Gen that returns a given value."""
 
     def __init__(self, gen, value):
         self._gen, self._value = gen, value
@@ -302,7 +302,7 @@ class _Fixed:
         return self._value
 
 
-# --- operators that stand together --------------------------------------------------------------------------------------
+# --- operators in typical sequences -------------------------------------------------------------------------------------
 
 
 def last(g):
@@ -315,7 +315,7 @@ def maybe_clamped(g, value):
 
 
 def product_and_rescale(g, op):
-    """A product of i8, or of fp32, of many channels; its RESCALE or not; its CLAMP or not."""
+    """A sum of products of i8 or fp32 with many channels, with or without its RESCALE, with or without its CLAMP."""
     rows = [r for r in g.rows[op] if r["types"]["in_t"] in ("i8", "fp32")]
     if not rows:
         raise Impossible
@@ -412,7 +412,7 @@ def cond_if(g, t, op):
     g.nodes(op, "CondIf", (then.graph.name, other.graph.name), [condition, *operands], outs, None, [then.graph, other.graph])
 
 
-STEPS = {  # operators that keep type and shape, and what they do to a value of a type that they have
+STEPS = {  # operators that keep type and shape, and their effect on a value of a supported type
     "REVERSE": ("Reverse", lambda s, v: (s.int(0, v.rank - 1),), lambda s, v: [v]),
     "BITWISE_XOR": ("BitwiseXor", lambda s, v: (), lambda s, v: [v, s.constant(v.dtype, s.elements(v.dtype, [1] * v.rank))]),
     "MAXIMUM": ("Maximum", lambda s, v: (s.choice(NAN),), lambda s, v: [v, s.constant(v.dtype, s.elements(v.dtype, v.shape))]),
@@ -453,7 +453,7 @@ def step(body, value):
     return body.node(op, kind, attributes(body, value), operands(body, value), value.dtype, value.shape, full_range(value.dtype))
 
 
-CONTROL_FLOW = {"COND_IF", "WHILE_LOOP"}  # of any types
+CONTROL_FLOW = {"COND_IF", "WHILE_LOOP"}  # for any types
 INEXACT = {"POW", "ERF", "SIGMOID", "TANH", "COS", "SIN", "EXP", "LOG", "RECIPROCAL", "RSQRT", "REDUCE_PRODUCT", "FFT2D", "RFFT2D"}
 
 
@@ -462,7 +462,7 @@ def exact_ops(rows):
 
 
 def generate(rows, seed, top=None, count=None, ops=None):
-    """The graph of this seed: at most `count` operators of `ops`, sizes mostly up to `top` (7; 20 in every tenth graph)."""
+    """The graph of this seed: at most `count` operators of `ops`. Sizes are mostly up to `top` (7; 20 in every tenth graph)."""
     top = top or (20 if seed % 10 == 9 else 7)
     rng = np.random.default_rng([seed, top, count or 0])
     types = FAMILIES[("INT", "FP", "mixed")[seed % 3]]

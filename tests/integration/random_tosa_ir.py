@@ -1,5 +1,5 @@
-"""A TOSA graph that can be changed: values with what is known of their elements, nodes, and the file that the official
-serializer makes of them, whole or in parts."""
+"""A TOSA graph that tests can change: values with the known range of their elements, and nodes. The official serializer writes it, whole or
+in parts."""
 
 from dataclasses import dataclass, field
 
@@ -22,11 +22,11 @@ class Value:
     id: int
     dtype: object
     shape: tuple
-    low: float = 0        # every element lies in [low, high], unless
+    low: float = 0        # every element is in [low, high], unless `wild`
     high: float = 0
     wild: bool = False    # it may also be NaN or infinite
     constant: object = None
-    data: object = None   # a graph input's elements
+    data: object = None   # the elements, if it is a graph input
 
     @property
     def rank(self):
@@ -45,13 +45,13 @@ class Value:
 class Node:
     op: str
     mode: str
-    kind: str             # of the serializer's attribute
+    kind: str             # type of the serializer's attribute
     attributes: tuple
     inputs: list
     outputs: list
-    # How the specification references the outputs: None: bit for bit. Else what its compliance rule needs to know.
+    # How the outputs are compared. None: bit for bit. Otherwise the data that the specification's compliance rule needs.
     compliance: object = None
-    graphs: list = field(default_factory=list)  # of control flow, under the names in `attributes`
+    graphs: list = field(default_factory=list)  # graphs of control flow, under the names in `attributes`
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Graph:
 
 
 def full_range(dtype):
-    """What is known of any value of the type."""
+    """The range of any value of the type."""
     if dtype == D.BOOL:
         return {"low": 0, "high": 1}
     if dtype in RANGE:
@@ -91,7 +91,7 @@ class Writer:
         self.waiting = []
 
     def write(self, graph, inputs, nodes, outputs):
-        """Names of the values, by id."""
+        """Writes the graph and returns the names of the values by id."""
         names, tensors = {}, {}
 
         def keep(value, tensor):

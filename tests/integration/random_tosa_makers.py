@@ -1,7 +1,7 @@
 """Makers of one random TOSA operator each: maker(gen, types) draws operands from the graph so far and adds the node.
 
-`types` is a type row of facts/tosa_rows.h. What a maker cannot do with what there is raises Impossible. Makers keep the
-REQUIREs of the specification by what is known of each value's range; gen.careless sometimes lets one break.
+`types` is a type row of facts/tosa_rows.h. If a maker cannot build the operator from the existing values, it raises Impossible. Makers
+satisfy the specification's REQUIREs by the known range of each value. With gen.careless, a REQUIRE may sometimes be broken.
 """
 
 import math
@@ -16,7 +16,7 @@ NO_NAN = {"low": 0, "high": 0, "wild": False}
 
 
 class Impossible(Exception):
-    """The random choice has no legal form; the caller draws again."""
+    """The random choice has no legal form. The caller draws again."""
 
 
 def maker(*ops):
@@ -29,12 +29,12 @@ def maker(*ops):
 
 
 def hull(*values):
-    """What is known when an element may come from any of the values."""
+    """The range of an element that may come from any of the values."""
     return {"low": min(v.low for v in values), "high": max(v.high for v in values), "wild": any(v.wild for v in values)}
 
 
 def rounded(dtype, low, high, wild):
-    """What is known of a float result that lies in [low, high] before it is rounded to its type."""
+    """The range of a float result that is in [low, high] before it is rounded to its type."""
     slack = 1 + 2.0 ** {D.FP32: -20, D.FP16: -9, D.BF16: -6, D.FP8E4M3: -2, D.FP8E5M2: -1}[dtype]
     low, high = min(low * slack, low / slack), max(high * slack, high / slack)
     top = LARGEST[dtype]
@@ -82,7 +82,7 @@ def mul(g, t, op):
 def power(g, t, op):
     dtype = t["in_out_t"]
     a, b = g.broadcast_pair(dtype, 0.0, 20.0)
-    if not g.careless:  # zero wants an exponent above zero
+    if not g.careless:  # zero needs an exponent above zero
         zero = g.chance(0.3)
         a, b = g.limit(a, 0.0 if zero else 2.0**-8, 20.0), g.limit(b, 0.125 if zero else -3.0, 3.0)
     g.node(op, "Pow", (), [a, b], dtype, g.broadcast_shape(a, b), full_range(dtype), {})
@@ -137,7 +137,7 @@ def shift(g, t, op):
 @maker("INTDIV")
 def intdiv(g, t, op):
     a, b = g.broadcast_pair(D.INT32)
-    b = g.limit(b, 1, 2**31 - 1)  # even when careless: the reference model's process dies of -2^31 / -1
+    b = g.limit(b, 1, 2**31 - 1)  # also when careless: the reference model's process crashes on -2^31 / -1
     g.node(op, "IntDiv", (), [a, b], D.INT32, g.broadcast_shape(a, b), {"low": -a.magnitude, "high": a.magnitude})
 
 
@@ -168,7 +168,7 @@ def unary_float(g, t, op):
     dtype = t["in_out_t"]
     kind, low, high = UNARY[op]
     x = g.take(dtype)
-    if g.chance(0.8):  # the rest meets overflows, zeros, infinities and NaN
+    if g.chance(0.8):  # the other cases include overflows, zeros, infinities and NaN
         x = g.limit(x, low, high)
     known = {"low": -1.0, "high": 1.0, "wild": x.wild} if op in UNIT else full_range(dtype)
     g.node(op, kind, (), [x], dtype, x.shape, known, {})
@@ -224,7 +224,7 @@ def table(g, t, op):
 def cast(g, t, op):
     source, target = t["in_t"], t["out_t"]
     x = g.take(source)
-    # NaN gives integers that the specification does not fix: 0 here; in the reference model 0, or -2^31 for i32.
+    # The specification does not define the integer for NaN: 0 in Carina; 0, or -2^31 for i32, in the reference model.
     if is_float(source) and not is_float(target) and x.wild:
         x = g.limit(x, -LARGEST[source] / 2, LARGEST[source] / 2)
     if is_float(target):
@@ -233,7 +233,7 @@ def cast(g, t, op):
         known = {"low": math.floor(x.low), "high": math.ceil(x.high)}
     else:
         known = full_range(target) | ({"low": -(2**31)} if target == D.INT32 else {})
-    # The reference model rounds i32 to fp32 and then to the narrower type; the specification allows that and one rounding.
+    # The reference model rounds i32 to fp32 and then to the narrower type. The specification allows that, and also a single rounding.
     twice = source == D.INT32 and target in (D.FP16, D.BF16)
     g.node(op, "Cast", (), [x], target, x.shape, known, {} if twice else None)
 
@@ -257,7 +257,7 @@ def rescale(g, t, op, value=None):
     unsigned = g.choice(["", "", "", "in", "out"]) if narrow else ""
     zero = rescale_zero_point(g, source, unsigned == "in")
     largest = (2**17 if source == D.INT16 else 2**9) if unsigned == "in" else max(1, int(x.magnitude) + abs(zero))
-    # Results within about twice the target's range, and never out of 32 bits: that is a REQUIRE.
+    # Results reach about twice the target's range, but always fit 32 bits, which is a REQUIRE.
     wanted = min(RANGE[target][1] * 2.0 ** g.uniform(-3, 1), 2.0**30)
     bits = 31 if scale32 else 15
     shifts = []
@@ -266,7 +266,7 @@ def rescale(g, t, op, value=None):
         min_shift = math.ceil(math.log2(largest)) + bits - 30
         if scale32:
             min_shift = max(min_shift, int(largest).bit_length() + 2)
-        # INEXACT_ROUND: the reference model computes in floats and checks nothing.
+        # INEXACT_ROUND: the reference model computes in floats and does not check the REQUIREs.
         free = g.careless and mode != ts.RoundingMode.INEXACT_ROUND
         shifts.append(min(62, max(2, shift if free else max(shift, min_shift))))
     multipliers = [g.int(2 ** (bits - 1), 2**bits - 1) if g.chance(0.9) else g.int(0, 2**bits - 1) for _ in range(count)]
@@ -449,7 +449,7 @@ def resize_axis(g, size):
 
 
 def window_input(g, dtype, sizes):
-    """A value of shape [n, *sizes, c]: one that has it, is cut to it, or is new."""
+    """A value of shape [n, *sizes, c]: an existing one, a slice of one, or a new one."""
     x = g.take(dtype, rank=(len(sizes) + 2, len(sizes) + 2))
     if all(a >= b for a, b in zip(x.shape[1:-1], sizes)):
         size = [x.shape[0], *sizes, x.shape[-1]]
@@ -467,7 +467,7 @@ def window_input(g, dtype, sizes):
 
 
 def sum_known(g, t, x, ks, weight_bound):
-    """What is known of sums of ks products of x's elements and weights; a bias of at most `bias_bound` is in it."""
+    """The range of sums of ks products of x's elements and weights, with a bias of at most `bias_bound`."""
     out = t["out_t"]
     if is_float(out):
         bound = ks * x.magnitude * weight_bound + 4
@@ -505,7 +505,7 @@ def conv(g, t, op):
     if op == "DEPTHWISE_CONV2D":
         multiplier = g.choice([1, 1, 2, 3])
         oc, ks, shape = ic * multiplier, int(np.prod(kernels)), [*kernels, ic, multiplier]
-    else:  # past the width of vectors, sometimes
+    else:  # sometimes more than one vector
         oc = g.int(1, g.choice([9, 9, 9, 40, 140]))
         ks, shape = int(np.prod(kernels)) * ic, [oc, *kernels, ic]
     inputs = [x, weights(g, t["weight_t"], shape), bias_of(g, t["out_t"], oc), zero_point(g, t["in_t"]), zero_point(g, t["weight_t"])]

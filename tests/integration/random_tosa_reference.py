@@ -1,13 +1,13 @@
-"""Random graphs through our interpreter and the official reference model.
+"""Runs random graphs through Carina's interpreter and the official reference model.
 
-How an output is checked, given the elements that our own interpreter computed for the node's operands:
-- bit for bit where the specification fixes the result: integers, comparisons, data movement, and floats whose result is an
-  operand or the one nearest number (MAXIMUM, CLAMP, CAST, ADD, ...; NaN equals NaN, whatever its payload). All such nodes of a
-  graph make one file: inexact nodes are cut out of it and their outputs, as we computed them, are its inputs;
-- by the official verifier (tosa_verify's library) and the mode and numbers that the official test generator gives for the
-  operator, against the reference model's fp64 results and error bounds: sums of products, transcendental functions, POW,
-  REDUCE_PRODUCT, float RESIZE, RESCALE with INEXACT_ROUND. All such nodes of a graph make a second file.
-Then nothing computed from an inexact result is compared with something computed from another one.
+How an output is checked, given the elements that Carina's interpreter computed for the node's operands:
+- Bit for bit if the specification fixes the result. These are integers, comparisons, data movement, and floats whose result is an operand
+or the single nearest number (MAXIMUM, CLAMP, CAST, ADD, ...). NaN equals NaN, whatever its payload. All such nodes of a graph make one
+file. Inexact nodes are removed from it, and their outputs, as Carina computed them, become inputs.
+- Otherwise by the official verifier (tosa_verify's library) against the reference model's fp64 results and error bounds. The mode and
+numbers are those of the official test generator for the operator. These are sums of products, transcendental functions, POW,
+REDUCE_PRODUCT, float RESIZE, and RESCALE with INEXACT_ROUND. All such nodes of a graph make a second file.
+So two values are never compared if they were computed from different inexact results.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ def program(name="run_graphs"):
     return run_tosa_program().parent / name
 
 
-# --- our side ---------------------------------------------------------------------------------------------------------
+# --- Carina's results ---------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -81,7 +81,7 @@ def read_outcomes(content):
 
 
 def run_ours(folder, files, *options):
-    """Our interpreter on (file, arrays) pairs, all in one process."""
+    """Runs Carina's interpreter on (file, arrays) pairs, all in one process."""
     batch, results = Path(folder) / "batch", Path(folder) / "results"
     with batch.open("wb") as out:
         for tosa, arrays in files:
@@ -99,7 +99,7 @@ def run_ours(folder, files, *options):
 
 @contextlib.contextmanager
 def quiet():
-    """The reference model prints a line for each file."""
+    """Hides the line that the reference model prints for each file."""
     kept = [os.dup(1), os.dup(2)]
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1), os.dup2(nothing, 2)
@@ -117,14 +117,14 @@ def plain(array):
 
 
 def in_process(tosa, arrays):
-    """Outputs, or None when the reference model does not call the graph valid."""
+    """The outputs, or None if the reference model does not call the graph valid."""
     with quiet():
         outputs, status = tosa_reference_model.run(tosa, [plain(a) for a in arrays], verbosity="NONE")
     return [np.asarray(o) for o in outputs] if status == tosa_reference_model.GraphStatus.TOSA_VALID else None
 
 
 def by_program(tosa, inputs, outputs, compliance=None):
-    """The same by the reference model's program, which has 48-bit tensors and, with `compliance`, fp64 results and bounds."""
+    """The same with the reference model's program, which supports 48-bit tensors and, with `compliance`, gives fp64 results and bounds."""
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         (here / "t.tosa").write_bytes(tosa)
@@ -154,13 +154,13 @@ def by_program(tosa, inputs, outputs, compliance=None):
 
 @dataclass
 class Sample:
-    """A graph, its file, and what our interpreter made of it."""
+    """A graph, its file, and the results of Carina's interpreter."""
 
     graph: Graph
     seed: object = None
     tosa: bytes = b""
     names: dict = field(default_factory=dict)
-    outcome: object = None  # with the graph's outputs only, nodes fused
+    outcome: object = None  # with the graph's outputs only, and with fusion
     dumped: object = None   # with every value
 
     def __post_init__(self):
@@ -171,7 +171,7 @@ class Sample:
         return [self.graph.values[i].data for i in self.graph.inputs]
 
     def computed(self, value_id):
-        """What we computed, or were given, for the value; or None."""
+        """The elements that were computed or given for the value, or None."""
         value = self.graph.values[value_id]
         if value.constant is not None:
             return value.constant
@@ -183,7 +183,7 @@ class Sample:
 
 @dataclass
 class Verdict:
-    what: str       # SAME, BOTH_REFUSE or why the two differ
+    what: str       # SAME, BOTH_REFUSE, or the difference
     node: object = None
 
     @property
@@ -221,7 +221,7 @@ def first_difference(dtype, wanted, got):
 def reference_run(graph, sample, nodes, inputs, outputs):
     tosa, names = tosa_file(graph, inputs, nodes, outputs)
     arrays = {names[i]: sample.computed(i) for i in inputs}
-    if any(graph.values[i].dtype in (D.INT4, D.INT48) for i in (*inputs, *outputs)):  # types that the Python module does not hand out
+    if any(graph.values[i].dtype in (D.INT4, D.INT48) for i in (*inputs, *outputs)):  # types that the Python module does not return
         return by_program(tosa, arrays, [names[i] for i in outputs])
     return in_process(tosa, list(arrays.values()))
 
@@ -245,7 +245,7 @@ def check_exact(sample):
 
 
 def isolated(sample, nodes):
-    """A graph of these nodes, none of which reads another: operands are inputs. And the copied nodes."""
+    """A graph of these nodes in which every operand is an input, so that no node reads another one. Also returns the copied nodes."""
     graph, copies = Graph(), []
     for node in nodes:
         inputs = []
@@ -298,10 +298,10 @@ def complies(rule, name, got, wanted, bound):
 
 
 def nearer_to_truth(graph, node, output, got):
-    """Whether these are the nearest fp32 numbers to a Fourier transform's results.
+    """Whether these are the nearest fp32 numbers to the exact results of a Fourier transform.
 
-    The reference model takes sines and cosines of angles rounded to fp64: sin(pi) is 1.2e-16 there. Where an output's true
-    terms are all zero, that noise is the reference, and its bound is as small.
+    The reference model takes sines and cosines of angles rounded to fp64, where sin(pi) is 1.2e-16. If all exact terms of an output are
+    zero, the reference value is only this noise, and its bound is as small.
     """
     if node.op not in ("FFT2D", "RFFT2D"):
         return False
@@ -313,7 +313,7 @@ def nearer_to_truth(graph, node, output, got):
     truth = np.fft.ifft2(signal, norm="forward") if inverse else np.fft.fft2(signal)
     truth = truth.real if output == node.outputs[0] else truth.imag
     truth = truth[..., : got.shape[-1]]
-    noise = 2.0**-60 * np.abs(signal).sum(axis=(1, 2), keepdims=True)  # of the long doubles' sums
+    noise = 2.0**-60 * np.abs(signal).sum(axis=(1, 2), keepdims=True)  # error of the sums in long double
     return bool(np.all(np.abs(got - truth) <= 2.0**-24 * np.abs(truth) + noise))
 
 
@@ -326,7 +326,7 @@ def check_inexact(sample):
     rules = {names[v]: official_rule(graph, n, v, names[v]) for n in copies for v in n.outputs}
     given = {names[i]: graph.values[i].data for i in graph.inputs}
     results = by_program(tosa, given, list(rules), rules)
-    # The run in fp64 checks no REQUIRE of floats.
+    # The fp64 run does not check REQUIREs of floats.
     if results is None or reference_run(graph, Sample(graph), graph.nodes, graph.inputs, graph.outputs) is None:
         return Verdict("we run what the reference model refuses (inexact operators)")
     found = dict(zip(rules, results))
@@ -341,7 +341,7 @@ def check_inexact(sample):
 
 
 def check(sample):
-    """Compares what our interpreter made of the sample with the reference model."""
+    """Compares the results of Carina's interpreter for the sample with those of the reference model."""
     if sample.dumped.refused or sample.outcome.refused:
         refusal = sample.outcome.refused or sample.dumped.refused
         if sample.outcome.stage != sample.dumped.stage:
@@ -368,7 +368,7 @@ def interpret_all(folder, samples, *options):
 
 
 def part(sample, nodes):
-    """The graph of these nodes alone; what others made for them is an input with the elements that we computed. Or None."""
+    """The graph of these nodes alone, or None. A value that other nodes compute becomes an input with the elements that Carina computed."""
     made = {v for n in nodes for v in n.outputs}
     graph = Graph(values=[Value(**vars(v)) for v in sample.graph.values], nodes=list(nodes))
     for value in sorted({v for n in nodes for v in n.inputs} - made):
@@ -392,7 +392,7 @@ def fails(folder, graph):
 
 
 def shrink(folder, sample, verdict):
-    """A smaller sample that fails too, and its verdict: one node if that is enough, else nodes are dropped while it fails."""
+    """A smaller sample that fails too, and its verdict: one node if that suffices. Otherwise nodes are removed as long as it still fails."""
     best, why = sample, verdict
     for node in [verdict.node] if verdict.node else sample.graph.nodes:
         graph = part(sample, [node])
@@ -411,7 +411,7 @@ def shrink(folder, sample, verdict):
 
 
 def smaller(folder, rows, sample, verdict, generate):
-    """A failing graph of the same operator on small shapes, or the one given."""
+    """A failing graph of the same operator on small shapes. If there is none, the given one."""
     op = verdict.node.op if verdict.node else None
     if op is None or op in ("COND_IF", "WHILE_LOOP"):
         return sample, verdict
@@ -422,7 +422,7 @@ def smaller(folder, rows, sample, verdict, generate):
 
 
 def failure_text(folder, name, sample, verdict):
-    """Writes the graph, its text form and its inputs; gives what a reader needs."""
+    """Writes the graph, its text form and its inputs. Returns the text for the failure message."""
     stem = Path(folder) / f"failure-{name}"
     stem.with_suffix(".tosa").write_bytes(sample.tosa)
     printed = subprocess.run([program("tosa_tool"), "print", stem.with_suffix(".tosa")], capture_output=True, text=True).stdout

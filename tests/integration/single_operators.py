@@ -18,7 +18,7 @@ class Model:
     inputs: tuple  # a shape (normal floats), or a function of a generator
     min_db: float = INT8
     decomposed: bool = False  # run_decompositions() before saving
-    refused: str = ""  # what Carina says; empty: it compiles
+    refused: str = ""  # the expected error message; empty: it compiles
 
 
 def fn(function):
@@ -33,7 +33,7 @@ def positive(*shape):
     return lambda g: torch.rand(shape, generator=g) * 1.9 + 0.1
 
 
-def inside(*shape):  # of (-1, 1)
+def inside(*shape):  # values in (-1, 1)
     return lambda g: torch.rand(shape, generator=g) * 1.8 - 0.9
 
 
@@ -51,7 +51,7 @@ VECTOR = normal(1, 24)
 
 
 class AfterConvolution(nn.Module):
-    """A CPU operator between two that the NPU runs."""
+    """A CPU operator between two NPU operators."""
 
     def __init__(self, function, channels=4, out=4):
         super().__init__()
@@ -73,7 +73,7 @@ class Buffered(nn.Module):
 
 
 class Trained(nn.Module):
-    """A function of batch norms whose statistics and factors differ from channel to channel."""
+    """A function of batch norms with different statistics and factors per channel."""
 
     def __init__(self, function, norm):
         super().__init__()
@@ -110,7 +110,7 @@ def pools():
     yield Model("max_pool1d", lambda: nn.MaxPool1d(2), (normal(1, 4, 20),))
     yield Model("avg_pool2d", lambda: nn.AvgPool2d(2), (IMAGE,))
     yield Model("avg_pool2d_padded", lambda: nn.AvgPool2d(3, padding=1, count_include_pad=False), (IMAGE,))
-    yield Model("adaptive_avg_pool2d_1", lambda: nn.AdaptiveAvgPool2d(1), (IMAGE,), 15)  # means of 64 normal numbers: small against the input's step
+    yield Model("adaptive_avg_pool2d_1", lambda: nn.AdaptiveAvgPool2d(1), (IMAGE,), 15)  # means of 64 numbers: small beside the input's step
     yield Model("adaptive_avg_pool2d_5", lambda: nn.AdaptiveAvgPool2d(5), (IMAGE,))
     yield Model("adaptive_avg_pool2d_5_inside", lambda: AfterConvolution(nn.AdaptiveAvgPool2d(5)), (IMAGE,))
     yield Model("lp_pool2d", lambda: nn.LPPool2d(2, 2), (IMAGE,))
@@ -137,7 +137,7 @@ def norms():
 def activations():
     for module in (nn.ReLU, nn.ReLU6, nn.Hardtanh, nn.LeakyReLU, nn.ELU, nn.SELU, nn.CELU, nn.GELU, nn.SiLU, nn.Mish, nn.Hardswish, nn.Hardsigmoid, nn.Sigmoid, nn.LogSigmoid, nn.Softplus, nn.Tanh, nn.PReLU, nn.Hardshrink, nn.Softshrink, nn.Softsign, nn.Tanhshrink, nn.Threshold, nn.GLU):
         arguments = (0.1, 20.0) if module is nn.Threshold else ()
-        min_db = 15 if module is nn.Threshold else 25  # one pixel on the wrong side of 0.1 is wrong by 20
+        min_db = 15 if module is nn.Threshold else 25  # a value on the wrong side of 0.1 has an error of 20
         yield Model(module.__name__.lower(), lambda module=module, arguments=arguments: module(*arguments), (normal(1, 4, 8, 8),), min_db)
 
 
@@ -263,7 +263,7 @@ def networks():
     yield Model("multihead", lambda: Fn(lambda x, a=nn.MultiheadAttention(16, 2, batch_first=True): a(x, x, x)[0]), (normal(1, 6, 16),), 15, decomposed=True)
 
 
-# Operators that have neither a lowering, nor a decomposition, nor a CPU kernel.
+# Operators without a lowering, a decomposition and a CPU kernel.
 REFUSED = {
     "cdist": "aten.cdist.default",
 }

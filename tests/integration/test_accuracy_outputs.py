@@ -22,7 +22,7 @@ def save(path, model, *inputs):
 
 @pytest.fixture(scope="module")
 def two_outputs(run_carina, tmp_path_factory):
-    """right.pt2, and wrong.pte, whose second output is the negative of right.pt2's."""
+    """right.pt2, and wrong.pte, whose second output has the opposite sign."""
     folder = tmp_path_factory.mktemp("outputs")
     for name, factor in (("right", 1.0), ("wrong", -1.0)):
         save(folder / f"{name}.pt2", TwoOutputs(factor), torch.randn(1, 8))

@@ -1,4 +1,4 @@
-"""Users' checks of a partitioner cut a network where they say: arm_checks.py has the networks, in processes of their own."""
+"""Users' checks of a partitioner divide a network where they say. arm_checks.py has the networks and runs in its own processes."""
 
 import os
 import subprocess

@@ -1,5 +1,6 @@
-"""carina.arm in the Arm backend's place: the tutorials' scripts with other imports, and unchanged behind install(); their programs in the official
-runtime, through the simulator, against the command line's; and the Arm backend's own tests of its API against our classes."""
+"""Tests carina.arm as a replacement of the Arm backend. The tutorials' scripts run with changed imports, and unchanged after install().
+Their programs run in the official runtime, on the simulator, and are compared with the command line's. The Arm backend's own API tests run
+on Carina's classes."""
 
 import json
 import os
@@ -126,7 +127,7 @@ for mode in EthosUCompileSpec.DebugMode:
 
 @pytest.fixture(scope="module")
 def python(carina, forked_python):
-    """python(source, *arguments, folder): runs a program with the package of our build; lean: without ExecuTorch."""
+    """python(source, *arguments, folder): runs a program with the package of the build. `lean`: without ExecuTorch."""
     build = carina.parents[1]
     environment = {
         **os.environ,
@@ -145,7 +146,7 @@ def python(carina, forked_python):
 
 
 def with_other_imports(script):
-    """The script's text, in which only what stands between `from` and `import` differs."""
+    """The script's text, in which only the part between `from` and `import` differs."""
     text, count = re.subn(r"(?m)^from executorch\.backends\.arm[\w.]* import", "from carina.arm import", script.read_text())
     assert count >= 2
     return text
@@ -153,7 +154,7 @@ def with_other_imports(script):
 
 @pytest.fixture(scope="module")
 def converted(python, tmp_path_factory):
-    """A folder with what the scripts wrote after their imports were changed."""
+    """A folder with the output of the scripts with changed imports."""
     folder = tmp_path_factory.mktemp("converted")
     texts = [with_other_imports(TUTORIALS / f"{name}.py") for name in NAMES]
     python("\n".join(f"exec(compile({text!r}, 'script', 'exec'), {{}})" for text in texts), folder=folder)
@@ -162,7 +163,7 @@ def converted(python, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def unchanged(python, tmp_path_factory):
-    """A folder with what the unchanged scripts wrote behind install()."""
+    """A folder with the output of the unchanged scripts after install()."""
     folder = tmp_path_factory.mktemp("unchanged")
     run = "import runpy, sys, carina.arm\ncarina.arm.install()\nfor script in sys.argv[1:]: runpy.run_path(script)"
     python(run, *(TUTORIALS / f"{name}.py" for name in NAMES), folder=folder)
@@ -191,7 +192,7 @@ def test_our_own_way_gives_the_bytes_of_the_command_line(converted, python, run_
 
 
 def test_our_own_way_says_where_operators_come_from(converted, python, run_carina):
-    """A user's check rejects a layer, and a dropout that comes to nothing."""
+    """A user's check rejects a layer, and a dropout that is removed."""
     python(DEBUG_INFO, "ethos_u.pt2", folder=converted)
     events = json.loads((converted / "JSON" / "debug.json").read_text())
     assert events == json.loads((converted / "JSON" / "output_tag0_debug.json").read_text())
@@ -208,7 +209,7 @@ def test_our_own_way_says_where_operators_come_from(converted, python, run_carin
 
 
 def test_channels_last_tensors_cross_the_boundaries_of_delegates(python, tmp_path):
-    """In the official runtime; torchao's own evaluation of the quantized graph is the reference."""
+    """Runs in the official runtime. The reference is torchao's own evaluation of the quantized graph."""
     python(CHANNELS_LAST, folder=tmp_path)
 
 
@@ -225,12 +226,12 @@ spec.set_pass_pipeline_config(ArmPassPipelineConfig(quantize_inf=QuantizeInfConf
 
 
 def test_values_within_operators_are_observed(python, tmp_path):
-    """Attention, a norm and a softmax: torchao's own evaluation of the graph that the quantizer made is the reference."""
+    """Attention, a norm and a softmax. The reference is torchao's own evaluation of the quantizer's graph."""
     python(COMPOSITE, folder=tmp_path)
 
 
 def test_the_arm_backends_tests_of_its_api(carina, tmp_path):
-    """The fast files; all of them are tests/integration/arm/api.py, whose outcomes api.json keeps."""
+    """Runs the fast files. tests/integration/arm/api.py runs all of them and stores the outcomes in api.json."""
     kept = json.loads(api.KEPT.read_text())
     assert api.share(kept) >= 0.9
     found = api.run(api.FAST, carina.parents[1] / "python", tmp_path, seconds=600)
@@ -275,7 +276,7 @@ else:
 
 
 def test_names_of_older_documents(python, tmp_path):
-    """With the delegate of today's backend as the reference for the old backend's."""
+    """The reference for the old backend's delegate is the current backend's delegate."""
     done = python(OLD_NAMES, folder=tmp_path)
     assert "today's runtimes look for EthosUBackend" in done.stderr
 

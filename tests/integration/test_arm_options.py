@@ -1,5 +1,6 @@
-"""Each option of the Arm backend's scripts: its effect, or its refusal, or its note. The options are those of the parsers' rows; a row without a case here fails.
-Commands of `carina` are taken down and not run, except where the result is the effect: test_arm_scripts.py and the tests below run some."""
+"""Tests each option of the Arm backend's scripts: its effect, its rejection or its note. The options come from the rows of the parsers. A
+row without a case here fails.
+Commands of `carina` are recorded and not run, unless the result is the effect: test_arm_scripts.py and the tests below run some."""
 
 # ruff: noqa: F811  fixtures of another file
 import re
@@ -34,7 +35,7 @@ SETUP_SH = """--i-agree-to-the-contained-eula --root-dir --enable-baremetal-tool
 
 
 def test_every_option_of_setup_sh(ours, tmp_path):
-    """With an empty system's package tool, so that a missing package is named and nothing is installed."""
+    """The system's package tool has no packages, so each missing package is named and nothing is installed."""
     rows = {name: (effect, text) for name, effect, text in ours("carina_arm.scripts.option_tables").setup_rows(SETUP.read_text())}
     assert set(SETUP_SH.split()) <= set(rows)
     for name, (effect, text) in rows.items():
@@ -51,7 +52,7 @@ def test_every_option_of_setup_sh(ours, tmp_path):
 
 
 def bare_tools(folder):
-    """A PATH without a package manager: setup.sh names what it would install."""
+    """A PATH without a package manager. setup.sh names the packages that it would install."""
     tools = folder / "tools"
     if not tools.exists():
         tools.mkdir()
@@ -65,7 +66,7 @@ def bare_tools(folder):
 
 @pytest.fixture
 def commands(ours, monkeypatch, tmp_path):
-    """The commands that scripts would run: [["qemu", ...], ...]; aot writes a file in place of a program."""
+    """The commands that the scripts would run: [["qemu", ...], ...]. aot writes a placeholder file instead of a program."""
     taken = []
     for name in ("run", "image"):
         home = ours(f"carina_arm.scripts.{name}")
@@ -86,7 +87,7 @@ def commands(ours, monkeypatch, tmp_path):
 
 @pytest.fixture
 def arm_run(script, commands, model):
-    """arm_run("--etdump", ...) -> the words of all commands, and what was said."""
+    """arm_run("--etdump", ...) -> the words of all commands, and the messages."""
 
     def call(*options, expect=0, own=True):
         commands.clear()
@@ -97,7 +98,7 @@ def arm_run(script, commands, model):
 
 
 QEMU = "--on=qemu"
-# option -> options to give, the start of the command, what it has then.
+# option -> options to pass, the start of the command, the words that it then contains.
 EFFECTS = {
     "--on": (["--on=vulkan"], "run ", "--on vulkan"),
     "--inferences": ([QEMU, "--inferences=3"], "qemu ", "--inferences 3"),
@@ -121,9 +122,9 @@ EFFECTS = {
     "--trace_file": (["--trace_file=t.csv"], "run ", "--per-layer t.csv"),
     "--etrecord": (["--etdump", "--etrecord=r.bin"], "python ", "--etdump_path arm_test/net/etdump.etdp --etrecord_path r.bin"),
 }
-# What the option takes away.
+# The words that an option removes.
 LESS = {"--no_delegate": ("aot ", "--delegate"), "--no_quantize": ("aot ", "--quantize"), "--build_only": ("run ", ""), "--fast": ("run ", "--timed")}
-ELSEWHERE = {"--elf", "--data", "--bundle", "--model_explorer", "--visualize_pte", "--visualize_tosa"}  # tests of their own
+ELSEWHERE = {"--elf", "--data", "--bundle", "--model_explorer", "--visualize_pte", "--visualize_tosa"}  # options with tests of their own
 
 
 @pytest.mark.parametrize("name", sorted(EFFECTS))
@@ -160,12 +161,12 @@ def test_options_of_arm_run_without_effect_are_noted(ours, arm_run):
     for row in rows:
         value = [] if row.given.get("action") == "store_true" else [VALUES[row.name]]
         if value == [row.given.get("default")]:
-            continue  # the only value
+            continue  # it has only one value
         _, said = arm_run(row.name, *value)
         assert f"{row.name} makes no difference: " in said
 
 
-# Options, and what is said about them.
+# Options and their messages.
 REFUSED = [
     ([QEMU, "--etdump"], "--etdump: not supported for firmware"),
     ([QEMU, "--trace_file=t"], "--trace_file: not supported for firmware"),
@@ -196,7 +197,7 @@ def test_the_toolchain_is_gcc(arm_run):
     assert "invalid choice: 'arm-zephyr-eabi-gcc'" in arm_run("--toolchain=arm-zephyr-eabi-gcc", expect=2)[1]
 
 
-# CMake variable -> value, further options, the start of the command, what it has then.
+# CMake variable -> value, further options, the start of the command, the words that it then contains.
 VARIABLES = {
     "ET_NUM_INFERENCES": ("10", [QEMU], "qemu ", "--inferences 10"),
     "ET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE": ("60000", [QEMU], "firmware ", "--method-pool 60000"),
@@ -228,7 +229,7 @@ def test_a_variable_has_its_effect(arm_run, name):
 def test_every_variable_has_a_case(ours, arm_run):
     rows = ours("carina_arm.scripts.build_variables").VARIABLES
     with_effect = {row.name for row in rows if row.effect.name == "HAS"}
-    assert with_effect == {*VARIABLES, "ET_LOG_DUMP_OUTPUT"}  # the last one: test_all_values_of_outputs_are_shown
+    assert with_effect == {*VARIABLES, "ET_LOG_DUMP_OUTPUT"}  # test_all_values_of_outputs_are_shown tests the last one
     idle = [row.name for row in rows if row.effect.name == "NONE"]
     _, said = arm_run("--extra_build_flags=" + " ".join(f"-D{name}=x" for name in idle))
     assert len(idle) > 20 and all(f"{name} makes no difference: " in said for name in idle)
@@ -301,7 +302,7 @@ def test_every_option_of_arm_build(ours, arm_build, carina):
         assert f"{name} makes no difference: " in arm_build("--pte=m.pte", name, *value)[1]
 
 
-# --- what aot makes of its options ------------------------------------------------------------------------------------------
+# --- the options of aot -----------------------------------------------------------------------------------------------------
 
 
 def test_direct_drive_and_old_options_are_refused_with_the_reason(script, model):
@@ -320,7 +321,7 @@ def test_the_record_leads_from_the_program_to_the_model(script, model, tmp_path)
 
 
 def test_quantized_cortex_m_programs_call_its_kernels(script, run_carina, model, tmp_path):
-    """The bytes of carina compile --cpu-kernels cortex-m."""
+    """The bytes equal those of `carina compile --cpu-kernels cortex-m`."""
     script("aot_arm_compiler", "-m", model, "-q", "-t", "cortex-m55", "-o", tmp_path / "aot.pte", "-i", tmp_path / "i")
     kernels = re.findall(r"kernel (\S+)", run_carina(["inspect", tmp_path / "aot.pte"]).stdout)
     assert "cortex_m::quantized_conv2d_nhwc.out" in kernels or "cortex_m::quantized_conv2d.out" in kernels, kernels
@@ -343,7 +344,7 @@ def test_the_quantized_kernels_need_no_library(script, model, tmp_path):
 
 
 def test_all_values_of_outputs_are_shown(run_carina, environment, tmp_path):
-    """As firmware, with three inferences, chosen kernels and pools of a size; a bundle of the same model."""
+    """Firmware with three inferences, selected kernels and pools of given sizes; and a bundle of the same model."""
     (tmp_path / "wide.py").write_text(MODEL.replace("nn.Linear(8, 5)", "nn.Linear(8, 40)"))
     flags = "-DET_LOG_DUMP_OUTPUT=ON -DET_NUM_INFERENCES=3 -DET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE=65536"
     done = run_carina(["arm-run", f"--model_name={tmp_path / 'wide.py'}", "--on=qemu", f"--output={tmp_path / 'o'}", f"--extra_build_flags={flags}"], env=environment)

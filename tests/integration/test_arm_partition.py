@@ -1,5 +1,5 @@
-"""What partitioners of carina.arm take in ExecuTorch's own flow, and the numbers that come out under the TOSA reference model: arm_partition.py has
-the programs."""
+"""The nodes that partitioners of carina.arm take in ExecuTorch's own flow, and the results under the TOSA reference model. arm_partition.py
+has the programs."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ PROGRAMS = (
 
 @pytest.fixture(scope="module")
 def outcome(carina, tmp_path_factory):
-    """What one process printed that ran all of them: PyTorch and ExecuTorch take longer to load than they take."""
+    """The output of one process that ran all programs, because PyTorch and ExecuTorch take longer to load than the programs run."""
     environment = {**os.environ, "PYTHONPATH": str(carina.parents[1] / "python"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-W", "ignore", str(HERE / "arm_partition.py"), *PROGRAMS]
     folder = tmp_path_factory.mktemp("arm_partition")

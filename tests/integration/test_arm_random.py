@@ -1,4 +1,5 @@
-"""Random networks through carina.arm's quantizer and partitioner in ExecuTorch's own flow: arm_random.py has them, in processes of their own."""
+"""Random networks through carina.arm's quantizer and partitioner in ExecuTorch's own flow. arm_random.py has the networks and runs in its
+own processes."""
 
 import os
 import subprocess

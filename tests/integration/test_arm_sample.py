@@ -1,7 +1,8 @@
-"""80 of the Arm backend's own tests, each with the class that it had when the sample was chosen; 500 in `make test-all`, all in
-`make conformance`.
+"""80 of the Arm backend's own tests, each with the class that it had when the sample was chosen. `make test-all` runs 500, and `make
+conformance` all.
 
-The first run captures them (PyTorch exports the models, the peer's quantizer quantizes some: minutes); they are kept in build/test-env/cache/arm.
+The first run captures them, which takes minutes: PyTorch exports the models, and the peer's quantizer quantizes some. They are stored in
+build/test-env/cache/arm.
 """
 
 import subprocess
@@ -18,11 +19,11 @@ from program import Program
 from report import GOOD
 from tier_plugin import sampled
 
-LEAST = {"whole": 490, "part": 75}  # the sample must not shrink unnoticed
+LEAST = {"whole": 490, "part": 75}  # a smaller sample is an error
 
 
 def worse(expected, got):
-    """Other numbers and crashes are never expected; a good case must stay good, and a right one right."""
+    """Wrong numbers and crashes are always errors. A good case must stay good, and a case with correct numbers must keep them."""
     if got in ("wrong", "crash"):
         return expected != got
     return (expected in GOOD and got not in GOOD) or (expected == "partial" and got == "refused")
@@ -32,7 +33,7 @@ def test_the_sample_is_as_good_as_it_was(carina):
     share = sampled("part", "whole")
     entries = sample.read() if share == "whole" else sample.part(sample.read())
     assert len(entries) >= LEAST[share]
-    # A process of its own captures: its children are forks, which a process with threads had better not make.
+    # A separate process captures: its children are forks, and a process with threads should not fork.
     subprocess.run([sys.executable, FOLDER / "run.py", "--capture-sample", share], check=True)
     outcomes = run.check_all(Program(carina), sample.captured(entries), jobs=2, progress=False)
     assert all(o["class"] not in ("na", "counted") for o in outcomes)

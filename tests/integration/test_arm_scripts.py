@@ -1,5 +1,6 @@
-"""`python -m carina.aot_arm_compiler`, `carina aot`, `carina arm-run`, `carina evaluate-model`: the Arm backend's scripts by our package. References: the peer's own
-argument parsers and summary printer, its own tests of its evaluators, ExecuTorch's runtime and its reader of bundled programs, eager PyTorch."""
+"""Carina's replacements of the Arm backend's scripts: `python -m carina.aot_arm_compiler`, `carina aot`, `carina arm-run`, `carina
+evaluate-model`. References: the peer's own argument parsers and summary printer, its own tests of its evaluators, ExecuTorch's runtime and
+its reader of bundled programs, eager PyTorch."""
 
 import argparse
 import json
@@ -35,7 +36,7 @@ ModelUnderTest = Net().eval()
 ModelInputs = (torch.randn(1, 3, 12, 12, generator=torch.Generator().manual_seed(1)),)
 """
 
-# The largest of so long a row are looked for on the CPU of every target.
+# torch.topk over a row of this length stays on the CPU for every target.
 SPLIT = """
 import torch
 
@@ -50,7 +51,7 @@ ModelInputs = (torch.randn(1, 2, 8, 128, generator=torch.Generator().manual_seed
 
 @pytest.fixture(scope="session")
 def package(carina):
-    """The package in the build tree, as an installed wheel has it."""
+    """The package in the build tree, laid out as in an installed wheel."""
     folder = carina.parents[1] / "python"
     assert list((folder / "carina").glob("_native*")), f"{folder} has no carina._native: run `make build`"
     return folder
@@ -70,14 +71,15 @@ class Done:
 
 @pytest.fixture
 def script(ours, tmp_path, monkeypatch, capfd):
-    """script("aot_arm_compiler", arg, ...) -> what it said; it must end with `expect`. In this process: PyTorch takes seconds to start."""
+    """script("aot_arm_compiler", arg, ...) -> its messages. The exit code must be `expect`. Runs in this process, because PyTorch takes
+    seconds to start."""
     monkeypatch.chdir(tmp_path)
 
     def run(name, *arguments, expect=0):
         capfd.readouterr()
         try:
             code = ours(f"carina.{name}").main([str(argument) for argument in arguments])
-        except SystemExit as stop:  # of argparse
+        except SystemExit as stop:  # from argparse
             code = stop.code
         done = Done(code, *capfd.readouterr())
         assert done.code == expect, f"{arguments}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
@@ -104,7 +106,7 @@ def ours(package):
 
 
 class Parsed(Exception):
-    """Carries a parser out of a function that builds one and parses."""
+    """Carries a parser out of a function that builds one and parses with it."""
 
 
 def parser_in(function, monkeypatch):
@@ -122,7 +124,7 @@ def options_of(parser):
 
 
 def check_options(theirs, mine):
-    """Every option of theirs is one of mine, and means the same to argparse."""
+    """Checks that every option of `theirs` is an option of `mine`, with the same meaning in argparse."""
     for name, action in options_of(theirs).items():
         assert name in options_of(mine), name
         own = options_of(mine)[name]
@@ -140,7 +142,7 @@ def test_every_option_of_aot_arm_compiler(ours, monkeypatch):
 
 
 def test_every_option_of_evaluate_model(ours, monkeypatch):
-    # Its evaluators need torchvision, its options do not.
+    # The peer's evaluators need torchvision; its options do not.
     monkeypatch.setitem(sys.modules, "executorch.backends.arm.util.arm_model_evaluator", ours("carina_arm.scripts.metrics"))
     from executorch.backends.arm.scripts import evaluate_model
 
@@ -149,7 +151,7 @@ def test_every_option_of_evaluate_model(ours, monkeypatch):
     check_options(theirs, ours("carina_arm.scripts.evaluate_options").parser())
 
 
-# Of examples/arm/run.sh and backends/arm/scripts/run_fvp.sh, which are in no package. Source: ExecuTorch at cff6f4dd.
+# Options of examples/arm/run.sh and backends/arm/scripts/run_fvp.sh, which are in no package. Source: ExecuTorch at cff6f4dd.
 RUN_SH = """--model_name --model_input --aot_arm_compiler_flags --no_delegate --no_quantize --select_ops_list --target --output --bundleio --etdump --build_type
     --build-dir --build_only --extra_build_flags --toolchain --system_config --config --memory_mode --pte_placement --specify_ethosu_scratch --et_build_root
     --scratch-dir --qdq_fusion_op --model_explorer --perf_overlay --visualize_tosa --visualize_pte"""
@@ -167,11 +169,11 @@ def test_options_without_meaning_are_taken_and_explained(script, model):
         assert len([line for line in said.splitlines() if f"{option} makes no difference: " in line]) == 1, said
 
 
-# --- what is made --------------------------------------------------------------------------------------------------------
+# --- output files --------------------------------------------------------------------------------------------------------
 
 
 def compiled(script, folder, *arguments):
-    """The one .pte or .bpte in a fresh folder, and what was printed."""
+    """The only .pte or .bpte in a fresh folder, and the script's messages."""
     done = script("aot_arm_compiler", *arguments, "-o", folder)
     (file,) = folder.iterdir()
     return file, done.stdout
@@ -245,7 +247,7 @@ def test_debug_json_leads_from_tosa_to_the_model(script, model, tmp_path):
 
 
 class PeersInfo:
-    """What the peer's printer reads of ExecuTorch's DelegationInfo."""
+    """The attributes of ExecuTorch's DelegationInfo that the peer's printer reads."""
 
     class Row:
         def __init__(self, op_type, non_delegated):
@@ -280,7 +282,7 @@ def test_the_summary_says_what_is_so(script, tmp_path):
 
 
 def executorch_operators(file):
-    """The kernel calls of a program's only method, as ExecuTorch's own deserializer reads them."""
+    """The kernel calls of a program with one method, as ExecuTorch's own deserializer reads them."""
     from executorch.exir._serialize._program import deserialize_pte_binary
     from executorch.exir.schema import KernelCall
 
@@ -421,7 +423,7 @@ def test_top_1_and_top_5_of_a_folder_of_classes(script, tmp_path):
 
 
 def test_the_peers_own_tests_of_its_evaluators(package, tmp_path):
-    """With our classes in the place of theirs; torchvision, which theirs import, is not needed."""
+    """Runs the peer's tests with Carina's classes instead of the peer's. torchvision, which the peer's modules import, is not needed."""
     (tmp_path / "conftest.py").write_text("import sys\nimport carina_arm.scripts.metrics as ours\nsys.modules['executorch.backends.arm.util.arm_model_evaluator'] = ours\n")
     theirs = Path(peer.__file__).parents[1] / "test" / "misc" / "test_model_evaluator.py"
     (tmp_path / "test_theirs.py").write_text(theirs.read_text())

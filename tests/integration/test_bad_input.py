@@ -1,4 +1,4 @@
-"""Bad input on the command line: a clear message, the right exit code, nothing half-written. On the model in the repository."""
+"""Bad input on the command line gives a clear message, the right exit code and no partial file. Uses the model of the repository."""
 
 import zipfile
 
@@ -51,7 +51,7 @@ def test_flipped_bits_are_found_or_harmless(run_carina, program, tmp_path):
         output = tmp_path / f"out_{i}.pte"
         done = run_carina(compile_args(output, path), expect=None)
         if done.code == 0:
-            assert output.read_bytes() == program.read_bytes()  # the flip was in what nobody reads
+            assert output.read_bytes() == program.read_bytes()  # the flipped bit was in data that is not read
         else:
             assert done.code == 1 and path.name in done.stderr, done.stderr
             assert not output.exists()
@@ -123,7 +123,7 @@ def test_inputs_of_a_run(run_carina, program, tmp_path, arrays, words):
         np.save(tmp_path / f"{i}.npy", array)
         args += ["-i", tmp_path / f"{i}.npy"]
     if words is None:
-        run_carina(args)  # ones, as ExecuTorch's runner
+        run_carina(args)  # inputs of ones, as in ExecuTorch's runner
     else:
         refused(run_carina, args, 1, *words)
 
@@ -139,7 +139,7 @@ def test_damaged_programs_never_crash(run_carina, program, tmp_path, command):
                 broken[at] ^= 1 << int(rng.integers(8))
         path = tmp_path / f"broken_{i}.pte"
         path.write_bytes(broken)
-        done = run_carina([command, path], expect=1 if i % 3 == 0 else None)  # what is cut off is always noticed
+        done = run_carina([command, path], expect=1 if i % 3 == 0 else None)  # truncated files are always detected
         assert (done.code, bool(done.stdout), path.name in done.stderr) in ((0, True, False), (1, False, True)), done
 
 

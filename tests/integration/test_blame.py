@@ -1,4 +1,4 @@
-"""Messages name what is at fault: the weights, a layer without statistics, a bracket, a type that NumPy lacks."""
+"""Messages name the cause: the weights, a layer without statistics, a bracket, a type that NumPy lacks."""
 
 import numpy as np
 import pytest

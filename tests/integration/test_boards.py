@@ -1,4 +1,4 @@
-"""System configurations of boards, their calibration, and the interval beside estimated cycles."""
+"""System configurations of boards, their calibration, and the error range of estimated cycles."""
 
 import csv
 import json
@@ -67,7 +67,7 @@ def test_networks_that_wait_for_flash_say_so(shared, run_carina, tmp_path):
 
 @pytest.fixture
 def measured(shared, run_carina, tmp_path):
-    """A CSV of two networks on a board with slow flash, and the cycles of a third."""
+    """A CSV of two networks on a board with slow flash, and the cycles of a third network."""
     (tmp_path / "slow.ini").write_text(SLOW_FLASH)
     cycles = {case: timed(run_carina, stream_of(shared, case), "--system-config=Slow_Flash", f"--config={tmp_path}/slow.ini")["cycles"] for case in STREAMS}
     with open(tmp_path / "measured.csv", "w") as file:

@@ -1,4 +1,4 @@
-"""Bundled programs (.bpte) and records of runs (ETDump), both ways between `carina` and ExecuTorch's devtools.
+"""Bundled programs (.bpte) and records of runs (ETDump), exchanged between `carina` and ExecuTorch's devtools in both directions.
 
 The references are executorch.devtools: its writer and reader of bundled programs, its runtime's comparison, its Inspector.
 """
@@ -10,7 +10,7 @@ from torch import nn
 
 
 class Gate(nn.Module):
-    """Two inputs, two outputs, one of integers, one laid out channels-last."""
+    """Two inputs and two outputs. One of them is integer, one is channels-last."""
 
     def forward(self, x, y):
         return (x * torch.sigmoid(y)).sum(1), (x > y).to(torch.int32)
@@ -33,7 +33,7 @@ def samples(count=3, seed=5):
 
 
 def bundled(program, cases):
-    """The bytes of a .bpte that ExecuTorch's devtools write, of (inputs, expected outputs)."""
+    """The bytes of a .bpte that ExecuTorch's devtools write for these (inputs, expected outputs)."""
     from executorch.devtools import BundledProgram
     from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
     from executorch.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer
@@ -43,7 +43,7 @@ def bundled(program, cases):
 
 
 def verified(bundle, case, rtol=1e-5, atol=1e-8):
-    """ExecuTorch's runtime runs a test case and throws where an output is off."""
+    """Runs a test case in ExecuTorch's runtime, which raises if an output differs."""
     from executorch.extension.pybindings import portable_lib
 
     loaded = portable_lib._load_bundled_program_from_buffer(bundle)
@@ -110,7 +110,7 @@ def test_bundles_of_ours_are_right_for_executorch(run_carina, tmp_path):
     for n, case in enumerate(read.method_test_suites[0].test_cases):
         assert [list(value.val.sizes) for value in case.inputs] == [[2, 3, 4, 5]] * 2
         assert bytes(case.inputs[1].val.data) == inputs[n][1].numpy().tobytes()
-        verified(path.read_bytes(), n, 1e-5, 1e-6)  # throws when it is not
+        verified(path.read_bytes(), n, 1e-5, 1e-6)  # raises if an output differs
     run_carina(["run", path])
 
 

@@ -10,7 +10,7 @@ from cases_fixtures import made_case
 
 @pytest.fixture
 def copy(monkeypatch, tmp_path):
-    """A case in a folder of cases of its own."""
+    """A case in a separate folder of cases."""
     shutil.copytree(made_case("add_float").path, tmp_path / "cases" / "add_float")
     monkeypatch.setattr(store, "CASES", tmp_path / "cases")
     return tmp_path / "cases" / "add_float"
@@ -46,7 +46,7 @@ def test_a_recipe_depends_on_what_it_imports():
 
 
 def test_a_case_made_again_has_the_same_numbers(copy):
-    """And the program of the second target, into which only Vela's part is put, is the one that the peer's own flow makes."""
+    """The second target's program, into which only Vela's part is put, equals the program of the peer's own flow."""
     import torch
     from cases import peers
     from cases.recipes import add_float
@@ -55,7 +55,7 @@ def test_a_case_made_again_has_the_same_numbers(copy):
     store.make("add_float")
     files = json.loads((copy / "recipe.json").read_text())["files"]
     assert files == json.loads((kept / "recipe.json").read_text())["files"]
-    # An archive of PyTorch also has the times and places of what it was made of.
+    # An archive of PyTorch also contains the times and paths of its sources.
     for file in (file for file in files if not file.endswith(".pt2") and not file.endswith("summary.csv")):
         assert (copy / file).read_bytes() == (kept / file).read_bytes(), file
 

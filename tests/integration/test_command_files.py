@@ -1,4 +1,4 @@
-"""Outputs that would overwrite each other, extensions that promise another format, and what a stopped run leaves."""
+"""Outputs that would overwrite each other, extensions of another format, and the files that a stopped run leaves."""
 
 import os
 import re
@@ -97,7 +97,7 @@ def test_an_entry_twice_in_json_is_refused(run_carina, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_stopped_run_leaves_no_dump(carina, tmp_path, number):
-    """Stdout is a full pipe: everything is written, and the run waits there when the signal comes."""
+    """Stdout is a full pipe. All files are written, and the run blocks there when the signal arrives."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     try:

@@ -1,4 +1,4 @@
-"""Operators that PyTorch makes of others: refused with the advice that helps, and the advice helps."""
+"""Operators that PyTorch composes of others are rejected with advice, and following the advice works."""
 
 import re
 

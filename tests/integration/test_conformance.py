@@ -1,6 +1,6 @@
 """TOSA conformance: a fixed sample of the official generator's tests, checked against the official runner.
 
-The sample (of nine operators in `make test`, of all in `make test-all`) is made once and kept in build/test-env/conformance; the whole
+The sample is made once and stored in build/test-env/conformance. It has nine operators in `make test`, all in `make test-all`. The whole
 corpus is `make conformance`. test_random_tosa_graphs.py compares every operator and type with the reference model in every tier.
 """
 
@@ -18,7 +18,7 @@ import tosa_page
 from tier_plugin import sampled
 
 FOLDER = TEST_ENV / "conformance"
-# The samples must not shrink unnoticed.
+# Smaller samples are an error.
 LEAST = sampled(300, 1500)
 LEAST_REFUSED = sampled(50, 300)
 

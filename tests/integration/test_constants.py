@@ -1,4 +1,5 @@
-"""Models whose constants pass other operators before they are used: they are folded, so that the models quantize and compile. Checked against eager torch."""
+"""Models whose constants pass through operators before they are used. The constants are folded, so the models quantize and compile. Checked
+against eager torch."""
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ TARGET = "ethos-u55-128"
 
 
 class Normalized(nn.Module):
-    """The prologue of most image models."""
+    """The normalization at the start of most image models."""
 
     def __init__(self):
         super().__init__()
@@ -41,7 +42,7 @@ class Squeezed(nn.Module):
 
 
 class Last(nn.Module):
-    """The last step of a recurrent network."""
+    """Selects the last step of a recurrent network."""
 
     def __init__(self, network):
         super().__init__()

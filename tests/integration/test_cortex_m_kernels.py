@@ -1,5 +1,5 @@
-"""The integer kernels of ExecuTorch's Cortex-M backend: programs that call `cortex_m::` operators, made by the official exporter, give the values of that
-backend's Python implementations in our runtime."""
+"""Tests the integer kernels of ExecuTorch's Cortex-M backend in Carina's runtime. The official exporter makes programs that call
+`cortex_m::` operators. Their values must equal those of the backend's Python implementations."""
 
 import executorch.backends.cortex_m.passes.replace_quant_nodes_pass  # noqa: F401  defines torch.ops.cortex_m
 import os
@@ -23,7 +23,7 @@ def int8(*shape, generator):
 
 
 class Call(nn.Module):
-    """One call: tensors among the arguments are inputs where `inputs` says so, else constants of the program."""
+    """One call. Tensor arguments are inputs if `inputs` says so, otherwise constants of the program."""
 
     def __init__(self, op, arguments, inputs):
         super().__init__()
@@ -81,7 +81,7 @@ def depthwise(layout, multiplier=1, stride=(1, 1)):
 
 
 def wide_convolution(inputs, outputs, kernel, stride=1, padding=0):
-    """Channels beyond a vector's and a group of panels, and none that fill them."""
+    """More channels than a vector and than a group of panels, and numbers that fill neither."""
 
     def make(g):
         x, weight = image(g, "nchw", 2, inputs, 13, 11), int8(outputs, kernel, kernel, inputs, generator=g)
@@ -185,7 +185,7 @@ CALLS = {
 
 
 def outputs_of(op, arguments, places, run_carina, folder):
-    """The first output with each set of kernels, by the options that choose it."""
+    """The first output with each set of kernels, selected by options."""
     inputs = tuple(arguments[place] for place in places)
     module = Call(op, arguments, places).eval()
     edge = to_edge(torch.export.export(module, inputs), compile_config=EdgeCompileConfig(_check_ir_validity=False))
@@ -197,7 +197,7 @@ def outputs_of(op, arguments, places, run_carina, folder):
         np.save(folder / f"in_{i}.npy", x.contiguous().numpy())
         files += ["-i", folder / f"in_{i}.npy"]
     outputs = {}
-    for kernels in ("--portable-kernels", "--threads=3", "--threads=1"):  # a device's, and the host's
+    for kernels in ("--portable-kernels", "--threads=3", "--threads=1"):  # the device's kernels, and the host's
         run_carina(["run", folder / "model.pte", *files, "-o", folder / "out", kernels])
         outputs[kernels] = np.load(folder / "out" / "output_0.npy")
     return outputs
@@ -213,7 +213,7 @@ def test_values_of_the_python_implementation(name, run_carina, tmp_path):
 
 
 def test_dilated_convolutions_have_a_devices_bits_on_the_host(run_carina, tmp_path):
-    """PyTorch has no dilated convolution of integers, so the Python implementation has none."""
+    """PyTorch has no dilated convolution of integers, so the Python implementation has none either."""
     op, arguments, places = wide_convolution(17, 65, 3, padding=2)(torch.Generator().manual_seed(5))
     arguments[5] = [2, 3]
     device, *host = outputs_of(op, arguments, places, run_carina, tmp_path).values()
@@ -227,12 +227,12 @@ def plain(value):
 
 
 def drawn(name, random):
-    """(call, what the Python implementation gives), of a draw that it takes."""
+    """(call, the Python implementation's result) of a draw that it accepts."""
     for _ in range(200):
         arguments = cortex_m_samples.NAMES[name](random)
         try:
             wanted = getattr(OPS, name)(*[plain(value) for value in arguments])
-        except (RuntimeError, AssertionError):  # a window larger than the image
+        except (RuntimeError, AssertionError):  # the window is larger than the image
             continue
         order = cortex_m_samples.LAST if isinstance(arguments[0], Placed) else ()
         return KernelCall(f"cortex_m::{name}.out", [*arguments, Out(wanted, order=order)], repr(arguments)), wanted

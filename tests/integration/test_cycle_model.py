@@ -1,4 +1,4 @@
-"""The cycle model compared with other estimates of the same streams: Vela's estimate of each layer, and a published run of the FVP."""
+"""Compares the cycle model with other estimates of the same streams: Vela's estimate of each layer, and a published run of the FVP."""
 
 import csv
 import json
@@ -32,7 +32,7 @@ def run_stream():
 
 
 def estimate(tosa, config, folder):
-    """Vela's stream and its rows of the layers."""
+    """Vela's stream and its rows for the layers."""
     command = [sys.executable, "-m", "ethosu.vela", *vela_flags(config, None, None, ()), "--verbose-performance", f"--output-dir={folder}", tosa]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
@@ -41,7 +41,7 @@ def estimate(tosa, config, folder):
 
 
 def beside_each_other(rows, operations):
-    """Each of Vela's layers with the operations that it became, found by their MACs."""
+    """Each of Vela's layers with its operations, matched by their MACs."""
     left = iter(operations)
     for row in rows:
         if row["NNG Operator"] not in ("Conv2D", "DepthwiseConv2D"):
@@ -55,8 +55,9 @@ def beside_each_other(rows, operations):
 
 
 def is_counted_alike(parts):
-    """Vela's estimate leaves out channels and taps that the order of weights pads, adds up memories where we let them run beside
-    each other, does not know of the slices that it cuts a layer into afterwards, and decodes weights in the time of the MACs."""
+    """Whether Vela's estimate counts the same as Carina's. Vela omits channels and taps that the weight order pads, and adds up memory
+    times that Carina overlaps. It does not know into which slices it later divides a layer, and it decodes weights within the time of the
+    MACs."""
     if len(parts) != 1 or int(parts[0]["decode"]) > DECODER_UTILIZATION * int(parts[0]["mac"]):
         return False
     return parts[0]["name"] == "DEPTHWISE" or int(parts[0]["depth"]) % 64 == 0
@@ -68,16 +69,17 @@ def test_layers_cost_what_vela_estimates(config, case, run_stream, tmp_path):
     stream, rows = estimate(case.path / "out.tosa", config, tmp_path)
     operations = [m.groupdict() for m in map(OPERATION.search, run_stream(stream, case.path / "tosa_in_0.npy", "--ops").splitlines()) if m]
     alike = [(row, parts[0]) for row, parts in beside_each_other(rows, operations) if is_counted_alike(parts)]
-    assert len(alike) >= 15  # layers whose blocks and traversal Vela chose alike
-    # Small layers of the repository's own network are up to 11 % from Vela's estimate on the two large NPUs: a known gap of the model.
+    assert len(alike) >= 15  # layers for which Vela chose the same blocks and traversal
+    # On the two large NPUs, small layers of the repository's own network differ from Vela's estimate by up to 11 %: a known gap of the
+    # model.
     is_small = "shared" not in case.path.parts and config in ("ethos-u85-512", "ethos-u85-1024")
     bound = 0.12 if is_small else 0.05
     far = [(row["Name"], ours["npu"], row["NPU"]) for row, ours in alike if abs(int(ours["npu"]) / float(row["NPU"]) - 1) > bound]
     assert not far
 
 
-# ExecuTorch's tutorial for Ethos-U prints this for mobilenet_v2 on Corstone-320. Its runner sets the timing of memories in
-# Dedicated_Sram and Sram_Only alone: in Shared_Sram they answer at once.
+# ExecuTorch's tutorial for Ethos-U prints this for mobilenet_v2 on Corstone-320. Its runner sets memory timings only in Dedicated_Sram and
+# Sram_Only. In Shared_Sram, memories have no latency.
 FVP_CYCLES = 5_920_305
 CORSTONE_320 = """
 [System_Config.Corstone_320]
@@ -103,7 +105,7 @@ Dram_max_writes=32
 
 @pytest.mark.parametrize("system", ["Ethos_U85_SYS_DRAM_Mid", "Corstone_320"])
 def test_mobilenet_takes_on_u85_what_the_fvp_published(system, shared, vela, run_carina, tmp_path):
-    """The figure is of 224x224 pixels; nobody can make it for another size."""
+    """The published figure is for 224x224 pixels, and no other size can be compared with it."""
     case = Case(shared / "cases" / "mobilenet_v2")
     (tmp_path / "vela.ini").write_text(CORSTONE_320)
     stream = vela(case.path / "out.tosa", "ethos-u85-128")

@@ -13,7 +13,7 @@ DATA = ROOT / "models" / "digits" / "test.npz"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Where the demo writes: several workers may run it at a time."""
+    """The folder of the demo's output, one per worker."""
     return tmp_path_factory.mktemp("demo")
 
 

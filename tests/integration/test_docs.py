@@ -29,7 +29,7 @@ def test_every_subcommand_has_help_with_examples(run_carina):
     for command in commands:
         text = run_carina([command, "--help"]).stdout
         assert "Examples:" in text
-        if not text.startswith("usage:"):  # argparse's, which keeps the lines of a script's description
+        if not text.startswith("usage:"):  # argparse keeps the line breaks of a script's description
             assert max(map(len, text.splitlines())) <= 100, command  # the width without a terminal
 
 
@@ -40,7 +40,7 @@ def test_the_guide_shows_what_commands_print(carina, page, tmp_path):
         assert guide_pages.agrees(session, lines), f"run python tests/integration/guide_pages.py: $ {session.command}\n{now}"
 
 
-# --- what the pages and the code's comments point to ---------------------------------------------------------------
+# --- references of pages and of code comments ----------------------------------------------------------------------
 
 CODE = ("*.h", "*.cpp", "*.def", "*.py", "*.cmake", "CMakeLists.txt", "*.toml", "*.sh", "Makefile")
 
@@ -83,7 +83,7 @@ def test_every_page_is_reachable_from_the_readme():
 
 
 def test_sources_that_the_code_cites_are_here():
-    """docs/facts/ethosu.md 4.1, 4.8: the page exists, and has headings that begin with these numbers."""
+    """docs/facts/ethosu.md 4.1, 4.8: the page exists and has headings with these numbers."""
     cited, missing = 0, []
     for file in tracked(*CODE):
         text = re.sub(r"\s*\n\s*(//|#)\s*", " ", file.read_text()) if file.name != "test_docs.py" else ""
@@ -108,7 +108,7 @@ def test_no_source_outside_the_repository_is_cited():
 
 
 def end_of_parentheses(text, begin):
-    """The index behind the parenthesis that closes the one at `begin`."""
+    """The index after the parenthesis that closes the one at `begin`."""
     depth = 0
     for i in range(begin, len(text)):
         depth += {"(": 1, ")": -1}.get(text[i], 0)
@@ -118,7 +118,7 @@ def end_of_parentheses(text, begin):
 
 
 def is_defined(name, source):
-    """Whether a C++ file defines a function: "run", or "Machine::run", where the file names the class too."""
+    """Whether a C++ file defines a function: "run", or "Machine::run" if the file also names the class."""
     *scope, function = name.split("::")
     ends = [end_of_parentheses(source, match.end() - 1) for match in re.finditer(rf"\b{function}\(", source)]
     has_body = any(re.match(r"\s*(?:(?:const|noexcept|override|&&)\s*)*\{", source[end:]) for end in ends)
@@ -126,7 +126,7 @@ def is_defined(name, source):
 
 
 def test_functions_that_the_tour_names_exist():
-    """`src/x/y.cpp:function` in docs/tour.md: the file exists, and defines the function."""
+    """`src/x/y.cpp:function` in docs/tour.md: the file exists and defines the function."""
     named = re.findall(r"`([\w/]+\.(?:cpp|h)):([\w:]+)`", (ROOT / "docs" / "tour.md").read_text())
     assert not [f"{file}:{name}" for file, name in named if not (ROOT / file).exists()]
     assert not [f"{file}:{name}" for file, name in named if not is_defined(name, (ROOT / file).read_text())]
@@ -156,7 +156,7 @@ def test_the_formatter_wraps_prose_alone():
 
 
 def test_files_that_the_howtos_name_exist():
-    """`src/x/y.cpp` in a page for developers is a file, and `src/x/<family>.cpp` a pattern that some file fits."""
+    """`src/x/y.cpp` in a page for developers is a file. `src/x/<family>.cpp` is a pattern that matches a file."""
     names = re.compile(r"`((?:src|facts|runtime|tests|tools|docs|scripts|fuzz|bench|cmake)/[\w/.<>*-]+)`")
     others = ("CONTRIBUTING.md", "docs/architecture.md", "docs/testing.md", "docs/debugging.md")
     read = [*tracked("docs/howto/*.md"), *(ROOT / name for name in others)]
@@ -177,7 +177,7 @@ def test_the_index_of_decisions_is_current():
 
 
 def test_decisions_that_are_cited_exist():
-    """adr/0031, ADR 0053: in pages, code and tests; several numbers after one "adr" are a list or a range."""
+    """adr/0031, ADR 0053: in pages, code and tests. Several numbers after one "adr" are a list or a range."""
     numbers = {record.number for record in adr_index.records()}
     citation = re.compile(r"\badr[/ ](\d{4}(?:(?:, | and | to |, adr/)\d{4})*)", re.IGNORECASE)
     cited = {

@@ -1,4 +1,4 @@
-"""`carina explain` always prints its table: every node of the user's model, with cycles that add up, and all blockers."""
+"""`carina explain` always prints its table: every node of the user's model, cycles that add up, and all blockers."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ class Recurrent(nn.Module):
 
 
 class Unknown(nn.Module):
-    """An operator that the reader does not know, and one that nothing can run."""
+    """An operator that the reader does not know, and one that no engine can run."""
 
     def __init__(self):
         super().__init__()
@@ -141,7 +141,7 @@ def test_a_float_model_is_told_how_to_reach_the_npu(run_carina, saved):
 
 
 class Islands(nn.Module):
-    """Work for the NPU around an operator that stays on the CPU."""
+    """NPU operators around an operator that stays on the CPU."""
 
     def __init__(self):
         super().__init__()
@@ -182,7 +182,7 @@ def test_no_such_module(islands, run_carina):
 
 
 class Odd(nn.Module):
-    """Three operators that the NPU does not have: a stride, a running product, places that come at run time."""
+    """Three things that the NPU does not have: a large stride, a cumulative product, indices that are known only at run time."""
 
     def __init__(self):
         super().__init__()

@@ -1,9 +1,9 @@
-"""Nodes that the partitioning delegates and a later stage rejects: they run on the CPU, the report has the reason, and the rest compiles."""
+"""Nodes that partitioning delegates and a later stage rejects. They run on the CPU, the report has the reason, and the rest compiles."""
 
 import numpy as np
 import pytest
 
-CHANNELS = 8192  # times 3 x 3 taps: the products of int8 weights and inputs reach beyond 32 bits
+CHANNELS = 8192  # times 3 x 3 taps: sums of int8 products overflow 32 bits
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def select(x, at):
 
 @pytest.mark.parametrize("function", [put, select])
 def test_integers_stay_on_the_cpu_where_the_specification_has_floats_alone(function, run_carina, reference_model, tmp_path):
-    """Places of int32 are computed with PRO-INT. What is left for the delegate is a file that the reference model takes."""
+    """int32 indices are computed with PRO-INT. The reference model accepts the TOSA file of the remaining delegate."""
     import torch
     from function_module import Fn
 

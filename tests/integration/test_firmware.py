@@ -1,5 +1,5 @@
-"""Programs as firmware of an emulated Cortex-M55: the bytes of a host run, the log that users of ExecuTorch's runner know, and
-what the device says when something is wrong. NPUs: the host's simulator, and the one in the image."""
+"""Programs as firmware of an emulated Cortex-M55: the outputs of a host run, the log of ExecuTorch's runner, and the device's messages
+about errors. The NPU is simulated by the host or in the image."""
 
 import os
 import re
@@ -59,7 +59,7 @@ def firmware(run_carina, tmp_path):
 
 @pytest.fixture
 def same_bytes(run_carina, firmware, tmp_path):
-    """Runs a program on the host and as firmware: the outputs' files are equal."""
+    """Runs a program on the host and as firmware, and checks that the output files are equal."""
 
     def check(pte, image, sample):
         run_carina(["run", pte, "--portable-kernels", "-i", sample, "-o", tmp_path / "host"])
@@ -119,15 +119,15 @@ def test_the_peer_s_program(cases_folder, same_bytes):
     same_bytes(folder / "ethos-u55-128" / "model.pte", HOST, folder / "input_0.npy")
 
 
-FAMILY = "ethos-u55"  # of the simulator in the image
+FAMILY = "ethos-u55"  # the family of the simulator in the image
 ROWS = [row for row in operator_graphs.ROWS if FAMILY in row.families]
-PARTS = 4  # each a test of its own
+PARTS = 4  # each part is a test of its own
 SEED = int(os.environ.get("SEED", "0"))
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_operator_in_the_image(part, run_carina, firmware, tmp_path):
-    """The simulator in the image against the host's, which the reference model references (test_plan.py)."""
+    """Compares the simulator in the image with the host's, which test_plan.py compares with the reference model."""
     for number, row in list(enumerate(ROWS))[part::PARTS]:
         config = f"{FAMILY}-{(32, 64, 128, 256)[number % 4]}"
         sample = operator_graphs.generate(row, SEED, config)
@@ -201,12 +201,12 @@ def test_the_log_is_that_of_executorch_s_runner(digits, firmware, run_carina):
     found = [re.fullmatch(pattern, line) for pattern, line in zip(LOG, lines)]
     assert all(found), [(pattern, line) for pattern, line, match in zip(LOG, lines, found) if not match]
     values = {pattern: int(match[1]) for pattern, match in zip(LOG, found) if match.lastindex}
-    # The NPU's figures are those of a timed run on the host, three times.
+    # The NPU's figures are three times those of a timed run on the host.
     assert values[r"ethosu_pmu_cycle_cntr : (\d+)"] == 3 * timed["npu"]["cycles"]
     events = ["AXI0_RD_DATA_BEAT_RECEIVED", "AXI1_RD_DATA_BEAT_RECEIVED", "AXI0_WR_DATA_BEAT_WRITTEN", "NPU_IDLE"]
     for i, event in enumerate(events):
         assert values[rf"ethosu_pmu_cntr{i} : (\d+)"] == 3 * timed["npu"]["pmu"].get(event, 0), event
-    # The program's figures are the host's, too; tables of pointers are half as large.
+    # The program's figures equal the host's, except that tables of pointers are half as large.
     assert values[r"model_pte_loaded_size:      (\d+) bytes"] == timed["memory"]["model_pte_loaded_size"]
     assert values[r"temp_allocator:             (\d+) / \d+  free: \d+ \( used: \d+ % \)"] == timed["memory"]["temp_allocator"]
     assert 0 < values[r"stack:                      (\d+) / \d+  free: \d+ \( used: \d+ % \)"] < 8192
@@ -230,7 +230,7 @@ def test_run_on_qemu_does_both(digits, run_carina, tmp_path):
     assert (tmp_path / "host/output_0.npy").read_bytes() == (tmp_path / "device/output_0.npy").read_bytes()
 
 
-# --- what is wrong -------------------------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------------------------
 
 
 def failure(run_carina, arguments, code=1):
@@ -253,7 +253,7 @@ def test_too_little_memory_says_where_and_how_much(digits, firmware, run_carina,
 
 @pytest.mark.parametrize("image", [HOST, IMAGE])
 def test_no_amount_of_memory_crashes_it(digits, firmware, run_carina, image):
-    """Each allocation is the first that fails in one of these runs; from some size on, none is."""
+    """In each run, a later allocation is the first to fail. With enough memory, none fails."""
     pte = digits()[0]
     ran = []
     for size in (*range(64, 1280, 64), 4096):
@@ -306,7 +306,7 @@ def test_a_damaged_command_stream(digits, firmware, run_carina, tmp_path, image)
 
 
 def run_qemu(elf):
-    """Without carina, which would find fault with the program first."""
+    """Runs QEMU without carina, because carina would reject the program first."""
     semihosting = "enable=on,target=native,arg=app"
     quiet = ["-display", "none", "-serial", "null", "-monitor", "none"]
     command = ["qemu-system-arm", "-M", "mps3-an547", *quiet, "-kernel", elf, "-semihosting-config", semihosting]
@@ -315,7 +315,7 @@ def run_qemu(elf):
 
 @pytest.mark.parametrize("options", [[], ["--no-delegate"]], ids=["npu", "cpu"])
 def test_damaged_programs_on_the_device(digits, firmware, tmp_path, options):
-    """Some bytes of the program are others: it runs, or the device says why not; never a fault of the CPU, never an endless run."""
+    """Changes some bytes of the program. The device runs it or reports why not; it never faults or hangs."""
     pte = digits("ethos-u55-128", *options)[0].read_bytes()
     elf = firmware(digits("ethos-u55-128", *options)[0], IMAGE).read_bytes()
     start = elf.rindex(pte[:64])
@@ -373,7 +373,7 @@ def test_the_model_is_one_segment_more(digits, firmware):
     kind, offset, virtual, physical, in_file, in_memory, _, alignment = model
     assert (kind, virtual, physical) == (1, 0x70000000, 0x70000000) and in_file == in_memory == 64 + len(pte)
     assert offset % alignment == 0 and filled[offset + 64 : offset + in_file] == pte
-    assert filled[52 : len(plain)] == plain[52:]  # all but the header
+    assert filled[52 : len(plain)] == plain[52:]  # everything after the header
 
 
 def test_sizes_known_at_run_time_are_the_planned_ones_on_the_device(run_carina, tmp_path):

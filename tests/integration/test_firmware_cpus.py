@@ -1,5 +1,5 @@
-"""Images for other CPUs: the Cortex-M85 in Corstone-320's memory map, by its link map, and on the emulated Cortex-M55 with the map of Corstone-300; the other CPUs of
-the Arm backend's documents compile and link."""
+"""Images for other CPUs. The Cortex-M85 image is checked in Corstone-320's memory map by its link map, and runs on the emulated Cortex-M55
+with the map of Corstone-300. For the other CPUs of the Arm backend's documents, the images compile and link."""
 
 import re
 import shutil
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-pytestmark = pytest.mark.long  # each CPU is a build of the runtime
+pytestmark = pytest.mark.long  # each CPU needs its own build of the runtime
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -18,7 +18,7 @@ def cross_compiler():
 
 
 def build(cpu, *targets):
-    """The build folder of a CPU, kept from run to run."""
+    """The build folder of a CPU. It is kept between runs."""
     folder = ROOT / "build" / cpu.replace("cortex-m", "m")
     configure = ["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'cmake' / 'm55.cmake'}", f"-DCARINA_CPU={cpu}"]
     configure += ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-Os -DNDEBUG", "-DCARINA_FIRMWARE=ON"]
@@ -50,7 +50,7 @@ def m85():
     return build("cortex-m85", "corstone300-host", "corstone320-host")
 
 
-# Source: the memory map of Arm's FVP of Corstone-320, as ExecuTorch's Corstone-320.ld has it.
+# Source: the memory map of Arm's FVP of Corstone-320, from ExecuTorch's Corstone-320.ld.
 PLACES = {"vectors": (0x11000000, 0x20000), "text": (0x12000000, 0x200000), "data": (0x31000000, 0x400000), "bss": (0x31000000, 0x400000)}
 
 
@@ -72,7 +72,7 @@ def test_corstone_320_has_its_memory_map(m85):
 
 
 def test_code_of_a_cortex_m85_gives_the_host_s_bytes(m85, run_carina, tmp_path):
-    """In the map of Corstone-300, on the emulated Cortex-M55, with a simulated Ethos-U85."""
+    """Runs on the emulated Cortex-M55 with the map of Corstone-300 and a simulated Ethos-U85."""
     data = np.load(ROOT / "models" / "digits" / "test.npz")
     np.save(tmp_path / "x.npy", data["x"][:1])
     options = ["--calibrate", ROOT / "models" / "digits" / "calibration.npz", "-t", "ethos-u85-256"]

@@ -1,4 +1,4 @@
-"""Powers of constants, and shifts of them, are constants; undelegated they have their kernels. The operators' page says what the runtime has."""
+"""Powers and shifts of constants are folded. Without a delegate they use their kernels. The operators' page lists what the runtime has."""
 
 import re
 
@@ -9,7 +9,7 @@ from torch import nn
 
 
 class Positions(nn.Module):
-    """The sine positions of EdgeNeXt and XCiT."""
+    """The sine position embeddings of EdgeNeXt and XCiT."""
 
     def __init__(self):
         super().__init__()
@@ -54,7 +54,7 @@ def test_a_power_runs_on_the_cpu(run_carina, tmp_path):
 
 
 def test_the_pages_of_operators_and_kernels_agree():
-    """An operator whose out variant the runtime has names it, unless a reason says why it is not used."""
+    """An operator names its out variant if the runtime has that kernel, unless a reason says why it is not used."""
     kernels = set(re.findall(r'"(aten::[\w.]+)"', (ROOT / "runtime" / "kernels" / "portable_kernels.def").read_text()))
     rows = re.findall(r"^\| aten\.(\w+)\.(\w+) \| (.*) \| (.*) \|$", (ROOT / "docs" / "SUPPORTED_OPS.md").read_text(), re.M)
     assert len(rows) > 400

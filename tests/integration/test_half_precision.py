@@ -1,5 +1,5 @@
-"""fp16 and bf16 models: what `carina tosa` writes gives eager PyTorch's values within the type's rounding; fp16 in the official TOSA reference model, bf16, which
-its Python interface does not take, in our interpreter (test_conformance.py references that one)."""
+"""fp16 and bf16 models: the file of `carina tosa` gives eager PyTorch's values within the type's rounding. fp16 runs in the official TOSA
+reference model. Its Python interface does not support bf16, so bf16 runs in Carina's interpreter, which test_conformance.py checks."""
 
 import ml_dtypes
 import numpy as np
@@ -29,7 +29,7 @@ MODELS = {
     "casts": (lambda: Fn(lambda x: (x.float() * 1.7).to(x.dtype).clamp(-1, 1)), (3, 40)),
     "pad_one": (lambda: nn.ConstantPad2d((1, 0, 2, 1), 1.0), (1, 2, 3, 4)),
 }
-# Results may be a few roundings off: sums are accumulated in fp32 here and there, in another order.
+# Results may differ by a few roundings: some sums are accumulated in fp32, in another order.
 STEP = {torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}
 
 

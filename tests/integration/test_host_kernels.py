@@ -1,4 +1,5 @@
-"""The host's kernels beside the runtime's own: programs of the official ExecuTorch, run by `carina run`; eager PyTorch is the reference."""
+"""Tests the host's kernels instead of the runtime's portable ones. `carina run` runs programs of the official ExecuTorch; eager PyTorch is
+the reference."""
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ def with_norm(convolution, act=None):
 
 
 class Residual(nn.Module):
-    """The convolution's input lives on behind it, and its sum is used twice."""
+    """The convolution's input is used again after it, and the sum is used twice."""
 
     def __init__(self):
         super().__init__()
@@ -41,12 +42,12 @@ class Residual(nn.Module):
 
 
 def expanded(channels, wide, depthwise, act=None):
-    """A pointwise convolution and the depthwise one that reads it, which the host's kernels take together."""
+    """A pointwise convolution and the depthwise convolution that reads it. The host's kernels fuse them."""
     return nn.Sequential(with_norm(nn.Conv2d(channels, wide, 1), act), with_norm(depthwise, act))
 
 
 class ExpandedTwice(nn.Module):
-    """What stands between the two convolutions is read once more: they stay two."""
+    """The value between the two convolutions has a second reader, so they are not fused."""
 
     def __init__(self):
         super().__init__()
@@ -89,7 +90,7 @@ CASES = {
 }  # fmt: skip
 
 
-# Each case on one thread or on two, in turns; in `make test-all` on both.
+# Each case runs on one thread or on two, alternating. In `make test-all` it runs on both.
 CALLS = sampled([(name, 1 + i % 2) for i, name in enumerate(CASES)], [(name, threads) for name in CASES for threads in (1, 2)])
 
 

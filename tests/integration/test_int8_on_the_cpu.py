@@ -1,5 +1,6 @@
-"""`--cpu-kernels cortex-m`: what stays on the CPU of an int8 network is int8 there. The programs call ExecuTorch's `cortex_m::` operators, whose Python
-implementations are the reference of every value, and whose AOT passes of every table and multiplier that they have too."""
+"""`--cpu-kernels cortex-m`: nodes of an int8 network that stay on the CPU compute in int8. The programs call ExecuTorch's `cortex_m::`
+operators. Their Python implementations are the reference for every value. ExecuTorch's AOT passes are the reference for the tables and
+multipliers that they also compute."""
 
 import numpy as np
 import pte_in_python
@@ -15,7 +16,7 @@ OPTIONS = ["--target", "ethos-u55-128", "--cpu-kernels", "cortex-m"]
 
 
 class Network(nn.Module):
-    """Each operator that has an integer kernel, beside those that only move data."""
+    """Each operator that has an integer kernel, and the operators that only move data."""
 
     def __init__(self):
         super().__init__()
@@ -38,7 +39,7 @@ class Network(nn.Module):
 
 @pytest.fixture(scope="module")
 def network(run_carina, tmp_path_factory):
-    """(program, report of the portable one, input) of Network, calibrated."""
+    """(program, report of the program with portable kernels, input) of the calibrated Network."""
     folder = tmp_path_factory.mktemp("network")
     x = torch.randn(1, 3, 16, 16, generator=torch.Generator().manual_seed(2))
     torch.export.save(torch.export.export(Network().eval(), (x,)), folder / "model.pt2")
@@ -79,7 +80,7 @@ def test_a_network_of_every_operator(network, run_carina, tmp_path):
 
 
 def test_a_device_gives_the_hosts_bytes(network, run_carina, tmp_path):
-    """With MVE there, and none here."""
+    """The device's kernels use MVE, and the host's do not."""
     folder, x = network
     host, _ = outputs_of(run_carina, folder / "int8.pte", x, tmp_path)
     run_carina(["run", folder / "int8.pte", "--on", "qemu", "-i", tmp_path / "in.npy", "-o", tmp_path / "device"])
@@ -95,12 +96,12 @@ def test_networks_of_the_cases(case, run_carina, tmp_path):
     (got,), _ = outputs_of(run_carina, tmp_path / "int8.pte", case.inputs[0], tmp_path)
     eager = case.array("out_torch_int8_0")
     assert np.abs(got - eager).max() <= 0.05 * np.abs(eager).max() and got.argmax() == eager.argmax()
-    # Weights are bytes, not floats.
+    # Weights are stored as int8, not as floats.
     assert (tmp_path / "int8.pte").stat().st_size < 0.7 * (tmp_path / "portable.pte").stat().st_size
 
 
 def test_between_delegates(run_carina, tmp_path):
-    """A convolution on the CPU between two delegates takes and gives their bytes."""
+    """A convolution on the CPU between two delegates reads and writes int8."""
     torch.manual_seed(5)
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3)).eval()
     x = torch.randn(1, 3, 16, 16)
@@ -140,7 +141,7 @@ def test_tables_are_those_of_the_cortex_m_backend(run_carina, tmp_path):
 
 
 def test_scratch_is_enough_for_cmsis_nn_on_every_core(network):
-    """The sizes that the wheel asks CMSIS-NN for."""
+    """The scratch sizes that the wheel requests from CMSIS-NN."""
     folder, _ = network
     seen = set()
     for name, a in pte_in_python.calls((folder / "int8.pte").read_bytes()):

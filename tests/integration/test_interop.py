@@ -1,4 +1,5 @@
-"""A sample of the matrix of programs and runtimes: Carina's in the official runtime and ExecuTorch's in ours. All rows: `make conformance`, docs/interop.md."""
+"""A sample of the matrix of programs and runtimes: Carina's programs in the official runtime, and ExecuTorch's in Carina's. All rows: `make
+conformance`, docs/interop.md."""
 
 import re
 import sys
@@ -38,7 +39,7 @@ def found(folder):
 
 
 def sample():
-    """Rows that need none of the cases are the same for both folders."""
+    """Rows that do not use the cases are the same for both folders."""
     for folder in cases_folders():
         for name in SAMPLE:
             if folder == CASES or name.split("/")[1] in rows.MODELS:
@@ -53,7 +54,7 @@ def test_both_runtimes_give_the_same(folder, name, official, carina):
 
 
 def test_a_difference_is_found(official, carina):
-    """The reference is one: other numbers are not accepted."""
+    """The comparison rejects other numbers."""
     made = found(CASES)["Carina/kws/float, CPU"]
 
     def other(shop):

@@ -1,4 +1,4 @@
-"""`carina interpret --dump` and `--profile`, as a user sees them; the official tools read the graph."""
+"""Tests `carina interpret --dump` and `--profile` on the command line. The official tools read the graph."""
 
 import numpy as np
 import pytest

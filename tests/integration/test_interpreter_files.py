@@ -1,6 +1,6 @@
-"""The networks of the cases through our interpreter: the recorded outputs, and random inputs against the official
-reference model, bit for bit, from the file and from what we print, parse and write of it. CARINA_RANDOM_INPUTS sets how many
-inputs for each file."""
+"""Runs the networks of the cases in Carina's interpreter. Recorded outputs must be equal. On random inputs, the results must equal those of
+the official reference model bit for bit, for the file and after printing, parsing and writing it. CARINA_RANDOM_INPUTS sets the number of
+inputs per file."""
 
 import os
 
@@ -13,7 +13,7 @@ from random_tosa_reference import quiet, run_ours
 from test_tosa_files import random_inputs, tosa_files, tosa_tool  # noqa: F401  (a fixture)
 
 RANDOM_INPUTS = int(os.environ.get("CARINA_RANDOM_INPUTS", "5"))
-REWRITTEN = 2  # of these inputs, also given to the reference model with the file that we wrote
+REWRITTEN = 2  # the number of inputs that also run on the rewritten file in the reference model
 
 
 def recorded():
@@ -36,12 +36,12 @@ def test_recorded_outputs(file, inputs, outputs, tmp_path):
 
 
 def arrays_of(tosa, seed):
-    """Inputs of the file: uniform, small, or mostly the ends of the type's range."""
+    """Inputs of the file: uniform, small, or mostly at the ends of the type's range."""
     random = np.random.default_rng(seed)
     arrays = []
     for array in random_inputs(tosa, seed):
         if array.dtype.kind == "i":
-            # Half the range of i32: networks add.
+            # Half the range of i32, because networks add values.
             low, high = (-(2**30), 2**30 - 1) if array.dtype == np.int32 else (np.iinfo(array.dtype).min, np.iinfo(array.dtype).max)
             if seed % 4 == 1:
                 low, high = -4, 4

@@ -1,5 +1,5 @@
-"""Every operator and type of TOSA 1.0, one at a time on random graphs, against the official reference model: integers bit
-for bit, floats within a tight tolerance of its fp64 results. CARINA_SAMPLES sets how many graphs of each."""
+"""Compares every operator and type of TOSA 1.0 with the official reference model, one at a time on random graphs. Integers must be equal
+bit for bit, floats within a tight tolerance of its fp64 results. CARINA_SAMPLES sets the number of graphs per operator and type."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The kernel calls of firmware/bench on an emulated Cortex-M55 with MVE: the bits that the same calls give on this machine."""
+"""The kernel calls of firmware/bench on an emulated Cortex-M55 with MVE give the same bits as on this machine."""
 
 import shutil
 import subprocess

@@ -31,7 +31,8 @@ def test_every_kernel_of_the_tables_is_there_and_on_the_page():
 
 
 def test_every_kernel_has_a_reference():
-    """Drawn for beside eager PyTorch, or named in a test; embeddings and numbers of a program by pattern."""
+    """Each kernel is drawn and compared with eager PyTorch, or named in a test. Embeddings and arithmetic on numbers are matched by
+    pattern."""
     drawn = {f"aten::{name}" for name, draw in NAMED.items() if draw}
     sources = "".join((ROOT / "tests" / "integration" / name).read_text() for name in ("test_kernels.py", "test_cortex_m_kernels.py", "test_runtime.py"))
     ours = {name for name in kernel_names() if name not in drawn and not name.startswith(("executorch_prim::", "quantized_decomposed::embedding_"))}

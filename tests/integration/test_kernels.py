@@ -1,7 +1,7 @@
-"""Every kernel of the runtime against eager PyTorch and the official quantized kernels, on random arguments; and the official
-registry beside ours, so that a kernel that is missing has a name.
+"""Compares every kernel of the runtime with eager PyTorch and the official quantized kernels, on random arguments. Also compares the
+official registry with Carina's, so that a missing kernel is named.
 
-$CARINA_KERNEL_DRAWS: how many random calls of each kernel (24), $CARINA_RANDOM_SEED: which.
+$CARINA_KERNEL_DRAWS: the number of random calls per kernel (24), $CARINA_RANDOM_SEED: their seed.
 """
 
 import math
@@ -20,7 +20,7 @@ SEED = int(os.environ.get("CARINA_RANDOM_SEED", "1"))
 
 
 def check(pairs):
-    """Runs calls and lists what is not as expected."""
+    """Runs calls and lists unexpected results."""
     results = run_calls([call for call, _ in pairs])
     problems = []
     for (call, wanted), got in zip(pairs, results):
@@ -41,18 +41,18 @@ def test_kernel_is_as_eager_pytorch(name):
     check([drawn_call(name, random) for _ in range(DRAWS)])
 
 
-# The sizes of these outputs are their arguments, or written in place.
+# The sizes of these outputs are arguments, or the output is written in place.
 SIZES_FROM_OUTPUTS = {"index_put_"}
 
 
 @pytest.mark.parametrize("name", [name for name, draw in NAMED.items() if draw and name not in SIZES_FROM_OUTPUTS])
 def test_outputs_planned_larger_get_the_sizes_of_the_inputs(name):
-    """Sizes that are known when a program runs: its memory is planned for the largest."""
+    """Sizes are known only at run time, so memory is planned for the largest."""
     random = Random(f"{SEED} {name} larger")
     check([drawn_call(name, random, capacity=larger_capacity(random)) for _ in range(max(DRAWS // 4, 1))])
 
 
-# --- kernels whose arguments or results are not those of an ATen operator ------------------------------------------
+# --- kernels whose arguments or results differ from an ATen operator's ---------------------------------------------
 
 
 def like(*sizes, dtype=torch.float32, capacity=()):
@@ -67,7 +67,7 @@ def test_copies_convert_between_all_types():
             x = random.tensor(random.shape(), random.dtype(), edges=False)
             wanted = x.to(random.dtype()) if "to_" in kernel else x.clone()
             if wanted.dtype == torch.uint8 and x.is_floating_point():
-                x = x.abs()  # PyTorch leaves negative floats as bytes open
+                x = x.abs()  # PyTorch does not define the conversion of negative floats to bytes
                 wanted = x.to(torch.uint8)
             order = (0, 2, 3, 1) if x.dim() == 4 else ()
             calls.append((KernelCall(kernel, [moved_in_memory(random, x), *extra, Out(wanted, order=order)], repr(x)), [wanted]))
@@ -158,7 +158,7 @@ def test_outputs_are_resized_and_too_small_ones_refused():
     assert run_calls([relu])[0][0].shape == (2, 3)
 
 
-# --- ExecuTorch's quantized kernels: the official library's own functions are the reference -----------------------------
+# --- ExecuTorch's quantized kernels; the reference is the official library's functions ----------------------------------
 
 CODES = {torch.int8: (-128, 127), torch.uint8: (0, 255), torch.int16: (-32768, 32767)}
 
@@ -171,7 +171,7 @@ def official(name):
 
 
 def quantized_call(name, arguments, outs):
-    """(our call, what the official kernel writes)."""
+    """(Carina's call, the outputs of the official kernel)."""
     wanted = [torch.zeros_like(out) for out in outs]
     schema = official(name)._schema.arguments
     positional = [value for value, a in zip(arguments, schema) if not a.kwarg_only]
@@ -229,7 +229,7 @@ def parameters(random):
 
 
 def sums(random):
-    kind = torch.uint8  # the official one ends the process at others
+    kind = torch.uint8  # the official kernel ends the process for other types
     low, high = CODES[kind]
 
     def quantization():
@@ -288,7 +288,7 @@ def yaml_names(path):
 
 
 def test_no_kernel_of_the_official_libraries_is_missing():
-    """What the official runtime has registered, and the tables that its portable and quantized libraries are made of."""
+    """The kernels that the official runtime has registered, and the tables from which its portable and quantized libraries are built."""
     from pathlib import Path
 
     import executorch
@@ -298,7 +298,7 @@ def test_no_kernel_of_the_official_libraries_is_missing():
     folder = Path(executorch.__path__[0]) / "kernels"
     for table in ("portable/functions.yaml", "portable/custom_ops.yaml", "portable/et_copy_ops.yaml", "quantized/quantized.yaml"):
         names |= set(yaml_names(folder / table))
-    names -= {"aten::allclose.Tensor"}  # returns a tensor of its own, which no .pte can call
+    names -= {"aten::allclose.Tensor"}  # returns a new tensor, which no .pte can call
     assert len(names) >= 250
     missing = sorted(names - set(kernel_names()))
     assert not missing, "no kernel for " + ", ".join(missing)

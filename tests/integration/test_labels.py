@@ -1,4 +1,4 @@
-"""Labels of a data file by their usual names; arrays that nobody reads are named."""
+"""Labels of a data file under their usual names; unused arrays are named in a message."""
 
 import numpy as np
 import pytest

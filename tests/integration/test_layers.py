@@ -1,4 +1,4 @@
-"""The table of layers: Vela's columns, rows that add up, and the SRAM that Vela says each of its layers holds."""
+"""Tests the table of layers: Vela's columns, rows that add up, and the same SRAM per layer as in Vela's table."""
 
 import csv
 import json

@@ -1,7 +1,7 @@
-"""Each layer of a PT2E model beside the same layer in eager PyTorch, which is given Carina's integers as its input.
+"""Compares each layer of a PT2E model with the same layer in eager PyTorch on Carina's integer inputs.
 
-A network with random weights makes much of one step in an early layer, so its output says little of its layers: eager's result of each layer is
-compared, and replaced with ours before the next one reads it.
+In a network with random weights, one step in an early layer grows through later layers, so the network's output says little about a layer.
+Each eager result is therefore compared, and then replaced with Carina's result before the next layer reads it.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 
 
 def integers_of_layers(case, run_carina, folder):
-    """Name of a node -> its integers, channels first, from the interpreter of the TOSA graph."""
+    """{name of a node: its integers, channels first}, from the interpreter of the TOSA graph."""
     graph = folder / "model.tosa"
     run_carina(["tosa", case.model_int8, "-o", graph])
     inputs = folder / "in.npy"
@@ -19,7 +19,8 @@ def integers_of_layers(case, run_carina, folder):
 
 
 def replacing_interpreter(module, ours):
-    """Runs the module in eager torch; (name, elements, elements that differ, most steps) for each quantized layer that both have."""
+    """Runs the module in eager torch. Yields (name, elements, differing elements, largest difference in steps) for each quantized layer
+    that both have."""
     import torch
 
     class Replacing(torch.fx.Interpreter):
@@ -31,7 +32,7 @@ def replacing_interpreter(module, ours):
             result = super().run_node(node)
             if "quantized_decomposed.quantize_per_tensor" not in str(node.target):
                 return result
-            before = [node.args[0], *node.args[0].all_input_nodes]  # a clamp has no name of its own in the integer graph
+            before = [node.args[0], *node.args[0].all_input_nodes]  # a clamp has no separate name in the integer graph
             name = next((n.name for n in before if n.name in ours), None)
             if name is None:
                 return result

@@ -1,4 +1,5 @@
-"""`--legalize` rewrites what an NPU refuses, and no number changes: checked against the official TOSA reference model on the graph as it was."""
+"""`--legalize` rewrites operators that an NPU rejects, without changing any number. The reference is the official TOSA reference model on
+the original graph."""
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from function_module import Fn
 TARGET = ["--target", "ethos-u55-128"]
 
 
-# name: (module, shape of the input, the rule that keeps it off the NPU)
+# name: (module, shape of the input, the rule that rejects it)
 MODELS = {
     "patches": (lambda: nn.Conv2d(3, 8, 4, stride=4), (1, 3, 136, 136), "window.stride"),
     "strided": (lambda: nn.Conv2d(2, 4, (7, 3), stride=(5, 2), padding=(3, 1)), (1, 2, 5203, 9), "window.stride"),

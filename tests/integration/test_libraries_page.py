@@ -1,4 +1,4 @@
-"""The page of libraries has every library, its neighbors, and the contract of each header that other libraries may include."""
+"""The page of libraries lists every library, its neighbors, and the contract of each header that other libraries may include."""
 
 import subprocess
 import sys

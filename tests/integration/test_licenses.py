@@ -1,4 +1,4 @@
-"""The licenses of what Carina is made of: files of the repository, third-party code in the program."""
+"""Checks the licenses of files in the repository and of third-party code in the program."""
 
 import json
 import re
@@ -21,7 +21,7 @@ def test_the_notices_name_each_component(run_carina):
     for name, row in COMPONENTS.items():
         assert re.search(rf"^{re.escape(name)}\b.*\n{re.escape(row['url'])}\nLicense: {re.escape(row['license'])}$", text, re.MULTILINE), name
     assert "Apache License" in text
-    assert "Permission is hereby granted, free of charge" in text  # MIT: the texts are there, not only their names
+    assert "Permission is hereby granted, free of charge" in text  # MIT: the full texts are included, not only the names
 
 
 def test_the_bill_of_materials_names_each_shared_library(carina, tmp_path):

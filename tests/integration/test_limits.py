@@ -1,5 +1,5 @@
-"""Memory and time are bounded by the size of a file, whatever it says: processes run under a limit on their address space
-or their processor time, and their largest memory is measured."""
+"""Memory and time are bounded by the size of a file, whatever numbers it contains. Processes run with a limit on address space or CPU time,
+and their peak memory is measured."""
 
 import io
 import json
@@ -27,7 +27,7 @@ def stream(run_carina, tmp_path_factory):
     return dict(np.load(folder / "output_tag0_vela.npz"))
 
 
-# The largest memory of a process counts from that of the one it was forked from, so a small one starts it.
+# A process inherits the peak memory of the process that forked it, so a small process starts it.
 LAUNCHER = """
 import json, os, resource, subprocess, sys
 cpu_seconds, *command = sys.argv[1:]
@@ -96,9 +96,9 @@ def test_a_fifo_is_no_input_and_is_not_waited_for(carina, tmp_path, args):
 
 
 def test_an_input_that_changes_while_it_is_read_is_no_crash(carina, tmp_path):
-    """A training script that saves again and again: a result or a message, never a signal."""
+    """A training script overwrites the file again and again. The result is output or a message, never a signal."""
     model = tmp_path / "m.pt2"
-    data = MODEL.read_bytes() + bytes(8 * MB)  # behind the archive: long to read, of no meaning
+    data = MODEL.read_bytes() + bytes(8 * MB)  # data behind the archive, which take long to read and have no effect
     stop = threading.Event()
 
     def save_again():
@@ -122,7 +122,7 @@ def test_an_input_that_changes_while_it_is_read_is_no_crash(carina, tmp_path):
 
 
 def chain(path, length):
-    """A .pt2 of sigmoid after sigmoid, made of one of three that torch.export wrote: exporting thousands takes minutes."""
+    """A .pt2 with a long chain of sigmoids, made from a torch.export of three, because exporting thousands takes minutes."""
     import torch
 
     class Three(torch.nn.Module):
@@ -162,11 +162,11 @@ def test_a_chain_of_ten_thousand_nodes(carina, tmp_path, kind):
     np.save(tmp_path / "c.npy", np.random.default_rng(0).normal(size=(4, 16)).astype(np.float32))
     args = ["compile", tmp_path / "chain.pt2", "-t", "ethos-u55-128", "-o", tmp_path / "x.pte"]
     code, stderr, _ = measured(carina, [*args, *(["--calibrate", tmp_path / "c.npy"] if kind == "int8" else [])])
-    assert code == 0, stderr  # -9 or -24: over the limit of processor time
+    assert code == 0, stderr  # -9 or -24: above the limit of CPU time
 
 
 def test_zip64_sizes_of_numpy(run_carina, tmp_path):
-    """What np.savez writes for entries of 2 GiB and more, at the size of a few bytes: sizes in zip64 fields alone."""
+    """Small entries in np.savez's format for 2 GiB and more: their sizes are only in zip64 fields."""
     array = io.BytesIO()
     np.save(array, np.arange(4, dtype=np.float32))
     data, name = array.getvalue(), b"x.npy"

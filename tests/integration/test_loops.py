@@ -1,10 +1,10 @@
-"""while_loop, with as many rounds as --loop-rounds says: PyTorch's own results, for data that stops after 0 to N rounds."""
+"""while_loop with the number of rounds from --loop-rounds gives PyTorch's results for data that stop after 0 to N rounds."""
 
 import numpy as np
 import pytest
 
 ROUNDS = 4
-STARTS = [0.6, 1.6, 4.0, 9.0]  # what stops after 4, 2, 1 and 0 rounds of the loop below
+STARTS = [0.6, 1.6, 4.0, 9.0]  # they stop after 4, 2, 1 and 0 rounds of the loop below
 
 
 @pytest.fixture(scope="module")
@@ -12,7 +12,7 @@ def loop(tmp_path_factory):
     import torch
 
     class Doubles(torch.nn.Module):
-        """Doubles x while its sum is small, and counts the rounds; `limit` is only read."""
+        """Doubles x while its sum is small, and counts the rounds. `limit` is read only."""
 
         def __init__(self):
             super().__init__()

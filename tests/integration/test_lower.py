@@ -1,7 +1,8 @@
-"""Lowering against PyTorch: small modules, as floats and quantized by the peer, through lower_tool and the official TOSA
-reference model, compared with PyTorch in eager mode; Vela accepts each integer graph.
+"""Compares lowering with PyTorch. Small modules, as floats and quantized by the peer, run through lower_tool and the official TOSA
+reference model. The results are compared with eager PyTorch, and Vela must accept each integer graph.
 
-lower_tool (tests/unit/lower) reads a .pt2, prepares, folds the quantization and writes TOSA. CARINA_LOWER_TOOL or beside our binary.
+lower_tool (tests/unit/lower) reads a .pt2, prepares it, folds the quantization and writes TOSA. Its path is CARINA_LOWER_TOOL, or
+lower_tool beside `carina`.
 """
 
 import os
@@ -62,7 +63,7 @@ def test_float(module, lower_tool, reference_model, tmp_path):
 
 
 def quantized(module):
-    """As PyTorch's PT2E flow with the peer's quantizer makes it."""
+    """The graph that PyTorch's PT2E flow makes with the peer's quantizer."""
     from executorch.backends.arm.ethosu import EthosUCompileSpec
     from executorch.backends.arm.quantizer import EthosUQuantizer, get_symmetric_quantization_config
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
@@ -120,7 +121,7 @@ def test_int8(module, lower_tool, reference_model, vela, tmp_path):
         vela(tosa)
 
 
-# Of our graphs for the networks of the cases: outputs within one step of PyTorch's own int8 (the peer: 0).
+# For Carina's graphs of the cases: outputs within one step of PyTorch's own int8 (the peer: 0).
 STEPS = {"softmax": 0, "add_float": 0, "kws": 0, "ds_cnn": 0, "resnet8": 1, "resnet20": 0, "lstm": 0}
 
 

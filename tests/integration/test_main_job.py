@@ -1,7 +1,8 @@
-"""The main job on real networks, checked against the official TOSA reference model, by Vela and by eager torch.
+"""The main workflow on real networks, compared with the official TOSA reference model, Vela and eager torch.
 
-For each case, from the float model and from the PT2E model: compile for an Ethos-U55, run on the simulated NPU, and compare the bits with
-`carina interpret` and with the reference model on the TOSA file that the compiler dumped; Vela's stream for that file gives the same bits.
+For each case, a program is compiled for an Ethos-U55 from the float model and from the PT2E model, and runs on the simulated NPU. Its bits
+must equal those of `carina interpret` and of the reference model on the compiler's dumped TOSA file. Vela's stream for that file must give
+the same bits.
 """
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 SUPPORTED = ("softmax", "add_int32", "add_float", "kws", "resnet20", "ds_cnn", "resnet8", "mobilenet_v2")
 TARGET = "ethos-u55-128"
-RANDOM_INPUTS = {"mobilenet_v2": 2}  # the others get ten: the reference model takes half a second for this one
+RANDOM_INPUTS = {"mobilenet_v2": 2}  # other networks get ten; the reference model takes half a second per input for this one
 QUANTIZED = {"float", "int8"}
 
 
@@ -38,7 +39,7 @@ def run_program(run_carina, program, arrays, folder):
 
 
 def quantization_of(run_carina, program):
-    """(scale, zero point, min, max) of the program's quantize and dequantize kernels, by their order of appearance."""
+    """(scale, zero point, min, max) of the program's quantize and dequantize kernels, in order of appearance."""
     parts = run_carina(["inspect", program, "--json"]).json["parts"]
     values = {int(p["index"]): p["is"] for p in parts if p["kind"] == "value"}
     found = {}

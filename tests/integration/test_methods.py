@@ -1,4 +1,5 @@
-"""A program with several methods: each runs by its name, in our runtime and in the official one, and the report names all and what they plan."""
+"""A program with several methods. Each runs by its name, in Carina's and in the official runtime, and the report lists all methods and
+their planned memory."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Models of floats, integers and bools at once: a program with its TOSA graphs' bits, or a refusal with its reason."""
+"""Models with floats, integers and bools: the program gives the bits of its TOSA graphs, or the model is rejected with a reason."""
 
 import mixed_graphs
 import numpy as np
@@ -10,14 +10,14 @@ TARGETS = ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"]
 
 
 class Heaviside(nn.Module):
-    """What run_decompositions() makes of it is the choice below."""
+    """run_decompositions() turns it into the selection below."""
 
     def forward(self, x):
         return torch.heaviside(x, torch.tensor(0.0))
 
 
 class Choice(nn.Module):
-    """A choice of two integers inside a choice of floats."""
+    """A selection between two integers inside a selection between floats."""
 
     def forward(self, x):
         return torch.where(x == 0, torch.tensor(0.5), torch.where(x < 0, torch.tensor(0), torch.tensor(1)))
@@ -29,7 +29,7 @@ class Joined(nn.Module):
 
 
 class Integers(nn.Module):
-    """A join of bools and integers: one type for all."""
+    """A concatenation of bools and integers, which become one type."""
 
     def forward(self, x):
         return torch.cat([x > 0, torch.argmax(x, -1, keepdim=True).to(torch.int32)], -1)

@@ -1,6 +1,6 @@
-"""Damaged files through the command line: a result or a message, within 20 s and 4 GB; never a signal, never exit code 3.
+"""Damaged files on the command line give a result or a message, within 20 s and 4 GB, but never a signal or exit code 3.
 
-100 files, in `make test-all` 300; N=30000 of the environment takes more. A failure names the mutation, which mutate.py makes again.
+100 files, in `make test-all` 300; the environment variable N=30000 sets more. A failure names the mutation, which mutate.py can repeat.
 """
 
 import os
@@ -20,7 +20,7 @@ SECONDS = 20
 ADDRESS_SPACE = 4 << 30
 T = ["--target", "ethos-u55-128"]
 
-# kind of file, its name among the sources, and the command lines that read it; FILE is the damaged one.
+# kind of file, its name among the sources, and the command lines that read it. FILE is the damaged file.
 READERS = [
     ("pt2", "digits.pt2", [["compile", "FILE", *T, "-o", "out.pte"], ["explain", "FILE", *T, "--calibrate", str(CALIBRATION)], ["inspect", "FILE"]]),
     ("pte", "digits.pte", [["run", "FILE"], ["run", "FILE", "--timed"], ["inspect", "FILE"], ["disasm", "FILE"]]),

@@ -1,4 +1,4 @@
-"""Weight streams, command stream listings and raw files: Vela's codec and Vela itself as references."""
+"""Weight streams, listings of command streams and raw files. The references are Vela's codec and Vela itself."""
 
 import json
 import os
@@ -18,7 +18,7 @@ TARGETS = ["ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u65-256"]
 
 @pytest.fixture(scope="session")
 def npu_tool():
-    """The test program of tests/unit/npu, beside our binary."""
+    """The test program of tests/unit/npu, which is built beside `carina`."""
     carina = Path(os.environ["CARINA_BIN"])
     path = carina.parent / "npu_tool"
     if not path.exists():
@@ -33,7 +33,7 @@ def npu_tool():
 
 
 def weight_sets():
-    """Named sequences like those of trained, random, sparse, clustered and narrow weights."""
+    """Sequences by name that resemble trained, random, sparse, clustered and narrow weights."""
     rng = np.random.default_rng(1)
 
     def bell(width, count=200_000):
@@ -116,14 +116,14 @@ def test_weight_order_is_that_of_velas_codec(npu_tool, tmp_path, seed):
 
 
 def listing_lines(text):
-    """The commands of a listing. Left out: the value of OP_SCALAR, which Vela 5.2 prints one too small; and its longer name of RESIZE_X and
-    RESIZE_Y (the driver's header has ours)."""
+    """The commands of a listing, except the value of OP_SCALAR, which Vela 5.2 prints one too small, and the names of RESIZE_X and
+    RESIZE_Y, which are longer in Vela. Carina uses the names of the driver's header."""
     lines = [line.replace("_STEP ", "      ").rstrip() for line in text.splitlines() if line.startswith("0x")]
     return [line.split("scalar = ")[0] if "OP_SCALAR" in line else line for line in lines]
 
 
 def listings(npu_tool, config, tosa, folder):
-    """(ours, Vela's) of the stream that Vela makes of a graph."""
+    """(Carina's, Vela's) listing of Vela's stream for a graph."""
     (folder / "out.tosa").write_bytes(tosa)
     done = subprocess.run(
         [sys.executable, "-m", "ethosu.vela", "--output-format=raw", f"--accelerator-config={config}",
@@ -195,7 +195,7 @@ def test_run_gives_the_same_bytes_whatever_the_options(run_carina, small_network
 
 
 def test_run_checks(run_carina, vela, tmp_path):
-    """Vela's stream is clean; the same stream with the DMA_WAIT for its lookup table turned into an IRQ is not."""
+    """Vela's stream passes all checks. The same stream fails if the DMA_WAIT for its lookup table is replaced by an IRQ."""
     g = tosa_graphs.Builder(np.random.default_rng(7), "ethos-u55-128")
     tosa, inputs = g.finish(g.table(g.input([1, 6, 5, 8], tosa_graphs.D.INT8)))
     stream, file = vela(tosa), tmp_path / "in.npy"
@@ -203,7 +203,7 @@ def test_run_checks(run_carina, vela, tmp_path):
     assert run_carina(["npu", "run", stream, "-i", file, "--check"]).stdout.endswith("check: nothing found\n")
     assert run_carina(["npu", "run", stream, "-i", file, "--check", "--json"]).json["findings"] == []
     with np.load(stream) as raw:
-        # Without the pickled entries; byte strings as plain bytes, so that nothing is stripped.
+        # Without the pickled entries. Byte strings are stored as plain bytes, since NumPy strips trailing zeros.
         arrays = {name: raw[name] for name in raw.files if not name.endswith("quantization")}
     words = np.frombuffer(arrays["cmd_data"].tobytes(), "<u4").copy()
     waits = words[8:] == 0x0011

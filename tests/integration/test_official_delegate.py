@@ -1,5 +1,6 @@
-"""The simulator as EthosUBackend in the official ExecuTorch runtime (interop/executorch): its bits are those of `carina run`, for our programs and the peer's,
-from Python and from C++; what goes wrong is said. Each run is a process of its own: a registry is for a process's whole life."""
+"""The simulator as EthosUBackend in the official ExecuTorch runtime (interop/executorch). It gives the bits of `carina run` for Carina's
+and the peer's programs, from Python and from C++, and reports errors. Each run has its own process, because a registry of backends lasts
+for a whole process."""
 
 import json
 import os
@@ -46,7 +47,7 @@ def library(carina):
 
 @pytest.fixture
 def official(library, forked_python, tmp_path):
-    """official(program, input array, ...) -> what the child says, its output under "output"."""
+    """official(program, input array, ...) -> the child's answer, with its output under "output"."""
 
     def run(program, array, *how):
         np.save(tmp_path / "official_in.npy", array)
@@ -127,8 +128,8 @@ def test_vgf(calibrate, official, run_carina, tmp_path):
 
 @pytest.mark.parametrize("delegates", [["--no-delegate"], ["--delegate-all", "--cpu-node", "linear"]], ids=["CPU", "partly"])
 def test_cortex_m_kernels(delegates, official, run_carina, tmp_path):
-    """Operators of the Cortex-M backend, which the official runtime lacks: checked against `carina run` here, by the backend's Python implementations in
-    test_int8_on_the_cpu.py and test_cortex_m_kernels.py."""
+    """Operators of the Cortex-M backend, which the official runtime lacks. Here they are compared with `carina run`.
+    test_int8_on_the_cpu.py and test_cortex_m_kernels.py compare them with the backend's Python implementations."""
     program = tmp_path / "digits.pte"
     run_carina(["compile", DIGITS / "digits.pt2", "--target", "ethos-u55-128", "--calibrate", DIGITS / "calibration.npz", "--cpu-kernels", "cortex-m", *delegates, "-o", program])
     ours, report = carina_run(run_carina, program, digit(), tmp_path)
@@ -138,7 +139,7 @@ def test_cortex_m_kernels(delegates, official, run_carina, tmp_path):
 
 
 def test_every_cortex_m_kernel_is_registered(library):
-    """What the wheel's table of the backend names: a program that calls one loads."""
+    """A program that calls any operator of the wheel's table for the backend can be loaded."""
     import yaml
 
     wanted = {row["func"].split("(")[0] for row in yaml.safe_load((EXECUTORCH / "backends/cortex_m/ops/operators.yaml").read_text())}

@@ -1,7 +1,7 @@
-"""The values of our kernels are those of the official runtime's kernels, on the same random calls and for every type; where an official kernel
-differs from eager PyTorch, a row of kernel_official.py says how, and ours is as PyTorch.
+"""Carina's kernels give the values of the official runtime's kernels, on the same random calls and for every type. If an official kernel
+differs from eager PyTorch, a row of kernel_official.py describes the difference, and Carina's kernel must agree with PyTorch.
 
-$CARINA_KERNEL_DRAWS: how many random calls of each kernel (24), $CARINA_RANDOM_SEED: which.
+$CARINA_KERNEL_DRAWS: the number of random calls per kernel (24), $CARINA_RANDOM_SEED: their seed.
 """
 
 import os
@@ -33,7 +33,7 @@ def of_all_types(command):
 
 @pytest.fixture(scope="module")
 def drawn(command):
-    """Calls on random shapes, orders of axes, types and edge values; more of those that rows speak of, which are about rare values."""
+    """Calls with random shapes, axis orders, types and edge values. Kernels with rows get more calls, because rows are about rare values."""
     with_rows = sorted({name for row in DEVIATIONS for name in row.kernels})
     return compared_calls(command, drawn_names(), CALLS_EACH, SEED) + compared_calls(command, with_rows, 2 * CALLS_EACH, f"{SEED} rows")
 
@@ -67,7 +67,7 @@ def test_every_row_is_needed(of_all_types, drawn):
 
 
 def test_a_wrong_value_is_seen(drawn):
-    """The reference itself: a value that is off, of a kernel without a row, and of one with a row, is a problem."""
+    """Tests the comparison itself: a wrong value is found for a kernel without a row and for one with a row."""
     rows = {name for row in DEVIATIONS for name in row.kernels}
     for has_row in (False, True):
         call = next(c for c in drawn if (c.name in rows) == has_row and not isinstance(c.official, str) and not isinstance(c.ours, str) and c.ours[0].numel() and c.ours[0].dtype == torch.float32 and c.ours[0].isfinite().all())
@@ -85,13 +85,13 @@ def test_quantized_kernels_have_the_types_and_bits_of_the_official_ones(command)
         for types, results in of_types.items():
             assert types in ours[name], f"{name} of {types}: refused"
             for mine, theirs in zip(ours[name][types], results, strict=True):
-                # Sums of halves in another order round differently.
+                # Sums of fp16 numbers in another order round differently.
                 same = (lambda a, b, name=name: difference(a, b, name) is None) if name.startswith("mixed_") else torch.equal
                 assert all(same(a, b) for a, b in zip(mine, theirs, strict=True)), f"{name} of {types}"
 
 
 def test_integers_of_resizes_and_grids_are_the_official_ones(command):
-    """Eager PyTorch has none of these (bytes of resizes aside): the official kernel alone says what is right."""
+    """Except for resizes of bytes, eager PyTorch has no such kernels, so the official kernel is the only reference."""
     kinds = (torch.int8, torch.int16, torch.int32, torch.int64)
     calls = [call for _ in range(CALLS_EACH) for kind in kinds for call in integer_calls(Random(f"{SEED} {kind} {_}"), kind)]
     for call, theirs, ours in zip(calls, run_calls_of(command, calls), run_calls(calls), strict=True):
@@ -112,7 +112,7 @@ def integer_calls(r, kind):
 
 
 def test_eager_pytorch_has_no_such_integers():
-    """The evidence for the rows above: when PyTorch takes one of these, it becomes the reference."""
+    """The reason for the rows above. If PyTorch supports one of these some day, it becomes the reference."""
     x, grid = torch.ones(1, 1, 3, 3), torch.zeros(1, 2, 2, 2)
     for kind in (torch.int8, torch.int16, torch.int32, torch.int64):
         for call in (

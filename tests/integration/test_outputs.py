@@ -1,5 +1,5 @@
-"""Where results go: what is at the output's place is written through or kept, an input is never overwritten, and a full
-disk or a closed stdout is an error. FIFOs stand for devices."""
+"""Tests output paths: an existing special file is written through or kept, an input is never overwritten, and a full disk or a closed
+stdout is an error. FIFOs stand for devices."""
 
 import json
 import os
@@ -118,7 +118,7 @@ def test_an_input_in_the_output_folder_is_never_overwritten(run_carina, work, tm
     (dump / name).write_bytes((work / "dump" / name).read_bytes())
     run_carina(["compile", dump / name, "--target", "ethos-u55-128", "--dump", dump, "-o", tmp_path / "x.pte"], expect=2)
     assert (tmp_path / "output_0.npy").read_bytes() == before
-    np.save(tmp_path / "image.npy", x)  # beside the outputs, under a name of its own: no harm
+    np.save(tmp_path / "image.npy", x)  # another name in the folder of the outputs: allowed
     run_carina(["run", work / "digits.pte", "-i", tmp_path / "image.npy", "-o", tmp_path / "out"])
 
 
@@ -150,7 +150,7 @@ def test_a_signal_leaves_nothing(carina, tmp_path, number):
     fifo = tmp_path / "stdout"
     os.mkfifo(fifo)
     (tmp_path / "out").mkdir()
-    # The program waits in print(), with its temporary file written: a pipe that is full and read by nobody.
+    # The program blocks in print() after writing its temporary file, because the pipe is full and has no reader.
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     try:
@@ -190,7 +190,7 @@ def test_what_cannot_be_printed_is_an_error(carina, tmp_path, args, trouble):
 
 
 def test_all_streams_closed_is_an_exit_code_and_no_file(carina, tmp_path):
-    """Where the lowest descriptors are free, an output file must not become stdout or stderr."""
+    """If the lowest file descriptors are free, an output file must not get the number of stdout or stderr."""
     line = 'exec 0<&- 1>&- 2>&-; exec "$@"'
     command = ["sh", "-c", line, "sh", carina, *COMPILE, "--report", tmp_path / "page.html", "-o", tmp_path / "x.pte"]
     assert subprocess.run(command, timeout=60).returncode == 1

@@ -1,6 +1,7 @@
-"""Programs that others make: ExecuTorch's Cortex-M quantize kernels, external tensors (.ptd), old Ethos-U delegates, numbers as inputs, wrong files.
+"""Programs of other tools: ExecuTorch's Cortex-M quantize kernels, external tensors (.ptd), old Ethos-U delegates, numbers as inputs, wrong
+files.
 
-Made here by the official package; the reference implementations are its Python implementations, eager torch and its runtime.
+The official package makes them here. The references are its Python implementations, eager torch and its runtime.
 """
 
 import struct
@@ -32,7 +33,7 @@ def run_arrays(run_carina, folder, program, arrays, *extra):
 
 
 class Requantized(nn.Module):
-    """Quantizes, and for `both` gives the floats back."""
+    """Quantizes its input. With `both`, it also dequantizes."""
 
     def __init__(self, scale, zero_point, dtype, both):
         super().__init__()
@@ -62,7 +63,7 @@ def test_cortex_m_kernels_give_their_python_implementations_values(run_carina, t
 
 @pytest.fixture(scope="module")
 def external(tmp_path_factory):
-    """A program whose weights stand in a .ptd, its input and its output."""
+    """A program with its weights in a .ptd, its input and its output."""
     torch.manual_seed(5)
     folder = tmp_path_factory.mktemp("external")
     module, x = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3)), torch.randn(2, 6)
@@ -101,7 +102,7 @@ def test_missing_external_tensors_are_named(run_carina, external, tmp_path):
 
 
 def old_blob(blob):
-    """A blob as ExecuTorch before 0.4 wrote it: scratch_data of the scratch's size, shapes of four axes with zeros behind."""
+    """A blob in the format of ExecuTorch before 0.4: scratch_data with the scratch's size, shapes of four axes followed by zeros."""
 
     def block(name, data):
         return name.encode().ljust(16, b"\0") + struct.pack("<I", len(data)).ljust(16, b"\0") + data.ljust(-(-len(data) // 16) * 16, b"\0")
@@ -174,8 +175,8 @@ def test_numbers_are_inputs(run_carina, tmp_path):
     run_carina([*given, "3", "-i", "0.5", "-i", "true"])
     (wanted,) = _load_for_executorch_from_buffer(program.buffer).run_method("forward", (x, 3, 0.5, True))
     np.testing.assert_array_equal(np.load(tmp_path / "out" / "output_0.npy"), wanted.numpy())
-    run_carina(["run", tmp_path / "model.pte"])  # without inputs: the program's own numbers
-    with pytest.raises(RuntimeError, match="0x12"):  # the official runtime takes no other number either
+    run_carina(["run", tmp_path / "model.pte"])  # without inputs, the program uses its own numbers
+    with pytest.raises(RuntimeError, match="0x12"):  # the official runtime also rejects any other number
         _load_for_executorch_from_buffer(program.buffer).run_method("forward", (x, 4, 0.5, True))
     message = run_carina([*given, "4", "-i", "0.5", "-i", "true"], expect=1).stderr
     assert "input_1: the program was exported for another value of this number" in message and "expected 3, got 4" in message

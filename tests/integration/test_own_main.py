@@ -1,4 +1,4 @@
-"""docs/guide/own-main.md, built and run as printed."""
+"""Builds and runs docs/guide/own-main.md as printed."""
 
 import os
 import re
@@ -38,6 +38,6 @@ def test_the_page_builds_and_runs_as_printed(carina, tmp_path):
         ["sh", "-e", "-c", block("sh")], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    # QEMU writes the console of semihosting to the standard error.
+    # QEMU writes the semihosting console to stderr.
     assert "it is a 1" in done.stderr.splitlines()
     assert "warning" not in done.stderr

@@ -1,8 +1,10 @@
-"""Our planner: TOSA graphs compiled for every NPU, memory mode and level of optimization, run on our simulator, against the official TOSA reference model.
+"""Tests the planner: TOSA graphs are compiled for every NPU, memory mode and level of optimization, run on the simulator, and compared with
+the official TOSA reference model.
 
-Every network of the cases, then random small graphs (operator_graphs.py: every operator and type; tosa_graphs.py: one or two operators; plan_graphs.py: chains
-and larger shapes). The same seeds every time; N=3000 pytest tests/integration/test_plan.py runs more, SEED=1 others. The test program plan_tool compiles and simulates
-in one process, with the simulator's checks on and memory poisoned.
+First every network of the cases, then random small graphs (operator_graphs.py: every operator and type; tosa_graphs.py: one or two
+operators; plan_graphs.py: chains and larger shapes). The seeds are the same every time. N=3000 pytest tests/integration/test_plan.py runs
+more, SEED=1 others. The test program plan_tool compiles and simulates in one process, with the simulator's checks enabled and poisoned
+memory.
 """
 
 import itertools
@@ -27,21 +29,21 @@ MODES = {"ethos-u55": ["Shared_Sram", "Sram_Only"], "ethos-u65": DEDICATED, "eth
 LEVELS = ["speed", "size", "search"]
 GRAPHS = int(os.environ.get("N", sampled(120, 300)))
 SEED = int(os.environ.get("SEED", "0"))
-PARTS = 6  # of the random graphs, each a test of its own
-# What must never change a result: blocks, formats, stripes, staging, overlap, threads, matrix products as convolutions, cascades.
+PARTS = 6  # of the random graphs; each part is a test of its own
+# Variations that must not change results: blocks, formats, stripes, staging, overlap, threads, matrix products as convolutions, cascades.
 VARIATIONS = ["", "formats=linear", "overlap=none", "staging=never", "stripes=halves", "stripes=halves,seed={seed}", "seed={seed}", "seed={seed},formats=linear",
               "threads=2", "dynamic=1", "dynamic=1,seed={seed}", "cascades=2", "cascades=3,seed={seed}"]  # fmt: skip
 FAMILIES = list(dict.fromkeys(config[:9] for config in CONFIGS))
 
 
 def choices_of(config):
-    """Every legal memory mode at every level, as plan_tool wants to be told."""
+    """Every legal memory mode at every level, as options of plan_tool."""
     return [f"memory={mode},optimize={level}" for mode, level in itertools.product(MODES[config[:9]], LEVELS)]
 
 
 @pytest.fixture(scope="session")
 def plan_tool():
-    """The test program of tests/unit/plan, beside our binary."""
+    """The test program of tests/unit/plan, which is built beside `carina`."""
     carina = Path(os.environ["CARINA_BIN"])
     path = carina.parent / "plan_tool"
     if not path.exists():
@@ -62,13 +64,13 @@ def check(plan_tool, lines, folder):
 
 
 def line_of(folder, name, tosa, inputs, config, variation=""):
-    """A line for plan_tool --batch, with what the reference model makes of `inputs`; None when it refuses."""
+    """A line for plan_tool --batch, with the reference model's results for `inputs`; None if the reference model rejects the graph."""
     fields = case_of(folder, name, tosa, inputs)
     return fields and "|".join([fields[0], config, *fields[1:], variation])
 
 
 def case_of(folder, name, tosa, inputs):
-    """The files of a graph, its inputs and what the reference model makes of them; None when it refuses."""
+    """The files of a graph, its inputs and the reference model's results; None if the reference model rejects it."""
     import tosa_reference_model as model
 
     outputs, status = model.run(tosa, [np.ascontiguousarray(x) for x in inputs], verbosity="NONE")
@@ -92,14 +94,14 @@ def case_graphs():
 
 @pytest.mark.parametrize("graph", case_graphs(), ids=lambda g: id_of(g).removesuffix(".tosa"))
 def test_networks_of_the_peer(graph, plan_tool, tmp_path):
-    """Each NPU with another memory mode and level for each network; with N above 1000 all of them."""
+    """Each network runs on each NPU with a different memory mode and level. With N above 1000, with all of them."""
     prefix = "tosa_" + "".join(f"{p}_" for p in graph.stem.split("_")[1:])
     given = [np.load(path) for path in sorted(graph.parent.glob(f"{prefix}in_*.npy"))]
     random = np.random.default_rng(1)
     tosa = graph.read_bytes()
     cases = [case_of(tmp_path, "given", tosa, given)]
     cases += [case_of(tmp_path, f"random{i}", tosa, [random.integers(-128, 128, x.shape).astype(x.dtype) for x in given]) for i in range(2)]
-    # Where the peer's own result is kept, the reference model of today must agree with it.
+    # If the peer's own result is stored, the current reference model must agree with it.
     for i, path in enumerate(sorted(graph.parent.glob(f"{prefix}out_*.npy"))):
         np.testing.assert_array_equal(np.load(path), np.load(tmp_path / f"given_out_{i}.npy"))
     turn = case_graphs().index(graph)
@@ -116,7 +118,8 @@ def test_networks_of_the_peer(graph, plan_tool, tmp_path):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_operator_and_type(family, plan_tool, tmp_path):
-    """Each row of operator_graphs on each family that runs it, its NPUs and choices in turn; what others refuse they refuse by the operator's name."""
+    """Runs each row of operator_graphs on each family that supports it, alternating its NPUs and options. Other families reject it with the
+    operator's name."""
     configs = [config for config in CONFIGS if config[:9] == family]
     lines, refused = [], []
     for number, row in enumerate(operator_graphs.ROWS):
@@ -137,21 +140,22 @@ def test_every_operator_and_type(family, plan_tool, tmp_path):
 
 
 def test_every_operator_has_a_row():
-    """The INT profile's operators are those of facts/tosa_ops.def without the floating-point ones, and what holds data or is unknown to TOSA."""
+    """The INT profile's operators are those of facts/tosa_ops.def without the floating-point ones, and without the operators for data and
+    those unknown to TOSA."""
     listed = re.findall(r"CARINA_TOSA_OP\((\w+)", (ROOT / "facts" / "tosa_ops.def").read_text())
     floating = {"FFT2D", "RFFT2D", "ERF", "SIGMOID", "TANH", "POW", "CEIL", "COS", "EXP", "FLOOR", "LOG", "RECIPROCAL", "RSQRT", "SIN", "REDUCE_PRODUCT"}
     data = {"CONST", "CONST_SHAPE", "CUSTOM"}
-    state = {"VARIABLE", "VARIABLE_READ", "VARIABLE_WRITE"}  # refused for every NPU: tests/unit/plan/family_test.cpp
+    state = {"VARIABLE", "VARIABLE_READ", "VARIABLE_WRITE"}  # rejected for every NPU: tests/unit/plan/family_test.cpp
     assert set(listed) - floating - data - state == {operator_graphs.NAME_OF[row.op] for row in operator_graphs.ROWS}
 
 
 def sample_of(number):
-    """Random graph `number`: for which NPU, what, and compiled how."""
+    """Random graph `number`: the NPU, the graph and the compile options."""
     random = np.random.default_rng([SEED, number])
     config = CONFIGS[number % len(CONFIGS)]
     rows = [row for row in operator_graphs.ROWS if config[:9] in row.families]
     seed = int(random.integers(2**31))
-    which = random.random()  # two of five are networks
+    which = random.random()  # two of five graphs are networks
     if which < 0.6:
         sample = operator_graphs.generate(rows[int(random.integers(len(rows)))], seed, config)
     else:
@@ -176,7 +180,7 @@ def test_random_graphs(part, plan_tool, tmp_path):
 
 
 def test_results_beside_a_transposed_tensor(plan_tool, tmp_path):
-    """Whose channels may then be apart, which no window can write."""
+    """The channels of such a result may not be adjacent, which no window operation can write."""
     lines = []
     for seed in range(24):
         g = tosa_graphs.Builder(np.random.default_rng(seed), CONFIGS[seed % len(CONFIGS)])

@@ -1,4 +1,4 @@
-"""Instructions that the program must not contain, on whatever processor the tests run."""
+"""Instructions that the program must not contain, on any processor."""
 
 import platform
 import re

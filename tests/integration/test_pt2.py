@@ -1,6 +1,6 @@
-"""The .pt2 reader against the official torch: every exported module is read by pt2_tool, and
+"""Compares the .pt2 reader with the official torch. pt2_tool reads every exported module, and
 - each constant has the bytes that torch has;
-- names, operators, operands, attributes, types and shapes are those of torch's own graph (where it is functional already);
+- names, operators, operands, attributes, types and shapes are those of torch's own graph (if it is already functional);
 - the imported graph, evaluated operator by operator with torch, gives the module's results.
 """
 
@@ -36,7 +36,7 @@ def tool():
 
 
 class Imported:
-    """What pt2_tool says of a file."""
+    """pt2_tool's output for a file."""
 
     def __init__(self, path):
         npz = Path(path).with_suffix(".constants.npz")
@@ -58,7 +58,7 @@ class Imported:
         env |= dict(zip(self.inputs, inputs, strict=True))
         for node in self.nodes:
             args, kwargs = self.arguments(node, env)
-            if node["op"] == "aten.full.default":  # True is 1 in an attribute: the result's type says what it is
+            if node["op"] == "aten.full.default":  # an attribute stores True as 1; the result's type restores it
                 kwargs["dtype"] = DTYPES[self.values[node["outputs"][0]]["dtype"]]
             results = operator(node["op"])(*args, **kwargs)
             flat = list(results) if isinstance(results, (tuple, list)) else [results]
@@ -94,7 +94,8 @@ def is_list(argument):
 
 
 def arguments_of(schema, operands, attributes):
-    """Pairs (argument, value for torch); the spread lists are cut again: an operator has one, but lstm, gru and rnn two (or one and hx)."""
+    """Pairs (argument, value for torch). Concatenated lists are divided again: an operator has one list, but lstm, gru and rnn two (or one
+    and hx)."""
     lists = [a for a in schema.arguments if is_tensor(a) and is_list(a)]
     spare = len(operands) - sum(is_tensor(a) and not is_list(a) for a in schema.arguments)
     lengths = [2, spare - 2] if len(lists) == 2 else [spare]
@@ -147,7 +148,7 @@ def check_results(imported, module, args, kwargs=None):
 
 
 def check_constants(imported, program):
-    """Each constant that is left has the bytes of the state dict or of the program's constants."""
+    """Each remaining constant has the bytes of the state dict or of the program's constants."""
     signature = program.graph_signature
     owners = signature.inputs_to_parameters | signature.inputs_to_buffers | signature.inputs_to_lifted_tensor_constants
     seen = 0
@@ -163,7 +164,7 @@ def check_constants(imported, program):
 
 
 def dead_code_removed(program):
-    """torch's live nodes as (name, operator, node)."""
+    """torch's nodes without dead code, as (name, operator, node)."""
     graph = program.graph
     live, stack = set(), list(graph.output_node().all_input_nodes)
     while stack:
@@ -190,7 +191,7 @@ def plain(value):
 
 
 def same_attribute(argument, ours, theirs):
-    """Ours may say one number for all where torch repeats it, and whole floats as floats."""
+    """Whether attributes agree. Carina's may have one number where torch repeats it, and floats where torch has whole numbers."""
     if isinstance(ours, dict) and "float" in ours:
         return float(ours["float"]) == float(theirs)
     if isinstance(ours, dict) and "floats" in ours:
@@ -288,7 +289,7 @@ class Constants(nn.Module):
 
 
 class Counter(nn.Module):
-    """Counts its calls; nobody reads the count."""
+    """Counts its calls. The count is not used."""
 
     def __init__(self):
         super().__init__()
@@ -445,7 +446,7 @@ MODULES = {
     "no_grad": (Of(no_grad_inside), [torch.randn(3)]),
     "same_output_twice": (Of(lambda x: (x, x + 1, x, None, 3)), [torch.randn(3)]),
 }
-# Their exported graphs are not functional, or have regions: only the results are compared.
+# Their exported graphs are not functional or have regions, so only the results are compared.
 NOT_FUNCTIONAL = {"conv_bn_relu", "counter", "in_place_chain", "write_through_views", "write_then_read_view", "change_shape_in_place", "no_grad", "lstm", "gru", "rnn"}
 
 
@@ -550,7 +551,8 @@ def test_every_case_is_read(cases_folder):
 
 @pytest.fixture
 def two_threads():
-    """As many as the results of the cases were made with: with another number PyTorch adds floats in another order."""
+    """Uses the number of threads with which the results of the cases were made. Another number changes the order of PyTorch's float
+    additions."""
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     yield

@@ -1,4 +1,5 @@
-"""Our .pte files and the official ExecuTorch: its reader takes them, its runtime runs them, and delegates stand in them as in the peer's."""
+"""Carina's .pte files and the official ExecuTorch: its reader accepts them, its runtime runs them, and their delegates are stored as in the
+peer's files."""
 
 import os
 import struct
@@ -50,7 +51,7 @@ def conv_block():
     return layer(nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.ReLU(), nn.MaxPool2d(2)), x4)
 
 
-# Modules as torch.export leaves them: one for each row of facts/executorch_kernels.def that it can produce.
+# Exported modules, one for each row of facts/executorch_kernels.def that torch.export can produce.
 EMITTED = {
     "add": lambda: module(lambda x, y: (x + y, x + 1.5, torch.add(x, y, alpha=2)), x24, seeded(4)),
     "sub": lambda: module(lambda x, y: (x - y, x - 1.5), x24, seeded(4)),
@@ -129,7 +130,7 @@ TARGET = "ethos-u55-128"
 
 
 def blocks_of(blob):
-    """A vela_bin_stream as (name, payload), with its layout checked byte by byte."""
+    """A vela_bin_stream as (name, payload). Checks its layout byte by byte."""
     at, blocks = 0, []
     while at < len(blob):
         name = blob[at : at + 16].rstrip(b"\0").decode()
@@ -186,7 +187,7 @@ def test_peers_programs_survive_our_reader_and_writer(case, pte_tool, tmp_path):
     pte_tool("rewrite", peer, tmp_path / "inline.pte", "inline")
     pte_tool("rewrite", peer, tmp_path / "segment.pte", "segment")
     assert delegates_of((tmp_path / "inline.pte").read_bytes()) == delegates_of(peer.read_bytes())
-    # Out of the FlatBuffer, the blob starts at a multiple of 128 bytes of the file.
+    # If it is not inside the FlatBuffer, the blob starts at a multiple of 128 bytes of the file.
     segment = (tmp_path / "segment.pte").read_bytes()
     blob = delegates_of(peer.read_bytes())[0][1]
     assert segment.find(blob) % 128 == 0
@@ -206,7 +207,8 @@ def test_our_delegates_have_the_layout_of_the_peers(case, run_carina, tmp_path):
     assert [id for id, _ in ours] == ["EthosUBackend"] * len(ours) and ours
     for _, blob in ours + theirs:
         check_layout(blob)
-    # Where both have one delegate, its inputs and outputs are as many, of the same sizes and types; where axes of one stand may differ.
+    # If both have one delegate, it has the same number of inputs and outputs, with the same sizes and types. Axes of size one may have
+    # other positions.
     if len(ours) == len(theirs) == 1:
         for kind in ("inputs", "outputs"):
             ours_io, theirs_io = (check_layout(x[0][1])[kind] for x in (ours, theirs))
@@ -224,7 +226,7 @@ LINES = [("ethos-u65-256", "Dedicated_Sram_384KB"), ("ethos-u65-512", "Dedicated
 
 @pytest.mark.parametrize(("target", "mode"), LINES)
 def test_programs_of_every_line_are_read_and_give_the_integer_graphs_bits(target, mode, run_carina, tmp_path):
-    """The official reader takes them, their delegates are what the device's reader wants, and the NPU computes the graph."""
+    """The official reader accepts the programs, their delegates satisfy the device's reader, and the NPU computes the graph."""
     args = ["compile", DIGITS / "digits.pt2", "-t", target, "--memory-mode", mode, "--calibrate", DIGITS / "calibration.npz"]
     run_carina([*args, "--dump", tmp_path / "dump", "-o", tmp_path / "x.pte"])
     ((backend, blob),) = delegates_of((tmp_path / "x.pte").read_bytes())

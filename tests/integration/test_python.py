@@ -1,6 +1,6 @@
-"""The Python package: the command line's bytes, its errors as exceptions, arrays without copies, threads, Ctrl-C, types.
+"""Tests the Python package: same bytes as the command line, errors as exceptions, arrays without copies, threads, Ctrl-C, types.
 
-Checked against the command line (same bytes), by PyTorch's own exporter, by NumPy's views, by mypy and by ruff.
+References: the command line, PyTorch's own exporter, NumPy's views, mypy and ruff.
 """
 
 import os
@@ -23,7 +23,7 @@ PACKAGE = Path(os.environ["CARINA_BIN"]).parents[1] / "python"
 
 @pytest.fixture(scope="session")
 def package(carina):
-    """The package of the build, in this process."""
+    """The package of the build, imported into this process."""
     sys.path.insert(0, str(PACKAGE))
     import carina as package
 
@@ -48,7 +48,7 @@ def program(package, calibration):
 
 @pytest.fixture(scope="session")
 def cli_bytes(run_carina, tmp_path_factory):
-    """What the command line makes of models/digits with these options, and its folder."""
+    """The command line's program for models/digits with these options, and its folder."""
 
     def compile(*options):
         folder = tmp_path_factory.mktemp("cli")
@@ -59,7 +59,7 @@ def cli_bytes(run_carina, tmp_path_factory):
 
 
 def in_a_process(code, *arguments):
-    """A Python program of its own with the package; its result."""
+    """Runs Python code with the package in a separate process and returns its result."""
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
     return subprocess.run([sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=300)
 
@@ -148,7 +148,7 @@ def test_dense_arrays_are_not_copied_and_others_are_taken(package, program, imag
     assert np.shares_memory(output, again)
     expected = output.copy()
     del run, again
-    np.testing.assert_array_equal(output, expected)  # the array keeps its memory
+    np.testing.assert_array_equal(output, expected)  # the array keeps its memory alive
     padded = np.zeros((1, 1, 8, 16), np.float32)
     padded[..., ::2] = image
     np.testing.assert_array_equal(program.run(padded[..., ::2])[0], expected)
@@ -334,7 +334,7 @@ def test_accuracy_compare_and_npu_are_the_commands(package, program, calibration
 
 
 def test_parts_of_the_library_make_the_command_line_s_delegate(package, calibration, program, image, cli_bytes):
-    """What a plug-in calls, step by step. Names of layers do not pass through a TOSA file, so the whole program differs."""
+    """The steps of a plug-in. A TOSA file does not contain the names of layers, so the whole program differs."""
     from carina import _native
 
     model = _native.import_pt2((DIGITS / "digits.pt2").read_bytes())
@@ -354,7 +354,7 @@ def test_parts_of_the_library_make_the_command_line_s_delegate(package, calibrat
 
 
 def test_types():
-    """mypy --strict takes the package, stubs of the module included."""
+    """mypy --strict accepts the package, including the stubs of the module."""
     done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "-p", "carina", "-p", "carina_arm"], cwd=PACKAGE, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,5 +1,5 @@
-"""Quantized models against eager torch: those of convert_pt2e give torch's integers, ours come at least as close to the
-float model as the peer's. The integer graphs run in our interpreter (checked against itself in other tests)."""
+"""Compares quantized models with eager torch. Models of convert_pt2e give torch's integers. Models that Carina quantizes come at least as
+close to the float model as the peer's. The integer graphs run in Carina's interpreter, which other tests check."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def tool():
 
 
 def run(model, samples, tmp_path, calibration=None):
-    """Outputs of the first graph output per sample, and what the tool says of the quantization."""
+    """The first output of the graph for each sample, and the tool's report on the quantization."""
     files = [tmp_path / name for name in ("inputs.npz", "outputs.npz", "calibration.npz")]
     np.savez(files[0], **{f"{i}_0": x for i, x in enumerate(samples)})
     command = [tool(), model, files[0], files[1]]
@@ -62,7 +62,7 @@ def test_imported_models_are_within_one_step_of_torch(case, tmp_path):
 
 @pytest.mark.cases("mobilenet_v2")
 def test_imported_mobilenet_is_as_close_as_the_peer(case, tmp_path):
-    """53 layers of random weights amplify every rounding: the peer's integer graph is 24.36 dB away from eager torch."""
+    """53 layers with random weights amplify every rounding: the peer's integer graph is 24.36 dB away from eager torch."""
     (got,), _ = run(case.model_int8, [np.load(case.path / "input_0.npy")], tmp_path)
     wanted, peers = np.load(case.path / "out_torch_int8_0.npy"), np.load(case.path / "out_tosa_e2e_0.npy")
     assert sqnr_db(wanted, got) >= sqnr_db(wanted, peers)
@@ -88,7 +88,7 @@ def test_kws_hears_all_words(case, tmp_path):
 
 @pytest.mark.cases("kws", "ds_cnn", "resnet8", "resnet20", "mobilenet_v2")
 def test_weights_have_the_peers_parameters(case, tmp_path):
-    """Both take the greatest magnitude of each output channel after folding batch norms."""
+    """Both use the largest magnitude of each output channel after folding batch norms."""
     x = np.load(case.path / "input_0.npy")
     _, ours = run(case.model, [x], tmp_path, calibration=[x])
     _, peers = run(case.model_int8, [x], tmp_path)

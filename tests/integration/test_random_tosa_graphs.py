@@ -1,7 +1,7 @@
-"""Random graphs of 5 to 40 TOSA operators, of every type row, through our interpreter and the official reference model
-(random_tosa_reference.py says what is compared how). CARINA_RANDOM_GRAPHS sets how many, CARINA_RANDOM_SEED the first seed.
+"""Runs random graphs of 5 to 40 TOSA operators, with every type row, through Carina's interpreter and the official reference model.
+random_tosa_reference.py describes the comparison. CARINA_RANDOM_GRAPHS sets their number, CARINA_RANDOM_SEED the first seed.
 
-A difference is shrunk to the operators that it takes; its file, text form and inputs are left in the test's folder.
+A failing graph is shrunk to the operators that cause the difference. Its file, text form and inputs stay in the test's folder.
 """
 
 import json
@@ -40,16 +40,16 @@ def test_every_operator_has_a_maker_or_a_reason(rows):
 
 
 def of_type_row(rows, op, row, index):
-    """A graph of one or two of this operator, with these types."""
+    """A graph with one or two nodes of this operator and these types."""
     for attempt in range(20):
-        graph = generate({**rows, op: [row]}, 3 * (FIRST + 20 * index + attempt) + 2, 7, 2, {op})  # a seed of careful graphs
+        graph = generate({**rows, op: [row]}, 3 * (FIRST + 20 * index + attempt) + 2, 7, 2, {op})  # a seed without careless graphs
         if not graph.careless and any((node.op, node.mode) == (op, row["mode"]) for node in graph.nodes):
             return Sample(graph, f"{op} {row['mode']}")
     pytest.fail(f"no graph of {op}, {row['mode']}")
 
 
 def explained(folder, rows, samples):
-    """Texts of the samples that differ, shrunk, and all verdicts."""
+    """Texts about the samples that differ, shrunk, and all verdicts."""
     verdicts = [check(sample) for sample in samples]
     wrong = [(sample, verdict) for sample, verdict in zip(samples, verdicts) if verdict.wrong]
     texts = []
@@ -78,7 +78,7 @@ def test_graphs(first, count, rows, tmp_path):
 
 
 def test_a_wrong_element_is_noticed(rows, tmp_path):
-    """The reference itself: one changed element in any output of a graph's last node of each kind."""
+    """Tests the comparison itself: changes one element in an output of a graph's last node, for each kind of comparison."""
     noticed = 0
     for sample in interpret_all(tmp_path, samples_of(rows, 0, 30)):
         if sample.dumped.refused:
@@ -106,7 +106,7 @@ def ways():
 
 
 def test_a_failure_shrinks_to_one_operator_in_a_text_file(rows, tmp_path, monkeypatch):
-    """A fake comparison reports a failure for every graph with a CLZ."""
+    """A fake comparison fails for every graph with a CLZ."""
 
     def fake(sample):
         node = next((n for n in sample.graph.nodes if n.op == "CLZ"), None)
@@ -125,7 +125,7 @@ def test_a_failure_shrinks_to_one_operator_in_a_text_file(rows, tmp_path, monkey
 
 
 def test_printed_parsed_and_written_it_is_the_same(rows, tmp_path):
-    """Identical for us, and for the reference model, whose reader takes what we write."""
+    """The rewritten graph gives identical results in Carina's interpreter and in the reference model, whose reader accepts Carina's files."""
     samples = interpret_all(tmp_path, samples_of(rows, FIRST, 100))
     outcomes = run_ours(tmp_path, [(sample.tosa, sample.arrays) for sample in samples], "--rewrite")
     compared = 0
@@ -133,7 +133,7 @@ def test_printed_parsed_and_written_it_is_the_same(rows, tmp_path):
         written = outcome.values.pop("file", None)
         assert (outcome.stage, outcome.message, outcome.values) == (sample.outcome.stage, sample.outcome.message, sample.outcome.values), sample.seed
         if any(sample.graph.values[i].dtype == D.INT48 for i in sample.graph.inputs):
-            continue  # the Python module takes none
+            continue  # the Python module accepts none
         before, after = in_process(sample.tosa, sample.arrays), in_process(written, sample.arrays)
         assert (before is None) == (after is None), sample.seed
         for a, b in zip(before or [], after or [], strict=True):
@@ -144,7 +144,7 @@ def test_printed_parsed_and_written_it_is_the_same(rows, tmp_path):
 
 @pytest.fixture(scope="session")
 def large_graphs(rows, tmp_path_factory):
-    """Files of graphs, most of them large, for little work is not shared among threads; and what one thread makes of them."""
+    """Files of graphs, most of them large, because small work is not divided among threads; and the results with one thread."""
     samples = [Sample(generate(rows, seed, 7 if seed % 4 == 0 else 40)) for seed in range(FIRST, FIRST + 60)]
     files = [(sample.tosa, sample.arrays) for sample in samples]
     return files, run_ours(tmp_path_factory.mktemp("one_thread"), files)

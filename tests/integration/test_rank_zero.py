@@ -1,4 +1,4 @@
-"""Inputs and results of rank 0, and parts that only move data, on the CPU and on the NPU."""
+"""Inputs and results of rank 0, and delegates that only move data, on the CPU and on the NPU."""
 
 import numpy as np
 import pytest

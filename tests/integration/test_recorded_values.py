@@ -1,4 +1,5 @@
-"""`carina run --debug-buffer`: what each instruction computed, read by ExecuTorch's Inspector and compared by it with the exported model."""
+"""`carina run --debug-buffer` records what each instruction computed. ExecuTorch's Inspector reads the record and compares it with the
+exported model."""
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from torch import nn
 
 
 class Several(nn.Module):
-    """Kernels that give one tensor, several, and a list of them."""
+    """Kernels that return one tensor, several tensors, and a list of tensors."""
 
     def __init__(self):
         super().__init__()
@@ -23,7 +24,7 @@ class Several(nn.Module):
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory, run_carina):
-    """(module, input, Inspector of our run of ExecuTorch's program)."""
+    """(module, input, Inspector of Carina's run of ExecuTorch's program)."""
     folder = tmp_path_factory.mktemp("recorded")
     torch.manual_seed(3)
     module, x = Several().eval(), torch.randn(1, 3, 8, 8)

@@ -64,7 +64,7 @@ def test_executorch_runs_a_program(et_runtime):
     np.testing.assert_array_equal(y, 2 * x.numpy())
 
 
-@pytest.mark.long  # an environment of 0.7 GB of its own
+@pytest.mark.long  # a separate environment of 0.7 GB
 def test_model_explorer(tosa, explorer, tmp_path):
     path = tmp_path / "pool.tosa"
     path.write_bytes(tosa)

@@ -1,4 +1,5 @@
-"""Reports as pages (--report), opened in a browser: they load nothing, say what --json says, and what they promise of other choices holds."""
+"""Opens report pages (--report) in a browser. They load nothing from the network, agree with --json, and make correct predictions for other
+options."""
 
 import html
 import json
@@ -67,7 +68,7 @@ def test_plots_have_a_mark_for_each_thing(compiled):
 
 
 def test_bars_stand_in_the_order_in_which_layers_compute(run_carina, tmp_path):
-    """The last layer's weights are many, and their transfer begins while the first layers compute."""
+    """The last layer has many weights, and their transfer begins while the first layers compute."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(*(torch.nn.Conv2d(8, 8, 3, padding=1) for _ in range(4)), torch.nn.Flatten(), torch.nn.Linear(8 * 144, 64)).eval()
     torch.export.save(torch.export.export(model, (torch.randn(1, 8, 12, 12),)), tmp_path / "m.pt2")
@@ -86,7 +87,7 @@ def test_bars_stand_in_the_order_in_which_layers_compute(run_carina, tmp_path):
 
 
 def test_the_share_of_a_layer_is_what_taking_it_out_saves(run_carina, tmp_path):
-    """Other layers wait while the weights of the last come over the same port."""
+    """Other layers wait while the last layer's weights are read over the same port."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(*(torch.nn.Conv2d(64, 64, 1) for _ in range(6)), torch.nn.Flatten(), torch.nn.Linear(64 * 16, 512)).eval()
     torch.export.save(torch.export.export(model, (torch.randn(1, 64, 4, 4),)), tmp_path / "m.pt2")
@@ -122,7 +123,7 @@ def test_a_page_is_one_file_that_may_load_nothing(compiled):
     _, file, _ = compiled
     text = file.read_text()
     assert "default-src 'none'" in text and "unsafe-eval" not in text
-    assert "University of Washington" in text  # Vega's licence goes where Vega goes
+    assert "University of Washington" in text  # Vega's license must be on a page that contains Vega
     assert len(text) < 1_000_000
 
 

@@ -13,7 +13,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class Halves(nn.Module):
-    """A result with the batch's axis, and one without."""
+    """One result with the batch axis, and one without."""
 
     def forward(self, x, y):
         return x + y, (x * y).sum()
@@ -143,11 +143,12 @@ def test_pictures_that_do_not_fit(run_carina, tmp_path):
     assert "the number of values differs" in run_carina(["run", path, "-i", file, "--mean", "1,2"], expect=2).stderr
 
 
-# --- memory that the caller gives ------------------------------------------------------------------------------------
+# --- memory of given sizes -------------------------------------------------------------------------------------------
 
 
 def test_pools_of_a_given_size(run_carina, tmp_path):
-    """As on a device: figures beside the pools' sizes; what lacks is said by pool and bytes, and that much more is enough."""
+    """As on a device: the log shows use and size of each pool. If memory is missing, the message names the pool and the missing bytes, and with
+    so much more memory the run succeeds."""
     program = tmp_path / "model.pte"
     run_carina(["compile", ROOT / "models/digits/digits.pt2", "-t", "ethos-u55-128", "--calibrate", ROOT / "models/digits/calibration.npz", "-o", program])
     said = run_carina(["run", program, "--method-pool", "64K", "--temp-pool", "32K", "-o", tmp_path / "pools"]).stdout

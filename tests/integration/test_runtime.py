@@ -1,4 +1,4 @@
-"""Programs that the official ExecuTorch makes, run by our runtime: the outputs equal those of the official runtime."""
+"""Runs programs of the official ExecuTorch in Carina's runtime. The outputs equal those of the official runtime."""
 
 import os
 import subprocess
@@ -259,7 +259,7 @@ CASES = {
 }
 
 
-# What the official runtime refuses or does not do as PyTorch does: eager PyTorch is the reference.
+# Programs that the official runtime rejects, or for which it differs from PyTorch. Eager PyTorch is the reference.
 EAGER = {
     "remainder",  # of negative integers
     "pad_crop",  # negative padding
@@ -272,7 +272,7 @@ def official_program(model, inputs):
     from executorch.exir import EdgeCompileConfig, to_edge
 
     exported = torch.export.export(model, tuple(inputs), strict=False)
-    # ExecuTorch has a kernel for it, though core ATen does not count it.
+    # ExecuTorch has a kernel for it, but core ATen does not contain it.
     config = EdgeCompileConfig(_core_aten_ops_exception_list=[torch.ops.aten.unfold.default, torch.ops.aten.unfold_copy.default])
     return to_edge(exported, compile_config=config).to_executorch().buffer
 

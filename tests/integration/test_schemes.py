@@ -1,6 +1,6 @@
-"""Quantization schemes end to end: 16-bit activations, 4-bit weights, raw integers at the edges, parts of a model in
-another scheme. The integer graph runs on the official reference model, the program on the simulated NPU: bit by bit the same;
-and it is as near to the float model as the scheme's step allows."""
+"""Tests quantization schemes end to end: 16-bit activations, 4-bit weights, raw integers at inputs and outputs, parts of a model in another
+scheme. The integer graph runs on the official reference model and the program on the simulated NPU, with the same bits. The results are as
+close to the float model as the scheme's step allows."""
 
 import json
 import re
@@ -55,7 +55,7 @@ def test_raw_integers_at_the_edges_are_the_floats(run_carina, case, tmp_path, ta
 @pytest.mark.cases("kws")
 @pytest.mark.parametrize("target", TARGETS)
 def test_parts_of_a_model_have_schemes_of_their_own(run_carina, case, tmp_path, target):
-    """A scheme from a file and from the command line. Weights are random, so the last layer makes most of the noise."""
+    """Schemes from a file and from the command line. Weights are random, so the last layer causes most of the noise."""
     x = case.path / "input_0.npy"
     wanted = np.load(case.path / "out_torch_float_0.npy")
     (tmp_path / "scheme.json").write_text(json.dumps({"scheme": "int8", "overrides": ["op:aten.conv2d.default=int16x8"]}))
@@ -85,7 +85,7 @@ def test_auto_comes_nearer_within_its_budget(run_carina, case, tmp_path):
 
 @pytest.mark.cases("kws")
 def test_layers_say_where_the_error_enters_and_what_helps(run_carina, case):
-    """No labels are needed; the gain of a remedy is that of quantizing so."""
+    """No labels are needed. The predicted gain of a remedy equals the gain of quantizing with it."""
     args = ["accuracy", case.model, "--layers", "--data", case.path / "input_0.npy"]
     report = json.loads(run_carina([*args, "--json"]).stdout)
     assert len(report["layers"]) == 11 and all(layer["sqnr_db"] > 15 for layer in report["layers"])
@@ -102,7 +102,7 @@ def test_layers_say_where_the_error_enters_and_what_helps(run_carina, case):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("wide", ["op:aten.conv2d.default", "op:aten.add.Tensor"])
 def test_sums_of_both_widths_stay_within_32_bits(run_carina, case, tmp_path, target, wide):
-    """Residual sums: of int16 and int8 as int8, of int8 as int16."""
+    """Additions of an int16 and an int8 value, with an int8 or an int16 result."""
     x = case.path / "input_0.npy"
     wanted, similarity = np.load(case.path / "out_torch_float_0.npy"), []
     for extra in ([], ["--quantize-at", f"{wide}=int16x8"]):
@@ -112,7 +112,7 @@ def test_sums_of_both_widths_stay_within_32_bits(run_carina, case, tmp_path, tar
 
 
 class Attends(torch.nn.Module):
-    """Both factors of both products are computed."""
+    """Attention: both operands of both matrix products are computed values."""
 
     def __init__(self):
         super().__init__()
@@ -125,7 +125,7 @@ class Attends(torch.nn.Module):
 
 @pytest.fixture(scope="module")
 def attends(tmp_path_factory):
-    """The folder of a network, its calibration data and an input; and what PyTorch makes of it."""
+    """The folder of a network, its calibration data and an input, and PyTorch's result."""
     folder = tmp_path_factory.mktemp("attends")
     torch.manual_seed(0)
     model, x = Attends().eval(), torch.randn(8, 6, 16)
@@ -137,7 +137,7 @@ def attends(tmp_path_factory):
 
 @pytest.mark.parametrize("wide", ["split", "softmax", "matmul", "matmul_1"])
 def test_products_take_factors_of_both_widths(run_carina, reference_model, attends, tmp_path, wide):
-    """TOSA's MATMUL does not: the narrow factor is widened. The bits are the official reference model's."""
+    """TOSA's MATMUL needs operands of the same width, so the narrow one is widened. The bits equal those of the official reference model."""
     folder, wanted = attends
     args = ["compile", folder / "m.pt2", "-t", "ethos-u85-256", "-q", "int8", "--quantize-at", f"node:{wide}=int16x8"]
     run_carina([*args, "--calibrate", folder / "c.npz", "--dump", tmp_path / "dump", "-o", tmp_path / "m.pte"])

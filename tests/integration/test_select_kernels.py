@@ -1,4 +1,5 @@
-"""Tables of a few kernels: what is asked for is in them, what does not exist is refused by name, and so is a program that an image cannot run."""
+"""Tables of selected kernels: they contain the requested kernels. Unknown kernels are rejected by name, and so are programs that an image
+cannot run."""
 
 import os
 import subprocess
@@ -18,7 +19,7 @@ def select(output, *arguments):
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
-    """A program that adds and takes the sigmoid."""
+    """A program with an addition and a sigmoid."""
     from executorch.exir import to_edge
 
     class Model(torch.nn.Module):
@@ -62,7 +63,7 @@ def test_an_image_without_a_kernel_is_refused_before_anything_runs(program, run_
 
 @pytest.fixture(scope="module")
 def linked(program, run_carina):
-    """The program in an image that has only its kernels, and what the command said."""
+    """The program in an image with only its kernels, and the command's output."""
     image = program.with_name("few.elf")
     report = run_carina(["firmware", program, "--ops-from", program, "--image", "corstone300-host", "-o", image, "--json"]).json
     return image, report

@@ -1,8 +1,8 @@
-"""The simulator against the official TOSA reference model, on command streams that the official Vela made of random graphs.
+"""Compares the simulator with the official TOSA reference model on command streams that the official Vela compiled from random graphs.
 
-`make test` runs a fixed sample of 300 streams over all eleven NPUs; N=3000 pytest tests/integration/test_simulator_vela_streams.py runs more. Everything but
-the simulator runs in this process: a stream takes milliseconds. Where Vela itself is wrong the generator leaves the case out, and
-test_known_errors_of_vela proves that it is Vela (docs/npu-open-points.md names the cases).
+`make test` runs a fixed sample of 300 streams for all eleven NPUs. N=3000 pytest tests/integration/test_simulator_vela_streams.py runs
+more. Everything except the simulator runs in this process, because a stream takes only milliseconds. If Vela itself is wrong, the generator
+omits the case, and test_known_errors_of_vela proves the error (docs/npu-open-points.md names the cases).
 """
 
 import contextlib
@@ -27,7 +27,7 @@ STREAMS = int(os.environ.get("N", "300"))
 
 @pytest.fixture(scope="session")
 def run_stream():
-    """The test program of tests/unit/simulate, beside our binary."""
+    """The test program of tests/unit/simulate, which is built beside `carina`."""
     carina = Path(os.environ["CARINA_BIN"])
     path = carina.parent / "run_stream"
     if not path.exists():
@@ -40,7 +40,7 @@ def run_stream():
 
 
 def compile_in_process(folder, config, options):
-    """Vela's raw output, or None when it refuses the graph."""
+    """Vela's raw output, or None if Vela rejects the graph."""
     from ethosu.vela import vela
 
     arguments = [f"{folder}/graph.tosa", f"--accelerator-config={config}", "--config=Arm/vela.ini", "--output-format=raw", f"--output-dir={folder}"]
@@ -66,7 +66,7 @@ def vela_options(random, config):
 
 
 def planned(config):
-    """The kinds of one configuration's share of the streams. The family's configurations go through one sequence of kinds together."""
+    """The kinds of one configuration's streams. All configurations of a family share one sequence of kinds."""
     shares = [(STREAMS - i + len(CONFIGS) - 1) // len(CONFIGS) for i in range(len(CONFIGS))]
     number = CONFIGS.index(config)
     before = sum(share for share, other in zip(shares[:number], CONFIGS, strict=False) if ("u85" in other) == ("u85" in config))
@@ -74,7 +74,7 @@ def planned(config):
 
 
 def make_stream(kind, seed, config, folder):
-    """One line for run_stream --batch, or None when a reference refuses the sample."""
+    """One line for run_stream --batch, or None if a reference rejects the sample."""
     import tosa_reference_model as model
 
     sample = npu_graphs.generate(seed, config, kind)
@@ -130,11 +130,11 @@ def test_cycle_model_page_is_current(run_stream, shared):
     assert (ROOT / "docs" / "cycle-model.md").read_text() == printed.stdout, "run `cycle_table ../shared > docs/cycle-model.md`"
 
 
-# --- where Vela 5.2 is wrong: each case with its proof ---
+# --- errors of Vela 5.2, each with its proof ---
 
 
 def vela_says(folder, config, tosa, inputs, run_stream):
-    """(command words, simulated results) of a graph."""
+    """(command words, simulated results) of a graph compiled with Vela."""
     folder.mkdir()
     (folder / "graph.tosa").write_bytes(tosa)
     system, memory = VELA_DEFAULTS[config[:9]]
@@ -162,18 +162,18 @@ def transposed_convolution(seed, config):
 
 
 def test_vela_misplaces_a_padded_transposed_convolution(run_stream, reference_model, tmp_path):
-    """A leading pad of 1 in TRANSPOSE_CONV2D on U55: Vela writes the convolution's six rows from row 0 on, then the pad's row over the first of them,
-    and never the last row. So all rows but these stand one too high."""
+    """A leading pad of 1 in TRANSPOSE_CONV2D on U55. Vela writes the convolution's six rows from row 0 on, then overwrites the first of
+    them with the row of the pad, and never writes the last row. So all other rows are one row too high."""
     tosa, inputs = transposed_convolution(1, "ethos-u55-128")
     expected = reference_model(tosa, inputs)[0]
     got = vela_says(tmp_path / "vela", "ethos-u55-128", tosa, inputs, run_stream)[1].reshape(expected.shape)
     np.testing.assert_array_equal(got[:, 0], expected[:, 0])
     np.testing.assert_array_equal(got[:, 1:6], expected[:, 2:])
-    assert (got[:, 6] == 0).all()  # as the memory was before the run
+    assert (got[:, 6] == 0).all()  # memory is unchanged by the run
 
 
 def unequal_strides(stride, pad):
-    """A transposed convolution to one column."""
+    """A transposed convolution with one output column."""
     g = tosa_graphs.Builder(np.random.default_rng(2), "ethos-u65-256")
     d = tosa_graphs.D
     inputs = [g.input([1, 2, 2, 4], d.INT8), g.const(g.weights([18, 5, 5, 4]), d.INT8), g.bias(18, False), g.zero_point(d.INT8, 0), g.zero_point(d.INT8, 0)]
@@ -182,7 +182,7 @@ def unequal_strides(stride, pad):
 
 
 def test_vela_forgets_the_stride_of_one_axis(run_stream, reference_model, tmp_path):
-    """TRANSPOSE_CONV2D with strides 1 and 2 on U65, which Vela documents as unsupported: its commands compute the graph with strides of 1."""
+    """TRANSPOSE_CONV2D with strides 1 and 2 on U65, which Vela documents as unsupported. Its commands compute the graph with strides of 1."""
     tosa, inputs = unequal_strides([1, 2], [0, -1, -3, -3])
     plain = reference_model(*unequal_strides([1, 1], [0, -1, -3, -2]))[0]
     assert (reference_model(tosa, inputs)[0] != plain).any()
@@ -203,8 +203,8 @@ def resize_and_divide(multiplier, shift):
 
 
 def test_vela_loses_the_second_rounding_behind_resize(run_stream, reference_model, tmp_path):
-    """2^20 / 2^24 and 2^30 / 2^34 are both 1/16, but a RESCALE rounds twice only where its shift is above 31. Vela makes the same commands of both, so one
-    of them must be wrong; the simulator gives the bits of the first."""
+    """2^20 / 2^24 and 2^30 / 2^34 are both 1/16, but a RESCALE rounds twice only if its shift is above 31. Vela emits the same commands for
+    both, so one of them must be wrong. The simulator gives the bits of the first."""
     once, twice = resize_and_divide(2**20, 24), resize_and_divide(2**30, 34)
     np.testing.assert_array_equal(once[1][0], twice[1][0])
     expected = reference_model(*once)[0]
@@ -215,7 +215,7 @@ def test_vela_loses_the_second_rounding_behind_resize(run_stream, reference_mode
 
 
 def batch_of_slices(config, batch, pad):
-    """A convolution of a part of each image."""
+    """A convolution of a slice of each image."""
     g = tosa_graphs.Builder(np.random.default_rng(5), config)
     d, op = tosa_graphs.D, tosa_graphs.OP
     x = g.rescale(g.input([batch, 8, 8, 16], d.INT8), d.INT8, 0.5, False, input_zp=0, output_zp=0)
@@ -229,8 +229,8 @@ def batch_of_slices(config, batch, pad):
 
 @pytest.mark.parametrize("config", ["ethos-u55-128", "ethos-u85-256"])
 def test_vela_moves_the_padding_of_a_batch_of_slices(config, run_stream, reference_model, tmp_path):
-    """A padded convolution of a SLICE is right for one image. For several, Vela leaves out the leading pads, and the trailing ones make up for their size:
-    the result is that of the graph that pads behind only."""
+    """A padded convolution of a SLICE is right for one image. For several images, Vela omits the leading pads and enlarges the trailing
+    ones to the same size. The result is that of a graph with trailing pads only."""
     for batch, pad in ((1, [1, 0, 1, 0]), (2, [0, 1, 0, 1])):
         tosa, inputs = batch_of_slices(config, batch, [1, 0, 1, 0])
         expected = reference_model(*batch_of_slices(config, batch, pad))[0]

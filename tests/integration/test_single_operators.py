@@ -1,4 +1,5 @@
-"""One operator refuses no model: each of these is quantized with calibration, compiled and run, and compared with eager torch."""
+"""No single operator makes a model fail: each of these models is quantized with calibration, compiled and run, and compared with eager
+torch."""
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ MODELS = {model.name: model for model in models()}
 
 
 class Exported:
-    """A model saved, with calibration data and what eager torch gives for two samples of it."""
+    """A saved model with calibration data, and eager torch's results for two samples."""
 
     def __init__(self, model, folder):
         folder.mkdir()
@@ -71,6 +72,6 @@ def test_it_compiles_and_is_right(name, exported, run_carina):
 
 @pytest.mark.parametrize("name", [m.name for m in MODELS.values() if m.refused])
 def test_known_refusals(name, exported, run_carina):
-    """Fails when one starts to work: then it belongs to the others."""
+    """Fails when one of these models starts to work. It then belongs to the other list."""
     done = exported(name).compile(run_carina, expect=1)
     assert MODELS[name].refused in done.stderr

@@ -1,4 +1,4 @@
-"""int16x8 of functions that jump is exact; such functions, and others without a kernel of their own, run in floats on the CPU."""
+"""Functions with steps are exact in int16x8. Such functions, and others without their own kernel, run in float on the CPU."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_functions_that_jump_are_exact_in_16_bits(run_carina, tmp_path, name, ta
     compiled(run_carina, tmp_path, Function(function), [x[0]], ["--target", target, "--quantize", "int16x8", "--calibrate", tmp_path / "c.npz"])
     wanted, got = function(torch.tensor(x)).numpy(), outputs(run_carina, tmp_path, [x]).reshape(x.shape)
     step = np.abs(x).max() / 32767
-    # Where the input's own rounding does not move it across a jump, there is no error but the output's rounding.
+    # If the input's rounding does not move it across a step, the only error is the output's rounding.
     near = np.abs(x * 2 - np.round(x * 2)) < 2 * step
     assert (~near).sum() > 400 and np.abs(got - wanted)[~near].max() < 2 * step
 

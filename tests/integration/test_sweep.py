@@ -13,7 +13,7 @@ MODEL = [DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz"]
 
 @pytest.fixture(scope="module")
 def swept(run_carina, tmp_path_factory):
-    """The folder of a sweep of all there is, with its programs, tables and page; and its JSON."""
+    """The folder of a sweep with all outputs (programs, tables and page), and its JSON."""
     folder = tmp_path_factory.mktemp("sweep")
     (folder / "programs").mkdir()
     outputs = ["--table", folder / "sweep.csv", "--report", folder / "sweep.html", "-o", folder / "programs"]
@@ -109,7 +109,7 @@ def test_state_keeps_finished_combinations(run_carina, tmp_path):
     assert run_carina([*words, *state, "-o", tmp_path / "programs"]).stdout == alone
     assert (tmp_path / "programs" / "ethos-u55-32_Shared_Sram_int8.pte").read_bytes() == program
     assert len([line for line in kept.read_text().splitlines() if line]) == len([line for line in kept.read_text().splitlines()[:count] if line])
-    # Other options have another key.
+    # Other options give another key.
     run_carina([*words, *state, "-Os"])
     assert len(list((tmp_path / "state").glob("*.jsonl"))) == 2
 
@@ -168,7 +168,7 @@ def test_exit_codes(run_carina, tmp_path):
     words = ["sweep", DIGITS / "digits.pt2", "--targets", "ethos-u55-32", "--quantize", "int8,none"]
     assert run_carina(words).code == 0
     run_carina([*words, "--strict"], expect=1)
-    # Nothing compiled: the arena exceeds the budget.
+    # Nothing is compiled: the arena exceeds the budget.
     run_carina(["sweep", *MODEL, "--targets", "ethos-u55-32", "--sram-budget", "20"], expect=1)
     missing = run_carina(["sweep", *MODEL, "-o", tmp_path / "missing"], expect=1)
     assert "is missing" in missing.stderr

@@ -1,5 +1,5 @@
-"""TOSA 0.80: what we write, Vela's reader of that version takes, and its old compiler makes command streams of that are right;
-what others write in that version means what their attributes say."""
+"""TOSA 0.80. Vela's reader of that version accepts Carina's files, and its old compiler makes correct command streams from them. Files of
+other tools in that version are read as their attributes say."""
 
 import contextlib
 import io
@@ -51,7 +51,7 @@ def test_files_of_the_cases_survive_the_round_trip(file, run_carina, reference_m
 
 @pytest.mark.parametrize("config", ["ethos-u55-128", "ethos-u85-256"])
 def test_random_graphs_survive_the_round_trip(config, run_carina, reference_model, tmp_path):
-    """A graph of each kind that the generator knows: the reference model gives the same before and after."""
+    """For each kind of graph in the generator, the reference model gives the same results before and after."""
     for kind in npu_graphs.kinds_of(config[:9]):
         sample = npu_graphs.generate(1, config, kind)
         file = tmp_path / f"{kind.__name__}.tosa"
@@ -75,7 +75,7 @@ def test_both_versions_compile_to_the_same_program(run_carina, tmp_path):
 
 
 def test_profiles_of_0_80(run_carina, tmp_path):
-    """BI has no floats, MI has all."""
+    """BI has no floats, and MI has all operators."""
     write = ["tosa", DIGITS / "digits.pt2", "--tosa-version", "0.80", "-o", tmp_path / "old.tosa"]
     assert "rule PROFILE.1" in run_carina([*write, "--profile", "BI"], expect=1).stderr
     run_carina([*write, "--profile", "MI"])
@@ -83,7 +83,7 @@ def test_profiles_of_0_80(run_carina, tmp_path):
 
 
 def read_with_vela(path):
-    """The operators as Vela's reader of 0.80 has them: {name of the first output: operation}."""
+    """The operators as Vela's reader of 0.80 gives them: {name of the first output: operation}."""
     from ethosu.vela import tosa_reader
 
     with contextlib.redirect_stdout(io.StringIO()):
@@ -97,7 +97,8 @@ def read_with_vela(path):
     return found
 
 
-# Vela's reader wants one zero point for each tensor, whoever reads it; these graphs have a pool whose result is read with another.
+# Vela's reader requires one zero point per tensor for all its readers. These graphs have a pool whose result is read with another zero
+# point.
 TWO_ZERO_POINTS = {"resnet8/ethos-u85-256", "resnet20/ethos-u85-256"}
 
 
@@ -153,7 +154,8 @@ def test_vela_reads_the_numbers_that_we_meant(tosa_tool, run_carina, tmp_path): 
     assert (wrap.attrs["input_zp"], wrap.attrs["output_zp"], str(wrap.ofm.dtype)) == (5, 246, "uint8")
 
 
-# Vela compiles files of 0.80 no longer, but still brings the compiler that did; it takes few graphs. In process, behind the check of the file's name.
+# Vela no longer compiles 0.80 files, but still contains the compiler. It supports few graphs. It is called in this process, after the check
+# of the file's name.
 LEGACY = [("conv", 0), ("deep_conv", 1), ("depthwise", 1), ("mul", 0), ("concat", 0), ("reshape", 1), ("ranks", 1), ("unsigned", 1)]
 
 
@@ -312,7 +314,7 @@ def rescale_by_channel(f):
     f.input("x", [4, 2], "INT32")
     slots = {"multiplier": [1 << 30, 3 << 29], "shift": [40, 44], "scale32": True, "double_round": True, "per_channel": True}
     f.output(f.op("RESCALE", ["x"], "y", [4, 2], "INT16", "RescaleAttribute", **slots))
-    half = np.where(x >= 0, 1 << 30, -(1 << 30))  # what DOUBLE_ROUND adds first
+    half = np.where(x >= 0, 1 << 30, -(1 << 30))  # DOUBLE_ROUND adds this first
     scaled = [(x[:, c].astype(np.int64) * m + half[:, c] + (1 << (s - 1))) >> s for c, (m, s) in enumerate([(1 << 30, 40), (3 << 29, 44)])]
     return [x], [np.clip(np.stack(scaled, 1), -(2**15), 2**15 - 1).astype(np.int16)]
 
@@ -383,7 +385,7 @@ def arithmetic(f):
 
 
 def reductions(f):
-    """ANY and ALL have changed places since."""
+    """ANY and ALL have exchanged their numbers since."""
     x = RANDOM.integers(0, 2, [3, 4]).astype(np.bool_)
     f.input("x", [3, 4], "BOOL")
     f.output(f.op("REDUCE_ANY", ["x"], "y", [1, 4], "BOOL", "AxisAttribute", axis=0))
@@ -444,7 +446,7 @@ def float_convolution(f):
 
 READ = [fully_connected, conv, transpose_conv, matmul, average, max_pool, rescale_unsigned, rescale_flag, rescale_by_channel, pads, clamps, tables, movement,
         resize, arithmetic, reductions, bfloat, narrow, branches, float_convolution]  # fmt: skip
-NOT_FOR_THE_MODEL = (bfloat, narrow)  # which hands out no such types
+NOT_FOR_THE_MODEL = (bfloat, narrow)  # the reference model does not return these types
 
 
 @pytest.mark.parametrize("make", READ)
@@ -459,7 +461,7 @@ def test_attributes_of_old_files_mean_what_they_say(make, run_carina, reference_
     run_carina(["tosa", tmp_path / "old.tosa", "-o", tmp_path / "new.tosa"])
     for a, b in zip(wanted, reference_model(tmp_path / "new.tosa", inputs), strict=True):
         np.testing.assert_array_equal(a, b)
-    # And back once more, which changes nothing any more.
+    # Converts back once more, which must not change anything.
     to_0_80(run_carina, tmp_path / "new.tosa", tmp_path / "again.tosa")
     run_carina(["tosa", tmp_path / "again.tosa", "-o", tmp_path / "newer.tosa"])
     for a, b in zip(wanted, reference_model(tmp_path / "newer.tosa", inputs), strict=True):

@@ -1,4 +1,4 @@
-"""TOSA files: what we read and write again means the same to the official reference model, and Vela accepts it."""
+"""TOSA files that Carina reads and writes again mean the same to the official reference model, and Vela accepts them."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ def tosa_files():
 
 @pytest.fixture(scope="session")
 def tosa_tool():
-    """The test program of tests/unit/tosa, beside our binary."""
+    """The test program of tests/unit/tosa, which is built beside `carina`."""
     carina = Path(os.environ["CARINA_BIN"])
     path = carina.parent / "tosa_tool"
     if not path.exists():
@@ -69,7 +69,7 @@ def test_written_file_means_the_same(file, way, tosa_tool, reference_model, tmp_
 
 @pytest.mark.parametrize("file", tosa_files())
 def test_vela_accepts_what_we_write(file, tosa_tool, vela, tmp_path):
-    """And compiles it to what it makes of the original: the order of operators and the names are the same."""
+    """Vela also compiles the rewritten file to the same stream, because names and the order of operators stay the same."""
     tosa_tool("rewrite", file, tmp_path / "out.tosa")
     config = "ethos-u85-256" if "ethos-u85" in str(file) else "ethos-u55-128"
     before, after = np.load(vela(file, config), allow_pickle=True), np.load(vela(tmp_path / "out.tosa", config), allow_pickle=True)
@@ -92,8 +92,8 @@ def test_model_explorer_shows_what_we_write(tosa_tool, explorer, tmp_path):
     assert "CONV2D" in labels and "RESCALE" in labels
 
 
-# 1.1-draft, as tosa-tools 2026.8 writes by default, and constants in the packings of the official serializer: inside the
-# FlatBuffer, and behind it, where they go when a file is larger than a given size.
+# 1.1-draft, as tosa-tools 2026.8 writes by default. Constants are stored as the official serializer stores them: inside the FlatBuffer, or
+# behind it if a file is larger than a given size.
 
 
 def constants():
@@ -135,13 +135,13 @@ def test_constants_of_every_type(dtype, size_cap, tosa_tool, reference_model, tm
     serializer.addOperator(ts.Op.IDENTITY, [constant.name], [output.name], attribute)
     (tmp_path / "in.tosa").write_bytes(bytes(serializer.serialize()))
     tosa_tool("retext", tmp_path / "in.tosa", tmp_path / "out.tosa")
-    if dtype in (ts.DType.INT4, ts.DType.INT48):  # types that the model cannot hand out
+    if dtype in (ts.DType.INT4, ts.DType.INT48):  # types that the reference model cannot return
         assert f"= {values.flatten().tolist()}\n" in tosa_tool("print", tmp_path / "out.tosa")
     else:
         assert reference_model(tmp_path / "out.tosa", [])[0].tobytes() == values.tobytes()
 
 
-# What the official compiler front end writes: variables, control flow, shapes.
+# Files of the official compiler front end: variables, control flow, shapes.
 
 VARIABLES = """
 module {
@@ -224,7 +224,7 @@ def test_files_of_the_official_front_end(text, inputs, tosa_tool, reference_mode
 
 
 def data_of_constants(tosa):
-    """(bytes that the constant needs, bytes that stand in the file, position in the file) of each constant of the main block."""
+    """(bytes that the constant needs, bytes in the file, offset in the file) of each constant of the main block."""
     from tosa.TosaGraph import TosaGraph
 
     block = TosaGraph.GetRootAsTosaGraph(tosa, 0).Regions(0).Blocks(0)
@@ -239,7 +239,7 @@ def data_of_constants(tosa):
 
 
 def test_front_end_pads_constants_and_aligns_them_to_4(tmp_path):
-    """So that the tests above and below read such files: longer constants than needed, wide elements at odd words."""
+    """Ensures that other tests read such files: constants longer than needed, and wide elements at unaligned offsets."""
     (tmp_path / "in.mlir").write_text(SHAPES)
     flags = ["--tosa-serialize", f"--tosa-flatbuffer-filename={tmp_path}/in.tosa"]
     subprocess.run([Path(sys.executable).with_name("tosa-opt"), *flags, tmp_path / "in.mlir"], check=True, capture_output=True)
@@ -258,7 +258,7 @@ def attribute(name, *arguments):
 
 
 def branches(blocks_in_one_region):
-    """COND_IF whose graphs are regions of their own, as the reference model wants them, or further blocks of the main region."""
+    """COND_IF whose graphs are regions of their own, as the reference model requires, or additional blocks of the main region."""
     import tosa_serializer as ts
 
     file = ts.TosaSerializer("", ts.ConstMode.EMBED, 1, 0, 0, False)
@@ -380,7 +380,7 @@ def test_everything_that_takes_a_file_verifies_it(assemble, run_carina, tmp_path
 
 
 def test_refused_and_unpredictable_are_told_apart(assemble, run_carina, tmp_path):
-    """For programs that reference engines: a broken rule of the specification, and a broken REQUIRE at run time."""
+    """Exit codes for programs that test engines: a broken rule of the specification differs from a broken REQUIRE at run time."""
     refused = run_carina(["interpret", assemble(RESIZED), "--json"], expect=1)
     assert refused.json["status"] == "refused"
     assert [(e["kind"], e["rule"]) for e in refused.json["errors"]] == [("rule", "BROADCAST.1")]

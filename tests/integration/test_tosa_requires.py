@@ -1,5 +1,5 @@
-"""Every REQUIRE of TOSA 1.0 that elements can break: our interpreter reports it, naming the node and the place; the official
-reference model calls the graph unpredictable. Beside each stands the nearest case that keeps it, which both run alike.
+"""Every REQUIRE of TOSA 1.0 that elements can break. Carina's interpreter reports it with the node and the index, and the official
+reference model calls the graph unpredictable. For each, the nearest valid case runs with equal results in both.
 """
 
 import subprocess
@@ -15,14 +15,14 @@ from random_tosa_reference import SITE, run_ours
 I32 = 2**31 - 1
 UNPREDICTABLE = 1
 PAIRS = {}
-# Where the reference model's process dies of a signal instead of telling.
+# Cases in which the reference model's process ends with a signal instead of a message.
 DIES = {"INTDIV by zero": -8, "GATHER beyond the last row": -6, "SCATTER beyond the last row": -6}
-# Where it checks nothing: apply_scale_32 becomes a product of floats, and sums of products are Eigen's, which wrap.
+# Cases that the reference model does not check: apply_scale_32 is a product of floats, and sums of products are Eigen's, which wrap.
 UNCHECKED = ("RESCALE with INEXACT_ROUND", "CONV", "DEPTHWISE_CONV", "TRANSPOSE_CONV", "MATMUL", "AVG_POOL2D")
 
 
 def pair(name):
-    """A function of one argument makes two cases: True breaks the REQUIRE, False just keeps it."""
+    """A function with one argument makes two cases: True breaks the REQUIRE, False just satisfies it."""
 
     def keep(function):
         PAIRS[name] = function
@@ -32,7 +32,7 @@ def pair(name):
 
 
 def built(op, kind, operands, outputs, attribute=()):
-    """(dtype, elements) operands are inputs, (dtype, elements, True) constants, lists of numbers shapes."""
+    """(dtype, elements) operands are inputs, (dtype, elements, True) constants, and lists of numbers shapes."""
     b = Builder(np.random.default_rng(0))
     for operand in operands:
         if isinstance(operand, list):
@@ -261,7 +261,7 @@ def average_i16(broken):
 
 
 def reference_code(case):
-    """Exit code of the reference model's program (0 valid, 1 unpredictable, 2 error, negative: a signal) and the outputs."""
+    """The exit code of the reference model's program (0 valid, 1 unpredictable, 2 error, negative: a signal) and the outputs."""
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         (here / "t.tosa").write_bytes(case.tosa)
@@ -279,7 +279,7 @@ def reference_code(case):
 def test_require(name, tmp_path):
     broken, kept = PAIRS[name](True), PAIRS[name](False)
     ours, fine = run_ours(tmp_path, [(case.tosa, case.inputs) for case in (broken, kept)])
-    # Constants that break one are refused by the verifier already.
+    # The verifier already rejects constants that break a REQUIRE.
     assert (ours.stage == 4 and "element" in ours.message) or (ours.stage == 2 and "rule RESCALE" in ours.message), ours.refused or "we run it"
     assert not fine.refused, fine.refused
     code, _ = reference_code(broken)
@@ -292,7 +292,7 @@ def test_require(name, tmp_path):
 
 @pytest.mark.parametrize("shape", [[0], [2, 0], [0, 3, 1]], ids=str)
 def test_tensors_without_elements_are_refused(shape, tmp_path):
-    """Only shapes may be empty: RESHAPE to rank 0 takes one (the random graphs do)."""
+    """Only shapes may be empty: RESHAPE to rank 0 has an empty shape operand (random graphs include it)."""
     case = built(ts.Op.IDENTITY, "Identity", [(D.INT8, np.zeros(shape))], [(D.INT8, shape)])
     (ours,) = run_ours(tmp_path, [(case.tosa, case.inputs)])
     assert ours.stage == 2, ours.refused

@@ -1,5 +1,5 @@
-"""Programs that stay on the CPU call the operators that ExecuTorch's own program calls, or fewer. References: ExecuTorch's exporter, its runtime (the numbers), eager
-PyTorch."""
+"""Programs without delegates call the same operators as ExecuTorch's own program, or fewer. References: ExecuTorch's exporter, its runtime
+(for the numbers), eager PyTorch."""
 
 # ruff: noqa: F811  fixtures of another file
 import numpy as np
@@ -10,7 +10,7 @@ from test_arm_scripts import executorch_operators, ours, package  # noqa: F401
 from undelegated_models import undelegated_models
 
 MODELS = undelegated_models()
-# More calls of other kernels than ExecuTorch's program has, with the reason.
+# Kernels that Carina's program calls more often than ExecuTorch's program, with the reason.
 OTHER = {"network": "a pool over the whole image is one kernel here (_adaptive_avg_pool2d.out), mean.out there"}
 
 
@@ -37,7 +37,7 @@ def test_operators_are_those_of_executorch_or_fewer(ours, tmp_path, name):
 
 
 def test_the_tutorial_s_list_of_operators_is_enough(ours, run_carina, tmp_path):
-    """aten::_softmax.out, of which run.sh's default list consists."""
+    """aten::_softmax.out is the whole default list of run.sh."""
     program, own, _ = programs(ours, "softmax", tmp_path)
     assert own == {"aten::_softmax.out"}
     done = run_carina(["firmware", tmp_path / "own.pte", "--ops", "aten::_softmax.out", "-o", tmp_path / "a.elf"])

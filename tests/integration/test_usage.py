@@ -1,4 +1,4 @@
-"""Command lines and files that people get wrong: the message names what they typed or gave, and what would do."""
+"""Wrong command lines and files: the message names what the user typed or gave, and what is accepted."""
 
 import io
 import json
@@ -113,7 +113,7 @@ def test_memories_that_do_not_fit_the_target(run_carina, work, tmp_path, args, w
 
 
 def vela_flags():
-    """Every option that the installed Vela lists, with a value where it takes one."""
+    """Every option that the installed Vela lists, with a value if it takes one."""
     import subprocess
     import sys
 

@@ -1,4 +1,4 @@
-"""`--config` with the vela.ini that Vela ships: every section of it gives what the tables that are built in give."""
+"""`--config` with Vela's own vela.ini: every section gives the same values as the built-in tables."""
 
 import configparser
 from pathlib import Path
@@ -74,7 +74,7 @@ def cycles(run_carina, program, *extra):
 def test_a_board_of_ones_own(run_carina, tmp_path):
     board = tmp_path / "board.ini"
     text = OFFICIAL.read_text().replace("System_Config.Ethos_U55_High_End_Embedded", "System_Config.My_Board")
-    # The same board with a slower flash, under the name that is built in.
+    # The same board with a slower flash, under the name of the built-in board.
     slow = tmp_path / "slow.ini"
     slow.write_text(OFFICIAL.read_text().replace("OffChipFlash_clock_scale=0.125", "OffChipFlash_clock_scale=0.03125"))
     board.write_text(text)

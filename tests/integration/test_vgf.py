@@ -1,8 +1,8 @@
-"""VGF files against Arm's ML SDK for Vulkan: its container decoder reads what we write, the graph in it is that of its
-model-converter, and what model-converter writes computes the same bits when we read it. The SPIR-V of both is checked by
-SPIRV-Tools, whose version 2025.5 knows SPV_ARM_graph and TOSA.001000.1.
+"""Compares VGF files with Arm's ML SDK for Vulkan. Its container decoder reads Carina's files, whose graphs equal those of its
+model-converter. Carina reads model-converter's files and computes the same bits. SPIRV-Tools checks the SPIR-V of both; its version 2025.5
+knows SPV_ARM_graph and TOSA.001000.1.
 
-Graphs: one of every type row, random ones, every .tosa of the cases. CARINA_VGF_GRAPHS sets how many random ones.
+Graphs: one for every type row, random ones, and every .tosa of the cases. CARINA_VGF_GRAPHS sets the number of random ones.
 """
 
 import os
@@ -45,15 +45,16 @@ def interface(graph, which):
 
 
 def keeps_inputs(ours, theirs):
-    """model-converter drops an input that nothing reads any more once it has left out what changes nothing."""
+    """Whether the inputs agree. model-converter drops an input that has no reader after it removed operators without effect."""
     mine, peer = (interface(canonical(file), "Input") for file in (ours, theirs))
     assert len(peer) <= len(mine)
     return len(peer) == len(mine)
 
 
 def compare(ours, theirs):
-    """Whether the graphs are equal, and the operators that model-converter left out. It leaves out and merges operators (TRANSPOSE of sizes 1,
-    for which it may write a RESHAPE, CLAMP of CLAMP, PAD before a convolution, constants): then it has nothing else that ours has not."""
+    """Whether the graphs are equal, and the operators that model-converter removed. It removes and merges operators (TRANSPOSE of size-1
+    axes, for which it may write a RESHAPE; CLAMP of CLAMP; PAD before a convolution; constants). Apart from that, its graph has no operator
+    that Carina's lacks."""
     table = {}
     mine, peer = canonical(ours, table), canonical(theirs, table)
     assert interface(mine, "Output") == interface(peer, "Output")
@@ -86,7 +87,7 @@ def samples(rows):  # noqa: F811
 
 @pytest.fixture(scope="module")
 def converted(samples, run_carina, tmp_path_factory):
-    """(sample, our file, model-converter's) of all samples without control flow."""
+    """(sample, Carina's file, model-converter's file) of all samples without control flow."""
     folder = tmp_path_factory.mktemp("vgf")
     out = []
     for index, sample in enumerate(s for s in samples if not has_control_flow(s)):
@@ -142,7 +143,7 @@ def test_control_flow_is_refused_with_the_reason(samples, run_carina, tmp_path):
 
 
 def test_names_stay(converted):
-    """model-converter calls them input_0, output_0; ours are the model's."""
+    """model-converter uses the names input_0 and output_0; Carina uses the model's names."""
     _, ours, theirs = converted[0]
     table = {}
     mine, peer = canonical(ours.read_bytes(), table).container, canonical(theirs.read_bytes(), table).container

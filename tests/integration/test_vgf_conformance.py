@@ -1,7 +1,7 @@
-"""Other people's tests by way of VGF, in the interpreter and on the device of vulkan_device.py: the official conformance generator's graphs, checked against its own
-runner (integers to the bit, floats within its tolerance), and the Arm backend's VGF cases.
+"""Official tests through VGF, in the interpreter and on the device of vulkan_device.py. The graphs of the official conformance generator
+are checked by its own runner (integers bit for bit, floats within its tolerance). The Arm backend's VGF cases run too.
 
-CARINA_VULKAN_GRAPHS and CARINA_VULKAN_CASES set how many run on the device; `make conformance` runs 200 and 100.
+CARINA_VULKAN_GRAPHS and CARINA_VULKAN_CASES set the numbers that run on the device; `make conformance` runs 200 and 100.
 """
 
 import json
@@ -35,8 +35,8 @@ LAVAPIPE_LACKS = ("bfloat16", "float8")
 
 @pytest.fixture(scope="module")
 def tests():
-    """[(folder of a test, types of its tensors)]: graphs that VGF has, so no control flow, no zero points at run time, and no results without axes (a
-    SPIR-V tensor has one at least, and the reference compares shapes)."""
+    """[(folder of a test, types of its tensors)] of the graphs that VGF supports: no control flow, no zero points at run time, no results
+    of rank 0. A SPIR-V tensor has at least one axis, and the reference compares shapes."""
     with corpus.alone(FOLDER):
         folders = corpus.tests_in(corpus.sample(FOLDER) / "positive")
     return [(test, types_of(test)) for test in folders if is_in_vgf(test)]
@@ -55,7 +55,7 @@ def types_of(test):
 
 
 def spread(pairs, count):
-    """A fixed choice of so many of [(group, value)]: one of each group, then a second of each ..."""
+    """A fixed selection of `count` values from [(group, value)]: one of each group, then a second of each, and so on."""
     outcomes = [{"id": f"{group}::{value}", "kind": "", "value": value} for group, value in pairs]
     return [o["value"] for o in sample.round_robin(outcomes, count)]
 
@@ -94,7 +94,7 @@ def lavapipe_takes(case):
 
 
 def test_cases_of_the_arm_backend_on_vulkan(carina, vulkan):  # noqa: F811
-    entries = sampled(sample.part, list)(sample.read())  # the whole of a file, as it is captured
+    entries = sampled(sample.part, list)(sample.read())  # the captured cases of a whole file
     good = [pair for e, pair in zip(entries, sample.captured(entries)) if e["kind"].startswith("VGF") and e["class"] in GOOD]
     pairs = {(case["id"], kind): (case, kind) for case, kind in good if lavapipe_takes(case)}
     wanted = spread([(key[0].split("::")[0], key) for key in pairs], CASES)

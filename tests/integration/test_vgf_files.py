@@ -1,4 +1,5 @@
-"""VGF files that Carina did not write: one of the version before, one with a compute shader beside its graph, written by Arm's VGF library."""
+"""VGF files of other programs: one of the previous version, and one with a compute shader beside its graph, written by Arm's VGF library.
+"""
 
 import io
 
@@ -27,7 +28,7 @@ def interpreted(run_carina, file, folder):
 
 
 def test_version_0_4(digits, run_carina, tmp_path):
-    """0.5 came with a table of its own of a segment's constants; the list of old stands beside it, which is all that 0.4 has."""
+    """Version 0.5 added a separate table for a segment's constants. Version 0.4 has only the older list, which 0.5 keeps."""
     old = bytearray(digits.read_bytes())
     assert old[MINOR] == 5
     old[MINOR] = 4
@@ -38,7 +39,7 @@ def test_version_0_4(digits, run_carina, tmp_path):
 
 
 def with_shader(entry_point, code):
-    """A file of a graph segment, with the code of a module, and a GLSL shader on its output."""
+    """A file with a graph segment that contains this module, and a GLSL shader that reads its output."""
     encoder = vgfpy.CreateEncoder(0)
     graph = encoder.AddModule(vgfpy.ModuleType.Graph, "graph_partition_0", entry_point, code)
     shader = encoder.AddModule(vgfpy.ModuleType.Compute, "sharpen", "sharpen_main", vgfpy.ShaderType.Glsl, SHADER)

@@ -1,5 +1,5 @@
-"""`--target vgf`: delegates are VGF files, in programs and alone. References: eager PyTorch for floats, the official TOSA flow's outputs for integers,
-torchao's converted graph for models of both, the VGF library's decoder for the delegate's file."""
+"""`--target vgf`: delegates are VGF files, in programs and alone. References: eager PyTorch for floats, the outputs of the official TOSA
+flow for integers, torchao's converted graph for models with both, and the VGF library's decoder for the delegate's file."""
 
 import subprocess
 
@@ -44,15 +44,15 @@ def test_integer_cases(case, run_carina, tmp_path):
     assert len(report["delegates"]) == 1 and report["cycles"] is None
     made, run = run_program(run_carina, program, case.inputs, tmp_path / "run", "--timed")
     assert len(run["vgf_nanoseconds"]) == 1 and "npu" not in run
-    # The peer's TOSA is another graph for the same model: a mean over an image, say, is rounded elsewhere.
+    # The peer's TOSA graph for the model is not the same: for example, it rounds a mean over an image at another place.
     for got, wanted in zip(made, case.arrays("out_tosa_e2e_"), strict=True):
         steps = np.diff(np.unique(wanted))
-        step = steps.min() if steps.size else 0  # a constant is equal
+        step = steps.min() if steps.size else 0  # a constant output must be equal
         np.testing.assert_allclose(got, wanted, rtol=0, atol=1.01 * step)
 
 
 class Mixed(nn.Module):
-    """Quantized convolutions, floats between and behind them."""
+    """Quantized convolutions, with float operators between and behind them."""
 
     def __init__(self):
         super().__init__()
@@ -81,7 +81,7 @@ def test_integers_and_floats_are_one_delegate(run_carina, tmp_path):
 
 
 def test_the_file_alone(run_carina, tmp_path):
-    """What `-o FILE.vgf` writes is the delegate of `-o FILE.pte`, and the VGF library reads it."""
+    """The output of `-o FILE.vgf` is the delegate of `-o FILE.pte`, and the VGF library reads it."""
     digits = "models/digits/digits.pt2"
     run_carina(["compile", digits, "--target", "vgf", "-o", tmp_path / "m.vgf", "--dump", tmp_path / "dump"])
     assert (tmp_path / "m.vgf").read_bytes() == (tmp_path / "dump/output_tag0_graph.vgf").read_bytes()
@@ -117,7 +117,7 @@ def test_a_damaged_delegate(run_carina, tmp_path):
 
 
 def test_floats_are_no_reason_to_warn(run_carina, tmp_path):
-    """A model that only moves data stays on the CPU; that it is not quantized has nothing to do with it."""
+    """A model that only moves data stays on the CPU, whether or not it is quantized."""
     model, inputs = nn.Flatten(), (torch.zeros(1, 2, 3),)
     torch.export.save(torch.export.export(model, inputs), tmp_path / "flatten.pt2")
     done = run_carina(["compile", tmp_path / "flatten.pt2", "--target", "vgf", "-o", tmp_path / "m.pte"])

@@ -1,5 +1,5 @@
-"""Our VGF files on a Vulkan device: Arm's scenario-runner, then `carina run --on vulkan`, over its emulation layers of the ML extensions, and Mesa's lavapipe, which is
-a Debian package and not one of PyPI: without it these tests are reported as not run."""
+"""Runs Carina's VGF files on a Vulkan device: Arm's scenario-runner, then `carina run --on vulkan`, over its emulation layers of the ML
+extensions and Mesa's lavapipe. lavapipe is a Debian package and not on PyPI. Without it these tests are reported as not run."""
 
 import json
 import subprocess
@@ -65,7 +65,7 @@ def interpreted(run_carina, vgf, inputs, folder):
 
 def integer_sample(rows, op):  # noqa: F811
     for seed in range(FIRST, FIRST + 400):
-        graph = generate(rows, 3 * seed + 2, 7, 2, {op})  # a seed of careful graphs
+        graph = generate(rows, 3 * seed + 2, 7, 2, {op})  # a seed without careless graphs
         types = {value.dtype for value in graph.values}
         if not graph.careless and op in {node.op for node in graph.nodes} and types <= INTEGERS | {D.SHAPE} and len(set(graph.outputs)) == len(graph.outputs):
             return Sample(graph, op)
@@ -90,7 +90,7 @@ def test_cases(case, vulkan, run_on_vulkan, run_carina, tmp_path):  # noqa: F811
     assert [array.tobytes() for array in made] == [array.tobytes() for array in case.arrays("tosa_out_")]
 
 
-# --- Carina's own runtime of Vulkan ------------------------------------------------------------------------------------
+# --- Carina's own Vulkan runtime -----------------------------------------------------------------------------------------
 
 
 def own_run(run_carina, program, inputs, folder, vulkan):  # noqa: F811

@@ -1,4 +1,5 @@
-"""Where int8 has no steps for a value, the node stays float or the compiler says so: no silent wrong number. Checked against eager PyTorch."""
+"""If int8 has no step for a value, the node stays float or the compiler warns. No number is silently wrong. Checked against eager PyTorch.
+"""
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ TARGET = ["--target", "ethos-u55-128", "--quantize", "int8"]
 
 
 def compiled(run_carina, folder, function, *inputs):
-    """(what eager gives, what the program gives, what the compiler said)"""
+    """(eager's result, the program's result, the compiler's messages)."""
     module = Fn(function).eval()
     torch.export.save(torch.export.export(module, inputs), folder / "m.pt2")
     names = [n.name for n in torch.export.load(folder / "m.pt2").graph.nodes if n.op == "placeholder"]
@@ -54,7 +55,7 @@ def test_fp64_between_is_computed(run_carina, tmp_path):
 
 def test_the_norm_of_an_empty_row_takes_no_steps_from_the_others(run_carina, tmp_path):
     rows = torch.randn(16, 32, generator=torch.Generator().manual_seed(4))
-    rows[3] = 0  # its norm, 0, is taken for 1e-12
+    rows[3] = 0  # its norm is 0, which normalize() replaces with 1e-12
     wanted, got, said = compiled(run_carina, tmp_path, lambda x: torch.nn.functional.normalize(x, dim=-1), rows)
     assert "divide by nearly 0" in said
     assert 10 * np.log10((wanted**2).sum() / ((wanted - got) ** 2).sum()) > 30

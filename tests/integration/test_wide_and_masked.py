@@ -1,5 +1,5 @@
-"""Integers that need more than int8's usual way, against eager PyTorch: attention whose mask is given at run time and hides
-whole rows, and values quantized to 32 bits."""
+"""Integers wider than int8, compared with eager PyTorch: attention whose run-time mask hides whole rows, and values quantized to 32 bits.
+"""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ class Attention(torch.nn.Module):
 
 
 def queries(kind, hidden, seed):
-    """q, k, v [1,2,6,8] and a mask [1,1,6,6] of flags, of zeros and -inf, or of numbers and -inf; rows 2 and 4 hidden."""
+    """q, k, v [1,2,6,8] and a mask [1,1,6,6]. The mask has booleans, or zeros and -inf, or numbers and -inf. Rows 2 and 4 may be hidden."""
     g = torch.Generator().manual_seed(seed)
     q, k, v = (torch.randn(1, 2, 6, 8, generator=g) for _ in range(3))
     shown = torch.rand(1, 1, 6, 6, generator=g) > 0.4
@@ -53,7 +53,7 @@ def test_a_query_that_sees_no_key_gets_nothing(run_carina, tmp_path, kind, calib
 
 
 class Wide(torch.nn.Module):
-    """sigmoid(sigmoid(x) + sigmoid(x)), x in 16 bits and the results in 32, as a quantizer of PyTorch writes it."""
+    """sigmoid(sigmoid(x) + sigmoid(x)) as a PyTorch quantizer writes it, with x in 16 bits and the results in 32."""
 
     def forward(self, x):
         narrow = lambda v, scale: quantized(v, scale, -32768, 32767, torch.int16)  # noqa: E731

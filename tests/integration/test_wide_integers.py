@@ -1,4 +1,4 @@
-"""Integers beyond int32, which an NPU does not hold: `compile` warns, and `accuracy` computes with PyTorch's int64."""
+"""Integers beyond int32, which an NPU cannot hold: `compile` warns, and `accuracy` computes with PyTorch's int64."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def wide_integers(folder, largest):
 
 @pytest.mark.parametrize("target", ["ethos-u55-128", "ethos-u85-256"])
 def test_integers_beyond_int32_are_seen(run_carina, tmp_path, target):
-    """Exact on the CPU of a U55, wrapped on a U85: compile warns with the node, and accuracy holds int64."""
+    """The result is exact on the CPU of a U55 and wraps on a U85. compile warns and names the node, and accuracy uses int64."""
     wide_integers(tmp_path, 2**40)
     done = run_carina(["compile", tmp_path / "m.pt2", "--target", target, "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "o.pte"])
     report = run_carina(["accuracy", tmp_path / "m.pt2", tmp_path / "o.pte", "--data", tmp_path / "c.npz", "--json"]).json

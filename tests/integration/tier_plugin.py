@@ -1,9 +1,9 @@
-"""What holds for every integration test: how programs start, what a test costs, which tier it is in.
+"""Settings for every integration test: how programs start, what a test costs, and its tier.
 
-Signals   A shell that starts a job in the background has it ignore SIGINT and SIGQUIT, and some have SIGPIPE blocked; children inherit
-          both. Programs under test start with the default dispositions. SIGHUP stays as it is, for `nohup` shall protect them too:
-          a test that sends it restores it for its own child (hangs_up).
-Costs     Each test's processor time, with that of its children, becomes the property `cpu_seconds` of the JUnit file.
+Signals   A shell that starts a job in the background makes it ignore SIGINT and SIGQUIT, and some block SIGPIPE; children
+inherit both. So programs under test start with the default dispositions, except SIGHUP, because `nohup` shall
+protect them too. A test that sends SIGHUP restores it for its own child (hangs_up).
+Costs     The CPU time of each test and its children becomes the property `cpu_seconds` of the JUnit file.
 Tiers     @pytest.mark.long: only in `make test-all`. sampled(20, 300): 300 in `make test-all`, else 20. every(3, cases): all cases in
           `make test-all`, else each third.
 """
@@ -30,7 +30,7 @@ RESTORED = [signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE]
 
 
 def sampled(some, whole):
-    """How many of a sample this tier takes."""
+    """The number of samples in this tier."""
     return whole if os.environ.get("CARINA_TIER") == "all" else some
 
 
@@ -40,7 +40,7 @@ def every(step, cases):
 
 
 def restore_signals():
-    """A handler that does nothing ignores a signal here, and exec gives the default back to what is started."""
+    """Handlers that do nothing, instead of ignored signals: exec resets handlers to the default for the started program."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, RESTORED)
     for number in (signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -48,7 +48,7 @@ def restore_signals():
 
 
 def hangs_up():
-    """For preexec_fn of a child that is sent SIGHUP."""
+    """For preexec_fn of a child that will be sent SIGHUP."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 

@@ -1,6 +1,7 @@
-"""Small random TOSA 1.0 graphs over what Vela compiles, each as (file bytes, input arrays), made from a seed.
+"""Small random TOSA 1.0 graphs that Vela can compile, each as (file bytes, input arrays), made from a seed.
 
-generate(seed, config) -> Sample. Same seed, same sample. Kinds are weighted rows at the end; a kind names the families that can run it.
+generate(seed, config) -> Sample. The same seed gives the same sample. The weighted kinds are at the end; each kind names the families that
+support it.
 """
 
 from dataclasses import dataclass
@@ -30,11 +31,11 @@ class Sample:
 
 
 class Impossible(Exception):
-    """The random choice has no legal form; the caller draws again."""
+    """The random choice has no legal form. The caller draws again."""
 
 
 class Builder:
-    """One graph under construction; methods add an operator and return its output tensor."""
+    """A graph during construction. Methods add an operator and return its output tensor."""
 
     def __init__(self, random, config):
         self.random = random
@@ -60,7 +61,7 @@ class Builder:
         lowest, highest = LIMITS[dtype]
         low, high = lowest if low is None else low, highest if high is None else high
         data = self.random.integers(low, high + 1, shape)
-        if self.chance(0.5):  # extremes are where rounding and saturation go wrong
+        if self.chance(0.5):  # most errors in rounding and saturation are at extremes
             mask = self.random.random(shape) < 0.1
             data = np.where(mask, self.random.choice([low, high, max(low, min(0, high))], shape), data)
         return data.astype(NUMPY[dtype])
@@ -110,7 +111,7 @@ class Builder:
 
     def rescale(self, x, dtype, gain=None, per_channel=None, rounding=None, output_zp=None, input_zp=None, value_bits=None,
                 single_if_power=False):  # fmt: skip
-        """To `dtype` with real factors about `gain`. `single_if_power`: a power of two is rounded once."""
+        """A RESCALE to `dtype` with factors near `gain`. With `single_if_power`, a power of two is rounded only once."""
         scale32 = x.dtype != D.INT48
         per_channel = self.chance(0.5) if per_channel is None else per_channel
         count = x.shape[-1] if per_channel else 1
@@ -125,7 +126,7 @@ class Builder:
         shift = np.full(count, bits - exponent)
         if per_channel:
             shift = shift + self.random.integers(0, 3, count)
-        # The specification wants each value below 2^(shift - 1).
+        # The specification requires each value to be below 2^(shift - 1).
         value_bits = {D.INT8: 9, D.INT16: 17, D.INT32: 2, D.INT48: 2}[x.dtype] if value_bits is None else value_bits
         if shift.min() < max(2, value_bits) or shift.max() > 62:
             raise Impossible
@@ -185,7 +186,7 @@ class Builder:
         return self.const(self.random.integers(-limit, limit, count), D.INT48 if wide else D.INT32)
 
     def window(self, size, kernel, stride, dilation, pad_limit=None):
-        """Paddings (before, after) and the output size; the last position must fit exactly."""
+        """Paddings (before, after) and the output size. The last window must end exactly at the end of the input."""
         extent = (kernel - 1) * dilation + 1
         limit = extent - 1 if pad_limit is None else pad_limit
         before = self.int(0, limit)
@@ -243,7 +244,7 @@ class Builder:
         return self.op(OP.MUL, [a, b, self.const([shift], D.INT8)], shape, dtype, "MulAttribute")
 
     def requantized_add(self, a, b, op=None):
-        """How a quantizer lowers an 8-bit addition."""
+        """An 8-bit addition, as a quantizer lowers it."""
         common = self.choice([2.0**20, 2.0**19, 1.0] if a.dtype == D.INT8 else [2.0**13, 2.0**12, 1.0])
         left, right = self.rescale(a, D.INT32, common, False), self.rescale(b, D.INT32, common, False)
         total = self.binary(OP.ADD if op is None else op, left, right, attribute="AddAttribute" if op in (None, OP.ADD) else "SubAttribute")
@@ -321,7 +322,7 @@ def transpose_conv(g):
     dtype = D.INT8
     n, h, w, c = g.image(8, 24)
     kernel, stride = [g.int(1, 5), g.int(1, 5)], [g.int(1, 2), g.int(1, 2)]
-    # U55 and U65 have one upscaling for both axes; Vela 5.2 takes a few others of these graphs and forgets the stride.
+    # U55 and U65 have one upscaling factor for both axes. Vela 5.2 accepts a few other graphs of this kind but drops the stride.
     if not g.u85 and stride[0] != stride[1] and not any(stride[i] == 1 and (h, w)[i] == 1 and kernel[i] == 1 for i in (0, 1)):
         raise Impossible
     channels = g.int(1, 24)
@@ -698,7 +699,7 @@ def network(g):
 
 
 def chain(g):
-    """Elementwise operations that U85 chains."""
+    """Elementwise operators that U85 chains."""
     shape = g.image(10, 24)
     x = g.input(shape, D.INT32, -(2**20), 2**20)
     for _ in range(g.int(2, 6)):

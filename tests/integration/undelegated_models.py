@@ -1,4 +1,4 @@
-"""Models of every kind of layer, for comparisons of programs that stay on the CPU: name -> (module, inputs)."""
+"""Models with every kind of layer, for comparisons of programs without delegates: name -> (module, inputs)."""
 
 import torch
 from torch import nn

@@ -1,6 +1,6 @@
-"""VGF files through other people's eyes: the official container decoder (vgfpy) and a reading of the SPIR-V of our own in Python,
-which shares nothing with src/frontend/vgf. canonical(file, table) numbers what each output of a file computes; equal numbers of one table
-are equal computations, whichever file they come from."""
+"""Reads VGF files independently of Carina: with the official container decoder (vgfpy) and a Python reader of the SPIR-V that shares
+nothing with src/frontend/vgf. canonical(file, table) gives a number to the computation of each output. Equal numbers of one table are equal
+computations, also in different files."""
 
 import math
 import struct
@@ -10,14 +10,14 @@ import vgfpy
 TENSOR, GRAPH_TYPE, GRAPH_CONSTANT, ENTRY_POINT, INPUT, OUTPUT = 4163, 4190, 4181, 4182, 4184, 4185
 REPLICATE, IMPORT, EXT_INST, EXTRACT = 4461, 11, 12, 81
 RESHAPE, TRANSPOSE = 56, 60
-# model-converter leaves out what changes nothing: the operand that is the result when the shapes are equal, by operator.
-# Reductions and REVERSE along an axis of size 1, PAD, SLICE and TILE that keep the shape, CONCAT of one.
+# model-converter removes operators without effect. By operator: the operand that equals the result if the shapes are equal. Examples are
+# reductions and REVERSE along an axis of size 1, PAD, SLICE and TILE that keep the shape, and CONCAT of one tensor.
 SAME_AS = {48: -1, 49: -1, 50: -1, 51: -1, 52: -1, 53: -1, 54: -1, 55: 0, RESHAPE: 0, 57: -1, 58: 0, 59: 0}
 REVERSE, CONCAT = 57, 54
 
 
 class Container:
-    """The tables of a file as vgfpy gives them."""
+    """The tables of a file, as vgfpy gives them."""
 
     def __init__(self, file):
         self.header = vgfpy.CreateHeaderDecoder(file, vgfpy.HeaderSize(), len(file))
@@ -46,7 +46,7 @@ class Container:
         return int(self.resources.getVkFormat(index)), shape or [1]
 
     def binding(self, which):
-        """Resource by binding of the only segment."""
+        """The resource of this binding in the only segment."""
         handle = getattr(self.sequence, f"getSegment{which}BindingSlotsHandle")(0)
         pairs = range(self.sequence.getBindingsSize(handle))
         return {self.sequence.getBindingSlotBinding(handle, i): self.sequence.getBindingSlotMrtIndex(handle, i) for i in pairs}
@@ -76,7 +76,7 @@ def number(table, *key):
 
 
 class Graph:
-    """What the outputs of a file compute, as numbers of `table`."""
+    """The computations of a file's outputs, as numbers of `table`."""
 
     def __init__(self, file, table):
         self.container, self.table = Container(file), table
@@ -210,7 +210,7 @@ class Graph:
             self.operators.append(code)
             return
         shape = described[2]
-        while code == RESHAPE and self.key(operands[0])[0] == RESHAPE:  # of a reshaped value: of the value
+        while code == RESHAPE and self.key(operands[0])[0] == RESHAPE:  # a reshape of a reshape is a reshape of the first value
             operands[0] = self.key(operands[0])[1]
         if self.changes_nothing(code, operands, shape):
             self.values[result] = operands[SAME_AS[code]]

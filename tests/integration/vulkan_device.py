@@ -1,5 +1,5 @@
-"""A Vulkan device on any machine: Arm's emulation layers of the ML extensions (ai-ml-emulation-layer-for-vulkan, PyPI) over Mesa's lavapipe, which is a
-Debian package (mesa-vulkan-drivers). CARINA_LAVAPIPE names lavapipe's .json elsewhere."""
+"""A Vulkan device for any machine: Arm's emulation layers of the ML extensions (ai-ml-emulation-layer-for-vulkan, PyPI) over Mesa's
+lavapipe, a Debian package (mesa-vulkan-drivers). CARINA_LAVAPIPE sets another path of lavapipe's .json."""
 
 import glob
 import os
@@ -13,7 +13,8 @@ LAYERS = Path(emulation_layer.__file__).parent / "deploy"
 
 
 def variables(driver, folders):
-    """What the loader is told. An old one ignores the order in VK_INSTANCE_LAYERS and takes that of the folders: Graph stands on Tensor."""
+    """Environment variables for the Vulkan loader. An old loader ignores the order in VK_INSTANCE_LAYERS and uses the order of the folders.
+    Graph must come before Tensor."""
     return {
         "LD_LIBRARY_PATH": ":".join(filter(None, [str(LAYERS / "lib"), os.environ.get("LD_LIBRARY_PATH")])),
         "VK_LAYER_PATH": ":".join(map(str, folders)),
@@ -25,7 +26,7 @@ def variables(driver, folders):
 
 @pytest.fixture(scope="session")
 def vulkan(tmp_path_factory):
-    """The environment in which programs find the emulated device."""
+    """The environment variables with which programs find the emulated device."""
     drivers = [os.environ["CARINA_LAVAPIPE"]] if "CARINA_LAVAPIPE" in os.environ else glob.glob("/usr/share/vulkan/icd.d/lvp_icd*.json")
     assert drivers, "no lavapipe: scripts/setup.sh --full installs it (Debian: mesa-vulkan-drivers)"
     folders = [tmp_path_factory.mktemp(name) for name in ("Graph", "Tensor")]

@@ -1,6 +1,6 @@
-"""Every attribute that the libraries ask a node for by name is an argument of some ATen schema or an attribute of some TOSA operator.
+"""Checks that every attribute that the libraries look up by name is an argument of an ATen schema or an attribute of a TOSA operator.
 
-Attributes are looked up by name, so a typo would only show when a node with it comes by. usage: check_attributes.py FOLDER_OF_THE_PROJECT
+Attributes are looked up by name, so a typo would show only when a node with it occurs. usage: check_attributes.py FOLDER_OF_THE_PROJECT
 """
 
 import re
@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 FOLDERS = ("ir", "frontend/tosa", "interpret", "normalize", "lower", "legalize", "observe", "quantize", "partition", "plan", "pte")
-BUILDERS = ("normalize", "lower", "legalize", "observe", "quantize", "partition")  # make nodes: {"dim", axis} is an attribute there
-OWN = {"delegate"}  # of the call of a delegate, which only we make
+BUILDERS = ("normalize", "lower", "legalize", "observe", "quantize", "partition")  # they make nodes, where {"dim", axis} is an attribute
+OWN = {"delegate"}  # an attribute of a delegate's call, which only Carina makes
 ASKED = re.compile(r'\b(?:integers?|number|is_none|find|set|get(?:<[^()"]*?>)?)\("(\w+)"')
-GIVEN = re.compile(r'(?<!\w)\{"(\w+)", ')  # a type's name before the brace: another kind of row
+GIVEN = re.compile(r'(?<!\w)\{"(\w+)", ')  # after a type's name, the brace begins another kind of row
 
 
 def names_of_aten(text):

@@ -1,4 +1,4 @@
-"""Refuses cycles of imports among the modules of each Python package. Imports inside functions and for types count.
+"""Rejects cycles of imports among the modules of each Python package. Imports inside functions and for types count.
 
 usage: check_imports.py SOURCE_DIR
 """
@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 PACKAGES = ("carina", "carina_arm")
-FACADES = {"carina", "carina.arm"}  # look up names of carina_arm when they are first used
+FACADES = {"carina", "carina.arm"}  # they look up names of carina_arm at their first use
 # Scripts of the Arm backend: python -m carina.NAME
 COMMANDS = {"carina.aot_arm_compiler", "carina.arm_build", "carina.arm_run", "carina.evaluate_model"}
 
@@ -22,7 +22,7 @@ def modules(folder: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def imported(name: str, file: pathlib.Path, known: set[str]) -> set[str]:
-    """The modules of ours that a file imports."""
+    """The modules of this package that a file imports."""
     package = name.split(".") if file.name == "__init__.py" else name.split(".")[:-1]
     wanted = set()
     for node in ast.walk(ast.parse(file.read_text())):
@@ -55,7 +55,7 @@ def cycle(graph: dict[str, set[str]]) -> list[str]:
 def main() -> int:
     root = pathlib.Path(sys.argv[1]) / "python"
     files = {name: file for package in PACKAGES for name, file in modules(root / package).items()}
-    # A package's __init__ hands names on: it may import its modules, and they import each other, not it.
+    # A package's __init__ re-exports names: it may import its modules. The modules import each other, but not __init__.
     graph = {name: imported(name, file, set(files)) for name, file in files.items() if name not in (*FACADES, "carina_arm")}
     graph = {name: {other for other in others if other in graph} for name, others in graph.items()}
     if found := cycle(graph):

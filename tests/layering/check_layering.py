@@ -1,6 +1,6 @@
-"""Refuses what libraries.toml does not allow: includes between libraries, includes against their order, private headers of other libraries,
-public headers that need a header that is not installed, folders of a library that include each other, names of products. The order has no cycle, since a library includes only libraries
-above it.
+"""Rejects violations of libraries.toml: includes between libraries that it does not list or that run against its order, private headers of
+other libraries, public headers that need a header that is not installed, folders of a library that include each other, and names of
+products. The order has no cycle, because a library includes only libraries above it.
 
 usage: check_layering.py SOURCE_DIR
 """
@@ -11,7 +11,7 @@ import sys
 
 import tomllib
 
-PROGRAMS = ("carina", "interop", "firmware", "native")  # nobody includes them
+PROGRAMS = ("carina", "interop", "firmware", "native")  # no file includes them
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z0-9_]+/[\w./]+)"', re.MULTILINE)
 
 
@@ -26,19 +26,19 @@ class Libraries:
         self.public = table.get("public", {})
 
     def includes(self, library: str) -> list[str]:
-        """What a library may include."""
+        """The libraries that a library may include."""
         listed = self.listed[library]
         return [name for name in self.listed if name not in (library, *PROGRAMS)] if listed == ["*"] else listed
 
     def of_file(self, path: str) -> str | None:
-        """The library with the longest folder around a file; none for files outside of all of them."""
+        """The library with the longest folder path that contains the file, or None."""
         if path.startswith("include/"):
             return self.public.get(path.removeprefix("include/"))
         around = [name for name, folder in self.folders.items() if path.startswith(folder + "/")]
         return max(around, key=lambda name: len(self.folders[name]), default=None)
 
     def of_include(self, path: str) -> str | None:
-        """The same for a path after #include, which begins below src/ or below the project."""
+        """The same for a path after #include, which is relative to src/ or to the project."""
         return self.of_file(f"include/{path}") or self.of_file(f"src/{path}") or self.of_file(path)
 
     def wrong_table(self) -> list[str]:
@@ -64,7 +64,7 @@ class Libraries:
 
 
 def product_names(root: pathlib.Path, file: pathlib.Path, products: dict[str, list[str]]) -> list[str]:
-    """The lines of a file that name a product, where the file may not."""
+    """The lines of a file that name a product without permission."""
     path = file.relative_to(root)
     if any(path.is_relative_to(folder) for folder in products["named_in"]):
         return []
@@ -74,7 +74,7 @@ def product_names(root: pathlib.Path, file: pathlib.Path, products: dict[str, li
 
 
 def both_ways(root: pathlib.Path, libraries: Libraries, files: set[pathlib.Path], allowed: list[str]) -> list[str]:
-    """Folders of one library that include each other, those of operators left out."""
+    """Folders of one library that include each other, except folders of operators."""
     seen = set()
     for file in files:
         name = file.relative_to(root)

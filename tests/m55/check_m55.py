@@ -1,10 +1,10 @@
-"""Builds runtime/ and firmware/ for a Cortex-M55 and refuses what firmware must not have: heap, stdio, exceptions, global constructors, growth,
-more flash and RAM than docs/footprint.md promises.
+"""Builds runtime/ and firmware/ for a Cortex-M55 and rejects what firmware must not have: heap, stdio, exceptions, global constructors,
+size growth, and more flash and RAM than docs/footprint.md promises.
 
 usage: check_m55.py SOURCE_DIR [--rebase] [--build DIR --images DIR]
---rebase   write the sizes of today into size_baseline.json
---build    the build of the target `firmware` (cmake/CarinaFirmware.cmake), --images where it puts the images; without them the preset m55
-           is built in build/m55
+--rebase   write the current sizes into size_baseline.json
+--build    the build of the target `firmware` (cmake/CarinaFirmware.cmake); --images is its folder of images. Without both, the preset m55
+is built in build/m55
 
 Exit code 77 means: not run, because the cross compiler is not installed (scripts/setup.sh --full installs it).
 """
@@ -24,16 +24,16 @@ TOOLS = "arm-none-eabi-"
 GROWTH_ALLOWED = 0.02
 NOT_RUN = 77
 
-# The macros with which Arm's driver names the product that it is built for.
+# The macros by which Arm's driver knows its product.
 PRODUCTS = ("ETHOSU55", "ETHOSU65", "ETHOSU85")
 
-# What the objects may take from libraries: memory and string functions, libm, and the compiler's own arithmetic.
+# Symbols that the objects may import from libraries: memory and string functions, libm, and the compiler's arithmetic.
 ALLOWED_IMPORTS = re.compile(
     r"mem(chr|cmp|cpy|move|set)|str(len|ncmp)|__aeabi_\w+"
     r"|(acos|asin|atan|cos|sin|tan)h?f?|atan2f?|erff?|exp(2|m1)?f?|log(10|1p|2)?f?|powf?|sqrtf?|fmodf?|frexpf?|ldexpf?"
 )
 
-# What must not be in an image with all of the runtime linked in, however it came there.
+# Symbols that must not be in an image with the whole runtime, whatever pulls them in.
 FORBIDDEN = {
     "heap": re.compile(r"_?(malloc|free|calloc|realloc)(_r)?|_sbrk(_r)?|_Z(n|d)[aw]\w+"),
     "stdio": re.compile(r"_?_?(\w*printf|\w*scanf|fopen|fwrite|fputs|fputc|puts|putchar|sinit|swrite)(_r)?"),
@@ -47,7 +47,7 @@ def tool(name, *arguments):
 
 
 def build(source, folder):
-    """Brings the build in `folder` up to date: that of the preset m55 where none was given."""
+    """Updates the build in `folder`. Without a folder, the build of the preset m55."""
     commands = [["cmake", "--build", folder]] if folder else [["cmake", "--preset", "m55"], ["cmake", "--build", "--preset", "m55"]]
     for command in commands:
         done = subprocess.run(command, cwd=source, capture_output=True, text=True)
@@ -66,7 +66,7 @@ def wrong_imports(archive):
 
 
 def wrong_in_image(archive):
-    """Links all of the runtime against newlib, so that what a library function brings along is seen too."""
+    """Links the whole runtime with newlib, so that everything that library functions pull in is checked too."""
     with tempfile.TemporaryDirectory() as folder:
         image = Path(folder) / "runtime.elf"
         tool("g++", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "--specs=nano.specs", "-nostartfiles", "-Wl,-e,0",
@@ -82,7 +82,7 @@ def wrong_in_image(archive):
 
 
 def wrong_in_images(source, folder, images):
-    """The images of firmware/, as users get them."""
+    """Checks the images of firmware/ as users get them."""
     errors = []
     for name in footprint.IMAGES:
         names = symbols(images / f"{name}.elf")
@@ -92,14 +92,14 @@ def wrong_in_images(source, folder, images):
 
 
 def compiled(source, *arguments):
-    """What the cross compiler says of a file of ours, or of a link."""
+    """The cross compiler's messages for a file or for a link."""
     command = [TOOLS + "g++", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-std=c++23", "-fno-exceptions", "-fno-rtti",
                "-Wall", "-Werror", "-I", source, *arguments]
     return subprocess.run(list(map(str, command)), capture_output=True, text=True)
 
 
 def without_a_vendor_s_driver(source):
-    """Compiles the runner against the shapes of Arm's core driver instead of ours, once per product (docs/porting.md)."""
+    """Compiles the runner against the declarations of Arm's core driver instead of Carina's, once per product (docs/porting.md)."""
     errors = []
     for product in PRODUCTS:
         for file in sorted((source / "firmware" / "runner").glob("*.cpp")):
@@ -114,7 +114,7 @@ def without_a_vendor_s_driver(source):
 
 
 def wrong_constructors(source, archive):
-    """The linker script must refuse a global constructor, and take a global object that needs none."""
+    """The linker script must reject a global constructor and accept a global object without one."""
     folder = source / "tests" / "m55"
     board = source / "firmware" / "corstone300"
     script = ["--specs=nano.specs", "-nostartfiles", "-ffunction-sections", "-fdata-sections", "-T", board / "flash.ld", "-L", board,
@@ -132,7 +132,7 @@ def wrong_constructors(source, archive):
 
 
 def sizes(archive, source):
-    """Bytes of the parts: text (with read-only data), data, bss."""
+    """The size of each part in bytes: text (with read-only data), data, bss."""
     parts = {"runtime": [0, 0, 0], "kernels": [0, 0, 0]}
     kernels = {p.name + ".obj" for p in (source / "runtime" / "kernels").glob("*.cpp")}
     for line in tool("size", archive).splitlines()[1:]:

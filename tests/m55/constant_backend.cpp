@@ -1,4 +1,4 @@
-// The same image with a backend of the runtime as a global object, which needs no constructor (check_m55.py).
+// The same image with a backend of the runtime as a global object that needs no constructor (check_m55.py).
 #include "runtime/backends/ethos_u.h"
 
 struct Driver final : carina::runtime::NpuDriver {

@@ -1,4 +1,4 @@
-// An object that a constructor initializes before main(): the linker script must refuse it (check_m55.py).
+// An object that a constructor initializes before main(). The linker script must reject it (check_m55.py).
 extern "C" int seed();
 
 struct Counter {

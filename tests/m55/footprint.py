@@ -1,4 +1,4 @@
-"""What a firmware image takes, by part, from the linker's map: docs/footprint.md, and the limits that hold.
+"""Measures the parts of a firmware image from the linker's map, writes docs/footprint.md and checks the limits.
 
 usage: footprint.py SOURCE_DIR            writes docs/footprint.md from the images that the preset m55 has built
 """
@@ -53,7 +53,7 @@ def sections_of(map_file, source):
     FIRMWARE.update(firmware_parts(source))
     kernels = {p.name for p in (source / "runtime" / "kernels").glob("*.cpp")}
     text = map_file.read_text().split("Linker script and memory map", 1)[1]
-    text = re.sub(r"^( \.\S+)\n\s+", r"\1 ", text, flags=re.MULTILINE)  # long names stand on a line of their own
+    text = re.sub(r"^( \.\S+)\n\s+", r"\1 ", text, flags=re.MULTILINE)  # joins long names, which have a line of their own
     sizes = {part: Counter() for part in PARTS}
     section = None
     for line in map(str.rstrip, text.splitlines()):
@@ -69,7 +69,7 @@ def total(sizes, sections, parts=PARTS):
 
 
 def beyond_limits(name, sizes):
-    """Errors; initialized data stands in flash and in RAM."""
+    """Returns errors. Initialized data count in flash and in RAM."""
     runtime = sizes["runtime"]["text"] + sizes["runtime"]["data"]
     ram = total(sizes, RAM)
     errors = []

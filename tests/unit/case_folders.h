@@ -11,13 +11,13 @@ inline std::filesystem::path folder_of(const char* variable, const std::filesyst
   return set != nullptr ? std::filesystem::path(set) : otherwise;
 }
 
-// Test data that is not part of the repository: $CARINA_SHARED, else ../shared beside it. Not everybody has it.
+// Test data outside the repository: $CARINA_SHARED, or the folder ../shared next to the repository. It may not exist.
 inline std::filesystem::path shared_folder() {
   return folder_of("CARINA_SHARED", std::filesystem::path(CARINA_SOURCE_DIR).parent_path() / "shared");
 }
 
-// Folders of networks with what the peers make of them (tests/integration/cases/README.md): those that
-// make_cases.py made in $CARINA_CASES, else build/cases, then those of the shared folder. Those that exist.
+// The existing folders of networks with the outputs of other compilers (tests/integration/cases/README.md). First those
+// that make_cases.py made in $CARINA_CASES (default: build/cases), then those of the shared folder.
 inline std::vector<std::filesystem::path> case_folders() {
   std::vector<std::filesystem::path> found;
   for (const std::filesystem::path& folder :

@@ -1,6 +1,6 @@
-"""The names of ExecuTorch's Arm backend, with Carina behind them: the package carina_arm, under the name that scripts import.
+"""The names of ExecuTorch's Arm backend, implemented by Carina: the package carina_arm, under the name that scripts import.
 
-``carina.arm.partitioner`` is the module ``carina_arm.partitioner`` itself, so that a class is the same under both names.
+``carina.arm.partitioner`` is the same module as ``carina_arm.partitioner``, so that a class is the same under both names.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """The specification of the alias; None for other modules and for what carina_arm does not have."""
+        """The specification of the alias; None for other modules and for names that carina_arm does not have."""
         if not fullname.startswith(__name__ + "."):
             return None
         real = "carina_arm" + fullname.removeprefix(__name__)
         return importlib.util.spec_from_loader(fullname, self, origin=real) if importlib.util.find_spec(real) else None
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """The module of carina_arm, which keeps its own specification (the import system gives it the alias's)."""
+        """Returns the module of carina_arm. The import system sets the alias's specification on it."""
         assert spec.origin is not None
         module = importlib.import_module(spec.origin)
         spec.loader_state = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: the module has run. Its own specification comes back."""
+        """Restores the module's own specification. The module itself has already run."""
         assert module.__spec__ is not None
         module.__spec__ = module.__spec__.loader_state
 

@@ -1,4 +1,4 @@
-"""`carina sweep --scheduler ...` and `carina accuracy --scheduler ...` become this program."""
+"""The program behind `carina sweep --scheduler ...` and `carina accuracy --scheduler ...`."""
 
 import json
 import signal

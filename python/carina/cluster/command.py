@@ -17,11 +17,11 @@ _WAIT_SECONDS = 60.0
 
 
 class Here:
-    """The options of the command line that concern this machine, as the command parsed them."""
+    """The command-line options for this machine, as the command parsed them."""
 
     def __init__(self, said: dict[str, Any]) -> None:
         self._values = {option["name"]: option["values"] for option in said["here"]}
-        self.identity = (said["version"], said["program_sha256"])  # of the command
+        self.identity = (said["version"], said["program_sha256"])  # version and digest of the command
 
     def forget(self, name: str) -> None:
         self._values.pop(name, None)

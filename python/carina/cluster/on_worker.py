@@ -44,7 +44,7 @@ class Fault(Exception):
 
 
 def end_with_parent() -> None:
-    """Runs in the child before its program, so that the kernel kills it when the worker's process ends."""
+    """Runs in the child before its program. It makes the kernel kill the child when the worker's process ends."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -143,7 +143,7 @@ def stop(child: "subprocess.Popen[bytes]") -> None:
 
 
 class Lines:
-    """The lines that a child prints. `limit` is the maximum time per line in seconds; 0: none."""
+    """Reads the lines that a child prints. `limit` is the maximum time per line in seconds; 0: none."""
 
     def __init__(self, child: "subprocess.Popen[bytes]", limit: float) -> None:
         self._child = child

@@ -31,15 +31,15 @@ def items_of(ranges: Sequence[Sequence[int]]) -> Iterator[int]:
 @dataclass
 class _Group:
     blocks: list[list[int]] = field(default_factory=list)  # in the order of their items
-    given: int = 0  # parts
+    given: int = 0  # number of submitted parts
     open_probe: bool = False
     prepare_seconds: float = 0.0
     block_seconds: float = 0.0
 
 
 class Parts:
-    """Divides a work. The first part of each group is one block. It measures the cost of the preparation. The others are large enough to
-    keep the ratio of preparation small, and not larger than needed to occupy all threads."""
+    """Divides a work. The first part of each group is one block, and measures the cost of the preparation. Later parts are large enough to
+    keep the share of the preparation small, but small enough to occupy all threads."""
 
     def __init__(self, missing: Sequence[Sequence[int]], per_group: int, per_block: int) -> None:
         self._per_group, self._per_block = per_group, per_block
@@ -56,7 +56,7 @@ class Parts:
         return not any(group.blocks for group in self._groups.values())
 
     def take(self, threads: int) -> list[int] | None:
-        """Returns the items of the next part. None: all items are taken, or the size of the next part is not known yet."""
+        """Returns the items of the next part. None: all items are submitted, or the size of the next part is not known yet."""
         for group in self._groups.values():
             if not group.blocks or group.open_probe:
                 continue
@@ -83,7 +83,7 @@ class Parts:
         return max(1, int(seconds * self._per_block / group.block_seconds))
 
     def measured(self, item: int, count: int, prepare_seconds: float, seconds: float) -> None:
-        """Records the times of a part of `count` items: of the preparation, and in total. After a fault the total is 0."""
+        """Records the times of a part of `count` items: the preparation and the total. After a fault, the total is 0."""
         group = self._groups[item // self._per_group]
         group.open_probe = False
         if seconds > 0:

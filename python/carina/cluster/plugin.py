@@ -66,7 +66,7 @@ class OfWorker:
         self._name, self._method = name, method
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
-        # Dask gives `dask_worker` to what Client.run calls; in a task get_worker() finds it.
+        # Client.run passes `dask_worker` to the function. In a task, get_worker() returns it.
         worker = "(dask_worker or __import__('distributed').get_worker())"
         site = f"{worker}.plugins.get({self._name!r})"
         call = "site.run(items)" if self._method == "run" else "site.status()"

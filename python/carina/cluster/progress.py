@@ -10,7 +10,7 @@ _FILE_SECONDS = 1.0
 
 
 class Progress:
-    """Counts items, which messages call `what`. `total` includes the `kept` ones of earlier calls."""
+    """Counts items. `what` is their name in messages. `total` includes the `kept` items of earlier calls."""
 
     def __init__(self, what: str, total: int, kept: int, file: str) -> None:
         self.what, self.total, self.kept = what, total, kept
@@ -25,7 +25,7 @@ class Progress:
         self._file: TextIO | None = sys.stderr if file == "-" else open(file, "w", encoding="utf-8") if file else None  # noqa: SIM115
 
     def left_seconds(self) -> float | None:
-        """Estimates the remaining time from the items so far. None: not known."""
+        """The estimated remaining seconds, from the items so far. None: not known."""
         made = self.done - self.kept
         return None if made == 0 else (time.monotonic() - self._begin) / made * (self.total - self.done)
 

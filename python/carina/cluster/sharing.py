@@ -30,7 +30,7 @@ _TASKS_PER_THREAD = 2
 _POLL_SECONDS = 1.0
 _PAUSE_SECONDS = 0.02
 _UNREADY_SECONDS = 0.5
-_MAX_FETCHED = 16  # results that are on their way to the client at a time, which bounds its memory
+_MAX_FETCHED = 16  # maximum number of results in transfer at a time, which bounds the client's memory
 
 
 @dataclass
@@ -40,10 +40,10 @@ class Job:
     work: Work
     parts: Parts
     add: Callable[[int, dict[str, Any], str, dict[str, bytes]], None]  # item, line as JSON and as text, programs. Errors: OSError
-    give_up: Callable[[int, str], None]  # item, why. Errors: OSError
+    give_up: Callable[[int, str], None]  # item, reason. Errors: OSError
     attempts: Attempts = field(default_factory=Attempts)
-    name: str = ""  # of its plugin; "": not registered yet
-    open: int = 0  # parts with Dask or waiting for another try
+    name: str = ""  # name of its plugin; "": not registered yet
+    open: int = 0  # parts that are submitted or wait for another attempt
 
 
 @dataclass
@@ -51,7 +51,7 @@ class _Part:
     job: Job
     items: list[int]
     is_fresh: bool = False
-    avoids: str = ""  # a worker
+    avoids: str = ""  # the worker that must not run it again
     workers: frozenset[str] | None = None  # where it may run; None: anywhere
     not_before: float = 0.0
     unready: int = 0  # how often its worker was not set up
@@ -74,7 +74,7 @@ class Sharing:
         self._id = f"carina-{os.urandom(6).hex()}"
         self._address = client.scheduler.address
         self._workers = Workers(client, self._id, progress.say)
-        self._ended = as_completed(loop=client.loop)  # tasks that have ended, whose results are on workers
+        self._ended = as_completed(loop=client.loop)  # ended tasks whose results are still on workers
         self._fetched = as_completed(loop=client.loop, with_results=True, raise_errors=False)
         self._fetching = 0
         self._sent: dict[Future, _Part] = {}
@@ -251,14 +251,14 @@ class Sharing:
         self._again.append(part)
 
     def _take_error(self, part: _Part, error: BaseException) -> None:
-        """Handles an error of Dask: the workers died that ran the part."""
+        """Handles an error of Dask: all workers that ran the part died."""
         from distributed import KilledWorker
 
         job = part.job
         self._measured(part, {"prepare_seconds": 0.0, "seconds": 0.0})
         if isinstance(error, KilledWorker):
             address = error.last_worker.address
-            if len(part.items) > 1:  # the item that is the cause is not known, so each is tried alone
+            if len(part.items) > 1:  # it is not known which item is the cause, so each item runs alone
                 self._put_back(job, *([item] for item in part.items))
             else:
                 self._give_up(job, part.items[0], f"killed {error.allowed_failures + 1} workers, at last {address} ({self._workers.host(address) or error.last_worker.name})")
@@ -354,7 +354,7 @@ class Sharing:
             for name in [*(job.name for job in self._jobs), self._id]:
                 self._client.unregister_worker_plugin(name)
         except (OSError, ValueError, TimeoutError):
-            pass  # the scheduler has stopped, and the plugins with it
+            pass  # the scheduler has stopped, and its plugins with it
 
 
 def all_items(ranges: Sequence[Sequence[int]]) -> int:

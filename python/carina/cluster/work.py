@@ -12,7 +12,7 @@ class Program:
     """How a worker finds the program, and the arguments that print its version and digest."""
 
     name: str
-    variable: str  # of the worker's environment: the path
+    variable: str  # environment variable on the worker with the program's path
     identity: tuple[str, ...]
 
 
@@ -21,18 +21,18 @@ CARINA = Program("carina", "CARINA_BIN", ("sweep", "--identity"))
 
 @dataclass(frozen=True)
 class Work:
-    """A command that computes items by index and prints a line for each."""
+    """A command that computes items by index and prints one line per item."""
 
     command: tuple[str, ...]  # ("sweep",)
     options: tuple[str, ...]  # "--name=value"
     files: tuple[tuple[str, str], ...]  # option, and path of a file or folder
     programs: bool  # whether the programs that the lines name are returned as well
-    limit: float  # seconds for one item; 0: none
+    limit: float  # maximum seconds per item; 0: none
     program: Program = CARINA
 
 
 def read(option: str, path: str) -> dict[str, Any]:
-    """Returns a file, or the regular files of a folder, as they are sent. Errors: OSError."""
+    """Returns a file, or the regular files of a folder, in the form that is sent to workers. Errors: OSError."""
     place = Path(path)
     is_folder = stat.S_ISDIR(place.stat().st_mode)
     files = sorted(file for file in place.iterdir() if file.is_file()) if is_folder else [place]

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 class Workers:
-    """The current workers of the cluster. Calls `say` with a line for each worker that is refused."""
+    """The current workers of the cluster. Calls `say` with a line for each rejected worker."""
 
     def __init__(self, client: "Client", site: str, say: Callable[[str], None]) -> None:
         self._client, self._site, self._say = client, site, say
         self._threads: dict[str, int] = {}
-        self._hosts: dict[str, str] = {}  # of workers that were checked
+        self._hosts: dict[str, str] = {}  # host of each checked worker
         self.refused: dict[str, str] = {}
 
     def poll(self) -> None:

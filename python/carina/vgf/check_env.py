@@ -1,7 +1,7 @@
-"""What this machine has for VGF: `python -m carina.vgf.check_env [--json]`. Exit code 0: VGF graphs run on a Vulkan device here; 1: something is missing.
+"""Checks what this machine has for VGF: `python -m carina.vgf.check_env [--json]`. Exit code 0: VGF graphs run on a Vulkan device here; 1: something is missing.
 
-Files are written, read and interpreted without any of it. Each check says what is there, and what to do where something is missing; the loader and the
-devices are asked for by `carina targets --vulkan`.
+Writing, reading and interpreting files needs none of it. Each check reports what was found, and the action if something is missing. `carina
+targets --vulkan` finds the loader and the devices.
 """
 
 import argparse
@@ -19,16 +19,16 @@ __all__ = ["Check", "checks", "main"]
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that is looked for. `needed`: without it no VGF graph runs on a device."""
+    """One check. `needed`: without it, no VGF graph runs on a device."""
 
     name: str
     passed: bool
     found: str
-    action: str = ""  # what to do; empty where nothing is missing
+    action: str = ""  # what to do; empty if nothing is missing
     needed: bool = True
 
 
-# Arm's packages on PyPI, with what each is good for here.
+# Arm's packages on PyPI, with their purpose here.
 _PACKAGES = {
     "ai-ml-emulation-layer-for-vulkan": "layers that give any Vulkan 1.3 device the ML extensions",
     "ai-ml-sdk-vgf-library": "an independent reader of VGF files",
@@ -74,7 +74,7 @@ def _devices(program: str) -> list[Check]:
 
 
 def checks() -> list[Check]:
-    """All checks, in the order in which they are printed."""
+    """All checks, in the order of the output."""
     program = carina_program()
     found = [Check("carina", program is not None, program or "not found", "" if program else "build it, put it on the PATH, or set CARINA_BIN")]
     if program:
@@ -83,7 +83,7 @@ def checks() -> list[Check]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints the checks; 0 when nothing that is needed is missing."""
+    """Prints the checks. Returns 0 if nothing that is needed is missing."""
     parser = argparse.ArgumentParser(prog="python -m carina.vgf.check_env", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--json", action="store_true", help="as JSON")
     options = parser.parse_args(arguments)

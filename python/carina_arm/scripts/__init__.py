@@ -1,1 +1,2 @@
-"""What `carina.aot_arm_compiler`, `carina.arm_run` and `carina.evaluate_model` are made of: the Arm backend's scripts, their arguments and their outputs."""
+"""The implementation of `carina.aot_arm_compiler`, `carina.arm_run` and `carina.evaluate_model`: the Arm backend's scripts with their
+arguments and outputs."""

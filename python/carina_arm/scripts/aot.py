@@ -1,4 +1,4 @@
-"""What `carina.aot_arm_compiler` does when its arguments are read."""
+"""Runs `carina.aot_arm_compiler` with parsed arguments."""
 
 import argparse
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ __all__ = ["build"]
 
 
 def _check(args: argparse.Namespace) -> None:
-    """What options ask for together. Raises: ValueError."""
+    """Checks combinations of options. Raises: ValueError."""
     if args.calibration_data is not None and not args.quantize:
         raise ValueError("--calibration_data requires --quantize to be enabled.")
     if args.target.startswith("cortex-m") and args.delegate:
@@ -32,7 +32,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _samples(args: argparse.Namespace, model: LoadedModel) -> list[list[Any]] | None:
-    """The calibration samples' leaves: the example inputs where none are given; None where nothing is quantized."""
+    """The leaves of the calibration samples; without samples, those of the example inputs. None if nothing is quantized."""
     if not args.quantize:
         return None
     samples = load_samples(args.calibration_data)
@@ -52,10 +52,10 @@ def _request(args: argparse.Namespace, samples: list[list[Any]] | None) -> Reque
 
 
 def _save(what: Any, path: Path) -> None:
-    """A file of torch.save() for whoever looks; a module that cannot be pickled is no reason to stop."""
+    """Writes a file with torch.save(), for inspection only. An object that cannot be pickled is skipped with a note."""
     try:
         torch.save(what, path)
-    except Exception as error:  # noqa: BLE001  pickle raises whatever the object's own code does
+    except Exception as error:  # noqa: BLE001  pickle raises any exception of the object's own code
         note(f"{path} is not written: {error}")
 
 
@@ -72,7 +72,7 @@ def _write_program(args: argparse.Namespace, model: LoadedModel, compiled: Compi
         print(f"PTE file saved as {path}")
         return
     inputs = model.flat_inputs()
-    # What integers make of the inputs is what a device is held against; floats are PyTorch's own.
+    # For a quantized model, a device is compared with Carina's integer results. For a float model, with PyTorch's.
     expected = compiled.outputs(inputs) if args.quantize else model.outputs()
     if args.intermediates:
         _save_case(args.intermediates, model, expected)
@@ -92,7 +92,8 @@ def _write_debug_info(args: argparse.Namespace, exported: ExportedProgram) -> No
 
 
 def _load_library(path: str | None) -> None:
-    """A user's custom operators. The documents also load quantized_ops_aot_lib, whose operators are built in here; `find` prints "" for it."""
+    """Loads a user's custom operators. The Arm documents also load quantized_ops_aot_lib, whose operators are built in here; `find` prints
+    "" for it."""
     if path is None:
         return
     if not Path(path).is_file() and (path == "" or "quantized_ops_aot_lib" in path):
@@ -102,7 +103,7 @@ def _load_library(path: str | None) -> None:
 
 
 def build(args: argparse.Namespace) -> None:
-    """Does what the arguments ask for. Raises: whatever keeps it from that."""
+    """Runs the script. Raises: any error that prevents the output."""
     _check(args)
     _load_library(args.so_library)
     model = load_model(args.model_name, args.model_input)

@@ -1,4 +1,4 @@
-"""What `carina.arm_build` does when its arguments are read: a program becomes a firmware image."""
+"""Runs `carina.arm_build` with parsed arguments: makes a firmware image from a program."""
 
 import argparse
 import re
@@ -11,7 +11,7 @@ from carina_arm.scripts.options import note
 __all__ = ["build"]
 
 _IMAGE = "arm_executor_runner"
-# Settings of a run, which an image does not hold, with the command that takes them.
+# Settings of a run, which an image does not contain, with the command that has them.
 _OF_A_RUN = {
     "inferences": "ET_NUM_INFERENCES: `carina qemu -n`",
     "dump_output": "ET_LOG_DUMP_OUTPUT: `carina qemu -o FOLDER`",
@@ -23,7 +23,7 @@ _OF_A_RUN = {
 
 
 def _folder(args: argparse.Namespace) -> Path:
-    """Where build_executor_runner.sh puts an image."""
+    """The folder in which build_executor_runner.sh puts an image."""
     if args.output:
         return Path(args.output)
     if args.pte.startswith("0x"):
@@ -32,7 +32,7 @@ def _folder(args: argparse.Namespace) -> Path:
 
 
 def _cpu(args: argparse.Namespace) -> str:
-    """The CPU that TARGET_CPU names; else a Cortex-M55, and a note where build_executor_runner.sh takes another one for the target."""
+    """The CPU of TARGET_CPU, else a Cortex-M55. Prints a note if build_executor_runner.sh uses another CPU for the target."""
     if args.target_cpu:
         return str(args.target_cpu)
     found = re.match(r"cortex-m[0-9]+(?:plus|p)?", args.target)
@@ -43,7 +43,7 @@ def _cpu(args: argparse.Namespace) -> str:
 
 
 def build(args: argparse.Namespace) -> int:
-    """Does what the arguments ask for. Returns the exit code of the command. Raises: ValueError."""
+    """Runs the script. Returns the exit code of the command. Raises: ValueError."""
     for dest in ("inferences", "method_pool", "temp_pool", "fast_pool", "target_cpu", "atol", "rtol", "dump_output", "debug_buffer"):
         setattr(args, dest, None)
     args.pte_placement = "elf"

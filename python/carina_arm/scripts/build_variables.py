@@ -1,5 +1,6 @@
-"""The CMake variables that the Arm backend's documents set for its runner (--extra_build_flags="-DNAME=VALUE ..."): each one's option of Carina, or
-why it has none. Source: examples/arm/executor_runner/CMakeLists.txt and backends/arm/scripts of ExecuTorch."""
+"""The CMake variables that the Arm backend's documents set for its runner (--extra_build_flags="-DNAME=VALUE ..."). For each variable: the
+corresponding option of Carina, or why there is none. Source: examples/arm/executor_runner/CMakeLists.txt and backends/arm/scripts of
+ExecuTorch."""
 
 import argparse
 import shlex
@@ -12,7 +13,7 @@ __all__ = ["VARIABLES", "Variable", "apply"]
 
 @dataclass(frozen=True)
 class Variable:
-    """dest: the argument of arm-run and arm-build that the value goes to."""
+    """dest: the argument of arm-run and arm-build that gets the value."""
 
     name: str
     help: str
@@ -88,7 +89,7 @@ def _bytes(name: str, value: str) -> int:
 
 
 def apply(flags: str, args: argparse.Namespace) -> None:
-    """Sets the arguments that the flags stand for. Raises: ValueError for an unknown or refused variable."""
+    """Sets the arguments that correspond to the flags. Raises: ValueError for an unknown or rejected variable."""
     for word in shlex.split(flags):
         name, value = _definition(word)
         variable = _BY_NAME.get(name)

@@ -1,4 +1,4 @@
-"""Bundled programs (.bpte): a program with inputs and the outputs that it should give."""
+"""Bundled programs (.bpte): a program with inputs and expected outputs."""
 
 import tempfile
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ _METHOD = "forward"
 def bundle(program: Program, inputs: Sequence[Any], expected: Sequence[Any]) -> bytes:
     """A bundled program with one test case of the method "forward".
 
-    inputs, expected: the leaves of its arguments and results, in order: tensors, ints, floats, bools. Written by ExecuTorch's own
-    package, so that its runner and Carina's read it. Raises: ImportError where that package is not.
+    inputs, expected: the leaves of its arguments and results, in order: tensors, ints, floats, bools. ExecuTorch's own package writes the
+    file, so that its runner and Carina's can read it. Raises: ImportError without that package.
     """
     try:
         from executorch.devtools import BundledProgram

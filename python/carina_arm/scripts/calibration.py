@@ -1,4 +1,4 @@
-"""Samples for calibration: what `--calibration_data` names."""
+"""The calibration samples of `--calibration_data`."""
 
 from pathlib import Path
 from typing import Any
@@ -8,12 +8,12 @@ from torch.utils import _pytree as pytree
 
 __all__ = ["MAX_SAMPLES", "check_sample", "load_samples"]
 
-MAX_SAMPLES = 1000  # of a folder, as the Arm backend's script
+MAX_SAMPLES = 1000  # per folder, as in the Arm backend's script
 _SUFFIXES = {".pt", ".pth"}
 
 
 def as_inputs(sample: object) -> tuple[Any, ...]:
-    """A saved sample as positional inputs. Raises: ValueError for what is none."""
+    """A saved sample as positional inputs. Raises: ValueError if it is not a sample."""
     if isinstance(sample, tuple | list):
         return tuple(sample)
     if isinstance(sample, torch.Tensor):
@@ -32,9 +32,9 @@ def _read(path: Path) -> tuple[Any, ...]:
 
 
 def load_samples(path: str | None) -> list[tuple[Any, ...]] | None:
-    """The samples of a .pt or .pth of torch.save(), or of a folder of them in the order of their paths; None of no path.
+    """The samples of a .pt or .pth of torch.save(), or of a folder of such files in the order of their paths. None without a path.
 
-    Raises: ValueError for a path that is neither, a folder without such files, a file of another kind.
+    Raises: ValueError for another path, a folder without such files, a file of another kind.
     """
     if path is None:
         return None
@@ -50,7 +50,7 @@ def load_samples(path: str | None) -> list[tuple[Any, ...]] | None:
 
 
 def check_sample(sample: tuple[Any, ...], example: tuple[Any, ...]) -> list[Any]:
-    """The leaves of a sample that has the number, shapes and types of the example inputs. Raises: ValueError."""
+    """The leaves of a sample. Raises: ValueError unless it has the number, shapes and types of the example inputs."""
     if len(sample) != len(example):
         raise ValueError(f"Calibration sample has {len(sample)} inputs, expected {len(example)}.")
     got, wanted = pytree.tree_flatten(sample)[0], pytree.tree_flatten(example)[0]

@@ -1,4 +1,4 @@
-"""Commands of the `carina` program, run and shown."""
+"""Shows and runs commands of the `carina` program."""
 
 import os
 import shlex
@@ -12,7 +12,8 @@ __all__ = ["carina", "carina_program", "python"]
 
 
 def carina_program() -> str:
-    """$CARINA_BIN, which `carina` sets when it starts a script; the one installed beside this Python; the first in PATH."""
+    """The program: $CARINA_BIN, which `carina` sets when it starts a script; else the one installed beside this Python; else the first in
+    PATH."""
     if named := os.environ.get("CARINA_BIN"):
         return named
     beside = Path(sys.executable).parent / "carina"
@@ -24,7 +25,7 @@ def carina_program() -> str:
 
 
 def carina(words: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
-    """Shows a command of carina and runs it; it prints where this process prints. Returns its exit code.
+    """Shows a command of carina and runs it with this process's output streams. Returns its exit code.
 
     environment: further variables.
     """
@@ -33,6 +34,6 @@ def carina(words: Sequence[str], environment: Mapping[str, str] | None = None) -
 
 
 def python(module: str, words: Sequence[str]) -> int:
-    """The same for a module of this Python."""
+    """Shows and runs a module of this Python. Returns its exit code."""
     print("CALL " + shlex.join(["python", "-m", module, *words]), flush=True)
     return subprocess.run([sys.executable, "-m", module, *words], check=False).returncode

@@ -1,4 +1,4 @@
-"""From an exported program to an ExecuTorch program, as the options of aot_arm_compiler.py ask for it."""
+"""Compiles an exported program to an ExecuTorch program with the options of aot_arm_compiler.py."""
 
 import sys
 import tempfile
@@ -16,46 +16,46 @@ from carina_arm.scripts.delegation import Delegation
 
 __all__ = ["Compiled", "Request", "compile_model"]
 
-_CPU_TARGET = "ethos-u55-128"  # what a program that delegates nothing is compiled for makes no difference
+_CPU_TARGET = "ethos-u55-128"  # the target has no effect on a program without delegates
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be made of a model.
+    """The output that is requested for a model.
 
-    samples: calibration samples, each the inputs' leaves in order; None: the model stays as it is. intermediates: a folder for TOSA
+    samples: calibration samples, each a list of the inputs' leaves; None: the model is not quantized. intermediates: a folder for TOSA
     files and command streams.
     """
 
     target: str
     delegate: bool = True
     samples: Sequence[Sequence[Any]] | None = None
-    quantize: str | None = None  # a scheme of `carina compile`; None: int8, or int16 activations where the target names int16
+    quantize: str | None = None  # a scheme of `carina compile`; None: int8, or int16 activations if the target contains int16
     system_config: str | None = None
     memory_mode: str | None = None
     config: str | None = None
     intermediates: str | None = None
 
     def scheme(self) -> str | None:
-        """How the model is quantized; None: as it is."""
+        """The quantization scheme; None: the model is not quantized."""
         if self.samples is None:
             return None
         return self.quantize or ("int16x8" if "int16" in self.target else "int8")
 
     def has_cortex_m_kernels(self) -> bool:
-        """Whether nodes on the CPU are int8 kernels of ExecuTorch's Cortex-M backend."""
+        """Whether nodes on the CPU use the int8 kernels of ExecuTorch's Cortex-M backend."""
         return self.target.startswith("cortex-m") and self.samples is not None
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A program, and what of it runs where."""
+    """A program, and which nodes run where."""
 
     program: carina.Program
     delegation: Delegation
 
     def outputs(self, inputs: Sequence[Any]) -> list[torch.Tensor]:
-        """What the program gives: kernels on the CPU, delegates on the simulated NPU, or in the interpreter. Raises: CarinaError."""
+        """Runs the program: kernels on the CPU, delegates on the simulated NPU or in the interpreter. Raises: CarinaError."""
         return [torch.from_numpy(array) for array in self.program.run(*inputs)]
 
 
@@ -64,7 +64,7 @@ def _show(diagnostic: Diagnostic) -> None:
 
 
 def _memories(request: Request) -> dict[str, Any]:
-    """Options that only an NPU has a meaning for, as far as they are given."""
+    """The given options that apply to an NPU only."""
     given = {"system_config": request.system_config, "memory_mode": request.memory_mode}
     if request.target.startswith("ethos-u"):
         given["config"] = request.config
@@ -81,7 +81,7 @@ def _kernels(program: carina.Program) -> list[str]:
 
 
 def compile_model(exported: ExportedProgram, request: Request) -> Compiled:
-    """Compiles it; notes and warnings go to stderr. Raises: CarinaError, what torch.export.save raises."""
+    """Compiles the model. Notes and warnings go to stderr. Raises: CarinaError, and exceptions of torch.export.save."""
     on_cpu = not request.delegate or request.target.startswith("cortex-m")
     program = carina.compile(
         exported,
@@ -90,7 +90,7 @@ def compile_model(exported: ExportedProgram, request: Request) -> Compiled:
         calibration=request.samples,
         no_delegate=on_cpu,
         cpu_kernels="cortex-m" if request.has_cortex_m_kernels() else "portable",
-        delegate_all=not on_cpu,  # as the Arm backend's partitioner, which asks no costs
+        delegate_all=not on_cpu,  # as the Arm backend's partitioner, which ignores costs
         dump=request.intermediates,
         note=_show,
         **_memories(request),

@@ -1,4 +1,5 @@
-"""Which operator of the model each operator of a delegate's TOSA file comes from: debug.json of `--enable_debug_mode`."""
+"""Writes debug.json for `--enable_debug_mode`: for each operator of a delegate's TOSA file, the operator of the model that it comes from.
+"""
 
 import json
 from pathlib import Path
@@ -13,7 +14,7 @@ __all__ = ["write_debug_info"]
 def write_debug_info(exported: ExportedProgram, folder: str) -> None:
     """Writes debug.json: the operators of all delegates whose files are in `folder`, in the form of the Arm backend.
 
-    exported: the program that they were compiled from. Raises: OSError.
+    exported: the program from which they were compiled. Raises: OSError.
     """
     nodes = {node.name: node for node in exported.graph.nodes}
     operators = [row for file in sorted(Path(folder).glob("output_tag*_operators.json"), key=_place) for row in json.loads(file.read_text())]

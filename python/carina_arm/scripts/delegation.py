@@ -1,4 +1,4 @@
-"""What runs where, as aot_arm_compiler.py says it: the delegation summary and the table of operators."""
+"""Where operators run, in the output format of aot_arm_compiler.py: the delegation summary and the table of operators."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,16 +13,16 @@ _ON_NPU, _ON_CPU = "npu", "cpu"
 
 
 def _op_type(op: str) -> str:
-    """ "aten.conv2d.default" and "aten::conv2d.out" as the Arm backend's table has them: "aten_conv2d_default"."""
+    """The name in the Arm backend's table: "aten.conv2d.default" and "aten::conv2d.out" become "aten_conv2d_default"."""
     return op.replace("::", "_").replace(".", "_").lower()
 
 
 @dataclass(frozen=True)
 class Delegation:
-    """The operators of a model on either side, by type.
+    """The delegated and non-delegated operators of a model, by type.
 
-    delegated: nodes of the model that the delegates compute. non_delegated: kernels that the program calls on the CPU, those that
-    quantize and dequantize at a delegate's boundary included. reasons: why nodes of the model stay there, a line each.
+    delegated: nodes of the model that the delegates compute. non_delegated: kernels that the program calls on the CPU, including quantize
+    and dequantize kernels at a delegate's boundary. reasons: why nodes of the model stay on the CPU, one line each.
     """
 
     subgraphs: int
@@ -32,7 +32,7 @@ class Delegation:
 
     @classmethod
     def of(cls, report: Mapping[str, Any], kernels: Iterable[str]) -> "Delegation":
-        """report: as `carina compile --json` prints it; kernels: those that the program calls, in order."""
+        """report: the JSON of `carina compile --json`; kernels: those that the program calls, in order."""
         nodes = report["nodes"]
         return cls(
             subgraphs=len(report["delegates"]),
@@ -68,7 +68,7 @@ class Delegation:
         return "\n".join(lines)
 
     def write(self, folder: str) -> None:
-        """Writes the full report there. Raises: OSError."""
+        """Writes the full report to the folder. Raises: OSError."""
         lines = [
             "Delegation info:",
             f"Total delegated subgraphs: {self.subgraphs}",

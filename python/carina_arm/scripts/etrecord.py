@@ -1,4 +1,4 @@
-"""An ETRecord: what ExecuTorch's Inspector knows of the model that a program comes from."""
+"""Writes an ETRecord: the data on the original model for ExecuTorch's Inspector."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,14 +10,14 @@ __all__ = ["record_path", "write_etrecord"]
 
 
 def record_path(program: Path) -> Path:
-    """The record's name, as aot_arm_compiler.py has it: net_etrecord.bin beside net.pte."""
+    """The record's path in the style of aot_arm_compiler.py: net_etrecord.bin beside net.pte."""
     return program.with_name(f"{program.stem}_etrecord.bin")
 
 
 def write_etrecord(exported: ExportedProgram, inputs: Sequence[Any], path: Path) -> None:
-    """Exports the model once more with ExecuTorch and writes its record, with the inputs as a case.
+    """Exports the model again with ExecuTorch and writes its record, with the inputs as a test case.
 
-    Raises: ImportError without the package executorch, and what ExecuTorch raises for a model that it cannot export.
+    Raises: ImportError without the package executorch, and ExecuTorch's exceptions for a model that it cannot export.
     """
     try:
         from executorch.exir import EdgeCompileConfig, to_edge

@@ -51,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def check(args: argparse.Namespace) -> None:
-    """What options ask for together; splits --evaluators and names the output. Raises: ValueError."""
+    """Checks combinations of options, divides --evaluators into names, and sets the default output. Raises: ValueError."""
     if args.quant_mode is None and not args.delegate:
         raise ValueError("The model to test must be either quantized or delegated (--quant_mode or --delegate).")
     if args.calibration_data is not None and args.quant_mode is None:

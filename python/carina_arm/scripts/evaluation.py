@@ -1,4 +1,4 @@
-"""What `carina.evaluate_model` does when its arguments are read."""
+"""Runs `carina.evaluate_model` with parsed arguments."""
 
 import argparse
 import copy
@@ -30,7 +30,7 @@ def _cast(model: LoadedModel, dtype: torch.dtype) -> LoadedModel:
 
 
 def _samples(args: argparse.Namespace, model: LoadedModel) -> list[list[Any]] | None:
-    """The calibration samples' leaves; None where nothing is quantized."""
+    """The leaves of the calibration samples; None if nothing is quantized."""
     if args.quant_mode is None:
         return None
     path = args.calibration_data
@@ -41,7 +41,7 @@ def _samples(args: argparse.Namespace, model: LoadedModel) -> list[list[Any]] | 
 
 
 class _Program:
-    """A compiled program that is called as the module it was made from, with batches of any size."""
+    """A compiled program that can be called like the original module, with batches of any size."""
 
     def __init__(self, compiled: Compiled, model: LoadedModel) -> None:
         self._compiled = compiled
@@ -54,7 +54,7 @@ class _Program:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def classify(self, images: torch.Tensor) -> torch.Tensor:
-        """The first output for a batch [N,...], which the program may take in parts only."""
+        """The first output for a batch [N,...]. If the program has a smaller batch size, it runs several times."""
         parts = [images[first : first + self._batch] for first in range(0, images.shape[0], self._batch)]
         if parts[-1].shape[0] != self._batch:
             raise ValueError(f"the model takes {self._batch} samples at a time, which {images.shape[0]} are no multiple of")
@@ -91,7 +91,7 @@ def _compile(args: argparse.Namespace, model: LoadedModel, exported: ExportedPro
 
 
 def evaluate(args: argparse.Namespace) -> None:
-    """Compiles the model, measures it and writes the figures as JSON. Raises: whatever keeps it from that."""
+    """Compiles the model, measures it and writes the metrics as JSON. Raises: any error that prevents the output."""
     if args.so_library is not None:
         torch.ops.load_library(args.so_library)  # type: ignore[no-untyped-call]
     reference = load_model(args.model_name)

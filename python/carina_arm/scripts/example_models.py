@@ -1,4 +1,4 @@
-"""The built-in models of aot_arm_compiler.py: small networks for trying the way to a device."""
+"""The built-in models of aot_arm_compiler.py: small networks for trying out the workflow."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class _Linear(torch.nn.Module):
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """How a model and its example inputs are made; random numbers come from PyTorch's generator."""
+    """Functions that make a model and its example inputs. Random numbers come from PyTorch's generator."""
 
     module: Callable[[], torch.nn.Module]
     inputs: Callable[[], tuple[torch.Tensor, ...]]
@@ -58,7 +58,7 @@ BUILT_IN: dict[str, BuiltIn] = {
     "qadd2": BuiltIn(_Sums, lambda: (torch.randn(13, 7, 3), torch.randn(13, 7, 3))),
     "qops": BuiltIn(
         _Arithmetic,
-        # Small negative and large values: nothing that one common scale would fit.
+        # Small negative values beside large ones, which one common scale cannot represent.
         lambda: (torch.randn(3, 1, 2), torch.randn(3, 5, 2), torch.randn(3, 5, 1) * -0.000001, torch.randn(3, 5, 2) * 1000),
     ),
     "qlinear": BuiltIn(_Linear, lambda: (torch.randn(8, 61),)),

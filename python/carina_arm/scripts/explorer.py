@@ -1,4 +1,4 @@
-"""Model Explorer: the file and the command that show a compiled model."""
+"""The file and the command that show a compiled model in Model Explorer."""
 
 import importlib.util
 import shlex
@@ -14,7 +14,7 @@ _PTE, _TOSA = "pte_adapter_model_explorer", "tosa_adapter_model_explorer"
 def show_in_explorer(program: Path, folder: Path, *, pte: bool) -> None:
     """Prints the command for the program, or for the TOSA file of the first delegate. Model Explorer is a server, which the user starts.
 
-    Raises: ValueError if nothing is delegated and a TOSA file is wanted.
+    Raises: ValueError if a TOSA file is requested and nothing is delegated.
     """
     graphs = sorted(folder.glob("output_tag0_TOSA*.tosa"))
     if not pte and not graphs:

@@ -1,4 +1,4 @@
-"""How a script ends when it cannot do what it was asked for."""
+"""Messages and exit codes of scripts that fail."""
 
 import sys
 import traceback
@@ -7,15 +7,16 @@ __all__ = ["ModelError", "failure_code"]
 
 
 class ModelError(RuntimeError):
-    """The model or its inputs cannot be had: what, expected, what to do."""
+    """The model or its inputs cannot be loaded. The message says what is wrong, what is expected and what to do."""
 
 
 _INPUT, _USAGE, _INTERNAL = 1, 2, 3
 
 
 def failure_code(error: Exception, *, show_trace: bool) -> int:
-    """Says on stderr what went wrong; a user's own code that raised is shown with its trace. Returns the exit code of docs/guide/ci.md."""
-    from carina.errors import CarinaError, InternalError, UsageError  # the native module, which --help does without
+    """Prints the error to stderr. An exception in the user's own code is shown with its traceback. Returns the exit code of
+    docs/guide/ci.md."""
+    from carina.errors import CarinaError, InternalError, UsageError  # loads the native module, which --help does not need
 
     if show_trace or not isinstance(error, (CarinaError, ModelError, ValueError, OSError, ImportError)):
         traceback.print_exception(error)

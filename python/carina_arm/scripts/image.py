@@ -1,4 +1,4 @@
-"""Firmware images with the options of run.sh and build_executor_runner.sh: which image, which kernels, which pools."""
+"""Firmware images with the options of run.sh and build_executor_runner.sh: the image, its kernels and its pools."""
 
 import argparse
 import re
@@ -12,13 +12,13 @@ from carina_arm.scripts.commands import carina, carina_program
 __all__ = ["copy_of_image", "image_of", "make_image", "place_in_image", "qemu_options"]
 
 _SLOT_MAGIC = b"CARINA FIRMWARE\0"  # kSlotMagic of facts/firmware.h
-# What the Arm backend's runner links whatever the list of kernels says: the library of quantized kernels.
+# The library of quantized kernels, which the Arm backend's runner always links.
 _ALWAYS_LINKED = ("quantized_decomposed::quantize_per_tensor.out", "quantized_decomposed::dequantize_per_tensor.out")
 
 
 @dataclass(frozen=True)
 class _Image:
-    """first, last: the addresses that a program may have in it. Source: MODEL of the linker scripts in firmware/."""
+    """first, last: the range of addresses for a program. Source: MODEL of the linker scripts in firmware/."""
 
     name: str
     cpu: str
@@ -40,7 +40,7 @@ def _address(text: str) -> int:
 
 
 def image_of(placement: str, cpu: str | None) -> str:
-    """The name of the image with this CPU and memory for models at this place ("elf": any). Raises: ValueError for a place or CPU that no image has."""
+    """The name of the image for this CPU, with the model in this memory ("elf": any). Raises: ValueError if there is no such image."""
     wanted = cpu or "cortex-m55"
     of_cpu = [image for image in _IMAGES if image.cpu == wanted]
     if not of_cpu:
@@ -56,7 +56,7 @@ def image_of(placement: str, cpu: str | None) -> str:
 
 
 def place_in_image(image: str, address: str) -> None:
-    """Checks the address of a program against an image's own. Raises: ValueError; OSError."""
+    """Checks that the address of a program fits the image. Raises: ValueError; OSError."""
     wanted = _address(address)
     first = model_address(Path(image).read_bytes())
     if first is not None and wanted != first:
@@ -64,18 +64,18 @@ def place_in_image(image: str, address: str) -> None:
 
 
 def model_address(image: bytes) -> int | None:
-    """Where the image's program belongs, as its slot says; None for an image without a slot."""
+    """The address of the program, from the slot of the image; None for an image without a slot."""
     place = image.find(_SLOT_MAGIC)
     return None if place < 0 else int(struct.unpack_from("<16xII", image, place)[1])
 
 
 def _folder_of_images() -> Path:
-    """As `carina firmware` looks for them: beside the program, or in the build tree around it."""
+    """The folder that `carina firmware` uses: beside the program, or in the build tree around it."""
     return Path(carina_program()).resolve().parents[1] / "share" / "carina" / "firmware"
 
 
 def copy_of_image(name: str, path: Path) -> None:
-    """An image without a program. Raises: OSError."""
+    """Copies an image without a program. Raises: OSError."""
     shutil.copy(_folder_of_images() / f"{name}.elf", path)
 
 
@@ -96,5 +96,5 @@ def make_image(args: argparse.Namespace, program: Path, image: Path, base: str |
 
 
 def qemu_options(args: argparse.Namespace) -> list[str]:
-    """What the arguments mean for `carina qemu`."""
+    """The options of `carina qemu` for these arguments."""
     return _given(args, timeout="timeout", inferences="inferences", system_config="system_config", memory_mode="memory_mode")

@@ -1,4 +1,4 @@
-"""Labeled samples in folders, one for each class: the layout of ImageNet's validation set."""
+"""Labeled samples in one folder per class: the layout of ImageNet's validation set."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +10,13 @@ from torch.utils.data import Dataset
 
 __all__ = ["ImageFolder"]
 
-# What the Arm backend's evaluator makes of an image: the shorter side 256 pixels, the middle 224 of it, these statistics.
+# The Arm backend's evaluator scales the shorter side to 256 pixels, crops the central 224x224 pixels, and normalizes with these statistics.
 _SHORTER_SIDE, _CROP = 256, 224
 _MEAN, _DEVIATION = (0.484, 0.454, 0.403), (0.225, 0.220, 0.220)
 
 
 def _read_image(path: Path) -> torch.Tensor:
-    """An image as [3,224,224] float32. Raises: ImportError where Pillow is not, OSError for what is no image."""
+    """An image as [3,224,224] float32. Raises: ImportError without Pillow, OSError if the file is not an image."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -47,11 +47,11 @@ _READERS: dict[str, Callable[[Path], torch.Tensor]] = {
 
 
 class ImageFolder(Dataset[Any]):
-    """Samples below FOLDER/CLASS/, classes in the order of their names: [C,H,W] or whatever shape the network takes without its batch
-    axis, and the number of the class.
+    """The samples below FOLDER/CLASS/, with classes in the order of their names. A sample is [C,H,W], or the network's input without its
+    batch axis, with the index of its class.
 
-    Images are scaled, cropped and normalized as for ImageNet; .npy, .pt and .pth samples are taken as they are.
-    Raises: FileNotFoundError without such a folder, ValueError for one without samples.
+    Images are scaled, cropped and normalized as for ImageNet. .npy, .pt and .pth samples are not changed.
+    Raises: FileNotFoundError without such a folder, ValueError without samples.
     """
 
     def __init__(self, folder: str) -> None:

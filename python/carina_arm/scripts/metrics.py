@@ -1,4 +1,4 @@
-"""How near a compiled model is to PyTorch's: the figures of the Arm backend's evaluate_model.py."""
+"""Compares a compiled model with PyTorch's model: the metrics of the Arm backend's evaluate_model.py."""
 
 import math
 import os
@@ -18,26 +18,27 @@ Model = Callable[..., Any]
 
 
 class Evaluator(ABC):
-    """Something that can be said of a model."""
+    """Measures a model."""
 
     @abstractmethod
     def evaluate(self) -> dict[str, Any]:
-        """The figures, by their names. Raises: what running the model raises."""
+        """The metrics by name. Raises: exceptions of running the model."""
 
 
 def _percentage_error(reference: torch.Tensor, difference: torch.Tensor) -> torch.Tensor:
-    """Of zeros: none."""
+    """The error in percent. It is 0 where the reference is 0."""
     return torch.where(reference != 0, difference / reference * 100, torch.zeros_like(difference))
 
 
 def _sqnr_db(reference: torch.Tensor, difference: torch.Tensor) -> float | None:
-    """Signal to quantization noise; None where there is no noise, or no signal."""
+    """The signal to quantization noise ratio; None if there is no noise or no signal."""
     signal, noise = float(reference.square().sum()), float(difference.square().sum())
     return 10 * math.log10(signal / noise) if signal and noise else None
 
 
 def error_figures(reference: torch.Tensor, actual: torch.Tensor) -> dict[str, Any]:
-    """Of one output, both of one shape: max_error (signed), max_absolute_error, max_percentage_error, mean_absolute_error, sqnr_db."""
+    """Metrics of one output, both of the same shape: max_error (signed), max_absolute_error, max_percentage_error, mean_absolute_error,
+    sqnr_db."""
     wanted = reference.to(torch.float64)
     difference = wanted - actual.to(torch.float64)
     return {
@@ -52,7 +53,8 @@ def error_figures(reference: torch.Tensor, actual: torch.Tensor) -> dict[str, An
 class NumericalModelEvaluator(Evaluator):
     """Compares the outputs of two models on the same inputs.
 
-    ref_model, eval_model: called with the inputs, give tensors in any nest. eval_dtype: what the inputs of eval_model become first.
+    ref_model, eval_model: functions of the inputs that return nested tensors. eval_dtype: the type to which the inputs of eval_model are
+    converted.
     """
 
     def __init__(self, model_name: str, ref_model: Model, eval_model: Model, example_inputs: tuple[Any, ...], eval_dtype: torch.dtype | None = None) -> None:
@@ -63,7 +65,8 @@ class NumericalModelEvaluator(Evaluator):
         self._eval_dtype = eval_dtype
 
     def evaluate(self) -> dict[str, Any]:
-        """The worst of each figure over all outputs, and "outputs" with those of each. Raises: ValueError for outputs that differ in number or shape."""
+        """The worst value of each metric over all outputs, and "outputs" with the metrics of each. Raises: ValueError if outputs differ in
+        number or shape."""
         with torch.no_grad():
             reference = pytree.tree_flatten(self._ref_model(*self._example_inputs))[0]
             actual = pytree.tree_flatten(self._eval_model(*self._eval_inputs()))[0]
@@ -81,10 +84,10 @@ class NumericalModelEvaluator(Evaluator):
 
 
 class ImageNetEvaluator(Evaluator):
-    """How often the right class is the first of a classifier's answers, and among the first five.
+    """The top-1 and top-5 accuracy of a classifier.
 
-    validation_dataset: samples of an input without its batch axis, and a label; else the folder validation_dataset_path, with a folder of
-    images for each class. Raises: ValueError for max_samples below 1.
+    validation_dataset: samples of an input without its batch axis, and a label. Otherwise validation_dataset_path: a folder with a folder
+    of images per class. Raises: ValueError for max_samples below 1.
     """
 
     def __init__(
@@ -108,7 +111,7 @@ class ImageNetEvaluator(Evaluator):
         self._dataset = validation_dataset
 
     def evaluate(self) -> dict[str, Any]:
-        """num_samples; accuracy: top-1 and top-5, of 1. Raises: ValueError for a dataset without samples."""
+        """num_samples; accuracy: top-1 and top-5, between 0 and 1. Raises: ValueError for a dataset without samples."""
         from carina_arm.scripts.image_folder import ImageFolder
 
         dataset: Any = self._dataset or ImageFolder(self._path)
@@ -119,7 +122,7 @@ class ImageNetEvaluator(Evaluator):
         return {"num_samples": count, "accuracy": {"top-1": first / count, "top-5": among_five / count}}
 
     def _right(self, batches: "DataLoader[Any]") -> tuple[int, int]:
-        """How many labels are the first answer, and among the first five."""
+        """The numbers of labels that are the first answer, and among the first five."""
         first = among_five = 0
         with torch.inference_mode():
             for images, labels in batches:
@@ -132,7 +135,7 @@ class ImageNetEvaluator(Evaluator):
 
 
 class FileCompressionEvaluator(Evaluator):
-    """How many times smaller a TOSA file becomes as a .zip."""
+    """The ratio by which a TOSA file shrinks as a .zip."""
 
     def __init__(self, model_name: str, tosa_output_path: str) -> None:
         self._model_name = model_name
@@ -147,7 +150,7 @@ class FileCompressionEvaluator(Evaluator):
 
 
 def evaluate_all(evaluators: Sequence[Evaluator]) -> dict[str, Any]:
-    """The figures of all of them together."""
+    """The metrics of all evaluators together."""
     figures: dict[str, Any] = {}
     for evaluator in evaluators:
         figures |= evaluator.evaluate()

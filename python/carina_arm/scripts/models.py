@@ -1,4 +1,4 @@
-"""The model that `--model_name` names, with its example inputs."""
+"""Loads the model of `--model_name` with its example inputs."""
 
 import importlib.util
 import pickle
@@ -19,28 +19,28 @@ from carina_arm.scripts.failures import ModelError
 
 __all__ = ["LoadedModel", "load_model"]
 
-_SEED = 0  # of the weights and inputs of known examples: two runs give the same bytes
+_SEED = 0  # seed of the weights and inputs of known examples, so that two runs give the same bytes
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model in evaluation mode and the positional inputs that it is exported with."""
+    """A model in evaluation mode, and the positional inputs for its export."""
 
     name: str
     module: torch.nn.Module
     inputs: tuple[Any, ...]
-    exported: ExportedProgram | None = None  # of a .pt2, which is exported already
+    exported: ExportedProgram | None = None  # for a .pt2, which is already exported
 
     def flat_inputs(self) -> list[Any]:
-        """The leaves of `inputs`, in the order in which a program takes them."""
+        """The leaves of `inputs` in the order of the program's inputs."""
         return pytree.tree_flatten(self.inputs)[0]
 
     def export(self, *, strict: bool) -> ExportedProgram:
-        """The exported program. Raises: what torch.export raises."""
+        """The exported program. Raises: exceptions of torch.export."""
         return self.exported or torch.export.export(self.module, self.inputs, strict=strict)
 
     def outputs(self, inputs: tuple[Any, ...] | None = None) -> list[Any]:
-        """What eager PyTorch gives for `inputs`, default the example's: the leaves, in order."""
+        """The leaves of eager PyTorch's results for `inputs` (default: the example inputs), in order."""
         with torch.no_grad():
             return pytree.tree_flatten(self.module(*(self.inputs if inputs is None else inputs)))[0]
 
@@ -95,9 +95,9 @@ def _python_file(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | Non
     if not Path(name).is_file():
         raise ModelError(f"--model_name: there is no file {name}")
     spec = importlib.util.spec_from_file_location("tmp_model", name)
-    assert spec is not None and spec.loader is not None  # of a name that ends in .py
+    assert spec is not None and spec.loader is not None  # always true for a name that ends in .py
     module = importlib.util.module_from_spec(spec)
-    sys.modules["tmp_model"] = module  # where classes that are saved look for their module
+    sys.modules["tmp_model"] = module  # pickled classes look up their module here
     spec.loader.exec_module(module)
     wanted = ["ModelUnderTest", *([] if inputs else ["ModelInputs"])]
     if missing := [what for what in wanted if not hasattr(module, what)]:
@@ -123,7 +123,7 @@ def _exported(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | None:
         return None
     try:
         program = torch.export.load(name)
-    except Exception as error:  # noqa: BLE001  torch names no class for an archive that it cannot read
+    except Exception as error:  # noqa: BLE001  torch does not document its exceptions for an unreadable archive
         raise ModelError(f"--model_name: {name} is no file of torch.export.save(): {error}") from error
     own_inputs = inputs or (program.example_inputs or ((),))[0]
     if not own_inputs:
@@ -135,10 +135,11 @@ _LOADERS: tuple[Callable[[str, tuple[Any, ...] | None], LoadedModel | None], ...
 
 
 def load_model(name: str, input_file: str | None = None) -> LoadedModel:
-    """The model of `name`: a known example, a .py with ModelUnderTest and ModelInputs, a .pt or .pth of torch.save(), a .pt2 of torch.export.save().
+    """Loads the model `name`: a known example, a .py with ModelUnderTest and ModelInputs, a .pt or .pth of torch.save(), or a .pt2 of
+    torch.export.save().
 
     input_file: a .pt of torch.save() with the inputs, instead of the model's own.
-    Raises: ModelError, and what running a user's file raises.
+    Raises: ModelError, and exceptions of a user's file.
     """
     inputs = _load_inputs(input_file)
     for load in _LOADERS:

@@ -1,4 +1,4 @@
-"""The tables of docs/guide/script-options.md, from the rows that the scripts' parsers are made of.
+"""Makes the tables of docs/guide/script-options.md from the rows of the scripts' parsers.
 
 `python -m carina_arm.scripts.option_tables PAGE SETUP` writes them into the page, between its marks.
 """
@@ -54,7 +54,7 @@ def tables(setup: str) -> dict[str, str]:
 
 
 def with_tables(page: str, setup: str) -> str:
-    """The page with its tables renewed. Raises: KeyError for a mark of no table."""
+    """The page with new tables. Raises: KeyError for an unknown mark."""
     made = tables(setup)
     marks = re.compile(r"(<!-- table (\S+) -->\n)(.*?)(<!-- end -->)", flags=re.DOTALL)
     return marks.sub(lambda match: f"{match.group(1)}{made[match.group(2)]}\n{match.group(4)}", page)

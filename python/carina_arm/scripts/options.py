@@ -1,4 +1,4 @@
-"""An option of the Arm backend's scripts is one row: what argparse takes, and whether it has an effect here."""
+"""Each option of the Arm backend's scripts is one row: its argparse arguments, and whether it has an effect here."""
 
 import argparse
 import sys
@@ -11,7 +11,7 @@ __all__ = ["Effect", "Option", "add_options", "check_meaning", "note", "option"]
 
 
 class Effect(Enum):
-    """What an option does. The values are those of the table in docs/guide/script-options.md."""
+    """The effect of an option. The values are those of the table in docs/guide/script-options.md."""
 
     HAS = "has an effect"
     NONE = "makes no difference"
@@ -20,7 +20,7 @@ class Effect(Enum):
 
 @dataclass(frozen=True)
 class Option:
-    """names: as argparse takes them. why: for options that have no effect. given: further arguments of add_argument()."""
+    """names: the names for argparse. why: the reason, for options without an effect. given: further arguments of add_argument()."""
 
     names: tuple[str, ...]
     help: str
@@ -34,12 +34,12 @@ class Option:
 
     @property
     def dest(self) -> str:
-        """Where argparse puts it."""
+        """The attribute that argparse sets."""
         return str(self.given.get("dest", self.name.lstrip("-").replace("-", "_")))
 
 
 def option(*names: str, help: str, effect: Effect = Effect.HAS, **given: Any) -> Option:
-    """A row. `help` says what an option does, or why it does nothing."""
+    """A row. `help` describes the effect of an option, or why it has none."""
     return Option(names, help, effect, given)
 
 
@@ -51,12 +51,12 @@ def add_options(parser: argparse._ActionsContainer, rows: Iterable[Option]) -> N
 
 
 def note(text: str, stream: TextIO | None = None) -> None:
-    """One line for the user, where the command line's notes go."""
+    """Prints one line for the user, to the same stream as the notes of the command line."""
     print(f"carina: note: {text}", file=stream or sys.stderr)
 
 
 def check_meaning(args: argparse.Namespace, parser: argparse.ArgumentParser, rows: Iterable[Option]) -> None:
-    """Notes the given options that make no difference. Raises: ValueError for one that is refused."""
+    """Prints notes about given options without an effect. Raises: ValueError for a rejected option."""
     for row in rows:
         if row.effect is Effect.HAS or getattr(args, row.dest) == parser.get_default(row.dest):
             continue

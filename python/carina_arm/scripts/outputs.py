@@ -1,4 +1,4 @@
-"""What aot_arm_compiler.py calls its outputs, and where it puts them."""
+"""Names and folders of the output files, as in aot_arm_compiler.py."""
 
 from pathlib import Path
 
@@ -14,10 +14,10 @@ def default_name(model: str, target: str, *, delegated: bool, bundled: bool) -> 
 
 
 def output_path(output: str | None, model: str, target: str, *, delegated: bool, bundled: bool) -> Path:
-    """The file to write; its folder is made.
+    """The path of the output file. Creates its folder.
 
     output: a .pte or .bpte, a folder, or None for the current one. model: its name without a suffix.
-    Raises: ValueError for a suffix that says the opposite of `bundled`; OSError.
+    Raises: ValueError for a suffix that contradicts `bundled`; OSError.
     """
     if output is None:
         return Path(default_name(model, target, delegated=delegated, bundled=bundled))
@@ -37,7 +37,7 @@ _KINDS = {"f": "float", "i": "int", "u": "int", "b": "int"}
 
 
 def print_outputs(folder: Path) -> None:
-    """Every value of output_N.npy, in the lines of ExecuTorch's runner: "Output[0][3]: (float) 0.500000"."""
+    """Prints every value of output_N.npy in the format of ExecuTorch's runner: "Output[0][3]: (float) 0.500000"."""
     for number, file in enumerate(sorted(folder.glob("output_*.npy"), key=lambda path: int(path.stem.split("_")[1]))):
         values = np.load(file).reshape(-1)
         kind = _KINDS.get(values.dtype.kind, "float")

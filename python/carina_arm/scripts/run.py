@@ -1,4 +1,4 @@
-"""What `carina.arm_run` does when its arguments are read: each model is compiled, then run by commands that are shown."""
+"""Runs `carina.arm_run` with parsed arguments: compiles each model, then shows and runs commands."""
 
 import argparse
 import shlex
@@ -19,7 +19,7 @@ from carina_arm.scripts.vulkan import vulkan_environment
 
 __all__ = ["run"]
 
-# What run.sh tries without --model_name, with the options of aot_arm_compiler.py.
+# The models that run.sh runs without --model_name, with their options of aot_arm_compiler.py.
 _TRIALS = {
     "softmax": (),
     "add": ("--delegate",),
@@ -32,7 +32,7 @@ _TRIALS = {
 
 @dataclass(frozen=True)
 class _Memories:
-    """run.sh's own defaults, which are not those of aot_arm_compiler.py. Source: examples/arm/run.sh."""
+    """The defaults of run.sh, which differ from those of aot_arm_compiler.py. Source: examples/arm/run.sh."""
 
     family: str
     system_config: str
@@ -75,7 +75,7 @@ def _memory_options(args: argparse.Namespace) -> list[str]:
 
 
 def _compile(args: argparse.Namespace, model: _Model, folder: Path) -> Path:
-    """The program that `carina aot` made. Raises: SystemExit with its code."""
+    """Compiles with `carina aot`. Returns the path of the program. Raises: SystemExit with its exit code."""
     delegated = "--delegate" in model.options or "-d" in model.options
     program = folder / default_name(model.short_name, args.target, delegated=delegated, bundled=args.bundleio)
     program.unlink(missing_ok=True)
@@ -110,7 +110,7 @@ def _tolerances(args: argparse.Namespace) -> list[str]:
 
 
 def _run_on_host(args: argparse.Namespace, program: Path, folder: Path) -> int:
-    """On the simulator, or on a Vulkan device."""
+    """Runs the program on the simulator, or on a Vulkan device."""
     arguments = ["run", str(program), "-o", str(folder / "outputs"), *_inputs(args, folder), *_traced(args, folder)]
     arguments += ["--on", "vulkan"] if args.on == "vulkan" else []
     arguments += [] if args.fast else ["--timed"]
@@ -122,7 +122,7 @@ def _run_on_host(args: argparse.Namespace, program: Path, folder: Path) -> int:
 
 
 def _inspect(args: argparse.Namespace, folder: Path) -> int:
-    """The table of ExecuTorch's Inspector, as run_fvp.sh prints it."""
+    """Prints the table of ExecuTorch's Inspector, as run_fvp.sh does."""
     words = ["--etdump_path", str(folder / "etdump.etdp"), "--etrecord_path", args.etrecord]
     words += ["--debug_buffer_path", str(folder / "debug_buffer.bin")] if args.debug_buffer else []
     return python("executorch.devtools.inspector.inspector_cli", words)
@@ -148,7 +148,7 @@ def _run_bundle_on_qemu(args: argparse.Namespace, bundle: str | Path) -> int:
 
 
 def _inputs(args: argparse.Namespace, folder: Path) -> list[str]:
-    """-i FILE for each input; a bundle has its own."""
+    """-i FILE for each input. A bundle contains its inputs."""
     if args.model_input is None or args.bundleio:
         return []
     return [word for file in write_inputs(args.model_input, folder) for word in ("-i", str(file))]
@@ -193,14 +193,14 @@ def _run_bundle(args: argparse.Namespace) -> int:
     return carina(["run", args.bundle, *([] if args.fast else ["--timed"]), *_tolerances(args)])
 
 
-# What only the simulator on the host has.
+# Options for the simulator on the host only.
 _HOST_ONLY = {
     "etdump": ("--etdump", "the record is written by the runtime on the host"),
     "trace_file": ("--trace_file", "cycles of layers are those of the simulator's report on the host"),
     "perf_overlay": ("--perf_overlay", "cycles of layers are those of the simulator's report on the host"),
     "fast": ("--fast", "the driver in the image waits for the simulator's cycles"),
 }
-# What only an image has.
+# Options for a firmware image only.
 _IMAGE_ONLY = {
     "select_ops_list": "--select_ops_list",
     "inferences": "--inferences",
@@ -216,7 +216,7 @@ _OF_A_MODEL = ("model_name", "model_input", "bundleio", "build_only", "no_delega
 
 
 def _check_fixed(args: argparse.Namespace) -> None:
-    """An image or a bundle is there already: options that would make another one. Raises: ValueError."""
+    """For an existing image or bundle, rejects options that would make another one. Raises: ValueError."""
     what = "--elf" if args.elf else "--bundle"
     for dest in _OF_A_MODEL:
         if getattr(args, dest):
@@ -226,7 +226,7 @@ def _check_fixed(args: argparse.Namespace) -> None:
 
 
 def _note_unused_image_options(args: argparse.Namespace) -> None:
-    """A bundle and an image without --data get no kernels and pools of their own."""
+    """Prints a note if a bundle, or an image without --data, ignores the options for kernels and pools."""
     bundled = args.bundleio or args.bundle
     if not bundled and (args.elf is None or args.data):
         return
@@ -236,7 +236,7 @@ def _note_unused_image_options(args: argparse.Namespace) -> None:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """What options ask for together. Raises: ValueError."""
+    """Checks combinations of options. Raises: ValueError."""
     on_image = args.on == "qemu" or args.elf is not None
     for dest, (name, why) in _HOST_ONLY.items():
         if on_image and getattr(args, dest):
@@ -247,7 +247,7 @@ def _check(args: argparse.Namespace) -> None:
     if not on_image and args.pte_placement != "elf":
         note("--pte_placement makes no difference on the host: it is for firmware (--on=qemu)")
     if args.on == "qemu":
-        image_of(args.pte_placement, args.target_cpu)  # before the model is compiled
+        image_of(args.pte_placement, args.target_cpu)  # checked before the model is compiled
     if on_image:
         _note_unused_image_options(args)
     if args.elf or args.bundle:
@@ -263,7 +263,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Does what the arguments ask for. Returns the exit code of the first command that failed, else 0."""
+    """Runs the script. Returns the exit code of the first command that failed, else 0."""
     for dest in ("method_pool", "temp_pool", "fast_pool", "target_cpu", "atol", "rtol"):
         setattr(args, dest, None)
     args.debug_buffer = args.dump_output = False

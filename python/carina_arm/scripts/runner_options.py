@@ -22,7 +22,7 @@ def _memory_options() -> tuple[Option, ...]:
 
 
 def _image_options() -> tuple[Option, ...]:
-    """What run.sh and build_executor_runner.sh say of an image."""
+    """The options of run.sh and build_executor_runner.sh for an image."""
     return (
         option("--select_ops_list", metavar="OPS", help="The portable kernels of the image, with commas between; default: all. Those that quantize and dequantize are added"),
         option("--portable_kernels", metavar="OPS", dest="select_ops_list", help="The older name of --select_ops_list"),

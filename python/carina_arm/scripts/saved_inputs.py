@@ -1,4 +1,4 @@
-"""Inputs of torch.save() as the .npy files that `carina run` takes."""
+"""Converts inputs of torch.save() to .npy files for `carina run`."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ __all__ = ["write_inputs"]
 
 
 def write_inputs(path: str, folder: Path) -> list[Path]:
-    """One file in `folder` for each tensor of the inputs in `path`, in order. Raises: OSError, ValueError for what are no inputs."""
+    """Writes one file in `folder` for each tensor of the inputs in `path`, in order. Raises: OSError, ValueError if the file has no inputs."""
     leaves = pytree.tree_flatten(as_inputs(torch.load(path, weights_only=False)))[0]
     files = []
     for place, leaf in enumerate(leaves):

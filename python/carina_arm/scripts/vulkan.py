@@ -1,4 +1,4 @@
-"""Arm's emulation layers of the ML extensions for Vulkan, where they are installed: what Vulkan's loader must be told."""
+"""The environment variables that make Vulkan's loader use Arm's emulation layers of the ML extensions, if they are installed."""
 
 import importlib.util
 import os
@@ -22,9 +22,9 @@ def _layers() -> Path | None:
 
 
 def vulkan_environment() -> Mapping[str, str]:
-    """The variables that start the layers over Mesa's lavapipe; none where the user has set VK_INSTANCE_LAYERS or the layers are missing.
+    """The variables that start the layers over Mesa's lavapipe. Empty if the user has set VK_INSTANCE_LAYERS or the layers are missing.
 
-    An old loader takes the order of the folders for that of the layers: Graph stands on Tensor.
+    An old loader uses the order of the folders as the order of the layers. Graph must come before Tensor.
     """
     if "VK_INSTANCE_LAYERS" in os.environ:
         return {}

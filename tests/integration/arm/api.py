@@ -1,10 +1,10 @@
-"""The Arm backend's own tests of its API against carina.arm: backends/arm/test/misc, recipes and public_api_bc of the wheel, with imports redirected by
-carina.arm.install().
+"""Runs the Arm backend's own tests of its API against carina.arm: backends/arm/test/misc, recipes and public_api_bc of the wheel.
+carina.arm.install() redirects their imports.
 
-    api.py [--page] [FILE ...]     runs the files (all that apply); --page keeps the outcomes (api.json) and writes docs/conformance-arm-api.md
+    api.py [--page] [FILE ...]     runs the files (default: all that apply); --page stores the outcomes (api.json) and writes docs/conformance-arm-api.md
 
-Files that test what carina.arm has no counterpart for are listed with the reason, and not run. FVP and Vulkan devices are not there; a test that
-wants one is skipped, or expected to fail, by the suite itself.
+Files for which carina.arm has no counterpart are listed with the reason and not run. There are no FVP and Vulkan devices: the suite itself
+skips tests that need one, or expects them to fail.
 """
 
 import argparse
@@ -22,7 +22,7 @@ ROOT = FOLDER.parents[2]
 KEPT = FOLDER / "api.json"
 PAGE = ROOT / "docs" / "conformance-arm-api.md"
 
-# What a file tests, where that is a part of the Arm backend which has no counterpart here.
+# Files that test a part of the Arm backend without a counterpart in Carina, and that part.
 APART = {
     "misc/test_call_operator_submodule.py": "its passes",
     "misc/test_const_shape.py": "its TOSA dialect",
@@ -52,7 +52,7 @@ APART = {
     "misc/test_vgf_smoke.py": "how it calls Arm's model converter: it puts a mock in the place of the function that does",
     "misc/test_vgf_check_env.py": "its check of the machine, by its functions (ours: carina.vgf.check_env)",
 }
-# Single tests of files that apply otherwise.
+# Single tests without a counterpart, in files that otherwise apply.
 APART_TESTS = {
     "misc/test_external_vela_blocks.py::test_vela_compile": "how it calls Vela, which Carina does not use",
     "misc/test_external_vela_blocks.py::test_ethosu_preprocess": "how it calls Vela, which Carina does not use",
@@ -80,19 +80,19 @@ def file_of(report):
 
 
 def last_line(report):
-    """Of what pytest shows, without the folders of the machine that it ran on."""
+    """The last line of pytest's report, without this machine's folders."""
     line = str(report).strip().splitlines()[-1]
     return re.sub(r"(?<![\w./])/(?:[\w.+-]+/)+", "", line)[:200]
 
 
 class Recorder:
-    """The pytest plugin that writes down what became of each test; the last word on a test counts."""
+    """The pytest plugin that records the outcome of each test. If a test reports twice, the last outcome counts."""
 
     def __init__(self, output):
         self.output, self.outcomes = Path(output), {}
 
     def pytest_runtest_logfinish(self):
-        self.output.write_text(json.dumps(self.outcomes))  # a crash costs one test
+        self.output.write_text(json.dumps(self.outcomes))  # after a crash, only one outcome is missing
 
     def pytest_runtest_logreport(self, report):
         if report.when != "call" and report.outcome == "passed":
@@ -109,7 +109,7 @@ class Recorder:
 
 
 def child(names, output):
-    """Runs in a process of its own: install() is for all of a process."""
+    """Runs in its own process, because install() changes the whole process."""
     import carina.arm
     import pytest
 
@@ -125,7 +125,7 @@ def child(names, output):
 
 
 def run(names, package, folder, seconds=3600):
-    """{test: [outcome, last line]} of the files, with the package that lies there."""
+    """{test: [outcome, last line]} of the files, with the `carina` package in this folder."""
     output = Path(folder) / "outcomes.json"
     environment = {**os.environ, "PYTHONPATH": str(package), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(FOLDER / "api.py"), "--child", str(output), *names]
@@ -144,7 +144,7 @@ def applies(test):
 
 
 def counted(outcomes):
-    """{file: Counter of passed, failed, not run (skipped, or expected to fail)} of the tests that apply"""
+    """{file: Counter of passed, failed and not run (skipped or expected to fail)} of the tests that apply."""
     counts = {}
     for test, (outcome, _) in sorted(outcomes.items()):
         if applies(test):
@@ -194,7 +194,7 @@ def page(outcomes):
 
 
 def left_out(outcomes):
-    """Files that apply and have not been run: the page says so."""
+    """Files that apply but have not been run. The page lists them."""
     seen = {test.split("::")[0] for test in outcomes}
     missing = [name for name in files() if name not in APART and name not in seen]
     return ["## Not run yet", "", *(f"- {name}" for name in missing), ""] if missing else []

@@ -1,4 +1,4 @@
-"""One case of one kind: runs the program on the captured graphs, and compares."""
+"""One case of one kind: runs the program on the captured graphs and compares the results."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from program import Crash, Refused
 
 TARGETS = {"U55": "ethos-u55-128", "U65": "ethos-u65-256", "U85": "ethos-u85-128", "VGF": "vgf"}
 NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
-ROUNDS = {"ops/test_while.py": 6}  # of its loops at most: carina runs as many as it is told (adr/0058)
+ROUNDS = {"ops/test_while.py": 6}  # the largest number of loop rounds; carina runs exactly as many as it is told (adr/0058)
 BORDER = re.compile(r"kernel quantized_decomposed::(de)?quantize_per_tensor\.out \((.*)\)")
 
 
@@ -26,7 +26,7 @@ class Attempt:
         self.found = {}
         self.comparison = Comparison(case, self.found)
         rounds = ROUNDS.get(case["id"].split("::")[0])
-        self.reading = ["--loop-rounds", str(rounds)] if rounds else []  # options that say how the model is read
+        self.reading = ["--loop-rounds", str(rounds)] if rounds else []  # options for reading the model
         self.base = kind.removeprefix("NS-").removeprefix("PT2E-").split("-")[0]
 
     def feed(self, arrays, stem="in"):
@@ -44,7 +44,8 @@ class Attempt:
         return json.loads(self.program.own("inspect", path, "--json"))
 
     def boundary_parameters(self, pte):
-        """(of the inputs, of the outputs) by the quantize and dequantize kernels at the boundaries of a program; None where there is none."""
+        """(inputs, outputs): quantization parameters from the quantize and dequantize kernels at the program's boundaries. None where there
+        is no kernel."""
         parts = self.inspect(pte)["parts"]
         value = {int(p["index"]): p["is"] for p in parts if p["kind"] == "value"}
         method = next(p for p in parts if p["kind"] == "method")
@@ -62,7 +63,7 @@ class Attempt:
         return [entering.get(i) for i in numbers(method.get("inputs", ""))], [leaving.get(i) for i in numbers(method.get("outputs", ""))]
 
     def tosa_types(self, path):
-        """(types of the inputs, float types anywhere in the graph but of inputs that nothing reads)"""
+        """(types of the inputs, types of all floats in the graph except unused inputs)."""
         text = self.inspect(path)["text"]
         given = re.findall(r"^  input (%[^\s:]+): (\w+)\[", text, re.M)
         read = set(re.findall(r"%[^\s:,()]+", re.sub(r"^  input .*$", "", text, flags=re.M)))
@@ -84,7 +85,7 @@ class Attempt:
         return self.comparison.compare(self.interpreted(graph, tosa, graph.inputs), graph)
 
     def own_parameters(self, graph):
-        """What Carina's quantizer chose for inputs and outputs, by the programs that it compiles for the same model."""
+        """Carina's quantization parameters of inputs and outputs, from the programs that it compiles for the same model."""
         entering, leaving = [None] * len(graph.inputs), [None] * len(graph.reference)
         on_npu = ["--delegate-movement"]
         for more in (["--target", "ethos-u85-128", *on_npu], ["--target", "ethos-u55-128", *on_npu], ["--target", "ethos-u55-128", "--no-delegate"]):
@@ -116,7 +117,7 @@ class Attempt:
         return observed(array)
 
     def dequantized(self, ours, theirs, q, candidates):
-        """(float result, parameters): where no program told the scale, the one of the candidates that fits best."""
+        """(float result, parameters). If no program gives the scale, the best fitting candidate is used."""
         if theirs.dtype.kind != "f" or ours.dtype.kind != "i":
             return ours, None
         if q is None:
@@ -137,14 +138,14 @@ class Attempt:
         return self.not_all_integer(self.comparison.compare_own(results, graph, [q for _, q in pairs]), floats)
 
     def not_all_integer(self, verdict, floats):
-        """A test that asks for no delegate, or says that there must be none, does not ask for integers either."""
+        """A test that does not ask for a delegate, or that forbids one, does not require integers either."""
         self.found["floats"] = floats
         if verdict[0] in ("pass", "as_peer") and floats and self.case["delegates"] and not self.kind.startswith("NS-"):
             return "partial", f"not all integer: {', '.join(floats)} in the graph"
         return verdict
 
     def check_peer_integer(self):
-        """The peer's quantized graph in the interpreter, by the suite's exact rule: as many steps from that graph as it allows."""
+        """Runs the peer's quantized graph in the interpreter. Results may differ by the number of steps that the suite allows."""
         graph, tosa = Graph(self.case["quantized"]), self.folder / "m.tosa"
         self.program("tosa", graph.model, *self.reading, "-o", tosa)
         types, floats = self.tosa_types(tosa)
@@ -155,7 +156,7 @@ class Attempt:
         return self.not_all_integer(self.comparison.compare(results, graph, [q for _, q in pairs]), floats)
 
     def compiled(self, graph, options):
-        """Compiles for the kind's target and runs: the NPU is simulated, VGF interpreted. What the compiler reported goes to `found`."""
+        """Compiles for the kind's target and runs: the NPU is simulated, VGF is interpreted. The compiler's report is added to `found`."""
         target, pte = TARGETS[self.base], self.folder / "m.pte"
         report = json.loads(self.program("compile", graph.model, "--target", target, *options, "--delegate-movement", "-o", pte, "--json"))
         self.found["delegates"] = len(report.get("delegates", []))

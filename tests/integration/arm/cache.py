@@ -1,15 +1,15 @@
-"""Where captured cases of the Arm backend's tests are kept.
+"""The cache of captured cases of the Arm backend's tests.
 
 build/test-env/cache/arm/<executorch version>/
-    files/<ops.test_add>.json      the cases of one test file: what the suite would have tested, and which graphs hold it
-    sample/<ops.test_add>.json     the same for the cases of the sample alone (sample.py), where the file is not captured as a whole
-    graphs/<key>/                  an exported program with what it must compute
+    files/<ops.test_add>.json      the cases of one test file: what the suite tests, and which graphs each case uses
+    sample/<ops.test_add>.json     the same for the cases of the sample (sample.py), if the whole file is not captured
+    graphs/<key>/                  an exported program with its expected results
         model.pt2                  torch.export.save
         x0.npy ... ref0.npy ...    the inputs and the outputs of eager PyTorch; bfloat16 and fp8 inputs as bits, outputs widened to float32
         cal.npz                    the inputs by name, for --calibrate
         graph.json                 names and types; for a graph of the peer's quantizer the parameters of inputs and outputs
 
-A graph is captured once for all the cases (FP, INT, U55 ...) that test the same module on the same inputs.
+A graph is captured once for all cases (FP, INT, U55 ...) that test the same module on the same inputs.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ def folder():
 
 
 def file_record(test_file, part="files"):
-    """The record of a test file that is named as in ops/test_add.py."""
+    """The record of a test file with a name like ops/test_add.py."""
     return folder() / part / (test_file.removesuffix(".py").replace("/", ".") + ".json")
 
 
@@ -45,13 +45,13 @@ def cases_of(test_file, part="files"):
 
 
 def is_captured(test_file, quantized, part="files"):
-    """Is the file in the cache, and if wanted with the graphs of the peer's quantizer?"""
+    """Whether the cache has the file, and if `quantized` also the graphs of the peer's quantizer."""
     record = file_record(test_file, part)
     return record.exists() and (not quantized or json.loads(record.read_text())["quantized"])
 
 
 def write(path, value):
-    """A reader finds the old file or the whole new one."""
+    """Replaces the file atomically: a reader finds the old file or the whole new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(f".{os.getpid()}.part")
     part.write_text(json.dumps(value, indent=0))
@@ -60,7 +60,7 @@ def write(path, value):
 
 @contextlib.contextmanager
 def alone(test_file):
-    """One process captures a file; others that want it wait."""
+    """Lets one process capture a file while the others wait for it."""
     lock = file_record(test_file).with_suffix(".lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
     with open(lock, "w") as held:

@@ -1,7 +1,8 @@
-"""Captures the cases of the Arm backend's tests: pytest drives the wheel's files, and a pipeline's run() writes down what it would have tested.
+"""Captures the cases of the Arm backend's tests. pytest runs the wheel's files with a run() of pipelines that records the test instead of
+running it.
 
-A child process per test file: a crash or a hang of PyTorch or of the peer's quantizer costs one file. Skip and xfail marks are not
-obeyed, only noted.
+Each test file has a child process: a crash or hang of PyTorch or of the peer's quantizer loses one file. Skip and xfail marks are recorded,
+but the tests run.
 """
 
 import contextlib
@@ -51,12 +52,12 @@ def peer_mark(item):
 
 @dataclass
 class Order:
-    """What is to be captured of a file."""
+    """What to capture of a file."""
 
     test_file: str
     quantized: bool = True  # with the graphs of the peer's quantizer
-    only: frozenset = frozenset()  # ids of cases; empty: all
-    part: str = "files"  # where it is kept
+    only: frozenset = frozenset()  # ids of cases; empty: all cases
+    part: str = "files"  # the folder of the cache
 
     def is_done(self):
         return cache.is_captured(self.test_file, self.quantized, self.part)
@@ -66,7 +67,7 @@ class Order:
 
 
 class Recorder:
-    """The pytest plugin of one file: collects a record per pipeline, and per test that had none."""
+    """The pytest plugin of one file: collects a record per pipeline, and per test without a pipeline."""
 
     def __init__(self, order, root):
         self.order, self.root = order, root
@@ -77,7 +78,7 @@ class Recorder:
         return f"{path}::{self.item.name}" + (f"#{self.count}" if self.count > 1 else "")
 
     def captured(self, pipeline):
-        """Stands in for run() of every pipeline."""
+        """Replaces run() of every pipeline."""
         import pipeline_case
 
         self.count += 1
@@ -91,7 +92,7 @@ class Recorder:
             self.export(case, record)
         except Alarm as error:
             record["unable"] = str(error)
-        except Exception:  # ours: a case must not get lost
+        except Exception:  # an error of this script: no case may get lost
             record["unable"] = "capture failed: " + traceback.format_exc()[-600:]
         finally:
             signal.alarm(0)
@@ -162,7 +163,7 @@ def child(order, log):
 
 
 def settle(order, note):
-    """A file that killed its process is one case that is not applicable, so that it is not tried for ever."""
+    """A file that killed its process is recorded as one case that is not applicable. Otherwise each run would try it again."""
     if not order.is_done():
         record = {"id": order.test_file, "kind": "FILE", "peer": "", "unable": note}
         order.keep((cache.cases_of(order.test_file, order.part) or []) + [record], quantized=True)
@@ -187,8 +188,8 @@ def capture_file(order):
 
 
 def load():
-    """What every child needs, imported once before the forks."""
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # hypothesis costs seconds a file
+    """Imports everything that the children need, once before the forks."""
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # loading hypothesis takes seconds per file
     import offline
     import torch
 
@@ -198,15 +199,15 @@ def load():
     import graphs  # noqa: F401
     import pytest  # noqa: F401
 
-    for strict in (False, True):  # export imports more on its first use
+    for strict in (False, True):  # torch.export imports more modules on its first use
         with contextlib.suppress(Exception):
             torch.export.export(torch.nn.ReLU(), (torch.zeros(1),), strict=strict)
     gc.collect()
-    gc.freeze()  # children neither scan nor copy what the parent loaded
+    gc.freeze()  # children neither scan nor copy the parent's objects
 
 
 def capture(orders, again=False):
-    """Captures what the cache lacks; without the graphs of the peer's quantizer it takes a third of the time."""
+    """Captures what the cache lacks. Without the graphs of the peer's quantizer this takes a third of the time."""
     missing = [order for order in orders if again or not order.is_done()]
     if not missing:
         return

@@ -1,4 +1,4 @@
-"""Verdicts: (class, reason) of what a case computed, by the rules of the suite."""
+"""Verdicts (class, reason) on the results of a case, by the rules of the suite."""
 
 import json
 
@@ -8,7 +8,7 @@ from numbers_rule import Parameters, against_float, close, metrics, observed
 
 
 class Graph:
-    """A folder of the cache."""
+    """A graph in the cache."""
 
     def __init__(self, key):
         self.folder = cache.graph(key)
@@ -26,13 +26,13 @@ class Graph:
 
 
 class Comparison:
-    """Of one case; what it measures goes into `found`."""
+    """Compares the results of one case. Measurements are added to `found`."""
 
     def __init__(self, case, found):
         self.case, self.found = case, found
 
     def compare(self, results, graph, steps=None):
-        """(class, reason) by atol and rtol, and where a value is quantized by the suite's number of steps."""
+        """(class, reason) by atol and rtol. A quantized value may differ by the suite's number of steps."""
         reference, case = graph.reference, self.case
         if len(results) != len(reference):
             return "wrong", f"{len(results)} outputs instead of {len(reference)}"
@@ -48,7 +48,8 @@ class Comparison:
         return ("wrong", "; ".join(bad)) if bad else ("pass", "")
 
     def compare_own(self, results, graph, parameters):
-        """(class, reason) of a model that Carina quantized: the suite's float rule; within_a_step is the harder measure beside it."""
+        """(class, reason) of a model that Carina quantized, by the suite's float rule. `within_a_step` is a stricter measure that is only
+        recorded."""
         if len(results) != len(graph.reference):
             return "wrong", f"{len(results)} outputs instead of {len(graph.reference)}"
         bad, near_all, self.found["out"] = [], True, []
@@ -77,7 +78,7 @@ class Comparison:
         return against_float(ours, theirs, q or observed(theirs), case["frobenius"], case["cosine"]), False
 
     def peer_is_no_better(self, graph):
-        """The peer's quantized model fails the float rule too, and is at most 1 dB better."""
+        """True if the peer's quantized model fails the float rule too and is at most 1 dB better."""
         if "quantized" not in self.case:
             return False
         peer = Graph(self.case["quantized"]).reference

@@ -18,7 +18,7 @@ from executorch.backends.test.harness.stages import StageType
 
 
 class Unable(Exception):
-    """PyTorch or the peer's quantizer cannot do it: the case is not applicable."""
+    """PyTorch or the peer's quantizer cannot process the case, so it is not applicable."""
 
 
 def tensors_of(tree):
@@ -30,7 +30,7 @@ def is_narrow(dtype):
 
 
 def bits_of(tensor):
-    """A tensor as a numpy array. Types that numpy does not have become integers of their size."""
+    """A tensor as a numpy array. Types that numpy lacks become integers of the same size."""
     tensor = tensor.detach().cpu().contiguous().resolve_conj()
     if is_narrow(tensor.dtype):
         tensor = tensor.view({1: torch.uint8, 2: torch.int16}[tensor.dtype.itemsize])
@@ -42,7 +42,7 @@ def values_of(tensor):
 
 
 class Fingerprint(pickle.Pickler):
-    """Pickles tensors by their contents: PyTorch's own pickle of a tensor differs from one call to the next."""
+    """Pickles tensors by their contents. PyTorch's own pickle of a tensor differs from call to call."""
 
     def reducer_override(self, thing):
         if isinstance(thing, torch.Tensor) and type(thing) in (torch.Tensor, torch.nn.Parameter):
@@ -52,11 +52,12 @@ class Fingerprint(pickle.Pickler):
 
 
 def fingerprint(*parts):
-    """One key for equal modules and inputs, so that FP, INT, U55 ... of a test share a graph; None when they cannot be pickled."""
+    """A key that is the same for equal modules and inputs, so that the FP, INT, U55 ... cases of a test share a graph. None if they cannot
+    be pickled."""
     buffer = io.BytesIO()
     try:
         Fingerprint(buffer).dump(parts)
-    except Exception:  # a lambda, a local class: anything that pickle raises
+    except Exception:  # a lambda or a local class; pickle raises errors of any type
         return None
     return hashlib.sha256(buffer.getvalue()).hexdigest()[:24]
 
@@ -67,11 +68,11 @@ def run(module, inputs):
 
 
 def export(module, inputs, dynamic=None, strict=True):
-    """torch.export.export in a third of the time where it can be had: strict=False, and strict=True for what that cannot trace."""
+    """torch.export.export with strict=False, which takes a third of the time. If that fails, with strict=True."""
     try:
         return torch.export.export(module, inputs, dynamic_shapes=dynamic, strict=False)
     except Exception:
-        return torch.export.export(module, inputs, dynamic_shapes=dynamic, strict=True)  # its error is the one that counts
+        return torch.export.export(module, inputs, dynamic_shapes=dynamic, strict=True)  # callers see the error of the strict export
 
 
 def exported(module, inputs, dynamic):
@@ -82,12 +83,12 @@ def exported(module, inputs, dynamic):
 def copied(module):
     try:
         return copy.deepcopy(module)
-    except Exception:  # not every module of the suite can be copied; it is then run as it is
+    except Exception:  # some modules of the suite cannot be copied; the module itself is run then
         return module
 
 
 def user_inputs(program, inputs):
-    """(names, tensors) of the inputs that are tensors, in the program's order."""
+    """(names, tensors) of the tensor inputs, in the program's order."""
     flat = torch.utils._pytree.tree_flatten((copy.deepcopy(inputs), {}))[0]
     specs = [s for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
     pairs = [(s.arg.name, v) for s, v in zip(specs, flat) if isinstance(v, torch.Tensor)]
@@ -103,7 +104,7 @@ def operators_of(program):
 
 
 def save(key, program, inputs, reference, more):
-    """Writes the folder of a graph; a half-written one is never seen."""
+    """Writes the folder of a graph atomically: no other process sees a partial one."""
     target = cache.graph(key)
     part = target.with_name(f"{key}.{os.getpid()}")
     shutil.rmtree(part, ignore_errors=True)
@@ -146,11 +147,11 @@ def parameters(q):
     return None if q is None else {"scale": float(q.scale), "zp": int(q.zp), "qmin": int(q.qmin), "qmax": int(q.qmax), "dtype": dtype_name(q.dtype)}
 
 
-UNSETTLED = ("pattern_matcher", "compile_spec", "tosa_spec", "_graph_annotations")  # same in all quantizers, or no setting
+UNSETTLED = ("pattern_matcher", "compile_spec", "tosa_spec", "_graph_annotations")  # equal in all quantizers, or no settings
 
 
 def settings(thing, depth=5):
-    """A quantizer's configuration as text, without addresses: equal text, equal graph."""
+    """A quantizer's configuration as text, without addresses. Equal texts give equal graphs."""
     if isinstance(thing, (list, tuple)):
         return "[" + ",".join(settings(item, depth) for item in thing) + "]"
     if isinstance(thing, dict):
@@ -161,7 +162,7 @@ def settings(thing, depth=5):
 
 
 def quantized_key(case, float_key):
-    """Targets with the same settings share a graph: the peer's quantizer hardly asks for the target."""
+    """The key of a quantized graph. Targets with the same settings share a graph, since the peer's quantizer hardly depends on the target."""
     quantizer = getattr(case.quantize_stage.args[0], "quantizer", None)
     text = f"{float_key} {settings(getattr(quantizer, 'quantizer', quantizer))}"
     return hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -11,7 +11,7 @@ NARROW = {"bfloat16": ml_dtypes.bfloat16, "float8_e4m3fn": ml_dtypes.float8_e4m3
 
 @dataclass
 class Parameters:
-    """Of a quantized value."""
+    """The quantization parameters of a value."""
 
     scale: float
     zp: int
@@ -27,7 +27,7 @@ class Parameters:
 
 
 def observed(array):
-    """Affine int8 parameters by minimum and maximum."""
+    """Affine int8 parameters from the minimum and maximum."""
     finite = array[np.isfinite(array)]
     low = min(float(finite.min()), 0.0) if finite.size else 0.0
     high = max(float(finite.max()), 0.0) if finite.size else 0.0
@@ -36,7 +36,7 @@ def observed(array):
 
 
 def decoded(array, torch_type):
-    """Bits of a type that numpy lacks, as float32."""
+    """The bits of a type that numpy lacks, as float32."""
     if torch_type not in NARROW or array.dtype.kind not in "iu":
         return array
     return array.view(NARROW[torch_type]).astype(np.float32)
@@ -57,7 +57,7 @@ def sqnr(error_energy, energy):
 
 
 def metrics(result, reference, scale=None):
-    """SQNR in dB, the largest difference, and that in steps of the scale; over the elements that are finite on both sides."""
+    """SQNR in dB, the largest difference, and that difference in steps of the scale. Only elements that are finite on both sides count."""
     if result.shape != reference.shape or reference.size == 0:
         return {}
     if result.dtype == bool or reference.dtype == bool:
@@ -77,7 +77,7 @@ def metrics(result, reference, scale=None):
 
 
 def cleaned(reference, q):
-    """What the suite does to a float reference before it compares: below a step is zero, infinities are the largest values."""
+    """The float reference as the suite prepares it: values below a step become zero, infinities become the largest values."""
     reference = np.where(np.abs(reference) >= q.scale, reference, 0).astype(np.float32)
     largest, smallest = (q.qmax - q.zp) * q.scale, (q.qmin - q.zp) * q.scale
     return np.nan_to_num(reference, nan=0.0, posinf=largest, neginf=smallest)
@@ -93,7 +93,7 @@ def cosine(a, b):
 
 
 def against_float(result, reference, q, frobenius, min_cosine):
-    """The suite's comparison of a quantized result with the float model; '' or what is wrong."""
+    """The suite's comparison of a quantized result with the float model. Returns '' or the error."""
     if result.shape != reference.shape:
         return f"shape {list(result.shape)} instead of {list(reference.shape)}"
     reference = cleaned(reference, q)
@@ -102,7 +102,7 @@ def against_float(result, reference, q, frobenius, min_cosine):
     relative, angle = norm(result - reference) / (norm(reference) + 1e-8), cosine(result, reference)
     if math.isnan(angle):
         return "NaN in the result"
-    if norm(reference) > max(1e-8, q.scale * reference.size**0.5):  # below that the reference is quantization noise
+    if norm(reference) > max(1e-8, q.scale * reference.size**0.5):  # a smaller reference is quantization noise
         discount = 0.02 if angle >= max(0.98, min_cosine) else 0.0
         if max(0.0, relative - discount) > frobenius:
             return f"relative Frobenius error {relative:.4f} above {frobenius}, cosine {angle:.4f}"

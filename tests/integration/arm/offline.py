@@ -1,4 +1,4 @@
-"""No downloads while cases are captured: pretrained models keep their random weights, with settled batch norms."""
+"""Prevents downloads while cases are captured: pretrained models keep random weights, and their batch norms get statistics."""
 
 import contextlib
 import importlib.util
@@ -7,21 +7,21 @@ import sys
 
 import torch
 
-LIBRARIES = []  # a torch.library.Library works as long as it lives
+LIBRARIES = []  # torch drops a Library's registrations when the object is deleted
 
 
 class NoWeights(dict):
-    """Stands for a file of weights."""
+    """Replaces a file of weights."""
 
 
 def settle(model):
-    """Random weights leave activations of 1e-10: one training pass gives the batch norms the statistics of noise images."""
+    """With random weights, activations are near 1e-10. One training pass gives the batch norms the statistics of noise images."""
     norms = [m for m in model.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
     momenta = [m.momentum for m in norms]
     for m in norms:
         m.momentum = 1.0
     model.train()
-    with torch.no_grad(), contextlib.suppress(Exception):  # a model of another input shape keeps its statistics
+    with torch.no_grad(), contextlib.suppress(Exception):  # a model with another input shape keeps its statistics
         model(torch.randn(2, 3, 224, 224))
     for m, momentum in zip(norms, momenta):
         m.momentum = momentum
@@ -31,7 +31,7 @@ def settle(model):
 def torchvision_without_weights():
     if importlib.util.find_spec("torchvision") is None:
         return
-    with contextlib.suppress(Exception):  # defined already where torchvision was built for this torch
+    with contextlib.suppress(Exception):  # already defined if torchvision was built for this torch
         library = torch.library.Library("torchvision", "DEF")
         LIBRARIES.append(library)
         for name in ("nms", "qnms"):
@@ -56,7 +56,7 @@ def timm_without_weights():
 
 
 def hub_without_weights():
-    """Neural super sampling asks the hub for a file of weights and loads it."""
+    """The neural super sampling model downloads a file of weights from the hub and loads it."""
     if importlib.util.find_spec("huggingface_hub") is None:
         return
     import huggingface_hub

@@ -1,4 +1,4 @@
-"""docs/conformance-arm.md: the results of the Arm backend's own tests on Carina, and the reason of each failure."""
+"""Writes docs/conformance-arm.md: the results of the Arm backend's own tests on Carina, and the reason of each failure."""
 
 import re
 import sys
@@ -31,7 +31,7 @@ CLASSES = [
 ]
 
 
-BARS = [  # (kinds by how they end or what they are called, the least share in percent of the cases that the peer passes)
+BARS = [  # (the last part or the name of a kind, the minimum share in percent of the cases that the peer passes)
     (("FP",), 98),
     (("INT",), 98),
     (("PT2E",), 98),
@@ -40,7 +40,7 @@ BARS = [  # (kinds by how they end or what they are called, the least share in p
     (("INT-A16W8", "U55-A16W8", "U85-A16W8"), 95),
     (("INT-A8W4", "U55-A8W4", "U85-A8W4"), 95),
 ]
-CAUSES = [  # (what the reason says, why it is so)
+CAUSES = [  # (text in the reason, its cause)
     ("aten.nonzero", "the number of results depends on the data, so the shape is unknown at compile time"),
     ("less than 2 GB", "FlatBuffers address 2 GB, these weights are 3 GB"),
     ("complex64", "TOSA 1.0 has FFT2D of pairs of floats, but no complex values"),
@@ -51,7 +51,7 @@ CAUSES = [  # (what the reason says, why it is so)
     ("not all integer: fp32", "its quantizer leaves nodes float, or gives the branches of a choice other parameters; these nodes are floats, the numbers are correct"),
     ("along axis 0, TOSA needs", "the backend's annotation of transposed weights; it fails on them too"),
 ]
-CASES = [  # (case and kind, why it is so)
+CASES = [  # (case and kind, its cause)
     ("test_acosh_tosa_INT[large]", "PT2E", "PyTorch's NaN below 1 becomes the integer 0, which represents a number in the middle; Carina gives the value at the domain's end, which is next to the float model's"),
     ("test_sd3_transformer_tosa_INT", "INT", "sin and cos whose steps are longer than their period stay float: integers would be noise"),
     ("[large_values]", "", "tan whose steps are longer than its period stays float (adr/0044)"),
@@ -69,7 +69,7 @@ def expected(outcome):
 
 
 def plain(reason):
-    """Without line breaks, and without the folders of the machine that it ran on."""
+    """The reason without line breaks and without this machine's folders."""
     text = re.sub(r"\s+", " ", reason).strip().replace("|", "\\|")
     return re.sub(r"(?<![\w./])/(?:[\w.+-]+/)+", "", text)[:220]
 
@@ -83,14 +83,14 @@ def parameter(outcome):
 
 
 def cause_of(outcome, why):
-    """What is known of a failure beyond its message."""
+    """The known cause of a failure, beyond its message."""
     of_case = [cause for name, kind, cause in CASES if outcome["id"].endswith(name) and outcome["kind"].startswith(kind)]
     of_reason = [cause for words, cause in CAUSES if words in why]
     return f": {(of_case + of_reason)[0]}" if of_case or of_reason else ""
 
 
 def good_share(outcomes, kinds):
-    """(good, all) of the cases that were run and that the peer passes."""
+    """(good, all) of the cases that ran and that the peer passes."""
     counted = [o for o in outcomes if o["kind"] in kinds and report.is_run(o) and report.peer_passes(o)]
     return sum(o["class"] in report.GOOD for o in counted), len(counted)
 
@@ -110,7 +110,7 @@ def in_decibels(values):
 
 
 def near_the_peer(outcomes):
-    """Those that miss the suite's float rule, with the noise of ours and of the peer's own graph."""
+    """The cases that miss the suite's float rule, with the noise of Carina's and of the peer's graph."""
     lines = []
     for o in sorted(outcomes, key=lambda o: (o["id"], o["kind"])):
         if o["class"] == "as_peer":

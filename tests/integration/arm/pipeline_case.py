@@ -1,4 +1,4 @@
-"""The test case of a finished pipeline of the Arm backend's tests (executorch/backends/arm/test/tester/test_pipeline.py)."""
+"""The test case of a complete pipeline of the Arm backend's tests (executorch/backends/arm/test/tester/test_pipeline.py)."""
 
 from dataclasses import dataclass
 
@@ -17,14 +17,14 @@ BITS = {torch.int8: 8, torch.uint8: 8, torch.int16: 16, torch.int32: 32}
 
 @dataclass
 class Case:
-    """A pipeline at the moment when its test calls run(): stages may have been changed until then."""
+    """A pipeline when its test calls run(). The test may change stages until then."""
 
     pipeline: object
     module: torch.nn.Module
     inputs: tuple
     dynamic: object
     kind: str
-    facts: dict  # what the reference must know: tolerances, delegates, the TOSA specification; goes to the cache as it is
+    facts: dict  # tolerances, delegates, the TOSA specification: stored in the cache for the comparison
 
     @property
     def quantize_stage(self):
@@ -59,7 +59,7 @@ def specification(tester):
 
 
 def expected_delegates(pipeline):
-    """None: the test does not say how many."""
+    """The number of delegates; None if the test does not give it."""
     count = stage(pipeline, "check_count.exir")
     return count.args[0].get(DELEGATE) if count is not None and count.args else None
 
@@ -71,7 +71,8 @@ def closed_over(function):
 
 
 def tolerances(pipeline):
-    """The suite compares the lowered graph with PyTorch's (atol, rtol, qtol), and a quantized one with the float model."""
+    """The suite's tolerances (atol, rtol, qtol). It compares the lowered graph with PyTorch's graph, and a quantized one with the float
+    model."""
     found = {"atol": 1e-3, "rtol": 1e-3, "qtol": 0 if "FP" in type(pipeline).__name__ else 1, "frobenius": 0.15, "cosine": 0.9}
     found["float_checked"] = False
     for s in pipeline._stages:
@@ -89,7 +90,7 @@ def tolerances(pipeline):
 
 
 def quantizer_config(pipeline):
-    """The quantizer's settings for the whole model, at the time of run()."""
+    """The quantizer's global settings at the time of run()."""
     s = stage(pipeline, "quantize")
     if s is None or not s.args:
         return None
@@ -98,7 +99,7 @@ def quantizer_config(pipeline):
 
 
 def bits(config):
-    """(of activations, of weights)"""
+    """(bits of activations, bits of weights)."""
     activation = getattr(getattr(config, "input_activation", None), "dtype", None)
     largest = getattr(getattr(config, "weight", None), "quant_max", None)
     return BITS.get(activation, 8), 4 if largest is not None and largest <= 7 else 8
@@ -114,7 +115,7 @@ def suffix(pipeline):
 
 
 def classify(pipeline, spec):
-    """The kind under which the case is counted."""
+    """The kind of the case in the tables."""
     name = type(pipeline).__name__
     if name == "TosaPipelineFP":
         return "FP"

@@ -1,4 +1,4 @@
-"""Runs the program carina, and classifies its results."""
+"""Runs the program `carina` and classifies its results."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ class Refused(Exception):
 
 
 class Crash(Exception):
-    """A signal, an internal error, a time-out, or Carina refuses its own file."""
+    """A signal, an internal error or a time-out, or Carina rejects its own file."""
 
     def __init__(self, stage, text):
         super().__init__(text)
@@ -23,13 +23,13 @@ class Crash(Exception):
 
 
 class Program:
-    """`device`: more options of `carina run`."""
+    """The program `carina`. `device`: more options of `carina run`."""
 
     def __init__(self, path, device=(), environment=None):
         self.path, self.device, self.environment = str(path), device, environment
 
     def __call__(self, command, *arguments):
-        """Its stdout; raises Refused or Crash."""
+        """Returns its stdout. Raises Refused or Crash."""
         try:
             words = [self.path, command, *map(str, arguments)]
             done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=SECONDS, env=self.environment)
@@ -42,7 +42,7 @@ class Program:
         raise Crash(command, f"exit code {done.returncode}: {done.stderr.strip()[-600:]}")
 
     def own(self, command, *arguments):
-        """On a file that Carina wrote: refusing that is no refusal of the model."""
+        """Runs on a file that Carina wrote. Rejecting such a file counts as a crash."""
         try:
             return self(command, *arguments)
         except Refused as error:
@@ -54,14 +54,14 @@ LEADING = re.compile(r"([a-z][a-z0-9_]*) (?:with|of|to|over|is|has)\b")
 
 
 def reasons(text):
-    """A refusal as [(operator or '', what)]."""
+    """The diagnostics of a rejection as [(operator or '', text)]."""
     found = []
     for line in text.splitlines():
         error = re.match(r"carina: error: (.*)", line)
         if not error:
             continue
         what = re.sub(r"^\S+\.pt2: ", "", error.group(1))
-        what = re.sub(r"^\w+(?:\.\w+)*(?: \([^()]*\))?: ", "", what)  # the node and its line
+        what = re.sub(r"^\w+(?:\.\w+)*(?: \([^()]*\))?: ", "", what)  # removes the node and its line
         operator, leading = OPERATOR.search(what), LEADING.match(what)
         name = operator.group(1).rstrip(".").replace("torch.ops.", "") if operator else leading.group(1) if leading else ""
         found.append((name, what[:300]))

@@ -1,14 +1,14 @@
-"""Checks carina on captured cases: nothing of Carina's is imported, only the program is run.
+"""Checks carina on captured cases. It only runs the program and imports nothing of Carina.
 
 Classes
-  pass      right, and delegated as the test asks
-  as_peer   fails the suite's float rule, but so does the peer's own quantized model, and ours is at most 1 dB below it
-  partial   the numbers are right, but not all is on the NPU, or not all is integer
+  pass      correct, and delegated as the test requires
+  as_peer   fails the suite's float rule, but so does the peer's own quantized model, and Carina's is at most 1 dB worse
+  partial   the numbers are correct, but a part is not on the NPU or not integer
   refused   exit code 1 with a reason
-  wrong     other numbers
-  crash     a signal, an internal error, a time-out, or Carina refuses its own file
+  wrong     the numbers are wrong
+  crash     a signal, an internal error or a time-out, or Carina rejects its own file
   na        PyTorch cannot run or export the test, or the peer's quantizer cannot quantize it
-  counted   a kind that is not run
+  counted   the kind is not run
 """
 
 import shutil
@@ -20,7 +20,7 @@ from program import Crash, Refused, reasons
 
 
 def kinds_of(case):
-    """The kinds under which a captured case is checked."""
+    """The kinds for which a captured case is checked."""
     kind = case["kind"]
     extra = {"INT": "PT2E", "U55": "PT2E-U55", "U85": "PT2E-U85"}.get(kind)
     return [kind, extra] if extra else [kind]
@@ -45,7 +45,7 @@ def inapplicable(case, kind):
 
 
 def outcome(program, case, kind):
-    """The record of a case under a kind."""
+    """The record of a case and a kind."""
     found = {"id": case["id"], "kind": kind, "peer": case["peer"]}
     if (known := inapplicable(case, kind)) is not None:
         return {**found, **known}

@@ -51,7 +51,7 @@ def in_list(outcomes, name):
 
 
 def refused_by_operator(outcomes, kind):
-    """[(operator, cases, cases where nothing else was missing, its most common reason)], most cases first."""
+    """[(operator, cases, cases without another unsupported operator, its most common reason)], most cases first."""
     cases, alone, texts = Counter(), Counter(), defaultdict(Counter)
     for o in outcomes:
         if o["kind"] != kind or o["class"] != "refused":
@@ -66,7 +66,7 @@ def refused_by_operator(outcomes, kind):
 
 
 def text(outcomes):
-    """What a run prints."""
+    """The text that a run prints."""
     parts = []
     for name in LISTS:
         if some := in_list(outcomes, name):
@@ -79,7 +79,7 @@ def text(outcomes):
 
 
 def partials(outcomes):
-    """A line for each reason, with a case that has it."""
+    """A line for each reason, with an example."""
     groups = defaultdict(list)
     for o in outcomes:
         if o["class"] == "partial":

@@ -1,12 +1,12 @@
 """Runs the Arm backend's own tests (executorch/backends/arm/test of the wheel) on carina.
 
 run.py [--dirs ops,modules,models] [--ops PATTERN] [--kind FP,INT,...] [--case TEXT] [--jobs N] [--program PATH] [--json OUT]
-run.py --capture [...]      only capture: what torch.export and the peer's quantizer make of the tests, into build/test-env/cache/arm
+run.py --capture [...]      only capture the tests (torch.export and the peer's quantizer) into build/test-env/cache/arm
 run.py --report IN.json     the tables of an earlier run
-run.py --page IN.json...    docs/conformance-arm.md of earlier runs, whose outcomes are put together
-run.py --choose IN.json...  sample.json of earlier runs: the cases of `make test`; --capture-sample captures just these
+run.py --page IN.json...    docs/conformance-arm.md from the merged outcomes of earlier runs
+run.py --choose IN.json...  sample.json from earlier runs: the cases of `make test`; --capture-sample captures just these
 
-A file that is not in the cache is captured first (torch, once); judging needs numpy and the program only.
+A file that is not in the cache is captured first (needs torch, once). The comparison needs only numpy and the program.
 kinds: FP INT U55 U85 U65 (Carina's quantizer), PT2E PT2E-U55 PT2E-U85 (the peer's quantizer, compared at one step),
 INT-A16W8 U55-A16W8 U85-A16W8, the same with A8W4 and Q32 (peer's quantizer), NS-FP NS-INT NS-U55 (what the peer must leave), VGF-FP VGF-INT.
 """
@@ -38,7 +38,7 @@ def matches(path, patterns):
 
 
 def test_files(directories, patterns):
-    """Names like ops/test_add.py."""
+    """Test files with names like ops/test_add.py."""
     root = capture.test_root()
     found = [p for d in directories for p in sorted((root / d).rglob("test_*.py"))]
     return [str(p.relative_to(root)) for p in found if matches(p, patterns)]
@@ -49,7 +49,7 @@ def cases_of(files, pattern):
 
 
 def selected(cases, kinds):
-    """[(case, kind)]; a kind that is not run at all is counted once."""
+    """[(case, kind)]. A kind that is not run is counted once."""
     pairs = [(case, kind) for case in cases for kind in reference.kinds_of(case)]
     return [(case, kind) for case, kind in pairs if kind in kinds or kind not in reference.RUN]
 
@@ -84,13 +84,13 @@ def arguments():
 
 
 def kept(paths):
-    """Outcomes of several runs: of a case that is in two, the later one's."""
+    """The outcomes of several runs. If a case is in two, the later outcome counts."""
     together = {(o["id"], o["kind"]): o for path in paths for o in json.loads(path.read_text())["outcomes"]}
     return [together[key] for key in sorted(together)]
 
 
 def show_earlier(given):
-    """What is made of outcomes that are there; False when the tests are to be run."""
+    """Shows outcomes of earlier runs as the options say. Returns False if the tests are to be run."""
     if given.report:
         print(report.text(kept([given.report])))
     if given.page:

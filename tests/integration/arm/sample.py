@@ -1,7 +1,7 @@
-"""The fixed sample of `make test-all`: sample.json has its cases with the class that each had when it was chosen. `make test` takes those
-of some files.
+"""The fixed sample of `make test-all`. sample.json has its cases, each with its class at the time of the choice. `make test` takes the
+cases of some files.
 
-`make conformance` chooses anew (run.py --choose): a case that has become good is then expected to stay so.
+`make conformance` chooses again (run.py --choose). A case that has become good must then stay good.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ FILE = Path(__file__).with_name("sample.json")
 SIZES = {"FP": 110, "INT": 90, "U55": 70, "U85": 70, "PT2E": 24, "INT-A16W8": 12, "U55-A16W8": 12, "U85-A16W8": 12, "VGF-FP": 55, "VGF-INT": 55}
 LONGEST_SECONDS = 0.5
 PART = 12
-ONCE_BROKEN = [  # always in the sample
+ONCE_BROKEN = [  # always in the sample, because they failed once
     ("models/test_nn_functional.py::test_nn_functional_tosa_INT[grid_sample]", "INT"),
     ("models/test_nn_functional.py::test_nn_functional_tosa_INT[fold]", "PT2E"),
     ("ops/test_add.py::test_add_tensor_tosa_FP_3[4d_randn_diff_rank_bf16]", "FP"),
@@ -33,7 +33,7 @@ ONCE_BROKEN = [  # always in the sample
 
 
 def rank(outcome):
-    """An order without a pattern, and the same in every run."""
+    """A pseudo-random order that is the same in every run."""
     return hashlib.sha256(f"{outcome['id']} {outcome['kind']}".encode()).hexdigest()
 
 
@@ -43,7 +43,7 @@ def eligible(outcome, kind):
 
 
 def round_robin(outcomes, size):
-    """One case of each test file, then a second of each ..."""
+    """One case of each test file, then a second one of each, and so on."""
     files = defaultdict(list)
     for o in sorted(outcomes, key=rank):
         files[o["id"].split("::")[0]].append(o)
@@ -68,7 +68,7 @@ def read():
 
 
 def part(entries):
-    """The cases of every file that was once broken and of every PART-th other one, in an order without a pattern."""
+    """All cases of the files that failed once, and those of every PART-th other file in a pseudo-random order."""
     once_broken = {case.split("::")[0] for case, _ in ONCE_BROKEN}
     others = {file_of(e) for e in entries} - once_broken
     chosen = once_broken | set(sorted(others, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[::PART])
@@ -80,7 +80,7 @@ def file_of(entry):
 
 
 def captured(entries):
-    """[(case, kind)] of the sample; captures what the cache lacks."""
+    """[(case, kind)] of the sample. Captures what the cache lacks."""
     ids, peer = defaultdict(set), defaultdict(bool)
     for e in entries:
         test_file = file_of(e)

@@ -1,11 +1,12 @@
-"""The Arm backend's own pytest files on Carina, beside the Arm backend itself: `make arm-suite DIR=CHECKOUT`.
+"""Runs the Arm backend's own pytest files on Carina and on the Arm backend itself: `make arm-suite DIR=CHECKOUT`.
 
     suite.py DIR [FILE ...] [--peer failed|all] [--page]
 
-DIR is a checkout of ExecuTorch, or its folder backends/arm/test; FILE is "ops/test_add.py". Without files: all of misc, quantizer, ops and modules. On
-Carina a file runs with `-p carina.arm.pytest_plugin`, on the Arm backend without. `--peer failed`, the default, runs the Arm backend on the tests that fail
-with Carina only, and counts those that pass with Carina as passed by it. Outcomes stay in build/test-env/cache/arm_suite, file by file; `--page` writes
-docs/conformance-arm-api.md and suite.json of all that are there. FVPs and Vulkan devices are not there: such tests skip, or expect to fail, themselves.
+DIR is a checkout of ExecuTorch, or its folder backends/arm/test. FILE is "ops/test_add.py". Without files: all of misc, quantizer, ops and
+modules. On Carina a file runs with `-p carina.arm.pytest_plugin`, on the Arm backend without it. `--peer failed`, the default, runs the Arm
+backend only on the tests that fail with Carina. It counts the others as passed by the Arm backend. Outcomes are stored in
+build/test-env/cache/arm_suite, file by file. `--page` writes docs/conformance-arm-api.md and suite.json from all stored outcomes. There are
+no FVPs and Vulkan devices: the suite itself skips such tests or expects them to fail.
 """
 
 import argparse
@@ -40,7 +41,7 @@ def files_of(root):
 
 
 class Recorder:
-    """The pytest plugin that writes down what became of each test; the last word on a test counts."""
+    """The pytest plugin that records the outcome of each test. If a test reports twice, the last outcome counts."""
 
     def __init__(self, root, output):
         self.root, self.output, self.outcomes, self.seconds = root, Path(output), {}, {}
@@ -53,7 +54,7 @@ class Recorder:
         self.output.write_text(json.dumps({"outcomes": self.outcomes, "seconds": self.seconds}))
 
     def pytest_runtest_logfinish(self):
-        self.write()  # a crash costs one test
+        self.write()  # after a crash, only one outcome is missing
 
     def pytest_runtest_logreport(self, report):
         name = self.name_of(report.nodeid)
@@ -71,7 +72,7 @@ class Recorder:
 
 
 def last_line(report):
-    """The last line of an error, without the folders of the machine that it ran on."""
+    """The last line of an error, without this machine's folders."""
     lines = [line for line in str(report).strip().splitlines() if line.strip()]
     errors = [line[2:].strip() for line in lines if line.startswith("E ")]
     line = (errors or lines or [""])[0].strip()
@@ -91,7 +92,7 @@ def child(root, tests, output):
 
 
 def run(root, tests, output, package=None, seconds=7200):
-    """{test: [outcome, first line of the error]} of files or tests, on Carina where there is a package, else on the Arm backend."""
+    """{test: [outcome, first line of the error]} of files or tests. With `package` they run on Carina, otherwise on the Arm backend."""
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     if package:
         environment |= {"PYTHONPATH": str(package), "PYTEST_PLUGINS": "carina.arm.pytest_plugin"}
@@ -112,7 +113,7 @@ def place_of(name, who):
 
 
 def measure(root, names, package, peer):
-    """Runs files in one process, since PyTorch and ExecuTorch take seconds to load, and writes down what became of each."""
+    """Runs files in one process, because PyTorch and ExecuTorch take seconds to load, and stores the outcomes."""
     found, seconds = run(root, names, place_of(names[0], "carina"), package)
     failed = [test for test, (outcome, _) in found.items() if outcome == "failed"]
     whole = {name for name in names if peer == "all" or f"{name}::collection" in failed}
@@ -128,12 +129,12 @@ def measure(root, names, package, peer):
 
 
 def of_file(name, values):
-    """The part of {test: value} that is about a file's tests."""
+    """The entries of {test: value} for the tests of a file."""
     return {test: value for test, value in values.items() if test.partition("::")[0] == name}
 
 
 def row_of(summary):
-    """{passed, peer, not_run, internal, differences} of a file"""
+    """{passed, peer, not_run, internal, differences} of a file."""
     carina, peer = summary["carina"], summary["peer"]
     differences, passed, by_peer, not_run = {}, 0, 0, 0
     for test in {**carina, **(peer if summary["all"] else {})}:
@@ -152,7 +153,7 @@ def row_of(summary):
 
 
 def kept():
-    """{file: row} of all files that have been run"""
+    """{file: row} of all files that have been run."""
     rows = {}
     for path in sorted((CACHE / "both").glob("*.json")):
         rows[path.stem.replace("__", "/")] = row_of(json.loads(path.read_text()))
@@ -201,7 +202,7 @@ def page(rows):
 
 
 def grouped(tests):
-    """Rows of the page: tests of one function that have one reason stand together."""
+    """Rows of the page. Tests of one function with the same reason share a row."""
     groups = {}
     for test, text in sorted(tests.items()):
         key = test.partition("[")[0], suite_reasons.reason_of(test) or f"`{text.replace('|', ' ').replace('`', chr(39))[:110]}`"

@@ -1,6 +1,6 @@
-"""Why a test of the Arm backend's suite does not pass on Carina: the first row whose pattern a test's name matches says it.
+"""Why a test of the Arm backend's suite does not pass on Carina. The first row whose pattern matches the test's name gives the reason.
 
-`internal`: the test looks at what is inside of the Arm backend; it is listed, and counts neither as passed nor as failed.
+`internal`: the test depends on internals of the Arm backend. It is listed, and counts neither as passed nor as failed.
 """
 
 import re

@@ -1,6 +1,7 @@
-"""Properties of VGF cases that the case does not record: the kind VGF-INT has tests of all widths, captured without the Arm backend's quantizer."""
+"""Properties of VGF cases that the case does not record. The kind VGF-INT has tests of all widths, captured without the Arm backend's
+quantizer."""
 
-DEFAULT_TOLERANCE = 1e-3  # of the suite, also where a test is not run anywhere and so compares no numbers
+DEFAULT_TOLERANCE = 1e-3  # of the suite; also for tests that never run and so compare no numbers
 WIDTHS = {"a16w8": ("int16x8", "INT-A16W8"), "a8w4": ("int8x4", "INT-A8W4"), "": ("int8", "INT")}
 
 
@@ -9,7 +10,7 @@ def is_integer(case):
 
 
 def width(case):
-    """(Carina's scheme, the kind of the TOSA tests of that width), by the name of the test."""
+    """(Carina's scheme, the kind of the TOSA tests with that width), from the name of the test."""
     test = case["id"].split("::")[-1].split("[")[0].lower()
     return next(row for word, row in WIDTHS.items() if word in test)
 
@@ -24,8 +25,7 @@ def has_default_tolerance(case):
 
 
 def with_peer_graphs(cases):
-    """The cases of a file; what one for VGF does not say is taken from the TOSA test of the same model: the graph that the peer's
-    quantizer made for that width, and the tolerance in floats."""
+    """The cases of a file. A VGF case without a quantized graph or a tolerance takes them from the TOSA test of the same model and width."""
     made = {(c["float"], c["kind"]): c["quantized"] for c in cases if "quantized" in c}
     tolerances = tolerances_of(cases)
 

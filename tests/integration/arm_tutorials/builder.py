@@ -1,4 +1,4 @@
-"""The steps of the tutorial of ExecuTorch before 1.0: a compile spec is built as a list; calls by the names of that time."""
+"""The steps of ExecuTorch's tutorial before 1.0: a compile spec is built as a list, with the function names of that time."""
 
 import numpy as np
 import torch

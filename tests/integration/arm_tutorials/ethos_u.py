@@ -1,4 +1,4 @@
-"""The steps of the official documentation's Ethos-U page, which takes torchvision's mobilenet_v2 through them, on a network of its kind."""
+"""The steps of the Ethos-U page of the official documentation, on a network similar to the page's torchvision mobilenet_v2."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""mobilenet_v2 as torchvision builds it, with weights from the generator's seed: torchvision is not among the reference implementations."""
+"""mobilenet_v2 as torchvision builds it, with random weights from the generator's seed. The test environment has no torchvision."""
 
 from torch import nn
 

@@ -1,4 +1,5 @@
-"""What the tutorials compile here: the blocks of mobilenet_v2, small, with weights from a seed; all of it with TUTORIAL_NETWORK=mobilenet_v2."""
+"""The model of the tutorials: the blocks of mobilenet_v2, small, with random weights. With TUTORIAL_NETWORK=mobilenet_v2, the whole
+network."""
 
 import os
 

@@ -1,6 +1,6 @@
 """Carina as a system under test of the official TOSA test runner (tosa_verif_run_tests --sut-module carina_sut).
 
-CARINA_SUT names the program, which is asked to `interpret` the test's graph as a user would ask it.
+CARINA_SUT is the path of the program. The test's graph is run with `carina interpret`, as a user would run it.
 """
 
 import os
@@ -12,20 +12,20 @@ import ml_dtypes
 import numpy as np
 from runner.tosa_test_runner import TosaTestRunner
 
-# NumPy has no such types: Carina writes their bits as integers, tosa_verify wants '<V2' and '<V1' in the file's header (but
-# integers for FP8E5M2), which ml_dtypes writes.
+# NumPy lacks these types. Carina writes their bits as integers, but tosa_verify expects '<V2' and '<V1' in the file's header, as ml_dtypes
+# writes them. It expects integers for FP8E5M2.
 NARROW = {"BF16": ml_dtypes.bfloat16, "FP8E4M3": ml_dtypes.float8_e4m3fn}
 
 GraphResult = TosaTestRunner.TosaGraphResult
 
 
-# How carina marks data that break a REQUIRE of the specification, which makes the result unpredictable; all else that it
-# refuses is an error of the graph.
+# Carina's mark for data that break a REQUIRE of the specification: the result is then unpredictable. Any other rejection is an error of the
+# graph.
 BROKEN_REQUIRE = "REQUIRE broken"
 
 
 def refusal(done):
-    """What the runner is told of a run that gave no outputs."""
+    """The runner's status for a run without outputs."""
     message = (done.stderr or done.stdout).strip()[-2000:]
     if done.returncode != 1:
         return GraphResult.OTHER_ERROR, message
@@ -34,7 +34,7 @@ def refusal(done):
 
 class TosaSUTRunner(TosaTestRunner):
     def commands(self, folder):
-        """What a user would ask carina for, in this order; the last one writes the outputs to the folder."""
+        """The carina commands of a user, in order. The last one writes the outputs to the folder."""
         return [["interpret", self.testDirPath / self.testDesc["tosa_file"], *self.inputs(), "-o", folder]]
 
     def inputs(self):

@@ -1,4 +1,4 @@
-"""Carina as a system under test through VGF: writes the graph as a .vgf and runs the interpreter on that."""
+"""Carina as a system under test through VGF: writes the graph as a .vgf and interprets that file."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""The same on a Vulkan device: the graph is compiled for `--target vgf`, and `carina run --on vulkan` runs the program.
+"""The same on a Vulkan device: compiles the graph for `--target vgf`, then `carina run --on vulkan` runs the program.
 
-The environment (VK_...) says which device.
+Environment variables (VK_...) select the device.
 """
 
 from pathlib import Path

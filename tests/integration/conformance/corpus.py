@@ -1,9 +1,9 @@
 """The tests of the official generator: a fixed sample for every change, and the whole corpus in batches.
 
-The sample of `make test-all`: all operators of TOSA 1.0.2, small shapes, a few tests for each type and mode, and a test for each error
-condition of each operator; some 2,400 tests and 70 MB with their results, made in two minutes of CPU time. That of `make test`: the same
-of FEW operators, some 350 tests. The whole:
-tosa_verif_conformance_generator with its own configuration, an operator at a time.
+The sample of `make test-all` has all operators of TOSA 1.0.2, small shapes, a few tests for each type and mode, and a test for each error
+condition of each operator. It has some 2,400 tests and 70 MB with their results, and takes two minutes of CPU time to make. The sample of
+`make test` has the same for the operators of FEW: some 350 tests. The whole corpus is made by tosa_verif_conformance_generator with its own
+configuration, one operator at a time.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ PACKAGES = Path(tosa_reference_model.__file__).resolve().parents[1]
 CONFIG = PACKAGES / "conformance" / "cts-config_v1.0.json"
 PROGRAMS = Path(sys.executable).parent
 
-# Tests beside the special ones that the generator always makes: for each value of `permutes` at most `maximum`.
+# Additional tests beside the special ones that the generator always makes: at most `maximum` for each value of `permutes`.
 CONVOLUTIONS = {"permutes": ["type", "acc_type"], "full_params": ["stride", "kernel"], "maximum": 3}
 SELECTIONS = {
     "cast": {"permutes": ["type", "out_type"], "maximum": 1},
@@ -53,10 +53,10 @@ SELECTIONS = {
     "resize": {"permutes": ["type", "mode"], "maximum": 4},
 }
 OTHERS = {"permutes": ["rank", "type"], "maximum": 1}
-# Of the chapters on sums of products, activations, elements, reductions, gathering and type conversion.
+# One operator from each chapter: sums of products, activations, elements, reductions, gathering and type conversion.
 FEW = ["conv2d", "matmul", "sigmoid", "add", "abs", "greater", "reduce_sum", "gather", "rescale"]
-CONTROL_FLOW = ["cond_if", "while_loop"]  # the generator's option for constant inputs breaks on these
-LATER = ["gather/gather_*_b_*", "scatter/scatter_*_b_*"]  # made for any version, but bool came with 1.1
+CONTROL_FLOW = ["cond_if", "while_loop"]  # the generator's option for constant inputs fails on these
+LATER = ["gather/gather_*_b_*", "scatter/scatter_*_b_*"]  # the generator makes them for any version, but bool came with 1.1
 
 
 def official_config():
@@ -66,7 +66,7 @@ def official_config():
 
 
 def operators():
-    """The operators of 1.0, as the generator calls them."""
+    """The operators of 1.0, under the generator's names."""
     return [name for name, row in official_config().items() if row.get("from_version", "1.0.0") <= VERSION]
 
 
@@ -98,7 +98,7 @@ def sample_key():
 
 @contextlib.contextmanager
 def alone(root):
-    """Others who want the same folders wait until we are done with them; a lock ends with its process."""
+    """Locks the folders: other processes wait until this one has finished. The lock ends with its process."""
     Path(root).mkdir(parents=True, exist_ok=True)
     with open(Path(root) / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -110,7 +110,7 @@ def sampled_operators():
 
 
 def sample(root):
-    """The folder of this tier's tests, made when it is not there yet (then kept; that of an older sample is removed)."""
+    """The folder of this tier's tests. Missing tests are made and kept, and the folder of an older sample is removed."""
     name, names = tier_plugin.sampled("few", "sample"), sampled_operators()
     folder = Path(root) / f"{name}-{sample_key()}"
     if (folder / "complete").exists():
@@ -146,7 +146,7 @@ def sample(root):
 
 
 def batch(root, operator, jobs):
-    """The whole corpus's tests of one operator, in a folder that the caller removes; made when they are not there yet."""
+    """The whole corpus's tests of one operator. Missing tests are made; the caller removes the folder."""
     folder = Path(root) / "batch" / operator
     if (folder / "complete").exists():
         return folder / "tests"

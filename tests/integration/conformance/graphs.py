@@ -1,5 +1,5 @@
-"""Random graphs of test_plan.py by their numbers, for on_cluster.py: each compiled, simulated and compared with the official TOSA
-reference model.
+"""Random graphs of test_plan.py by number, for on_cluster.py. Each is compiled, simulated and compared with the official TOSA reference
+model.
 
     graphs.py --version | --identity | --job=FILE
 """
@@ -24,7 +24,7 @@ def say(line):
 
 
 def digest():
-    """Of the program that is tested, and of what makes the graphs."""
+    """The digest of the tested program and of the graph generator."""
     found = hashlib.sha256(PLAN_TOOL.read_bytes())
     for name in ("test_plan.py", "plan_graphs.py", "tosa_graphs.py", "operator_graphs.py"):
         found.update((HERE.parent / name).read_bytes())
@@ -32,7 +32,7 @@ def digest():
 
 
 def verdict(number, folder):
-    """What becomes of a graph."""
+    """The result for one graph."""
     import test_plan
 
     sample, choice = test_plan.sample_of(number)
@@ -41,7 +41,7 @@ def verdict(number, folder):
         return {"graph": number, "status": "refused", "text": "by the reference model"}
     (folder / "list").write_text(f"{line}\n")
     done = subprocess.run([PLAN_TOOL, "--batch", folder / "list", "verify=1"], capture_output=True, text=True, check=False)
-    if done.returncode < 0:  # as the shell of a cluster says it: the machine's fault, or ours
+    if done.returncode < 0:  # a signal counts as a fault of the machine, any other exit code as one of Carina
         raise OSError(f"plan_tool was killed by signal {-done.returncode}")
     same = done.returncode == 0 and done.stdout.startswith("ok ")
     return {"graph": number, "status": "same" if same else "differs", "text": "" if same else f"{choice}: {done.stdout}{done.stderr[-500:]}"}

@@ -24,7 +24,7 @@ class Outcome:
 
 
 class KeptReference(reference.TosaSUTRunner):
-    """The reference model's results of an earlier run over the same tests are used again: they take most of the time."""
+    """Uses the reference model's results of an earlier run over the same tests again, because they take most of the time."""
 
     def runTestGraph(self):
         files = [self.testDirPath / name for name in self.testDesc["ofm_file"]]
@@ -37,13 +37,14 @@ class KeptReference(reference.TosaSUTRunner):
         return TosaTestRunner.TosaGraphResult.TOSA_VALID, None
 
 
-# Results are named after the module of the class.
+# The runner names results after the module of the class.
 KeptReference.__module__ = reference.TosaSUTRunner.__module__
 reference.TosaSUTRunner = KeptReference
 
 
 def check(corpus, tests, program, jobs, log, sut="carina_sut"):
-    """The tests (folders below `corpus`); gives an Outcome each, sorted by name. `log` is a file for what the runner prints, `sut` the module that runs a test."""
+    """Runs the tests (folders below `corpus`). Returns an Outcome for each, sorted by name. `log` is a file for the runner's output, `sut`
+    the module that runs a test."""
     os.environ["CARINA_SUT"] = str(program)
     if str(HERE) not in sys.path:
         sys.path.insert(0, str(HERE))

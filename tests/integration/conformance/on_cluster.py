@@ -1,8 +1,8 @@
 """The random graphs of `make conformance` on a cluster: on_cluster.py tcp://HOST:PORT [--graphs 3000].
 
-Workers find tests/integration/conformance/graphs of their own copy of the repository, which is built, in CARINA_GRAPHS. Its digest is
-compared with the client's. What is done is kept in build/conformance-graphs; the next call does the rest. Exit code 1: a graph
-differs, or was given up.
+Workers find tests/integration/conformance/graphs through CARINA_GRAPHS, in their own built copy of the repository. Its digest must equal
+the client's. Results are stored in build/conformance-graphs, and the next call computes the missing ones. Exit code 1: a graph differs or
+was given up.
 """
 
 import argparse
@@ -32,7 +32,7 @@ class Sink:
     def __init__(self, folder, key):
         self.file = folder / f"{key}.jsonl"
         lines = self.file.read_text(encoding="utf-8").split("\n") if self.file.exists() else []
-        # The last line is whole where it ends, and empty then.
+        # A complete file ends with a line break, so the last element is empty.
         self.verdicts = {line["graph"]: line for line in map(json.loads, filter(None, lines[:-1]))}
         if lines and lines[-1]:
             self.file.write_text("".join(f"{line}\n" for line in lines[:-1]), encoding="utf-8")

@@ -1,10 +1,10 @@
-"""The whole corpus of the official conformance generator, an operator at a time; docs/conformance-tosa.md is its result.
+"""Runs the whole corpus of the official conformance generator, one operator at a time, and writes docs/conformance-tosa.md.
 
 run.py [--operators NAME...] [--program PATH] [--jobs N] [--again] [--report-only]
 
-Each operator's tests are generated, run in portions and removed; outcomes are kept in build/test-env/conformance, so that a run
-that was broken off goes on where it stopped. The largest operator needs some 15 GB for a while; with less than 20 GB free the
-run stops. --again forgets the kept outcomes of the named operators.
+Each operator's tests are generated, run in portions and removed. Outcomes are stored in build/test-env/conformance, so that an interrupted
+run continues where it stopped. The largest operator needs some 15 GB of disk space for a while. With less than 20 GB free, the run stops.
+--again deletes the stored outcomes of the named operators.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import tosa_page
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = Path(os.environ.get("CARINA_TEST_ENV", ROOT / "build" / "test-env")) / "conformance"
 RESULTS = FOLDER / "results"
-PORTION = 100  # tests
+PORTION = 100  # tests per portion
 LEAST_FREE_BYTES = 20 << 30
 
 
@@ -42,7 +42,7 @@ def check_disk():
 
 
 def run_operator(operator, program, jobs):
-    """In portions, whose outcomes are kept beside the tests until all are run."""
+    """Runs the tests in portions. The outcomes are stored beside the tests until all have run."""
     started = time.monotonic()
     check_disk()
     print(f"{operator}: making the tests", flush=True)
@@ -56,7 +56,7 @@ def run_operator(operator, program, jobs):
         save(kept, outcomes)
         print(f"{operator}: {len(outcomes)} run", flush=True)
         for test in portion:
-            shutil.rmtree(test, ignore_errors=True)  # its data; only the outcome is wanted from now on
+            shutil.rmtree(test, ignore_errors=True)  # deletes the test's data; only the outcome is needed from here on
     wrong = [
         {"test": Path(test).name, "message": o["message"]}
         for test, o in sorted(outcomes.items())

@@ -15,7 +15,7 @@ def arrays(tensors):
 
 
 class Many(nn.Module):
-    """24 inputs of several types and as many outputs, some of which are inputs or stand twice."""
+    """24 inputs of several types and 24 outputs. Some outputs are inputs, and some occur twice."""
 
     def forward(self, *x):
         found = []
@@ -47,7 +47,7 @@ class Layers(nn.Module):
 
 
 class Windows(nn.Module):
-    """What looks at windows of an image, puts parts together and takes them apart."""
+    """Operators that process windows of an image, and that join and split tensors."""
 
     def __init__(self):
         super().__init__()
@@ -74,7 +74,7 @@ class Method(nn.Module):
 
 
 class Counter(nn.Module):
-    """Keeps a sum from run to run."""
+    """Keeps a sum between runs."""
 
     def __init__(self):
         super().__init__()
@@ -86,7 +86,7 @@ class Counter(nn.Module):
 
 
 class Sizes(nn.Module):
-    """Sizes that are known when it runs: a product, a concatenation, a part, a convolution, a pool."""
+    """Operators whose sizes are known only at run time: a matrix product, a concatenation, a slice, a convolution, a pool."""
 
     def __init__(self):
         super().__init__()
@@ -139,7 +139,7 @@ def their_methods(shop):
 
 
 def quantized_methods(float_linear):
-    """(methods, partitioners, input); `float_linear`: linear layers stay on the CPU, with constants of their own."""
+    """(methods, partitioners, input). With `float_linear`, linear layers stay on the CPU and have their own constants."""
     from carina.arm import EthosUCompileSpec, EthosUPartitioner, EthosUQuantizer, get_symmetric_quantization_config
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
@@ -157,7 +157,7 @@ def quantized_methods(float_linear):
 
 
 def our_methods(**config):
-    """Carina's delegates in ExecuTorch's packaging; `config`: of ExecutorchBackendConfig."""
+    """Carina's delegates packaged by ExecuTorch. `config`: arguments of ExecutorchBackendConfig."""
 
     def make(shop):
         from executorch.exir import ExecutorchBackendConfig, to_edge_transform_and_lower
@@ -191,7 +191,7 @@ def their_state(shop):
 
 
 class Rows(nn.Module):
-    """A loop of the program: something for each row."""
+    """A loop in the program: it processes each row."""
 
     def forward(self, rows, x):
         from torch._higher_order_ops.map import map as over
@@ -211,14 +211,14 @@ def their_layout(shop):
 
 
 def their_sizes(shop):
-    """Planned for at most 4 images, run with what the example has."""
+    """Planned for at most 4 images, and run with the number of images in the example."""
     x = seeded(4, 2, 6, 8)
     program = edge(Sizes(), (x,), dynamic_shapes={"x": {0: torch.export.Dim("n", max=4)}}).to_executorch()
     return Made(written(shop, program), [Call("forward", arrays([x]))])
 
 
 def their_windows(shop):
-    """Planned for at most 4 images of 32 x 24; run with those, and with fewer and smaller ones."""
+    """Planned for at most 4 images of 32 x 24, and run with those and with fewer and smaller ones."""
     n, height, width = torch.export.Dim("n", max=4), torch.export.Dim("height", min=2, max=8), torch.export.Dim("width", min=2, max=6)
     program = edge(Windows(), (seeded(4, 3, 32, 24),), dynamic_shapes={"x": {0: n, 2: 4 * height, 3: 4 * width}}).to_executorch()
     path = written(shop, program)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from rows import Call, Made, Row, Workshop
 
-RELATIVE = 1e-5  # of floats: the largest difference of an output to its largest value
+RELATIVE = 1e-5  # for floats: the largest difference of an output, relative to its largest value
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Outcome:
     reference: str
     delegates: int = 0
     kernels: int = 0
-    integers: int = 0  # outputs of integers and booleans, which are equal to the bit
+    integers: int = 0  # number of integer and boolean outputs, which must be bit-exact
     floats: int = 0
     largest: float = 0.0  # relative difference of floats
     with_host_kernels: float = 0.0  # the same for Carina's faster kernels, which add floats in another order
@@ -29,7 +29,7 @@ class Outcome:
 
 
 class Official:
-    """The official runtime as a child process: its registry of delegates is for a process's whole life."""
+    """The official runtime in a child process, because its registry of delegates cannot be changed in a process."""
 
     def __init__(self, library: Path, python: Path) -> None:
         environment = {**os.environ, "PYTHONPATH": str(python), "CARINA_EXECUTORCH_LIBRARY": str(library), "OMP_NUM_THREADS": "1"}
@@ -54,9 +54,9 @@ class Official:
 
 
 def ours(carina: Path, made: Made, call: Call, folder: Path, *options: str) -> tuple[list[np.ndarray], dict]:
-    """The outputs, and what the report says of the program."""
+    """Runs the program in Carina. Returns the outputs and the report's data on the program."""
     inputs = folder / "inputs.npz"
-    if call.times > 1:  # a run for each sample
+    if call.times > 1:  # one run per sample
         inputs = folder / "samples.npz"
         np.savez(inputs, **{f"input_{i}": np.stack([x] * call.times) for i, x in enumerate(call.inputs)})
     output = folder / "ours"
@@ -72,12 +72,12 @@ def ours(carina: Path, made: Made, call: Call, folder: Path, *options: str) -> t
 
 
 def difference(got: np.ndarray, wanted: np.ndarray) -> float:
-    """The largest difference, relative to the largest value that is wanted."""
+    """The largest difference, relative to the largest expected value."""
     return float(np.abs(got.astype(np.float64) - wanted).max(initial=0)) / max(float(np.abs(wanted).max(initial=0)), 1e-30)
 
 
 def compare(outcome: Outcome, got: list[np.ndarray], wanted: list[np.ndarray]) -> None:
-    """Raises: AssertionError that says which output is not as it should be."""
+    """Raises: AssertionError that names the wrong output."""
     assert len(got) == len(wanted), f"{len(got)} outputs, expected {len(wanted)}"
     for i, (a, b) in enumerate(zip(got, wanted)):
         assert a.dtype == b.dtype and a.shape == b.shape, f"output {i}: {a.dtype} {a.shape}, expected {b.dtype} {b.shape}"
@@ -105,7 +105,7 @@ def compare_call(outcome: Outcome, made: Made, call: Call, carina: Path, officia
 
 
 def check(row: Row, carina: Path, cases: Path, official: Official) -> Outcome:
-    """Makes the row's program, runs it in both runtimes and compares; what fails stands in Outcome.problem."""
+    """Makes the row's program, runs it in both runtimes and compares. Errors are stored in Outcome.problem."""
     outcome = Outcome(row.name, row.reference)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""The rows of the matrix: programs of Carina and of ExecuTorch, each with the inputs that both runtimes run it on."""
+"""The rows of the matrix: programs of Carina and of ExecuTorch, each with the inputs of its runs."""
 
 import json
 import subprocess
@@ -15,20 +15,20 @@ PEERS_TARGETS = ("ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256
 
 @dataclass
 class Call:
-    """A method run on inputs; `times` runs one after another on one loaded program, the last of which is compared."""
+    """A method and its inputs. With `times`, one loaded program runs several times and the last run is compared."""
 
     method: str
     inputs: list[np.ndarray]
     times: int = 1
-    channels_last: list[int] = field(default_factory=list)  # numbers of the inputs that lie so in memory
-    wanted: list[np.ndarray] | None = None  # outputs of another reference, where the official runtime lacks kernels
+    channels_last: list[int] = field(default_factory=list)  # indices of the inputs with channels-last memory
+    wanted: list[np.ndarray] | None = None  # outputs of another reference, for kernels that the official runtime lacks
 
 
 @dataclass
 class Made:
     program: Path
     calls: list[Call]
-    data: Path | None = None  # .ptd
+    data: Path | None = None  # a .ptd file
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Workshop:
-    """What rows are made with: the program `carina`, the folder of the cases, and one to write to."""
+    """What rows need: the program `carina`, the folder of the cases, and a folder for output."""
 
     carina: Path
     cases: Path
     folder: Path
 
     def compile(self, source: Path, *options: object) -> Path:
-        """Raises: AssertionError with what the compiler said."""
+        """Raises: AssertionError with the compiler's message."""
         output = self.folder / "model.pte"
         command = [self.carina, "compile", source, "-o", output, *options]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
@@ -91,7 +91,7 @@ def nodes_on_the_npu(shop, source, target):
 
 
 def split(model, target, parts):
-    """With nodes in the middle left on the CPU, so that there are several delegates with kernels between them."""
+    """Leaves nodes in the middle on the CPU, so that there are several delegates with kernels between them."""
 
     def make(shop):
         source = shop.cases / model / "model_int8.pt2"
@@ -104,7 +104,7 @@ def split(model, target, parts):
 
 
 def raw_io(model, target):
-    """int8 in and out; the inputs are drawn, as what they stand for does not matter here."""
+    """int8 in and out. The inputs are random, because their meaning does not matter here."""
 
     def make(shop):
         program = shop.compile(shop.cases / model / "model_int8.pt2", "-t", target, "--io", "int8")
@@ -134,7 +134,8 @@ def of_carina(model):
 
 
 def integer_kernels(model):
-    """With ExecuTorch's Cortex-M operators, which its Python implementations reference: its host runtime has no kernels for them."""
+    """Programs with ExecuTorch's Cortex-M operators. Their Python implementations are the reference, because the host runtime has no
+    kernels for them."""
 
     def make(shop):
         import pte_in_python
@@ -159,7 +160,7 @@ def of_the_peer(model, target):
 
 
 def portable(model, file):
-    """Undelegated: portable kernels, and quantize and dequantize between them where the model has them."""
+    """Without delegates: portable kernels, with quantize and dequantize kernels between them if the model has them."""
 
     def make(shop):
         import executorch.kernels.quantized  # noqa: F401  knows the out-variants
@@ -177,7 +178,7 @@ def portable(model, file):
 
 
 def partly(model, target):
-    """The Arm backend's partitioner without what stands in the middle."""
+    """The Arm backend's partitioner, except for the nodes in the middle."""
 
     def make(shop):
         import executorch.kernels.quantized  # noqa: F401
@@ -206,7 +207,8 @@ def partly(model, target):
 
 
 def cortex_m(model):
-    """ExecuTorch's Cortex-M operators: its host runtime has no kernels for them, so its Python implementations reference."""
+    """Programs with ExecuTorch's Cortex-M operators. The Python implementations are the reference, because the host runtime has no kernels
+    for them."""
 
     def make(shop):
         import torch
@@ -250,7 +252,7 @@ def of_executorch(model):
 
 
 def rows(cases: Path) -> list[Row]:
-    """All rows, in the order of the page; those of models without a program of the peer for a target are left out."""
+    """All rows in the order of the page, without models that have no program of the peer for a target."""
     from features import FEATURES
 
     found = [row for model in MODELS for row in of_carina(model)]

@@ -1,9 +1,10 @@
-"""Runs the matrix of programs and runtimes; docs/interop.md is its result.
+"""Runs the matrix of programs and runtimes and writes docs/interop.md.
 
 run.py [--rows TEXT] [--carina PATH] [--page]
 
---rows: only rows whose names contain TEXT; the outcomes of the others are those of earlier runs, which are kept in
-build/test-env/interop.json. --page: writes the page.
+--rows: only rows whose names contain TEXT. The outcomes of the other rows come from earlier runs, which are stored in
+build/test-env/interop.json.
+--page: writes the page.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""The official ExecuTorch runtime in a process of its own, with Carina's simulator and interpreter as its delegates.
+"""Runs the official ExecuTorch runtime in its own process, with Carina's simulator and interpreter as delegates.
 
-Reads jobs from stdin, a JSON object a line: {"program", "method", "inputs": .npz, "data": .ptd or null, "outputs": .npz,
-"channels_last": [input numbers], "times": runs on one loaded program}. Answers each with a line: {} or {"error": text}. The .npz
-hold input_<n> and output_<n>; those of the last run are kept.
+Reads jobs from stdin, one JSON object per line: {"program", "method", "inputs": .npz, "data": .ptd or null, "outputs": .npz,
+"channels_last": [input numbers], "times": runs on one loaded program}. Answers each job with a line: {} or {"error": text}. The .npz files
+contain input_<n> and output_<n>, the outputs of the last run.
 """
 
 import json

@@ -1,5 +1,5 @@
-// Depthwise convolutions give the bits of one chain of fused multiply-adds for each output, on every processor, and read and
-// write nothing beside their tensors.
+// Checks depthwise convolutions bit by bit on every processor: each output is one chain of fused multiply-adds. Also
+// checks that they read and write only their tensors.
 #include "accelerate/vector_internal.h"
 #include "every_target.h"
 
@@ -31,7 +31,8 @@ Plane plane_of(int64_t height, int64_t width, const Window& w) {
           .dilation_x = w.dilation};
 }
 
-// Channels 1 and 2 of the outputs that read the first input, and all of the second.
+// Each input channel gives three outputs. The kernel computes channels 1 and 2 of the first input and all three of the
+// second.
 constexpr int64_t kOfOneInput = 3, kSkipped = 1, kChannels = 5;
 
 struct Case {

@@ -11,7 +11,7 @@
 
 namespace carina::accelerate::testing {
 
-// Runs `function` for each processor that this one can stand in for.
+// Runs `function` once for each instruction set that this processor can run.
 template <typename Function>
 void on_every_target(const Function& function) {
   for (int64_t rest = hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
@@ -25,7 +25,8 @@ void on_every_target(const Function& function) {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-// Numbers between margins of NaN: what is read beside them shows in every sum, what is written there in expect_margins().
+// Numbers between margins of NaN. A read outside the numbers makes the sum NaN; expect_margins() finds a write outside
+// them.
 class Guarded {
  public:
   explicit Guarded(int64_t count) : values_(static_cast<size_t>(count + 2 * kMargin), std::nanf("")) {}
@@ -45,7 +46,7 @@ class Guarded {
   std::vector<float> values_;
 };
 
-// What follows a sum, as Epilogue has it.
+// The clamp that follows a sum, as in Epilogue.
 struct Limits {
   float low = -1.5F, high = 2.5F;
   [[nodiscard]] float of(float value) const { return value < low ? low : value > high ? high : value; }

@@ -1,5 +1,5 @@
-// GemmStep give the bits of one chain of fused multiply-adds for each output, on every processor, and read and write nothing
-// beside their tensors.
+// Checks GemmStep bit by bit on every processor: each output is one chain of fused multiply-adds. Also checks that
+// GemmStep reads and writes only its tensors.
 #include "accelerate/packed_gemm_internal.h"
 #include "every_target.h"
 
@@ -25,7 +25,7 @@ struct Case {
         shift(s.rows, random),
         addend(std::max(s.rows, s.columns), random) {}
 
-  // Row m of the output, column n; b is turned over where `turned`.
+  // The output at row m and column n; b is transposed if `turned`.
   [[nodiscard]] float at(int64_t m, int64_t n, bool turned) {
     float sum = 0;
     for (int64_t k = 0; k < size.depth; ++k)
@@ -64,7 +64,7 @@ TEST(PackedGemm, adjacent_columns_match_reference) {
     const auto& [rows, depth, columns] = one.size;
     const PackedMatrix a = packed(one);
     const Limits limits;
-    // All rows, and those from the middle of a panel on, as a part of a convolution's channels.
+    // Computes all rows, and the rows from the middle of a panel on, as a convolution does for a part of its channels.
     for (const int64_t first : {int64_t{0}, kPanelRows / 2}) {
       if (first >= rows) continue;
       std::vector<float> wanted;

@@ -30,7 +30,7 @@ TEST(Api, model_in_memory_compiles_and_runs) {
   const auto program = compile(quantized_model(), kTarget);
   ASSERT_TRUE(program.has_value()) << to_string(program.error());
   EXPECT_EQ(program->report.delegates.size(), 1U);
-  const std::vector<float> y = run_once(program->pte, sample(1, -1));  // relu([1*1 - 1*2, 3*1 - 1*4]) and its like
+  const std::vector<float> y = run_once(program->pte, sample(1, -1));  // relu([1*1 - 1*2, 3*1 - 1*4]), and so on
   EXPECT_THAT(y, testing::Pointwise(testing::FloatNear(0.05F), std::vector<float>{0, 0}));
   EXPECT_NEAR(run_once(program->pte, sample(0.25, 1))[1], 4.75F, 0.1F);
 }
@@ -50,7 +50,7 @@ TEST(Api, single_stages_give_same_delegate) {
   EXPECT_GT(blobs[0].report.estimate->cycles, 0);
   const auto pte = package(*parts, blobs);
   ASSERT_TRUE(pte.has_value()) << to_string(pte.error());
-  // A TOSA file does not name nodes, so the names of layers differ; what the NPU executes must not.
+  // A TOSA file does not name nodes, so the names of layers differ. The commands of the NPU must not differ.
   const auto whole = compile(model, kTarget);
   EXPECT_FALSE(std::ranges::search(whole->pte, blobs[0].blob).empty());
   EXPECT_EQ(run_once(*pte, sample(0.25, 1)), run_once(whole->pte, sample(0.25, 1)));
@@ -83,8 +83,8 @@ TEST(Api, explain_lists_blockers_of_all_stages) {
   const auto add = [&](const std::string& op, const std::string& name, const std::string& from) {
     model.node("torch.ops.aten." + op, name, {1, 2}, {pt2::argument("self", pt2::tensor(from))});
   };
-  add("no_such_thing.default", "unknown", "relu");  // the reader does not know it
-  add("digamma.default", "digamma", "unknown");     // known; nothing can run it
+  add("no_such_thing.default", "unknown", "relu");  // unknown to the reader
+  add("digamma.default", "digamma", "unknown");     // known to the reader, but no engine can run it
   add("neg.default", "neg", "digamma");
   model.output("neg");
   const auto report = explain(Buffer::copy_of(model.archive()), "m.pt2", {}, kTarget);

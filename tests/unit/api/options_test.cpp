@@ -1,4 +1,4 @@
-// Mistakes in the arguments of a call are errors of the caller (Fault::kUsage), and nothing runs.
+// Wrong arguments of a call are errors of the caller (Fault::kUsage), and the call does nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST(ApiOptions, sizes_and_enumerators_out_of_range_are_usage_errors) {
   options.partition.delegates = static_cast<DelegateMode>(99);
   const auto refused = compile(quantized_model(), kTarget, options);
   expect_usage(refused, "arena_limit_bytes");
-  EXPECT_EQ(refused.error().size(), 3U);  // all mistakes at once
+  EXPECT_EQ(refused.error().size(), 3U);  // one message for each mistake
   for (const int64_t bytes : {int64_t{0}, int64_t{-5}, std::numeric_limits<int64_t>::max()}) {
     TargetNames target = kTarget;
     target.arena_cache_bytes = bytes;
@@ -147,7 +147,7 @@ TEST(ApiOptions, requested_stop_ends_call) {
   expect_usage(compile(quantized_model(), kTarget, options), "stopped by its caller");
   expect_usage(quantize(imported(pt2::small_model()), {}, {.stop = source.get_token()}), "stopped by its caller");
   expect_usage(run(Buffer::copy_of(small_pte()), sample(1, 1), {.stop = source.get_token()}), "stopped by its caller");
-  // In the middle of a call: at the first progress of the compilation.
+  // Stops in the middle of the call: at the first progress report of the compilation.
   std::stop_source later;
   options.delegate.stop = later.get_token();
   size_t calls = 0;

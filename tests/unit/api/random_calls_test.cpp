@@ -1,5 +1,6 @@
-// Random calls of the C++ API, of Session and of the C API with hostile arguments: each returns a value or diagnostics,
-// none of them "a mistake of Carina". CARINA_RANDOM_CALLS gives their number, CARINA_RANDOM_SEED the first one.
+// Random calls of the C++ API, of Session and of the C API with hostile arguments. Each call returns a value or
+// diagnostics, and no diagnostic says "a mistake of Carina". CARINA_RANDOM_CALLS sets the number of calls,
+// CARINA_RANDOM_SEED the first seed.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,7 +23,7 @@ uint64_t number_of(const char* variable, uint64_t usual) {
   return text == nullptr ? usual : std::strtoull(text, nullptr, 10);
 }
 
-// What the calls start from, made once.
+// The model and programs that the calls use, made once.
 struct Material {
   std::vector<std::byte> pt2 = pt2::small_model().archive();
   Model model = imported(pt2::small_model());
@@ -31,7 +32,7 @@ struct Material {
   std::vector<std::byte> tosa = partition(quantized, kTarget)->delegates.at(0);
 };
 
-// Draws arguments, most of them sound, so that calls get beyond the first check.
+// Draws arguments. Most of them are valid, so that calls get beyond the first check.
 class Draw {
  public:
   explicit Draw(uint64_t seed) : random_(seed) {}
@@ -71,7 +72,7 @@ class Draw {
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random_());
     return bytes;
   }
-  // A file that is sound, cut, changed in some bytes, or nothing but junk.
+  // A file that is valid, cut short, changed in some bytes, or random.
   std::vector<std::byte> damaged(std::vector<std::byte> bytes) {
     if (one_in(3)) return bytes;
     if (one_in(4)) return junk(200);

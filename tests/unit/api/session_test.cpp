@@ -1,4 +1,4 @@
-// A program that is loaded once and runs many times; the TOSA interpreter.
+// Tests a program that is loaded once and runs many times, and the TOSA interpreter.
 #include "carina/session.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ Session loaded(const std::vector<std::byte>& pte, const SessionOptions& options 
   return *std::move(session);
 }
 
-// state += x; y = state: a program that keeps a sum from run to run.
+// state += x; y = state: a program that keeps a sum between runs.
 Buffer summing_program() {
   runtime::ProgramBuilder builder;
   const int32_t x = builder.tensor({2});
@@ -67,7 +67,7 @@ TEST(Session, runs_into_callers_memory) {
   ASSERT_TRUE(session.run_into(inputs, outputs).has_value());
   const auto same = session.run(sample(0.25F, 1.0F));
   EXPECT_EQ(std::vector<float>(y.begin(), y.end()), floats_of(same->at(0).tensor));
-  // Memory of another size is not written.
+  // An output of the wrong size stays unchanged.
   std::array<float, 3> larger{7, 7, 7};
   const std::array<std::span<std::byte>, 1> wrong{std::as_writable_bytes(std::span(larger))};
   const auto refused = session.run_into(inputs, wrong);

@@ -17,7 +17,7 @@ Backend backend(std::string_view spec) {
   return *std::move(found);
 }
 
-// y = x + x of this type, behind an identity.
+// y = identity(x + x) with this element type.
 ir::Graph sum_of(DType type) {
   ir::Graph graph;
   const auto x = graph.add_value("x", type, {2, 3}), same = graph.add_value("same", type, {2, 3}),

@@ -26,7 +26,7 @@ uint32_t crc_of(std::span<const std::byte> bytes) {
   return static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-// As archives have it: without zlib's header.
+// Deflated bytes without zlib's header, as archives store them.
 Buffer deflated(std::span<const std::byte> bytes) {
   std::vector<std::byte> out(bytes.size() + 1024);
   z_stream stream{};
@@ -41,7 +41,7 @@ Buffer deflated(std::span<const std::byte> bytes) {
   return Buffer::copy_of(out);
 }
 
-// Forwards, backwards, again, and over the end of what was read last.
+// Reads forwards, backwards, twice at the same position, and across the end of the previous read.
 void expect_reads(ByteStream& stream, std::span<const std::byte> bytes) {
   for (const size_t offset : {size_t{0}, size_t{1000}, size_t{250'000}, size_t{5}, size_t{5}, size_t{200'000}}) {
     std::vector<std::byte> part(40'000);

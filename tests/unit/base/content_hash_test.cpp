@@ -10,7 +10,7 @@
 namespace carina {
 namespace {
 
-// All that can be told apart by a cache: one bit, the length, and where words stand.
+// Any difference changes the hash: one bit, the length, or the order of words.
 TEST(WideContentHash, different_contents_have_different_hashes) {
   std::mt19937 random(1);
   std::set<WideHash> seen;
@@ -38,7 +38,7 @@ TEST(WideContentHash, different_contents_have_different_hashes) {
   EXPECT_EQ(seen.size(), count);
 }
 
-// Long content is told apart where it is looked at: at its start, its end and every few kilobytes.
+// The hash samples long content at its start, at its end and every few kilobytes. A difference there changes it.
 TEST(SampledHash, sampled_difference_changes_hash) {
   std::set<uint64_t> seen;
   for (const size_t size : {0u, 1u, 4096u, 4097u, 100'000u}) {

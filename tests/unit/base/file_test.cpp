@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-// A folder of its own for each test.
+// Gives each test its own folder.
 class File : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -42,7 +42,7 @@ TEST_F(File, file_truncated_after_read_is_unaffected) {
   EXPECT_EQ(file->bytes()[9'999], std::byte{'x'});
 }
 
-// Of mapped files, in this process's memory. Source: proc(5), status.
+// The kilobytes of mapped files in this process's memory. Source: proc(5), status.
 int64_t mapped_kilobytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -66,7 +66,7 @@ TEST_F(File, read_pages_are_released_and_reload) {
   constexpr int64_t kHalf = kBytes / 1024 / 2;
   EXPECT_GE(mapped_kilobytes(), before + kHalf);
   PageReleaser behind;
-  // What the system has mapped around it goes, too.
+  // PageReleaser also releases the neighboring pages that the system mapped ahead.
   for (size_t at = 0; at <= size_t{1} << 20; at += kPart) behind.add(file->bytes().subspan(at, kPart));
   EXPECT_LT(mapped_kilobytes(), before + kHalf);
   EXPECT_EQ(sum(0, kBytes), kBytes);
@@ -88,7 +88,7 @@ void on_bus(int /*number*/, siginfo_t* info, void* /*context*/) {
 }
 
 TEST_F(File, mapped_file_truncated_later_is_handled) {
-  const size_t size = (size_t{256} << 20) + 1;  // sparse: it takes no disk
+  const size_t size = (size_t{256} << 20) + 1;  // sparse: it occupies no disk space
   ASSERT_TRUE(write_file(path("large"), "x"));
   ASSERT_EQ(::truncate(path("large").c_str(), static_cast<off_t>(size)), 0);
   const auto file = map_file(path("large"));

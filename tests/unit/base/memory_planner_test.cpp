@@ -62,7 +62,7 @@ TEST(MemoryPlanner, overlapping_live_ranges_get_disjoint_memory) {
   }
 }
 
-// What is filled bit by bit, as intervals of its own.
+// The parts of a buffer that is filled step by step, each with its own live range.
 std::vector<std::pair<int64_t, MemoryRequest>> parts_of(const MemoryRequest& b) {
   std::vector<std::pair<int64_t, MemoryRequest>> parts;
   for (size_t i = 0; i <= b.fill_steps.size(); ++i) {
@@ -125,7 +125,7 @@ TEST(MemoryPlanner, first_fit_keeps_order_of_equal_sizes) {
   const std::vector<MemoryRequest> requests{{.bytes = 8, .first = 0, .last = 1}, {.bytes = 8, .first = 0, .last = 9}};
   EXPECT_EQ(plan_memory(requests, 16, PlanStrategy::kFirstFit).offsets, (std::vector<int64_t>{0, 16}));
   EXPECT_EQ(plan_memory(requests, 16, PlanStrategy::kSearch).offsets,
-            (std::vector<int64_t>{16, 0}));  // the longer-lived first
+            (std::vector<int64_t>{16, 0}));  // the longer-lived buffer first
 }
 
 TEST(MemoryPlanner, no_buffers_take_no_memory) {

@@ -47,7 +47,7 @@ TEST_F(Output, no_file_before_commit) {
   {
     const auto file = OutputFile::prepare(path("x"), bytes_of("new"));
     ASSERT_TRUE(file);
-    EXPECT_EQ(files(), 1);  // the temporary one
+    EXPECT_EQ(files(), 1);  // the temporary file
     EXPECT_FALSE(fs::exists(path("x")));
   }
   EXPECT_EQ(files(), 0);

@@ -32,12 +32,12 @@ TEST(ThreadPool, body_exception_is_rethrown) {
     };
     EXPECT_THROW(pool.parallel_for(100, body), std::runtime_error);
     std::atomic<int> calls = 0;
-    pool.parallel_for(10, [&](size_t) { ++calls; });  // it goes on
+    pool.parallel_for(10, [&](size_t) { ++calls; });  // the pool still works
     EXPECT_EQ(calls, 10);
   }
 }
 
-// Which threads run `count` bodies.
+// The threads that run `count` bodies.
 std::vector<std::thread::id> runners(size_t count) {
   std::vector<std::thread::id> ids(count);
   parallel_for(count, [&](size_t i) { ids[i] = std::this_thread::get_id(); });
@@ -74,7 +74,7 @@ TEST(ScopedParallelLoop, waiting_thread_takes_work_until_end) {
       for (size_t i = 0; i < count; ++i) body(i);
     });
     for (const std::thread::id id : runners(5)) EXPECT_EQ(id, std::this_thread::get_id());
-    parallel_for(3, [](size_t) { parallel_for(7, [](size_t) {}); });  // what a body divides stays its own
+    parallel_for(3, [](size_t) { parallel_for(7, [](size_t) {}); });  // a loop inside a body is not divided further
   }
   std::atomic<int> calls = 0;
   parallel_for(10, [&](size_t) { ++calls; });
@@ -97,7 +97,7 @@ TEST(ParallelForChunks, chunks_cover_each_element_once) {
   }
 }
 
-// Two threads that begin side by side would fill memory side by side.
+// Threads that start with adjacent chunks would write adjacent memory at the same time.
 TEST(ParallelForChunks, adjacent_chunks_start_apart) {
   const ScopedParallelLoop in_order([](size_t count, const std::function<void(size_t)>& body) {
     for (size_t i = 0; i < count; ++i) body(i);
@@ -139,7 +139,7 @@ TEST(ScopedThreadPool, nested_task_uses_same_pool) {
     const ScopedThreadPool pool(2);
     run_async([&] { ran = std::this_thread::get_id(); });
   }
-  // There the job below would wait for what its own thread does next.
+  // With one thread, the job below would wait for work that the same thread does next.
   if (ran == std::this_thread::get_id()) GTEST_SKIP() << "the process has one processor, so its pools have one thread";
   std::promise<void> part_has_ended;
   bool seen = false;

@@ -16,7 +16,7 @@ std::string hex_of(std::string_view text) {
   return sha256_hex(std::array{std::as_bytes(std::span(text))});
 }
 
-// FIPS 180-4's examples, and NIST's of a million letters.
+// The examples of FIPS 180-4, and NIST's example of a million letters.
 TEST(Sha256, digests_equal_published_ones) {
   EXPECT_EQ(hex_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(hex_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

@@ -15,8 +15,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// An archive of one stored entry whose sizes and offset stand in zip64 fields alone, as Python's zipfile writes those of
-// 2 GiB and more; here of small data, so that the fields can be tested.
+// An archive with one stored entry whose sizes and offset are only in zip64 fields. Python's zipfile writes entries of
+// 2 GiB and more in this way. The data are small here, so that the test can check the fields.
 struct Zip64 {
   std::string data = "data";
   std::string name = "x.npy";
@@ -36,7 +36,7 @@ struct Zip64 {
         crc, UINT32_MAX, UINT32_MAX, static_cast<uint16_t>(name.size()), static_cast<uint16_t>(sizes_there ? 34 : 18),
         uint16_t{0}, uint16_t{0}, uint16_t{0}, uint32_t{0}, UINT32_MAX);
     central += name;
-    put(central, uint16_t{0x7075}, uint16_t{2}, uint16_t{0});  // a field of another kind comes first
+    put(central, uint16_t{0x7075}, uint16_t{2}, uint16_t{0});  // a field of another kind comes before it
     if (sizes_there) {
       put(central, uint16_t{1}, uint16_t{24}, claimed_bytes, claimed_bytes, uint64_t{0});
     } else {
@@ -86,12 +86,12 @@ TEST(Zip, written_archive_reads_back) {
   EXPECT_EQ(zip->names(), names);
   size_t held = 0;
   for (const std::string& name : zip->names()) held += name.capacity();
-  EXPECT_LT(held, names.size() * 64);  // not 64 KiB each
+  EXPECT_LT(held, names.size() * 64);  // the names do not keep a buffer of 64 KiB each
   EXPECT_EQ(zip->read("folder/entry_7")->size(), text.size());
   EXPECT_EQ(zip->inflated_bytes(), 0);
 }
 
-// What is looked at ahead changes nothing that is said afterwards.
+// Reading ahead does not change which error a later read reports.
 TEST(Zip, damage_is_reported_at_its_read_after_look_ahead) {
   const std::string texts[] = {std::string(100'000, 'a'), std::string(50'000, 'b'), "c"};
   std::vector<ZipEntry> entries;

@@ -1,4 +1,4 @@
-// What put_model() writes, model_of() finds; and any damage to an image is an error, not a crash.
+// model_of() finds what put_model() wrote. Any damage to an image is an error, not a crash.
 #include "boards/firmware_image.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ std::vector<std::byte> plain_image() {
   constexpr std::array<uint8_t, 7> kIdent{0x7F, 'E', 'L', 'F', 1, 1, 1};
   std::memcpy(elf.data(), kIdent.data(), kIdent.size());
   put<uint16_t>(elf, 18, 40);  // Arm
-  put<uint32_t>(elf, 28, 52);  // the table of segments
+  put<uint32_t>(elf, 28, 52);  // the program header table
   put<uint16_t>(elf, 42, 32);
   put<uint16_t>(elf, 44, 1);
   const std::array<uint32_t, 8> segment{

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 constexpr int kCpu = -1;
 
-// x [1,2]; nodes of this shape follow.
+// A model with the input x [1,2]; all nodes have this shape.
 ModelBuilder beginning() {
   ModelBuilder model;
   model.input("x", {1, 2});
@@ -33,9 +33,9 @@ void add(ModelBuilder& model, const std::string& op, const std::string& name, co
   model.node("torch.ops.aten." + op, name, {1, 2}, std::move(arguments));
 }
 
-// From int8 with a scale of 1/16, or to it.
+// Adds a quantize or dequantize node for int8 with a scale of 1/16.
 void add_step(ModelBuilder& model, const std::string& step, const std::string& name, const std::string& from) {
-  constexpr int kInt8 = 2, kFp32 = 7;  // as the file counts types
+  constexpr int kInt8 = 2, kFp32 = 7;  // the file's numbers of these types
   model.node("torch.ops.quantized_decomposed." + step + "_per_tensor.default", name, {1, 2},
              {argument("input", tensor(from)), argument("scale", {{"as_float", 0.0625}}),
               argument("zero_point", {{"as_int", 0}}), argument("quant_min", {{"as_int", -128}}),
@@ -105,7 +105,7 @@ TEST(DelegateMap, integers_cross_delegate_boundary) {
   EXPECT_EQ(place_of(assignments, "dq_out").delegate, kCpu);
 }
 
-// argmax of x, [1,2] to [1], and what reads it.
+// Adds argmax of x, [1,2] to [1], and a node that reads it.
 void add_argmax(ModelBuilder& model) {
   constexpr int kInt64 = 5;
   model.node("torch.ops.aten.argmax.default", "places", {1},

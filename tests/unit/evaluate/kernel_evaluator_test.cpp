@@ -78,7 +78,7 @@ TEST(FoldConstants, chains_of_constants_fold_to_one) {
 }
 
 TEST(FoldConstants, folding_that_enlarges_the_file_is_skipped) {
-  for (const int64_t rows : {int64_t{1} << 17, (int64_t{1} << 17) + 1}) {  // of two floats: 1 MiB and more
+  for (const int64_t rows : {int64_t{1} << 17, (int64_t{1} << 17) + 1}) {  // 1 MiB, and more than it
     ir::Graph graph;
     graph.outputs = {expand(graph, constant(graph, {1, 2}), {rows, 2})};
     ASSERT_TRUE(normalize::fold_constants(graph, KernelEvaluator(), {}));

@@ -1,4 +1,4 @@
-// Layers of two networks beside each other.
+// Tests how the layers of two networks are matched with each other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ results::NpuReport network(const std::vector<Made>& layers) {
   return npu;
 }
 
-// "name a:cycles b:cycles" of each row.
+// The text "name a:cycles b:cycles" for each row.
 std::vector<std::string> rows(const MatchedLayers& matched) {
   std::vector<std::string> text;
   for (const results::ComparedLayer& row : matched.layers) {

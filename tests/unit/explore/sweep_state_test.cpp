@@ -1,4 +1,4 @@
-// Tests the state of a sweep: finished lines are found again, damaged lines are not, programs are checked by their digests.
+// Tests the state file of a sweep: finished lines are read back, damaged lines are ignored, digests identify programs.
 #include "explore/sweep_state.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Running a planned graph allocates for its outputs only: the number of allocations does not depend on the operators.
+// A run of a planned graph allocates memory for its outputs only. The number of allocations does not depend on the
+// operators.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ void* counted(size_t size, size_t alignment) {
 
 }  // namespace
 
-// Not inlined: the compiler would see free() for what new made, and warn.
+// Not inlined: otherwise the compiler sees free() of memory from new, and warns.
 [[gnu::noinline]] void* operator new(size_t size) {
   return counted(size, alignof(std::max_align_t));
 }
@@ -85,7 +86,7 @@ struct Chain : Builder {
                 {"output_unsigned", false}});
   }
 
-  // [1,8,8,16] i8 to the same.
+  // int8 operators from [1,8,8,16] to the same shape.
   Id integers(Id x) {
     const Shape shape = shape_of_value(x);
     Id sums =
@@ -126,7 +127,7 @@ struct Chain : Builder {
     return add(TosaOp::RESHAPE, {x, constant(shape_of({1, 8, 8, 16}))}, dtype, {1, 8, 8, 16});
   }
 
-  // [1,8,8,16] fp32 to the same.
+  // fp32 operators from [1,8,8,16] to the same shape.
   Id floats(Id x) {
     const Shape shape = shape_of_value(x);
     x = add(TosaOp::CONV2D, {x, zero(kFp32, {16, 3, 3, 16}), zero(kFp32, {16}), zero(kFp32, {1}), zero(kFp32, {1})},
@@ -151,12 +152,12 @@ struct Chain : Builder {
   }
 };
 
-// FFT2D and control flow have several outputs; Builder::add makes one.
+// FFT2D and control flow have several outputs, but Builder::add makes one.
 void add_second_output(Builder& b, DType dtype, const Shape& shape) {
   b.graph().nodes.back().outputs.push_back(b.graph().add_value("second", dtype, shape));
 }
 
-// n = 3, 2, 1, 0 in a loop, whose body is a COND_IF.
+// A loop for n = 3, 2, 1, 0 whose body is a COND_IF.
 void add_loop(Chain& b, Id n) {
   b.add(TosaOp::WHILE_LOOP, {n}, kInt32, {1},
         {{"cond_graph", std::string("more")}, {"body_graph", std::string("step")}});
@@ -200,7 +201,7 @@ ir::Module one_operator() {
   return std::move(b.module);
 }
 
-// Of the second run.
+// The number of allocations in the second run.
 int64_t allocations_of(const ir::Module& module, int threads) {
   Options options;
   options.threads = threads;

@@ -63,7 +63,7 @@ struct Builder {
   void output(ir::ValueId value) { graph().outputs.push_back(value); }
 };
 
-// One node whose operands are all graph inputs, except those in `constants`, which follow them.
+// Runs one node. All operands are graph inputs, except `constants`, which come after the inputs.
 inline Result<std::vector<Tensor>> run_one(TosaOp op, const std::vector<Tensor>& inputs,
                                            const std::vector<Tensor>& constants,
                                            const std::vector<std::pair<DType, Shape>>& outputs,

@@ -1,4 +1,4 @@
-// Elements of fp32 on the vector kernels, alone and in chains, have the bits of plain loops.
+// The vector kernels of fp32 element operators, alone and in chains, give the bits of plain loops.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ std::vector<float> run(const ir::Module& module, const std::vector<Tensor>& inpu
   return testing::values_of<float>(outputs->front());
 }
 
-// Per element: its place, and the places of the column [1,1,C] and of the row [A,B,1] beside it.
+// The expected element at index `at`, with the indices of its elements in the column [1,1,C] and in the row [A,B,1].
 using Plain = std::function<float(size_t at, size_t column, size_t row)>;
 void expect_plain(const std::vector<float>& got, const Shape& shape, const Plain& plain) {
   ASSERT_EQ(got.size(), static_cast<size_t>(shape.elements()));
@@ -53,7 +53,7 @@ ir::ValueId mul(Builder& b, ir::ValueId x, ir::ValueId y, const Shape& shape) {
 
 const Shape kShapes[] = {{1, 1, 1}, {2, 3, 5}, {3, 40, 17}, {1, 1, 5000}, {6, 197, 197}, {2, 3, 1500}, {1500, 1, 3}};
 
-// What a layer norm ends with: (x - row) * column + one.
+// The last nodes of a layer norm: (x - row) * column + one.
 TEST(ElementsF32, rows_and_columns_broadcast) {
   for (const Shape& shape : kShapes) {
     const Tensor x = random_floats(shape, 1), column = random_floats({1, 1, shape[2]}, 2);
@@ -76,7 +76,7 @@ TEST(ElementsF32, rows_and_columns_broadcast) {
   }
 }
 
-// x / 2 * (1 + erf(x)): x stands at both ends of the chain.
+// x / 2 * (1 + erf(x)): both ends of the chain read x.
 TEST(ElementsF32, functions_fuse_into_chains) {
   for (const Shape& shape : kShapes) {
     const Tensor x = random_floats(shape, 4);
@@ -93,7 +93,7 @@ TEST(ElementsF32, functions_fuse_into_chains) {
   }
 }
 
-// Longer than one kernel takes, with a value on the way that is an output, and one that is used twice.
+// A chain that is longer than one kernel supports. One value on the way is an output, and one is used twice.
 TEST(ElementsF32, chain_ends_at_observed_value) {
   const Shape shape{2, 30, 70};
   const Tensor x = random_floats(shape, 5);
@@ -116,7 +116,7 @@ TEST(ElementsF32, chain_ends_at_observed_value) {
   }
 }
 
-// The chains that one profile shows: GELU's five nodes are one kernel.
+// The profile shows which nodes one kernel computes: all five nodes of GELU.
 TEST(ElementsF32, chain_is_one_kernel) {
   const Shape shape{1, 4, 64};
   Builder b;
@@ -133,7 +133,7 @@ TEST(ElementsF32, chain_is_one_kernel) {
   EXPECT_EQ(interpreter->profile().front().with.size(), 4U);
 }
 
-// EXP writes over its operand, which nobody reads later: the arena holds one of them.
+// EXP overwrites its operand because no later node reads it, so the arena holds one buffer for both.
 TEST(ElementsF32, result_may_overwrite_its_operand) {
   const Shape shape{1, 300, 400}, turned{1, 400, 300};
   Builder b;
@@ -149,7 +149,7 @@ TEST(ElementsF32, result_may_overwrite_its_operand) {
                [&](size_t at, size_t, size_t) { return simd::exact_exp(x.values<float>()[at]); });
 }
 
-// The difference is read again after the sum of its exponentials.
+// A node after the sum of exponentials reads the difference again.
 TEST(ElementsF32, operand_read_later_is_kept) {
   for (const Shape& shape : kShapes) {
     const Tensor x = random_floats(shape, 10);
@@ -190,7 +190,7 @@ TEST(ElementsF32, row_sums_keep_their_order) {
   }
 }
 
-// Where a zero or a NaN comes first, its sign and its bits are those of the chain.
+// When several elements are extreme (zeros of both signs, NaNs), the result has the sign and bits of the first one.
 TEST(ElementsF32, equal_extremes_give_first_index) {
   const float other_nan = std::bit_cast<float>(0x7fc00123U);
   std::vector<float> values;

@@ -1,5 +1,5 @@
-// The vector versions of the elementary functions have the bits of the scalar ones, on every instruction set that this
-// processor supports.
+// The vector versions of the elementary functions give the bits of the scalar versions on every instruction set of this
+// processor.
 
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
@@ -20,7 +20,7 @@ struct Named {
   const char* name;
   simd::Function function;
   float (*scalar)(float);
-  float min, max;  // where the function has most of its values
+  float min, max;  // the range with most of the function's values
 };
 
 constexpr Named kFunctions[] = {
@@ -34,7 +34,7 @@ constexpr Named kFunctions[] = {
     {.name = "rsqrt", .function = simd::Function::kRsqrt, .scalar = simd::exact_rsqrt, .min = 0, .max = 10},
 };
 
-// Any bits, the range where the function has most of its values, and numbers that are special.
+// Random bits, numbers in the function's range, and special numbers.
 std::vector<float> arguments_of(const Named& named) {
   std::mt19937 random(5);
   std::uniform_int_distribution<uint32_t> bits;

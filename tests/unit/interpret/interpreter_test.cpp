@@ -13,7 +13,7 @@ using enum DType;
 
 const ir::Attributes kNoAttributes{};
 
-// Sixteen additions in a row: the arena holds few of them at a time.
+// Sixteen additions in a row. The arena holds few of the values at a time.
 ir::Module chain(int length) {
   Builder b;
   ir::ValueId value = b.input("x", kInt32, {1024});

@@ -1,4 +1,4 @@
-// Moves of what moves give are one copy each, of the same elements.
+// A chain of nodes that only move data is one copy with the same result.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 using testing::Builder;
 using enum DType;
 
-// Each element is its own place.
+// Each element is its own index.
 template <typename T>
 Tensor numbered(DType dtype, const Shape& shape) {
   std::vector<T> values(static_cast<size_t>(shape.elements()));
@@ -49,7 +49,7 @@ std::vector<Tensor> run(const ir::Module& module, const Tensor& input, const Opt
   return *std::move(outputs);
 }
 
-// With an observer every node runs alone.
+// With an observer, every node runs on its own, without fusion.
 void expect_same_alone(const ir::Module& module, const Tensor& input) {
   Options alone;
   alone.observer = [](const ir::Graph&, ir::ValueId, const Tensor&) {};
@@ -72,7 +72,7 @@ size_t kernels_of(const ir::Module& module, const Tensor& input) {
   return interpreter->profile().size();
 }
 
-// Three parts of rows, of each the heads: query, and key turned about.
+// Splits rows into query, key and value, and each into heads; the key is transposed.
 ir::Module attention(DType dtype, int64_t tokens, int64_t heads, int64_t depth) {
   Builder b;
   const ir::ValueId x = b.input("x", dtype, {1, tokens, 1, 3 * heads * depth});
@@ -105,7 +105,7 @@ TEST(LayoutOps, observed_value_is_computed) {
   expect_same_alone(b.module, numbered<float>(kFp32, shape));
 }
 
-// The middle axes cannot be seen as one without a copy.
+// No strides merge the middle axes, so the reshape copies.
 TEST(LayoutOps, reshape_without_strides_is_a_copy) {
   Builder b;
   const Shape shape{4, 5, 6};
@@ -115,8 +115,7 @@ TEST(LayoutOps, reshape_without_strides_is_a_copy) {
   expect_same_alone(b.module, numbered<int32_t>(kInt32, shape));
 }
 
-// A reshape that another operator reads too.
-// What a kernel computes together with its node is no move on the way.
+// The convolution's kernel also computes the clamp. The reshape of their result needs no copy.
 TEST(LayoutOps, reshape_of_fused_node_copies_nothing) {
   Builder b;
   const ir::ValueId x = b.input("x", kFp32, {1, 2, 2, 4});
@@ -192,7 +191,7 @@ TEST(LayoutOps, random_sequences_match_reference) {
   }
 }
 
-// Tiles of the vector kernels, and what is left of them.
+// Whole tiles of the vector kernels, and sizes that leave a remainder.
 TEST(LayoutOps, transposed_matrices_are_correct) {
   for (const Shape& shape : {Shape{16, 16}, Shape{17, 33}, Shape{3, 100}, Shape{100, 3}, Shape{64, 197}}) {
     Builder b;

@@ -73,7 +73,7 @@ TEST(Rescale, per_channel_rounds_half_up) {
                            {{kInt8, {2, 2}}}, attributes);
   ASSERT_TRUE(out) << error_of(out);
   EXPECT_THAT(values_of<int8_t>(out->front()),
-              ElementsAre(1, 99, -2, 127));  // 1.5 -> 2, 100, -1.5 -> -1, 1000; minus 1
+              ElementsAre(1, 99, -2, 127));  // 1.5 -> 2, 100, -1.5 -> -1, 1000; then minus 1
 }
 
 TEST(Rescale, shift_out_of_range_is_an_error) {

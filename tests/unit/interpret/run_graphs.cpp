@@ -1,15 +1,15 @@
-// Many graphs in one process, for the integration tests.
+// Runs many graphs in one process, for the integration tests.
 //
 //   run_graphs [--threads N] [--target NAME] [--dump] [--rewrite] BATCH RESULTS
-//     verifies and interprets each graph of BATCH; --dump also gives each value that the main graph's nodes make;
-//     --rewrite runs what is printed, parsed, written and read of it, and gives that file as a value named "file"
+//     verifies and interprets each graph of BATCH. --dump also writes each value of the main graph's nodes.
+//     --rewrite prints, parses, writes and reads the graph, runs the result and writes its file as a value named "file"
 //   run_graphs --rows      the operators' names and type rows as JSON
-//   run_graphs --targets   the instruction sets that this processor can run, one on each line
+//   run_graphs --targets   the instruction sets of this processor, one per line
 //
-// BATCH: for each graph its file, the number of inputs and each input's elements. RESULTS: for each graph a status (0
-// ran, 1 not read, 2 the verifier refuses, 3 planning refuses, 4 running refuses), a message, the number of values and
-// for each its name and elements. Numbers are 32 bits, little-endian; files, texts and elements have their length in
-// front.
+// BATCH: for each graph its file, the number of inputs and each input's elements. RESULTS: for each graph a status, a
+// message, the number of values, and the name and elements of each value. Status: 0 ran, 1 could not be read, 2
+// rejected by the verifier, 3 rejected by planning, 4 failed while running. Numbers are 32 bits, little-endian. Files,
+// texts and elements begin with their length.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -58,7 +58,7 @@ struct Outcome {
   std::vector<Named> values;
 };
 
-// Reads the batch from front to back; a batch that is too short gives what is left.
+// Reads the batch from front to back. If the batch is too short, a read returns the bytes that remain.
 class BatchReader {
  public:
   explicit BatchReader(const Buffer& buffer) : buffer_(buffer) {}
@@ -113,13 +113,13 @@ Result<std::vector<Tensor>> inputs_of(const ir::Graph& graph, std::span<const Bu
     const ir::Value& value = graph[graph.inputs[i]];
     if (blocks[i].size() != tensor_bytes(value.dtype, value.shape))
       return fail(Diagnostic{.where = "batch", .what = fmt::format("input {} has another size", value.name)});
-    // Copied: the interpreter wants elements aligned.
+    // Copied because the interpreter requires aligned elements.
     out.push_back({.dtype = value.dtype, .shape = value.shape, .data = Buffer::copy_of(blocks[i].bytes())});
   }
   return out;
 }
 
-// Through the text form and a file; both must lose nothing.
+// Writes and reads the module in the text form and as a file; both must keep everything.
 Result<ir::Module> rewritten(const ir::Module& module, Outcome& out) {
   CARINA_TRY(const ir::Module parsed, ir::parse(ir::print(module), "text"));
   if (!identical(module, parsed)) return fail(Diagnostic{.where = "text", .what = "the text form loses something"});
@@ -220,7 +220,7 @@ int run_arguments(const Arguments& arguments) {
       fmt::print(stderr, "run_graphs: this processor has no {}\n", arguments.target);
       return 2;
     }
-    const int64_t rest = hwy::SupportedTargets() & -*target;  // it and lesser ones, as a processor has them
+    const int64_t rest = hwy::SupportedTargets() & -*target;  // it and all lower instruction sets
     hwy::SetSupportedTargetsForTest(rest);
     hwy::GetChosenTarget().Update(rest);
   }

@@ -1,5 +1,5 @@
-// run_tosa [--threads N] [--profile] [--repeat N] FOLDER...: for each folder interprets test.tosa on in_0.npy,
-// in_1.npy, ... and writes out_0.npy, ... or, when the interpreter refuses, error.txt. The reference implementations' tests compare these
+// run_tosa [--threads N] [--profile] [--repeat N] FOLDER...: interprets test.tosa of each folder on in_0.npy, in_1.npy,
+// ... and writes out_0.npy, ... If the interpreter rejects the graph, it writes error.txt. Tests compare these files
 // with other engines.
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ Result<std::vector<Tensor>> read_inputs(const std::string& folder, const ir::Gra
     CARINA_TRY(const Buffer file, map_file(path));
     CARINA_TRY(Tensor tensor, read_npy(file, path));
     const DType wanted = graph[graph.inputs[i]].dtype;
-    if (element_bytes(wanted) == element_bytes(tensor.dtype)) tensor.dtype = wanted;  // npy has no i4, i48, bf16, fp8
+    if (element_bytes(wanted) == element_bytes(tensor.dtype)) tensor.dtype = wanted;  // npy has no i4, bf16, ...
     inputs.push_back(std::move(tensor));
   }
   return inputs;

@@ -1,5 +1,5 @@
-// The same graph gives the same bits on every processor that this one can stand in for, with any number of threads, and
-// whether or not nodes are fused.
+// A graph gives the same bits on every instruction set of this processor, with any number of threads, with and without
+// fusion.
 
 #include <gtest/gtest.h>
 #include <hwy/highway.h>
@@ -130,7 +130,7 @@ bool equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
          std::equal(a.begin(), a.end(), b.begin(), [](const Tensor& x, const Tensor& y) { return identical(x, y); });
 }
 
-// A watch sees its values and their extremes, whatever is computed with their neighbors; the outputs stay `expected`.
+// Watching a value finds its values and extremes, also inside fused nodes. The outputs stay `expected`.
 void expect_extremes(const ir::Module& module, const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected,
                      const Options& options) {
   Options watching = options;
@@ -152,8 +152,8 @@ void expect_extremes(const ir::Module& module, const std::vector<Tensor>& inputs
   EXPECT_EQ(seen, static_cast<size_t>(std::ranges::count(wanted, true)));
 }
 
-// How often work is divided among threads: in two, unevenly, and finely. Sanitizers look at accesses, not at numbers, and
-// make a run tens of times longer: there one division stands for all.
+// Thread counts: an even division, an uneven one and a fine one. Sanitizers check accesses and not numbers, and make a
+// run tens of times longer, so they run one division.
 #ifdef CARINA_SANITIZED
 constexpr std::array kThreads{3};
 #else
@@ -202,8 +202,8 @@ constexpr Window kWindows[] = {{.kernel = 1, .stride = 1, .pad = 0},
                                {.kernel = 3, .stride = 2, .pad = 1},
                                {.kernel = 5, .stride = 5, .pad = 2}};
 
-// Each number of channels (none, some and all lanes of a vector in the last one) with two of the windows; each window
-// with a small and a large number.
+// Runs each number of channels with two of the windows, and each window with a small and a large number. The last
+// vector of channels is empty, partly filled or full.
 template <typename Function>
 void for_channels_and_windows(std::span<const int64_t> channels, const Function& function) {
   for (size_t i = 0; i < channels.size(); ++i) {
@@ -234,7 +234,8 @@ TEST(SameBits, float_convolutions_match) {
   });
 }
 
-// An output that does not stay in any cache, and weights that do not either: neither is read or written as others are.
+// The output is larger than any cache, and so are the weights. Kernels for such sizes read and write them in another
+// way.
 TEST(SameBits, large_float_convolutions_match) {
   Random random(7);
   const Window one{.kernel = 1, .stride = 1, .pad = 0};
@@ -243,8 +244,8 @@ TEST(SameBits, large_float_convolutions_match) {
   expect_same_bits(float_module(random, 5, 1024, 272, one, false), {random_floats(random, {2, 5, 5, 1024})}, ways);
 }
 
-// 3x3 windows with stride 1, on an image whose size is not a multiple of the tile. The sums differ slightly from those
-// of the direct kernel, and are equal on all processors.
+// 3x3 windows with stride 1 on an image whose size is not a multiple of the tile. The sums differ slightly from those
+// of the direct kernel, but are equal on all processors.
 ir::Module window_module(Random& random, const Shape& image, int64_t oc, const std::vector<int64_t>& pad) {
   Builder b;
   const ir::ValueId x = b.input("x", kFp32, image);
@@ -264,7 +265,7 @@ TEST(SameBits, winograd_windows_match) {
   Random random(5);
   Options few;
   few.sums = Sums::kFewMultiplications;
-  // Hardly more work than is worth it.
+  // Sizes just above the limit from which on this kernel is used.
   for (const auto& [image, oc, pad] :
        {std::tuple{Shape{1, 31, 31, 32}, int64_t{64}, std::vector<int64_t>{2, 0, 0, 1}},
         std::tuple{Shape{2, 31, 30, 32}, int64_t{48}, std::vector<int64_t>{0, 0, 0, 0}},
@@ -293,7 +294,7 @@ TEST(SameBits, clamped_sums_match) {
   }
 }
 
-// What is no number stays none, and is told.
+// A NaN stays a NaN, and the watch reports it.
 TEST(SameBits, watch_finds_nan) {
   Random random(4);
   const ir::Module module = float_module(random, 11, 3, 17, {.kernel = 3, .stride = 1, .pad = 1}, false);
@@ -335,7 +336,7 @@ TEST(SameBits, matmuls_match) {
   }
 }
 
-// The steps of a softmax along the last axis.
+// The nodes of a softmax along the last axis.
 TEST(SameBits, softmaxes_match) {
   Random random(8);
   for (const Shape& shape : {Shape{1, 1, 3}, Shape{4, 50, 37}, Shape{2, 90, 128}}) {
@@ -353,7 +354,7 @@ TEST(SameBits, softmaxes_match) {
   }
 }
 
-// Two rescaled int8 values, added, and what comes before and after moved.
+// Adds two rescaled int8 values, with transposes before and after.
 TEST(SameBits, sums_and_transposes_match) {
   Random random(4);
   for (const Shape& shape : {Shape{1, 60, 70, 3}, Shape{2, 33, 17, 40}}) {
@@ -386,7 +387,7 @@ TEST(SameBits, sums_and_transposes_match) {
   }
 }
 
-// Every panel holds what its columns hold, and zeros behind the last: rows and columns that fill no vector too.
+// Every panel holds its columns, with zeros behind the last one, also if rows and columns do not fill a vector.
 TEST(SameBits, packed_matrices_hold_their_columns) {
   constexpr int64_t kLanes = 16;
   const int64_t supported = hwy::SupportedTargets();

@@ -13,7 +13,7 @@ namespace carina::interpret {
 
 namespace {
 
-// Each chunk once, and no slot twice at the same time.
+// Each chunk runs once, and no slot runs two chunks at the same time.
 void expect_each_chunk_once(Workers& workers, int64_t count) {
   std::vector<std::atomic<int>> runs(static_cast<size_t>(count));
   std::vector<std::atomic<bool>> busy(static_cast<size_t>(workers.threads()));
@@ -41,7 +41,7 @@ TEST(Workers, sleeping_workers_wake_up) {
   }
 }
 
-// An internal error must not end the caller's process, whichever thread meets it.
+// An internal error on any thread must not end the caller's process.
 TEST(Workers, exception_reaches_caller) {
   for (const int threads : {1, 2, 4}) {
     Workers workers(threads);

@@ -7,7 +7,7 @@
 namespace carina::ir {
 namespace {
 
-// x -> ADD(x, x) -> sum; and an ABS that nobody reads.
+// x -> ADD(x, x) -> sum, and an ABS whose result is not used.
 Graph add_with_dead_abs() {
   Graph graph;
   graph.name = "main";

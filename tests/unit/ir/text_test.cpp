@@ -56,7 +56,7 @@ TEST(Text, all_constant_types_round_trip) {
   for (int t = 1; t < kDTypeCount; ++t) {
     const auto dtype = static_cast<DType>(t);
     for (const int64_t size : {0, 3, 200}) {
-      // Bytes below 8 are legal for every type, bool excepted, whose odd values must survive all the same.
+      // Bytes below 8 are legal for every type except bool. Other bytes of a bool must survive, too.
       graph.add_constant(fmt::format("c_{}_{}", name_of(dtype), size), integers(dtype, Shape{size}, t));
     }
   }

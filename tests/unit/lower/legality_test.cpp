@@ -1,4 +1,4 @@
-// What a target's numbers allow; each refusal by its rule.
+// Tests the limits of a target. Each rejection names its rule.
 
 #include "lower/legality.h"
 
@@ -18,7 +18,7 @@ Target npu(const LoweringTarget& numbers) {
   return {.name = "npu", .limits = numbers.limits, .idioms = numbers.idioms};
 }
 
-// The refusal of the graph's last node.
+// The rejection of the graph's last node.
 std::optional<ir::Refusal> refusal(const std::string& text, const Target& target = npu(kU55Lowering)) {
   auto module = ir::parse("graph @main {\n" + text + "}\n", "text");
   EXPECT_TRUE(module.has_value()) << (module ? "" : to_string(module.error()));
@@ -49,7 +49,7 @@ TEST(Legality, broken_limit_is_named) {
   EXPECT_EQ(rule(pool("[2, 2]", "[2, 2]")), "");
 }
 
-// The same node, other numbers.
+// The same node under the limits of another target.
 TEST(Legality, limits_follow_the_target) {
   EXPECT_EQ(rule(pool("[300, 1]", "[1, 1]"), Target{}), "");
   const std::string permute =
@@ -70,7 +70,7 @@ TEST(Legality, float_model_and_float_value_have_advice) {
   EXPECT_THAT(one->hint, HasSubstr("annotate"));
 }
 
-// What has no integer form is computed on the floats that the integers stand for where the target takes floats.
+// A node without an integer form runs in float, on dequantized values, if the target supports floats.
 TEST(Legality, quantized_node_without_integer_form_runs_in_float) {
   const std::string product = std::string("  input %x: fp32[2,3]") + kQ + "\n  %y: fp32[2]" + kQ +
                               " = aten.prod.dim_int(%x) {dim = 1, keepdim = false, dtype = none}\n  output %y\n";
@@ -90,7 +90,7 @@ TEST(Legality, long_recurrences_report_their_length) {
            "train = false, bidirectional = false, batch_first = false}\n  output %y\n";
   };
   EXPECT_EQ(rule(gru("1025")), "recurrence.steps");
-  EXPECT_EQ(rule(gru("1024")), "op.unknown");  // nobody has prepared the graph
+  EXPECT_EQ(rule(gru("1024")), "op.unknown");  // prepare() did not run on this graph
 }
 
 TEST(Legality, rejected_operator_has_reason) {
@@ -103,7 +103,7 @@ TEST(Legality, rejected_operator_has_reason) {
   EXPECT_EQ(found->hint, traits_of(AtenOp::rand_like_default).lowering.text);
 }
 
-// What lowering itself cannot do is refused before it is tried.
+// Nodes that lowering does not support are rejected before lowering.
 TEST(Legality, weights_have_scales_per_output_channel) {
   const std::string weights =
       " quantized(i8, scales = [0.5, 0.5], zero_points = [0, 0], axis = AXIS, range = [-127, 127])";

@@ -1,5 +1,5 @@
-// Goldens: each file of goldens/ holds a graph ("# input"), what prepare() makes of it ("# prepare") and what to_tosa()
-// makes of that ("# tosa"), or the diagnostics ("# error"). CARINA_REBASE=1 in the environment writes the files anew.
+// Goldens: each file of goldens/ holds a graph ("# input"), the result of prepare() ("# prepare") and the result of
+// to_tosa() ("# tosa"), or the diagnostics ("# error"). CARINA_REBASE=1 in the environment rewrites the files.
 
 #include "lower/lower.h"
 
@@ -38,7 +38,7 @@ std::string with_error(const std::string& text, const Diagnostics& errors) {
   return text + "# error\n" + to_string(errors) + "\n";
 }
 
-// The whole file as it should be.
+// The complete expected file.
 std::string produced(const std::string& input, const std::string& where) {
   std::string text = "# input\n" + input;
   auto module = ir::parse(input, where);
@@ -99,7 +99,7 @@ TEST(Prepare, skipping_a_required_pass_is_an_error) {
   EXPECT_TRUE(normalize::prepare(graph, ir::PassOptions{.disabled = {"fold-decomposed-constants"}}, Log{}).has_value());
 }
 
-// The other half, that nothing else is rewritten, is a static_assert beside each table.
+// A static_assert beside each table checks the converse: nothing else is rewritten.
 TEST(Prepare, table_rows_are_rewritten) {
   for (const AtenTraits& row : kAtenTraits) {
     const bool read_by_import = row.family == AtenFamily::kQuantization;
@@ -130,7 +130,7 @@ TEST(ToCoreAten, rewritten_operators_have_kernels) {
   EXPECT_EQ(graph[graph.outputs[0]].name, "b");
 }
 
-// The convolution's transpositions sink and cancel; whose node is whose survives it.
+// The transposes of the convolution sink and cancel. Each TOSA node still names its source node.
 TEST(ToTosa, nodes_and_values_map_to_source) {
   auto module = ir::parse(R"(graph @main {
   input %x: fp32[1,2,4,4]
@@ -156,7 +156,7 @@ TEST(ToTosa, nodes_and_values_map_to_source) {
   }
 }
 
-// The sum over an image: a convolution with ones for who likes that, plain sums for everybody else.
+// The sum over an image is a convolution with ones for targets that prefer convolutions, otherwise a plain sum.
 TEST(ToTosa, idioms_follow_target) {
   const std::string q = " quantized(i8, scales = [0.5], zero_points = [0], axis = -1, range = [-128, 127])";
   auto module = ir::parse("graph @main {\n  input %x: fp32[1,2,4,4]" + q + "\n  %s: fp32[1,2,1,1]" + q +

@@ -1,5 +1,5 @@
-// lower_tool MODEL.pt2 OUT.tosa: reads, prepares, folds imported quantization, lowers, writes. For the tests with
-// references.
+// lower_tool MODEL.pt2 OUT.tosa: reads, prepares, folds imported quantization, lowers and writes a model. Used by tests
+// that compare with reference implementations.
 
 #include <fmt/format.h>
 

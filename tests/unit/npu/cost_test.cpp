@@ -10,7 +10,7 @@
 namespace carina::npu {
 namespace {
 
-// A convolution of 1x1 ublocks: 100 in height and width, so that weights are decoded in the shade of multiplying.
+// A convolution with 1x1 ublocks. Its area of 100 ublocks makes weight decoding faster than the multiplications.
 MacWork convolution(std::string_view target, MacKind kind, int64_t ifm_depth, int64_t kernel, int ublock_depth = 8) {
   const AcceleratorConfig& npu = *find_accelerator(target);
   return {.npu = npu,
@@ -47,14 +47,14 @@ TEST(MacCycles, u85_part_kernel_takes_5_taps_then_2) {
   EXPECT_EQ(of(1), 2 * 2 * 100);  // two steps of eight channels
   EXPECT_EQ(of(2), 4 * 2 * 100);
   EXPECT_EQ(of(3), 9 * 2 * 100);
-  EXPECT_EQ(of(4), 17 * 2 * 100);  // 15 and two for one
+  EXPECT_EQ(of(4), 17 * 2 * 100);  // 15 taps, and two cycles for the last one
   EXPECT_EQ(of(5), 25 * 2 * 100);
 }
 
 TEST(MacCycles, u85_small_block_waits_for_weights) {
   MacWork work = convolution("ethos-u85-256", MacKind::kPartKernel, 16, 3, 16);
   work.ublocks_xy = 2;
-  EXPECT_EQ(mac_cycles(work, kSearchCost), 10 * 16 * 2);  // ten taps of 16 channels for 16 others, eight a cycle
+  EXPECT_EQ(mac_cycles(work, kSearchCost), 10 * 16 * 2);  // ten taps of 16 channels for 16 outputs, eight per cycle
   EXPECT_EQ(cycles(work), 9 * 2 * 2);                     // nine taps, two steps of eight channels, two ublocks
 }
 
@@ -112,7 +112,7 @@ TEST(MacCycles, u55_depth_advances_by_32_channels) {
   EXPECT_EQ(of(33), 2 * of(32));
 }
 
-// The model counts as many multiplications as the weight order has weights, including padding zeros.
+// The model counts as many multiplications as the weight order has weights, including zeros for padding.
 TEST(MacCycles, u85_depth_first_decodes_whole_stream) {
   for (const int depth : {3, 32, 60, 64, 100, 192}) {
     const MacWork work = convolution("ethos-u85-256", MacKind::kDepthFirst, depth, 3);
@@ -131,8 +131,8 @@ TEST(MacCycles, u85_depth_first_decodes_whole_stream) {
   }
 }
 
-// Of one element on 1024 MACs: 0.0625, 0.125, 0.25 and 0.5 cycles for outputs of 8 to 64 bits, 0.125 and 0.25 for
-// 32-bit operands with a narrow or a wide output.
+// Cycles per element on 1024 MACs. Outputs of 8, 16, 32 and 64 bits take 0.0625, 0.125, 0.25 and 0.5. 32-bit operands
+// take 0.125 with a narrow output and 0.25 with a wide one.
 TEST(OutputCycles, u85_rate_follows_width_and_32_bit_operands) {
   using Kind = OutputWork::Kind;
   const auto of = [](Kind kind, int ifm_bits, int ofm_bits, bool chained = false) {

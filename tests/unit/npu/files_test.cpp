@@ -1,4 +1,4 @@
-// Vela's raw .npz and the Ethos-U delegate blob.
+// Tests Vela's raw .npz and the Ethos-U delegate blob.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ TEST(WrittenRegions, results_and_outgoing_transfers_are_listed) {
   StreamWriter writer(Product::kU55);
   const auto written = [&] { return written_regions(Product::kU55, writer.words(), "test")->to_ulong(); };
   EXPECT_EQ(written(), 0U);
-  writer.set(Reg::DMA0_DST_REGION, 1 << 8 | 3);  // inside the NPU
+  writer.set(Reg::DMA0_DST_REGION, 1 << 8 | 3);  // a transfer into the NPU's internal memory
   EXPECT_EQ(written(), 0U);
   writer.set(Reg::OFM_REGION, 1);
   writer.set(Reg::IFM_REGION, 5);
@@ -88,7 +88,7 @@ TEST(WrittenRegions, weights_in_region_are_written) {
   const std::vector<uint32_t> none;
   const auto writes = [&](const CompiledNetwork& network) { return may_write_weights(network, Product::kU55, none); };
   CompiledNetwork network{.fast_scratch_region = 0};
-  EXPECT_FALSE(writes(network));  // Vela's way to say that there is no fast scratch
+  EXPECT_FALSE(writes(network));  // Vela writes this if there is no fast scratch
   network.fast_scratch_bytes = 16;
   EXPECT_TRUE(writes(network));
   EXPECT_TRUE(writes({.scratch_region = 0}));
@@ -210,22 +210,22 @@ TEST(DelegateBlob, damaged_blobs_are_errors) {
   blob[0] = std::byte{'V'};
   expect_refused(blob, "vela_bin_stream");
   blob = good;
-  blob[33] = std::byte{'x'};  // "cxd_data"
+  blob[33] = std::byte{'x'};  // damages the name "cxd_data"
   expect_refused(blob, "unknown block");
   blob = good;
   put_u32(blob, 32 + 16, 0xFFFFFFFF);
   expect_refused(blob, "longer than the blob");
   blob = good;
-  blob[64] = std::byte{'X'};  // "COP1"
+  blob[64] = std::byte{'X'};  // damages the magic "COP1"
   expect_refused(blob, "no driver payload");
   blob = good;
-  blob[32 + 20] = std::byte{1};  // external, without a key
+  blob[32 + 20] = std::byte{1};  // marks the block as external, without a key
   expect_refused(blob, "wrong length");
   blob = good;
   blob.insert(blob.end(), 32, std::byte{0});
   expect_refused(blob, "bytes after the last block");
   blob = good;
-  blob.insert(blob.end() - 32, good.begin() + 32, good.begin() + 32 + 32 + 48);  // cmd_data twice
+  blob.insert(blob.end() - 32, good.begin() + 32, good.begin() + 32 + 32 + 48);  // cmd_data occurs twice
   expect_refused(blob, "a second block");
   const auto inputs =
       static_cast<size_t>(std::search(good.begin(), good.end(), reinterpret_cast<const std::byte*>("inputs"),
@@ -237,7 +237,7 @@ TEST(DelegateBlob, damaged_blobs_are_errors) {
   put_u32(blob, inputs + 32, 0xFFFFFFFF);
   expect_refused(blob, "number of tensors");
   blob = good;
-  put_u32(blob, inputs + 32 + 4 + 28, 0xFFFFFFFF);  // offset of the first
+  put_u32(blob, inputs + 32 + 4 + 28, 0xFFFFFFFF);  // the offset of the first input
   expect_refused(blob, "impossible shape");
 }
 

@@ -1,4 +1,5 @@
-// The npu library by the command line, for the integration tests. Weights are int16, little-endian, in files without header.
+// A command line for the npu library, for the integration tests. Weights are int16, little-endian, in files without a
+// header.
 //
 //   npu_tool encode-swd WEIGHTS STREAM          npu_tool decode-swd STREAM WEIGHTS
 //   npu_tool encode-fwd WEIGHTS STREAM          npu_tool decode-fwd STREAM WEIGHTS COUNT
@@ -8,7 +9,7 @@
 // keys: accelerator stream depthwise part_kernel ofm_depth ifm_depth kernel_height kernel_width dilation_y dilation_x
 // ofm_block_depth
 //       ifm_bits cores stride_y stride_x microblock sparse
-// "time" before the command repeats it and prints the milliseconds of the fastest run.
+// "time" before the command repeats it and prints the shortest time in milliseconds.
 
 #include <fmt/format.h>
 

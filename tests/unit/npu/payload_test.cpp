@@ -31,7 +31,7 @@ TEST(Payload, built_payload_reads_back_for_all_accelerators) {
 }
 
 TEST(Payload, words_match_driver) {
-  const std::vector<uint32_t> stream(0x12345, 0xFFFF0000);  // longer than 16 bits can say
+  const std::vector<uint32_t> stream(0x12345, 0xFFFF0000);  // more words than a 16-bit length can hold
   std::vector<uint32_t> words(8);
   std::memcpy(words.data(), build_payload(*find_accelerator("ethos-u55-128"), stream).data(), 32);
   EXPECT_EQ(words, (std::vector<uint32_t>{0x31504F43, 0x00100001, 0x00001807, 0x10066001, 5, 5, 5, 0x23450102}));

@@ -11,9 +11,9 @@
 namespace carina::npu {
 
 struct PeerStream {
-  std::string model;  // its folder
+  std::string model;  // the model's folder
   const AcceleratorConfig* accelerator;
-  std::string folder;  // of model.pte and out_vela.npz
+  std::string folder;  // the folder with model.pte and out_vela.npz
 };
 
 // All networks that Vela 5.2 compiled, for all targets, in a fixed order.

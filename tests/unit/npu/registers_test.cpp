@@ -131,8 +131,8 @@ void expect_refused(Product product, std::vector<uint32_t> words, const std::str
 
 TEST(Stream, damaged_words_are_errors_with_position) {
   expect_refused(Product::kU55, {0x00000010, 0x000001FF}, "byte 0x4");  // no such register
-  expect_refused(Product::kU55, {0x0000012E}, "no such command");       // WEIGHT_FORMAT is U85's
-  expect_refused(Product::kU85, {0x0000010D}, "no such command");       // IFM_IB_END is not
+  expect_refused(Product::kU55, {0x0000012E}, "no such command");       // only U85 has WEIGHT_FORMAT
+  expect_refused(Product::kU85, {0x0000010D}, "no such command");       // U85 does not have IFM_IB_END
   expect_refused(Product::kU85, {0x00004020}, "ends inside a command");
   expect_refused(Product::kU85, {0x00008010}, "reserved bits");
   expect_refused(Product::kU85, {0x00000410}, "reserved bits");

@@ -9,7 +9,7 @@
 namespace carina::npu {
 namespace {
 
-// The elements that the blocks read, counted one by one.
+// Counts the elements that the blocks read, one by one.
 int64_t counted_reads(const WindowAxis& a) {
   int64_t total = 0;
   for (int64_t first = 0; first < a.ofm; first += a.block) {
@@ -61,7 +61,7 @@ TEST(DepthReads, only_ifm_deeper_than_block_is_read_again) {
   EXPECT_EQ(depth_reads({.ifm_depth = 33, .ifm_block_depth = 32, .ofm_blocks = 4}), 4);
 }
 
-// The beats of a pixel at each address, counted run by run.
+// Counts the beats of a pixel at each address, run by run.
 int64_t counted_bytes(const WrittenMap& map) {
   int64_t beats = 0;
   for (int64_t y = 0; y < map.height; ++y) {
@@ -96,7 +96,7 @@ TEST(WrittenBytes, nhwc_writes_whole_beats_of_16_channel_runs) {
   }
 }
 
-// The FVP's figure for a pixel of 255 channels: 45.875 beats.
+// The FVP counts 45.875 beats for a pixel of 255 channels.
 TEST(WrittenBytes, 255_channels_match_fvp) {
   const WrittenMap map{.height = 8, .width = 8, .depth = 255, .stride_y = 8 * 255, .stride_x = 255};
   EXPECT_EQ(written_bytes(map), 64 * 45.875 * 8);

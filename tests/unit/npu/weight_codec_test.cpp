@@ -34,7 +34,7 @@ std::vector<std::vector<int16_t>> samples() {
     all.push_back(drawn(count, seed, [](std::mt19937& r) { return static_cast<int>(r() % 16) * 13 - 100; }));
     all.push_back(drawn(count, seed, [](std::mt19937& r) { return static_cast<int>(r() % 3) * 200 - 200; }));
   }
-  // Statistics that change along the way, so that there are several sections and slices.
+  // Weights whose statistics change along the stream, so that the encoder makes several sections and slices.
   std::vector<int16_t> changing;
   for (uint32_t i = 0; i < 12; ++i) {
     const auto part = drawn(9000, i, [&](std::mt19937& r) {
@@ -120,7 +120,7 @@ TEST(Fwd, few_distinct_values_take_2_or_4_bits) {
   EXPECT_EQ(encode_fwd(four, FwdPacking::kAny).size(), 32u + 256u);
   const auto sixteen = drawn(1024, 1, [](std::mt19937& r) { return static_cast<int>(r() % 16) * 30 - 230; });
   EXPECT_EQ(encode_fwd(sixteen, FwdPacking::kAny).size(), 32u + 512u);
-  EXPECT_TRUE(encode_fwd(sixteen, FwdPacking::kRawOnly).empty());  // a range of 450
+  EXPECT_TRUE(encode_fwd(sixteen, FwdPacking::kRawOnly).empty());  // a range of 450 values
 }
 
 TEST(Fwd, truncated_streams_are_errors) {

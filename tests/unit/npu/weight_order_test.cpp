@@ -52,7 +52,7 @@ std::vector<int16_t> numbered_weights(const WeightTraversal& t) {
   std::vector<int16_t> weights(static_cast<size_t>(t.ofm_depth) *
                                static_cast<size_t>(t.kernel_height * t.kernel_width * t.ifm_depth));
   for (size_t i = 0; i < weights.size(); ++i)
-    weights[i] = static_cast<int16_t>(i % 32749 + 1);  // never zero; a prime, so that rows differ
+    weights[i] = static_cast<int16_t>(i % 32749 + 1);  // never zero; the modulus is prime, so that rows differ
   return weights;
 }
 
@@ -75,7 +75,7 @@ TEST(WeightOrder, restore_inverts_reorder_on_all_streams) {
   }
 }
 
-// Weight (o, tap, i) stands at pair i / 2 of its tap, in channel o's place of its group.
+// Weight (o, tap, i) is in pair i / 2 of its tap, at channel o's index within its group.
 std::vector<int16_t> in_pairs(const WeightTraversal& t, std::span<const int16_t> weights) {
   std::vector<int16_t> pairs(static_cast<size_t>(paired_size(t)));
   const int64_t taps = int64_t{t.kernel_height} * t.kernel_width, depth_pairs = (t.ifm_depth + 1) / 2;
@@ -96,7 +96,7 @@ TEST(WeightOrder, pairs_hold_weights_of_all_streams) {
   for (int i = 0; i < 300; ++i) {
     WeightTraversal t = random_traversal(random);
     if (t.kind != WeightKind::kConv) continue;
-    if (i % 5 == 0) t.kernel_height = t.kernel_width = t.ifm_depth = 1;  // a weight for each channel
+    if (i % 5 == 0) t.kernel_height = t.kernel_width = t.ifm_depth = 1;  // one weight per channel
     const std::vector<int16_t> weights = numbered_weights(t);
     std::vector<int16_t> pairs(static_cast<size_t>(paired_size(t)));
     std::vector<int64_t> magnitudes(static_cast<size_t>(t.ofm_depth)), wanted(magnitudes);
@@ -109,7 +109,7 @@ TEST(WeightOrder, pairs_hold_weights_of_all_streams) {
   }
 }
 
-// Weight (o, tap, i) stands at quad i / 4 of its tap, in channel o's place of its group.
+// Weight (o, tap, i) is in quad i / 4 of its tap, at channel o's index within its group.
 std::vector<int8_t> in_quads(const WeightTraversal& t, std::span<const int16_t> weights) {
   std::vector<int8_t> quads(static_cast<size_t>(quad_size(t)));
   const int64_t taps = int64_t{t.kernel_height} * t.kernel_width;
@@ -123,7 +123,7 @@ std::vector<int8_t> in_quads(const WeightTraversal& t, std::span<const int16_t> 
   return quads;
 }
 
-// A sequence in parts of up to `most` weights.
+// Splits a sequence into random parts of up to `max` weights.
 WeightSource in_parts(std::span<const int16_t> sequence, size_t max, std::mt19937& random) {
   return [sequence, max, &random]() mutable -> Result<std::span<const int16_t>> {
     const auto part = sequence.first(std::min(sequence.size(), 1 + random() % max));
@@ -248,7 +248,7 @@ TEST(WeightOrder, impossible_sizes_saturate) {
 
 // ---- Streams that Vela made ----
 
-// Follows a stream far enough to find the weights of each operation: registers, and 1D DMAs from the constants.
+// Reads the register writes and the 1D DMAs from constants in a stream, to find the weights of each operation.
 class WeightFinder {
  public:
   WeightFinder(const AcceleratorConfig& accelerator, const CompiledNetwork& network)
@@ -335,7 +335,7 @@ class WeightFinder {
   std::array<std::vector<std::byte>, kMaxRegions> memory_;
 };
 
-// The dense weights of all operations one after the other, repeated ones (stripes) left out.
+// The dense weights of all operations in order. Repeated weights (of stripes) occur once.
 std::vector<int16_t> all_weights(const PeerStream& peer) {
   const std::string path = peer.folder + "/out_vela.npz";
   const auto network = read_vela_raw(*map_file(path), path);
@@ -376,7 +376,7 @@ std::vector<int16_t> all_weights(const PeerStream& peer) {
     for (int i = 0; i < stream_count(t); ++i) {
       const auto& sequence = sequences[static_cast<size_t>(i)];
       ASSERT_TRUE(restore(t, i, sequence, dense));
-      // Padding is zero where we say that padding is.
+      // reorder() puts zeros exactly where the stream has padding.
       ASSERT_EQ(reorder(t, i, std::span<const int16_t>(dense)), sequence) << path;
     }
     all.insert(all.end(), dense.begin(), dense.end());
@@ -384,8 +384,8 @@ std::vector<int16_t> all_weights(const PeerStream& peer) {
   return all;
 }
 
-// Equal, or equal but for one stretch that only one of them has (Vela helps itself with a small convolution on some
-// targets).
+// True if the weights are equal, or equal except for one contiguous range that only one of them has. Vela inserts a
+// small convolution on some targets.
 bool same_weights(const std::vector<int16_t>& a, const std::vector<int16_t>& b) {
   const size_t shorter = std::min(a.size(), b.size());
   const auto prefix = static_cast<size_t>(
@@ -399,7 +399,7 @@ bool same_weights(const std::vector<int16_t>& a, const std::vector<int16_t>& b) 
 TEST(WeightOrder, vela_streams_hold_same_weights_for_all_targets) {
   const auto streams = peer_streams();
   if (streams.empty()) GTEST_SKIP() << tests::kNoCases;
-  std::map<std::string, std::vector<int16_t>> expected;  // by model
+  std::map<std::string, std::vector<int16_t>> expected;  // the first weights found for each model
   for (const PeerStream& peer : streams) {
     const std::vector<int16_t> weights = all_weights(peer);
     const auto found = expected.emplace(peer.model, weights).first;

@@ -42,7 +42,7 @@ class Builder {
   ValueId add(const std::string& name, ValueId a, ValueId b) {
     return node(AtenOp::add_Tensor, name, {a, b}, {{"alpha", int64_t{1}}});
   }
-  // An op that no NPU has.
+  // Adds an operator that no NPU supports.
   ValueId foreign(const std::string& name, ValueId a) { return node(AtenOp::cumprod_default, name, {a}); }
   ValueId view(const std::string& name, ValueId a) {
     return node(AtenOp::view_default, name, {a}, {{"size", std::vector<int64_t>{1, 4, 8, 8}}});
@@ -137,7 +137,7 @@ TEST(Partition, cpu_operator_splits_delegates) {
   EXPECT_EQ(result.decisions[2].delegate, 1);
 }
 
-// x -> a -> cpu -> d, a -> d: a and d in one delegate would wait for itself.
+// x -> a -> cpu -> d, and a -> d. One delegate with a and d would depend on its own output.
 TEST(Partition, delegates_form_no_cycle) {
   Builder b;
   const ValueId x = b.input();
@@ -148,7 +148,7 @@ TEST(Partition, delegates_form_no_cycle) {
   EXPECT_EQ(result.delegates.size(), 2U);
 }
 
-// Two branches that do not depend on each other share a delegate, and so does what joins them.
+// Two independent branches share a delegate with the node that joins them.
 TEST(Partition, branches_are_merged) {
   Builder b;
   const ValueId x = b.input("x"), y = b.input("y");
@@ -160,7 +160,7 @@ TEST(Partition, branches_are_merged) {
   EXPECT_EQ(result.delegates[0].outputs.size(), 2U);
 }
 
-// A group that reaches back past a CPU node of a later group: x -> p -> cpu1 -> q, and r -> cpu2 -> p's sibling.
+// A group depends on a CPU node that comes after a later group: x -> p -> cpu1 -> q, and r -> cpu2 -> p's sibling.
 TEST(Partition, interleaved_groups_are_ordered) {
   Builder b;
   const ValueId x = b.input();
@@ -186,7 +186,7 @@ TEST(Partition, data_movement_alone_is_no_delegate) {
   EXPECT_TRUE(asked.decisions[0].runs_on_npu);
 }
 
-// An addition of a few elements beside work of the CPU is done there sooner than the NPU is called; of many it is not.
+// Next to CPU nodes, an addition of a few elements is cheaper on the CPU than a call of the NPU. A large one is not.
 TEST(Partition, npu_is_used_where_cheaper) {
   for (const bool large : {false, true}) {
     Builder b;
@@ -206,8 +206,8 @@ TEST(Partition, npu_is_used_where_cheaper) {
   }
 }
 
-// A value without parameters of its own costs a quantize node once, not for each node that reads it, and a dequantize
-// node where the program gives it.
+// A value without its own parameters costs one quantize node, however many nodes read it. If it is an output of the
+// program, it costs one dequantize node.
 TEST(Partition, final_quantize_and_dequantize_nodes_are_counted) {
   enum class Last { kModelsOwn, kBorder };
   const auto is_delegated = [](size_t readers, Last last) {
@@ -265,7 +265,7 @@ TEST(Partition, chosen_nodes_stay_on_cpu) {
   EXPECT_THAT(refused.error()[0].hint, HasSubstr("first, last"));
 }
 
-// A convolution whose result is quantized behind its relu.
+// The convolution takes the parameters of the quantize node behind its relu.
 TEST(Partition, parameters_come_from_next_activation) {
   Builder b;
   const ValueId x = b.input();
@@ -289,13 +289,13 @@ TEST(Partition, parameters_come_from_next_activation) {
   options.cpu_nodes = {"conv"};
   options.delegate_all = true;
   const Partitioned on_cpu = partitioned(b.graph, options);
-  // On the CPU, weights are floats and the input is what its integers stand for.
+  // On the CPU, weights are floats and the input is dequantized.
   EXPECT_THAT(node_names(on_cpu.program),
               ElementsAre("x_quantized", "x_dequantized", "conv", "conv_quantized", "delegate_0", "relu_dequantized"));
   EXPECT_FLOAT_EQ(on_cpu.program[*on_cpu.program.find_value("w")].constant->values<float>()[0], 0.1F);
 }
 
-// Weights as uint8 with a zero point: 254 is 254, not -2.
+// uint8 weights with a zero point: 254 stays 254 and does not become -2.
 TEST(Partition, floats_of_unsigned_constants_go_to_cpu) {
   Builder b;
   const ValueId x = b.input();
@@ -312,7 +312,7 @@ TEST(Partition, floats_of_unsigned_constants_go_to_cpu) {
   EXPECT_THAT(result.program[*result.program.find_value("c")].constant->values<float>(), ElementsAre(500.0F, -2.0F));
 }
 
-// What a later stage found out about a node: its reason, by the node's id, whatever it is called.
+// A later stage rejected a node: the reason is found by the node's id, not by its name.
 TEST(Partition, nodes_rejected_later_stay_on_cpu) {
   Builder b;
   const ValueId x = b.input();

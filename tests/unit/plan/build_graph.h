@@ -57,7 +57,7 @@ struct GraphBuilder {
   }
   ir::ValueId rescale(ir::ValueId x, DType to, int32_t multiplier, int8_t shift) {
     const DType from = graph[x].dtype;
-    const Shape shape = graph[x].shape;  // adding values moves the others
+    const Shape shape = graph[x].shape;  // adding values may move the existing ones
     const auto zero = [&](DType dtype) {
       return dtype == DType::kInt8 ? scalar<int8_t>(dtype, 0) : scalar<int32_t>(dtype, 0);
     };

@@ -6,13 +6,13 @@
 #include "plan/optimize/cascade_search_internal.h"
 #include "plan/verify/verify.h"
 
-// Cascades: which rows they keep, and when they are chosen.
+// Tests which rows cascades keep and when cascades are chosen.
 namespace carina::plan {
 namespace {
 
 using testing::HasSubstr;
 
-// 32x32 pixels, wide in the middle, with a sum around two of the convolutions.
+// A 32x32 image with many channels in the middle, and an addition around two of the convolutions.
 ir::Graph wide_middle() {
   GraphBuilder b;
   const auto x = b.conv(b.input("x", DType::kInt8, {1, 32, 32, 4}), 16, 3, 1);
@@ -45,14 +45,14 @@ TEST(Cascades, buffer_holds_rows_up_to_slowest_reader) {
   const auto plan =
       plan_cascade(schedule, users_of(schedule), {.first = StepId(0), .last = StepId(4), .stripe_rows = 2});
   ASSERT_TRUE(plan.has_value());
-  // The sum reads two rows at a time, the last convolution one more on each side.
+  // The addition reads two rows at a time. The last convolution reads one more row on each side.
   EXPECT_EQ(rows_kept(*plan, schedule.steps[1].ofm.tensor), 4);  // two rows through a window of three
   EXPECT_EQ(rows_kept(*plan, schedule.steps[2].ofm.tensor), 2);
   EXPECT_EQ(rows_kept(*plan, schedule.steps[3].ofm.tensor), 4);
-  // The operand of the sum waits for the convolutions beside it.
+  // The first operand of the addition is kept until the convolutions have computed the second.
   EXPECT_GE(rows_kept(*plan, schedule.steps[0].ofm.tensor), 3);
   EXPECT_LT(rows_kept(*plan, schedule.steps[0].ofm.tensor), 8);
-  EXPECT_EQ(rows_kept(*plan, schedule.steps[4].ofm.tensor), 0);  // leaves the cascade whole
+  EXPECT_EQ(rows_kept(*plan, schedule.steps[4].ofm.tensor), 0);  // the output of the cascade is a whole tensor
 }
 
 TEST(Cascades, steps_without_row_order_are_not_cascaded) {
@@ -61,7 +61,7 @@ TEST(Cascades, steps_without_row_order_are_not_cascaded) {
   const Cascade cascade{.first = StepId(0), .last = StepId(2), .stripe_rows = 2};
   EXPECT_TRUE(plan_cascade(schedule, users, cascade).has_value());
   Schedule strided = schedule;
-  strided.steps.own()[1].ifm.stride_y *= 2;  // rows of the map that are no rows of the tensor
+  strided.steps.own()[1].ifm.stride_y *= 2;  // the view skips rows of the tensor
   EXPECT_FALSE(plan_cascade(strided, users, cascade).has_value());
   schedule.steps.own()[1].kind = StepKind::kDma;
   EXPECT_FALSE(plan_cascade(schedule, users, cascade).has_value());
@@ -71,7 +71,7 @@ TEST(Cascades, optimize_size_cascades_optimize_speed_does_not) {
   EXPECT_TRUE(scheduled({}).cascades.empty());
   const Schedule smallest = scheduled({{.optimize = Optimize::kSize}});
   EXPECT_FALSE(smallest.cascades.empty());
-  EXPECT_LT(space_bytes(smallest, Space::kArena), 40 * 1024);  // 64 channels of 32x32 alone are 64 KiB
+  EXPECT_LT(space_bytes(smallest, Space::kArena), 40 * 1024);  // 64 channels of 32x32 take 64 KiB
 }
 
 TEST(Cascades, network_that_does_not_fit_is_cascaded) {
@@ -102,7 +102,7 @@ TEST(Cascades, memory_shortage_lists_alternatives_with_sizes) {
   EXPECT_THAT(message, HasSubstr("the most memory is in use in "));
   EXPECT_THAT(message, HasSubstr("without stripes of rows it would take"));
   EXPECT_THAT(message, HasSubstr("with -Os the network does not fit"));
-  // Where the arena may lie in slow memory, that is a way.
+  // If the arena may be in slow memory, the message suggests that memory mode.
   const auto other =
       compile(wide_middle(), *find_target("ethos-u65-256", "", "Shared_Sram"), {{.arena_limit_bytes = 4096}}, {});
   ASSERT_FALSE(other.has_value());

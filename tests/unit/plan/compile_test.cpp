@@ -37,7 +37,7 @@ TEST(Compile, same_graph_gives_same_bytes) {
   }
 }
 
-// Two tables one after the other, from a memory of long latency: one transfer loads both before the first is used.
+// Two adjacent tables in a memory with long latency: one transfer loads both before the first is used.
 TEST(Compile, adjacent_tables_load_at_once) {
   GraphBuilder b;
   auto x = b.input("x", DType::kInt8, {1, 4, 4, 16});
@@ -71,7 +71,7 @@ TEST(Compile, description_has_inputs_outputs_and_layers) {
   for (const npu::LayerNote& note : compiled->layers) {
     if (!note.name.starts_with("CONV2D")) continue;
     convolutions += 1;
-    EXPECT_EQ(note.tosa_ops.size(), 2U);  // with its RESCALE
+    EXPECT_EQ(note.tosa_ops.size(), 2U);  // the operator and its RESCALE
     EXPECT_EQ(note.source_lines, std::vector<std::string>{"model.py:1"});
   }
   EXPECT_GE(convolutions, 3U);
@@ -118,7 +118,7 @@ TEST(Compile, unsupported_nodes_are_all_named) {
   b.graph.outputs = {b.op(TosaOp::ADD, {a, c}, DType::kInt32, {4})};
   const auto compiled = compile(b.graph, *find_target("ethos-u55-64", "", ""), {}, {});
   ASSERT_FALSE(compiled.has_value());
-  ASSERT_EQ(compiled.error().size(), 2U);  // ADD only suffers from the others
+  ASSERT_EQ(compiled.error().size(), 2U);  // ADD itself is supported and is not listed
   EXPECT_THAT(to_string(compiled.error()[0]),
               HasSubstr("BITWISE_AND_0 (model.py:1): not supported by ethos-u55-64: the NPU has no bitwise"));
   EXPECT_THAT(to_string(compiled.error()[1]),

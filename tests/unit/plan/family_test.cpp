@@ -64,7 +64,7 @@ TEST(Family, every_step_has_a_legal_block) {
   }
 }
 
-// The buffers of a block, as the registers will say: input, accumulators and tables lie behind each other.
+// The input, accumulator and table buffers of a block do not overlap in the registers.
 TEST(Family, buffers_of_legal_block_do_not_overlap) {
   for (const char* npu : kNpus) {
     const Target target = *find_target(npu, "", "");
@@ -127,7 +127,7 @@ TEST(Family, channels_are_divided_among_cores) {
   EXPECT_EQ(all.cores[0].scale_bytes, 32);  // two entries of 10 bytes
   EXPECT_EQ(all.cores[1].scale_bytes, 16);
   EXPECT_EQ(static_cast<int>(all.scales[static_cast<size_t>(all.cores[1].scale_offset)]), 20);
-  EXPECT_EQ(cores_of(1).cores.size(), 1U);  // nothing for the second
+  EXPECT_EQ(cores_of(1).cores.size(), 1U);  // no weights for the second core
 }
 
 TEST(Family, operands_are_scaled_only_where_exact) {
@@ -139,7 +139,7 @@ TEST(Family, operands_are_scaled_only_where_exact) {
   EXPECT_EQ(family.operand_scaling(odd, fixed, kSigned8)->precise, Precise::kFirst);
   EXPECT_EQ(family.operand_scaling(fixed, odd, kSigned8)->precise, Precise::kSecond);
   EXPECT_FALSE(family.operand_scaling(odd, half, kSigned8).has_value());
-  EXPECT_FALSE(family.operand_scaling(odd, fixed, kSigned16).has_value());  // 16 bits: shifted by 14
+  EXPECT_FALSE(family.operand_scaling(odd, fixed, kSigned16).has_value());  // 16-bit operands are shifted by 14
 }
 
 TEST(Family, unsupported_operator_has_reason) {

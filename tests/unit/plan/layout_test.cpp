@@ -5,8 +5,8 @@
 
 #include "networks.h"
 
-// No byte is moved for layout alone where an address could say it: which steps selection makes of graphs whose axes
-// stand otherwise than the NPU wants them. That results are right is checked against tests/integration/test_plan.py.
+// Checks which steps selection makes of graphs whose axes have another order than the NPU's. No step only moves data if
+// an address can express the layout. tests/integration/test_plan.py checks the results.
 namespace carina::plan {
 namespace {
 
@@ -60,7 +60,7 @@ TEST(Layout, slice_after_transpose_moves_after_copy) {
   const auto nhwc = b.transpose(x, {0, 2, 3, 1});
   b.graph.outputs = {b.conv(b.slice(nhwc, {0, 1, 0, 0}, {1, 19, 19, 3}), 8, 3, 0)};
   const auto steps = steps_of(b.graph);
-  ASSERT_EQ(steps.size(), 2U);  // all rows in one copy, not 19
+  ASSERT_EQ(steps.size(), 2U);  // one copy of all rows, not 19 copies
   EXPECT_EQ(steps[0].ofm.width, 19 * 20);
   EXPECT_EQ(steps[1].ifm.height, 19);
 }
@@ -76,8 +76,8 @@ TEST(Layout, strided_shortcut_keeps_layout_of_convolutions) {
   const auto sum = b.add(b.transpose(main, {0, 3, 1, 2}), shortcut);
   b.graph.outputs = {b.conv(b.transpose(sum, {0, 2, 3, 1}), 8, 1, 0)};
   const auto steps = steps_of(b.graph);
-  EXPECT_EQ(count(steps, StepKind::kConv), 3);  // those of the network
-  EXPECT_EQ(count(steps, StepKind::kPool), 3);  // the padding: what is copied, and two sides
+  EXPECT_EQ(count(steps, StepKind::kConv), 3);  // the convolutions of the network
+  EXPECT_EQ(count(steps, StepKind::kPool), 3);  // padding: one copy and two sides
   EXPECT_EQ(count(steps, StepKind::kElementwise), 1);
 }
 
@@ -89,10 +89,10 @@ TEST(Layout, reordered_outputs_are_transposed_after_addition) {
   const auto steps = steps_of(b.graph);
   const auto sum = std::ranges::find(steps, StepKind::kElementwise, &Step::kind);
   ASSERT_NE(sum, steps.end());
-  EXPECT_EQ(sum->ofm.depth, 16);  // not 1,024 elements apart from each other
+  EXPECT_EQ(sum->ofm.depth, 16);  // not 1,024 elements apart
 }
 
-// The weights of a convolution, [out, kernel, kernel, channels] with this stride over x in NHWC.
+// A convolution with weights [out, kernel, kernel, channels] and this stride over x in NHWC.
 ir::ValueId strided_conv(Layouts& b, ir::ValueId x, int64_t channels, int64_t kernel, int64_t stride) {
   const Shape in = b.graph[x].shape;
   const std::vector<int8_t> values(static_cast<size_t>(channels * kernel * kernel * in[3]), 1);
@@ -119,7 +119,7 @@ TEST(Layout, concatenated_planes_keep_pixel_order) {
   const auto rows = b.transpose(b.add(tokens, weights), {0, 2, 1});
   b.graph.outputs = {b.conv(b.reshape(rows, {1, 1, 17, 16}), 8, 1, 0)};
   const auto steps = steps_of(b.graph);
-  EXPECT_EQ(count(steps, StepKind::kConv), 2);  // nothing is transposed, also not the constant
+  EXPECT_EQ(count(steps, StepKind::kConv), 2);  // no transpose, also not of the constant
   const auto sum = std::ranges::find(steps, StepKind::kElementwise, &Step::kind);
   ASSERT_NE(sum, steps.end());
   EXPECT_EQ(sum->ofm.depth, 16);
@@ -130,12 +130,12 @@ TEST(Layout, image_planes_are_written_separately) {
   const auto x = b.conv(b.input("x", DType::kInt8, {1, 32, 32, 8}), 2, 1, 0);
   b.graph.outputs = {b.transpose(x, {0, 3, 1, 2})};
   const auto steps = steps_of(b.graph);
-  ASSERT_EQ(steps.size(), 3U);  // not one operation for sixteen pixels
+  ASSERT_EQ(steps.size(), 3U);  // not one operation per sixteen pixels
   EXPECT_EQ(steps.back().ofm.width, 32 * 32 / 16);
   Layouts many;
   const auto y = many.conv(many.input("x", DType::kInt8, {1, 32, 32, 8}), 16, 1, 0);
   many.graph.outputs = {many.transpose(y, {0, 3, 1, 2})};
-  EXPECT_EQ(steps_of(many.graph).back().ofm.width, 16);  // channels, which stand side by side where they are read
+  EXPECT_EQ(steps_of(many.graph).back().ofm.width, 16);  // 16 channels, adjacent in the input
 }
 
 TEST(Layout, merged_heads_are_written_in_place) {
@@ -155,7 +155,7 @@ TEST(Layout, argmax_of_many_channels_compares_groups) {
   ASSERT_EQ(steps.size(), 3U);
   EXPECT_EQ(steps[0].kernel.height, 24);  // groups of eight channels, one lane each
   EXPECT_EQ(steps[0].ofm.depth, 8);
-  EXPECT_EQ(steps[1].kind, StepKind::kElementwise);  // with the last eight, three of them a second time
+  EXPECT_EQ(steps[1].kind, StepKind::kElementwise);  // with the last eight channels; three of them a second time
   EXPECT_EQ(steps[2].kernel.taps(), 8);
 }
 
@@ -164,11 +164,11 @@ TEST(Layout, patches_become_one_convolution) {
   const auto x = b.input("x", DType::kInt8, {1, 3, 64, 64});
   b.graph.outputs = {strided_conv(b, b.transpose(x, {0, 2, 3, 1}), 192, 16, 16)};
   const auto steps = steps_of(b.graph);
-  EXPECT_EQ(count(steps, StepKind::kConv), 1);  // not one per patch, and the input is not transposed first
+  EXPECT_EQ(count(steps, StepKind::kConv), 1);  // one for all patches; the input is not transposed
   EXPECT_EQ(steps.back().ifm.depth, 16 * 16 * 3);
   EXPECT_EQ(steps.back().kernel, Kernel{});
   for (const Step& step : steps) {
-    EXPECT_TRUE(step.kind != StepKind::kPool || step.ofm.depth == 16);  // whole runs
+    EXPECT_TRUE(step.kind != StepKind::kPool || step.ofm.depth == 16);  // copies of whole rows of a patch
   }
 }
 
@@ -182,7 +182,7 @@ TEST(Layout, rows_of_patches_are_addressed_directly) {
 }
 
 TEST(Layout, first_layer_takes_two_pixels_at_a_time) {
-  // 65: a pixel more would be needed, so whole rows of windows are pixels.
+  // A side of 65 lacks a pixel for the last pair, so the pixels of a whole window row become channels.
   for (const auto& [side, depth] : {std::pair<int64_t, int64_t>{65, 9}, {66, 6}}) {
     Layouts b;
     b.graph.outputs = {strided_conv(b, b.input("x", DType::kInt8, {1, side, side, 3}), 16, 3, 2)};
@@ -192,7 +192,7 @@ TEST(Layout, first_layer_takes_two_pixels_at_a_time) {
   }
 }
 
-// Three pixels of three channels are nine channels, two steps of eight; padding left and right of the rows is copied.
+// Three pixels of three channels are nine channels, which take two steps of eight. Padding left and right is copied.
 TEST(Layout, first_layer_reads_window_rows_if_cheaper) {
   for (const auto& [side, steps_expected] : {std::pair<int64_t, size_t>{6, 1}, {96, 4}}) {
     Layouts b;

@@ -18,7 +18,7 @@ ir::Graph three_convs() {
   return std::move(b.graph);
 }
 
-// Weights that are worth copying from flash while the layers in front run, which have none.
+// Layers without weights run first. Meanwhile the weights of the later layers are copied from flash.
 ir::Graph staged_weights() {
   GraphBuilder b;
   const Shape shape{1, 14, 14, 8};
@@ -99,7 +99,7 @@ ir::Graph chosen() {
   return std::move(b.graph);
 }
 
-// A product of two inputs, and rows of one of them by index.
+// A matrix product of two inputs, and a gather of rows of one of them.
 ir::Graph attended() {
   GraphBuilder b;
   const auto q = b.input("q", DType::kInt8, {2, 7, 24}), k = b.input("k", DType::kInt8, {2, 24, 9});

@@ -8,7 +8,7 @@
 #include "plan/compile.h"
 #include "plan/schedule/schedule.h"
 
-// Small networks that between them use every part of a schedule, and what the planner makes of them.
+// Small networks that together use every part of a schedule, and the schedules that the planner makes of them.
 namespace carina::plan {
 
 struct NamedNetwork {
@@ -18,7 +18,7 @@ struct NamedNetwork {
 };
 std::vector<NamedNetwork> small_networks();
 
-// The schedule after a transformation ("finished": the last).
+// The schedule after a transformation. "finished" names the last one.
 Schedule schedule_of(const ir::Graph& graph, const Target& target, const Options& options = {},
                      const std::string& after = "finished");
 

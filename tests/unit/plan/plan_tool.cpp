@@ -1,14 +1,15 @@
-// Compiles TOSA files for an NPU and runs them on the simulator, many in one process.
+// Compiles TOSA files for an NPU and runs them on the simulator, many files in one process.
 //
 //   plan_tool compile GRAPH.tosa TARGET OUT.npz [option=value ...]     Vela's raw format
 //   plan_tool run GRAPH.tosa TARGET in.npy,in.npy [option=value ...]   prints cycles and memory; outputs to out=DIR
 //   plan_tool --batch LIST [option=value ...]                          each line:
 //   graph.tosa|target|in.npy,..|expected.npy,..|option=value,..
 //
-// Options: seed=N (any legal block), formats=linear, stripes=halves, staging=never, overlap=none, threads=N, memory=MODE,
-// cascades=ROWS (wherever there can be one), system=CONFIG, arena=BYTES, optimize=search or size, dynamic=1, out=DIR, ops=1 (list operations), time=N (compile N times), check=0, verify=1 (every
-// schedule on the way against the rules), dump=FILE (the finished schedule). In batch mode it
-// prints one line per case, "ok NAME" or "bad NAME: reason", and leaves with 1 when one is bad.
+// Options: seed=N (random legal blocks), formats=linear, stripes=halves, staging=never, overlap=none, threads=N,
+// memory=MODE, cascades=ROWS (wherever a cascade is possible), system=CONFIG, arena=BYTES, optimize=search or size,
+// dynamic=1, out=DIR, ops=1 (list operations), time=N (compile N times), check=0, verify=1 (check every schedule on the
+// way), dump=FILE (the finished schedule). Batch mode prints one line per case, "ok NAME" or "bad NAME: reason". The
+// exit code is 1 if a case is bad.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -70,7 +71,7 @@ Options options_of(const Settings& settings) {
   return options;
 }
 
-// Adds what every schedule breaks, under the transformation's name, and what its text does not hold.
+// Adds each rule that a schedule breaks, under the transformation's name, and each field that the text form loses.
 std::function<void(std::string_view, const Schedule&)> verifier(const Target& target, Diagnostics& broken) {
   return [&](std::string_view transformation, const Schedule& schedule) {
     for (Diagnostic& found : verify(schedule, **find_family(target), target)) {

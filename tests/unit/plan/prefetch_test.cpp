@@ -10,7 +10,7 @@ PrefetchKernel without_weights(double cycles, int64_t free_bytes) {
   kernel.variants.fill({.cycles = cycles});
   return kernel;
 }
-// Reads one object: `in_place` cycles long from slow memory, else `copied`.
+// A kernel that reads one object. It takes `in_place` cycles with the object in slow memory, else `copied`.
 PrefetchKernel reader(size_t object, double in_place, double copied, int64_t free_bytes) {
   PrefetchKernel kernel{.free_bytes = free_bytes, .reads = 1, .objects = {object}};
   kernel.variants[0] = {.cycles = in_place, .slow_port_cycles = in_place};
@@ -50,7 +50,7 @@ TEST(Prefetch, values_are_read_in_place_without_free_memory) {
 }
 
 TEST(Prefetch, memory_is_taken_only_for_copies) {
-  // Beside kernel 0, which leaves 600 bytes, no more than these are copied; the rest beside kernel 1.
+  // Kernel 0 leaves 600 bytes free, so at most 600 bytes are copied while it runs. The rest is copied beside kernel 1.
   const PrefetchProblem problem{
       .kernels = {without_weights(1000, 600), without_weights(300, 4096), reader(0, 900, 100, 4096)},
       .objects = {{.bytes = 800, .cycles = 800}}};
@@ -60,7 +60,7 @@ TEST(Prefetch, memory_is_taken_only_for_copies) {
 }
 
 TEST(Prefetch, only_copies_without_memory_wait) {
-  // Of 500 bytes that kernel 1 leaves no time for, kernel 0 leaves time for 400.
+  // Kernel 1 has no time to copy 500 of the bytes. Kernel 0 has memory for 400 of them.
   const PrefetchProblem problem{
       .kernels = {without_weights(1000, 400), without_weights(300, 4096), reader(0, 900, 100, 4096)},
       .objects = {{.bytes = 800, .cycles = 800}}};
@@ -81,7 +81,7 @@ TEST(Prefetch, short_parts_are_joined_if_memory_allows) {
 }
 
 TEST(Prefetch, values_others_wait_for_are_read_in_place) {
-  // The first object is large, gains little, and fills what the second could be copied to in time.
+  // The first object is large and gains little. Its copy would take the memory and time that the second one needs.
   const PrefetchProblem problem{
       .kernels = {without_weights(1000, 1000), reader(0, 150, 100, 1000), reader(1, 900, 100, 1000)},
       .objects = {{.bytes = 900, .cycles = 900}, {.bytes = 800, .cycles = 800}}};
@@ -107,7 +107,7 @@ TEST(Prefetch, fixed_copies_start_when_memory_is_free) {
   EXPECT_EQ(plan_prefetch(problem).cycles, 2010);
   problem.fixed[0].not_before = 2;
   const PrefetchPlan plan = plan_prefetch(problem);
-  EXPECT_EQ(plan.cycles, 2310);  // waited for
+  EXPECT_EQ(plan.cycles, 2310);  // the reader waits for the copy
   EXPECT_EQ(plan.commands.at(0).during, 2u);
 }
 

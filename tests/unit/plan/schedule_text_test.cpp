@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// ---- Goldens: what the planner decides on ten small networks. CARINA_REBASE=1 writes them anew. ----
+// ---- Goldens: the planner's decisions on ten small networks. CARINA_REBASE=1 rewrites them. ----
 
 std::string golden_path(const std::string& name) {
   return std::string(CARINA_SOURCE_DIR) + "/tests/unit/plan/goldens/" + name + ".txt";
@@ -32,7 +32,7 @@ TEST(ScheduleText, schedules_equal_goldens) {
   }
 }
 
-// ---- Totality ----
+// ---- The text form is total ----
 
 TEST(ScheduleText, whole_schedules_round_trip) {
   for (const NamedNetwork& network : small_networks()) {
@@ -46,7 +46,7 @@ TEST(ScheduleText, whole_schedules_round_trip) {
   }
 }
 
-// Fills every field with anything, by the rows that printing walks too; most of it means nothing.
+// Fills every field with random values, using the same rows as the printer. Most of these schedules are not valid.
 class Randomizer {
  public:
   explicit Randomizer(uint32_t seed) : random_(seed) {}

@@ -27,14 +27,14 @@ Case case_of(const std::string& name, const Options& options = {}) {
   CARINA_CHECK(false, "no network {}", name);
 }
 
-// In cascades of stripes of two rows, with their rolling rows.
+// The network in cascades with stripes of two rows and rolling buffers.
 Case cascaded(const std::string& name) {
   Options options;
   options.variation.cascade_rows = 2;
   return case_of(name, options);
 }
 
-// The first tensor that has rolling rows.
+// The first tensor with a rolling buffer.
 TensorId rolling_tensor(const Schedule& schedule) {
   for (size_t i = 0; i < schedule.tensors.size(); ++i) {
     const StorageId storage = schedule.tensors[i].storage;
@@ -165,7 +165,7 @@ TEST(Verify, rule_9_cascades_are_valid) {
 
 TEST(Verify, cascade_rows_exist_when_read) {
   EXPECT_EQ(cascaded("three_convs").broken(), "");
-  // A stripe before the rows that it reads.
+  // A stripe runs before the stripe that writes its input rows.
   Case c = cascaded("three_convs");
   std::vector<size_t> stripes;
   for (size_t i = 0; i < c.schedule.order.size(); ++i) {
@@ -173,11 +173,11 @@ TEST(Verify, cascade_rows_exist_when_read) {
   }
   std::swap(c.schedule.order[stripes[stripes.size() - 2]], c.schedule.order[stripes[stripes.size() - 1]]);
   EXPECT_THAT(c.broken(), HasSubstr("rule 3: reads"));
-  // One row too few: the last of them has taken the place of one that is still read.
+  // The rolling buffer has one row too few: its last row overwrites one that a later stripe reads.
   c = cascaded("three_convs");
   c.schedule.storages[c.schedule[rolling_tensor(c.schedule)].storage.index()].rolling_rows -= 1;
   EXPECT_THAT(c.broken(), HasSubstr("that are overwritten"));
-  // Rows that nobody has addressed as rows.
+  // The width of the rolling tensor no longer matches the addresses of its maps.
   c = cascaded("three_convs");
   c.schedule.tensors[rolling_tensor(c.schedule).index()].extent.width += 1;
   EXPECT_THAT(c.broken(), HasSubstr("rule 8: addresses rolling"));
@@ -187,25 +187,25 @@ TEST(Verify, cascade_rows_exist_when_read) {
 }
 
 TEST(Verify, rule_10_only_elementwise_runs_in_place) {
-  // The sum stands where its first operand does; the convolution that reads it too must come first.
+  // The sum overwrites its first operand, so the convolution that also reads the operand must run first.
   Case c = case_of("residual_add");
   const auto storage_of = [&](TensorId id) { return c.schedule.tensors[id.index()].storage; };
   EXPECT_EQ(storage_of(c.schedule.steps[1].ofm.tensor), storage_of(c.schedule.steps[1].ifm.tensor));
   EXPECT_EQ(c.broken(), "");
-  c.schedule.steps.own()[1].ifm.stride_x = 8;  // reads other elements than it writes
+  c.schedule.steps.own()[1].ifm.stride_x = 8;  // it reads other elements than it writes
   EXPECT_THAT(c.broken(), HasSubstr("rule 10"));
   c = case_of("residual_add");
   c.schedule.tensors[c.schedule.steps[1].ofm.tensor.index()].format = Format::kNhcwb16;
   EXPECT_THAT(c.broken(), HasSubstr("rule 10"));
-  // A convolution cannot.
+  // A convolution cannot overwrite its input.
   c = case_of("three_convs");
   c.schedule.tensors[c.schedule.steps[1].ofm.tensor.index()].storage = storage_of(c.schedule.steps[1].ifm.tensor);
   EXPECT_THAT(c.broken(), HasSubstr("rule 10: takes the place of"));
 }
 
-// ---- What a stripe is ----
+// ---- What a stripe reads ----
 
-// The input positions along one axis that an output position reads, by the definition of the whole step.
+// The input positions along one axis that an output position reads, from the definition of the whole step.
 std::vector<int64_t> read_by(int64_t out, int64_t stride, int64_t before, int64_t extent, int64_t inputs) {
   std::vector<int64_t> read;
   for (int64_t i = out * stride - before; i < out * stride - before + extent; ++i) {
@@ -283,7 +283,7 @@ TEST(Cost, late_copy_costs_waiting_time) {
   const Case c = case_of("staged_weights");
   Schedule late = c.schedule;
   const double good = cost_of(late, c.family(), c.target);
-  // Each copy directly before its reader, none beside a stripe in front.
+  // Each copy runs directly before its reader, not beside an earlier stripe.
   std::vector<Command> order;
   for (const Command& command : c.schedule.order) {
     if (command.kind == Command::Kind::kLoadWeights) continue;

@@ -3,7 +3,7 @@
 
 #include "networks.h"
 
-// What operators become where the NPU has none of their own: how many operations, and which.
+// Tests operators that the NPU does not have: which operations replace them, and how many.
 namespace carina::plan {
 namespace {
 
@@ -31,14 +31,14 @@ ir::Graph dilated(int64_t size, int64_t dilation) {
 
 TEST(Select, distant_taps_are_grouped_in_phases) {
   const auto phases = steps_of(dilated(64, 12));
-  EXPECT_EQ(phases.size(), 36U);  // the NPU's own dilation of 2, six apart on each axis
+  EXPECT_EQ(phases.size(), 36U);  // 6 phases per axis; the NPU dilates by 2
   for (const Step& step : phases) EXPECT_EQ(step.kernel.taps(), 9);
 }
 
 TEST(Select, distant_taps_of_small_images_have_zeros_between) {
   const auto steps = steps_of(dilated(6, 4));
   ASSERT_EQ(steps.size(), 1U);
-  EXPECT_EQ(steps[0].kernel.taps(), 25);  // every second of 5x5, two apart
+  EXPECT_EQ(steps[0].kernel.taps(), 25);  // every second of 5x5 taps is used
 }
 
 TEST(Select, max_pool_with_distant_taps_compares_taps) {
@@ -48,7 +48,7 @@ TEST(Select, max_pool_with_distant_taps_compares_taps) {
                           {{"kernel", std::vector<int64_t>{5, 5}},
                            {"stride", std::vector<int64_t>{5, 5}},
                            {"pad", std::vector<int64_t>{0, 0, 0, 0}}})};
-  EXPECT_LE(steps_of(b.graph).size(), 9U);  // four and four maxima, not 400 windows
+  EXPECT_LE(steps_of(b.graph).size(), 9U);  // two passes of maxima, not 400 windows
 }
 
 TEST(Select, narrow_tensors_compare_in_one_operation) {

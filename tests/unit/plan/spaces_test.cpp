@@ -8,7 +8,7 @@
 #include "plan/optimize/transformations.h"
 #include "plan/verify/verify.h"
 
-// What lives in fast scratch where the arena lies in slow memory.
+// Tests which values are in fast scratch if the arena is in slow memory.
 namespace carina::plan {
 namespace {
 
@@ -53,7 +53,7 @@ TEST(Spaces, largest_loss_is_evicted_first) {
   EXPECT_EQ(space_bytes(scheduled(64), Space::kFastScratch), 0);
 }
 
-// As in mobilenet_v2: ever more channels on ever smaller maps, many more weights than fast scratch holds.
+// Like mobilenet_v2: more and more channels on smaller and smaller maps, with more weights than fast scratch holds.
 ir::Graph narrowing() {
   GraphBuilder b;
   auto x = b.input("x", DType::kInt8, {1, 28, 28, 32});
@@ -73,7 +73,8 @@ TEST(Spaces, less_fast_scratch_costs_little_with_gradual_eviction) {
     const Schedule schedule = schedule_of(narrowing(), dedicated(), {{.arena_limit_bytes = limit_bytes}});
     return cost_of(schedule, **find_family(dedicated()), dedicated());
   };
-  // 1.33; 1.50 if buffers that do not fit fast memory are placed in the arena: then no weights are copied.
+  // The ratio is 1.33. It would be 1.50 if buffers that do not fit fast memory were placed in the arena: then no
+  // weights are copied.
   EXPECT_LT(cycles(128 * 1024), 1.4 * cycles(384 * 1024));
 }
 
@@ -87,7 +88,7 @@ TEST(Spaces, without_size_fast_scratch_is_not_filled) {
                           {.family = **find_family(target), .target = target, .options = options, .log = log});
   };
   EXPECT_EQ(budget("Dedicated_Sram_384KB"), 384 * 1024);
-  EXPECT_LE(budget("Dedicated_Sram"), 1024 * 1024);  // a share above the need, as in an arena
+  EXPECT_LE(budget("Dedicated_Sram"), 1024 * 1024);  // a share on top of the need, as for an arena
 }
 
 // The layers of a network of 8x8 maps. Each layer is a convolution of a value to a number of channels, or the sum of
@@ -95,7 +96,7 @@ TEST(Spaces, without_size_fast_scratch_is_not_filled) {
 // output.
 struct Layer {
   size_t from = 0;
-  int64_t channels = 0;  // 0: a sum
+  int64_t channels = 0;  // 0: an addition
   size_t other = 0;
 };
 
@@ -121,8 +122,8 @@ ir::Graph layered(const std::vector<Layer>& layers) {
   return std::move(b.graph);
 }
 
-// As in Swin V2, which was refused for 6 KB: sums that stand in their operands' places live longer than each of the two, and
-// what fits without them (20672 bytes) does not with them (21504). Found by search, and made smaller.
+// Like Swin V2, which was rejected for 6 KB. A sum that overwrites its operand has a longer live range than either
+// value. The choice fits without such sums (20672 bytes) but not with them (21504). Found by search and reduced.
 TEST(Spaces, chosen_values_fit_with_in_place_results) {
   const Options options{{.arena_limit_bytes = 20672}};
   const Log log;

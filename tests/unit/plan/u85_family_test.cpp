@@ -66,7 +66,7 @@ TEST(U85Family, each_step_has_a_block_of_its_ublock) {
   }
 }
 
-// The input, sums and output of a block fit the internal memories, for every operation.
+// The input, accumulators and output of a block fit the internal memories, for every operation.
 TEST(U85Family, blocks_fit_internal_memories) {
   for (const char* name : kNpus) {
     const Target target = *find_target(name, "", "");

@@ -11,7 +11,7 @@
 namespace carina::plan {
 namespace {
 
-// The elements that a view addresses, in its order.
+// The elements that a view addresses, in the order of the view.
 std::vector<int64_t> elements_of(const View& view) {
   std::vector<int64_t> result{view.offset};
   for (const Axis& axis : view.axes) {
@@ -99,7 +99,7 @@ TEST(View, strides_of_single_elements_are_ignored) {
   EXPECT_FALSE(same_elements(sliced_axis(a, 1, 0, 9), sliced_axis(b, 1, 1, 9)));
 }
 
-// Which destination element gets which source element, by walking the boxes as the NPU would.
+// Walks the boxes as the NPU would, and returns the source element of each destination element.
 std::map<int64_t, int64_t> walk(const std::vector<Box>& boxes) {
   std::map<int64_t, int64_t> pairs;
   for (const Box& box : boxes) {

@@ -11,7 +11,7 @@
 namespace carina::plan {
 namespace {
 
-// The bytes of a view of a tensor of bytes, in the view's order.
+// The bytes of a view of a byte tensor, in the order of the view.
 void for_each(const View& view, const auto& visit) {
   std::vector<int64_t> offsets{view.offset};
   for (const Axis& axis : view.axes) {
@@ -24,7 +24,7 @@ void for_each(const View& view, const auto& visit) {
   for (size_t i = 0; i < offsets.size(); ++i) visit(i, static_cast<size_t>(offsets[i]));
 }
 
-// What pools and transfers write: zeros, the constant taps, the start, the matrix in the last tap, the end.
+// The bytes that pools and transfers write: zeros, the constant taps, the start, the matrix in the last tap, the end.
 std::vector<std::byte> written(const WeightStream& stream, const std::vector<int>& constants,
                                const std::vector<int16_t>& matrix, int64_t out, int64_t in) {
   std::vector<std::byte> bytes(static_cast<size_t>(stream.bytes()), stream_byte(0));
@@ -115,7 +115,7 @@ TEST(WrittenWeights, npu_written_weights_are_offered) {
   EXPECT_EQ(notes_of(graph, "ethos-u55-128", false).size(), 1U);
   EXPECT_EQ(notes_of(graph, "ethos-u65-512", false).size(), 1U);
   EXPECT_EQ(notes_of(graph, "ethos-u55-128", true).size(), 0U);
-  EXPECT_EQ(notes_of(graph, "ethos-u85-256", false).size(), 0U);  // which multiplies tensors
+  EXPECT_EQ(notes_of(graph, "ethos-u85-256", false).size(), 0U);  // it multiplies tensors
 }
 
 TEST(WrittenWeights, npu_written_weights_precede_their_readers) {

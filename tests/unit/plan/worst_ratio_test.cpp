@@ -9,7 +9,7 @@
 #include "plan/cost/timeline.h"
 #include "plan/family/family.h"
 
-// Which of two schedules is better if the cycle model may be wrong.
+// Tests which of two schedules is better if the cycle model may be wrong.
 namespace carina::plan {
 namespace {
 
@@ -52,7 +52,7 @@ TEST(WorstRatio, decides_between_schedules_of_nearly_same_nominal_cycles) {
     const bool expected = !costs_too_much && worst_ratio(others, cycles) < worst_ratio(cycles, others);
     EXPECT_EQ(is_better_under_assumptions(other, usual, context), expected) << seed;
     slower += costs_too_much ? 1 : 0;
-    // Arbitrary blocks are seldom better than those of the planner, but the planner's are better than most.
+    // Random blocks are seldom better than the planner's, and usually worse.
     better += is_better_under_assumptions(usual, other, context) ? 1 : 0;
   }
   EXPECT_GT(slower, 0);

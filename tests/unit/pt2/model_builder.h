@@ -9,7 +9,7 @@
 #include "base/io/zip.h"
 #include "frontend/pt2/reader.h"
 
-// A .pt2 archive in the making, as torch.export.save() lays it out; tests change what they want to be wrong.
+// Builds a .pt2 archive as torch.export.save() writes it. Tests damage single parts of it.
 namespace carina::pt2 {
 
 using json = nlohmann::json;
@@ -54,7 +54,7 @@ struct ModelBuilder {
   json schema_version = {{"major", 8}, {"minor", 20}};
   json weights = {{"config", json::object()}};
   json constants = {{"config", json::object()}};
-  std::map<std::string, std::string> entries;  // of the archive, below its root; added to what archive() makes
+  std::map<std::string, std::string> entries;  // more files of the archive, by path below its root
 
   void input(const std::string& name, const std::vector<int64_t>& sizes, int scalar_type = 7) {
     graph["inputs"].push_back(tensor(name));
@@ -62,7 +62,7 @@ struct ModelBuilder {
     input_specs.push_back({{"user_input", {{"arg", tensor(name)}}}});
   }
 
-  // A parameter "w" of the user's model, called "p_w" in the graph, whose bytes are `bytes`.
+  // A parameter "w" of the user's model, called "p_w" in the graph, with these bytes.
   void parameter(const std::string& name, const std::vector<int64_t>& sizes, std::string bytes, int scalar_type = 7) {
     graph["inputs"].push_back(tensor("p_" + name));
     graph["tensor_values"]["p_" + name] = meta_json(scalar_type, sizes);
@@ -121,7 +121,7 @@ struct ModelBuilder {
   [[nodiscard]] Result<ir::Graph> read(const Log& log = {}) const {
     return read_pt2(Buffer::copy_of(archive()), "m.pt2", log);
   }
-  // The messages of a refusal; "accepted" when there was none.
+  // The messages if the model is rejected, otherwise "accepted".
   [[nodiscard]] std::string refusal() const {
     const Result<ir::Graph> graph_read = read();
     return graph_read ? "accepted" : to_string(graph_read.error());

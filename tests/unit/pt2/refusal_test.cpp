@@ -19,7 +19,7 @@ std::string refusal_of(std::span<const std::byte> bytes) {
   return graph ? "accepted" : to_string(graph.error());
 }
 
-// A model with one entry of its archive replaced, or absent.
+// A model in which one file of the archive is replaced or absent.
 std::string with_entry(const std::string& name, const std::string& text) {
   ModelBuilder model = small_model();
   model.entries[name] = text;
@@ -47,7 +47,7 @@ TEST(Refusal, damaged_json_is_an_error) {
   EXPECT_THAT(with_entry("data/weights/model_weights_config.json", "{}"), HasSubstr("config"));
 }
 
-// Sums are checked while the model is read; what was read of wrong bytes is not taken.
+// Checksums are compared while the model is read. Data with a wrong checksum are not used.
 TEST(Refusal, damaged_weights_are_errors) {
   ModelBuilder model = small_model();
   model.parameter("w", {2, 2}, floats({1, 2, 3, 0x1.abcdefp9F}));
@@ -185,7 +185,7 @@ TEST(Refusal, nested_regions_are_limited) {
 TEST(Refusal, truncations_and_flipped_bits_are_handled) {
   const std::vector<std::byte> good = small_model().archive();
   ASSERT_EQ(refusal_of(good), "accepted");
-  constexpr size_t kEndRecordBytes = 22;  // of the zip format; what follows its offsets may be missing
+  constexpr size_t kEndRecordBytes = 22;  // of the zip format; later fields may be missing
   for (size_t size = 0; size + kEndRecordBytes < good.size(); size += 7)
     EXPECT_NE(refusal_of(std::span(good).first(size)), "accepted");
   for (size_t at = 0; at < good.size(); at += 5) {
@@ -195,8 +195,7 @@ TEST(Refusal, truncations_and_flipped_bits_are_handled) {
   }
 }
 
-// Each value of the description in turn becomes something else: nothing may crash, and what is accepted is a sound
-// graph.
+// Replaces each value of the description in turn. Nothing may crash, and an accepted model must give a valid graph.
 void damage(json& root, json& node, const ModelBuilder& model) {
   const json replacements[] = {nullptr, -1, "text", json::array(), json::object(), 1e300, INT64_MAX};
   const json original = node;

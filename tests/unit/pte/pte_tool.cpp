@@ -1,7 +1,7 @@
 // For tests/integration/test_pte.py.
-// pte_tool rewrite IN.pte OUT.pte inline|segment: reads a program and writes it again, delegates where the last word
-// says. pte_tool emit MODEL.pt2 OUT.pte: the imported graph as a program of kernels, as it is. pte_tool blob IN.pte:
-// the blocks and tensors of the first delegate's blob, as the runtime reads them.
+// pte_tool rewrite IN.pte OUT.pte inline|segment: reads a program and writes it again, with the delegates inline or in
+// segments. pte_tool emit MODEL.pt2 OUT.pte: writes the imported graph as a program of kernels. pte_tool blob IN.pte:
+// prints the blocks and tensors of the first delegate's blob, as the runtime reads them.
 #include <cstdio>
 #include <cstring>
 #include <string>

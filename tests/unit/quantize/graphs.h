@@ -7,7 +7,7 @@
 
 #include "ir/graph.h"
 
-// Small ATen graphs by hand.
+// Builds small ATen graphs.
 namespace carina::quantize {
 
 struct Steps {

@@ -110,7 +110,7 @@ TEST(Ptq, layer_without_bias_gets_one_for_mean_error) {
   EXPECT_FLOAT_EQ(b.graph[b.graph.nodes[0].inputs[2]].constant->values<float>()[0], -0.5F);
 }
 
-// Two convolutions with batch norms, the second of more weights than a thread takes at a time.
+// Two convolutions with batch norms. The second has more weights than a thread processes at a time.
 ir::Graph two_convolutions() {
   GraphBuilder b;
   std::mt19937 random(3);
@@ -169,7 +169,7 @@ TEST(Ptq, thread_count_does_not_change_tosa) {
   EXPECT_GT(weights, 130 * 67 + 260 * 130 * 9);
 }
 
-// Wherever the element stands, and whoever finds it first.
+// The message names the first weight in the model, wherever the element is and whichever thread finds it first.
 TEST(Ptq, non_finite_weights_are_errors_in_model_order) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
   for (const float bad : {kInfinity, -kInfinity, kNan, -kNan}) {
@@ -192,8 +192,8 @@ TEST(Ptq, non_finite_weights_are_errors_in_model_order) {
   }
 }
 
-// Inputs of which one is twice the other: only the sum of w0 + 2 w1 counts, and rounding for them finds it where
-// rounding to nearest misses by half a step.
+// One input is twice the other, so only w0 + 2 w1 matters. Rounding for these inputs hits it, and rounding to nearest
+// misses it by half a step.
 TEST(Ptq, rounding_for_inputs_reduces_error) {
   std::mt19937 random(3);
   std::normal_distribution<float> normal;
@@ -275,7 +275,7 @@ TEST(Ptq, shared_weights_have_a_bias_scale_per_node) {
             b.graph[b.graph.nodes[1].inputs[1]].constant->data.data());
 }
 
-// The mean square error of rounding the sample by the parameters.
+// The mean square error of the sample after rounding with these parameters.
 double error_of(const std::vector<float>& sample, const Quantization& q) {
   double sum = 0;
   for (const float x : sample) {
@@ -521,7 +521,7 @@ TEST(Scheme, int16_activations_are_symmetric_with_48_bit_bias) {
   run(b, {{floats({1, 2}, {-1, 32.767F})}}, of_words("int16x8"));
   EXPECT_EQ(b.quantization("x").dtype, DType::kInt16);
   EXPECT_EQ(b.quantization("x").zero_point(), 0);
-  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("x").scale()), 2e-3F);  // twice what was seen
+  EXPECT_FLOAT_EQ(static_cast<float>(b.quantization("x").scale()), 2e-3F);  // twice the observed range
   EXPECT_EQ(b.quantization("w").dtype, DType::kInt8);
   EXPECT_EQ(b.quantization("b").dtype, DType::kInt48);
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kEnough = 16'384;
 
-// [pixels, channels]: each channel has a width of its own, and so has each column of an image of so many.
+// [pixels, channels]. The width of the distribution differs per channel and per column of the image.
 std::vector<float> image(size_t pixels, size_t channels, size_t columns) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
@@ -36,8 +36,8 @@ Both observed(const std::vector<float>& elements) {
 
 constexpr int64_t kSteps = 255;
 
-// The square error of elements that are not negative in so many steps up to the range's end; that of clipped ones counts
-// as the choice has it.
+// The square error of non-negative elements that are rounded to kSteps steps up to the end of the range. The weight of
+// clipped elements depends on the choice.
 double noise(const std::vector<float>& elements, const Range& range, RangeChoice choice) {
   const double clipping = choice == RangeChoice::kHistogram ? 2 : 1;
   const double scale = range.max / static_cast<double>(kSteps);
@@ -50,7 +50,7 @@ double noise(const std::vector<float>& elements, const Range& range, RangeChoice
   return sum;
 }
 
-// As calibration has it: a million elements of all samples together.
+// Samples as many elements as calibration does: a million from all samples together.
 TEST(RangeObserver, sampling_changes_range_little) {
   constexpr size_t kSamples = 16;
   for (const size_t channels : {3, 96, 160}) {
@@ -63,7 +63,7 @@ TEST(RangeObserver, sampling_changes_range_little) {
       EXPECT_TRUE(both.lattice.observe(other, simd::extremes_of(other), (size_t{1} << 20) / kSamples));
     }
     for (const RangeChoice choice : {RangeChoice::kHistogram, RangeChoice::kSquareError, RangeChoice::kPercentile}) {
-      // A percentile is not where the noise is least, so that it counts in full where it lies: 0.4 dB.
+      // A percentile is not at the minimum of the noise, so a shift of the range changes the noise more: 0.4 dB.
       const double tolerance = choice == RangeChoice::kPercentile ? 0.1 : 0.05;
       const double all = noise(elements, both.all.choose(choice, kSteps), choice);
       const double some = noise(elements, both.lattice.choose(choice, kSteps), choice);

@@ -14,7 +14,7 @@ namespace {
 
 using testing::ElementsAreArray;
 
-// Runs it on every processor that this one can stand in for.
+// Runs it once for each instruction set of this processor.
 void on_each_target(const std::function<void()>& run) {
   for (int64_t rest = hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
     const int64_t target = rest & -rest;

@@ -1,4 +1,4 @@
-// Every JSON output takes names of any bytes.
+// Tests that JSON outputs are valid for names with any bytes.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

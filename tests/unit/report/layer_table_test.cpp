@@ -1,4 +1,4 @@
-// The table of layers: fields of any text, layers of several operations.
+// Tests the table of layers: fields with any text, layers of several operations.
 #include "report/tables/layer_table.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Pages: names of any text stay text, and the data of a page are the JSON.
+// Tests HTML pages: names with any text stay text, and the page's data are the JSON.
 #include "report/page.h"
 
 #include <gmock/gmock.h>

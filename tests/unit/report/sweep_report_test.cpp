@@ -1,4 +1,4 @@
-// The table of a sweep: what is written as JSON is read back, names may be any text.
+// Tests the table of a sweep: reading gives back the written JSON, and names may have any text.
 #include "report/sweep_report.h"
 
 #include <gmock/gmock.h>

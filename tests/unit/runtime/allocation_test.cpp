@@ -1,4 +1,5 @@
-// Every allocation of an arena fails once: an error each time, nothing half loaded, and the next try succeeds.
+// Each allocation of an arena fails once. The call returns an error, nothing stays half loaded, and the next try
+// succeeds.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -8,7 +9,7 @@
 namespace carina::runtime {
 namespace {
 
-// Lists of numbers and tensors, two outputs: what a table of values may ask the arena for.
+// Lists of numbers and of tensors, and two outputs: each kind of value that allocates in the arena.
 ProgramBuilder program_of_lists() {
   ProgramBuilder builder;
   const int32_t x = builder.tensor({2, 4});
@@ -33,7 +34,7 @@ struct Case {
 
 class Allocations : public testing::Test {
  protected:
-  // A load whose allocation `nth` fails (0: none).
+  // Loads a program while allocation number `nth` fails (0: none).
   Error load(Session& session, uint32_t nth) {
     CARINA_RT_TRY(session.prepare());
     session.method_arena.fail_allocation(nth);
@@ -55,7 +56,7 @@ TEST_F(Allocations, failure_while_loading_is_an_error) {
     for (uint32_t nth = 1;; ++nth) {
       Session session(file, backends);
       const Error error = load(session, nth);
-      if (error == Error::kOk) break;  // it has fewer allocations
+      if (error == Error::kOk) break;  // there are fewer allocations
       ASSERT_EQ(error, Error::kOutOfMemory) << one.name << " " << nth;
       EXPECT_EQ(session.method.instructions(), 0U);
       EXPECT_EQ(session.method.inputs(), 0U);
@@ -64,7 +65,7 @@ TEST_F(Allocations, failure_while_loading_is_an_error) {
       EXPECT_EQ(session.load_method(), Error::kOk) << one.name << " " << nth;
       ++failed;
     }
-    EXPECT_GE(failed, 4U) << one.name;  // values, delegates, instructions, arguments at least
+    EXPECT_GE(failed, 4U) << one.name;  // at least values, delegates, instructions and arguments
   }
 }
 
@@ -77,11 +78,11 @@ TEST_F(Allocations, failure_while_executing_is_an_error) {
   EXPECT_EQ(session.run(input), Error::kOutOfMemory);
   EXPECT_EQ(session.method.problem().instruction, 0);
   EXPECT_EQ(driver.calls, 0);
-  ASSERT_EQ(session.run(input), Error::kOk);  // the next run has its memory again
+  ASSERT_EQ(session.run(input), Error::kOk);  // the memory is available again for the next run
   EXPECT_EQ(session.output<int8_t>(), (std::vector<int8_t>{1, 11, 21, 31, 41, 51, 61, 71}));
 }
 
-// Kernels take nothing from the scratch arena that they do not give back, and those of these programs nothing at all.
+// Kernels release all memory that they take from the scratch arena. The kernels of these programs take none.
 TEST_F(Allocations, run_leaves_method_arena_unchanged) {
   for (const Case& one : cases) {
     Session session(one.builder.write(), backends);

@@ -1,8 +1,8 @@
-// call_kernels < CALLS > RESULTS: calls kernels by name, one after another, and writes what became of their arguments.
+// call_kernels < CALLS > RESULTS: calls kernels by name, one after another, and writes their output arguments.
 // `call_kernels --names` writes the names of all kernels instead.
 //
 // A call: name, number of arguments, arguments. A result: the error (a byte), then each argument that is marked as an
-// output. Integers are little-endian; text and lists begin with their length (4 bytes). An argument is a letter and:
+// output. Integers are little-endian. Text and lists begin with their length (4 bytes). An argument is a letter and:
 //   n none | i int64 | d double | b byte | s text | I int64 list | D double list | B byte list
 //   t tensor: output? resizable? type rank (a byte each), sizes (int32), order (bytes), its bytes as text
 //   v number that the kernel computes (an output) | L list of arguments
@@ -52,7 +52,7 @@ std::string get_text() {
   return text;
 }
 
-// Everything that the values of one call point to.
+// Owns everything that the values of one call refer to.
 struct Storage {
   std::deque<EValue> values;
   std::deque<std::string> texts;

@@ -27,7 +27,7 @@ struct EthosU : testing::Test {
   std::optional<Session> session;
 };
 
-// A blob of ExecuTorch before 0.4, under the id of that time.
+// A blob of ExecuTorch before 0.4, with the delegate id of that version.
 TEST_F(EthosU, old_blobs_run) {
   const Blob blob{.inputs = {1, 8, 0, 0, 0, 1, 0, 1}, .outputs = {1, 2, 4, 0, 0, 1, 16, 1}, .old = true};
   ProgramBuilder builder = program_with(blob.write());
@@ -64,7 +64,7 @@ TEST_F(EthosU, padded_rows_are_trimmed) {
 
 TEST_F(EthosU, 4_bit_outputs_unpack_low_half_first) {
   ASSERT_EQ(run(program_with(Blob().write(), {8}, {16})), Error::kOk);
-  EXPECT_EQ(session->output<int8_t>()[2], -5);  // of 11 = 0x0b
+  EXPECT_EQ(session->output<int8_t>()[2], -5);  // 11 is 0x0b
   EXPECT_EQ(session->output<int8_t>()[3], 0);
 }
 

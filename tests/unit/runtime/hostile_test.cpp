@@ -1,4 +1,4 @@
-// Damaged and malicious programs: an error each time, never a crash (the dev preset looks at every access).
+// Damaged and malicious programs give an error, never a crash. The dev preset checks every memory access.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -72,7 +72,7 @@ TEST_P(HostilePrograms, invalid_programs_are_errors) {
 INSTANTIATE_TEST_SUITE_P(All, HostilePrograms, testing::ValuesIn(kHostile),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
-// Wrong arguments of a kernel are found when it runs.
+// These wrong arguments are detected when the kernel runs.
 const Hostile kHostileCalls[] = {
     {"too_few", [](pte::Program& p) { kernel_call(p, 0).arguments = {0}; }},
     {"none", [](pte::Program& p) { kernel_call(p, 0).arguments = {}; }},
@@ -110,7 +110,7 @@ TEST(HostileFile, prefixes_are_handled) {
   }
 }
 
-// Both readers take or refuse it; loading and running end in a result or in an error that is not our own mistake.
+// Both readers accept or reject the file. Loading and running give a result or an error, but never kInternal.
 TEST(HostileFile, flipped_bits_are_handled) {
   const std::vector<std::byte> whole = bytes_of(small_program().write());
   size_t refused = 0, failed = 0, ran = 0;
@@ -130,9 +130,9 @@ TEST(HostileFile, flipped_bits_are_handled) {
       ++ran;
     }
   }
-  EXPECT_GT(refused, whole.size());  // of eight bits in a byte more than one
-  EXPECT_GT(failed, 0U);             // wrong arguments are found when the kernel runs
-  EXPECT_GT(ran, 0U);                // padding and names mean nothing
+  EXPECT_GT(refused, whole.size());  // more than one of the eight bits of a byte
+  EXPECT_GT(failed, 0U);             // the kernel detects wrong arguments
+  EXPECT_GT(ran, 0U);                // padding and names have no effect
 }
 
 TEST(HostileFile, damaged_header_is_an_error) {
@@ -140,7 +140,7 @@ TEST(HostileFile, damaged_header_is_an_error) {
   ASSERT_EQ(std::memcmp(file.data() + 8, "eh00", 4), 0);
   file[8] = std::byte{'x'};
   Session session(Buffer::copy_of(file));
-  EXPECT_EQ(session.load(), Error::kInvalidProgram);  // the reference runtime takes the constants from nowhere
+  EXPECT_EQ(session.load(), Error::kInvalidProgram);  // the reference runtime finds no constants
   EXPECT_FALSE(pte::read_program(Buffer::copy_of(file), "test").has_value());
 }
 

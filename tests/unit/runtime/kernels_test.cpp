@@ -1,5 +1,5 @@
-// Kernels on their own, where no official program goes: types, limits, refused calls. The values that they compute are
-// checked against the official runtime by tests/integration/test_runtime.py.
+// Tests kernels in cases that no official program has: types, limits, rejected calls. tests/integration/test_runtime.py
+// compares their values with the official runtime.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -25,7 +25,7 @@ TEST(Elements, float16_rounds_to_even_and_back) {
     ASSERT_EQ(again, half) << value;
   }
   uint16_t out = 0;
-  store(&out, 0, 1 + 1.0 / 2048);  // half way between 1 and the next
+  store(&out, 0, 1 + 1.0 / 2048);  // half way between 1 and the next number
   EXPECT_EQ(out, 0x3c00);
   store(&out, 0, 65519.99);
   EXPECT_EQ(out, 0x7bff);
@@ -56,7 +56,7 @@ TEST(Elements, wide_numbers_become_integers_without_overflow) {
   EXPECT_EQ(small, 127);
 }
 
-// One call on constant inputs; the error, or the outputs in `out`.
+// Makes one call on constant inputs. Returns the error, or the outputs in `out`.
 template <typename T>
 Error call(ProgramBuilder builder, int32_t out, std::vector<T>& result) {
   builder.plan().outputs = {out};
@@ -96,7 +96,7 @@ TEST(Kernels, integer_division_by_zero_does_not_trap) {
 }
 
 TEST(Kernels, transposed_dim_order_is_followed) {
-  // The same image, once in NCHW and once in NHWC memory order.
+  // One image, in NCHW and in NHWC memory order.
   ProgramBuilder builder;
   const int32_t plain = builder.constant<float>({1, 2, 1, 3}, DType::kFp32, {1, 2, 3, 4, 5, 6});
   const int32_t last = builder.constant<float>({1, 2, 1, 3}, DType::kFp32, {1, 4, 2, 5, 3, 6});
@@ -109,7 +109,7 @@ TEST(Kernels, transposed_dim_order_is_followed) {
   EXPECT_EQ(result, std::vector<float>(6, 0));
 }
 
-// Every kernel survives being called with each kind of nonsense, in each number of arguments.
+// Calls every kernel with each kind of wrong argument, in each number of arguments. No call may crash.
 TEST(Kernels, invalid_arguments_are_errors) {
   EValue none;
   EValue integer(std::numeric_limits<int64_t>::min());
@@ -144,9 +144,9 @@ TEST(Kernels, invalid_arguments_are_errors) {
         return done;
       };
       for (EValue* same : all) {
-        // The nonsense everywhere, and at one place beside tensors.
+        // The wrong argument at all positions, then at one position among tensors.
         const bool done = call_with(std::vector<EValue*>(count, same));
-        // Arithmetic on numbers of the table takes numbers.
+        // Only the arithmetic kernels executorch_prim::* take numbers.
         const bool of_tensors = !entry.name.starts_with("executorch_prim::");
         EXPECT_FALSE(of_tensors && done && std::ranges::count(never_right, same) > 0) << entry.name << " of " << count;
         for (size_t index = 0; index < count; ++index) {
@@ -156,12 +156,13 @@ TEST(Kernels, invalid_arguments_are_errors) {
         }
       }
     }
-    // At least one input and the output; more arguments than a kernel knows are for newer versions of it.
+    // A call has at least one input and one output. Additional arguments are accepted, because newer versions may have
+    // them.
     EXPECT_TRUE(accepted.empty() || *accepted.begin() >= 2) << entry.name << " of " << *accepted.begin();
   }
 }
 
-// The same with arguments drawn at random, so that calls get further into the kernels.
+// Calls with random arguments, so that more calls get past the first checks.
 TEST(Kernels, random_arguments_are_handled) {
   std::vector<float> memory(256, 1);
   const std::vector<std::vector<int32_t>> shapes{{}, {4}, {2, 2}, {1, 2, 2}, {1, 2, 2, 2}, {0, 2}, {2, 2, 2, 2, 2}};
@@ -198,7 +199,7 @@ TEST(Kernels, random_arguments_are_handled) {
       successes += entry.kernel(arguments, scratch) == Error::kOk ? 1 : 0;
     }
   }
-  EXPECT_GT(successes, 1000U);  // the draw is not all refused at once
+  EXPECT_GT(successes, 1000U);  // enough of the random calls are valid
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Several methods of one program in memory that they share, or do not.
+// Several methods of one program, with and without shared memory.
 #include <gtest/gtest.h>
 
 #include "tests/unit/runtime/program_builder.h"
@@ -17,7 +17,7 @@ class CountingBackend final : public Backend {
     *handle = state;
     return Error::kOk;
   }
-  // out = x * what the delegate's blob says, by way of scratch memory.
+  // out = x * the number in the delegate's blob, computed through scratch memory.
   Error execute(void* handle, Arguments arguments, Arena& scratch) override {
     const Tensor &in = arguments[0]->tensor, &out = arguments[1]->tensor;
     float* copy = scratch.make_array<float>(in.elements());
@@ -28,7 +28,7 @@ class CountingBackend final : public Backend {
   }
 };
 
-// x -> relu(x + 1), of 6 elements, under this name.
+// A method x -> relu(x + 1) on 6 elements, with this name.
 pte::Plan plain_plan(pte::Program& program, const std::string& name) {
   ProgramBuilder builder;
   builder.program.constants = program.constants;
@@ -44,7 +44,7 @@ pte::Plan plain_plan(pte::Program& program, const std::string& name) {
   return builder.plan();
 }
 
-// x -> what it has been given so far, of 2 elements, added up in buffer 2, and then by a delegate with this factor.
+// Adds each x of 2 elements to a sum in buffer 2, then multiplies the sum by this factor in a delegate.
 pte::Plan summing_plan(const std::string& name, std::byte factor) {
   ProgramBuilder builder;
   const int32_t x = builder.tensor({2}), out = builder.tensor({2});
@@ -90,7 +90,7 @@ class Methods : public ::testing::Test {
     return {out.as<float>(), out.as<float>() + out.elements()};
   }
 
-  // What Program says of memory is what a caller needs to give.
+  // The memory sizes that Program reports are sufficient.
   [[nodiscard]] size_t largest(size_t buffer) const {
     size_t bytes = 0;
     for (size_t m = 0; m < program.methods(); ++m) {
@@ -129,11 +129,11 @@ TEST_F(Methods, sequential_methods_share_all_arenas) {
   const size_t one = tables.used_bytes();
   ASSERT_EQ(load(sum, 1, of_sum), Error::kOk);
   ASSERT_EQ(load(twice, 2, of_twice), Error::kOk);
-  EXPECT_GT(tables.used_bytes(), one);  // tables stand behind each other
+  EXPECT_GT(tables.used_bytes(), one);  // the tables are stored one behind the other
   EXPECT_EQ(run(sum, {1, 2}), (std::vector<float>{1, 2}));
   EXPECT_EQ(run(forward, {-3, -2, -1, 0, 1, 2}), (std::vector<float>{0, 0, 0, 1, 2, 3}));
   EXPECT_EQ(run(twice, {5, 5}), (std::vector<float>{10, 10}));
-  EXPECT_EQ(run(sum, {1, 2}), (std::vector<float>{2, 4}));  // state in a buffer of its own stays
+  EXPECT_EQ(run(sum, {1, 2}), (std::vector<float>{2, 4}));  // state in its own buffer survives other methods
   EXPECT_EQ(run(twice, {1, 1}), (std::vector<float>{12, 12}));
   EXPECT_EQ(scratch.used_bytes(), 0U);
 }

@@ -1,4 +1,4 @@
-// Tensors outside of the program, in a .ptd.
+// Tests tensors outside the program, in a .ptd file.
 #include "runtime/named_data.h"
 
 #include <flatbuffers/flatbuffers.h>

@@ -37,7 +37,7 @@ struct Blob {
   std::vector<int32_t> inputs{1, 1, 1, 1, 1, 1, 8, 1, 0, 1};
   std::vector<int32_t> outputs{1, 1, 1, 1, 1, 1, 8, 1, 16, 1};
   int32_t scratch = 32;
-  bool old = false;  // as ExecuTorch before 0.4 wrote it: scratch_data, and the rows are as given
+  bool old = false;  // the format of ExecuTorch before 0.4: scratch_data, and rows as the test gives them
 
   [[nodiscard]] std::vector<std::byte> write() const {
     std::vector<std::byte> out;

@@ -13,7 +13,7 @@
 
 namespace carina::runtime {
 
-// Builds small programs for tests: tensors are planned one after another in one buffer.
+// Builds small programs for tests. All tensors are planned one after another in one buffer.
 class ProgramBuilder {
  public:
   ProgramBuilder() {
@@ -104,11 +104,11 @@ class Session {
     return load_method();
   }
 
-  // What load() does before it loads the method: the program, its planned memory, the arenas.
+  // The steps before the method is loaded: the program, its planned memory, the arenas.
   Error prepare() {
     CARINA_RT_TRY(program.load(file_.bytes()));
     if (program.methods() == 0) return Error::kInvalidProgram;
-    constexpr size_t kMaxPlanned = 1 << 20;  // what a test grants a hostile file
+    constexpr size_t kMaxPlanned = 1 << 20;  // the limit of a test for a hostile file
     for (size_t i = 0; i < program.planned_buffers(0); ++i) {
       if (program.planned_buffer_bytes(0, i) > kMaxPlanned) return Error::kOutOfMemory;
       planned_memory_.push_back(MutableBuffer::allocate(program.planned_buffer_bytes(0, i)));
@@ -141,7 +141,7 @@ class Session {
   Method method;
   Arena method_arena;
   Arena scratch_arena;
-  std::span<const NamedData> data;  // of load()
+  std::span<const NamedData> data;  // the external tensors of load()
 
  private:
   Buffer file_;

@@ -55,7 +55,7 @@ TEST(Program, wrong_inputs_are_errors) {
   EXPECT_EQ(session.method.set_input(1, {}), Error::kInvalidArgument);
 }
 
-// Before load(), and after one that failed: an error and empty values, not a run of nothing.
+// Before load() and after a failed load(), a run returns an error and empty values.
 void expect_not_loaded(Method& method) {
   EXPECT_FALSE(method.is_loaded());
   EXPECT_EQ(method.execute(), Error::kNotLoaded);
@@ -168,7 +168,7 @@ TEST(Program, verified_file_loads_without_verification) {
   Program program;
   EXPECT_EQ(program.load(file.bytes(), Verification::kMinimal), Error::kOk);
   EXPECT_EQ(program.methods(), 1U);
-  // An offset far outside: found by the verifier only.
+  // An offset far outside the file, which only the verifier detects.
   std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
   std::fill_n(bytes.begin(), 4, std::byte{0x7F});
   const Buffer damaged = Buffer::copy_of(bytes);
@@ -185,8 +185,8 @@ TEST(Program, kernel_that_writes_constant_is_an_error) {
   EXPECT_EQ(session.method.problem().instruction, 2);
 }
 
-// Every size of the method arena from nothing to enough: each failed allocation is reported and leaves a method that
-// does nothing.
+// Tries every size of the method arena from 0 to the needed size. Each failed allocation is reported, and the method
+// stays unloaded.
 TEST(Program, failed_allocations_are_errors) {
   const Buffer file = small_program().write();
   Session enough(file);

@@ -17,7 +17,7 @@ using carina::runtime::Program;
 
 constexpr size_t kArenaBytes = size_t{64} << 20;
 
-// Bytes that start at a multiple of 16.
+// Bytes aligned to 16.
 struct AlignedBytes {
   std::vector<std::byte> storage;
   std::span<std::byte> bytes;

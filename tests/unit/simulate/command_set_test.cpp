@@ -1,4 +1,4 @@
-// What no stream of ours or Vela's does, by hand: the points that docs/npu-open-points.md names.
+// Hand-made streams for cases that neither Carina nor Vela emits: the points of docs/npu-open-points.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ std::string error_of(const Result<Report>& result) {
 
 using Bytes = std::vector<int8_t>;
 
-// A second operand that is OP_SCALAR.
+// Sets the second operand to the scalar OP_SCALAR.
 TinyStream& scalar(TinyStream& s, int32_t value) {
   constexpr int kNoStorage = 3 << 14;
   s.set(Reg::IFM2_PRECISION, 1 | kNoStorage).set(Reg::IFM2_BROADCAST, 8).set(Reg::IFM2_ZERO_POINT, 0);
@@ -80,7 +80,7 @@ TEST(CommandSet, interrupt_masks_accumulate_and_stop_ends_stream) {
 
 // ---- Branches ----
 
-// Copies a flag, branches on it over a copy of 16 elements to 0x400.
+// Copies a flag, then branches on it over a copy of 16 elements to 0x400.
 TinyStream conditional_copy() {
   TinyStream s(Product::kU85);
   s.ifm({.depth = 1, .base = 0}).ofm({.depth = 1, .base = 0x100}).copy_pool();
@@ -148,7 +148,7 @@ TEST(CommandSet, kept_accumulators_start_next_operation) {
   s.set(Reg::ACC_FORMAT, TinyStream::kMicroblock1x2 | kKeepInput).op(Op::POOL, kPoolSum);
   const auto report = m.run(s, kU85, {.checking = Checking::kOn});
   ASSERT_TRUE(report.has_value()) << error_of(report);
-  EXPECT_EQ(m.get<int8_t>(0x400, 4), (Bytes{0, 0, 0, 0}));  // not written
+  EXPECT_EQ(m.get<int8_t>(0x400, 4), (Bytes{0, 0, 0, 0}));  // not written by the operation
   EXPECT_EQ(m.get<int8_t>(0x500, 4), (Bytes{11, 22, 33, 127}));
   EXPECT_TRUE(report->findings.empty()) << to_string(report->findings);
 }
@@ -239,7 +239,7 @@ TEST(CommandSet, replicate_takes_element_below) {
   EXPECT_EQ(m.get<int8_t>(0x400, 6), (Bytes{1, 1, 2, 2, 3, 3}));
 }
 
-// ---- Places ----
+// ---- Tiles and addresses ----
 
 TEST(CommandSet, three_tiles_are_stacked_in_height) {
   constexpr int kTile3x1 = 1 << 14;

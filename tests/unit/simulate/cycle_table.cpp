@@ -1,5 +1,5 @@
-// Writes docs/cycle-model.md: Carina's estimates and Vela's own for every stream of the shared test data, and beside
-// published figures.
+// Writes docs/cycle-model.md: Carina's and Vela's estimates for every stream of the shared test data, and a comparison
+// with published figures.
 //
 //   cycle_table SHARED > docs/cycle-model.md
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ struct Row {
   double vela = 0;
 };
 
-// A stream with what it was compiled for.
+// A stream with the options of its compilation.
 struct Subject {
   fs::path npz;
   std::vector<std::string> inputs;
@@ -91,7 +91,7 @@ uint64_t off_sram(const Report& report) {
   return bytes;
 }
 
-// Cycles of the pools of one element: what only moves data (transpositions, concatenations, slices, padding).
+// The cycles of pools with a 1x1 kernel, which only move data (transposes, concatenations, slices, padding).
 uint64_t layout_cycles(const Report& report) {
   uint64_t cycles = 0;
   for (const OperationReport& op : report.operations) {
@@ -145,7 +145,7 @@ std::vector<std::string> inputs_of(const fs::path& target, const std::string& pr
   return {};
 }
 
-// One network for one NPU. `part`: "", or "p0_" and "p1_" where the graph was split.
+// One network for one NPU. `part` is "", or "p0_" and "p1_" for a graph with two delegates.
 void vela_row(const fs::path& target, const std::string& part, const std::string& prefix, std::vector<Row>& rows) {
   const fs::path npz = target / fmt::format("out_{}vela.npz", part);
   const auto summary = read_summary(target / fmt::format("out_{}summary.csv", part));
@@ -169,7 +169,7 @@ void table(const fs::path& group, const std::string& prefix, std::vector<Row>& r
   }
 }
 
-// The golden streams come without estimates; Vela's defaults were used.
+// The golden streams have no estimates by Vela, so the table uses Vela's defaults.
 void golden_table(const fs::path& group) {
   std::vector<Row> none;
   for (const fs::path& npu : sorted(group)) {
@@ -192,9 +192,9 @@ void print_errors(const std::vector<Row>& rows) {
 }
 
 struct Published {
-  std::vector<const char*> streams;  // below SHARED; one run each
+  std::vector<const char*> streams;  // paths below SHARED; one run each
   const char* what;
-  const char* system;  // of vela.ini or of a board
+  const char* system;  // a system of vela.ini or of a board
   const char* mode;
   double cycles;
   double axi0_read_beats;  // 0: not published

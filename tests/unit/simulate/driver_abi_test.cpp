@@ -75,7 +75,7 @@ TEST(DriverAbi, faults_are_reported) {
   carina_ethosu_deinit(driver);
 }
 
-// The inference runs in a thread of its own, which an exception must not leave: it would end the caller's process.
+// The inference runs in its own thread. An exception must not leave that thread: it would end the caller's process.
 TEST(DriverAbi, internal_error_fails_only_its_inference) {
   carina_ethosu_driver* driver = carina_ethosu_init("ethos-u55-128", nullptr, 0);
   Bases bases;

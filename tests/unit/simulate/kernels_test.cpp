@@ -1,4 +1,4 @@
-// The SIMD kernels of every target of this machine against the scalar ones, on random operations.
+// Compares the SIMD kernels of every instruction set of this machine with the scalar ones, on random operations.
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
@@ -53,7 +53,7 @@ ElementType random_type(Random& random) {
   return {.bytes = static_cast<uint8_t>(random.chance(0.75) ? 1 : 2), .is_signed = random.chance(0.8)};
 }
 
-// An operation with its operands in memory of its own.
+// An operation that owns its operands.
 struct Example {
   Operation op;
   Work work;
@@ -165,7 +165,7 @@ struct Example {
     }
   }
 
-  // Each weight stands where scalar code looks for it.
+  // Each weight is at the index where scalar code reads it.
   void expect_weights(std::span<const int16_t> values) const {
     size_t next = 0;
     for (int32_t o = 0; o < weights.channels; ++o) {
@@ -216,7 +216,7 @@ struct Example {
   }
 };
 
-// How many of the examples had a fast way.
+// Compares fast and scalar execution of each example. Returns how many examples have a fast version.
 size_t compare_all(uint64_t first, uint64_t count) {
   size_t fast_ones = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
@@ -228,7 +228,7 @@ size_t compare_all(uint64_t first, uint64_t count) {
     execute_scalar(example.work, all);
     const std::vector<std::byte> expected = example.ofm;
     std::ranges::fill(example.ofm, std::byte{});
-    // In four patches, as threads would.
+    // Four areas, as threads divide the work.
     const int32_t width = example.op.ofm_extent.width, middle = all.end / 2, cut = width / 3;
     for (const Rows rows : {Rows{.begin = 0, .end = middle}, Rows{.begin = middle, .end = all.end}}) {
       for (const Columns columns : {Columns{.begin = 0, .end = cut}, Columns{.begin = cut, .end = width}}) {
@@ -256,7 +256,7 @@ TEST(Kernels, wide_rows_are_split_by_columns) {
 TEST(Kernels, all_targets_equal_scalar_bits) {
   const int64_t targets = hwy::SupportedTargets();
   for (int64_t rest = targets; rest != 0; rest &= rest - 1) {
-    hwy::SetSupportedTargetsForTest(rest);  // a processor that has these and no better ones
+    hwy::SetSupportedTargetsForTest(rest);  // this instruction set and all lower ones
     hwy::GetChosenTarget().Update(rest);
     SCOPED_TRACE(kernel_target());
     EXPECT_GT(compare_all(0, 1500), 1000u);

@@ -1,4 +1,4 @@
-// What memory holds, by hand-made transfers.
+// Tests how many bytes of memory hold live values, with hand-made transfers.
 #include "simulate/occupancy_internal.h"
 
 #include <gmock/gmock.h>
@@ -34,8 +34,8 @@ TEST_F(OccupancyTest, value_is_held_from_write_to_last_read) {
   Occupancy occupancy(regions());
   move(occupancy, range(0, 0, 32), range(1, 0, 32));     // constants to a
   move(occupancy, range(1, 0, 32), range(1, 64, 48));    // a to b
-  move(occupancy, range(1, 64, 48), range(1, 128, 16));  // b to c: a is over
-  move(occupancy, range(1, 128, 16), range(1, 0, 16));   // c to where a was: the result
+  move(occupancy, range(1, 64, 48), range(1, 128, 16));  // b to c: a is no longer live
+  move(occupancy, range(1, 128, 16), range(1, 0, 16));   // c to a's address: the result
   const auto held = std::move(occupancy).take();
   EXPECT_THAT(held[1], ElementsAre(32, 80, 64, 32));
   EXPECT_THAT(held[0], Each(0)) << "constants are not counted";

@@ -1,4 +1,4 @@
-// Command streams that we did not make, with the bytes that they must give.
+// Runs command streams of other compilers and compares the results with the expected bytes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,12 +57,13 @@ void check(const fs::path& npz, const std::vector<std::string>& inputs, const st
   ++compared.streams;
 }
 
-// What Vela made of a model for a target. A graph that was split has a stream for each part: adds them to `parts`.
+// Checks Vela's output for a model and a target. A graph with several delegates has a stream for each part, counted in
+// `parts`.
 void check_target(const fs::path& model, const fs::path& target, Compared& compared, size_t& parts) {
   for (const std::string part : {"", "p0_", "p1_"}) {
     const fs::path npz = target / ("out_" + part + "vela.npz");
     if (!fs::exists(npz)) continue;
-    // A file in the target's folder replaces the one above it.
+    // A file in the target's folder takes precedence over the one in the folder above.
     const auto nearest = [&](const std::string& prefix) {
       auto files = files_like(target, prefix);
       return files.empty() ? files_like(model, prefix) : files;
@@ -113,7 +114,7 @@ TEST(PeerStreams, tflite_networks_equal_reference_kernels) {
         check(target / "out_vela.npz", {(model / "input.npy").string()}, {(model / "expected.npy").string()}, compared);
     }
     EXPECT_GT(compared.streams, 0u);
-    // TensorFlow Lite's own kernels disagree by 1 in the last layer of `ad`.
+    // TensorFlow Lite's own kernels differ by 1 in the last layer of `ad`.
     EXPECT_LE(compared.largest_difference, model.filename() == "ad" ? 1u : 0u) << model;
   }
 }

@@ -1,4 +1,4 @@
-// Prints the cycles of command streams under other assumptions than the cycle model's usual ones (npu/assumptions.h).
+// Prints the cycles of command streams under alternative assumptions of the cycle model (npu/assumptions.h).
 // bench/perturbed_models.py compares two compilers under each of them.
 //
 //   perturbed_cycles SYSTEM_CONFIG MEMORY_MODE STREAM.npz ...
@@ -16,7 +16,7 @@
 namespace carina::simulate {
 namespace {
 
-// Only a network that writes its own weights has to be executed.
+// Only a network that writes its own weights has to be executed; the others are only timed.
 Result<Report> timed(StreamCase& stream, Options options) {
   for (const Execution execution : {Execution::kTimeOnly, Execution::kFull}) {
     options.execution = execution;

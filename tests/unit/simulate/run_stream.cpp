@@ -3,7 +3,7 @@
 //   run_stream STREAM.npz -i in.npy [-i ...] [-o DIR] [--timed] [--check] [--poison] [--scalar] [--threads N] [--repeat
 //   N] [--ops] run_stream --batch LIST ...    each line of LIST: stream.npz|in.npy,in.npy|expected.npy,expected.npy
 //
-// In batch mode it prints one line per case, "ok NAME" or "bad NAME: reason", and leaves with 1 when one is bad.
+// Batch mode prints one line per case, "ok NAME" or "bad NAME: reason". The exit code is 1 if a case is bad.
 #include <fmt/format.h>
 
 #include <chrono>

@@ -9,8 +9,8 @@
 namespace carina::simulate {
 namespace {
 
-// The exact quotient by long division on magnitudes, rounded by comparing the remainder: another way than adding a
-// term.
+// The exact quotient by long division on magnitudes, rounded by comparing the remainder. The simulator rounds by adding
+// a term instead.
 int64_t oracle(int64_t value, const Scaling& s) {
   const Wide product = Wide{value} * s.multiplier;
   const Wide one = Wide{1} << s.shift;

@@ -234,7 +234,7 @@ TEST(Timing, cycles_traffic_and_counters_are_reported) {
   const auto report = run(s.payload(), m.memory, {.timing = Timing::kOn});
   ASSERT_TRUE(report.has_value()) << error_of(report);
   EXPECT_GT(report->cycles.total, 0u);
-  EXPECT_GT(report->cycles.exposed_dma, 0u);  // the pool waits for all of the transfer
+  EXPECT_GT(report->cycles.exposed_dma, 0u);  // the pool waits for the whole transfer
   const Traffic& sram = report->traffic[static_cast<size_t>(MemoryKind::kSram)];
   EXPECT_EQ(sram.feature_map_write_bytes, 1024u);
   EXPECT_EQ(sram.weight_write_bytes, 256u);
@@ -251,7 +251,7 @@ TEST(Timing, without_data_timing_is_equal_and_nothing_is_written) {
       .ifm({.height = 8, .width = 8, .base = 0})
       .ofm({.height = 8, .width = 8, .base = 0x400})
       .copy_pool();
-  const auto payload = s.payload();  // each call ends the stream by one more command
+  const auto payload = s.payload();  // each call appends another STOP
   Machine full, timed;
   const std::vector<std::byte> before(timed.arena.begin() + 0x400, timed.arena.end());
   const auto executed = run(payload, full.memory, {.timing = Timing::kOn});
@@ -259,7 +259,7 @@ TEST(Timing, without_data_timing_is_equal_and_nothing_is_written) {
   ASSERT_TRUE(executed && counted) << error_of(executed) << error_of(counted);
   EXPECT_EQ(to_json(*counted), to_json(*executed));
   EXPECT_TRUE(std::ranges::equal(before, std::span(timed.arena).subspan(0x400)));
-  EXPECT_EQ(timed.arena.front(), std::byte{0});  // the transfer took place
+  EXPECT_EQ(timed.arena.front(), std::byte{0});  // the transfer is executed
 }
 
 TEST(Timing, without_data_work_is_not_limited) {

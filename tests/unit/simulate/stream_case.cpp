@@ -13,7 +13,7 @@ namespace carina::simulate {
 
 namespace {
 
-constexpr size_t kSlackBytes = 64;  // the last brick of a tensor may be cut off in the network's own sizes
+constexpr size_t kSlackBytes = 64;  // the network's own sizes may omit the end of a tensor's last brick
 
 int64_t bytes_of(const npu::IoTensor& io) {
   int64_t bytes = io.element_bytes;
@@ -43,7 +43,7 @@ Result<Report> StreamCase::run(Simulator& simulator, const std::vector<std::stri
   Memory memory;
   memory.regions[static_cast<size_t>(network_.weight_region)] = weights_;
   memory.regions[static_cast<size_t>(network_.scratch_region)] = scratch_;
-  // Without fast memory of its own, region 2 is the arena.
+  // If there is no separate fast memory, region 2 is the arena.
   if (network_.fast_scratch_region != network_.scratch_region &&
       network_.fast_scratch_region != network_.weight_region) {
     memory.regions[static_cast<size_t>(network_.fast_scratch_region)] =

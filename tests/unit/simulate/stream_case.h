@@ -10,11 +10,11 @@
 
 namespace carina::simulate {
 
-// A network in Vela's raw form with its memory, ready to run any number of times.
+// A network in Vela's raw form with its memory. It can run any number of times.
 class StreamCase {
  public:
   static Result<StreamCase> load(const std::string& npz_path);
-  // Without paths, the inputs are zeros. Errors: those of the simulator, wrong number or size of inputs.
+  // Without paths, the inputs are zeros. Errors: errors of the simulator, wrong number or size of inputs.
   Result<Report> run(Simulator& simulator, const std::vector<std::string>& input_paths);
   // The bytes of output `i` after a run.
   [[nodiscard]] std::vector<std::byte> output(size_t i) const;
@@ -28,7 +28,7 @@ class StreamCase {
 };
 
 Result<Tensor> load_npy(const std::string& path);
-// How many elements differ, and the largest difference of integers; nothing when the sizes differ.
+// The number of differing elements and the largest difference of integers; empty if the sizes differ.
 struct Difference {
   size_t elements = 0;
   size_t different = 0;

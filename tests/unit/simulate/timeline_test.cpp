@@ -41,7 +41,7 @@ TEST(Timeline, dependent_kernel_waits_for_transfer) {
 TEST(Timeline, full_queue_stops_parser) {
   Timeline timeline(2, 1);
   timeline.dma(300, kIdle);
-  timeline.dma(300, kIdle);  // starts when the first has ended, and so does all that follows
+  timeline.dma(300, kIdle);  // starts after the first has ended; so do all later ones
   timeline.kernel(100, kIdle);
   finish(timeline);
   EXPECT_EQ(timeline.dmas()[1].start, 300u);
@@ -95,7 +95,7 @@ TEST(Timeline, each_kernel_is_timed_separately) {
   EXPECT_EQ(timeline.kernels()[2].start, 1500u);
 }
 
-// The second layer's weights are read while the first computes, and take half of the port that the first needs.
+// The second layer's weights are read while the first computes. The transfer takes half of the port's bandwidth.
 TEST(Timeline, without_transfer_what_shared_its_port_is_faster) {
   const npu::AcceleratorConfig* accelerator = npu::find_accelerator("ethos-u55-128");
   ASSERT_NE(accelerator, nullptr);

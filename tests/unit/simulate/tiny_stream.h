@@ -7,8 +7,8 @@
 
 namespace carina::simulate {
 
-// Command streams of a few operations, made by hand: for ethos-u55-128 unless told otherwise, for ethos-u65-256 and
-// ethos-u85-256 too. All maps are NHWC int8 in region 1.
+// Hand-made command streams of a few operations, for ethos-u55-128 by default, and also for ethos-u65-256 and
+// ethos-u85-256. All maps are NHWC int8 in region 1.
 class TinyStream {
  public:
   struct Map {
@@ -67,7 +67,7 @@ class TinyStream {
         .set(Reg::OFM_STRIDE_C, 1);
     set(Reg::OFM_HEIGHT_M1, m.height - 1).set(Reg::OFM_WIDTH_M1, m.width - 1).set(Reg::OFM_DEPTH_M1, m.depth - 1);
     set(Reg::OFM_HEIGHT0_M1, m.height - 1).set(Reg::OFM_HEIGHT1_M1, m.height - 1).set(Reg::OFM_WIDTH0_M1, m.width - 1);
-    // Signed 8 bit, global scale, natural rounding (which U85 has in OFM_SCALE).
+    // Signed 8 bit, global scale, natural rounding (U85 sets rounding in OFM_SCALE).
     set(Reg::OFM_PRECISION, u85_ ? 0x0101 : 0x8101).set(Reg::OFM_ZERO_POINT, 0);
     set(Reg::OFM_BLK_HEIGHT_M1, 0).set(Reg::OFM_BLK_WIDTH_M1, 1).set(Reg::OFM_BLK_DEPTH_M1, 15);
     set(Reg::ACTIVATION, 0).set(Reg::ACTIVATION_MIN, -128).set(Reg::ACTIVATION_MAX, 127);
@@ -77,7 +77,7 @@ class TinyStream {
     scale(1, 0);
     return *this;
   }
-  // Of the output, rounded half up.
+  // Sets the scale of the output, rounded half up.
   TinyStream& scale(uint32_t multiplier, uint16_t shift) {
     writer_.set(npu::Reg::OFM_SCALE, static_cast<uint16_t>(u85_ ? shift | 1 << 13 : shift), multiplier);
     return *this;
@@ -99,9 +99,9 @@ class TinyStream {
         .set(Reg::DMA0_LEN, bytes);
     return op(npu::Op::DMA_START);
   }
-  // Where the next command goes, as branches count.
+  // The offset of the next command in bytes, the unit of branches.
   [[nodiscard]] uint32_t here() const { return static_cast<uint32_t>(4 * writer_.word_count()); }
-  // Ends with STOP.
+  // Appends STOP and returns the payload.
   std::vector<std::byte> payload(std::string_view npu = "ethos-u55-128", uint16_t mask = 0xFFFF) {
     writer_.op(npu::Op::STOP, mask);
     return npu::build_payload(*npu::find_accelerator(npu), writer_.words());

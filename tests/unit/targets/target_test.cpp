@@ -113,7 +113,7 @@ TEST_F(Target, command_line_cache_size_overrides_mode) {
   EXPECT_THAT(to_string(find_target(wanted).error()), HasSubstr("--arena-cache-size"));
 }
 
-// Diagnostics of a target's notes.
+// The notes of a target as diagnostics.
 Diagnostics notes_of(const TargetRequest& request) {
   Diagnostics notes;
   Log log;

@@ -50,7 +50,7 @@ Result<VelaIni> parse(std::string_view text) {
   return VelaIni::parse(Buffer::copy_of(std::as_bytes(std::span(text))), "board.ini");
 }
 
-// The values of a system, for tests that do not ask for notes.
+// The values of a system, for tests that ignore the notes.
 Result<npu::SystemConfig> system_of(const VelaIni& ini, std::string_view name, npu::Product product) {
   Diagnostics notes;
   return ini.system_config(name, product, notes);
@@ -61,7 +61,7 @@ std::string replaced(std::string_view what, std::string_view by) {
   return text.replace(text.find(what), what.size(), by);
 }
 
-// The message of reading the Board system (and the Split_Small mode, when the system is fine).
+// The message about the Board system. If the system is valid, the message about the Split_Small mode.
 std::string message(const std::string& text, npu::Product product = npu::Product::kU55) {
   const auto ini = parse(text);
   if (!ini) return to_string(ini.error());
@@ -124,7 +124,7 @@ TEST(VelaIni, missing_and_wrong_keys_are_all_named) {
                              HasSubstr("OffChipFlash_burst_length"), HasSubstr("3x")));
 }
 
-// Files of older versions of Vela, and vendors', do not say how long bursts are.
+// Files of older Vela versions and of vendors do not give burst lengths.
 TEST(VelaIni, missing_memory_values_come_from_default_with_note) {
   const std::string text = replaced("Sram_burst_length=32\nSram_read_latency=16\n", "");
   const auto ini = parse(text);
@@ -228,7 +228,7 @@ bool equal(const npu::MemoryPort& a, const npu::MemoryPort& b) {
          a.write_latency_cycles == b.write_latency_cycles && a.max_reads == b.max_reads && a.max_writes == b.max_writes;
 }
 
-// The file as Vela ships it, in the reference implementations' environment.
+// Vela's own file, from the environment of the reference implementations.
 std::string official_file() {
   const std::filesystem::path references = std::filesystem::path(CARINA_SOURCE_DIR) / "build/test-env/main/lib";
   std::error_code none;
@@ -264,7 +264,7 @@ TEST(VelaIni, official_file_equals_builtin_tables) {
   }
 }
 
-// Damaged files give a diagnostic or values in range, whatever was damaged.
+// Any damaged file gives a diagnostic or values in range.
 TEST(VelaIni, damage_is_handled) {
   std::mt19937 random(1);
   for (int round = 0; round < 3000; ++round) {

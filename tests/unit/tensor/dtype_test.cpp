@@ -22,7 +22,7 @@ struct Expected {
   Kind kind;
 };
 
-// The second source of the table: TOSA's names and widths, and the memory format of dtype.h.
+// A second source for the table: TOSA's names and widths, and the memory format of dtype.h.
 constexpr Expected kExpected[] = {
     {kUnknown, "unknown", 0, 0, Kind::kOther}, {kBool, "bool", 1, 1, Kind::kOther},
     {kInt4, "i4", 1, 4, Kind::kInteger},       {kInt8, "i8", 1, 8, Kind::kInteger},

@@ -12,7 +12,7 @@
 namespace carina {
 namespace {
 
-// One element, wherever it stands: in the lanes, behind them, and in each thread's part.
+// One element at each position: in the vector lanes, in the remainder, and in each thread's part.
 TEST(Finite, one_nan_is_enough) {
   for (const int threads : {1, 2}) {
     const ScopedThreadPool scope(threads);

@@ -9,7 +9,7 @@ namespace {
 
 __extension__ typedef __int128 Wide;
 
-// floor(numerator / 2^shift) in wide integers, by division: an oracle that shares no code with the verbs.
+// floor(numerator / 2^shift) in wide integers, by division. This oracle shares no code with the functions under test.
 Wide floor_div_pow2(Wide numerator, int shift) {
   const Wide divisor = Wide{1} << shift;
   Wide quotient = numerator / divisor;
@@ -32,7 +32,7 @@ TEST(ApplyScale32, all_8_bit_values_and_edges_equal_wide_arithmetic) {
         }
         for (const int64_t edge :
              {int64_t{INT32_MIN}, int64_t{INT32_MIN} + 1, int64_t{INT32_MAX} - 1, int64_t{INT32_MAX}}) {
-          if (shift == 62 && rounding == Rounding::kDouble) continue;  // product + both roundings may leave int64
+          if (shift == 62 && rounding == Rounding::kDouble) continue;  // product + roundings may overflow int64
           ASSERT_EQ(apply_scale_32(edge, multiplier, shift, rounding), oracle(edge, multiplier, shift, rounding));
         }
       }

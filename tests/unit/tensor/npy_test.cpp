@@ -23,7 +23,7 @@ TEST(Npy, written_array_reads_back) {
   }
 }
 
-// NumPy's format, version 1.0: magic, version, length of the header's text, the text, padded to a multiple of 64.
+// NumPy's format, version 1.0: magic, version, length of the header text, header text, padding to a multiple of 64.
 TEST(Npy, header_is_version_1) {
   const auto bytes = npy_bytes(Tensor::of<float>(DType::kFp32, {2, 3}, std::vector<float>(6)));
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), 128);

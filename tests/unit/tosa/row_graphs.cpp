@@ -54,7 +54,7 @@ class Maker {
 
   static int copies(const TosaOperand& operand) { return operand.kind == TosaOperandKind::kTensorList ? 2 : 1; }
 
-  // The first operand's type is that of scalar attributes.
+  // Scalar attributes have the type of the first operand.
   void choose_input(const TosaOperand& operand) {
     if (first_ == DType::kUnknown) first_ = type_of(operand);
   }
@@ -104,7 +104,7 @@ class Maker {
     return std::move(out).freeze();
   }
 
-  // The bits of some element: any pattern of a float, any number in the range of an integer (shapes are small).
+  // The bits of an element: any pattern of a float, any number in the range of an integer. For shapes: small numbers.
   uint64_t element(DType dtype) {
     const uint64_t any = (uint64_t{random_()} << 32) | random_();
     if (is_float(dtype)) return any;
@@ -146,7 +146,7 @@ class Maker {
     return {};
   }
 
-  // A number of the first operand's type that is no NaN: NaNs are no legal limits, and lose their bits.
+  // A number of the first operand's type, but no NaN: NaNs are not legal as limits, and lose their bits.
   ir::Attribute scalar(const uint8_t* bytes) {
     if (is_integer(first_)) {
       int64_t value = 0;

@@ -1,4 +1,4 @@
-// What must hold for every operator and every legal combination of its types: the text form and files lose nothing.
+// For every operator and every legal combination of its types, the text form and files lose nothing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace {
 
 constexpr uint32_t kSeeds = 5;
 
-// The one node that the module is about.
+// The node under test.
 const ir::Node& node_of(const ir::Module& module) {
   return module.main().nodes.back();
 }
 
-// Constants and outputs may have other names and places after a file; what they hold may not change.
+// After a round trip through a file, constants and outputs may have other names and indices, but not other contents.
 bool same_operands(const ir::Module& a, const ir::Module& b) {
   const auto same = [&](ir::ValueId left, ir::ValueId right) {
     const ir::Value& x = a.main()[left];
@@ -49,7 +49,7 @@ TEST(EveryRow, text_round_trips) {
 }
 
 bool is_variable(const ir::Module& module) {
-  return row_of(node_of(module).op.tosa()).group == "Variable";  // their files need a declaration: Variables.*
+  return row_of(node_of(module).op.tosa()).group == "Variable";  // files declare them: Variables.*
 }
 
 TEST(EveryRow, files_round_trip) {

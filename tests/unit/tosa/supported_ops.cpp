@@ -63,7 +63,7 @@ std::string attributes_text(std::span<const TosaAttribute> rows) {
   return out;
 }
 
-// Rows grouped by what they need: "i8,i32; i16,i32 + EXT-INT16".
+// Type rows grouped by the extension that they require: "i8,i32; i16,i32 + EXT-INT16".
 std::string types_text(const TosaOpRow& row) {
   if (row.types.empty()) return "any";
   std::vector<std::pair<std::string, std::string>> groups;

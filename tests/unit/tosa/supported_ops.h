@@ -4,7 +4,8 @@
 
 namespace carina::tosa {
 
-// docs/tosa-operators.md: the operators, their types and attributes from the rows, and the verifier's rules.
+// The text of docs/tosa-operators.md: the operators with types and attributes from their rows, and the verifier's
+// rules.
 std::string supported_ops_page();
 
 }  // namespace carina::tosa

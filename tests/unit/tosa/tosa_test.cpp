@@ -91,7 +91,7 @@ TEST(File, written_file_reads_back) {
     ASSERT_TRUE(bytes.has_value()) << to_string(bytes.error());
     const auto back = read_tosa(Buffer::copy_of(*bytes), "x.tosa");
     ASSERT_TRUE(back.has_value()) << to_string(back.error());
-    // Files keep shapes apart from tensors, so ids may move; a second trip changes nothing.
+    // Files separate shapes from tensors, so ids may change once. A second round trip changes nothing.
     const auto again = write_tosa(*back);
     ASSERT_TRUE(again.has_value());
     const auto back_again = read_tosa(Buffer::copy_of(*again), "x.tosa");
@@ -231,7 +231,7 @@ TEST(Verify, control_flow_rules_are_checked) {
 }
 
 TEST(Rows, attributes_follow_schema) {
-  // The operators with the most attributes, compared with a second list.
+  // Compares the operators with the most attributes with a list written by hand.
   const auto names = [](TosaOp op) {
     std::string out;
     for (const TosaAttribute& attribute : row_of(op).attributes) out += std::string(attribute.name) + " ";
@@ -242,7 +242,7 @@ TEST(Rows, attributes_follow_schema) {
   EXPECT_EQ(names(TosaOp::TRANSPOSE_CONV2D), "out_pad stride local_bound acc_type ");
 }
 
-// With CARINA_REBASE set, the page is written instead.
+// If CARINA_REBASE is set, the test writes the page instead.
 TEST(SupportedOps, page_is_up_to_date) {
   if (std::getenv("CARINA_REBASE") != nullptr)
     std::ofstream(CARINA_SOURCE_DIR "/docs/tosa-operators.md") << supported_ops_page();

@@ -1,4 +1,4 @@
-// What the integration tests drive: the reader, the writer, the text form and the verifier, one step at a time.
+// A command line for the integration tests: the reader, the writer, the text form and the verifier, one step at a time.
 #include <algorithm>
 #include <cstdio>
 #include <span>

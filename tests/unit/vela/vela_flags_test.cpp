@@ -1,5 +1,5 @@
-// Vela's flags: what they set, and how they meet a command's own options. That every flag is known is checked against
-// the installed Vela (tests/integration/test_usage.py).
+// Tests what Vela's flags set, and how they combine with a command's own options. tests/integration/test_usage.py
+// compares the list of flags with the installed Vela.
 #include "vela/vela_flags.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Damaged files: each is refused with a message that says what is wrong; none is read past its end.
+// Each damaged file is rejected with a message that says what is wrong. No file is read past its end.
 #include <flatbuffers/flatbuffers.h>
 #include <gmock/gmock.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A file with some numbers changed.
+// Writes a number into a file.
 template <typename T>
 Buffer changed(const Buffer& file, size_t offset, T value) {
   std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
@@ -67,7 +67,7 @@ TEST(VgfHostile, damaged_constants_are_errors) {
   EXPECT_THAT(refusal(changed(file, section, uint8_t{0})), HasSubstr("constants is damaged"));
 }
 
-// A container with one thing changed.
+// The message about a container after this change.
 std::string refusal_of(const std::function<void(Container&)>& change) {
   Container container = container_of(kConvolutions);
   change(container);
@@ -116,7 +116,7 @@ std::string refusal_of_words(const std::function<void(std::vector<uint32_t>&)>& 
   return refusal_of([&](Container& container) { change(std::get<Spirv>(container.modules[0].code).words); });
 }
 
-// Where the first instruction of this kind begins.
+// The index of the first instruction of this kind.
 size_t find(const std::vector<uint32_t>& words, SpirvOp op) {
   for (size_t at = kSpirvHeaderWords; at < words.size(); at += words[at] >> 16) {
     if ((words[at] & 0xFFFF) == static_cast<uint32_t>(op)) return at;
@@ -189,7 +189,7 @@ TEST(VgfHostile, compute_segments_are_named_errors) {
   EXPECT_THAT(*disassemble(file, "text"), HasSubstr("void main() {}"));
 }
 
-// Files before 0.4: another magic, constants in a FlatBuffer, a constant's index is its id, sections anywhere.
+// Files before 0.4 have another magic, constants in a FlatBuffer with ids as indices, and sections in any order.
 TEST(VgfHostile, old_files_are_read) {
   const Buffer file = written(kConvolutions);
   const size_t begin = number(file, header_offset(VgfSection::kConstants));
@@ -217,7 +217,7 @@ TEST(VgfHostile, old_files_are_read) {
   EXPECT_EQ(ir::print(*old), ir::print(*read_vgf(file, "new.vgf")));
 }
 
-// Every file that ends too early, and every one with a byte changed, gives a module or a message.
+// Every truncated file, and every file with a changed byte, gives a module or a message.
 TEST(VgfHostile, damage_is_not_read_past_end) {
   const Buffer file = written(kConvolutions);
   for (size_t size = 0; size < file.size(); size += 3) (void)read_vgf(Buffer::copy_of(file.bytes().first(size)), "cut");

@@ -34,7 +34,7 @@ inline Container container_of(std::string_view text) {
   return container.value_or(Container());
 }
 
-// The messages of a file that must be refused.
+// The messages about a file that must be rejected.
 inline std::string refusal(const Buffer& file) {
   const auto module = read_vgf(file, "bad.vgf");
   EXPECT_FALSE(module.has_value());

@@ -18,7 +18,7 @@ ir::Module reread(std::string_view text) {
   return module.value_or(ir::Module());
 }
 
-// What a graph computes, without the names and order of its constants.
+// The operators of a graph, without the names and the order of its constants.
 std::string operators_of(const ir::Graph& graph) {
   std::string out;
   for (const ir::Node& node : graph.nodes) {
@@ -65,11 +65,11 @@ TEST(Vgf, every_operator_round_trips_or_has_a_reason) {
     const VgfOpRow& row = vgf_row_of(graph.nodes.back().op.tosa());
     if (row.treatment == VgfTreatment::kRefused) {
       ASSERT_FALSE(bytes.has_value());
-      if (row.op == TosaOp::VARIABLE) continue;  // declared and never used, it is left out with all that is dead
+      if (row.op == TosaOp::VARIABLE) continue;  // an unused declaration is dead code, which is left out
       EXPECT_THAT(to_string(bytes.error()), HasSubstr(std::string(row.reason)));
       continue;
     }
-    // Odd contents cannot all be written: a size of zero, a shape that is not constant; IDENTITY of two shapes.
+    // Some random contents cannot be written: a size of zero, a shape that is not constant, IDENTITY of two shapes.
     if (!bytes || row.treatment != VgfTreatment::kInstruction) continue;
     const auto again = read_vgf(Buffer::copy_of(*bytes), "row");
     ASSERT_TRUE(again.has_value()) << ir::print(module) << to_string(again.error());
@@ -135,7 +135,7 @@ TEST(Vgf, scalars_are_lists_of_one) {
   EXPECT_EQ(graph[graph.inputs[1]].shape, Shape{1});
   EXPECT_EQ(graph[graph.outputs[0]].shape, Shape{1});
   EXPECT_EQ(graph[graph.outputs[1]].shape, Shape{1});
-  // ARGMAX of a list keeps its scalar, which TOSA asks for.
+  // ARGMAX of a one-dimensional tensor gives a scalar, as TOSA requires.
   EXPECT_EQ(graph[graph.nodes.front().outputs.front()].shape, Shape{});
 }
 
@@ -209,7 +209,7 @@ TEST(Vgf, two_segments_become_one_graph) {
   output %y
 }
 )");
-  // The second segment runs the same code on the first one's result.
+  // The second segment runs the same code on the result of the first.
   container.resources.push_back(container.resources[1]);
   container.resources[1].category = VgfCategory::kIntermediate;
   Segment second = container.segments.front();
