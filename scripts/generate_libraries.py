@@ -31,15 +31,10 @@ class Library:
 
 def _first_sentence(header: Path) -> str:
     """The first sentence of a header's first comment: the one at its head, otherwise the first one that is not indented."""
-    lines = header.read_text().splitlines()
-    start = next((index for index, line in enumerate(lines) if line.startswith("// ")), None)
-    if start is None:
+    comment = re.search(r"^/\* (?P<block>.*?)\*/|^(?://.*\n)+", header.read_text(), re.M | re.S)
+    if comment is None:
         return ""
-    text = ""
-    for line in lines[start:]:
-        if not line.startswith("//"):
-            break
-        text += line[2:]
+    text = " ".join(line.strip("/* ") for line in (comment["block"] or comment[0]).splitlines())
     return re.split(r"(?<=[.:])\s", text.strip(), maxsplit=1)[0].rstrip(":.")
 
 

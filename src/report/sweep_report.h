@@ -7,6 +7,7 @@
 
 namespace carina::report {
 
+// Prints the table of a sweep, and the same table as CSV.
 std::string to_text(const results::SweepReport& report);
 std::string to_csv(const results::SweepReport& report);
 

@@ -151,12 +151,11 @@ Result<void> check_arena(const plan::Target& target) {
                .fault = Fault::kUsage});
 }
 
-// Returns whether a path is Vela's own configuration file, which is built in here.
+}  // namespace
+
 bool is_built_in(const std::string& path) {
   return path == "Arm/vela.ini" && !file_id(path);
 }
-
-}  // namespace
 
 Result<plan::Target> find_target(const TargetNames& given, const Log& log) {
   TargetNames names = given;

@@ -17,6 +17,9 @@ namespace carina::targets {
 // A target as the command line names it: configuration files are paths.
 using TargetRequest = options::TargetOptions;
 
+// Returns whether a path is that of Vela's own configuration file, which is built in: no file is read.
+bool is_built_in(const std::string& path);
+
 // Returns a target. Notes: keys that a file omits, with the values used. Errors (usage): unknown names, each with the
 // valid ones; a damaged file; values out of range; an arena in read-only memory.
 Result<plan::Target> find_target(const TargetNames& names, const Log& log = {});

@@ -162,7 +162,7 @@ def test_several_inputs_after_one_option(run_carina, program, tmp_path):
 def test_hints_of_usage(run_carina, program):
     assert "the model is missing" in run_carina(["compile"], expect=2).stderr
     assert "options follow the command" in run_carina(["--json", "targets"], expect=2).stderr
-    assert re.search(r"model TEXT:PATH REQUIRED(.|\n)*--model_name TEXT:PATH\n", run_carina(["compile", "--help"]).stdout)
+    assert re.search(r"model TEXT:PATH REQUIRED(.|\n)*--model_name TEXT:PATH +A \.pt2", run_carina(["compile", "--help"]).stdout)
     assert "takes no =" in run_carina(["run", program, "-i=x.npy"], expect=2).stderr
 
 

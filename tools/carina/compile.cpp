@@ -23,6 +23,7 @@
 #include "report/summary_table.h"
 #include "run_options.h"
 #include "stage_clock.h"
+#include "targets/target.h"
 #include "warnings.h"
 
 namespace carina::cli {
@@ -67,7 +68,9 @@ files::CommandFiles files_of(const driver::CompileRequest& request, const Output
   std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
   std::ranges::copy(outputs.bundle.inputs, std::back_inserter(files.inputs));
   files.read_by_option = {{"--calibrate", request.calibration}, {"--quantize-config", request.quantize.file}};
-  for (const std::string& config : request.target.config_files) files.read_by_option.push_back({"--config", config});
+  for (const std::string& config : request.target.config_files) {
+    if (!targets::is_built_in(config)) files.read_by_option.push_back({"--config", config});
+  }
   return files;
 }
 
