@@ -101,7 +101,7 @@ def _narrow_index(module: GraphModule, node: Node) -> None:
 
 def _is_index(node: Node, user: Node) -> bool:
     """Whether the user reads the node only as an index."""
-    place = _INDICES.get(user.target)  # type: ignore[arg-type]
+    place = _INDICES.get(user.target) if isinstance(user.target, OpOverload) else None
     if place is None or len(user.args) <= place:
         return False
     others = (*user.args[:place], *user.args[place + 1 :], *user.kwargs.values())

@@ -126,8 +126,10 @@ class ChannelScaler {
     if (!chain || !chain->multiplies || !chain->per_channel) return false;
     const ValueId result = in_.old_node(chain->nodes.back()).outputs[0];
     if (in_[chain->x].quantization || in_[result].quantization) return false;
-    done_.insert(chain->nodes.begin(), chain->nodes.end());
     const Node* before = convolution_before(*chain);
+    // Of [1,C,L], views and transposes to an image and back cost more than one product.
+    if (before == nullptr && chain->nodes.size() == 1 && in_.shape(result).rank() == 3) return false;
+    done_.insert(chain->nodes.begin(), chain->nodes.end());
     CARINA_CHECKED(before != nullptr ? convolve_before(*before, *chain, result) : convolve(node, *chain, result));
     return true;
   }

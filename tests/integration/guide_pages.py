@@ -27,6 +27,8 @@ ELSEWHERE = {
     "carina evaluate-model": "PyTorch: test_arm_scripts.py",
     "--on vulkan": "a device: test_vgf_vulkan.py",
     "pip install": "a network",
+    "sudo": "a network and the right to install",
+    "cmake --install": "the right to write to /usr/local: the test `install`",
     "--scheduler": "a cluster: test_cluster.py",
     "carina run model.bpte": "a program with a wrong test case: test_bundled_programs.py",
     "--calibrate x.npy": "a model of the reader's own: test_legalize.py",
