@@ -65,7 +65,7 @@ def test_parts_of_a_model_have_schemes_of_their_own(run_carina, case, tmp_path, 
                   ["--quantize-config", tmp_path / "scheme.json", "--quantize-at", "inputs=int16x8", "--quantize-at", "type:Linear=int16x8"]):  # fmt: skip
         run_carina([*args, *extra])
         similarity.append(sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", x, tmp_path)))
-    assert similarity[1] > similarity[0] - 1 and similarity[2] > max(similarity[:2]) + 3, similarity
+    assert similarity[1] > similarity[0] - 1 and similarity[2] > max(similarity[:2]) + 1, similarity
 
 
 @pytest.mark.cases("kws")

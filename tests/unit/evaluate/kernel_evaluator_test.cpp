@@ -68,13 +68,14 @@ TEST(FoldConstants, chains_of_constants_fold_to_one) {
   const ValueId x = graph.add_value("x", DType::kFp32, Shape{1, 2, 1, 1});
   graph.inputs = {x};
   const ValueId root = add(graph, AtenOp::sqrt_default, {constant(graph, {4, 9})}, {2}, {});
-  graph.outputs = {add(graph, AtenOp::add_Tensor, {x, view(graph, root, {1, 2, 1, 1})}, {1, 2, 1, 1}, {})};
+  const ValueId addend = view(graph, root, {1, 2, 1, 1});
+  graph.outputs = {add(graph, AtenOp::add_Tensor, {x, addend}, {1, 2, 1, 1}, {{"alpha", int64_t{1}}})};
   ASSERT_TRUE(normalize::prepare(graph, KernelEvaluator(), {}));
   ASSERT_EQ(graph.nodes.size(), 1U);
-  const ir::Value& factor = graph[graph.nodes[0].inputs[1]];
-  ASSERT_TRUE(factor.constant);
-  EXPECT_EQ(factor.shape, Shape({1, 2, 1, 1}));
-  EXPECT_THAT(factor.constant->values<float>(), ElementsAre(2, 3));
+  const ir::Value& folded = graph[graph.nodes[0].inputs[1]];
+  ASSERT_TRUE(folded.constant);
+  EXPECT_EQ(folded.shape, Shape({1, 2, 1, 1}));
+  EXPECT_THAT(folded.constant->values<float>(), ElementsAre(2, 3));
 }
 
 TEST(FoldConstants, folding_that_enlarges_the_file_is_skipped) {
