@@ -138,5 +138,5 @@ if __name__ == "__main__":
     import tempfile
 
     for one in pages():
-        with tempfile.TemporaryDirectory() as place:
-            write_page(one, Path(place), ROOT / "build" / "release" / "bin" / "carina")
+        with tempfile.TemporaryDirectory() as folder:
+            write_page(one, Path(folder), ROOT / "build" / "release" / "bin" / "carina")
