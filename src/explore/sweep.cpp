@@ -400,6 +400,15 @@ Result<std::vector<std::optional<SweepLine>>> kept_lines(const Sweep& sweep, Kep
   return lines;
 }
 
+// Errors: combinations are missing. Their lines have another key if a file was changed while they were compiled.
+Result<void> check_complete(const SweepRequest& request, size_t missing) {
+  if (missing == 0) return {};
+  return fail({.where = "--state",
+               .what = fmt::format("{} combinations are missing in {}", missing, request.state_folder),
+               .hint = "the program, the model or another file was changed during the sweep: start it again",
+               .fault = Fault::kEnvironment});
+}
+
 void add(std::vector<SweepRange>& ranges, size_t number) {
   if (!ranges.empty() && ranges.back().second + 1 == number)
     ranges.back().second = number;
@@ -431,6 +440,7 @@ Result<results::SweepReport> sweep(const SweepRequest& request, const Log& log) 
 Result<results::SweepReport> kept_sweep(const SweepRequest& request, const Log& log) {
   CARINA_TRY(const Sweep sweep, begin(request, log));
   CARINA_TRY(auto lines, kept_lines(sweep, Kept::kAll));
+  CARINA_CHECKED(check_complete(request, missing_of(lines, request).size()));
   std::vector<SweepLine> all = those_of(std::move(lines));
   CARINA_CHECKED(check_lines(sweep, all));
   return report_of(sweep.request, std::move(all));

@@ -64,7 +64,8 @@ Result<results::SweepReport> sweep(const SweepRequest& request, const Log& log);
 // sweep(), except that a model that cannot be prepared gives failed rows; an index out of range (usage).
 Result<void> sweep_part(const SweepRequest& request, const SweepPart& part, const Log& log);
 
-// Returns the report of the combinations that the state has, without compiling. Errors: as of sweep().
+// Returns the report of a sweep whose combinations are all in the state, without compiling. Errors: as of sweep(); a
+// combination is missing there.
 Result<results::SweepReport> kept_sweep(const SweepRequest& request, const Log& log);
 
 }  // namespace carina::explore
