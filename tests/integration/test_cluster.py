@@ -21,6 +21,7 @@ MODEL = [DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz"]
 # Two schemes, three NPUs and all memory modes: 36 combinations.
 WORDS = [*MODEL, "--targets", "ethos-u55-32,ethos-u65-256,ethos-u85-128", "--memory-modes", "all", "--quantize", "int8,int16x8", "--json"]
 COUNT = 36
+sys.path.insert(0, str(ROOT / "python"))
 Parts = runpy.run_path(str(ROOT / "python" / "carina" / "cluster" / "parts.py"))["Parts"]
 
 # Runs `carina`. {fault} runs before each job; $job is the file of the job, $calls the number of jobs so far.
@@ -61,14 +62,14 @@ class Cluster:
     def start_scheduler(self, port):
         self.file.unlink(missing_ok=True)
         address = ["--host", "tls://127.0.0.1" if self.tls else "127.0.0.1", "--port", port]
-        self.scheduler = self._start("scheduler", "dask_scheduler", [*address, "--no-dashboard"])
+        self.scheduler = self.start("scheduler", "dask_scheduler", [*address, "--no-dashboard"])
         end = time.monotonic() + 60
         while not (self.file.exists() and self.file.read_text().endswith("}")):
             assert time.monotonic() < end, (self.folder / "scheduler.log").read_text()
             time.sleep(0.05)
         self.address = json.loads(self.file.read_text())["address"]
 
-    def _start(self, name, module, words, **environment):
+    def start(self, name, module, words, **environment):
         with open(self.folder / f"{name}.log", "wb") as log:
             command = [sys.executable, "-m", f"distributed.cli.{module}", "--scheduler-file", self.file, *self.tls, *map(str, words)]
             self.processes.append(subprocess.Popen(command, cwd=self.folder, env={**os.environ, **environment}, stdout=log, stderr=log))
@@ -87,8 +88,12 @@ class Cluster:
     def start_worker(self, name, nanny=False):
         home = self.folder / name
         options = ["--nthreads", 1, "--no-dashboard", "--local-directory", home / "local", *([] if nanny else ["--no-nanny"])]
-        self.workers.append(self._start(name, "dask_worker", options, CARINA_BIN=str(home / "carina")))
+        self.workers.append(self.start(name, "dask_worker", options, CARINA_BIN=str(home / "carina")))
         return self.workers[-1]
+
+    def wait_for_workers(self, count):
+        ask = "import sys; from distributed import Client; Client(sys.argv[1]).wait_for_workers(int(sys.argv[2]), timeout=120)"
+        subprocess.run([sys.executable, "-c", ask, self.address, str(count)], check=True, capture_output=True)
 
     def start_sweep(self, *words, cwd=None, command="sweep", **more):
         environment = {**os.environ, "CARINA_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "python")}
@@ -263,6 +268,55 @@ def test_scheduler_that_stops_is_one_line(cluster, tmp_path):
     assert "has stopped" in errors and "the same command continues with the others" in errors and "Traceback" not in errors
 
 
+@pytest.mark.long
+def test_stopped_worker_delays_only_its_own_work(alone, cluster):
+    # A stopped process accepts connections but does not answer, so it must not be waited for.
+    for _ in range(2):
+        cluster.add_worker()
+    cluster.wait_for_workers(2)
+    cluster.workers[0].send_signal(signal.SIGSTOP)
+    output, _ = cluster.sweep(*WORDS)
+    cluster.workers[0].send_signal(signal.SIGCONT)
+    assert output == alone[0]
+
+
+@pytest.mark.long
+def test_sweep_under_nohup_survives_the_end_of_its_terminal(alone, cluster):
+    jobs = cluster.add_worker(SLOW)
+    sweep = cluster.start_sweep(*WORDS, "--progress", "/dev/full", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    wait_for(lambda: done(jobs))
+    sweep.send_signal(signal.SIGHUP)
+    output, errors = sweep.communicate(timeout=300)
+    assert sweep.returncode == 0 and output == alone[0], errors
+
+
+@pytest.mark.long
+def test_model_that_changes_during_the_sweep_is_an_error(cluster, tmp_path):
+    jobs = cluster.add_worker(SLOW)
+    model = tmp_path / "model.pt2"
+    model.write_bytes(MODEL[0].read_bytes())
+    sweep = cluster.start_sweep(model, *WORDS[1:])
+    wait_for(lambda: done(jobs))
+    model.write_bytes(model.read_bytes() + b" ")
+    output, errors = sweep.communicate(timeout=300)
+    assert sweep.returncode == 1
+    assert "36 combinations are missing" in output and "was changed during the sweep" in output, errors
+
+
+@pytest.mark.long
+def test_worker_whose_carina_cannot_be_run_is_refused(alone, cluster):
+    home = cluster.folder
+    (home / "list").write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec {cluster.carina} --version\necho "[]"\n')
+    (home / "list").chmod(0o755)
+    for name in ("missing", "list"):
+        cluster.start("worker-" + name, "dask_worker", ["--nthreads", 1, "--no-dashboard", "--no-nanny", "--local-directory", home / name[0]], CARINA_BIN=str(home / name))
+    cluster.add_worker()
+    cluster.wait_for_workers(3)
+    output, errors = cluster.sweep(*WORDS)
+    assert output == alone[0]
+    assert "missing cannot be run: No such file or directory" in errors and "list cannot be run" in errors
+
+
 # --- interrupts, attacks, TLS ------------------------------------------------------------------------------------
 
 
@@ -402,6 +456,46 @@ def test_parts_of_long_items_are_short():
     assert len(parts.take(4)) == 1, "two items would take more than 60 s"
 
 
+def test_items_that_a_part_did_not_reach_are_given_back():
+    parts = Parts([[0, 131]], 66, 6)
+    taken = parts.take(4)
+    parts.measured(0, 2, 1, 1 + 2 * 40)
+    parts.give_back(taken[2:])
+    rest = []
+    while part := parts.take(4):
+        rest += part
+        parts.measured(part[0], len(part), 1, 1 + len(part) * 40)
+    assert sorted(taken[:2] + rest) == list(range(132))
+
+
+def test_part_that_takes_long_stops_after_a_line(monkeypatch):
+    from carina.cluster import on_worker
+
+    lines = "".join(f"print('{{\"started\": {n}}}', flush=True); time.sleep(0.2); print('{{\"row\": {n}}}', flush=True);" for n in range(100))
+    with subprocess.Popen([sys.executable, "-c", f"import time; {lines}"], stdout=subprocess.PIPE) as child:
+        site = on_worker.Site({"limit": 0})
+        result = {"lines": [], "fault": None, "at": None, "prepare_seconds": 0.0}
+        for name in ("_PART_SECONDS", "_PART_PREPARATIONS"):
+            monkeypatch.setattr(on_worker, name, 0.0)
+        assert not site._read(child, time.monotonic(), result)
+        child.kill()
+    assert result["lines"] == [[0, '{"row": 0}']] and result["fault"]["kind"] == "time"
+
+
+def test_finished_job_closes_its_state(tmp_path):
+    from carina.cluster.command import Here
+    from carina.cluster.sweep import _jobs
+
+    sweep = {"model": "m", "key": "key", "options": [], "files": [], "schemes": [""], "targets": ["t"], "memory_modes": ["m"], "missing": [[0, 0]]}
+    here = Here({"here": [], "version": "", "program_sha256": ""})
+    before = len(os.listdir("/proc/self/fd"))
+    [job] = _jobs({"sweeps": [sweep]}, here, tmp_path)
+    job.give_up(0, "reason")
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    job.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 # --- kill -9 -------------------------------------------------------------------------------------------------------------
 
 ROUNDS = int(os.environ.get("CARINA_CLUSTER_ROUNDS", "8"))
@@ -440,9 +534,11 @@ def test_rounds_of_kill(alone, cluster, tmp_path):
             cluster.start_worker("w1", nanny=True)
         if what == "scheduler":
             cluster.scheduler.wait()
-            for worker in cluster.workers[-2:]:  # workers of a scheduler that has stopped stop too
+            stopped = cluster.workers[-2:]  # workers of a scheduler that has stopped stop too
+            for worker in stopped:
                 worker.terminate()
-                worker.wait(timeout=60)
+            for worker in stopped:
+                worker.wait(timeout=240)  # a nanny whose scheduler does not answer needs a minute
             cluster.start_scheduler(port)
             for name in ("w0", "w1"):
                 cluster.start_worker(name, nanny=True)

@@ -13,6 +13,7 @@
     state.py      writes results to disk
     progress.py   shows the progress
     connect.py    scheduler, TLS, the command on this machine
+    calls.py      calls that wait for workers
 
 Workers need Dask and the command. They need no Python package of Carina.
 """

@@ -1,6 +1,7 @@
 """The program behind `carina sweep --scheduler ...` and `carina accuracy --scheduler ...`."""
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,14 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def _prepare_process() -> None:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # `nohup` ignores SIGHUP
+            signal.signal(number, _interrupt)
+    if sys.stderr is None:  # closed by the caller
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
 def _report(error: ClusterError, is_json: bool) -> None:
     print(f"carina: error: {error}" + (f"\n  hint: {error.hint}" if error.hint else ""), file=sys.stderr)
     if is_json:
@@ -26,8 +35,7 @@ def _report(error: ClusterError, is_json: bool) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Runs the command line. Returns the exit code."""
     name, *words = arguments
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    _prepare_process()
     try:
         return _COMMANDS[name](words)
     except ClusterError as error:

@@ -55,9 +55,9 @@ def share(here: Here, what: str, total: int, missing: int, jobs: Iterator[Job], 
 def _explained(error: BaseException, what: str, kept: str) -> ClusterError:
     if isinstance(error, KeyboardInterrupt):
         return ClusterError("interrupted", hint=kept or f"with --state DIR finished {what} would be kept", code=130)
-    if isinstance(error, ClusterError):
-        return ClusterError(str(error), hint="; ".join(text for text in (error.hint, kept) if text), code=error.code)
-    return ClusterError(f"cannot keep the results: {error}", hint=kept)
+    hint = error.hint if isinstance(error, ClusterError) else ""
+    code = error.code if isinstance(error, ClusterError) else 1
+    return ClusterError(str(error), hint="; ".join(text for text in (hint, kept) if text), code=code)
 
 
 def with_state(name: str, words: Sequence[str], do: Callable[[dict[str, Any], Here, Path], None]) -> int:

@@ -25,7 +25,7 @@ def command() -> str:
 
 def run(words: list[str], **more: Any) -> "subprocess.CompletedProcess[str]":
     """Runs the command with these arguments on this machine."""
-    return subprocess.run([command(), *words], check=False, text=True, **more)
+    return subprocess.run([command(), *words], check=False, encoding="utf-8", errors="replace", **more)
 
 
 def _security(ca: str, cert: str, key: str) -> Any:

@@ -29,6 +29,10 @@ _PR_SET_PDEATHSIG = 1
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 _STDERR_BYTES = 2000
 _ANSWER_SECONDS = 600  # a busy machine may need minutes
+# A part that takes longer than this, and longer than this many times its preparation, returns its lines and stops. Lines that a worker
+# has not returned are lost when its process is killed. Both are twice the values that parts.py plans with.
+_PART_SECONDS = 16.0
+_PART_PREPARATIONS = 16.0
 
 
 class Refused(Exception):
@@ -73,10 +77,11 @@ def check_command(found: str, work: dict[str, Any]) -> None:
         if said != f"{name} {version}":
             raise Refused(f"{found} has version {said.removeprefix(name).strip()}, the client has {version}")
         identity = json.loads(_output([found, *work["program"]["identity"]]))
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        here = str(identity["program_sha256"])
+    except (OSError, ValueError, KeyError, TypeError, subprocess.TimeoutExpired) as error:
         raise Refused(f"{found} cannot be run: {error}") from error
-    if identity["program_sha256"] != digest:
-        raise Refused(f"{found} is another build of version {version} (SHA-256 {identity['program_sha256'][:12]}, the client's {digest[:12]})")
+    if here != digest:
+        raise Refused(f"{found} is another build of version {version} (SHA-256 {here[:12]}, the client's {digest[:12]})")
 
 
 def place(folder: Path, index: int, sent: dict[str, Any]) -> dict[str, Any]:
@@ -249,11 +254,16 @@ class Site(WorkerPlugin):  # type: ignore[misc]
             self.refusal = str(error)
         except OSError as error:
             self.refusal = f"cannot write the files of the work: {error}"
+        except Exception as error:  # it would reach the client as an error of its own
+            self.refusal = f"cannot be set up: {type(error).__name__}: {error}"
 
     def _check_command(self) -> None:
         # Several works of one client use one command, so it is checked once per worker.
         known = self.worker.__dict__.setdefault("carina_commands", {})
-        found = os.stat(shutil.which(self.command) or self.command)
+        try:
+            found = os.stat(shutil.which(self.command) or self.command)
+        except OSError as error:
+            raise Refused(f"{self.command} cannot be run: {error.strerror}") from error
         key = (self.command, found.st_mtime_ns, found.st_size, self.work["version"], self.work["digest"])
         if key not in known:
             check_command(self.command, self.work)
@@ -280,15 +290,14 @@ class Site(WorkerPlugin):  # type: ignore[misc]
         key = get_worker().get_current_task()
         begin = time.monotonic()
         with open(here / "stderr", "w+b") as errors:
-            child = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd=here, start_new_session=True, preexec_fn=end_with_parent
-            )
+            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd=here, start_new_session=True, preexec_fn=end_with_parent)
             with self.lock:
                 self.children[key] = child
             try:
                 if self.ended:
                     raise Fault("stopped", "the work was cancelled")
-                self._read(child, begin, result)
+                if not self._read(child, begin, result):
+                    return
             finally:
                 result["seconds"] = time.monotonic() - begin
                 stop(child)
@@ -301,7 +310,8 @@ class Site(WorkerPlugin):  # type: ignore[misc]
             text = errors.read()[-_STDERR_BYTES:].decode(errors="replace").strip()
             self._check_end(child.returncode, text, items_left=result["at"] is not None)
 
-    def _read(self, child: "subprocess.Popen[bytes]", begin: float, result: dict[str, Any]) -> None:
+    def _read(self, child: "subprocess.Popen[bytes]", begin: float, result: dict[str, Any]) -> bool:
+        """Reads the lines of the child. Returns whether it ended; a part that takes long is stopped after a line."""
         first = True
         for line in Lines(child, self.work["limit"]):
             try:
@@ -317,7 +327,11 @@ class Site(WorkerPlugin):  # type: ignore[misc]
             elif result["at"] is not None:
                 result["lines"].append([result["at"], line.decode()])
                 result["at"] = None
+                if time.monotonic() - begin > max(_PART_SECONDS, result["prepare_seconds"] * _PART_PREPARATIONS):
+                    result["fault"] = {"kind": "time", "text": "the part took long"}
+                    return False
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # keeps the process id reserved until stop()
+        return True
 
     def _check_end(self, code: int, text: str, items_left: bool) -> None:
         last = text.splitlines()[-1] if text else "no message"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 _MAX_OVERHEAD = 0.12  # maximum ratio of preparation to other work in a part
 _PARTS_PER_THREAD = 3
-_PART_SECONDS = 60.0  # maximum time of a part if possible, because a part is lost when its worker dies
+_PART_SECONDS = 8.0  # maximum time of a part if possible, because its lines are lost when its worker dies; see on_worker.py
 
 Ranges = list[list[int]]
 
@@ -51,6 +51,13 @@ class Parts:
                 group.blocks.append([])
                 last = item // per_block
             group.blocks[-1].append(item)
+
+    def give_back(self, items: Sequence[int]) -> None:
+        """Takes the items of one group back that a part did not reach."""
+        blocks: dict[int, list[int]] = {}
+        for item in items:
+            blocks.setdefault(item // self._per_block, []).append(item)
+        self._groups[items[0] // self._per_group].blocks[:0] = blocks.values()
 
     def empty(self) -> bool:
         return not any(group.blocks for group in self._groups.values())

@@ -1,5 +1,6 @@
 """Shows the progress: a line on a terminal, and JSON lines in a file."""
 
+import contextlib
 import json
 import sys
 import time
@@ -31,21 +32,25 @@ class Progress:
 
     def show(self, last: bool = False) -> None:
         if self._terminal and self._due("terminal", _TERMINAL_SECONDS, last):
-            sys.stderr.write("\r\x1b[K" + ("" if last else self._text()))
-            sys.stderr.flush()
+            self._write(sys.stderr, "\r\x1b[K" + ("" if last else self._text()))
         if self._file is not None and self._due("file", _FILE_SECONDS, last):
-            self._file.write(json.dumps(self._figures()) + "\n")
-            self._file.flush()
+            self._write(self._file, json.dumps(self._figures()) + "\n")
 
     def say(self, text: str) -> None:
         """Prints a message above the line of the progress."""
-        sys.stderr.write(("\r\x1b[K" if self._terminal else "") + f"carina: {text}\n")
-        sys.stderr.flush()
+        self._write(sys.stderr, ("\r\x1b[K" if self._terminal else "") + f"carina: {text}\n")
 
     def close(self) -> None:
         self.show(last=True)
         if self._file is not None and self._file is not sys.stderr:
-            self._file.close()
+            with contextlib.suppress(OSError):
+                self._file.close()
+
+    def _write(self, file: TextIO, text: str) -> None:
+        # A terminal that was closed or a full disk must not end the work.
+        with contextlib.suppress(OSError, ValueError):
+            file.write(text)
+            file.flush()
 
     def _due(self, what: str, seconds: float, last: bool) -> bool:
         now = time.monotonic()

@@ -5,6 +5,7 @@ tasks per thread are submitted at a time. So the work adapts to workers that sta
 depend on the size of the work.
 """
 
+import contextlib
 import json
 import logging
 import os
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from carina.cluster import calls
 from carina.cluster.faults import Attempts, ClusterError, Fault
 from carina.cluster.parts import Parts, items_of, ranges_of
 from carina.cluster.plugin import Cleaner, OfWorker, Shipped
@@ -30,6 +32,8 @@ _TASKS_PER_THREAD = 2
 _POLL_SECONDS = 1.0
 _PAUSE_SECONDS = 0.02
 _UNREADY_SECONDS = 0.5
+_REGISTER_SECONDS = 2.0  # usual maximum time until all workers have the files
+_END_SECONDS = 10.0
 _MAX_FETCHED = 16  # maximum number of results in transfer at a time, which bounds the client's memory
 
 
@@ -41,6 +45,7 @@ class Job:
     parts: Parts
     add: Callable[[int, dict[str, Any], str, dict[str, bytes]], None]  # item, line as JSON and as text, programs. Errors: OSError
     give_up: Callable[[int, str], None]  # item, reason. Errors: OSError
+    close: Callable[[], None] = lambda: None  # all items are finished
     attempts: Attempts = field(default_factory=Attempts)
     name: str = ""  # name of its plugin; "": not registered yet
     open: int = 0  # parts that are submitted or wait for another attempt
@@ -64,7 +69,7 @@ def quiet() -> None:
 
 
 class Sharing:
-    """One run. Errors of run(): ClusterError; OSError of a state."""
+    """One run. Errors of run(): ClusterError."""
 
     def __init__(self, client: "Client", identity: tuple[str, str], progress: Progress, wait_seconds: float, program: Program = CARINA) -> None:
         from distributed import as_completed
@@ -84,18 +89,24 @@ class Sharing:
         self._last_worker = time.monotonic()
         self._said_waiting = False
         self._exhausted = False  # whether all jobs have begun
+        self._plugins: dict[str, calls.Call] = {}  # the last call about each plugin, until it has ended
 
     def run(self, jobs: Iterator[Job]) -> None:
         self._source, self._jobs = jobs, deque[Job]()
-        registered = False
         try:
             self._client.register_plugin(Cleaner(self._client.id, self._id))
             self._register(self._id, Work((), (), (), False, 0, self._program))
-            registered = True
             while self._step():
                 self._progress.show()
+        except ClusterError:
+            raise
+        except Exception as error:  # the classes of Dask's errors differ, also for one cause
+            self._check_scheduler()
+            if isinstance(error, OSError | ValueError):
+                raise ClusterError(f"the scheduler {self._address} does not answer: {_first_line(error)}") from error
+            raise
         finally:
-            self._end(registered)
+            self._end()
 
     # --- the loop --------------------------------------------------------------------------------------------------------
 
@@ -126,14 +137,11 @@ class Sharing:
             return
         self._polled = now
         self._check_scheduler()
-        try:
-            self._workers.poll()
-        except OSError as error:
-            self._check_scheduler()
-            raise ClusterError(f"the scheduler {self._address} does not answer: {error}") from error
+        self._workers.poll()
         self._progress.workers = len(self._workers.accepted())
         self._check_workers(now)
         self._move_stranded()
+        self._move_silent()
 
     def _check_scheduler(self) -> None:
         if self._client.status != "running":
@@ -155,11 +163,19 @@ class Sharing:
     def _move_stranded(self) -> None:
         """Submits tasks again that were restricted to workers that no longer exist."""
         present = self._workers.present()
-        stranded = [future for future, part in self._sent.items() if part.workers is not None and not part.workers & present]
-        for future in stranded:
+        self._move([future for future, part in self._sent.items() if part.workers is not None and not part.workers & present])
+
+    def _move_silent(self) -> None:
+        """Submits tasks again that are on workers that do not answer."""
+        if self._workers.silent and self._workers.accepted():
+            keys = {key for some in self._client.processing(workers=sorted(self._workers.silent)).values() for key in some}
+            self._move([future for future in self._sent if future.key in keys])
+
+    def _move(self, futures: Sequence["Future"]) -> None:
+        for future in futures:
             self._again.append(self._sent.pop(future))
-        if stranded:
-            self._client.cancel(stranded)
+        if futures:
+            self._client.cancel(list(futures))
 
     # --- tasks -----------------------------------------------------------------------------------------------------------
 
@@ -189,7 +205,7 @@ class Sharing:
         others = accepted - {part.avoids}
         if part.avoids in accepted and others:
             return frozenset(others)
-        return frozenset(accepted) if self._workers.refused else None
+        return frozenset(accepted) if accepted != self._workers.present() else None
 
     def _next_part(self, threads: int) -> _Part | None:
         now = time.monotonic()
@@ -219,13 +235,21 @@ class Sharing:
         self._exhausted = True
 
     def _register(self, name: str, work: Work) -> None:
+        """Sends the files to all workers. Workers that have not received them return None (OfWorker)."""
         self._count += 1
-        self._client.register_plugin(Shipped(packed(work, name, *self._identity)))
+        plugin = Shipped(packed(work, name, *self._identity))
+        self._plugins = {name: call for name, call in self._plugins.items() if not call.done()}
+        self._plugins[name] = calls.begin(self._client, self._client.register_plugin, plugin)
+        calls.wait([self._plugins[name]], _REGISTER_SECONDS)
+
+    def _unregister(self, name: str) -> None:
+        self._plugins[name] = calls.begin(self._client, self._client.unregister_worker_plugin, name)
 
     def _close_if_done(self, job: Job) -> None:
         if job.open == 0 and job.parts.empty():
             self._jobs.remove(job)
-            self._client.unregister_worker_plugin(job.name)
+            self._unregister(job.name)
+            job.close()
 
     # --- results ---------------------------------------------------------------------------------------------------------
 
@@ -244,7 +268,8 @@ class Sharing:
             self._take_result(part, result)
 
     def _wait_for_setup(self, part: _Part) -> None:
-        part.unready += 1
+        sending = self._plugins.get(part.job.name)
+        part.unready += sending is None or sending.done()  # large files take time
         if part.unready * _UNREADY_SECONDS > max(self._wait, 10 * _UNREADY_SECONDS):
             raise ClusterError(f"the workers of {self._address} do not receive the files; the scheduler may have been restarted")
         part.not_before = time.monotonic() + _UNREADY_SECONDS
@@ -255,7 +280,7 @@ class Sharing:
         from distributed import KilledWorker
 
         job = part.job
-        self._measured(part, {"prepare_seconds": 0.0, "seconds": 0.0})
+        self._measured(part, {"prepare_seconds": 0.0, "seconds": 0.0}, 0)
         if isinstance(error, KilledWorker):
             address = error.last_worker.address
             if len(part.items) > 1:  # it is not known which item is the cause, so each item runs alone
@@ -263,7 +288,7 @@ class Sharing:
             else:
                 self._give_up(job, part.items[0], f"killed {error.allowed_failures + 1} workers, at last {address} ({self._workers.host(address) or error.last_worker.name})")
         else:
-            fault = Fault("worker", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}", "", "")
+            fault = Fault("worker", f"{type(error).__name__}: {_first_line(error)}", "", "")
             self._try_again(job, part.items, fault)
         self._part_ends(job)
 
@@ -271,10 +296,13 @@ class Sharing:
         job = part.job
         left = dict.fromkeys(part.items)
         again: list[int] = []
-        self._measured(part, result)
-        for item, text in json.loads(zlib.decompress(result["lines"])):
+        lines = json.loads(zlib.decompress(result["lines"]))
+        self._measured(part, result, len(lines))
+        for item, text in lines:
             line = json.loads(text)
-            left.pop(item, None)
+            if item not in left or line.get("program") not in (None, "", *result["programs"]):
+                continue
+            del left[item]
             if line.get("machine"):
                 fault = Fault("machine", line["row"]["reason"], result["worker"], result["host"])
                 again += [item] if self._noted(job, item, fault) else []
@@ -294,6 +322,8 @@ class Sharing:
             self._put_back(job, left)
         elif fault.kind == "stopped":
             self._put_back(job, left)
+        elif fault.kind == "time":
+            job.parts.give_back(left)
         elif result["at"] in left:
             self._put_back(job, [item for item in left if item != result["at"]])
             self._try_again(job, [result["at"]], fault)
@@ -327,34 +357,48 @@ class Sharing:
         job.open -= 1
         self._close_if_done(job)
 
-    def _measured(self, part: _Part, result: dict[str, Any]) -> None:
+    def _measured(self, part: _Part, result: dict[str, Any], finished: int) -> None:
         if part.is_fresh:
-            seconds = 0.0 if result.get("fault") else result["seconds"]
-            part.job.parts.measured(part.items[0], len(part.items), result["prepare_seconds"], seconds)
+            fault = result.get("fault")
+            seconds = 0.0 if (fault and fault["kind"] != "time") or finished == 0 else result["seconds"]
+            part.job.parts.measured(part.items[0], finished, result["prepare_seconds"], seconds)
 
     def _add(self, job: Job, item: int, line: dict[str, Any], text: str, programs: dict[str, bytes]) -> None:
-        job.add(item, line, text, programs)
+        with _keeping():
+            job.add(item, line, text, programs)
         self._progress.done += 1
         self._progress.failed += line.get("row", {}).get("status") == "failed"
 
     def _give_up(self, job: Job, item: int, reason: str) -> None:
-        job.give_up(item, reason)
+        with _keeping():
+            job.give_up(item, reason)
         self._progress.done += 1
         self._progress.failed += 1
 
     # --- the end ---------------------------------------------------------------------------------------------------------
 
-    def _end(self, registered: bool) -> None:
+    def _end(self) -> None:
         """Cancels tasks and removes the plugins. Workers then kill their children and remove the files."""
-        if self._client.status != "running" or not registered:
+        if self._client.status != "running":
             return
-        try:
+        with contextlib.suppress(OSError, ValueError, RuntimeError):  # the scheduler has stopped, and its plugins with it
             if self._sent:
                 self._client.cancel(list(self._sent))
             for name in [*(job.name for job in self._jobs), self._id]:
-                self._client.unregister_worker_plugin(name)
-        except (OSError, ValueError, TimeoutError):
-            pass  # the scheduler has stopped, and its plugins with it
+                self._unregister(name)
+            calls.wait(self._plugins.values(), _END_SECONDS)
+
+
+@contextlib.contextmanager
+def _keeping() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ClusterError(f"cannot keep the results: {error}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def all_items(ranges: Sequence[Sequence[int]]) -> int:

@@ -30,6 +30,6 @@ class State:
         if Path(name).name != name or name.startswith("."):
             raise OSError(22, f"a worker returned a program with the name {name!r}, which is not a file name")
         self._programs.mkdir(exist_ok=True)
-        beside = self._programs / f".{os.getpid()}.new"
+        beside = self._programs / f".{os.urandom(6).hex()}.new"  # unique, because several clients may use one folder
         beside.write_bytes(content)
         beside.replace(self._programs / name)

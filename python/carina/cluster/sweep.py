@@ -11,7 +11,7 @@ from carina.cluster.faults import ClusterError
 from carina.cluster.parts import Parts
 from carina.cluster.sharing import Job, all_items
 from carina.cluster.state import State
-from carina.cluster.work import Work
+from carina.cluster.work import Work, stamps
 
 
 def _words_of(options: Sequence[dict[str, Any]]) -> list[str]:
@@ -31,6 +31,10 @@ class _Sink:
             self._state = State(self._folder, self._sweep["key"])
         return self._state
 
+    def close(self) -> None:
+        if self._state is not None:
+            self._state.close()
+
     def _names(self, item: int) -> tuple[str, str, str]:
         """Scheme, target and memory mode."""
         schemes, targets, modes = self._sweep["schemes"], self._sweep["targets"], self._sweep["memory_modes"]
@@ -47,15 +51,21 @@ class _Sink:
         self._open().add(json.dumps({"scheme": scheme, "target": target, "memory_mode": mode, "machine": True, "row": row}), None, {})
 
 
+def _files_of(sweep: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple((option["name"], path) for option in sweep["files"] for path in option["values"])
+
+
 def _jobs(said: dict[str, Any], here: Here, folder: Path) -> Iterator[Job]:
-    for sweep in said["sweeps"]:
-        if not sweep["missing"]:
-            continue
+    missing = [sweep for sweep in said["sweeps"] if sweep["missing"]]
+    known = [stamps(_files_of(sweep)) for sweep in missing]
+    for sweep, before in zip(missing, known, strict=True):
+        files = _files_of(sweep)
+        if stamps(files) != before:  # the key of the state has the old content
+            raise ClusterError(f"{sweep['model']}: a file was changed after the sweep began")
         modes, targets = len(sweep["memory_modes"]), len(sweep["targets"])
-        files = tuple((option["name"], path) for option in sweep["files"] for path in option["values"])
         work = Work(("sweep", "--threads=1"), tuple(_words_of(sweep["options"])), files, here.has("--output"), here.number("--timeout", 0))
         sink = _Sink(sweep, folder)
-        yield Job(work, Parts(sweep["missing"], targets * modes, modes), sink.add, sink.give_up)
+        yield Job(work, Parts(sweep["missing"], targets * modes, modes), sink.add, sink.give_up, sink.close)
 
 
 def _share(said: dict[str, Any], here: Here, folder: Path) -> None:

@@ -2,9 +2,12 @@
 
 import stat
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from carina.cluster.faults import ClusterError
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,30 @@ class Work:
     program: Program = CARINA
 
 
+def stamps(files: Iterable[tuple[str, str]]) -> dict[str, tuple[int, int]]:
+    """Returns size and time of the last change of each file that would be sent. Errors: ClusterError."""
+    found = {}
+    try:
+        for _, path in files:
+            for file in _contents(Path(path)):
+                status = file.stat()
+                found[str(file)] = (status.st_size, status.st_mtime_ns)
+    except OSError as error:
+        raise ClusterError(f"cannot send {error.filename}: {error.strerror}") from error
+    return found
+
+
+def _contents(place: Path) -> list[Path]:
+    if not stat.S_ISDIR(place.stat().st_mode):
+        return [place]
+    return sorted(file for file in place.iterdir() if file.is_file())
+
+
 def read(option: str, path: str) -> dict[str, Any]:
     """Returns a file, or the regular files of a folder, in the form that is sent to workers. Errors: OSError."""
     place = Path(path)
     is_folder = stat.S_ISDIR(place.stat().st_mode)
-    files = sorted(file for file in place.iterdir() if file.is_file()) if is_folder else [place]
-    contents = [(file.name, file.read_bytes()) for file in files]
+    contents = [(file.name, file.read_bytes()) for file in _contents(place)]
     return {"option": option, "original": path, "name": place.resolve().name if place.name in ("", "..") else place.name, "is_folder": is_folder, "contents": contents}
 
 

@@ -1,12 +1,19 @@
 """Finds the workers that can be used: those with the same command and version of Python as the client."""
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from carina.cluster import calls
 from carina.cluster.plugin import OfWorker
 
 if TYPE_CHECKING:
     from distributed import Client
+
+
+_ANSWER_SECONDS = 0.5  # usual maximum time of an answer
+_SILENT_CHECK_SECONDS = 10.0
+_SILENT_SECONDS = 60.0  # a worker that sends no heartbeat for this time gets no work; Dask itself waits 300 s
 
 
 class Workers:
@@ -16,26 +23,49 @@ class Workers:
         self._client, self._site, self._say = client, site, say
         self._threads: dict[str, int] = {}
         self._hosts: dict[str, str] = {}  # host of each checked worker
+        self._asked: dict[str, calls.Call] = {}
         self.refused: dict[str, str] = {}
+        self.silent: set[str] = set()
+        self._checked = time.monotonic()
 
     def poll(self) -> None:
         """Updates the list of workers, and checks new ones. Errors: OSError of the connection."""
         self._threads = dict(self._client.nthreads())
         self._hosts = {address: host for address, host in self._hosts.items() if address in self._threads}
         self.refused = {address: why for address, why in self.refused.items() if address in self._threads}
-        new = [address for address in self._threads if address not in self._hosts]
-        if new:
-            self._ask(new)
+        self._asked = {address: call for address, call in self._asked.items() if address in self._threads}
+        self._ask([address for address in self._threads if address not in self._hosts and address not in self._asked])
+        for address, call in list(self._asked.items()):
+            if call.done():
+                del self._asked[address]
+                self._answered(address, calls.result_of(call))
+        if time.monotonic() - self._checked > _SILENT_CHECK_SECONDS:
+            self._checked = time.monotonic()
+            self._check_heartbeats()
+
+    def _check_heartbeats(self) -> None:
+        # The times are the scheduler's. Comparing them with each other does not depend on the clock of this machine.
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        seen = {address: float(worker["last_seen"]) for address, worker in workers.items()}
+        silent = {address for address in seen if max(seen.values()) - seen[address] > _SILENT_SECONDS}
+        for address in sorted(silent - self.silent):
+            self._say(f"warning: {self.name(address)} has not answered for {_SILENT_SECONDS:g} s: other workers do its work")
+        self.silent = silent
 
     def _ask(self, new: list[str]) -> None:
-        # A worker that is being set up returns None, and one that has just stopped returns nothing. Both are checked again.
-        said: dict[str, Any] = self._client.run(OfWorker(self._site, "status"), workers=new, on_error="return")
-        for address, status in said.items():
-            if not isinstance(status, dict):
-                continue
-            self._hosts[address] = status["host"]
-            if status["refusal"] is not None:
-                self.refuse(address, status["refusal"])
+        # Each worker has a call of its own, because one that does not answer delays the answers of the others in a common call.
+        for address in new:
+            self._asked[address] = calls.begin(self._client, self._client.run, OfWorker(self._site, "status"), workers=[address], on_error="return")
+        calls.wait([self._asked[address] for address in new], _ANSWER_SECONDS)
+
+    def _answered(self, address: str, said: dict[str, Any] | None) -> None:
+        # A worker that is being set up returns None, and one that has just stopped returns an exception. Both are asked again.
+        status = (said or {}).get(address)
+        if not isinstance(status, dict):
+            return
+        self._hosts[address] = status["host"]
+        if status["refusal"] is not None:
+            self.refuse(address, status["refusal"])
 
     def refuse(self, address: str, why: str) -> None:
         if address not in self.refused:
@@ -53,7 +83,7 @@ class Workers:
         return set(self._threads)
 
     def accepted(self) -> set[str]:
-        return {address for address in self._hosts if address not in self.refused}
+        return {address for address in self._hosts if address not in self.refused and address not in self.silent}
 
     def threads(self) -> int:
         return sum(self._threads[address] for address in self.accepted())
