@@ -281,6 +281,14 @@ def test_stopped_worker_delays_only_its_own_work(alone, cluster):
 
 
 @pytest.mark.long
+def test_slow_worker_is_not_refused_before_it_is_set_up(alone, cluster):
+    cluster.add_worker(version="sleep 4")
+    cluster.wait_for_workers(1)
+    output, errors = cluster.sweep(*WORDS)
+    assert output == alone[0] and "gets no work" not in errors
+
+
+@pytest.mark.long
 def test_sweep_under_nohup_survives_the_end_of_its_terminal(alone, cluster):
     jobs = cluster.add_worker(SLOW)
     sweep = cluster.start_sweep(*WORDS, "--progress", "/dev/full", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
@@ -534,11 +542,9 @@ def test_rounds_of_kill(alone, cluster, tmp_path):
             cluster.start_worker("w1", nanny=True)
         if what == "scheduler":
             cluster.scheduler.wait()
-            stopped = cluster.workers[-2:]  # workers of a scheduler that has stopped stop too
-            for worker in stopped:
-                worker.terminate()
-            for worker in stopped:
-                worker.wait(timeout=240)  # a nanny whose scheduler does not answer needs a minute
+            for worker in cluster.workers[-2:]:  # their workers end with them; SIGTERM takes minutes without a scheduler
+                worker.kill()
+                worker.wait()
             cluster.start_scheduler(port)
             for name in ("w0", "w1"):
                 cluster.start_worker(name, nanny=True)

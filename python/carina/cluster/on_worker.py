@@ -178,7 +178,8 @@ class Site(WorkerPlugin):  # type: ignore[misc]
 
     def __init__(self, work: dict[str, Any]) -> None:
         self.work = work
-        self.refusal: str | None = "is not set up"
+        self.is_set_up = False
+        self.refusal: str | None = None
         self.folder: Path | None = None
         self.placed: list[dict[str, Any]] = []
         self.children: dict[str, subprocess.Popen[bytes]] = {}
@@ -192,6 +193,7 @@ class Site(WorkerPlugin):  # type: ignore[misc]
 
         self.worker = worker
         await asyncio.to_thread(self._set_up)
+        self.is_set_up = True
 
     def teardown(self, worker: Any) -> None:
         self.ended = True
@@ -209,13 +211,17 @@ class Site(WorkerPlugin):  # type: ignore[misc]
             if child is not None:
                 stop(child)
 
-    # --- the client calls these ------------------------------------------------------------------------------------------
+    # --- the client calls these. They return None while the site is being set up -----------------------------------------
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> dict[str, Any] | None:
+        if not self.is_set_up:
+            return None
         return {"refusal": self.refusal, "host": socket.gethostname(), "address": self.worker.address}
 
-    def run(self, items: list[list[int]]) -> dict[str, Any]:
+    def run(self, items: list[list[int]]) -> dict[str, Any] | None:
         """Runs a part. Returns its lines with their indices (compressed), the programs, and the fault if there was one."""
+        if not self.is_set_up:
+            return None
         result: dict[str, Any] = {"lines": [], "programs": {}, "fault": None, "at": None, "prepare_seconds": 0.0, "seconds": 0.0}
         result |= {"worker": self.worker.address, "host": socket.gethostname()}
         try:
