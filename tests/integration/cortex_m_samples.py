@@ -5,7 +5,7 @@ as the backend lays them out, unless the operator's name says NHWC.
 """
 
 import torch
-from kernel_calls import Placed
+from kernel_calls import OrderedTensor
 
 LAST = (0, 2, 3, 1)
 SCRATCH = torch.zeros(1, dtype=torch.int8)
@@ -39,7 +39,7 @@ def limits(r):
 
 def image(r, layout, channels, min_size=3):
     n, h, w = r.randint(1, 2), r.randint(min_size, 9), r.randint(min_size, 9)
-    return codes(r, n, h, w, channels) if layout == "nhwc" else Placed(codes(r, n, channels, h, w), LAST)
+    return codes(r, n, h, w, channels) if layout == "nhwc" else OrderedTensor(codes(r, n, channels, h, w), LAST)
 
 
 def requantized(r, channels):
@@ -56,7 +56,7 @@ def same_or_channels(r):
         shape = r.choice(((5,), (2, 3), (1, 4, 3, 5), (2, 0, 3)))
         return [codes(r, *shape), codes(r, *shape)]
     channels = r.randint(1, 6)
-    return [image(r, "nchw", channels), Placed(codes(r, 1, channels, 1, 1), LAST)]
+    return [image(r, "nchw", channels), OrderedTensor(codes(r, 1, channels, 1, 1), LAST)]
 
 
 def add(r):

@@ -39,7 +39,7 @@ class Out:
 
 
 @dataclass
-class Placed:
+class OrderedTensor:
     """A tensor whose axes have this order in memory, outermost first."""
 
     tensor: torch.Tensor
@@ -88,7 +88,7 @@ def encoded(value, call):
         return b"n"
     if isinstance(value, Out):
         return encoded_output(value, call)
-    if isinstance(value, Placed):
+    if isinstance(value, OrderedTensor):
         return encoded_tensor(value.tensor, value.order)
     if isinstance(value, torch.Tensor):
         return encoded_tensor(value, ())
@@ -103,7 +103,7 @@ def encoded(value, call):
     if isinstance(value, torch.dtype):
         return b"i" + struct.pack("<q", TYPES[value])
     values = list(value)
-    if any(isinstance(v, (torch.Tensor, Placed, Out)) or v is None for v in values):
+    if any(isinstance(v, (torch.Tensor, OrderedTensor, Out)) or v is None for v in values):
         return b"L" + struct.pack("<I", len(values)) + b"".join(encoded(v, call) for v in values)
     for kind, letter, form in ((int, b"I", "q"), (bool, b"B", "B"), (float, b"D", "d")):
         if all(type(v) is kind for v in values):

@@ -1,7 +1,7 @@
 """Random calls of ATen kernels: the arguments of kernel_samples.py, some with other memory layouts, and the results of eager PyTorch."""
 
 import torch
-from kernel_calls import KernelCall, Out, Placed
+from kernel_calls import KernelCall, OrderedTensor, Out
 from kernel_eager import evaluated, operator_of
 from kernel_samples import NAMED
 
@@ -23,7 +23,7 @@ def larger_capacity(random):
 def moved_in_memory(random, tensor):
     """Moves some tensors to channels-last memory."""
     if isinstance(tensor, torch.Tensor) and tensor.dim() == 4 and random.random() < 0.25:
-        return Placed(tensor, (0, 2, 3, 1))
+        return OrderedTensor(tensor, (0, 2, 3, 1))
     return tensor
 
 

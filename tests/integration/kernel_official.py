@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
-from kernel_calls import ROOT, KernelCall, Out, Placed, run_calls, run_calls_of
+from kernel_calls import ROOT, KernelCall, OrderedTensor, Out, run_calls, run_calls_of
 from kernel_draws import drawn_call, made_call
 from kernel_eager import difference, evaluated, is_known, operator_of
 from kernel_samples import NAMED, Random
@@ -43,7 +43,7 @@ class Compared:
             for value in values:
                 if isinstance(value, (list, tuple)):
                     yield from flat(value)
-                elif isinstance(value, Placed):
+                elif isinstance(value, OrderedTensor):
                     yield value.tensor
                 elif isinstance(value, Out):
                     yield value.like
@@ -53,10 +53,10 @@ class Compared:
         return [value for value in flat(self.call.arguments) if isinstance(value, torch.Tensor)]
 
     def is_moved(self):
-        def any_placed(values):
-            return any(any_placed(v) if isinstance(v, (list, tuple)) else isinstance(v, Placed) for v in values)
+        def any_ordered(values):
+            return any(any_ordered(v) if isinstance(v, (list, tuple)) else isinstance(v, OrderedTensor) for v in values)
 
-        return any_placed(self.call.arguments)
+        return any_ordered(self.call.arguments)
 
     def has(self, *kinds):
         return any(tensor.dtype in kinds for tensor in self.tensors())

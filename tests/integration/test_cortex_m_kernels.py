@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from executorch.exir import EdgeCompileConfig, to_edge
-from kernel_calls import KernelCall, Out, Placed, run_calls
+from kernel_calls import KernelCall, OrderedTensor, Out, run_calls
 from kernel_samples import Random
 from tier_plugin import every
 from torch import nn
@@ -223,7 +223,7 @@ def test_dilated_convolutions_have_a_devices_bits_on_the_host(run_carina, tmp_pa
 
 
 def plain(value):
-    return value.tensor.to(memory_format=LAST) if isinstance(value, Placed) else value
+    return value.tensor.to(memory_format=LAST) if isinstance(value, OrderedTensor) else value
 
 
 def drawn(name, random):
@@ -234,7 +234,7 @@ def drawn(name, random):
             wanted = getattr(OPS, name)(*[plain(value) for value in arguments])
         except (RuntimeError, AssertionError):  # the window is larger than the image
             continue
-        order = cortex_m_samples.LAST if isinstance(arguments[0], Placed) else ()
+        order = cortex_m_samples.LAST if isinstance(arguments[0], OrderedTensor) else ()
         return KernelCall(f"cortex_m::{name}.out", [*arguments, Out(wanted, order=order)], repr(arguments)), wanted
     raise AssertionError(f"{name}: the Python implementation refuses every draw")
 
