@@ -68,17 +68,32 @@ Error Method::run(const Instruction& instruction, size_t& next) {
 
 Error Method::execute() {
   if (!loaded_) return Error::kNotLoaded;
+  return run_from(0, Start::kNew);
+}
+
+Error Method::resume() {
+  if (!loaded_) return Error::kNotLoaded;
+  if (problem_.arena != MemoryArena::kScratch) return Error::kInvalidArgument;
+  return run_from(static_cast<size_t>(problem_.instruction), Start::kAgain);
+}
+
+Error Method::run_from(size_t at, Start start) {
   problem_ = {};
   uint32_t jumps_back = 0;
-  for (size_t at = 0; at < instructions_.size();) {
+  while (at < instructions_.size()) {
     size_t next = at + 1;
-    if (observer_ != nullptr) observer_->before(at);
+    if (observer_ != nullptr && start == Start::kNew) observer_->before(at);
+    start = Start::kNew;
     const Error error = run(instructions_[at], next);
-    if (observer_ != nullptr) observer_->after(at);
     scratch_->reset();
+    if (error == Error::kOutOfMemory) {
+      set_problem(problem_, instructions_[at].name, static_cast<int32_t>(at));
+      set_missing(problem_, MemoryArena::kScratch, *scratch_);
+      return error;
+    }
+    if (observer_ != nullptr) observer_->after(at);
     if (error != Error::kOk) {
       set_problem(problem_, instructions_[at].name, static_cast<int32_t>(at));
-      if (error == Error::kOutOfMemory) set_missing(problem_, MemoryArena::kScratch, *scratch_);
       return error;
     }
     if (next <= at && ++jumps_back > max_jumps_back_) {

@@ -43,7 +43,8 @@ struct Problem {
   size_t missing_bytes = 0;
 };
 
-// Is called for each instruction of a run, to measure and record.
+// Is called for each instruction of a run, to measure and record. For an instruction that lacks scratch memory, after()
+// is called only once Method::resume() has run it.
 class InstructionObserver {
  public:
   virtual void before(size_t instruction) = 0;
@@ -82,6 +83,10 @@ class Method {
   // Runs the method once. Errors: kNotLoaded; those of a kernel or a delegate, which problem() names; kInvalidProgram
   // for a loop with too many backward jumps.
   Error execute();
+  // Continues a run that ended with kOutOfMemory, from the instruction that lacked scratch memory. The caller has given
+  // the scratch arena more. Each instruction thus runs once, also one that changes the program's state.
+  // Errors: those of execute(); kInvalidArgument if the last run did not lack scratch memory.
+  Error resume();
   // The maximum of backward jumps in a run, so that a damaged program ends. Loading sets it to kMaxJumpsBack.
   static constexpr uint32_t kMaxJumpsBack = 1'000'000;
   void limit_jumps_back(uint32_t max) { max_jumps_back_ = max; }
@@ -109,6 +114,9 @@ class Method {
   }
   // Writes computed numbers to the lists that contain them.
   void refresh_lists();
+  // Runs the instructions from `at` on. kAgain: the observer knows of the first one already.
+  enum class Start : uint8_t { kNew, kAgain };
+  Error run_from(size_t at, Start start);
   // Runs one instruction. A jump changes `next`.
   Error run(const Instruction& instruction, size_t& next);
 

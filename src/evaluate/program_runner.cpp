@@ -162,10 +162,7 @@ Result<void> ProgramRunner::plan_memory() {
     method_memory_ = MutableBuffer::allocate(pools_.method_bytes);
     method_arena_ = runtime::Arena(method_memory_.bytes());
   }
-  if (pools_.temp_bytes != 0) {
-    scratch_memory_ = MutableBuffer::allocate(pools_.temp_bytes);
-    scratch_arena_ = runtime::Arena(scratch_memory_.bytes());
-  }
+  if (pools_.temp_bytes != 0) set_scratch(pools_.temp_bytes);
   size_t total = 0;
   for (size_t i = 0; i < program_.planned_buffers(method_index_); ++i) {
     const size_t bytes = program_.planned_buffer_bytes(method_index_, i);
@@ -273,24 +270,24 @@ Result<void> ProgramRunner::set_input(size_t index, const Tensor& tensor, const 
   return {};
 }
 
+void ProgramRunner::set_scratch(size_t bytes) {
+  scratch_memory_ = MutableBuffer::allocate(bytes);
+  scratch_arena_ = runtime::Arena(scratch_memory_.bytes());
+}
+
 Result<runtime::Error> ProgramRunner::execute(const datasets::Sample& sample) {
-  runtime::Error error = runtime::Error::kOutOfMemory;
+  if (scratch_arena_.total_bytes() == 0) set_scratch(kFirstArenaBytes);
+  CARINA_CHECKED(set_inputs(sample));
+  runtime::Error error = method_.execute();
   if (pools_.temp_bytes != 0) {
-    CARINA_CHECKED(set_inputs(sample));
-    error = method_.execute();
     if (error == runtime::Error::kOutOfMemory)
       return pool_lacks("temp", scratch_arena_, fmt::format("{}", method_.problem().name));
     return error;
   }
-  for (size_t bytes = std::max(kFirstArenaBytes, scratch_arena_.total_bytes()); bytes <= kLargestArenaBytes;
-       bytes *= 2) {
-    if (bytes != scratch_arena_.total_bytes()) {
-      scratch_memory_ = MutableBuffer::allocate(bytes);
-      scratch_arena_ = runtime::Arena(scratch_memory_.bytes());
-    }
-    CARINA_CHECKED(set_inputs(sample));
-    error = method_.execute();
-    if (error != runtime::Error::kOutOfMemory) break;
+  // A new run would call delegates twice and change the program's state twice.
+  while (error == runtime::Error::kOutOfMemory && scratch_arena_.total_bytes() < kLargestArenaBytes) {
+    set_scratch(2 * scratch_arena_.total_bytes());
+    error = method_.resume();
   }
   return error;
 }

@@ -82,7 +82,9 @@ class ProgramRunner {
   Result<std::span<std::byte>> planned_buffer(size_t bytes);
   Result<void> load_method();
   runtime::Error load_into_arena();
-  // Doubles the scratch arena until the program runs. If pool sizes are given, it runs with those.
+  void set_scratch(size_t bytes);
+  // Runs the program. An instruction that lacks scratch memory runs again in an arena of twice the size. If pool sizes
+  // are given, the program runs with those.
   Result<runtime::Error> execute(const datasets::Sample& sample);
   Result<void> run_once(const datasets::Sample& sample);
   [[nodiscard]] std::vector<const runtime::Tensor*> output_tensors() const;

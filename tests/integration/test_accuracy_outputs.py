@@ -60,3 +60,41 @@ def test_a_program_with_fewer_outputs_is_refused(run_carina, two_outputs, tmp_pa
     run_carina(["compile", tmp_path / "one.pt2", "--target", "ethos-u55-128", "--calibrate", two_outputs / "c.npz", "-o", tmp_path / "one.pte"])
     done = run_carina(["accuracy", two_outputs / "right.pt2", tmp_path / "one.pte", "--data", two_outputs / "c.npz"], expect=1)
     assert "not as many outputs" in done.stderr
+
+
+class Growing(nn.Module):
+    """Two delegates. The second needs more scratch memory than the runner provides at first."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.small, self.large = nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 64, 3, padding=1)
+
+    def forward(self, x):
+        return self.large(torch.sigmoid(self.small(x))).mean((2, 3))
+
+
+@pytest.fixture(scope="module")
+def growing(run_carina, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("growing")
+    save(folder / "m.pt2", Growing(), torch.randn(1, 4, 40, 40))
+    samples = np.random.RandomState(0).randn(2, 1, 4, 40, 40).astype("f4")
+    np.savez(folder / "c.npz", x=samples)
+    np.savez(folder / "in.npz", input_0=samples[:1])
+    args = ["--target", "ethos-u55-128", "--calibrate", folder / "c.npz", "--cpu-node", "sigmoid", "--dump", folder / "d", "--json"]
+    delegates = run_carina(["compile", folder / "m.pt2", *args, "-o", folder / "o.pte"]).json["delegates"]
+    small, large = (delegate["scratch_bytes"] for delegate in delegates)
+    assert small < 2**16 < large
+    return folder, sum(delegate["cycles"] for delegate in delegates)
+
+
+def test_bits_are_those_of_one_run_although_memory_grows(run_carina, growing):
+    folder, _ = growing
+    report = run_carina(["accuracy", folder / "m.pt2", folder / "o.pte", "--data", folder / "c.npz", "--dump", folder / "d", "--json"]).json
+    assert report["npu_equals_integer"] == report["samples"] == 2
+
+
+def test_cycles_are_those_of_one_run_although_memory_grows(run_carina, growing):
+    folder, cycles = growing
+    args = ["run", folder / "o.pte", "-i", folder / "in.npz", "--timed", "--etdump", folder / "e.etdp"]
+    assert run_carina([*args, "--json"]).json["npu"]["cycles"] == cycles

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
+
 #include "tests/unit/runtime/program_builder.h"
 
 namespace carina::runtime {
@@ -26,6 +29,73 @@ TEST(Program, run_does_not_allocate) {
   ASSERT_EQ(session.run<float>({1, 2, 3, 4, 5, 6}), Error::kOk);
   EXPECT_EQ(session.method_arena.used_bytes(), used);
   EXPECT_EQ(session.scratch_arena.used_bytes(), 0U);
+}
+
+// A delegate that needs scratch memory, and counts its runs.
+class NeedsScratch final : public Backend {
+ public:
+  [[nodiscard]] std::string_view id() const override { return "NeedsScratch"; }
+  Error init(std::span<const std::byte> blob, std::span<const CompileSpec> /*specs*/, Arena& /*arena*/,
+             void** handle) override {
+    *handle = const_cast<std::byte*>(blob.data());
+    return Error::kOk;
+  }
+  Error execute(void* handle, Arguments /*arguments*/, Arena& scratch) override {
+    int32_t needed = 0;
+    std::memcpy(&needed, handle, sizeof needed);
+    if (scratch.allocate(static_cast<size_t>(needed)) == nullptr) return Error::kOutOfMemory;
+    runs.push_back(needed);
+    return Error::kOk;
+  }
+  std::vector<int32_t> runs;
+};
+
+// Keeps the instructions of before() as n and those of after() as -n.
+class Steps final : public InstructionObserver {
+ public:
+  void before(size_t instruction) override { seen.push_back(static_cast<int>(instruction)); }
+  void after(size_t instruction) override { seen.push_back(-static_cast<int>(instruction)); }
+  std::vector<int> seen;
+};
+
+// small_program() with calls of two delegates behind it, which need 64 and 4,096 bytes of scratch memory.
+Buffer program_with_delegates() {
+  ProgramBuilder builder = small_program();
+  for (const int32_t needed : {64, 4096}) {
+    const std::vector<int32_t> blob(8, needed);
+    builder.plan().delegates.push_back(
+        {.backend = "NeedsScratch", .blob = Buffer::copy_of(std::as_bytes(std::span(blob))), .compile_specs = {}});
+    builder.plan().instructions.emplace_back(pte::DelegateCall{
+        .delegate = static_cast<int32_t>(builder.plan().delegates.size() - 1), .arguments = builder.plan().outputs});
+  }
+  return builder.write();
+}
+
+TEST(Program, run_that_lacks_scratch_memory_is_resumed) {
+  NeedsScratch backend;
+  std::array<Backend*, 1> backends{&backend};
+  Session session(program_with_delegates(), backends, Session::kPlenty, 1024);
+  ASSERT_EQ(session.load(), Error::kOk);
+  Steps steps;
+  session.method.observe(&steps);
+  ASSERT_EQ(session.run<float>({1, 2, 3, 4, 5, 6}), Error::kOutOfMemory);
+  EXPECT_EQ(session.method.problem().instruction, 3);
+  EXPECT_EQ(session.method.resume(), Error::kOutOfMemory);
+  MutableBuffer more = MutableBuffer::allocate(8192);
+  session.scratch_arena = Arena(more.bytes());
+  ASSERT_EQ(session.method.resume(), Error::kOk);
+  EXPECT_EQ(backend.runs, (std::vector<int32_t>{64, 4096}));  // each once
+  EXPECT_EQ(steps.seen, (std::vector<int>{0, 0, 1, -1, 2, -2, 3, -3}));
+  EXPECT_EQ(session.output<float>(), (std::vector<float>{2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(session.method.resume(), Error::kInvalidArgument);
+}
+
+TEST(Program, only_a_run_that_lacks_scratch_memory_is_resumed) {
+  Method method;
+  EXPECT_EQ(method.resume(), Error::kNotLoaded);
+  Session session(small_program().write());
+  ASSERT_EQ(session.load(), Error::kOk);
+  EXPECT_EQ(session.method.resume(), Error::kInvalidArgument);
 }
 
 TEST(Program, missing_kernel_is_named) {
