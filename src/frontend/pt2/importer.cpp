@@ -243,9 +243,26 @@ void Importer::import_nodes(Scope& scope) {
   scope.set_position(count);
 }
 
+namespace {
+constexpr std::string_view kAutocast = "torch.ops.higher_order.wrap_with_autocast";
+
+// Returns whether a region is wrap_with_autocast(device, dtype, enabled, cache_enabled, graph, operands...) with
+// `enabled`. Its nodes then convert their operands, which the file does not show.
+bool converts_operands(std::string_view target, JsonView inputs) {
+  if (target != kAutocast) return false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto [kind, value] = inputs[i]["arg"].alternative();
+    if (kind == "as_bool") return value.boolean();
+  }
+  return true;
+}
+}  // namespace
+
 void Importer::import_node(Scope& scope, JsonView json) {
   const std::string_view name = json["target"].text();
-  const Target target = target_of_name(name);
+  Target target = target_of_name(name);
+  if (target.kind == TargetKind::kRegion && converts_operands(name, json["inputs"]))
+    target = {.reason = "it converts operands to another type"};
   if (target.kind == TargetKind::kSymbolic || target.kind == TargetKind::kAssertion) return;
   if (target.kind == TargetKind::kNumberOfData)
     return note(fmt::format("{} reads a number from the data: checks of it are left out", name_of_node(json)));
@@ -298,6 +315,7 @@ void Importer::keep_unknown(const Scope& scope, JsonView json, ir::Node node, si
 namespace {
 // Returns how to replace an unsupported operator, such as "torch.ops.aten.clip.default", by supported ones.
 std::string remedy_for(std::string_view target) {
+  if (target == kAutocast) return "export the model without torch.autocast";
   constexpr std::string_view kAten = "torch.ops.aten.";
   const std::string_view name = target.starts_with(kAten) ? target.substr(kAten.size()) : std::string_view();
   if (std::ranges::binary_search(kAtenComposites, name.substr(0, name.find('.'))))

@@ -91,7 +91,7 @@ void Importer::bind_results(Scope& scope, JsonView outputs, std::span<const ir::
   }
 }
 
-// Inlines wrap_with_set_grad_enabled(flag, graph, operands...).
+// Inlines wrap_with_set_grad_enabled(flag, graph, operands...), and wrap_with_autocast() that is not enabled.
 void Importer::import_region(Scope& scope, JsonView json, const std::string& where) {
   const Arguments arguments = arguments_of(scope, json["inputs"]);
   if (arguments.graphs.empty()) return json["inputs"].complain("a graph");

@@ -87,6 +87,7 @@ Target operator_named(std::string_view name) {
 
 Target higher_order_named(std::string_view name) {
   if (name == "wrap_with_set_grad_enabled") return {.kind = TargetKind::kRegion};
+  if (name == "wrap_with_autocast") return {.kind = TargetKind::kRegion};
   if (name == "cond") return {.kind = TargetKind::kChoice, .op = AtenOp::where_self};
   if (name == "while_loop") return {.kind = TargetKind::kLoop, .op = AtenOp::where_self};
   for (const std::string_view flow : kControlFlow) {
