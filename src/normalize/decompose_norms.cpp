@@ -77,6 +77,24 @@ Result<bool> layer_norm(Rewriter& in, const Node& node) {
   return scale_and_shift(in, node.outputs[0], x, node.inputs[1], node.inputs[2]);
 }
 
+// Returns a weight or bias [C] of data [N,C,...] as [1,C,1,...]; an absent one stays absent.
+ValueId per_channel(Rewriter& in, ValueId id, const Shape& data) {
+  Shape shape(std::vector<int64_t>(data.rank(), 1));
+  shape[1] = data[1];
+  return id.valid() ? in.view(id, shape) : id;
+}
+
+// Normalizes each channel over all other axes. Batch norms with statistics have been folded (fold_batch_norm.cpp).
+Result<bool> batch_norm(Rewriter& in, const Node& node) {
+  const Shape shape = in.shape(node.inputs[0]);
+  if (!first_result_only(in, node) || in[node.inputs[0]].dtype != DType::kFp32 || shape.rank() < 2) return false;
+  std::vector<size_t> axes{0};
+  for (size_t axis = 2; axis < shape.rank(); ++axis) axes.push_back(axis);
+  const ValueId x = normalized(in, node.inputs[0], axes, node.attributes.number("eps"));
+  return scale_and_shift(in, node.outputs[0], x, per_channel(in, node.inputs[1], shape),
+                         per_channel(in, node.inputs[2], shape));
+}
+
 // Reshapes [N,C,...] to [N,G,C/G*...], normalizes along the last axis, and reshapes back. Weight and bias are per
 // channel.
 Result<bool> group_norm_of(Rewriter& in, const Node& node, int64_t groups) {
@@ -86,11 +104,8 @@ Result<bool> group_norm_of(Rewriter& in, const Node& node, int64_t groups) {
   const Shape grouped{shape[0], groups, shape.elements() / shape[0] / groups};
   const ValueId x =
       in.view(normalized(in, in.view(node.inputs[0], grouped), {2}, node.attributes.number("eps")), shape);
-  Shape per_channel(std::vector<int64_t>(shape.rank(), 1));
-  per_channel[1] = shape[1];
-  const auto reshaped = [&](ValueId id) { return id.valid() ? in.view(id, per_channel) : id; };
-  const ValueId weight = reshaped(node.inputs[1]);
-  return scale_and_shift(in, node.outputs[0], x, weight, reshaped(node.inputs[2]));
+  const ValueId weight = per_channel(in, node.inputs[1], shape);
+  return scale_and_shift(in, node.outputs[0], x, weight, per_channel(in, node.inputs[2], shape));
 }
 
 Result<bool> group_norm(Rewriter& in, const Node& node) {
@@ -134,6 +149,8 @@ constexpr RewriteRow kDecomposeNormsRows[] = {
     {AtenOp::_log_softmax_default, log_softmax},
     {AtenOp::layer_norm_default, layer_norm},
     {AtenOp::native_layer_norm_default, layer_norm},
+    {AtenOp::batch_norm_default, batch_norm},
+    {AtenOp::_native_batch_norm_legit_no_stats, batch_norm},
     {AtenOp::group_norm_default, group_norm},
     {AtenOp::native_group_norm_default, native_group_norm},
     {AtenOp::instance_norm_default, instance_norm},

@@ -6,7 +6,7 @@
 //         or %m = aten.mul.Tensor(%x, %scale); %n = aten.add.Tensor(%m, %offset)
 // Needs:  one-spelling (canonicalize); constant float parameters. Folding also needs that %c has no other reader and
 //         that the weights are not quantized.
-// Gives:  no-batch-norm.
+// Gives:  no-batch-norm: none that reads statistics.
 // Legal:  with s = gamma / sqrt(var + eps): s * (w x + b - mean) + beta = (s w) x + (s (b - mean) + beta), per channel.
 
 #include <fmt/format.h>
@@ -68,13 +68,17 @@ bool is_batch_norm(const Node& node) {
          node.op == ir::Op(AtenOp::_native_batch_norm_legit_no_training_default);
 }
 
+bool is_training(const Node& norm) {
+  return norm.attributes.find("training") != nullptr && norm.attributes.get<bool>("training");
+}
+
 // The batch norm that is the only reader of a node's result, if it reads the result as its data operand.
 std::optional<ir::NodeId> norm_after(const Rewriter& in, const Node& node) {
   const ValueId result = node.outputs[0];
   if (in.uses(result) != 1 || in.readers(result).size() != 1 || in[result].quantization) return std::nullopt;
   const ir::NodeId reader = in.readers(result).front();
   const Node& norm = in.old_node(reader);
-  if (!is_batch_norm(norm) || norm.inputs[0] != result) return std::nullopt;
+  if (!is_batch_norm(norm) || is_training(norm) || norm.inputs[0] != result) return std::nullopt;
   return reader;
 }
 
@@ -143,14 +147,11 @@ ValueId channel_constant(Rewriter& in, const std::string& name, const std::vecto
 }
 
 Result<bool> norm_to_mul_add(Rewriter& in, const Node& node) {
-  if (node.attributes.find("training") != nullptr && node.attributes.get<bool>("training")) {
-    // In eval mode a layer that keeps statistics reads them; one that keeps none computes them from each input.
-    const bool keeps_statistics = node.inputs.size() > 3 && node.inputs[3].valid();
-    Diagnostic diagnostic =
-        about(node, keeps_statistics ? "batch_norm is in training mode"
-                                     : "batch_norm keeps no statistics (track_running_stats=False)");
-    diagnostic.hint = keeps_statistics ? "call model.eval() before torch.export.export()"
-                                       : "train it with statistics, or normalize each sample: InstanceNorm, GroupNorm";
+  if (is_training(node)) {
+    // A layer that keeps no statistics computes them from each input in eval mode too: decompose rewrites it.
+    if (!node.inputs[3].valid()) return false;
+    Diagnostic diagnostic = about(node, "batch_norm is in training mode");
+    diagnostic.hint = "call model.eval() before torch.export.export()";
     return fail(std::move(diagnostic));
   }
   const auto affine = affine_of(in, node);
