@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "facts/tosa_row.h"
 #include "tensor/elements.h"
 #include "tensor/fixed_point.h"
 
@@ -212,6 +213,16 @@ ValueId Emitter::reduce(TosaOp op, ValueId input, size_t axis) {
 
 ValueId Emitter::concat(const std::vector<ValueId>& inputs, size_t axis) {
   if (inputs.size() == 1) return inputs.front();
+  constexpr auto kMaxInputs = static_cast<size_t>(kTosaLevel8K.max_tensor_list_size);
+  if (inputs.size() > kMaxInputs) {
+    std::vector<ValueId> parts;
+    for (size_t i = 0; i < inputs.size(); i += kMaxInputs) {
+      const auto first = inputs.begin() + static_cast<std::ptrdiff_t>(i);
+      parts.push_back(
+          concat({first, first + static_cast<std::ptrdiff_t>(std::min(kMaxInputs, inputs.size() - i))}, axis));
+    }
+    return concat(parts, axis);
+  }
   Shape result = shape(inputs.front());
   for (size_t i = 1; i < inputs.size(); ++i) result[axis] += shape(inputs[i])[axis];
   return emit(TosaOp::CONCAT, inputs, {{"axis", static_cast<int64_t>(axis)}},

@@ -83,6 +83,7 @@ class Emitter {
   // Gives `yes` where the condition is true, else `no`. Both have one type; all three are broadcast.
   ir::ValueId select(ir::ValueId condition, ir::ValueId yes, ir::ValueId no);
   ir::ValueId reduce(TosaOp op, ir::ValueId input, size_t axis);
+  // Level 8K of TOSA limits the inputs of a CONCAT, so more of them are a tree of CONCATs.
   ir::ValueId concat(const std::vector<ir::ValueId>& inputs, size_t axis);
   ir::ValueId cast(ir::ValueId input, DType to);
 
