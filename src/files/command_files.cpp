@@ -13,6 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kStandardStream = "-";  // what other programs take for standard input or output
+
 using Inputs = std::map<FileId, std::string>;  // with the user's spelling of the path
 
 void add_input(Inputs& inputs, const std::string& path) {
@@ -50,7 +52,7 @@ Result<void> check_not_input(const std::string& option, const std::string& path,
 
 Result<void> check_output(const CommandFiles::Output& output, const Inputs& inputs) {
   std::error_code error;
-  if (output.path == "-")
+  if (output.path == kStandardStream)
     return fail({.where = output.option,
                  .what = "- is not the name of a file: outputs do not go to standard output",
                  .hint = "/dev/stdout, or ./- for a file of this name",
@@ -70,18 +72,37 @@ Result<void> check_output(const CommandFiles::Output& output, const Inputs& inpu
 
 Result<void> check_folder(const CommandFiles::OutputFolder& folder, const Inputs& inputs) {
   std::error_code error;
+  if (folder.path == kStandardStream)
+    return fail({.where = folder.option,
+                 .what = "- is not the name of a folder: outputs do not go to standard output",
+                 .hint = "./- for a folder of this name",
+                 .fault = Fault::kUsage});
+  if (fs::exists(folder.path, error) && !fs::is_directory(folder.path, error))
+    return fail({.where = folder.option,
+                 .what = fmt::format("{} is a file", folder.path),
+                 .expected = "the name of a folder",
+                 .fault = Fault::kUsage});
   for (auto entry = fs::directory_iterator(folder.path, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
-    if (entry->path().filename().string().starts_with(folder.writes))
+    if (folder.writes && entry->path().filename().string().starts_with(*folder.writes))
       CARINA_CHECKED(check_not_input(folder.option, entry->path().string(), inputs));
   }
   return {};
 }
 
+// Returns the file that a link names, although it may not exist yet. Other paths stay.
+fs::path behind_links(fs::path path) {
+  std::error_code error;
+  constexpr int kMaxLinks = 40;  // Linux follows as many
+  for (int links = 0; links < kMaxLinks && fs::is_symlink(path, error); ++links)
+    path = path.parent_path() / fs::read_symlink(path, error);
+  return path;
+}
+
 // Returns the canonical path, which is equal for all names of a file, even if the file does not exist yet.
 std::string resolved(const std::string& path) {
   std::error_code error;
-  const fs::path whole = fs::weakly_canonical(fs::absolute(path, error), error);
+  const fs::path whole = fs::weakly_canonical(behind_links(fs::absolute(path, error)), error);
   return error ? path : whole.string();
 }
 
@@ -107,8 +128,9 @@ Result<void> check_outputs_differ(const CommandFiles& files) {
     if (!is_new) return written_twice(output.option, output.path, other->second);
     for (const auto& folder : files.folders) {
       const fs::path file = resolved(output.path);
-      if (!folder.path.empty() && file.parent_path() == fs::path(resolved(folder.path + "/.")).lexically_normal() &&
-          file.filename().string().starts_with(folder.writes))
+      if (!folder.path.empty() && folder.writes &&
+          file.parent_path() == fs::path(resolved(folder.path + "/.")).lexically_normal() &&
+          file.filename().string().starts_with(*folder.writes))
         return written_twice(output.option, output.path, folder.option);
     }
   }

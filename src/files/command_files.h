@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,8 @@ struct CommandFiles {
   };
   struct OutputFolder {
     std::string option;
-    std::string path;    // empty if not requested
-    std::string writes;  // the prefix of the names of its new files: "output_"
+    std::string path;                   // empty if not requested
+    std::optional<std::string> writes;  // the prefix of the names of its new files: "output_"; unknown before the run
   };
   struct Input {
     std::string option;

@@ -56,6 +56,24 @@ def test_minus_is_no_file(run_carina, tmp_path):
     assert "/dev/stdout" in done.stderr and not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("option", ["--output", "--dump"])
+def test_minus_is_no_folder(run_carina, tmp_path, option):
+    args = ["interpret", "x.tosa"] if option == "--dump" else ["run", "x.pte"]
+    assert f"{option}: - is not the name of a folder" in run_carina([*args, option, "-"], expect=2, cwd=tmp_path).stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_no_folder(run_carina, program, tmp_path):
+    (tmp_path / "taken").touch()
+    assert "taken is a file: expected the name of a folder" in run_carina(["run", program, "-o", "taken"], expect=2, cwd=tmp_path).stderr
+
+
+def test_a_link_to_a_new_file_is_that_file(run_carina, program, tmp_path):
+    (tmp_path / "link").symlink_to("new")
+    done = run_carina(["run", program, "--etdump", "new", "--report", "link"], expect=2, cwd=tmp_path)
+    assert "one would overwrite the other" in done.stderr and not (tmp_path / "new").exists()
+
+
 def test_wrote_is_said_of_what_is_written(run_carina):
     done = run_carina(["tosa", DIGITS / "digits.pt2", "-o", "/dev/full"], expect=1)
     assert "wrote" not in done.stdout and "No space" in done.stderr

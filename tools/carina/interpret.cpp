@@ -10,7 +10,9 @@ namespace {
 
 Result<std::string> interpret(const execute::InterpretRequest& request, const Console& console) {
   files::CommandFiles files{
-      .inputs = request.inputs, .outputs = {}, .folders = {{"--output", request.output_folder, "output_"}}};
+      .inputs = request.inputs,
+      .outputs = {},
+      .folders = {{"--output", request.output_folder, "output_"}, {"--dump", request.dump_folder, {}}}};
   files.inputs.push_back(request.model);
   CARINA_CHECKED(files::check_files(files));
   CARINA_TRY(const execute::Interpreted done, execute::interpret(request, console.log()));
