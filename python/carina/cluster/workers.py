@@ -24,6 +24,7 @@ class Workers:
         self._threads: dict[str, int] = {}
         self._hosts: dict[str, str] = {}  # host of each checked worker
         self._asked: dict[str, calls.Call] = {}
+        self._pauses: dict[str, tuple[float, float]] = {}  # until when a worker is not asked again, and the seconds of this pause
         self.refused: dict[str, str] = {}
         self.silent: set[str] = set()
         self._checked = time.monotonic()
@@ -34,7 +35,8 @@ class Workers:
         self._hosts = {address: host for address, host in self._hosts.items() if address in self._threads}
         self.refused = {address: why for address, why in self.refused.items() if address in self._threads}
         self._asked = {address: call for address, call in self._asked.items() if address in self._threads}
-        self._ask([address for address in self._threads if address not in self._hosts and address not in self._asked])
+        now = time.monotonic()
+        self._ask([address for address in self._threads if address not in self._hosts and address not in self._asked and self._pauses.get(address, (now, 0))[0] <= now])
         for address, call in list(self._asked.items()):
             if call.done():
                 del self._asked[address]
@@ -62,6 +64,8 @@ class Workers:
         # A worker that is being set up returns None, and one that has just stopped returns an exception. Both are asked again.
         status = (said or {}).get(address)
         if not isinstance(status, dict):
+            pause = min(2 * self._pauses.get(address, (0, _ANSWER_SECONDS / 2))[1], _SILENT_CHECK_SECONDS)
+            self._pauses[address] = (time.monotonic() + pause, pause)
             return
         self._hosts[address] = status["host"]
         if status["refusal"] is not None:
