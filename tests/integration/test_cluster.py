@@ -8,6 +8,7 @@ import json
 import os
 import resource
 import runpy
+import shutil
 import signal
 import subprocess
 import sys
@@ -365,6 +366,18 @@ def test_full_disk_keeps_finished_rows(alone, cluster, tmp_path):
     assert "cannot keep the results: " in errors and "the same command continues with the others" in errors
     output, _ = cluster.sweep(*WORDS, *state)
     assert output == alone[0]
+
+
+@pytest.mark.long
+def test_rows_are_kept_if_an_output_cannot_be_written(alone, cluster):
+    jobs = cluster.add_worker()
+    output, errors = cluster.sweep(*WORDS, "--table", "/dev/full", expect=1)
+    [folder] = [word.rstrip(":") for word in errors.split() if word.startswith("/tmp/carina-sweep-")][:1]
+    before = len(done(jobs))
+    output, _ = cluster.sweep(*WORDS, "--state", folder)
+    assert output == alone[0]
+    assert len(done(jobs)) == before == COUNT
+    shutil.rmtree(folder)
 
 
 @pytest.mark.long

@@ -23,6 +23,9 @@ namespace carina::cli {
 namespace sweep_command {
 namespace {
 
+// Exit code of --only-kept when an output cannot be written. python/carina/cluster/command.py then keeps the rows.
+constexpr int kNotReported = 74;
+
 Result<void> check_program_folder(const std::string& folder) {
   std::error_code error;
   if (folder.empty() || std::filesystem::is_directory(folder, error)) return {};
@@ -107,7 +110,9 @@ int sweep(const CLI::App& app, const SweepOptions& options, std::vector<ModelSwe
                        models.size() > 1 ? SweepOutputs::Models::kSeveral : SweepOutputs::Models::kOne);
   Result<void> done = add_all(std::move(models), app, options, console, outputs);
   if (done) done = outputs.finish();
-  return done ? exit_code(outputs.rows(), options) : report_failure(file, done.error(), console);
+  if (done) return exit_code(outputs.rows(), options);
+  const int failure = report_failure(file, done.error(), console);
+  return options.cluster.only_kept ? kNotReported : failure;
 }
 
 // Checks the options before Python starts and connects to the cluster.

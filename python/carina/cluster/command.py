@@ -3,6 +3,7 @@
 
 import json
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from carina.cluster.progress import Progress
 from carina.cluster.sharing import Job, Sharing
 
 _WAIT_SECONDS = 60.0
+_NOT_REPORTED = 74  # exit code of --only-kept when an output cannot be written (tools/carina/sweep.cpp)
 
 
 class Here:
@@ -77,7 +79,13 @@ def with_state(name: str, words: Sequence[str], do: Callable[[dict[str, Any], He
         if temporary is not None:
             here.forget("--state")
         do(said, here, folder)
-        return run([*all_words, "--only-kept"]).returncode
+        code = run([*all_words, "--only-kept"]).returncode
+        if code != _NOT_REPORTED:
+            return code
+        if temporary is not None:
+            print(f"carina: note: the results are kept in {temporary}: the same command with --state {temporary} reports them", file=sys.stderr)
+            temporary = None
+        return 1
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
