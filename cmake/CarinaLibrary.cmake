@@ -1,6 +1,6 @@
 # One CMake target per library: it links only what it may include (libraries.toml says the same to the include checker).
 
-option(CARINA_WARNINGS_ARE_ERRORS "Off where others compile it: their compilers warn of other things" ON)
+option(CARINA_WARNINGS_ARE_ERRORS "Off where others compile it: their compilers warn of other things" ${PROJECT_IS_TOP_LEVEL})
 add_library(carina_warnings INTERFACE)
 target_compile_options(carina_warnings INTERFACE -Wall -Wextra -Wpedantic $<$<BOOL:${CARINA_WARNINGS_ARE_ERRORS}>:-Werror> $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wconversion
   -Wno-sign-conversion -Wmissing-field-initializers -Wswitch -Wnon-virtual-dtor -Woverloaded-virtual)
@@ -23,6 +23,11 @@ function(carina_options target)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:carina_warnings>)
   # GCC collects garbage from 128 MB on, 5 % of the time of a large chunk; below 1 GB it need not (a chunk takes up to 0.8 GB).
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576>)
+  # No path of the build in archives and programs: messages of mistakes name files from src/ on. Where a compiler cache is in use, the
+  # objects are a developer's, and another flag would make those in the cache useless.
+  if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    target_compile_options(${target} PRIVATE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+  endif()
   if(CARINA_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${CARINA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_compile_definitions(${target} PRIVATE CARINA_SANITIZED)
@@ -196,8 +201,8 @@ function(carina_library name)
   if(LIBRARY_COLD)
     target_compile_options(carina_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
-  # Formats are headers that the build makes: nothing of them is installed.
-  list(TRANSFORM LIBRARY_PRIVATE_LIBS REPLACE "^(carina_.*_format)$" "$<BUILD_INTERFACE:\\1>")
+  # Libraries of headers, of which programs need nothing at link time: nothing of them is installed.
+  list(TRANSFORM LIBRARY_PRIVATE_LIBS REPLACE "^(carina_.*_format|nlohmann_json::nlohmann_json)$" "$<BUILD_INTERFACE:\\1>")
   target_include_directories(carina_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
   target_link_libraries(carina_${name} PUBLIC ${LIBRARY_SEES} ${LIBRARY_LIBS} PRIVATE ${LIBRARY_PRIVATE_LIBS})

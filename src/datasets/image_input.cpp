@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "datasets/image_internal.h"
 #include "datasets/number_text_internal.h"
 
 namespace carina::datasets {
@@ -100,13 +99,24 @@ std::vector<double> elements_of(const Image& image, const Layout& layout, const 
   return elements;
 }
 
+std::string_view start_of(const Buffer& file) {
+  return {reinterpret_cast<const char*>(file.data()), file.size()};
+}
+
 }  // namespace
+
+ImageFormat image_format_of(const Buffer& file) {
+  if (start_of(file).starts_with("\x89PNG\r\n")) return ImageFormat::kPng;
+  if (start_of(file).starts_with("\xFF\xD8\xFF")) return ImageFormat::kJpeg;
+  return ImageFormat::kNone;
+}
 
 Result<Tensor> image_tensor(const Buffer& file, const InputType& input, const ImageOptions& options,
                             const std::string& where) {
   CARINA_TRY(const Layout layout, check_layout(input, options, where));
   CARINA_CHECKED(check_meaning(input, options, where));
-  CARINA_TRY(const Image image, read_image(file, layout.channels, where));
+  if (options.decoder == nullptr) return fail({.where = where, .what = "images are not supported here"});
+  CARINA_TRY(const Image image, options.decoder(file, layout.channels, where));
   if (image.width != layout.width || image.height != layout.height)
     return fail({.where = where,
                  .what = fmt::format("the image does not have the size of the input {}", input.name),

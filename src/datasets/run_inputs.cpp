@@ -8,7 +8,6 @@
 
 #include "base/io/file.h"
 #include "datasets/image_input_internal.h"
-#include "datasets/image_internal.h"
 #include "datasets/number_text_internal.h"
 #include "datasets/samples_internal.h"
 #include "files/file_kind.h"
@@ -313,8 +312,9 @@ Result<InputBatch> load_batch(std::span<const std::string> specs, std::span<cons
   return batch_of(stacks, inputs);
 }
 
-Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const InputType> inputs) {
-  CARINA_TRY(InputBatch batch, load_batch(specs, inputs, {}, {}));
+Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const InputType> inputs,
+                           const ImageOptions& images) {
+  CARINA_TRY(InputBatch batch, load_batch(specs, inputs, images, {}));
   if (batch.samples.size() == 1) return std::move(batch.samples.front());
   return fail({.where = "inputs",
                .what = "more than one sample",

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "carina/buffer.h"
 #include "carina/log.h"
 #include "carina/result.h"
 #include "datasets/outputs.h"
@@ -16,11 +17,26 @@
 // Inputs of a run as a user gives them.
 namespace carina::datasets {
 
+enum class ImageFormat { kNone, kPng, kJpeg };
+ImageFormat image_format_of(const Buffer& file);
+
+// The pixels of an image, [height, width, channels], row by row.
+struct Image {
+  int64_t width = 0;
+  int64_t height = 0;
+  int64_t channels = 0;  // 1: gray, 3: red, green, blue
+  std::vector<uint8_t> pixels;
+};
+
+// Decodes a PNG or JPEG to `channels` (1 or 3) channels of 8 bits. `where` names the file in messages.
+using ImageDecoder = Result<Image> (*)(const Buffer& file, int64_t channels, const std::string& where);
+
 // Normalization of an image's channels, whose values v are 0 to 255: (v / 255 - mean) / std. `mean` and `std` hold one
 // number for all channels or one per channel. Empty: mean 0 and std 1; a uint8 input gets v itself.
 struct ImageOptions {
   std::vector<double> mean;
   std::vector<double> std;
+  ImageDecoder decoder = nullptr;  // decode_image() of the library images; nullptr: an image as an input is an error
 };
 
 struct InputBatch {
@@ -43,7 +59,8 @@ Result<InputBatch> load_batch(std::span<const std::string> specs, std::span<cons
                               const ImageOptions& images, const Log& log);
 
 // Loads the inputs of exactly one sample. Errors: those of load_batch(); several samples.
-Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const InputType> inputs);
+Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const InputType> inputs,
+                           const ImageOptions& images);
 
 // Converts arrays in memory, one per input in order, to a sample. `where` is their name in messages.
 Result<Sample> fit_inputs(std::span<const Tensor> arrays, std::span<const InputType> inputs, const std::string& where);

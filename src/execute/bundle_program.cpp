@@ -61,7 +61,7 @@ Result<std::vector<std::byte>> bundle_program(const Buffer& program, const Bundl
                  .fault = Fault::kUsage});
   std::vector<datasets::Sample> samples;
   const auto source = [&](std::span<const datasets::InputType> types) -> Result<std::vector<datasets::Sample>> {
-    CARINA_TRY(datasets::InputBatch batch, datasets::load_batch(request.inputs, types, {}, log));
+    CARINA_TRY(datasets::InputBatch batch, datasets::load_batch(request.inputs, types, request.images, log));
     samples = std::move(batch.samples);
     return samples;
   };

@@ -9,6 +9,7 @@
 #include "carina/buffer.h"
 #include "carina/log.h"
 #include "carina/result.h"
+#include "datasets/run_inputs.h"
 
 namespace carina::execute {
 
@@ -23,6 +24,7 @@ struct BundleRequest {
   std::vector<std::string> inputs;  // of the test cases, as load_batch() takes them
   Expected expected = Expected::kRun;
   int threads = 1;
+  datasets::ImageOptions images = {};
 };
 
 // Returns the bytes of a .bpte: the program with a test case for each sample. Errors: no inputs, or unsuitable ones;

@@ -34,7 +34,7 @@ datasets::Sample zeros(std::span<const datasets::InputType> inputs) {
 
 Result<datasets::Sample> sample_for(const InterpretRequest& request, std::span<const datasets::InputType> inputs) {
   if (request.arrays) return request.arrays(inputs);
-  return request.inputs.empty() ? zeros(inputs) : datasets::load_inputs(request.inputs, inputs);
+  return request.inputs.empty() ? zeros(inputs) : datasets::load_inputs(request.inputs, inputs, request.images);
 }
 
 std::string file_name_of(const std::string& value) {

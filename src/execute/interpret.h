@@ -9,6 +9,7 @@
 #include "carina/log.h"
 #include "carina/result.h"
 #include "datasets/outputs.h"
+#include "datasets/run_inputs.h"
 #include "datasets/samples.h"
 #include "results/run_report.h"
 
@@ -28,6 +29,7 @@ struct InterpretRequest {
   std::string level = "8K";                           // of the verifier, or "none"
   size_t memory_budget_bytes = kDefaultMemoryBudget;  // for the tensors of the run and the memory of the plan
   int threads = 1;
+  datasets::ImageOptions images = {};
 };
 
 struct Interpreted {

@@ -34,9 +34,11 @@ endif()
 file(MAKE_DIRECTORY ${WORK}/guide)
 set(repository ${CMAKE_CURRENT_LIST_DIR}/../..)
 step(python3 ${CMAKE_CURRENT_LIST_DIR}/guide_programs.py ${repository}/docs/guide/cpp.md ${WORK}/guide)
-step(${CMAKE_COMMAND} -S ${WORK}/guide -B ${WORK}/guide/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/tree
-  -DCMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror")
-step(${CMAKE_COMMAND} --build ${WORK}/guide/build)
+foreach(compiler IN ITEMS ${CLANG} ${COMPILER})
+  step(${CMAKE_COMMAND} -S ${WORK}/guide -B ${WORK}/guide/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/tree --fresh
+    -DCMAKE_CXX_COMPILER=${compiler} "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror")
+  step(${CMAKE_COMMAND} --build ${WORK}/guide/build --clean-first)
+endforeach()
 file(CREATE_LINK ${repository}/models ${WORK}/guide/models SYMBOLIC)
 function(guide_program program expected)
   execute_process(COMMAND ${WORK}/guide/build/${program} WORKING_DIRECTORY ${WORK}/guide OUTPUT_VARIABLE text

@@ -14,6 +14,7 @@
 #include "base/io/output_file.h"
 #include "base/parallel/parallel.h"
 #include "command.h"
+#include "datasets/images/decode_image.h"
 #include "execute/bundle_program.h"
 #include "files/command_files.h"
 #include "model_options.h"
@@ -88,6 +89,7 @@ Result<void> make_bundle(driver::Compiled& compiled, const driver::CompileReques
   execute::BundleRequest bundle = outputs.bundle;
   bundle.model = request.model;
   bundle.threads = console.threads;
+  bundle.images.decoder = datasets::decode_image;
   CARINA_TRY(compiled.program, execute::bundle_program(Buffer::copy_of(compiled.program), bundle, console.log()));
   return {};
 }

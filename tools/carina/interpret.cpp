@@ -1,5 +1,6 @@
 #include "execute/interpret.h"
 #include "command.h"
+#include "datasets/images/decode_image.h"
 #include "files/command_files.h"
 #include "option_values.h"
 #include "report/run_report.h"
@@ -21,6 +22,7 @@ Result<std::string> interpret(const execute::InterpretRequest& request, const Co
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static execute::InterpretRequest request;
+  request.images.decoder = datasets::decode_image;
   app.add_option("model", request.model, "A .tosa or .vgf file")->required()->check(path());
   app.add_option("-i,--input", request.inputs, "An .npy for each input, in order; default: zeros")
       ->allow_extra_args(false)

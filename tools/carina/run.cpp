@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "command.h"
+#include "datasets/images/decode_image.h"
 #include "device_options.h"
 #include "files/command_files.h"
 #include "model_options.h"
@@ -96,6 +97,7 @@ int run_as_firmware(const execute::RunRequest& request, const Console& console) 
 }
 
 void add_image_options(CLI::App& app, datasets::ImageOptions& images) {
+  images.decoder = datasets::decode_image;
   app.add_option("--mean", images.mean,
                  "Mean for images: a channel value v becomes (v / 255 - mean) / std. One number, or one per channel: "
                  "0.485,0.456,0.406. Default: 0")

@@ -1,4 +1,4 @@
-#include "datasets/image_internal.h"
+#include "datasets/images/decode_image.h"
 
 #include <fmt/format.h>
 #include <png.h>
@@ -15,10 +15,6 @@ namespace carina::datasets {
 namespace {
 
 constexpr int64_t kMaxPixels = int64_t{64} << 20;
-
-std::string_view start_of(const Buffer& file) {
-  return {reinterpret_cast<const char*>(file.data()), file.size()};
-}
 
 std::unexpected<Diagnostics> broken(const std::string& where, std::string_view format, std::string_view reason) {
   return fail({.where = where, .what = fmt::format("the {} cannot be decoded: {}", format, reason)});
@@ -121,13 +117,7 @@ Result<Image> read_jpeg(const Buffer& file, int64_t channels, const std::string&
 
 }  // namespace
 
-ImageFormat image_format_of(const Buffer& file) {
-  if (start_of(file).starts_with("\x89PNG\r\n")) return ImageFormat::kPng;
-  if (start_of(file).starts_with("\xFF\xD8\xFF")) return ImageFormat::kJpeg;
-  return ImageFormat::kNone;
-}
-
-Result<Image> read_image(const Buffer& file, int64_t channels, const std::string& where) {
+Result<Image> decode_image(const Buffer& file, int64_t channels, const std::string& where) {
   if (image_format_of(file) == ImageFormat::kPng) return read_png(file, channels, where);
   if (image_format_of(file) == ImageFormat::kJpeg) return read_jpeg(file, channels, where);
   return fail({.where = where, .what = "neither a PNG nor a JPEG"});
