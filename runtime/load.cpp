@@ -8,36 +8,6 @@ namespace carina::runtime {
 
 namespace {
 
-// The name of a kernel: "namespace::op.overload", without the dot if there is no overload.
-class KernelName {
- public:
-  // Returns false if the name is longer than any of ExecuTorch's.
-  bool assign(const fb::Operator& op) {
-    const std::string_view base = text_of(op.name());
-    const std::string_view overload = text_of(op.overload());
-    if (base.size() + overload.size() + 1 > sizeof text_) return false;
-    append(base);
-    if (!overload.empty()) append(".");
-    append(overload);
-    return true;
-  }
-  [[nodiscard]] std::string_view view() const { return {text_, size_}; }
-
- private:
-  void append(std::string_view part) {
-    std::copy_n(part.data(), part.size(), text_ + size_);
-    size_ += part.size();
-  }
-  char text_[128];
-  size_t size_ = 0;
-};
-
-// Kernels whose result is a number in the value table.
-bool is_computed_number(std::string_view name) {
-  return (name.starts_with("executorch_prim::") && name.ends_with(".Scalar")) || name.ends_with(".int") ||
-         name == "aten::sym_numel" || name == "aten::_local_scalar_dense";
-}
-
 const KernelEntry* kernel_of(std::span<const KernelEntry> kernels, std::string_view name) {
   const auto found = std::lower_bound(kernels.begin(), kernels.end(), name,
                                       [](const KernelEntry& entry, std::string_view n) { return entry.name < n; });

@@ -103,6 +103,7 @@ class Method {
 
  private:
   friend class MethodCalls;
+  friend class MethodSizer;
   struct Instruction;
   struct Delegate;
   struct RuntimeNumber;

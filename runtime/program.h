@@ -34,6 +34,7 @@ class Program {
 
  private:
   friend class Method;
+  friend class MethodSizer;
   // The bytes of segment `index`, and of constant `index`. Returns false if the index is out of range.
   [[nodiscard]] bool segment(uint32_t index, std::span<const std::byte>& bytes) const;
   [[nodiscard]] bool constant(uint32_t index, size_t bytes, const std::byte*& data) const;

@@ -29,6 +29,9 @@
 #include "pte/bundled.h"
 #include "pte/reader.h"
 #include "results/listing.h"
+#include "runtime/backends/npu_sizes.h"
+#include "runtime/kernels/kernel_stacks.h"
+#include "runtime/sizes.h"
 #include "tensor/npy.h"
 
 namespace carina::inspect {
@@ -126,6 +129,25 @@ void list_values(std::string_view kind, const std::vector<pte::BundledValue>& va
   }
 }
 
+// The memory that each method needs on a Cortex-M. Nothing is listed for delegates whose needs are not known.
+void list_memory(const Buffer& file, Listing& listing) {
+  runtime::Program program;
+  if (program.load(file.bytes()) != runtime::Error::kOk) return;
+  for (size_t method = 0; method < program.methods(); ++method) {
+    runtime::MethodSizes sizes;
+    const runtime::Sizers sizers{.delegate = runtime::npu_delegate_sizes,
+                                 .kernel_stack = runtime::portable_kernel_stack};
+    if (runtime::method_sizes(program, method, sizers, sizes, runtime::kCortexMTypes) != runtime::Error::kOk) continue;
+    listing.add("memory", {{"method", std::string(program.method_name(method))},
+                           {"cpu", std::string("cortex-m")},
+                           {"method_arena_bytes", static_cast<int64_t>(sizes.method_bytes)},
+                           {"planned_bytes", static_cast<int64_t>(sizes.planned_bytes)},
+                           {"scratch_bytes", static_cast<int64_t>(sizes.scratch_bytes)},
+                           {"calls_with_more_scratch", static_cast<int64_t>(sizes.calls_with_more_scratch)},
+                           {"kernel_stack_bytes", static_cast<int64_t>(sizes.kernel_stack_bytes)}});
+  }
+}
+
 Result<void> add_program(const Buffer& file, const std::string& path, Listing& listing) {
   CARINA_TRY(const pte::Program program, pte::read_program(file, path));
   int64_t constant_bytes = 0;
@@ -134,6 +156,7 @@ Result<void> add_program(const Buffer& file, const std::string& path, Listing& l
       "program",
       {{"bytes", count(file)}, {"constants", count(program.constants) - 1}, {"constant_bytes", constant_bytes}});
   for (const pte::Plan& plan : program.plans) list_plan(plan, listing);
+  list_memory(file, listing);
   return {};
 }
 

@@ -1,15 +1,17 @@
 """Builds runtime/ and firmware/ for a Cortex-M55 and rejects what firmware must not have: heap, stdio, exceptions, global constructors,
 size growth, and more flash and RAM than docs/footprint.md promises.
 
-usage: check_m55.py SOURCE_DIR [--rebase] [--build DIR --images DIR]
+usage: check_m55.py SOURCE_DIR [--rebase] [--build DIR --images DIR] [--ethosu-driver DIR]...
 --rebase   write the current sizes into size_baseline.json
 --build    the build of the target `firmware` (cmake/CarinaFirmware.cmake); --images is its folder of images. Without both, the preset m55
 is built in build/m55
+--ethosu-driver  a checkout of Arm's core driver, against whose headers the runner compiles too; one for each release
 
 Exit code 77 means: not run, because the cross compiler is not installed (scripts/setup.sh --full installs it).
 """
 
 import argparse
+import itertools
 import json
 import re
 import shutil
@@ -19,10 +21,14 @@ import tempfile
 from pathlib import Path
 
 import footprint
+import stack
 
 TOOLS = "arm-none-eabi-"
 GROWTH_ALLOWED = 0.02
 NOT_RUN = 77
+
+# Objects of the archive that an image does not contain unless the project calls them.
+ON_REQUEST = ("checksum.cpp.obj", "kernel_stacks.cpp.obj", "npu_sizes.cpp.obj", "sizes.cpp.obj")
 
 # The macros by which Arm's driver knows its product.
 PRODUCTS = ("ETHOSU55", "ETHOSU65", "ETHOSU85")
@@ -98,14 +104,18 @@ def compiled(source, *arguments):
     return subprocess.run(list(map(str, command)), capture_output=True, text=True)
 
 
-def without_a_vendor_s_driver(source):
+def without_a_vendor_s_driver(source, checkouts):
     """Compiles the runner against the declarations of Arm's core driver instead of Carina's, once per product (docs/porting.md)."""
     errors = []
-    for product in PRODUCTS:
+    headers = [source / "tests" / "m55" / "vendor", *(checkout / "include" for checkout in checkouts)]
+    for folder, product in itertools.product(headers, PRODUCTS):
+        if product == "ETHOSU85" and product not in (folder / "pmu_ethosu.h").read_text():
+            print(f"{folder}: has no {product}")
+            continue
         for file in sorted((source / "firmware" / "runner").glob("*.cpp")):
-            done = compiled(source, "-fsyntax-only", f"-D{product}", "-I", source / "tests" / "m55" / "vendor", file)
+            done = compiled(source, "-fsyntax-only", f"-D{product}", "-I", folder, file)
             if done.returncode != 0:
-                errors.append(f"{file.name} does not compile against a vendor's driver for {product}:\n{done.stderr[-2000:]}")
+                errors.append(f"{file.name} does not compile against {folder} for {product}:\n{done.stderr[-2000:]}")
     file = source / "firmware" / "runner" / "perf.cpp"
     done = compiled(source, "-fsyntax-only", "-I", source / "tests" / "m55" / "vendor", file)
     if done.returncode == 0 or "define ETHOSU55, ETHOSU65 or ETHOSU85" not in done.stderr:
@@ -133,11 +143,11 @@ def wrong_constructors(source, archive):
 
 def sizes(archive, source):
     """The size of each part in bytes: text (with read-only data), data, bss."""
-    parts = {"runtime": [0, 0, 0], "kernels": [0, 0, 0]}
+    parts = {"runtime": [0, 0, 0], "kernels": [0, 0, 0], "on request": [0, 0, 0]}
     kernels = {p.name + ".obj" for p in (source / "runtime" / "kernels").glob("*.cpp")}
     for line in tool("size", archive).splitlines()[1:]:
         text, data, bss, _, _, name = line.split()[:6]
-        part = parts["kernels" if name in kernels else "runtime"]
+        part = parts["on request" if name in ON_REQUEST else "kernels" if name in kernels else "runtime"]
         for i, value in enumerate((text, data, bss)):
             part[i] += int(value)
     return {name: dict(zip(("text", "data", "bss"), part)) for name, part in parts.items()}
@@ -167,6 +177,7 @@ def main():
     parser.add_argument("--rebase", action="store_true")
     parser.add_argument("--build", type=Path)
     parser.add_argument("--images", type=Path)
+    parser.add_argument("--ethosu-driver", type=Path, action="append", default=[])
     options = parser.parse_args()
     source = options.source.resolve()
     if shutil.which(TOOLS + "g++") is None:
@@ -179,8 +190,12 @@ def main():
     file = Path(__file__).parent / "size_baseline.json"
     if options.rebase:
         file.write_text(json.dumps({"compiler": compiler(), "bytes": now}, indent=2) + "\n")
+        (source / "runtime" / "kernels" / "kernel_stacks.def").write_text(stack.table(archive, source))
     errors = wrong_imports(archive) + wrong_in_image(archive) + wrong_in_images(source, folder, options.images or folder / "bin")
-    errors += without_a_vendor_s_driver(source) + wrong_constructors(source, archive) + growth(now, json.loads(file.read_text()))
+    baseline = json.loads(file.read_text())
+    if baseline["compiler"] == compiler():
+        errors += stack.more_than_listed(archive, source)
+    errors += without_a_vendor_s_driver(source, options.ethosu_driver) + wrong_constructors(source, archive) + growth(now, baseline)
     print("\n".join(errors) or "no heap, no stdio, no exceptions, no global constructors; within the size budget")
     return 1 if errors else 0
 

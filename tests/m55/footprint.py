@@ -8,6 +8,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import stack
+
+LARGE_FRAME = 1500  # bytes of stack
+
 IMAGES = {
     "corstone300-host": "the host's simulator is the NPU",
     "corstone300-image": "a simulator in the image is the NPU",
@@ -108,6 +112,15 @@ def page(source, build):
     ]
     for name, what in IMAGES.items():
         parts += [f"## {name}: {what}", table(images[name]) + "\n"]
+    library = build / "runtime" / "libcarina_runtime.a"
+    parts += [
+        "## Stack",
+        f"The executor takes {stack.executor_stack(library)} bytes of stack before it calls a kernel or a delegate. The simulator of",
+        "an image takes about 1 KB. `method_sizes()` (`runtime/sizes.h`) gives the stack of the kernel of a",
+        "program that takes most; `runtime/kernels/kernel_stacks.def` lists all kernels. These are all",
+        f"functions of the runtime with frames of {LARGE_FRAME:,} bytes and more:\n",
+        "| function | bytes |\n|---|--:|\n" + "\n".join(f"| `{name}` | {size:,} |" for name, size in stack.large_frames(library, LARGE_FRAME)) + "\n",
+    ]
     return "\n".join(parts)
 
 
