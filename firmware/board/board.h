@@ -26,6 +26,21 @@ std::string_view board_clock_note();
 // The command line without the program's name. Empty without a host.
 std::string_view board_arguments();
 
+// The NPU of the board, for ethosu_init() of the core driver.
+struct NpuPlace {
+  void* base_address = nullptr;  // of its registers; a simulated NPU has none
+  // The memory of region 2 for programs in Dedicated_Sram; empty: the start of the runner's pools.
+  std::span<std::byte> fast_memory = {};
+  bool secure = true;  // accesses of the NPU
+  bool privileged = true;
+};
+// Is called before the first use of the NPU: the place for its clock, power and reset. The default (weak) returns
+// NpuPlace{}.
+NpuPlace board_npu();
+// Is called after the driver is initialized: the board calls `handler` in the NPU's interrupt, and enables it. The
+// default (weak) does nothing, as for an NPU without interrupt.
+void board_connect_npu(void (*handler)());
+
 // Files of the host. A board without files returns kNoFile and false.
 inline constexpr size_t kNoFile = SIZE_MAX;
 size_t board_file_bytes(const char* name);

@@ -20,6 +20,9 @@ constexpr size_t kAlignment = 16;
 constexpr ethosu_driver_version kDriverVersion{.major = 0, .minor = 1, .patch = 0};
 
 ethosu_driver* drivers = nullptr;
+void* mutex = nullptr;      // of `drivers`
+void* semaphore = nullptr;  // counts drivers that are not reserved
+int default_semaphore = 0;
 
 bool refuse(std::string_view why) {
   error().text("ethosu: ").text(why);
@@ -88,17 +91,29 @@ int ethosu_init(ethosu_driver* drv, void* /*base_address*/, const void* fast_mem
   drv->fast_memory_bytes = fast_memory_size;
   drv->config_word = words.config;
   drv->id_word = words.id;
+  if (mutex == nullptr) mutex = ethosu_mutex_create();
+  if (semaphore == nullptr) semaphore = ethosu_semaphore_create();
+  ethosu_mutex_lock(mutex);
   drv->next = drivers;
   drivers = drv;
+  ethosu_mutex_unlock(mutex);
+  ethosu_semaphore_give(semaphore);
   return 0;
 }
 
+void ethosu_irq_handler(ethosu_driver* /*drv*/) {}
+
 void ethosu_deinit(ethosu_driver* drv) {
+  bool there = false;
+  ethosu_mutex_lock(mutex);
   for (ethosu_driver** link = &drivers; *link != nullptr; link = &(*link)->next) {
     if (*link != drv) continue;
     *link = drv->next;
-    return;
+    there = true;
+    break;
   }
+  ethosu_mutex_unlock(mutex);
+  if (there) ethosu_semaphore_take(semaphore, ETHOSU_SEMAPHORE_WAIT_FOREVER);
 }
 
 int ethosu_soft_reset(ethosu_driver* drv) {
@@ -157,14 +172,46 @@ int ethosu_invoke_v3(ethosu_driver* drv, const void* custom_data_ptr, int custom
 }
 
 ethosu_driver* ethosu_reserve_driver() {
+  if (semaphore == nullptr || ethosu_semaphore_take(semaphore, ETHOSU_SEMAPHORE_WAIT_FOREVER) != 0) return nullptr;
+  ethosu_mutex_lock(mutex);
   ethosu_driver* drv = drivers;
   while (drv != nullptr && drv->reserved) drv = drv->next;
   if (drv != nullptr) drv->reserved = true;
+  ethosu_mutex_unlock(mutex);
   return drv;
 }
 
 void ethosu_release_driver(ethosu_driver* drv) {
-  if (drv != nullptr) drv->reserved = false;
+  if (drv == nullptr || !drv->reserved) return;
+  ethosu_mutex_lock(mutex);
+  drv->reserved = false;
+  ethosu_mutex_unlock(mutex);
+  ethosu_semaphore_give(semaphore);
+}
+
+[[gnu::weak]] void* ethosu_mutex_create() {
+  return nullptr;
+}
+[[gnu::weak]] void ethosu_mutex_destroy(void* /*mutex*/) {}
+[[gnu::weak]] int ethosu_mutex_lock(void* /*mutex*/) {
+  return 0;
+}
+[[gnu::weak]] int ethosu_mutex_unlock(void* /*mutex*/) {
+  return 0;
+}
+[[gnu::weak]] void* ethosu_semaphore_create() {
+  return &default_semaphore;
+}
+[[gnu::weak]] void ethosu_semaphore_destroy(void* /*sem*/) {}
+[[gnu::weak]] int ethosu_semaphore_take(void* sem, uint64_t /*timeout*/) {
+  int& count = *static_cast<int*>(sem);
+  if (count == 0) return -1;
+  --count;
+  return 0;
+}
+[[gnu::weak]] int ethosu_semaphore_give(void* sem) {
+  ++*static_cast<int*>(sem);
+  return 0;
 }
 
 [[gnu::weak]] void ethosu_inference_begin(ethosu_driver*, void*) {}

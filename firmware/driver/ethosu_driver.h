@@ -79,9 +79,26 @@ int ethosu_wait(struct ethosu_driver* drv, bool block);
 #define ethosu_invoke(drv, custom_data_ptr, custom_data_size, base_addr, base_addr_size, num_base_addr) \
   ethosu_invoke_v3(drv, custom_data_ptr, custom_data_size, base_addr, base_addr_size, num_base_addr, NULL)
 
-// Reserves an initialized driver that is not reserved. Returns NULL if there is none.
+// Is called in the NPU's interrupt. A simulated NPU has none.
+void ethosu_irq_handler(struct ethosu_driver* drv);
+
+// Reserves an initialized driver that is not reserved. It waits as ethosu_semaphore_take() does. Returns NULL if there is
+// none, or if the semaphore was not taken.
 struct ethosu_driver* ethosu_reserve_driver(void);
 void ethosu_release_driver(struct ethosu_driver* drv);
+
+// Hooks that an application with several tasks defines, with the names of Arm's driver. The driver has a mutex around its
+// list of NPUs and a semaphore that counts free NPUs. Without an application's, a semaphore that is 0 is not waited for:
+// ethosu_semaphore_take() returns -1.
+#define ETHOSU_SEMAPHORE_WAIT_FOREVER UINT64_MAX
+void* ethosu_mutex_create(void);
+void ethosu_mutex_destroy(void* mutex);
+int ethosu_mutex_lock(void* mutex);
+int ethosu_mutex_unlock(void* mutex);
+void* ethosu_semaphore_create(void);
+void ethosu_semaphore_destroy(void* sem);
+int ethosu_semaphore_take(void* sem, uint64_t timeout);
+int ethosu_semaphore_give(void* sem);
 
 // Hooks that are called before and after each inference. The application may define its own.
 void ethosu_inference_begin(struct ethosu_driver* drv, void* user_arg);

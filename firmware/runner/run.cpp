@@ -37,6 +37,15 @@ Session session;
 ethosu_driver npu;
 CoreDriver core_driver;
 
+}  // namespace
+
+[[gnu::weak]] NpuPlace board_npu() {
+  return {};
+}
+[[gnu::weak]] void board_connect_npu(void (* /*handler*/)()) {}
+
+namespace {
+
 int64_t signed_of(size_t bytes) {
   return static_cast<int64_t>(bytes);
 }
@@ -128,8 +137,12 @@ bool needs_npu() {
 
 bool start_npu() {
   if (!needs_npu()) return true;
-  if (ethosu_init(&npu, nullptr, session.model.fast_pool.data(), session.model.fast_pool.size(), 1, 1) != 0)
+  const NpuPlace place = board_npu();
+  const std::span<std::byte> fast = place.fast_memory.empty() ? session.model.fast_pool : place.fast_memory;
+  if (ethosu_init(&npu, place.base_address, fast.data(), fast.size(), place.secure ? 1 : 0, place.privileged ? 1 : 0) !=
+      0)
     return false;
+  board_connect_npu([] { ethosu_irq_handler(&npu); });
   Perf::choose_events(npu);
   return true;
 }

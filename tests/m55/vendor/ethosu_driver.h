@@ -53,6 +53,7 @@ int ethosu_invoke_v3(struct ethosu_driver* drv, const void* custom_data_ptr, con
                      uint64_t* const base_addr, const size_t* base_addr_size, const int num_base_addr, void* user_arg);
 struct ethosu_driver* ethosu_reserve_driver(void);
 void ethosu_release_driver(struct ethosu_driver* drv);
+void ethosu_irq_handler(struct ethosu_driver* drv);
 void ethosu_inference_begin(struct ethosu_driver* drv, void* user_arg);
 void ethosu_inference_end(struct ethosu_driver* drv, void* user_arg);
 
