@@ -14,4 +14,42 @@ add_custom_target(firmware ALL
   COMMAND ${CMAKE_COMMAND} --build ${build}
   COMMENT "Firmware images" VERBATIM)
 file(MAKE_DIRECTORY ${images})
-install(DIRECTORY ${images}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/carina/firmware COMPONENT firmware FILES_MATCHING PATTERN "*.elf" PATTERN "link/*")
+install(DIRECTORY ${images}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/carina/firmware COMPONENT firmware
+  FILES_MATCHING PATTERN "*.elf" PATTERN "link/*" PATTERN "kit" EXCLUDE)
+
+# The firmware kit (firmware/kit/files.txt, docs/guide/own-main.md): sources, headers, and an archive of the runtime per CPU.
+set(CARINA_FIRMWARE_CPUS cortex-m4 cortex-m7 cortex-m33 cortex-m55 cortex-m85 CACHE STRING "the CPUs for which the firmware kit has archives")
+set(kit ${images}/kit)
+set(schemas ${PROJECT_BINARY_DIR}/facts/schemas)
+find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+add_custom_target(firmware_kit ALL
+  COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/firmware_kit.py ${kit} --version ${PROJECT_VERSION}
+    --generated ${schemas}/generated --flatbuffers ${schemas}/flatbuffers
+  COMMENT "Firmware kit" VERBATIM)
+add_dependencies(firmware_kit carina_pte_schema carina_ptd_schema)
+find_program(CARINA_CLANG_FOR_M85 clang++-19)
+execute_process(COMMAND ${CARINA_CROSS_COMPILER} -mcpu=cortex-m85 -E -x c++ /dev/null RESULT_VARIABLE m85_unknown OUTPUT_QUIET ERROR_QUIET)
+set(before firmware)  # one build at a time: each has as many jobs as the machine has CPUs
+foreach(cpu IN LISTS CARINA_FIRMWARE_CPUS)
+  set(work ${build}-${cpu})
+  set(target --target carina_runtime)
+  if(cpu STREQUAL cortex-m55)  # the images' build
+    set(work ${build})
+    set(target "")
+  elseif(cpu STREQUAL cortex-m85 AND m85_unknown AND NOT CARINA_CLANG_FOR_M85)
+    message(STATUS "Firmware kit: no archive for ${cpu}, which neither ${CARINA_CROSS_COMPILER} nor clang++-19 compiles for")
+    continue()
+  endif()
+  add_custom_target(firmware_kit_${cpu}
+    COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${work} -G ${CMAKE_GENERATOR}
+      -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/cmake/m55.cmake -DCARINA_CPU=${cpu} -DCMAKE_BUILD_TYPE=Release
+      "-DCMAKE_CXX_FLAGS_RELEASE=-Os -DNDEBUG" -DCARINA_FIRMWARE=ON --log-level=WARNING
+    COMMAND ${CMAKE_COMMAND} --build ${work} ${target}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${kit}/lib/${cpu}
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different ${work}/runtime/libcarina_runtime.a ${kit}/lib/${cpu}/libcarina_runtime.a
+    COMMENT "Firmware kit: archive for ${cpu}" VERBATIM)
+  add_dependencies(firmware_kit_${cpu} ${before})
+  set(before firmware_kit_${cpu})
+  add_dependencies(firmware_kit firmware_kit_${cpu})
+endforeach()
+install(DIRECTORY ${kit} DESTINATION ${CMAKE_INSTALL_DATADIR}/carina/firmware COMPONENT firmware)
