@@ -27,6 +27,7 @@ struct Model::Content {
 
 struct Partition::Content {
   ir::Graph graph;
+  size_t delegates = 0;
 };
 
 namespace {
@@ -214,9 +215,10 @@ Result<Partition> partition(const Model& model, const TargetNames& target, const
       CARINA_TRY(wanted.keep, driver::keep_modules(options.cpu_modules, prepared.nodes));
     }
     CARINA_TRY(driver::Split split, driver::split_graph(prepared.graph, backend, wanted, {}, log));
-    Partition partition{.decisions = {},
-                        .program = std::make_shared<const Partition::Content>(std::move(split.partitioned.program)),
-                        .delegates = {}};
+    Partition partition{
+        .decisions = {},
+        .program = std::make_shared<const Partition::Content>(std::move(split.partitioned.program), split.tosa.size()),
+        .delegates = {}};
     for (const partition::Decision& decision : split.partitioned.decisions)
       partition.decisions.push_back(shown(decision, prepared));
     for (const ir::Graph& tosa : split.tosa) {
@@ -277,10 +279,10 @@ Result<std::vector<std::byte>> package(const Partition& partition, std::span<con
   return guarded([&]() -> Result<std::vector<std::byte>> {
     if (partition.program == nullptr)
       return fail({.where = "package", .what = "the partition is empty", .fault = Fault::kUsage});
-    if (blobs.size() != partition.delegates.size()) {
+    if (blobs.size() != partition.program->delegates) {  // the caller may have changed Partition::delegates
       return fail({.where = "package",
                    .what = "the blob of a delegate is missing",
-                   .expected = std::to_string(partition.delegates.size()),
+                   .expected = std::to_string(partition.program->delegates),
                    .got = std::to_string(blobs.size()),
                    .fault = Fault::kUsage});
     }

@@ -11,6 +11,8 @@
 #include <string>
 
 #include "carina/carina.h"
+#include "carina/files.h"
+#include "carina/names.h"
 #include "carina/session.h"
 #include "carina/tosa_interpreter.h"
 #include "tests/unit/api/small_programs.h"
@@ -29,7 +31,9 @@ struct Material {
   Model model = imported(pt2::small_model());
   Model quantized = quantized_model();
   std::vector<std::byte> pte = small_pte();
-  std::vector<std::byte> tosa = partition(quantized, kTarget)->delegates.at(0);
+  Partition parts = *partition(quantized, kTarget);
+  std::vector<std::byte> tosa = parts.delegates.at(0);
+  DelegateBlob blob = *compile_delegate(tosa, kTarget);
 };
 
 // Draws arguments. Most of them are valid, so that calls get beyond the first check.
@@ -139,9 +143,14 @@ class Draw {
   std::mt19937_64 random_;
 };
 
+uint64_t values = 0;  // calls that returned a value
+
 template <typename T>
 std::optional<std::string> internal_error(const Result<T>& result) {
-  if (result) return std::nullopt;
+  if (result) {
+    ++values;
+    return std::nullopt;
+  }
   for (const Diagnostic& error : result.error()) {
     if (error.fault == Fault::kInternal) return to_string(result.error());
   }
@@ -178,16 +187,74 @@ std::optional<std::string> call_compiler(Draw& draw, const Material& of) {
   }
 }
 
+std::optional<std::string> call_parts(Draw& draw, const Material& of) {
+  const Log log = draw.log();
+  switch (draw.below(4)) {
+    case 0: {
+      Partition parts = of.parts;
+      if (draw.one_in(6)) parts.program = nullptr;
+      if (draw.one_in(6)) parts.delegates.clear();
+      std::vector<DelegateBlob> blobs(draw.one_in(4) ? draw.below(3) : 1, of.blob);
+      for (DelegateBlob& blob : blobs) {
+        blob.blob = draw.damaged(blob.blob);
+        if (draw.one_in(5)) blob.backend_id = draw.text();
+        if (draw.one_in(5)) blob.compile_specs.emplace_back(draw.text(), draw.text());
+      }
+      const auto program = package(parts, blobs);
+      if (!program) return internal_error(program);
+      return internal_error(run(Buffer::copy_of(*program), draw.inputs(), {}, log));
+    }
+    case 1: {
+      Model model = of.quantized;
+      if (draw.one_in(4)) Model(std::move(model));
+      if (const auto wrong = internal_error(to_tosa(model, draw.target(), log))) return wrong;  // NOLINT: moved from
+      static_cast<void>(inputs(model));
+      const std::map<std::string, std::string> locations{{draw.text(), draw.text()}};
+      return internal_error(to_traced_tosa(model, draw.target(), locations, log));
+    }
+    case 2: {
+      const std::string path = draw.one_in(2) ? draw.text() : "/dev/null";
+      if (const auto wrong = internal_error(read_samples(path, inputs(of.model)))) return wrong;
+      if (const auto wrong = internal_error(read_arrays(path))) return wrong;
+      return internal_error(open_file(path));
+    }
+    default: {
+      const auto value = static_cast<uint8_t>(draw.below(256));
+      const bool named = !name_of(static_cast<Fault>(value)).empty() &&
+                         !options::name_of(static_cast<Optimize>(value)).empty() &&
+                         !options::name_of(static_cast<DelegateMode>(value)).empty() &&
+                         !options::name_of(static_cast<QuantizeMode>(value)).empty() &&
+                         !options::name_of(static_cast<options::CpuKernels>(value)).empty() &&
+                         !results::name_of(static_cast<results::RunsOn>(value)).empty();
+      return named ? std::nullopt : std::optional<std::string>("an enumerator without a name");
+    }
+  }
+}
+
 std::optional<std::string> call_session(Draw& draw, const Material& of) {
   const Log log = draw.log();
   SessionOptions options{.timed = draw.one_in(3), .threads = draw.threads()};
   if (draw.one_in(4)) options.method = draw.text();
   if (draw.one_in(6)) options.data.push_back(Buffer::copy_of(draw.junk(100)));
   if (draw.one_in(6)) options.memories = draw.target();
-  auto session = Session::load(Buffer::copy_of(draw.damaged(of.pte)), options, log);
+  const std::vector<std::byte> file = draw.damaged(of.pte);
+  if (draw.one_in(20)) return internal_error(Session::load_file(draw.text(), options, log));
+  auto session = draw.one_in(3) ? Session::load_in_place(std::span(file).subspan(draw.one_in(4) ? file.size() / 2 : 0),
+                                                         options, log)
+                                : Session::load(Buffer::copy_of(file), options, log);
   if (!session) return internal_error(session);
+  std::stop_source stop;
+  if (draw.one_in(10)) stop.request_stop();
+  if (draw.one_in(5)) {
+    auto clone = session->clone();
+    if (!clone) return internal_error(clone);
+    std::swap(*session, *clone);
+  }
+  if (draw.one_in(15)) {
+    const Session taken = std::move(*session);  // calls of a session that was moved from are errors
+  }
   for (uint64_t i = draw.below(3) + 1; i > 0; --i) {
-    if (auto wrong = internal_error(session->run(draw.inputs()))) return wrong;
+    if (auto wrong = internal_error(session->run(draw.inputs(), stop.get_token()))) return wrong;
   }
   std::vector<std::byte> in = draw.junk(16);
   std::vector<std::byte> out(draw.one_in(3) ? draw.below(40) : 8);
@@ -212,6 +279,16 @@ std::optional<std::string> call_run(Draw& draw, const Material& of) {
   return internal_error(run(Buffer::copy_of(draw.damaged(of.pte)), draw.inputs(), options, log));
 }
 
+// Functions of the C API that return no fault, with any arguments.
+void look_at(const carina_session* session, Draw& draw) {
+  carina_tensor_info info;
+  const size_t index = draw.any_of<size_t>({0, 1, 7, SIZE_MAX});
+  static_cast<void>(carina_session_input(session, index, draw.one_in(4) ? nullptr : &info));
+  static_cast<void>(carina_session_output(session, index, draw.one_in(4) ? nullptr : &info));
+  static_cast<void>(carina_session_inputs(session) + carina_session_outputs(session));
+  static_cast<void>(carina_target_name(index));
+}
+
 std::optional<std::string> call_c(Draw& draw, const Material& of) {
   const std::vector<std::byte> file = draw.damaged(draw.one_in(2) ? of.pte : of.pt2);
   const carina_bytes bytes{.data = draw.one_in(8) ? nullptr : file.data(), .size = file.size()};
@@ -230,10 +307,33 @@ std::optional<std::string> call_c(Draw& draw, const Material& of) {
     carina_program* program = nullptr;
     fault = carina_compile(bytes, draw.one_in(8) ? nullptr : samples.data(), samples.size(),
                            draw.one_in(8) ? nullptr : &options, draw.one_in(8) ? nullptr : &program, &error);
+    if (draw.one_in(3)) {
+      carina_program_free(program);
+      carina_error_free(error);
+      program = nullptr;
+      error = nullptr;
+      const std::vector<std::byte> graph = draw.damaged(of.tosa);
+      fault = carina_compile_tosa({.data = graph.data(), .size = graph.size()}, draw.one_in(8) ? nullptr : &options,
+                                  draw.one_in(8) ? nullptr : &program, &error);
+    }
+    static_cast<void>(carina_program_pte(program));
+    static_cast<void>(carina_program_delegates(program));
+    static_cast<void>(carina_program_cycles(program));
     carina_program_free(program);
+  } else if (draw.one_in(12)) {
+    carina_session* session = nullptr;
+    fault = carina_session_load_file(draw.one_in(4) ? nullptr : text.c_str(), nullptr, &session, &error);
+    carina_session_free(session);
   } else {
     carina_session* session = nullptr;
     fault = carina_session_load(bytes, draw.one_in(4) ? text.c_str() : nullptr, &session, &error);
+    look_at(session, draw);
+    if (session != nullptr && draw.one_in(5)) {
+      carina_session* clone = nullptr;
+      if (carina_session_clone(session, draw.one_in(5) ? nullptr : &clone, nullptr) == CARINA_OK)
+        std::swap(session, clone);
+      carina_session_free(clone);
+    }
     if (session != nullptr) {
       std::vector<std::byte> memory(draw.one_in(2) ? 8 : draw.below(40));
       const carina_bytes input{.data = memory.data(), .size = memory.size()};
@@ -241,8 +341,10 @@ std::optional<std::string> call_c(Draw& draw, const Material& of) {
       fault =
           carina_session_run(session, draw.one_in(6) ? nullptr : &input, draw.one_in(5) ? 0 : 1, &output, 1, &error);
     }
+    if (fault == CARINA_OK && draw.one_in(2)) fault = carina_session_reset(draw.one_in(4) ? nullptr : session, &error);
     carina_session_free(session);
   }
+  values += fault == CARINA_OK ? 1 : 0;
   const std::string reason = carina_error_text(error);
   carina_error_free(error);
   if (fault == CARINA_FAULT_INTERNAL) return reason;
@@ -256,9 +358,12 @@ TEST(RandomCalls, none_is_mistake_of_carina) {
   for (uint64_t seed = first; seed < first + calls; ++seed) {
     Draw draw(seed);
     std::optional<std::string> wrong;
-    switch (draw.below(4)) {
+    switch (draw.below(5)) {
       case 0:
         wrong = call_compiler(draw, material);
+        break;
+      case 3:
+        wrong = call_parts(draw, material);
         break;
       case 1:
         wrong = call_session(draw, material);
@@ -271,6 +376,9 @@ TEST(RandomCalls, none_is_mistake_of_carina) {
     }
     EXPECT_FALSE(wrong.has_value()) << "CARINA_RANDOM_SEED=" << seed
                                     << " CARINA_RANDOM_CALLS=1: " << wrong.value_or("");
+  }
+  if (calls >= 100) {
+    EXPECT_GT(values, calls / 10) << "the arguments are too wild: few calls get beyond their checks";
   }
 }
 
