@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, Protocol, TypeAlias
 
 import torch
 from torch._ops import OpOverload
@@ -17,6 +17,7 @@ from .compile_spec_entry import CompileSpecEntry
 from .ethosu_compile_spec import EthosUCompileSpec
 from .expansion import expand
 from .quantization_config import QuantizationConfig
+from .quantization_report import log_report
 from .specs import parse_compile_spec
 from .spelling import FROM, respell
 from .tosa_compile_spec import TosaCompileSpec
@@ -24,6 +25,11 @@ from .tosa_specification import TosaSpecification
 from .vgf_compile_spec import VgfCompileSpec
 
 Config = QuantizationConfig | None
+
+# Settings take one name, type or operator, or a list of them.
+Names: TypeAlias = str | Collection[str]
+Types: TypeAlias = Callable[..., Any] | Collection[Callable[..., Any]]
+Targets: TypeAlias = OpOverload | Collection[OpOverload]
 
 
 class NodeFinder(Protocol):
@@ -65,13 +71,19 @@ def _plain_path(path: str) -> str:
     return path.removeprefix("L['self']").removeprefix("L__self__").removeprefix(".")
 
 
-def _of_type(module_type: Callable[..., Any]) -> Callable[[Node], bool]:
-    name = f"{module_type.__module__}.{module_type.__qualname__}"
-    return lambda node: any(kind == name for _, kind in _modules_of(node))
+def _each(given: Any) -> Collection[Any]:
+    """The elements of a list, tuple or set; anything else is the only element."""
+    return given if isinstance(given, (list, tuple, set)) else [given]
 
 
-def _of_name(name: str) -> Callable[[Node], bool]:
-    return lambda node: any(path == name for path, _ in _modules_of(node))
+def _of_type(module_type: Types) -> Callable[[Node], bool]:
+    names = {f"{each.__module__}.{each.__qualname__}" for each in _each(module_type)}
+    return lambda node: any(kind in names for _, kind in _modules_of(node))
+
+
+def _of_name(name: Names) -> Callable[[Node], bool]:
+    names = _each(name)
+    return lambda node: any(path in names for path, _ in _modules_of(node))
 
 
 class TOSAQuantizer(Quantizer):  # type: ignore[misc]
@@ -113,14 +125,14 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         self._global = quantization_config
         return self
 
-    def set_module_type(self, module_type: Callable[..., Any], quantization_config: Config) -> Self:
-        """Sets the config of modules of this type."""
-        self._by_key["type"][module_type] = quantization_config
+    def set_module_type(self, module_type: Types, quantization_config: Config) -> Self:
+        """Sets the config of modules of this type, or of these types."""
+        self._by_key["type"].update(dict.fromkeys(_each(module_type), quantization_config))
         return self._find("type", _of_type(module_type), quantization_config)
 
-    def set_module_name(self, module_name: str, quantization_config: Config) -> Self:
-        """Sets the config of the module with this path: "blocks.sub"."""
-        self._by_key["name"][module_name] = quantization_config
+    def set_module_name(self, module_name: Names, quantization_config: Config) -> Self:
+        """Sets the config of the module with this path, "blocks.sub", or of the modules with these paths."""
+        self._by_key["name"].update(dict.fromkeys(_each(module_name), quantization_config))
         return self._find("name", _of_name(module_name), quantization_config)
 
     def set_io(self, quantization_config: Config) -> Self:
@@ -148,23 +160,25 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         self._finders.append((node_finder, quantization_config))
         return self
 
-    def set_node_target(self, node_target: OpOverload, quantization_config: Config) -> Self:
-        """Sets the config of nodes that call this operator.
+    def set_node_target(self, node_target: Targets, quantization_config: Config) -> Self:
+        """Sets the config of nodes that call this operator, or one of these.
 
         Raises:
             NotImplementedError: the older quantizer was selected.
         """
         self._must_compose("set_node_target")
-        return self._find("target", lambda node: node_target in (node.target, _known_as(node)[1]), quantization_config)
+        targets = set(_each(node_target))
+        return self._find("target", lambda node: bool(targets & {node.target, _known_as(node)[1]}), quantization_config)
 
-    def set_node_name(self, node_name: str, quantization_config: Config) -> Self:
-        """Sets the config of the node with this name.
+    def set_node_name(self, node_name: Names, quantization_config: Config) -> Self:
+        """Sets the config of the node with this name, or of the nodes with these names.
 
         Raises:
             NotImplementedError: the older quantizer was selected.
         """
         self._must_compose("set_node_name")
-        return self._find("node", lambda node: _known_as(node)[0] == node_name, quantization_config)
+        names = _each(node_name)
+        return self._find("node", lambda node: _known_as(node)[0] in names, quantization_config)
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
         """Spells operators as the Arm backend does, and decomposes nodes whose internal values need their own parameters. See
@@ -182,10 +196,11 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
             annotated: GraphModule = self.quantizer.annotate(model)
             return annotated
         for quantizer in self._quantizers:
-            model = quantizer.annotate(model)
+            quantizer.annotate(model)  # some return nothing; all annotate in place
         plan = self._plan(model)
         annotate(model, plan)
         self._annotate_ends(model, plan)
+        log_report(model)
         return model
 
     def validate(self, model: GraphModule) -> None:
