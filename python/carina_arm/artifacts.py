@@ -27,6 +27,11 @@ class Artifacts:
         self._stem = "_".join(filter(None, ("output", next(filter(None, tags), ""))))
 
     @property
+    def name(self) -> str:
+        """The start of the names of the delegate's files: "output_tag0"."""
+        return self._stem
+
+    @property
     def wanted(self) -> bool:
         """Whether any files are written."""
         return self._folder is not None

@@ -19,6 +19,7 @@ from .ethosu_compile_spec import EthosUCompileSpec
 from .exported import save_program
 from .external_blocks import with_external_blocks
 from .layout import order_of_memory, order_of_reference_model
+from .summary import print_summary
 from .targets import aim_of, logger, note, read_model
 from .tosa_compile_spec import TosaCompileSpec
 from .vgf_compile_spec import VgfCompileSpec
@@ -65,6 +66,8 @@ def compile_program(program: ExportedProgram, spec: ArmCompileSpec) -> bytes:
         traced.tosa, aim.target, optimize=aim.optimize, artifacts=artifacts.wanted, note=note
     )
     artifacts.write(blob)
+    if isinstance(spec, EthosUCompileSpec):
+        print_summary(artifacts.name, aim.target, blob)
     return bytes(blob.blob)
 
 

@@ -81,6 +81,22 @@ void bind_blob(nb::module_& module) {
           "scratch_bytes", [](const api::DelegateBlob& b) { return b.report.scratch_bytes; },
           "The arena that it needs while it runs.")
       .def_prop_ro(
+          "fast_scratch_bytes", [](const api::DelegateBlob& b) { return b.report.fast_scratch_bytes; },
+          "The fast memory in addition to an arena in slow memory.")
+      .def_prop_ro("tosa_operators", [](const api::DelegateBlob& b) { return b.report.tosa_operators; })
+      .def_prop_ro(
+          "macs",
+          [](const api::DelegateBlob& b) {
+            return b.report.estimate ? std::optional(b.report.estimate->macs) : std::nullopt;
+          },
+          "Multiply-accumulates per inference; None where there is no estimate.")
+      .def_prop_ro(
+          "npu_operations",
+          [](const api::DelegateBlob& b) {
+            return b.report.estimate ? std::optional(b.report.estimate->operations) : std::nullopt;
+          },
+          "None where there is no estimate.")
+      .def_prop_ro(
           "cycles",
           [](const api::DelegateBlob& b) {
             return b.report.estimate ? std::optional(b.report.estimate->cycles) : std::nullopt;

@@ -187,6 +187,18 @@ void bind_graphs(nb::module_& module) {
       "pt2"_a, "name"_a, "target"_a, nb::kw_only(), "cpu_nodes"_a = std::vector<std::string>(), "delegates"_a = "npu",
       CARINA_LISTENERS,
       "Which nodes of the model are to be cut out for which delegate; `cpu_nodes`: names of nodes to keep on the CPU.");
+  nb::class_<api::TargetMemories>(module, "TargetMemories", "The memories of an Ethos-U target.")
+      .def_ro("system_config", &api::TargetMemories::system_config)
+      .def_ro("memory_mode", &api::TargetMemories::memory_mode)
+      .def_ro("clock_hz", &api::TargetMemories::clock_hz, "0: unknown.")
+      .def_ro("arena_memory", &api::TargetMemories::arena_memory, "The memory that holds the arena: \"SRAM\".")
+      .def_ro("constants_memory", &api::TargetMemories::constants_memory, "The memory that holds weights: \"flash\".");
+  module.def(
+      "memories_of",
+      [](const api::TargetNames& target) {
+        return call({}, [&](const Log& log) { return api::memories_of(target, log); });
+      },
+      "target"_a, "The memories of an Ethos-U target.");
   nb::class_<api::TosaOperator>(module, "TosaOperator", "An operator of a TOSA graph, and where it comes from.")
       .def_ro("op", &api::TosaOperator::op, "\"CONV2D\"")
       .def_ro("result", &api::TosaOperator::result, "The name of its first result.")

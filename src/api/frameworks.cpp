@@ -42,4 +42,15 @@ Result<std::vector<driver::NodeAssignment>> map_delegates(const Buffer& pt2, std
   });
 }
 
+Result<TargetMemories> memories_of(const TargetNames& target, const Log& log) {
+  return guarded([&]() -> Result<TargetMemories> {
+    CARINA_TRY(backends::Backend backend, backends::find_backend(target, log));
+    return TargetMemories{.system_config = std::move(backend.system_config),
+                          .memory_mode = std::move(backend.memory_mode),
+                          .clock_hz = backend.clock_hz,
+                          .arena_memory = std::move(backend.arena_memory),
+                          .constants_memory = std::move(backend.constants_memory)};
+  });
+}
+
 }  // namespace carina::api

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,5 +31,17 @@ Result<std::vector<quantize::Expansion>> expand(const Buffer& pt2, std::string_v
 Result<std::vector<driver::NodeAssignment>> map_delegates(const Buffer& pt2, std::string_view name,
                                                           const TargetNames& target, const CompileOptions& options = {},
                                                           const Log& log = {});
+
+// The memories of a target with an NPU, for the summary of a delegate.
+struct TargetMemories {
+  std::string system_config;     // the section of a vela.ini
+  std::string memory_mode;       // "Shared_Sram"
+  int64_t clock_hz = 0;          // 0: unknown
+  std::string arena_memory;      // the memory that holds the arena: "SRAM"; empty for a target without an NPU
+  std::string constants_memory;  // the memory that holds weights: "flash"
+};
+
+// Errors (usage): no such target.
+Result<TargetMemories> memories_of(const TargetNames& target, const Log& log = {});
 
 }  // namespace carina::api

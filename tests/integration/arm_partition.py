@@ -1,7 +1,11 @@
 """Programs of test_arm_partition.py: the nodes that partitioners of carina.arm take in ExecuTorch's own flow. One process runs them all:
 `arm_partition.py NAME ...`."""
 
+import contextlib
+import io
 import itertools
+import logging
+import re
 import sys
 import traceback
 
@@ -15,6 +19,7 @@ from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
 from executorch.exir.backend.partitioner import Partitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+from torchao.quantization.pt2e.quantizer import QuantizationAnnotation, Quantizer
 
 from carina.arm import (
     EthosUCompileSpec,
@@ -353,6 +358,86 @@ def conditions_become_delegates():
     edge = lowered(Choice(), inputs, "TOSA-1.0+FP+cf")
     assert delegates(edge) == 1 and on_cpu(edge) == [], on_cpu(edge)
     quantized(Choice(), inputs, "TOSA-1.0+INT+cf")  # its branches stay float
+
+
+class TwoConvolutions(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = torch.nn.Conv2d(1, 1, 1), torch.nn.Conv2d(1, 1, 1)
+
+    def forward(self, x, y):
+        return (torch.relu(self.conv1(x)) / self.conv2(y)).view((1,))
+
+
+class OneNode(Quantizer):
+    """A user's own quantizer, of a node's input. Like some quantizers of the Arm backend, annotate() returns nothing."""
+
+    def annotate(self, model):
+        node = next(node for node in model.graph.nodes if node.name == "conv2d")
+        spec = get_symmetric_quantization_config().get_input_act_qspec()
+        node.meta["quantization_annotation"] = QuantizationAnnotation({node.args[0]: spec}, _annotated=True)
+
+    def validate(self, model):
+        pass
+
+
+def quantized_operands(setup):
+    """For each convolution: whether its input and its weight are quantized."""
+    inputs = (torch.ones(1, 1, 1, 1), torch.ones(1, 1, 1, 1))
+    model = quantized(TwoConvolutions(), inputs, "TOSA-1.0+INT+int16", get_symmetric_a16w8_quantization_config(), setup)
+    convolutions = [node for node in model.graph.nodes if "conv2d" in str(node.target)]
+    return [tuple("dequantize" in str(operand.target) for operand in node.args[:2]) for node in convolutions]
+
+
+SUMMARIES = {
+    U55: ("Ethos_U55_High_End_Embedded", "Shared_Sram", ["SRAM", "Off-chip Flash"]),
+    "ethos-u65-256": ("Ethos_U65_High_End", "Dedicated_Sram_384KB", ["SRAM", "DRAM"]),
+    "ethos-u85-256": ("Ethos_U85_SYS_DRAM_Mid", "Sram_Only", ["SRAM"]),
+}
+
+
+def delegates_print_summaries():
+    """In the form of Vela's network summary: the memories that the delegate uses."""
+    inputs = (torch.randn(1, 3, 8, 8),)
+    for target, (system, mode, memories) in SUMMARIES.items():
+        model = quantized(torch.nn.Conv2d(3, 4, 3).eval(), inputs, target)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            lowered(model, inputs, target)
+        rows = dict(re.findall(r"^(.+?) {2,}(\S.*)$", said.getvalue(), re.MULTILINE))
+        assert (rows["System configuration"], rows["Memory mode"]) == (system, mode), rows
+        used = {name: float(value.split()[0]) for name, value in rows.items() if name.startswith("Total ")}
+        assert list(used) == [f"Total {memory} used" for memory in memories] and all(value > 0 for value in used.values()), used
+        assert int(rows["Neural network macs"].removesuffix(" MACs/batch")) >= 6 * 6 * 4 * 27
+
+
+def quantizers_report():
+    """At level DEBUG, the log has a row for each annotated node, and the other nodes."""
+    said, handler = [], logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    log = logging.getLogger("carina.arm")
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
+    quantized_operands(lambda quantizer: quantizer.set_module_name("conv2", None))
+    log.removeHandler(handler)
+    log.setLevel(logging.NOTSET)
+    (report,) = (text for text in said if "FINAL QUANTIZATION REPORT" in text)
+    assert re.search(r"^   conv2d +x: QuantizationSpec\(dtype=INT16, range=\(-32767,32767\)\) +Quant", report, re.MULTILINE), report
+    assert "dtype=INT8, range=(-127,127)" in report and "\n    conv2d_1\n" in report.split("Non annotated nodes:")[1], report
+
+
+def settings_take_lists():
+    """The settings of the Arm backend's tutorial on quantizers: the first convolution in 8 bits, the second one in floats, the rest in 16."""
+    narrow = get_symmetric_quantization_config()
+
+    def by_node(quantizer):
+        quantizer.set_module_type([torch.nn.Conv2d], None).set_node_name(["conv2d", "relu"], narrow)
+
+    def by_target(quantizer):
+        quantizer.set_node_target((torch.ops.aten.conv2d.default, torch.ops.aten.relu.default), narrow).set_module_name(["conv2"], None)
+
+    for setup in (by_node, by_target):
+        assert [weight for _, weight in quantized_operands(setup)] == [True, False]
+    assert quantized_operands(lambda quantizer: quantizer.set_global(None).add_quantizer(OneNode())) == [(True, False), (False, False)]
 
 
 def complex_numbers_stay():

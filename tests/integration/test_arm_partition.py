@@ -26,6 +26,9 @@ PROGRAMS = (
     "indices_of_64_bits_are_narrowed",
     "samples_stay_as_they_are",
     "conditions_become_delegates",
+    "settings_take_lists",
+    "quantizers_report",
+    "delegates_print_summaries",
     "complex_numbers_stay",
 )
 
