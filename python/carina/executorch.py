@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Report", "clear_reports", "last_error", "recorded", "register", "reports"]
+__all__ = ["Report", "clear_reports", "last_error", "library_path", "recorded", "register", "reports"]
 
 # The report of one delegate call, as `carina run --timed --json` prints it. For a timed Ethos-U delegate, "npu" has its cycles, layers,
 # traffic and counters. For a VGF delegate, there is "vgf_nanoseconds".
@@ -41,8 +41,8 @@ def _search_paths() -> list[Path]:
     return [package / _NAME, package.parents[1] / "lib" / _NAME, source.parents[1] / "build" / "release" / "lib" / _NAME]
 
 
-def _find() -> Path:
-    """$CARINA_EXECUTORCH_LIBRARY, or the first of _search_paths() that exists. Raises: FileNotFoundError."""
+def library_path() -> Path:
+    """The library that register() loads: $CARINA_EXECUTORCH_LIBRARY, or the first of _search_paths() that exists. Raises: FileNotFoundError."""
     if named := os.environ.get("CARINA_EXECUTORCH_LIBRARY"):
         return Path(named)
     if found := next((path for path in _search_paths() if path.exists()), None):
@@ -99,7 +99,7 @@ def register(*, timed: bool = True) -> None:
         for name in {"EthosUBackend", "VgfBackend"} & set(registered):
             raise RuntimeError(f"another {name} is registered in this process")
         with _without_missing_kernels():
-            library = ctypes.CDLL(str(_find()))
+            library = ctypes.CDLL(str(library_path()))
         library.carina_executorch_set_timed.argtypes = [ctypes.c_bool]
         library.carina_executorch_set_timed.restype = None
         library.carina_executorch_report_count.restype = ctypes.c_size_t

@@ -9,7 +9,7 @@ from .compile_spec import ArmCompileSpec
 from .tosa_specification import TosaSpecification
 
 if TYPE_CHECKING:
-    from carina.vgf.check_env import Check
+    from carina.vgf.check_env import VgfEnvironmentReport
 
 
 class VgfCompileSpec(ArmCompileSpec):
@@ -46,25 +46,21 @@ class VgfCompileSpec(ArmCompileSpec):
 
     def validate_environment(
         self, build_dir: str | os.PathLike[str] | None = None, *, require_runtime_build: bool = False
-    ) -> list[Check]:
-        """Checks what the machine has for VGF. Writing VGF files needs nothing besides Carina, but running them on a device does.
+    ) -> VgfEnvironmentReport:
+        """Checks what the machine has for VGF: `python -m carina.vgf.check_env --aot`, or `--source-build` with an argument.
 
         Args:
-            build_dir: the build folder of the Arm backend's own runtime; not used here.
-            require_runtime_build: whether everything for running must be present.
+            build_dir: a build folder of Carina, or its CMakeCache.txt.
+            require_runtime_build: whether the build must contain the VgfBackend of ExecuTorch's runtime.
 
         Raises:
             RuntimeError: something needed is missing; the message says what to do.
         """
-        from carina.vgf.check_env import checks
+        from carina.vgf.check_env import check_environment
 
-        del build_dir
-        found = checks() if require_runtime_build else []
-        missing = [check for check in found if check.needed and not check.passed]
-        if missing:
-            rows = "\n\n".join(f"{check.name}: {check.found}\n  {check.action}" for check in missing)
-            raise RuntimeError("VGF environment validation failed:\n\n" + rows)
-        return found
+        report = check_environment(build_dir, require_runtime_build=require_runtime_build)
+        report.raise_for_errors()
+        return report
 
     @classmethod
     def _get_output_format(cls) -> str:

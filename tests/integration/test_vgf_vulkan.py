@@ -137,12 +137,13 @@ def test_no_device_for_graphs(vulkan, run_carina, tmp_path):  # noqa: F811
     assert "lacks extension VK_ARM_tensors" in done.stderr
 
 
+@pytest.mark.parametrize("mode", [[], ["--host-emulator"]])
 @pytest.mark.parametrize("layers", [True, False])
-def test_check_env(layers, vulkan, carina):  # noqa: F811
+def test_check_env(layers, mode, vulkan, carina):  # noqa: F811
     environment = {**vulkan, "PYTHONPATH": str(ROOT / "python"), "CARINA_BIN": str(carina)}
     if not layers:
         environment["VK_INSTANCE_LAYERS"] = ""
-    done = subprocess.run([sys.executable, "-m", "carina.vgf.check_env", "--json"], capture_output=True, text=True, env=environment)
-    checks = {check["name"]: check for check in json.loads(done.stdout)}
-    assert checks["Vulkan loader"]["passed"] and checks["Vulkan device"]["passed"] == layers
+    done = subprocess.run([sys.executable, "-m", "carina.vgf.check_env", *mode, "--json"], capture_output=True, text=True, env=environment)
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert checks["Vulkan loader"]["status"] == "PASS" and (checks["Vulkan device"]["status"] == "PASS") == layers
     assert done.returncode == (0 if layers else 1) and bool(checks["Vulkan device"]["action"]) != layers
