@@ -72,6 +72,7 @@ def commands(ours, monkeypatch, tmp_path):
         home = ours(f"carina_arm.scripts.{name}")
         monkeypatch.setattr(home, "carina", lambda words, environment=None: taken.append([*words, *(environment or {})]) or 0)
     run = ours("carina_arm.scripts.run")
+    monkeypatch.setattr(run, "carina_bundle", run.carina)
     monkeypatch.setattr(run, "python", lambda module, words: taken.append(["python", module, *words]) or 0)
 
     def compile_nothing(arguments):
@@ -229,7 +230,7 @@ def test_a_variable_has_its_effect(arm_run, name):
 def test_every_variable_has_a_case(ours, arm_run):
     rows = ours("carina_arm.scripts.build_variables").VARIABLES
     with_effect = {row.name for row in rows if row.effect.name == "HAS"}
-    assert with_effect == {*VARIABLES, "ET_LOG_DUMP_OUTPUT"}  # test_all_values_of_outputs_are_shown tests the last one
+    assert with_effect == {*VARIABLES, "ET_LOG_DUMP_OUTPUT", "ET_LOG_DUMP_INPUT"}  # test_all_values_of_outputs_are_shown tests the last two
     idle = [row.name for row in rows if row.effect.name == "NONE"]
     _, said = arm_run("--extra_build_flags=" + " ".join(f"-D{name}=x" for name in idle))
     assert len(idle) > 20 and all(f"{name} makes no difference: " in said for name in idle)
@@ -346,14 +347,16 @@ def test_the_quantized_kernels_need_no_library(script, model, tmp_path):
 def test_all_values_of_outputs_are_shown(run_carina, environment, tmp_path):
     """Firmware with three inferences, selected kernels and pools of given sizes; and a bundle of the same model."""
     (tmp_path / "wide.py").write_text(MODEL.replace("nn.Linear(8, 5)", "nn.Linear(8, 40)"))
-    flags = "-DET_LOG_DUMP_OUTPUT=ON -DET_NUM_INFERENCES=3 -DET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE=65536"
+    flags = "-DET_LOG_DUMP_OUTPUT=ON -DET_LOG_DUMP_INPUT=ON -DET_NUM_INFERENCES=3 -DET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE=65536"
     done = run_carina(["arm-run", f"--model_name={tmp_path / 'wide.py'}", "--on=qemu", f"--output={tmp_path / 'o'}", f"--extra_build_flags={flags}"], env=environment)
     assert "3 inferences" in done.stdout and "/ 65536" in done.stdout
     shown = dict(re.findall(r"^Output\[0\]\[(\d+)\]: \(float\) (\S+)$", done.stdout, flags=re.MULTILINE))
     written = np.load(tmp_path / "o" / "outputs" / "output_0.npy").reshape(-1)
     np.testing.assert_allclose([float(shown[str(place)]) for place in range(40)], written, atol=1e-6)
+    assert len(re.findall(r"^Input\[0\]\[\d+\]: \(float\) 1\.000000$", done.stdout, flags=re.MULTILINE)) == 3 * 12 * 12
     done = run_carina(["arm-run", f"--model_name={tmp_path / 'wide.py'}", "--on=qemu", "--bundleio", f"--output={tmp_path / 'b'}"], env=environment)
     assert re.search(r"1 of 1 pass", done.stdout)
+    assert "TEST: BundleIO index[0] Test_result: PASS" in done.stdout.splitlines()
 
 
 def test_etdump_and_record_are_a_table(run_carina, environment, model, tmp_path):

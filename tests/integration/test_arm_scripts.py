@@ -185,6 +185,7 @@ def test_files_are_named_as_the_peer_names_them(script, model, tmp_path):
         ("-d", "-q", "-t", "ethos-u85-256"): "net_arm_delegate_ethos-u85-256.pte",
         ("-d", "-q", "--bundleio"): "net_arm_delegate_ethos-u55-128.bpte",
         ("-q", "-t", "cortex-m55", "-d"): "net_arm_cortex-m55.pte",
+        ("-t", "cortex-m55+int8"): "net_arm_cortex-m55.pte",
     }
     for place, (options, name) in enumerate(ways.items()):
         file, said = compiled(script, tmp_path / str(place), "-m", model, *options)

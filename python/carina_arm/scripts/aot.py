@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch.export import ExportedProgram
 
+from carina_arm.scripts.aot_options import OF_INT8
 from carina_arm.scripts.bundle import bundle
 from carina_arm.scripts.calibration import check_sample, load_samples
 from carina_arm.scripts.compilation import Compiled, Request, compile_model
@@ -22,6 +23,8 @@ __all__ = ["build"]
 
 def _check(args: argparse.Namespace) -> None:
     """Checks combinations of options. Raises: ValueError."""
+    if args.target.endswith(OF_INT8):
+        args.target, args.quantize = args.target.removesuffix(OF_INT8), True
     if args.calibration_data is not None and not args.quantize:
         raise ValueError("--calibration_data requires --quantize to be enabled.")
     if args.target.startswith("cortex-m") and args.delegate:

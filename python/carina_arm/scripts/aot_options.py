@@ -8,8 +8,9 @@ from carina._option_table import ARM_HELP
 from carina_arm.scripts.example_names import known_names
 from carina_arm.scripts.options import Effect, add_options, option
 
-__all__ = ["OPTIONS", "TARGETS", "parser"]
+__all__ = ["OF_INT8", "OPTIONS", "TARGETS", "parser"]
 
+OF_INT8 = "+int8"  # a target of ExecuTorch 1.2, whose documents still name it: the target without it, quantized
 TARGETS = (
     *(f"ethos-u55-{macs}" for macs in (32, 64, 128, 256)),
     *(f"ethos-u65-{macs}" for macs in (256, 512)),
@@ -17,6 +18,7 @@ TARGETS = (
     "vgf",
     *("TOSA-1.0+INT", "TOSA-1.0+FP", "TOSA-1.0+INT+int16"),
     *(f"cortex-m{core}" for core in ("0", "0plus", "3", "4", "7", "23", "33", "35p", "55", "85")),
+    "cortex-m55" + OF_INT8,
 )
 
 _MODEL = (

@@ -14,6 +14,7 @@ _IMAGE = "arm_executor_runner"
 # Settings of a run, which an image does not contain, with the command that has them.
 _OF_A_RUN = {
     "inferences": "ET_NUM_INFERENCES: `carina qemu -n`",
+    "dump_input": "ET_LOG_DUMP_INPUT: `carina arm-run`",
     "dump_output": "ET_LOG_DUMP_OUTPUT: `carina qemu -o FOLDER`",
     "atol": "ET_ATOL: `carina run FILE.bpte --atol`",
     "rtol": "ET_RTOL: `carina run FILE.bpte --rtol`",
@@ -44,7 +45,7 @@ def _cpu(args: argparse.Namespace) -> str:
 
 def build(args: argparse.Namespace) -> int:
     """Runs the script. Returns the exit code of the command. Raises: ValueError."""
-    for dest in ("inferences", "method_pool", "temp_pool", "fast_pool", "target_cpu", "atol", "rtol", "dump_output", "debug_buffer"):
+    for dest in ("inferences", "method_pool", "temp_pool", "fast_pool", "target_cpu", "atol", "rtol", "dump_input", "dump_output", "debug_buffer"):
         setattr(args, dest, None)
     args.pte_placement = "elf"
     apply(args.extra_build_flags, args)

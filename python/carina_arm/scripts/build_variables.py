@@ -40,7 +40,7 @@ VARIABLES = (
     Variable("ET_MODEL_PTE_ADDR", "As --pte_placement", dest="pte_placement"),
     Variable("ET_PTE_FILE_PATH", "the program is named by --model_name or --pte", Effect.REFUSED),
     Variable("ET_LOG_DUMP_OUTPUT", "ON: the log has all values of the outputs; OFF and default: the first 16", dest="dump_output"),
-    Variable("ET_LOG_DUMP_INPUT", "inputs are the files of -i, --model_input or ones; the log does not repeat them", Effect.NONE),
+    Variable("ET_LOG_DUMP_INPUT", "ON: the log has all values of the inputs; OFF is the default", dest="dump_input"),
     Variable("ET_BUNDLE_IO", "As --bundleio", dest="bundleio"),
     Variable("ET_ATOL", "Of --bundleio: the absolute tolerance (default here: ExecuTorch's 1e-8)", dest="atol"),
     Variable("ET_RTOL", "Of --bundleio: the relative tolerance (default here: ExecuTorch's 1e-5)", dest="rtol"),
@@ -62,7 +62,7 @@ VARIABLES = (
 
 _BY_NAME = {variable.name: variable for variable in VARIABLES}
 _ON, _OFF = ("ON", "TRUE", "1", "YES", "Y"), ("OFF", "FALSE", "0", "NO", "N", "")
-_SWITCHES = ("bundleio", "etdump", "debug_buffer", "dump_output")
+_SWITCHES = ("bundleio", "etdump", "debug_buffer", "dump_input", "dump_output")
 
 
 def _definition(word: str) -> tuple[str, str]:

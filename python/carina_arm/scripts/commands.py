@@ -1,6 +1,7 @@
 """Shows and runs commands of the `carina` program."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -8,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["carina", "carina_program", "python"]
+__all__ = ["carina", "carina_bundle", "carina_program", "python"]
 
 
 def carina_program() -> str:
@@ -31,6 +32,24 @@ def carina(words: Sequence[str], environment: Mapping[str, str] | None = None) -
     """
     print("CALL " + shlex.join(["carina", *words]), flush=True)
     return subprocess.run([carina_program(), *words], check=False, env={**os.environ, **(environment or {})}).returncode
+
+
+def _result_line(line: str) -> str | None:
+    """The line of ExecuTorch's runner for a line of `carina run FILE.bpte`: "forward 0: pass"."""
+    found = re.fullmatch(r"\S+ (\d+): (pass|FAIL)", line.rstrip())
+    return f"TEST: BundleIO index[{found[1]}] Test_result: {found[2].upper()}" if found else None
+
+
+def carina_bundle(words: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
+    """As carina(), for a run of a bundle. Each test case also gets the line of ExecuTorch's runner, which scripts search for."""
+    print("CALL " + shlex.join(["carina", *words]), flush=True)
+    with subprocess.Popen([carina_program(), *words], stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            print(line, end="", flush=True)
+            if result := _result_line(line):
+                print(result, flush=True)
+    return running.returncode
 
 
 def python(module: str, words: Sequence[str]) -> int:

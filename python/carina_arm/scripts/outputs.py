@@ -1,10 +1,14 @@
-"""Names and folders of the output files, as in aot_arm_compiler.py."""
+"""Names and folders of the output files, as in aot_arm_compiler.py, and values in the format of ExecuTorch's runner."""
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import carina
 import numpy as np
 
-__all__ = ["default_name", "output_path", "print_outputs"]
+__all__ = ["default_name", "output_path", "print_inputs", "print_outputs"]
 
 
 def default_name(model: str, target: str, *, delegated: bool, bundled: bool) -> str:
@@ -36,11 +40,31 @@ def output_path(output: str | None, model: str, target: str, *, delegated: bool,
 _KINDS = {"f": "float", "i": "int", "u": "int", "b": "int"}
 
 
+def _print_values(name: str, number: int, array: np.ndarray[Any, Any]) -> None:
+    kind = _KINDS.get(array.dtype.kind, "float")
+    for place, value in enumerate(array.reshape(-1)):
+        shown = f"{float(value):.6f}" if kind == "float" else str(int(value))
+        print(f"{name}[{number}][{place}]: ({kind}) {shown}")
+
+
 def print_outputs(folder: Path) -> None:
     """Prints every value of output_N.npy in the format of ExecuTorch's runner: "Output[0][3]: (float) 0.500000"."""
     for number, file in enumerate(sorted(folder.glob("output_*.npy"), key=lambda path: int(path.stem.split("_")[1]))):
-        values = np.load(file).reshape(-1)
-        kind = _KINDS.get(values.dtype.kind, "float")
-        for place, value in enumerate(values):
-            shown = f"{float(value):.6f}" if kind == "float" else str(int(value))
-            print(f"Output[{number}][{place}]: ({kind}) {shown}")
+        _print_values("Output", number, np.load(file))
+
+
+def _inputs_of_ones(program: Path) -> Iterable[np.ndarray[Any, Any]]:
+    """The inputs that a program gets if none are given."""
+    parts = carina.inspect(program)["parts"]
+    values = {part["index"]: part["is"] for part in parts if part["kind"] == "value"}
+    (method, *_) = (part for part in parts if part["kind"] == "method")
+    for index in method["inputs"].split():
+        found = re.match(r"(\w+) \[([\d,]*)\]", values[int(index)])
+        if found:  # otherwise a number, which the export has fixed
+            yield np.ones([int(size) for size in found[2].split(",") if size], np.float32 if found[1].startswith(("fp", "bf")) else np.int64)
+
+
+def print_inputs(program: Path, files: Iterable[str]) -> None:
+    """Prints every value of the inputs in these files; without files, of the ones that the program gets instead."""
+    for number, array in enumerate([np.load(file) for file in files] or _inputs_of_ones(program)):
+        _print_values("Input", number, array)

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from carina import aot_arm_compiler
 
+from carina_arm.scripts.aot_options import OF_INT8
 from carina_arm.scripts.build_variables import apply
-from carina_arm.scripts.commands import carina, python
+from carina_arm.scripts.commands import carina, carina_bundle, python
 from carina_arm.scripts.explorer import show_in_explorer
 from carina_arm.scripts.image import image_of, make_image, place_in_image, qemu_options
 from carina_arm.scripts.options import note
-from carina_arm.scripts.outputs import default_name, print_outputs
+from carina_arm.scripts.outputs import default_name, print_inputs, print_outputs
 from carina_arm.scripts.runner_options import DEFAULT_TARGET
 from carina_arm.scripts.saved_inputs import write_inputs
 from carina_arm.scripts.vulkan import vulkan_environment
@@ -111,11 +112,16 @@ def _tolerances(args: argparse.Namespace) -> list[str]:
 
 def _run_on_host(args: argparse.Namespace, program: Path, folder: Path) -> int:
     """Runs the program on the simulator, or on a Vulkan device."""
-    arguments = ["run", str(program), "-o", str(folder / "outputs"), *_inputs(args, folder), *_traced(args, folder)]
+    inputs = _inputs(args, folder)
+    if args.dump_input and not args.bundleio:
+        print_inputs(program, inputs[1::2])
+    arguments = ["run", str(program), "-o", str(folder / "outputs"), *inputs, *_traced(args, folder)]
     arguments += ["--on", "vulkan"] if args.on == "vulkan" else []
     arguments += [] if args.fast else ["--timed"]
     arguments += [*_dumped(args, folder), *(_tolerances(args) if args.bundleio else [])]
-    code = carina(arguments, vulkan_environment() if args.on == "vulkan" else {})
+    code = (carina_bundle if args.bundleio else carina)(arguments, vulkan_environment() if args.on == "vulkan" else {})
+    if code == 0 and args.dump_output:
+        print_outputs(folder / "outputs")
     if code == 0 and args.etdump and args.etrecord:
         return _inspect(args, folder)
     return code
@@ -137,14 +143,17 @@ def _run_on_qemu(args: argparse.Namespace, program: Path, folder: Path) -> int:
         return code
     if args.build_only:
         return 0
-    code = carina(["qemu", str(image), "-o", str(outputs), *qemu_options(args), *_inputs(args, folder)])
+    inputs = _inputs(args, folder)
+    if args.dump_input:
+        print_inputs(program, inputs[1::2])
+    code = carina(["qemu", str(image), "-o", str(outputs), *qemu_options(args), *inputs])
     if code == 0 and args.dump_output:
         print_outputs(outputs)
     return code
 
 
 def _run_bundle_on_qemu(args: argparse.Namespace, bundle: str | Path) -> int:
-    return carina(["run", str(bundle), "--on", "qemu", *_tolerances(args)])
+    return carina_bundle(["run", str(bundle), "--on", "qemu", *_tolerances(args)])
 
 
 def _inputs(args: argparse.Namespace, folder: Path) -> list[str]:
@@ -190,7 +199,7 @@ def _run_image(args: argparse.Namespace, target: str | None) -> int:
 def _run_bundle(args: argparse.Namespace) -> int:
     if args.on == "qemu" or args.target.startswith("cortex-m"):
         return _run_bundle_on_qemu(args, args.bundle)
-    return carina(["run", args.bundle, *([] if args.fast else ["--timed"]), *_tolerances(args)])
+    return carina_bundle(["run", args.bundle, *([] if args.fast else ["--timed"]), *_tolerances(args)])
 
 
 # Options for the simulator on the host only.
@@ -266,11 +275,11 @@ def run(args: argparse.Namespace) -> int:
     """Runs the script. Returns the exit code of the first command that failed, else 0."""
     for dest in ("method_pool", "temp_pool", "fast_pool", "target_cpu", "atol", "rtol"):
         setattr(args, dest, None)
-    args.debug_buffer = args.dump_output = False
+    args.debug_buffer = args.dump_output = args.dump_input = False
     apply(args.extra_build_flags, args)
     _check(args)
     asked_target = args.target
-    args.target = asked_target or DEFAULT_TARGET
+    args.target = (asked_target or DEFAULT_TARGET).removesuffix(OF_INT8)
     if args.elf:
         return _run_image(args, asked_target)
     if args.bundle:
