@@ -1,11 +1,14 @@
-"""The sessions of the guide: commands after "$ " and their output, with "..." for omitted lines.
+"""The sessions of the guide: commands after "$ " and their output, with "..." for omitted lines. And its Python programs with the output
+that follows them.
 
 `python tests/integration/guide_pages.py` runs them and updates the pages; test_docs.py only compares.
 """
 
 import os
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +43,9 @@ ELSEWHERE = {
     "model.tosa": "a file of the reader's own",
     "digits_0_80.tosa --with": "the peer",
 }
+# On this page, sessions with firmware run too, if the machine has the images, the emulator and the cross compiler.
+FIRMWARE_PAGE = GUIDE / "firmware.md"
+FIRMWARE = ("carina firmware", "carina qemu")
 # Sessions whose output contains times of this machine.
 TIMED = ("--profile", "carina run digits.pte --timed")
 
@@ -65,7 +71,15 @@ def sessions(block: str) -> list[Session]:
     return found
 
 
-def is_elsewhere(command: str) -> bool:
+def runs_firmware(carina: Path) -> bool:
+    """Whether this machine can make and run firmware."""
+    images = carina.parents[1] / "share" / "carina" / "firmware" / "corstone300-host.elf"
+    return images.exists() and all(shutil.which(program) for program in ("qemu-system-arm", "arm-none-eabi-g++"))
+
+
+def is_elsewhere(command: str, page: Path, carina: Path) -> bool:
+    if page == FIRMWARE_PAGE and command.startswith(FIRMWARE):
+        return not runs_firmware(carina)
     return any(command.startswith(words) or (words in command and not words.startswith("carina ")) for words in ELSEWHERE)
 
 
@@ -90,7 +104,12 @@ def printed(session: Session, folder: Path, carina: Path) -> list[str]:
     said = [line.startswith("carina: ") for line in session.lines]
     assert any(said) or done.returncode == 0, f"$ {session.command}\n{done.stderr}"
     shown = done.stderr if said[:1] == [True] else done.stdout + (done.stderr if any(said) else "")
-    return [line.rstrip() for line in shown.splitlines()]
+    return [line.rstrip() for line in shown.replace(str(carina.parents[1]), "build/release").splitlines()]
+
+
+def without_counts(line: str) -> str:
+    """Replaces what depends on the version of the cross compiler: counts of the CPU's instructions and the depth of the stack."""
+    return re.sub(r"\d+(\.\d+)?", "#", line) if re.search(r"cycle_cnt :|CPU cycles|ratio:|cpu_wait_for_npu|stack:", line) else line
 
 
 def without_times(line: str) -> str:
@@ -99,7 +118,7 @@ def without_times(line: str) -> str:
 
 def agrees(session: Session, lines: list[str]) -> bool:
     """Whether the lines equal the page's lines. "..." matches any number of lines."""
-    plain = without_times if any(words in session.command for words in TIMED) else str
+    plain = without_times if any(words in session.command for words in TIMED) else without_counts
     shown = [LEFT_OUT if line.strip() == LEFT_OUT else re.escape(plain(line)) for line in session.lines if line.strip()]
     pattern = "".join("(?:.*\n)*?" if line == LEFT_OUT else line + "\n" for line in shown)
     return not shown or re.fullmatch(pattern, "".join(plain(line) + "\n" for line in lines if line.strip())) is not None
@@ -117,7 +136,7 @@ def renewed(session: Session, lines: list[str]) -> list[str]:
 def run_page(page: Path, folder: Path, carina: Path) -> list[tuple[Session, list[str]]]:
     """Runs each session of a page that can run here. Returns the sessions with their current output."""
     prepare(folder, carina)
-    here = [session for block in blocks(page.read_text()) for session in sessions(block) if not is_elsewhere(session.command)]
+    here = [session for block in blocks(page.read_text()) for session in sessions(block) if not is_elsewhere(session.command, page, carina)]
     return [(session, printed(session, folder, carina)) for session in here]
 
 
@@ -130,6 +149,62 @@ def write_page(page: Path, folder: Path, carina: Path) -> None:
     page.write_text(text)
 
 
+class Program(NamedTuple):
+    """A Python block of a page, and the output on the page; None if it shows none."""
+
+    code: str
+    lines: list[str] | None
+
+
+def programs(text: str) -> list[Program]:
+    """The Python blocks of a page up to the last one with an output: the block that follows it at once, or after "prints"."""
+    parts = re.split(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    fences = list(zip(parts[1::3], parts[2::3], parts[3::3], strict=True))  # language, block, the text behind it
+    found = []
+    for place, (language, block, behind) in enumerate(fences):
+        if language != "python":
+            continue
+        words = behind.split()
+        shown = fences[place + 1] if place + 1 < len(fences) and (not words or words[-1] == "prints") else None
+        found.append(Program(block, shown[1].splitlines() if shown and not shown[0] else None))
+    return found[: max((place + 1 for place, program in enumerate(found) if program.lines is not None), default=0)]
+
+
+_MARK = "--- program "
+_RUN = """
+import sys
+names = {}
+for number, code in enumerate(open(sys.argv[1]).read().split("\\0")):
+    print(f"%s{number}", flush=True)
+    exec(compile(code, f"block {number}", "exec"), names)
+""" % _MARK
+
+
+def run_programs(page: Path, folder: Path, carina: Path) -> list[tuple[Program, list[str]]]:
+    """Runs a page's Python blocks in one process. Returns those that show an output, with their current output."""
+    prepare(folder, carina)
+    blocks_of_page = programs(page.read_text())
+    (folder / "blocks").write_text("\0".join(program.code for program in blocks_of_page))
+    environment = {**os.environ, "PYTHONPATH": str(carina.parents[1] / "python"), "CARINA_BIN": str(carina), "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run([sys.executable, "-c", _RUN, "blocks"], cwd=folder, capture_output=True, text=True, timeout=600, env=environment)
+    assert done.returncode == 0, f"{page.name}: {done.stderr[-3000:]}"
+    outputs = re.split(rf"^{_MARK}\d+\n", done.stdout, flags=re.MULTILINE)[1:]
+    made = zip(blocks_of_page, outputs, strict=True)
+    return [(program, [line.rstrip() for line in output.rstrip().splitlines()]) for program, output in made if program.lines is not None]
+
+
+def write_programs(page: Path, folder: Path, carina: Path) -> None:
+    text = page.read_text()
+    for program, lines in run_programs(page, folder, carina):
+        before, after = text.split(program.code, 1)
+        text = before + program.code + after.replace("\n".join(program.lines or []) + "\n", "\n".join(lines) + "\n", 1)
+    page.write_text(text)
+
+
+def pages_with_programs() -> list[Path]:
+    return sorted(page for page in GUIDE.glob("*.md") if programs(page.read_text()))
+
+
 def pages() -> list[Path]:
     return sorted(page for page in GUIDE.glob("*.md") if blocks(page.read_text()))
 
@@ -140,3 +215,6 @@ if __name__ == "__main__":
     for one in pages():
         with tempfile.TemporaryDirectory() as folder:
             write_page(one, Path(folder), ROOT / "build" / "release" / "bin" / "carina")
+    for one in pages_with_programs():
+        with tempfile.TemporaryDirectory() as folder:
+            write_programs(one, Path(folder), ROOT / "build" / "release" / "bin" / "carina")

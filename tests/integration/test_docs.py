@@ -40,6 +40,18 @@ def test_the_guide_shows_what_commands_print(carina, page, tmp_path):
         assert guide_pages.agrees(session, lines), f"run python tests/integration/guide_pages.py: $ {session.command}\n{now}"
 
 
+@pytest.mark.parametrize("page", guide_pages.pages_with_programs(), ids=lambda page: page.stem)
+def test_the_guide_shows_what_programs_print(carina, page, tmp_path):
+    for program, lines in guide_pages.run_programs(page, tmp_path, carina):
+        assert program.lines == lines, "run python tests/integration/guide_pages.py"
+
+
+def test_a_program_of_the_guide_is_paired_with_its_output():
+    text = "```python\na\n```\nprints\n```\n1\n```\n```python\nb\n```\n```\n2\n```\n```python\nc\n```\nthen:\n```\nd\n```\n"
+    assert guide_pages.programs(text) == [("a\n", ["1"]), ("b\n", ["2"])]
+    assert {page.stem for page in guide_pages.pages_with_programs()} == {"from-the-arm-backend", "official-runtime", "python"}
+
+
 # --- references of pages and of code comments ----------------------------------------------------------------------
 
 CODE = ("*.h", "*.cpp", "*.def", "*.py", "*.cmake", "CMakeLists.txt", "*.toml", "*.sh", "Makefile")
