@@ -51,6 +51,23 @@ void separate_weights(ir::Graph& graph) {
   }
 }
 
+// Returns whether all readers of a value choose it element by element. NaN then reaches a result only where a sample
+// chooses it, which calibration reports. PyTorch's xlogy(x, y) chooses NaN where y is NaN, for example.
+bool is_only_selected(const ir::Graph& graph, ValueId value) {
+  return std::ranges::all_of(graph.nodes, [&](const Node& node) {
+    return std::ranges::find(node.inputs, value) == node.inputs.end() ||
+           (node.op == ir::Op(AtenOp::where_self) && node.inputs[0] != value);
+  });
+}
+
+// Returns the elements that are not NaN; 0 if there is none.
+std::vector<float> numbers_of(std::span<const float> elements) {
+  std::vector<float> numbers;
+  std::ranges::copy_if(elements, std::back_inserter(numbers), [](float v) { return !std::isnan(v); });
+  if (numbers.empty()) numbers.push_back(0);
+  return numbers;
+}
+
 // Rejects weights with NaN. NaN would spread through the model and look like an error in the samples.
 Result<void> check_weights(const ir::Graph& graph) {
   const auto is_nan = [](float v) { return std::isnan(v); };
@@ -119,8 +136,12 @@ class Quantizer {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       const ir::Value& value = graph_.values[v];
       if (!value.constant || !is_activation(v)) continue;
-      if (!calibrated_.observers[calibrated_.sharing.group[v]].observe(value.constant->values<float>()))
+      RangeObserver& observer = calibrated_.observers[calibrated_.sharing.group[v]];
+      const auto elements = value.constant->values<float>();
+      if (observer.observe(elements)) continue;
+      if (!is_only_selected(graph_, ir::ValueId(v)))
         return fail({.where = value.name, .what = "a constant of the model is not a number (NaN)"});
+      observer.observe(numbers_of(elements));
     }
     return {};
   }

@@ -92,3 +92,26 @@ def test_arrays_of_calibration_data_that_nobody_reads_are_named(run_carina, tmp_
     np.savez(tmp_path / "c.npz", **{"input": np.random.randn(4, 1, 8).astype("f4"), "labels": np.zeros(4), name: np.zeros(3)})
     said = run_carina(["compile", tmp_path / "m.pt2", "--target", TARGET, "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "o.pte"]).stderr
     assert f"{name}: not an input of the model, and not read" in said and "labels:" not in said
+
+
+class LogOfProduct(nn.Module):
+    """run_decompositions() writes a choice of NaN where y is NaN, which no sample takes."""
+
+    def forward(self, x):
+        return torch.xlogy(x, x.abs() + 0.1)
+
+
+def test_a_nan_that_no_sample_chooses_is_no_error(run_carina, tmp_path):
+    samples = np.random.RandomState(0).randn(6, 3, 4).astype("f4")
+    refused_or_warned(run_carina, tmp_path, LogOfProduct(), (torch.randn(3, 4),), samples, 0, decompose=True)
+    report = run_carina(["accuracy", tmp_path / "m.pt2", tmp_path / "o.pte", "--data", tmp_path / "c.npz", "--json"]).json
+    assert report["sqnr_db"] > 30
+
+
+def test_a_nan_that_is_added_is_an_error(run_carina, tmp_path):
+    class Added(nn.Module):
+        def forward(self, x):
+            return x + torch.tensor([1.0, float("nan")])
+
+    said = refused_or_warned(run_carina, tmp_path, Added(), (torch.randn(3, 2),), np.random.randn(6, 3, 2).astype("f4"), 1)
+    assert "not a number (NaN)" in said
