@@ -1,61 +1,88 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
 namespace carina {
 
-// ATen operators that are not in aten_ops.def but that ExportedProgram.run_decompositions() replaces by operators that
-// are. Names are without overloads and sorted. tests/integration/test_composites.py compiles them. Source: torch 2.13,
-// core_aten_decompositions and CompositeImplicitAutograd.
+// ATen operators that Carina does not take, some of them in one overload only, but that
+// ExportedProgram.run_decompositions() replaces by operators that it does take. Names are without overloads and sorted.
+// tests/integration/test_composites.py compiles some of them. Source: torch 2.13, core_aten_decompositions and
+// CompositeImplicitAutograd; each was compiled after run_decompositions().
 inline constexpr auto kAtenComposites = std::to_array<std::string_view>({
     "_weight_norm",
     "_weight_norm_interface",
     "absolute",
     "addr",
     "arccos",
+    "arccosh",
     "arcsin",
+    "arcsinh",
     "arctan",
     "arctan2",
+    "arctanh",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
     "block_diag",
     "broadcast_tensors",
     "cartesian_prod",
     "chain_matmul",
     "clip",
     "column_stack",
-    "combinations",
-    "cosine_embedding_loss",
     "count_nonzero",
     "cross",
     "cross_entropy_loss",
     "cumulative_trapezoid",
+    "diag",
+    "diag_embed",
+    "diagflat",
     "diff",
     "dsplit",
     "dstack",
+    "fix",
     "fliplr",
     "flipud",
+    "float_power",
     "ger",
+    "gradient",
     "greater",
-    "hinge_embedding_loss",
+    "greater_equal",
+    "heaviside",
+    "hsplit",
     "huber_loss",
     "inner",
     "isclose",
+    "isin",
+    "isneginf",
+    "isposinf",
     "kl_div",
     "kron",
+    "l1_loss",
     "less",
+    "less_equal",
     "linalg_cross",
     "linalg_diagonal",
+    "linalg_matmul",
     "linalg_matrix_norm",
+    "linalg_matrix_power",
     "linalg_multi_dot",
-    "linalg_vander",
     "linalg_vecdot",
+    "linspace",
+    "logaddexp2",
     "margin_ranking_loss",
+    "matrix_power",
     "max_unpool2d",
+    "mse_loss",
+    "msort",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
     "multiply",
     "nanmean",
+    "nanquantile",
     "nansum",
     "negative",
     "nll_loss",
@@ -63,18 +90,48 @@ inline constexpr auto kAtenComposites = std::to_array<std::string_view>({
     "not_equal",
     "outer",
     "poisson_nll_loss",
+    "quantile",
+    "ravel",
+    "real",
+    "renorm",
     "row_stack",
+    "sgn",
     "smooth_l1_loss",
     "soft_margin_loss",
+    "special_entr",
+    "special_erf",
+    "special_erfc",
+    "special_exp2",
     "special_expit",
+    "special_expm1",
+    "special_log1p",
+    "special_log_softmax",
+    "special_logit",
+    "special_logsumexp",
+    "special_ndtr",
+    "special_round",
+    "special_sinc",
+    "special_softmax",
+    "special_xlog1py",
+    "special_xlogy",
     "subtract",
     "tensordot",
+    "trace",
     "trapezoid",
     "trapz",
     "triplet_margin_loss",
-    "vander",
     "vdot",
+    "vsplit",
     "xlogy",
 });
+
+// Returns what to do about an operator ("aten.clip.default") that neither a target nor a kernel can run.
+constexpr std::string_view remedy_without(std::string_view op) {
+  constexpr std::string_view kAten = "aten.";
+  const std::string_view name = op.starts_with(kAten) ? op.substr(kAten.size()) : std::string_view();
+  if (std::ranges::binary_search(kAtenComposites, name.substr(0, name.find('.'))))
+    return "PyTorch makes it of other operators: torch.export.save(program.run_decompositions(), file)";
+  return "replace it in the model by supported operators";
+}
 
 }  // namespace carina

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "evaluate/kernel_evaluator.h"
+#include "facts/aten_composites.h"
 #include "lower/lower.h"
 #include "normalize/core_aten.h"
 #include "normalize/prepare.h"
@@ -68,7 +69,7 @@ std::vector<bool> has_kernels(const ir::Graph& prepared) {
 Diagnostic no_home(const ir::Node& node) {
   return {.where = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source),
           .what = fmt::format("{} is supported neither on the NPU nor on the CPU", node.op.name()),
-          .hint = "use other operators; run_decompositions() on the exported program often replaces it",
+          .hint = std::string(remedy_without(node.op.name())),
           .node = node.origin.index()};
 }
 

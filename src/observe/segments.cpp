@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "facts/aten_composites.h"
 #include "observe/segments_internal.h"
 
 namespace carina::observe {
@@ -165,7 +166,7 @@ class Cutter {
       if (has_kernel(NodeId(n))) continue;
       Diagnostic error = *refusals_[n];
       error.what += ", and there is no CPU kernel for it";
-      error.hint = "write the model with other operators; run_decompositions() before saving may do it";
+      error.hint = remedy_without(graph_[NodeId(n)].op.name());
       error.node = n;
       errors.push_back(std::move(error));
     }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/memory/memory_planner.h"
+#include "facts/aten_composites.h"
 #include "facts/executorch.h"
 #include "pte/kernel_arguments_internal.h"
 #include "pte/scalar_type.h"
@@ -48,7 +49,7 @@ void note_unwritable_types(const ir::Node& node, const KernelRow& row, Diagnosti
 std::string_view hint_without_kernel(const ir::Node& node) {
   if (node.op.name().starts_with("quantized_decomposed."))
     return "quantize with scales that are known before: is_dynamic=False, or the float model with --quantize int8";
-  return "write the model with other operators; run_decompositions() before saving may do it";
+  return remedy_without(node.op.name());
 }
 
 // Collects everything that cannot be written, so that one run reports all of it.

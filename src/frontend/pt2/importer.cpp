@@ -316,11 +316,8 @@ namespace {
 // Returns how to replace an unsupported operator, such as "torch.ops.aten.clip.default", by supported ones.
 std::string remedy_for(std::string_view target) {
   if (target == kAutocast) return "export the model without torch.autocast";
-  constexpr std::string_view kAten = "torch.ops.aten.";
-  const std::string_view name = target.starts_with(kAten) ? target.substr(kAten.size()) : std::string_view();
-  if (std::ranges::binary_search(kAtenComposites, name.substr(0, name.find('.'))))
-    return "PyTorch makes it of other operators: torch.export.save(program.run_decompositions(), file)";
-  return "replace it in the model by supported operators";
+  constexpr std::string_view kOps = "torch.ops.";
+  return std::string(remedy_without(target.starts_with(kOps) ? target.substr(kOps.size()) : target));
 }
 }  // namespace
 
