@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from conftest import ROOT
+from tier_plugin import hangs_up
 
 DIGITS = ROOT / "models" / "digits"
 COMPILE = ["compile", DIGITS / "digits.pt2", "--target", "ethos-u55-128", "--calibrate", DIGITS / "calibration.npz"]
@@ -125,7 +126,8 @@ def test_a_stopped_run_leaves_no_dump(carina, tmp_path, number):
         os.set_blocking(writer, True)
     out = tmp_path / "out"
     out.mkdir()
-    child = subprocess.Popen([carina, *COMPILE, "--dump", out / "deep" / "dump", "-o", out / "o.pte"], stdout=writer, stderr=subprocess.DEVNULL)
+    command = [carina, *COMPILE, "--dump", out / "deep" / "dump", "-o", out / "o.pte"]
+    child = subprocess.Popen(command, stdout=writer, stderr=subprocess.DEVNULL, preexec_fn=hangs_up)
     for _ in range(600):
         if any(path.name.startswith("o.pte") for path in out.iterdir()):
             break
