@@ -1,6 +1,6 @@
 # cmake -DBUILD=<build tree> -DWORK=<folder> -DGENERATOR=... -DCOMPILER=... -DCLANG=<or nothing> -P run.cmake: installs
-# the build into WORK, compiles each installed header alone with both compilers, and builds and runs the consumer
-# programs.
+# the build into WORK, compiles each installed header alone, compiles all of them with clang, and builds and runs the
+# consumer programs.
 function(step)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT code EQUAL 0)
@@ -13,11 +13,13 @@ step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/tree)
 cmake_path(SET include NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../../include)
 file(GLOB_RECURSE public RELATIVE ${include} ${include}/*)
 list(JOIN public "," public)
+set(together OFF)
 foreach(compiler IN ITEMS ${COMPILER} ${CLANG})
   cmake_path(GET compiler FILENAME name)
   step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/${name} -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/tree
-    -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_BUILD_TYPE=Debug -DPUBLIC_HEADERS=${public})
+    -DCMAKE_CXX_COMPILER=${compiler} -DCMAKE_BUILD_TYPE=Debug -DPUBLIC_HEADERS=${public} -DTOGETHER=${together})
   step(${CMAKE_COMMAND} --build ${WORK}/${name} --target headers)
+  set(together ON)
 endforeach()
 cmake_path(GET COMPILER FILENAME name)
 step(${CMAKE_COMMAND} --build ${WORK}/${name} --target consumer consumer_c plugin)
