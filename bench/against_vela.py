@@ -15,7 +15,7 @@ SETTINGS = [
     Setting("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Shared_Sram"),
     Setting("ethos-u85-1024", "Ethos_U85_SYS_DRAM_Mid", "Shared_Sram"),
 ]
-BARS = {"ethos-u55": 0.70, "ethos-u65": 0.70, "ethos-u85": 0.85}  # goals: geometric means of cycles
+BARS = {"ethos-u55": 0.68, "ethos-u65": 0.55, "ethos-u85": 0.72}  # goals: geometric means of cycles at the same SRAM
 CASES = ("softmax", "kws", "resnet8", "resnet20", "ds_cnn", "lstm", "mobilenet_v2")
 
 
@@ -63,12 +63,16 @@ def row_of(pair):
 
 
 def means(pairs):
+    """A row for each NPU, and one with the goal for all NPUs of each family."""
     rows = []
-    for setting in SETTINGS:
-        mine = [pair for pair in pairs if pair.setting == setting]
-        worst = max((pair for pair in mine if not pair.refused), key=Pair.ratio, default=None)
-        shown = f"{worst.case} {worst.ratio():.3f}" if worst else "-"
-        rows.append([setting.target, setting.mode, f"{mean(mine):.3f}" if worst else "-", f"{BARS[setting.target[:9]]:.2f}", shown])
+    for family, goal in BARS.items():
+        settings = [setting for setting in SETTINGS if setting.target.startswith(family)]
+        groups = [(s.target, s.mode, [pair for pair in pairs if pair.setting == s], "") for s in settings]
+        groups.append((family, "all", [pair for pair in pairs if pair.setting in settings], f"{goal:.2f}"))
+        for name, mode, mine, shown_goal in groups:
+            worst = max((pair for pair in mine if not pair.refused), key=Pair.ratio, default=None)
+            shown = f"{worst.case} {worst.ratio():.3f}" if worst else "-"
+            rows.append([name, mode, f"{mean(mine):.3f}" if worst else "-", shown_goal, shown])
     return table(["NPU", "memory mode", "geometric mean", "goal", "worst case"], rows)
 
 
