@@ -192,7 +192,7 @@ def _not_equal(module: GraphModule, node: Node) -> Node:
 def _constant(module: GraphModule, node: Node) -> Node:
     value = node.args[0].meta["val"]  # type: ignore[union-attr]
     number = node.args[1]
-    tensor = torch.full((1,), number, dtype=torch.result_type(torch.empty(1, dtype=value.dtype), number))  # type: ignore[arg-type]
+    tensor = torch.full((1,) if value.dim() else (), number, dtype=torch.result_type(torch.empty(1, dtype=value.dtype), number))  # type: ignore[arg-type]
     name = f"_carina_{node.name}_other"
     module.register_buffer(name, tensor)
     made = module.graph.get_attr(name)

@@ -311,6 +311,14 @@ def operators_are_spelled_as_there():
         assert all(name in targets for name in names), targets
 
 
+def numbers_beside_scalars_keep_ranks():
+    """A number that becomes a tensor has the rank of the result beside a tensor without dimensions."""
+    inputs = (torch.rand(3, 4),)
+    model = quantized(Function(lambda x: torch.stack((torch.where(x.sum() != 0, x.sum(), x.amax()), x.sum() / 2))), inputs, "TOSA-1.0+INT")
+    assert model(*inputs).shape == (2,)
+    assert lowered(model, inputs, "TOSA-1.0+INT").exported_program()
+
+
 def floating_point_profile_has_indices():
     x, index = torch.rand(4, 6), torch.tensor([[1, 0], [2, 3], [0, 5], [3, 4]], dtype=torch.int32)
     functions = {

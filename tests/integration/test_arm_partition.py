@@ -22,6 +22,7 @@ PROGRAMS = (
     "batch_first_recurrences",
     "multiples_are_added",
     "operators_are_spelled_as_there",
+    "numbers_beside_scalars_keep_ranks",
     "floating_point_profile_has_indices",
     "indices_of_64_bits_are_narrowed",
     "samples_stay_as_they_are",

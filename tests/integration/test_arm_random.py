@@ -10,14 +10,17 @@ import pytest
 from tier_plugin import sampled
 
 HERE = Path(__file__).parent
-COUNT = sampled(28, 500)  # in each of four processes: 2,000 networks in `make test-all`
+# Networks in each process: in `make test-all` 2,000 networks of floats, and 500 with integers and bools.
+COUNTS = {"float": sampled(28, 500), "mixed": sampled(7, 125)}
 
 
+@pytest.mark.parametrize("kind", COUNTS)
 @pytest.mark.parametrize("part", range(sampled(1, 4)))
-def test_random_networks(carina, tmp_path, part):
+def test_random_networks(carina, tmp_path, part, kind):
+    count = COUNTS[kind]
     environment = {**os.environ, "PYTHONPATH": str(carina.parents[1] / "python"), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-W", "ignore", str(HERE / "arm_random.py"), str(part * COUNT), str(COUNT)]
+    command = [sys.executable, "-W", "ignore", str(HERE / "arm_random.py"), str(part * count), str(count), kind]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=7200)
     assert done.returncode == 0, done.stderr[-6000:]
-    assert done.stdout.splitlines().count("passed " + str(part * COUNT)) == 1
-    assert sum(line.startswith("passed ") for line in done.stdout.splitlines()) == COUNT
+    assert done.stdout.splitlines().count("passed " + str(part * count)) == 1
+    assert sum(line.startswith("passed ") for line in done.stdout.splitlines()) == count
