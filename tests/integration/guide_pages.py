@@ -1,4 +1,4 @@
-"""The sessions of the guide: commands after "$ " and their output, with "..." for omitted lines. And its Python programs with the output
+"""The sessions of the guide and the README: commands after "$ " and their output, with "..." for omitted lines. And its Python programs with the output
 that follows them.
 
 `python tests/integration/guide_pages.py` runs them and updates the pages; test_docs.py only compares.
@@ -86,6 +86,7 @@ def is_elsewhere(command: str, page: Path, carina: Path) -> bool:
 def prepare(folder: Path, carina: Path) -> None:
     """Makes the files that pages share: the model, an image, its integers, the program, and its --dump files."""
     (folder / "models").symlink_to(ROOT / "models")
+    (folder / "build" / "demo").mkdir(parents=True)  # of the README
     (folder / "model.pt2").symlink_to(ROOT / "models" / "digits" / "digits.pt2")
     image = np.load(ROOT / "models" / "digits" / "test.npz")["x"][:1]
     np.save(folder / "image.npy", image)
@@ -128,7 +129,7 @@ def renewed(session: Session, lines: list[str]) -> list[str]:
     """The page's lines with current output. The numbers of lines before the first "..." and after the last stay as they are."""
     cuts = [i for i, line in enumerate(session.lines) if line.strip() == LEFT_OUT]
     if not cuts:
-        return lines
+        return [*lines, *session.lines[len("\n".join(session.lines).rstrip().split("\n")) :]]  # and the blank lines behind them
     last = len(session.lines) - cuts[-1] - 1
     return [*lines[: cuts[0]], *session.lines[cuts[0] : cuts[-1] + 1], *(lines[-last:] if last else [])]
 
@@ -206,7 +207,7 @@ def pages_with_programs() -> list[Path]:
 
 
 def pages() -> list[Path]:
-    return sorted(page for page in GUIDE.glob("*.md") if blocks(page.read_text()))
+    return sorted(page for page in (ROOT / "README.md", *GUIDE.glob("*.md")) if blocks(page.read_text()))
 
 
 if __name__ == "__main__":
