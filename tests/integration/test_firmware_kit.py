@@ -161,6 +161,9 @@ def test_delegate_runs_on_the_simulated_npu_of_the_kit(machine, prefix, kit, pro
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "cortex-m85"])
 def test_kit_has_an_archive_for(cpu, kit):
     archive = kit / "lib" / cpu / "libcarina_runtime.a"
+    known = subprocess.run(["arm-none-eabi-g++", f"-mcpu={cpu}", "-E", "-x", "c++", os.devnull], capture_output=True)
+    if known.returncode != 0 and shutil.which("clang++-19") is None:
+        pytest.skip(f"not run: neither arm-none-eabi-g++ nor clang++-19 compiles for {cpu} (scripts/setup.sh --full)")
     text = run(["arm-none-eabi-readelf", "-A", archive], cwd=kit)
     arch = {"cortex-m4": "v7E-M", "cortex-m7": "v7E-M", "cortex-m33": "v8-M.mainline"}.get(cpu, "v8.1-M.mainline")
     assert set(re.findall("Tag_CPU_arch: (.*)", text)) == {arch}
