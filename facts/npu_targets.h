@@ -69,7 +69,7 @@ inline constexpr int kMaxAxis = 65536;
 inline constexpr int kIfmBlockDepth8Bit = 32;
 inline constexpr int kIfmBlockDepth16Bit = 16;
 inline constexpr int kIfmBlockDepthPartKernel = 16;
-// The same limits of U85 (npu/cost.h selects one). Source: regor's ethos_u85.cpp.
+// The same limits of U85 (npu/cost/cost.h selects one). Source: regor's ethos_u85.cpp.
 inline constexpr int kU85IfmBlockDepth = 64;
 inline constexpr int kU85IfmBlockDepthSmall = 32;  // deep ublocks on parts of at most 256 MACs; 32 bits
 inline constexpr int kU85IfmBlockDepthSparse = 128;

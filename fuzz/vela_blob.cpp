@@ -7,7 +7,7 @@
 #include "carina/buffer.h"
 #include "npu/delegate_blob.h"
 #include "npu/vela_raw.h"
-#include "npu/weight_codec.h"
+#include "npu/weights/weight_codec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace carina;

@@ -14,7 +14,7 @@
 #include "carina/result.h"
 #include "ir/graph.h"
 #include "lower/target.h"
-#include "npu/encoded_weights_cache.h"
+#include "npu/weights/encoded_weights_cache.h"
 #include "plan/family/options.h"
 #include "pte/program.h"
 #include "targets/target.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "driver/split_cache.h"
-#include "npu/encoded_weights_cache.h"
+#include "npu/weights/encoded_weights_cache.h"
 
 namespace carina::driver {
 

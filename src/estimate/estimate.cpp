@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/memory/zeroed_pages.h"
-#include "npu/cost.h"
+#include "npu/cost/cost.h"
 #include "simulate/simulator.h"
 
 namespace carina::estimate {

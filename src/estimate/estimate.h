@@ -8,7 +8,7 @@
 #include "npu/compiled_network.h"
 #include "plan/network/target.h"
 #include "results/run_report.h"
-#include "simulate/report.h"
+#include "simulate/interface/report.h"
 #include "simulate/simulator.h"
 
 namespace carina::estimate {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "carina/buffer.h"
-#include "npu/value_counts.h"
+#include "npu/weights/value_counts.h"
 
 // The result of a compilation: a command stream, its constants, and the tables that describe them.
 namespace carina::npu {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "simulate/checker_internal.h"
-#include "simulate/work_internal.h"
+#include "simulate/kernels/work.h"
 
 namespace carina::simulate {
 

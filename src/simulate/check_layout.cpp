@@ -4,7 +4,7 @@
 
 #include "base/checked_math.h"
 #include "simulate/checker_internal.h"
-#include "simulate/work_internal.h"
+#include "simulate/kernels/work.h"
 
 // The rules of docs/facts/ethosu.md 6.1, 6.2 and 6.4.
 namespace carina::simulate {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/checked_math.h"
+#include "simulate/kernels/rows.h"
 #include "simulate/machine_internal.h"
-#include "simulate/rows_internal.h"
 
 namespace carina::simulate {
 

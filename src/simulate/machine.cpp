@@ -8,14 +8,14 @@
 #include <optional>
 
 #include "simulate/checker_internal.h"
-#include "simulate/cycle_model_internal.h"
-#include "simulate/decode_internal.h"
-#include "simulate/fast_internal.h"
-#include "simulate/lut_internal.h"
+#include "simulate/decode/decode.h"
+#include "simulate/kernels/fast.h"
+#include "simulate/kernels/lut.h"
+#include "simulate/kernels/rows.h"
 #include "simulate/occupancy_internal.h"
 #include "simulate/pmu_internal.h"
-#include "simulate/rows_internal.h"
-#include "simulate/timeline_internal.h"
+#include "simulate/timing/cycle_model.h"
+#include "simulate/timing/timeline.h"
 
 namespace carina::simulate {
 

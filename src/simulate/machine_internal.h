@@ -10,10 +10,10 @@
 #include "base/parallel/parallel.h"
 #include "npu/payload.h"
 #include "npu/registers.h"
-#include "simulate/operation_internal.h"
+#include "simulate/decode/operation.h"
+#include "simulate/kernels/weights.h"
+#include "simulate/kernels/work.h"
 #include "simulate/simulator.h"
-#include "simulate/weights_internal.h"
-#include "simulate/work_internal.h"
 
 // The machine: executes the commands of a stream on memory.
 namespace carina::simulate {

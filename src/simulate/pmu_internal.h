@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "facts/npu_targets.h"
-#include "simulate/report.h"
+#include "simulate/interface/report.h"
 
 namespace carina::simulate {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "simulate/checked_map_internal.h"
+#include "simulate/kernels/checked_map.h"
 #include "simulate/simulator.h"
 
 namespace carina::simulate {

@@ -1,6 +1,6 @@
 #include "plan/cost/assumed_targets.h"
 
-#include "npu/assumptions.h"
+#include "npu/cost/assumptions.h"
 
 namespace carina::plan {
 

@@ -2,12 +2,12 @@
 
 #include <vector>
 
-#include "npu/cost.h"
+#include "npu/cost/cost.h"
 #include "plan/network/target.h"
 
 namespace carina::plan {
 
-// A target under one assumption of the cycle model (npu/assumptions.h): its memories, and the components of its cost.
+// A target under one assumption of the cycle model (npu/cost/assumptions.h): its memories, and the components of its cost.
 struct AssumedTarget {
   Target target;
   npu::CostDetail detail;

@@ -4,11 +4,11 @@
 #include <optional>
 #include <vector>
 
-#include "npu/cost.h"
+#include "npu/cost/cost.h"
 #include "plan/family/family.h"
 #include "plan/schedule/schedule.h"
 
-// The cost of parts of a schedule. A search compares schedules by it. The formulas are those of npu/cost.h, which the
+// The cost of parts of a schedule. A search compares schedules by it. The formulas are those of npu/cost/cost.h, which the
 // simulator's time line uses too. All values are estimates in cycles of the NPU's clock.
 namespace carina::plan {
 

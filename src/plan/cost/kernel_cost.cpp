@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "base/checked_math.h"
-#include "npu/channel.h"
-#include "npu/cost.h"
-#include "npu/traffic.h"
+#include "npu/cost/channel.h"
+#include "npu/cost/cost.h"
+#include "npu/cost/traffic.h"
 #include "plan/cost/cost.h"
 
 namespace carina::plan {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "npu/cost.h"
+#include "npu/cost/cost.h"
 #include "plan/family/context.h"
 #include "plan/family/family.h"
 #include "plan/schedule/schedule.h"

@@ -5,8 +5,8 @@
 #include <limits>
 #include <map>
 
-#include "npu/channel.h"
-#include "npu/cost.h"
+#include "npu/cost/channel.h"
+#include "npu/cost/cost.h"
 #include "plan/cost/hazards.h"
 #include "plan/cost/kernel_cost.h"
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <span>
 
-#include "npu/cost.h"
+#include "npu/cost/cost.h"
 #include "plan/family/family.h"
 #include "plan/schedule/schedule.h"
 

@@ -23,7 +23,7 @@ inline void say(CompilePhase phase, const Log& log) {
 }
 
 // How blocks are compared: by the nominal cycle model, or by their worst ratio to the best block over all assumptions of
-// the model (npu/assumptions.h).
+// the model (npu/cost/assumptions.h).
 enum class BlockChoice : uint8_t { kNominal, kWorstRatio };
 
 // The target and the options that a transformation reads.

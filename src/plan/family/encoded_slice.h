@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "npu/encoded_weights_cache.h"
-#include "npu/value_counts.h"
+#include "npu/weights/encoded_weights_cache.h"
+#include "npu/weights/value_counts.h"
 #include "plan/schedule/schedule.h"
 
 // The encoded bytes of one weight slice: scales, and a stream of weights for each core.

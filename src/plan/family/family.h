@@ -10,8 +10,8 @@
 
 #include "carina/result.h"
 #include "facts/npu_targets.h"
-#include "npu/encoded_weights_cache.h"
-#include "npu/weight_order.h"
+#include "npu/weights/encoded_weights_cache.h"
+#include "npu/weights/weight_order.h"
 #include "plan/family/encoded_slice.h"
 #include "plan/network/target.h"
 #include "plan/schedule/schedule.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "carina/options.h"
-#include "npu/encoded_weights_cache.h"
+#include "npu/weights/encoded_weights_cache.h"
 
 // The options of plan::compile().
 namespace carina::plan {

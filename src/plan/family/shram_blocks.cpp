@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "base/checked_math.h"
-#include "npu/cost.h"
+#include "npu/cost/cost.h"
 #include "plan/family/shram_internal.h"
 
 // The blocks that fit the shared buffer. Source: facts of the shared buffer and of the search

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "npu/scales.h"
+#include "npu/weights/scales.h"
 #include "plan/family/shram_internal.h"
 #include "plan/family/weight_traversal_internal.h"
 

@@ -1,5 +1,5 @@
 #include "base/checked_math.h"
-#include "npu/scales.h"
+#include "npu/weights/scales.h"
 #include "plan/family/u85_internal.h"
 #include "plan/family/weight_traversal_internal.h"
 

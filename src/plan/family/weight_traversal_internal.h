@@ -1,6 +1,6 @@
 #pragma once
 
-#include "npu/weight_order.h"
+#include "npu/weights/weight_order.h"
 #include "plan/family/family.h"
 
 namespace carina::plan {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/memory/prefetch.h"
-#include "npu/weight_codec.h"
+#include "npu/weights/weight_codec.h"
 
 namespace carina::plan {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
-#include "npu/channel.h"
-#include "npu/cost.h"
+#include "npu/cost/channel.h"
+#include "npu/cost/cost.h"
 #include "plan/cost/kernel_cost.h"
 #include "plan/memory/live_ranges.h"
 

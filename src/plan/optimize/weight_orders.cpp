@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "npu/weight_order.h"
+#include "npu/weights/weight_order.h"
 #include "plan/optimize/blocks_internal.h"
 #include "plan/optimize/expected_slices_internal.h"
 #include "plan/optimize/staging_internal.h"

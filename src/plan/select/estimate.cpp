@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "npu/cost.h"
+#include "npu/cost/cost.h"
 #include "plan/cost/cost.h"
 
 namespace carina::plan {

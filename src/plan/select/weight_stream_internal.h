@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "npu/weight_order.h"
+#include "npu/weights/weight_order.h"
 #include "plan/network/view.h"
 
 // A weight stream that the NPU itself writes. This is possible because the decoder takes uncompressed weights of one

@@ -1,11 +1,11 @@
-#include "npu/cost.h"
-#include "npu/channel.h"
+#include "npu/cost/cost.h"
+#include "npu/cost/channel.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "npu/weight_order.h"
+#include "npu/weights/weight_order.h"
 
 namespace carina::npu {
 namespace {

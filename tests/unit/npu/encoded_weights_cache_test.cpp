@@ -1,11 +1,11 @@
-#include "npu/encoded_weights_cache.h"
+#include "npu/weights/encoded_weights_cache.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 #include <vector>
 
-#include "npu/weight_codec.h"
+#include "npu/weights/weight_codec.h"
 
 namespace carina::npu {
 namespace {

@@ -27,8 +27,8 @@
 #include "npu/disassemble.h"
 #include "npu/payload.h"
 #include "npu/vela_raw.h"
-#include "npu/weight_codec.h"
-#include "npu/weight_order.h"
+#include "npu/weights/weight_codec.h"
+#include "npu/weights/weight_order.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "npu/scales.h"
+#include "npu/weights/scales.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "npu/traffic.h"
+#include "npu/cost/traffic.h"
 
 #include <gtest/gtest.h>
 

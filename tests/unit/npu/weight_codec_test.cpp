@@ -1,4 +1,4 @@
-#include "npu/weight_codec.h"
+#include "npu/weights/weight_codec.h"
 
 #include <gtest/gtest.h>
 

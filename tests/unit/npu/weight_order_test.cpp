@@ -1,4 +1,4 @@
-#include "npu/weight_order.h"
+#include "npu/weights/weight_order.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "npu/payload.h"
 #include "npu/registers.h"
 #include "npu/vela_raw.h"
-#include "npu/weight_codec.h"
+#include "npu/weights/weight_codec.h"
 #include "peer_streams.h"
 
 namespace carina::npu {

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "npu/weight_codec.h"
+#include "npu/weights/weight_codec.h"
 #include "plan/compile.h"
 #include "plan/family/family.h"
 #include "plan/family/rules/rules.h"

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "networks.h"
-#include "npu/weight_codec.h"
+#include "npu/weights/weight_codec.h"
 #include "plan/network/target.h"
 
 namespace carina::plan {

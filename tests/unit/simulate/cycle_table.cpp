@@ -333,7 +333,7 @@ sources. Every cycle count that Carina prints is an estimate. None was measured 
 ## The model
 The model executes the command words and reads the registers of each operation. It does not know the
 network. Its numbers are those of Vela's performance model (`facts/npu_performance.h`, with their
-sources). Its formulas are in `src/npu/cost.h`, which the planner's search uses too
+sources). Its formulas are in `src/npu/cost/cost.h`, which the planner's search uses too
 ([plan.md](plan.md)). Clocks and memories are those of `vela.ini`. The parts of an operation are:
 
 - **MAC**: OFM blocks are divided into microblocks. A microblock takes 4 cycles per tap (part
@@ -369,8 +369,8 @@ users of the memories, the driver, caches, interrupts. Branches take no time.
 
 ## Traffic
 PMU counters, reports, access cycles and the planner's cost use one set of functions
-(`src/npu/traffic.h`). Published beat counters confirm the rules for U55. For U65 and U85 they are
-an assumption, with beats of 16 bytes.
+(`src/npu/cost/traffic.h`). Published beat counters confirm the rules for U55. For U65 and U85 they
+are an assumption, with beats of 16 bytes.
 
 | traffic | rule |
 |---|---|

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "simulate/fast_internal.h"
-#include "simulate/kernels_internal.h"
-#include "simulate/work_internal.h"
+#include "simulate/kernels/fast.h"
+#include "simulate/kernels/work.h"
+#include "simulate/vectors/kernels.h"
 
 namespace carina::simulate {
 namespace {

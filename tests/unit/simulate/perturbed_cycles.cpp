@@ -1,4 +1,4 @@
-// Prints the cycles of command streams under alternative assumptions of the cycle model (npu/assumptions.h).
+// Prints the cycles of command streams under alternative assumptions of the cycle model (npu/cost/assumptions.h).
 // bench/perturbed_models.py compares two compilers under each of them.
 //
 //   perturbed_cycles SYSTEM_CONFIG MEMORY_MODE STREAM.npz ...
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "facts/npu_targets.h"
-#include "npu/assumptions.h"
+#include "npu/cost/assumptions.h"
 #include "stream_case.h"
 
 namespace carina::simulate {

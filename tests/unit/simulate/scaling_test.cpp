@@ -1,4 +1,4 @@
-#include "simulate/scaling_internal.h"
+#include "simulate/kernels/scaling_internal.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "simulate/timeline_internal.h"
+#include "simulate/timing/timeline.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,209 @@
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+#include "npu/weights/swd_plan_internal.h"
+
+namespace carina::npu::swd {
+
+namespace {
+
+constexpr size_t kMaxCandidates = kMaxPaletteSize + 1;  // palette entries and zero, which may be coded as runs
+
+// The folded weights of a section, with or without the zeros.
+struct Folded {
+  std::span<const uint32_t> count;
+  std::span<const uint16_t> frequent;  // sorted by frequency, then by value
+  size_t distinct = 0;                 // number of distinct values; `frequent` may have fewer
+  int max = 0;
+  uint64_t sum = 0;
+  std::array<uint32_t, kFoldedValues + 1> at_least = {};  // at_least[v]: number of weights >= v
+  ZeroRuns zero_runs = ZeroRuns::kNo;
+
+  [[nodiscard]] uint64_t values() const { return at_least[0]; }
+  [[nodiscard]] uint32_t reaching(int value) const {
+    return value > max ? 0 : at_least[static_cast<size_t>(std::max(value, 0))];
+  }
+  [[nodiscard]] uint32_t times(int value) const { return count[static_cast<size_t>(value)]; }
+};
+
+Folded all_of(const Statistics& statistics, std::span<const uint16_t> frequent, size_t distinct) {
+  Folded folded{.count = statistics.count, .frequent = frequent, .distinct = distinct};
+  folded.max = static_cast<int>(std::max<size_t>(statistics.end, 1)) - 1;
+  uint32_t at_least = 0;
+  for (size_t f = statistics.end; f-- > 0;) {
+    at_least += statistics.count[f];
+    folded.at_least[f] = at_least;
+    if (f > 0) folded.sum += at_least;
+  }
+  return folded;
+}
+
+// Makes a palette of the `size` most frequent folded weights. The other weights are coded with an offset: the length of
+// the run of small values that the palette covers.
+Palette make_palette(const Folded& folded, size_t size) {
+  Palette palette;
+  size = std::min(size, folded.distinct);
+  if (size == 1) size = 0;
+  palette.size = static_cast<int>(size);
+  std::array<bool, kFoldedValues + 1> covered{};
+  int largest = 0;
+  for (size_t i = 0; i < size; ++i) {
+    palette.entries[i] = folded.frequent[i];
+    covered[folded.frequent[i]] = true;
+    largest = std::max<int>(largest, folded.frequent[i]);
+  }
+  const auto unused = [&](int f) { return (f == 0 && folded.zero_runs == ZeroRuns::kYes) || folded.times(f) == 0; };
+  while (palette.direct_offset < kMaxDirectOffset &&
+         (covered[static_cast<size_t>(palette.direct_offset)] || unused(palette.direct_offset))) {
+    ++palette.direct_offset;
+  }
+  // The width of an entry, or that of an uncompressed value if there is no palette.
+  if (size == 0) largest = folded.distinct == 0 ? 0 : folded.max - palette.direct_offset;
+  palette.bits = std::max<int>(std::bit_width(static_cast<unsigned>(largest)), kPaletteBitsBias);
+  return palette;
+}
+
+uint64_t palette_bits(const Palette& palette) {
+  return kPaletteHeaderBits + static_cast<uint64_t>(palette.size * palette.bits);
+}
+
+// The coded values of folded weights with a palette: an entry's index, or the weight plus a constant if it is no entry.
+class Values {
+ public:
+  Values(const Folded& folded, const Palette& palette)
+      : folded_(folded), palette_(palette), moved_(palette.size - palette.direct_offset) {
+    auto sum = static_cast<int64_t>(folded.sum) + moved_ * static_cast<int64_t>(folded.values());
+    std::array<bool, kFoldedValues> covered{};
+    for (int i = 0; i < palette.size; ++i) {
+      const int f = entry(i);
+      covered[static_cast<size_t>(f)] = true;
+      sum += int64_t{folded.times(f)} * (i - f - moved_);
+    }
+    sum_ = static_cast<uint64_t>(sum);
+    int rest = folded.max;
+    while (rest > 0 && (covered[static_cast<size_t>(rest)] || folded.times(rest) == 0)) --rest;
+    const bool has_rest = static_cast<size_t>(palette.size) < folded.distinct;
+    max_ = std::max(has_rest ? rest + moved_ : 0, palette.size - 1);
+    max_ = std::max(max_, 0);
+  }
+
+  // The size in bits of the cheapest code if it is below `limit`. Otherwise any number that is at least `limit`.
+  [[nodiscard]] uint64_t min_bits(uint64_t limit) const {
+    const uint64_t values = folded_.values();
+    uint64_t min = std::min(limit, bits_of({.values = values, .max = static_cast<uint32_t>(max_)},
+                                           weight_code(kWeightCodes - 1), palette_));
+    for (int d = kMaxWdiv; d >= 0; --d) {
+      if (lower_bound_of(d) >= min) continue;
+      const bool truncated = max_ >> d <= 2;
+      const uint64_t bits = values * (1 + static_cast<uint64_t>(d)) + quotients(d) - (truncated ? twos(d) : 0);
+      min = std::min(min, bits);
+    }
+    return min;
+  }
+
+ private:
+  [[nodiscard]] int entry(int index) const { return palette_.entries[static_cast<size_t>(index)]; }
+
+  // A lower bound of the size. A quotient differs by less than 1 from value / divisor, and truncation saves at most
+  // half of the sum of the quotients.
+  [[nodiscard]] uint64_t lower_bound_of(int d) const {
+    const uint64_t values = folded_.values(), lacking = values * ((uint64_t{1} << d) - 1);
+    const uint64_t quotients = sum_ > lacking ? (sum_ - lacking) >> d : 0;
+    return values * (1 + static_cast<uint64_t>(d)) + (max_ >> d <= 2 ? (quotients + 1) / 2 : quotients);
+  }
+
+  // The sum of all quotients. It is the number of pairs (value, multiple of the divisor) where the value reaches the
+  // multiple.
+  [[nodiscard]] uint64_t quotients(int d) const {
+    int64_t sum = 0;
+    for (int v = (1 << d) - moved_; v <= folded_.max; v += 1 << d) sum += folded_.reaching(v);
+    for (int i = 0; i < palette_.size; ++i)
+      sum += int64_t{folded_.times(entry(i))} * ((i >> d) - (std::max(entry(i) + moved_, 0) >> d));
+    return static_cast<uint64_t>(sum);
+  }
+  [[nodiscard]] uint64_t twos(int d) const {
+    int64_t twos = int64_t{folded_.reaching((2 << d) - moved_)} - folded_.reaching((3 << d) - moved_);
+    for (int i = 0; i < palette_.size; ++i) {
+      const int in_palette = i >> d == 2 ? 1 : 0, outside = (entry(i) + moved_) >> d == 2 ? 1 : 0;
+      twos += int64_t{folded_.times(entry(i))} * (in_palette - outside);
+    }
+    return static_cast<uint64_t>(twos);
+  }
+
+  const Folded& folded_;
+  const Palette& palette_;
+  int moved_;
+  uint64_t sum_ = 0;
+  int max_ = 0;
+};
+
+void consider(const Statistics& statistics, const Folded& folded, Choice& best) {
+  constexpr std::array<size_t, 12> kSizes{0, 2, 3, 4, 5, 6, 8, 12, 16, 20, 24, 32};
+  const uint64_t run_bits = folded.zero_runs == ZeroRuns::kYes ? *std::ranges::min_element(statistics.run_bits) : 0;
+  if (run_bits >= best.bits) return;
+  for (const size_t size : kSizes) {
+    if (size > folded.distinct && size != 0 && size / 2 >= folded.distinct) break;
+    const Palette palette = make_palette(folded, size);
+    const uint64_t other_bits = run_bits + palette_bits(palette) + kSliceHeaderBits + kSliceTailBits;
+    if (other_bits >= best.bits) continue;
+    const uint64_t bits = Values(folded, palette).min_bits(best.bits - other_bits) + other_bits;
+    if (bits < best.bits) best = {.bits = bits, .zero_runs = folded.zero_runs, .palette = palette};
+  }
+}
+
+// All weights are zero. The code is one run and one weight of value 0, because each slice needs a weight.
+void consider_all_zero(const Statistics& statistics, Choice& best) {
+  const Palette palette;
+  const uint64_t bits =
+      *std::ranges::min_element(statistics.run_bits) + palette_bits(palette) + kSliceHeaderBits + kSliceTailBits;
+  if (bits < best.bits) best = {.bits = bits, .zero_runs = ZeroRuns::kYes, .palette = palette};
+}
+
+struct Frequent {
+  std::array<uint16_t, kMaxCandidates> values{};
+  size_t count = 0;
+  size_t distinct = 0;  // number of values that occur
+};
+
+// The most frequent folded weights, sorted by frequency, then by value.
+Frequent most_frequent_values(const Statistics& statistics) {
+  std::array<uint64_t, kFoldedValues> keys;
+  Frequent result;
+  for (size_t f = 0; f < statistics.end; ++f) {
+    keys[result.distinct] = uint64_t{statistics.count[f]} << 16 | (kMaxFolded - f);
+    result.distinct += statistics.count[f] != 0 ? 1 : 0;
+  }
+  result.count = std::min(result.distinct, kMaxCandidates);
+  const auto end = keys.begin() + static_cast<ptrdiff_t>(result.distinct);
+  const auto middle = keys.begin() + static_cast<ptrdiff_t>(result.count);
+  if (middle != end) std::nth_element(keys.begin(), middle, end, std::greater<>());
+  std::sort(keys.begin(), middle, std::greater<>());
+  for (size_t i = 0; i < result.count; ++i) result.values[i] = static_cast<uint16_t>(kMaxFolded - (keys[i] & 0xFFFF));
+  return result;
+}
+
+}  // namespace
+
+Choice choose(const Statistics& statistics, uint64_t limit) {
+  Frequent frequent = most_frequent_values(statistics);
+  const auto all = std::span(frequent.values).first(frequent.count);
+  Choice best{.bits = limit, .zero_runs = ZeroRuns::kNo, .palette = {}};
+  Folded folded = all_of(statistics, all, frequent.distinct);
+  consider(statistics, folded, best);
+  const uint32_t zeros = statistics.count[0];
+  if (zeros == 0) return best;
+  if (zeros == folded.values()) {
+    consider_all_zero(statistics, best);
+    return best;
+  }
+  const auto without_zero = std::remove(all.begin(), all.end(), uint16_t{0});
+  folded.frequent = all.first(static_cast<size_t>(without_zero - all.begin()));
+  --folded.distinct;
+  folded.at_least[0] -= zeros;
+  folded.zero_runs = ZeroRuns::kYes;
+  consider(statistics, folded, best);
+  return best;
+}
+
+}  // namespace carina::npu::swd
