@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "facts/tosa_ops.h"
+#include "facts/vgf_form.h"
 
 namespace carina {
 
@@ -197,6 +198,7 @@ struct TosaOpRow {
   std::span<const TosaAttribute> attributes;  // in the order of the schema's slots
   std::span<const std::string_view> type_names;
   std::span<const TosaTypeRow> types;  // empty: any type
+  VgfForm vgf;                         // in VGF files
   TosaFeatures also_needs = {};        // one of these, besides what the type row needs; empty: none
 };
 

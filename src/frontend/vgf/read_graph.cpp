@@ -179,22 +179,22 @@ class GraphReader {
   }
 
   // The row of the operator of an OpExtInst.
-  Result<const VgfOpRow*> row_of_instruction(const Instruction& instruction) const {
+  Result<const TosaOpRow*> row_of_instruction(const Instruction& instruction) const {
     CARINA_TRY(const Instruction* set, values_.maker(instruction.operands[0], SpirvOp::OpExtInstImport));
     const std::string name = string_of(set->operands).text;
     if (name != kVgfInstructionSet) {
       return values_.error(fmt::format("an instruction of the set {} cannot be executed", name),
                            std::string(kVgfInstructionSet), fmt::format("number {}", instruction.operands[1]));
     }
-    const VgfOpRow* row = find_vgf_instruction(instruction.operands[1]);
+    const TosaOpRow* row = find_vgf_instruction(instruction.operands[1]);
     if (row == nullptr)
       return values_.error(fmt::format("{} has no instruction {}", kVgfInstructionSet, instruction.operands[1]));
     return row;
   }
 
   Result<void> read_operator(const Instruction& instruction) {
-    CARINA_TRY(const VgfOpRow* vgf_row, row_of_instruction(instruction));
-    const TosaOpRow& row = row_of(vgf_row->op);
+    CARINA_TRY(const TosaOpRow* found, row_of_instruction(instruction));
+    const TosaOpRow& row = *found;
     const std::string name = name_of_id(instruction.result, "value");
     const std::string here = fmt::format("{}: {} ({})", where_, name_of(row.op), name);
     const auto operands = instruction.operands.subspan(2);
@@ -207,7 +207,7 @@ class GraphReader {
     for (size_t i = row.attributes.size(); i < operands.size(); ++i) {
       CARINA_TRY(node.inputs.emplace_back(), operand(row, i - row.attributes.size(), operands[i], here));
     }
-    CARINA_CHECKED(read_attributes(*vgf_row, operands, node, here));
+    CARINA_CHECKED(read_attributes(row, operands, node, here));
     return add_node(std::move(node), row, instruction, here);
   }
 
@@ -233,10 +233,10 @@ class GraphReader {
     return shapes_[id] = graph_.add_constant(name_of_id(id, "shape"), std::move(wide).freeze());
   }
 
-  Result<void> read_attributes(const VgfOpRow& vgf_row, std::span<const uint32_t> operands, ir::Node& node,
+  Result<void> read_attributes(const TosaOpRow& row, std::span<const uint32_t> operands, ir::Node& node,
                                const std::string& here) {
-    for (const TosaAttribute& attribute : row_of(vgf_row.op).attributes) {
-      const auto position = std::ranges::find(vgf_row.attributes, attribute.name) - vgf_row.attributes.begin();
+    for (const TosaAttribute& attribute : row.attributes) {
+      const auto position = std::ranges::find(row.vgf.attributes, attribute.name) - row.vgf.attributes.begin();
       auto value = read_attribute(attribute, operands[static_cast<size_t>(position)], node);
       if (!value) {
         for (Diagnostic& error : value.error()) error.where = fmt::format("{}: attribute {}", here, attribute.name);

@@ -106,7 +106,7 @@ class Printer {
     const Instruction* import = module_.find(set);
     const bool tosa = import != nullptr && import->is(SpirvOp::OpExtInstImport) &&
                       string_of(import->operands).text == kVgfInstructionSet;
-    const VgfOpRow* row = tosa ? find_vgf_instruction(number) : nullptr;
+    const TosaOpRow* row = tosa ? find_vgf_instruction(number) : nullptr;
     constexpr size_t kPrefix = std::string_view("tosa.").size();
     return row == nullptr ? std::to_string(number) : std::string(name_of(row->op).substr(kPrefix));
   }

@@ -64,9 +64,9 @@ class GraphWriter {
   // Reports all nodes that the instruction set does not support, before anything is written.
   void check_nodes() {
     for (const ir::Node& node : graph_.nodes) {
-      const VgfOpRow& row = vgf_row_of(node.op.tosa());
-      if (row.treatment == VgfTreatment::kRefused)
-        refuse(node, fmt::format("VGF has no {}: {}", node.op.name(), row.reason));
+      const VgfForm& form = vgf_form_of(node.op.tosa());
+      if (form.treatment == VgfTreatment::kRefused)
+        refuse(node, fmt::format("VGF has no {}: {}", node.op.name(), form.reason));
       check_constants(node);
     }
   }
@@ -167,18 +167,18 @@ class GraphWriter {
       return;
     }
     std::vector<uint32_t> operands;
-    const VgfOpRow& row = vgf_row_of(node.op.tosa());
-    for (const std::string_view name : row.attributes) operands.push_back(attribute(node, name));
+    const VgfForm& form = vgf_form_of(node.op.tosa());
+    for (const std::string_view name : form.attributes) operands.push_back(attribute(node, name));
     for (size_t i = 0; i < node.inputs.size(); ++i) operands.push_back(operand(node, i));
     // The instruction would exceed SPIR-V's word limit. Only CONCAT has a variable number of operands.
     if (operands.size() + 5 > kSpirvMaxWords) return refuse(node, "too many operands for an instruction of SPIR-V");
-    write_results(node, row.instruction, operands);
+    write_results(node, form.instruction, operands);
   }
 
   // Returns whether a node has no effect in the file. Scalars have shape [1] there, so a RESHAPE from a scalar to [1]
   // is dropped.
   [[nodiscard]] bool forwards(const ir::Node& node) const {
-    if (vgf_row_of(node.op.tosa()).treatment == VgfTreatment::kForwarded) return true;
+    if (vgf_form_of(node.op.tosa()).treatment == VgfTreatment::kForwarded) return true;
     return node.op == ir::Op(TosaOp::RESHAPE) &&
            in_file(graph_[node.inputs.front()].shape) == in_file(graph_[node.outputs.front()].shape);
   }

@@ -62,15 +62,16 @@ TEST(Vgf, every_operator_round_trips_or_has_a_reason) {
   for (const ir::Module& module : tosa::row_modules(7)) {
     const ir::Graph& graph = module.main();
     const auto bytes = write_vgf(module, "row");
-    const VgfOpRow& row = vgf_row_of(graph.nodes.back().op.tosa());
-    if (row.treatment == VgfTreatment::kRefused) {
+    const TosaOp op = graph.nodes.back().op.tosa();
+    const VgfForm& form = vgf_form_of(op);
+    if (form.treatment == VgfTreatment::kRefused) {
       ASSERT_FALSE(bytes.has_value());
-      if (row.op == TosaOp::VARIABLE) continue;  // an unused declaration is dead code, which is left out
-      EXPECT_THAT(to_string(bytes.error()), HasSubstr(std::string(row.reason)));
+      if (op == TosaOp::VARIABLE) continue;  // an unused declaration is dead code, which is left out
+      EXPECT_THAT(to_string(bytes.error()), HasSubstr(std::string(form.reason)));
       continue;
     }
     // Some random contents cannot be written: a size of zero, a shape that is not constant, IDENTITY of two shapes.
-    if (!bytes || row.treatment != VgfTreatment::kInstruction) continue;
+    if (!bytes || form.treatment != VgfTreatment::kInstruction) continue;
     const auto again = read_vgf(Buffer::copy_of(*bytes), "row");
     ASSERT_TRUE(again.has_value()) << ir::print(module) << to_string(again.error());
     const auto has_it = [&](const ir::Node& node) { return node.op == graph.nodes.back().op; };
