@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "frontend/tosa/verify.h"
+#include "frontend/tosa/verify/verify.h"
 #include "ir/text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

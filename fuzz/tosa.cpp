@@ -7,7 +7,7 @@
 #include <span>
 
 #include "frontend/tosa/flatbuffer.h"
-#include "frontend/tosa/verify.h"
+#include "frontend/tosa/verify/verify.h"
 #include "interpret/interpreter.h"
 #include "ir/pass.h"
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <span>
 
-#include "frontend/tosa/verify.h"
+#include "frontend/tosa/verify/verify.h"
 #include "frontend/vgf/vgf.h"
 #include "ir/pass.h"
 

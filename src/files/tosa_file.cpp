@@ -8,7 +8,7 @@
 
 #include "files/file_kind.h"
 #include "frontend/tosa/flatbuffer.h"
-#include "frontend/tosa/verify.h"
+#include "frontend/tosa/verify/verify.h"
 #include "frontend/vgf/vgf.h"
 
 namespace carina::files {

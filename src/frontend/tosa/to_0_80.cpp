@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "frontend/tosa/reader_internal.h"
-#include "frontend/tosa/rules/rule_internal.h"
+#include "frontend/tosa/verify/rule.h"
 #include "ir/tosa_type.h"
 
 namespace carina::tosa {

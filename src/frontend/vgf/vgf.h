@@ -18,7 +18,7 @@ namespace carina::vgf {
 Result<std::vector<std::byte>> write_vgf(const ir::Module& module, const std::string& where);
 
 // Reads the TOSA graph of a VGF file. Its graph segments become one graph, in order. The result follows the conventions
-// of ir::Graph; the caller must check the rules of the specification (frontend/tosa/verify.h). Errors: those of
+// of ir::Graph; the caller must check the rules of the specification (frontend/tosa/verify/verify.h). Errors: those of
 // read_container(); SPIR-V that is damaged or outside of TOSA 1.0; compute segments, by name.
 Result<ir::Module> read_vgf(const Buffer& file, const std::string& where);
 // Like the function above, for a file whose tables have been read.

@@ -29,7 +29,7 @@
 #include "base/io/file.h"
 #include "facts/tosa_rows.h"
 #include "frontend/tosa/flatbuffer.h"
-#include "frontend/tosa/verify.h"
+#include "frontend/tosa/verify/verify.h"
 #include "interpret/interpreter.h"
 #include "ir/text.h"
 

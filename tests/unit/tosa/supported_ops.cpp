@@ -7,7 +7,7 @@
 
 #include "facts/tosa_0_80.h"
 #include "facts/tosa_rows.h"
-#include "frontend/tosa/verify.h"
+#include "frontend/tosa/verify/verify.h"
 
 namespace carina::tosa {
 

@@ -6,7 +6,7 @@
 
 #include "facts/tosa_rows.h"
 #include "frontend/tosa/flatbuffer.h"
-#include "frontend/tosa/verify.h"
+#include "frontend/tosa/verify/verify.h"
 #include "ir/text.h"
 #include "supported_ops.h"
 

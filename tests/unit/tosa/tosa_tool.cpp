@@ -8,7 +8,7 @@
 
 #include "base/io/file.h"
 #include "frontend/tosa/flatbuffer.h"
-#include "frontend/tosa/verify.h"
+#include "frontend/tosa/verify/verify.h"
 #include "interpret/interpreter.h"
 #include "ir/text.h"
 #include "tensor/npy.h"

@@ -1,4 +1,4 @@
-#include "frontend/tosa/verify.h"
+#include "frontend/tosa/verify/verify.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 
 #include "facts/tosa_rows.h"
-#include "frontend/tosa/rules/rule_internal.h"
+#include "frontend/tosa/verify/rule.h"
 #include "tensor/elements.h"
 
 namespace carina::tosa {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "frontend/tosa/rules/rule_internal.h"
+#include "frontend/tosa/verify/rule.h"
 
 namespace carina::tosa {
 

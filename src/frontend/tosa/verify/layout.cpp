@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/checked_math.h"
-#include "frontend/tosa/rules/rule_internal.h"
+#include "frontend/tosa/verify/rule.h"
 
 namespace carina::tosa {
 

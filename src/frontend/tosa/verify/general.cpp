@@ -5,8 +5,8 @@
 #include <bit>
 
 #include "base/checked_math.h"
-#include "frontend/tosa/rules/rule_internal.h"
-#include "frontend/tosa/rules/shape_pattern_internal.h"
+#include "frontend/tosa/verify/rule.h"
+#include "frontend/tosa/verify/shape_pattern_internal.h"
 #include "ir/tosa_type.h"
 
 namespace carina::tosa {

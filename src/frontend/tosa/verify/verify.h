@@ -7,7 +7,7 @@
 
 #include "carina/result.h"
 #include "facts/tosa_row.h"
-#include "frontend/tosa/rules/verify_options.h"
+#include "frontend/tosa/verify/verify_options.h"
 #include "ir/graph.h"
 
 namespace carina::tosa {

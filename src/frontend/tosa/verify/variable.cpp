@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "frontend/tosa/rules/rule_internal.h"
+#include "frontend/tosa/verify/rule.h"
 
 namespace carina::tosa {
 

@@ -4,7 +4,7 @@
 
 #include "base/checked_math.h"
 #include "base/text/number.h"
-#include "frontend/tosa/rules/shape_pattern_internal.h"
+#include "frontend/tosa/verify/shape_pattern_internal.h"
 
 namespace carina::tosa {
 
