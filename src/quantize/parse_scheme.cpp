@@ -26,20 +26,24 @@ constexpr WeightScheme kInt4Weights{
 
 struct Named {
   string_view name;
+  std::array<string_view, 2> aliases;  // the Arm backend's name first
   NodeScheme scheme;
 };
-// Help texts show the first name of each scheme.
+// An eps of 2^-16 would leave at most 8 bits of int16 for values around 1/256.
 constexpr std::array kNames{
-    Named{"int8", {}},
-    Named{"a8w8", {}},
-    Named{"int8x8", {}},
-    // An eps of 2^-16 would leave at most 8 bits for values around 1/256.
-    Named{"int16x8", {.activations = kInt16Activations, .weights = {}, .smallest_scale = 1.0 / (1 << 24)}},
-    Named{"a16w8", {.activations = kInt16Activations, .weights = {}, .smallest_scale = 1.0 / (1 << 24)}},
-    Named{"int16", {.activations = kInt16Activations, .weights = {}, .smallest_scale = 1.0 / (1 << 24)}},
-    Named{"int8x4", {.activations = kInt8Activations, .weights = kInt4Weights}},
-    Named{"a8w4", {.activations = kInt8Activations, .weights = kInt4Weights}},
+    Named{.name = "int8", .aliases = {"a8w8", "int8x8"}, .scheme = {}},
+    Named{.name = "int16x8",
+          .aliases = {"a16w8", "int16"},
+          .scheme = {.activations = kInt16Activations, .weights = {}, .smallest_scale = 1.0 / (1 << 24)}},
+    Named{.name = "int8x4", .aliases = {"a8w4"}, .scheme = {.activations = kInt8Activations, .weights = kInt4Weights}},
 };
+
+const Named* find_named(string_view name) {
+  const auto* found = std::ranges::find_if(kNames, [&](const Named& row) {
+    return row.name == name || (!name.empty() && std::ranges::find(row.aliases, name) != row.aliases.end());
+  });
+  return found == kNames.end() ? nullptr : found;
+}
 
 // One detail of a scheme, with its name.
 struct Detail {
@@ -102,7 +106,10 @@ std::string listed(const Rows& rows, Member member) {
 }  // namespace
 
 std::string scheme_names() {
-  return "int8, int16x8 (a16w8), int8x4 (a8w4)";
+  std::string text;
+  for (const Named& row : kNames)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", row.name, row.aliases.front());
+  return text;
 }
 
 std::string scheme_details() {
@@ -113,9 +120,8 @@ Result<std::optional<NodeScheme>> parse_scheme(string_view spec) {
   string_view rest = spec;
   const string_view name = cut(rest, '+');
   if (name == "float" && rest.empty()) return std::nullopt;
-  const auto* named = std::ranges::find(kNames, name, &Named::name);
-  if (named == kNames.end())
-    return unknown("scheme", spec, scheme_names() + ", auto, none; float for a part of the model");
+  const Named* named = find_named(name);
+  if (named == nullptr) return unknown("scheme", spec, scheme_names() + ", auto, none; float for a part of the model");
   NodeScheme scheme = named->scheme;
   std::map<string_view, string_view> given;  // the properties that are set, and the detail that set each
   while (!rest.empty()) {
