@@ -26,21 +26,26 @@ constexpr WeightScheme kInt4Weights{
 
 struct Named {
   string_view name;
-  std::array<string_view, 2> aliases;  // the Arm backend's name first
+  string_view arm_name;    // the Arm backend's name
+  string_view other_name;  // may be empty
   NodeScheme scheme;
 };
 // An eps of 2^-16 would leave at most 8 bits of int16 for values around 1/256.
 constexpr std::array kNames{
-    Named{.name = "int8", .aliases = {"a8w8", "int8x8"}, .scheme = {}},
+    Named{.name = "int8", .arm_name = "a8w8", .other_name = "int8x8", .scheme = {}},
     Named{.name = "int16x8",
-          .aliases = {"a16w8", "int16"},
+          .arm_name = "a16w8",
+          .other_name = "int16",
           .scheme = {.activations = kInt16Activations, .weights = {}, .smallest_scale = 1.0 / (1 << 24)}},
-    Named{.name = "int8x4", .aliases = {"a8w4"}, .scheme = {.activations = kInt8Activations, .weights = kInt4Weights}},
+    Named{.name = "int8x4",
+          .arm_name = "a8w4",
+          .other_name = {},
+          .scheme = {.activations = kInt8Activations, .weights = kInt4Weights}},
 };
 
 const Named* find_named(string_view name) {
   const auto* found = std::ranges::find_if(kNames, [&](const Named& row) {
-    return row.name == name || (!name.empty() && std::ranges::find(row.aliases, name) != row.aliases.end());
+    return !name.empty() && (row.name == name || row.arm_name == name || row.other_name == name);
   });
   return found == kNames.end() ? nullptr : found;
 }
@@ -107,8 +112,7 @@ std::string listed(const Rows& rows, Member member) {
 
 std::string scheme_names() {
   std::string text;
-  for (const Named& row : kNames)
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", row.name, row.aliases.front());
+  for (const Named& row : kNames) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", row.name, row.arm_name);
   return text;
 }
 
