@@ -1,5 +1,6 @@
-# carina_select_kernels(TARGET [OPS aten::add.out...] [OPS_FROM model.pte...]): of the runtime's kernels, the program TARGET links
-# these, or those that the models call; the linker drops the others. A name that the runtime does not have is a configure error.
+# carina_select_kernels(TARGET [OPS aten::add.out...] [OPS_FROM model.pte...]): of the runtime's kernels, the program
+# TARGET links these, or those that the models call; the linker drops the others. A name that the runtime does not have
+# is a configure error.
 function(carina_select_kernels target)
   cmake_parse_arguments(SELECT "" "" "OPS;OPS_FROM" ${ARGN})
   find_package(Python3 REQUIRED COMPONENTS Interpreter)

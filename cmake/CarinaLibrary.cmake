@@ -21,7 +21,8 @@ endif()
 # The options that every target of ours shares; not those of libraries.
 function(carina_options target)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:carina_warnings>)
-  # GCC collects garbage from 128 MB on, 5 % of the time of a large chunk; below 1 GB it need not (a chunk takes up to 0.8 GB).
+  # GCC collects garbage from 128 MB on, 5 % of the time of a large chunk; below 1 GB it need not (a chunk takes up to
+  # 0.8 GB).
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576>)
   # No path of the build in archives and programs: messages of mistakes name files from src/ on. Where a compiler cache is in use, the
   # objects are a developer's, and another flag would make those in the cache useless.
@@ -53,9 +54,9 @@ function(carina_precompiled name)
   target_precompile_headers(carina_precompiled_${name} PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/precompiled_${name}.h)
 endfunction()
 
-# carina_target(TARGET [CHUNK number] [PRECOMPILED name]): with CARINA_UNITY, CHUNK files of a target (eight) are compiled as one, behind
-# precompiled headers: headers and what files instantiate alike are most of the work. Without it (preset tidy) each file is
-# compiled alone, which shows what its includes miss.
+# carina_target(TARGET [CHUNK number] [PRECOMPILED name]): with CARINA_UNITY, CHUNK files of a target (eight) are
+# compiled as one, behind precompiled headers: headers and what files instantiate alike are most of the work. Without it
+# (preset tidy) each file is compiled alone, which shows what its includes miss.
 function(carina_target target)
   cmake_parse_arguments(TARGET "" "CHUNK;PRECOMPILED" "" ${ARGN})
   if(NOT TARGET_CHUNK)
@@ -74,8 +75,8 @@ function(carina_target target)
   endif()
 endfunction()
 
-# carina_code_options(TARGET option...): how code of a target is made, in other ways than elsewhere. Such a target has no precompiled
-# headers: GCC makes functions with the options that those were compiled with, and does not say so.
+# carina_code_options(TARGET option...): how code of a target is made, in other ways than elsewhere. Such a target has
+# no precompiled headers: GCC makes functions with the options that those were compiled with, and does not say so.
 function(carina_code_options target)
   target_compile_options(${target} PRIVATE ${CARINA_KERNEL_OPTIONS} ${ARGN})
   set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)
@@ -91,8 +92,9 @@ function(carina_separate)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# libraries.toml says which libraries there are and what each may include, `name = ["seen", "seen"]`, and where a library's files are
-# that are not in src/<name>, `name = "folder"`. A folder inside the folder of another library is a library of its own.
+# libraries.toml says which libraries there are and what each may include, `name = ["seen", "seen"]`, and where a
+# library's files are that are not in src/<name>, `name = "folder"`. A folder inside the folder of another library is a
+# library of its own.
 set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS libraries.toml)
 file(STRINGS ${PROJECT_SOURCE_DIR}/libraries.toml CARINA_LIBRARY_LINES REGEX "^[a-z0-9_]+ = \\[.*\\]$")
 file(STRINGS ${PROJECT_SOURCE_DIR}/libraries.toml CARINA_FOLDER_LINES REGEX "^[a-z0-9_]+ = \".*\"$")
@@ -110,8 +112,8 @@ foreach(line IN LISTS CARINA_FOLDER_LINES)
   set(CARINA_FOLDER_OF_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
 endforeach()
 
-# The library that the file of an #include belongs to, "plan/select/rule.h": the one with the longest folder around it; of a public
-# header, "carina/tensor.h", the one that libraries.toml names.
+# The library that the file of an #include belongs to, "plan/select/rule.h": the one with the longest folder around it;
+# of a public header, "carina/tensor.h", the one that libraries.toml names.
 function(carina_library_of include result)
   foreach(line IN LISTS CARINA_PUBLIC_LINES)
     string(REGEX MATCH "^\"(.*)\" = \"(.*)\"$" all "${line}")
@@ -158,9 +160,10 @@ function(carina_seen_by program result)
   set(${result} ${targets} PARENT_SCOPE)
 endfunction()
 
-# carina_library(NAME [COLD] [CHUNK number] LIBS library... PRIVATE_LIBS library...): a static library of all .cpp below its folder, without
-# those of libraries inside of it. It links what libraries.toml lets it include. COLD: the library takes a small part of every command's time,
-# so it is compiled with -O1, in three quarters of the time of -O2. CHUNK: how many files are compiled as one (twenty).
+# carina_library(NAME [COLD] [CHUNK number] LIBS library... PRIVATE_LIBS library...): a static library of all .cpp below
+# its folder, without those of libraries inside of it. It links what libraries.toml lets it include. COLD: the library
+# takes a small part of every command's time, so it is compiled with -O1, in three quarters of the time of -O2. CHUNK:
+# how many files are compiled as one (twenty).
 function(carina_library name)
   cmake_parse_arguments(LIBRARY "COLD" "CHUNK" "LIBS;PRIVATE_LIBS" ${ARGN})
   if(NOT LIBRARY_CHUNK)
@@ -215,8 +218,8 @@ function(carina_link_included target)
   target_link_libraries(${target} PRIVATE ${included})
 endfunction()
 
-# carina_test(NAME SOURCES file... LIBS library...): a GoogleTest program that links the libraries whose headers it includes, one ctest
-# entry per test case. The target unit_tests builds all of them; no other build does.
+# carina_test(NAME SOURCES file... LIBS library...): a GoogleTest program that links the libraries whose headers it
+# includes, one ctest entry per test case. The target unit_tests builds all of them; no other build does.
 function(carina_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL ${TEST_SOURCES})
@@ -231,7 +234,8 @@ function(carina_test name)
   add_dependencies(unit_tests ${name})
 endfunction()
 
-# carina_test_tool(NAME SOURCES file... LIBS library...): a program that tests/integration calls, linked and built likewise.
+# carina_test_tool(NAME SOURCES file... LIBS library...): a program that tests/integration calls, linked and built
+# likewise.
 function(carina_test_tool name)
   cmake_parse_arguments(TOOL "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL ${TOOL_SOURCES})

@@ -1,5 +1,5 @@
-# THIRD-PARTY-NOTICES.txt, which `carina --licenses` prints, and the bill of materials sbom.cdx.json (scripts/third_party.py), in
-# <prefix>/share/carina. The wheel has them beside its program.
+# THIRD-PARTY-NOTICES.txt, which `carina --licenses` prints, and the bill of materials sbom.cdx.json
+# (scripts/third_party.py), in <prefix>/share/carina. The wheel has them beside its program.
 
 include(GNUInstallDirs)
 set(notices ${PROJECT_BINARY_DIR}/share/carina/THIRD-PARTY-NOTICES.txt)

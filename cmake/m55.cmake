@@ -1,5 +1,5 @@
-# Toolchain: a bare-metal Cortex-M with newlib, Debian's gcc-arm-none-eabi. The CPU is a Cortex-M55, or -DCARINA_CPU=cortex-m85 and others.
-# No fused multiply-add: float kernels give the bits that they give on a host.
+# Toolchain: a bare-metal Cortex-M with newlib, Debian's gcc-arm-none-eabi. The CPU is a Cortex-M55, or
+# -DCARINA_CPU=cortex-m85 and others. No fused multiply-add: float kernels give the bits that they give on a host.
 set(CARINA_CPU cortex-m55 CACHE STRING "the CPU of the images: cortex-m0, -m0plus, -m3, -m4, -m7, -m23, -m33, -m35p, -m55 or -m85")
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES CARINA_CPU)
 set(CMAKE_SYSTEM_NAME Generic)
@@ -14,8 +14,9 @@ else()
 endif()
 set(flags "-mcpu=${CARINA_CPU} -mthumb -mfloat-abi=${float_abi} -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections -fno-threadsafe-statics -ffp-contract=off")
 
-# GCC knows the Cortex-M85 from version 13 on. Clang compiles for it with the headers and libraries of an older GCC, which links: for the linker, the CPU
-# is a Cortex-M55, whose libraries are those of the same architecture (Armv8.1-M with MVE).
+# GCC knows the Cortex-M85 from version 13 on. Clang compiles for it with the headers and libraries of an older GCC,
+# which links: for the linker, the CPU is a Cortex-M55, whose libraries are those of the same architecture (Armv8.1-M
+# with MVE).
 execute_process(COMMAND arm-none-eabi-g++ -mcpu=${CARINA_CPU} -E -x c++ /dev/null RESULT_VARIABLE unknown_cpu OUTPUT_QUIET ERROR_QUIET)
 if(unknown_cpu AND CARINA_CPU STREQUAL cortex-m85)
   set(CMAKE_C_COMPILER clang-19)

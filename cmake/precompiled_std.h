@@ -1,5 +1,5 @@
-// What most files include of the standard library, and fmt: compiled once (cmake/CarinaLibrary.cmake). Files include what they use
-// all the same; the preset tidy compiles them without this header.
+// What most files include of the standard library, and fmt: compiled once (cmake/CarinaLibrary.cmake). Files include
+// what they use all the same; the preset tidy compiles them without this header.
 #pragma once
 
 #include <fmt/format.h>

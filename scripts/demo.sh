@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The main workflow on models/digits: compiles for an Ethos-U55, runs every test image on the simulated NPU, prints a
 # report.
-# usage: scripts/demo.sh [TARGET]      (default ethos-u55-128; build/release/bin/carina must exist: make build; or CARINA_BIN).
-# Output: build/demo, or DEMO_DIR. CARINA_BUILD: another folder than build.
+# usage: scripts/demo.sh [TARGET]      (default ethos-u55-128; build/release/bin/carina must exist: make build; or
+# CARINA_BIN). Output: build/demo, or DEMO_DIR. CARINA_BUILD: another folder than build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -86,8 +86,8 @@ struct QuantizeOptions {
 
 // Returns the quantized model. A model that convert_pt2e quantized keeps its parameters; other models are calibrated on
 // `samples` and quantized by the scheme. Each sample has one tensor per input, of exactly the input's type and shape.
-// Without samples a float model stays float, which a note says. Errors: kAlways without samples (usage), samples of the wrong type or
-// shape, values that are not finite.
+// Without samples a float model stays float, which a note says. Errors: kAlways without samples (usage), samples of the
+// wrong type or shape, values that are not finite.
 Result<Model> quantize(Model model, std::span<const Sample> samples, const QuantizeOptions& options = {},
                        const Log& log = {});
 
@@ -239,9 +239,10 @@ struct RunOutcome {
   results::NpuReport npu;  // of Ethos-U delegates
 };
 
-// Runs an ExecuTorch program once; carina/session.h loads a program for many runs. CPU kernels run in Carina's runtime; Ethos-U delegates run on the simulator with the
-// bits of the NPU. `inputs` has one tensor per input, in order. Errors: a damaged program, an unknown backend or
-// kernel, inputs whose number, type, shape or size in bytes differs, faults that the simulator detects.
+// Runs an ExecuTorch program once; carina/session.h loads a program for many runs. CPU kernels run in Carina's runtime;
+// Ethos-U delegates run on the simulator with the bits of the NPU. `inputs` has one tensor per input, in order. Errors:
+// a damaged program, an unknown backend or kernel, inputs whose number, type, shape or size in bytes differs, faults
+// that the simulator detects.
 Result<RunOutcome> run(const Buffer& pte, const Sample& inputs, const RunOptions& options = {}, const Log& log = {});
 
 }  // namespace carina::api

@@ -61,8 +61,8 @@ struct NpuReport {
   std::string constants_memory = {};  // name of one of `memories`
   std::string arena_memory = {};
   int64_t memory_cycles = 0;  // the part of `cycles` that waits for memories behind the second port
-  // By the name of a layer: how many cycles fewer the NPU takes without its operations. A layer whose weights others wait
-  // for saves more than its own cycles, one that runs while others wait saves less. Empty: not computed.
+  // By the name of a layer: how many cycles fewer the NPU takes without its operations. A layer whose weights others
+  // wait for saves more than its own cycles, one that runs while others wait saves less. Empty: not computed.
   std::vector<std::pair<std::string, int64_t>> saved_cycles = {};
 };
 

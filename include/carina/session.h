@@ -46,8 +46,8 @@ struct SessionReport {
 // the simulator with the bits of the NPU. State that the program keeps is passed from each run to the next.
 //
 // Threads: a call locks its session, so calls from several threads are safe and run one after another. For runs at the
-// same time, give each thread a session of its own: clone() shares the bytes of the program. Different sessions share no
-// state. `log` of load() must accept calls from each thread that runs.
+// same time, give each thread a session of its own: clone() shares the bytes of the program. Different sessions share
+// no state. `log` of load() must accept calls from each thread that runs.
 //
 // No function throws. A Session that was moved from gives an error of Fault::kUsage from each call that returns a
 // Result, and empty values from the others.

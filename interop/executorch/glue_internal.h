@@ -15,8 +15,8 @@ namespace official = ::executorch::runtime;
 
 Log to_official_log();
 
-// The official runtime's values as ours, on the same memory; nothing for those that neither delegates nor the kernels of
-// cortex_m_kernels.cpp take (texts, lists of other things than integers).
+// The official runtime's values as ours, on the same memory; nothing for those that neither delegates nor the kernels
+// of cortex_m_kernels.cpp take (texts, lists of other things than integers).
 struct Converted {
   std::vector<runtime::EValue> values;
   std::vector<runtime::EValue*> pointers;

@@ -27,8 +27,8 @@ from typing import Any
 
 __all__ = ["Report", "clear_reports", "last_error", "library_path", "recorded", "register", "reports"]
 
-# The report of one delegate call, as `carina run --timed --json` prints it. For a timed Ethos-U delegate, "npu" has its cycles, layers,
-# traffic and counters. For a VGF delegate, there is "vgf_nanoseconds".
+# The report of one delegate call, as `carina run --timed --json` prints it. For a timed Ethos-U delegate, "npu" has its
+# cycles, layers, traffic and counters. For a VGF delegate, there is "vgf_nanoseconds".
 Report = dict[str, Any]
 
 _NAME = "libcarina_executorch.so"

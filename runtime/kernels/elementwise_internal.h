@@ -8,8 +8,8 @@
 
 namespace carina::runtime {
 
-// A function of elements for one domain. `function` works on values of any domain; or it has a member in<Value>(), which
-// makes the function for one domain.
+// A function of elements for one domain. `function` works on values of any domain; or it has a member in<Value>(),
+// which makes the function for one domain.
 template <typename Value, typename Function>
 auto function_in(const Function& function) {
   if constexpr (requires { function.template in<Value>(); }) {

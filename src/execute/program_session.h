@@ -29,9 +29,9 @@ class RunClock;
 // the next. It may be used by one thread at a time.
 class ProgramSession {
  public:
-  // `where` names the program in messages. `log` must outlive the session: runs report progress to it. Errors: a damaged
-  // program; an unknown method, backend or kernel; with RunOptions::exact_memories the memories of a timed run are not
-  // known.
+  // `where` names the program in messages. `log` must outlive the session: runs report progress to it. Errors: a
+  // damaged program; an unknown method, backend or kernel; with RunOptions::exact_memories the memories of a timed run
+  // are not known.
   static Result<std::unique_ptr<ProgramSession>> load(const Buffer& program, const std::string& where,
                                                       const RunOptions& options, const Log& log);
   ~ProgramSession();

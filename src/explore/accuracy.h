@@ -41,8 +41,8 @@ class AccuracySums {
   std::vector<results::OutputSums> sums_;  // of each output
 };
 
-// Returns the report before any sample has run: the number of samples, whether they have labels, the names of the outputs.
-// Errors: as of accuracy().
+// Returns the report before any sample has run: the number of samples, whether they have labels, the names of the
+// outputs. Errors: as of accuracy().
 Result<results::AccuracyReport> accuracy_without_scores(const AccuracyRequest& request, const Log& log);
 
 // Some of the samples, by index.

@@ -20,9 +20,9 @@ struct CalibrateBoardRequest {
 };
 
 // Fits the bandwidth and the read latency of the second memory, and the latency of SRAM, to measured networks. Writes a
-// system configuration as in vela.ini, with the residual of each network. One network determines the bandwidth only, two
-// the bandwidth and the latency, three or more all values. Errors: a CSV without these columns, without rows, or with a
-// number that is not positive; a stream that cannot be read or timed; streams for different NPUs.
+// system configuration as in vela.ini, with the residual of each network. One network determines the bandwidth only,
+// two the bandwidth and the latency, three or more all values. Errors: a CSV without these columns, without rows, or
+// with a number that is not positive; a stream that cannot be read or timed; streams for different NPUs.
 Result<results::BoardCalibration> calibrate_board(const CalibrateBoardRequest& request, const Log& log);
 
 }  // namespace carina::explore

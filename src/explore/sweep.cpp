@@ -256,8 +256,8 @@ Result<void> write_program(const SweepRequest& request, const SweepLine& line, s
   return write_file(request.program_folder + "/" + request.program_prefix + line.program, program);
 }
 
-// Returns the line of a combination in the state, and writes its program to the folder of --output. Null: the combination
-// is to be compiled. Errors: the program cannot be written.
+// Returns the line of a combination in the state, and writes its program to the folder of --output. Null: the
+// combination is to be compiled. Errors: the program cannot be written.
 Result<const SweepLine*> kept_line(const Sweep& sweep, size_t number) {
   const SweepLine* line = sweep.state.find(sweep.names_of(number));
   const bool wants_program = !sweep.request.program_folder.empty();
@@ -302,7 +302,8 @@ std::vector<size_t> missing_of(const std::vector<std::optional<SweepLine>>& line
   return missing;
 }
 
-// Compiles `numbers` in parallel. Each result goes to its index in `lines`. Errors: a program or the state cannot be written.
+// Compiles `numbers` in parallel. Each result goes to its index in `lines`. Errors: a program or the state cannot be
+// written.
 Result<void> compile_all(Sweep& sweep, const std::vector<size_t>& numbers,
                          const std::vector<std::optional<Prepared>>& models,
                          std::vector<std::optional<SweepLine>>& lines, const Log& log) {

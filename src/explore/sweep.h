@@ -24,8 +24,8 @@ struct SweepRequest {
   // Only the combinations whose index n has n % parts == part are compiled.
   size_t part = 0;
   size_t parts = 1;
-  // Finished combinations are kept in this folder under `state_key` (SweepState), and are not compiled again. Those that
-  // failed because of the machine are compiled again. Empty: none are kept.
+  // Finished combinations are kept in this folder under `state_key` (SweepState), and are not compiled again. Those
+  // that failed because of the machine are compiled again. Empty: none are kept.
   std::string state_folder = {};
   std::string state_key = {};
   bool keep_going = false;  // a model that cannot be prepared with any scheme gives failed rows instead of an error

@@ -25,8 +25,8 @@ constexpr std::array kPipeline{
 };
 static_assert(ir::is_in_order(kPipeline));
 
-// Of the same passes, those that rewrite operators leave what a kernel of the CPU computes whole. Kernels of the CPU add
-// and multiply faster than they convolve.
+// Of the same passes, those that rewrite operators leave what a kernel of the CPU computes whole. Kernels of the CPU
+// add and multiply faster than they convolve.
 constexpr auto kCpuPipeline = [] {
   static_assert(kPipeline.back().run == scale_channels);
   std::array<ir::Pass, kPipeline.size() - 1> pipeline;

@@ -22,15 +22,16 @@ struct Sharing {
   std::vector<bool> is_observed;  // per value: its elements widen the group's range
 };
 
-// What maximum and minimum of two values do. Our own quantization shares their parameters, which saves the NPU two rescales;
-// torchao's users get what the Arm backend's quantizer gives them: operands and result each have their own. The maximum
-// or minimum of x and constants times x (a PReLU) shares always.
+// What maximum and minimum of two values do. Our own quantization shares their parameters, which saves the NPU two
+// rescales; torchao's users get what the Arm backend's quantizer gives them: operands and result each have their own.
+// The maximum or minimum of x and constants times x (a PReLU) shares always.
 enum class Extrema { kShare, kApart };
 
 // Ops that move, compare or limit elements keep parameters (their operands and results are one group). The value before
 // an activation that is its only reader takes the activation's parameters, but not its range: what the activation cuts
 // off need not be represented. So it is with the operands of a maximum that nothing else reads: where one is below all
-// results, the result is the other. Nodes that are left float share nothing. Source: docs/facts/arm_backend.md 4.2, 4.3.
+// results, the result is the other. Nodes that are left float share nothing. Source: docs/facts/arm_backend.md 4.2,
+// 4.3.
 Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, Extrema extrema);
 
 }  // namespace carina::quantize

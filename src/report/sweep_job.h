@@ -38,8 +38,8 @@ struct ProgramIdentity {
   std::string sha256;
 };
 
-// Returns one object: "version" and "program_sha256" of the program, "here" (the options for the machine of the user, such
-// as --state), and "sweeps".
+// Returns one object: "version" and "program_sha256" of the program, "here" (the options for the machine of the user,
+// such as --state), and "sweeps".
 std::string to_json(const ProgramIdentity& program, const std::vector<GivenOption>& here,
                     const std::vector<SweepDescription>& sweeps);
 

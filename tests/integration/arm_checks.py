@@ -138,7 +138,8 @@ def check(name, position, target, kind, flow):
         return
     count, left, outputs = result
     where = (name, position, target, kind, flow.__name__, count, left)
-    # Quantizers treat a convolution and the relu behind it as one. If the relu is not on the NPU, its convolution stays float.
+    # Quantizers treat a convolution and the relu behind it as one. If the relu is not on the NPU, its convolution stays
+    # float.
     fused = name == "relu" and target != "TOSA-1.0+FP" and position == "middle"
     assert count == (2 if position == "middle" else 1) - fused, where
     assert left or flow is by_carina, where

@@ -49,7 +49,8 @@ class Node:
     attributes: tuple
     inputs: list
     outputs: list
-    # How the outputs are compared. None: bit for bit. Otherwise the data that the specification's compliance rule needs.
+    # How the outputs are compared. None: bit for bit. Otherwise the data that the specification's compliance rule
+    # needs.
     compliance: object = None
     graphs: list = field(default_factory=list)  # graphs of control flow, under the names in `attributes`
 

@@ -233,7 +233,8 @@ def cast(g, t, op):
         known = {"low": math.floor(x.low), "high": math.ceil(x.high)}
     else:
         known = full_range(target) | ({"low": -(2**31)} if target == D.INT32 else {})
-    # The reference model rounds i32 to fp32 and then to the narrower type. The specification allows that, and also a single rounding.
+    # The reference model rounds i32 to fp32 and then to the narrower type. The specification allows that, and also a
+    # single rounding.
     twice = source == D.INT32 and target in (D.FP16, D.BF16)
     g.node(op, "Cast", (), [x], target, x.shape, known, {} if twice else None)
 

@@ -151,7 +151,8 @@ def test_every_option_of_evaluate_model(ours, monkeypatch):
     check_options(theirs, ours("carina_arm.scripts.evaluate_options").parser())
 
 
-# Options of examples/arm/run.sh and backends/arm/scripts/run_fvp.sh, which are in no package. Source: ExecuTorch at cff6f4dd.
+# Options of examples/arm/run.sh and backends/arm/scripts/run_fvp.sh, which are in no package. Source: ExecuTorch at
+# cff6f4dd.
 RUN_SH = """--model_name --model_input --aot_arm_compiler_flags --no_delegate --no_quantize --select_ops_list --target --output --bundleio --etdump --build_type
     --build-dir --build_only --extra_build_flags --toolchain --system_config --config --memory_mode --pte_placement --specify_ethosu_scratch --et_build_root
     --scratch-dir --qdq_fusion_op --model_explorer --perf_overlay --visualize_tosa --visualize_pte"""

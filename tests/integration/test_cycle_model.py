@@ -70,16 +70,16 @@ def test_layers_cost_what_vela_estimates(config, case, run_stream, tmp_path):
     operations = [m.groupdict() for m in map(OPERATION.search, run_stream(stream, case.path / "tosa_in_0.npy", "--ops").splitlines()) if m]
     alike = [(row, parts[0]) for row, parts in beside_each_other(rows, operations) if is_counted_alike(parts)]
     assert len(alike) >= 15  # layers for which Vela chose the same blocks and traversal
-    # On the two large NPUs, small layers of the repository's own network differ from Vela's estimate by up to 11 %: a known gap of the
-    # model.
+    # On the two large NPUs, small layers of the repository's own network differ from Vela's estimate by up to 11 %: a
+    # known gap of the model.
     is_small = "shared" not in case.path.parts and config in ("ethos-u85-512", "ethos-u85-1024")
     bound = 0.12 if is_small else 0.05
     far = [(row["Name"], ours["npu"], row["NPU"]) for row, ours in alike if abs(int(ours["npu"]) / float(row["NPU"]) - 1) > bound]
     assert not far
 
 
-# ExecuTorch's tutorial for Ethos-U prints this for mobilenet_v2 on Corstone-320. Its runner sets memory timings only in Dedicated_Sram and
-# Sram_Only. In Shared_Sram, memories have no latency.
+# ExecuTorch's tutorial for Ethos-U prints this for mobilenet_v2 on Corstone-320. Its runner sets memory timings only in
+# Dedicated_Sram and Sram_Only. In Shared_Sram, memories have no latency.
 FVP_CYCLES = 5_920_305
 CORSTONE_320 = """
 [System_Config.Corstone_320]

@@ -30,7 +30,8 @@ LEVELS = ["speed", "size", "search"]
 GRAPHS = int(os.environ.get("N", sampled(120, 300)))
 SEED = int(os.environ.get("SEED", "0"))
 PARTS = 6  # of the random graphs; each part is a test of its own
-# Variations that must not change results: blocks, formats, stripes, staging, overlap, threads, matrix products as convolutions, cascades.
+# Variations that must not change results: blocks, formats, stripes, staging, overlap, threads, matrix products as
+# convolutions, cascades.
 VARIATIONS = ["", "formats=linear", "overlap=none", "staging=never", "stripes=halves", "stripes=halves,seed={seed}", "seed={seed}", "seed={seed},formats=linear",
               "threads=2", "dynamic=1", "dynamic=1,seed={seed}", "cascades=2", "cascades=3,seed={seed}"]  # fmt: skip
 FAMILIES = list(dict.fromkeys(config[:9] for config in CONFIGS))

@@ -207,8 +207,8 @@ def test_our_delegates_have_the_layout_of_the_peers(case, run_carina, tmp_path):
     assert [id for id, _ in ours] == ["EthosUBackend"] * len(ours) and ours
     for _, blob in ours + theirs:
         check_layout(blob)
-    # If both have one delegate, it has the same number of inputs and outputs, with the same sizes and types. Axes of size one may have
-    # other positions.
+    # If both have one delegate, it has the same number of inputs and outputs, with the same sizes and types. Axes of
+    # size one may have other positions.
     if len(ours) == len(theirs) == 1:
         for kind in ("inputs", "outputs"):
             ours_io, theirs_io = (check_layout(x[0][1])[kind] for x in (ours, theirs))

@@ -97,8 +97,8 @@ def read_with_vela(path):
     return found
 
 
-# Vela's reader requires one zero point per tensor for all its readers. These graphs have a pool whose result is read with another zero
-# point.
+# Vela's reader requires one zero point per tensor for all its readers. These graphs have a pool whose result is read
+# with another zero point.
 TWO_ZERO_POINTS = {"resnet8/ethos-u85-256", "resnet20/ethos-u85-256"}
 
 
@@ -154,8 +154,8 @@ def test_vela_reads_the_numbers_that_we_meant(tosa_tool, run_carina, tmp_path): 
     assert (wrap.attrs["input_zp"], wrap.attrs["output_zp"], str(wrap.ofm.dtype)) == (5, 246, "uint8")
 
 
-# Vela no longer compiles 0.80 files, but still contains the compiler. It supports few graphs. It is called in this process, after the check
-# of the file's name.
+# Vela no longer compiles 0.80 files, but still contains the compiler. It supports few graphs. It is called in this
+# process, after the check of the file's name.
 LEGACY = [("conv", 0), ("deep_conv", 1), ("depthwise", 1), ("mul", 0), ("concat", 0), ("reshape", 1), ("ranks", 1), ("unsigned", 1)]
 
 

@@ -92,8 +92,8 @@ def test_model_explorer_shows_what_we_write(tosa_tool, explorer, tmp_path):
     assert "CONV2D" in labels and "RESCALE" in labels
 
 
-# 1.1-draft, as tosa-tools 2026.8 writes by default. Constants are stored as the official serializer stores them: inside the FlatBuffer, or
-# behind it if a file is larger than a given size.
+# 1.1-draft, as tosa-tools 2026.8 writes by default. Constants are stored as the official serializer stores them: inside
+# the FlatBuffer, or behind it if a file is larger than a given size.
 
 
 def constants():

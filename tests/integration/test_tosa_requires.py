@@ -17,7 +17,8 @@ UNPREDICTABLE = 1
 PAIRS = {}
 # Cases in which the reference model's process ends with a signal instead of a message.
 DIES = {"INTDIV by zero": -8, "GATHER beyond the last row": -6, "SCATTER beyond the last row": -6}
-# Cases that the reference model does not check: apply_scale_32 is a product of floats, and sums of products are Eigen's, which wrap.
+# Cases that the reference model does not check: apply_scale_32 is a product of floats, and sums of products are
+# Eigen's, which wrap.
 UNCHECKED = ("RESCALE with INEXACT_ROUND", "CONV", "DEPTHWISE_CONV", "TRANSPOSE_CONV", "MATMUL", "AVG_POOL2D")
 
 

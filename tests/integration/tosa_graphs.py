@@ -322,7 +322,8 @@ def transpose_conv(g):
     dtype = D.INT8
     n, h, w, c = g.image(8, 24)
     kernel, stride = [g.int(1, 5), g.int(1, 5)], [g.int(1, 2), g.int(1, 2)]
-    # U55 and U65 have one upscaling factor for both axes. Vela 5.2 accepts a few other graphs of this kind but drops the stride.
+    # U55 and U65 have one upscaling factor for both axes. Vela 5.2 accepts a few other graphs of this kind but drops
+    # the stride.
     if not g.u85 and stride[0] != stride[1] and not any(stride[i] == 1 and (h, w)[i] == 1 and kernel[i] == 1 for i in (0, 1)):
         raise Impossible
     channels = g.int(1, 24)

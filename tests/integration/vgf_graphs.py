@@ -10,8 +10,9 @@ import vgfpy
 TENSOR, GRAPH_TYPE, GRAPH_CONSTANT, ENTRY_POINT, INPUT, OUTPUT = 4163, 4190, 4181, 4182, 4184, 4185
 REPLICATE, IMPORT, EXT_INST, EXTRACT = 4461, 11, 12, 81
 RESHAPE, TRANSPOSE = 56, 60
-# model-converter removes operators without effect. By operator: the operand that equals the result if the shapes are equal. Examples are
-# reductions and REVERSE along an axis of size 1, PAD, SLICE and TILE that keep the shape, and CONCAT of one tensor.
+# model-converter removes operators without effect. By operator: the operand that equals the result if the shapes are
+# equal. Examples are reductions and REVERSE along an axis of size 1, PAD, SLICE and TILE that keep the shape, and
+# CONCAT of one tensor.
 SAME_AS = {48: -1, 49: -1, 50: -1, 51: -1, 52: -1, 53: -1, 54: -1, 55: 0, RESHAPE: 0, 57: -1, 58: 0, 59: 0}
 REVERSE, CONCAT = 57, 54
 

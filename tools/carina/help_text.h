@@ -7,8 +7,8 @@
 
 namespace carina::cli {
 
-// Breaks a text at blanks, and long words after commas, so that lines have at most `width` characters if the text allows
-// it. Lines after the first start with `indent` blanks, which count. Line ends in the text are kept.
+// Breaks a text at blanks, and long words after commas, so that lines have at most `width` characters if the text
+// allows it. Lines after the first start with `indent` blanks, which count. Line ends in the text are kept.
 //   wrapped("one two three", 9, 2) is "one two\n  three"
 std::string wrapped(std::string_view text, size_t width, size_t indent);
 

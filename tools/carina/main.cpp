@@ -68,8 +68,8 @@ void take_new_names(std::vector<std::string>& arguments) {
   }
 }
 
-// carina run PROGRAM -i A B is carina run PROGRAM -i A -i B, as shells write -i *.npy. The program stands before: behind -i
-// it would be one of them.
+// carina run PROGRAM -i A B is carina run PROGRAM -i A -i B, as shells write -i *.npy. The program stands before:
+// behind -i it would be one of them.
 void spread_inputs(std::vector<std::string>& arguments) {
   const bool is_npu_run = arguments.size() > 1 && arguments[0] == "npu" && arguments[1] == "run";
   const size_t program = is_npu_run ? 2 : 1;

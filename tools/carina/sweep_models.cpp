@@ -111,8 +111,8 @@ std::vector<std::string> words_of(const GivenOption& option) {
   return words;
 }
 
-// Returns the options of a section in the form of a command line. Errors: an unknown option, or an option that applies to
-// all models.
+// Returns the options of a section in the form of a command line. Errors: an unknown option, or an option that applies
+// to all models.
 Result<std::vector<GivenOption>> options_of(const CLI::App& app, const std::string& file, const Section& section) {
   std::vector<GivenOption> given;
   for (const CLI::ConfigItem& item : section.items) {

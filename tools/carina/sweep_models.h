@@ -14,8 +14,8 @@
 
 namespace carina::cli {
 
-// The purpose of an option. Rows depend on the values of kRow and kAxis, and on the contents of the files of kFile. They
-// do not depend on kHere.
+// The purpose of an option. Rows depend on the values of kRow and kAxis, and on the contents of the files of kFile.
+// They do not depend on kHere.
 enum class Use : uint8_t { kRow, kFile, kAxis, kHere };
 Use use_of(std::string_view option);
 // Returns whether an option can be used with --scheduler.

@@ -13,9 +13,9 @@
 
 namespace carina::cli {
 
-// Writes the results of a sweep: the table, the pages, and text or JSON on stdout. Models are added one after the other.
-// With several models, only the rows without layers stay in memory. The JSON is collected in a temporary file, and each
-// model has a page of its own with its layers.
+// Writes the results of a sweep: the table, the pages, and text or JSON on stdout. Models are added one after the
+// other. With several models, only the rows without layers stay in memory. The JSON is collected in a temporary file,
+// and each model has a page of its own with its layers.
 class SweepOutputs {
  public:
   enum class Models : uint8_t { kOne, kSeveral };

@@ -55,13 +55,15 @@ class Workers:
         self.silent = silent
 
     def _ask(self, new: list[str]) -> None:
-        # Each worker has a call of its own, because one that does not answer delays the answers of the others in a common call.
+        # Each worker has a call of its own, because one that does not answer delays the answers of the others in a
+        # common call.
         for address in new:
             self._asked[address] = calls.begin(self._client, self._client.run, OfWorker(self._site, "status"), workers=[address], on_error="return")
         calls.wait([self._asked[address] for address in new], _ANSWER_SECONDS)
 
     def _answered(self, address: str, said: dict[str, Any] | None) -> None:
-        # A worker that is being set up returns None, and one that has just stopped returns an exception. Both are asked again.
+        # A worker that is being set up returns None, and one that has just stopped returns an exception. Both are asked
+        # again.
         status = (said or {}).get(address)
         if not isinstance(status, dict):
             pause = min(2 * self._pauses.get(address, (0, _ANSWER_SECONDS / 2))[1], _SILENT_CHECK_SECONDS)

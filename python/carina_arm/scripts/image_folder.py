@@ -10,7 +10,8 @@ from torch.utils.data import Dataset
 
 __all__ = ["ImageFolder"]
 
-# The Arm backend's evaluator scales the shorter side to 256 pixels, crops the central 224x224 pixels, and normalizes with these statistics.
+# The Arm backend's evaluator scales the shorter side to 256 pixels, crops the central 224x224 pixels, and normalizes
+# with these statistics.
 _SHORTER_SIDE, _CROP = 256, 224
 _MEAN, _DEVIATION = (0.484, 0.454, 0.403), (0.225, 0.220, 0.220)
 

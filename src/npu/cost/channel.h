@@ -28,7 +28,8 @@ struct DecodedWeights {
 };
 double decoded_weights(const DecodedWeights& what);
 
-// The cycles of an operation that waits for its decoders only. They are 0 if the MAC unit's cycles include them already.
+// The cycles of an operation that waits for its decoders only. They are 0 if the MAC unit's cycles include them
+// already.
 struct Decoding {
   const AcceleratorConfig& npu;
   const MemoryPort& port;

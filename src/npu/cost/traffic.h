@@ -18,8 +18,8 @@ struct WindowAxis {
   int64_t sub_kernel = 8;  // taps that are processed together
   int64_t upscale = 1;     // 2: the window moves over an IFM of twice the size
 };
-// The IFM's elements that the OFM blocks of one axis read. An element counts once for each block and each sub-kernel that
-// reads it. Padding is not read.
+// The IFM's elements that the OFM blocks of one axis read. An element counts once for each block and each sub-kernel
+// that reads it. Padding is not read.
 //   Example: 5 outputs in blocks of 2, 3 taps, stride 1, padding 1, 5 inputs. The blocks read rows 0..2, 1..4 and 3..4:
 //   3 + 4 + 2 = 9.
 int64_t window_reads(const WindowAxis& axis);
@@ -47,10 +47,10 @@ struct WrittenMap {
   int64_t stride_x = 0;
   int64_t beat_bytes = 8;  // a power of two, at most 16
 };
-// The bytes of all beats. NHCWB16 is written in whole bricks of 16 channels. NHWC is written in runs of 16 channels, each
-// in its own aligned beats.
-//   Example: a pixel of 20 channels at address 4, in beats of 8 bytes: channels 0..15 take bytes 4..19, 3 beats; channels
-//   16..19 take bytes 20..23, 1 beat.
+// The bytes of all beats. NHCWB16 is written in whole bricks of 16 channels. NHWC is written in runs of 16 channels,
+// each in its own aligned beats.
+//   Example: a pixel of 20 channels at address 4, in beats of 8 bytes: channels 0..15 take bytes 4..19, 3 beats;
+//   channels 16..19 take bytes 20..23, 1 beat.
 int64_t written_bytes(const WrittenMap& map);
 
 }  // namespace carina::npu

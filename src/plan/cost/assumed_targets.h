@@ -7,7 +7,8 @@
 
 namespace carina::plan {
 
-// A target under one assumption of the cycle model (npu/cost/assumptions.h): its memories, and the components of its cost.
+// A target under one assumption of the cycle model (npu/cost/assumptions.h): its memories, and the components of its
+// cost.
 struct AssumedTarget {
   Target target;
   npu::CostDetail detail;

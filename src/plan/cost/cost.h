@@ -8,8 +8,8 @@
 #include "plan/family/family.h"
 #include "plan/schedule/schedule.h"
 
-// The cost of parts of a schedule. A search compares schedules by it. The formulas are those of npu/cost/cost.h, which the
-// simulator's time line uses too. All values are estimates in cycles of the NPU's clock.
+// The cost of parts of a schedule. A search compares schedules by it. The formulas are those of npu/cost/cost.h, which
+// the simulator's time line uses too. All values are estimates in cycles of the NPU's clock.
 namespace carina::plan {
 
 // Returns whether an operation leaves the MAC array idle: elementwise operations, RESIZE and transfers do.

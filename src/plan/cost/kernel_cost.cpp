@@ -232,8 +232,8 @@ double KernelCost::last_write(const Operand& what, const npu::Block3& block) con
   return target_.system.ports[what.port].write_latency_cycles + write_cycles(what, block, bytes);
 }
 
-// The elements that all blocks of an elementwise operation read of one operand. Each block reads its part of the operand,
-// broadcast or not.
+// The elements that all blocks of an elementwise operation read of one operand. Each block reads its part of the
+// operand, broadcast or not.
 double KernelCost::elementwise_reads(const Step& op, const FeatureMap& map, const Broadcast& repeated,
                                      const Geometry& g) const {
   const auto along = [](bool broadcast, int64_t whole, int64_t part) {

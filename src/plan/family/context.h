@@ -22,8 +22,8 @@ inline void say(CompilePhase phase, const Log& log) {
   log.progress(kNames[static_cast<size_t>(phase)], static_cast<size_t>(phase), kNames.size());
 }
 
-// How blocks are compared: by the nominal cycle model, or by their worst ratio to the best block over all assumptions of
-// the model (npu/cost/assumptions.h).
+// How blocks are compared: by the nominal cycle model, or by their worst ratio to the best block over all assumptions
+// of the model (npu/cost/assumptions.h).
 enum class BlockChoice : uint8_t { kNominal, kWorstRatio };
 
 // The target and the options that a transformation reads.

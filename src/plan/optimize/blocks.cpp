@@ -78,8 +78,8 @@ class BlockCosts {
 
 // Chooses the block for a subop by the costs under `models` models, the first of which is the nominal one. With one
 // model, it takes the largest of the blocks with nearly the least cost, which needs the fewest commands. With several,
-// it takes the block whose worst ratio to the best is the smallest, of those that cost at most 1 % more under the nominal
-// model; again the largest of those with nearly the same ratio.
+// it takes the block whose worst ratio to the best is the smallest, of those that cost at most 1 % more under the
+// nominal model; again the largest of those with nearly the same ratio.
 //   Example: costs (nominal, latencies doubled) of A are 100 and 140, of B 100.5 and 120. A's worst ratio is 1.17 and
 //   B's is 1.005, so B is chosen.
 template <typename CostUnder>

@@ -1,7 +1,8 @@
-// What:   computes ranges of steps stripe by stripe, so that of the tensors between them only some rows exist at a time.
+// What:   computes ranges of steps stripe by stripe, so that of the tensors between them only some rows exist at a
+//         time.
 // Before: stripe p0 step=s0    stripe p1 step=s1                         storage m1 bytes=4096
-// After:  stripe p0 step=s0 ofm={height=4 ...}  stripe p1 step=s0 ofm={y=4 height=1 ...}  stripe p2 step=s1 ofm={height=4 ...}
-//         stripe p3 step=s0 ofm={y=5 height=4 ...}  stripe p4 step=s1 ofm={y=4 height=4 ...}
+// After:  stripe p0 step=s0 ofm={height=4 ...}  stripe p1 step=s0 ofm={y=4 height=1 ...}  stripe p2 step=s1
+//         ofm={height=4 ...} stripe p3 step=s0 ofm={y=5 height=4 ...}  stripe p4 step=s1 ofm={y=4 height=4 ...}
 //         cascade first=s0 last=s1 stripe_rows=4                         storage m1 bytes=1536 rolling_rows=6
 // Needs:  one stripe per step in the order of the steps, storages of their own for all tensors, formats.
 // Gives:  stripes that cover their steps (rule 2) and find the rows that they read (rule 3), rolling rows inside

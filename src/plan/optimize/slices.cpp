@@ -1,4 +1,5 @@
-// What:   encodes the weights and scales of each stripe as a slice, and lays out the constants: slices, tables, tensors.
+// What:   encodes the weights and scales of each stripe as a slice, and lays out the constants: slices, tables,
+//         tensors.
 // Before: stripe block=...                               tensor t1 kind=constant
 // After:  stripe block=... slice=w0                      tensor t1 kind=constant storage=m4
 //         slice w0 stored=m3 cores=[...]                 storage m3 space=constants bytes=240 address=0
@@ -191,8 +192,8 @@ size_t bytes_of(const std::vector<EncodedSlice>& encoded) {
 // Appends constants to their space in the order of their first use. Equal constants are stored once.
 class Layout {
  public:
-  // `expected_bytes` of constants at most, unless tables are many. Library that nobody touches costs nothing: a package then
-  // comes around the constants where they stand.
+  // `expected_bytes` of constants at most, unless tables are many. Library that nobody touches costs nothing: a package
+  // then comes around the constants where they stand.
   Layout(Schedule& schedule, size_t expected_bytes) : schedule_(schedule) {
     space_.reserve(expected_bytes + expected_bytes / 16);
   }

@@ -1,5 +1,5 @@
-// What:   decides which tensors live in fast scratch, where the arena lies in slow memory: all that fit, and of the others
-//         those that would cost most cycles in the arena.
+// What:   decides which tensors live in fast scratch, where the arena lies in slow memory: all that fit, and of the
+//         others those that would cost most cycles in the arena.
 // Before: storage m1 bytes=4096
 // After:  storage m1 space=fast_scratch bytes=4096
 // Needs:  blocks, an order of stripes, storages of their own for all tensors.

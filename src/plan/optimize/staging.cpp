@@ -1,5 +1,5 @@
-// What:   copies weights and scales that live in slow memory to fast memory before they are read, and loads tables early,
-//         so that the transfers run beside other kernels.
+// What:   copies weights and scales that live in slow memory to fast memory before they are read, and loads tables
+//         early, so that the transfers run beside other kernels.
 // Before: stripe s3                    slice w1 stored=m7 scales=m7
 // After:  load_weights s3 part 1       slice w1 stored=m7 scales=m7 staged=m9
 //         stripe s1                    storage m9 space=arena bytes=5120

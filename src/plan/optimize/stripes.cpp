@@ -1,4 +1,5 @@
-// What:   cuts each stripe into an upper and a lower half. A variation for tests: it proves that a stripe is what it says.
+// What:   cuts each stripe into an upper and a lower half. A variation for tests: it proves that a stripe is what it
+//         says.
 // Before: stripe p0 step=s0 ofm={height=16 width=16 depth=8}
 // After:  stripe p0 step=s0 ofm={height=8 width=16 depth=8}
 //         stripe p1 step=s0 ofm={y=8 height=8 width=16 depth=8}

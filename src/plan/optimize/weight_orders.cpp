@@ -1,5 +1,5 @@
-// What:   computes convolutions in blocks whose weights stand in the other order, where they take fewer bytes so and the
-//         network hardly more cycles.
+// What:   computes convolutions in blocks whose weights stand in the other order, where they take fewer bytes so and
+//         the network hardly more cycles.
 // Before: stripe block={height=8 width=8 depth=16 order=PART_KERNEL_FIRST}
 // After:  stripe block={height=4 width=8 depth=16}
 // Needs:  blocks and depths; no slices.

@@ -46,8 +46,8 @@ ElementType product_type(const Matrices& m) {
   return largest(m.a) * largest(m.b) <= kSigned16.max() ? kSigned16 : kSigned32;
 }
 
-// Batches whose products are made by one operation: as many as two sets of products, written and read in turn, leave space
-// for.
+// Batches whose products are made by one operation: as many as two sets of products, written and read in turn, leave
+// space for.
 int64_t batches_at_once(const Selection& s, const Matrices& m, ElementType type) {
   constexpr int64_t kUnaskedBytes = int64_t{320} * 1024;
   const int64_t limit = s.options().arena_limit_bytes;

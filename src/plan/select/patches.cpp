@@ -37,8 +37,8 @@ Folding unfolded(int64_t stride, int64_t taps, int64_t outputs) {
   return {.taps = taps, .groups = (outputs - 1) * stride + taps};
 }
 
-// Channels of a patch in the order in which they stand in memory, so that runs are long: axes 0 to 2 are row, column and
-// channel.
+// Channels of a patch in the order in which they stand in memory, so that runs are long: axes 0 to 2 are row, column
+// and channel.
 std::array<size_t, 3> inner_order(const View& view) {
   std::array<size_t, 3> order{0, 1, 2};
   std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return view.axes[i + 1].stride; });

@@ -3,7 +3,8 @@
 #include "carina/result.h"
 #include "plan/select/selection.h"
 
-// One function per operator or family of operators: it makes the steps of the current node. Each file says how it works.
+// One function per operator or family of operators: it makes the steps of the current node. Each file says how it
+// works.
 namespace carina::plan {
 
 // Some functions have several rows: a function may be declared again.

@@ -11,8 +11,8 @@
 #include "plan/select/weight_stream_internal.h"
 #include "plan/select/weights_internal.h"
 
-// MATMUL of two activations as convolutions whose weights are the second matrix. Pools with a lookup table write it into
-// a stream of weights; a constant tap beside it corrects for what a stream can hold: with w = b + 1 for every b,
+// MATMUL of two activations as convolutions whose weights are the second matrix. Pools with a lookup table write it
+// into a stream of weights; a constant tap beside it corrects for what a stream can hold: with w = b + 1 for every b,
 // sum (a - za)(b - zb) = sum (a - za) w + sum (a - za)(-1 - zb).
 namespace carina::plan {
 namespace {

@@ -28,8 +28,8 @@ void widen_brick(const uint8_t* in, size_t pixels, int16_t zero_point, int16_t* 
 template <typename S>
 constexpr uint8_t kFlips = std::is_signed_v<S> ? 128 : 0;
 
-// Pixels of less than eight bytes that follow each other. Eight bytes are moved, of which the next pixel takes over what is
-// its own: pixels of `out` are no nearer to each other.
+// Pixels of less than eight bytes that follow each other. Eight bytes are moved, of which the next pixel takes over
+// what is its own: pixels of `out` are no nearer to each other.
 template <typename S>
 void flip_pixels(const std::byte* in, size_t pixels, size_t depth, uint8_t* out, size_t pixel_elems) {
   constexpr uint64_t kEight = kFlips<S> * uint64_t{0x0101010101010101};

@@ -93,8 +93,8 @@ double CycleModel::first_read_cycles(const Operation& op, const FeatureMap& map,
 
 namespace {
 
-// The elements that all blocks of an elementwise operation read of one operand. Each block reads its part of the operand,
-// broadcast or not.
+// The elements that all blocks of an elementwise operation read of one operand. Each block reads its part of the
+// operand, broadcast or not.
 int64_t elementwise_reads(const FeatureMap& map, const Extent& box, const Extent& ofm, const Extent& block) {
   const auto along = [](int32_t size, int32_t whole, int32_t part) {
     return int64_t{size == whole ? whole : ceil_div(whole, part)};

@@ -13,8 +13,8 @@
 #include "simulate/timing/timeline.h"
 
 // The cycles and the traffic of one operation, from the record that the decoder made.
-//   Example: a 1x1 convolution of 8x8x32 to 8x8x32 on ethos-u55-128 has 65,536 MACs. The OFM is 32 x 4 ublocks of 2x1x8,
-//   each of 4 cycles: 512 cycles of the MAC unit. The first read, the last write and the command unit are added.
+//   Example: a 1x1 convolution of 8x8x32 to 8x8x32 on ethos-u55-128 has 65,536 MACs. The OFM is 32 x 4 ublocks of
+//   2x1x8, each of 4 cycles: 512 cycles of the MAC unit. The first read, the last write and the command unit are added.
 namespace carina::simulate {
 
 // The properties of an operation's weights that the model needs.
@@ -35,8 +35,9 @@ struct Port {
   int write_latency_cycles = 0;
 };
 
-// Estimates cycles after Vela's performance model (docs/cycle-model.md). npu/cost/cost.h has the formulas of each component;
-// this class supplies their arguments from the registers and the memories. All cycles are cycles of the NPU's clock.
+// Estimates cycles after Vela's performance model (docs/cycle-model.md). npu/cost/cost.h has the formulas of each
+// component; this class supplies their arguments from the registers and the memories. All cycles are cycles of the
+// NPU's clock.
 class CycleModel {
  public:
   // Errors: a system configuration or memory mode that does not exist or belongs to another product. The message lists

@@ -68,9 +68,9 @@ struct UpperScales {
   }
 };
 
-// Four vectors of bytes are narrowed together, and limited as bytes: kAcross vectors of channels from `c` on, of as many pixels
-// as make four. Saturation on the way takes nothing that the limits leave, as zero points are small. Gives how many pixels it
-// has done.
+// Four vectors of bytes are narrowed together, and limited as bytes: kAcross vectors of channels from `c` on, of as
+// many pixels as make four. Saturation on the way takes nothing that the limits leave, as zero points are small. Gives
+// how many pixels it has done.
 template <typename T, bool kRaised, size_t kAcross>
 size_t scale_fours(const OutputTask& task, size_t c) {
   constexpr size_t kPixels = 4 / kAcross;

@@ -12,15 +12,15 @@ import ml_dtypes
 import numpy as np
 from runner.tosa_test_runner import TosaTestRunner
 
-# NumPy lacks these types. Carina writes their bits as integers, but tosa_verify expects '<V2' and '<V1' in the file's header, as ml_dtypes
-# writes them. It expects integers for FP8E5M2.
+# NumPy lacks these types. Carina writes their bits as integers, but tosa_verify expects '<V2' and '<V1' in the file's
+# header, as ml_dtypes writes them. It expects integers for FP8E5M2.
 NARROW = {"BF16": ml_dtypes.bfloat16, "FP8E4M3": ml_dtypes.float8_e4m3fn}
 
 GraphResult = TosaTestRunner.TosaGraphResult
 
 
-# Carina's mark for data that break a REQUIRE of the specification: the result is then unpredictable. Any other rejection is an error of the
-# graph.
+# Carina's mark for data that break a REQUIRE of the specification: the result is then unpredictable. Any other
+# rejection is an error of the graph.
 BROKEN_REQUIRE = "REQUIRE broken"
 
 

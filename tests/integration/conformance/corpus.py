@@ -35,7 +35,8 @@ PACKAGES = Path(tosa_reference_model.__file__).resolve().parents[1]
 CONFIG = PACKAGES / "conformance" / "cts-config_v1.0.json"
 PROGRAMS = Path(sys.executable).parent
 
-# Additional tests beside the special ones that the generator always makes: at most `maximum` for each value of `permutes`.
+# Additional tests beside the special ones that the generator always makes: at most `maximum` for each value of
+# `permutes`.
 CONVOLUTIONS = {"permutes": ["type", "acc_type"], "full_params": ["stride", "kernel"], "maximum": 3}
 SELECTIONS = {
     "cast": {"permutes": ["type", "out_type"], "maximum": 1},

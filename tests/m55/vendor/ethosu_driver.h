@@ -1,7 +1,7 @@
 #pragma once
 
-// The shapes of Arm's core driver that the runner may rely on, as its public headers have them: the runner compiles against
-// these too, so a vendor's driver can take the place of ours (docs/porting.md).
+// The shapes of Arm's core driver that the runner may rely on, as its public headers have them: the runner compiles
+// against these too, so a vendor's driver can take the place of ours (docs/porting.md).
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
