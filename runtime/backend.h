@@ -9,6 +9,7 @@
 #include "runtime/evalue.h"
 #include "runtime/kernel.h"
 
+// The interface of a delegate's backend.
 namespace carina::runtime {
 
 struct CompileSpec {

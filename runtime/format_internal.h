@@ -10,6 +10,7 @@
 #include "program_generated.h"
 #include "runtime/program.h"
 
+// Access to the FlatBuffer of a program, after Program::load() has verified it.
 namespace carina::runtime {
 
 namespace fb = carina::pte::schema;

@@ -6,6 +6,7 @@
 
 #include "runtime/kernel.h"
 
+// How a host replaces calls of a method while it is loaded.
 namespace carina::runtime {
 
 class Method;

@@ -11,6 +11,7 @@
 #include "firmware/npu/operation.h"
 #include "firmware/npu/registers.h"
 
+// The simulated NPU of firmware images.
 namespace carina::firmware::npu_core {
 
 inline constexpr npu::Product kProduct = npu::Product::kU55;

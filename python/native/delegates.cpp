@@ -11,6 +11,7 @@
 #include "module.h"
 #include "values.h"
 
+// Targets and delegate blobs for Python: what carina_arm and the ExecuTorch backend call.
 namespace carina::python {
 
 using namespace nb::literals;

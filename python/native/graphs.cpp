@@ -13,6 +13,7 @@
 #include "module.h"
 #include "values.h"
 
+// Graphs, annotations and assignments as Python tuples: what torchao's quantizer and the partitioner of ExecuTorch ask.
 namespace carina::python {
 
 using namespace nb::literals;

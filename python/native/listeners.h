@@ -15,6 +15,7 @@
 #include "carina/log.h"
 #include "carina/result.h"
 
+// Callbacks of Python for notes and progress.
 namespace carina::python {
 
 namespace nb = nanobind;

@@ -12,6 +12,7 @@
 #include "report/layer_accuracy_report.h"
 #include "values.h"
 
+// Accuracy, comparison and sweeps for Python, as text, JSON and pages.
 namespace carina::python {
 
 using namespace nb::literals;

@@ -12,6 +12,7 @@
 #include "module.h"
 #include "values.h"
 
+// carina::api models, partitions and delegates for Python.
 namespace carina::python {
 
 using namespace nb::literals;

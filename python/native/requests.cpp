@@ -18,6 +18,7 @@
 #include "options/rows.h"
 #include "values.h"
 
+// The requests of the driver as Python classes. The members of options come from carina/options.def.
 namespace carina::python {
 
 using namespace nb::literals;

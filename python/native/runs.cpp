@@ -13,6 +13,7 @@
 #include "module.h"
 #include "values.h"
 
+// Runs for Python: programs, TOSA graphs and command streams, with arrays in and out.
 namespace carina::python {
 
 using namespace nb::literals;

@@ -12,6 +12,7 @@
 #include "carina/tensor.h"
 #include "datasets/samples.h"
 
+// Tensors as NumPy arrays and back, without copies where the type allows.
 namespace carina::python {
 
 namespace nb = nanobind;

@@ -6,6 +6,8 @@
 #include "runtime/kernels/elementwise_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
+// Elementwise arithmetic of two operands: add, sub, mul, div with its rounding modes, remainders, powers, maxima. A
+// kernel computes in the domain of the promoted type: int64_t, float or double.
 namespace carina::runtime {
 
 namespace {

@@ -3,6 +3,7 @@
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/window_internal.h"
 
+// Float convolutions of one or two axes, also transposed and with groups, for any strides, padding and dilation.
 namespace carina::runtime {
 
 namespace {

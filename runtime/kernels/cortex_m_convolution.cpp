@@ -2,6 +2,8 @@
 #include "runtime/kernels/int8_dot_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
+// The int8 convolutions of ExecuTorch's Cortex-M backend: plain, depthwise and transposed, each for both orders of
+// axes. An output element is requantize(sum((input + input_offset) * weight) + bias) + output_offset, clamped.
 namespace carina::runtime {
 
 bool image_of(const Tensor& tensor, Axes axes, Image& image) {

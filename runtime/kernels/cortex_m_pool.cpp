@@ -3,6 +3,7 @@
 #include "runtime/kernels/cortex_m_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
+// The int8 pools of ExecuTorch's Cortex-M backend: average and maximum, each for both orders of axes.
 namespace carina::runtime {
 
 namespace {

@@ -3,6 +3,7 @@
 #include "runtime/kernels/cortex_m_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
+// The int8 softmax of ExecuTorch's Cortex-M backend; the output's scale is 1/256 and its zero point -128.
 namespace carina::runtime {
 
 namespace {

@@ -4,6 +4,7 @@
 #include "runtime/kernels/elementwise_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
+// Kernels whose result does not depend on an input's elements: full, zeros, ones, empty, arange, and fills.
 namespace carina::runtime {
 
 namespace {

@@ -5,6 +5,7 @@
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"
 
+// Indexing by tensors, as PyTorch defines it: x[i, :, j] reads, index_put writes or adds.
 namespace carina::runtime {
 
 namespace {

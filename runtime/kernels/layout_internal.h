@@ -8,6 +8,8 @@
 
 #include "runtime/evalue.h"
 
+// Axes, strides and memory order of tensors.
+//   Example: sizes [2,3] with dim_order (1,0) have the strides (1,2): element (i,j) is at i + 2 * j.
 namespace carina::runtime {
 
 inline constexpr size_t kMaxRank = 16;  // Method::load() rejects larger ranks

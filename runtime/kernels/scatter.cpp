@@ -5,6 +5,7 @@
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"
 
+// scatter: out[.., indices[.., i, ..], ..] = source[.., i, ..] along one axis, with a value or with additions.
 namespace carina::runtime {
 
 namespace {

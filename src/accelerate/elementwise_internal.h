@@ -5,6 +5,7 @@
 #include "accelerate/step_internal.h"
 #include "accelerate/vector_internal.h"
 
+// Elementwise steps with a repeated operand.
 namespace carina::accelerate {
 
 struct Operands {

@@ -11,6 +11,8 @@
 #include "accelerate/tail_inl.h"
 #include "accelerate/vector_internal.h"
 
+// Float matrix products with the rounding of the runtime's kernels: each output is one chain of additions over the
+// depth.
 HWY_BEFORE_NAMESPACE();
 namespace carina::accelerate::HWY_NAMESPACE {
 namespace {

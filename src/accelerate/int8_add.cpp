@@ -6,6 +6,8 @@
 #include "accelerate/int8_internal.h"
 #include "accelerate/vector_internal.h"
 
+// The quantized addition of ExecuTorch's Cortex-M backend. The scaled form of each of the 256 values of an operand is a
+// table entry, so an element costs two lookups, one addition and one requantization.
 namespace carina::accelerate {
 
 namespace {

@@ -6,6 +6,8 @@
 
 #include "accelerate/vector_internal.h"
 
+// Matrix products with a constant matrix that is packed once.
+//   Example: 20 rows are packed in two panels of 16: panel 0 has rows 0..15, panel 1 rows 16..19 and 12 rows of zeros.
 namespace carina::accelerate {
 
 inline constexpr int64_t kPanelRows = 16;

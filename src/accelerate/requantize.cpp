@@ -9,6 +9,8 @@
 
 #include "accelerate/vector_internal.h"
 
+// Requantization of 32-bit sums to int8 as CMSIS-NN rounds it, and quantization of floats.
+//   Example: (a * b + 2^30) / 2^31, then a right shift that rounds half away from zero.
 HWY_BEFORE_NAMESPACE();
 namespace carina::accelerate::HWY_NAMESPACE {
 namespace {

@@ -9,6 +9,7 @@
 #include "base/parallel/parallel.h"
 #include "runtime/kernel.h"
 
+// Steps that replace calls of a loaded method, and the functions that make them.
 namespace carina::accelerate {
 
 using runtime::Arguments;

@@ -19,6 +19,8 @@
 #include "models/quantize.h"
 #include "vela/vela_flags.h"
 
+// The C++ API (carina/api.h) on top of the driver: models, partitions, delegates and runs in memory. Each function
+// checks its arguments, calls one function of the libraries below, and turns an InternalError into a Result.
 namespace carina::api {
 
 struct Model::Content {

@@ -9,6 +9,8 @@
 #include "carina/session.h"
 #include "carina/version.h"
 
+// The C API (carina/carina.h). No exception leaves a function: a failure becomes a fault and the text of an error,
+// which the caller frees.
 struct carina_error {
   std::string text;
 };

@@ -2,6 +2,7 @@
 
 #include "options/rows.h"
 
+// Names of the API's enumerations, as options and JSON spell them.
 namespace carina {
 
 namespace {

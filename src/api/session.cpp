@@ -8,6 +8,7 @@
 #include "base/io/file.h"
 #include "execute/program_session.h"
 
+// carina::Session: a program that is loaded once and runs many times.
 namespace carina {
 
 using api::aligned;

@@ -9,6 +9,7 @@
 #include "files/tosa_file.h"
 #include "interpret/interpreter.h"
 
+// carina::TosaInterpreter: a TOSA graph that is prepared once and evaluated many times.
 namespace carina {
 
 struct TosaInterpreter::Content {

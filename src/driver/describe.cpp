@@ -9,6 +9,8 @@
 #include "facts/aten_quantization.h"
 #include "options/rows.h"
 
+// The rows of a report for the user's nodes: what each became in the prepared graph, where it runs, and why.
+//   Example: a linear layer that became "aten.view, aten.mm, aten.add" has one row, with the reasons of all three.
 namespace carina::driver {
 
 namespace {

@@ -10,6 +10,8 @@
 #include "driver/compile.h"
 #include "results/sweep_report.h"
 
+// Compiles a model in many combinations of scheme, target and memory mode.
+//   Example: 2 schemes, 3 targets, 2 modes: combination 7 is scheme 1, target 0, mode 1, as 7 = (1 * 3 + 0) * 2 + 1.
 namespace carina::explore {
 
 struct SweepRequest {

@@ -11,6 +11,9 @@
 #include "ir/tosa_node.h"
 #include "tensor/float_formats.h"
 
+// Reads the text form of graphs (docs/ir.md): parse(print(graph)) == graph.
+//   Example: `%y: i8[1,4] = tosa.CLAMP(%x) {min_val = 0, max_val = 127}` is one node with two attributes. The type of a
+//   list is that of its first item: [1, 2] has integers, [1.0, 2.0] floats.
 namespace carina::ir {
 
 namespace {

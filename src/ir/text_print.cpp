@@ -8,6 +8,9 @@
 #include "ir/text.h"
 #include "tensor/float_formats.h"
 
+// Writes the text form of graphs (docs/ir.md). Every number is printed with the fewest digits that read back as the
+// same bits.
+//   Example: the fp32 value 0.1 is "0.1", 1 is "1.0", and a NaN is written by its bits.
 namespace carina::ir {
 
 namespace {

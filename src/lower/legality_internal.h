@@ -10,6 +10,7 @@
 #include "ir/refusal.h"
 #include "lower/target.h"
 
+// Checks of a node against a target's limits, which each lowering's rule is made of.
 namespace carina::lower {
 
 using Refused = std::optional<ir::Refusal>;

@@ -9,6 +9,7 @@
 #include "ir/pass.h"
 #include "lower/target.h"
 
+// ATen graphs become TOSA graphs.
 namespace carina::lower {
 
 struct Lowered {

@@ -1,6 +1,7 @@
 #include "facts/aten_traits.h"
 #include "normalize/decompose_internal.h"
 
+// Arithmetic composites: addcmul, addcdiv, hypot, logaddexp, lerp.
 namespace carina::normalize {
 namespace {
 

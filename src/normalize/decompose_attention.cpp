@@ -7,6 +7,8 @@
 #include "normalize/slices.h"
 #include "tensor/elements.h"
 
+// scaled_dot_product_attention becomes softmax(q x k^T * scale + mask) x v, with the mask as added numbers.
+//   Example: a causal mask of 3 keys adds [[0, -inf, -inf], [0, 0, -inf], [0, 0, 0]] to the scores.
 namespace carina::normalize {
 namespace {
 

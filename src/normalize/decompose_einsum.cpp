@@ -5,6 +5,9 @@
 #include "facts/aten_traits.h"
 #include "normalize/decompose_internal.h"
 
+// einsum becomes permutes, views and one batch product (bmm) for each pair of operands, from left to right.
+//   Example: "bij,bjk->bik" is bmm(a, b). "ij,kj->ik" is a product with the second operand transposed. "ii->i" is the
+//   diagonal.
 namespace carina::normalize {
 namespace {
 

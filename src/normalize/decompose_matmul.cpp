@@ -5,6 +5,8 @@
 #include "normalize/slices.h"
 #include "tensor/permutation.h"
 
+// Matrix products of any rank become linear layers (a constant right operand) or one bmm of rank 3.
+//   Example: [8,1,4,16] x [2,16,5] is bmm([16,4,16], [16,16,5]), viewed as [8,2,4,5].
 namespace carina::normalize {
 namespace {
 

@@ -4,6 +4,8 @@
 #include "facts/aten_traits.h"
 #include "normalize/decompose_internal.h"
 
+// Softmax and the norms (layer, group, RMS, instance) become reductions and elementwise operators.
+//   Example: layer_norm(x) = (x - mean(x)) * rsqrt(mean((x - mean(x))^2) + eps) * weight + bias.
 namespace carina::normalize {
 namespace {
 

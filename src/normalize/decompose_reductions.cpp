@@ -2,6 +2,8 @@
 #include "normalize/decompose_internal.h"
 #include "normalize/slices.h"
 
+// Composite reductions become sums, maxima and products with constant matrices.
+//   Example: cumsum of [a,b,c] is its product with [[1,1,1],[0,1,1],[0,0,1]] = [a, a+b, a+b+c].
 namespace carina::normalize {
 namespace {
 

@@ -5,6 +5,7 @@
 #include "normalize/slices.h"
 #include "tensor/permutation.h"
 
+// Operators over volumes [N,C,D,H,W]: 3D transposed convolutions become 3D convolutions.
 namespace carina::normalize {
 namespace {
 

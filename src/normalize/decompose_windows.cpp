@@ -5,6 +5,8 @@
 #include "facts/aten_traits.h"
 #include "normalize/decompose_internal.h"
 
+// Convolutions and pools over lines become those over images of height 1; padding "same" and "valid" becomes numbers.
+//   Example: conv1d of [N,C,L] is a conv2d of [N,C,1,L] with a kernel of height 1, viewed as [N,O,L'].
 namespace carina::normalize {
 namespace {
 

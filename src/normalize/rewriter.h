@@ -11,6 +11,8 @@
 #include "carina/result.h"
 #include "ir/graph.h"
 
+// Local rewrites of ATen nodes, which most passes of this library are made of.
+//   Example: a row {kAddmm, rewrite} where rewrite emits mm and add turns addmm(c, a, b) into add(mm(a, b), c).
 namespace carina::normalize {
 
 class Rewriter;

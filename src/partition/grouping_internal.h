@@ -4,6 +4,9 @@
 
 #include "ir/graph.h"
 
+// Groups nodes for the NPU without cycles between groups.
+//   Example: a -> b -> c, where only a and c may run on the NPU, and a -> c: one group {a, c} would wait for b, which
+//   waits for a. So a and c are two groups.
 namespace carina::partition {
 
 inline constexpr int kOnCpu = -1;

@@ -5,6 +5,8 @@
 #include "facts/aten_traits.h"
 #include "pte/integer_builder_internal.h"
 
+// Replaces operators between dequantize and quantize nodes that stay on the CPU by kernels on integers.
+//   Example: dequantize -> view -> quantize with equal parameters becomes a view of the integers.
 namespace carina::pte {
 
 namespace {

@@ -14,6 +14,7 @@
 #include "quantize/range_observer_internal.h"
 #include "quantize/sharing.h"
 
+// Runs a float graph on samples, and observes the ranges of its values.
 namespace carina::quantize {
 
 struct CalibrationOptions {

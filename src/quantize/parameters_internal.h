@@ -3,6 +3,7 @@
 #include "carina/result.h"
 #include "ir/graph.h"
 
+// Parameters of the quantize and dequantize nodes in a graph.
 namespace carina::quantize {
 
 enum class Role { kNone, kQuantize, kDequantize };

@@ -9,6 +9,9 @@
 #include "simd/extremes.h"
 #include "tensor/quantization.h"
 
+// The observed range of a value, with a histogram.
+//   Example: the bins have the width 2^-3. A tensor with larger numbers doubles the width until its range fits: 2^-2,
+//   2^-1, ... Each time, two neighbors become one bin.
 namespace carina::quantize {
 
 struct Range {

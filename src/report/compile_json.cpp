@@ -6,6 +6,7 @@
 #include "report/npu_json_internal.h"
 #include "report/tables/json.h"
 
+// The report of a compilation as JSON (docs/guide/reports.md lists the keys).
 namespace carina::report {
 
 namespace {

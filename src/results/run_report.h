@@ -9,6 +9,7 @@
 
 #include "carina/npu_report.h"
 
+// What `carina run` and its Python form return: outputs, checks of test cases, memory, cycles, findings.
 namespace carina::results {
 struct TensorReport {
   std::string name;

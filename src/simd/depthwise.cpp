@@ -9,6 +9,8 @@
 
 #include "simd/kernels.h"
 
+// Depthwise convolutions of int8 with 32-bit sums. A lane holds two taps of one channel as 16-bit halves, so that one
+// instruction multiplies both and adds them.
 HWY_BEFORE_NAMESPACE();
 namespace carina::simd::HWY_NAMESPACE {
 namespace {

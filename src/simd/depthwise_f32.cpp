@@ -12,6 +12,7 @@
 
 #include "simd/kernels.h"
 
+// Depthwise convolutions of floats: a vector has channels of one pixel; taps are added in the order of the filter.
 HWY_BEFORE_NAMESPACE();
 namespace carina::simd::HWY_NAMESPACE {
 namespace {

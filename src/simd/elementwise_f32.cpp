@@ -8,6 +8,7 @@
 #include "carina/check.h"
 #include "simd/kernels.h"
 
+// add, sub and mul of float rows, where an operand may repeat one value.
 HWY_BEFORE_NAMESPACE();
 namespace carina::simd::HWY_NAMESPACE {
 namespace {

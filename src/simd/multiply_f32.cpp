@@ -18,6 +18,9 @@
 #include "carina/check.h"
 #include "simd/kernels.h"
 
+// C = epilogue(A x B) in fp32, in tiles of rows x vectors of columns whose sums stay in registers.
+//   Each output is one chain of fused multiply-adds in the order of the depth, so every target gives equal bits.
+//   Example: depth 3: c = fma(a2, b2, fma(a1, b1, fma(a0, b0, 0))).
 HWY_BEFORE_NAMESPACE();
 namespace carina::simd::HWY_NAMESPACE {
 namespace {

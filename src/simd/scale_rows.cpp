@@ -11,6 +11,8 @@
 #include "carina/check.h"
 #include "simd/kernels.h"
 
+// RESCALE of rows: out = clamp((value - in_zp) * multiplier >> shift, rounded, + out_zp), per tensor or per channel.
+//   Example: 100 * 1,288,490,189 >> 31 is 60: the multiplier is 0.6 in units of 2^-31.
 HWY_BEFORE_NAMESPACE();
 namespace carina::simd::HWY_NAMESPACE {
 namespace {

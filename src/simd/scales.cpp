@@ -2,6 +2,7 @@
 
 #include "simd/kernels.h"
 
+// The factors of a RESCALE in the layout of the vector kernels: multipliers, rounding addends and shifts per channel.
 namespace carina::simd {
 
 std::optional<Scales> make_scales(const ScaleRequest& request) {

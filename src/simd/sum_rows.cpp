@@ -7,6 +7,7 @@
 
 #include "simd/kernels.h"
 
+// Sums of float rows in the order of their elements. Several rows are summed side by side in the lanes of vectors.
 HWY_BEFORE_NAMESPACE();
 namespace carina::simd::HWY_NAMESPACE {
 namespace {

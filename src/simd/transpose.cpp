@@ -9,6 +9,7 @@
 
 #include "simd/kernels.h"
 
+// Transposes matrices in squares of one vector's width.
 HWY_BEFORE_NAMESPACE();
 namespace carina::simd::HWY_NAMESPACE {
 namespace {

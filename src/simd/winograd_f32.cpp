@@ -12,6 +12,8 @@
 
 #include "simd/kernels.h"
 
+// The Winograd transforms of 3x3 convolutions, F(4x4, 3x3) and F(2x2, 3x3): of tiles of the input, of filters, and
+// back. A 3x3 filter over a tile of 6x6 inputs gives 4x4 outputs with 36 products for each channel instead of 144.
 HWY_BEFORE_NAMESPACE();
 namespace carina::simd::HWY_NAMESPACE {
 namespace {

@@ -5,6 +5,10 @@
 #include "simulate/checker_internal.h"
 #include "simulate/kernels/work.h"
 
+// Finds operations that may read bytes before another one has written them: missing waits between kernels and
+// transfers, and a block dependency (BLOCKDEP) that is larger than the blocks' overlap allows.
+//   Example: with BLOCKDEP 3, the next kernel may start when three blocks of this one are left. Its first blocks must
+//   not read the bytes of those three.
 namespace carina::simulate {
 
 namespace {

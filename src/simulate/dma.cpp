@@ -7,6 +7,7 @@
 #include "simulate/kernels/rows.h"
 #include "simulate/machine_internal.h"
 
+// Executes transfers: rows in up to three dimensions, and gathers and scatters by an index table.
 namespace carina::simulate {
 
 namespace {

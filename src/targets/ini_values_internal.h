@@ -11,6 +11,7 @@
 #include "carina/result.h"
 #include "facts/npu_targets.h"
 
+// Typed values of a section of vela.ini.
 namespace carina::targets {
 
 std::string lower_case(std::string_view text);  // of ASCII letters

@@ -5,6 +5,7 @@
 
 #include "carina/check.h"
 
+// The table of element types: names, bits, bytes in memory, ranges.
 namespace carina {
 
 namespace {

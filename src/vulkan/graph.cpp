@@ -8,6 +8,8 @@
 #include "vulkan/device.h"
 #include "vulkan/stage_internal.h"
 
+// A VGF file as commands of a Vulkan device: one pipeline for each segment, barriers between them, and the run of an
+// inference with its time.
 namespace carina::vulkan {
 
 namespace {

@@ -12,6 +12,7 @@
 #include "report/accuracy_report.h"
 #include "report/layer_accuracy_report.h"
 
+// `carina accuracy`: compares a program or a scheme with the float model on samples, in total or layer by layer.
 namespace carina::cli {
 namespace accuracy_command {
 namespace {

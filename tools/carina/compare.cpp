@@ -7,6 +7,7 @@
 #include "page_option.h"
 #include "report/compare_report.h"
 
+// `carina compare`: two programs for one model, layer by layer.
 namespace carina::cli {
 namespace compare_command {
 namespace {

@@ -27,6 +27,7 @@
 #include "targets/target.h"
 #include "warnings.h"
 
+// `carina compile`: a model file becomes a program, a TOSA file or a VGF file, with a report.
 namespace carina::cli {
 namespace compile_command {
 namespace {

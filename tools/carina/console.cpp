@@ -13,6 +13,7 @@
 #include "command.h"
 #include "report/failure_report.h"
 
+// What commands print: notes and progress on stderr, reports on stdout, errors with their exit code.
 namespace carina::cli {
 
 namespace {

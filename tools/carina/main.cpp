@@ -23,6 +23,7 @@
 #include <malloc.h>
 #endif
 
+// The program's entry: reads the command line, which options.def and the commands describe, and runs one command.
 namespace carina::cli {
 namespace {
 

@@ -10,6 +10,7 @@
 #include "report/run_report.h"
 #include "run_options.h"
 
+// `carina npu`: runs a Vela or Carina command stream on the simulator.
 namespace carina::cli {
 namespace npu_command {
 namespace {

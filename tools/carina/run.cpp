@@ -13,6 +13,7 @@
 #include "report/run_report.h"
 #include "run_options.h"
 
+// `carina run`: executes a .pte on the host with simulated NPU, as firmware in QEMU, or on a Vulkan device.
 namespace carina::cli {
 namespace run_command {
 namespace {

@@ -19,6 +19,7 @@
 #include "sweep_outputs.h"
 #include "sweep_sharing.h"
 
+// `carina sweep`: compiles every combination of models, schemes, targets and memory modes, here or on a cluster.
 namespace carina::cli {
 namespace sweep_command {
 namespace {

@@ -7,6 +7,7 @@
 #include "option_values.h"
 #include "report/tosa_report.h"
 
+// `carina tosa`: writes a model as a TOSA file, or verifies a TOSA file.
 namespace carina::cli {
 namespace tosa_command {
 namespace {

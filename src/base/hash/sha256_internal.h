@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+// The compression function of SHA-256, portable and with the processor's instructions.
 namespace carina::sha256_rounds {
 
 inline constexpr size_t kBlockBytes = 64;

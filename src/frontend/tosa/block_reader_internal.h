@@ -9,6 +9,7 @@
 #include "ir/graph.h"
 #include "tosa_generated.h"
 
+// Reads one block of a TOSA file.
 namespace carina::tosa {
 
 inline std::string text_of(const flatbuffers::String* text) {

@@ -5,6 +5,7 @@
 #include "facts/tosa_rows.h"
 #include "frontend/tosa/reader_internal.h"
 
+// Checks the FlatBuffer of a TOSA file before the reader uses it.
 namespace carina::tosa {
 
 namespace {

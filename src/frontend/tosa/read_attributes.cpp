@@ -8,6 +8,7 @@
 #include "ir/tosa_type.h"
 #include "tensor/float_formats.h"
 
+// Reads the attributes of a TOSA operator from the slots of its FlatBuffer table, in the order of the operator's row.
 namespace carina::tosa {
 
 namespace {

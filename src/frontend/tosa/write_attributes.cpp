@@ -10,6 +10,7 @@
 #include "ir/tosa_type.h"
 #include "tensor/float_formats.h"
 
+// Writes the attributes of a TOSA operator as the slots of its FlatBuffer table, in the order of the operator's row.
 namespace carina::tosa {
 
 namespace {

@@ -13,6 +13,7 @@
 #include "tensor/float_formats.h"
 #include "tosa_generated.h"
 
+// Writes TOSA 0.80 files. prepare_0_80() has made the graph's operators and types those of 0.80 before.
 namespace carina::tosa {
 
 namespace {

@@ -9,6 +9,8 @@
 #include "frontend/vgf/container.h"
 #include "vgf_generated.h"
 
+// Reads the container of a VGF file: a header with the offsets of four sections (modules, resources, model sequence,
+// constants), each a FlatBuffer except the constants. Every offset and count is checked against the file first.
 namespace carina::vgf {
 
 namespace {

@@ -7,6 +7,7 @@
 #include "frontend/vgf/container.h"
 #include "vgf_generated.h"
 
+// Writes the container of a VGF file: header, modules, resources, model sequence, constants (vgf.h).
 namespace carina::vgf {
 
 namespace {

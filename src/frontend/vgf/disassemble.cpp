@@ -3,6 +3,7 @@
 #include "frontend/vgf/spirv_module_internal.h"
 #include "frontend/vgf/vgf.h"
 
+// The text of a VGF file: its container, then the SPIR-V of each module.
 namespace carina::vgf {
 
 Result<std::string> disassemble(const Buffer& file, const std::string& where) {

@@ -9,6 +9,8 @@
 #include "frontend/vgf/vgf.h"
 #include "ir/tosa_type.h"
 
+// Reads a VGF file as a TOSA module: the container's segments in order, each with the SPIR-V graph that it names. The
+// resources give the types of inputs and outputs, the constants section their data.
 namespace carina::vgf {
 
 namespace {

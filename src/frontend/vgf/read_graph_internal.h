@@ -10,6 +10,7 @@
 #include "frontend/vgf/spirv_values_internal.h"
 #include "ir/graph.h"
 
+// Reads the SPIR-V graph of a VGF file as a TOSA graph.
 namespace carina::vgf {
 
 struct GraphConstantData {

@@ -5,6 +5,7 @@
 #include "facts/vgf_ops.h"
 #include "frontend/vgf/spirv_module_internal.h"
 
+// Prints a SPIR-V module as text, one instruction per line, with the names of TOSA instructions.
 namespace carina::vgf {
 
 namespace {

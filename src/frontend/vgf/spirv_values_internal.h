@@ -7,6 +7,7 @@
 #include "carina/tensor.h"
 #include "frontend/vgf/spirv_module_internal.h"
 
+// Types and constants of a SPIR-V module as Carina's types and tensors.
 namespace carina::vgf {
 
 struct TensorType {

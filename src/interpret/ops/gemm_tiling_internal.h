@@ -7,6 +7,7 @@
 #include "interpret/kernel_internal.h"
 #include "simd/kernels.h"
 
+// How a matrix product is divided among threads.
 namespace carina::interpret {
 
 inline constexpr int64_t kBlockColumns = simd::kMaxPanels * simd::kLanes;  // computed at a time

@@ -9,6 +9,8 @@
 #include "npu/weights/swd_internal.h"
 #include "npu/weights/weight_codec.h"
 
+// The weights of U85's fast decoder: a header of 32 bytes, then raw bytes or indices into a small table.
+//   Example: the weights 0, 5, 5, -3 have a table of 3 entries (0, 5, -3) and the 2-bit indices 0, 1, 1, 2.
 namespace carina::npu {
 
 namespace {

@@ -11,6 +11,9 @@
 #include "npu/weights/swd_tables_internal.h"
 #include "npu/weights/weight_codec.h"
 
+// Decodes the streams of the standard weight decoder. A stream is a sequence of slices; a slice has a header, then
+// chunks of unary codes (quotients) and remainders. docs/npu-encoding.md describes the format.
+//   Example: divisor 2^2, quotient 1 and remainder 3 are the coded value 1 * 4 + 3 = 7.
 namespace carina::npu {
 
 namespace {

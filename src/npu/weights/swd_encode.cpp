@@ -9,6 +9,8 @@
 #include "npu/weights/swd_symbols_internal.h"
 #include "npu/weights/weight_codec.h"
 
+// Encodes slices of the standard weight decoder: the header, the palette, and the chunks of unary codes and remainders.
+// Quotients are written by tables, several at a time; docs/npu-encoding.md describes the format.
 namespace carina::npu {
 
 namespace {

@@ -4,6 +4,9 @@
 
 #include "npu/weights/swd_plan_internal.h"
 
+// Chooses the palette of a section of weights: the most frequent values are coded as short indices, the others with an
+// offset. The cheapest of several sizes is taken.
+//   Example: weights that are 0, 1 or -1 in nine of ten cases take a palette of 3 entries: indices of at most 2 bits.
 namespace carina::npu::swd {
 
 namespace {

@@ -5,6 +5,9 @@
 #include "npu/weights/swd_plan_internal.h"
 #include "npu/weights/weight_codec.h"
 
+// Statistics of weights that the encoder's choices need: how often each value occurs, and how long the runs of zeros
+// are.
+//   Example: 0 0 0 5 0 7 has runs of 3, 1 and 0 zeros. With the divisor 2 their quotients are 1, 0 and 0.
 namespace carina::npu::swd {
 
 namespace {

@@ -8,6 +8,9 @@
 
 #include "npu/weights/swd_plan_internal.h"
 
+// A section of weights as the symbols that a slice codes.
+//   Example: 0 0 5 7 0 with coded zero runs is the values 5, 7 and the runs 2, 0, 1: one before each value, one at the
+//   end.
 namespace carina::npu::swd {
 
 inline constexpr size_t kChunkValues = 512;

@@ -4,6 +4,8 @@
 #include "plan/family/map_emitter_internal.h"
 #include "plan/family/shram_internal.h"
 
+// Writes the registers and commands of steps for NPUs with SHRAM (ethos-u55, ethos-u65): bank limits, the IFM scale
+// modes, and a weight stream for each core. The registers that all NPUs share are MapEmitter's.
 namespace carina::plan {
 namespace {
 

@@ -5,6 +5,8 @@
 #include "plan/family/map_emitter_internal.h"
 #include "plan/family/u85_internal.h"
 
+// Writes the registers and commands of steps for ethos-u85: chained operands, broadcast modes, an OFM transpose, four
+// weight streams, and scalings of any operand. The registers that equal those of the other NPUs are MapEmitter's.
 namespace carina::plan {
 namespace {
 

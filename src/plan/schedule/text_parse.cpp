@@ -6,6 +6,7 @@
 #include "plan/schedule/fields_internal.h"
 #include "plan/schedule/text.h"
 
+// Reads the text form of schedules: parse(print(schedule)) == schedule. One line is one tensor, step or command.
 namespace carina::plan {
 namespace {
 

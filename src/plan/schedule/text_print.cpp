@@ -5,6 +5,7 @@
 #include "plan/schedule/fields_internal.h"
 #include "plan/schedule/text.h"
 
+// Writes the text form of schedules, one line for each tensor, step and command. text_parse.cpp reads it.
 namespace carina::plan {
 namespace {
 

@@ -5,6 +5,8 @@
 #include "plan/network/boxes.h"
 #include "plan/select/emit_internal.h"
 
+// Steps of elementwise operations. The NPU repeats only its second operand, so operands are exchanged or one is copied.
+//   Example: [1,1,1,8] - [1,4,4,8] becomes "second - first" with the operands exchanged.
 namespace carina::plan {
 namespace {
 

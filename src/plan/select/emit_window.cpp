@@ -6,6 +6,9 @@
 #include "facts/npu_targets.h"
 #include "plan/select/emit_internal.h"
 
+// Steps of operations that move a window: convolutions, depthwise convolutions, pools. Strides and kernels beyond the
+// NPU's limits are divided; 1x1 kernels get the arrangement of pixels that makes long rows.
+//   Example: a 1x1 convolution of 7x7 pixels becomes one of 1x49 pixels.
 namespace carina::plan {
 namespace {
 

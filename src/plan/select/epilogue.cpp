@@ -4,6 +4,9 @@
 #include "plan/select/emit_internal.h"
 #include "plan/select/selection.h"
 
+// The epilogue of a step: the operators after a sum that the NPU's output stage computes as well. Each is absorbed
+// while its input has no other reader.
+//   Example: CONV2D -> RESCALE -> CLAMP -> TABLE is one step: scale, limits and the lookup table are its epilogue.
 namespace carina::plan {
 
 Result<Rescale> Selection::rescale_of(const ir::Node& node) const {

@@ -6,6 +6,7 @@
 #include "carina/result.h"
 #include "results/sweep_report.h"
 
+// Sweeps as JSON, and back: for the state of a sweep, for clusters and for pages.
 namespace carina::report {
 
 std::string to_json(const results::SweepReport& report);

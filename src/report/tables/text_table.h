@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+// Tables of text for terminals.
 namespace carina::report {
 
 enum class Align { kLeft, kRight };

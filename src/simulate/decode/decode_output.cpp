@@ -4,6 +4,7 @@
 #include "simulate/decode/decode_parts_internal.h"
 #include "simulate/decode/decode_tables_internal.h"
 
+// Decodes the registers of the output stage: operand scaling, the OFM's scale, activation limits and lookup table.
 namespace carina::simulate {
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include "simulate/interface/report.h"
 
+// The simulator's report as JSON, and as a trace for Perfetto.
 namespace carina::simulate {
 
 namespace {

@@ -5,6 +5,8 @@
 #include "simulate/kernels/scaling_internal.h"
 #include "simulate/kernels/store_internal.h"
 
+// The function of an elementwise operation for one pair of elements: operand scaling, then the operator in 64 bits.
+//   Example: ADD with scales 2^-1 and 2^-2: 8 + 4 becomes 8 / 2 + 4 / 4 = 5, before the output's scale.
 namespace carina::simulate {
 
 namespace {

@@ -11,6 +11,10 @@
 #include "simulate/kernels/store_internal.h"
 #include "simulate/vectors/line_vector.h"
 
+// Convolutions, depthwise convolutions and pools with the vector kernels. The inputs of a patch of the OFM are copied
+// to a dense window first; a filter is then a list of contiguous runs in the window.
+//   Example: a 3x3 kernel over 8 channels is three runs of 24 inputs: 6 quads of bytes, or 12 pairs of 16 bits, per
+//   run.
 namespace carina::simulate {
 
 namespace {

@@ -4,6 +4,8 @@
 #include "simulate/kernels/rows.h"
 #include "simulate/kernels/work.h"
 
+// The boxes of elements that an operation reads and writes.
+//   Example: a 3x3 kernel with stride 2, padding 1 and an OFM of 4x4 needs an IFM of 8x8, of which padding is not read.
 namespace carina::simulate {
 
 Extent window_extent(const Operation& op) {

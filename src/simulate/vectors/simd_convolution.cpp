@@ -8,6 +8,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+// Sums of products of convolutions, on pairs of 16 bits or quads of bytes: a tile of positions and output channels
+// stays in registers while the kernel walks over the runs of the window.
+//   Example: with 8 lanes of 32 bits, a tile of 6 positions x 16 channels is 12 vectors of accumulators.
 HWY_BEFORE_NAMESPACE();
 namespace carina::simulate::HWY_NAMESPACE {
 

@@ -8,6 +8,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+// The output stage on vectors: bias, scale with one rounding, activation limits, and narrowing to the OFM's type.
+//   Example: (acc + bias) * scale >> shift with rounding, + zero point, clamped to [min, max], stored as int8.
 HWY_BEFORE_NAMESPACE();
 namespace carina::simulate::HWY_NAMESPACE {
 

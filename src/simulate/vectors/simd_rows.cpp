@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+// Widens rows of bytes to 16 bits minus the zero point, and flips the signs of bytes.
 HWY_BEFORE_NAMESPACE();
 namespace carina::simulate::HWY_NAMESPACE {
 
