@@ -11,7 +11,7 @@ from pathlib import Path
 COLUMNS = 120
 COMMENT = re.compile(r"^(?P<indent>\s*)(?P<mark>//|#)(?P<gap> *)(?P<text>\S.*)$")
 KEY = re.compile(r"^(?:What|Before|After|Needs|Gives|Legal):\s+|^- |^\d+\. ")
-SUFFIXES = {".h", ".cpp", ".c", ".def", ".py", ".cmake", ".toml", ".sh"}
+PATTERNS = ("*.h", "*.cpp", "*.c", "*.def", "*.py", "*.cmake", "*CMakeLists.txt", "*.toml", "*.sh")  # of the files
 
 
 def is_prose(text: str) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
+import format_comments  # noqa: E402
 import format_markdown  # noqa: E402
 
 
@@ -155,6 +156,21 @@ def test_a_function_that_the_tour_invents_is_found():
 def test_prose_is_wrapped():
     long = [f"{page.relative_to(ROOT)}:{line}" for page in tracked("*.md") for line, _ in format_markdown.too_long(page.read_text())]
     assert not long, "run python3 scripts/format_markdown.py FILE..."
+
+
+def test_comments_are_wrapped():
+    sources = [path for path in tracked(*format_comments.PATTERNS) if "tests/integration/cases" not in path.as_posix()]
+    long = [f"{path.relative_to(ROOT)}:{line}" for path in sources for line in format_comments.too_long(path.read_text())]
+    assert len(sources) > 1000 and not long, "run python3 scripts/format_comments.py FILE..."
+
+
+def test_the_formatter_of_comments_passes_words_on():
+    words = ["word"] * 30
+    text = "\n".join([f"  // {' '.join(words)}", "  // next", "  //   Example: kept", "  call();  // " + "x " * 60, ""])
+    made = format_comments.formatted(text)
+    assert made.splitlines()[:2] == ["  // " + " ".join(words[:23]), "  // " + " ".join(words[23:]) + " next"]
+    assert format_comments.too_long(text) == [1] and not format_comments.too_long(made)
+    assert made.splitlines()[2:] == text.splitlines()[2:]
 
 
 def test_the_formatter_wraps_prose_alone():
