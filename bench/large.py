@@ -29,7 +29,7 @@ class Bench:
         self.work, self.only, self.models = work, only, models or work
 
     def model(self, name):
-        """The model's (.pt2, .npy), exported once."""
+        """Returns the paths of the model and of its input (.pt2, .npy). They are exported at the first call."""
         files = self.models / f"{name}.pt2", self.models / f"{name}.npy"
         if not files[0].exists():
             process([EXPORTER, ROOT / "bench" / "large_models.py", name, *files])

@@ -104,8 +104,8 @@ struct CompileReport {
   int64_t clock_hz = 0;               // 0: the target has no model of cost
   std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
   int64_t memory_cycles = 0;          // the part of `cycles` that waits for memories behind the second port
-  std::vector<LegalizedReport> legalized = {};  // where they were asked for
-  std::vector<Alternative> alternatives = {};   // the most cycles saved first; where they were asked for
+  std::vector<LegalizedReport> legalized = {};  // if requested
+  std::vector<Alternative> alternatives = {};   // if requested; ordered by saved cycles, the largest number first
   Diagnostics errors = {};                      // why the model cannot be compiled; then the sizes above mean nothing
 };
 

@@ -27,7 +27,7 @@ struct Tolerance {
 struct BundleOutcome {
   results::TestsReport tests;
   std::vector<std::vector<datasets::NamedTensor>> outputs;  // of each test case, in the order of `tests`
-  RunOutcome run;                                           // the first case's figures, the records of all
+  RunOutcome run;                                           // memory and cycles of the first case; records of all cases
 };
 
 // Reads the test cases of a file. A file that is not a bundled program has none. Errors: a file that cannot be read or
