@@ -53,7 +53,7 @@ constexpr auto kCalls = []<size_t... positions>(std::index_sequence<positions...
 [[maybe_unused]] const bool kRegistered = [] {
   const auto kernels = cortex_m_kernels();
   for (size_t i = 0; i < kernels.size(); ++i) {
-    const char* name = kernels[i].name.data();  // of a literal: a zero follows
+    const char* name = kernels[i].name.data();  // a string literal, so it ends with a zero
     if (official::registry_has_op_function(name)) continue;
     if (i >= kMaxKernels || official::register_kernel(official::Kernel(name, kCalls[i])) != official::Error::Ok)
       ET_LOG(Error, "carina: %s cannot be registered", name);

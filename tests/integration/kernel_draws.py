@@ -1,7 +1,7 @@
 """Random calls of ATen kernels: the arguments of kernel_samples.py, some with other memory layouts, and the results of eager PyTorch."""
 
 import torch
-from kernel_calls import KernelCall, Out, OrderedTensor
+from kernel_calls import KernelCall, OrderedTensor, Out
 from kernel_eager import evaluated, operator_of
 from kernel_samples import NAMED
 

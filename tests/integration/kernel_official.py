@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
-from kernel_calls import ROOT, KernelCall, Out, OrderedTensor, run_calls, run_calls_of
+from kernel_calls import ROOT, KernelCall, OrderedTensor, Out, run_calls, run_calls_of
 from kernel_draws import drawn_call, made_call
 from kernel_eager import difference, evaluated, is_known, operator_of
 from kernel_samples import NAMED, Random

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from executorch.exir import EdgeCompileConfig, to_edge
-from kernel_calls import KernelCall, Out, OrderedTensor, run_calls
+from kernel_calls import KernelCall, OrderedTensor, Out, run_calls
 from kernel_samples import Random
 from tier_plugin import every
 from torch import nn

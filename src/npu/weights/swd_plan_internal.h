@@ -31,7 +31,7 @@ struct WeightCode {
   int wdiv = 0;
   bool truncated = false;
 };
-inline constexpr int kWeightCodes = 2 * (kMaxWdiv + 1) + 1;  // each divisor plain and truncated, and uncompressed
+inline constexpr int kWeightCodes = 2 * (kMaxWdiv + 1) + 1;  // per divisor: plain, truncated; one uncompressed
 constexpr WeightCode weight_code(int index) {
   if (index == kWeightCodes - 1) return {.wdiv = kWdivUncompressed, .truncated = false};
   return {.wdiv = index / 2, .truncated = index % 2 != 0};

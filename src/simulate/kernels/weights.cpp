@@ -198,7 +198,7 @@ void sum_channels(DecodedWeights& weights) {
   }
 }
 
-// Weights of 8 bits, put where the kernels read them as they are decoded. Nothing when some are wider.
+// Decodes weights of 8 bits directly into the layout of the kernels. Nothing when some are wider.
 Result<std::optional<DecodedWeights>> decode_quads(const npu::WeightTraversal& traversal, const WeightStreams& streams,
                                                    DecodedWeights weights, Counting counting) {
   Histogram histogram;
