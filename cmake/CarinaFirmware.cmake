@@ -17,7 +17,8 @@ file(MAKE_DIRECTORY ${images})
 install(DIRECTORY ${images}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/carina/firmware COMPONENT firmware
   FILES_MATCHING PATTERN "*.elf" PATTERN "link/*" PATTERN "kit" EXCLUDE)
 
-# The firmware kit (firmware/kit/files.txt, docs/guide/own-main.md): sources, headers, and an archive of the runtime per CPU.
+# The firmware kit (firmware/kit/files.txt, docs/guide/own-main.md): sources, headers, and an archive of the runtime per
+# CPU.
 set(CARINA_FIRMWARE_CPUS cortex-m4 cortex-m7 cortex-m33 cortex-m55 cortex-m85 CACHE STRING "the CPUs for which the firmware kit has archives")
 set(kit ${images}/kit)
 set(schemas ${PROJECT_BINARY_DIR}/facts/schemas)

@@ -1,5 +1,5 @@
-# The installed tree: the public headers (include/carina, docs/cpp-api.md), the libraries, the program, and what find_package(carina)
-# needs. All other headers are private. CarinaFirmware.cmake installs the firmware kit.
+# The installed tree: the public headers (include/carina, docs/cpp-api.md), the libraries, the program, and what
+# find_package(carina) needs. All other headers are private. CarinaFirmware.cmake installs the firmware kit.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -31,8 +31,8 @@ target_link_options(carina_api INTERFACE
   "$<INSTALL_INTERFACE:$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>:LINKER:--exclude-libs,${archive_names}>>"
   "$<INSTALL_INTERFACE:$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY>:LINKER:--exclude-libs,${archive_names}>>")
 
-# Components: compiler (headers, archives, CMake package, pkg-config), tools (the program), firmware (images, kit, CMake package). The
-# Python package is the component wheel, which only scikit-build installs.
+# Components: compiler (headers, archives, CMake package, pkg-config), tools (the program), firmware (images, kit, CMake
+# package). The Python package is the component wheel, which only scikit-build installs.
 install(TARGETS ${libraries} EXPORT carinaTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT compiler
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS carina RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
@@ -41,7 +41,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/carina/ DESTINATION ${headers} C
 install(EXPORT carinaTargets NAMESPACE carina:: DESTINATION ${package} COMPONENT compiler)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/carinaConfig.cmake.in ${PROJECT_BINARY_DIR}/carinaConfig.cmake
   INSTALL_DESTINATION ${package} PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_DATADIR)
-# For every size of pointers, because the component firmware is for 32-bit CPUs; carinaConfig.cmake checks the size for the others.
+# For every size of pointers, because the component firmware is for 32-bit CPUs; carinaConfig.cmake checks the size for
+# the others.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/carinaConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 foreach(component compiler firmware)
   install(FILES ${PROJECT_BINARY_DIR}/carinaConfig.cmake ${PROJECT_BINARY_DIR}/carinaConfigVersion.cmake DESTINATION ${package}

@@ -54,7 +54,8 @@ endfunction()
 set(CARINA_KIT_OPTIONS -fno-exceptions -fno-rtti -fno-threadsafe-statics -ffunction-sections -fdata-sections -ffp-contract=off
   $<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>)
 
-# carina_kit_library(PART TYPE library...): carina::PART of its sources. Parts are compiled only for targets that link them.
+# carina_kit_library(PART TYPE library...): carina::PART of its sources. Parts are compiled only for targets that link
+# them.
 function(carina_kit_library part type)
   carina_kit_files(${part} sources)
   add_library(carina_${part} ${type} EXCLUDE_FROM_ALL ${sources})

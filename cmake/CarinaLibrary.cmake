@@ -24,8 +24,8 @@ function(carina_options target)
   # GCC collects garbage from 128 MB on, 5 % of the time of a large chunk; below 1 GB it need not (a chunk takes up to
   # 0.8 GB).
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1048576>)
-  # No path of the build in archives and programs: messages of mistakes name files from src/ on. Where a compiler cache is in use, the
-  # objects are a developer's, and another flag would make those in the cache useless.
+  # No path of the build in archives and programs: messages of mistakes name files from src/ on. Where a compiler cache
+  # is in use, the objects are a developer's, and another flag would make those in the cache useless.
   if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
     target_compile_options(${target} PRIVATE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
   endif()

@@ -29,8 +29,8 @@ struct DelegateSizes {
 // Errors: kBackendMissing for a delegate of another kind; kInvalidProgram for a malformed blob.
 using DelegateSizer = Error (*)(std::string_view id, std::span<const std::byte> blob, const TypeSizes& types,
                                 DelegateSizes& sizes);
-// The stack that a kernel takes, in bytes, as portable_kernel_stack() (runtime/kernels/kernel_stacks.h) knows it; 0: not
-// known.
+// The stack that a kernel takes, in bytes, as portable_kernel_stack() (runtime/kernels/kernel_stacks.h) knows it; 0:
+// not known.
 using KernelStack = size_t (*)(std::string_view kernel);
 
 // What a method refers to. A program without delegates, or a caller without interest, needs none of it.
@@ -46,8 +46,8 @@ struct MethodSizes {
   // Calls of kernels that allocate scratch memory by the values of their inputs (masks, FFTs), which are not known
   // here. 0: scratch_bytes is exact.
   uint32_t calls_with_more_scratch = 0;
-  // The stack of the kernel that takes most, without those of the executor, of a delegate's driver and of the C library;
-  // 0 without a KernelStack.
+  // The stack of the kernel that takes most, without those of the executor, of a delegate's driver and of the C
+  // library; 0 without a KernelStack.
   size_t kernel_stack_bytes = 0;
 };
 

@@ -82,14 +82,14 @@ int ethosu_wait(struct ethosu_driver* drv, bool block);
 // Is called in the NPU's interrupt. A simulated NPU has none.
 void ethosu_irq_handler(struct ethosu_driver* drv);
 
-// Reserves an initialized driver that is not reserved. It waits as ethosu_semaphore_take() does. Returns NULL if there is
-// none, or if the semaphore was not taken.
+// Reserves an initialized driver that is not reserved. It waits as ethosu_semaphore_take() does. Returns NULL if there
+// is none, or if the semaphore was not taken.
 struct ethosu_driver* ethosu_reserve_driver(void);
 void ethosu_release_driver(struct ethosu_driver* drv);
 
-// Hooks that an application with several tasks defines, with the names of Arm's driver. The driver has a mutex around its
-// list of NPUs and a semaphore that counts free NPUs. Without an application's, a semaphore that is 0 is not waited for:
-// ethosu_semaphore_take() returns -1.
+// Hooks that an application with several tasks defines, with the names of Arm's driver. The driver has a mutex around
+// its list of NPUs and a semaphore that counts free NPUs. Without an application's, a semaphore that is 0 is not waited
+// for: ethosu_semaphore_take() returns -1.
 #define ETHOSU_SEMAPHORE_WAIT_FOREVER UINT64_MAX
 void* ethosu_mutex_create(void);
 void ethosu_mutex_destroy(void* mutex);

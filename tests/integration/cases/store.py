@@ -96,7 +96,8 @@ def ensure(names=None, jobs=1, say=print):
         # Forked after the imports, which take longer than most recipes.
         import cases.peers  # noqa: F401
 
-        # Flows make many objects and drop few: collecting them is a fifth of the time, and each process ends with its case.
+        # Flows make many objects and drop few: collecting them is a fifth of the time, and each process ends with its
+        # case.
         gc.freeze()
         gc.disable()
         with multiprocessing.get_context("fork").Pool(min(jobs, len(missing)), maxtasksperchild=1) as pool:
