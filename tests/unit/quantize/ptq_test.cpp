@@ -593,7 +593,7 @@ TEST(Scheme, modules_are_those_of_user_model) {
 
 TEST(Scheme, unknown_names_are_reported) {
   const auto said = [](const auto& result) { return result ? std::string("accepted") : to_string(result.error()); };
-  EXPECT_THAT(said(parse_scheme("int9")), HasSubstr("expected int8, int16x8"));
+  EXPECT_THAT(said(parse_scheme("int9")), HasSubstr("expected int8 (a8w8), int16x8 (a16w8)"));
   EXPECT_EQ((*parse_scheme("int8+rounded-for-inputs"))->weights.rounding, Rounding::kForInputs);
   EXPECT_THAT(said(parse_scheme("int8+perchannel")), HasSubstr("got perchannel"));
   EXPECT_THAT(said(parse_override("conv=int8")), HasSubstr("expected node, op, module, type, inputs, outputs"));
