@@ -223,8 +223,7 @@ endfunction()
 function(carina_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} EXCLUDE_FROM_ALL ${TEST_SOURCES})
-  carina_target(${name} PRECOMPILED tests)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)  # tests of a library name their helpers alike
+  carina_target(${name} CHUNK 5 PRECOMPILED tests)  # small chunks: who writes a test waits for its chunk
   # -O1: a test runs once for each time it is compiled. GCC 12 reports writes behind small strings that are never made.
   target_compile_options(${name} PRIVATE ${CARINA_TEST_OPTIONS} $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds -Wno-stringop-overflow>)
   carina_link_included(${name} ${TEST_SOURCES})

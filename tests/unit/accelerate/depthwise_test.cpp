@@ -35,10 +35,10 @@ Plane plane_of(int64_t height, int64_t width, const Window& w) {
 // second.
 constexpr int64_t kOfOneInput = 3, kSkipped = 1, kChannels = 5;
 
-struct Case {
+struct Chains {
   Plane plane;
   Guarded in, weights, scale, shift;
-  Case(const Plane& p, std::mt19937& random)
+  Chains(const Plane& p, std::mt19937& random)
       : plane(p),
         in(2 * p.in_elems(), random),
         weights(kChannels * p.taps(), random),
@@ -59,7 +59,7 @@ struct Case {
   }
 };
 
-void expect_chains(Case& one) {
+void expect_chains(Chains& one) {
   const Plane& p = one.plane;
   std::vector<float> wanted;
   for (int64_t c = 0; c < kChannels; ++c) {
@@ -101,7 +101,7 @@ TEST(Depthwise, all_window_shapes_match_reference) {
       if (std::min(height, width) + 2 * w.padding < w.dilation * (w.kernel - 1) + 1) continue;
       SCOPED_TRACE(std::to_string(w.kernel) + " taps, step " + std::to_string(w.stride) + ", padding " +
                    std::to_string(w.padding) + ", " + std::to_string(height) + " x " + std::to_string(width));
-      Case one(plane_of(height, width, w), random);
+      Chains one(plane_of(height, width, w), random);
       expect_chains(one);
       if (HasFatalFailure()) return;
     }

@@ -28,7 +28,7 @@ Tensor random_floats(const Shape& shape, uint32_t seed) {
   return Tensor::of<float>(kFp32, shape, values);
 }
 
-std::vector<float> run(const ir::Module& module, const std::vector<Tensor>& inputs, const Options& options = {}) {
+std::vector<float> floats_of(const ir::Module& module, const std::vector<Tensor>& inputs, const Options& options = {}) {
   auto interpreter = Interpreter::create(module, options);
   EXPECT_TRUE(interpreter) << to_string(interpreter.error());
   auto outputs = interpreter->run(inputs);
@@ -69,9 +69,9 @@ TEST(ElementsF32, rows_and_columns_broadcast) {
     for (const int threads : {1, 3}) {
       Options options;
       options.threads = threads;
-      expect_plain(run(b.module, {x, row}, options), shape, plain);
+      expect_plain(floats_of(b.module, {x, row}, options), shape, plain);
       options.observer = [](const ir::Graph&, ir::ValueId, const Tensor&) {};
-      expect_plain(run(b.module, {x, row}, options), shape, plain);
+      expect_plain(floats_of(b.module, {x, row}, options), shape, plain);
     }
   }
 }
@@ -86,7 +86,7 @@ TEST(ElementsF32, functions_fuse_into_chains) {
     const ir::ValueId erf = b.add(TosaOp::ERF, {in}, kFp32, shape);
     const ir::ValueId sum = b.add(TosaOp::ADD, {one, erf}, kFp32, shape);
     b.output(mul(b, mul(b, in, half, shape), sum, shape));
-    expect_plain(run(b.module, {x}), shape, [&](size_t at, size_t, size_t) {
+    expect_plain(floats_of(b.module, {x}), shape, [&](size_t at, size_t, size_t) {
       const float value = x.values<float>()[at];
       return value * 0.5F * (1.0F + simd::exact_erf(value));
     });
@@ -108,7 +108,7 @@ TEST(ElementsF32, chain_ends_at_observed_value) {
     }
     b.output(value);
     for (const ir::ValueId output : outputs) b.output(output);
-    expect_plain(run(b.module, {x}), shape, [&](size_t at, size_t, size_t) {
+    expect_plain(floats_of(b.module, {x}), shape, [&](size_t at, size_t, size_t) {
       float sum = x.values<float>()[at];
       for (int i = 0; i < 20; ++i) sum += i % 3 == 0 ? sum : x.values<float>()[at];
       return sum;
@@ -145,7 +145,7 @@ TEST(ElementsF32, result_may_overwrite_its_operand) {
   ASSERT_TRUE(interpreter);
   EXPECT_LT(interpreter->planned_bytes(), size_t{2} * 300 * 400 * sizeof(float));
   const Tensor x = random_floats(shape, 9);
-  expect_plain(run(b.module, {x}), shape,
+  expect_plain(floats_of(b.module, {x}), shape,
                [&](size_t at, size_t, size_t) { return simd::exact_exp(x.values<float>()[at]); });
 }
 
@@ -160,7 +160,7 @@ TEST(ElementsF32, operand_read_later_is_kept) {
     const ir::ValueId power = b.add(TosaOp::EXP, {twice}, kFp32, shape);
     const ir::ValueId sum = b.add(TosaOp::REDUCE_SUM, {power}, kFp32, rows, {{"axis", int64_t{2}}});
     b.output(b.add(TosaOp::SUB, {twice, b.add(TosaOp::LOG, {sum}, kFp32, rows)}, kFp32, shape));
-    expect_plain(run(b.module, {x}), shape, [&](size_t at, size_t, size_t row) {
+    expect_plain(floats_of(b.module, {x}), shape, [&](size_t at, size_t, size_t row) {
       const auto values = x.values<float>();
       float total = 0;
       for (size_t c = 0; c < static_cast<size_t>(shape[2]); ++c) {

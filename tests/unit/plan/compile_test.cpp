@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::array kNpus{"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256"};
+constexpr std::array kU55s{"ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256"};
 
 ir::Graph three_layers() {
   GraphBuilder b;
@@ -23,7 +23,7 @@ ir::Graph three_layers() {
 
 TEST(Compile, same_graph_gives_same_bytes) {
   const ir::Graph graph = three_layers();
-  for (const char* npu : kNpus) {
+  for (const char* npu : kU55s) {
     const Target target = *find_target(npu, "", "");
     const auto one = compile(graph, target, {{}, 1}, {});
     ASSERT_TRUE(one.has_value()) << to_string(one.error());
@@ -78,7 +78,7 @@ TEST(Compile, description_has_inputs_outputs_and_layers) {
 }
 
 TEST(Compile, streams_decode) {
-  for (const char* npu : kNpus) {
+  for (const char* npu : kU55s) {
     const Target target = *find_target(npu, "", "");
     const auto compiled = compile(three_layers(), target, {}, {});
     ASSERT_TRUE(compiled.has_value());

@@ -136,6 +136,14 @@ std::vector<NamedNetwork> small_networks() {
           {.name = "attended", .npu = "ethos-u85-256", .build = attended}};
 }
 
+ir::Graph four_convolutions() {
+  GraphBuilder b;
+  auto x = b.input("x", DType::kInt8, {1, 16, 16, 8});
+  for (const int64_t channels : {32, 16, 16, 8}) x = b.conv(x, channels, 3, 1);
+  b.graph.outputs = {x};
+  return std::move(b.graph);
+}
+
 Schedule schedule_of(const ir::Graph& graph, const Target& target, const Options& options, const std::string& after) {
   Schedule found;
   Options watching = options;

@@ -18,6 +18,9 @@ struct NamedNetwork {
 };
 std::vector<NamedNetwork> small_networks();
 
+// Four convolutions, one after the other.
+ir::Graph four_convolutions();
+
 // The schedule after a transformation. "finished" names the last one.
 Schedule schedule_of(const ir::Graph& graph, const Target& target, const Options& options = {},
                      const std::string& after = "finished");

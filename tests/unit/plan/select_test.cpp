@@ -7,7 +7,7 @@
 namespace carina::plan {
 namespace {
 
-std::vector<Step> steps_of(const ir::Graph& graph, const char* npu = "ethos-u55-128") {
+std::vector<Step> finished_steps_of(const ir::Graph& graph, const char* npu = "ethos-u55-128") {
   return schedule_of(graph, *find_target(npu, "", "Sram_Only"), {}).steps.all();
 }
 
@@ -30,13 +30,13 @@ ir::Graph dilated(int64_t size, int64_t dilation) {
 }
 
 TEST(Select, distant_taps_are_grouped_in_phases) {
-  const auto phases = steps_of(dilated(64, 12));
+  const auto phases = finished_steps_of(dilated(64, 12));
   EXPECT_EQ(phases.size(), 36U);  // 6 phases per axis; the NPU dilates by 2
   for (const Step& step : phases) EXPECT_EQ(step.kernel.taps(), 9);
 }
 
 TEST(Select, distant_taps_of_small_images_have_zeros_between) {
-  const auto steps = steps_of(dilated(6, 4));
+  const auto steps = finished_steps_of(dilated(6, 4));
   ASSERT_EQ(steps.size(), 1U);
   EXPECT_EQ(steps[0].kernel.taps(), 25);  // every second of 5x5 taps is used
 }
@@ -48,7 +48,7 @@ TEST(Select, max_pool_with_distant_taps_compares_taps) {
                           {{"kernel", std::vector<int64_t>{5, 5}},
                            {"stride", std::vector<int64_t>{5, 5}},
                            {"pad", std::vector<int64_t>{0, 0, 0, 0}}})};
-  EXPECT_LE(steps_of(b.graph).size(), 9U);  // two passes of maxima, not 400 windows
+  EXPECT_LE(finished_steps_of(b.graph).size(), 9U);  // two passes of maxima, not 400 windows
 }
 
 TEST(Select, narrow_tensors_compare_in_one_operation) {
@@ -56,7 +56,7 @@ TEST(Select, narrow_tensors_compare_in_one_operation) {
   const auto x = b.input("x", DType::kInt8, {1, 4, 4, 8}), y = b.input("y", DType::kInt8, {1, 4, 4, 8});
   const auto wide_x = b.rescale(x, DType::kInt32, 1 << 30, 30), wide_y = b.rescale(y, DType::kInt32, 1 << 30, 30);
   b.graph.outputs = {b.op(TosaOp::GREATER_EQUAL, {wide_x, wide_y}, DType::kBool, {1, 4, 4, 8})};
-  const auto steps = steps_of(b.graph);
+  const auto steps = finished_steps_of(b.graph);
   ASSERT_EQ(steps.size(), 1U);
   EXPECT_EQ(steps[0].ifm.type, kSigned8);
   EXPECT_EQ(steps[0].activation.min, 0);
@@ -69,7 +69,7 @@ TEST(Select, maximum_of_narrow_tensors_is_one_operation) {
   const auto wide_x = b.rescale(x, DType::kInt32, 1 << 30, 30), wide_y = b.rescale(y, DType::kInt32, 1 << 30, 30);
   const auto larger = b.op(TosaOp::MAXIMUM, {wide_x, wide_y}, DType::kInt32, {1, 4, 4, 8});
   b.graph.outputs = {b.rescale(larger, DType::kInt8, 1 << 30, 30)};
-  const auto steps = steps_of(b.graph);
+  const auto steps = finished_steps_of(b.graph);
   ASSERT_EQ(steps.size(), 1U);
   EXPECT_EQ(steps[0].elementwise, npu::ElementwiseMode::MAX);
   EXPECT_EQ(steps[0].ifm.type.bits, 8);
@@ -81,7 +81,7 @@ TEST(Select, maximum_of_unequal_scales_is_32_bits) {
   const auto x = b.input("x", DType::kInt8, {1, 4, 4, 8}), y = b.input("y", DType::kInt8, {1, 4, 4, 8});
   const auto wide_x = b.rescale(x, DType::kInt32, 1 << 30, 30), wide_y = b.rescale(y, DType::kInt32, 3 << 28, 30);
   b.graph.outputs = {b.op(TosaOp::MAXIMUM, {wide_x, wide_y}, DType::kInt32, {1, 4, 4, 8})};
-  const auto steps = steps_of(b.graph);
+  const auto steps = finished_steps_of(b.graph);
   EXPECT_GT(steps.size(), 1U);
   EXPECT_EQ(steps.back().ifm.type.bits, 32);
 }
@@ -90,7 +90,7 @@ TEST(Select, widening_uses_a_product) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt8, {1, 4, 4, 8});
   b.graph.outputs = {b.rescale(x, DType::kInt32, 1 << 30, 30)};
-  const auto steps = steps_of(b.graph);
+  const auto steps = finished_steps_of(b.graph);
   ASSERT_EQ(steps.size(), 1U);
   EXPECT_EQ(steps[0].elementwise, npu::ElementwiseMode::MUL);
 }
@@ -111,7 +111,7 @@ TEST(Select, sums_over_planes_use_accumulators) {
             {"acc_type", DType::kInt32}});
   b.graph.outputs = {b.rescale(sum, DType::kInt8, 1 << 30, 38)};
   int64_t convolutions = 0;
-  for (const Step& step : steps_of(b.graph)) convolutions += step.kind == StepKind::kConv ? 1 : 0;
+  for (const Step& step : finished_steps_of(b.graph)) convolutions += step.kind == StepKind::kConv ? 1 : 0;
   EXPECT_EQ(convolutions, 4);  // one for each plane of the result
 }
 

@@ -12,21 +12,13 @@
 namespace carina::plan {
 namespace {
 
-ir::Graph chain() {
-  GraphBuilder b;
-  auto x = b.input("x", DType::kInt8, {1, 16, 16, 8});
-  for (const int64_t channels : {32, 16, 16, 8}) x = b.conv(x, channels, 3, 1);
-  b.graph.outputs = {x};
-  return std::move(b.graph);
-}
-
 const Target& dedicated() {
   static const Target kTarget = *find_target("ethos-u65-256", "", "Dedicated_Sram_384KB");
   return kTarget;
 }
 
 Schedule scheduled(int64_t limit_bytes) {
-  Schedule schedule = schedule_of(chain(), dedicated(), {{.arena_limit_bytes = limit_bytes}});
+  Schedule schedule = schedule_of(four_convolutions(), dedicated(), {{.arena_limit_bytes = limit_bytes}});
   EXPECT_EQ(to_string(verify(schedule, **find_family(dedicated()), dedicated())), "");
   return schedule;
 }
@@ -81,7 +73,7 @@ TEST(Spaces, less_fast_scratch_costs_little_with_gradual_eviction) {
 TEST(Spaces, without_size_fast_scratch_is_not_filled) {
   const auto budget = [](const char* mode) {
     const Target target = *find_target("ethos-u65-256", "", mode);
-    const Schedule schedule = schedule_of(chain(), target, {}, "order");
+    const Schedule schedule = schedule_of(four_convolutions(), target, {}, "order");
     const Options options;
     const Log log;
     return staging_budget(schedule,

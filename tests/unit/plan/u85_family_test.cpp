@@ -11,7 +11,7 @@
 namespace carina::plan {
 namespace {
 
-constexpr std::array kNpus{"ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"};
+constexpr std::array kU85s{"ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"};
 
 Step random_step(std::mt19937& random) {
   const auto pick = [&](int64_t below) { return static_cast<int64_t>(random() % static_cast<uint64_t>(below)); };
@@ -46,7 +46,7 @@ const npu::OfmUblock* ublock_of(const BlockConfig& block, const npu::Accelerator
 }
 
 TEST(U85Family, each_step_has_a_block_of_its_ublock) {
-  for (const char* name : kNpus) {
+  for (const char* name : kU85s) {
     const Target target = *find_target(name, "", "");
     const Family& family = **find_family(target);
     std::mt19937 random(7);
@@ -68,7 +68,7 @@ TEST(U85Family, each_step_has_a_block_of_its_ublock) {
 
 // The input, accumulators and output of a block fit the internal memories, for every operation.
 TEST(U85Family, blocks_fit_internal_memories) {
-  for (const char* name : kNpus) {
+  for (const char* name : kU85s) {
     const Target target = *find_target(name, "", "");
     const Family& family = **find_family(target);
     const npu::U85Rams& rams = target.accelerator.u85;
@@ -91,7 +91,7 @@ TEST(U85Family, blocks_fit_internal_memories) {
 }
 
 TEST(U85Family, one_scale_table_and_a_stream_per_decoder_are_stored) {
-  for (const char* name : kNpus) {
+  for (const char* name : kU85s) {
     const Target target = *find_target(name, "", "");
     const Family& family = **find_family(target);
     Weights weights{.out_channels = 40, .in_channels = 3, .values = std::vector<int16_t>(120, 1)};

@@ -13,14 +13,6 @@
 namespace carina::plan {
 namespace {
 
-ir::Graph chain() {
-  GraphBuilder b;
-  auto x = b.input("x", DType::kInt8, {1, 16, 16, 8});
-  for (const int64_t channels : {32, 16, 16, 8}) x = b.conv(x, channels, 3, 1);
-  b.graph.outputs = {x};
-  return std::move(b.graph);
-}
-
 std::vector<double> cycles_by_assumption(const Schedule& schedule, const Context& context) {
   std::vector<double> cycles;
   for (const AssumedTarget& assumed : assumed_targets(context.target))
@@ -39,14 +31,14 @@ TEST(WorstRatio, decides_between_schedules_of_nearly_same_nominal_cycles) {
   const Options options;
   const Log log;
   const Context context{.family = **find_family(target), .target = target, .options = options, .log = log};
-  const Schedule usual = schedule_of(chain(), target);
+  const Schedule usual = schedule_of(four_convolutions(), target);
   EXPECT_FALSE(is_better_under_assumptions(usual, usual, context));
   const std::vector<double> cycles = cycles_by_assumption(usual, context);
   int slower = 0, better = 0;
   for (uint32_t seed = 1; seed <= 60; ++seed) {
     Options arbitrary;
     arbitrary.variation = {.blocks = Variation::Blocks::kSeeded, .seed = seed};
-    const Schedule other = schedule_of(chain(), target, arbitrary);
+    const Schedule other = schedule_of(four_convolutions(), target, arbitrary);
     const std::vector<double> others = cycles_by_assumption(other, context);
     const bool costs_too_much = others.front() > 1.01 * cycles.front();
     const bool expected = !costs_too_much && worst_ratio(others, cycles) < worst_ratio(cycles, others);

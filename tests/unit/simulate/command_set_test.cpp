@@ -51,10 +51,6 @@ struct Memories {
   }
 };
 
-std::string error_of(const Result<Report>& result) {
-  return result ? "no error" : to_string(result.error());
-}
-
 using Bytes = std::vector<int8_t>;
 
 // Sets the second operand to the scalar OP_SCALAR.

@@ -28,9 +28,6 @@ struct Machine {
 
 const Options kChecked{.checking = Checking::kOn};
 
-std::string error_of(const Result<Report>& result) {
-  return result ? "no error" : to_string(result.error());
-}
 std::string findings_of(const Result<Report>& result) {
   return result ? to_string(result->findings) : error_of(result);
 }

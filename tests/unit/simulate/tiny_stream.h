@@ -1,11 +1,17 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "npu/payload.h"
 #include "npu/registers.h"
+#include "simulate/simulator.h"
 
 namespace carina::simulate {
+
+inline std::string error_of(const Result<Report>& result) {
+  return result ? "no error" : to_string(result.error());
+}
 
 // Hand-made command streams of a few operations, for ethos-u55-128 by default, and also for ethos-u65-256 and
 // ethos-u85-256. All maps are NHWC int8 in region 1.

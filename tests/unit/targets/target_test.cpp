@@ -14,7 +14,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr std::string_view kFile = R"(
+constexpr std::string_view kTargetFile = R"(
 [System_Config.Board]
 core_clock=100e6
 axi0_port=Sram
@@ -38,7 +38,7 @@ cache_mem_area=Axi0
 
 class Target : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(write_file(path_, kFile).has_value()); }
+  void SetUp() override { ASSERT_TRUE(write_file(path_, kTargetFile).has_value()); }
   void TearDown() override { std::filesystem::remove(path_); }
   [[nodiscard]] TargetRequest request(std::string system, std::string mode = {}) const {
     return {.accelerator = "ethos-u55-128",
