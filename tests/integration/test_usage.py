@@ -74,6 +74,21 @@ def test_completion_has_each_command_and_names_the_shells(run_carina):
     assert "fish" in run_carina(["completion", "tcsh"], expect=2).stderr
 
 
+def test_manual_has_each_option_of_each_command(run_carina, tmp_path):
+    commands = re.findall(r"^  (\S+)", run_carina(["--help"]).stdout.split("Subcommands:")[1], flags=re.MULTILINE)
+    run_carina(["manual", "-o", tmp_path])
+    assert {path.name for path in tmp_path.iterdir()} == {"carina.1", *(f"carina-{command}.1" for command in commands)}
+    for command in commands:
+        page = (tmp_path / f"carina-{command}.1").read_text()
+        assert page == run_carina(["manual", command]).stdout
+        if "(in Python)" in page:
+            continue  # its --help is made by Python
+        names = re.findall(r"^  (?:-\w,)?(--[\w-]+)", run_carina([command, "--help"]).stdout, flags=re.MULTILINE)
+        assert names and not [name for name in names if name.replace("-", r"\-") not in page]
+        assert not re.search(r"^['.](?!TH|SH|SS|TP|PP|nf|fi|ad|nh)", page, flags=re.MULTILINE), "text that roff takes for a request"
+    assert "no command compil" in run_carina(["manual", "compil"], expect=2).stderr
+
+
 def test_names_that_hands_of_the_arm_backend_know(run_carina, work, tmp_path):
     args = ["compile", "-m", MODEL, "-t", "Ethos-U55-128", "-q", "INT8", "--calibration_data", CALIBRATION, "-d", "-i", tmp_path / "dump",
             "--system_config", "Ethos_U55_High_End_Embedded", "--memory_mode", "Shared_Sram", "-o", tmp_path / "x.pte"]  # fmt: skip

@@ -67,6 +67,7 @@ extern const Command kExplain;
 extern const Command kFirmware;
 extern const Command kInspect;
 extern const Command kInterpret;
+extern const Command kManual;
 extern const Command kNpu;
 extern const Command kOps;
 extern const Command kQemu;

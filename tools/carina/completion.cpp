@@ -6,22 +6,11 @@
 #include <iterator>
 
 #include "command.h"
+#include "command_tree.h"
 
 namespace carina::cli {
 namespace completion_command {
 namespace {
-
-std::vector<const CLI::App*> commands_of(const CLI::App& carina) {
-  return carina.get_subcommands([](const CLI::App*) { return true; });
-}
-
-// The names of an option as they are typed: {"-q", "--quantize"}. Empty for positional arguments.
-std::vector<std::string> names_of(const CLI::Option& option) {
-  std::vector<std::string> names;
-  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
-  return names;
-}
 
 std::string names_of_options(const CLI::App& command) {
   std::vector<std::string> names;

@@ -135,7 +135,7 @@ int run(int argc, char** argv) {
   const std::array commands{&kCompile,  &kRun,           &kFirmware,       &kQemu,      &kExplain, &kAccuracy,
                             &kCompare,  &kSweep,         &kTosa,           &kInterpret, &kInspect, &kDisasm,
                             &kNpu,      &kTargets,       &kCalibrateBoard, &kOps,       &kAot,     &kArmRun,
-                            &kArmBuild, &kEvaluateModel, &kCompletion};
+                            &kArmBuild, &kEvaluateModel, &kCompletion,     &kManual};
   for (const Command* command : commands) add_command(app, *command, console, action);
   std::vector<std::string> arguments = arguments_of(argc, argv);
   console.arguments = arguments;
