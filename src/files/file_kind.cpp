@@ -25,7 +25,7 @@ constexpr std::array kRows{
     Row{FileKind::kEmpty, "an empty file", "was it written to the end?"},
     Row{FileKind::kPt2, "a .pt2 of torch.export.save", "carina compile, explain, tosa and inspect take it"},
     Row{FileKind::kOldPt2, "a .pt2 of torch 2.7 or older",
-        "save the model again with torch.export.save of torch 2.9 to 2.13"},
+        "save the model again with torch.export.save of torch 2.9 to 2.15"},
     Row{FileKind::kTorchScript, "a TorchScript archive (torch.jit.save)",
         "export the model with torch.export.export and torch.export.save"},
     Row{FileKind::kTorchSave, "a pickle of torch.save: a state_dict or a module",

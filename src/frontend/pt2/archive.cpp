@@ -9,7 +9,7 @@ namespace carina::pt2 {
 
 namespace {
 
-constexpr std::string_view kSaveAgain = "save the model again with torch.export.save of torch 2.9 to 2.13";
+constexpr std::string_view kSaveAgain = "save the model again with torch.export.save of torch 2.9 to 2.15";
 constexpr ZipReader::Limits kLimits{.max_entries = size_t{1} << 18, .max_inflated_bytes = size_t{1} << 30};
 
 std::string_view text_of(const Buffer& buffer) {

@@ -18,7 +18,7 @@ namespace carina::pt2 {
 namespace {
 
 constexpr int64_t kMajor = 8;
-constexpr int64_t kNewestMinor = 20;  // torch 2.12 and 2.13
+constexpr int64_t kNewestMinor = 20;  // torch 2.12 to 2.15
 constexpr int64_t kOldestMinor = 14;  // torch 2.9
 
 // Returns whether a node's results share memory with an operand: rows whose schema says so, and dropout, which returns
@@ -125,10 +125,10 @@ void Importer::check_version() {
   if (major != kMajor || minor < kOldestMinor) {
     return refuse({.where = archive_.where(),
                    .what = "the exported program is of a version that is not supported",
-                   .expected = fmt::format("schema {}.{} to {}.{} (torch 2.9 to 2.13)", kMajor, kOldestMinor, kMajor,
+                   .expected = fmt::format("schema {}.{} to {}.{} (torch 2.9 to 2.15)", kMajor, kOldestMinor, kMajor,
                                            kNewestMinor),
                    .got = fmt::format("{}.{}", major, minor),
-                   .hint = "save the model again with torch.export.save of torch 2.9 to 2.13"});
+                   .hint = "save the model again with torch.export.save of torch 2.9 to 2.15"});
   }
   if (minor > kNewestMinor)
     note(fmt::format("the exported program is of schema {}.{}, newer than the {}.{} that is known", major, minor,

@@ -49,7 +49,7 @@ void JsonView::complain(std::string_view expected) const {
                               .what = "the description of the model is not as torch.export writes it",
                               .expected = std::string(expected),
                               .got = kind_of(json_),
-                              .hint = "save the model again with torch.export.save of torch 2.9 to 2.13"};
+                              .hint = "save the model again with torch.export.save of torch 2.9 to 2.15"};
 }
 
 JsonView JsonView::operator[](std::string_view key) const {

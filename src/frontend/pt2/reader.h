@@ -41,7 +41,7 @@ struct ReadOptions {
   bool keep_unknown = false;
 };
 
-// Reads the archive that torch.export.save() of torch 2.9 to 2.13 wrote (TRAINING, ATEN and EDGE dialects) as an ATen
+// Reads the archive that torch.export.save() of torch 2.9 to 2.15 wrote (TRAINING, ATEN and EDGE dialects) as an ATen
 // graph.
 // - Inputs and outputs are the user's, in order. Parameters, buffers and lifted tensors are constants whose bytes are
 //   views of `archive`; weights that are strided in their storage are copied.
