@@ -14,7 +14,7 @@ AFTER = "$$(( $$(date +%s) - $(START) )) s"
 
 .DEFAULT_GOAL := help
 .PHONY: help demo docs test test-sanitizers test-all check coverage setup setup-full test-env build build-dev fuzz bench conformance arm-suite wheel wheel-test \
-  wheel-aarch64 format format-check tidy clean
+  wheel-aarch64 site format format-check tidy clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -102,6 +102,9 @@ wheel-aarch64: wheel ## the wheel for 64-bit Arm by Debian's cross compiler; its
 
 docs: ## pages that are not kept in the tree: build/pages/libraries.md, each library with its contract
 	@python3 scripts/generate_libraries.py
+
+site: test-env build ## the documentation as a site, with an API reference, every link checked: build/site
+	@python3 scripts/site.py
 
 format: ## clang-format over our sources
 	@clang-format-19 -i $(CPP_FILES)

@@ -1,5 +1,5 @@
-# The manual pages and the completions of shells, which the program prints itself: build/<preset>/share/man and others. They are
-# installed with the program (component tools). A cross-compiled program cannot print them here.
+# The manual pages and the completions of shells, which the program prints itself: build/<preset>/share/man and others.
+# They are installed with the program (component tools). A cross-compiled program cannot print them here.
 
 if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
   return()

@@ -1,4 +1,5 @@
-# cmake -DCARINA=program -DSHARE=folder -P write_manual.cmake: writes the manual pages and the completions that `program` prints.
+# cmake -DCARINA=program -DSHARE=folder -P write_manual.cmake: writes the manual pages and the completions that
+# `program` prints.
 function(carina_prints file)
   get_filename_component(folder ${file} DIRECTORY)
   file(MAKE_DIRECTORY ${folder})

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The step of the GitHub Action (action.yml), which a test runs, too. Compiles the model of the branch $BASE, if that is not empty,
-# then the model of the work tree, and compares: with the figures of $BASE, and with $BUDGETS (scripts/check_budget.py).
-# From the environment: MODEL, TARGET, OPTIONS, BUDGETS, BASE, WORK (a folder for files), and GitHub's GITHUB_STEP_SUMMARY and
-# GITHUB_OUTPUT.
+# The step of the GitHub Action (action.yml), which a test runs, too. Compiles the model of the branch $BASE, if that is
+# not empty, then the model of the work tree, and compares: with the figures of $BASE, and with $BUDGETS
+# (scripts/check_budget.py). From the environment: MODEL, TARGET, OPTIONS, BUDGETS, BASE, WORK (a folder for files), and
+# GitHub's GITHUB_STEP_SUMMARY and GITHUB_OUTPUT.
 set -euo pipefail
 check=$(dirname "$(realpath "${BASH_SOURCE[0]}")")/check_budget.py
 read -ra options <<<"$OPTIONS"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Makes the files of a release from a tag, into build/release-VERSION: the source archive, Debian packages, wheels, the bill of
-# materials, the notices, and SHA256SUMS. The same tag gives the same bytes.
+# Makes the files of a release from a tag, into build/release-VERSION: the source archive, Debian packages, wheels, the
+# bill of materials, the notices, and SHA256SUMS. The same tag gives the same bytes.
 #
 #   scripts/release.sh [--twice] [--without deb|wheel] [TAG]     (default: the tag of the current commit)
 #
-# --twice builds everything again in another folder and compares. Uploading is a step of its own, which the last lines name.
+# --twice builds everything again in another folder and compares. Uploading is a step of its own, which the last lines
+# name.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

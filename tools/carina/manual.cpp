@@ -1,5 +1,5 @@
-// `carina manual [COMMAND]`: the manual page of the program or of a command, as man(1) reads it. It is made of the command
-// line itself, so each option is in it. An option and its lines:
+// `carina manual [COMMAND]`: the manual page of the program or of a command, as man(1) reads it. It is made of the
+// command line itself, so each option is in it. An option and its lines:
 //   -m,--memory-mode TEXT  ->  .TP
 //                              \fB\-m\fR, \fB\-\-memory\-mode\fR \fITEXT\fR
 //                              The memory of each kind of data ...
