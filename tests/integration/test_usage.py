@@ -35,7 +35,7 @@ def work(run_carina, tmp_path_factory):
         (["compile", "m.pt2", "--taget", "ethos-u55-128", "-o", "x"], ["unknown option --taget", "did you mean --target"]),
         (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-O1"], ["--optimize", "2,3,performance,s,search,size,speed", "1"]),
         (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "--arena-cache-size", "big"], ["--arena-cache-size", "not a number of bytes", "big"]),
-        (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-q", "int9"], ["--quantize", "int8, int16x8", "int9"]),
+        (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-q", "int9"], ["--quantize", "int8 (a8w8), int16x8 (a16w8)", "int9"]),
         (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-q", "int8+fast"], ["--quantize", "per-channel", "fast"]),
         (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "--quantize-at", "conv=int8"], ["--quantize-at", "node, op, module", "conv"]),
         (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "--sram-budget", "-1"], ["--sram-budget", "not a number of bytes", "-1"]),
