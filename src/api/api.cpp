@@ -108,7 +108,8 @@ Result<TosaFile> tosa_file(const ir::Graph& tosa) {
 // Returns the graph of a verified TOSA file with one region.
 Result<ir::Graph> only_graph(std::span<const std::byte> tosa) {
   const std::string where = "TOSA graph";
-  CARINA_TRY(ir::Module module, files::sound_tosa(Buffer::copy_of(tosa), where, "8K"));
+  CARINA_TRY(ir::Module module,
+             files::sound_tosa(Buffer::copy_of(aligned(Buffer(nullptr, tosa)).bytes()), where, "8K"));
   if (module.graphs.size() == 1) return std::move(module.main());
   return fail({.where = where,
                .what = "control flow does not run on the NPU",

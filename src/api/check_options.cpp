@@ -77,6 +77,10 @@ void check_model(const Model& model, Diagnostics& wrong) {
 }
 
 void check_target(const TargetNames& target, Diagnostics& wrong) {
+  for (const ConfigFile& file : target.ini) {
+    if (file.text.data() == nullptr && file.text.size() != 0)
+      add(wrong, "ini", "the text of a file is missing", "text", "a null pointer");
+  }
   if (!target.arena_cache_bytes) return;
   const int64_t bytes = *target.arena_cache_bytes;
   if (bytes >= 1 && bytes <= kMaxCacheBytes) return;
@@ -113,6 +117,7 @@ void check_options(const CompileOptions& options, Diagnostics& wrong) {
 
 Buffer aligned(const Buffer& bytes) {
   constexpr uintptr_t kAlignment = 16;
+  if (bytes.data() == nullptr) return Buffer();  // whatever its size
   if (reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment == 0) return bytes;
   return Buffer::copy_of(bytes.bytes());
 }

@@ -19,7 +19,8 @@ void check_options(const PartitionOptions& options, Diagnostics& wrong);
 void check_options(const DelegateOptions& options, Diagnostics& wrong);
 void check_options(const CompileOptions& options, Diagnostics& wrong);
 
-// The bytes at an address aligned to 16 bytes, as files are in memory: a copy where they are not.
+// The bytes at an address aligned to 16 bytes, as files are in memory: a copy where they are not. A null pointer has no
+// bytes.
 Buffer aligned(const Buffer& bytes);
 
 }  // namespace carina::api

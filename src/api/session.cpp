@@ -1,5 +1,6 @@
 #include "carina/session.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "api/call_internal.h"
@@ -150,6 +151,9 @@ Result<void> Session::run_into(std::span<const std::span<const std::byte>> input
   if (content_ == nullptr) return moved_from();
   return guarded([&]() -> Result<void> {
     CARINA_TRY(const Sample sample, sample_of(inputs, content_->inputs));
+    const auto is_null = [](std::span<std::byte> memory) { return memory.data() == nullptr && !memory.empty(); };
+    if (std::ranges::any_of(outputs, is_null))
+      return fail({.where = "outputs", .what = "the memory of an output is a null pointer", .fault = Fault::kUsage});
     const std::lock_guard lock(content_->mutex);
     return content_->call.run(stop, {}, [&](const Log&) {
       content_->loaded->forget_runs();

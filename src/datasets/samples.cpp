@@ -164,11 +164,12 @@ Result<Arrays> load_arrays(const std::string& path) {
 
 Result<void> check_data(const Tensor& tensor, const std::string& where) {
   const size_t wanted = tensor_bytes(tensor.dtype, tensor.shape);
-  if (tensor.data.size() == wanted) return {};
+  const bool is_null = tensor.data.data() == nullptr && tensor.data.size() != 0;
+  if (tensor.data.size() == wanted && !is_null) return {};
   return fail({.where = where,
                .what = "the data do not have the size of the tensor",
                .expected = fmt::format("{} bytes for {}", wanted, type_text(tensor.dtype, tensor.shape)),
-               .got = fmt::format("{} bytes", tensor.data.size())});
+               .got = is_null ? "a null pointer" : fmt::format("{} bytes", tensor.data.size())});
 }
 
 Result<void> check_sample(const Sample& sample, std::span<const InputType> inputs) {
