@@ -82,7 +82,12 @@ __all__ = [
 ]
 
 
+_MODULES = ("arm", "vgf")  # imported when they are first used
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"carina.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'carina' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME_OF[name]), name)
@@ -91,4 +96,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_MODULES})

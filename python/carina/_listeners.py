@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from carina.errors import CarinaWarning
+from carina.errors import CarinaWarning, in_python
 
 if TYPE_CHECKING:
     from carina._native import Diagnostic
@@ -31,11 +31,13 @@ def callers_level() -> int:
 class Notes:
     """Collects the notes of one call. A warning is also a Python warning, unless the caller gave a listener."""
 
-    def __init__(self, listener: Callable[[Diagnostic], None] | None) -> None:
+    def __init__(self, listener: Callable[[Diagnostic], None] | None, change: Callable[[Diagnostic], Diagnostic] = lambda note: note) -> None:
         self.all: list[Diagnostic] = []
         self._listener = listener
+        self._change = change
 
     def __call__(self, note: Diagnostic) -> None:
+        note = self._change(in_python(note))
         self.all.append(note)
         if self._listener is not None:
             self._listener(note)

@@ -14,6 +14,7 @@ from carina import _native
 from carina._listeners import Notes, Progress, Shown
 from carina._models import dense, source_of
 from carina._options import CompileOptions, Path, QuantizeOptions, byte_size, check_names, quantize_flags, request_of, thread_count
+from carina.errors import hidden
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -103,15 +104,15 @@ def accuracy(
     check_names(options, QuantizeOptions)
     if program is None and not layers:
         raise usage_error("program", "the .pte made from the model is missing (or layers=True, for the model alone)")
-    with _files() as (place, folder), Shown(progress) as listener:
+    with _files() as (place, folder), hidden(folder) as without, Shown(progress) as listener:
         model_file, data_file = _model_file(place, model, inputs), _data_file(place, data)
         if layers:
             calibration_file = "" if calibration is None else _data_file(lambda _, given: place("calibration.npz", given), calibration)
             flags = quantize_flags(quantize, options)
-            done = _native.layer_accuracy(model_file, data_file, calibration=calibration_file, quantize=flags, threads=thread_count(threads), note=Notes(note), progress=listener)
+            done = _native.layer_accuracy(model_file, data_file, calibration=calibration_file, quantize=flags, threads=thread_count(threads), note=Notes(note, without), progress=listener)
         else:
             program_file = place("program.pte", program.pte if isinstance(program, Program) else program)
-            done = _native.accuracy(model_file, program_file, data_file, dump=os.fspath(dump or ""), threads=thread_count(threads), note=Notes(note), progress=listener)
+            done = _native.accuracy(model_file, program_file, data_file, dump=os.fspath(dump or ""), threads=thread_count(threads), note=Notes(note, without), progress=listener)
     return Measured(done, folder)
 
 
@@ -137,9 +138,9 @@ def compare(
     from carina._program import Program
 
     check_names(options, CompileOptions)
-    with _files() as (place, folder), Shown(progress) as listener:
+    with _files() as (place, folder), hidden(folder) as without, Shown(progress) as listener:
         file_a, file_b = ("" if given is None else place(name, given.pte if isinstance(given, Program) else given) for name, given in (("a.pte", a), ("b.pte", b)))
         request = request_of(file_a, None, target, quantize, None, options)
         request.calibration = os.fspath(calibration or "")
-        done = _native.compare(file_a, file_b, request, vela=os.fspath(vela), memory_budget_bytes=byte_size(memory_budget, "memory_budget"), note=Notes(note), progress=listener)
+        done = _native.compare(file_a, file_b, request, vela=os.fspath(vela), memory_budget_bytes=byte_size(memory_budget, "memory_budget"), note=Notes(note, without), progress=listener)
     return Measured(done, folder)

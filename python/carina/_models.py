@@ -47,7 +47,10 @@ def dense(value: Any) -> Any:
         return value.detach().cpu().contiguous()
     import numpy as np
 
-    return np.asarray(value)
+    array = np.asarray(value)
+    if array.dtype.kind in "OSU":  # objects and texts
+        raise usage_error("inputs", "not an array of numbers", expected="an array or a tensor for each input, in order", got=type(value).__name__)
+    return array
 
 
 def arrays_of(inputs: Inputs) -> list[Any]:

@@ -30,10 +30,10 @@ def thread_count(threads: int) -> int:
 
 def byte_size(value: int | str, where: str) -> int:
     """A number of bytes from 2097152, or from "2M" as on the command line."""
-    if isinstance(value, int) and value >= 0:
+    if isinstance(value, int) and 0 <= value < 1 << 63:
         return value
     match = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", str(value).strip().lower())
-    if match is None:
+    if match is None or int(match[1]) * _SIZES[match[2]] >= 1 << 63:
         raise usage_error(where, "not a number of bytes", expected="a whole number, with K, M, G or T after it or not", got=str(value))
     return int(match[1]) * _SIZES[match[2]]
 

@@ -13,7 +13,7 @@ from carina import _native
 from carina._listeners import Notes, Progress, Shown
 from carina._options import CompileOptions, Path, QuantizeOptions, check_names, request_of, strings
 from carina._run import Run, run
-from carina.errors import usage_error
+from carina.errors import InputError, usage_error
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -94,8 +94,11 @@ class Program:
 
     @classmethod
     def load(cls, path: Path) -> Program:
-        """Reads a program from a .pte file. It has no report."""
-        return cls(FilePath(path).read_bytes())
+        """Reads a program from a .pte file, or a bundled one. It has no report. Raises: InputError for a file of another kind."""
+        pte = FilePath(path).read_bytes()
+        if pte[4:6] not in (b"ET", b"BP"):  # the identifiers of programs and of bundled programs
+            raise InputError([_native.Diagnostic(os.fspath(path), "not an ExecuTorch program", expected="a .pte, or a .bpte", got="", hint="", fault="input")])
+        return cls(pte)
 
     def run(self, *inputs: Any, timed: bool = False, threads: int = 1, **options: Any) -> Run:
         """Runs one inference: kernels on the CPU, delegates on the simulated NPU. Options are those of carina.run().

@@ -1,8 +1,10 @@
 """The exceptions of Carina: the diagnostics of the command line."""
 
 import copyreg
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from carina._native import Diagnostic
@@ -66,20 +68,46 @@ def _reduced(diagnostic: Diagnostic) -> tuple[type[SavedDiagnostic], tuple[objec
 
 copyreg.pickle(Diagnostic, _reduced)  # type: ignore[arg-type]  # the copy has another class
 
-_OPTION = re.compile(r"--([a-z][a-z0-9_-]+)(?:[ =]([A-Z][A-Z.]*(?:\.[a-z]+)?))?")
+# An option, with a placeholder for its value or one of its words.
+_OPTION = re.compile(r"--([a-z][a-z0-9_-]+)(?:[ =]([A-Z][A-Z.]*(?:\.[a-z]+)?|none\b|auto\b))?")
 _RENAMED_OPTIONS = {"calibrate": "calibration"}
 
 
 def _argument(match: re.Match[str]) -> str:
     name = _RENAMED_OPTIONS.get(match[1], match[1].replace("-", "_"))
-    return f"{name}={match[2] or '...'}"
+    value = match[2] or "..."
+    return f'{name}="{value}"' if value in ("none", "auto") else f"{name}={value}"
 
 
-def _in_python(diagnostic: Diagnostic) -> Diagnostic:
+def in_python(diagnostic: Diagnostic) -> Diagnostic:
     """The diagnostic with a hint in Python terms: options are arguments, and arrays are in memory."""
     d = diagnostic
     hint = _OPTION.sub(_argument, d.hint).replace("save it as that type: np.save(file, array.astype(", "convert it: (array.astype(")
-    return d if hint == d.hint or d.node is not None else Diagnostic(d.where, d.what, expected=d.expected, got=d.got, hint=hint, fault=d.fault)
+    return _changed(d, d.hint, hint) if hint != d.hint else d
+
+
+def _changed(d: Diagnostic, old: str, new: str) -> Diagnostic:
+    """The diagnostic with another text in all of its parts."""
+
+    def changed(part: str) -> str:
+        return part.replace(old, new)
+
+    saved = SavedDiagnostic(changed(d.where), changed(d.what), changed(d.expected), changed(d.got), changed(d.hint), d.fault, d.severity, d.node, changed(str(d)))
+    return saved  # type: ignore[return-value]  # the same attributes
+
+
+@contextmanager
+def hidden(folder: str) -> Iterator[Callable[[Diagnostic], Diagnostic]]:
+    """Removes a temporary folder, whose name means nothing to the caller, from errors, and yields a function that does so for notes."""
+    prefix = folder + os.sep
+
+    def without(d: Diagnostic) -> Diagnostic:
+        return _changed(d, prefix, "") if prefix in str(d) else d
+
+    try:
+        yield without
+    except CarinaError as error:
+        raise type(error)([without(d) for d in error.diagnostics]) from None
 
 
 # From the least to the most severe. The most severe fault determines the exception, as it determines the exit code.
@@ -88,7 +116,7 @@ _BY_FAULT: dict[str, type[CarinaError]] = {"input": InputError, "environment": E
 
 def error_of(diagnostics: Sequence[Diagnostic]) -> CarinaError:
     """The exception for these diagnostics. There must be at least one."""
-    diagnostics = [_in_python(diagnostic) for diagnostic in diagnostics]
+    diagnostics = [in_python(diagnostic) for diagnostic in diagnostics]
     faults = {diagnostic.fault for diagnostic in diagnostics}
     gravest = [error for fault, error in _BY_FAULT.items() if fault in faults][-1]
     return gravest(diagnostics)

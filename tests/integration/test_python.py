@@ -403,3 +403,41 @@ def test_warnings_name_the_callers_line(package):
         warnings.simplefilter("always")
         package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=np.zeros((4, 1, 1, 8, 8), "f4"))
     assert caught and all(Path(warning.filename).name == "test_python.py" for warning in caught)
+
+
+def test_hints_of_warnings_speak_of_python(package):
+    with pytest.warns(package.CarinaWarning, match="give calibration=FILE.npz"):
+        package.compile(DIGITS / "digits.pt2", target=TARGET)
+
+
+@pytest.mark.parametrize("wrong", ["abc", {"input_0": np.zeros(3)}, None])
+def test_what_is_no_array_is_an_error_of_usage(package, program, wrong):
+    with pytest.raises(package.UsageError, match="not an array of numbers: expected an array or a tensor for each input"):
+        program.run(wrong)
+
+
+def test_a_file_of_another_kind_is_no_program(package, program, tmp_path):
+    with pytest.raises(package.InputError, match="README.md: not an ExecuTorch program"):
+        package.Program.load(ROOT / "README.md")
+    program.save(tmp_path / "x.pte")
+    assert package.Program.load(tmp_path / "x.pte").pte == program.pte
+
+
+@pytest.mark.parametrize("size", [10**30, "9999999999T", -1])
+def test_sizes_beyond_their_type_are_errors_of_usage(package, calibration, size):
+    with pytest.raises(package.UsageError, match="sram_budget: not a number of bytes"):
+        package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, sram_budget=size)
+
+
+def test_errors_and_notes_show_no_temporary_path(package, program):
+    x, notes = np.load(DIGITS / "calibration.npz")["x"], []
+    with pytest.raises(package.InputError) as raised:
+        package.accuracy(DIGITS / "digits.pt2", program, data={"x": x[:0]})
+    assert str(raised.value).startswith("data.npz: ")
+    package.accuracy(DIGITS / "digits.pt2", program, data={"x": x, "more": x}, note=notes.append)
+    assert [str(note) for note in notes] and str(notes[0]).startswith("data.npz: more: not an input")
+
+
+def test_dir_lists_the_names_of_the_package(package):
+    listed = dir(package)
+    assert {"arm", "compile", "Program"} <= set(listed) and not {"Any", "TYPE_CHECKING", "importlib"} & set(listed)
