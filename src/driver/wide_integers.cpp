@@ -32,10 +32,11 @@ std::optional<ir::ValueId> wide_value(const ir::Graph& graph, const ir::Node& no
 
 void warn_of_wide_integers(const models::Model& model, const Split& split, const Log& log) {
   const std::set<std::string> beyond(model.beyond_int32.begin(), model.beyond_int32.end());
+  std::set<std::string> warned;  // a node of the model may have become several
   for (const partition::Decision& decision : split.partitioned.decisions) {
     if (!decision.runs_on_npu) continue;
     const auto value = wide_value(model.graph, model.graph[decision.node], beyond);
-    if (!value) continue;
+    if (!value || !warned.insert(decision.name).second) continue;
     const bool is_constant = model.graph[*value].constant.has_value();
     log.note({.where = decision.source.empty() ? decision.name : fmt::format("{} ({})", decision.name, decision.source),
               .what = fmt::format("{} has integers beyond int32{}: the NPU computes with int32, and they wrap",

@@ -50,3 +50,15 @@ def test_a_constant_beyond_int32_is_warned_of(run_carina, tmp_path):
     save(tmp_path / "m.pt2", Added(), torch.tensor([[1, 2]]))
     done = run_carina(["compile", tmp_path / "m.pt2", "--target", "ethos-u85-256", "--delegate-all", "-o", tmp_path / "o.pte"])
     assert "has integers beyond int32: the NPU computes with int32" in done.stderr
+
+
+def test_a_node_that_becomes_several_is_warned_of_once(run_carina, tmp_path):
+    class Sums(nn.Module):
+        def forward(self, i):
+            return torch.cumsum(i * 20000, -1)
+
+    samples = np.full((3, 1, 4), 100_000)
+    np.savez(tmp_path / "c.npz", i=samples)
+    save(tmp_path / "m.pt2", Sums(), torch.tensor(samples[0]))
+    done = run_carina(["compile", tmp_path / "m.pt2", "--target", "ethos-u85-256", "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "o.pte"])
+    assert done.stderr.count("--cpu-node cumsum") == 1
