@@ -19,6 +19,7 @@
 #include "driver/compile_options.h"
 #include "driver/prepared_model.h"
 #include "explore/sweep_state.h"
+#include "facts/npu_accuracy.h"
 #include "npu/table_names.h"
 #include "report/tables/layers.h"
 #include "targets/target_list.h"
@@ -172,6 +173,11 @@ void add_figures(SweepRow& row, const results::CompileReport& report) {
   using results::RunsOn;
   row.clock_hz = report.clock_hz;
   row.cycles = report.cycles.value_or(0);
+  const npu::CycleInterval interval = npu::cycle_interval(report.target, row.cycles, report.memory_cycles);
+  row.expected = {.lowest = interval.lowest,
+                  .highest = interval.highest,
+                  .waits_for_memory = interval.waits_for_memory,
+                  .basis = std::string(interval.basis)};
   row.sram_bytes = sram_bytes_of(report);
   row.program_bytes = report.program_bytes;
   for (const results::NodeReport& node : report.nodes) {

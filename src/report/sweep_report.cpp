@@ -17,6 +17,12 @@ double milliseconds(const results::SweepRow& row) {
   return row.clock_hz == 0 ? 0 : 1e3 * static_cast<double>(row.cycles) / static_cast<double>(row.clock_hz);
 }
 
+// "5,369 to 6,490", or "-" if nothing is known about the target's hardware.
+std::string expected_text(const results::ExpectedCycles& expected) {
+  if (expected.basis.empty() || expected.highest == 0) return "-";
+  return fmt::format("{} to {}", grouped(expected.lowest), grouped(expected.highest));
+}
+
 // MAC utilization: the MACs of the network as a percentage of the MACs that the NPU can do in the same cycles.
 double mac_use(const results::SweepRow& row) {
   const double possible = static_cast<double>(row.cycles) * static_cast<double>(row.macs_per_cycle);
@@ -41,6 +47,7 @@ Table compiled_table(const results::SweepReport& report) {
                                          {.title = "target"},
                                          {.title = "memory mode"},
                                          {.title = "cycles", .align = kRight},
+                                         {.title = "expected on hardware", .align = kRight},
                                          {.title = "ms", .align = kRight},
                                          {.title = "MAC use", .align = kRight},
                                          {.title = "SRAM B", .align = kRight},
@@ -50,8 +57,9 @@ Table compiled_table(const results::SweepReport& report) {
     if (row.status != results::SweepStatus::kCompiled) continue;
     table.add(with_model<std::string>(
         report, row.model,
-        {row.quantization, row.target, row.memory_mode, grouped(row.cycles), fmt::format("{:.3f}", milliseconds(row)),
-         fmt::format("{:.1f} %", mac_use(row)), grouped(row.sram_bytes), grouped(row.program_bytes), nodes_text(row)}));
+        {row.quantization, row.target, row.memory_mode, grouped(row.cycles), expected_text(row.expected),
+         fmt::format("{:.3f}", milliseconds(row)), fmt::format("{:.1f} %", mac_use(row)), grouped(row.sram_bytes),
+         grouped(row.program_bytes), nodes_text(row)}));
   }
   return table;
 }
@@ -90,6 +98,8 @@ std::vector<std::string> csv_cells(const results::SweepRow& row) {
           row.memory_mode,
           std::string(name_of(row.status)),
           std::to_string(row.cycles),
+          std::to_string(row.expected.lowest),
+          std::to_string(row.expected.highest),
           fmt::format("{:.6f}", milliseconds(row)),
           std::to_string(row.macs),
           fmt::format("{:.2f}", mac_use(row)),
@@ -115,11 +125,11 @@ std::string to_text(const results::SweepReport& report) {
 }
 
 std::string to_csv(const results::SweepReport& report) {
-  std::string csv =
-      csv_line(with_model<std::string>(report, "model",
-                                       {"quantization", "target", "system config", "memory mode", "status", "cycles",
-                                        "milliseconds", "MACs", "MAC use %", "SRAM bytes", "program bytes", "NPU nodes",
-                                        "CPU nodes", "CPU cycles", "program SHA-256", "reason"}));
+  std::string csv = csv_line(
+      with_model<std::string>(report, "model",
+                              {"quantization", "target", "system config", "memory mode", "status", "cycles",
+                               "lowest cycles", "highest cycles", "milliseconds", "MACs", "MAC use %", "SRAM bytes",
+                               "program bytes", "NPU nodes", "CPU nodes", "CPU cycles", "program SHA-256", "reason"}));
   for (const results::SweepRow& row : report.rows) csv += csv_line(with_model(report, row.model, csv_cells(row)));
   return csv;
 }

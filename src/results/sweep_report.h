@@ -25,6 +25,14 @@ struct SweepLayer {
   std::string bottleneck;
 };
 
+// The interval in which the cycles of hardware are expected.
+struct ExpectedCycles {
+  int64_t lowest = 0;
+  int64_t highest = 0;
+  bool waits_for_memory = false;
+  std::string basis = {};  // which runs the interval comes from; empty: not known
+};
+
 // One combination of target, memories and quantization. Figures are per inference; cycles are estimates.
 struct SweepRow {
   std::string quantization;  // as requested: "int8", or "as is"
@@ -37,6 +45,7 @@ struct SweepRow {
   int64_t macs_per_cycle = 0;
   int64_t clock_hz = 0;
   int64_t cycles = 0;
+  ExpectedCycles expected = {};
   int64_t macs = 0;
   int64_t npu_nodes = 0;
   int64_t cpu_nodes = 0;

@@ -40,6 +40,7 @@ def test_compile_page_says_what_json_says(compiled):
         "npu_nodes": sum(node["runs_on"] == "npu" for node in report["nodes"]),
     }
     assert int(page.cards["sram_bytes"]) == report["sram_bytes"]
+    assert page.cards["cycles_interval"] == "{lowest} {highest}".format(**report["cycles_interval"])
     assert page.shown["cycles"] == f"{report['cycles'] / 1000:.2f} k"
     rows = page.tables["nodes-table"]
     assert [row[0].split(" ")[0] for row in rows] == [node["name"] for node in report["nodes"]]

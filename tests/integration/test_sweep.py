@@ -43,7 +43,7 @@ def test_a_row_is_what_compile_gives(swept, run_carina, tmp_path, scheme, target
     program = (tmp_path / "digits.pte").read_bytes()
     assert row["program_sha256"] == hashlib.sha256(program).hexdigest()
     assert (folder / "programs" / f"{target}_{mode}_{scheme}.pte").read_bytes() == program
-    assert (row["cycles"], row["program_bytes"], row["clock_hz"]) == (report["cycles"], report["program_bytes"], report["clock_hz"])
+    assert all(row[key] == report[key] for key in ("cycles", "cycles_interval", "program_bytes", "clock_hz"))
     npu = run_carina(["run", tmp_path / "digits.pte", "--timed", "--json"]).json["npu"]
     assert (row["macs"], row["traffic_bytes"], row["macs_per_cycle"]) == (npu["macs"], npu["traffic_bytes"], npu["macs_per_cycle"])
     assert sum(layer["cycles"] for layer in row["layers"]) == row["cycles"]
@@ -54,6 +54,11 @@ def test_tables_and_threads(swept, run_carina):
     rows = list(csv.DictReader((folder / "sweep.csv").open()))
     assert [row["program SHA-256"] for row in rows] == [row.get("program_sha256", "") for row in sweep["rows"]]
     assert [int(row["cycles"]) for row in rows] == [row.get("cycles", 0) for row in sweep["rows"]]
+    for row, cells in zip(sweep["rows"], rows, strict=True):
+        if row["status"] == "compiled":
+            interval = row["cycles_interval"]
+            assert interval["lowest"] < row["cycles"] < interval["highest"] and row["target"][:9] in interval["basis"]
+            assert (int(cells["lowest cycles"]), int(cells["highest cycles"])) == (interval["lowest"], interval["highest"])
     words = ["sweep", *MODEL, "--targets", "ethos-u65", "--json", "--threads"]
     assert run_carina([*words, "1"]).stdout == run_carina([*words, "3"]).stdout
     assert run_carina(["sweep", "--rows", folder / "sweep.json", "--json"]).stdout == (folder / "sweep.json").read_text()

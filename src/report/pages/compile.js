@@ -17,6 +17,7 @@ function compile_cards(report) {
   const list = [{key: "npu_nodes", name: "nodes on the NPU", value: on("npu"), text: `${on("npu")} of ${real}`, more: `in ${parts} part${parts === 1 ? "" : "s"}`}];
   if (report.errors.length === 0 && report.clock_hz > 0) {
     list.unshift({key: "cycles", name: "NPU cycles", value: report.cycles, text: big(report.cycles ?? 0), more: number(report.cycles)},
+      ...interval_cards(report.cycles_interval),
       {key: "time", name: "NPU time", value: report.cycles, text: duration(report.cycles, report.clock_hz), more: `at ${number(report.clock_hz / 1e6)} MHz`});
     list.push({key: "macs", name: "multiply-accumulates", value: macs, text: big(macs), more: rate ? percent(macs, report.cycles * rate) + " of the NPU's" : ""},
       {key: "sram_bytes", name: "SRAM", value: sram_of(report), text: bytes(sram_of(report)), more: number(sram_of(report)) + " B" + (report.constants_memory === "SRAM" ? ", constants included" : "")},

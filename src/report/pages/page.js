@@ -30,6 +30,13 @@ function duration(cycles, clock_hz) {
   return ms < 1 ? fixed(1e3 * ms, 1) + " µs" : fixed(ms, ms < 100 ? 2 : 0) + " ms";
 }
 
+// The card of an interval {lowest, highest, basis}, in a list of cards; empty if nothing is known about the hardware.
+function interval_cards(interval) {
+  if (!interval || !interval.basis || !interval.highest) return [];
+  return [{key: "cycles_interval", name: "cycles expected on hardware", value: `${interval.lowest} ${interval.highest}`,
+    text: `${big(interval.lowest)} – ${big(interval.highest)}`, more: interval.basis}];
+}
+
 const sum = (list, value) => list.reduce((total, one) => total + value(one), 0);
 const base_name = path => path.split("/").pop();
 

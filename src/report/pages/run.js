@@ -6,6 +6,7 @@ function run_page(report) {
   head("run", base_name(report.program), npu ? `${npu.target} · ${npu.system_config} · ${npu.memory_mode}` : "");
   const list = npu ? [
     {key: "cycles", name: "NPU cycles", value: npu.cycles, text: big(npu.cycles), more: number(npu.cycles)},
+    ...interval_cards(npu.cycles_interval),
     {key: "time", name: "NPU time", value: npu.cycles, text: duration(npu.cycles, npu.clock_hz), more: `at ${number(npu.clock_hz / 1e6)} MHz`},
     {key: "macs", name: "multiply-accumulates", value: npu.macs, text: big(npu.macs), more: percent(npu.macs, npu.cycles * npu.macs_per_cycle) + " of the NPU's"}] : [];
   cards([...list, {key: "delegate_calls", name: "calls of the NPU", value: report.delegate_calls, text: number(report.delegate_calls), more: "per inference"},

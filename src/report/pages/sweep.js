@@ -22,6 +22,7 @@ const kShapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangl
 
 function row_tip(row) {
   return {title: row.target, ...(row.model ? {model: base_name(row.model)} : {}), "memory mode": row.memory_mode, quantization: row.quantization, cycles: number(row.cycles),
+    ...(row.cycles_interval?.basis ? {"on hardware": `${number(row.cycles_interval.lowest)} to ${number(row.cycles_interval.highest)}`} : {}),
     time: duration(row.cycles, row.clock_hz), SRAM: number(row.sram_bytes) + " B", flash: number(row.program_bytes) + " B",
     "MAC use": percent(row.macs, row.cycles * row.macs_per_cycle)};
 }

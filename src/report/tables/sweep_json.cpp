@@ -48,6 +48,20 @@ results::SweepLayer layer_of(const ordered_json& json) {
           .bottleneck = json.at("bottleneck")};
 }
 
+ordered_json json_of(const results::ExpectedCycles& expected) {
+  return {{"lowest", expected.lowest},
+          {"highest", expected.highest},
+          {"waits_for_memory", expected.waits_for_memory},
+          {"basis", expected.basis}};
+}
+
+results::ExpectedCycles expected_of(const ordered_json& json) {
+  return {.lowest = json.at("lowest"),
+          .highest = json.at("highest"),
+          .waits_for_memory = json.at("waits_for_memory"),
+          .basis = json.at("basis")};
+}
+
 ordered_json json_of(const results::SweepRow& row) {
   ordered_json json = ordered_json::object();
   if (!row.model.empty()) json["model"] = row.model;
@@ -62,6 +76,7 @@ ordered_json json_of(const results::SweepRow& row) {
   json.update({{"macs_per_cycle", row.macs_per_cycle},
                {"clock_hz", row.clock_hz},
                {"cycles", row.cycles},
+               {"cycles_interval", json_of(row.expected)},
                {"macs", row.macs},
                {"npu_nodes", row.npu_nodes},
                {"cpu_nodes", row.cpu_nodes},
@@ -80,6 +95,8 @@ void read_figures(const ordered_json& json, results::SweepRow& row) {
   row.macs_per_cycle = json.at("macs_per_cycle");
   row.clock_hz = json.at("clock_hz");
   row.cycles = json.at("cycles");
+  // Rows of older sweeps have no interval.
+  if (json.contains("cycles_interval")) row.expected = expected_of(json.at("cycles_interval"));
   row.macs = json.at("macs");
   row.npu_nodes = json.at("npu_nodes");
   row.cpu_nodes = json.at("cpu_nodes");

@@ -19,6 +19,7 @@ results::SweepReport two_rows() {
       .macs_per_cycle = 4,
       .clock_hz = 1'000'000,
       .cycles = 1000,
+      .expected = {.lowest = 910, .highest = 1100, .waits_for_memory = false, .basis = "runs"},
       .macs = 2000,
       .npu_nodes = 3,
       .cpu_nodes = 1,
@@ -57,8 +58,20 @@ TEST(SweepReport, other_json_is_an_error) {
 
 TEST(SweepReport, csv_has_a_line_per_combination) {
   const std::string csv = to_csv(two_rows());
-  EXPECT_THAT(csv, HasSubstr("int8,t-1,s,m,compiled,1000,1.000000,2000,50.00,77,99,3,1,0,ab,\n"));
-  EXPECT_THAT(csv, HasSubstr("int8,t-2,,m,refused,0,0.000000,0,0.00,0,0,0,0,0,,\"no, \"\"never\"\"\"\n"));
+  EXPECT_THAT(csv, HasSubstr("int8,t-1,s,m,compiled,1000,910,1100,1.000000,2000,50.00,77,99,3,1,0,ab,\n"));
+  EXPECT_THAT(csv, HasSubstr("int8,t-2,,m,refused,0,0,0,0.000000,0,0.00,0,0,0,0,0,,\"no, \"\"never\"\"\"\n"));
+}
+
+TEST(SweepReport, row_without_interval_is_read) {
+  std::string json = to_json(two_rows());
+  const size_t begin = json.find("\"cycles_interval\"");
+  ASSERT_NE(begin, std::string::npos);
+  json.erase(begin, json.find("\"macs\"", begin) - begin);
+  const auto again = read_sweep(json, "rows.json");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->rows.front().expected.highest, 0);
+  EXPECT_THAT(to_text(two_rows()), HasSubstr(" 910 to 1,100 "));
+  EXPECT_THAT(to_text(*again), testing::Not(HasSubstr(" to 1,100")));
 }
 
 TEST(SweepReport, text_names_rejected_combinations) {
