@@ -8,8 +8,10 @@ endif()
 include(GNUInstallDirs)
 set(images ${PROJECT_BINARY_DIR}/share/carina/firmware)
 set(build ${PROJECT_BINARY_DIR}/firmware)
+# Flags in the environment, such as those of dpkg-buildpackage, are for the host's compiler.
+set(cross_cmake ${CMAKE_COMMAND} -E env --unset=CFLAGS --unset=CXXFLAGS --unset=CPPFLAGS --unset=LDFLAGS ${CMAKE_COMMAND})
 add_custom_target(firmware ALL
-  COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${build} -G ${CMAKE_GENERATOR} -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/cmake/m55.cmake
+  COMMAND ${cross_cmake} -S ${PROJECT_SOURCE_DIR} -B ${build} -G ${CMAKE_GENERATOR} -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/cmake/m55.cmake
     -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-Os -DNDEBUG" -DCARINA_FIRMWARE=ON -DCARINA_IMAGES=${images} --log-level=WARNING
   COMMAND ${CMAKE_COMMAND} --build ${build}
   COMMENT "Firmware images" VERBATIM)
@@ -42,7 +44,7 @@ foreach(cpu IN LISTS CARINA_FIRMWARE_CPUS)
     continue()
   endif()
   add_custom_target(firmware_kit_${cpu}
-    COMMAND ${CMAKE_COMMAND} -S ${PROJECT_SOURCE_DIR} -B ${work} -G ${CMAKE_GENERATOR}
+    COMMAND ${cross_cmake} -S ${PROJECT_SOURCE_DIR} -B ${work} -G ${CMAKE_GENERATOR}
       -DCMAKE_TOOLCHAIN_FILE=${PROJECT_SOURCE_DIR}/cmake/m55.cmake -DCARINA_CPU=${cpu} -DCMAKE_BUILD_TYPE=Release
       "-DCMAKE_CXX_FLAGS_RELEASE=-Os -DNDEBUG" -DCARINA_FIRMWARE=ON --log-level=WARNING
     COMMAND ${CMAKE_COMMAND} --build ${work} ${target}
