@@ -2,7 +2,7 @@
 operator is first, in the middle or last in the network.
 
 `arm_checks.py sample|all` prints "passed OPERATOR" for each operator whose networks are divided where the check says, with the numbers of
-the undivided network. `sample` runs one kind of check and one flow per network, `all` runs all of them.
+the undivided network. `sample` runs one kind of check and one flow on a third of the networks, `all` runs all.
 """
 
 import itertools
@@ -111,8 +111,6 @@ def outputs_of(edge, inputs, target):
 
 
 def by_carina(model, inputs, target, check):
-    if not target.startswith("ethos"):
-        return None  # the flow makes programs for a runtime
     compiled = carina.arm.to_edge_transform_and_lower(torch.export.export(model, inputs), partitioner=[EthosUPartitioner(spec_of(target), [check])])
     program = compiled.to_executorch().program
     program.save("program.pte")
@@ -133,10 +131,7 @@ def check(name, position, target, kind, flow):
         if name == "softmax" and not any("softmax" in str(node.target) for node in model.graph.nodes):
             return  # the quantizer decomposes it, so no node is left for a check to name
     expected = model(*inputs).detach().numpy()
-    result = flow(model, inputs, target, CHECKS[kind](name))
-    if result is None:
-        return
-    count, left, outputs = result
+    count, left, outputs = flow(model, inputs, target, CHECKS[kind](name))
     where = (name, position, target, kind, flow.__name__, count, left)
     # Quantizers treat a convolution and the relu behind it as one. If the relu is not on the NPU, its convolution stays
     # float.
@@ -148,12 +143,15 @@ def check(name, position, target, kind, flow):
 
 
 def combinations(name, whole):
-    every = list(itertools.product(CHECKS, FLOWS))
+    first = list(OPERATORS).index(name)
     for number, (position, target) in enumerate(itertools.product(POSITIONS, TARGETS)):
+        if not whole and (POSITIONS.index(position) + TARGETS.index(target) + first) % len(TARGETS):
+            continue  # the sample has each position with one target
         if name == "max_pool2d" and target == "TOSA-1.0+FP":
             continue  # ExecuTorch decomposes it, with indices, before a partitioner runs
-        turn = number * 5 + list(OPERATORS).index(name)
-        for kind, flow in every if whole else [every[turn % len(every)]]:
+        flows = FLOWS if target.startswith("ethos") else (by_executorch, by_to_backend)  # Carina's own makes programs for a runtime
+        every = list(itertools.product(CHECKS, flows))
+        for kind, flow in every if whole else [every[(number * 5 + first) % len(every)]]:
             yield position, target, kind, flow
 
 

@@ -5,9 +5,10 @@ inherit both. So programs under test start with the default dispositions, except
 protect them too. A test that sends SIGHUP restores it for its own child (hangs_up).
 Costs     The CPU time of each test and its children becomes the property `cpu_seconds` of the JUnit file.
 Tiers     @pytest.mark.long: only in `make test-all`. sampled(20, 300): 300 in `make test-all`, else 20. every(3, cases): all cases in
-          `make test-all`, else each third.
+          `make test-all`, else each third. in_turn(rows, columns): all pairs in `make test-all`, else a column for each row.
 """
 
+import itertools
 import os
 import signal
 from pathlib import Path
@@ -37,6 +38,13 @@ def sampled(some, whole):
 def every(step, cases):
     """All cases in `make test-all`, else the first of each `step`: every(3, "abcdefg") is "adg"."""
     return list(cases)[:: sampled(step, 1)]
+
+
+def in_turn(rows, columns, number=1):
+    """Pairs of a row and a column: all in `make test-all`, else `number` columns per row, in turn. in_turn("abc", "xy") is ax, by, cx."""
+    chosen = itertools.cycle(columns)
+    for row in rows:
+        yield from ((row, column) for column in itertools.islice(chosen, sampled(number, len(columns))))
 
 
 def restore_signals():
