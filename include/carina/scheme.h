@@ -21,6 +21,7 @@ enum class Granularity : uint8_t { kPerTensor, kPerChannel };
 
 // How the range of an activation is chosen from the values that calibration observed.
 enum class RangeChoice : uint8_t {
+  kMeasured,       // for each value one of the next four: that with the least error of the model's outputs
   kMinMax,         // from the smallest to the largest value
   kHistogram,      // the range of least squared error, where errors of clipped values count twice
   kSquareError,    // the range of least squared error
@@ -33,7 +34,7 @@ struct ActivationScheme {
   int64_t qmin = -128;
   int64_t qmax = 127;
   Symmetry symmetry = Symmetry::kAffine;
-  RangeChoice ranges = RangeChoice::kHistogram;
+  RangeChoice ranges = RangeChoice::kMeasured;
 
   [[nodiscard]] int64_t steps() const { return qmax - qmin; }
   bool operator==(const ActivationScheme&) const = default;

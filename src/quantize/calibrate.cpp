@@ -21,6 +21,7 @@ using ir::ValueId;
 // The number of elements of a value that its histogram counts over all samples. With so many, the counts of 4096 bins
 // are accurate to a few percent where it matters (docs/adr/0064).
 constexpr size_t kCounted = size_t{1} << 20, kCountedOfSample = size_t{1} << 14;
+constexpr size_t kLastPart = 10;   // the last tenth of the samples shows whether ranges still move
 constexpr size_t kFewSamples = 4;  // with so few samples, packing all weights saves less time than the memory is worth
 
 Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sample, size_t number) {
@@ -45,11 +46,12 @@ Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sam
 
 class Calibration {
  public:
-  // `samples`: the number of samples.
-  Calibration(const ir::Graph& aten, LeftFloat left, size_t samples)
+  // `samples`: the number of samples; `kept`: how many of them to keep.
+  Calibration(const ir::Graph& aten, LeftFloat left, size_t samples, size_t kept)
       : aten_(aten),
         data_(aten),
         makers_(ir::producers(aten)),
+        kept_(std::min(kept, samples)),
         enough_(std::max(kCounted / samples, kCountedOfSample)) {
     result_.sharing = sharing_of(aten, left.nodes, Extrema::kShare);
     result_.left = std::move(left);
@@ -68,12 +70,15 @@ class Calibration {
   }
 
   Result<void> run(observe::FloatRun& model, const datasets::DataSet& samples, const Log& log) {
+    samples_ = samples.size();
     for (size_t s = 0; s < samples.size(); ++s) {
       log.progress("calibrate", s, samples.size());
+      if (s == samples.size() - samples.size() / kLastPart) widths_before_ = widths();
       CARINA_TRY(const std::vector<Tensor> sample, samples.sample(s));
       CARINA_CHECKED(check_sample(aten_, sample, s));
       CARINA_TRY(const std::vector<Tensor> outputs, model.run(sample));
       data_.see(sample, outputs);
+      keep(s, samples.size(), sample, outputs);
     }
     result_.beyond_int32 = model.beyond_int32();
     return {};
@@ -92,6 +97,7 @@ class Calibration {
                 .hint = "are the weights, or the samples, larger than they should be?",
                 .severity = Severity::kWarning});
     warn_of_swamped(log);
+    warn_of_moving(log);
     note_poles(log);
     if (not_numbers_.empty()) return {};
     return fail({.where = not_numbers_,
@@ -117,6 +123,8 @@ class Calibration {
     not_numbers_.clear();
     result_.observers.assign(aten_.values.size(), {});
     result_.layers.assign(aten_.values.size(), {});
+    result_.kept_samples.clear();
+    result_.kept_outputs.clear();
   }
   void see(const observe::WeightedLayer& layer, const Tensor& image, Gathered gathered) {
     result_.layers[layer.result.index()].see(layer, image, gathered);
@@ -131,6 +139,49 @@ class Calibration {
   Calibrated take() && { return std::move(result_); }
 
  private:
+  // Keeps copies of every n-th sample and its outputs, whose memory belongs to the run.
+  void keep(size_t number, size_t count, const std::vector<Tensor>& sample, const std::vector<Tensor>& outputs) {
+    if ((number + 1) * kept_ / count == number * kept_ / count) return;
+    const auto copies = [](const std::vector<Tensor>& tensors) {
+      std::vector<Tensor> copied = tensors;
+      for (Tensor& tensor : copied) tensor.data = Buffer::copy_of(tensor.data.bytes());
+      return copied;
+    };
+    result_.kept_samples.push_back(copies(sample));
+    result_.kept_outputs.push_back(copies(outputs));
+  }
+
+  // The width of each group's range so far.
+  [[nodiscard]] std::vector<double> widths() const {
+    std::vector<double> found(result_.observers.size(), 0);
+    for (size_t v = 0; v < found.size(); ++v) {
+      if (result_.observers[v].empty()) continue;
+      const Range range = result_.observers[v].choose(RangeChoice::kMinMax, 1);
+      found[v] = range.max - range.min;
+    }
+    return found;
+  }
+
+  // Ranges that the last samples have widened much would grow with further samples too.
+  void warn_of_moving(const Log& log) const {
+    constexpr double kMuch = 1.25;
+    if (samples_ < kLastPart || widths_before_.empty()) return;
+    const std::vector<double> now = widths();
+    size_t seen = 0, moved = 0;
+    for (size_t v = 0; v < now.size(); ++v) {
+      if (now[v] == 0) continue;
+      ++seen;
+      if (now[v] > kMuch * widths_before_[v]) ++moved;
+    }
+    if (2 * moved <= seen) return;
+    log.note({.where = "calibration",
+              .what = fmt::format("the last tenth of the {} samples has widened the ranges of {} of {} values by more "
+                                  "than a quarter",
+                                  samples_, moved, seen),
+              .hint = "more samples, in random order; or samples of another scale are among them",
+              .severity = Severity::kWarning});
+  }
+
   void note_poles(const Log& log) const {
     if (beside_pole_.empty()) return;
     std::vector<std::string> names;
@@ -227,10 +278,13 @@ class Calibration {
   Calibrated result_;
   DataCheck data_;
   std::vector<ir::NodeId> makers_;
-  size_t enough_;                  // elements of a tensor, for its histogram
-  std::set<ValueId> beyond_;       // values with infinite or NaN elements
-  std::set<ValueId> infinite_;     // products that are infinite
-  std::set<ValueId> beside_pole_;  // values with elements 1 / x for an x near 0
+  size_t kept_;
+  size_t samples_ = 0;
+  std::vector<double> widths_before_;  // per group, before the last part of the samples
+  size_t enough_;                      // elements of a tensor, for its histogram
+  std::set<ValueId> beyond_;           // values with infinite or NaN elements
+  std::set<ValueId> infinite_;         // products that are infinite
+  std::set<ValueId> beside_pole_;      // values with elements 1 / x for an x near 0
   std::string not_numbers_;
 };
 
@@ -241,6 +295,13 @@ Result<Calibrated> calibrate(const ir::Graph& aten, const datasets::DataSet& sam
   if (samples.size() == 0)
     return fail({.where = "calibration", .what = "there is no sample", .expected = "at least one"});
   constexpr size_t kManySamples = 10'000;
+  constexpr size_t kForAverages = 200;  // each sample counts 1 % in an average
+  if (options.averages && samples.size() < kForAverages) {
+    log.note({.where = options.data,
+              .what = fmt::format("moving averages of {} samples are near the first one's range", samples.size()),
+              .hint = fmt::format("give at least {} samples, or use another observer: int8", kForAverages),
+              .severity = Severity::kWarning});
+  }
   if (samples.size() >= kManySamples) {
     log.note({.where = options.data,
               .what = fmt::format("calibration runs the model on all {} samples", samples.size()),
@@ -256,7 +317,7 @@ Result<Calibrated> calibrate(const ir::Graph& aten, const datasets::DataSet& sam
       .observed =
           [&](std::vector<bool> stays_float) {
             for (size_t n = 0; n < stays_float.size(); ++n) stays_float[n] = stays_float[n] || options.left_float[n];
-            if (!calibration) calibration.emplace(aten, left_float(aten, stays_float), samples.size());
+            if (!calibration) calibration.emplace(aten, left_float(aten, stays_float), samples.size(), options.kept);
             return calibration->observed();
           },
       .layers = [&](const observe::WeightedLayer& layer,

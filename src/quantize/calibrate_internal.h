@@ -23,6 +23,8 @@ struct CalibrationOptions {
   std::vector<bool> left_float;              // per node: whether the user keeps it float
   std::string data = "calibration";          // the samples' name in messages
   Gathered gathered = Gathered::kMeans;      // the statistics to collect of the layers' inputs
+  bool averages = false;                     // whether a scheme takes moving averages as ranges
+  size_t kept = 0;                           // the number of samples to keep with their outputs
 };
 
 // The results of calibration for a float graph.
@@ -33,6 +35,9 @@ struct Calibrated {
   // per value: statistics of the layer with weights that computes it; empty for other values
   std::vector<LayerStatistics> layers;
   std::set<ir::ValueId> beyond_int32;  // int64 values that exceed int32 in a sample
+  // samples that are spread evenly over all, and the float model's outputs for them
+  std::vector<std::vector<Tensor>> kept_samples;
+  std::vector<std::vector<Tensor>> kept_outputs;
 };
 
 // Runs the float graph on the samples. Errors: samples that do not match the inputs; values that are not numbers;

@@ -67,6 +67,7 @@ constexpr std::array kDetails{
            }},
     Detail{"rounded-for-inputs", "rounding", [](NodeScheme& s) { s.weights.rounding = Rounding::kForInputs; }},
     Detail{"no-bias-correction", "bias", [](NodeScheme& s) { s.weights.mean_error = MeanError::kKept; }},
+    Detail{"measured", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kMeasured; }},
     Detail{"minmax", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kMinMax; }},
     Detail{"histogram", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kHistogram; }},
     Detail{"mse", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kSquareError; }},

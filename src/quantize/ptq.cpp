@@ -16,6 +16,8 @@
 #include "quantize/domains.h"
 #include "quantize/equalize.h"
 #include "quantize/known_bounds_internal.h"
+#include "quantize/measured_ranges_internal.h"
+#include "quantize/similarity.h"
 #include "quantize/weight_parameters_internal.h"
 #include "quantize/weight_rounding_internal.h"
 #include "tensor/finite.h"
@@ -92,74 +94,101 @@ bool wants_products(const Scheme& scheme) {
          });
 }
 
+// Per value: whether it is the weights or the bias of a node that computes with integers.
+std::vector<bool> weights_among_values(const ir::Graph& graph, const LeftFloat& left) {
+  std::vector<bool> is_weight(graph.values.size(), false);
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    const std::optional<WeightRole> role = weight_role_of(node);
+    if (!role || left.nodes[n]) continue;
+    for (const size_t i : {role->weight, role->bias}) {
+      if (i < node.inputs.size() && is_float_value(graph, node.inputs[i]) && graph[node.inputs[i]].constant)
+        is_weight[node.inputs[i].index()] = true;
+    }
+  }
+  return is_weight;
+}
+
+// Observes constants among the activations (a concatenated table, a factor). Their elements are known without a run.
+Result<void> observe_constants(const ir::Graph& graph, Calibrated& calibrated) {
+  const std::vector<bool> is_weight = weights_among_values(graph, calibrated.left);
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    const ir::Value& value = graph.values[v];
+    if (!value.constant || !calibrated.left.quantized[v] || is_weight[v]) continue;
+    RangeObserver& observer = calibrated.observers[calibrated.sharing.group[v]];
+    const auto elements = value.constant->values<float>();
+    if (observer.observe(elements)) continue;
+    if (!is_only_selected(graph, ValueId(v)))
+      return fail({.where = value.name, .what = "a constant of the model is not a number (NaN)"});
+    observer.observe(numbers_of(elements));
+  }
+  return {};
+}
+
+// Results of read-only passes over a node's weights.
+struct WeightFigures {
+  std::optional<WeightRole> role = {};          // no value: the node has no weights to quantize
+  std::optional<Quantization> parameters = {};  // no value: the weights are not finite
+  std::optional<Tensor> rounded = {};           // the rounded weights; no value: the nearest integers are used
+  std::vector<double> mean_errors = {};         // to be subtracted from the bias; empty: none
+};
+
+// Quantizes a float graph by a scheme, with what calibration has seen.
 class Quantizer {
  public:
-  Quantizer(ir::Graph& graph, const PtqOptions& options) : graph_(graph), options_(options) {}
+  // `measured`: per group of values, the range to take where the scheme says kMeasured.
+  Quantizer(ir::Graph& graph, const PtqOptions& options, const Calibrated& calibrated,
+            const std::vector<RangeChoice>& measured)
+      : graph_(graph), options_(options), calibrated_(calibrated), left_(calibrated.left), measured_(measured) {}
 
-  Result<PtqFindings> run(const datasets::DataSet& samples, const Log& log) {
-    CARINA_TRY(schemes_, SchemeOf::create(graph_, options_.scheme, options_.user_nodes));
-    CARINA_TRY(calibrated_, calibrate(graph_, samples, calibration_options(), log));
-    log.progress("quantize", 0, 1);
-    find_weights();
-    CARINA_CHECKED(observe_constants());
+  // `figures`: those of another run with the same weights; nullptr: they are computed.
+  Result<void> run(const Scheme& scheme, const std::vector<WeightFigures>* figures, const Log& log) {
+    CARINA_TRY(schemes_, SchemeOf::create(graph_, scheme, options_.user_nodes));
+    is_weight_ = weights_among_values(graph_, left_);
     set_activations();
     leave_coarse_functions_float(log);
     compare_with_infinity();
     count_readers();
-    const std::vector<WeightFigures> figures = weight_figures();
+    if (figures == nullptr) figures_ = weight_figures();
+    const std::vector<WeightFigures>& used = figures == nullptr ? figures_ : *figures;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (!calibrated_.left.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], figures[n]));
+      if (!left_.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], used[n]));
     }
     keep_results_float();
     limit_domains(graph_);
-    PtqFindings findings;
-    for (const ValueId id : calibrated_.beyond_int32) findings.beyond_int32.push_back(graph_[id].name);
-    return findings;
-  }
-
- private:
-  void find_weights() {
-    is_weight_.assign(graph_.values.size(), false);
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      const Node& node = graph_.nodes[n];
-      const std::optional<WeightRole> role = weight_role_of(node);
-      if (!role || calibrated_.left.nodes[n]) continue;
-      for (const size_t i : {role->weight, role->bias}) {
-        if (i < node.inputs.size() && is_float_value(graph_, node.inputs[i]) && graph_[node.inputs[i]].constant)
-          is_weight_[node.inputs[i].index()] = true;
-      }
-    }
-  }
-
-  // Observes constants among the activations (a concatenated table, a factor). Their elements are known without a run.
-  Result<void> observe_constants() {
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
-      const ir::Value& value = graph_.values[v];
-      if (!value.constant || !is_activation(v)) continue;
-      RangeObserver& observer = calibrated_.observers[calibrated_.sharing.group[v]];
-      const auto elements = value.constant->values<float>();
-      if (observer.observe(elements)) continue;
-      if (!is_only_selected(graph_, ir::ValueId(v)))
-        return fail({.where = value.name, .what = "a constant of the model is not a number (NaN)"});
-      observer.observe(numbers_of(elements));
-    }
     return {};
   }
 
-  [[nodiscard]] bool is_activation(size_t value) const {
-    return calibrated_.left.quantized[value] && !is_weight_[value];
+  // The figures of the last run.
+  std::vector<WeightFigures> take_figures() { return std::move(figures_); }
+
+  // Groups of values whose range is measured, in the order of the nodes that compute them.
+  [[nodiscard]] std::vector<size_t> measured_groups() const {
+    const std::vector<NodeScheme> schemes = schemes_of_groups();
+    const std::vector<bool> is_computed = computed_groups();
+    std::vector<bool> is_found(graph_.values.size(), false);
+    std::vector<size_t> groups;
+    const auto find = [&](ValueId id) {
+      if (!id.valid() || !is_activation(id.index())) return;
+      const size_t group = calibrated_.sharing.group[id.index()];
+      if (is_found[group] || !is_computed[group]) return;
+      is_found[group] = true;
+      if (schemes[group].activations.ranges == RangeChoice::kMeasured) groups.push_back(group);
+    };
+    std::ranges::for_each(graph_.inputs, find);
+    for (const Node& node : graph_.nodes) std::ranges::for_each(node.outputs, find);
+    return groups;
   }
 
-  [[nodiscard]] CalibrationOptions calibration_options() const {
-    CalibrationOptions calibration{
-        .threads = options_.threads,
-        .evaluator = options_.evaluator,
-        .left_float = std::vector<bool>(graph_.nodes.size(), false),
-        .data = options_.data,
-        .gathered = wants_products(options_.scheme) ? Gathered::kProducts : Gathered::kMeans};
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) calibration.left_float[n] = schemes_.is_left_float(n);
-    return calibration;
+  // Prepares for measured_groups().
+  Result<void> set_scheme(const Scheme& scheme) {
+    CARINA_TRY(schemes_, SchemeOf::create(graph_, scheme, options_.user_nodes));
+    is_weight_ = weights_among_values(graph_, left_);
+    return {};
   }
+
+ private:
+  [[nodiscard]] bool is_activation(size_t value) const { return left_.quantized[value] && !is_weight_[value]; }
 
   // Returns the scheme of a node's results. Nodes that stay float use the general scheme where integers read their
   // results.
@@ -258,7 +287,8 @@ class Quantizer {
       const size_t group = wanted[i];
       const ActivationScheme& integers = schemes[group].activations;
       const RangeObserver& observer = calibrated_.observers[group];
-      const RangeChoice choice = is_computed[group] ? integers.ranges : RangeChoice::kMinMax;
+      const RangeChoice wanted_choice = integers.ranges == RangeChoice::kMeasured ? measured_[group] : integers.ranges;
+      const RangeChoice choice = is_computed[group] ? wanted_choice : RangeChoice::kMinMax;
       Range seen = tells_infinity[group] ? observer.with_step_for_infinity(integers.steps())
                                          : observer.choose(choice, integers.steps());
       if (may_exceed(group) && !tells_infinity[group])
@@ -301,7 +331,7 @@ class Quantizer {
   }
 
   void leave_coarse_functions_float(const Log& log) {
-    std::vector<bool> left = calibrated_.left.nodes;
+    std::vector<bool> left = left_.nodes;
     bool found = false;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       const Node& node = graph_.nodes[n];
@@ -319,8 +349,8 @@ class Quantizer {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       if (is_activation(v)) graph_.values[v].quantization.reset();
     }
-    calibrated_.left = left_float(graph_, left);
-    find_weights();
+    left_ = left_float(graph_, left);
+    is_weight_ = weights_among_values(graph_, left_);
     set_activations();
   }
 
@@ -358,14 +388,6 @@ class Quantizer {
     return bounds;
   }
 
-  // Results of read-only passes over a node's weights.
-  struct WeightFigures {
-    std::optional<WeightRole> role = {};          // no value: the node has no weights to quantize
-    std::optional<Quantization> parameters = {};  // no value: the weights are not finite
-    std::optional<Tensor> rounded = {};           // the rounded weights; no value: the nearest integers are used
-    std::vector<double> mean_errors = {};         // to be subtracted from the bias; empty: none
-  };
-
   // Returns the figures of each node. They are independent of each other and are computed on all threads, nodes with
   // most weights first.
   std::vector<WeightFigures> weight_figures() const {
@@ -375,7 +397,7 @@ class Quantizer {
     std::vector<WeightFigures> figures(graph_.nodes.size());
     parallel_for(nodes.size(), [&](size_t i) {
       const size_t n = nodes[i];
-      if (!calibrated_.left.nodes[n]) figures[n] = figures_of(graph_.nodes[n], *scheme_of_node(n).scheme);
+      if (!left_.nodes[n]) figures[n] = figures_of(graph_.nodes[n], *scheme_of_node(n).scheme);
     });
     return figures;
   }
@@ -481,21 +503,118 @@ class Quantizer {
 
   ir::Graph& graph_;
   const PtqOptions& options_;
+  const Calibrated& calibrated_;
   SchemeOf schemes_;
-  Calibrated calibrated_;
+  LeftFloat left_;
+  const std::vector<RangeChoice>& measured_;
   std::vector<bool> is_weight_;
   std::vector<size_t> readers_;  // per value
+  std::vector<WeightFigures> figures_;
 };
+
+bool uses(const Scheme& scheme, RangeChoice ranges) {
+  return scheme.general.activations.ranges == ranges ||
+         std::ranges::any_of(scheme.overrides, [&](const Override& override) {
+           return override.scheme && override.scheme->activations.ranges == ranges;
+         });
+}
+
+bool measures_ranges(const Scheme& scheme) {
+  return uses(scheme, RangeChoice::kMeasured);
+}
+
+// Weights that are rounded for their inputs take seconds, and ranges are compared without them.
+Scheme rounded_to_nearest(Scheme scheme) {
+  scheme.general.weights.rounding = Rounding::kNearest;
+  for (Override& override : scheme.overrides) {
+    if (override.scheme) override.scheme->weights.rounding = Rounding::kNearest;
+  }
+  return scheme;
+}
 
 }  // namespace
 
-Result<PtqFindings> quantize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options,
-                             const Log& log) {
+struct Observed::State {
+  ir::Graph graph;
+  PtqOptions options;
+  Calibrated calibrated;
+  size_t samples = 0;
+  std::optional<std::vector<RangeChoice>> measured;  // per group of values
+
+  // Chooses the ranges where the scheme says kMeasured, by the error of the outputs.
+  Result<void> measure_ranges(const Scheme& asked) {
+    const Scheme scheme = rounded_to_nearest(asked);
+    measured.emplace(graph.values.size(), kFirstRangeChoice);
+    ir::Graph first = graph;
+    Quantizer quantizer(first, options, calibrated, *measured);
+    CARINA_CHECKED(quantizer.set_scheme(scheme));
+    const std::vector<size_t> groups = quantizer.measured_groups();
+    CARINA_CHECKED(quantizer.run(scheme, nullptr, Log{}));
+    const std::vector<WeightFigures> figures = quantizer.take_figures();
+    const auto error_of = [&](const std::vector<RangeChoice>& choices) -> Result<double> {
+      ir::Graph tried = graph;
+      CARINA_CHECKED(Quantizer(tried, options, calibrated, choices).run(scheme, &figures, Log{}));
+      CARINA_TRY(const auto got, outputs_of(tried, calibrated.kept_samples,
+                                            {.threads = options.threads, .evaluator = options.evaluator}, Log{}));
+      return typical_error(calibrated.kept_outputs, got);
+    };
+    CARINA_TRY(*measured, chosen_ranges(groups, graph.values.size(), samples, error_of));
+    return {};
+  }
+};
+
+Observed::Observed(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Observed::Observed(Observed&&) noexcept = default;
+Observed& Observed::operator=(Observed&&) noexcept = default;
+Observed::~Observed() = default;
+
+Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& samples, const PtqOptions& options,
+                                  const Log& log) {
   CARINA_CHECKED(normalize::check_computes_in_fp32(aten));
   CARINA_CHECKED(check_weights(aten));
+  auto state = std::make_unique<State>();
   separate_weights(aten);
   if (options.scheme.general.weights.equalization == Equalization::kAcrossLayers) equalize_layers(aten);
-  return Quantizer(aten, options).run(samples, log);
+  state->graph = std::move(aten);
+  state->options = options;
+  state->samples = samples.size();
+  const ir::Graph& graph = state->graph;
+  CARINA_TRY(const SchemeOf schemes, SchemeOf::create(graph, options.scheme, options.user_nodes));
+  CalibrationOptions calibration{
+      .threads = options.threads,
+      .evaluator = options.evaluator,
+      .left_float = std::vector<bool>(graph.nodes.size(), false),
+      .data = options.data,
+      .gathered = options.for_all_roundings || wants_products(options.scheme) ? Gathered::kProducts : Gathered::kMeans,
+      .averages = uses(options.scheme, RangeChoice::kMovingAverage),
+      .kept = measures_ranges(options.scheme) ? range_samples(samples.size()) : 0};
+  for (size_t n = 0; n < graph.nodes.size(); ++n) calibration.left_float[n] = schemes.is_left_float(n);
+  CARINA_TRY(state->calibrated, calibrate(graph, samples, calibration, log));
+  CARINA_CHECKED(observe_constants(graph, state->calibrated));
+  return Observed(std::move(state));
+}
+
+Result<ir::Graph> Observed::quantized(const Scheme& scheme, const Log& log) {
+  log.progress("quantize", 0, 1);
+  if (measures_ranges(scheme) && !state_->measured) CARINA_CHECKED(state_->measure_ranges(scheme));
+  const std::vector<RangeChoice> none;
+  ir::Graph graph = state_->graph;
+  CARINA_CHECKED(Quantizer(graph, state_->options, state_->calibrated, state_->measured ? *state_->measured : none)
+                     .run(scheme, nullptr, log));
+  return graph;
+}
+
+PtqFindings Observed::findings() const {
+  PtqFindings findings;
+  for (const ValueId id : state_->calibrated.beyond_int32) findings.beyond_int32.push_back(state_->graph[id].name);
+  return findings;
+}
+
+Result<PtqFindings> quantize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options,
+                             const Log& log) {
+  CARINA_TRY(Observed observed, Observed::create(std::move(aten), samples, options, log));
+  CARINA_TRY(aten, observed.quantized(options.scheme, log));
+  return observed.findings();
 }
 
 }  // namespace carina::quantize

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct PtqOptions {
                                              // errors
   std::string data = "calibration";          // the samples' name in messages
   std::vector<UserNode> user_nodes = {};     // nodes of the user's model, for overrides that name them
+  bool for_all_roundings = false;            // Observed: gather what kForInputs needs, whatever the scheme is
 };
 
 // Post-training quantization of a prepared float graph (normalize::prepare): sets Value::quantization by the scheme.
@@ -34,5 +36,28 @@ struct PtqOptions {
 // that are not finite; a model that does not compute in fp32; all unsupported nodes; unsupported schemes.
 Result<PtqFindings> quantize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options,
                              const Log& log);
+
+// A float graph, and what its runs on the calibration samples have shown. Several schemes can be applied to it.
+class Observed {
+ public:
+  // Errors: those of quantize(). The schemes to be applied leave the same nodes float as options.scheme, whose
+  // equalization they have; if one of them measures ranges, options.scheme does.
+  static Result<Observed> create(ir::Graph aten, const datasets::DataSet& samples, const PtqOptions& options,
+                                 const Log& log);
+
+  // Returns the graph with Value::quantization set by the scheme. Ranges that are measured are those of the first scheme
+  // that measures them.
+  Result<ir::Graph> quantized(const Scheme& scheme, const Log& log);
+  [[nodiscard]] PtqFindings findings() const;
+
+  Observed(Observed&&) noexcept;
+  Observed& operator=(Observed&&) noexcept;
+  ~Observed();
+
+ private:
+  struct State;
+  explicit Observed(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace carina::quantize

@@ -249,6 +249,7 @@ Range RangeObserver::choose(RangeChoice choice, int64_t steps) const {
   switch (choice) {
     case RangeChoice::kMinMax:
       break;
+    case RangeChoice::kMeasured:  // of a value alone, this is the best guess
     case RangeChoice::kHistogram:
       return min_square_error(steps, kClipping);
     case RangeChoice::kSquareError:

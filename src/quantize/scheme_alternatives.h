@@ -14,7 +14,9 @@ struct SchemeAlternative {
 };
 inline constexpr std::array kSchemeAlternatives{
     SchemeAlternative{.what = "ranges: all that is seen", .spec = "int8+minmax"},
-    SchemeAlternative{.what = "ranges: least square error", .spec = "int8"},
+    SchemeAlternative{.what = "ranges: measured", .spec = "int8"},
+    SchemeAlternative{.what = "ranges: least square error", .spec = "int8+mse"},
+    SchemeAlternative{.what = "ranges: least square error, clipping counts twice", .spec = "int8+histogram"},
     SchemeAlternative{.what = "weights rounded for the layers' inputs", .spec = "int8+rounded-for-inputs"},
     SchemeAlternative{.what = "ranges: 99.99 % of what is seen", .spec = "int8+percentile"},
     SchemeAlternative{.what = "weights equalized across layers", .spec = "int8+equalized"},

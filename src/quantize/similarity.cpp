@@ -79,6 +79,29 @@ std::vector<Similarity> similarity_of_outputs(const std::vector<std::vector<Tens
   return similarity;
 }
 
+double typical_error(const std::vector<std::vector<Tensor>>& wanted, const std::vector<std::vector<Tensor>>& got) {
+  const std::vector<Similarity> all = similarity_of_outputs(wanted, got);
+  double error = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    double sum = 0;
+    for (size_t s = 0; s < wanted.size(); ++s) {
+      Similarity one;
+      one.add(wanted[s][i], got[s][i]);
+      sum += std::sqrt(one.noise);
+    }
+    if (all[i].signal > 0) error += sum / std::sqrt(all[i].signal);
+  }
+  return error;
+}
+
+double relative_noise(const std::vector<Similarity>& outputs) {
+  double noise = 0;
+  for (const Similarity& output : outputs) {
+    if (output.signal > 0) noise += output.noise / output.signal;
+  }
+  return noise;
+}
+
 Result<std::map<std::string, Similarity>> similarity_of_values(const ir::Graph& reference, const ir::Graph& quantized,
                                                                Samples samples, const SimilarityOptions& options,
                                                                const Log& log) {

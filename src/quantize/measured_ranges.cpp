@@ -1,0 +1,56 @@
+#include "quantize/measured_ranges_internal.h"
+
+#include <algorithm>
+#include <array>
+
+namespace carina::quantize {
+
+namespace {
+
+constexpr std::array kChoices{kFirstRangeChoice, RangeChoice::kSquareError, RangeChoice::kPercentile,
+                              RangeChoice::kMinMax};
+// Measuring takes about as long as calibration: an integer run is four times as fast as an observed run of the float
+// model, and there are up to eight of each sample here.
+constexpr size_t kMinSamples = 16, kMinCompared = 8, kMaxCompared = 64, kComparedPart = 4;
+constexpr size_t kManySamples = 64, kParts = 4, kPartsOfFewSamples = 2;
+constexpr double kClearlyBetter = 0.97;  // 0.3 dB
+
+// The choices from the least error on.
+struct TriedChoice {
+  double error;
+  RangeChoice choice;
+};
+
+}  // namespace
+
+size_t range_samples(size_t samples) {
+  if (samples < kMinSamples) return 0;
+  return std::clamp(samples / kComparedPart, kMinCompared, kMaxCompared);
+}
+
+Result<std::vector<RangeChoice>> chosen_ranges(std::span<const size_t> groups, size_t all, size_t samples,
+                                               const ErrorOfRanges& error_of) {
+  std::vector<RangeChoice> best(all, kFirstRangeChoice);
+  if (groups.empty() || range_samples(samples) == 0) return best;
+  std::vector<TriedChoice> ranked;
+  for (const RangeChoice choice : kChoices) {
+    CARINA_TRY(const double error, error_of(std::vector<RangeChoice>(all, choice)));
+    ranked.push_back({.error = choice == kFirstRangeChoice ? kClearlyBetter * error : error, .choice = choice});
+  }
+  std::ranges::stable_sort(ranked, {}, &TriedChoice::error);
+  double least = ranked[0].choice == kFirstRangeChoice ? ranked[0].error / kClearlyBetter : ranked[0].error;
+  best.assign(all, ranked[0].choice);
+  const size_t parts = std::min(samples < kManySamples ? kPartsOfFewSamples : kParts, groups.size());
+  for (size_t p = 0; p < parts; ++p) {
+    std::vector<RangeChoice> tried = best;
+    for (size_t g = p * groups.size() / parts; g < (p + 1) * groups.size() / parts; ++g)
+      tried[groups[g]] = ranked[1].choice;
+    CARINA_TRY(const double error, error_of(tried));
+    if (error >= kClearlyBetter * least) continue;
+    least = error;
+    best = std::move(tried);
+  }
+  return best;
+}
+
+}  // namespace carina::quantize
