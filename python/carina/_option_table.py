@@ -26,6 +26,8 @@ OPTIONS = (
     Option("config", "target", "config_files", "paths", None),
     Option("arena_cache_size", "target", "arena_cache_bytes", "bytes", None),
     Option("max_cycles", "quantize", "max_cycles", "text", None),
+    Option("min_sqnr", "quantize", "min_sqnr", "text", None),
+    Option("auto_front", "quantize", "auto_front", "path", None),
     Option("quantize_at", "quantize", "overrides", "overrides", None),
     Option("quantize_config", "quantize", "file", "path", None),
     Option("io", "quantize", "io", "name", None),
@@ -60,6 +62,8 @@ class QuantizeOptions(TypedDict, total=False):
     """Options of quantization, in addition to `quantize` and `calibration`."""
 
     max_cycles: str | None
+    min_sqnr: str | None
+    auto_front: Path | None
     quantize_at: Strings
     quantize_config: Path | None
     io: str | None

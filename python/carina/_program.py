@@ -159,7 +159,7 @@ def compile(
     as `inputs`. note: a function that gets each note and warning; by default, warnings become Python warnings.
     progress: True for a bar, or a function of step, done and total.
 
-    Options, as on the command line: max_cycles, quantize_at, quantize_config, io; system_config, memory_mode, config,
+    Options, as on the command line: max_cycles, min_sqnr, auto_front, quantize_at, quantize_config, io; system_config, memory_mode, config,
     arena_cache_size (bytes, or "512K"); no_delegate, delegate_all, cpu_node, cpu_op, cpu_module, cpu_kernels ("portable",
     or "cortex-m" for int8 on the CPU); optimize ("performance"; "size"; "3" for a search of some seconds),
     dynamic_weights, legalize (rewrite nodes that the target does not support), loop_rounds (the maximum of a while_loop),

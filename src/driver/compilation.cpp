@@ -68,13 +68,13 @@ std::vector<pt2::ModelNode> listed(const ir::Graph& graph) {
   return nodes;
 }
 
-// Returns the request, with the scheme that choose_mixed_scheme() finds if a cycle budget is set.
+// Returns the request, with the scheme that choose_mixed_scheme() finds if a scheme is to be found.
 Result<models::QuantizeRequest> with_found_scheme(const models::Model& model, const CompileOptions& options,
                                                   const backends::Backend& backend, const Log& log) {
   models::QuantizeRequest request = options.quantize;
-  if (!request.cycle_budget || !request.samples || models::is_quantized(model.graph)) return request;
-  CARINA_TRY(request.scheme, choose_mixed_scheme(model, options, backend, *request.cycle_budget, log));
-  request.cycle_budget.reset();
+  if (!request.auto_goal || !request.samples || models::is_quantized(model.graph)) return request;
+  CARINA_TRY(request.scheme, choose_mixed_scheme(model, options, backend, *request.auto_goal, log));
+  request.auto_goal.reset();
   return request;
 }
 

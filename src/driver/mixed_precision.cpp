@@ -6,13 +6,19 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <span>
 
+#include "base/io/file.h"
 #include "base/text/number.h"
 #include "carina/check.h"
 #include "datasets/sample_reader.h"
 #include "evaluate/kernel_evaluator.h"
+#include "facts/aten_traits.h"
+#include "facts/cpu_costs.h"
 #include "quantize/layer_errors.h"
 #include "quantize/ptq.h"
 #include "quantize/scheme_alternatives.h"
@@ -24,8 +30,12 @@ namespace {
 
 constexpr size_t kParts = 12;         // of a model, in the order of its nodes: each is decided as a whole
 constexpr size_t kTrialSamples = 4;   // each part is measured on: noise adds up over many elements
-constexpr size_t kFinalSamples = 64;  // whole schemes are measured on
+constexpr size_t kFinalSamples = 64;  // whole schemes are measured on at most
+constexpr size_t kHeldOut = 3;        // of so many calibration samples one is held out, to measure on
+constexpr size_t kFewSamples = 8;     // with fewer, all are calibrated with and measured on
 constexpr double kDefaultPercent = 150;
+constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+constexpr std::string_view kPrefix = "auto: ";
 
 struct Budget {
   double number = kDefaultPercent;
@@ -50,10 +60,13 @@ Result<Budget> budget_of(std::string_view text) {
                .fault = Fault::kUsage});
 }
 
-// What a scheme gives: cycles, and the noise of all outputs in relation to them.
+// What a scheme gives.
 struct Measured {
-  int64_t cycles = 0;
-  double noise = 0;
+  int64_t cycles = 0;      // of the NPU and the CPU
+  int64_t cpu_cycles = 0;  // those of the CPU alone
+  size_t delegates = 0;
+  double noise = 0;          // the sum over all outputs of the noise in relation to the signal
+  double least_sqnr_db = 0;  // of an output
 };
 
 // Which parts have 16 bits, and what that gives.
@@ -62,27 +75,24 @@ struct Choice {
   Measured gives;
 };
 
-double sqnr_db(double noise) {
-  return -10 * std::log10(std::max(noise, 1e-30));
-}
-
 class MixedPrecision {
  public:
   MixedPrecision(const models::Model& model, const CompileOptions& options, const backends::Backend& backend,
                  const Log& log)
       : model_(model), options_(options), backend_(backend), log_(log) {}
 
-  // The parts are searched with few samples. What the search finds, and each scheme that `accuracy --layers` lists, is
-  // then quantized on all samples, and the best of those within the budget is taken.
-  Result<quantize::Scheme> choose(const Budget& budget) {
-    CARINA_TRY(samples_, options_.quantize.samples(datasets::input_types(model_.graph)));
-    CARINA_TRY(trial_samples_, datasets::first_samples(*samples_, kTrialSamples));
-    CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, trial_samples_, similarity_options(), log_));
+  // Part of the calibration samples is held out, and schemes are measured on those: the promised SQNR is that of samples
+  // that calibration has not seen. The parts are searched with few samples. What the search finds, and each plain scheme,
+  // is then measured on all that are held out.
+  Result<quantize::Scheme> choose(const models::AutoGoal& goal) {
+    CARINA_TRY(const Budget budget, budget_of(goal.max_cycles));
+    CARINA_CHECKED(observe());
     divide();
     Candidate int8{.scheme = scheme_with(**quantize::parse_scheme("int8"), {}, "int8")};
     CARINA_CHECKED(measure(int8));
+    CARINA_CHECKED(measure_cycles(int8));
     const Measured& narrow = int8.gives;
-    const int64_t max = budget.cycles(narrow.cycles);
+    const int64_t max = goal.max_cycles.empty() && goal.min_sqnr_db ? kNoLimit : budget.cycles(narrow.cycles);
     if (max < narrow.cycles) {
       return fail({.where = "--max-cycles",
                    .what = "the budget is below the cycles with int8",
@@ -90,13 +100,50 @@ class MixedPrecision {
                    .got = std::to_string(max),
                    .fault = Fault::kUsage});
     }
-    CARINA_TRY(const std::vector<std::vector<bool>> found, search(max));
-    return best_within(max, found);
+    CARINA_TRY(const std::vector<std::vector<bool>> found, search(max, goal.wants_front()));
+    CARINA_TRY(std::vector<Candidate> candidates, measured_candidates(std::move(int8), found));
+    CARINA_CHECKED(add_rounded(candidates, max));
+    if (goal.wants_front()) CARINA_CHECKED(measure_all_cycles(candidates));
+    CARINA_TRY(const size_t best, picked(candidates, max, goal));
+    if (!goal.front_file.empty()) CARINA_CHECKED(write_front(goal.front_file, candidates));
+    CARINA_CHECKED(say(candidates, best));
+    return candidates[best].scheme;
   }
 
  private:
   [[nodiscard]] quantize::SimilarityOptions similarity_options() const {
     return {.threads = options_.quantize.threads, .evaluator = &evaluator_};
+  }
+
+  // Runs the float model on the samples to calibrate with, and on those to measure on.
+  Result<void> observe() {
+    CARINA_TRY(const datasets::DataSet all, options_.quantize.samples(datasets::input_types(model_.graph)));
+    std::vector<size_t> calibrated, held_out;
+    const bool few = all.size() < kFewSamples;
+    for (size_t s = 0; s < all.size(); ++s) {
+      const bool is_held_out = s % kHeldOut == kHeldOut - 1;
+      if (few || !is_held_out) calibrated.push_back(s);
+      if (few || is_held_out) held_out.push_back(s);
+    }
+    const auto part = [&](std::vector<size_t> numbers) {
+      const size_t size = numbers.size();
+      return datasets::DataSet(size, [all, numbers = std::move(numbers)](size_t n) { return all.sample(numbers[n]); });
+    };
+    calibration_.emplace(part(std::move(calibrated)));
+    is_held_out_ = !few;
+    CARINA_TRY(final_samples_, datasets::first_samples(part(std::move(held_out)), kFinalSamples));
+    CARINA_TRY(final_wanted_, quantize::outputs_of(model_.graph, final_samples_, similarity_options(), log_));
+    const size_t trials = std::min(kTrialSamples, final_samples_.size());
+    trial_samples_.assign(final_samples_.begin(), final_samples_.begin() + static_cast<std::ptrdiff_t>(trials));
+    trial_wanted_.assign(final_wanted_.begin(), final_wanted_.begin() + static_cast<std::ptrdiff_t>(trials));
+    return observe_with("int8", observed_);
+  }
+
+  Result<void> observe_with(std::string_view spec, std::optional<quantize::Observed>& observed) const {
+    quantize::PtqOptions options = quantize_options(scheme_with(**quantize::parse_scheme(spec), {}, ""));
+    options.for_all_roundings = &observed == &observed_;
+    CARINA_TRY(observed, quantize::Observed::create(model_.graph, *calibration_, options, Log{}));
+    return {};
   }
 
   // Runs of nodes, as even as can be.
@@ -105,11 +152,12 @@ class MixedPrecision {
     for (size_t p = 0; p < count; ++p) parts_.emplace_back(p * nodes / count, (p + 1) * nodes / count);
   }
 
-  // A scheme that is considered as a whole, with all samples.
+  // A scheme that is considered as a whole.
   struct Candidate {
     quantize::Scheme scheme;
     Measured gives = {};
     std::vector<bool> parts = {};  // of a division of the model
+    bool knows_cycles = false;     // which take a compilation
   };
 
   // The user's overrides take precedence over `overrides`.
@@ -119,7 +167,7 @@ class MixedPrecision {
     scheme.general = general;
     std::ranges::copy(scheme.overrides, std::back_inserter(overrides));
     scheme.overrides = std::move(overrides);
-    scheme.name = "auto: " + std::move(name);
+    scheme.name = std::string(kPrefix) + std::move(name);
     return scheme;
   }
 
@@ -147,40 +195,66 @@ class MixedPrecision {
             .data = options_.quantize.data};
   }
 
-  Result<ir::Graph> quantized(const std::vector<bool>& is_wide) const {
-    ir::Graph graph = model_.graph;
-    const quantize::NodeScheme narrow = **quantize::parse_scheme("int8");
-    CARINA_CHECKED(quantize::quantize(graph, trial_samples_, quantize_options(scheme_of(is_wide, narrow)), Log{}));
-    return graph;
+  Result<ir::Graph> quantized(const std::vector<bool>& is_wide) {
+    return observed_->quantized(scheme_of(is_wide, **quantize::parse_scheme("int8")), Log{});
   }
 
-  Result<double> noise_of(const ir::Graph& graph) const {
-    CARINA_TRY(const auto got, quantize::outputs_of(graph, trial_samples_, similarity_options(), Log{}));
-    double noise = 0;
-    for (const quantize::Similarity& output : quantize::similarity_of_outputs(wanted_, got))
-      noise += output.noise / std::max(output.signal, 1e-30);
-    return noise;
+  // Equalized weights need a calibration of their own.
+  Result<ir::Graph> quantized(const quantize::Scheme& scheme) {
+    if (scheme.general.weights.equalization == quantize::Equalization::kNone)
+      return observed_->quantized(scheme, Log{});
+    if (!equalized_) CARINA_CHECKED(observe_with("int8+equalized", equalized_));
+    return equalized_->quantized(scheme, Log{});
   }
 
-  Result<int64_t> cycles_of(const ir::Graph& graph) const {
+  Result<void> measure_noise(const ir::Graph& graph, std::span<const datasets::Sample> samples,
+                             const std::vector<std::vector<Tensor>>& wanted, Measured& measured) const {
+    CARINA_TRY(const auto got, quantize::outputs_of(graph, samples, similarity_options(), Log{}));
+    const std::vector<quantize::Similarity> outputs = quantize::similarity_of_outputs(wanted, got);
+    measured.noise = quantize::relative_noise(outputs);
+    measured.least_sqnr_db = outputs.empty() ? 0 : INFINITY;
+    for (const quantize::Similarity& output : outputs)
+      measured.least_sqnr_db = std::min(measured.least_sqnr_db, output.sqnr_db());
+    return {};
+  }
+
+  // Nodes on the CPU count, and so does each delegate after the first: the CPU calls it.
+  Result<void> measure_cycles(const ir::Graph& graph, Measured& measured) const {
     CARINA_TRY(const Delegated delegated, delegate_graph(graph, backend_, options_.split, options_.delegate, Log{}));
-    int64_t cycles = 0;
+    measured.delegates = delegated.delegates.size();
+    measured.cpu_cycles =
+        measured.delegates < 2 ? 0 : static_cast<int64_t>(measured.delegates - 1) * kCpuCostOfDelegateCall;
+    for (const partition::Decision& decision : delegated.split.partitioned.decisions)
+      measured.cpu_cycles += decision.cpu_cycles;
+    measured.cycles = measured.cpu_cycles;
     for (const backends::Delegate& delegate : delegated.delegates) {
       if (!delegate.report.estimate)
         return fail({.where = "--quantize auto",
                      .what = backend_.target + " has no cycle model",
                      .hint = "choose an Ethos-U target, or set the types with --quantize-at"});
-      cycles += delegate.report.estimate->cycles;
+      measured.cycles += delegate.report.estimate->cycles;
     }
-    return cycles;
+    return {};
   }
 
-  Result<Measured> measure(const std::vector<bool>& is_wide) const {
+  Result<Measured> measure(const std::vector<bool>& is_wide) {
     CARINA_TRY(const ir::Graph graph, quantized(is_wide));
     Measured measured;
-    CARINA_TRY(measured.noise, noise_of(graph));
-    CARINA_TRY(measured.cycles, cycles_of(graph));
+    CARINA_CHECKED(measure_noise(graph, trial_samples_, trial_wanted_, measured));
+    CARINA_CHECKED(measure_cycles(graph, measured));
     return measured;
+  }
+
+  Result<void> measure(Candidate& candidate) {
+    CARINA_TRY(const ir::Graph graph, quantized(candidate.scheme));
+    return measure_noise(graph, final_samples_, final_wanted_, candidate.gives);
+  }
+
+  Result<void> measure_cycles(Candidate& candidate) {
+    if (candidate.knows_cycles) return {};
+    CARINA_TRY(const ir::Graph graph, quantized(candidate.scheme));
+    candidate.knows_cycles = true;
+    return measure_cycles(graph, candidate.gives);
   }
 
   // The benefit of 16 bits in one part, measured with 16 bits in all others: 8 bits add noise and save cycles.
@@ -191,7 +265,7 @@ class MixedPrecision {
   };
 
   // Returns the parts in descending order of worth.
-  Result<std::vector<Part>> measured_parts(const Measured& wide) const {
+  Result<std::vector<Part>> measured_parts(const Measured& wide) {
     std::vector<Part> parts;
     for (size_t p = 0; p < parts_.size(); ++p) {
       log_.progress("part", p, parts_.size());
@@ -215,24 +289,24 @@ class MixedPrecision {
 
   // Returns how many parts, in order of worth, fit the budget. It bisects and compiles, since cycles of parts do not
   // add up.
-  Result<size_t> affordable(std::span<const Part> parts, int64_t max) const {
+  Result<size_t> affordable(std::span<const Part> parts, int64_t max) {
     size_t fits = 0, beyond = parts.size() + 1;
     while (beyond - fits > 1) {
       const size_t tried = fits + (beyond - fits) / 2;
       CARINA_TRY(const ir::Graph graph, quantized(first_of(parts, tried)));
-      CARINA_TRY(const int64_t cycles, cycles_of(graph));
-      (cycles <= max ? fits : beyond) = tried;
+      Measured measured;
+      CARINA_CHECKED(measure_cycles(graph, measured));
+      (measured.cycles <= max ? fits : beyond) = tried;
     }
     return fits;
   }
 
   // Chooses the parts of most worth, and tries each other part that still fits and reduces the noise.
-  Result<Choice> by_worth(const Measured& wide, int64_t max) const {
-    CARINA_TRY(const std::vector<Part> parts, measured_parts(wide));
+  Result<Choice> by_worth(std::span<const Part> parts, int64_t max) {
     CARINA_TRY(const size_t fits, affordable(parts, max));
     Choice best{.parts = first_of(parts, fits), .gives = {}};
     CARINA_TRY(best.gives, measure(best.parts));
-    for (const Part& part : std::span(parts).subspan(fits)) {
+    for (const Part& part : parts.subspan(fits)) {
       if (best.gives.cycles + part.cycles > max) continue;
       Choice tried = best;
       tried.parts[part.index] = true;
@@ -244,33 +318,64 @@ class MixedPrecision {
 
   // The longest run of parts at the model's beginning, or end, that the budget allows in 16 bits: a run has two
   // boundaries between 8 and 16 bits, whatever its length.
-  Result<std::vector<bool>> longest_run(bool at_end, int64_t max) const {
+  Result<std::vector<bool>> longest_run(bool at_end, int64_t max) {
     std::vector<Part> order;
     for (size_t p = 0; p < parts_.size(); ++p) order.push_back({.index = at_end ? parts_.size() - 1 - p : p});
     CARINA_TRY(const size_t fits, affordable(order, max));
     return first_of(order, fits);
   }
 
-  // Divisions that are worth a look with all samples.
-  Result<std::vector<std::vector<bool>>> search(int64_t max) const {
+  // Divisions that are worth a look with all samples. For a front, also those of fewer parts.
+  Result<std::vector<std::vector<bool>>> search(int64_t max, bool for_front) {
     const std::vector<bool> all(parts_.size(), true);
     CARINA_TRY(const Measured wide, measure(all));
-    if (wide.cycles <= max) return std::vector<std::vector<bool>>{};
-    CARINA_TRY(const Choice choice, by_worth(wide, max));
-    std::vector<std::vector<bool>> found{choice.parts};
-    for (const bool at_end : {false, true}) {
-      CARINA_TRY(std::vector<bool> run, longest_run(at_end, max));
-      if (std::ranges::find(found, run) == found.end()) found.push_back(std::move(run));
+    if (wide.cycles <= max && !for_front) return std::vector<std::vector<bool>>{};
+    CARINA_TRY(const std::vector<Part> parts, measured_parts(wide));
+    std::vector<std::vector<bool>> found;
+    const auto add = [&](std::vector<bool> division) {
+      if (std::ranges::count(division, true) > 0 && std::ranges::find(found, division) == found.end())
+        found.push_back(std::move(division));
+    };
+    if (wide.cycles > max) {
+      CARINA_TRY(Choice choice, by_worth(parts, max));
+      add(std::move(choice.parts));
+      for (const bool at_end : {false, true}) {
+        CARINA_TRY(std::vector<bool> run, longest_run(at_end, max));
+        add(std::move(run));
+      }
     }
-    std::erase_if(found, [](const std::vector<bool>& parts) { return std::ranges::count(parts, true) == 0; });
+    for (size_t count = 1; for_front && count <= parts.size(); ++count) add(first_of(parts, count));
     return found;
   }
 
-  // The nodes where most error enters, in 16 bits.
-  Result<quantize::Scheme> worst_layers_wide() const {
-    ir::Graph graph = model_.graph;
+  // 16 bits everywhere but around products of two computed values, which some targets do not have in 16 bits: their
+  // operands and results have 8, so that they stay on the NPU. None: there are no such products.
+  std::optional<quantize::Scheme> wide_but_products() const {
+    const ir::Graph& graph = model_.graph;
+    const std::vector<ir::NodeId> producers = ir::producers(graph);
     const quantize::NodeScheme narrow = **quantize::parse_scheme("int8");
-    CARINA_CHECKED(quantize::quantize(graph, *samples_, quantize_options(scheme_with(narrow, {}, "int8")), Log{}));
+    std::vector<quantize::Override> overrides;
+    const auto narrowed = [&](const ir::Node& node) {
+      overrides.push_back({.of = quantize::Override::Of::kNode, .name = node.name, .scheme = narrow});
+    };
+    for (const ir::Node& node : graph.nodes) {
+      const bool is_product = node.op.is_aten() && traits_of(node.op.aten()).family == AtenFamily::kProduct;
+      if (!is_product || node.inputs.size() < 2) continue;
+      const auto maker = [&](size_t i) { return producers[node.inputs[i].index()]; };
+      if (!node.inputs[0].valid() || !node.inputs[1].valid() || !maker(0).valid() || !maker(1).valid()) continue;
+      narrowed(graph[maker(0)]);
+      narrowed(graph[maker(1)]);
+      narrowed(node);
+    }
+    if (overrides.empty()) return std::nullopt;
+    return scheme_with(**quantize::parse_scheme("int16x8"), std::move(overrides),
+                       "int16x8, products of two values in int8");
+  }
+
+  // The nodes where most error enters, in 16 bits.
+  Result<quantize::Scheme> worst_layers_wide() {
+    const quantize::NodeScheme narrow = **quantize::parse_scheme("int8");
+    CARINA_TRY(const ir::Graph graph, quantized(scheme_with(narrow, {}, "int8")));
     CARINA_TRY(const auto values,
                quantize::similarity_of_values(model_.graph, graph, trial_samples_, similarity_options(), Log{}));
     const std::vector<std::string> names =
@@ -283,68 +388,138 @@ class MixedPrecision {
                        fmt::format("{} layers in int16x8, the rest in int8", names.size()));
   }
 
-  // Quantized on all samples, as the compilation will be.
-  Result<void> measure(Candidate& candidate) const {
-    ir::Graph graph = model_.graph;
-    CARINA_CHECKED(quantize::quantize(graph, *samples_, quantize_options(candidate.scheme), Log{}));
-    CARINA_TRY(candidate.gives.noise, noise_of(graph));
-    CARINA_TRY(candidate.gives.cycles, cycles_of(graph));
-    return {};
-  }
-
-  Result<quantize::Scheme> best_within(int64_t max, const std::vector<std::vector<bool>>& found) {
-    CARINA_TRY(trial_samples_, datasets::first_samples(*samples_, kFinalSamples));
-    CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, trial_samples_, similarity_options(), log_));
-    std::vector<Candidate> candidates;
-    for (const quantize::SchemeAlternative& one : quantize::kSchemeAlternatives)
-      candidates.push_back({.scheme = scheme_with(**quantize::parse_scheme(one.spec), {}, std::string(one.spec))});
-    for (const std::vector<bool>& parts : found) {
-      for (const std::string_view narrow : {"int8", "int8+minmax"})
-        candidates.push_back({.scheme = scheme_of(parts, **quantize::parse_scheme(narrow)), .parts = parts});
+  // The plain schemes, the divisions that were found, and 16 bits where most error enters. Their cycles, which take a
+  // compilation each, are measured when they are asked for.
+  Result<std::vector<Candidate>> measured_candidates(Candidate int8, const std::vector<std::vector<bool>>& found) {
+    std::vector<Candidate> candidates{std::move(int8)};
+    for (const quantize::SchemeAlternative& one : quantize::kSchemeAlternatives) {
+      if (one.spec != "int8")
+        candidates.push_back({.scheme = scheme_with(**quantize::parse_scheme(one.spec), {}, std::string(one.spec))});
     }
+    for (const std::vector<bool>& parts : found)
+      candidates.push_back({.scheme = scheme_of(parts, **quantize::parse_scheme("int8")), .parts = parts});
+    if (auto scheme = wide_but_products()) candidates.push_back({.scheme = *std::move(scheme)});
     CARINA_TRY(quantize::Scheme worst, worst_layers_wide());
     candidates.push_back({.scheme = std::move(worst)});
-    for (size_t i = 0; i < candidates.size(); ++i) {
+    for (size_t i = 1; i < candidates.size(); ++i) {
       log_.progress("scheme", i, candidates.size());
       CARINA_CHECKED(measure(candidates[i]));
     }
-    Candidate best = best_of(candidates, max);
-    if (!best.parts.empty()) {  // rounding takes seconds: only of the best division
-      Candidate rounded{.scheme = scheme_of(best.parts, **quantize::parse_scheme("int8+rounded-for-inputs")),
-                        .parts = best.parts};
-      CARINA_CHECKED(measure(rounded));
-      best = best_of(std::array{best, rounded}, max);
+    return candidates;
+  }
+
+  // Adds the best division with weights that are rounded for their inputs, which takes seconds.
+  Result<void> add_rounded(std::vector<Candidate>& candidates, int64_t max) {
+    CARINA_TRY(const size_t best, best_within(candidates, max));
+    if (candidates[best].parts.empty()) return {};
+    const std::vector<bool> parts = candidates[best].parts;
+    candidates.push_back(
+        {.scheme = scheme_of(parts, **quantize::parse_scheme("int8+rounded-for-inputs")), .parts = parts});
+    return measure(candidates.back());
+  }
+
+  // Returns the candidate with the least noise within the budget. Cycles are measured from the best on, until one fits.
+  Result<size_t> best_within(std::vector<Candidate>& candidates, int64_t max) {
+    std::vector<size_t> order(candidates.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, {}, [&](size_t i) { return candidates[i].gives.noise; });
+    for (const size_t i : order) {
+      CARINA_CHECKED(measure_cycles(candidates[i]));
+      if (candidates[i].gives.cycles <= max) return i;
     }
-    say(best, named(candidates, "auto: int8"), named(candidates, "auto: int16x8"));
-    return best.scheme;
+    return size_t{0};  // int8, which is within the budget
   }
 
-  static Candidate best_of(std::span<const Candidate> candidates, int64_t max) {
-    const Candidate* best = nullptr;
-    for (const Candidate& candidate : candidates) {
-      if (candidate.gives.cycles > max) continue;
-      if (best == nullptr || candidate.gives.noise < best->gives.noise) best = &candidate;
+  Result<void> measure_all_cycles(std::vector<Candidate>& candidates) {
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      log_.progress("cycles", i, candidates.size());
+      CARINA_CHECKED(measure_cycles(candidates[i]));
     }
-    CARINA_CHECK(best != nullptr, "int8 is within the budget");
-    return *best;
+    return {};
   }
 
-  static const Measured& named(const std::vector<Candidate>& candidates, std::string_view name) {
-    return std::ranges::find(candidates, name, [](const Candidate& one) { return one.scheme.name; })->gives;
+  // The candidate of least noise within the budget, or the fastest with the wanted SQNR.
+  Result<size_t> picked(std::vector<Candidate>& candidates, int64_t max, const models::AutoGoal& goal) {
+    CARINA_TRY(const size_t best, best_within(candidates, max));
+    if (!goal.min_sqnr_db) return best;
+    std::optional<size_t> fastest;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      const Measured& gives = candidates[i].gives;
+      if (gives.cycles > max || gives.least_sqnr_db < *goal.min_sqnr_db) continue;
+      if (!fastest || gives.cycles < candidates[*fastest].gives.cycles) fastest = i;
+    }
+    if (fastest) return *fastest;
+    return fail({.where = "--min-sqnr",
+                 .what = "no scheme that was tried has this SQNR within the budget",
+                 .expected = fmt::format("at most {:.1f}", candidates[best].gives.least_sqnr_db),
+                 .got = fmt::format("{:.1f}", *goal.min_sqnr_db),
+                 .fault = Fault::kUsage});
   }
 
-  void say(const Candidate& choice, const Measured& narrow, const Measured& wide) const {
+  // Candidates that no other beats in both cycles and noise, by ascending cycles.
+  static std::vector<const Candidate*> front_of(const std::vector<Candidate>& candidates) {
+    std::vector<const Candidate*> front;
+    for (const Candidate& one : candidates) front.push_back(&one);
+    std::ranges::stable_sort(front, {},
+                             [](const Candidate* one) { return std::pair(one->gives.cycles, one->gives.noise); });
+    double least = INFINITY;
+    std::erase_if(front, [&](const Candidate* one) {
+      const bool is_beaten = one->gives.noise >= least;
+      least = std::min(least, one->gives.noise);
+      return is_beaten;
+    });
+    return front;
+  }
+
+  // The parts of a scheme as the user can give them again: --quantize and --quantize-at.
+  std::string options_of(const Candidate& candidate) const {
+    if (candidate.parts.empty()) return {};
+    std::string text;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      if (!candidate.parts[p]) continue;
+      text += text.empty() ? "" : ", ";
+      text += model_.graph.nodes[parts_[p].first].name + " to " + model_.graph.nodes[parts_[p].second - 1].name;
+    }
+    return text;
+  }
+
+  Result<void> write_front(const std::string& path, const std::vector<Candidate>& candidates) const {
+    nlohmann::ordered_json front = nlohmann::ordered_json::array();
+    for (const Candidate* one : front_of(candidates)) {
+      front.push_back({{"scheme", one->scheme.name.substr(kPrefix.size())},
+                       {"wide", options_of(*one)},
+                       {"cycles", one->gives.cycles},
+                       {"cpu_cycles", one->gives.cpu_cycles},
+                       {"delegates", one->gives.delegates},
+                       {"sqnr_db", std::round(one->gives.least_sqnr_db * 10) / 10}});
+    }
+    const nlohmann::ordered_json file{{"model", model_.name},
+                                      {"target", backend_.target},
+                                      {"samples", final_samples_.size()},
+                                      {"held_out", is_held_out_},
+                                      {"front", std::move(front)}};
+    return write_file(path, file.dump(2) + "\n");
+  }
+
+  Result<void> say(std::vector<Candidate>& candidates, size_t best) {
+    const auto wide =
+        std::ranges::find(candidates, "auto: int16x8", [](const Candidate& one) { return one.scheme.name; });
+    CARINA_CHECKED(measure_cycles(*wide));
+    const Measured& narrow = candidates.front().gives;
     const auto text = [&](const Measured& m) {
-      return fmt::format("{} cycles ({:.0f} %), SQNR {:.1f} dB", m.cycles,
+      return fmt::format("{} cycles ({:.0f} %{}), SQNR {:.1f} dB", m.cycles,
                          100 * static_cast<double>(m.cycles) / static_cast<double>(std::max<int64_t>(narrow.cycles, 1)),
-                         sqnr_db(m.noise));
+                         m.cpu_cycles == 0 ? "" : fmt::format(", {} of them on the CPU", m.cpu_cycles),
+                         m.least_sqnr_db);
     };
-    log_.note({.where = model_.name,
-               .what = fmt::format(
-                   "--quantize {}: {}. With 8 bits everywhere: {}. With 16 bits everywhere: {}. Measured on {} "
-                   "samples",
-                   choice.scheme.name, text(choice.gives), text(narrow), text(wide), trial_samples_.size()),
-               .severity = Severity::kNote});
+    log_.note(
+        {.where = model_.name,
+         .what = fmt::format(
+             "--quantize {}: {}. With 8 bits everywhere: {}. With 16 bits everywhere: {}. Measured on {} samples{}",
+             candidates[best].scheme.name, text(candidates[best].gives), text(narrow), text(wide->gives),
+             final_samples_.size(), is_held_out_ ? " that were not calibrated with" : ""),
+         .severity = Severity::kNote});
+    return {};
   }
 
   const models::Model& model_;
@@ -352,19 +527,23 @@ class MixedPrecision {
   const backends::Backend& backend_;
   const Log& log_;
   evaluate::KernelEvaluator evaluator_;
-  std::optional<datasets::DataSet> samples_;
-  std::vector<datasets::Sample> trial_samples_;
-  std::vector<std::vector<Tensor>> wanted_;       // the float model's outputs for these
+  std::optional<datasets::DataSet> calibration_;
+  std::optional<quantize::Observed> observed_;
+  std::optional<quantize::Observed> equalized_;
+  bool is_held_out_ = false;                       // whether calibration does not see the samples to measure on
+  std::vector<datasets::Sample> final_samples_;    // to measure on
+  std::vector<std::vector<Tensor>> final_wanted_;  // the float model's outputs for these
+  std::vector<datasets::Sample> trial_samples_;    // the first of these
+  std::vector<std::vector<Tensor>> trial_wanted_;
   std::vector<std::pair<size_t, size_t>> parts_;  // nodes from, to
 };
 
 }  // namespace
 
 Result<quantize::Scheme> choose_mixed_scheme(const models::Model& model, const CompileOptions& options,
-                                             const backends::Backend& backend, std::string_view budget,
+                                             const backends::Backend& backend, const models::AutoGoal& goal,
                                              const Log& log) {
-  CARINA_TRY(const Budget wanted, budget_of(budget));
-  return MixedPrecision(model, options, backend, log).choose(wanted);
+  return MixedPrecision(model, options, backend, log).choose(goal);
 }
 
 }  // namespace carina::driver

@@ -14,7 +14,7 @@ Result<PreparedModel> prepare(const CompileRequest& request, const Log& log) {
     return prepared;
   }
   CARINA_TRY(const models::QuantizeRequest quantize, quantization_of(request, log));
-  if (quantize.cycle_budget)
+  if (quantize.auto_goal)
     return fail({.where = "--quantize auto",
                  .what = "--quantize auto depends on the cycles of one target",
                  .hint = "compile for one target, or name a scheme",

@@ -43,7 +43,7 @@ std::vector<quantize::UserNode> user_nodes_of(const Model& model) {
 }
 
 Result<void> check_found(const Model& model, const QuantizeRequest& request) {
-  if (!request.cycle_budget) return {};
+  if (!request.auto_goal) return {};
   return fail({.where = model.name,
                .what = "--quantize auto needs a target, because it compares cycles",
                .hint = "use `carina compile`, or name a scheme: --quantize int8",

@@ -22,15 +22,25 @@ using options::QuantizeMode;
 // Returns calibration data for inputs of these types.
 using SampleSource = std::function<Result<datasets::DataSet>(std::span<const datasets::InputType> inputs)>;
 
+// The wishes for a scheme that is found by measurement (driver/mixed_precision.cpp).
+struct AutoGoal {
+  std::string max_cycles = {};             // a number of cycles ("1200000"), or a percentage of the cycles with
+                                           // 8 bits ("150%"); empty: 150%, or no limit with min_sqnr_db
+  std::optional<double> min_sqnr_db = {};  // the fastest scheme with this SQNR; none: the least noise
+  std::string front_file = {};             // for the front of cycles and SQNR as JSON; empty: not written
+
+  [[nodiscard]] bool wants_front() const { return min_sqnr_db || !front_file.empty(); }
+};
+
 struct QuantizeRequest {
   QuantizeMode mode = QuantizeMode::kAuto;
   quantize::Scheme scheme = {};
   SampleSource samples;              // empty: no samples. Called only if the model is calibrated
   std::string data = "calibration";  // the samples' name in messages
   int threads = 1;
-  // If set, the scheme is searched by measurement (mixed_precision.h) within this cycle budget, and `scheme` holds the
-  // fixed settings. If not set, `scheme` is used as it is.
-  std::optional<std::string> cycle_budget = {};
+  // If set, the scheme is searched by measurement, and `scheme` holds the fixed settings. If not set, `scheme` is used as
+  // it is.
+  std::optional<AutoGoal> auto_goal = {};
   std::optional<DType> raw_io = {};  // integer type of the program's inputs and outputs; none: floats
 };
 

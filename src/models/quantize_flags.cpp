@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/io/file.h"
+#include "base/text/number.h"
 
 namespace carina::models {
 
@@ -100,13 +101,42 @@ Result<std::optional<DType>> edges_of(const std::string& word) {
                .fault = Fault::kUsage});
 }
 
+Result<std::optional<double>> sqnr_of(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const auto number = number_in<double>(text);
+  if (number && *number > 0 && *number < 200) return number;
+  return fail({.where = "--min-sqnr",
+               .what = "invalid signal-to-quantization-noise ratio",
+               .expected = "decibels, such as 35",
+               .got = text,
+               .fault = Fault::kUsage});
+}
+
+// Errors (usage): an option of --quantize auto with another scheme.
+Result<void> check_search(const QuantizeFlags& flags, const QuantizeRequest& request) {
+  if (request.auto_goal) return {};
+  const std::array<std::pair<std::string_view, const std::string*>, 3> options{
+      {{"--max-cycles", &flags.max_cycles}, {"--min-sqnr", &flags.min_sqnr}, {"--auto-front", &flags.auto_front}}};
+  for (const auto& [name, text] : options) {
+    if (text->empty()) continue;
+    return fail({.where = std::string(name),
+                 .what = "the option has no effect without --quantize auto",
+                 .expected = "--quantize auto",
+                 .got = flags.scheme,
+                 .fault = Fault::kUsage});
+  }
+  return {};
+}
+
 Result<void> set_scheme(const QuantizeFlags& flags, QuantizeRequest& request) {
   if (flags.scheme.empty()) return {};
   request.mode = flags.scheme == kNoQuantization ? QuantizeMode::kNone : QuantizeMode::kAlways;
   if (request.mode == QuantizeMode::kNone) return {};
-  if (flags.scheme == kMixed) request.cycle_budget = flags.max_cycles;
-  CARINA_TRY(const auto scheme,
-             quantize::parse_scheme(request.cycle_budget ? "int8+rounded-for-inputs" : flags.scheme));
+  if (flags.scheme == kMixed) {
+    request.auto_goal = {.max_cycles = flags.max_cycles, .front_file = flags.auto_front};
+    CARINA_TRY(request.auto_goal->min_sqnr_db, sqnr_of(flags.min_sqnr));
+  }
+  CARINA_TRY(const auto scheme, quantize::parse_scheme(request.auto_goal ? "int8+rounded-for-inputs" : flags.scheme));
   if (!scheme)
     return fail({.where = "--quantize",
                  .what = "float is a scheme for parts of a model only",
@@ -140,12 +170,7 @@ Result<QuantizeRequest> parse_quantize_flags(const QuantizeFlags& given) {
   CARINA_TRY(const QuantizeFlags flags, with_file(given));
   QuantizeRequest request;
   CARINA_CHECKED(set_scheme(flags, request));
-  if (!flags.max_cycles.empty() && !request.cycle_budget)
-    return fail({.where = "--max-cycles",
-                 .what = "the option has no effect without --quantize auto",
-                 .expected = "--quantize auto",
-                 .got = flags.scheme,
-                 .fault = Fault::kUsage});
+  CARINA_CHECKED(check_search(flags, request));
   CARINA_TRY(request.raw_io, edges_of(flags.io));
   Diagnostics errors;
   for (const std::string& text : flags.overrides) {

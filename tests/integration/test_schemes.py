@@ -83,6 +83,43 @@ def test_auto_comes_nearer_within_its_budget(run_carina, case, tmp_path):
     assert "at least" in run_carina([*args, "--quantize", "auto", "--max-cycles", "1000"], expect=2).stderr
 
 
+def test_auto_counts_the_cpu_and_keeps_what_it_promises(run_carina, tmp_path):
+    """ethos-u55 has no products of two int16 values: with int16x8, the CPU computes them. The promised SQNR is that of new samples."""
+    torch.manual_seed(0)
+    model, x = Attends().eval(), torch.randn(192, 6, 16)
+    torch.export.save(torch.export.export(model, (x[:1],)), tmp_path / "m.pt2")
+    np.savez(tmp_path / "c.npz", x=x[:96].numpy())
+    np.savez(tmp_path / "t.npz", x=x[96:].numpy())
+    args = ["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "m.pte", "--json"]
+
+    def cycles(done):
+        return done.json["cycles"] + sum(node["cpu_cycles"] for node in done.json["nodes"])
+
+    narrow = cycles(run_carina([*args, "-q", "int8"]))
+    assert cycles(run_carina([*args, "-q", "int16x8"])) > 1.5 * narrow
+    done = run_carina([*args, "-q", "auto"])
+    assert cycles(done) <= 1.5 * narrow
+    promised = float(re.search(r"SQNR ([\d.]+) dB", done.stderr)[1])
+    assert "samples that were not calibrated with" in done.stderr
+    measured = run_carina(["accuracy", tmp_path / "m.pt2", tmp_path / "m.pte", "--data", tmp_path / "t.npz", "--json"]).json
+    assert measured["sqnr_db"] == pytest.approx(promised, abs=2)
+
+
+@pytest.mark.cases("kws")
+def test_auto_picks_from_a_front(run_carina, case, tmp_path):
+    args = ["compile", case.model, "-t", "ethos-u55-128", "--calibrate", case.path / "input_0.npy", "-o", tmp_path / "m.pte", "--json", "-q", "auto"]
+    done = run_carina([*args, "--min-sqnr", "40", "--auto-front", tmp_path / "front.json"])
+    front = json.loads((tmp_path / "front.json").read_text())["front"]
+    assert len(front) > 2 and front[0]["scheme"].startswith("int8") and front[-1]["scheme"].startswith("int16x8")
+    for key in ("cycles", "sqnr_db"):
+        assert [one[key] for one in front] == sorted(one[key] for one in front)
+    picked = next(one for one in front if one["sqnr_db"] >= 40)
+    assert done.json["cycles"] <= picked["cycles"] * 1.01
+    refused = run_carina([*args, "--min-sqnr", "150"], expect=2).stderr
+    assert "no scheme that was tried has this SQNR" in refused and "at most" in refused
+    assert "no effect without --quantize auto" in run_carina([*args[:-1], "int8", "--min-sqnr", "40"], expect=2).stderr
+
+
 @pytest.mark.cases("kws")
 def test_layers_say_where_the_error_enters_and_what_helps(run_carina, case):
     """No labels are needed. The predicted gain of a remedy equals the gain of quantizing with it."""

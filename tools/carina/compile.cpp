@@ -65,6 +65,7 @@ files::CommandFiles files_of(const driver::CompileRequest& request, const Output
                             .outputs = {{"--output", outputs.program},
                                         {"--per-layer", outputs.layers},
                                         {"--summary", outputs.summary},
+                                        {"--auto-front", request.quantize.auto_front},
                                         {"--report", outputs.page}},
                             .folders = {{"--dump", request.dump_folder, "output_tag"}}};
   std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
