@@ -93,7 +93,9 @@ class OpenShard {
   [[nodiscard]] size_t samples() const { return samples_; }
   [[nodiscard]] std::optional<int64_t> labels() const {
     if (label_.empty()) return std::nullopt;
-    return streams_.at(label_).shape().elements();
+    const Shape& shape = streams_.at(label_).shape();
+    const auto samples = static_cast<int64_t>(samples_);
+    return shape.rank() > 1 && shape[0] == samples ? samples : shape.elements();
   }
   // Returns the arrays that are neither inputs nor labels.
   [[nodiscard]] std::vector<std::string> unread() const {
@@ -112,8 +114,24 @@ class OpenShard {
     }
     return sample;
   }
+  // The shape of a sample's label.
+  [[nodiscard]] Shape label_shape() const {
+    const Shape& shape = streams_.at(label_).shape();
+    if (shape.rank() < 2 || shape[0] != static_cast<int64_t>(samples_)) return Shape{};
+    return Shape(shape.dims().subspan(1));
+  }
+  Result<Tensor> labels(size_t n) {
+    const Shape shape = label_shape();
+    return streams_.at(label_).read(static_cast<int64_t>(n) * shape.elements(), shape);
+  }
   Result<double> label(size_t n, const std::string& where) {
-    CARINA_TRY(const Tensor label, streams_.at(label_).read(static_cast<int64_t>(n), Shape{}));
+    CARINA_TRY(const Tensor label, labels(n));
+    if (label.elements() != 1)
+      return fail({.where = where + ":" + label_,
+                   .what = "the samples have many labels each",
+                   .expected = "one class per sample",
+                   .got = to_string(label.shape),
+                   .hint = "--metric pixel, iou, psnr or rmse takes them"});
     if (const auto numbers = numbers_of(label)) return numbers->front();
     return fail(
         {.where = where + ":" + label_, .what = "expected numbers", .got = type_text(label.dtype, label.shape)});
@@ -248,6 +266,11 @@ Result<bool> SampleReader::has_labels() const {
 Result<double> SampleReader::label(size_t n) {
   CARINA_TRY(const size_t in_shard, state_->find(n));
   return state_->open->label(in_shard, state_->name_of(state_->shards[state_->reading]));
+}
+
+Result<Tensor> SampleReader::labels(size_t n) {
+  CARINA_TRY(const size_t in_shard, state_->find(n));
+  return state_->open->labels(in_shard);
 }
 
 SampleReader::SampleReader(std::unique_ptr<State> state) : state_(std::move(state)) {}

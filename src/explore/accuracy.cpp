@@ -19,6 +19,7 @@
 #include "execute/interpreted_delegate.h"
 #include "execute/recorded_delegates.h"
 #include "execute/simulated_npu.h"
+#include "explore/task_metric.h"
 #include "files/file_kind.h"
 #include "models/import.h"
 #include "observe/float_run.h"
@@ -127,7 +128,8 @@ using Scores = std::vector<std::vector<double>>;
 struct Answers {
   Scores float_scores;
   Scores npu_scores;
-  Scores integer_scores;   // empty without the integer graph
+  Scores integer_scores;                   // empty without the integer graph
+  std::optional<MetricScore> metric = {};  // with --metric
   bool same_bits = false;  // whether NPU and integer graph give equal bits for all outputs of the program and of each
                            // delegate
 };
@@ -244,14 +246,15 @@ struct Asked {
   size_t number = 0;
   datasets::Sample sample;
   std::optional<double> label = {};
+  std::optional<Tensor> labels = {};  // for the metric
 };
 
 // Evaluates samples with the float model and the programs.
 class Worker {
  public:
   Worker(const AccuracyRequest& request, std::span<const datasets::InputType> inputs, observe::FloatRun run,
-         std::unique_ptr<Programs> programs)
-      : request_(request), inputs_(inputs), run_(std::move(run)), programs_(std::move(programs)) {}
+         std::unique_ptr<Programs> programs, const std::optional<TaskMetric>& metric)
+      : request_(request), inputs_(inputs), run_(std::move(run)), programs_(std::move(programs)), metric_(metric) {}
 
   Result<Answers> answer(const Asked& asked) {
     CARINA_CHECKED(check_finite(request_, asked.sample, asked.number, inputs_));
@@ -265,33 +268,55 @@ class Worker {
       CARINA_CHECKED(check_label(request_, asked.number, *asked.label, answers.float_scores.front().size()));
     CARINA_CHECKED(programs_->run(asked.sample, answers));
     CARINA_CHECKED(check_outputs(answers.float_scores, answers.npu_scores, request_.program));
+    if (metric_ && asked.labels) {
+      CARINA_TRY(answers.metric, score_of(answers, *asked.labels));
+    }
     return answers;
   }
 
  private:
+  Result<MetricScore> score_of(const Answers& answers, const Tensor& labels) const {
+    MetricScore score;
+    CARINA_TRY(score.floats, metric_->sums_of(answers.float_scores.front(), labels, request_.data));
+    CARINA_TRY(score.npu, metric_->sums_of(answers.npu_scores.front(), labels, request_.data));
+    if (!answers.integer_scores.empty()) {
+      CARINA_TRY(score.integers, metric_->sums_of(answers.integer_scores.front(), labels, request_.data));
+    }
+    CARINA_TRY(const std::vector<double> numbers, numbers_in(labels, request_.data));
+    if (numbers.empty()) return score;
+    score.min_label = std::ranges::min(numbers);
+    score.max_label = std::ranges::max(numbers);
+    return score;
+  }
+
   const AccuracyRequest& request_;
   std::span<const datasets::InputType> inputs_;
   observe::FloatRun run_;
   std::unique_ptr<Programs> programs_;
+  const std::optional<TaskMetric>& metric_;
 };
 
 Result<std::vector<Worker>> make_workers(const models::Model& model, const AccuracyRequest& request,
                                          std::span<const datasets::InputType> inputs, const Division& division,
-                                         const Log& log) {
+                                         const std::optional<TaskMetric>& metric, const Log& log) {
   std::vector<Worker> workers;
   for (size_t w = 0; w < division.workers; ++w) {
     CARINA_TRY(observe::FloatRun run, float_run(model, request, division.threads, w == 0 ? log : Log{}));
     CARINA_TRY(std::unique_ptr<Programs> programs, Programs::load(request, division.threads));
-    workers.emplace_back(request, inputs, std::move(run), std::move(programs));
+    workers.emplace_back(request, inputs, std::move(run), std::move(programs), metric);
   }
   return workers;
 }
 
-Result<std::vector<Asked>> read_batch(datasets::SampleReader& data, size_t first, size_t count, bool has_labels) {
+Result<std::vector<Asked>> read_batch(datasets::SampleReader& data, size_t first, size_t count, bool has_labels,
+                                      bool has_metric) {
   std::vector<Asked> batch;
   for (size_t n = first; n < first + count; ++n) {
     CARINA_TRY(datasets::Sample sample, data.sample(n));
     batch.push_back({.number = n, .sample = std::move(sample)});
+    if (has_metric) {
+      CARINA_TRY(batch.back().labels, data.labels(n));
+    }
     if (!has_labels) continue;
     CARINA_TRY(batch.back().label, data.label(n));
   }
@@ -315,6 +340,7 @@ struct AccuracyTask {
   std::vector<datasets::InputType> inputs;
   datasets::SampleReader data;
   results::AccuracyReport empty;
+  std::optional<TaskMetric> metric = {};
 };
 
 Result<AccuracyTask> open_task(const AccuracyRequest& request, const Log& log) {
@@ -324,15 +350,29 @@ Result<AccuracyTask> open_task(const AccuracyRequest& request, const Log& log) {
   CARINA_TRY(datasets::SampleReader data, datasets::SampleReader::open(request.data, inputs));
   data.note_unread(log);
   CARINA_TRY(const bool has_labels, data.has_labels());
+  std::optional<TaskMetric> metric;
+  if (!request.metric.empty()) {
+    if (model.graph.outputs.empty() || !model.graph.outputs.front().valid())
+      return fail({.where = request.model, .what = "the model has no first output that is a tensor"});
+    CARINA_TRY(metric, TaskMetric::create(request.metric, model.graph[model.graph.outputs.front()].shape));
+    if (!has_labels)
+      return fail({.where = request.data,
+                   .what = "there are no labels for --metric " + request.metric,
+                   .expected = "an array y with a label per sample",
+                   .fault = Fault::kUsage});
+  }
   results::AccuracyReport empty{.program = request.program,
                                 .samples = static_cast<int64_t>(data.size()),
-                                .has_labels = has_labels,
+                                .has_labels = has_labels && !metric,
                                 .has_integer_graph = !request.dump_folder.empty()};
   for (const ir::ValueId id : model.graph.outputs) {
     if (id.valid()) empty.outputs.push_back({.name = model.graph[id].name});
   }
-  return AccuracyTask{
-      .model = std::move(model), .inputs = std::move(inputs), .data = std::move(data), .empty = std::move(empty)};
+  return AccuracyTask{.model = std::move(model),
+                      .inputs = std::move(inputs),
+                      .data = std::move(data),
+                      .empty = std::move(empty),
+                      .metric = std::move(metric)};
 }
 
 }  // namespace
@@ -376,27 +416,31 @@ Result<results::AccuracyReport> accuracy(const AccuracyRequest& request, const L
   CARINA_TRY(AccuracyTask task, open_task(request, log));
   datasets::SampleReader& data = task.data;
   const Division division = divide(request.threads, data.size());
-  CARINA_TRY(std::vector<Worker> workers, make_workers(task.model, request, task.inputs, division, log));
+  CARINA_TRY(std::vector<Worker> workers, make_workers(task.model, request, task.inputs, division, task.metric, log));
   AccuracySums sums(task.empty);
+  std::vector<MetricScore> metric_scores;
   ThreadPool threads(static_cast<int>(division.workers));
   const size_t together = 4 * division.workers;
   for (size_t n = 0; n < data.size(); n += together) {
     log.progress("sample", n, data.size());
-    CARINA_TRY(const std::vector<Asked> batch,
-               read_batch(data, n, std::min(together, data.size() - n), task.empty.has_labels));
+    CARINA_TRY(const std::vector<Asked> batch, read_batch(data, n, std::min(together, data.size() - n),
+                                                          task.empty.has_labels, task.metric.has_value()));
     const std::vector<Result<Answers>> answered = answers_of(workers, batch, threads);
     for (size_t i = 0; i < batch.size(); ++i) {
       CARINA_TRY(const Answers& answers, answered[i]);
       sums.add(score_of(answers, batch[i].label));
+      if (answers.metric) metric_scores.push_back(*answers.metric);
     }
   }
-  return sums.report();
+  results::AccuracyReport report = sums.report();
+  if (task.metric) report.task = accuracy_of(*task.metric, request.metric, metric_scores);
+  return report;
 }
 
 Result<void> score_samples(const AccuracyRequest& request, const SamplePart& part, const Log& log) {
   const ScopedThreadPool pool(1);
   CARINA_TRY(AccuracyTask task, open_task(request, log));
-  CARINA_TRY(std::vector<Worker> workers, make_workers(task.model, request, task.inputs, Division{}, log));
+  CARINA_TRY(std::vector<Worker> workers, make_workers(task.model, request, task.inputs, Division{}, task.metric, log));
   for (const auto& [first, last] : part.samples) {
     if (last < first || last >= task.data.size())
       return fail({.where = "--job",
@@ -406,7 +450,8 @@ Result<void> score_samples(const AccuracyRequest& request, const SamplePart& par
                    .fault = Fault::kUsage});
     for (size_t n = first; n <= last; ++n) {
       part.started(n);
-      CARINA_TRY(const std::vector<Asked> one, read_batch(task.data, n, 1, task.empty.has_labels));
+      CARINA_TRY(const std::vector<Asked> one,
+                 read_batch(task.data, n, 1, task.empty.has_labels, /*has_metric=*/false));
       CARINA_TRY(const Answers answers, workers.front().answer(one.front()));
       part.finished(n, score_of(answers, one.front().label));
     }

@@ -20,6 +20,8 @@ struct AccuracyRequest {
   std::string dump_folder;  // dump of compile; empty: the integer graph is not evaluated
   int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds, as compile's
   int threads = 1;
+  std::string
+      metric;  // of the first output (task_metric.h); empty: the largest element is the class, if there are labels
 };
 
 // Runs the samples through three implementations: the float model (TOSA FP in the interpreter), the program with its

@@ -20,8 +20,6 @@ namespace carina::explore {
 
 namespace {
 
-constexpr size_t kMaxSamples = 8;  // samples on which layers are compared
-
 using Similarities = std::map<std::string, quantize::Similarity>;
 
 class Debugger {
@@ -63,7 +61,9 @@ class Debugger {
                    .fault = Fault::kUsage});
     const std::vector<datasets::InputType> inputs = datasets::input_types(model_.graph);
     CARINA_TRY(calibration_, datasets::open_data_set(request_.data, inputs, log_));
-    CARINA_TRY(samples_, datasets::first_samples(*calibration_, kMaxSamples));
+    CARINA_TRY(samples_,
+               datasets::first_samples(
+                   *calibration_, request_.samples > 0 ? static_cast<size_t>(request_.samples) : calibration_->size()));
     if (!request_.calibration.empty()) {
       CARINA_TRY(calibration_, datasets::open_data_set(request_.calibration, inputs, log_));
     }

@@ -17,10 +17,11 @@ struct LayerAccuracyRequest {
   std::string calibration;  // likewise; empty: `data` is used
   models::QuantizeFlags quantize;
   int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds
+  int64_t samples = 0;      // how many of `data` to compare on, the first ones; 0: all
   int threads = 1;
 };
 
-// Quantizes the model and runs it and the float model on the first samples. The report gives the SQNR of each
+// Quantizes the model and runs it and the float model on the samples. The report gives the SQNR of each
 // layer's result, the layers where the error enters, and the measured results of other schemes. Errors: those of
 // compile; a model that is already quantized (usage).
 Result<results::LayerAccuracyReport> layer_accuracy(const LayerAccuracyRequest& request, const Log& log);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "report/tables/json.h"
 
 namespace carina::report {
@@ -13,11 +15,40 @@ std::string share(int64_t part, int64_t whole) {
                      whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
+std::string with_unit(double number, const std::string& unit) {
+  return unit.empty() ? fmt::format("{:.4g}", number) : fmt::format("{:.2f} {}", number, unit);
+}
+
+std::string range_of(const results::Interval& interval, const std::string& unit) {
+  return fmt::format("{} to {}", with_unit(interval.low, unit), with_unit(interval.high, unit));
+}
+
+std::string to_text(const results::TaskAccuracy& task) {
+  std::string out = fmt::format("  {} of the float model:    {}\n", task.metric, with_unit(task.of_float, task.unit));
+  if (task.of_integers)
+    out += fmt::format("  {} of the integer graph:  {}\n", task.metric, with_unit(*task.of_integers, task.unit));
+  out += fmt::format("  {} of the NPU:            {} (95 %: {})\n", task.metric, with_unit(task.of_npu, task.unit),
+                     range_of(task.npu_interval, task.unit));
+  out += fmt::format("  NPU minus float model:   {} (95 %: {})\n", with_unit(task.of_npu - task.of_float, task.unit),
+                     range_of(task.difference_interval, task.unit));
+  return out;
+}
+
+Json json_of(const results::TaskAccuracy& task) {
+  Json json = {{"metric", task.metric}, {"unit", task.unit}, {"float", task.of_float}};
+  if (task.of_integers) json["integer"] = *task.of_integers;
+  json["npu"] = task.of_npu;
+  json["npu_interval"] = std::vector{task.npu_interval.low, task.npu_interval.high};
+  json["difference_interval"] = std::vector{task.difference_interval.low, task.difference_interval.high};
+  return json;
+}
+
 }  // namespace
 
 std::string to_text(const results::AccuracyReport& report) {
-  std::string out =
-      fmt::format("{} on {} {} samples\n", report.program, report.samples, report.has_labels ? "labeled" : "unlabeled");
+  std::string out = fmt::format("{} on {} {} samples\n", report.program, report.samples,
+                                report.has_labels || report.task ? "labeled" : "unlabeled");
+  if (report.task) out += to_text(*report.task);
   if (report.has_labels) {
     out += fmt::format("  float model right:    {}\n", share(report.float_right, report.samples));
     if (report.has_integer_graph)
@@ -43,6 +74,7 @@ std::string to_json(const results::AccuracyReport& report) {
     json["float_right"] = report.float_right;
     json["npu_right"] = report.npu_right;
   }
+  if (report.task) json["task"] = json_of(*report.task);
   json["npu_answers_as_float"] = report.npu_answers_as_float;
   json["sqnr_db"] = report.sqnr_db;
   json["outputs"] = Json::array();

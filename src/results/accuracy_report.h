@@ -1,12 +1,31 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "results/output_accuracy.h"
 
 namespace carina::results {
+
+// The ends of an interval that contains the true number with a probability of 95 %.
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+// A metric of the task, as --metric names it.
+struct TaskAccuracy {
+  std::string metric;  // "iou"
+  std::string unit;    // "%", "dB" or ""
+  double of_float = 0;
+  std::optional<double> of_integers = {};  // none without the integer graph
+  double of_npu = 0;
+  Interval npu_interval = {};
+  Interval difference_interval = {};  // of the NPU's minus the float model's
+};
+
 // Accuracy of a program on samples with or without labels.
 struct AccuracyReport {
   std::string program;
@@ -21,6 +40,7 @@ struct AccuracyReport {
   int64_t npu_answers_as_float = 0;  // samples with the float model's predicted class, by the first output
   double sqnr_db = 0;                // the lowest value of all outputs
   std::vector<OutputAccuracy> outputs = {};
+  std::optional<TaskAccuracy> task = {};  // with --metric
 };
 
 // Sums over the elements of one output, of one sample or of many.

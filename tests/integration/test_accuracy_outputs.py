@@ -98,3 +98,42 @@ def test_cycles_are_those_of_one_run_although_memory_grows(run_carina, growing):
     folder, cycles = growing
     args = ["run", folder / "o.pte", "-i", folder / "in.npz", "--timed", "--etdump", folder / "e.etdp"]
     assert run_carina([*args, "--json"]).json["npu"]["cycles"] == cycles
+
+
+class Segments(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.conv = nn.Conv2d(1, 3, 3, padding=1)
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+@pytest.fixture(scope="module")
+def segments(run_carina, tmp_path_factory):
+    """A program with three classes per pixel; the labels are the float model's classes, but for one row."""
+    folder = tmp_path_factory.mktemp("segments")
+    model = Segments().eval()
+    save(folder / "m.pt2", model, torch.randn(1, 1, 8, 8))
+    x = np.random.RandomState(0).randn(16, 1, 8, 8).astype("f4")
+    labels = model(torch.from_numpy(x)).argmax(1).numpy()
+    labels[:, 0] = (labels[:, 0] + 1) % 3
+    labels[:, 1] = 255
+    np.savez(folder / "c.npz", x=x, y=labels)
+    run_carina(["compile", folder / "m.pt2", "--target", "ethos-u55-128", "--calibrate", folder / "c.npz", "--dump", folder / "d", "-o", folder / "m.pte"])
+    return folder
+
+
+def test_metrics_take_a_label_per_pixel(run_carina, segments, tmp_path):
+    args = ["accuracy", segments / "m.pt2", segments / "m.pte", "--data", segments / "c.npz", "--dump", segments / "d"]
+    task = run_carina([*args, "--metric", "pixel", "--json"]).json["task"]
+    assert task["float"] == pytest.approx(100 * 6 / 7) and task["npu"] == task["integer"] == pytest.approx(task["float"], abs=3)
+    assert task["npu_interval"][0] <= task["npu"] <= task["npu_interval"][1]
+    assert task["difference_interval"][0] <= task["npu"] - task["float"] <= task["difference_interval"][1]
+    done = run_carina([*args, "--metric", "iou", "--report", tmp_path / "page.html"])
+    assert "iou of the NPU:" in done.stdout and "(95 %: " in done.stdout
+    assert '"metric":"iou"' in (tmp_path / "page.html").read_text()
+    assert "--metric pixel" in run_carina(args, expect=1).stderr
+    assert "labels do not fit" in run_carina([*args, "--metric", "rmse"], expect=1).stderr
+    assert "unknown metric" in run_carina([*args, "--metric", "f1"], expect=2).stderr

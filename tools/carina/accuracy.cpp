@@ -21,7 +21,8 @@ struct Options {
   explore::AccuracyRequest program;
   driver::CompileRequest model;  // the loop rounds; with --layers, also the quantization
   bool layers = false;
-  std::string page;  // empty: no page
+  int64_t samples = 0;  // with --layers; 0: all
+  std::string page;     // empty: no page
   ClusterOptions cluster;
   std::string state;
 
@@ -61,6 +62,7 @@ Result<std::string> compared(const Options& options, const Console& console) {
                                               .calibration = options.model.calibration,
                                               .quantize = options.model.quantize,
                                               .loop_rounds = options.model.loop_rounds,
+                                              .samples = options.samples,
                                               .threads = console.threads};
   return written(explore::layer_accuracy(request, console.log()), options, console);
 }
@@ -69,6 +71,8 @@ Result<std::string> compared(const Options& options, const Console& console) {
 Result<void> check_cluster(const CLI::App& app, const Options& options) {
   CARINA_CHECKED(check(options));
   const bool threads = app.get_option("--threads")->count() > 0;
+  if (!options.program.metric.empty())
+    return fail({.where = "--metric", .what = "this option cannot be used with --scheduler", .fault = Fault::kUsage});
   if (!options.layers && !threads && !options.program.program.empty()) return {};
   return fail({.where = options.layers ? "--layers"
                         : threads      ? "--threads"
@@ -103,10 +107,18 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
                  "of the outputs")
       ->required()
       ->check(path());
+  app.add_option(
+      "--metric", request.metric,
+      "What to measure of the first output with the labels y: top1, top5, pixel (a class per pixel or step), "
+      "iou, psnr, rmse; default: top1 if there are labels");
   app.add_option("--dump", request.dump_folder, "The folder that `carina compile --dump` wrote, for the integer graph")
       ->check(path());
   app.add_flag("--layers", options.layers,
                "Quantize the model and compare it layer by layer: where the error enters, and what other schemes give");
+  app.add_option("--samples", options.samples,
+                 "With --layers: compare on so many samples, the first ones; default: all")
+      ->check(CLI::PositiveNumber)
+      ->needs(app.get_option("--layers"));
   add_options_of(app, {OptionGroup::kLoop, OptionGroup::kQuantize}, options.model);
   add_page_option(app, options.page);
   add_cluster_options(app, options.cluster, "sample");

@@ -6,7 +6,10 @@ const decibels = value => value === null ? "exact" : fixed(value, 1) + " dB";
 function accuracy_page(report) {
   head("accuracy", base_name(report.program), `${number(report.samples)} samples`);
   const share = (key, name) => key in report ? [{key, name, value: report[key], text: percent(report[key], report.samples, 2), more: `${number(report[key])} of ${number(report.samples)}`}] : [];
-  cards([...share("float_right", "float model right"), ...share("integer_right", "integer graph right"), ...share("npu_right", "NPU right"),
+  const measure = (key, name, more) => report.task && key in report.task ? [{key: "task_" + key, name: `${report.task.metric} of the ${name}`, value: report.task[key],
+    text: `${fixed(report.task[key], report.task.unit ? 2 : 4)} ${report.task.unit}`, more}] : [];
+  const interval = report.task ? `95 %: ${report.task.npu_interval.map(value => fixed(value, report.task.unit ? 2 : 4)).join(" to ")}` : "";
+  cards([...measure("float", "float model", ""), ...measure("integer", "integer graph", ""), ...measure("npu", "NPU", interval), ...share("float_right", "float model right"), ...share("integer_right", "integer graph right"), ...share("npu_right", "NPU right"),
     ...share("npu_answers_as_float", "NPU answers as the float model"), ...share("npu_equals_integer", "NPU bits = integer graph's"),
     {key: "sqnr_db", name: "SQNR to the float model", value: report.sqnr_db, text: decibels(report.sqnr_db), more: report.outputs?.length > 1 ? `the lowest of ${report.outputs.length} outputs` : "of the output"}]);
   if (report.outputs?.length > 1)
