@@ -97,7 +97,7 @@ Result<ConvGeometry> conv_geometry(const NodePlan& plan, ConvKind kind) {
 namespace {
 
 std::optional<Kernel> vector_conv(const NodePlan& plan, const ConvGeometry& g) {
-  for (const auto make : {&depthwise_i8, &depthwise_f32, &dense_i8, &winograd_f32, &dense_f32}) {
+  for (const auto make : {&depthwise_i8, &depthwise_f32, &dense_i8, &dense_i16, &winograd_f32, &dense_f32}) {
     if (auto kernel = make(plan, g)) return kernel;
   }
   return std::nullopt;

@@ -51,6 +51,7 @@ Result<Kernel> plain_conv(const NodePlan& plan, const ConvGeometry& geometry);
 // constants, or sums that could overflow (the plain kernel then finds out whether they do).
 std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& geometry);
+std::optional<Kernel> dense_i16(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> depthwise_f32(const NodePlan& plan, const ConvGeometry& geometry);
 std::optional<Kernel> winograd_f32(const NodePlan& plan, const ConvGeometry& geometry);
