@@ -28,11 +28,13 @@ namespace carina::driver {
 
 namespace {
 
-constexpr size_t kParts = 12;         // of a model, in the order of its nodes: each is decided as a whole
-constexpr size_t kTrialSamples = 4;   // each part is measured on: noise adds up over many elements
-constexpr size_t kFinalSamples = 64;  // whole schemes are measured on at most
-constexpr size_t kHeldOut = 3;        // of so many calibration samples one is held out, to measure on
-constexpr size_t kFewSamples = 8;     // with fewer, all are calibrated with and measured on
+constexpr size_t kParts = 12;  // of a model, in the order of its nodes: each is decided as a whole
+// The samples to measure on are as many as have enough elements in the outputs, within limits. Parts need fewer than
+// whole schemes, since their noise is compared with that of 16 bits.
+constexpr size_t kTrialElements = 1 << 12, kMaxTrialSamples = 4;
+constexpr size_t kFinalElements = 1 << 15, kMinFinalSamples = 8, kMaxFinalSamples = 64;
+constexpr size_t kHeldOut = 3;     // of so many calibration samples one is held out, to measure on
+constexpr size_t kFewSamples = 8;  // with fewer, all are calibrated with and measured on
 constexpr double kDefaultPercent = 150;
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 constexpr std::string_view kPrefix = "auto: ";
@@ -131,12 +133,21 @@ class MixedPrecision {
     };
     calibration_.emplace(part(std::move(calibrated)));
     is_held_out_ = !few;
-    CARINA_TRY(final_samples_, datasets::first_samples(part(std::move(held_out)), kFinalSamples));
+    const size_t elements = elements_of_outputs();
+    const size_t wanted = std::clamp(kFinalElements / elements, kMinFinalSamples, kMaxFinalSamples);
+    CARINA_TRY(final_samples_, datasets::first_samples(part(std::move(held_out)), wanted));
     CARINA_TRY(final_wanted_, quantize::outputs_of(model_.graph, final_samples_, similarity_options(), log_));
-    const size_t trials = std::min(kTrialSamples, final_samples_.size());
+    const size_t trials =
+        std::min(std::clamp<size_t>(kTrialElements / elements, 1, kMaxTrialSamples), final_samples_.size());
     trial_samples_.assign(final_samples_.begin(), final_samples_.begin() + static_cast<std::ptrdiff_t>(trials));
     trial_wanted_.assign(final_wanted_.begin(), final_wanted_.begin() + static_cast<std::ptrdiff_t>(trials));
     return observe_with("int8", observed_);
+  }
+
+  [[nodiscard]] size_t elements_of_outputs() const {
+    int64_t elements = 0;
+    for (const ir::ValueId id : model_.graph.outputs) elements += id.valid() ? model_.graph[id].shape.elements() : 0;
+    return static_cast<size_t>(std::max<int64_t>(elements, 1));
   }
 
   Result<void> observe_with(std::string_view spec, std::optional<quantize::Observed>& observed) const {
@@ -329,6 +340,7 @@ class MixedPrecision {
   Result<std::vector<std::vector<bool>>> search(int64_t max, bool for_front) {
     const std::vector<bool> all(parts_.size(), true);
     CARINA_TRY(const Measured wide, measure(all));
+    wide_is_affordable_ = wide.cycles <= max || for_front;
     if (wide.cycles <= max && !for_front) return std::vector<std::vector<bool>>{};
     CARINA_TRY(const std::vector<Part> parts, measured_parts(wide));
     std::vector<std::vector<bool>> found;
@@ -393,6 +405,7 @@ class MixedPrecision {
   Result<std::vector<Candidate>> measured_candidates(Candidate int8, const std::vector<std::vector<bool>>& found) {
     std::vector<Candidate> candidates{std::move(int8)};
     for (const quantize::SchemeAlternative& one : quantize::kSchemeAlternatives) {
+      if (one.spec == "int16x8+rounded-for-inputs" && !wide_is_affordable_) continue;
       if (one.spec != "int8")
         candidates.push_back({.scheme = scheme_with(**quantize::parse_scheme(one.spec), {}, std::string(one.spec))});
     }
@@ -530,6 +543,7 @@ class MixedPrecision {
   std::optional<datasets::DataSet> calibration_;
   std::optional<quantize::Observed> observed_;
   std::optional<quantize::Observed> equalized_;
+  bool wide_is_affordable_ = false;                // 16 bits everywhere
   bool is_held_out_ = false;                       // whether calibration does not see the samples to measure on
   std::vector<datasets::Sample> final_samples_;    // to measure on
   std::vector<std::vector<Tensor>> final_wanted_;  // the float model's outputs for these

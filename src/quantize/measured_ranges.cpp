@@ -13,7 +13,7 @@ constexpr std::array kChoices{kFirstRangeChoice, RangeChoice::kSquareError, Rang
 // model, and there are up to eight of each sample here.
 constexpr size_t kMinSamples = 16, kMinCompared = 8, kMaxCompared = 64, kComparedPart = 4;
 constexpr size_t kManySamples = 64, kParts = 4, kPartsOfFewSamples = 2;
-constexpr double kClearlyBetter = 0.97;  // 0.3 dB
+constexpr double kClearlyBetter = 0.95;  // 0.45 dB
 
 // The choices from the least error on.
 struct TriedChoice {
