@@ -84,6 +84,7 @@ def accuracy(
     inputs: Inputs | None = None,
     layers: bool = False,
     dump: Path | None = None,
+    metric: str = "",
     quantize: str | None = None,
     calibration: Path | Mapping[str, ArrayLike] | None = None,
     threads: int = 1,
@@ -96,6 +97,7 @@ def accuracy(
     data: an .npz, or arrays: inputs (x, or the names of the model's inputs), and optional labels y. program: the .pte
     made from the model. dump: the folder that compile(dump=...) wrote, for the integer graph. layers: quantize the
     model instead; report for each layer how much error it adds (in dB), and the results of other schemes.
+    metric: how labels are compared with the first output, as `--metric` of the command.
     Raises: InputError: data that do not fit, a program of another model; UsageError: neither program nor layers.
     """
     from carina._program import Program
@@ -112,7 +114,7 @@ def accuracy(
             done = _native.layer_accuracy(model_file, data_file, calibration=calibration_file, quantize=flags, threads=thread_count(threads), note=Notes(note, without), progress=listener)
         else:
             program_file = place("program.pte", program.pte if isinstance(program, Program) else program)
-            done = _native.accuracy(model_file, program_file, data_file, dump=os.fspath(dump or ""), threads=thread_count(threads), note=Notes(note, without), progress=listener)
+            done = _native.accuracy(model_file, program_file, data_file, dump=os.fspath(dump or ""), metric=metric, threads=thread_count(threads), note=Notes(note, without), progress=listener)
     return Measured(done, folder)
 
 

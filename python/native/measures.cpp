@@ -50,14 +50,18 @@ void bind_measures(nb::module_& module) {
   module.def(
       "accuracy",
       [](const std::string& model, const std::string& program, const std::string& data, const std::string& dump,
-         int threads, NoteListener note, ProgressListener progress) {
-        const explore::AccuracyRequest request{
-            .model = model, .program = program, .data = data, .dump_folder = dump, .threads = threads};
+         const std::string& metric, int threads, NoteListener note, ProgressListener progress) {
+        const explore::AccuracyRequest request{.model = model,
+                                               .program = program,
+                                               .data = data,
+                                               .dump_folder = dump,
+                                               .threads = threads,
+                                               .metric = metric};
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return texts_of(explore::accuracy(request, log)); });
       },
-      "model"_a, "program"_a, "data"_a, nb::kw_only(), "dump"_a = "", "threads"_a = 1, CARINA_LISTENERS,
-      "`carina accuracy`, of files.");
+      "model"_a, "program"_a, "data"_a, nb::kw_only(), "dump"_a = "", "metric"_a = "", "threads"_a = 1,
+      CARINA_LISTENERS, "`carina accuracy`, of files.");
   module.def(
       "layer_accuracy",
       [](const std::string& model, const std::string& data, const std::string& calibration,
