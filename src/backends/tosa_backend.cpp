@@ -47,6 +47,7 @@ struct Spec {
   std::string text;
   files::TosaLimits limits;
   LoweringTarget lowering = kPlainTosa;
+  bool for_small_npus = false;
 
   [[nodiscard]] bool has(std::string_view profile) const {
     return std::ranges::find(limits.profiles, profile) != limits.profiles.end();
@@ -58,9 +59,10 @@ Result<Spec> read_spec(std::string_view text) {
   Spec spec{.text = std::string(text), .limits = {}};
   const bool known = std::ranges::any_of(kVersions, [&](auto version) { return parts.front().starts_with(version); });
   for (size_t w = 1; w < parts.size(); ++w) {
-    if (parts[w] == kTosaSubsetOfSmallNpus)
+    if (parts[w] == kTosaSubsetOfSmallNpus) {
       spec.lowering = kDefaultLowering;
-    else if (std::ranges::find(kProfiles, parts[w]) != kProfiles.end())
+      spec.for_small_npus = true;
+    } else if (std::ranges::find(kProfiles, parts[w]) != kProfiles.end())
       spec.limits.profiles.push_back(std::move(parts[w]));
     else if (parts[w] != "8k")
       spec.limits.extensions.push_back(extension_of(std::move(parts[w])));
@@ -144,7 +146,8 @@ Result<Backend> tosa_backend(std::string_view text) {
       .lowering = {.name = "TOSA",
                    .limits = spec.lowering.limits,
                    .idioms = spec.lowering.idioms,
-                   .takes_floats = spec.has("FP")},
+                   .takes_floats = spec.has("FP"),
+                   .fewest_transposes = !spec.for_small_npus},
       .compile = [spec](const ir::Graph& tosa, const DelegateOptions&, const Log&) { return write(spec, tosa); }};
 }
 

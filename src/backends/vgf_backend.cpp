@@ -45,7 +45,11 @@ Backend vgf_backend() {
           .memory_mode = {},
           .arena_memory = {},
           .tosa_spec = std::string(kVgfTosaSpec),
-          .lowering = {.name = "VGF", .limits = kPlainTosa.limits, .idioms = kPlainTosa.idioms, .takes_floats = true},
+          .lowering = {.name = "VGF",
+                       .limits = kPlainTosa.limits,
+                       .idioms = kPlainTosa.idioms,
+                       .takes_floats = true,
+                       .fewest_transposes = true},
           .compile = compile_vgf};
 }
 

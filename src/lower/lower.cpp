@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::array kCleanUp{
     ir::Pass{.name = "sink-transposes", .run = sink_transposes},
+    ir::Pass{.name = "choose-layouts", .run = choose_layouts},
     ir::Pass{.name = "merge-axes", .run = merge_axes},
     ir::Pass{.name = "fold-padding", .run = fold_padding},
     ir::Pass{.name = "fold-movement", .run = fold_movement},
@@ -280,6 +281,13 @@ Result<std::vector<std::string>> translate(const ir::Graph& aten, const Target& 
   return translation.bound_names();
 }
 
+// One of the two passes that place transpositions runs.
+ir::PassOptions options_for(const Target& target, const ir::PassOptions& options) {
+  ir::PassOptions own = options;
+  own.disabled.emplace_back(target.fewest_transposes ? "sink-transposes" : "choose-layouts");
+  return own;
+}
+
 }  // namespace
 
 std::span<const ir::Pass> clean_up_pipeline() {
@@ -305,7 +313,7 @@ Result<Lowered> to_tosa(const ir::Graph& aten, const Target& target, const ir::P
   CARINA_TRY(const std::vector<std::string> bound, translate(quantized, target, tosa));
   ir::remove_dead(tosa);
   const Names names(tosa, bound);
-  CARINA_CHECKED(ir::run_passes(tosa, kCleanUp, options, log));
+  CARINA_CHECKED(ir::run_passes(tosa, kCleanUp, options_for(target, options), log));
   names.restore(tosa);
   std::vector<ValueId> value_of = values_of(aten, bound, tosa);
   return Lowered{.graph = std::move(tosa), .value_of = std::move(value_of)};

@@ -14,6 +14,9 @@ struct Target {
   bool takes_floats = false;  // the target has TOSA's FP profile in addition to INT, so it can run unquantized nodes
   // Quantized nodes stay integer even if `limits` reject them. Only nodes that are float in the model compute in float.
   bool keeps_integers = false;
+  // Layouts are chosen for the fewest transpositions (choose-layouts). Otherwise transpositions sink (sink-transposes),
+  // which the planners of NPUs expect.
+  bool fewest_transposes = false;
 };
 
 }  // namespace carina::lower
