@@ -381,7 +381,8 @@ def vectors(rng, count):
     return noisy.reshape(len(noisy), 64), noisy.reshape(len(noisy), 64)
 
 
-# Metrics: of outputs (a list) and the truth. A loss of one point is one hundredth of right answers, 0.2 dB of a PSNR, or 2 % of an error.
+# Metrics: of outputs (a list) and the truth. A loss of one point is one hundredth of right answers, 0.2 dB of a PSNR,
+# or 2 % of an error.
 def right(outputs, truth):
     return 100 * (outputs[0].argmax(1) == truth).mean()
 

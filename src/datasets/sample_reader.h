@@ -26,8 +26,8 @@ class SampleReader {
   [[nodiscard]] size_t size() const;
   // Call it from one thread at a time, best in ascending order. Errors: damaged data, files that have changed.
   Result<Sample> sample(size_t n);
-  // Returns whether there are labels. Errors: only some files have labels, or the counts of labels and samples differ. A label is
-  // a number, or an array behind the first axis.
+  // Returns whether there are labels. Errors: only some files have labels, or the counts of labels and samples differ.
+  // A label is a number, or an array behind the first axis.
   [[nodiscard]] Result<bool> has_labels() const;
   // Errors: those of sample(); the label is not a number.
   Result<double> label(size_t n);

@@ -83,9 +83,9 @@ class MixedPrecision {
                  const Log& log)
       : model_(model), options_(options), backend_(backend), log_(log) {}
 
-  // Part of the calibration samples is held out, and schemes are measured on those: the promised SQNR is that of samples
-  // that calibration has not seen. The parts are searched with few samples. What the search finds, and each plain scheme,
-  // is then measured on all that are held out.
+  // Part of the calibration samples is held out, and schemes are measured on those: the promised SQNR is that of
+  // samples that calibration has not seen. The parts are searched with few samples. What the search finds, and each
+  // plain scheme, is then measured on all that are held out.
   Result<quantize::Scheme> choose(const models::AutoGoal& goal) {
     CARINA_TRY(const Budget budget, budget_of(goal.max_cycles));
     CARINA_CHECKED(observe());

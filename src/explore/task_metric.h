@@ -19,8 +19,8 @@ namespace carina::explore {
 using MetricSums = std::vector<double>;
 
 // A metric of the first output. top1 and top5: one label per sample, the number of a class. pixel and iou: a class per
-// place (a pixel, a step), so the label has the output's shape without its axis of classes. Places with a negative label
-// or 255 do not count. psnr and rmse: labels with the output's shape.
+// place (a pixel, a step), so the label has the output's shape without its axis of classes. Places with a negative
+// label or 255 do not count. psnr and rmse: labels with the output's shape.
 class TaskMetric {
  public:
   // Errors (usage): an unknown name.

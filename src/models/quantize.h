@@ -38,8 +38,8 @@ struct QuantizeRequest {
   SampleSource samples;              // empty: no samples. Called only if the model is calibrated
   std::string data = "calibration";  // the samples' name in messages
   int threads = 1;
-  // If set, the scheme is searched by measurement, and `scheme` holds the fixed settings. If not set, `scheme` is used as
-  // it is.
+  // If set, the scheme is searched by measurement, and `scheme` holds the fixed settings. If not set, `scheme` is used
+  // as it is.
   std::optional<AutoGoal> auto_goal = {};
   std::optional<DType> raw_io = {};  // integer type of the program's inputs and outputs; none: floats
 };

@@ -45,8 +45,8 @@ class Observed {
   static Result<Observed> create(ir::Graph aten, const datasets::DataSet& samples, const PtqOptions& options,
                                  const Log& log);
 
-  // Returns the graph with Value::quantization set by the scheme. Ranges that are measured are those of the first scheme
-  // that measures them.
+  // Returns the graph with Value::quantization set by the scheme. Ranges that are measured are those of the first
+  // scheme that measures them.
   Result<ir::Graph> quantized(const Scheme& scheme, const Log& log);
   [[nodiscard]] PtqFindings findings() const;
 

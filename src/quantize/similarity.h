@@ -49,8 +49,8 @@ std::vector<Similarity> similarity_of_outputs(const std::vector<std::vector<Tens
 // The sum over all outputs of the noise in relation to the signal. Outputs that are always 0 do not count.
 double relative_noise(const std::vector<Similarity>& outputs);
 
-// The mean error of a sample's outputs in relation to their size: the roots of the samples' noise are averaged, so that a
-// few samples with large errors count less than in the SQNR.
+// The mean error of a sample's outputs in relation to their size: the roots of the samples' noise are averaged, so that
+// a few samples with large errors count less than in the SQNR.
 double typical_error(const std::vector<std::vector<Tensor>>& wanted, const std::vector<std::vector<Tensor>>& got);
 
 // Returns the similarity of each value that nodes of both graphs compute, by its name.

@@ -1,5 +1,5 @@
-// Dense convolutions of int16 values with constant int8 weights. Products are added in 32 bits as far as they fit, which
-// compilers turn into vector instructions, and then in 64 bits.
+// Dense convolutions of int16 values with constant int8 weights. Products are added in 32 bits as far as they fit,
+// which compilers turn into vector instructions, and then in 64 bits.
 
 #include <algorithm>
 #include <cmath>
