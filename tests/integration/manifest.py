@@ -1,7 +1,7 @@
 """What programs of users may rely on (docs/stability.md): commands with their options, keys of JSON, public headers, Python names.
 
 `python tests/integration/manifest.py` writes manifest.json anew after a change on purpose; test_manifest.py compares. A name that is
-gone breaks somebody's script: keep it for one more minor version, with a note, and say so in the changelog.
+gone breaks scripts of users: keep it for one more minor version, with a note, and say so in the changelog.
 """
 
 import json

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -372,7 +373,7 @@ def test_full_disk_keeps_finished_rows(alone, cluster, tmp_path):
 def test_rows_are_kept_if_an_output_cannot_be_written(alone, cluster):
     jobs = cluster.add_worker()
     output, errors = cluster.sweep(*WORDS, "--table", "/dev/full", expect=1)
-    [folder] = [word.rstrip(":") for word in errors.split() if word.startswith("/tmp/carina-sweep-")][:1]
+    [folder] = [word.rstrip(":") for word in errors.split() if word.startswith(f"{tempfile.gettempdir()}/carina-sweep-")][:1]
     before = len(done(jobs))
     output, _ = cluster.sweep(*WORDS, "--state", folder)
     assert output == alone[0]

@@ -192,7 +192,7 @@ size_t bytes_of(const std::vector<EncodedSlice>& encoded) {
 // Appends constants to their space in the order of their first use. Equal constants are stored once.
 class Layout {
  public:
-  // `expected_bytes` of constants at most, unless tables are many. Library that nobody touches costs nothing: a package
+  // `expected_bytes` of constants at most, unless tables are many. Pages that are not touched cost nothing: a package
   // then comes around the constants where they stand.
   Layout(Schedule& schedule, size_t expected_bytes) : schedule_(schedule) {
     space_.reserve(expected_bytes + expected_bytes / 16);
