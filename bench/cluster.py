@@ -18,6 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TICKS = os.sysconf("SC_CLK_TCK")
+IDLE_SECONDS = 15
 # A worker monitors itself every 20 ms. With 250 workers in a process, this would take all CPU time.
 CALM = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False", "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "60s",
         "DASK_DISTRIBUTED__ADMIN__TICK__CYCLE": "60s", "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "60s",
@@ -91,7 +92,10 @@ def main():
         environment["CARINA_BIN"] = str(make_stub(folder))
         scheduler, address = start_scheduler(folder)
         workers = start_workers(address, folder, given.workers, given.per_process, {**environment, **CALM})
+        started, _ = figures(scheduler)
+        time.sleep(IDLE_SECONDS)
         idle_cpu, _ = figures(scheduler)
+        idle_rate = (idle_cpu - started) / IDLE_SECONDS
         before = loopback_bytes()
         begin = time.monotonic()
         command = [sys.executable, "-m", "carina.cluster", "sweep", "m", "--scheduler", address, "--state", str(folder / "state"), "--progress", str(folder / "progress")]
@@ -108,7 +112,9 @@ def main():
             process.wait()
     print(printed.strip(), f"exit code {os.waitstatus_to_exitcode(status)}, {rows} rows kept, {parts} parts, {seconds:.1f} s")
     client_cpu = usage.ru_utime + usage.ru_stime
-    print(f"scheduler: {cpu - idle_cpu:.1f} CPU s, {1e3 * (cpu - idle_cpu) / parts:.2f} ms a part; peak {peak / 1e6:.0f} MB")
+    used = cpu - idle_cpu
+    idle = idle_rate * seconds
+    print(f"scheduler: {used:.1f} CPU s, {1e3 * used / parts:.2f} ms a part, {1e3 * (used - idle) / parts:.2f} without the {idle:.1f} s that it takes when idle; peak {peak / 1e6:.0f} MB")
     print(f"client: {client_cpu:.1f} CPU s, {1e3 * client_cpu / parts:.2f} ms a part; peak {usage.ru_maxrss * 1024 / 1e6:.0f} MB")
     print(f"loopback: {moved / 1e6:.0f} MB, {moved / parts / 1e3:.1f} kB a part")
 

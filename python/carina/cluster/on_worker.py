@@ -32,7 +32,7 @@ _ANSWER_SECONDS = 600  # a busy machine may need minutes
 # A part that takes longer than this, and longer than this many times its preparation, returns its lines and stops.
 # Lines that a worker has not returned are lost when its process is killed. Both are twice the values that parts.py
 # plans with.
-_PART_SECONDS = 16.0
+_PART_SECONDS = 4.0
 _PART_PREPARATIONS = 16.0
 
 
