@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+from cases_fixtures import NO_SHARED, SHARED, made_case
 
 SLOW_FLASH = """
 [System_Config.Slow_Flash]
@@ -31,61 +32,61 @@ def timed(run_carina, stream, *options, **expected):
     return json.loads(done.stdout)["npu"]
 
 
-def stream_of(shared, case):
-    return shared / "cases" / case / "ethos-u55-128" / "out_vela.npz"
+def stream_of(case):
+    return made_case(case).path / "ethos-u55-128" / "out_vela.npz"
 
 
-def test_a_board_is_a_system_configuration(shared, run_carina):
-    npu = timed(run_carina, stream_of(shared, "kws"), "--system-config=alif_e7_he")
+def test_a_board_is_a_system_configuration(run_carina):
+    npu = timed(run_carina, stream_of("kws"), "--system-config=alif_e7_he")
     assert npu["system_config"] == "Alif_E7_HE" and npu["clock_hz"] == 160_000_000
 
 
-def test_a_board_has_one_npu(shared, run_carina):
-    done = run_carina(["npu", "run", stream_of(shared, "kws"), "--timed", "--system-config=Corstone_320_FVP"], expect=2)
+def test_a_board_has_one_npu(run_carina):
+    done = run_carina(["npu", "run", stream_of("kws"), "--timed", "--system-config=Corstone_320_FVP"], expect=2)
     assert "Corstone_320_FVP has another NPU than ethos-u55-128" in done.stderr
 
 
-def test_an_unknown_system_configuration_is_answered_with_boards(shared, run_carina):
-    done = run_carina(["npu", "run", stream_of(shared, "kws"), "--timed", "--system-config=Alif_E9"], expect=2)
+def test_an_unknown_system_configuration_is_answered_with_boards(run_carina):
+    done = run_carina(["npu", "run", stream_of("kws"), "--timed", "--system-config=Alif_E9"], expect=2)
     assert "Alif_E7_HE" in done.stderr and "Ethos_U55_High_End_Embedded" in done.stderr
 
 
-def test_figures_have_an_interval(shared, run_carina):
-    npu = timed(run_carina, stream_of(shared, "ds_cnn"))
+def test_figures_have_an_interval(run_carina):
+    npu = timed(run_carina, stream_of("ds_cnn"))
     interval = npu["cycles_interval"]
     assert interval["lowest"] < npu["cycles"] < interval["highest"]
     assert not interval["waits_for_memory"] and "ethos-u55" in interval["basis"]
-    text = run_carina(["npu", "run", stream_of(shared, "ds_cnn"), "--timed", "--memory-mode=Shared_Sram"]).stdout
+    text = run_carina(["npu", "run", stream_of("ds_cnn"), "--timed", "--memory-mode=Shared_Sram"]).stdout
     assert f"hardware: {interval['lowest']:,} to {interval['highest']:,} cycles expected" in text
 
 
-def test_networks_that_wait_for_flash_say_so(shared, run_carina, tmp_path):
+def test_networks_that_wait_for_flash_say_so(run_carina, tmp_path):
     (tmp_path / "slow.ini").write_text(SLOW_FLASH)
-    npu = timed(run_carina, stream_of(shared, "lstm"), "--system-config=Slow_Flash", f"--config={tmp_path}/slow.ini")
+    npu = timed(run_carina, stream_of("lstm"), "--system-config=Slow_Flash", f"--config={tmp_path}/slow.ini")
     assert npu["cycles_interval"]["waits_for_memory"]
 
 
 @pytest.fixture
-def measured(shared, run_carina, tmp_path):
+def measured(run_carina, tmp_path):
     """A CSV of two networks on a board with slow flash, and the cycles of a third network."""
     (tmp_path / "slow.ini").write_text(SLOW_FLASH)
-    cycles = {case: timed(run_carina, stream_of(shared, case), "--system-config=Slow_Flash", f"--config={tmp_path}/slow.ini")["cycles"] for case in STREAMS}
+    cycles = {case: timed(run_carina, stream_of(case), "--system-config=Slow_Flash", f"--config={tmp_path}/slow.ini")["cycles"] for case in STREAMS}
     with open(tmp_path / "measured.csv", "w") as file:
         rows = csv.writer(file)
         rows.writerow(["stream", "milliseconds"])
-        rows.writerows([stream_of(shared, case), cycles[case] / 500e3] for case in STREAMS[:2])
+        rows.writerows([stream_of(case), cycles[case] / 500e3] for case in STREAMS[:2])
     return tmp_path / "measured.csv", cycles
 
 
-def test_calibration_predicts_a_network_that_it_did_not_see(shared, run_carina, measured, tmp_path):
+def test_calibration_predicts_a_network_that_it_did_not_see(run_carina, measured, tmp_path):
     file, cycles = measured
     ini = tmp_path / "board.ini"
     done = run_carina(["calibrate-board", file, "--memory-mode=Shared_Sram", "--name=Mine", "-o", ini, "--json"])
     fitted = json.loads(done.stdout)
     assert fitted["worst_residual"] < 0.02 and len(fitted["measurements"]) == 2
     assert "[System_Config.Mine]" in ini.read_text() and "measured" in ini.read_text()
-    third = timed(run_carina, stream_of(shared, STREAMS[2]), "--system-config=Mine", f"--config={ini}")["cycles"]
-    before = timed(run_carina, stream_of(shared, STREAMS[2]))["cycles"]
+    third = timed(run_carina, stream_of(STREAMS[2]), "--system-config=Mine", f"--config={ini}")["cycles"]
+    before = timed(run_carina, stream_of(STREAMS[2]))["cycles"]
     assert abs(third / cycles[STREAMS[2]] - 1) < 0.12 < abs(before / cycles[STREAMS[2]] - 1)
 
 
@@ -107,12 +108,12 @@ ANCHORS = {
 }
 
 
-@pytest.mark.parametrize("name", ANCHORS)
-def test_cycles_and_beats_are_those_of_the_fvp(name, shared, run_carina):
-    stream = shared / "cycle_anchors" / f"{name}.npz"
-    if not stream.exists():
-        pytest.skip("no ../shared/cycle_anchors")
-    npu = timed(run_carina, stream, "--system-config=Ethos_U55_High_End_Embedded")
+PRESENT = [name for name in ANCHORS if (SHARED / "cycle_anchors" / f"{name}.npz").exists()]
+
+
+@pytest.mark.parametrize("name", PRESENT or [pytest.param("", marks=pytest.mark.skip(NO_SHARED))])
+def test_cycles_and_beats_are_those_of_the_fvp(name, run_carina):
+    npu = timed(run_carina, SHARED / "cycle_anchors" / f"{name}.npz", "--system-config=Ethos_U55_High_End_Embedded")
     cycles, reads, writes, flash = ANCHORS[name]
     assert abs(npu["cycles"] / cycles - 1) < 0.09
     assert npu["pmu"]["AXI0_WR_DATA_BEAT_WRITTEN"] == writes
