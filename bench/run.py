@@ -30,6 +30,7 @@ from streams import deit_tiny
 
 DIGITS = ROOT / "models" / "digits"
 TARGET = "ethos-u55-128"
+BATCH = 200  # samples of one process
 
 
 @dataclass
@@ -254,6 +255,18 @@ def int8_program_rows(model, work, options):
     yield Row(f"program {model.name}: int8, two threads", Cost(ours["two"].wall, ours["two"].wall), Cost(ours["host"].wall, ours["host"].wall), "Carina with one thread, wall time")
 
 
+def session_rows(model, work, options):
+    import numpy as np
+
+    pte, samples = work / f"session_{model.name}.pte", work / "samples.npy"
+    process(carina("compile", model.float_model, "--target", TARGET, "--quantize", "int8", "--calibrate", model.input_file, "-o", pte))
+    np.save(samples, np.concatenate([np.load(model.input_file)] * BATCH))
+    batch, _ = process(carina("run", pte, "-i", samples, "-o", work / "outputs", "--threads", "1"), repeat=3)
+    costs = google_benchmark("session_bench", pte, model.input_file, repetitions=8)
+    yield Row(f"session {model.name}: a run on the simulated NPU", costs["one"], Cost(batch.seconds / BATCH, batch.wall / BATCH), f"carina run, a sample of {BATCH}")
+    yield Row(f"session {model.name}: two threads", Cost(costs["two"].wall, costs["two"].wall), Cost(costs["one"].wall, costs["one"].wall), "a session of one thread, wall time")
+
+
 def vgf_rows(model, work, options):
     import model_converter
 
@@ -278,6 +291,7 @@ PLAN = [
     (eager_rows, ("digits", "ds_cnn", "mobilenet_v2")),
     (program_rows, ("digits", "ds_cnn", "mobilenet_v2")),
     (int8_program_rows, ("mobilenet_v2",)),
+    (session_rows, ("mobilenet_v2",)),
     (vgf_rows, ("digits", "mobilenet_v2")),
     (sweep_rows, ("mobilenet_v2",)),
 ]
