@@ -47,34 +47,22 @@ std::span<const ir::ValueId> arguments(const RuleContext& at) {
   return std::span(at.node.inputs).subspan(at.row.op == TosaOp::COND_IF ? 1 : 0);
 }
 
-Found inputs_of(const RuleContext& at, std::string_view attribute) {
+// Attributes that name a graph.
+constexpr char kThen[] = "then_graph";
+constexpr char kElse[] = "else_graph";
+constexpr char kCond[] = "cond_graph";
+constexpr char kBody[] = "body_graph";
+
+template <const char* attribute>
+Found takes_inputs(const RuleContext& at) {
   const ir::Graph& graph = *graph_of(at, attribute);
   return lists_differ(at.graph, arguments(at), graph, graph.inputs);
 }
-Found outputs_of(const RuleContext& at, std::string_view attribute) {
+
+template <const char* attribute>
+Found gives_outputs(const RuleContext& at) {
   const ir::Graph& graph = *graph_of(at, attribute);
   return lists_differ(at.graph, at.node.outputs, graph, graph.outputs);
-}
-Found then_inputs(const RuleContext& at) {
-  return inputs_of(at, "then_graph");
-}
-Found else_inputs(const RuleContext& at) {
-  return inputs_of(at, "else_graph");
-}
-Found then_outputs(const RuleContext& at) {
-  return outputs_of(at, "then_graph");
-}
-Found else_outputs(const RuleContext& at) {
-  return outputs_of(at, "else_graph");
-}
-Found cond_inputs(const RuleContext& at) {
-  return inputs_of(at, "cond_graph");
-}
-Found body_inputs(const RuleContext& at) {
-  return inputs_of(at, "body_graph");
-}
-Found body_outputs(const RuleContext& at) {
-  return outputs_of(at, "body_graph");
 }
 
 Found condition_size(const RuleContext& at) {
@@ -86,7 +74,7 @@ Found loop_values(const RuleContext& at) {
 }
 
 Found loop_condition(const RuleContext& at) {
-  const ir::Graph& graph = *graph_of(at, "cond_graph");
+  const ir::Graph& graph = *graph_of(at, kCond);
   if (graph.outputs.size() != 1) return fmt::format("{} outputs", graph.outputs.size());
   const ir::Value& value = graph[graph.outputs[0]];
   if (value.dtype == DType::kBool && value.shape.elements() == 1) return std::nullopt;
@@ -96,19 +84,19 @@ Found loop_condition(const RuleContext& at) {
 constexpr auto kCondIf = std::to_array<Rule>({
     {.id = "COND_IF.1", .must = "the graphs must exist", .broken = graphs_exist},
     {.id = "COND_IF.2", .must = "control flow must keep to the level's MAX_NESTING", .broken = nesting},
-    {.id = "COND_IF.3", .must = "then_graph must take the operator's inputs", .broken = then_inputs},
-    {.id = "COND_IF.4", .must = "else_graph must take the operator's inputs", .broken = else_inputs},
-    {.id = "COND_IF.5", .must = "then_graph must give the operator's outputs", .broken = then_outputs},
-    {.id = "COND_IF.6", .must = "else_graph must give the operator's outputs", .broken = else_outputs},
+    {.id = "COND_IF.3", .must = "then_graph must take the operator's inputs", .broken = takes_inputs<kThen>},
+    {.id = "COND_IF.4", .must = "else_graph must take the operator's inputs", .broken = takes_inputs<kElse>},
+    {.id = "COND_IF.5", .must = "then_graph must give the operator's outputs", .broken = gives_outputs<kThen>},
+    {.id = "COND_IF.6", .must = "else_graph must give the operator's outputs", .broken = gives_outputs<kElse>},
     {.id = "COND_IF.7", .must = "the condition must have one element", .broken = condition_size},
 });
 constexpr auto kWhileLoop = std::to_array<Rule>({
     {.id = "WHILE_LOOP.1", .must = "the graphs must exist", .broken = graphs_exist},
     {.id = "WHILE_LOOP.2", .must = "control flow must keep to the level's MAX_NESTING", .broken = nesting},
     {.id = "WHILE_LOOP.3", .must = "inputs and outputs must agree", .broken = loop_values},
-    {.id = "WHILE_LOOP.4", .must = "cond_graph must take the operator's inputs", .broken = cond_inputs},
-    {.id = "WHILE_LOOP.5", .must = "body_graph must take the operator's inputs", .broken = body_inputs},
-    {.id = "WHILE_LOOP.6", .must = "body_graph must give the operator's outputs", .broken = body_outputs},
+    {.id = "WHILE_LOOP.4", .must = "cond_graph must take the operator's inputs", .broken = takes_inputs<kCond>},
+    {.id = "WHILE_LOOP.5", .must = "body_graph must take the operator's inputs", .broken = takes_inputs<kBody>},
+    {.id = "WHILE_LOOP.6", .must = "body_graph must give the operator's outputs", .broken = gives_outputs<kBody>},
     {.id = "WHILE_LOOP.7", .must = "cond_graph must give one bool", .broken = loop_condition},
 });
 constexpr auto kControlFlowFamily = std::to_array<OpRules>({
