@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # The integration tests' environment: torch, torchao, executorch, Vela, the TOSA reference model, pytest.
 #
-#   tests/integration/setup.sh [main|explorer|arm|all] [--fresh]
+#   tests/integration/setup.sh [main|explorer|torch|arm|all] [--fresh]
 #
 # main      build/test-env/main      (default; about 1.6 GB)
 # explorer  build/test-env/explorer  (optional: the Model Explorer TOSA adapter; about 0.7 GB)
+# torch     build/test-env/torch     (optional: the newest torch, for what it exports; about 1.4 GB)
 # arm       build/test-env/arm       (optional: torchvision, transformers ... on top of main, for the models of the Arm
 #                                   backend's tests; about 0.4 GB; not part of all)
 # --fresh   start from an empty environment
@@ -67,10 +68,11 @@ make_venv() {
 
 pip_install() { quietly "$env/bin/python" -m pip install --no-input --disable-pip-version-check "$@"; }
 
+# install_torch FILE: the torch that the requirement file FILE names.
 install_torch() {
   local build
   quietly "$env/bin/python" -m pip install --no-input --disable-pip-version-check --quiet \
-    --dry-run --no-deps --ignore-installed --report "$env/torch.json" -r "$here/requirements-torch.txt"
+    --dry-run --no-deps --ignore-installed --report "$env/torch.json" -r "$here/$1"
   build=$("$env/bin/python" - "$env/torch.json" <<'PY'
 import json, re, sys
 needs = json.load(open(sys.argv[1]))["install"][0]["metadata"].get("requires_dist", [])
@@ -82,9 +84,9 @@ PY
 )
   say "torch (${build%%$'\n'*} build)"
   case $build in
-    cpu*) pip_install -r "$here/requirements-torch.txt" ;;
+    cpu*) pip_install -r "$here/$1" ;;
     cuda*)
-      pip_install --no-deps -r "$here/requirements-torch.txt"
+      pip_install --no-deps -r "$here/$1"
       tail -n +2 <<<"$build" >"$env/torch-needs.txt"
       pip_install -r "$env/torch-needs.txt"
       quietly "$env/bin/python" "$here/cpu_torch.py" ;;
@@ -97,7 +99,7 @@ setup_main() {
   if [ "$fresh" = no ] && [ "$(cat "$env/.stamp" 2>/dev/null)" = "$stamp" ]; then say "main is ready"; return; fi
   make_venv "$env" "$fresh"
   rm -f "$env/.stamp"
-  install_torch
+  install_torch requirements-torch.txt
   say "torchao, Vela, TOSA reference model, pytest"
   pip_install -r "$here/requirements-main.txt"
   say "executorch, VGF library and model-converter, SPIRV-Tools"
@@ -134,6 +136,19 @@ setup_explorer() {
   say "explorer is ready"
 }
 
+setup_torch() {
+  local env=$envs/torch stamp
+  stamp=$(stamp_of requirements-newest-torch.txt requirements-newest-torch-with.txt)
+  if [ "$fresh" = no ] && [ "$(cat "$env/.stamp" 2>/dev/null)" = "$stamp" ]; then say "torch is ready"; return; fi
+  make_venv "$env" "$fresh"
+  rm -f "$env/.stamp"
+  install_torch requirements-newest-torch.txt
+  pip_install -r "$here/requirements-newest-torch-with.txt"
+  quietly "$env/bin/python" -c 'import torch, torchao, numpy; torch.nn.Linear(1, 1)(torch.ones(1))'
+  echo "$stamp" >"$env/.stamp"
+  say "torch is ready"
+}
+
 setup_arm() {
   local env=$envs/arm stamp site
   setup_main
@@ -165,10 +180,10 @@ PY
 which=main fresh=no
 for argument in "$@"; do
   case $argument in
-    main|explorer|arm|all) which=$argument ;;
+    main|explorer|torch|arm|all) which=$argument ;;
     --fresh) fresh=yes ;;
     -h|--help) sed -n '2,/^set /p' "${BASH_SOURCE[0]}" | sed -n 's/^# \{0,1\}//p'; exit 0 ;;
-    *) die "unknown argument '$argument' (main, explorer, arm, all, --fresh)" ;;
+    *) die "unknown argument '$argument' (main, explorer, torch, arm, all, --fresh)" ;;
   esac
 done
 
@@ -179,6 +194,7 @@ flock 9
 case $which in
   main) setup_main ;;
   explorer) setup_explorer ;;
+  torch) setup_torch ;;
   arm) setup_arm ;;
-  all) setup_main; setup_explorer ;;
+  all) setup_main; setup_explorer; setup_torch ;;
 esac
