@@ -12,14 +12,6 @@
 #include "build_graph.h"
 #include "simd/kernels.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CARINA_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CARINA_SANITIZED
-#endif
-#endif
-
 namespace carina::interpret {
 
 namespace {
