@@ -187,7 +187,8 @@ Result<bool> nan_to_num(Rewriter& in, const Node& node) {
         AtenOp::where_self, {flag, yes, no}, {},
         {.name = node.name + "_where", .dtype = type, .shape = shape, .quantization = {}, .constant = {}});
   };
-  ValueId result = chosen(equal(in, node, x, x), x, constant_of(in, node, number("nan", 0), type));
+  const ValueId of_nan = constant_of(in, node, number("nan", 0), type);
+  ValueId result = chosen(equal(in, node, x, x), x, of_nan);
   for (const auto& [name, infinity] : {std::pair{"posinf", kInfinity}, std::pair{"neginf", -kInfinity}}) {
     if (node.attributes.is_none(name)) continue;
     const ValueId found = equal(in, node, result, constant_of(in, node, infinity, type));

@@ -121,7 +121,8 @@ ValueId weighted(Rewriter& in, Coordinates& p, const Image& image, const Neighbo
   const int64_t height = image.shape[2], width = image.shape[3], rows = count.elements();
   const ValueId inside_y = p.clamp(y.at, static_cast<double>(height - 1));
   const ValueId inside_x = p.clamp(x.at, static_cast<double>(width - 1));
-  const ValueId pixel = p.add(p.add(p.mul(inside_y, static_cast<double>(width)), inside_x), first_pixels(in, image));
+  const ValueId first = first_pixels(in, image);
+  const ValueId pixel = p.add(p.add(p.mul(inside_y, static_cast<double>(width)), inside_x), first);
   const Shape shape{rows, image.shape[1]};
   const ValueId pixels =
       in.move(AtenOp::index_Tensor, {image.rows, in.view(p.integers(pixel), Shape{rows})}, {}, shape);

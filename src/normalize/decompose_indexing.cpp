@@ -255,8 +255,8 @@ Result<bool> index_add(Rewriter& in, const Node& node) {
 Result<bool> index_fill(Rewriter& in, const Node& node) {
   const size_t rank = in.shape(node.inputs[0]).rank();
   if (rank == 0) return false;
-  return put(in, node, along(axis_of(node.attributes.integer("dim"), rank), as_list(in, node.inputs[1])),
-             node.inputs.size() > 2 ? node.inputs[2] : number(in, node), false);
+  const ValueId value = node.inputs.size() > 2 ? node.inputs[2] : number(in, node);
+  return put(in, node, along(axis_of(node.attributes.integer("dim"), rank), as_list(in, node.inputs[1])), value, false);
 }
 
 template <AtenOp kTo>

@@ -93,8 +93,8 @@ Result<bool> batch_norm(Rewriter& in, const Node& node) {
   std::vector<size_t> axes{0};
   for (size_t axis = 2; axis < shape.rank(); ++axis) axes.push_back(axis);
   const ValueId x = normalized(in, node.inputs[0], axes, node.attributes.number("eps"));
-  return scale_and_shift(in, node.outputs[0], x, per_channel(in, node.inputs[1], shape),
-                         per_channel(in, node.inputs[2], shape));
+  const ValueId bias = per_channel(in, node.inputs[2], shape);
+  return scale_and_shift(in, node.outputs[0], x, per_channel(in, node.inputs[1], shape), bias);
 }
 
 // Reshapes [N,C,...] to [N,G,C/G*...], normalizes along the last axis, and reshapes back. Weight and bias are per

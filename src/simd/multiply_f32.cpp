@@ -310,8 +310,8 @@ void multiply_here(const MatrixJobF32& job) {
     multiply_parts<kRows, 1>(one);
     one.rows_are_far = false;
     one.panels += job.k * kLanes;
-    one.c += kLanes;
-    epilogue.out += kLanes;
+    if (one.c != nullptr) one.c += kLanes;
+    if (epilogue.out != nullptr) epilogue.out += kLanes;
     epilogue.column += kLanes;
     epilogue.channels -= kLanes;
   }

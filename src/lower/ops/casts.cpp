@@ -19,7 +19,8 @@ ValueId to_integers(ir::Emitter& out, ValueId floats, DType to) {
 
 ValueId truncated(ir::Emitter& out, ValueId floats) {
   const ValueId is_negative = out.compare(TosaOp::GREATER, zero_like(out, floats), floats);
-  return out.select(is_negative, out.unary(TosaOp::CEIL, floats), out.unary(TosaOp::FLOOR, floats));
+  const ValueId floor = out.unary(TosaOp::FLOOR, floats);
+  return out.select(is_negative, out.unary(TosaOp::CEIL, floats), floor);
 }
 
 ValueId converted(ir::Emitter& out, ValueId input, DType to) {

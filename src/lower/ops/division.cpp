@@ -26,7 +26,8 @@ class Terms {
   ValueId is_negative(ValueId a) { return out_.compare(TosaOp::GREATER, number(0, a), a); }
   ValueId negated_if(ValueId condition, ValueId a) { return out_.select(condition, sub(number(0, a), a), a); }
   ValueId opposite_signs(ValueId a, ValueId b) {
-    return out_.compare(TosaOp::LOGICAL_XOR, is_negative(a), is_negative(b));
+    const ValueId is_b_negative = is_negative(b);
+    return out_.compare(TosaOp::LOGICAL_XOR, is_negative(a), is_b_negative);
   }
 
  private:
@@ -38,7 +39,8 @@ class Terms {
 ValueId floor_quotient(ir::Emitter& out, ValueId a, ValueId b) {
   Terms t(out);
   const ValueId guess = out.unary(TosaOp::FLOOR, t.mul(a, out.unary(TosaOp::RECIPROCAL, b)));
-  const ValueId left = t.negated_if(t.is_negative(b), t.sub(a, t.mul(guess, b)));
+  const ValueId remainder = t.sub(a, t.mul(guess, b));
+  const ValueId left = t.negated_if(t.is_negative(b), remainder);
   const ValueId one = t.number(1, guess), zero = t.number(0, guess);
   const ValueId too_small = out.compare(TosaOp::GREATER_EQUAL, left, out.unary(TosaOp::ABS, b));
   const ValueId raised = t.add(guess, out.select(too_small, one, zero));
@@ -57,10 +59,11 @@ Division divided(ir::Emitter& out, ValueId a, ValueId b, Rounding rounding) {
   const ValueId left = t.sub(a, t.mul(quotient, b));
   if (rounding == Rounding::kTrunc) return {.quotient = quotient, .left = left};
   const ValueId is_whole = out.compare(TosaOp::EQUAL, left, t.number(0, left));
-  const ValueId below =
-      out.compare(TosaOp::LOGICAL_AND, out.unary(TosaOp::LOGICAL_NOT, is_whole), t.opposite_signs(left, b));
-  return {.quotient = t.sub(quotient, out.select(below, t.number(1, left), t.number(0, left))),
-          .left = t.add(left, out.select(below, b, t.number(0, left)))};
+  const ValueId opposite = t.opposite_signs(left, b);
+  const ValueId below = out.compare(TosaOp::LOGICAL_AND, out.unary(TosaOp::LOGICAL_NOT, is_whole), opposite);
+  const ValueId zero = t.number(0, left);
+  return {.quotient = t.sub(quotient, out.select(below, t.number(1, left), zero)),
+          .left = t.add(left, out.select(below, b, zero))};
 }
 
 Rounding rounding_of(const Node& node) {
@@ -101,7 +104,8 @@ Result<ValueId> of_quantized(Lowering& in, const Node& node, Wanted wanted) {
   Terms t(in.out);
   ValueId divisor = aligned(1, b);
   const ValueId zero = t.number(0, divisor);
-  divisor = in.out.select(in.out.compare(TosaOp::EQUAL, divisor, zero), t.number(1, divisor), divisor);
+  const ValueId one = t.number(1, divisor);
+  divisor = in.out.select(in.out.compare(TosaOp::EQUAL, divisor, zero), one, divisor);
   const Division result = divided(in.out, aligned(0, a), divisor, rounding_of(node));
   const bool quotient = wanted == Wanted::kQuotient;
   return in.within_range(
@@ -140,7 +144,8 @@ static_assert(lowers_all_of(kDivisionRows, {AtenFamily::kDivision}));
 ValueId whole_quotient(ir::Emitter& out, ValueId a, ValueId b, Rounding rounding) {
   if (rounding == Rounding::kFloor) return floor_quotient(out, a, b);
   Terms t(out);
-  const ValueId size = floor_quotient(out, out.unary(TosaOp::ABS, a), out.unary(TosaOp::ABS, b));
+  const ValueId size_of_b = out.unary(TosaOp::ABS, b);
+  const ValueId size = floor_quotient(out, out.unary(TosaOp::ABS, a), size_of_b);
   return t.negated_if(t.opposite_signs(a, b), size);
 }
 

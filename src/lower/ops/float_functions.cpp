@@ -36,7 +36,8 @@ ArcSine arc_sine(FloatMath& f, ValueId x) {
 ValueId small_atan(FloatMath& f, ValueId x) {
   constexpr double kTanOfEighth = 0.41421356237309503;  // tan(pi / 8)
   const ValueId wide = f.greater(x, kTanOfEighth);
-  const ValueId turned = f.mul(f.add(x, -1), f.reciprocal(f.add(x, 1)));  // tan(a - pi / 4)
+  const ValueId divisor = f.reciprocal(f.add(x, 1));
+  const ValueId turned = f.mul(f.add(x, -1), divisor);  // tan(a - pi / 4)
   const ValueId r = f.select(wide, turned, x);
   const ValueId square = f.mul(r, r);
   const ValueId tail =
@@ -78,7 +79,8 @@ ValueId asin(FloatMath& f, ValueId x) {
 ValueId acos(FloatMath& f, ValueId x) {
   const ArcSine arc = arc_sine(f, x);
   const ValueId twice = f.mul(arc.angle, 2);
-  const ValueId outer = f.select(f.less(x, 0), f.sub(pi, twice), twice);
+  const ValueId mirrored = f.sub(pi, twice);
+  const ValueId outer = f.select(f.less(x, 0), mirrored, twice);
   return f.select(arc.inner, f.sub(pi / 2, f.signed_like(arc.angle, x)), outer);
 }
 
@@ -93,24 +95,29 @@ ValueId atan2(FloatMath& f, ValueId y, ValueId x) {
   const ValueId longer = f.select(steep, height, width), shorter = f.select(steep, width, height);
   const ValueId ratio = f.mul(shorter, f.reciprocal(longer));
   // 0 / 0 becomes 0, and infinity / infinity becomes 1.
-  const ValueId same = f.select(f.equal(longer, 0), 0.0, f.select(f.equal(shorter, kInfinity), 1.0, ratio));
+  const ValueId finite = f.select(f.equal(shorter, kInfinity), 1.0, ratio);
+  const ValueId same = f.select(f.equal(longer, 0), 0.0, finite);
   const ValueId angle = small_atan(f, same);
   const ValueId first = f.select(steep, f.sub(pi / 2, angle), angle);
-  return f.signed_like(f.select(f.less(x, 0), f.sub(pi, first), first), y);
+  const ValueId mirrored = f.sub(pi, first);
+  return f.signed_like(f.select(f.less(x, 0), mirrored, first), y);
 }
 
 // log(1 + x), corrected by the part of x that the sum 1 + x loses.
 ValueId log1p(FloatMath& f, ValueId x) {
   const ValueId sum = f.add(x, 1);
-  const ValueId lost = f.mul(f.sub(x, f.add(sum, -1)), f.reciprocal(sum));
+  const ValueId divisor = f.reciprocal(sum);
+  const ValueId lost = f.mul(f.sub(x, f.add(sum, -1)), divisor);
   const ValueId is_small = f.less(f.abs(x), 0.5);
-  return f.add(f.log(sum), f.select(is_small, lost, 0.0));
+  const ValueId correction = f.select(is_small, lost, 0.0);
+  return f.add(f.log(sum), correction);
 }
 
 // exp(x) - 1. Near 0 it uses the series.
 ValueId expm1(FloatMath& f, ValueId x) {
   const ValueId series = f.polynomial(x, {1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1, 0});
-  return f.select(f.less(f.abs(x), 0.5), series, f.add(f.exp(x), -1));
+  const ValueId difference = f.add(f.exp(x), -1);
+  return f.select(f.less(f.abs(x), 0.5), series, difference);
 }
 
 // log(a + sqrt(a^2 + 1)) as log1p(a + a^2 / (1 + sqrt(a^2 + 1))). If the square would overflow, it is log(2a).
@@ -120,7 +127,8 @@ ValueId asinh(FloatMath& f, ValueId x) {
   const ValueId square = f.mul(x, x);
   const ValueId rise = f.mul(square, f.reciprocal(f.add(f.sqrt(f.add(square, 1)), 1)));
   const ValueId far = f.add(f.log(magnitude), std::numbers::ln2);
-  const ValueId result = f.select(f.greater(magnitude, kLarge), far, log1p(f, f.add(magnitude, rise)));
+  const ValueId near = log1p(f, f.add(magnitude, rise));
+  const ValueId result = f.select(f.greater(magnitude, kLarge), far, near);
   return f.signed_like(result, x);
 }
 
@@ -129,24 +137,29 @@ ValueId acosh(FloatMath& f, ValueId x) {
   constexpr double kLarge = 1e9;
   const ValueId t = f.add(x, -1);
   const ValueId near = log1p(f, f.add(t, f.sqrt(f.mul(t, f.add(x, 1)))));
-  const ValueId result = f.select(f.greater(x, kLarge), f.add(f.log(x), std::numbers::ln2), near);
+  const ValueId far = f.add(f.log(x), std::numbers::ln2);
+  const ValueId result = f.select(f.greater(x, kLarge), far, near);
   return f.select(f.less(x, 1), kNaN, result);
 }
 
 // log((1 + a) / (1 - a)) / 2 as log1p(2a / (1 - a)) / 2.
 ValueId atanh(FloatMath& f, ValueId x) {
   const ValueId magnitude = f.abs(x);
-  const ValueId ratio = f.mul(f.mul(magnitude, 2), f.reciprocal(f.sub(1.0, magnitude)));
+  const ValueId divisor = f.reciprocal(f.sub(1.0, magnitude));
+  const ValueId ratio = f.mul(f.mul(magnitude, 2), divisor);
   const ValueId result = f.mul(log1p(f, ratio), 0.5);
-  return f.select(f.greater(magnitude, 1.0), kNaN, f.signed_like(result, x));
+  const ValueId signed_result = f.signed_like(result, x);
+  return f.select(f.greater(magnitude, 1.0), kNaN, signed_result);
 }
 
 ValueId erfinv(FloatMath& f, ValueId x) {
-  const ValueId w = f.negate(f.log(f.mul(f.sub(1.0, x), f.add(x, 1))));
+  const ValueId sum = f.add(x, 1);
+  const ValueId w = f.negate(f.log(f.mul(f.sub(1.0, x), sum)));
   const ValueId center = f.polynomial(f.add(w, -2.5), kErfinvCenter);
   const ValueId tail = f.polynomial(f.add(f.sqrt(w), -3), kErfinvTail);
   const ValueId result = f.mul(f.select(f.less(w, 5), center, tail), x);
-  return f.select(f.equal(f.abs(x), 1), f.mul(x, kInfinity), result);
+  const ValueId infinite = f.mul(x, kInfinity);
+  return f.select(f.equal(f.abs(x), 1), infinite, result);
 }
 
 double erfinv(double x) {
@@ -157,7 +170,8 @@ double erfinv(double x) {
 
 ValueId logit(FloatMath& f, ValueId x, std::optional<double> eps) {
   const ValueId limited = eps ? f.clamp(x, *eps, 1 - *eps) : x;
-  return f.sub(f.log(limited), f.log(f.sub(1.0, limited)));
+  const ValueId log_of_rest = f.log(f.sub(1.0, limited));
+  return f.sub(f.log(limited), log_of_rest);
 }
 
 // exp(b log(|a|)). A negative base has a real result for integer exponents only; odd exponents make it negative.
@@ -168,7 +182,8 @@ ValueId pow(FloatMath& f, ValueId a, ValueId b) {
   const ValueId is_whole = f.equal(f.apply(TosaOp::FLOOR, b), b);
   const ValueId of_negative = f.select(is_even, power, f.select(is_whole, f.negate(power), kNaN));
   const ValueId result = f.select(f.less(a, 0), of_negative, power);
-  return f.select(f.equal(b, 0), 1.0, f.select(f.equal(a, 1), 1.0, result));
+  const ValueId of_base_one = f.select(f.equal(a, 1), 1.0, result);
+  return f.select(f.equal(b, 0), 1.0, of_base_one);
 }
 
 }  // namespace carina::lower::functions

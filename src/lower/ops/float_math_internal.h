@@ -53,7 +53,8 @@ class FloatMath {
   }
   // `magnitude` with the sign of `x`. If `x` is NaN, `magnitude` must be NaN too.
   ir::ValueId signed_like(ir::ValueId magnitude, ir::ValueId x) {
-    return select(less(x, 0), negate(magnitude), magnitude);
+    const ir::ValueId negated = negate(magnitude);
+    return select(less(x, 0), negated, magnitude);
   }
   // Coefficients are in descending order of powers.
   ir::ValueId polynomial(ir::ValueId x, std::initializer_list<double> coefficients) {

@@ -115,7 +115,8 @@ Result<ValueId> bitwise(Lowering& in, const Node& node) {
   const bool bools = in.value(node.outputs[0]).dtype == DType::kBool;
   const TosaOp op = bools ? kOfBools : kOfBits;
   if (node.inputs.size() == 1) return in.out.unary(op, in_type_of_result(in, node, 0));
-  return in.out.binary(op, in_type_of_result(in, node, 0), in_type_of_result(in, node, 1));
+  const ValueId b = in_type_of_result(in, node, 1);
+  return in.out.binary(op, in_type_of_result(in, node, 0), b);
 }
 
 // TOSA's shifts are less than the width of the type. A larger constant shift is split into two.
@@ -141,7 +142,8 @@ ValueId shifted(Lowering& in, TosaOp op, ValueId bits, ValueId amounts) {
 
 template <TosaOp kOp>
 Result<ValueId> shift(Lowering& in, const Node& node) {
-  return shifted(in, kOp, in_type_of_result(in, node, 0), in_type_of_result(in, node, 1));
+  const ValueId amounts = in_type_of_result(in, node, 1);
+  return shifted(in, kOp, in_type_of_result(in, node, 0), amounts);
 }
 
 // Refuses a float branch without quantization parameters beside a quantized result. Integer branches are converted to
@@ -172,7 +174,8 @@ ValueId branch(Lowering& in, const Node& node, size_t index) {
 Result<ValueId> choose(Lowering& in, const Node& node) {
   CARINA_CHECKED(accepted(node, branches_fit(in.candidate(node))));
   const ValueId condition = converted(in.out, in.operand(node.inputs[0]), DType::kBool);
-  return in.out.select(condition, branch(in, node, 1), branch(in, node, 2));
+  const ValueId no = branch(in, node, 2);
+  return in.out.select(condition, branch(in, node, 1), no);
 }
 
 Result<ValueId> any(Lowering& in, const Node& node) {

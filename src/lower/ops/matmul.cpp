@@ -33,7 +33,8 @@ ValueId matmul(Lowering& in, const Node& node, const Factor& a, const Factor& b)
 }
 
 ValueId plain_matmul(Lowering& in, const Node& node) {
-  return matmul(in, node, {.value = in.operand(node.inputs[0])}, {.value = in.operand(node.inputs[1])});
+  const Factor b{.value = in.operand(node.inputs[1])};
+  return matmul(in, node, {.value = in.operand(node.inputs[0])}, b);
 }
 
 // MATMUL needs operands of one width. An int8 operand is widened to int16, and its zero point is subtracted.

@@ -41,7 +41,8 @@ ValueId round_of(Lowering& in, const Fractions& x) {
 ValueId sign_of(Lowering& in, ValueId input, const Quantization& q) {
   const ValueId x =
       in.out.rescale(input, {.scales = {1}, .input_zp = q.zero_point(), .output_zp = 0, .to = DType::kInt32});
-  return in.out.binary(TosaOp::MINIMUM, in.out.binary(TosaOp::MAXIMUM, x, number(in, x, -1)), number(in, x, 1));
+  const ValueId one = number(in, x, 1);
+  return in.out.binary(TosaOp::MINIMUM, in.out.binary(TosaOp::MAXIMUM, x, number(in, x, -1)), one);
 }
 
 ValueId whole_result(Lowering& in, const Node& node) {

@@ -92,17 +92,20 @@ ValueId gelu(FloatMath& f, ValueId x, const Attributes& a) {
 // Rounds to nearest, halves to even. TOSA rounds only in casts to integers, whose range is too small for all floats.
 ValueId rounded(FloatMath& f, ValueId x) {
   const ValueId floor = f.apply(TosaOp::FLOOR, x), half = f.like(x, 0.5), fraction = f.sub(x, floor);
-  const ValueId is_odd = f.out().compare(
-      TosaOp::GREATER, f.sub(f.mul(floor, 0.5), f.apply(TosaOp::FLOOR, f.mul(floor, 0.5))), f.like(x, 0));
+  const ValueId zero = f.like(x, 0);
+  const ValueId floor_of_half = f.apply(TosaOp::FLOOR, f.mul(floor, 0.5));
+  const ValueId is_odd = f.out().compare(TosaOp::GREATER, f.sub(f.mul(floor, 0.5), floor_of_half), zero);
   const ValueId is_tie = f.out().compare(TosaOp::EQUAL, fraction, half);
-  const ValueId up = f.out().compare(TosaOp::LOGICAL_OR, f.out().compare(TosaOp::GREATER, fraction, half),
-                                     f.out().compare(TosaOp::LOGICAL_AND, is_tie, is_odd));
+  const ValueId is_odd_tie = f.out().compare(TosaOp::LOGICAL_AND, is_tie, is_odd);
+  const ValueId up = f.out().compare(TosaOp::LOGICAL_OR, f.out().compare(TosaOp::GREATER, fraction, half), is_odd_tie);
   return f.out().select(up, f.add(floor, 1), floor);
 }
 ValueId sign(FloatMath& f, ValueId x) {
   const ValueId zero = f.like(x, 0);
-  const ValueId below = f.out().select(f.out().compare(TosaOp::GREATER, zero, x), f.like(x, -1), zero);
-  return f.out().select(f.out().compare(TosaOp::GREATER, x, zero), f.like(x, 1), below);
+  const ValueId minus_one = f.like(x, -1);
+  const ValueId below = f.out().select(f.out().compare(TosaOp::GREATER, zero, x), minus_one, zero);
+  const ValueId one = f.like(x, 1);
+  return f.out().select(f.out().compare(TosaOp::GREATER, x, zero), one, below);
 }
 
 Rounding rounding_mode(const Attributes& a) {
@@ -152,10 +155,13 @@ double sinc(double x) {
 }
 ValueId sinc(F& f, V x) {
   const V angle = f.mul(x, std::numbers::pi);
-  return f.select(f.equal(x, 0), 1.0, f.mul(f.apply(TosaOp::SIN, angle), f.reciprocal(angle)));
+  const V divisor = f.reciprocal(angle);
+  const V quotient = f.mul(f.apply(TosaOp::SIN, angle), divisor);
+  return f.select(f.equal(x, 0), 1.0, quotient);
 }
 ValueId frac(F& f, V x) {
-  return f.sub(x, f.select(f.less(x, 0), f.apply(TosaOp::CEIL, x), f.apply(TosaOp::FLOOR, x)));
+  const V floor = f.apply(TosaOp::FLOOR, x), ceil = f.apply(TosaOp::CEIL, x);
+  return f.sub(x, f.select(f.less(x, 0), ceil, floor));
 }
 double scalar_power(double x, const A& a) {
   return std::pow(a.number("self"), x);
@@ -188,15 +194,22 @@ constexpr UnaryRow kUnaryRows[] = {
     same<TosaOp::COS>(AtenOp::cos_default, [](double x, const A&) { return std::cos(x); }),
     {AtenOp::tan_default, [](double x, const A&) { return std::tan(x); },
      [](F& f, V x, const A&) {
-       return f.mul(f.apply(TosaOp::SIN, x), f.apply(TosaOp::RECIPROCAL, f.apply(TosaOp::COS, x)));
+       const V divisor = f.apply(TosaOp::RECIPROCAL, f.apply(TosaOp::COS, x));
+       return f.mul(f.apply(TosaOp::SIN, x), divisor);
      }},
     {AtenOp::asin_default, [](double x, const A&) { return std::asin(x); }, expression<functions::asin>},
     {AtenOp::acos_default, [](double x, const A&) { return std::acos(x); }, expression<functions::acos>},
     {AtenOp::atan_default, [](double x, const A&) { return std::atan(x); }, expression<functions::atan>},
     {AtenOp::sinh_default, [](double x, const A&) { return std::sinh(x); },
-     [](F& f, V x, const A&) { return f.mul(f.sub(f.exp(x), f.exp(f.negate(x))), 0.5); }},
+     [](F& f, V x, const A&) {
+       const V of_negative = f.exp(f.negate(x));
+       return f.mul(f.sub(f.exp(x), of_negative), 0.5);
+     }},
     {AtenOp::cosh_default, [](double x, const A&) { return std::cosh(x); },
-     [](F& f, V x, const A&) { return f.mul(f.add(f.exp(x), f.exp(f.negate(x))), 0.5); }},
+     [](F& f, V x, const A&) {
+       const V of_negative = f.exp(f.negate(x));
+       return f.mul(f.add(f.exp(x), of_negative), 0.5);
+     }},
     {AtenOp::asinh_default, [](double x, const A&) { return std::asinh(x); }, expression<functions::asinh>},
     {AtenOp::acosh_default, [](double x, const A&) { return std::acosh(x); }, expression<functions::acosh>},
     {AtenOp::atanh_default, [](double x, const A&) { return std::atanh(x); }, expression<functions::atanh>},

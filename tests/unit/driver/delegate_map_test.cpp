@@ -28,7 +28,7 @@ ModelBuilder beginning() {
 
 void add(ModelBuilder& model, const std::string& op, const std::string& name, const std::string& from,
          const std::string& other = {}) {
-  json arguments{argument("self", tensor(from))};
+  std::vector<json> arguments{argument("self", tensor(from))};
   if (!other.empty()) arguments.push_back(argument("other", tensor(other)));
   model.node("torch.ops.aten." + op, name, {1, 2}, std::move(arguments));
 }

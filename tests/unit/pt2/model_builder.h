@@ -74,8 +74,8 @@ struct ModelBuilder {
     entries["data/weights/weight_" + name] = std::move(bytes);
   }
 
-  json& node(const std::string& target, const std::string& result, const std::vector<int64_t>& sizes, json arguments,
-             int scalar_type = 7) {
+  json& node(const std::string& target, const std::string& result, const std::vector<int64_t>& sizes,
+             std::vector<json> arguments, int scalar_type = 7) {
     graph["tensor_values"][result] = meta_json(scalar_type, sizes);
     graph["nodes"].push_back({{"target", target},
                               {"inputs", std::move(arguments)},
