@@ -310,9 +310,10 @@ void multiply_here(const MatrixJobF32& job) {
     multiply_parts<kRows, 1>(one);
     one.rows_are_far = false;
     one.panels += job.k * kLanes;
-    if (one.c != nullptr) one.c += kLanes;
-    if (epilogue.out != nullptr) epilogue.out += kLanes;
-    epilogue.column += kLanes;
+    one.c += kLanes;
+    if (one.epilogue == nullptr) continue;
+    epilogue.out += kLanes;
+    if (epilogue.column != nullptr) epilogue.column += kLanes;
     epilogue.channels -= kLanes;
   }
 }

@@ -127,13 +127,13 @@ TEST(Refusal, unsupported_operators_are_all_reported) {
 }
 
 TEST(Refusal, wrong_arguments_are_errors) {
-  const auto with_arguments = [](json arguments) {
+  const auto with_arguments = [](std::vector<json> arguments) {
     ModelBuilder model = small_model();
     model.node("torch.ops.aten.hardtanh.default", "y", {1, 2}, std::move(arguments));
     model.output("y");
     return model.refusal();
   };
-  EXPECT_THAT(with_arguments(json::array()), HasSubstr("argument self of aten.hardtanh.default is missing"));
+  EXPECT_THAT(with_arguments({}), HasSubstr("argument self of aten.hardtanh.default is missing"));
   EXPECT_THAT(with_arguments({argument("self", tensor("x")), argument("color", {{"as_int", 1}})}),
               HasSubstr("no argument color"));
   EXPECT_THAT(with_arguments({argument("self", tensor("nobody"))}), HasSubstr("nobody"));
