@@ -1,6 +1,9 @@
 """The sessions of the guide and the README: commands after "$ " and their output, with "..." for omitted lines. And its Python programs with the output
 that follows them.
 
+A block that shows only a part of an output stands behind a comment with the command, which the page does not show: `<!-- $ COMMAND -->`. Where
+no command prints the block, the comment is `<!-- not compared: REASON -->`. `<!-- files of FOLDER -->`: the files that the page's programs wrote.
+
 `python tests/integration/guide_pages.py` runs them and updates the pages; test_docs.py only compares.
 """
 
@@ -12,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import guide_files
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,9 +29,6 @@ ELSEWHERE = {
     "carina compare": "test_compare.py",
     "carina firmware": "a cross compiler: test_firmware.py",
     "carina qemu": "an emulator: test_firmware.py",
-    "carina aot": "PyTorch: test_arm_scripts.py",
-    "carina arm-run": "PyTorch: test_arm_scripts.py",
-    "carina evaluate-model": "PyTorch: test_arm_scripts.py",
     "--on vulkan": "a device: test_vgf_vulkan.py",
     "pip install": "a network",
     "sudo": "a network and the right to install",
@@ -38,34 +39,50 @@ ELSEWHERE = {
     "--calibrate inputs.npz": "a model of the reader's own",
     "--data inputs.npz": "a model of the reader's own: test_schemes.py",
     "board.ini": "a file of the reader's own: test_vela_ini.py",
-    "pool.tosa": "a broken file: test_tosa_files.py",
     "flow.tosa": "control flow: test_vgf_files.py",
     "model.tosa": "a file of the reader's own",
     "digits_0_80.tosa --with": "the peer",
 }
-# On this page, sessions with firmware run too, if the machine has the images, the emulator and the cross compiler.
-FIRMWARE_PAGE = GUIDE / "firmware.md"
+# On these pages, sessions with firmware run too, if the machine has the images, the emulator and the cross compiler.
+FIRMWARE_PAGES = (GUIDE / "firmware.md", GUIDE / "troubleshooting.md")
 FIRMWARE = ("carina firmware", "carina qemu")
+# Blocks of commands alone.
+COMMANDS = ("carina ", "make ", "pytest ", "pip ", "cmake ")
 # Sessions whose output contains times of this machine.
 TIMED = ("--profile", "carina run digits.pte --timed")
 
 
 class Session(NamedTuple):
-    """A command and its output lines on the page."""
+    """A command and its output lines on the page. `is_part`: the lines are a part of the output."""
 
     command: str
     lines: list[str]
+    is_part: bool = False
 
 
-def blocks(text: str) -> list[str]:
-    """The fenced blocks that hold sessions."""
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
-    return [block for language, block in fenced if not language and block.startswith("$ ")]
+class Block(NamedTuple):
+    """A fenced block, and the words of a comment before it."""
+
+    comment: str
+    language: str
+    text: str
 
 
-def sessions(block: str) -> list[Session]:
+def fences(text: str) -> list[Block]:
+    found = re.findall(r"^(?:<!-- (.*?) -->\n)?```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    return [Block(*groups) for groups in found]
+
+
+def blocks(text: str) -> list[Block]:
+    """The fenced blocks that hold sessions, or parts of an output."""
+    return [block for block in fences(text) if block.comment.startswith("$ ") or (not block.language and block.text.startswith("$ "))]
+
+
+def sessions(block: Block) -> list[Session]:
+    if block.comment.startswith("$ "):
+        return [Session(block.comment[2:], block.text.splitlines(), is_part=True)]
     found = []
-    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         command, *lines = re.sub(r"\\\n\s*", "", part).splitlines()
         found.append(Session(command, lines))
     return found
@@ -78,7 +95,7 @@ def runs_firmware(carina: Path) -> bool:
 
 
 def is_elsewhere(command: str, page: Path, carina: Path) -> bool:
-    if page == FIRMWARE_PAGE and command.startswith(FIRMWARE):
+    if page in FIRMWARE_PAGES and command.startswith(FIRMWARE):
         return not runs_firmware(carina)
     return any(command.startswith(words) or (words in command and not words.startswith("carina ")) for words in ELSEWHERE)
 
@@ -98,12 +115,18 @@ def prepare(folder: Path, carina: Path) -> None:
     subprocess.run([carina, *lowered], cwd=folder, check=True, capture_output=True)
 
 
+def environment(carina: Path) -> dict[str, str]:
+    """Of a command. The Arm backend's scripts are Python programs."""
+    package = {"PYTHONPATH": str(carina.parents[1] / "python"), "CARINA_PYTHON": sys.executable, "PYTHONWARNINGS": "ignore", "CARINA_BIN": str(carina)}
+    return {**os.environ, **package, "LC_ALL": "C"}
+
+
 def printed(session: Session, folder: Path, carina: Path) -> list[str]:
     """The command's current output, with messages if the page shows one."""
-    command = re.sub(r"^carina ", f"{carina} ", session.command)
-    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, env={**os.environ, "LC_ALL": "C"})
+    command = re.sub(r"^carina |(?<=&& )carina ", f"{carina} ", session.command)
+    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600, env=environment(carina))
     said = [line.startswith("carina: ") for line in session.lines]
-    assert any(said) or done.returncode == 0, f"$ {session.command}\n{done.stderr}"
+    assert any(said) or session.is_part or done.returncode == 0, f"$ {session.command}\n{done.stderr}"
     shown = done.stderr if said[:1] == [True] else done.stdout + (done.stderr if any(said) else "")
     return [line.rstrip() for line in shown.replace(str(carina.parents[1]), "build/release").splitlines()]
 
@@ -117,10 +140,20 @@ def without_times(line: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"\d+\.\d+", "#", line))
 
 
+def rounded(line: str) -> str:
+    """Replaces floats with all their digits, which depend on the machine, by four digits."""
+    return re.sub(r"\d+\.\d{8,}", lambda match: f"{float(match[0]):.4g}", line)
+
+
 def agrees(session: Session, lines: list[str]) -> bool:
     """Whether the lines equal the page's lines. "..." matches any number of lines."""
-    plain = without_times if any(words in session.command for words in TIMED) else without_counts
+    change = without_times if any(words in session.command for words in TIMED) else without_counts
+
+    def plain(line: str) -> str:
+        return rounded(change(line))
+
     shown = [LEFT_OUT if line.strip() == LEFT_OUT else re.escape(plain(line)) for line in session.lines if line.strip()]
+    shown = [LEFT_OUT, *shown, LEFT_OUT] if session.is_part else shown
     pattern = "".join("(?:.*\n)*?" if line == LEFT_OUT else line + "\n" for line in shown)
     return not shown or re.fullmatch(pattern, "".join(plain(line) + "\n" for line in lines if line.strip())) is not None
 
@@ -137,6 +170,7 @@ def renewed(session: Session, lines: list[str]) -> list[str]:
 def run_page(page: Path, folder: Path, carina: Path) -> list[tuple[Session, list[str]]]:
     """Runs each session of a page that can run here. Returns the sessions with their current output."""
     prepare(folder, carina)
+    guide_files.prepare(page, carina, folder)
     here = [session for block in blocks(page.read_text()) for session in sessions(block) if not is_elsewhere(session.command, page, carina)]
     return [(session, printed(session, folder, carina)) for session in here]
 
@@ -145,7 +179,9 @@ def write_page(page: Path, folder: Path, carina: Path) -> None:
     text = page.read_text()
     for session, lines in run_page(page, folder, carina):
         old = "".join(line + "\n" for line in session.lines)
-        if session.lines and not agrees(session, lines):
+        if session.is_part and not agrees(session, lines):
+            print(f"{page.name}: change the block by hand: $ {session.command}", *lines, sep="\n")
+        elif session.lines and not agrees(session, lines):
             text = text.replace(f"$ {session.command}\n{old}", "\n".join([f"$ {session.command}", *renewed(session, lines)]) + "\n")
     page.write_text(text)
 
@@ -186,8 +222,7 @@ def run_programs(page: Path, folder: Path, carina: Path) -> list[tuple[Program, 
     prepare(folder, carina)
     blocks_of_page = programs(page.read_text())
     (folder / "blocks").write_text("\0".join(program.code for program in blocks_of_page))
-    environment = {**os.environ, "PYTHONPATH": str(carina.parents[1] / "python"), "CARINA_BIN": str(carina), "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run([sys.executable, "-c", _RUN, "blocks"], cwd=folder, capture_output=True, text=True, timeout=600, env=environment)
+    done = subprocess.run([sys.executable, "-c", _RUN, "blocks"], cwd=folder, capture_output=True, text=True, timeout=600, env=environment(carina))
     assert done.returncode == 0, f"{page.name}: {done.stderr[-3000:]}"
     outputs = re.split(rf"^{_MARK}\d+\n", done.stdout, flags=re.MULTILINE)[1:]
     made = zip(blocks_of_page, outputs, strict=True)
@@ -200,6 +235,23 @@ def write_programs(page: Path, folder: Path, carina: Path) -> None:
         before, after = text.split(program.code, 1)
         text = before + program.code + after.replace("\n".join(program.lines or []) + "\n", "\n".join(lines) + "\n", 1)
     page.write_text(text)
+
+
+def listings(text: str) -> list[tuple[str, list[str]]]:
+    """The folders whose files a page lists, and the files on the page."""
+    return [(block.comment.removeprefix("files of "), block.text.splitlines()) for block in fences(text) if block.comment.startswith("files of ")]
+
+
+def uncompared(page: Path) -> list[str]:
+    """The first lines of blocks of output that nothing compares: neither sessions, commands alone, outputs of programs nor excused."""
+    text = page.read_text()
+    of_programs = {"\n".join(program.lines) for program in programs(text) if program.lines}
+    others = [block for block in fences(text) if not block.language and not block.comment and not block.text.startswith("$ ")]
+    return [block.text.splitlines()[0] for block in others if block.text.rstrip("\n") not in of_programs and not is_commands(block.text)]
+
+
+def is_commands(text: str) -> bool:
+    return all(line.startswith(COMMANDS) for line in re.sub(r"\\\n\s*", "", text).splitlines())
 
 
 def pages_with_programs() -> list[Path]:

@@ -45,6 +45,19 @@ def test_the_guide_shows_what_commands_print(carina, page, tmp_path):
 def test_the_guide_shows_what_programs_print(carina, page, tmp_path):
     for program, lines in guide_pages.run_programs(page, tmp_path, carina):
         assert program.lines == lines, "run python tests/integration/guide_pages.py"
+    for folder, files in guide_pages.listings(page.read_text()):
+        assert sorted(path.name for path in (tmp_path / folder).iterdir()) == files
+
+
+@pytest.mark.parametrize("page", sorted(guide_pages.GUIDE.glob("*.md")), ids=lambda page: page.stem)
+def test_every_output_of_the_guide_is_compared(page):
+    assert not guide_pages.uncompared(page), "write the command that prints the block before it: <!-- $ COMMAND -->"
+
+
+def test_a_part_of_an_output_is_compared():
+    text = "<!-- $ seq 5 -->\n```\n2\n3\n```\n```\nnothing\n```\n"
+    (session,) = (session for block in guide_pages.blocks(text) for session in guide_pages.sessions(block))
+    assert guide_pages.agrees(session, ["1", "2", "3", "4"]) and not guide_pages.agrees(session, ["1", "2", "4"])
 
 
 def test_a_program_of_the_guide_is_paired_with_its_output():
