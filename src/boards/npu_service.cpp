@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/guarded.h"
 
@@ -28,14 +29,17 @@ void count(const firmware::NpuRequest& request, const simulate::Report& report, 
 
 }  // namespace
 
-NpuService::NpuService(const plan::Target& target, const SharedMemory& memory, int threads)
+NpuService::NpuService(const plan::Target& target, const SharedMemory& memory, simulate::Timing timing, int threads,
+                       size_t kept)
     : accelerator_(target.accelerator),
       memory_(memory),
-      simulator_({.timing = simulate::Timing::kOn,
+      simulator_({.timing = timing,
+                  .occupied = timing == simulate::Timing::kOn ? simulate::Occupied::kOn : simulate::Occupied::kOff,
                   .threads = threads,
                   .config_word = target.accelerator.config_word,
                   .own_system_config = target.system,
-                  .own_memory_mode = target.memory}) {}
+                  .own_memory_mode = target.memory}),
+      kept_(kept) {}
 
 firmware::NpuReply NpuService::answer(const firmware::NpuRequest& request) {
   firmware::NpuReply reply{.config_word = accelerator_.config_word, .id_word = accelerator_.id_word};
@@ -68,8 +72,9 @@ Result<void> NpuService::run(const firmware::NpuRequest& request, firmware::NpuR
     CARINA_TRY(memory.regions[i], range(request.region_address[i], request.region_bytes[i], role.c_str()));
   }
   CARINA_TRY(const std::span<std::byte> payload, range(request.payload_address, request.payload_bytes, "the payload"));
-  CARINA_TRY(const simulate::Report report, simulator_.run(payload, memory));
+  CARINA_TRY(simulate::Report report, simulator_.run(payload, memory));
   count(request, report, reply);
+  if (reports_.size() < kept_) reports_.push_back(std::move(report));
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "facts/firmware.h"
 #include "plan/network/target.h"
@@ -20,10 +21,13 @@ struct SharedMemory {
 // The simulator as the NPU of a device. It answers the requests of a firmware's driver (facts/firmware.h).
 class NpuService {
  public:
-  NpuService(const plan::Target& target, const SharedMemory& memory, int threads);
+  // `kept`: the number of invocations whose reports are kept, from the first on.
+  NpuService(const plan::Target& target, const SharedMemory& memory, simulate::Timing timing, int threads, size_t kept);
 
   // Never fails: the reply carries the error.
   firmware::NpuReply answer(const firmware::NpuRequest& request);
+
+  [[nodiscard]] const std::vector<simulate::Report>& reports() const { return reports_; }
 
  private:
   Result<void> run(const firmware::NpuRequest& request, firmware::NpuReply& reply);
@@ -32,6 +36,8 @@ class NpuService {
   npu::AcceleratorConfig accelerator_;
   SharedMemory memory_;
   simulate::Simulator simulator_;
+  size_t kept_;
+  std::vector<simulate::Report> reports_;
 };
 
 }  // namespace carina::boards

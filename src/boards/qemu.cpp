@@ -16,6 +16,7 @@
 #include "backends/delegate_target.h"
 #include "base/io/file.h"
 #include "base/io/temporary_folder.h"
+#include "boards/device_profile_internal.h"
 #include "boards/firmware_image.h"
 #include "boards/npu_service_internal.h"
 #include "boards/qemu_process_internal.h"
@@ -144,6 +145,7 @@ class Device {
     CARINA_TRY(device->target_, target_for(parsed, where, request.target, log));
     const std::array<runtime::Backend*, 1> backends{&device->backend_};
     CARINA_TRY(device->runner_, evaluate::ProgramRunner::load(program, where, backends));
+    device->calls_ = execute::NpuCalls(parsed, device->runner_->method_name(), device->target_);
     return device;
   }
 
@@ -151,6 +153,7 @@ class Device {
     const bool raw =
         std::ranges::any_of(request_.inputs, [](const std::string& path) { return path.ends_with(".bin"); });
     CARINA_CHECKED(raw ? run_raw() : request_.inputs.empty() && !request_.tests.empty() ? run_tests() : run_samples());
+    if (!request_.etdump.empty()) CARINA_CHECKED(write_file(request_.etdump, pte::write_etdump(records_).record));
     return std::move(report_);
   }
 
@@ -167,7 +170,7 @@ class Device {
     CARINA_CHECKED(write_file(folder->file(kImageFile), image_.bytes()));
     CARINA_TRY(std::vector<std::string> arguments, arguments_for(inputs, request_.inferences, *folder));
     CARINA_TRY(const auto ddr, Ddr::make());
-    NpuService npu(target_, ddr->shared(), request_.threads);
+    NpuService npu(target_, ddr->shared(), request_.timing, request_.threads, calls_.size());
     std::vector<std::string> console;
     const QemuRun run{.folder = folder->path(),
                       .image = kImageFile,
@@ -183,7 +186,16 @@ class Device {
     CARINA_TRY(const int status, run_qemu(run));
     if (status != 0) return device_failure(where_, console, status);
     report_.console.insert(report_.console.end(), console.begin(), console.end());
+    keep_profile({.console = console,
+                  .npu = npu.reports(),
+                  .inferences = request_.inferences,
+                  .clock_hz = target_.system.core_clock_hz});
     return read_outputs(*runner_, *folder);
+  }
+
+  void keep_profile(const DeviceRun& run) {
+    if (records_.empty()) report_.npu = npu_report_of(run, calls_);
+    records_.push_back(record_of(run, runner_->method(), calls_));
   }
 
   Result<std::vector<datasets::NamedTensor>> boot(const datasets::Sample& sample) {
@@ -239,6 +251,7 @@ class Device {
             tests.cases.emplace_back(execute::check_case(suite.cases[i], outputs, request_.tolerance));
         test.method = suite.method;
         test.index = static_cast<int64_t>(i);
+        records_.back().test_case = static_cast<int32_t>(i);
         CARINA_CHECKED(write_outputs(test, outputs));
       }
     }
@@ -270,6 +283,8 @@ class Device {
   runtime::EthosUBackend backend_{unused_};
   plan::Target target_;
   std::unique_ptr<evaluate::ProgramRunner> runner_;
+  execute::NpuCalls calls_;
+  std::vector<pte::RunRecord> records_;  // one per boot
 };
 
 }  // namespace

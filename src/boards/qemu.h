@@ -13,6 +13,7 @@
 #include "execute/bundle.h"
 #include "pte/bundled.h"
 #include "results/firmware_report.h"
+#include "simulate/simulator.h"
 #include "targets/target.h"
 
 namespace carina::boards {
@@ -30,6 +31,9 @@ struct QemuRequest {
   int inferences = 1;
   // The NPU and its memories; empty: those for which the program was compiled.
   targets::TargetRequest target;
+  // Whether the NPU estimates its cycles. Otherwise its counters stay 0.
+  simulate::Timing timing = simulate::Timing::kOn;
+  std::string etdump;  // the record of each boot for ExecuTorch's Inspector; empty: no file
   int timeout_seconds = 600;
   int threads = 1;
   std::function<void(std::string_view)> on_line = [](std::string_view) {};  // called for each line of the console

@@ -3,67 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <utility>
-#include <variant>
 
-#include "backends/ethosu_specs.h"
 #include "base/memory/mapped_pages.h"
-#include "estimate/estimate.h"
 #include "execute/run_clock_internal.h"
 #include "execute/run_progress_internal.h"
 #include "facts/executorch.h"
 #include "pte/reader.h"
 
 namespace carina::execute {
-
-namespace {
-
-// The layer notes of each delegate call of a method, in call order.
-std::vector<npu::CompiledNetwork> notes_of_calls(const pte::Program& program, std::string_view method) {
-  std::vector<npu::CompiledNetwork> calls;
-  const pte::Plan& plan = *std::ranges::find(program.plans, method, &pte::Plan::name);
-  for (const pte::Instruction& instruction : plan.instructions) {
-    const auto* call = std::get_if<pte::DelegateCall>(&instruction);
-    if (call == nullptr) continue;
-    calls.emplace_back().layers =
-        backends::read_specs(plan.delegates[static_cast<size_t>(call->delegate)].compile_specs).layers;
-  }
-  return calls;
-}
-
-using Counts = std::vector<std::pair<std::string, int64_t>>;
-
-void add_counts(Counts& sums, const Counts& more) {
-  for (const auto& [name, count] : more) {
-    const auto same = std::ranges::find(sums, name, &Counts::value_type::first);
-    if (same == sums.end()) {
-      sums.emplace_back(name, count);
-    } else {
-      same->second += count;
-    }
-  }
-}
-
-// Combines the reports of all delegates of one inference.
-results::NpuReport joined(std::span<results::NpuReport> reports, const plan::Target& target) {
-  results::NpuReport all;
-  for (results::NpuReport& one : reports) {
-    if (all.target.empty()) {
-      all = std::move(one);
-      continue;
-    }
-    all.cycles += one.cycles;
-    all.macs += one.macs;
-    std::ranges::move(one.layers, std::back_inserter(all.layers));
-    add_counts(all.pmu, one.pmu);
-    add_counts(all.traffic_bytes, one.traffic_bytes);
-  }
-  if (all.cycles > 0)
-    all.utilization =
-        static_cast<double>(all.macs) / (static_cast<double>(all.cycles) * target.accelerator.macs_per_cycle);
-  return all;
-}
-
-}  // namespace
 
 ProgramSession::ProgramSession(RunOptions options) : options_(std::move(options)) {}
 ProgramSession::~ProgramSession() = default;
@@ -131,7 +78,7 @@ RunOutcome ProgramSession::figures() {
           .memory = runner_->memory(),
           .cpu_kernels = runner_->kernels(),
           .delegate_calls = runner_->delegate_calls(),
-          .npu = joined(reports, target_),
+          .npu = calls_.joined(std::move(reports)),
           .vgf_times = std::move(vgf_times_),
           .tosa_times = std::move(tosa_times_),
           .records = std::move(records_),
@@ -158,7 +105,7 @@ Result<void> ProgramSession::load_runner(const Buffer& program, const std::strin
       evaluate::ProgramRunner::load(program, where, backends, options_.data, kernels, options_.method, options_.pools);
   if (!runner) return failed(std::move(runner).error());
   runner_ = *std::move(runner);
-  notes_ = notes_of_calls(program_, runner_->method_name());
+  calls_ = NpuCalls(program_, runner_->method_name(), target_);
   const runtime::Method* kept = options_.record_values ? &runner_->method() : nullptr;
   if (options_.record) {
     clock_ = std::make_unique<RunClock>(*npu_, kept);
@@ -176,8 +123,7 @@ std::unexpected<Diagnostics> ProgramSession::failed(Diagnostics errors) const {
 
 results::NpuReport ProgramSession::report_of(size_t invocation) const {
   const size_t call = invocations_ == 0 ? invocation : invocation % invocations_;
-  return estimate::npu_report(npu_->reports()[invocation], call < notes_.size() ? notes_[call] : npu::CompiledNetwork{},
-                              target_, simulate::Occupied::kOn);
+  return calls_.report(npu_->reports()[invocation], call);
 }
 
 }  // namespace carina::execute

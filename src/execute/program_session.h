@@ -15,10 +15,10 @@
 #include "carina/log.h"
 #include "carina/result.h"
 #include "evaluate/program_runner.h"
+#include "execute/npu_calls.h"
 #include "execute/run_program.h"
 #include "execute/simulated_npu.h"
 #include "execute/vgf_delegate.h"
-#include "npu/compiled_network.h"
 #include "pte/program.h"
 
 namespace carina::execute {
@@ -70,7 +70,7 @@ class ProgramSession {
   std::unique_ptr<GraphDelegates> vgf_;
   std::optional<GraphDelegates> tosa_;
   std::unique_ptr<evaluate::ProgramRunner> runner_;
-  std::vector<npu::CompiledNetwork> notes_;
+  NpuCalls calls_;
   std::unique_ptr<RunClock> clock_;
   std::vector<pte::RunRecord> records_;
   size_t invocations_ = 0;  // during the first inference

@@ -2,12 +2,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "execute/run_record.h"
 #include "execute/simulated_npu.h"
 #include "pte/etdump.h"
-#include "results/run_report.h"
 #include "runtime/method.h"
 
 namespace carina::execute {
@@ -22,21 +21,11 @@ class RunClock final : public runtime::InstructionObserver {
   void before(size_t instruction) override;
   void after(size_t instruction) override;
 
-  // Returns the report of an NPU invocation by its number since the simulator was made; cycles 0: not estimated.
-  using Invocation = std::function<results::NpuReport(size_t invocation)>;
-  // Returns the run since the last call as events with ExecuTorch's names. If the NPU's cycles are known, a delegate
-  // call lasts that many cycles at the NPU's clock and has one event per layer. All other events have this machine's
-  // time.
+  // Returns the run since the last call. `invocation` counts from the simulator's start. What is not the NPU's has this
+  // machine's time.
   pte::RunRecord take(const runtime::Method& method, const Invocation& invocation);
 
  private:
-  struct Step {
-    size_t instruction = 0;
-    uint64_t start_ns = 0;
-    uint64_t end_ns = 0;
-    size_t first_invocation = 0;
-    size_t invocations = 0;
-  };
   [[nodiscard]] uint64_t now_ns() const;
   void keep_values(size_t instruction);
   void keep(int32_t instruction, const runtime::EValue& value);
@@ -44,7 +33,7 @@ class RunClock final : public runtime::InstructionObserver {
   const SimulatedNpu& npu_;
   const runtime::Method* method_;
   std::chrono::steady_clock::time_point zero_ = std::chrono::steady_clock::now();
-  std::vector<Step> steps_;
+  std::vector<InstructionTime> steps_;
   std::vector<pte::RecordedValue> values_;
 };
 

@@ -25,6 +25,7 @@ struct QemuReport {
   std::vector<TensorReport> outputs;
   int64_t samples = 1;                    // one boot per sample
   std::optional<TestsReport> tests = {};  // of a bundled program
+  NpuReport npu = {};                     // of the first inference; layers and cycles only if they are estimated
 };
 
 }  // namespace carina::results

@@ -140,6 +140,21 @@ def test_an_option_of_arm_run_has_its_effect(arm_run, tmp_path, name):
         assert not any(command.startswith(start) and words in command for command in plain)
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--etdump"], "--etdump arm_test/net/etdump.etdp"),
+        (["--trace_file=t.csv"], "--per-layer t.csv"),
+        (["--perf_overlay"], "--per-layer arm_test/net/layers.json"),
+        (["--fast"], "--no-cycles"),
+    ],
+)
+def test_records_of_a_run_as_firmware(arm_run, options, words):
+    made, said = arm_run(QEMU, *options)
+    assert any(command.startswith("qemu ") and words in command for command in made), f"{made}\n{said}"
+    assert not any(words in command for command in arm_run(QEMU)[0])
+
+
 @pytest.mark.parametrize("name", sorted(LESS))
 def test_an_option_of_arm_run_takes_something_away(arm_run, name):
     start, words = LESS[name]
@@ -169,10 +184,7 @@ def test_options_of_arm_run_without_effect_are_noted(ours, arm_run):
 
 # Options and their messages.
 REFUSED = [
-    ([QEMU, "--etdump"], "--etdump: not supported for firmware"),
-    ([QEMU, "--trace_file=t"], "--trace_file: not supported for firmware"),
-    ([QEMU, "--fast"], "--fast: not supported for firmware"),
-    ([QEMU, "--perf_overlay"], "--perf_overlay: not supported for firmware"),
+    ([QEMU, "--etdump", "--extra_build_flags=-DET_DUMP_OUTPUTS=ON"], "ET_DUMP_OUTPUTS: not supported for firmware"),
     ([QEMU, "--pte_placement=0x38000000"], "no image has memory for models at 0x38000000: 0x70000000 to 0x7fffffff (corstone300-host)"),
     ([QEMU, "--pte_placement=bogus"], "bogus: expected elf or an address"),
     ([QEMU, "--extra_build_flags=-DTARGET_CPU=cortex-m4"], "TARGET_CPU=cortex-m4: images are built for"),
@@ -295,7 +307,8 @@ def test_every_option_of_arm_build(ours, arm_build, carina):
     image = Path("root/ethos-u55-128_0x70000000/cmake-out/arm_executor_runner.elf")
     assert not made and image.read_bytes() == (carina.parents[1] / "share" / "carina" / "firmware" / "corstone300-host.elf").read_bytes()
     assert "--pte=semihosting: not supported" in arm_build("--pte=semihosting", expect=1)[1]
-    assert "--etdump: not supported for firmware" in arm_build("--pte=m.pte", "--etdump", expect=1)[1]
+    assert "`carina qemu --etdump` takes it" in arm_build("--pte=m.pte", "--etdump")[1]
+    assert "ET_DUMP_OUTPUTS: not supported for firmware" in arm_build("--pte=m.pte", "--extra_build_flags=-DET_DUMP_OUTPUTS=ON", expect=1)[1]
     for name in ("--system_config", "--memory_mode"):
         assert "makes no difference to an image" in arm_build("--pte=m.pte", name, "x")[1]
     for name in ("--bundleio", "--ethosu_tools_dir", "--build_type"):
@@ -353,10 +366,13 @@ def test_all_values_of_outputs_are_shown(run_carina, environment, tmp_path):
     shown = dict(re.findall(r"^Output\[0\]\[(\d+)\]: \(float\) (\S+)$", done.stdout, flags=re.MULTILINE))
     written = np.load(tmp_path / "o" / "outputs" / "output_0.npy").reshape(-1)
     np.testing.assert_allclose([float(shown[str(place)]) for place in range(40)], written, atol=1e-6)
+    run_carina(["run", tmp_path / "o" / "wide_arm_delegate_ethos-u55-128.pte", "-o", tmp_path / "host"])
+    assert np.array_equal(np.load(tmp_path / "host" / "output_0.npy").reshape(-1), written)  # the third inference has the inputs of the first
     assert len(re.findall(r"^Input\[0\]\[\d+\]: \(float\) 1\.000000$", done.stdout, flags=re.MULTILINE)) == 3 * 12 * 12
     done = run_carina(["arm-run", f"--model_name={tmp_path / 'wide.py'}", "--on=qemu", "--bundleio", f"--output={tmp_path / 'b'}"], env=environment)
     assert re.search(r"1 of 1 pass", done.stdout)
-    assert "TEST: BundleIO index[0] Test_result: PASS" in done.stdout.splitlines()
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if "BundleIO" in line or "Model run" in line] == ["TEST: BundleIO index[0] Test_result: PASS", "Model run: 1"]
 
 
 def test_etdump_and_record_are_a_table(run_carina, environment, model, tmp_path):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import operator_graphs
 import pytest
+from test_bundled_programs import events_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "models" / "digits"
@@ -211,9 +212,37 @@ def test_the_log_is_that_of_executorch_s_runner(digits, firmware, run_carina):
     assert values[r"temp_allocator:             (\d+) / \d+  free: \d+ \( used: \d+ % \)"] == timed["memory"]["temp_allocator"]
     assert 0 < values[r"stack:                      (\d+) / \d+  free: \d+ \( used: \d+ % \)"] < 8192
     outputs = lines[len(LOG) :]
-    assert [line.split(":")[0] for line in outputs[:-1]] == [f"Output[0][{i}]" for i in range(10)]
-    assert all(re.fullmatch(r"Output\[0\]\[\d\]: \(float\) -?\d+\.\d{6}", line) for line in outputs[:-1])
-    assert outputs[-1] == "Program complete, exiting."
+    assert [line.split(":")[0] for line in outputs[:-2]] == [f"Output[0][{i}]" for i in range(10)]
+    assert all(re.fullmatch(r"Output\[0\]\[\d\]: \(float\) -?\d+\.\d{6}", line) for line in outputs[:-2])
+    assert outputs[-2:] == ["Model run: 1", "Program complete, exiting."]
+
+
+def test_records_of_a_run_in_the_image(digits, firmware, run_carina, tmp_path):
+    """The layers of the NPU are those of a run on the host, and the times of kernels those of the console."""
+    pte, sample = digits()
+    image = firmware(pte)
+    run_carina(["run", pte, "-i", sample, "--timed", "--per-layer", tmp_path / "host.csv", "-o", tmp_path / "host"])
+    words = ["-i", sample, "-n", 2, "--per-layer", tmp_path / "device.csv", "--etdump", tmp_path / "run.etdp", "-o", tmp_path / "device"]
+    console = run_carina(["qemu", image, *words, "--json"]).json["console"]
+    assert (tmp_path / "device.csv").read_text() == (tmp_path / "host.csv").read_text()
+    events = events_of(tmp_path / "run.etdp")
+    kernels = [re.search(r"::(\S+) : cycle_cnt : (\d+) cycles", line) for line in console]
+    expected = {f"native_call_{found[1]}": int(found[2]) / 2 * 1e9 / 500e6 for found in kernels if found}
+    assert len(expected) == 2
+    for name, nanoseconds in expected.items():
+        (event,) = (event for event in events if event.name == name)
+        assert event.perf_data.raw[0] == pytest.approx(nanoseconds, abs=2)
+    cycles = next(int(line.split(" : ")[1]) for line in console if "ethosu_pmu_cycle_cntr" in line)
+    (call,) = (event for event in events if event.name == "DELEGATE_CALL")
+    assert call.perf_data.raw[0] == pytest.approx(cycles / 2 * 2, abs=2)
+    assert sum(event.is_delegated_op for event in events) == len((tmp_path / "host.csv").read_text().splitlines()) - 1
+    untimed = run_carina(["qemu", image, "-i", sample, "--no-cycles", "-o", tmp_path / "untimed"]).stdout
+    assert "ethosu_pmu_cycle_cntr : 0" in untimed
+    outputs = [(tmp_path / folder / "output_0.npy").read_bytes() for folder in ("host", "device", "untimed")]
+    assert outputs[0] == outputs[1] == outputs[2]
+    run_carina(["run", pte, "--on", "qemu", "-i", sample, "--etdump", tmp_path / "of_run.etdp", "--per-layer", tmp_path / "of_run.csv"])
+    assert (tmp_path / "of_run.csv").read_text() == (tmp_path / "host.csv").read_text()
+    assert [event.name for event in events_of(tmp_path / "of_run.etdp")] == [event.name for event in events]
 
 
 def test_two_runs_give_the_same_log(digits, firmware, run_carina):

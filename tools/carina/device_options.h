@@ -7,6 +7,7 @@
 #include "boards/qemu.h"
 #include "command.h"
 #include "option_values.h"
+#include "run_options.h"
 
 namespace carina::cli {
 
@@ -26,13 +27,19 @@ inline void add_pool_options(CLI::App& app, boards::FirmwarePools& pools) {
 }
 
 // Runs an image and prints the lines of its console as they arrive. With --json they are in the final object instead.
+// `layers`: the file for the table of --per-layer; empty: none.
 inline int run_on_device(const Result<Buffer>& image, const std::string& where, boards::QemuRequest request,
-                         const Console& console) {
+                         const Console& console, const std::string& layers = {},
+                         report::LayerRows rows = report::LayerRows::kFolded) {
   if (!image) return report_failure(where, image.error(), console);
   request.threads = console.threads;
   if (!console.json)
     request.on_line = [](std::string_view line) { static_cast<void>(print(std::string(line) + "\n")); };
-  const Result<results::QemuReport> report = boards::run_on_qemu(*image, where, request, console.log());
+  Result<results::QemuReport> report = boards::run_on_qemu(*image, where, request, console.log());
+  if (report) {
+    if (auto written = write_layers(layers, report->npu, rows); !written)
+      report = std::unexpected(std::move(written).error());
+  }
   const int printed = finish(where, shown(report, console), console);
   return report && report->tests && !report->tests->passed() ? 1 : printed;
 }

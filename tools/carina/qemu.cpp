@@ -14,9 +14,10 @@ namespace carina::cli {
 namespace qemu_command {
 namespace {
 
-Result<Buffer> open_image(const std::string& image, const boards::QemuRequest& request) {
-  files::CommandFiles files{
-      .inputs = request.inputs, .outputs = {}, .folders = {{"--output", request.output_folder, "output_"}}};
+Result<Buffer> open_image(const std::string& image, const boards::QemuRequest& request, const std::string& layers) {
+  files::CommandFiles files{.inputs = request.inputs,
+                            .outputs = {{"--etdump", request.etdump}, {"--per-layer", layers}},
+                            .folders = {{"--output", request.output_folder, "output_"}}};
   files.inputs.push_back(image);
   std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
   CARINA_CHECKED(files::check_files(files));
@@ -43,7 +44,18 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
                  "Maximum wall time in seconds. The run is then stopped with an error")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
-  app.callback([&] { action = [&] { return run_on_device(open_image(image, request), image, request, console); }; });
+  app.add_option("--etdump", request.etdump,
+                 "Write an ETDump for ExecuTorch's Inspector: CPU cycles of kernels, NPU cycles of delegates and "
+                 "layers, as times at the NPU's clock")
+      ->check(path());
+  static std::string layers;
+  add_layers_option(app, layers);
+  app.add_flag_callback(
+      "--no-cycles", [] { request.timing = simulate::Timing::kOff; },
+      "Do not estimate the NPU's cycles. Its counters stay 0");
+  app.callback([&] {
+    action = [&] { return run_on_device(open_image(image, request, layers), image, request, console, layers); };
+  });
 }
 
 }  // namespace
@@ -54,6 +66,7 @@ const Command kQemu{
     .summary = "Run a firmware image on an emulated Cortex-M55 (QEMU's mps3-an547) beside the simulated NPU",
     .examples =
         "  carina qemu app.elf -i input.npy -o outputs\n"
+        "  carina qemu app.elf --per-layer layers.csv --etdump app.etdp\n"
         "  carina run model.pte --on qemu -i input.npy",
     .add_options = qemu_command::add_options};
 

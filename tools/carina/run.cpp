@@ -58,8 +58,8 @@ int run(const execute::RunRequest& request, const Tables& tables, const Console&
   return failed ? 1 : printed;
 }
 
-Result<Buffer> image_of(const execute::RunRequest& request, const Console& console) {
-  CARINA_CHECKED(check(request));
+Result<Buffer> image_of(const execute::RunRequest& request, const Tables& tables, const Console& console) {
+  CARINA_CHECKED(check(request, tables));
   if (request.timed)
     console.log().note({.where = "--timed",
                         .what = "--timed has no effect with --on qemu: the log shows the total cycles",
@@ -68,10 +68,10 @@ Result<Buffer> image_of(const execute::RunRequest& request, const Console& conso
     return fail({.where = "--data",
                  .what = "--data is not possible with --on qemu: the firmware cannot load tensors from a .ptd",
                  .fault = Fault::kUsage});
-  if (!request.method.empty() || !request.etdump.empty() || !request.debug_buffer.empty() || !request.bundle.empty())
+  if (!request.method.empty() || !request.debug_buffer.empty() || !request.bundle.empty() || !tables.page.empty())
     return fail({.where = "--on qemu",
-                 .what = "--method, --etdump and --bundle are not possible with --on qemu",
-                 .hint = "run it on the host for --method, --etdump and --bundle",
+                 .what = "--method, --debug-buffer, --bundle and --report are not possible with --on qemu",
+                 .hint = "run it on the host for --method, --debug-buffer, --bundle and --report",
                  .fault = Fault::kUsage});
   CARINA_TRY(const boards::Firmware firmware,
              boards::make_firmware({.program = request.program,
@@ -81,10 +81,10 @@ Result<Buffer> image_of(const execute::RunRequest& request, const Console& conso
   return Buffer::copy_of(firmware.elf);
 }
 
-int run_as_firmware(const execute::RunRequest& request, const Console& console) {
+int run_as_firmware(const execute::RunRequest& request, const Tables& tables, const Console& console) {
   const Result<std::vector<pte::TestSuite>> tests = execute::test_suites_of(request.program);
   if (!tests) return report_failure(request.program, tests.error(), console);
-  return run_on_device(image_of(request, console), request.program,
+  return run_on_device(image_of(request, tables, console), request.program,
                        {.inputs = request.inputs,
                         .images = request.images,
                         .tests = *tests,
@@ -93,8 +93,9 @@ int run_as_firmware(const execute::RunRequest& request, const Console& console) 
                         .target = {.accelerator = {},
                                    .system_config = request.system_config,
                                    .memory_mode = request.memory_mode,
-                                   .config_files = request.config_files}},
-                       console);
+                                   .config_files = request.config_files},
+                        .etdump = request.etdump},
+                       console, tables.layers, tables.rows);
 }
 
 void add_image_options(CLI::App& app, datasets::ImageOptions& images) {
@@ -179,7 +180,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
                "Use the kernels of the firmware instead of the faster host kernels, for the same bits as on a device");
   app.callback([&] {
     action = [&] {
-      if (device == Device::kQemu) return run_as_firmware(request, console);
+      if (device == Device::kQemu) return run_as_firmware(request, tables, console);
       request.threads = console.threads;
       if (device == Device::kVulkan) request.vgf = execute::VgfDevice::kVulkan;
       request.timed = request.timed || !tables.layers.empty() || !tables.page.empty();

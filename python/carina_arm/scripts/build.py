@@ -20,6 +20,7 @@ _OF_A_RUN = {
     "rtol": "ET_RTOL: `carina run FILE.bpte --rtol`",
     "system_config": "--system_config: `carina qemu --system-config`",
     "memory_mode": "--memory_mode: `carina qemu --memory-mode`",
+    "etdump": "--etdump: `carina qemu --etdump`",
 }
 
 
@@ -51,10 +52,10 @@ def build(args: argparse.Namespace) -> int:
     apply(args.extra_build_flags, args)
     if args.pte == "semihosting":
         raise ValueError("--pte=semihosting: not supported: an image holds its program; `carina firmware` puts another one into it, without a compiler")
-    if args.etdump or args.debug_buffer:
-        raise ValueError("--etdump: not supported for firmware: the record is written by the runtime on the host (`carina run --etdump`)")
+    if args.debug_buffer:
+        raise ValueError("ET_DUMP_OUTPUTS: not supported for firmware: the runtime on the host records values (`carina run --debug-buffer`)")
     for dest, command in _OF_A_RUN.items():
-        if getattr(args, dest) is not None:
+        if getattr(args, dest) not in (None, False):
             note(f"{command} takes it; it makes no difference to an image")
     folder = _folder(args)
     folder.mkdir(parents=True, exist_ok=True)

@@ -34,20 +34,28 @@ def carina(words: Sequence[str], environment: Mapping[str, str] | None = None) -
     return subprocess.run([carina_program(), *words], check=False, env={**os.environ, **(environment or {})}).returncode
 
 
-def _result_line(line: str) -> str | None:
-    """The line of ExecuTorch's runner for a line of `carina run FILE.bpte`: "forward 0: pass"."""
+# The line of an image after a run in which it compares nothing.
+_MODEL_RUN = "I [carina] Model run: 1"
+
+
+def _result_lines(line: str) -> list[str]:
+    """The lines of ExecuTorch's runner for a line of `carina run FILE.bpte`: "forward 0: pass"."""
     found = re.fullmatch(r"\S+ (\d+): (pass|FAIL)", line.rstrip())
-    return f"TEST: BundleIO index[{found[1]}] Test_result: {found[2].upper()}" if found else None
+    if found is None:
+        return []
+    return [f"TEST: BundleIO index[{found[1]}] Test_result: {found[2].upper()}", f"Model run: {int(found[2] == 'pass')}"]
 
 
 def carina_bundle(words: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
-    """As carina(), for a run of a bundle. Each test case also gets the line of ExecuTorch's runner, which scripts search for."""
+    """As carina(), for a run of a bundle. Each test case also gets the lines of ExecuTorch's runner, which scripts search for."""
     print("CALL " + shlex.join(["carina", *words]), flush=True)
     with subprocess.Popen([carina_program(), *words], stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}) as running:
         assert running.stdout is not None
         for line in running.stdout:
+            if line.rstrip() == _MODEL_RUN:
+                continue  # the outputs are compared later
             print(line, end="", flush=True)
-            if result := _result_line(line):
+            for result in _result_lines(line):
                 print(result, flush=True)
     return running.returncode
 

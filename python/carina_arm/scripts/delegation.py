@@ -10,6 +10,7 @@ __all__ = ["REPORT_NAME", "Delegation"]
 
 REPORT_NAME = "delegation_info.txt"
 _ON_NPU, _ON_CPU = "npu", "cpu"
+_WITHOUT_DELEGATE = "user.nothing"  # nothing is to be delegated: a reason for each node says no more
 
 
 def _op_type(op: str) -> str:
@@ -38,7 +39,7 @@ class Delegation:
             subgraphs=len(report["delegates"]),
             delegated=Counter(_op_type(node["op"]) for node in nodes if node["runs_on"] == _ON_NPU),
             non_delegated=Counter(_op_type(kernel) for kernel in kernels),
-            reasons=tuple(_reason(node) for node in nodes if node["runs_on"] == _ON_CPU),
+            reasons=tuple(_reason(node) for node in nodes if node["runs_on"] == _ON_CPU and node["rule"] != _WITHOUT_DELEGATE),
         )
 
     def summary(self, folder: str | None = None) -> str:

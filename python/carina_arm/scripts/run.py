@@ -122,13 +122,13 @@ def _run_on_host(args: argparse.Namespace, program: Path, folder: Path) -> int:
     code = (carina_bundle if args.bundleio else carina)(arguments, vulkan_environment() if args.on == "vulkan" else {})
     if code == 0 and args.dump_output:
         print_outputs(folder / "outputs")
-    if code == 0 and args.etdump and args.etrecord:
-        return _inspect(args, folder)
-    return code
+    return _inspected(code, args, folder)
 
 
-def _inspect(args: argparse.Namespace, folder: Path) -> int:
-    """Prints the table of ExecuTorch's Inspector, as run_fvp.sh does."""
+def _inspected(code: int, args: argparse.Namespace, folder: Path) -> int:
+    """Prints the table of ExecuTorch's Inspector after a run that worked, as run_fvp.sh does."""
+    if code or not args.etdump or not args.etrecord:
+        return code
     words = ["--etdump_path", str(folder / "etdump.etdp"), "--etrecord_path", args.etrecord]
     words += ["--debug_buffer_path", str(folder / "debug_buffer.bin")] if args.debug_buffer else []
     return python("executorch.devtools.inspector.inspector_cli", words)
@@ -146,14 +146,22 @@ def _run_on_qemu(args: argparse.Namespace, program: Path, folder: Path) -> int:
     inputs = _inputs(args, folder)
     if args.dump_input:
         print_inputs(program, inputs[1::2])
-    code = carina(["qemu", str(image), "-o", str(outputs), *qemu_options(args), *inputs])
+    recorded = [*_traced(args, folder), *_dumped(args, folder), *_untimed(args)]
+    code = carina(["qemu", str(image), "-o", str(outputs), *qemu_options(args), *recorded, *inputs])
     if code == 0 and args.dump_output:
         print_outputs(outputs)
-    return code
+    return _inspected(code, args, folder)
+
+
+def _untimed(args: argparse.Namespace) -> list[str]:
+    return ["--no-cycles"] if args.fast else []
 
 
 def _run_bundle_on_qemu(args: argparse.Namespace, bundle: str | Path) -> int:
-    return carina_bundle(["run", str(bundle), "--on", "qemu", *_tolerances(args)])
+    if args.fast:
+        note("--fast makes no difference for a bundle as firmware")
+    folder = Path(bundle).parent
+    return carina_bundle(["run", str(bundle), "--on", "qemu", *_tolerances(args), *_traced(args, folder), *_dumped(args, folder)])
 
 
 def _inputs(args: argparse.Namespace, folder: Path) -> list[str]:
@@ -193,7 +201,9 @@ def _run_image(args: argparse.Namespace, target: str | None) -> int:
         image = str(Path(program).with_suffix(".elf"))
         if code := make_image(args, Path(program), Path(image), args.elf):
             return code
-    return carina(["qemu", image, *(["-t", target] if target else []), *qemu_options(args)])
+    folder = Path(args.output or Path(image).parent)
+    recorded = [*_traced(args, folder), *_dumped(args, folder), *_untimed(args)]
+    return _inspected(carina(["qemu", image, *(["-t", target] if target else []), *qemu_options(args), *recorded]), args, folder)
 
 
 def _run_bundle(args: argparse.Namespace) -> int:
@@ -202,13 +212,6 @@ def _run_bundle(args: argparse.Namespace) -> int:
     return carina_bundle(["run", args.bundle, *([] if args.fast else ["--timed"]), *_tolerances(args)])
 
 
-# Options for the simulator on the host only.
-_HOST_ONLY = {
-    "etdump": ("--etdump", "the record is written by the runtime on the host"),
-    "trace_file": ("--trace_file", "cycles of layers are those of the simulator's report on the host"),
-    "perf_overlay": ("--perf_overlay", "cycles of layers are those of the simulator's report on the host"),
-    "fast": ("--fast", "the driver in the image waits for the simulator's cycles"),
-}
 # Options for a firmware image only.
 _IMAGE_ONLY = {
     "select_ops_list": "--select_ops_list",
@@ -247,9 +250,8 @@ def _note_unused_image_options(args: argparse.Namespace) -> None:
 def _check(args: argparse.Namespace) -> None:
     """Checks combinations of options. Raises: ValueError."""
     on_image = args.on == "qemu" or args.elf is not None
-    for dest, (name, why) in _HOST_ONLY.items():
-        if on_image and getattr(args, dest):
-            raise ValueError(f"{name}: not supported for firmware: {why}; leave --on=qemu out")
+    if on_image and args.debug_buffer:
+        raise ValueError("ET_DUMP_OUTPUTS: not supported for firmware: the runtime on the host records values; leave --on=qemu out")
     for dest, name in _IMAGE_ONLY.items():
         if not on_image and getattr(args, dest) is not None:
             note(f"{name} makes no difference on the host: it is for firmware (--on=qemu)")

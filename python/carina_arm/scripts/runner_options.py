@@ -29,7 +29,7 @@ def _image_options() -> tuple[Option, ...]:
         option("--extra_build_flags", metavar="FLAGS", default="", help="-DNAME=VALUE ... of the runner's CMake variables; see the table of variables in docs/guide/script-options.md"),
         option("--build_type", choices=BUILD_TYPES, default="Release", effect=Effect.NONE, help=f"{_IMAGES}, optimized for size"),
         option("--toolchain", choices=["arm-none-eabi-gcc"], default="arm-none-eabi-gcc", effect=Effect.NONE, help=f"{_IMAGES}; other toolchains are refused"),
-        option("--etdump", action="store_true", help="Write an ETDump beside the program; on the host only, an image refuses it"),
+        option("--etdump", action="store_true", help="Write an ETDump beside the program when it runs; to `carina arm-build` it makes no difference"),
     )
 
 
@@ -63,8 +63,8 @@ RUN_FVP_SH = (
     option("--data", metavar="FILE@ADDR", help="With --elf: a .pte to put into that image. ADDR is that of the image's memory for models"),
     option("--bundle", metavar="FILE", help="A .bpte to run and to check; for cortex-m targets and with --on=qemu as firmware"),
     option("--timeout", metavar="SECONDS", type=int, help="The longest that QEMU may run; default: 600"),
-    option("--trace_file", metavar="FILE", help="Write the cycles of each layer there (.json, .csv or text); on the host only, an image refuses it"),
-    option("--fast", action="store_true", help="Results only, no cycles; on the host only, an image refuses it"),
+    option("--trace_file", metavar="FILE", help="Write the cycles of each layer there (.json, .csv or text)"),
+    option("--fast", action="store_true", help="Results only, no cycles"),
     option("--etrecord", metavar="FILE", help="With --etdump: an ETRecord; ExecuTorch's Inspector prints both as a table"),
     option("--semihosting-cwd", metavar="DIR", effect=Effect.NONE, help="an image gets its files by name (-i, -o of `carina qemu`)"),
 )
