@@ -27,6 +27,7 @@ class InterpretedDelegates final : public runtime::Backend {
   runtime::Error execute(void* handle, runtime::Arguments arguments, runtime::Arena& scratch) override;
 
   [[nodiscard]] const Diagnostics& failure() const { return failure_; }
+  void clear_failure() { failure_.clear(); }
 
  private:
   struct Part {

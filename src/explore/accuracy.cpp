@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "backends/delegate_target.h"
+#include "base/broken_require.h"
 #include "base/memory/mapped_pages.h"
 #include "base/parallel/parallel.h"
 #include "carina/check.h"
@@ -130,6 +131,7 @@ struct Answers {
   Scores npu_scores;
   Scores integer_scores;                   // empty without the integer graph
   std::optional<MetricScore> metric = {};  // with --metric
+  std::string integer_problem = {};        // why the integer graph's results are not defined; empty: they are
   bool same_bits = false;  // whether NPU and integer graph give equal bits for all outputs of the program and of each
                            // delegate
 };
@@ -192,9 +194,16 @@ class Programs {
     CARINA_TRY(answers.npu_scores, scores_of(npu_outputs, where_));
     const execute::DelegateOutputs npu_delegates = npu_recorder_.take();
     if (on_integers_ == nullptr) return {};
-    CARINA_TRY(const std::vector<datasets::NamedTensor> integer_outputs, explained(on_integers_->run(sample)));
+    auto integer_run = on_integers_->run(sample);
+    const execute::DelegateOutputs integer_delegates = integer_recorder_->take();
+    if (!integer_run && std::ranges::any_of(delegates_->failure(), is_broken_require)) {
+      answers.integer_problem = to_string(*std::ranges::find_if(delegates_->failure(), is_broken_require));
+      delegates_->clear_failure();
+      return {};
+    }
+    CARINA_TRY(const std::vector<datasets::NamedTensor> integer_outputs, explained(std::move(integer_run)));
     CARINA_TRY(answers.integer_scores, scores_of(integer_outputs, where_));
-    answers.same_bits = identical_outputs(integer_outputs, npu_outputs) && npu_delegates == integer_recorder_->take();
+    answers.same_bits = identical_outputs(integer_outputs, npu_outputs) && npu_delegates == integer_delegates;
     return {};
   }
 
@@ -235,7 +244,8 @@ results::SampleScore score_of(const Answers& answers, std::optional<double> labe
       .integer_right = is_right(answers.integer_scores),
       .npu_right = is_right(answers.npu_scores),
       .npu_equals_integer = answers.same_bits,
-      .npu_answers_as_float = answer(answers.npu_scores.front()) == answer(answers.float_scores.front())};
+      .npu_answers_as_float = answer(answers.npu_scores.front()) == answer(answers.float_scores.front()),
+      .integer_problem = answers.integer_problem};
   for (size_t i = 0; i < answers.float_scores.size(); ++i)
     score.outputs.push_back(sums_of(answers.float_scores[i], answers.npu_scores[i]));
   return score;
@@ -385,6 +395,8 @@ void AccuracySums::add(const results::SampleScore& score) {
   report_.npu_right += score.npu_right ? 1 : 0;
   report_.npu_equals_integer += score.npu_equals_integer ? 1 : 0;
   report_.npu_answers_as_float += score.npu_answers_as_float ? 1 : 0;
+  report_.integer_undefined += score.integer_problem.empty() ? 0 : 1;
+  if (report_.integer_problem.empty()) report_.integer_problem = score.integer_problem;
   CARINA_CHECK(score.outputs.size() == sums_.size(), "{} outputs of a sample, the model has {}", score.outputs.size(),
                sums_.size());
   for (size_t i = 0; i < sums_.size(); ++i) {

@@ -48,15 +48,19 @@ Json json_of(const results::TaskAccuracy& task) {
 std::string to_text(const results::AccuracyReport& report) {
   std::string out = fmt::format("{} on {} {} samples\n", report.program, report.samples,
                                 report.has_labels || report.task ? "labeled" : "unlabeled");
+  const int64_t defined = report.samples - report.integer_undefined;  // results of the integer graph
   if (report.task) out += to_text(*report.task);
   if (report.has_labels) {
     out += fmt::format("  float model right:    {}\n", share(report.float_right, report.samples));
-    if (report.has_integer_graph)
-      out += fmt::format("  integer graph right:  {}\n", share(report.integer_right, report.samples));
+    if (report.has_integer_graph && defined > 0)
+      out += fmt::format("  integer graph right:  {}\n", share(report.integer_right, defined));
     out += fmt::format("  NPU right:            {}\n", share(report.npu_right, report.samples));
   }
-  if (report.has_integer_graph)
-    out += fmt::format("  NPU bits = integer graph's bits: {}\n", share(report.npu_equals_integer, report.samples));
+  if (report.has_integer_graph && defined > 0)
+    out += fmt::format("  NPU bits = integer graph's bits: {}\n", share(report.npu_equals_integer, defined));
+  if (report.integer_undefined > 0)
+    out += fmt::format("  integer graph not defined by the specification: {}; the first: {}\n",
+                       share(report.integer_undefined, report.samples), report.integer_problem);
   const bool has_several = report.outputs.size() > 1;
   out += fmt::format("  NPU answers as the float model:  {}{}\n", share(report.npu_answers_as_float, report.samples),
                      has_several ? ", in the first output" : "");
@@ -84,6 +88,10 @@ std::string to_json(const results::AccuracyReport& report) {
   if (report.has_integer_graph) {
     if (report.has_labels) json["integer_right"] = report.integer_right;
     json["npu_equals_integer"] = report.npu_equals_integer;
+  }
+  if (report.integer_undefined > 0) {
+    json["integer_undefined"] = report.integer_undefined;
+    json["integer_problem"] = report.integer_problem;
   }
   return json_text(json);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/broken_require.h"
 #include "report/tables/json.h"
 
 namespace carina::report {
@@ -9,11 +10,10 @@ namespace carina::report {
 namespace {
 
 constexpr std::string_view kRule = "rule ";
-constexpr std::string_view kRequire = "REQUIRE";
 
 std::string_view kind_of(const Diagnostic& error) {
   if (error.what.starts_with(kRule)) return "rule";
-  if (error.what.starts_with(kRequire)) return "require";
+  if (is_broken_require(error)) return "require";
   return "error";
 }
 
@@ -24,8 +24,7 @@ std::string rule_of(const Diagnostic& error) {
 }
 
 std::string_view status_of(const Diagnostics& errors) {
-  if (std::ranges::any_of(errors, [](const Diagnostic& error) { return kind_of(error) == "require"; }))
-    return "unpredictable";
+  if (std::ranges::any_of(errors, is_broken_require)) return "unpredictable";
   return std::ranges::all_of(errors, [](const Diagnostic& error) { return error.fault == Fault::kInput; }) ? "refused"
                                                                                                            : "failed";
 }

@@ -103,6 +103,7 @@ std::string to_json_line(size_t sample, const results::SampleScore& score) {
                     {"npu_answers_as_float", score.npu_answers_as_float},
                     {"outputs", ordered_json::array()}};
   for (const results::OutputSums& sums : score.outputs) json["outputs"].push_back(json_of(sums));
+  if (!score.integer_problem.empty()) json["integer_problem"] = score.integer_problem;
   return compact(json);
 }
 
@@ -115,6 +116,7 @@ Result<std::pair<size_t, results::SampleScore>> read_score_line(std::string_view
                                .npu_equals_integer = json.at("npu_equals_integer"),
                                .npu_answers_as_float = json.at("npu_answers_as_float")};
     for (const ordered_json& sums : json.at("outputs")) score.outputs.push_back(output_sums_of(sums));
+    score.integer_problem = json.value("integer_problem", "");
     return std::pair{json.at("sample").get<size_t>(), std::move(score)};
   } catch (const ordered_json::exception& error) {
     return fail({.where = name, .what = "this is not a line of `carina accuracy`", .got = error.what()});

@@ -34,6 +34,8 @@ struct AccuracyReport {
   int64_t float_right = 0;
   bool has_integer_graph = false;
   int64_t integer_right = 0;
+  int64_t integer_undefined = 0;     // samples for which the specification does not define the integer graph's results
+  std::string integer_problem = {};  // of the first of them
   int64_t npu_right = 0;
   int64_t npu_equals_integer = 0;  // samples for which all outputs, and the outputs of each delegate, have the integer
                                    // graph's bits
@@ -59,6 +61,7 @@ struct SampleScore {
   bool npu_equals_integer = false;
   bool npu_answers_as_float = false;
   std::vector<OutputSums> outputs = {};
+  std::string integer_problem = {};  // why the integer graph's results are not defined; empty: they are
 };
 
 }  // namespace carina::results

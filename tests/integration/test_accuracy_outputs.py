@@ -137,3 +137,24 @@ def test_metrics_take_a_label_per_pixel(run_carina, segments, tmp_path):
     assert "--metric pixel" in run_carina(args, expect=1).stderr
     assert "labels do not fit" in run_carina([*args, "--metric", "rmse"], expect=1).stderr
     assert "unknown metric" in run_carina([*args, "--metric", "f1"], expect=2).stderr
+
+
+class Cumulates(nn.Module):
+    def forward(self, x):
+        return torch.cumsum(x, 1)
+
+
+def test_samples_without_a_defined_integer_result_are_counted(run_carina, tmp_path):
+    """TOSA does not define a sum beyond int32. The other samples are compared as ever."""
+    x = torch.arange(12, dtype=torch.int32).reshape(3, 4)
+    save(tmp_path / "m.pt2", Cumulates(), x[:1])
+    x[1] = 2**30
+    np.savez(tmp_path / "x.npz", x=x.numpy())
+    run_carina(["compile", tmp_path / "m.pt2", "--target", "ethos-u85-256", "--delegate-all", "--dump", tmp_path / "d", "-o", tmp_path / "m.pte"])
+    args = ["accuracy", tmp_path / "m.pt2", tmp_path / "m.pte", "--data", tmp_path / "x.npz", "--dump", tmp_path / "d"]
+    report = run_carina([*args, "--json"]).json
+    assert (report["samples"], report["npu_equals_integer"], report["integer_undefined"]) == (3, 2, 1)
+    assert "does not fit i32" in report["integer_problem"]
+    text = run_carina(args).stdout
+    assert "NPU bits = integer graph's bits: 2 of 2" in text
+    assert "integer graph not defined by the specification: 1 of 3" in text and "does not fit i32" in text

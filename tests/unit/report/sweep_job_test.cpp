@@ -14,7 +14,8 @@ TEST(SweepJob, score_is_read_back_exactly) {
       .float_right = true,
       .npu_equals_integer = true,
       .outputs = {{.signal = 0.1, .noise = 1e-300, .absolute = kInfinity, .elements = 10},
-                  {.signal = 1.0 / 3, .noise = std::nan(""), .absolute = 0, .elements = 7}}};
+                  {.signal = 1.0 / 3, .noise = std::nan(""), .absolute = 0, .elements = 7}},
+      .integer_problem = "the sum does not fit i32"};
   const std::string line = to_json_line(12, score);
   EXPECT_EQ(line.find('\n'), std::string::npos);
   const auto again = read_score_line(line, "state.jsonl");
@@ -22,6 +23,7 @@ TEST(SweepJob, score_is_read_back_exactly) {
   EXPECT_EQ(again->first, 12U);
   EXPECT_EQ(again->second.outputs.size(), 2U);
   EXPECT_EQ(again->second.outputs[0].signal, 0.1);
+  EXPECT_EQ(again->second.integer_problem, score.integer_problem);
   EXPECT_EQ(to_json_line(again->first, again->second), line);
 }
 
