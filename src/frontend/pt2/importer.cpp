@@ -333,6 +333,8 @@ void Importer::import_listed_node(Scope& scope, JsonView json, const Target& tar
       return import_choice(scope, json, node);
     case TargetKind::kLoop:
       return import_loop(scope, json, node);
+    case TargetKind::kSequence:
+      return import_sequence(scope, json, node);
     case TargetKind::kSymbolic:
     case TargetKind::kNumberOfData:
     case TargetKind::kAssertion:

@@ -38,6 +38,9 @@ class Importer {
   Reading run();
 
  private:
+  // Bounds the size of the graph, whatever a file says.
+  static constexpr int64_t kMaxUnrolled = 1 << 14;
+
   // A result of a node: its name in the program, and its value in the graph.
   struct NamedValue {
     std::string_view name;
@@ -68,6 +71,10 @@ class Importer {
   void bind_results(Scope& scope, JsonView outputs, std::span<const ir::ValueId> results);
   std::vector<ir::ValueId> choose(const ir::Node& node, ir::ValueId condition, std::span<const ir::ValueId> yes,
                                   std::span<const ir::ValueId> no);
+  // Nodes that apply a subgraph to the elements of sequences (sequences.cpp).
+  void import_sequence(Scope& scope, JsonView json, const ir::Node& node);
+  ir::ValueId element_of(const ir::Node& node, ir::ValueId sequence, int64_t index);
+  ir::ValueId stacked(const ir::Node& node, std::vector<ir::ValueId> elements);
   void refuse_operator(Scope& scope, JsonView json, const ir::Node& node, std::string_view reason, std::string hint);
   void keep_unknown(const Scope& scope, JsonView json, ir::Node node, size_t first_problem);
   std::vector<NamedValue> add_results(const Scope& scope, JsonView outputs, const std::string& where);
@@ -99,6 +106,7 @@ class Importer {
   std::vector<std::unique_ptr<Scope>> scopes_;  // all scopes so far, because names of finished scopes are still used
   std::set<std::string, std::less<>> overwritten_;  // inputs and constants that the program overwrites
   int depth_ = 0;                                   // nesting depth of regions
+  int64_t unrolled_ = 0;                            // elements of sequences, each with a copy of a subgraph
 };
 
 }  // namespace carina::pt2

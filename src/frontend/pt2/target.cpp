@@ -53,7 +53,7 @@ constexpr std::array<std::string_view, 6> kSymbolicPrefixes = {"_operator.",    
 constexpr std::array<std::string_view, 2> kNumbersOfData = {"aten.item.default", "aten._local_scalar_dense.default"};
 
 // Higher-order operators for Python's control flow.
-constexpr std::array<std::string_view, 4> kControlFlow = {"map_impl", "scan", "associative_scan", "switch"};
+constexpr std::array<std::string_view, 2> kControlFlow = {"associative_scan", "switch"};
 
 std::optional<AtenOp> row_named(std::string_view name) {
   static const std::unordered_map<std::string_view, AtenOp> kByName = [] {
@@ -90,6 +90,7 @@ Target higher_order_named(std::string_view name) {
   if (name == "wrap_with_autocast") return {.kind = TargetKind::kRegion};
   if (name == "cond") return {.kind = TargetKind::kChoice, .op = AtenOp::where_self};
   if (name == "while_loop") return {.kind = TargetKind::kLoop, .op = AtenOp::where_self};
+  if (name == "map_impl" || name == "scan") return {.kind = TargetKind::kSequence};
   for (const std::string_view flow : kControlFlow) {
     if (flow == name) return {.reason = "control flow that depends on data is not supported"};
   }

@@ -17,6 +17,7 @@ enum class TargetKind {
   kRegion,        // calls a subgraph, which is inlined; the operands follow the graph
   kChoice,        // a condition and two subgraphs; selects the results of one
   kLoop,          // while_loop: one subgraph is the body, the other computes whether to continue
+  kSequence,      // map, scan: one subgraph, which is applied to each element of sequences
   kUnknown,
 };
 struct Target {

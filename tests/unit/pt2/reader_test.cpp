@@ -93,6 +93,47 @@ TEST(Reader, loops_without_round_count_are_errors) {
   EXPECT_THAT(doubling_model().refusal(), HasSubstr("--loop-rounds"));
 }
 
+// scan over x [2,3]: the state is state + x[n], and the result of each step is twice that.
+ModelBuilder summing_model(std::vector<int64_t> sizes) {
+  ModelBuilder step, model;
+  step.input("state", {3});
+  step.input("element", {3});
+  step.node("torch.ops.aten.add.Tensor", "sum", {3},
+            {argument("self", tensor("state")), argument("other", tensor("element"))});
+  step.node("torch.ops.aten.add.Tensor", "twice", {3},
+            {argument("self", tensor("sum")), argument("other", tensor("sum"))});
+  step.output("sum");
+  step.output("twice");
+  const auto list = [](json names) { return argument("", {{"as_tensors", std::move(names)}}); };
+  model.input("h", {3});
+  model.input("x", std::move(sizes));
+  json& node = model.node("torch.ops.higher_order.scan", "last", {3},
+                          {argument("", {{"as_graph", {{"name", "step"}, {"graph", step.graph}}}}),
+                           list({{{"name", "h"}}}), list({{{"name", "x"}}}), list(json::array())});
+  model.graph["tensor_values"]["all"] = model.graph["tensor_values"]["last"];
+  node["outputs"].push_back(tensor("all"));
+  model.output("last");
+  model.output("all");
+  return model;
+}
+
+TEST(Reader, scans_are_unrolled_in_order) {
+  const Buffer file = Buffer::copy_of(summing_model({2, 3}).archive());
+  const Result<ir::Graph> graph = read_model(file, "m.pt2", {}, {}).graph;
+  ASSERT_TRUE(graph) << to_string(graph.error());
+  EXPECT_THAT(ops(*graph), ElementsAre("aten.select.int", "aten.add.Tensor", "aten.add.Tensor", "aten.select.int",
+                                       "aten.add.Tensor", "aten.add.Tensor", "aten.stack.default"));
+  EXPECT_EQ(graph->nodes[4].inputs[0], graph->nodes[1].outputs[0]);
+  EXPECT_EQ(graph->outputs[0], graph->nodes[4].outputs[0]);
+  EXPECT_EQ(graph->outputs[1], graph->nodes[6].outputs[0]);
+  EXPECT_EQ((*graph)[graph->outputs[1]].shape, (Shape{2, 3}));
+}
+
+TEST(Reader, long_scans_are_errors) {
+  EXPECT_THAT(summing_model({1 << 20, 3}).refusal(), HasSubstr("at most 16384 elements"));
+  EXPECT_THAT(summing_model({}).refusal(), HasSubstr("different lengths, or none"));
+}
+
 TEST(Reader, edge_arguments_are_positional) {
   ModelBuilder model;
   model.input("x", {4});
