@@ -23,13 +23,30 @@ if TYPE_CHECKING:
 _VULKAN = {"host": "host", "vulkan": "vulkan"}
 
 
+class _SavedRun:
+    """A run that was copied or sent to another process."""
+
+    def __init__(self, done: _native.Run | _SavedRun) -> None:
+        self.npu_cycles: int = done.npu_cycles
+        self._texts = (done.to_text(), done.to_json())
+
+    def to_text(self) -> str:
+        return self._texts[0]
+
+    def to_json(self) -> str:
+        return self._texts[1]
+
+
 class Run(Sequence["NDArray[Any]"]):
     """The outputs of one inference, as a sequence of arrays, with its memory and cycles."""
 
     def __init__(self, run: _native.Run, notes: Sequence[Diagnostic]) -> None:
-        self._run = run
+        self._run: _native.Run | _SavedRun = run
         self._outputs = run.outputs
         self.notes = tuple(notes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_run": _SavedRun(self._run), "_outputs": self._outputs, "notes": self.notes}
 
     @property
     def names(self) -> list[str]:

@@ -60,7 +60,9 @@ void bind_quantize(nb::module_& module) {
 void set_arrays(driver::CompileRequest& request, const std::map<std::string, Array>& arrays) {
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, array] : arrays) tensors.emplace(name, tensor_of(array));
-  request.samples = [tensors = std::move(tensors)](std::span<const datasets::InputType> inputs) {
+  request.samples = [tensors = std::move(tensors)](
+                        std::span<const datasets::InputType> inputs) -> Result<std::vector<datasets::Sample>> {
+    CARINA_CHECKED(datasets::check_names(tensors, inputs, "calibration"));
     return datasets::split_samples(tensors, inputs, "calibration");
   };
 }

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -71,8 +70,6 @@ Arrays described(const Streams& streams) {
 
 // A shard that is being read.
 class OpenShard {
-  static constexpr std::array kLabels{"y", "label", "labels", "target"};
-
  public:
   static Result<OpenShard> open(const Shard& shard, std::span<const InputType> inputs, const std::string& where) {
     OpenShard result;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <ranges>
 
 #include "datasets/samples_internal.h"
 #include "files/file_kind.h"
@@ -129,6 +130,19 @@ Result<std::vector<Sample>> split_samples(const Arrays& arrays, std::span<const 
       samples[n].push_back(nth_sample(*found[i], inputs[i], static_cast<int64_t>(n)));
   }
   return samples;
+}
+
+Result<void> check_names(const Arrays& arrays, std::span<const InputType> inputs, const std::string& where) {
+  for (const auto& [name, array] : arrays) {
+    const bool is_input = std::ranges::find(inputs, name, &InputType::name) != inputs.end();
+    if (is_input || (inputs.size() == 1 && name == "x") || std::ranges::find(kLabels, name) != kLabels.end()) continue;
+    return fail({.where = where,
+                 .what = fmt::format("{}: not an input of the model", name),
+                 .expected = fmt::format("{}", fmt::join(inputs | std::views::transform(&InputType::name), ", ")),
+                 .got = name,
+                 .hint = names_wanted(inputs)});
+  }
+  return {};
 }
 
 std::string type_text(DType dtype, const Shape& shape) {

@@ -27,6 +27,11 @@ using InputSource = std::function<Result<Sample>(std::span<const InputType> inpu
 Result<std::vector<Sample>> split_samples(const std::map<std::string, Tensor>& arrays,
                                           std::span<const InputType> inputs, const std::string& where);
 
+// Checks that every array has the name of an input or of labels. The only input of a model may be named "x". Errors: an
+// array has another name.
+Result<void> check_names(const std::map<std::string, Tensor>& arrays, std::span<const InputType> inputs,
+                         const std::string& where);
+
 // Loads all arrays of an .npz, for example inputs and labels. Errors: the reader's.
 Result<std::map<std::string, Tensor>> load_arrays(const std::string& path);
 

@@ -1,6 +1,7 @@
 // Matches the arrays of a file with a network's inputs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +13,9 @@
 namespace carina::datasets {
 
 using Arrays = std::map<std::string, Tensor>;
+
+// The names of arrays of labels.
+inline const std::array<std::string, 4> kLabels{"y", "label", "labels", "target"};
 
 // Returns how many samples of shape `wanted` an array holds along its first axis, or no value if the shapes do not
 // match.

@@ -375,6 +375,26 @@ def test_programs_are_copied_and_pickled(package, program):
     assert pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(program)))).pte == program.pte
 
 
+def test_runs_are_copied_and_pickled(package, program, image):
+    import copy
+    import pickle
+
+    done = program.run(image, timed=True)
+    for again in (pickle.loads(pickle.dumps(done)), copy.deepcopy(done), pickle.loads(pickle.dumps(copy.copy(done)))):
+        assert [array.tobytes() for array in again] == [array.tobytes() for array in done] and again.names == done.names
+        assert (again.cycles, again.details, str(again), repr(again)) == (done.cycles, done.details, str(done), repr(done))
+        assert [str(note) for note in again.notes] == [str(note) for note in done.notes]
+
+
+@pytest.mark.parametrize("names", [("wrong",), ("x", "wrong")])
+def test_wrong_names_of_calibration_are_errors(package, calibration, names):
+    with pytest.raises(package.InputError, match="wrong: not an input of the model.*: expected x") as raised:
+        package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=dict.fromkeys(names, calibration))
+    assert "name the arrays as the inputs: x" in str(raised.value)
+    labeled = {"x": calibration, "y": np.zeros(len(calibration), "i8")}
+    assert package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=labeled).pte == package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration).pte
+
+
 def test_zero_threads_are_an_error_of_usage(package, program):
     for call in (lambda: program.run(threads=0), lambda: package.compile(DIGITS / "digits.pt2", target=TARGET, threads=0)):
         with pytest.raises(package.UsageError, match="threads: not a number of threads: expected 1 to 256"):
