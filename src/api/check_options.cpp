@@ -1,6 +1,6 @@
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -58,8 +58,9 @@ void check_scheme(const quantize::NodeScheme& scheme, Diagnostics& wrong) {
   check_enum(weights.rounding, quantize::Rounding::kForInputs, "scheme: rounding", wrong);
   check_enum(weights.mean_error, quantize::MeanError::kTakenFromBias, "scheme: mean error", wrong);
   check_enum(weights.equalization, quantize::Equalization::kAcrossLayers, "scheme: equalization", wrong);
-  if (!std::isfinite(scheme.smallest_scale) || scheme.smallest_scale <= 0)
-    add(wrong, "scheme: smallest_scale", "the scale is not a positive number", "more than 0",
+  using Float = std::numeric_limits<float>;
+  if (!(scheme.smallest_scale >= Float::min() && scheme.smallest_scale <= Float::max()))
+    add(wrong, "scheme: smallest_scale", "the scale is not a positive normal number of 32 bits", "1.2e-38 to 3.4e+38",
         std::to_string(scheme.smallest_scale));
 }
 

@@ -58,6 +58,11 @@ TEST(ApiOptions, sizes_and_enumerators_out_of_range_are_usage_errors) {
   const auto unquantized = quantize(imported(pt2::small_model()), {}, wrong);
   expect_usage(unquantized, "scheme: activations");
   EXPECT_EQ(unquantized.error().size(), 3U);
+  for (const double scale : {0.0, -1.0, 1e-300, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
+    QuantizeOptions scaled;
+    scaled.scheme.general.smallest_scale = scale;  // 1e-300 is 0 as a float
+    expect_usage(quantize(imported(pt2::small_model()), {}, scaled), "smallest_scale");
+  }
 }
 
 TEST(ApiOptions, model_that_was_moved_from_is_usage_error) {
