@@ -218,11 +218,18 @@ TEST(VgfHostile, old_files_are_read) {
 }
 
 // Every truncated file, and every file with a changed byte, gives a module or a message.
+// Every byte, or every fifth with sanitizers, which make each case ten times longer.
+#ifdef CARINA_SANITIZED
+constexpr size_t kStep = 5;
+#else
+constexpr size_t kStep = 1;
+#endif
+
 TEST(VgfHostile, damage_is_not_read_past_end) {
   const Buffer file = written(kConvolutions);
   for (size_t size = 0; size < file.size(); size += 3) (void)read_vgf(Buffer::copy_of(file.bytes().first(size)), "cut");
   size_t refused = 0;
-  for (size_t at = 0; at < file.size(); ++at) {
+  for (size_t at = 0; at < file.size(); at += kStep) {
     for (const uint8_t value : std::to_array<uint8_t>({0x00, 0x01, 0x7F, 0xFF})) {
       const Buffer damaged = changed(file, at, value);
       const auto module = read_vgf(damaged, "damaged");
@@ -232,7 +239,7 @@ TEST(VgfHostile, damage_is_not_read_past_end) {
       EXPECT_TRUE(sound) << "byte " << at;
     }
   }
-  EXPECT_GT(refused, file.size());
+  EXPECT_GT(refused, file.size() / kStep);
 }
 
 }  // namespace
