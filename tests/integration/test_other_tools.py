@@ -1,4 +1,4 @@
-"""Model Explorer and MLIA, from their packages, show the figures of `carina explain`."""
+"""Model Explorer and MLIA, from their packages, show the figures of `carina explain`; Jupyter runs the guide's notebook."""
 
 import json
 import os
@@ -26,6 +26,13 @@ made = manager.run_cmd({"extensionId": adapter, "cmdId": "convert", "modelPath":
 editors = manager.run_cmd({"extensionId": "carina", "cmdId": "get_config_editors"})
 result = manager.run_cmd({"extensionId": "carina", "cmdId": "run", "modelPath": model, "graphId": graph["id"], "configValues": settings, "graph": graph})
 print(json.dumps({"offered": offered, "graph": graph, "editors": editors, **result}))
+"""
+# Executes a notebook and prints it with the new outputs.
+JUPYTER = """
+import sys, nbclient, nbformat
+notebook = nbformat.read(sys.argv[1], 4)
+nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": sys.argv[2]}}).execute()
+print(nbformat.writes(notebook))
 """
 
 
@@ -113,3 +120,12 @@ def test_mlia_warns_of_nodes_on_the_cpu(environment, tmp_path):
     result = next(result for result in output["results"] if result["kind"] == "compatibility")
     assert result["status"] == "incompatible"
     assert any("quantize the model" in advice["message"] and advice["severity"] == "warning" for advice in result["advice"])
+
+
+def test_the_notebook_gives_the_outputs_that_it_shows(environment):
+    programs, variables = environment
+    path = ROOT / "docs" / "guide" / "first-steps.ipynb"
+    done = subprocess.run([programs / "python", "-W", "ignore", "-c", JUPYTER, path, ROOT], env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-4000:]
+    shown, made = ([cell["outputs"] for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"] for text in (path.read_text(), done.stdout))
+    assert made == shown
