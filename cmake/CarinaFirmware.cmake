@@ -24,7 +24,7 @@ install(DIRECTORY ${images}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/carina/firmwar
 set(CARINA_FIRMWARE_CPUS cortex-m4 cortex-m7 cortex-m33 cortex-m55 cortex-m85 CACHE STRING "the CPUs for which the firmware kit has archives")
 set(kit ${images}/kit)
 set(schemas ${PROJECT_BINARY_DIR}/facts/schemas)
-find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+find_package(Python3 3.10 REQUIRED COMPONENTS Interpreter)
 add_custom_target(firmware_kit ALL
   COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/firmware_kit.py ${kit} --version ${PROJECT_VERSION}
     --generated ${schemas}/generated --flatbuffers ${schemas}/flatbuffers

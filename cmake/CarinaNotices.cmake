@@ -7,7 +7,7 @@ set(sbom ${PROJECT_BINARY_DIR}/share/carina/sbom.cdx.json)
 set(script ${PROJECT_SOURCE_DIR}/scripts/third_party.py)
 set(rows ${PROJECT_SOURCE_DIR}/third_party.toml)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share/carina)
-find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+find_package(Python3 3.10 REQUIRED COMPONENTS Interpreter)
 add_custom_command(OUTPUT ${notices} ${sbom}
   COMMAND ${Python3_EXECUTABLE} ${script} notices ${notices}
   COMMAND ${Python3_EXECUTABLE} ${script} sbom ${sbom} ${PROJECT_VERSION}

@@ -14,11 +14,15 @@ import json
 import re
 import subprocess
 import sys
-import tomllib
 import uuid
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # CPython 3.10: scikit-build-core brings it, for a wheel
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = Path("/usr/share/doc")

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Installs the wheel of `make wheel` in a new environment and runs models/digits there, without a compiler and without Debian's libraries.
+"""Installs the wheel of build/wheels that fits in a new environment and runs models/digits there, without a compiler and without Debian's libraries.
 
-usage: scripts/wheel_test.py [PYTHON]      (default: the interpreter that runs this)
+usage: scripts/wheel_test.py [PYTHON...]      (default: the interpreter that runs this)
 
-Compared with build/release/bin/carina: the package and the wheel's program give the same bytes. Standard library only.
+Compared with build/release/bin/carina: the package and the wheel's program give the same bytes. The wheel has the license, the notices, and a
+bill of materials that names each of its libraries. Standard library only.
 """
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -42,26 +44,45 @@ def foreign_libraries(binary: Path) -> list[str]:
     return [line.strip() for line in lines if any(name in line for name in BUNDLED) and ".libs/" not in line.split("=>")[-1]]
 
 
+def missing_papers(site: Path) -> list[str]:
+    """Papers that the installed package lacks, and libraries that its bill of materials does not name. "libfmt-4f700944.so.9.1.0" is libfmt."""
+    shared, info = site / "carina" / "share" / "carina", next(site.glob("carina-*.dist-info"))
+    papers = [info / "licenses" / "LICENSE", shared / "THIRD-PARTY-NOTICES.txt", shared / "sbom.cdx.json"]
+    components = json.loads((shared / "sbom.cdx.json").read_text())["components"]
+    named = {entry["value"].split(".so")[0] for component in components for entry in component["properties"] if entry["name"] == "carina:library"}
+    bundled = {path.name.split("-")[0] for path in (site / "carina.libs").glob("*.so*")}
+    return [str(path.relative_to(site)) for path in papers if not path.exists()] + sorted(bundled - named)
+
+
+def check(python: str, place: Path) -> None:
+    """Installs and runs the wheel that fits the interpreter, in an empty folder."""
+    sh(python, "-m", "venv", place / "venv")
+    own = place / "venv" / "bin"
+    install = [own / "python", "-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check", "--only-binary=:all:"]
+    sh(*install, "numpy")
+    sh(*install, "--no-index", "--find-links", ROOT / "build" / "wheels", "carina", env={**os.environ, "PIP_FIND_LINKS": ""})
+    bare = {"PATH": str(own), "HOME": str(place), "LANG": "C.UTF-8"}
+    assert shutil.which("g++", path=bare["PATH"]) is None
+    print(sh(own / "python", "-c", IN_PYTHON, DIGITS, place / "package.pte", env=bare, cwd=place), end="")
+    sh(own / "carina", *COMPILE, place / "program.pte", env=bare, cwd=place)
+    sh(ROOT / "build" / "release" / "bin" / "carina", *COMPILE, place / "tree.pte", env=os.environ)
+    sums = {name: hashlib.sha256((place / f"{name}.pte").read_bytes()).hexdigest()[:16] for name in ("package", "program", "tree")}
+    assert len(set(sums.values())) == 1, sums
+    (site,) = (place / "venv" / "lib").glob("python3*/site-packages")
+    installed = site / "carina"
+    foreign = [line for binary in (next(installed.glob("_native.*so")), installed / "bin" / "carina") for line in foreign_libraries(binary)]
+    assert not foreign, foreign
+    assert not (missing := missing_papers(site)), missing
+    tag = next(line for line in next(site.glob("carina-*.dist-info/WHEEL")).read_text().splitlines() if line.startswith("Tag:"))
+    print(f"{sh(python, '-V').strip()}: {tag}; {sums}")
+
+
 def main() -> int:
-    python = sys.argv[1] if len(sys.argv) > 1 else sys.executable
-    (wheel,) = (ROOT / "build" / "wheels").glob("carina-*.whl")
-    with tempfile.TemporaryDirectory(prefix="carina-wheel-") as folder:
-        place = Path(folder)
-        sh(python, "-m", "venv", place / "venv")
-        own = place / "venv" / "bin"
-        sh(own / "python", "-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check", "--only-binary=:all:", wheel)
-        bare = {"PATH": str(own), "HOME": folder, "LANG": "C.UTF-8"}
-        assert shutil.which("g++", path=bare["PATH"]) is None
-        print(sh(own / "python", "-c", IN_PYTHON, DIGITS, place / "package.pte", env=bare, cwd=folder), end="")
-        sh(own / "carina", *COMPILE, place / "program.pte", env=bare, cwd=folder)
-        sh(ROOT / "build" / "release" / "bin" / "carina", *COMPILE, place / "tree.pte", env=os.environ)
-        sums = {name: hashlib.sha256((place / f"{name}.pte").read_bytes()).hexdigest()[:16] for name in ("package", "program", "tree")}
-        print(wheel.name, f"{wheel.stat().st_size:,} bytes;", sums)
-        assert len(set(sums.values())) == 1, sums
-        installed = next((place / "venv" / "lib").glob("python3*/site-packages/carina"))
-        foreign = [line for binary in (next(installed.glob("_native.*so")), installed / "bin" / "carina") for line in foreign_libraries(binary)]
-        assert not foreign, foreign
-    print("1 passed, 0 failed")
+    pythons = sys.argv[1:] or [sys.executable]
+    for python in pythons:
+        with tempfile.TemporaryDirectory(prefix="carina-wheel-") as folder:
+            check(python, Path(folder))
+    print(f"{len(pythons)} passed, 0 failed")
     return 0
 
 
