@@ -618,7 +618,7 @@ void int8_window_rows() {
         .repeated(s.filters, -9)
         .integer(-128)
         .integer(127)
-        .tensor(kInt8, {1})
+        .tensor(kInt8, {4 * ((s.kernel * s.kernel * s.channels + 7) / 8 * 8)})  // the size of CMSIS-NN
         .out(kInt8, {1, out, out, s.filters})
         .run(s.name, "cortex_m::quantized_conv2d_nhwc.out",
              int64_t{out} * out * s.filters * s.kernel * s.kernel * s.channels);

@@ -1,5 +1,10 @@
+#include <array>
+#include <type_traits>
+#include <utility>
+
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
+#include "runtime/kernels/float_sums_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/window_internal.h"
 
@@ -71,9 +76,145 @@ Value transposed_element(const Convolution& conv, const Reader& read_in, const R
   return sum;
 }
 
+// The taps of a float convolution at some output elements: `a` has the steps of the operand that the elements share,
+// `b` those of the other. From the outermost axis to the innermost.
+using TapAxes = std::array<Terms, 3>;
+
+// Moves axes of one tap outwards, so that the innermost loop is long.
+void order_taps(TapAxes& axes) {
+  for (int i = 0; i < 2 && axes[2].count == 1; ++i) axes = {axes[2], axes[0], axes[1]};
+}
+
+// The sums of kSums output elements, whose operand b begins b_next apart.
+template <size_t kSums>
+[[gnu::noinline]] std::array<float, kSums> float_sums(const float* a, const float* b, ptrdiff_t b_next,
+                                                      const TapAxes& axes) {
+  std::array<float, kSums> sums{};
+  for (size_t i = 0; i < axes[0].count; ++i, a += axes[0].a_step, b += axes[0].b_step) {
+    const float *x = a, *y = b;
+    for (size_t k = 0; k < axes[1].count; ++k, x += axes[1].a_step, y += axes[1].b_step)
+      add_products(sums, x, y, b_next, axes[2]);
+  }
+  return sums;
+}
+
+// A float convolution. Four elements are computed at a time: those of four filters that share an input, otherwise those
+// of four neighboring windows that share a filter, such as in depthwise convolutions.
+class FloatConvolution {
+ public:
+  FloatConvolution(const Convolution& conv, const Tensor& in, const Tensor& weight, const Tensor* bias,
+                   const Tensor& out)
+      : conv_(conv),
+        in_(in.as<const float>()),
+        weight_(weight.as<const float>()),
+        bias_(bias == nullptr ? nullptr : bias->as<const float>()),
+        out_(out.as<float>()),
+        shares_input_(conv.out.channels / conv.groups % 4 == 0) {}
+
+  void run() const {
+    for (int64_t n = 0; n < conv_.out.batches; ++n) {
+      for (int64_t c = 0; c < conv_.out.channels; c += shares_input_ ? 4 : 1) {
+        for (int64_t y = 0; y < conv_.out.height; ++y) row(n, c, y);
+      }
+    }
+  }
+
+ private:
+  static ptrdiff_t narrow(int64_t step) { return static_cast<ptrdiff_t>(step); }
+
+  // Calls the windows of one row of the output.
+  void row(int64_t n, int64_t c, int64_t y) const {
+    const Taps rows = taps_inside(conv_.rows, y, conv_.in.height);
+    const int64_t group = c / (conv_.out.channels / conv_.groups) * conv_.weight.channels;
+    const float* in = in_ + narrow(n * conv_.in.batch_step + group * conv_.in.channel_step +
+                                   (y * conv_.rows.stride - conv_.rows.padding) * conv_.in.row_step -
+                                   conv_.columns.padding * conv_.in.column_step);
+    float* out = out_ + narrow(n * conv_.out.batch_step + c * conv_.out.channel_step + y * conv_.out.row_step);
+    const ptrdiff_t in_step = narrow(conv_.columns.stride * conv_.in.column_step);
+    const ptrdiff_t out_step = narrow(conv_.out.column_step);
+    for (int64_t x = 0; x < conv_.out.width;) {
+      const Taps columns = taps_inside(conv_.columns, x, conv_.in.width);
+      if (shares_input_) {
+        filters<4>(in, rows, columns, c, out, narrow(conv_.out.channel_step));
+      } else if (are_whole(x, columns)) {
+        windows(in, rows, c, out);
+        x += 4, in += 4 * in_step, out += 4 * out_step;
+        continue;
+      } else {
+        filters<1>(in, rows, columns, c, out, 0);
+      }
+      ++x, in += in_step, out += out_step;
+    }
+  }
+
+  // Whether the windows of columns x to x + 3 are inside of the input.
+  [[nodiscard]] bool are_whole(int64_t x, const Taps& columns) const {
+    return columns.first == 0 && x + 4 <= conv_.out.width &&
+           taps_inside(conv_.columns, x + 3, conv_.in.width).end == conv_.columns.kernel;
+  }
+
+  // `in` is the first tap of the window, which may be outside of the input.
+  template <size_t kFilters>
+  void filters(const float* in, const Taps& rows, const Taps& columns, int64_t c, float* out, ptrdiff_t step) const {
+    const float* weight = weight_ + narrow(c * conv_.weight.batch_step);
+    std::array<float, kFilters> sums{};
+    if (conv_.weight.channels > 0 && has_taps(rows) && has_taps(columns)) {
+      TapAxes axes = axes_of(rows, columns);
+      order_taps(axes);
+      sums = float_sums<kFilters>(in + in_offset(rows, columns), weight + weight_offset(rows, columns),
+                                  narrow(conv_.weight.batch_step), axes);
+    }
+    for (size_t i = 0; i < kFilters; ++i)
+      write(c + static_cast<int64_t>(i), out + static_cast<ptrdiff_t>(i) * step, sums[i]);
+  }
+
+  // Four windows with all columns.
+  void windows(const float* in, const Taps& rows, int64_t c, float* out) const {
+    std::array<float, 4> sums{};
+    const Taps columns{.first = 0, .end = conv_.columns.kernel};
+    if (conv_.weight.channels > 0 && has_taps(rows)) {
+      TapAxes axes = axes_of(rows, columns);
+      for (Terms& axis : axes) std::swap(axis.a_step, axis.b_step);
+      order_taps(axes);
+      sums = float_sums<4>(weight_ + narrow(c * conv_.weight.batch_step) + weight_offset(rows, columns),
+                           in + in_offset(rows, columns), narrow(conv_.columns.stride * conv_.in.column_step), axes);
+    }
+    for (size_t i = 0; i < 4; ++i) write(c, out + static_cast<ptrdiff_t>(i) * narrow(conv_.out.column_step), sums[i]);
+  }
+
+  static bool has_taps(const Taps& taps) { return taps.first < taps.end; }
+  [[nodiscard]] TapAxes axes_of(const Taps& rows, const Taps& columns) const {
+    return {Terms{.count = static_cast<size_t>(conv_.weight.channels),
+                  .a_step = narrow(conv_.in.channel_step),
+                  .b_step = narrow(conv_.weight.channel_step)},
+            Terms{.count = static_cast<size_t>(rows.end - rows.first),
+                  .a_step = narrow(conv_.rows.dilation * conv_.in.row_step),
+                  .b_step = narrow(conv_.weight.row_step)},
+            Terms{.count = static_cast<size_t>(columns.end - columns.first),
+                  .a_step = narrow(conv_.columns.dilation * conv_.in.column_step),
+                  .b_step = narrow(conv_.weight.column_step)}};
+  }
+  [[nodiscard]] ptrdiff_t in_offset(const Taps& rows, const Taps& columns) const {
+    return narrow(rows.first * conv_.rows.dilation * conv_.in.row_step +
+                  columns.first * conv_.columns.dilation * conv_.in.column_step);
+  }
+  [[nodiscard]] ptrdiff_t weight_offset(const Taps& rows, const Taps& columns) const {
+    return narrow(rows.first * conv_.weight.row_step + columns.first * conv_.weight.column_step);
+  }
+  void write(int64_t c, float* to, float sum) const { *to = (bias_ == nullptr ? 0.0F : bias_[c]) + sum; }
+
+  const Convolution& conv_;
+  const float *in_, *weight_, *bias_;
+  float* out_;
+  bool shares_input_;
+};
+
 template <typename Domain>
 void convolve(Domain domain, const Convolution& conv, const Tensor& in, const Tensor& weight, const Tensor* bias,
               const Tensor& out, bool transposed) {
+  if constexpr (std::is_same_v<Domain, Floats>) {
+    if (!transposed) return FloatConvolution(conv, in, weight, bias, out).run();
+  }
   using Value = typename Domain::Value;
   const auto read_in = domain.reader(in);
   const auto read_weight = domain.reader(weight);

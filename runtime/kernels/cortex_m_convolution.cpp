@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <span>
+
 #include "runtime/kernels/cortex_m_internal.h"
 #include "runtime/kernels/int8_dot_internal.h"
 #include "runtime/kernels/kernels_internal.h"
@@ -95,8 +98,7 @@ struct TapRange {
   ptrdiff_t weight = 0, weight_row_step = 0, weight_step = 0;
 };
 
-TapRange taps_of(const Convolution& conv, int64_t n, int64_t y, int64_t x) {
-  const Taps rows = taps_inside(conv.rows, y, conv.in.height);
+TapRange taps_of(const Convolution& conv, int64_t n, int64_t y, int64_t x, const Taps& rows) {
   const Taps columns = taps_inside(conv.columns, x, conv.in.width);
   TapRange taps;
   if (rows.end <= rows.first || columns.end <= columns.first) return taps;
@@ -115,13 +117,22 @@ TapRange taps_of(const Convolution& conv, int64_t n, int64_t y, int64_t x) {
 
 // Calls function(input, weights) for each tap, starting with the given pointers.
 template <typename Function>
-void for_taps(const TapRange& taps, const int8_t* in, const int8_t* weight, const Function& function) {
+[[gnu::always_inline]] inline void for_taps(const TapRange& taps, const int8_t* in, const int8_t* weight,
+                                            const Function& function) {
+  if (taps.rows == 0 || taps.columns == 0) return;
   in += taps.in;
   weight += taps.weight;
-  for (int32_t y = 0; y < taps.rows; ++y) {
-    for (int32_t x = 0; x < taps.columns; ++x)
-      function(in + y * taps.in_row_step + x * taps.in_step, weight + y * taps.weight_row_step + x * taps.weight_step);
-  }
+  const ptrdiff_t in_step = taps.in_step, weight_step = taps.weight_step;
+  repeat(static_cast<size_t>(taps.rows), [&] {
+    const int8_t *in_tap = in, *weight_tap = weight;
+    repeat(static_cast<size_t>(taps.columns), [&] {
+      function(in_tap, weight_tap);
+      in_tap += in_step;
+      weight_tap += weight_step;
+    });
+    in += taps.in_row_step;
+    weight += taps.weight_row_step;
+  });
 }
 
 int64_t element(const Convolution& conv, const TapRange& taps, int64_t c) {
@@ -157,7 +168,7 @@ bool fit_channels(const Tensor& weight, Kind kind, Convolution& conv) {
 struct Scales {
   const Tensor& multipliers;
   const Tensor& shifts;
-  int64_t zero_point, low, high;
+  OutputCodes codes;
 
   [[nodiscard]] bool fit(int64_t channels) const {
     for (const Tensor* each : {&multipliers, &shifts}) {
@@ -166,10 +177,14 @@ struct Scales {
     for (int64_t c = 0; c < channels; ++c) {
       if (!of(c).is_sane()) return false;
     }
-    return low <= high;
+    return codes.low <= codes.high;
   }
   [[nodiscard]] Requantization of(int64_t channel) const {
     return {.multiplier = multipliers.as<const int32_t>()[channel], .shift = shifts.as<const int32_t>()[channel]};
+  }
+  // Those of four channels.
+  [[nodiscard]] FourCodes four(int64_t channel) const {
+    return {multipliers.as<const int32_t>() + channel, shifts.as<const int32_t>() + channel, codes};
   }
 };
 
@@ -181,41 +196,51 @@ struct Epilogue {
   int8_t* to;
   // `at` is the offset of the first channel of the output position.
   void operator()(ptrdiff_t at, int64_t c, int64_t sum) const {
-    const int64_t start = bias == nullptr ? 0 : bias->as<const int32_t>()[c];
-    to[at + static_cast<ptrdiff_t>(c) * static_cast<ptrdiff_t>(conv.out.channel_step)] = static_cast<int8_t>(
-        std::clamp<int64_t>(scales.of(c)(start + sum) + scales.zero_point, scales.low, scales.high));
+    to[at + static_cast<ptrdiff_t>(c) * static_cast<ptrdiff_t>(conv.out.channel_step)] =
+        scales.codes(scales.of(c), start(c) + sum);
+  }
+  [[nodiscard]] int32_t start(int64_t c) const { return bias == nullptr ? 0 : bias->as<const int32_t>()[c]; }
+  // Whether channels are adjacent bytes, which FourCodes can write.
+  [[nodiscard]] bool takes_fours() const {
+    if (conv.out.channel_step != 1 || conv.out.channels < 4 || !scales.codes.fit()) return false;
+    for (int64_t c = 0; c < conv.out.channels; ++c) {
+      if (!FourCodes::fits(scales.of(c), start(c))) return false;
+    }
+    return true;
   }
 };
 
 // Returns whether a depthwise convolution has adjacent channels that can be computed four at a time. Each channel has
 // its own input, or all four have the same.
-bool comes_in_fours(const Convolution& conv) {
-  return conv.in_a_row && conv.channels_each == 1 && conv.filter_step == 1 && conv.out.channels % 4 == 0 &&
+bool is_depthwise_in_fours(const Convolution& conv) {
+  return conv.in_a_row && conv.channels_each == 1 && conv.filter_step == 1 &&
          (conv.outputs_each == 1 || conv.outputs_each % 4 == 0);
 }
 
-void four_elements(const Convolution& conv, const TapRange& taps, int64_t c, int32_t* sums) {
+// Four channels of a depthwise convolution.
+[[gnu::noinline]] void depthwise_four(const Convolution& conv, const TapRange& taps, const Epilogue& epilogue,
+                                      ptrdiff_t at, int64_t c) {
   const auto offset = static_cast<int32_t>(conv.in_offset);
+  FourSums sums(epilogue.bias == nullptr ? nullptr : epilogue.bias->as<const int32_t>() + c);
   if (conv.outputs_each == 1) {
     for_taps(taps, conv.data + c, conv.weights + c,
-             [&](const int8_t* in, const int8_t* weight) { add_products(sums, in, weight, offset); });
+             [&](const int8_t* in, const int8_t* weight) { sums.add_products(in, weight, offset); });
   } else {
     for_taps(taps, conv.data + static_cast<int32_t>(c) / static_cast<int32_t>(conv.outputs_each), conv.weights + c,
-             [&](const int8_t* in, const int8_t* weight) { add_multiples(sums, *in + offset, weight); });
+             [&](const int8_t* in, const int8_t* weight) { sums.add_multiples(*in + offset, weight); });
   }
+  epilogue.scales.four(c)(epilogue.to + at + static_cast<ptrdiff_t>(c), sums);
 }
 
-void convolve_pixel(const Convolution& conv, const Epilogue& epilogue, int64_t n, int64_t y, int64_t x) {
-  const TapRange taps = taps_of(conv, n, y, x);
+// All channels of an output position.
+void convolve_pixel(const Convolution& conv, const Epilogue& epilogue, bool in_fours, int64_t n, int64_t y, int64_t x) {
+  const TapRange taps = taps_of(conv, n, y, x, taps_inside(conv.rows, y, conv.in.height));
   const auto at = static_cast<ptrdiff_t>(index_in(conv.out, n, 0, y, x));
-  if (!comes_in_fours(conv)) {
+  if (in_fours) {  // the last four channels may be computed twice
+    for (int64_t c = 0; c < conv.out.channels; c += 4)
+      depthwise_four(conv, taps, epilogue, at, std::min(c, conv.out.channels - 4));
+  } else {
     for (int64_t c = 0; c < conv.out.channels; ++c) epilogue(at, c, element(conv, taps, c));
-    return;
-  }
-  for (int64_t c = 0; c < conv.out.channels; c += 4) {
-    int32_t sums[4] = {};
-    four_elements(conv, taps, c, sums);
-    for (int64_t k = 0; k < 4; ++k) epilogue(at, c + k, sums[k]);
   }
 }
 
@@ -226,11 +251,103 @@ void convolve(const Convolution& conv, bool transposed, const Epilogue& epilogue
     });
     return;
   }
+  const bool in_fours = is_depthwise_in_fours(conv) && epilogue.takes_fours();
   for (int64_t n = 0; n < conv.out.batches; ++n) {
     for (int64_t y = 0; y < conv.out.height; ++y) {
-      for (int64_t x = 0; x < conv.out.width; ++x) convolve_pixel(conv, epilogue, n, y, x);
+      for (int64_t x = 0; x < conv.out.width; ++x) convolve_pixel(conv, epilogue, in_fours, n, y, x);
     }
   }
+}
+
+// Returns whether pixels are rows of adjacent channels, one after the other.
+bool has_adjacent_pixels(const Image& image) {
+  return image.channel_step == 1 && image.column_step == image.channels &&
+         image.row_step == image.column_step * image.width && image.batch_step == image.row_step * image.height;
+}
+
+// Returns whether a convolution is a product of its windows and its filters: there is one group, and a filter lies in
+// memory as the elements of a window do.
+bool is_product(const Convolution& conv) {
+  return conv.channels_each == conv.in.channels && conv.tap_step == conv.channels_each && conv.in.channel_step == 1 &&
+         has_adjacent_pixels(conv.out) && conv.in_offset >= -INT8_MAX && conv.in_offset <= -INT8_MIN;
+}
+
+// Returns whether the windows lie in memory one after the other: they are the pixels.
+bool has_adjacent_windows(const Convolution& conv) {
+  const auto is_one = [](const Window& axis) { return axis.kernel == 1 && axis.stride == 1 && axis.padding == 0; };
+  return is_one(conv.rows) && is_one(conv.columns) && has_adjacent_pixels(conv.in);
+}
+
+// Copies a window, with the input's zero point outside of the image.
+void copy_window(const Convolution& conv, const TapRange& taps, int8_t* to) {
+  const int64_t all = conv.rows.kernel * conv.columns.kernel;
+  if (int64_t{taps.rows} * taps.columns < all)
+    std::fill_n(to, static_cast<size_t>(conv.filter_step), static_cast<int8_t>(-conv.in_offset));
+  const auto channels = static_cast<int32_t>(conv.channels_each);
+  const bool is_row = taps.in_step == channels || taps.columns == 1;  // taps are adjacent
+  const int32_t runs = is_row ? 1 : taps.columns, bytes = is_row ? channels * taps.columns : channels;
+  const int8_t* row = conv.data + taps.in;
+  to += taps.weight;
+  for (int32_t i = 0; i < taps.rows; ++i, row += taps.in_row_step, to += taps.weight_row_step) {
+    for (int32_t k = 0; k < runs; ++k) copy_bytes(row + k * taps.in_step, to + k * taps.weight_step, bytes);
+  }
+}
+
+// Moves the input's offset into the columns' starts, which are written to `starts`.
+void apply_offset(Int8Product& product, int32_t* starts) {
+  const auto inner = static_cast<int32_t>(product.inner), offset = static_cast<int32_t>(product.a.offset);
+  for (int64_t n = 0; n < product.columns; ++n)
+    starts[n] = (product.start == nullptr ? 0 : product.start[n]) + offset * sum_of(product.b.data + n * inner, inner);
+  product.start = starts;
+  product.a.offset = 0;
+}
+
+// Computes a product of windows and filters. `memory` is for copies of windows; false: it is too small for one.
+bool multiply_windows(const Convolution& conv, Int8Product product, std::span<int32_t> memory, int8_t* out) {
+  product.inner = conv.filter_step;
+  if (has_adjacent_windows(conv)) {
+    product.a.data = conv.data;
+    product.rows = conv.in.batches * conv.in.height * conv.in.width;
+    product.write_to(out, product.fits_fours());
+    return true;
+  }
+  const auto window = static_cast<size_t>(conv.filter_step), columns = static_cast<size_t>(product.columns);
+  if (window == 0 || memory.size_bytes() < window) return false;
+  const bool in_fours = product.fits_fours();
+  if (in_fours && memory.size() > columns && memory.subspan(columns).size_bytes() >= window) {
+    apply_offset(product, memory.data());
+    memory = memory.subspan(columns);
+  }
+  const auto most = static_cast<int64_t>(memory.size_bytes() / window);
+  auto* windows = reinterpret_cast<int8_t*>(memory.data());
+  product.a.data = windows;
+  product.rows = 0;
+  const auto flush = [&] {
+    product.write_to(out, in_fours);
+    out += product.rows * product.columns;
+    product.rows = 0;
+  };
+  for (int64_t n = 0; n < conv.out.batches; ++n) {
+    for (int64_t y = 0; y < conv.out.height; ++y) {
+      const Taps rows = taps_inside(conv.rows, y, conv.in.height);
+      for (int64_t x = 0; x < conv.out.width; ++x) {
+        copy_window(conv, taps_of(conv, n, y, x, rows), windows + static_cast<size_t>(product.rows) * window);
+        if (++product.rows == most) flush();
+      }
+    }
+  }
+  if (product.rows > 0) flush();
+  return true;
+}
+
+// The memory of an optional scratch tensor.
+std::span<int32_t> memory_of(const EValue& scratch) {
+  if (!scratch.is_tensor() || scratch.tensor.data == nullptr || scratch.tensor.read_only) return {};
+  const auto address = reinterpret_cast<uintptr_t>(scratch.tensor.data);
+  const size_t skipped = (alignof(int32_t) - address % alignof(int32_t)) % alignof(int32_t);
+  const size_t bytes = scratch.tensor.bytes();
+  if (bytes < skipped) return {};
+  return {reinterpret_cast<int32_t*>(address + skipped), (bytes - skipped) / sizeof(int32_t)};
 }
 
 // (input, weight, bias or None, stride, padding, dilation, input_offset, output_offset, multipliers, shifts,
@@ -244,11 +361,11 @@ Error convolution_of(Arguments arguments, Kind kind, Axes axes) {
   const Tensor& weight = call.tensor(1);
   const Tensor* bias = call.optional_tensor(2);
   const size_t first = roles.input_offset;
-  const Scales scales{.multipliers = call.tensor(first + 2),
-                      .shifts = call.tensor(first + 3),
-                      .zero_point = call.integer(first + 1),
-                      .low = call.integer(first + 4),
-                      .high = call.integer(first + 5)};
+  const Scales scales{
+      .multipliers = call.tensor(first + 2),
+      .shifts = call.tensor(first + 3),
+      .codes = {
+          .zero_point = call.integer(first + 1), .low = call.integer(first + 4), .high = call.integer(first + 5)}};
   const Tensor& out = call.out(roles.out);
   Convolution conv;
   conv.data = in.as<const int8_t>();
@@ -273,7 +390,19 @@ Error convolution_of(Arguments arguments, Kind kind, Axes axes) {
                conv.out.width == convolved_size(conv.columns, conv.in.width, more_columns, transposed));
   CARINA_RT_TRY(call.error());
   const int64_t products = conv.rows.kernel * conv.columns.kernel * conv.channels_each;
-  conv.in_a_row = conv.in.channel_step == 1 && sums_fit(products, conv.in_offset);
+  conv.in_a_row = conv.in.channel_step == 1 && sums_fit(2 * products, conv.in_offset);
+  if (kind == Kind::kPlain && is_product(conv)) {
+    const Int8Product product{.a = {.data = nullptr, .offset = conv.in_offset},
+                              .b = {.data = conv.weights, .offset = 0},
+                              .rows = 0,
+                              .columns = conv.out.channels,
+                              .inner = 0,
+                              .start = bias == nullptr ? nullptr : bias->as<const int32_t>(),
+                              .multipliers = scales.multipliers.as<const int32_t>(),
+                              .shifts = scales.shifts.as<const int32_t>(),
+                              .codes = scales.codes};
+    if (multiply_windows(conv, product, memory_of(*arguments[roles.out - 1]), out.as<int8_t>())) return Error::kOk;
+  }
   convolve(conv, transposed, {.conv = conv, .bias = bias, .scales = scales, .to = out.as<int8_t>()});
   return Error::kOk;
 }

@@ -6,18 +6,60 @@ namespace carina::runtime {
 
 namespace {
 
-// Rows of int8 of a matrix product.
-struct Operand {
-  const int8_t* data;
-  int64_t offset;  // added to each element
-};
-
-int64_t products(const Operand& a, const Operand& b, int64_t count) {
-  if (b.offset == 0 && sums_fit(count, a.offset))
-    return dot(a.data, b.data, static_cast<int32_t>(count), static_cast<int32_t>(a.offset));
+int64_t products(const Int8Rows& a, const Int8Rows& b, int64_t count) {
   int64_t sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += (a.data[i] + a.offset) * (b.data[i] + b.offset);
   return sum;
+}
+
+Requantization scale_of(const Int8Product& p, int64_t n) {
+  return p.multipliers == nullptr ? p.scale : Requantization{.multiplier = p.multipliers[n], .shift = p.shifts[n]};
+}
+
+// Whether sums without `start` are int32, and what they are built of.
+bool fits_sums(const Int8Product& p) {
+  return sums_fit(2 * p.inner, p.a.offset) && p.b.offset >= -kMaxOffset && p.b.offset <= kMaxOffset &&
+         p.inner <= INT32_MAX / (2 * (128 + kMaxOffset) * (128 + kMaxOffset));
+}
+
+// Four columns of all rows, from column n on. The offsets apply to sums:
+//   sum((a + o) * (b + p)) = sum(a * b) + o * sum(b) + p * (sum(a) + count * o)
+[[gnu::noinline]] void four_columns(const Int8Product& p, int64_t n, int8_t* out) {
+  const auto inner = static_cast<int32_t>(p.inner);
+  const auto a_offset = static_cast<int32_t>(p.a.offset), b_offset = static_cast<int32_t>(p.b.offset);
+  const auto width = static_cast<ptrdiff_t>(p.columns);
+  const int8_t* a = p.a.data;
+  const int8_t* b = p.b.data + n * p.inner;
+  int32_t starts[4];
+  for (int i = 0; i < 4; ++i) {
+    starts[i] = p.start == nullptr ? 0 : p.start[n + i];
+    if (a_offset != 0) starts[i] += a_offset * sum_of(b + i * inner, inner);
+  }
+  const FourCodes write =
+      p.multipliers == nullptr ? FourCodes(p.scale, p.codes) : FourCodes(p.multipliers + n, p.shifts + n, p.codes);
+  out += n;
+  const FourSums first(starts);
+  for (auto row = static_cast<size_t>(p.rows); row > 0; --row, a += inner, out += width) {
+    FourSums sums = first;
+    sums.add_dots(a, b, inner, inner);
+    if (b_offset != 0) sums.add(b_offset * (sum_of(a, inner) + inner * a_offset));
+    write(out, sums);
+  }
+}
+
+// Column n of all rows.
+void one_column(const Int8Product& p, int64_t n, bool fits_sums, int8_t* out) {
+  const auto inner = static_cast<int32_t>(p.inner);
+  const auto a_offset = static_cast<int32_t>(p.a.offset), b_offset = static_cast<int32_t>(p.b.offset);
+  const int64_t start = p.start == nullptr ? 0 : p.start[n];
+  for (int64_t row = 0; row < p.rows; ++row) {
+    const Int8Rows a{.data = p.a.data + row * p.inner, .offset = p.a.offset};
+    const Int8Rows b{.data = p.b.data + n * p.inner, .offset = p.b.offset};
+    const int64_t sum = fits_sums ? dot(a.data, b.data, inner, a_offset) +
+                                        (b_offset == 0 ? 0 : b_offset * (sum_of(a.data, inner) + inner * a_offset))
+                                  : products(a, b, p.inner);
+    out[row * p.columns + n] = p.codes(scale_of(p, n), sum + start);
+  }
 }
 
 bool is_int8(const Tensor& tensor) {
@@ -31,6 +73,23 @@ bool fits(const Tensor* sums, int64_t count) {
 }
 
 }  // namespace
+
+bool Int8Product::fits_fours() const {
+  if (columns < 4 || !fits_sums(*this) || !codes.fit()) return false;
+  for (int64_t n = 0; n < columns; ++n) {
+    if (!FourCodes::fits(scale_of(*this, n), start == nullptr ? 0 : start[n])) return false;
+  }
+  return true;
+}
+
+void Int8Product::write_to(int8_t* out, bool in_fours) const {
+  if (in_fours) {  // the last four columns may be computed twice
+    for (int64_t n = 0; n < columns; n += 4) four_columns(*this, std::min(n, columns - 4), out);
+    return;
+  }
+  const bool fits = fits_sums(*this);
+  for (int64_t n = 0; n < columns; ++n) one_column(*this, n, fits, out);
+}
 
 // (input [..., K], weights [N, K], bias or None, kernel_sum or None, input_offset, filter_offset, output_offset,
 // multipliers, shifts, activation_max, activation_min, out). If kernel_sum is given, it contains the bias and the
@@ -56,15 +115,15 @@ Error cortex_m_linear(Arguments arguments, Arena& /*scratch*/) {
   const int64_t rows = inner == 0 ? 0 : static_cast<int64_t>(in.elements()) / inner;
   call.require(static_cast<int64_t>(out.elements()) == rows * channels);
   CARINA_RT_TRY(call.error());
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t n = 0; n < channels; ++n) {
-      const Operand a{.data = in.as<const int8_t>() + row * inner, .offset = input_offset};
-      const Operand b{.data = weights.as<const int8_t>() + n * inner, .offset = filter_offset};
-      const int64_t sum = products(a, b, inner) + (start == nullptr ? 0 : start->as<const int32_t>()[n]);
-      out.as<int8_t>()[row * channels + n] =
-          static_cast<int8_t>(std::clamp<int64_t>(scale(sum) + output_offset, low, high));
-    }
-  }
+  const Int8Product product{.a = {.data = in.as<const int8_t>(), .offset = input_offset},
+                            .b = {.data = weights.as<const int8_t>(), .offset = filter_offset},
+                            .rows = rows,
+                            .columns = channels,
+                            .inner = inner,
+                            .start = start == nullptr ? nullptr : start->as<const int32_t>(),
+                            .scale = scale,
+                            .codes = {.zero_point = output_offset, .low = low, .high = high}};
+  product.write_to(out.as<int8_t>(), product.fits_fours());
   return Error::kOk;
 }
 
@@ -83,13 +142,15 @@ Error cortex_m_batch_matmul(Arguments arguments, Arena& /*scratch*/) {
   call.require(rhs.sizes()[0] == batches && rhs.sizes()[2] == inner && out.sizes()[0] == batches &&
                out.sizes()[1] == rows && out.sizes()[2] == columns);
   CARINA_RT_TRY(call.error());
-  int8_t* to = out.as<int8_t>();
-  for (int64_t row = 0; row < batches * rows; ++row) {
-    for (int64_t n = 0; n < columns; ++n) {
-      const Operand a{.data = lhs.as<const int8_t>() + row * inner, .offset = lhs_offset};
-      const Operand b{.data = rhs.as<const int8_t>() + (row / rows * columns + n) * inner, .offset = rhs_offset};
-      *to++ = static_cast<int8_t>(std::clamp<int64_t>(scale(products(a, b, inner)) + zero, INT8_MIN, INT8_MAX));
-    }
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    const Int8Product product{.a = {.data = lhs.as<const int8_t>() + batch * rows * inner, .offset = lhs_offset},
+                              .b = {.data = rhs.as<const int8_t>() + batch * columns * inner, .offset = rhs_offset},
+                              .rows = rows,
+                              .columns = columns,
+                              .inner = inner,
+                              .scale = scale,
+                              .codes = {.zero_point = zero, .low = INT8_MIN, .high = INT8_MAX}};
+    product.write_to(out.as<int8_t>() + batch * rows * columns, product.fits_fours());
   }
   return Error::kOk;
 }

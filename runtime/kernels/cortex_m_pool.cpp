@@ -3,6 +3,10 @@
 #include "runtime/kernels/cortex_m_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
+#if defined(__ARM_FEATURE_MVE)
+#include <arm_mve.h>
+#endif
+
 // The int8 pools of ExecuTorch's Cortex-M backend: average and maximum, each for both orders of axes.
 namespace carina::runtime {
 
@@ -52,21 +56,71 @@ Error read_pool(Call& call, Axes axes, size_t out_index, Pool& pool) {
   return call.error();
 }
 
-// to = finalize(sum or maximum of each window's elements, number of elements)
-template <typename Value, typename Step, typename Finalize>
-void for_windows(const Pool& pool, Value start, const Step& step, const Finalize& finalize) {
-  for_each(pool.out, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
-    const Span rows = span_of(pool.rows, pool.in.height, y), columns = span_of(pool.columns, pool.in.width, x);
-    Value value = start;
-    for (int64_t in_y = rows.begin; in_y < rows.end; ++in_y) {
-      for (int64_t in_x = columns.begin; in_x < columns.end; ++in_x)
-        value = step(value, pool.data[index_in(pool.in, n, c, in_y, in_x)]);
+// The window of an output position, with the offsets of its first element and of the output's first channel.
+struct Part {
+  ptrdiff_t rows = 0, columns = 0;
+  ptrdiff_t from = 0, to = 0;
+};
+
+// Calls function(part) for each output position.
+template <typename Function>
+void for_windows(const Pool& pool, const Function& function) {
+  for (int64_t n = 0; n < pool.out.batches; ++n) {
+    for (int64_t y = 0; y < pool.out.height; ++y) {
+      const Span rows = span_of(pool.rows, pool.in.height, y);
+      for (int64_t x = 0; x < pool.out.width; ++x) {
+        const Span columns = span_of(pool.columns, pool.in.width, x);
+        function(Part{.rows = static_cast<ptrdiff_t>(std::max<int64_t>(rows.end - rows.begin, 0)),
+                      .columns = static_cast<ptrdiff_t>(std::max<int64_t>(columns.end - columns.begin, 0)),
+                      .from = static_cast<ptrdiff_t>(index_in(pool.in, n, 0, rows.begin, columns.begin)),
+                      .to = static_cast<ptrdiff_t>(index_in(pool.out, n, 0, y, x))});
+      }
     }
-    const int64_t count =
-        std::max<int64_t>(rows.end - rows.begin, 0) * std::max<int64_t>(columns.end - columns.begin, 0);
-    pool.to[index_in(pool.out, n, c, y, x)] = finalize(value, count);
+  }
+}
+
+// Calls function(element) for the elements of a window, starting with its first one.
+template <typename Function>
+[[gnu::always_inline]] inline void for_elements(const Pool& pool, const Part& part, const int8_t* first,
+                                                const Function& function) {
+  const auto row_step = static_cast<ptrdiff_t>(pool.in.row_step), step = static_cast<ptrdiff_t>(pool.in.column_step);
+  for (ptrdiff_t y = 0; y < part.rows; ++y, first += row_step) {
+    const int8_t* element = first;
+    for (ptrdiff_t x = 0; x < part.columns; ++x, element += step) function(element);
+  }
+}
+
+// out = finalize(state) for each channel, after step(state, element) for each element of the window
+template <typename Value, typename Step, typename Finalize>
+void reduce_windows(const Pool& pool, Value start, const Step& step, const Finalize& finalize) {
+  const auto channel_step = static_cast<ptrdiff_t>(pool.in.channel_step);
+  const auto out_step = static_cast<ptrdiff_t>(pool.out.channel_step);
+  for_windows(pool, [&](const Part& part) {
+    const int8_t* from = pool.data + part.from;
+    int8_t* to = pool.to + part.to;
+    for (int64_t c = 0; c < pool.out.channels; ++c, from += channel_step, to += out_step) {
+      Value value = start;
+      for_elements(pool, part, from, [&](const int8_t* element) { value = step(value, *element); });
+      *to = finalize(value, part.rows * part.columns);
+    }
   });
 }
+
+#if defined(__ARM_FEATURE_MVE)
+// The maxima of adjacent channels, sixteen at a time.
+void maximum_of_channels(const Pool& pool, int8_t low, int8_t high) {
+  for_windows(pool, [&](const Part& part) {
+    const int8_t* from = pool.data + part.from;
+    int8_t* to = pool.to + part.to;
+    for (auto left = static_cast<int32_t>(pool.out.channels); left > 0; left -= 16, from += 16, to += 16) {
+      const mve_pred16_t lanes = vctp8q(static_cast<uint32_t>(left));
+      int8x16_t max = vdupq_n_s8(low);
+      for_elements(pool, part, from, [&](const int8_t* element) { max = vmaxq_s8(max, vldrbq_z_s8(element, lanes)); });
+      vstrbq_p_s8(to, vminq_s8(max, vdupq_n_s8(high)), lanes);
+    }
+  });
+}
+#endif
 
 // (input, kernel_size, stride, padding, ceil_mode, zero_point, multiplier, shift, scratch, out). Computed in float,
 // like the Python implementation; padding is not counted.
@@ -79,9 +133,9 @@ Error average(Arguments arguments, Axes axes) {
   const auto scale =
       static_cast<float>(std::ldexp(static_cast<double>(call.integer(6)), static_cast<int>(call.integer(7)) - 31));
   CARINA_RT_TRY(call.error());
-  for_windows(
+  reduce_windows(
       pool, 0.0F, [&](float sum, int8_t element) { return sum + (static_cast<float>(element) - zero) * scale; },
-      [&](float sum, int64_t count) {
+      [&](float sum, ptrdiff_t count) {
         const float mean = count == 0 ? 0.0F : sum / static_cast<float>(count);
         const float value = std::nearbyint(mean / scale) + zero;
         return static_cast<int8_t>(std::isnan(value) ? 0.0F : std::clamp(value, -128.0F, 127.0F));
@@ -101,9 +155,15 @@ Error maximum_of(Arguments arguments, Axes axes) {
   const int64_t low = call.integer(8), high = call.integer(9);
   call.require(low <= high && low >= INT8_MIN && high <= INT8_MAX);
   CARINA_RT_TRY(call.error());
-  for_windows(
+#if defined(__ARM_FEATURE_MVE)
+  if (pool.in.channel_step == 1 && pool.out.channel_step == 1) {
+    maximum_of_channels(pool, static_cast<int8_t>(low), static_cast<int8_t>(high));
+    return Error::kOk;
+  }
+#endif
+  reduce_windows(
       pool, int8_t{INT8_MIN}, [](int8_t max, int8_t element) { return std::max(max, element); },
-      [&](int8_t max, int64_t /*count*/) { return static_cast<int8_t>(std::clamp<int64_t>(max, low, high)); });
+      [&](int8_t max, ptrdiff_t /*count*/) { return static_cast<int8_t>(std::clamp<int64_t>(max, low, high)); });
   return Error::kOk;
 }
 

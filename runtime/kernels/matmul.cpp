@@ -1,6 +1,7 @@
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/complex_internal.h"
 #include "runtime/kernels/domain_internal.h"
+#include "runtime/kernels/float_sums_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"
 
@@ -22,27 +23,62 @@ struct Scales {
   const EValue* alpha = nullptr;
 };
 
+// The sums for kColumns columns of row m, from column n on.
+template <size_t kColumns>
+[[gnu::noinline]] std::array<float, kColumns> float_sums(const float* a, const float* b, const Product& p) {
+  std::array<float, kColumns> sums{};
+  if (p.depth > 0)
+    add_products(sums, a, b, static_cast<ptrdiff_t>(p.b_column),
+                 {.count = static_cast<size_t>(p.depth),
+                  .a_step = static_cast<ptrdiff_t>(p.a_depth),
+                  .b_step = static_cast<ptrdiff_t>(p.b_depth)});
+  return sums;
+}
+
+// Calls write(n, sum) for all columns n of a row.
+template <typename Write>
+void multiply_row(Floats /*domain*/, const Tensor& a, const Tensor& b, const Product& p, int64_t m,
+                  const Write& write) {
+  const float* row = a.as<const float>() + static_cast<ptrdiff_t>(p.a + m * p.a_row);
+  const float* column = b.as<const float>() + static_cast<ptrdiff_t>(p.b);
+  const auto columns = static_cast<ptrdiff_t>(p.columns), step = static_cast<ptrdiff_t>(p.b_column);
+  ptrdiff_t n = 0;
+  for (; n + 4 <= columns; n += 4, column += 4 * step) {
+    const auto sums = float_sums<4>(row, column, p);
+    for (size_t i = 0; i < 4; ++i) write(n + static_cast<ptrdiff_t>(i), sums[i]);
+  }
+  for (; n < columns; ++n, column += step) write(n, float_sums<1>(row, column, p)[0]);
+}
+
+template <typename Domain, typename Write>
+void multiply_row(Domain domain, const Tensor& a, const Tensor& b, const Product& p, int64_t m, const Write& write) {
+  const auto read_a = domain.reader(a);
+  const auto read_b = domain.reader(b);
+  for (int64_t n = 0; n < p.columns; ++n) {
+    typename Domain::Value sum{0};
+    for (int64_t k = 0; k < p.depth; ++k)
+      sum = plus(sum, times(read_a(p.a + m * p.a_row + k * p.a_depth), read_b(p.b + k * p.b_depth + n * p.b_column)));
+    write(static_cast<ptrdiff_t>(n), sum);
+  }
+}
+
 template <typename Domain>
 void multiply_in(Domain domain, const Tensor& a, const Tensor& b, const Tensor* bias, const Tensor& out,
                  const Product& p, const Scales& scales) {
   using Value = typename Domain::Value;
-  const auto read_a = domain.reader(a);
-  const auto read_b = domain.reader(b);
   const auto read_bias = domain.reader(bias == nullptr ? a : *bias);
-  const auto write = domain.writer(out);
+  const auto writer = domain.writer(out);
   const Value alpha = scales.alpha == nullptr ? Value{1} : scalar_in<Value>(*scales.alpha);
   const Value beta = scales.beta == nullptr ? Value{1} : scalar_in<Value>(*scales.beta);
+  const bool has_bias = bias != nullptr && beta != Value{0};
+  const auto out_step = static_cast<ptrdiff_t>(p.out_column), bias_step = static_cast<ptrdiff_t>(p.bias_column);
   for (int64_t m = 0; m < p.rows; ++m) {
-    for (int64_t n = 0; n < p.columns; ++n) {
-      Value sum{0};
-      for (int64_t k = 0; k < p.depth; ++k) {
-        sum = plus(sum, times(read_a(p.a + m * p.a_row + k * p.a_depth), read_b(p.b + k * p.b_depth + n * p.b_column)));
-      }
+    const auto to = static_cast<ptrdiff_t>(p.out + m * p.out_row), from = static_cast<ptrdiff_t>(m * p.bias_row);
+    multiply_row(domain, a, b, p, m, [&](ptrdiff_t n, Value sum) {
       sum = times(alpha, sum);
-      if (bias != nullptr && beta != Value{0})
-        sum = plus(sum, times(beta, read_bias(m * p.bias_row + n * p.bias_column)));
-      write(p.out + m * p.out_row + n * p.out_column, sum);
-    }
+      if (has_bias) sum = plus(sum, times(beta, read_bias(from + n * bias_step)));
+      writer(to + n * out_step, sum);
+    });
   }
 }
 

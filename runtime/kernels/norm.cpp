@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
@@ -23,25 +24,74 @@ struct Statistics {
   double inverse_deviation;
 };
 
-Statistics normalize(const Tensor& in, const Tensor* weight, const Tensor* bias, double eps, const Tensor& out,
-                     const Group& group) {
-  const auto read = Numbers::reader(in);
-  const auto write = Numbers::writer(out);
+// Reads elements of an optional weight or bias as doubles, one after the other.
+template <typename Domain>
+struct Entries {
+  typename Domain::Reader read;
+  bool is_given;
+  double otherwise;
+
+  Entries(const Tensor* tensor, const Tensor& in, double otherwise)
+      : read(Domain::reader(tensor == nullptr ? in : *tensor)), is_given(tensor != nullptr), otherwise(otherwise) {}
+  [[nodiscard]] double operator()(ptrdiff_t at) const { return is_given ? static_cast<double>(read(at)) : otherwise; }
+};
+
+// Sums are doubles, also those of floats.
+template <typename Domain>
+Statistics normalize_in(Domain domain, const Tensor& in, const Tensor* weight, const Tensor* bias, double eps,
+                        const Tensor& out, const Group& group) {
+  using Value = typename Domain::Value;
+  if (group.count == 0) return {.mean = 0, .inverse_deviation = 0};
+  const auto read = domain.reader(in);
+  const auto write = domain.writer(out);
+  const auto begin = static_cast<ptrdiff_t>(group.begin);
+  const auto count = static_cast<size_t>(group.count);
   double sum = 0;
-  for (int64_t k = 0; k < group.count; ++k) sum += read(group.begin + k);
+  ptrdiff_t at = begin;
+  repeat(count, [&] { sum += static_cast<double>(read(at++)); });
   const double mean = sum / static_cast<double>(group.count);
   double squares = 0;
-  for (int64_t k = 0; k < group.count; ++k) squares += (read(group.begin + k) - mean) * (read(group.begin + k) - mean);
+  at = begin;
+  repeat(count, [&] {
+    const double difference = static_cast<double>(read(at++)) - mean;
+    squares += difference * difference;
+  });
   const double inverse = 1 / std::sqrt(squares / static_cast<double>(group.count) + eps);
-  const auto read_weight = Numbers::reader(weight == nullptr ? in : *weight);
-  const auto read_bias = Numbers::reader(bias == nullptr ? in : *bias);
-  for (int64_t k = 0; k < group.count; ++k) {
-    const int64_t entry = group.first_weight + k / group.per_weight;
-    const double scale = weight == nullptr ? 1 : read_weight(entry);
-    const double shift = bias == nullptr ? 0 : read_bias(entry);
-    write(group.begin + k, (read(group.begin + k) - mean) * inverse * scale + shift);
+  const auto normalized = [&](ptrdiff_t k) { return (static_cast<double>(read(k)) - mean) * inverse; };
+  const Entries<Domain> scale(weight, in, 1), shift(bias, in, 0);
+  auto entry = static_cast<ptrdiff_t>(group.first_weight);
+  const auto per_weight = static_cast<size_t>(group.per_weight);
+  at = begin;
+  if (per_weight == 1 && scale.is_given && shift.is_given) {
+    const auto read_scale = scale.read, read_shift = shift.read;
+    repeat(count, [&] {
+      write(at, static_cast<Value>(normalized(at) * static_cast<double>(read_scale(entry)) +
+                                   static_cast<double>(read_shift(entry))));
+      ++at;
+      ++entry;
+    });
+    return {.mean = mean, .inverse_deviation = inverse};
+  }
+  for (size_t left = count; left > 0; left -= per_weight, ++entry) {
+    const double factor = scale(entry), summand = shift(entry);
+    repeat(per_weight, [&] {
+      write(at, static_cast<Value>(normalized(at) * factor + summand));
+      ++at;
+    });
   }
   return {.mean = mean, .inverse_deviation = inverse};
+}
+
+Statistics normalize(const Tensor& in, const Tensor* weight, const Tensor* bias, double eps, const Tensor& out,
+                     const Group& group) {
+  Statistics statistics{};
+  in_domain(
+      [&](auto domain) {
+        if constexpr (!std::is_same_v<decltype(domain), Integers>)
+          statistics = normalize_in(domain, in, weight, bias, eps, out, group);
+      },
+      in, out, weight == nullptr ? in : *weight, bias == nullptr ? in : *bias);
+  return statistics;
 }
 
 }  // namespace

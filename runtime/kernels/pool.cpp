@@ -11,22 +11,24 @@ namespace {
 
 // The elements of an axis that one output element reads.
 struct Span {
-  int64_t begin, end, step;
+  ptrdiff_t begin, count, step;
   int64_t padded;  // number of elements including padding
 };
 
 Span span_of(const Window& window, int64_t size, int64_t index) {
-  int64_t begin = index * window.stride - window.padding;
+  const int64_t begin = index * window.stride - window.padding;
   const int64_t end = begin + (window.kernel - 1) * window.dilation + 1;
-  const int64_t padded = std::min(end, size + window.padding) - begin;
-  if (begin < 0) begin += (-begin + window.dilation - 1) / window.dilation * window.dilation;
-  return {.begin = begin, .end = std::min(end, size), .step = window.dilation, .padded = padded};
+  const Taps taps = taps_inside(window, index, size);
+  return {.begin = static_cast<ptrdiff_t>(begin + taps.first * window.dilation),
+          .count = static_cast<ptrdiff_t>(std::max<int64_t>(taps.end - taps.first, 0)),
+          .step = static_cast<ptrdiff_t>(window.dilation),
+          .padded = std::min(end, size + window.padding) - begin};
 }
 
 Span adaptive_span_of(int64_t size, int64_t out_size, int64_t index) {
   const int64_t begin = index * size / out_size;
-  const int64_t end = ((index + 1) * size + out_size - 1) / out_size;
-  return {.begin = begin, .end = end, .step = 1, .padded = end - begin};
+  const int64_t count = ((index + 1) * size + out_size - 1) / out_size - begin;
+  return {.begin = static_cast<ptrdiff_t>(begin), .count = static_cast<ptrdiff_t>(count), .step = 1, .padded = count};
 }
 
 int64_t out_size(const Window& window, int64_t size, bool ceil_mode) {
@@ -69,14 +71,151 @@ Error check_pool(Call& call, Pool& pool, const Tensor& in, const Tensor& out, bo
   return call.error();
 }
 
-template <typename Domain>
-typename Domain::Value sum_over(const typename Domain::Reader& read, const Image& in, int64_t n, int64_t c,
-                                const Span& rows, const Span& columns) {
-  typename Domain::Value sum{0};
-  for (int64_t y = rows.begin; y < rows.end; ++y) {
-    for (int64_t x = columns.begin; x < columns.end; ++x) sum = plus(sum, read(index_in(in, n, c, y, x)));
+// Neighboring windows in one row of the output that read equally many elements, `step` apart.
+struct Run {
+  Span rows, columns;  // of the first window
+  ptrdiff_t windows, step;
+};
+
+// The runs of windows in one row of the output. Windows inside of the input are one run.
+class RunsOfRow {
+ public:
+  RunsOfRow(const Window& window, int64_t size, int64_t outputs)
+      : window_(window), size_(size), outputs_(static_cast<ptrdiff_t>(outputs)) {
+    constexpr int64_t kMaxPosition = 1 << 28;
+    const int64_t reach = (window.kernel - 1) * window.dilation;
+    if (std::max({reach, window.stride, window.padding, size}) > kMaxPosition) return;
+    last_ = static_cast<ptrdiff_t>(size - reach) - 1;
   }
-  return sum;
+  // The run that begins at output column x, without its rows.
+  [[nodiscard]] Run at(ptrdiff_t x) const {
+    Run run{.rows = {}, .columns = span_of(window_, size_, x), .windows = 1, .step = 0};
+    const ptrdiff_t begin = run.columns.begin;
+    if (run.columns.count < window_.kernel || begin > last_) return run;
+    run.step = static_cast<ptrdiff_t>(window_.stride);
+    run.windows = std::min((last_ - begin) / run.step + 1, outputs_ - x);
+    return run;
+  }
+
+ private:
+  const Window& window_;
+  int64_t size_;
+  ptrdiff_t outputs_, last_ = -1;  // the last begin of a window inside of the input
+};
+
+// The offsets of output elements: in the output, and in another image of its sizes.
+struct Target {
+  ptrdiff_t out, other;
+};
+
+// Calls function(run, input offset of the channel, target) for all runs of windows. `rows_at(y)` gives the rows of a
+// window, `run_at(x)` the rest of a run.
+template <typename RowsAt, typename RunAt, typename Function>
+void for_runs(const Image& in, const Image& out, const Image& other, const RowsAt& rows_at, const RunAt& run_at,
+              const Function& function) {
+  const auto width = static_cast<ptrdiff_t>(out.width);
+  for (int64_t n = 0; n < out.batches; ++n) {
+    for (int64_t c = 0; c < out.channels; ++c) {
+      const auto from = static_cast<ptrdiff_t>(index_in(in, n, c, 0, 0));
+      for (int64_t y = 0; y < out.height; ++y) {
+        const Span rows = rows_at(y);
+        for (ptrdiff_t x = 0; x < width;) {
+          Run run = run_at(x);
+          run.rows = rows;
+          function(run, from,
+                   Target{.out = static_cast<ptrdiff_t>(index_in(out, n, c, y, x)),
+                          .other = static_cast<ptrdiff_t>(index_in(other, n, c, y, x))});
+          x += run.windows;
+        }
+      }
+    }
+  }
+}
+
+// The steps from element to element in a window.
+struct WindowSteps {
+  size_t rows, columns;
+  ptrdiff_t row, column;                    // in memory
+  ptrdiff_t position_row, position_column;  // in the channel's elements, which are counted row by row
+};
+
+WindowSteps steps_of(const Image& in, const Run& run) {
+  return {.rows = static_cast<size_t>(run.rows.count),
+          .columns = static_cast<size_t>(run.columns.count),
+          .row = run.rows.step * static_cast<ptrdiff_t>(in.row_step),
+          .column = run.columns.step * static_cast<ptrdiff_t>(in.column_step),
+          .position_row = run.rows.step * static_cast<ptrdiff_t>(in.width),
+          .position_column = run.columns.step};
+}
+
+// Calls window(first element, its position) for all windows of a run.
+template <typename Function>
+[[gnu::always_inline]] inline void for_windows(const Image& in, const Run& run, ptrdiff_t from,
+                                               const Function& window) {
+  from +=
+      run.rows.begin * static_cast<ptrdiff_t>(in.row_step) + run.columns.begin * static_cast<ptrdiff_t>(in.column_step);
+  ptrdiff_t position = run.rows.begin * static_cast<ptrdiff_t>(in.width) + run.columns.begin;
+  const ptrdiff_t step = run.step * static_cast<ptrdiff_t>(in.column_step), next = run.step;
+  repeat(static_cast<size_t>(run.windows), [&] {
+    window(from, position);
+    from += step;
+    position += next;
+  });
+}
+
+// Calls function(element) or function(element, position) for all elements of a window.
+template <typename Reader, typename Function>
+[[gnu::always_inline]] inline void for_elements(const Reader& read, const WindowSteps& steps, ptrdiff_t from,
+                                                ptrdiff_t position, const Function& function) {
+  if (steps.rows == 0 || steps.columns == 0) return;
+  repeat(steps.rows, [&] {
+    ptrdiff_t at = from, here = position;
+    repeat(steps.columns, [&] {
+      function(read(at), here);
+      at += steps.column;
+      here += steps.position_column;
+    });
+    from += steps.row;
+    position += steps.position_row;
+  });
+}
+
+// The sums of the windows of a run, divided by `divisor`, unless it is 0.
+template <typename Domain>
+[[gnu::noinline]] void average_run(const typename Domain::Reader& read, const typename Domain::Writer& write,
+                                   const Image& in, const Run& run, ptrdiff_t from, ptrdiff_t to, ptrdiff_t to_step,
+                                   int64_t divisor) {
+  using Value = typename Domain::Value;
+  const WindowSteps steps = steps_of(in, run);
+  const auto divided_by = static_cast<Value>(divisor == 0 ? 1 : divisor);
+  for_windows(in, run, from, [&](ptrdiff_t first, ptrdiff_t position) {
+    Value sum{0};
+    for_elements(read, steps, first, position, [&](Value value, ptrdiff_t) { sum = plus(sum, value); });
+    write(to, sum / divided_by);
+    to += to_step;
+  });
+}
+
+// The maxima of the windows of a run, and their positions. NaN propagates.
+template <typename Domain>
+[[gnu::noinline]] void maximum_run(const typename Domain::Reader& read, const typename Domain::Writer& write,
+                                   const Image& in, const Run& run, ptrdiff_t from, ptrdiff_t to, ptrdiff_t to_step,
+                                   int64_t* positions, ptrdiff_t positions_step) {
+  using Value = typename Domain::Value;
+  const WindowSteps steps = steps_of(in, run);
+  for_windows(in, run, from, [&](ptrdiff_t first, ptrdiff_t position) {
+    Value max{0};
+    ptrdiff_t best = -1;
+    for_elements(read, steps, first, position, [&](Value value, ptrdiff_t here) {
+      if (best >= 0 && !(value > max) && value == value) return;
+      max = value;
+      best = here;
+    });
+    write(to, max);
+    *positions = best;
+    to += to_step;
+    positions += positions_step;
+  });
 }
 
 }  // namespace
@@ -98,15 +237,17 @@ Error avg_pool2d(Arguments arguments, Arena& /*scratch*/) {
         using Domain = decltype(domain);
         const auto read = domain.reader(in);
         const auto write = domain.writer(out);
-        for_each(pool.out, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
-          const Span rows = span_of(pool.rows, pool.in.height, y);
-          const Span columns = span_of(pool.columns, pool.in.width, x);
-          const int64_t inside =
-              std::max<int64_t>(rows.end - rows.begin, 0) * std::max<int64_t>(columns.end - columns.begin, 0);
-          const int64_t count = divisor != 0 ? divisor : include_padding ? rows.padded * columns.padded : inside;
-          const auto sum = sum_over<Domain>(read, pool.in, n, c, rows, columns);
-          write(index_in(pool.out, n, c, y, x), count == 0 ? sum : sum / static_cast<typename Domain::Value>(count));
-        });
+        const RunsOfRow runs(pool.columns, pool.in.width, pool.out.width);
+        for_runs(
+            pool.in, pool.out, pool.out, [&](int64_t y) { return span_of(pool.rows, pool.in.height, y); },
+            [&](ptrdiff_t x) { return runs.at(x); },
+            [&](const Run& run, ptrdiff_t from, const Target& to) {
+              const int64_t count = divisor != 0      ? divisor
+                                    : include_padding ? run.rows.padded * run.columns.padded
+                                                      : int64_t{run.rows.count} * run.columns.count;
+              average_run<Domain>(read, write, pool.in, run, from, to.out, static_cast<ptrdiff_t>(pool.out.column_step),
+                                  count);
+            });
       },
       in, out);
   return Error::kOk;
@@ -133,13 +274,14 @@ Error adaptive_avg_pool2d(Arguments arguments, Arena& /*scratch*/) {
         using Domain = decltype(domain);
         const auto read = domain.reader(in);
         const auto write = domain.writer(out);
-        for_each(to, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
-          const Span rows = adaptive_span_of(from.height, to.height, y);
-          const Span columns = adaptive_span_of(from.width, to.width, x);
-          const int64_t count = std::max<int64_t>(rows.padded * columns.padded, 1);
-          write(index_in(to, n, c, y, x),
-                sum_over<Domain>(read, from, n, c, rows, columns) / static_cast<typename Domain::Value>(count));
-        });
+        for_runs(
+            from, to, to, [&](int64_t y) { return adaptive_span_of(from.height, to.height, y); },
+            [&](ptrdiff_t x) {
+              return Run{.rows = {}, .columns = adaptive_span_of(from.width, to.width, x), .windows = 1, .step = 0};
+            },
+            [&](const Run& run, ptrdiff_t at, const Target& target) {
+              average_run<Domain>(read, write, from, run, at, target.out, 0, run.rows.padded * run.columns.padded);
+            });
       },
       in, out);
   return Error::kOk;
@@ -164,22 +306,15 @@ Error max_pool2d_with_indices(Arguments arguments, Arena& /*scratch*/) {
       [&](auto domain) {
         const auto read = domain.reader(in);
         const auto write = domain.writer(out);
-        for_each(pool.out, [&](int64_t n, int64_t c, int64_t y, int64_t x) {
-          const Span rows = span_of(pool.rows, pool.in.height, y);
-          const Span columns = span_of(pool.columns, pool.in.width, x);
-          typename decltype(domain)::Value max{0};
-          int64_t position = -1;
-          for (int64_t in_y = rows.begin; in_y < rows.end; in_y += rows.step) {
-            for (int64_t in_x = columns.begin; in_x < columns.end; in_x += columns.step) {
-              const auto value = read(index_in(pool.in, n, c, in_y, in_x));
-              if (position >= 0 && !(value > max) && value == value) continue;
-              max = value;  // NaN propagates
-              position = in_y * pool.in.width + in_x;
-            }
-          }
-          write(index_in(pool.out, n, c, y, x), max);
-          indices.as<int64_t>()[index_in(positions, n, c, y, x)] = position;
-        });
+        const RunsOfRow runs(pool.columns, pool.in.width, pool.out.width);
+        for_runs(
+            pool.in, pool.out, positions, [&](int64_t y) { return span_of(pool.rows, pool.in.height, y); },
+            [&](ptrdiff_t x) { return runs.at(x); },
+            [&](const Run& run, ptrdiff_t from, const Target& to) {
+              maximum_run<decltype(domain)>(
+                  read, write, pool.in, run, from, to.out, static_cast<ptrdiff_t>(pool.out.column_step),
+                  indices.as<int64_t>() + to.other, static_cast<ptrdiff_t>(positions.column_step));
+            });
       },
       in, out);
   return Error::kOk;

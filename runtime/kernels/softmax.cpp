@@ -28,6 +28,34 @@ void softmax_row(const Reader& read, const Writer& write, const Row& row) {
     write(row.to + i * row.to_step, std::exp(read(row.from + i * row.from_step) - max) / sum);
 }
 
+// The same for floats. The exponentials are kept in the output until their sum is known.
+void softmax_row(const Floats::Reader& read, const Floats::Writer& write, const Row& row) {
+  const auto from_step = static_cast<ptrdiff_t>(row.from_step), to_step = static_cast<ptrdiff_t>(row.to_step);
+  const float* const begin = read.data + static_cast<ptrdiff_t>(row.from);
+  float* const out = write.data + static_cast<ptrdiff_t>(row.to);
+  const auto count = static_cast<size_t>(row.count);
+  const float* from = begin;
+  float max = *from;
+  repeat(count, [&] {
+    max = std::max(max, *from);
+    from += from_step;
+  });
+  float sum = 0;
+  float* to = out;
+  from = begin;
+  repeat(count, [&] {
+    *to = std::exp(*from - max);
+    sum += *to;
+    from += from_step;
+    to += to_step;
+  });
+  to = out;
+  repeat(count, [&] {
+    *to /= sum;
+    to += to_step;
+  });
+}
+
 template <typename Reader, typename Writer>
 void log_softmax_row(const Reader& read, const Writer& write, const Row& row) {
   auto max = read(row.from);

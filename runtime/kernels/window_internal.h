@@ -40,8 +40,11 @@ struct Taps {
 inline Taps taps_inside(const Window& window, int64_t at, int64_t size) {
   const int64_t start = at * window.stride - window.padding;
   if (start >= size) return {};
-  const int64_t first = start < 0 ? (-start + window.dilation - 1) / window.dilation : 0;
-  const int64_t end = (size - 1 - start) / window.dilation + 1;
+  const auto divided = [&](int64_t value) {  // small cores have no 64-bit division
+    return window.dilation == 1 ? value : value / window.dilation;
+  };
+  const int64_t first = start < 0 ? divided(-start + window.dilation - 1) : 0;
+  const int64_t end = divided(size - 1 - start) + 1;
   return {.first = first, .end = end < window.kernel ? end : window.kernel};
 }
 
