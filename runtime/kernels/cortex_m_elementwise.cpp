@@ -76,13 +76,18 @@ struct Scaling {
 #if defined(__ARM_FEATURE_MVE)
   // Half away from zero: 1 is subtracted from negative numbers before halves are rounded up.
   [[gnu::always_inline]] [[nodiscard]] int32x4_t operator()(int32x4_t values) const {
-    const int32x4_t high = vqrdmulhq_n_s32(vshlq_r_s32(values, left), multiplier);
+    return shrunk(vshlq_r_s32(values, left));
+  }
+  // The same without the left shift.
+  [[gnu::always_inline]] [[nodiscard]] int32x4_t shrunk(int32x4_t values) const {
+    const int32x4_t high = vqrdmulhq_n_s32(values, multiplier);
     const int32x4_t below = vshrq_n_s32(vandq_s32(high, vdupq_n_s32(-right)), 31);
     return vrshlq_n_s32(vqaddq_s32(high, below), -right);
   }
 #endif
 };
 
+// The scalings have no left shift.
 struct Sum {
   Scaling a, b, result;
   int32_t a_zero, b_zero, zero, low, high;
@@ -93,9 +98,9 @@ struct Sum {
   }
 #if defined(__ARM_FEATURE_MVE)
   [[gnu::always_inline]] [[nodiscard]] int32x4_t operator()(int32x4_t x, int32x4_t y) const {
-    const int32x4_t sum =
-        vaddq_s32(a(vshlq_n_s32(vsubq_n_s32(x, a_zero), kAddShift)), b(vshlq_n_s32(vsubq_n_s32(y, b_zero), kAddShift)));
-    return vminq_s32(vmaxq_s32(vaddq_n_s32(result(sum), zero), vdupq_n_s32(low)), vdupq_n_s32(high));
+    const int32x4_t sum = vaddq_s32(a.shrunk(vshlq_n_s32(vsubq_n_s32(x, a_zero), kAddShift)),
+                                    b.shrunk(vshlq_n_s32(vsubq_n_s32(y, b_zero), kAddShift)));
+    return vminq_s32(vmaxq_s32(vaddq_n_s32(result.shrunk(sum), zero), vdupq_n_s32(low)), vdupq_n_s32(high));
   }
 #endif
 };
@@ -129,32 +134,33 @@ struct Lookup {
 };
 
 #if defined(__ARM_FEATURE_MVE)
-// Elements of a row whose strides are 0 or 1, four at a time.
+// Computes elements of a row whose strides are 0 or 1, four at a time, and returns their number.
 template <typename Function>
-void map_vectors(const Row& row, size_t count, Function function) {
-  const int8_t *a = row.a, *b = row.b;
+[[gnu::noinline]] size_t map_vectors(const Row& row, size_t count, Function function) {
+  int8_t repeated_a[4], repeated_b[4];  // the operands of a stride of 0
+  std::fill_n(repeated_a, 4, *row.a);
+  std::fill_n(repeated_b, 4, *row.b);
+  const int8_t *a = row.a_step == 0 ? repeated_a : row.a, *b = row.b_step == 0 ? repeated_b : row.b;
   int8_t* to = row.to;
   const ptrdiff_t a_step = 4 * row.a_step, b_step = 4 * row.b_step;
-  const uint32x4_t a_at = vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(row.a_step)),
-                   b_at = vmulq_n_u32(vidupq_n_u32(0, 1), static_cast<uint32_t>(row.b_step));
-  for (auto left = static_cast<int32_t>(count); left > 0; left -= 4) {
-    const mve_pred16_t lanes = vctp32q(static_cast<uint32_t>(left));
-    vstrbq_p_s32(to, function(vldrbq_gather_offset_z_s32(a, a_at, lanes), vldrbq_gather_offset_z_s32(b, b_at, lanes)),
-                 lanes);
+  for (size_t left = count / 4; left > 0; --left) {
+    vstrbq_s32(to, function(vldrbq_s32(a), vldrbq_s32(b)));
     a += a_step;
     b += b_step;
     to += 4;
   }
+  return count / 4 * 4;
 }
 #endif
 
 template <typename Function>
 void map_codes(const Row& row, size_t count, const Function& function) {
+  size_t i = 0;
 #if defined(__ARM_FEATURE_MVE)
   const auto is_vector = [](ptrdiff_t step) { return step == 0 || step == 1; };
-  if (row.to_step == 1 && is_vector(row.a_step) && is_vector(row.b_step)) return map_vectors(row, count, function);
+  if (row.to_step == 1 && is_vector(row.a_step) && is_vector(row.b_step)) i = map_vectors(row, count, function);
 #endif
-  for (size_t i = 0; i < count; ++i) {
+  for (; i < count; ++i) {
     const auto at = static_cast<ptrdiff_t>(i);
     row.to[at * row.to_step] = static_cast<int8_t>(function(row.a[at * row.a_step], row.b[at * row.b_step]));
   }
@@ -198,9 +204,9 @@ Error cortex_m_add(Arguments arguments, Arena& /*scratch*/) {
   call.support(is_quantized(a) && is_quantized(b) && is_quantized(out));
   CARINA_RT_TRY(call.error());
   constexpr int64_t kMaxShifted = 383LL << kAddShift;
-  if (fits_int32({&a, &b, &out}, {a_zero, b_zero, zero}, {low, high}) && scale_a.shift <= 0 && scale_b.shift <= 0 &&
-      Scaling::fits(scale_a, kMaxShifted) && Scaling::fits(scale_b, kMaxShifted) &&
-      Scaling::fits(scale, 2 * kMaxShifted)) {
+  if (fits_int32({&a, &b, &out}, {a_zero, b_zero, zero}, {low, high}) &&
+      std::max({scale_a.shift, scale_b.shift, scale.shift}) <= 0 && Scaling::fits(scale_a, kMaxShifted) &&
+      Scaling::fits(scale_b, kMaxShifted) && Scaling::fits(scale, 2 * kMaxShifted)) {
     return map_int8(a, b, out,
                     Sum{.a = Scaling(scale_a),
                         .b = Scaling(scale_b),
