@@ -16,17 +16,6 @@ const KernelEntry* kernel_of(std::span<const KernelEntry> kernels, std::string_v
 
 }  // namespace
 
-Error Method::Loader::find_blob(const fb::BackendDelegate& source, std::span<const std::byte>& blob) const {
-  const fb::BackendDelegateDataReference* reference = source.processed();
-  if (reference == nullptr) return Error::kInvalidProgram;
-  if (reference->location() == kPteSegmentLocation)
-    return program_.segment(reference->index(), blob) ? Error::kOk : Error::kInvalidProgram;
-  const auto* all = root_of(program_.file_).backend_delegate_data();
-  if (all == nullptr || reference->index() >= all->size()) return Error::kInvalidProgram;
-  blob = std::as_bytes(items_of(all->Get(reference->index())->data()));
-  return Error::kOk;
-}
-
 Error Method::Loader::load_delegate(const fb::BackendDelegate& source, Delegate& delegate) {
   const std::string_view id = text_of(source.id());
   set_problem(method_.problem_, id, -1);
@@ -34,7 +23,7 @@ Error Method::Loader::load_delegate(const fb::BackendDelegate& source, Delegate&
                                   [id](const Backend* backend) { return backend->serves(id); });
   if (found == linkage_.backends.end()) return Error::kBackendMissing;
   std::span<const std::byte> blob;
-  CARINA_RT_TRY(find_blob(source, blob));
+  if (!program_.blob(source, blob)) return Error::kInvalidProgram;
   std::span<CompileSpec> specs;
   CARINA_RT_TRY(make(source.compile_specs() == nullptr ? 0 : source.compile_specs()->size(), specs));
   for (size_t i = 0; i < specs.size(); ++i) {

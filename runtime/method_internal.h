@@ -113,7 +113,6 @@ class Method::Loader {
   // load.cpp
   Error load_delegates();
   Error load_delegate(const fb::BackendDelegate& source, Delegate& delegate);
-  Error find_blob(const fb::BackendDelegate& source, std::span<const std::byte>& blob) const;
   Error load_instructions();
   Error load_instruction(const fb::Instruction& source, Instruction& instruction, int32_t index, size_t instructions);
   Error load_kernel(const fb::KernelCall& call, Instruction& instruction, int32_t index);

@@ -87,6 +87,16 @@ bool Program::segment(uint32_t index, std::span<const std::byte>& bytes) const {
   return true;
 }
 
+bool Program::blob(const fb::BackendDelegate& delegate, std::span<const std::byte>& bytes) const {
+  const fb::BackendDelegateDataReference* reference = delegate.processed();
+  if (reference == nullptr) return false;
+  if (reference->location() == kPteSegmentLocation) return segment(reference->index(), bytes);
+  const auto* all = root_of(file_).backend_delegate_data();
+  if (all == nullptr || reference->index() >= all->size()) return false;
+  bytes = std::as_bytes(items_of(all->Get(reference->index())->data()));
+  return true;
+}
+
 bool Program::constant(uint32_t index, size_t bytes, const std::byte*& data) const {
   const auto* table = root_of(file_).constant_segment();
   std::span<const std::byte> all;

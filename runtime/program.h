@@ -7,6 +7,10 @@
 
 #include "runtime/error.h"
 
+namespace carina::pte::schema {
+struct BackendDelegate;
+}
+
 namespace carina::runtime {
 
 // How thoroughly a file is checked before it is used, as in ExecuTorch's Program::Verification.
@@ -38,6 +42,8 @@ class Program {
   // The bytes of segment `index`, and of constant `index`. Returns false if the index is out of range.
   [[nodiscard]] bool segment(uint32_t index, std::span<const std::byte>& bytes) const;
   [[nodiscard]] bool constant(uint32_t index, size_t bytes, const std::byte*& data) const;
+  // The bytes of a delegate, which lie in the FlatBuffer or in a segment. Returns false if there are none.
+  [[nodiscard]] bool blob(const pte::schema::BackendDelegate& delegate, std::span<const std::byte>& bytes) const;
 
   std::span<const std::byte> file_;
   size_t program_bytes_ = 0;

@@ -76,17 +76,6 @@ class MethodSizer {
     return Error::kOk;
   }
 
-  Error find_blob(const fb::BackendDelegate& source, std::span<const std::byte>& blob) const {
-    const fb::BackendDelegateDataReference* reference = source.processed();
-    if (reference == nullptr) return Error::kInvalidProgram;
-    if (reference->location() == kPteSegmentLocation)
-      return program_.segment(reference->index(), blob) ? Error::kOk : Error::kInvalidProgram;
-    const auto* all = root_of(program_.file_).backend_delegate_data();
-    if (all == nullptr || reference->index() >= all->size()) return Error::kInvalidProgram;
-    blob = std::as_bytes(items_of(all->Get(reference->index())->data()));
-    return Error::kOk;
-  }
-
   Error add_delegates() {
     const auto* delegates = plan_.delegates();
     add_pointers(delegates == nullptr ? 0 : delegates->size(), 2);
@@ -94,7 +83,7 @@ class MethodSizer {
     for (const fb::BackendDelegate* source : *delegates) {
       if (sizers_.delegate == nullptr) return Error::kBackendMissing;
       std::span<const std::byte> blob;
-      CARINA_RT_TRY(find_blob(*source, blob));
+      if (!program_.blob(*source, blob)) return Error::kInvalidProgram;
       DelegateSizes sizes;
       CARINA_RT_TRY(sizers_.delegate(text_of(source->id()), blob, types_, sizes));
       add_pointers(source->compile_specs() == nullptr ? 0 : source->compile_specs()->size(), 4);
