@@ -361,6 +361,7 @@ void layout_rows() {
       .integers({0, 2, 3, 1})
       .out(kFloat, {1, 32, 32, 16})
       .run("f32, 0231", "aten::permute_copy.out", kCount);
+  Call().tensor(kFloat, {128, 128}).integers({kCount}).out(kFloat, {kCount}).run("f32", "aten::view_copy.out", kCount);
   Call()
       .tensor(kInt8, {1, 16, 32, 32})
       .integers({0, 2, 3, 1})

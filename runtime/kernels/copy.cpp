@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/kernels_internal.h"
@@ -12,7 +11,7 @@ namespace {
 // Copies all elements in logical order. The tensors may have different sizes.
 void copy_in_order(const Tensor& in, const Tensor& out) {
   if (in.type == out.type && in.contiguous() && out.contiguous()) {
-    if (in.bytes() > 0) std::memmove(out.data, in.data, in.bytes());
+    copy_block(in.as<const std::byte>(), out.as<std::byte>(), in.bytes());
     return;
   }
   const Layout from = layout_of(in);
@@ -54,7 +53,7 @@ Error copy_to(Arguments arguments, size_t in_index, size_t out_index, Sizes size
   call.require(broadcast(in, out, walk.strides[0]));
   CARINA_RT_TRY(call.error());
   if (in.type == out.type && same_layout(in, out)) {
-    if (in.bytes() > 0) std::memmove(out.data, in.data, in.bytes());
+    copy_block(in.as<const std::byte>(), out.as<std::byte>(), in.bytes());
   } else {
     copy_elements(in, out, walk);
   }

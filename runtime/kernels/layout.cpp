@@ -72,25 +72,27 @@ bool broadcast(const Tensor& operand, const Tensor& out, Extents& strides) {
   return true;
 }
 
-namespace {
-
-// Copies adjacent bytes.
 void copy_block(const std::byte* from, std::byte* to, size_t count) {
 #if defined(__ARM_FEATURE_MVE)
-  const auto* source = reinterpret_cast<const uint8_t*>(from);
-  auto* target = reinterpret_cast<uint8_t*>(to);
-  for (; count >= 32; count -= 32, source += 32, target += 32) {
-    vst1q_u8(target, vld1q_u8(source));
-    vst1q_u8(target + 16, vld1q_u8(source + 16));
+  if (to <= from || to >= from + count) {
+    const auto* source = reinterpret_cast<const uint8_t*>(from);
+    auto* target = reinterpret_cast<uint8_t*>(to);
+    for (; count >= 32; count -= 32, source += 32, target += 32) {
+      const uint8x16_t first = vld1q_u8(source), second = vld1q_u8(source + 16);
+      vst1q_u8(target, first);
+      vst1q_u8(target + 16, second);
+    }
+    for (auto left = static_cast<int32_t>(count); left > 0; left -= 16, source += 16, target += 16) {
+      const mve_pred16_t lanes = vctp8q(static_cast<uint32_t>(left));
+      vst1q_p_u8(target, vld1q_z_u8(source, lanes), lanes);
+    }
+    return;
   }
-  for (auto left = static_cast<int32_t>(count); left > 0; left -= 16, source += 16, target += 16) {
-    const mve_pred16_t lanes = vctp8q(static_cast<uint32_t>(left));
-    vst1q_p_u8(target, vld1q_z_u8(source, lanes), lanes);
-  }
-#else
-  std::memcpy(to, from, count);
 #endif
+  if (count > 0) std::memmove(to, from, count);
 }
+
+namespace {
 
 // Copies `count` elements that are a constant number of bytes apart.
 template <size_t kBytes>

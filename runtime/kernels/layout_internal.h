@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -153,6 +154,9 @@ inline Walk<1> walk_over(const Tensor& tensor) {
 // The strides of `operand` along the axes of `out` after broadcasting (0 along repeated axes). Returns false if it does
 // not broadcast.
 bool broadcast(const Tensor& operand, const Tensor& out, Extents& strides);
+
+// Copies adjacent bytes; the blocks may overlap. The C library of firmware copies byte by byte.
+void copy_block(const std::byte* from, std::byte* to, size_t count);
 
 // Copies one element per position of `walk` from tensor 0 to tensor 1. Converts the element if the types differ.
 void copy_elements(const Tensor& from, const Tensor& to, Walk<2>& walk);

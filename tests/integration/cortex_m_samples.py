@@ -108,7 +108,8 @@ def convolution(layout):
         groups, inputs = r.choice((1, 1, 2)), r.randint(1, 4)
         outputs, (kernel, padding) = groups * r.randint(1, 5), window(r)
         weight = codes(r, outputs, *kernel, inputs)
-        return [image(r, layout, groups * inputs), weight, bias_of(r, outputs), [r.randint(1, 3), r.randint(1, 3)], [p - 1 for p in padding], [1, 1], zero(r), zero(r), *requantized(r, outputs), *limits(r), SCRATCH]
+        scratch = torch.zeros(r.choice([1, 30, 100, 400]), dtype=torch.int8)  # for no window, or for some
+        return [image(r, layout, groups * inputs), weight, bias_of(r, outputs), [r.randint(1, 3), r.randint(1, 3)], [p - 1 for p in padding], [1, 1], zero(r), zero(r), *requantized(r, outputs), *limits(r), scratch]
 
     return draw
 
