@@ -5,6 +5,7 @@
 
 #include "lower/ops/convolution_internal.h"
 #include "tensor/elements.h"
+#include "tensor/float_formats.h"
 #include "tensor/permutation.h"
 
 namespace carina::lower {
@@ -50,10 +51,21 @@ Tensor integer_bias(const Lowering& in, ValueId id, const std::vector<double>& s
   return integer_tensor(accumulator, shape, bias);
 }
 
+// Converts a constant of an 8-bit float type to fp16, which holds all its values.
+Tensor fp16_of_fp8(const Tensor& constant) {
+  std::vector<uint16_t> values;
+  for (const uint8_t bits : constant.values<uint8_t>())
+    values.push_back(fp16_of_fp32(constant.dtype == DType::kFp8E4M3 ? fp32_of_fp8e4m3(bits) : fp32_of_fp8e5m2(bits)));
+  return Tensor::of<uint16_t>(DType::kFp16, constant.shape, values);
+}
+
 ValueId float_bias(Lowering& in, const Node& node, ValueId id, DType type, int64_t channels) {
-  if (!id.valid()) return in.out.constant(node.name + ".bias", float_tensor(type, Shape{channels}, 0.0F));
-  if (in.value(id).constant && in.value(id).dtype == type)
-    return in.out.constant(node.name + ".bias", *in.value(id).constant);
+  const std::string name = node.name + ".bias";
+  if (!id.valid()) return in.out.constant(name, float_tensor(type, Shape{channels}, 0.0F));
+  const ir::Value& bias = in.value(id);
+  if (bias.constant && bias.dtype == type) return in.out.constant(name, *bias.constant);
+  if (bias.constant && is_fp8(bias.dtype) && type == DType::kFp16)
+    return in.out.constant(name, fp16_of_fp8(*bias.constant));
   return in.out.cast(in.operand(id), type);
 }
 
