@@ -14,6 +14,14 @@ from typing import Any
 import torch
 from carina import _native
 from torch.fx import GraphModule, Node
+from torchao.quantization.pt2e import (
+    FakeQuantize,
+    FusedMovingAvgObsFakeQuantize,
+    MinMaxObserver,
+    MovingAverageMinMaxObserver,
+    MovingAveragePerChannelMinMaxObserver,
+    PerChannelMinMaxObserver,
+)
 from torchao.quantization.pt2e.quantizer import (
     FixedQParamsQuantizationSpec,
     QuantizationAnnotation,
@@ -51,10 +59,10 @@ def number_of(scheme: int | None) -> int:
     return _native.LEFT_FLOAT if scheme is None else scheme
 
 
-def annotations_of(module: GraphModule, plan: Plan) -> _native.Annotations:
-    """The annotations of the graph, as C++ returns them."""
+def annotations_of(model: bytes, plan: Plan) -> _native.Annotations:
+    """The annotations of a graph, as C++ returns them. `model`: the graph as a .pt2."""
     return _native.annotate(
-        save_module(module),
+        model,
         "model",
         general=number_of(plan.general),
         of_node={name: number_of(scheme) for name, scheme in plan.of_node.items()},
@@ -96,11 +104,9 @@ def mark(node: Node, annotation: QuantizationAnnotation) -> None:
 class _Annotator:
     def __init__(self, module: GraphModule, plan: Plan) -> None:
         self.plan = plan
-        self.found = annotations_of(module, plan)
+        model, self.by_name = save_module(module)
+        self.found = annotations_of(model, plan)
         self.values = list(self.found.values)
-        self.by_name = {node.name: node for node in module.graph.nodes}
-        for node in module.graph.find_nodes(op="get_attr"):
-            self.by_name.setdefault("p_" + str(node.target).replace(".", "_"), node)
         self.anchors: dict[int, Node | tuple[Node, Node]] = {}
 
     def run(self) -> None:
@@ -176,9 +182,44 @@ def _along(spec: Any, axis: int | None) -> Any:
     """The spec with the channels on this axis. Without an axis, all channels have one scale."""
     if spec is None or getattr(spec, "qscheme", None) != torch.per_channel_symmetric:
         return spec
-    if axis is None:
-        return replace(spec, qscheme=torch.per_tensor_symmetric, ch_axis=None)
-    return replace(spec, ch_axis=axis)
+    changed = {"qscheme": torch.per_tensor_symmetric, "ch_axis": None} if axis is None else {"ch_axis": axis}
+    if isinstance(spec, QuantizationSpec):
+        made = spec.observer_or_fake_quant_ctr
+        changed["observer_or_fake_quant_ctr"] = _per_tensor(made) if axis is None else _per_channel(made, axis)
+    return replace(spec, **changed)
+
+
+_OF_TENSOR = {
+    PerChannelMinMaxObserver: MinMaxObserver,
+    MovingAveragePerChannelMinMaxObserver: MovingAverageMinMaxObserver,
+}
+
+
+def _parts_of(constructor: Any) -> tuple[Any, dict[str, Any]]:
+    """The class that FakeQuantize.with_args(...) makes, and the arguments."""
+    partial = getattr(constructor, "p", None)
+    if partial is None:
+        return constructor, {}
+    made, given = _parts_of(partial.func)
+    return made, {**given, **partial.keywords}
+
+
+def _per_tensor(constructor: Any) -> Any:
+    made, given = _parts_of(constructor)
+    given = {name: value for name, value in given.items() if name not in ("ch_axis", "qscheme")}
+    if "observer" in given:
+        given["observer"] = _OF_TENSOR.get(given["observer"], given["observer"])
+    return _OF_TENSOR.get(made, made).with_args(**given)
+
+
+def _per_channel(constructor: Any, axis: int) -> Any:
+    """torchao does not give the axis to fake quantization. The fused one takes only axis 0."""
+    made, given = _parts_of(constructor)
+    if given.get("observer") not in _OF_TENSOR:
+        return constructor
+    if made is FusedMovingAvgObsFakeQuantize and axis != 0:
+        made = FakeQuantize
+    return made.with_args(**{**given, "ch_axis": axis})
 
 
 def _fixed(spec: QuantizationSpec, operand: _native.AnnotatedOperand) -> FixedQParamsQuantizationSpec:

@@ -27,25 +27,18 @@ _DTYPES = {
 
 def expand(module: GraphModule, plan: Plan) -> None:
     """Replaces each node whose internal values have their own parameters by several nodes."""
+    model, by_name = save_module(module)
     found = _native.expand(
-        save_module(module),
+        model,
         "model",
         general=number_of(plan.general),
         of_node={name: number_of(scheme) for name, scheme in plan.of_node.items()},
     )
-    by_name = _operands_by_name(module)
     for expansion in found:
         _Expander(module, expansion, by_name).run()
     if found:
         module.graph.eliminate_dead_code()
         module.recompile()
-
-
-def _operands_by_name(module: GraphModule) -> dict[str, Node]:
-    nodes = {node.name: node for node in module.graph.nodes}
-    for node in module.graph.find_nodes(op="get_attr"):
-        nodes.setdefault("p_" + str(node.target).replace(".", "_"), node)
-    return nodes
 
 
 class _Expander:

@@ -73,13 +73,22 @@ def _real(tensors: Mapping[str, Any], weights: Mapping[str, Any]) -> dict[str, A
     return found
 
 
-def save_module(module: GraphModule) -> bytes:
+def save_module(module: GraphModule) -> tuple[bytes, dict[str, Node]]:
     """The .pt2 of a graph whose parameters are attributes. ExportedProgram.module() returns such a graph, and torchao uses it.
+
+    Returns:
+        The .pt2, and for each name of a value in it the node of the graph. An attribute that several nodes read has its first node.
 
     Raises:
         ValueError: the graph calls modules.
     """
-    return saved(_program_of(module))
+    _add_values(module)
+    lifter = _Lifter(module)
+    data = saved(lifter.run())
+    nodes: dict[str, Node] = {}
+    for node, copy in lifter.copies.items():
+        nodes.setdefault(copy.name, node)
+    return data, nodes
 
 
 def has_edge_dialect(program: ExportedProgram) -> bool:
@@ -156,10 +165,10 @@ def _edge_target(namespace: str, name: str, overload: str) -> Any:
 
 
 def _is_edge(node: Node) -> bool:
-    return node.op == "call_function" and _plain_target(node.target) is not node.target
+    return node.op == "call_function" and plain_target(node.target) is not node.target
 
 
-def _plain_target(target: Any) -> Any:
+def plain_target(target: Any) -> Any:
     """The PyTorch operator of an edge operator."""
     return target if isinstance(target, OpOverload) else getattr(target, "_op", target)
 
@@ -190,7 +199,7 @@ def _copy_plain(graph: Graph, to: Graph) -> None:
     for node in graph.nodes:
         copies[node] = to.node_copy(node, copies.__getitem__)
         if node.op == "call_function":
-            copies[node].target = _plain_target(node.target)
+            copies[node].target = plain_target(node.target)
 
 
 def _with_plain_branches(module: GraphModule, graph: Graph) -> GraphModule:
@@ -247,7 +256,7 @@ class _Lifter:
     def _copied(self, node: Node) -> Node:
         copy = self.graph.node_copy(node, self.copies.__getitem__)
         if node.op == "call_function":
-            copy.target = _plain_target(node.target)
+            copy.target = plain_target(node.target)
         self.copies[node] = copy
         return copy
 
@@ -269,11 +278,6 @@ class _Lifter:
             constants={},
             verifiers=[load_verifier("TRAINING")],
         )
-
-
-def _program_of(module: GraphModule) -> ExportedProgram:
-    _add_values(module)
-    return _Lifter(module).run()
 
 
 def _argument(thing: object) -> Any:

@@ -47,7 +47,7 @@ def lay_out_boundary(graph: Graph, signature: ExportGraphSignature, order_of: Or
         if order is None:
             continue
         with graph.inserting_before(graph.output_node()):
-            results[number] = _permuted(graph, result, order)
+            results[number] = _laid_out(graph, result, order)
         specs[number] = replace(specs[number], arg=TensorArgument(results[number].name))
     graph.output_node().args = (tuple(results),)
     return ExportGraphSignature(list(signature.input_specs), specs)
@@ -71,6 +71,18 @@ def _order_of(node: object, order_of: Order) -> list[int] | None:
     """The axis order of a node's tensor; None: the order of the shape, or the node has no tensor."""
     tensor = node.meta.get("val") if isinstance(node, Node) else None
     return order_of(tensor) if isinstance(tensor, torch.Tensor) else None
+
+
+def _laid_out(graph: Graph, result: Node, order: list[int]) -> Node:
+    """Permutes an output. If it is dequantized, its integers are permuted, so that the dequantize node stays the last one."""
+    if "quantized_decomposed::dequantize_per_tensor" not in str(getattr(result.target, "_schema", "")):
+        return _permuted(graph, result, order)
+    integers = result.args[0]
+    assert isinstance(integers, Node)
+    permuted = _permuted(graph, integers, order)
+    made = graph.node_copy(result, lambda node: permuted if node is integers else node)
+    made.meta = {**result.meta, "val": result.meta["val"].permute(order)}
+    return made
 
 
 def _permuted(graph: Graph, node: Node, axes: list[int]) -> Node:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from torch.fx import Node
     from torch.fx.passes.operator_support import OperatorSupportBase
 
+    from .tosa_specification import TosaSpecification
+
 logger = logging.getLogger("carina.arm")
 
 
@@ -144,6 +146,7 @@ class TOSAPartitioner:
                 kept.setdefault(node.name, made_of)
         if not self.tosa_spec.support_float():
             kept |= dict.fromkeys(_left_float(program), "its quantizer, which leaves it float")
+        kept |= dict.fromkeys(_beyond(self.tosa_spec, program), "the specification, which has no profile or extension for it")
         for name, check in kept.items():
             logger.info("%s: Rejected by %s", name, check)
         try:
@@ -203,6 +206,41 @@ def _left_float(program: ExportedProgram) -> list[str]:
         if not is_marked and node.users and node.all_input_nodes
         and all(_is_quantization(other) for other in (*node.all_input_nodes, *node.users))
     ]
+
+
+_BITWISE = tuple("aten::" + name for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "__and__", "__or__", "__xor__"))
+_COMPARISONS = ("aten::eq", "aten::ge", "aten::gt", "aten::le", "aten::lt")
+_CASTS = ("aten::_to_copy", "dim_order_ops::_to_dim_order_copy")
+
+
+def _beyond(spec: TosaSpecification, program: ExportedProgram) -> list[str]:
+    """The nodes that are beyond the profiles and extensions of a specification, if it is not the operator alone that says so.
+
+    Without INT these are bitwise operators, comparisons of int32 and casts from integers to integers. Casts need the extensions of both types.
+    """
+    return [node.name for node in program.graph.nodes if node.op == "call_function" and _is_beyond(spec, node)]
+
+
+def _is_beyond(spec: TosaSpecification, node: Node) -> bool:
+    import torch
+
+    from .exported import plain_target
+
+    name = getattr(getattr(plain_target(node.target), "_schema", None), "name", "")
+    if name not in _BITWISE + _COMPARISONS + _CASTS:
+        return False
+    values = [operand.meta.get("val") for operand in node.all_input_nodes if operand.op != "get_attr"]
+    types = {value.dtype for value in values if isinstance(value, torch.Tensor)}
+    if name in _CASTS:
+        types.add(node.meta["val"].dtype)
+        extensions = {torch.bfloat16: "bf16", torch.float8_e4m3fn: "fp8e4m3", torch.float8_e5m2: "fp8e5m2"}
+        if any(not spec.support_extension(extensions[kind]) for kind in types & extensions.keys()):
+            return True
+    if spec.support_integer():
+        return False
+    if name in _CASTS:
+        return len(types) > 1 and types <= {torch.int8, torch.int16, torch.int32}
+    return torch.int32 in types if name in _COMPARISONS else torch.bool not in types
 
 
 def _is_quantization(node: Node) -> bool:

@@ -4,14 +4,20 @@
     aten.ne.Tensor(x, y)   -> aten.logical_not(aten.eq.Tensor(x, y))
     aten.sqrt(x)           -> aten.pow.Tensor_Scalar(x, 0.5)
     aten.rsub.Scalar(x, 2) -> aten.sub.Tensor(tensor([2]), x)
+    aten.add.Tensor(x, 2)  -> aten.add.Tensor(x, tensor([2]))
+    aten.div.Tensor(x, 2)  -> aten.mul.Tensor(x, tensor([0.5]))
+    aten.celu(x, 2)        -> aten.elu(x, 2, 1, 0.5)
+    aten.index_copy(x, 1, i, y) -> aten.index_put(x, [None, i], y)
     aten.floor_divide(x, y) -> aten.floor(aten.div.Tensor(x, y))
     aten.max.dim(x, 1)[0]  -> aten.amax(x, [1])
     aten.add_.Tensor(x, y) -> aten.add.Tensor(x, y), so that calibration does not change its samples
+    aten.detach_(aten.lift_fresh_copy(constant)) -> constant
     an int64 input that is an index -> its conversion to int32, which delegates support
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from collections.abc import Callable
@@ -50,6 +56,14 @@ _WITH_TENSOR = {
     aten.div.Scalar: aten.div.Tensor,
 }
 
+# Operators with two operands, of which one can be a number.
+_WITH_NUMBER = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor)
+
+_PUTS = {
+    aten.index_copy.default: aten.index_put.default,
+    aten.index_copy_.default: aten.index_put_.default,
+}
+
 _IN_PLACE = {
     aten.add_.Tensor: aten.add.Tensor,
     aten.add_.Scalar: aten.add.Scalar,
@@ -67,6 +81,7 @@ _INDICES = {
     aten.gather.default: 2,
     aten.index.Tensor: 1,
     aten.index_put.default: 1,
+    aten.index_put_.default: 1,
     aten.index_select.default: 2,
 }
 
@@ -75,6 +90,9 @@ def respell(module: GraphModule, plan: Plan) -> None:
     """Rewrites the nodes that have a config."""
     for node in list(module.graph.nodes):
         node.meta[DISALLOWED] = plan.config_of(node.name) is None
+    for node in list(module.graph.nodes):
+        if node.op == "call_function" and not node.meta[DISALLOWED]:
+            _without_copy(module, node)
     for node in list(module.graph.nodes):
         if node.op == "call_function" and not node.meta[DISALLOWED]:
             _respell(module, node)
@@ -97,6 +115,27 @@ def _narrow_index(module: GraphModule, node: Node) -> None:
     made.meta = {"val": value.to(torch.int32), DISALLOWED: False}
     for user in users:
         user.replace_input_with(node, made)
+
+
+_COPIES = (aten.lift_fresh_copy.default, aten.detach_.default)
+
+
+def _without_copy(module: GraphModule, node: Node) -> None:
+    """Removes the copy of a constant, unless a node overwrites it."""
+    if node.target not in _COPIES or _is_overwritten(node):
+        return
+    (constant,) = node.args
+    if isinstance(constant, Node) and constant.op == "get_attr":
+        node.replace_all_uses_with(constant)
+        module.graph.erase_node(node)
+
+
+def _is_overwritten(node: Node) -> bool:
+    return any(
+        _is_overwritten(user) if user.target is aten.detach_.default
+        else isinstance(user.target, OpOverload) and user.target._schema.is_mutable
+        for user in node.users
+    )
 
 
 def _is_index(node: Node, user: Node) -> bool:
@@ -123,8 +162,40 @@ def _respell(module: GraphModule, node: Node) -> None:
         _respell_division(module, node)
     elif node.target in _IN_PLACE and _is_alone(node):
         _replace(module, node, lambda: _call(module, node, _IN_PLACE[node.target], *node.args, **node.kwargs))  # type: ignore[index]
+    elif node.target is aten.div.Tensor and isinstance(node.args[1], (int, float)) and _is_float(node):
+        factor = 1.0 / node.args[1] if node.args[1] else math.inf
+        _replace(module, node, lambda: _call(module, node, aten.mul.Tensor, node.args[0], factor))
+    elif node.target in _WITH_NUMBER and not all(isinstance(operand, Node) for operand in node.args) and _is_float(node):
+        with module.graph.inserting_before(node):
+            node.args = tuple(operand if isinstance(operand, Node) else _constant(module, node) for operand in node.args)
+    elif node.target in _PUTS:
+        _respell_copy(module, node)
+    elif node.target is aten.celu.default:
+        alpha = _alpha_of(node)
+        _replace(module, node, lambda: _call(module, node, aten.elu.default, node.args[0], alpha, 1.0, 1.0 / alpha))
+    elif node.target is aten.selu.default:
+        _replace(module, node, lambda: _call(module, node, aten.elu.default, node.args[0], *_SELU))
     elif node.target in (aten.sqrt.default, aten.sqrt_.default):
         _replace(module, node, lambda: _call(module, node, aten.pow.Tensor_Scalar, node.args[0], 0.5))
+
+
+def _respell_copy(module: GraphModule, node: Node) -> None:
+    value, axis, index, source = node.args
+    rank = value.meta["val"].dim()  # type: ignore[union-attr]
+    if rank:
+        assert isinstance(axis, int)
+        indices = [None] * (axis % rank) + [index]
+        _replace(module, node, lambda: _call(module, node, _PUTS[node.target], value, indices, source))  # type: ignore[index]
+
+
+# alpha and scale. Source: aten/src/ATen/native/Activation.cpp
+_SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
+
+
+def _alpha_of(node: Node) -> float:
+    given = node.args[1] if len(node.args) > 1 else node.kwargs.get("alpha", 1.0)
+    assert isinstance(given, (int, float))
+    return float(given)
 
 
 def _respell_division(module: GraphModule, node: Node) -> None:
@@ -190,8 +261,9 @@ def _not_equal(module: GraphModule, node: Node) -> Node:
 
 
 def _constant(module: GraphModule, node: Node) -> Node:
-    value = node.args[0].meta["val"]  # type: ignore[union-attr]
-    number = node.args[1]
+    """The number among the two operands of a node, as a tensor."""
+    operand, number = node.args if isinstance(node.args[0], Node) else node.args[::-1]
+    value = operand.meta["val"]  # type: ignore[union-attr]
     tensor = torch.full((1,) if value.dim() else (), number, dtype=torch.result_type(torch.empty(1, dtype=value.dtype), number))  # type: ignore[arg-type]
     name = f"_carina_{node.name}_other"
     module.register_buffer(name, tensor)

@@ -9,6 +9,7 @@ import re
 import sys
 import traceback
 
+import carina
 import carina.arm
 
 carina.arm.install()
@@ -19,7 +20,7 @@ from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
 from executorch.exir.backend.partitioner import Partitioner
 from tier_plugin import every, in_turn
 from torch.fx.passes.operator_support import OperatorSupportBase
-from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e, prepare_qat_pt2e
 from torchao.quantization.pt2e.quantizer import QuantizationAnnotation, Quantizer
 
 from carina.arm import (
@@ -28,7 +29,8 @@ from carina.arm import (
     TosaCompileSpec,
     TOSAPartitioner,
     TOSAQuantizer,
-    TosaSpecification,
+    VgfCompileSpec,
+    VgfPartitioner,
     get_symmetric_a16w8_quantization_config,
     get_symmetric_quantization_config,
 )
@@ -46,7 +48,15 @@ class Function(torch.nn.Module):
 
 
 def spec_of(target):
+    if target == "vgf":
+        return VgfCompileSpec()
     return EthosUCompileSpec(target) if target.startswith("ethos") else TosaCompileSpec(target)
+
+
+def partitioner_of(target):
+    if target == "vgf":
+        return VgfPartitioner
+    return EthosUPartitioner if target.startswith("ethos") else TOSAPartitioner
 
 
 def quantized(model, inputs, target, config=None, setup=None):
@@ -59,7 +69,7 @@ def quantized(model, inputs, target, config=None, setup=None):
 
 
 def lowered(model, inputs, target, checks=None, spec=None):
-    partitioner = (EthosUPartitioner if target.startswith("ethos") else TOSAPartitioner)(spec or spec_of(target), checks)
+    partitioner = partitioner_of(target)(spec or spec_of(target), checks)
     assert isinstance(partitioner, Partitioner)
     program = torch.export.export(model, inputs)
     return to_edge_transform_and_lower(program, partitioner=[partitioner], compile_config=EdgeCompileConfig(_check_ir_validity=False))
@@ -258,10 +268,17 @@ def floats_between_integers():
         same(edge, model, inputs, steps=1)
 
 
-def all_orders_of_memory():
-    """Results of permutations have any memory order, and the program returns them in the right one."""
+def in_all_orders():
+    """(model, inputs): inputs and outputs in each of the 24 orders in memory, and outputs in the order of their shape."""
     for order in every(3, itertools.permutations(range(4))):
-        model, inputs = Function(lambda x, order=order: (x * 2).permute(order)), (torch.randn(2, 3, 4, 5),)
+        inputs = (torch.randn(2, 3, 4, 5).permute(order),)
+        yield Function(lambda x, order=order: (x * 2).permute(order)), inputs
+        yield Function(lambda x: (x * 2).contiguous()), inputs
+
+
+def all_orders_of_memory():
+    """Inputs and results of permutations have any memory order, and the program returns the results in the right one."""
+    for model, inputs in in_all_orders():
         edge = lowered(model, inputs, "TOSA-1.0+FP")
         assert delegates(edge) == 1
         same(edge, model, inputs)
@@ -269,6 +286,24 @@ def all_orders_of_memory():
     for function in (lambda x: x * 2, lambda x: (x * 2).contiguous(), lambda x: x.clone(memory_format=torch.contiguous_format) * x):
         edge = lowered(Function(function), (last,), "TOSA-1.0+FP")
         same(edge, Function(function), (last,))
+
+
+def all_orders_of_memory_in_vgf():
+    """Carina's runtime passes tensors to the delegates as they are in memory, and runs the delegates in the interpreter."""
+    for model, inputs in in_all_orders():
+        edge = lowered(model, inputs, "vgf")
+        assert delegates(edge) == 1 and on_cpu(edge) == [], on_cpu(edge)
+        (result,) = carina.Program(edge.to_executorch().buffer).run(*inputs)
+        torch.testing.assert_close(torch.from_numpy(result), model(*inputs), rtol=0, atol=0)
+
+
+def quantized_ends_in_channels_last():
+    """In a mixed specification, a delegate ends with the dequantized result, in the order of memory."""
+    inputs = (torch.randn(1, 8, 4, 5).to(memory_format=torch.channels_last),)
+    model = quantized(Function(lambda x: torch.pixel_shuffle(x, 2)), inputs, "TOSA-1.0+INT+FP")
+    edge = lowered(model, inputs, "TOSA-1.0+INT+FP")
+    assert delegates(edge) == 1 and on_cpu(edge) == [], on_cpu(edge)
+    same(edge, model, inputs, steps=1)
 
 
 def batch_first_recurrences():
@@ -299,8 +334,13 @@ def operators_are_spelled_as_there():
         lambda x, y: torch.sqrt(x): ("aten.pow.Tensor_Scalar",),
         lambda x, y: torch.rsub(x, 2): ("aten.sub.Tensor",),
         lambda x, y: torch.ops.aten.add.Scalar(x, 3): ("aten.add.Tensor",),
+        lambda x, y: 2.5 * x: ("aten.mul.Tensor", "_frozen_param0"),
+        lambda x, y: x / 4: ("aten.mul.Tensor", "_frozen_param0"),
         lambda x, y: torch.div(x, y + 1, rounding_mode=None): ("aten.reciprocal.default", "aten.mul.Tensor"),
         lambda x, y: torch.floor_divide(x, y + 1): ("aten.mul.Tensor", "aten.floor.default"),
+        lambda x, y: torch.nn.functional.celu(x - y, 2.0): ("aten.elu.default",),
+        lambda x, y: torch.selu(x - y): ("aten.elu.default",),
+        lambda x, y: torch.index_copy(x, 1, torch.tensor([2, 0]), y[:, :2]): ("aten.index_put.default",),
         lambda x, y: torch.max(x + y, 1)[0]: ("aten.amax.default",),
         lambda x, y: torch.min(x + y, 0, keepdim=True)[0]: ("aten.amin.default",),
     }
@@ -332,6 +372,20 @@ def floating_point_profile_has_indices():
         same(edge, model, inputs)
 
 
+def floating_point_profile_has_no_other_integers():
+    """As in the Arm backend, bitwise operators and comparisons of int32 stay on the CPU."""
+    inputs = (torch.rand(3, 4), torch.randint(0, 9, (3, 4), dtype=torch.int32))
+    for function in (lambda x, i: x + (i & 5), lambda x, i: x * (i > 3), lambda x, i: x * i.to(torch.int8)):
+        for target, count in (("TOSA-1.0+FP", 1), ("TOSA-1.0+INT+FP", 0)):
+            edge = lowered(Function(function), inputs, target)
+            assert len(on_cpu(edge)) == count, (target, on_cpu(edge))
+            same(edge, Function(function), inputs)
+    halves = (torch.rand(3, 4).to(torch.bfloat16),)
+    for extensions, count in (("bf16", 1), ("bf16+fp8e4m3", 0)):
+        edge = lowered(Function(lambda x: (x + x).to(torch.float8_e4m3fn)), halves, f"TOSA-1.0+FP+{extensions}")
+        assert len(on_cpu(edge)) == count, (extensions, on_cpu(edge))
+
+
 def indices_of_64_bits_are_narrowed():
     inputs = (torch.rand(4, 6), torch.tensor([[1, 0], [2, 3], [0, 2], [3, 1]]))
     for function in (lambda x, i: torch.gather(x, 1, i), lambda x, i: x[i]):
@@ -339,6 +393,19 @@ def indices_of_64_bits_are_narrowed():
         assert delegates(lowered(model, inputs, "TOSA-1.0+INT")) == 1
     model = quantized(Function(lambda x, i: i + 1), inputs, "TOSA-1.0+INT")
     assert model(*inputs).dtype == torch.int64
+
+
+def transposed_convolutions_train():
+    """The channels of their weights are on the second axis; with groups, all of them have one scale."""
+    for groups, scales in ((1, 4), (2, 1)):
+        model, inputs = torch.nn.ConvTranspose2d(6, 4, 3, groups=groups), (torch.randn(1, 6, 5, 5),)
+        config = get_symmetric_quantization_config(is_qat=True)
+        prepared = prepare_qat_pt2e(torch.export.export(model, inputs).module(check_guards=False), TOSAQuantizer(spec_of("TOSA-1.0+INT")).set_global(config))
+        prepared(*inputs)
+        counts = {module.scale.numel() for module in prepared.modules() if hasattr(module, "scale")}
+        assert counts == {1, scales}, counts
+        edge = lowered(convert_pt2e(prepared), inputs, "TOSA-1.0+INT")
+        assert delegates(edge) == 1
 
 
 def samples_stay_as_they_are():
@@ -385,6 +452,29 @@ class OneNode(Quantizer):
 
     def validate(self, model):
         pass
+
+
+class Limits(torch.nn.Module):
+    """Constants whose names torch.fx spells in another way, or copies first."""
+
+    def __init__(self):
+        super().__init__()
+        self.W = torch.nn.Parameter(torch.randn(4, 4))
+        self.UpperLimit = torch.nn.Parameter(torch.full((4,), 5.0))
+
+    def forward(self, x):
+        x = torch.minimum(self.UpperLimit, torch.nn.functional.linear(x, self.W))
+        return torch.maximum(x, torch.tensor(0.5))
+
+
+def constants_are_quantized():
+    inputs = (torch.randn(3, 4),)
+    model = quantized(Limits().eval(), inputs, "TOSA-1.0+INT")
+    operands = [operand for node in model.graph.nodes if "aten." in str(node.target) for operand in node.all_input_nodes]
+    assert len(operands) == 6 and all("dequantize" in str(operand.target) for operand in operands), operands
+    edge = lowered(model, inputs, "TOSA-1.0+INT")
+    assert delegates(edge) == 1
+    same(edge, model, inputs, steps=1)
 
 
 def quantized_operands(setup):
