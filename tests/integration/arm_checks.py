@@ -1,8 +1,9 @@
 """Programs of test_arm_checks.py: users' checks of a partitioner on each operator, in float and quantized networks and in three flows. The
 operator is first, in the middle or last in the network.
 
-`arm_checks.py sample|all` prints "passed OPERATOR" for each operator whose networks are divided where the check says, with the numbers of
-the undivided network. `sample` runs one kind of check and one flow on a third of the networks, `all` runs all.
+`arm_checks.py sample|all [OPERATOR...]` prints "passed OPERATOR" for each operator whose networks are divided where the check says, with the
+numbers of the undivided network. `sample` runs one kind of check and one flow on a third of the networks of the first operators, `all` runs
+all.
 """
 
 import itertools
@@ -53,6 +54,23 @@ OPERATORS = {
     "view": (lambda x: x.reshape(x.shape[0], x.shape[1], x.shape[2] * 2, x.shape[3] // 2), EDGE.view_copy.default, "view"),
     "softmax": (lambda x: torch.softmax(x, 1), EDGE._softmax.default, "softmax"),
 }
+SAMPLED = tuple(OPERATORS)
+OPERATORS |= {
+    "abs": (torch.abs, EDGE.abs.default, "abs"),
+    "neg": (torch.neg, EDGE.neg.default, "neg"),
+    "sub": (lambda x: x - 0.25, EDGE.sub.Tensor, "sub"),
+    "clamp": (lambda x: torch.clamp(x, -0.5, 0.5), EDGE.clamp.default, "clamp"),
+    "hardtanh": (torch.nn.Hardtanh(-0.5, 0.5), EDGE.hardtanh.default, "hardtanh"),
+    "leaky_relu": (torch.nn.functional.leaky_relu, EDGE.leaky_relu.default, "leaky_relu"),
+    "elu": (torch.nn.functional.elu, EDGE.elu.default, "elu"),
+    "cat": (lambda x: torch.cat((x, x), 2), EDGE.cat.default, "cat"),
+    "permute": (lambda x: x.permute(0, 1, 3, 2), EDGE.permute_copy.default, "permute"),
+    "slice": (lambda x: x[:, :, 1:], EDGE.slice_copy.Tensor, "slice"),
+    "sin": (torch.sin, EDGE.sin.default, "sin"),
+    "cos": (torch.cos, EDGE.cos.default, "cos"),
+}
+# Quantizers treat a convolution and such an operator behind it as one.
+ACTIVATIONS = ("relu", "clamp", "hardtanh")
 
 
 class Own(OperatorSupportBase):
@@ -133,9 +151,8 @@ def check(name, position, target, kind, flow):
     expected = model(*inputs).detach().numpy()
     count, left, outputs = flow(model, inputs, target, CHECKS[kind](name))
     where = (name, position, target, kind, flow.__name__, count, left)
-    # Quantizers treat a convolution and the relu behind it as one. If the relu is not on the NPU, its convolution stays
-    # float in ExecuTorch's flow.
-    fused = name == "relu" and target != "TOSA-1.0+FP" and position == "middle" and flow is not by_carina
+    # If the activation is not on the NPU, its convolution stays float in ExecuTorch's flow.
+    fused = name in ACTIVATIONS and target != "TOSA-1.0+FP" and position == "middle" and flow is not by_carina
     assert count == (2 if position == "middle" else 1) - fused, where
     assert left or flow is by_carina, where
     step = np.diff(np.unique(expected)).min() if target != "TOSA-1.0+FP" else 0
@@ -157,9 +174,10 @@ def combinations(name, whole):
 
 def main():
     failed = 0
-    for name in OPERATORS:
+    mode, *chosen = (word for word in sys.argv[1:] if word != "-v")
+    for name in chosen or (OPERATORS if mode == "all" else SAMPLED):
         wrong = 0
-        for combination in combinations(name, sys.argv[1] == "all"):
+        for combination in combinations(name, mode == "all"):
             torch.manual_seed(0)
             try:
                 with torch.no_grad():

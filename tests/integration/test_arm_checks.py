@@ -10,6 +10,7 @@ from tier_plugin import sampled
 
 HERE = Path(__file__).parent
 OPERATORS = ("sigmoid", "tanh", "relu", "add", "mul", "max_pool2d", "avg_pool2d", "hardswish", "gelu", "exp", "view", "softmax")
+MORE = ("abs", "neg", "sub", "clamp", "hardtanh", "leaky_relu", "elu", "cat", "permute", "slice", "sin", "cos")
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def outcome(carina, tmp_path_factory):
     return subprocess.run(command, cwd=tmp_path_factory.mktemp("arm_checks"), env=environment, capture_output=True, text=True, timeout=7200)
 
 
-@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("operator", sampled(OPERATORS, OPERATORS + MORE))
 def test_checks(outcome, operator):
     wrong = [line for line in outcome.stderr.splitlines() if line.startswith(operator + " ")]
     assert f"passed {operator}" in outcome.stdout.splitlines(), "\n".join(wrong) or outcome.stderr[-4000:]
