@@ -179,6 +179,7 @@ int carina_ethosu_invoke_async(struct carina_ethosu_driver* driver, const void* 
                                uint64_t* const base_addr, const size_t* base_addr_size, int base_addr_count,
                                void* user_arg) {
   if (driver->worker) {
+    const std::lock_guard lock(driver->mutex);  // the inference writes it when it ends
     driver->error = "an inference is under way";
     return -1;
   }
