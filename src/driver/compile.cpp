@@ -18,6 +18,7 @@
 #include "frontend/tosa/flatbuffer.h"
 #include "lower/lower.h"
 #include "models/passes.h"
+#include "partition/partition.h"
 #include "vela/vela_flags.h"
 
 namespace carina::driver {
@@ -91,6 +92,20 @@ void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& requ
                         ? "leave out --quantize none, and give --calibrate FILE.npz with real inputs of the model"
                         : "give --calibrate FILE.npz with real inputs of the model",
             .severity = Severity::kWarning});
+}
+
+// Says what integers as inputs and outputs save, if the CPU takes longer to convert floats than the NPU to compute. Few
+// cycles are not worth a note.
+void note_costly_floats(const Compilation& compilation, const CompileRequest& request,
+                        const results::CompileReport& report, const Log& log) {
+  const int64_t cycles = partition::boundary_cycles_of(compilation.delegated->split.partitioned.program);
+  constexpr int64_t kFewCycles = 10'000;
+  if (report.delegates.empty() || cycles <= std::max(kFewCycles, report.cycles.value_or(cycles))) return;
+  log.note({.where = request.model,
+            .what = fmt::format("the CPU takes {} cycles to convert float inputs and outputs, the NPU {} to compute",
+                                cycles, *report.cycles),
+            .hint = "--io int8 saves the conversion: the program then takes and gives integers",
+            .severity = Severity::kNote});
 }
 
 // Writes the files of `--dump` for delegate `index`: its TOSA graph, the origins of the graph's operators, and the
@@ -171,6 +186,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
       CARINA_CHECKED(dump(compilation, i, backend, request));
   }
   results::CompileReport report = compile_report(compilation, backend, delegate_options_of(request));
+  note_costly_floats(compilation, request, report, log);
   add_alternatives(report, request, log);
   if (request.output != CompileRequest::Output::kProgram) {
     CARINA_TRY(std::vector<std::byte> part, part_of(compilation, request, log));

@@ -35,7 +35,7 @@ int64_t macs_of_element(const ir::Graph& graph, const ir::Node& node) {
 
 int64_t cpu_cycles_of(const ir::Graph& graph, const ir::Node& node) {
   const AtenFamily family = traits_of(node.op.aten()).family;
-  const CpuCost cost = cpu_cost_of(family);
+  const CpuCost cost = cpu_cost_of(node.op.aten(), family);
   int64_t made = 0;
   for (const ir::ValueId output : node.outputs) made = std::max(made, elements_of(graph, output));
   const bool reduces = family == AtenFamily::kReduction || family == AtenFamily::kPool;
@@ -44,9 +44,23 @@ int64_t cpu_cycles_of(const ir::Graph& graph, const ir::Node& node) {
   return std::min(kMaxCost, kCpuCostOfCall + product(elements, cost.per_element) + product(macs, cost.per_mac));
 }
 
-int64_t qdq_cycles_of(const ir::Value& value) {
+int64_t qdq_cycles_of(const ir::Value& value, AtenOp op) {
   return kCpuCostOfCall +
-         product(std::max<int64_t>(value.shape.elements(), 0), cpu_cost_of(AtenFamily::kQuantization).per_element);
+         product(std::max<int64_t>(value.shape.elements(), 0), cpu_cost_of(op, AtenFamily::kQuantization).per_element);
+}
+
+int64_t boundary_cycles_of(const ir::Graph& program) {
+  const auto is_boundary = [&](const ir::Node& node) {
+    if (node.op == ir::Op(AtenOp::quantize_per_tensor_default))
+      return std::ranges::find(program.inputs, node.inputs[0]) != program.inputs.end();
+    return node.op == ir::Op(AtenOp::dequantize_per_tensor_default) &&
+           std::ranges::find(program.outputs, node.outputs[0]) != program.outputs.end();
+  };
+  int64_t cycles = 0;
+  for (const ir::Node& node : program.nodes) {
+    if (is_boundary(node)) cycles = std::min(kMaxCost, cycles + cpu_cycles_of(program, node));
+  }
+  return cycles;
 }
 
 }  // namespace carina::partition

@@ -9,7 +9,7 @@ namespace carina::partition {
 // Returns the estimated cycles of a node on a Cortex-M55 (facts/cpu_costs.h). Saturates.
 int64_t cpu_cycles_of(const ir::Graph& graph, const ir::Node& node);
 
-// Returns the estimated CPU cycles for quantizing or dequantizing a value.
-int64_t qdq_cycles_of(const ir::Value& value);
+// Returns the estimated CPU cycles of a node that quantizes or dequantizes a value.
+int64_t qdq_cycles_of(const ir::Value& value, AtenOp op);
 
 }  // namespace carina::partition

@@ -155,7 +155,9 @@ std::map<int, int64_t> saved_cycles(const ir::Graph& graph, const ir::Graph& ann
   for (size_t v = 0; v < graph.values.size(); ++v) {
     const ir::Value& value = graph.values[v];
     if (value.constant || value.quantization || !annotated.values[v].quantization) continue;
-    for (const int group : groups_at_boundary(neighbors[v])) saved[group] -= qdq_cycles_of(value);
+    const AtenOp op =
+        neighbors[v].maker == kOnCpu ? AtenOp::quantize_per_tensor_default : AtenOp::dequantize_per_tensor_default;
+    for (const int group : groups_at_boundary(neighbors[v])) saved[group] -= qdq_cycles_of(value, op);
   }
   return saved;
 }

@@ -74,4 +74,7 @@ struct Partitioned {
 Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, const PartitionOptions& options,
                               const Log& log);
 
+// Returns the estimated CPU cycles in which a program converts its float inputs and outputs to integers and back.
+int64_t boundary_cycles_of(const ir::Graph& program);
+
 }  // namespace carina::partition

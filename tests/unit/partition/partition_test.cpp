@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "facts/cpu_costs.h"
 #include "ir/pass.h"
 #include "lower/legality.h"
 
@@ -21,7 +22,7 @@ Quantization int8(double scale) {
   return {.dtype = DType::kInt8, .scales = {scale}, .zero_points = {0}};
 }
 
-// Small graphs of quantized [1,4,8,8] images.
+// Small graphs of quantized [1,4,32,32] images, which are worth a call of the NPU.
 class Builder {
  public:
   ValueId input(const std::string& name = "x") {
@@ -45,12 +46,13 @@ class Builder {
   // Adds an operator that no NPU supports.
   ValueId foreign(const std::string& name, ValueId a) { return node(AtenOp::cumprod_default, name, {a}); }
   ValueId view(const std::string& name, ValueId a) {
-    return node(AtenOp::view_default, name, {a}, {{"size", std::vector<int64_t>{1, 4, 8, 8}}});
+    return node(AtenOp::view_default, name, {a},
+                {{"size", std::vector<int64_t>{shape[0], shape[1], shape[2], shape[3]}}});
   }
 
   Graph graph;
   bool quantized = true;
-  Shape shape{1, 4, 8, 8};
+  Shape shape{1, 4, 32, 32};
 
  private:
   ValueId value(const std::string& name) {
@@ -210,9 +212,9 @@ TEST(Partition, npu_is_used_where_cheaper) {
 // program, it costs one dequantize node.
 TEST(Partition, final_quantize_and_dequantize_nodes_are_counted) {
   enum class Last { kModelsOwn, kBorder };
-  const auto is_delegated = [](size_t readers, Last last) {
+  const auto reason = [](size_t readers, Last last) {
     Builder b;
-    b.shape = Shape{1, 4, 8, 8};
+    b.shape = Shape{1, 4, 2, 2};
     const ValueId x = b.input();
     const ValueId moved = b.view("moved", x);
     b.graph[moved].quantization.reset();
@@ -225,11 +227,34 @@ TEST(Partition, final_quantize_and_dequantize_nodes_are_counted) {
     b.graph.outputs = {result};
     PartitionOptions options;
     options.cpu_nodes = {"moved"};
-    return partitioned(b.graph, options).decisions[1].runs_on_npu;
+    return partitioned(b.graph, options).decisions[1].reason;
   };
-  EXPECT_TRUE(is_delegated(2, Last::kModelsOwn));
-  EXPECT_FALSE(is_delegated(2, Last::kBorder));
-  EXPECT_TRUE(is_delegated(4, Last::kBorder));
+  const auto cost = [](AtenOp op, AtenFamily family) {
+    return kCpuCostOfCall + 16 * cpu_cost_of(op, family).per_element;
+  };
+  const int64_t add = cost(AtenOp::add_Tensor, AtenFamily::kArithmetic);
+  const int64_t view = cost(AtenOp::view_default, AtenFamily::kMovement);
+  const int64_t quantize = cost(AtenOp::quantize_per_tensor_default, AtenFamily::kQuantization);
+  const int64_t dequantize = cost(AtenOp::dequantize_per_tensor_default, AtenFamily::kQuantization);
+  const int64_t one = kCpuCostOfDelegateCall + quantize - add;
+  EXPECT_THAT(reason(1, Last::kModelsOwn), HasSubstr(" " + std::to_string(one) + " cycles"));
+  EXPECT_THAT(reason(2, Last::kModelsOwn), HasSubstr(" " + std::to_string(one - add) + " cycles"));
+  EXPECT_THAT(reason(1, Last::kBorder), HasSubstr(" " + std::to_string(one + dequantize - view) + " cycles"));
+}
+
+// The conversions of the program's inputs and outputs, without those between its parts.
+TEST(Partition, boundary_cycles_are_those_of_inputs_and_outputs) {
+  const int64_t elements = Builder{}.shape.elements();
+  const auto conversion = [&](AtenOp op) {
+    return kCpuCostOfCall + elements * cpu_cost_of(op, AtenFamily::kQuantization).per_element;
+  };
+  for (const bool in_parts : {false, true}) {
+    Builder b;
+    const ValueId sum = b.add("sum", b.input(), ValueId(0));
+    b.graph.outputs = {b.add("last", in_parts ? b.foreign("middle", sum) : sum, ValueId(0))};
+    EXPECT_EQ(boundary_cycles_of(partitioned(b.graph).program),
+              conversion(AtenOp::quantize_per_tensor_default) + conversion(AtenOp::dequantize_per_tensor_default));
+  }
 }
 
 TEST(Partition, filtered_nodes_stay_on_cpu) {
