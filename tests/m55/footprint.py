@@ -52,20 +52,41 @@ def firmware_parts(source):
 FIRMWARE = {}
 
 
-def sections_of(map_file, source):
-    """{part: Counter of bytes in text, data, bss}"""
-    FIRMWARE.update(firmware_parts(source))
-    kernels = {p.name for p in (source / "runtime" / "kernels").glob("*.cpp")}
+def inputs_of(map_file):
+    """(section of the image, object file or None, bytes) of each part of an object file in the image"""
     text = map_file.read_text().split("Linker script and memory map", 1)[1]
     text = re.sub(r"^( \.\S+)\n\s+", r"\1 ", text, flags=re.MULTILINE)  # joins long names, which have a line of their own
-    sizes = {part: Counter() for part in PARTS}
     section = None
     for line in map(str.rstrip, text.splitlines()):
         if output := OUTPUT.match(line):
             section = output[1].removeprefix(".")
         elif (found := INPUT.match(line)) and section in FLASH + RAM:
-            sizes[part_of(found[2], kernels)][section] += int(found[1], 16)
+            yield section, found[2], int(found[1], 16)
+
+
+def kernel_files(source):
+    return {p.name for p in (source / "runtime" / "kernels").glob("*.cpp")}
+
+
+def sections_of(map_file, source):
+    """{part: Counter of bytes in text, data, bss}"""
+    FIRMWARE.update(firmware_parts(source))
+    kernels = kernel_files(source)
+    sizes = {part: Counter() for part in PARTS}
+    for section, path, count in inputs_of(map_file):
+        sizes[part_of(path, kernels)][section] += count
     return sizes
+
+
+def kernel_table(map_file, source):
+    """The text of the kernels by source file, the largest first."""
+    sizes = Counter()
+    for section, path, count in inputs_of(map_file):
+        name = path and re.sub(r"\.obj$", "", re.split(r"[/(]", path.rstrip(")"))[-1])
+        if section in FLASH and name in kernel_files(source) and "libcarina_runtime" in path:
+            sizes[name.removesuffix(".cpp")] += count
+    rows = [f"| `{name}` | {size:,} |" for name, size in sizes.most_common()]
+    return "\n".join(["| source | text and rodata |", "|---|--:|", *rows])
 
 
 def total(sizes, sections, parts=PARTS):
@@ -114,6 +135,10 @@ def page(source, build):
         parts += [f"## {name}: {what}", table(images[name]) + "\n"]
     library = build / "runtime" / "libcarina_runtime.a"
     parts += [
+        "## Kernels",
+        "These are the sizes of the files in `runtime/kernels` in an image with all kernels. The linker drops",
+        "the functions of a file that no selected kernel needs.\n",
+        kernel_table(build / "firmware" / "corstone300-host.map", source) + "\n",
         "## Stack",
         f"The executor takes {stack.executor_stack(library)} bytes of stack before it calls a kernel or a delegate. The simulator of",
         "an image takes about 1 KB. `method_sizes()` (`runtime/sizes.h`) gives the stack of the kernel of a",
