@@ -2,8 +2,9 @@
 # Makes the files of a release from a tag, into build/release-VERSION: the source archive, Debian packages, wheels, the
 # bill of materials, the notices, and SHA256SUMS. The same tag gives the same bytes.
 #
-#   scripts/release.sh [--twice] [--without deb|wheel] [TAG]     (default: the tag of the current commit)
+#   scripts/release.sh [--twice] [--without deb|wheel] [--python PYTHON]... [TAG]     (default: the tag of the current commit)
 #
+# --python makes a wheel for each: python3.10, python3.11 and python3.12 cover all versions (default: the system's).
 # --twice builds everything again in another folder and compares. Uploading is a step of its own, which the last lines
 # name.
 set -euo pipefail
@@ -11,13 +12,14 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 die() { echo "release: $*" >&2; exit 1; }
 say() { echo "release: $*"; }
-twice=no without=" " tag=
+twice=no without=" " tag= pythons=()
 while [ $# -gt 0 ]; do
   case $1 in
     --twice) twice=yes ;;
     --without) shift; without+="${1:-} " ;;
+    --python) shift; pythons+=("${1:?release: --python needs an interpreter}") ;;
     -h|--help) sed -n '2,/^set /p' "${BASH_SOURCE[0]}" | sed -n 's/^# \{0,1\}//p'; exit 0 ;;
-    -*) die "unknown argument $1 (--twice, --without deb|wheel)" ;;
+    -*) die "unknown argument $1 (--twice, --without deb|wheel, --python PYTHON)" ;;
     *) tag=$1 ;;
   esac
   shift
@@ -50,9 +52,9 @@ make_all() {
     mv "$work"/*.deb "$into/"
   fi
   if [[ $without != *" wheel "* ]]; then
-    say "wheel"
+    say "wheels"
     (cd "$source" && cmake --preset release >"$work/wheel.log" && cmake --build --preset release -j 2 >>"$work/wheel.log" &&
-      scripts/wheel.sh >>"$work/wheel.log" 2>&1) || { tail -n 20 "$work/wheel.log" >&2; die "the wheel failed"; }
+      scripts/wheel.sh "${pythons[@]}" >>"$work/wheel.log" 2>&1) || { tail -n 20 "$work/wheel.log" >&2; die "the wheel failed"; }
     mv "$source"/build/wheels/*.whl "$into/"
   fi
   (cd "$source" && python3 scripts/third_party.py notices "$into/THIRD-PARTY-NOTICES.txt" && python3 scripts/third_party.py sbom "$into/sbom.cdx.json" "$version")
