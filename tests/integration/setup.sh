@@ -4,7 +4,8 @@
 #   tests/integration/setup.sh [main|explorer|torch|arm|all] [--fresh]
 #
 # main      build/test-env/main      (default; about 1.6 GB)
-# explorer  build/test-env/explorer  (optional: Model Explorer with its TOSA adapter, and MLIA; about 0.7 GB)
+# explorer  build/test-env/explorer  (optional: Model Explorer with its TOSA adapter, MLIA, linters of packages,
+#                                   Jupyter; about 0.9 GB)
 # torch     build/test-env/torch     (optional: the newest torch, for what it exports; about 1.4 GB)
 # arm       build/test-env/arm       (optional: torchvision, transformers ... on top of main, for the models of the Arm
 #                                   backend's tests; about 0.4 GB; not part of all)
@@ -129,7 +130,7 @@ setup_explorer() {
   if [ "$fresh" = no ] && [ "$(cat "$env/.stamp" 2>/dev/null)" = "$stamp" ]; then say "explorer is ready"; return; fi
   make_venv "$env" "$fresh"
   rm -f "$env/.stamp"
-  say "Model Explorer with its TOSA adapter, MLIA"
+  say "Model Explorer with its TOSA adapter, MLIA, linters of packages, Jupyter"
   pip_install -r "$here/requirements-explorer.txt"
   quietly "$env/bin/python" -c 'import tosa_adapter_model_explorer, mlia.api'
   echo "$stamp" >"$env/.stamp"
