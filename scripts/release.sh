@@ -2,7 +2,7 @@
 # Makes the files of a release from a tag, into build/release-VERSION: the source archive, Debian packages, wheels, the
 # bill of materials, the notices, and SHA256SUMS. The same tag gives the same bytes.
 #
-#   scripts/release.sh [--twice] [--without deb|wheel] [--python PYTHON]... [TAG]     (default: the tag of the current commit)
+#   scripts/release.sh [--twice] [--without deb|wheel] [--python PYTHON]... [TAG]   (default: the commit's tag)
 #
 # --python makes a wheel for each: python3.10, python3.11 and python3.12 cover all versions (default: the system's).
 # --twice builds everything again in another folder and compares. Uploading is a step of its own, which the last lines

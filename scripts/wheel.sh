@@ -37,7 +37,7 @@ make_tools() {
 # make_wheel FOLDER PYTHON: a wheel by the tools in FOLDER, with the module for PYTHON. Uses the options of `make
 # build`, so that only the module may have to be compiled. pyproject.toml has other options, for users without a build.
 make_wheel() {
-  rm -rf build/wheels/raw build/release/.skbuild-info.json  # else a folder that other tools configured is compiled anew
+  rm -rf build/wheels/raw build/release/.skbuild-info.json  # without it, a change of the tools compiles nothing anew
   "$1/bin/python" -m pip wheel -q . --no-deps --no-build-isolation --disable-pip-version-check -w build/wheels/raw \
     -C build-dir=build/release -C cmake.define.CARINA_BENCH=ON -C cmake.define.BUILD_TESTING=ON -C cmake.define.CARINA_WARNINGS_ARE_ERRORS=ON \
     -C cmake.define.CARINA_PYTHON_PROGRAM="$2" -C cmake.define.CMAKE_CXX_FLAGS_RELEASE="-O2 -g0 -DNDEBUG"
@@ -61,7 +61,8 @@ if [ ${#pythons[@]} -eq 0 ]; then
   say "packing build/release"
   make_wheel "$tools" "${own:-$PWD/$tools/bin/python}"
 fi
-[ ${#pythons[@]} -eq 0 ] || [ -z "$own" ] || trap 'cmake -DCARINA_PYTHON_PROGRAM="$own" build/release >/dev/null' EXIT  # the next build is for that Python again
+# The next build is for its own Python again.
+[ ${#pythons[@]} -eq 0 ] || [ -z "$own" ] || trap 'cmake -DCARINA_PYTHON_PROGRAM="$own" build/release >/dev/null' EXIT
 for python in "${pythons[@]}"; do
   folder=$tools-$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
   make_tools "$python" "$folder"
