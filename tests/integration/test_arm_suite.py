@@ -1,0 +1,22 @@
+"""A sample of the Arm backend's own tests of operators, from ExecuTorch's wheel, on Carina. arm/suite.json has tests that pass."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "arm"))
+import api
+import suite
+
+LEAST = 190  # a smaller sample is an error
+
+
+@pytest.mark.long
+def test_the_sample_of_the_arm_backends_suite_passes(carina, tmp_path):
+    sample = json.loads(suite.KEPT.read_text())["sample"]
+    assert len(sample) >= LEAST
+    found, _ = suite.run(api.tests_folder(), sample, tmp_path / "outcomes.json", carina.parents[1] / "python")
+    bad = {test: found.get(test, ["lost", ""]) for test in sample if found.get(test, ["lost"])[0] != "passed"}
+    assert not bad
