@@ -27,8 +27,9 @@ pytestmark = [
 ]
 
 
-def block(language):
-    found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
+def block(language, start=""):
+    """The page's only block of the language that starts so."""
+    found = re.findall(rf"^```{language}\n({re.escape(start)}.*?)^```$", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
     assert len(found) == 1, f"{PAGE}: {len(found)} blocks of {language}"
     return found[0]
 
@@ -108,7 +109,7 @@ def own_main(folder, machine):
         assert changed == 1
     (folder / "board.ld").write_text(script)
     (folder / "main.cpp").write_text(block("cpp"))
-    (folder / "CMakeLists.txt").write_text(block("cmake"))
+    (folder / "CMakeLists.txt").write_text(block("cmake", "cmake_minimum_required"))
 
 
 def test_page_builds_and_runs_as_printed(carina, prefix, kit, tmp_path):

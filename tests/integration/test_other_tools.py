@@ -11,7 +11,8 @@ from conftest import ROOT, TEST_ENV
 
 DIGITS = ROOT / "models" / "digits"
 TARGET = "ethos-u55-128"
-# Converts a model by Model Explorer's adapter, and runs Carina's provider on the graph, by the commands that its page sends to its server.
+# Converts a model by Model Explorer's adapter, and runs Carina's provider on the graph, by the commands that its page
+# sends to its server.
 EXPLORER = """
 import json, sys
 from dataclasses import asdict

@@ -34,8 +34,8 @@ class SuspendedPool {
   ThreadPool* pool_before_ = std::exchange(current_pool, nullptr);
 };
 
-// ThreadSanitizer does not see the synchronization in TBB's library. It is told that what comes before hand_over() comes
-// before what follows take_over() in another thread.
+// ThreadSanitizer does not see the synchronization in TBB's library. It is told that what comes before hand_over()
+// comes before what follows take_over() in another thread.
 #ifdef CARINA_SANITIZED
 std::atomic<int> handed_over;
 void hand_over() {
