@@ -110,6 +110,25 @@ class Plates(nn.Module):
         return self.last(torch.cat((x, y), 1)).squeeze(2)
 
 
+class SharedPlates(nn.Module):
+    """Like Plates, but a second branch reads all channels of the ReLU."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU())
+        self.second = nn.Sequential(nn.Conv2d(16, 64, 3, (2, 1), 1), nn.BatchNorm2d(64), nn.ReLU())
+        self.third = nn.Sequential(nn.Conv2d(16, 64, 3, (2, 1), 1), nn.BatchNorm2d(64), nn.ReLU())
+        self.last = nn.Conv2d(128, 10, (2, 8), (1, 8))
+
+    def forward(self, x):
+        x = self.second(self.first(x))
+        y = self.third(x[:, ::4])
+        x = functional.avg_pool2d(x, (2, 1))
+        x = x / x.square().mean((1, 2, 3), keepdim=True)
+        y = y / y.square().mean((1, 2, 3), keepdim=True)
+        return self.last(torch.cat((x, y), 1)).squeeze(2)
+
+
 class Landmarks(nn.Module):
     """Convolutions and PReLU, three outputs: places, a box, and whether there is a face."""
 
@@ -209,6 +228,15 @@ class Policy(nn.Module):
 
     def forward(self, x):
         return self.layers(x).flatten(1)
+
+
+def uneven(module):
+    """Batch norms whose factors differ between channels by more than 2^5, as long training with weight decay leaves them."""
+    for norm in module.modules():
+        if isinstance(norm, nn.BatchNorm2d):
+            with torch.no_grad():
+                norm.weight *= torch.exp(torch.randn(norm.weight.shape) * 1.2)
+    return module
 
 
 def noisy_digits(rng, count, noise=0.3):
@@ -469,6 +497,8 @@ NETWORKS = {
     "liveness": Network(lambda: Mobile(nn.PReLU, True, 10), large_digits, right, 600, 6000, 4000),
     "shuffled": Network(Shuffled, labeled_digits, right),
     "plates": Network(Plates, plates, whole_plates, 500, 5000, 3000),
+    "shared": Network(lambda: uneven(SharedPlates()), plates, whole_plates, 500, 5000, 3000),
+    "uneven": Network(lambda: uneven(Mobile(nn.PReLU, False, 10)), large_digits, right, 600, 6000, 4000),
     "landmarks": Network(Landmarks, faces, near_places, 1500, 4000, 2500, face_loss),
     "portrait": Network(Portrait, portraits, overlap, 500, 1300, 1000),
     "policy": Network(Policy, moves, right, 1500, 10000, 8000),

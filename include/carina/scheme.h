@@ -51,7 +51,8 @@ enum class MeanError : uint8_t {
   kTakenFromBias,
 };
 
-// Whether equalize_layers() balances the channel ranges of consecutive layers before quantization.
+// Whether channels get factors between layers, and slices of channels layers of their own, before quantization
+// (quantize/equalize.h, quantize/own_channels_internal.h).
 enum class Equalization : uint8_t {
   kNone,
   kAcrossLayers,

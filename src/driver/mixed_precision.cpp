@@ -141,7 +141,7 @@ class MixedPrecision {
         std::min(std::clamp<size_t>(kTrialElements / elements, 1, kMaxTrialSamples), final_samples_.size());
     trial_samples_.assign(final_samples_.begin(), final_samples_.begin() + static_cast<std::ptrdiff_t>(trials));
     trial_wanted_.assign(final_wanted_.begin(), final_wanted_.begin() + static_cast<std::ptrdiff_t>(trials));
-    return observe_with("int8", observed_);
+    return observe_with("int8", true, observed_);
   }
 
   [[nodiscard]] size_t elements_of_outputs() const {
@@ -150,9 +150,11 @@ class MixedPrecision {
     return static_cast<size_t>(std::max<int64_t>(elements, 1));
   }
 
-  Result<void> observe_with(std::string_view spec, std::optional<quantize::Observed>& observed) const {
+  // `all_roundings`: for schemes whose weights are rounded for their inputs too.
+  Result<void> observe_with(std::string_view spec, bool all_roundings,
+                            std::optional<quantize::Observed>& observed) const {
     quantize::PtqOptions options = quantize_options(scheme_with(**quantize::parse_scheme(spec), {}, ""));
-    options.for_all_roundings = &observed == &observed_;
+    options.for_all_roundings = all_roundings;
     CARINA_TRY(observed, quantize::Observed::create(model_.graph, *calibration_, options, Log{}));
     return {};
   }
@@ -210,12 +212,12 @@ class MixedPrecision {
     return observed_->quantized(scheme_of(is_wide, **quantize::parse_scheme("int8")), Log{});
   }
 
-  // Equalized weights need a calibration of their own.
+  // Weights that are not equalized need a calibration of their own.
   Result<ir::Graph> quantized(const quantize::Scheme& scheme) {
-    if (scheme.general.weights.equalization == quantize::Equalization::kNone)
+    if (scheme.general.weights.equalization == quantize::Equalization::kAcrossLayers)
       return observed_->quantized(scheme, Log{});
-    if (!equalized_) CARINA_CHECKED(observe_with("int8+equalized", equalized_));
-    return equalized_->quantized(scheme, Log{});
+    if (!unequalized_) CARINA_CHECKED(observe_with("int8+unequalized", wide_is_affordable_, unequalized_));
+    return unequalized_->quantized(scheme, Log{});
   }
 
   Result<void> measure_noise(const ir::Graph& graph, std::span<const datasets::Sample> samples,
@@ -389,9 +391,9 @@ class MixedPrecision {
     const quantize::NodeScheme narrow = **quantize::parse_scheme("int8");
     CARINA_TRY(const ir::Graph graph, quantized(scheme_with(narrow, {}, "int8")));
     CARINA_TRY(const auto values,
-               quantize::similarity_of_values(model_.graph, graph, trial_samples_, similarity_options(), Log{}));
-    const std::vector<std::string> names =
-        quantize::worst_layers(model_.graph, quantize::layer_errors(model_.graph, values), quantize::kWorstLayers);
+               quantize::similarity_of_values(observed_->floats(), graph, trial_samples_, similarity_options(), Log{}));
+    const std::vector<std::string> names = quantize::worst_layers(
+        observed_->floats(), quantize::layer_errors(observed_->floats(), values), quantize::kWorstLayers);
     std::vector<quantize::Override> overrides;
     for (const std::string& name : names)
       overrides.push_back(
@@ -542,7 +544,7 @@ class MixedPrecision {
   evaluate::KernelEvaluator evaluator_;
   std::optional<datasets::DataSet> calibration_;
   std::optional<quantize::Observed> observed_;
-  std::optional<quantize::Observed> equalized_;
+  std::optional<quantize::Observed> unequalized_;
   bool wide_is_affordable_ = false;                // 16 bits everywhere
   bool is_held_out_ = false;                       // whether calibration does not see the samples to measure on
   std::vector<datasets::Sample> final_samples_;    // to measure on

@@ -10,7 +10,6 @@
 #include "evaluate/kernel_evaluator.h"
 #include "files/file_kind.h"
 #include "models/import.h"
-#include "quantize/equalize.h"
 #include "quantize/layer_errors.h"
 #include "quantize/ptq.h"
 #include "quantize/scheme_alternatives.h"
@@ -29,10 +28,10 @@ class Debugger {
   Result<results::LayerAccuracyReport> run() {
     CARINA_CHECKED(load());
     CARINA_TRY(models::QuantizeRequest asked, models::parse_quantize_flags(request_.quantize));
-    equalize(asked.scheme);
+    CARINA_CHECKED(equalize(asked.scheme));
     CARINA_TRY(const ir::Graph quantized, quantized_as(asked.scheme, log_));
     CARINA_TRY(const Similarities values,
-               quantize::similarity_of_values(model_.graph, quantized, samples_, options(), log_));
+               quantize::similarity_of_values(equalized_, quantized, samples_, options(), log_));
     results::LayerAccuracyReport report{.model = request_.model,
                                         .scheme = asked.scheme.name,
                                         .samples = static_cast<int64_t>(samples_.size()),
@@ -42,7 +41,7 @@ class Debugger {
     CARINA_CHECKED(add_outputs(quantized, report));
     add_layers(quantized, values, report);
     worst_layers_ =
-        quantize::worst_layers(model_.graph, quantize::layer_errors(model_.graph, values), quantize::kWorstLayers);
+        quantize::worst_layers(equalized_, quantize::layer_errors(equalized_, values), quantize::kWorstLayers);
     CARINA_CHECKED(add_remedies(asked.scheme, report));
     return report;
   }
@@ -71,12 +70,11 @@ class Debugger {
     return {};
   }
 
-  // Equalizes the float model once, and removes equalization from the scheme. So the layers of both models have equal
-  // weights.
-  void equalize(quantize::Scheme& asked) {
-    quantize::Equalization& wanted = asked.general.weights.equalization;
-    if (wanted == quantize::Equalization::kAcrossLayers) quantize::equalize_layers(model_.graph);
-    wanted = quantize::Equalization::kNone;
+  // The layers of both models have equal weights.
+  Result<void> equalize(const quantize::Scheme& asked) {
+    equalized_ = model_.graph;
+    return quantize::equalize(equalized_, *calibration_,
+                              {.threads = request_.threads, .scheme = asked, .evaluator = &evaluator_});
   }
 
   Result<ir::Graph> quantized_as(const quantize::Scheme& scheme, const Log& log) const {
@@ -117,13 +115,13 @@ class Debugger {
   }
 
   void add_layers(const ir::Graph& quantized, const Similarities& values, results::LayerAccuracyReport& report) const {
-    for (const quantize::LayerError& error : quantize::layer_errors(model_.graph, values))
+    for (const quantize::LayerError& error : quantize::layer_errors(equalized_, values))
       report.layers.push_back(layer_of(error, quantized));
   }
 
   [[nodiscard]] results::LayerAccuracy layer_of(const quantize::LayerError& error, const ir::Graph& quantized) const {
-    const ir::Node& node = model_.graph[error.node];
-    const auto id = quantized.find_value(model_.graph[node.outputs.front()].name);
+    const ir::Node& node = equalized_[error.node];
+    const auto id = quantized.find_value(equalized_[node.outputs.front()].name);
     const bool is_integer = id && quantized[*id].quantization;
     return {.node = node.name,
             .op = std::string(node.op.name()),
@@ -180,6 +178,7 @@ class Debugger {
   const Log& log_;
   evaluate::KernelEvaluator evaluator_;
   models::Model model_;
+  ir::Graph equalized_;  // the float graph that is quantized as asked
   std::optional<datasets::DataSet> calibration_;
   std::vector<datasets::Sample> samples_;
   std::vector<std::vector<Tensor>> wanted_;  // the float model's outputs

@@ -21,28 +21,7 @@ using ir::ValueId;
 // The number of elements of a value that its histogram counts over all samples. With so many, the counts of 4096 bins
 // are accurate to a few percent where it matters (docs/adr/0064).
 constexpr size_t kCounted = size_t{1} << 20, kCountedOfSample = size_t{1} << 14;
-constexpr size_t kLastPart = 10;   // the last tenth of the samples shows whether ranges still move
-constexpr size_t kFewSamples = 4;  // with so few samples, packing all weights saves less time than the memory is worth
-
-Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sample, size_t number) {
-  const std::string where = fmt::format("calibration sample {}", number);
-  if (sample.size() != graph.inputs.size()) {
-    return fail({.where = where,
-                 .what = "wrong number of inputs",
-                 .expected = std::to_string(graph.inputs.size()),
-                 .got = std::to_string(sample.size())});
-  }
-  for (size_t i = 0; i < graph.inputs.size(); ++i) {
-    const ir::Value& input = graph[graph.inputs[i]];
-    const Tensor& given = sample[i];
-    if (given.dtype == input.dtype && given.shape == input.shape) continue;
-    return fail({.where = where,
-                 .what = fmt::format("input {} does not fit", input.name),
-                 .expected = fmt::format("{} {}", name_of(input.dtype), to_string(input.shape)),
-                 .got = fmt::format("{} {}", name_of(given.dtype), to_string(given.shape))});
-  }
-  return {};
-}
+constexpr size_t kLastPart = 10;  // the last tenth of the samples shows whether ranges still move
 
 class Calibration {
  public:
@@ -290,6 +269,32 @@ class Calibration {
 
 }  // namespace
 
+Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sample, size_t number) {
+  const std::string where = fmt::format("calibration sample {}", number);
+  if (sample.size() != graph.inputs.size()) {
+    return fail({.where = where,
+                 .what = "wrong number of inputs",
+                 .expected = std::to_string(graph.inputs.size()),
+                 .got = std::to_string(sample.size())});
+  }
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const ir::Value& input = graph[graph.inputs[i]];
+    const Tensor& given = sample[i];
+    if (given.dtype == input.dtype && given.shape == input.shape) continue;
+    return fail({.where = where,
+                 .what = fmt::format("input {} does not fit", input.name),
+                 .expected = fmt::format("{} {}", name_of(input.dtype), to_string(input.shape)),
+                 .got = fmt::format("{} {}", name_of(given.dtype), to_string(given.shape))});
+  }
+  return {};
+}
+
+observe::FloatRunOptions::Weights weights_for(size_t samples) {
+  constexpr size_t kFewSamples = 4;  // packing all weights saves less time than the memory is worth
+  using Weights = observe::FloatRunOptions::Weights;
+  return samples <= kFewSamples ? Weights::kOneLayerAtATime : Weights::kPacked;
+}
+
 Result<Calibrated> calibrate(const ir::Graph& aten, const datasets::DataSet& samples, const CalibrationOptions& options,
                              const Log& log) {
   if (samples.size() == 0)
@@ -322,8 +327,7 @@ Result<Calibrated> calibrate(const ir::Graph& aten, const datasets::DataSet& sam
           },
       .layers = [&](const observe::WeightedLayer& layer,
                     const Tensor& image) { calibration->see(layer, image, options.gathered); },
-      .weights = samples.size() <= kFewSamples ? observe::FloatRunOptions::Weights::kOneLayerAtATime
-                                               : observe::FloatRunOptions::Weights::kPacked,
+      .weights = weights_for(samples.size()),
       .integers = observe::FloatRunOptions::Integers::kWide,
       .sums = interpret::Sums::kFewMultiplications,
       .where = "calibration"};

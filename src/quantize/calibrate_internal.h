@@ -9,6 +9,7 @@
 #include "datasets/data_set.h"
 #include "ir/evaluator.h"
 #include "ir/graph.h"
+#include "observe/float_run.h"
 #include "quantize/layer_statistics_internal.h"
 #include "quantize/left_float.h"
 #include "quantize/range_observer_internal.h"
@@ -39,6 +40,12 @@ struct Calibrated {
   std::vector<std::vector<Tensor>> kept_samples;
   std::vector<std::vector<Tensor>> kept_outputs;
 };
+
+// Error: the sample does not match the graph's inputs.
+Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sample, size_t number);
+
+// How weights are kept while so many samples run.
+observe::FloatRunOptions::Weights weights_for(size_t samples);
 
 // Runs the float graph on the samples. Errors: samples that do not match the inputs; values that are not numbers;
 // unsupported nodes (all of them).

@@ -5,175 +5,178 @@
 #include <optional>
 #include <vector>
 
-#include "quantize/sharing.h"
+#include "quantize/channel_paths_internal.h"
 
 namespace carina::quantize {
 
 namespace {
 
 using ir::Node;
-using ir::NodeId;
 using ir::ValueId;
 
-constexpr int kSweeps = 3;  // a layer in the middle is equalized with both neighbors
+// A channel of which the few samples show next to nothing may be large in others.
+constexpr double kMaxFactor = 64;
+// Factors that reduce the noise of a path by less than this (1.5 dB) change nothing in practice, and are left out.
+constexpr double kWorthwhile = 0.7;
 
-bool is_op(const Node& node, AtenOp op) {
-  return node.op == ir::Op(op);
-}
+// The weights of a reader as a matrix of output channels (rows) and input channels (columns), each with `taps` elements.
+struct Matrix {
+  std::span<const float> weights;
+  size_t rows = 0;
+  size_t columns = 0;  // 1 if depthwise
+  size_t taps = 1;
+  size_t rows_per_channel = 0;  // depthwise; otherwise 0
 
-bool is_convolution(const Node& node) {
-  return is_op(node, AtenOp::conv1d_default) || is_op(node, AtenOp::conv2d_default);
-}
-
-// Weights by channel: of the result (rows), or of the input (columns).
-struct Channels {
-  ValueId weight;
-  size_t count = 0;
-  size_t rows = 0;     // of the matrix formed by the weights
-  size_t columns = 0;  // input channels, each with `inner` elements
-  size_t inner = 0;
-  bool by_row = true;
-
-  // Returns the channel of an element.
-  [[nodiscard]] size_t of(size_t element) const {
-    const size_t row = element / (columns * inner), column = element / inner % columns;
-    return by_row ? row * count / rows : column;
+  [[nodiscard]] size_t input_channel(size_t element) const {
+    return rows_per_channel > 0 ? element / taps / rows_per_channel : element / taps % columns;
   }
+  [[nodiscard]] size_t row(size_t element) const { return element / (columns * taps); }
 };
 
 class Equalizer {
  public:
-  explicit Equalizer(ir::Graph& graph) : graph_(graph), users_(ir::users(graph)), is_output_(ir::is_output(graph)) {}
+  Equalizer(ir::Graph& graph, const ChannelStatistics& statistics, const NodeScheme& scheme)
+      : graph_(graph), statistics_(statistics), scheme_(scheme) {}
 
   void run() {
-    for (int sweep = 0; sweep < kSweeps; ++sweep) {
-      for (const Node& node : graph_.nodes) {
-        if (const auto next = reader_of(node)) equalize(node, *next);
-      }
+    for (const ChannelPath& path : channel_paths(graph_)) {
+      if (const auto factors = factors_of(path)) apply(path, *factors);
     }
   }
 
  private:
-  // The only reader of the value, or nullptr.
-  [[nodiscard]] const Node* only_reader(ValueId id) const {
-    const auto& users = users_[id.index()];
-    return users.size() == 1 && !is_output_[id.index()] ? &graph_[users.front()] : nullptr;
-  }
+  [[nodiscard]] bool is_per_tensor() const { return scheme_.weights.granularity == Granularity::kPerTensor; }
 
-  // Whether f(s * x) = s * f(x) for a positive factor per channel.
-  static bool keeps_factors(const Node& node) {
-    return is_op(node, AtenOp::relu_default) || is_op(node, AtenOp::leaky_relu_default) ||
-           is_op(node, AtenOp::rrelu_default) || is_op(node, AtenOp::max_pool2d_default) ||
-           is_op(node, AtenOp::avg_pool2d_default);
-  }
-
-  // The result of max(x, a * x), a PReLU, if nothing else reads x. The product is a depthwise 1x1 convolution.
-  [[nodiscard]] std::optional<ValueId> after_prelu(ValueId x) const {
-    const auto& readers = users_[x.index()];
-    if (readers.size() != 2 || is_output_[x.index()]) return std::nullopt;
-    for (const size_t i : {size_t{0}, size_t{1}}) {
-      const Node &product = graph_[readers[i]], &extremum = graph_[readers[1 - i]];
-      const bool scales = is_op(product, AtenOp::conv2d_default) && product.inputs[0] == x &&
-                          (product.inputs.size() < 3 || !product.inputs[2].valid()) &&
-                          graph_[product.inputs[1]].shape == Shape{graph_[x].shape[1], 1, 1, 1};
-      const bool takes_both = scales && only_reader(product.outputs[0]) == &extremum &&
-                              (is_op(extremum, AtenOp::maximum_default) || is_op(extremum, AtenOp::minimum_default));
-      if (takes_both) return extremum.outputs[0];
-    }
-    return std::nullopt;
-  }
-
-  // The next layer, directly or after what keeps factors per channel.
-  [[nodiscard]] std::optional<NodeId> reader_of(const Node& node) const {
-    if (!is_layer(node)) return std::nullopt;
-    ValueId result = node.outputs.front();
-    const Node* reader = only_reader(result);
-    for (;;) {
-      const auto after = is_convolution(node) ? after_prelu(result) : std::nullopt;
-      if (!after && (reader == nullptr || !keeps_factors(*reader))) break;
-      result = after ? *after : reader->outputs.front();
-      reader = only_reader(result);
-    }
-    const bool follows = reader != nullptr && is_layer(*reader) && reader->inputs.front() == result &&
-                         is_convolution(*reader) == is_convolution(node);
-    return follows ? std::optional(users_[result.index()].front()) : std::nullopt;
-  }
-
-  [[nodiscard]] bool is_layer(const Node& node) const {
-    if (!is_convolution(node) && !is_op(node, AtenOp::linear_default)) return false;
+  [[nodiscard]] Matrix matrix_of(const Node& node) const {
     const ir::Value& weight = graph_[node.inputs[1]];
-    const bool has_bias = node.inputs.size() > 2 && node.inputs[2].valid();
-    return is_own(node.inputs[1]) && weight.shape.rank() >= 2 && (!has_bias || is_own(node.inputs[2]));
+    Matrix matrix{.weights = weight.constant->values<float>(),
+                  .rows = static_cast<size_t>(weight.shape[0]),
+                  .columns = static_cast<size_t>(weight.shape[1])};
+    for (size_t i = 2; i < weight.shape.rank(); ++i) matrix.taps *= static_cast<size_t>(weight.shape[i]);
+    if (is_depthwise(graph_, node))
+      matrix.rows_per_channel = matrix.rows / static_cast<size_t>(graph_[node.inputs.front()].shape[1]);
+    return matrix;
   }
 
-  [[nodiscard]] bool is_own(ValueId id) const {
-    const ir::Value& value = graph_[id];
-    return value.constant && value.constant->dtype == DType::kFp32 && !value.quantization &&
-           users_[id.index()].size() == 1 && !is_output_[id.index()];
+  // The largest magnitude of the weights that share a scale with this row's.
+  [[nodiscard]] std::vector<double> largest_of_rows(const Matrix& matrix) const {
+    std::vector<double> largest(matrix.rows, 0);
+    for (size_t i = 0; i < matrix.weights.size(); ++i)
+      largest[matrix.row(i)] = std::max<double>(largest[matrix.row(i)], std::abs(matrix.weights[i]));
+    if (is_per_tensor()) largest.assign(matrix.rows, std::ranges::max(largest));
+    return largest;
   }
 
-  [[nodiscard]] Channels rows_of(const Node& node) const {
-    const Shape& shape = graph_[node.inputs[1]].shape;
-    Channels channels{.weight = node.inputs[1], .rows = static_cast<size_t>(shape[0]), .inner = 1};
-    channels.count = channels.rows;
-    channels.columns = static_cast<size_t>(shape[1]);
-    for (size_t i = 2; i < shape.rank(); ++i) channels.inner *= static_cast<size_t>(shape[i]);
-    return channels;
+  [[nodiscard]] const std::vector<Spread>* spreads_of(const ChannelReader& reader) const {
+    const auto found = statistics_.inputs.find(graph_[graph_[reader.layer].outputs.front()].name);
+    const bool fits = found != statistics_.inputs.end() && found->second.size() == reader.channel_of.size();
+    return fits ? &found->second : nullptr;
   }
 
-  // The columns of a layer's weights. For a depthwise convolution they are rows, as many per channel as its multiplier.
-  // No value for other groups.
-  [[nodiscard]] std::optional<Channels> columns_of(const Node& node, size_t count) const {
-    Channels channels = rows_of(node);
-    channels.count = count;
-    channels.by_row = channels.columns == 1 && count > 1;
-    if (!channels.by_row && channels.columns != count) return std::nullopt;
-    if (channels.by_row && channels.rows % count != 0) return std::nullopt;
-    return channels;
+  // Noise of the readers' results, in relation to the largest weight of each of their rows.
+  struct Noise {
+    double of_activations = 0;
+    double of_weights = 0;
+  };
+
+  void add_noise(const ChannelReader& reader, const std::vector<Spread>& inputs, double step,
+                 std::vector<Noise>& noise) const {
+    const Matrix matrix = matrix_of(graph_[reader.layer]);
+    const std::vector<double> largest = largest_of_rows(matrix);
+    const double weight_step = 1 / static_cast<double>(scheme_.weights.qmax);
+    const bool is_rounded_alone = matrix.rows_per_channel > 0 && !is_per_tensor();
+    for (size_t i = 0; i < matrix.weights.size(); ++i) {
+      if (largest[matrix.row(i)] == 0) continue;
+      const size_t input = matrix.input_channel(i);
+      Noise& channel = noise[reader.channel_of[input]];
+      const double share = matrix.weights[i] / largest[matrix.row(i)] * step;
+      channel.of_activations += share * share;
+      if (!is_rounded_alone) channel.of_weights += weight_step * weight_step * inputs[input].mean_square();
+    }
   }
 
-  [[nodiscard]] std::vector<float> magnitudes(const Channels& channels) const {
-    std::vector<float> max(channels.count, 0);
-    const auto values = graph_[channels.weight].constant->values<float>();
-    for (size_t i = 0; i < values.size(); ++i) max[channels.of(i)] = std::max(max[channels.of(i)], std::abs(values[i]));
-    return max;
+  // None: there is nothing to gain, or not all readers were observed.
+  [[nodiscard]] std::optional<std::vector<double>> factors_of(const ChannelPath& path) const {
+    Spread all;
+    std::vector<Spread> channels(path.channels);
+    for (const ChannelReader& reader : path.readers) {
+      const std::vector<Spread>* inputs = spreads_of(reader);
+      if (inputs == nullptr) return std::nullopt;
+      for (size_t i = 0; i < inputs->size(); ++i) {
+        channels[reader.channel_of[i]].add((*inputs)[i]);
+        all.add((*inputs)[i]);
+      }
+    }
+    const double step = (all.max - all.min) / static_cast<double>(scheme_.activations.steps());
+    std::vector<Noise> noise(path.channels);
+    for (const ChannelReader& reader : path.readers) add_noise(reader, *spreads_of(reader), step, noise);
+    const std::vector<double> limits = limits_of(path);
+    std::vector<double> factors(path.channels, 1);
+    for (size_t c = 0; c < path.channels; ++c) {
+      double limit = std::min(limits[c], kMaxFactor);
+      if (channels[c].max > 0) limit = std::min<double>(limit, all.max / channels[c].max);
+      if (channels[c].min < 0) limit = std::min<double>(limit, all.min / channels[c].min);
+      if (noise[c].of_activations == 0 || !(limit > 1)) continue;  // an unused channel, or the largest
+      const double wanted = std::sqrt(std::sqrt(noise[c].of_activations / noise[c].of_weights));
+      if (wanted > 1) factors[c] = std::min(wanted, limit);
+    }
+    double before = 0, after = 0;
+    for (size_t c = 0; c < path.channels; ++c) {
+      const double square = factors[c] * factors[c];
+      before += noise[c].of_activations + noise[c].of_weights;
+      after += noise[c].of_activations / square + noise[c].of_weights * square;
+    }
+    return after < kWorthwhile * before ? std::optional(std::move(factors)) : std::nullopt;
   }
 
-  template <typename Channel>
-  void multiply(ValueId id, const std::vector<float>& factors, Channel channel_of) {
+  // If all weights of the layer have one scale, no row becomes larger than the largest.
+  [[nodiscard]] std::vector<double> limits_of(const ChannelPath& path) const {
+    std::vector<double> limits(path.channels, kMaxFactor);
+    if (!is_per_tensor()) return limits;
+    for (const ir::NodeId layer : path.layers) {
+      const Matrix matrix = matrix_of(graph_[layer]);
+      const double all = largest_of_rows(matrix).front();
+      for (size_t i = 0; i < matrix.weights.size(); ++i) {
+        const double magnitude = std::abs(matrix.weights[i]);
+        if (magnitude > 0) limits[matrix.row(i)] = std::min(limits[matrix.row(i)], all / magnitude);
+      }
+    }
+    return limits;
+  }
+
+  template <typename Factor>
+  void multiply(ValueId id, Factor factor_of) {
     const auto values = graph_[id].constant->values<float>();
     MutableTensor scaled(DType::kFp32, graph_[id].shape);
     const auto to = scaled.values<float>();
-    for (size_t i = 0; i < values.size(); ++i) to[i] = values[i] * factors[channel_of(i)];
+    for (size_t i = 0; i < values.size(); ++i) to[i] = static_cast<float>(values[i] * factor_of(i));
     graph_[id].constant = std::move(scaled).freeze();
   }
 
-  void equalize(const Node& node, NodeId next) {
-    const Channels made = rows_of(node);
-    const auto read = columns_of(graph_[next], made.count);
-    if (!read) return;
-    const std::vector<float> first = magnitudes(made), second = magnitudes(*read);
-    std::vector<float> down(made.count, 1), up(made.count, 1);
-    for (size_t c = 0; c < made.count; ++c) {
-      const float ratio = std::sqrt(first[c] / second[c]);
-      if (!std::isnormal(ratio) || !std::isnormal(1 / ratio)) continue;  // a channel of zeros
-      down[c] = 1 / ratio;
-      up[c] = ratio;
+  void apply(const ChannelPath& path, const std::vector<double>& factors) {
+    for (const ir::NodeId id : path.layers) {
+      const Node& layer = graph_[id];
+      const Matrix made = matrix_of(layer);
+      multiply(layer.inputs[1], [&](size_t i) { return factors[made.row(i)]; });
+      if (layer.inputs.size() > 2 && layer.inputs[2].valid())
+        multiply(layer.inputs[2], [&](size_t i) { return factors[i]; });
     }
-    multiply(made.weight, down, [&](size_t i) { return made.of(i); });
-    if (node.inputs.size() > 2 && node.inputs[2].valid()) multiply(node.inputs[2], down, [](size_t i) { return i; });
-    multiply(read->weight, up, [&](size_t i) { return read->of(i); });
+    for (const ChannelReader& reader : path.readers) {
+      const Node& node = graph_[reader.layer];
+      const Matrix read = matrix_of(node);
+      multiply(node.inputs[1], [&](size_t i) { return 1 / factors[reader.channel_of[read.input_channel(i)]]; });
+    }
   }
 
   ir::Graph& graph_;
-  std::vector<std::vector<NodeId>> users_;
-  std::vector<bool> is_output_;
+  const ChannelStatistics& statistics_;
+  const NodeScheme& scheme_;
 };
 
 }  // namespace
 
-void equalize_layers(ir::Graph& graph) {
-  Equalizer(graph).run();
+void equalize_layers(ir::Graph& graph, const ChannelStatistics& statistics, const NodeScheme& scheme) {
+  Equalizer(graph, statistics, scheme).run();
 }
 
 }  // namespace carina::quantize

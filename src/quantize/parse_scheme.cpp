@@ -21,8 +21,12 @@ constexpr ActivationScheme kInt16Activations{.dtype = DType::kInt16,
                                              .qmax = 32767,
                                              .symmetry = Symmetry::kSymmetric,
                                              .ranges = RangeChoice::kMinMax};
-constexpr WeightScheme kInt4Weights{
-    .dtype = DType::kInt4, .qmin = -7, .qmax = 7, .granularity = Granularity::kPerChannel};
+constexpr WeightScheme kInt8Weights{.equalization = Equalization::kAcrossLayers};
+constexpr WeightScheme kInt4Weights{.dtype = DType::kInt4,
+                                    .qmin = -7,
+                                    .qmax = 7,
+                                    .granularity = Granularity::kPerChannel,
+                                    .equalization = Equalization::kAcrossLayers};
 
 struct Named {
   string_view name;
@@ -32,7 +36,10 @@ struct Named {
 };
 // An eps of 2^-16 would leave at most 8 bits of int16 for values around 1/256.
 constexpr std::array kNames{
-    Named{.name = "int8", .arm_name = "a8w8", .other_name = "int8x8", .scheme = {}},
+    Named{.name = "int8",
+          .arm_name = "a8w8",
+          .other_name = "int8x8",
+          .scheme = {.activations = kInt8Activations, .weights = kInt8Weights}},
     Named{.name = "int16x8",
           .arm_name = "a16w8",
           .other_name = "int16",
@@ -74,6 +81,7 @@ constexpr std::array kDetails{
     Detail{"percentile", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kPercentile; }},
     Detail{"moving-average", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kMovingAverage; }},
     Detail{"equalized", "equalization", [](NodeScheme& s) { s.weights.equalization = Equalization::kAcrossLayers; }},
+    Detail{"unequalized", "equalization", [](NodeScheme& s) { s.weights.equalization = Equalization::kNone; }},
 };
 
 std::unexpected<Diagnostics> unknown(string_view what, string_view got, std::string expected) {

@@ -3,24 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
-#include <numbers>
-#include <numeric>
 
-#include "base/parallel/parallel.h"
-#include "facts/aten_traits.h"
 #include "normalize/prepare.h"
 #include "quantize/calibrate_internal.h"
-#include "quantize/domains.h"
+#include "quantize/channel_paths_internal.h"
 #include "quantize/equalize.h"
-#include "quantize/known_bounds_internal.h"
 #include "quantize/measured_ranges_internal.h"
+#include "quantize/own_channels_internal.h"
+#include "quantize/quantizer_internal.h"
 #include "quantize/similarity.h"
-#include "quantize/weight_parameters_internal.h"
-#include "quantize/weight_rounding_internal.h"
-#include "tensor/finite.h"
 
 namespace carina::quantize {
 
@@ -28,14 +20,6 @@ namespace {
 
 using ir::Node;
 using ir::ValueId;
-
-// How far the range of 16-bit values reaches beyond what calibration saw. It costs one of 16 bits; inputs that exceed
-// what calibration saw are the largest error of 16 bits otherwise.
-constexpr double kHeadroom = 2;
-
-bool is_float_value(const ir::Graph& graph, ValueId id) {
-  return id.valid() && graph[id].dtype == DType::kFp32;
-}
 
 // Gives each reader of a shared weight or bias its own value with the same bytes, since the parameters may differ.
 void separate_weights(ir::Graph& graph) {
@@ -94,21 +78,6 @@ bool wants_products(const Scheme& scheme) {
          });
 }
 
-// Per value: whether it is the weights or the bias of a node that computes with integers.
-std::vector<bool> weights_among_values(const ir::Graph& graph, const LeftFloat& left) {
-  std::vector<bool> is_weight(graph.values.size(), false);
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    const Node& node = graph.nodes[n];
-    const std::optional<WeightRole> role = weight_role_of(node);
-    if (!role || left.nodes[n]) continue;
-    for (const size_t i : {role->weight, role->bias}) {
-      if (i < node.inputs.size() && is_float_value(graph, node.inputs[i]) && graph[node.inputs[i]].constant)
-        is_weight[node.inputs[i].index()] = true;
-    }
-  }
-  return is_weight;
-}
-
 // Observes constants among the activations (a concatenated table, a factor). Their elements are known without a run.
 Result<void> observe_constants(const ir::Graph& graph, Calibrated& calibrated) {
   const std::vector<bool> is_weight = weights_among_values(graph, calibrated.left);
@@ -124,393 +93,6 @@ Result<void> observe_constants(const ir::Graph& graph, Calibrated& calibrated) {
   }
   return {};
 }
-
-// Results of read-only passes over a node's weights.
-struct WeightFigures {
-  std::optional<WeightRole> role = {};          // no value: the node has no weights to quantize
-  std::optional<Quantization> parameters = {};  // no value: the weights are not finite
-  std::optional<Tensor> rounded = {};           // the rounded weights; no value: the nearest integers are used
-  std::vector<double> mean_errors = {};         // to be subtracted from the bias; empty: none
-};
-
-// Quantizes a float graph by a scheme, with what calibration has seen.
-class Quantizer {
- public:
-  // `measured`: per group of values, the range to take where the scheme says kMeasured.
-  Quantizer(ir::Graph& graph, const PtqOptions& options, const Calibrated& calibrated,
-            const std::vector<RangeChoice>& measured)
-      : graph_(graph), options_(options), calibrated_(calibrated), left_(calibrated.left), measured_(measured) {}
-
-  // `figures`: those of another run with the same weights; nullptr: they are computed.
-  Result<void> run(const Scheme& scheme, const std::vector<WeightFigures>* figures, const Log& log) {
-    CARINA_TRY(schemes_, SchemeOf::create(graph_, scheme, options_.user_nodes));
-    is_weight_ = weights_among_values(graph_, left_);
-    set_activations();
-    leave_coarse_functions_float(log);
-    compare_with_infinity();
-    count_readers();
-    if (figures == nullptr) figures_ = weight_figures();
-    const std::vector<WeightFigures>& used = figures == nullptr ? figures_ : *figures;
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (!left_.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], used[n]));
-    }
-    keep_results_float();
-    limit_domains(graph_);
-    return {};
-  }
-
-  // The figures of the last run.
-  std::vector<WeightFigures> take_figures() { return std::move(figures_); }
-
-  // Groups of values whose range is measured, in the order of the nodes that compute them.
-  [[nodiscard]] std::vector<size_t> measured_groups() const {
-    const std::vector<NodeScheme> schemes = schemes_of_groups();
-    const std::vector<bool> is_computed = computed_groups();
-    std::vector<bool> is_found(graph_.values.size(), false);
-    std::vector<size_t> groups;
-    const auto find = [&](ValueId id) {
-      if (!id.valid() || !is_activation(id.index())) return;
-      const size_t group = calibrated_.sharing.group[id.index()];
-      if (is_found[group] || !is_computed[group]) return;
-      is_found[group] = true;
-      if (schemes[group].activations.ranges == RangeChoice::kMeasured) groups.push_back(group);
-    };
-    std::ranges::for_each(graph_.inputs, find);
-    for (const Node& node : graph_.nodes) std::ranges::for_each(node.outputs, find);
-    return groups;
-  }
-
-  // Prepares for measured_groups().
-  Result<void> set_scheme(const Scheme& scheme) {
-    CARINA_TRY(schemes_, SchemeOf::create(graph_, scheme, options_.user_nodes));
-    is_weight_ = weights_among_values(graph_, left_);
-    return {};
-  }
-
- private:
-  [[nodiscard]] bool is_activation(size_t value) const { return left_.quantized[value] && !is_weight_[value]; }
-
-  // Returns the scheme of a node's results. Nodes that stay float use the general scheme where integers read their
-  // results.
-  [[nodiscard]] Ranked scheme_of_node(size_t node) const {
-    return schemes_.is_left_float(node) ? Ranked{.scheme = schemes_.general(), .rank = 0} : schemes_.node(node);
-  }
-
-  // Returns for each group of values the scheme with the highest rank among the producers. Groups of constants have the
-  // general scheme.
-  [[nodiscard]] std::vector<NodeScheme> schemes_of_groups() const {
-    std::vector<NodeScheme> schemes(graph_.values.size(), schemes_.general());
-    std::vector<size_t> ranks(graph_.values.size(), 0);
-    const auto assign = [&](ValueId id, const Ranked& ranked) {
-      if (!id.valid() || !is_activation(id.index())) return;
-      const size_t group = calibrated_.sharing.group[id.index()];
-      if (ranked.rank <= ranks[group]) return;
-      schemes[group] = *ranked.scheme;
-      ranks[group] = ranked.rank;
-    };
-    for (const ValueId input : graph_.inputs) assign(input, schemes_.inputs());
-    for (const ValueId output : graph_.outputs) assign(output, schemes_.outputs());
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      for (const ValueId output : graph_.nodes[n].outputs) assign(output, scheme_of_node(n));
-    }
-    follow_operands(schemes);
-    return schemes;
-  }
-
-  // Constants among the activations have the bits of the other operand of the node that reads them: the NPU takes two
-  // operands of one type. Those that several nodes read have the most bits that one of them needs.
-  void follow_operands(std::vector<NodeScheme>& schemes) const {
-    const std::vector<size_t>& groups = calibrated_.sharing.group;
-    std::vector<bool> is_computed = computed_groups(), is_set(graph_.values.size(), false);
-    const auto is_operand = [&](ValueId id) { return id.valid() && is_activation(id.index()); };
-    for (const Node& node : graph_.nodes) {
-      const auto other = std::ranges::find_if(
-          node.inputs, [&](ValueId id) { return is_operand(id) && is_computed[groups[id.index()]]; });
-      if (other == node.inputs.end()) continue;
-      const NodeScheme& wanted = schemes[groups[other->index()]];
-      for (const ValueId id : node.inputs) {
-        if (!is_operand(id) || is_computed[groups[id.index()]]) continue;
-        const size_t group = groups[id.index()];
-        if (is_set[group] && wanted.activations.steps() <= schemes[group].activations.steps()) continue;
-        schemes[group] = wanted;
-        is_set[group] = true;
-      }
-    }
-  }
-
-  // Groups with a value that is no constant.
-  [[nodiscard]] std::vector<bool> computed_groups() const {
-    std::vector<bool> is_computed(graph_.values.size(), false);
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
-      if (!graph_.values[v].constant) is_computed[calibrated_.sharing.group[v]] = true;
-    }
-    return is_computed;
-  }
-
-  // Groups whose values the NPU reads with a table of 512 segments over all 16 bits: a wider range has wider segments.
-  // Functions that are straight on both sides of 0 lose nothing by that.
-  [[nodiscard]] std::vector<bool> groups_with_tables() const {
-    std::vector<bool> read(graph_.values.size(), false);
-    for (const Node& node : graph_.nodes) {
-      if (!node.op.is_aten() || traits_of(node.op.aten()).family != AtenFamily::kFunction) continue;
-      const AtenOp op = node.op.aten();
-      const bool is_straight = op == AtenOp::leaky_relu_default || op == AtenOp::rrelu_default ||
-                               op == AtenOp::neg_default || op == AtenOp::abs_default;
-      if (!is_straight && node.inputs[0].valid()) read[calibrated_.sharing.group[node.inputs[0].index()]] = true;
-    }
-    return read;
-  }
-
-  // A group without a node's result is constants only: all of their range counts.
-  void set_activations() {
-    const std::vector<NodeScheme> schemes = schemes_of_groups();
-    const std::vector<size_t>& groups = calibrated_.sharing.group;
-    const std::vector<std::optional<double>> bounds = bounds_of_groups();
-    const std::vector<bool> is_computed = computed_groups(), has_table = groups_with_tables();
-    const auto may_exceed = [&](size_t group) {
-      return schemes[group].activations.dtype == DType::kInt16 && is_computed[group] && !has_table[group] &&
-             !bounds[group];
-    };
-    std::vector<bool> tells_infinity(graph_.values.size(), false);
-    for (const Node& node : graph_.nodes) {
-      if (meets_infinity(node)) tells_infinity[groups[node.inputs.front().index()]] = true;
-    }
-    std::vector<size_t> wanted;
-    std::vector<bool> is_wanted(graph_.values.size(), false);
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
-      if (!is_activation(v) || is_wanted[groups[v]]) continue;
-      is_wanted[groups[v]] = true;
-      wanted.push_back(groups[v]);
-    }
-    std::vector<std::optional<Quantization>> parameters(graph_.values.size());
-    parallel_for(wanted.size(), [&](size_t i) {
-      const size_t group = wanted[i];
-      const ActivationScheme& integers = schemes[group].activations;
-      const RangeObserver& observer = calibrated_.observers[group];
-      const RangeChoice wanted_choice = integers.ranges == RangeChoice::kMeasured ? measured_[group] : integers.ranges;
-      const RangeChoice choice = is_computed[group] ? wanted_choice : RangeChoice::kMinMax;
-      Range seen = tells_infinity[group] ? observer.with_step_for_infinity(integers.steps())
-                                         : observer.choose(choice, integers.steps());
-      if (may_exceed(group) && !tells_infinity[group])
-        seen = {.min = kHeadroom * seen.min, .max = kHeadroom * seen.max};
-      parameters[group] = activation_parameters(with_headroom(seen, bounds[group]), schemes[group]);
-    });
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
-      if (is_activation(v)) graph_.values[v].quantization = parameters[groups[v]];
-    }
-  }
-
-  // Returns whether the node is x > -infinity, and samples contained -infinity.
-  [[nodiscard]] bool meets_infinity(const Node& node) const {
-    if (node.op != ir::Op(AtenOp::gt_Tensor) || !is_activation(node.inputs[0].index())) return false;
-    const std::optional<Tensor>& limit = graph_[node.inputs[1]].constant;
-    return limit && limit->dtype == DType::kFp32 && limit->shape.elements() == 1 &&
-           limit->values<float>()[0] == -INFINITY &&
-           calibrated_.observers[calibrated_.sharing.group[node.inputs[0].index()]].has_low_infinities();
-  }
-
-  // Moves the limit of such comparisons between the lowest integer, which represents only -infinity, and the next one.
-  void compare_with_infinity() {
-    for (Node& node : graph_.nodes) {
-      if (!meets_infinity(node)) continue;
-      const Quantization& q = *graph_[node.inputs[0]].quantization;
-      const double limit = (static_cast<double>(q.qmin - q.zero_point()) + 0.5) * q.scale();
-      node.inputs[1] = graph_.add_constant(
-          node.name + "_limit", Tensor::of<float>(DType::kFp32, Shape{}, std::array{static_cast<float>(limit)}));
-    }
-  }
-
-  // Returns whether a step of the operand's integers is a large part of the function's period, so that the result would
-  // be noise.
-  [[nodiscard]] bool is_coarse(const Node& node) const {
-    constexpr double kCoarse = std::numbers::pi / 4;
-    const bool is_periodic = node.op == ir::Op(AtenOp::sin_default) || node.op == ir::Op(AtenOp::cos_default) ||
-                             node.op == ir::Op(AtenOp::tan_default);
-    return is_periodic && is_activation(node.inputs[0].index()) &&
-           graph_[node.inputs[0]].quantization->scale() >= kCoarse;
-  }
-
-  void leave_coarse_functions_float(const Log& log) {
-    std::vector<bool> left = left_.nodes;
-    bool found = false;
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      const Node& node = graph_.nodes[n];
-      if (left[n] || !is_coarse(node)) continue;
-      found = left[n] = true;
-      schemes_.leave_float(n);
-      log.note({.where = node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source),
-                .what = fmt::format(
-                    "the quantization step of {} would be {:.3g}, too large for the period of {}: the node stays float",
-                    graph_[node.inputs[0]].name, graph_[node.inputs[0]].quantization->scale(), node.op.name()),
-                .hint = "bring the operand into a few periods first, or use 16 bits here (--quantize-at)",
-                .severity = Severity::kWarning});
-    }
-    if (!found) return;
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
-      if (is_activation(v)) graph_.values[v].quantization.reset();
-    }
-    left_ = left_float(graph_, left);
-    is_weight_ = weights_among_values(graph_, left_);
-    set_activations();
-  }
-
-  // Inserts a clone between a node that the user keeps in float and integer readers of its result. Otherwise later
-  // stages would treat the node as quantized.
-  void keep_results_float() {
-    std::vector<Node> nodes;
-    for (size_t n = 0; n < schemes_.nodes(); ++n) {
-      nodes.push_back(std::move(graph_.nodes[n]));
-      if (!schemes_.is_left_float(n)) continue;
-      const std::string name = nodes.back().name, source = nodes.back().source;
-      std::vector<Node> clones;
-      for (ValueId& output : nodes.back().outputs) {
-        if (!output.valid() || !graph_[output].quantization) continue;
-        const ValueId quantized = output;
-        output = graph_.add_value(name + "_float", graph_[quantized].dtype, Shape(graph_[quantized].shape));
-        clones.push_back({.op = AtenOp::clone_default,
-                          .name = name,
-                          .inputs = {output},
-                          .outputs = {quantized},
-                          .attributes = {{"memory_format", std::monostate()}},
-                          .source = source});
-      }
-      std::ranges::move(clones, std::back_inserter(nodes));
-    }
-    graph_.nodes = std::move(nodes);
-  }
-
-  std::vector<std::optional<double>> bounds_of_groups() const {
-    const auto bound_of_value = known_upper_bounds(graph_, schemes_.general().activations.steps());
-    std::vector<std::optional<double>> bounds(graph_.values.size());
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
-      if (bound_of_value[v]) bounds[calibrated_.sharing.group[v]] = bound_of_value[v];
-    }
-    return bounds;
-  }
-
-  // Returns the figures of each node. They are independent of each other and are computed on all threads, nodes with
-  // most weights first.
-  std::vector<WeightFigures> weight_figures() const {
-    std::vector<size_t> nodes(graph_.nodes.size());
-    std::iota(nodes.begin(), nodes.end(), size_t{0});
-    std::ranges::stable_sort(nodes, std::greater(), [&](size_t n) { return weights_of(graph_.nodes[n]); });
-    std::vector<WeightFigures> figures(graph_.nodes.size());
-    parallel_for(nodes.size(), [&](size_t i) {
-      const size_t n = nodes[i];
-      if (!left_.nodes[n]) figures[n] = figures_of(graph_.nodes[n], *scheme_of_node(n).scheme);
-    });
-    return figures;
-  }
-
-  [[nodiscard]] int64_t weights_of(const Node& node) const {
-    const std::optional<WeightRole> role = weight_role_of(node);
-    return role && role->weight < node.inputs.size() ? graph_[node.inputs[role->weight]].shape.elements() : 0;
-  }
-
-  [[nodiscard]] WeightFigures figures_of(const Node& node, const NodeScheme& scheme) const {
-    WeightFigures figures;
-    const std::optional<WeightRole> role = weight_role_of(node);
-    if (!role || !is_float_value(graph_, node.inputs.front())) return figures;
-    ir::Value weight = graph_[node.inputs[role->weight]];
-    if (!weight.constant || weight.dtype != DType::kFp32) return figures;
-    figures.role = role;
-    const Tensor floats = *weight.constant;
-    const Quantization& input = *graph_[node.inputs.front()].quantization;
-    figures.parameters =
-        weight_parameters(floats, role->axis, weight_scheme_for(input, scheme.weights), scheme.smallest_scale);
-    if (!figures.parameters) return figures;
-    const LayerStatistics* statistics = statistics_of(node, floats.shape);
-    if (statistics == nullptr) return figures;
-    if (scheme.weights.rounding == Rounding::kForInputs)
-      weight.constant = figures.rounded = rounded_for_inputs(floats, *figures.parameters, *statistics);
-    weight.quantization = figures.parameters;
-    if (scheme.weights.mean_error == MeanError::kTakenFromBias)
-      figures.mean_errors = mean_errors(floats, weight, *statistics);
-    return figures;
-  }
-
-  Result<void> set_weights(Node& node, const WeightFigures& figures) {
-    if (!figures.role) return {};
-    ir::Value& weight = graph_[node.inputs[figures.role->weight]];
-    if (!figures.parameters)
-      return fail({.where = fmt::format("{} ({})", node.name, weight.name), .what = "the weights are not finite"});
-    weight.quantization = figures.parameters;
-    if (figures.rounded) weight.constant = figures.rounded;
-    // a copy, since values move when a bias is added
-    const Quantization input = *graph_[node.inputs.front()].quantization;
-    return set_bias(node, *figures.role, input, figures.mean_errors);
-  }
-
-  // Returns the statistics of the layer's inputs; nullptr if calibration did not observe the node as a layer with these
-  // weights.
-  [[nodiscard]] const LayerStatistics* statistics_of(const Node& node, const Shape& weight) const {
-    const size_t result = node.outputs.front().index();
-    // Statistics are of windows that slide over the input. For transposed convolutions the roles are reversed.
-    const bool slides = node.op == ir::Op(AtenOp::conv1d_default) || node.op == ir::Op(AtenOp::conv2d_default) ||
-                        node.op == ir::Op(AtenOp::linear_default);
-    if (!slides || result >= calibrated_.layers.size() || !fits(calibrated_.layers[result], weight)) return nullptr;
-    return &calibrated_.layers[result];
-  }
-
-  Result<void> set_bias(Node& node, const WeightRole& role, const Quantization& input,
-                        const std::vector<double>& mean_errors) {
-    const ir::Value weight = graph_[node.inputs[role.weight]];
-    const bool has_bias = role.bias < node.inputs.size() && node.inputs[role.bias].valid();
-    if (has_bias && (!is_float_value(graph_, node.inputs[role.bias]) || !graph_[node.inputs[role.bias]].constant))
-      return {};
-    if (has_bias && !are_finite(graph_[node.inputs[role.bias]].constant->values<float>()))
-      return fail({.where = fmt::format("{} ({})", node.name, graph_[node.inputs[role.bias]].name),
-                   .what = "the bias is not finite"});
-    if (!mean_errors.empty()) correct_bias(node, role, mean_errors);
-    if (role.bias < node.inputs.size() && node.inputs[role.bias].valid())
-      graph_[node.inputs[role.bias]].quantization =
-          bias_parameters(input, *weight.quantization, graph_[node.inputs[role.bias]].shape.elements());
-    return {};
-  }
-
-  // Counts for each value how often it is an operand or an output.
-  void count_readers() {
-    readers_.assign(graph_.values.size(), 0);
-    const auto count = [&](ValueId id) {
-      if (id.valid()) ++readers_[id.index()];
-    };
-    for (const Node& node : graph_.nodes) std::ranges::for_each(node.inputs, count);
-    for (const ValueId output : graph_.outputs) {
-      count(output);
-      count(output);  // counted twice, so that an output never counts as having a single reader
-    }
-  }
-
-  void correct_bias(Node& node, const WeightRole& role, const std::vector<double>& errors) {
-    const auto channels = static_cast<int64_t>(errors.size());
-    if (node.inputs.size() <= role.bias) node.inputs.resize(role.bias + 1);
-    ValueId& bias = node.inputs[role.bias];
-    MutableTensor corrected(DType::kFp32, Shape{channels});
-    const auto to = corrected.values<float>();
-    for (size_t c = 0; c < errors.size(); ++c) {
-      const double now = bias.valid() ? graph_[bias].constant->values<float>()[c] : 0;
-      to[c] = static_cast<float>(now - errors[c]);
-    }
-    if (!bias.valid())
-      bias = graph_.add_constant(node.name + "_bias", std::move(corrected).freeze());
-    else if (readers_[bias.index()] == 1)
-      graph_[bias].constant = std::move(corrected).freeze();
-    else {
-      --readers_[bias.index()];
-      bias = graph_.add_constant(graph_[bias].name, std::move(corrected).freeze());
-    }
-  }
-
-  ir::Graph& graph_;
-  const PtqOptions& options_;
-  const Calibrated& calibrated_;
-  SchemeOf schemes_;
-  LeftFloat left_;
-  const std::vector<RangeChoice>& measured_;
-  std::vector<bool> is_weight_;
-  std::vector<size_t> readers_;  // per value
-  std::vector<WeightFigures> figures_;
-};
 
 bool uses(const Scheme& scheme, RangeChoice ranges) {
   return scheme.general.activations.ranges == ranges ||
@@ -546,14 +128,14 @@ struct Observed::State {
     const Scheme scheme = rounded_to_nearest(asked);
     measured.emplace(graph.values.size(), kFirstRangeChoice);
     ir::Graph first = graph;
-    Quantizer quantizer(first, options, calibrated, *measured);
-    CARINA_CHECKED(quantizer.set_scheme(scheme));
-    const std::vector<size_t> groups = quantizer.measured_groups();
-    CARINA_CHECKED(quantizer.run(scheme, nullptr, Log{}));
-    const std::vector<WeightFigures> figures = quantizer.take_figures();
+    const Application with{.options = options, .calibrated = calibrated, .measured = *measured};
+    CARINA_TRY(const std::vector<size_t> groups, measured_groups(first, scheme, with));
+    CARINA_TRY(const std::vector<WeightFigures> figures, apply_scheme(first, scheme, with, Log{}));
     const auto error_of = [&](const std::vector<RangeChoice>& choices) -> Result<double> {
       ir::Graph tried = graph;
-      CARINA_CHECKED(Quantizer(tried, options, calibrated, choices).run(scheme, &figures, Log{}));
+      const Application with_choices{
+          .options = options, .calibrated = calibrated, .measured = choices, .known_figures = &figures};
+      CARINA_CHECKED(apply_scheme(tried, scheme, with_choices, Log{}));
       CARINA_TRY(const auto got, outputs_of(tried, calibrated.kept_samples,
                                             {.threads = options.threads, .evaluator = options.evaluator}, Log{}));
       return typical_error(calibrated.kept_outputs, got);
@@ -562,6 +144,19 @@ struct Observed::State {
     return {};
   }
 };
+
+Result<void> equalize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options) {
+  separate_weights(aten);
+  if (options.scheme.general.weights.equalization == Equalization::kNone) return {};
+  const std::vector<ValueId> sliced = values_of_channel_slices(aten);
+  if (sliced.empty() && channel_paths(aten).empty()) return {};
+  CARINA_TRY(const ChannelStatistics statistics,
+             channel_statistics(aten, samples,
+                                {.threads = options.threads, .evaluator = options.evaluator, .values = sliced}));
+  divide_layers(aten, statistics);
+  equalize_layers(aten, statistics, options.scheme.general);
+  return {};
+}
 
 Observed::Observed(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Observed::Observed(Observed&&) noexcept = default;
@@ -573,8 +168,7 @@ Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& sampl
   CARINA_CHECKED(normalize::check_computes_in_fp32(aten));
   CARINA_CHECKED(check_weights(aten));
   auto state = std::make_unique<State>();
-  separate_weights(aten);
-  if (options.scheme.general.weights.equalization == Equalization::kAcrossLayers) equalize_layers(aten);
+  CARINA_CHECKED(equalize(aten, samples, options));
   state->graph = std::move(aten);
   state->options = options;
   state->samples = samples.size();
@@ -599,9 +193,15 @@ Result<ir::Graph> Observed::quantized(const Scheme& scheme, const Log& log) {
   if (measures_ranges(scheme) && !state_->measured) CARINA_CHECKED(state_->measure_ranges(scheme));
   const std::vector<RangeChoice> none;
   ir::Graph graph = state_->graph;
-  CARINA_CHECKED(Quantizer(graph, state_->options, state_->calibrated, state_->measured ? *state_->measured : none)
-                     .run(scheme, nullptr, log));
+  const Application with{.options = state_->options,
+                         .calibrated = state_->calibrated,
+                         .measured = state_->measured ? *state_->measured : none};
+  CARINA_CHECKED(apply_scheme(graph, scheme, with, log));
   return graph;
+}
+
+const ir::Graph& Observed::floats() const {
+  return state_->graph;
 }
 
 PtqFindings Observed::findings() const {

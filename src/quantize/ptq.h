@@ -37,6 +37,10 @@ struct PtqOptions {
 Result<PtqFindings> quantize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options,
                              const Log& log);
 
+// Prepares the channels of a float graph as quantize() does, if the scheme says so: layers of their own for slices, and
+// factors between layers (own_channels_internal.h, equalize.h). The graph computes the same outputs except for rounding.
+Result<void> equalize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options);
+
 // A float graph, and what its runs on the calibration samples have shown. Several schemes can be applied to it.
 class Observed {
  public:
@@ -48,6 +52,8 @@ class Observed {
   // Returns the graph with Value::quantization set by the scheme. Ranges that are measured are those of the first
   // scheme that measures them.
   Result<ir::Graph> quantized(const Scheme& scheme, const Log& log);
+  // Returns the float graph that is quantized: equalized, if options.scheme says so.
+  [[nodiscard]] const ir::Graph& floats() const;
   [[nodiscard]] PtqFindings findings() const;
 
   Observed(Observed&&) noexcept;

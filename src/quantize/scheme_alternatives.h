@@ -19,7 +19,7 @@ inline constexpr std::array kSchemeAlternatives{
     SchemeAlternative{.what = "ranges: least square error, clipping counts twice", .spec = "int8+histogram"},
     SchemeAlternative{.what = "weights rounded for the layers' inputs", .spec = "int8+rounded-for-inputs"},
     SchemeAlternative{.what = "ranges: 99.99 % of what is seen", .spec = "int8+percentile"},
-    SchemeAlternative{.what = "weights equalized across layers", .spec = "int8+equalized"},
+    SchemeAlternative{.what = "channels as the model has them", .spec = "int8+unequalized"},
     SchemeAlternative{.what = "weights per tensor", .spec = "int8+per-tensor"},
     SchemeAlternative{.what = "16-bit activations", .spec = "int16x8"},
     SchemeAlternative{.what = "16-bit activations, weights rounded for the layers' inputs",

@@ -320,23 +320,6 @@ TEST(Ptq, moving_average_follows_slowly) {
   EXPECT_NEAR(b.quantization("x").scale() * 255, 1.01, 1e-5);
 }
 
-TEST(Ptq, equalized_layers_compute_the_same) {
-  GraphBuilder b;
-  const auto x = b.input("x", {1, 2});
-  const auto hidden =
-      b.linear("h", x, b.constant<float>("w", {2, 2}, {16, -8, 0.25F, 0}), b.constant<float>("a", {2}, {1, 2}));
-  b.graph.outputs = {
-      b.linear("y", b.relu("r", hidden), b.constant<float>("v", {1, 2}, {1, 4}), b.constant<float>("c", {1}, {0}))};
-  PtqOptions options = with(RangeChoice::kMinMax);
-  options.scheme.general.weights.equalization = Equalization::kAcrossLayers;
-  options.scheme.general.weights.mean_error = MeanError::kKept;
-  run(b, {{floats({1, 2}, {1, 1})}}, options);
-  const auto of = [&](const char* name) { return b.value(name).constant->values<float>(); };
-  EXPECT_THAT(of("w"), ElementsAre(4, -2, 1, 0));
-  EXPECT_THAT(of("a"), ElementsAre(0.25F, 8));
-  EXPECT_THAT(of("v"), ElementsAre(4, 1));
-}
-
 TEST(Ptq, functions_with_steps_above_a_period_stay_float) {
   const auto warnings = [](float max) {
     GraphBuilder b;
