@@ -19,6 +19,8 @@
 #include "evaluate/kernel_evaluator.h"
 #include "facts/aten_traits.h"
 #include "facts/cpu_costs.h"
+#include "models/quantize.h"
+#include "models/user_nodes.h"
 #include "quantize/layer_errors.h"
 #include "quantize/ptq.h"
 #include "quantize/scheme_alternatives.h"
@@ -205,7 +207,8 @@ class MixedPrecision {
     return {.threads = options_.quantize.threads,
             .scheme = std::move(scheme),
             .evaluator = &evaluator_,
-            .data = options_.quantize.data};
+            .data = options_.quantize.data,
+            .user_nodes = models::user_nodes_of(model_)};
   }
 
   Result<ir::Graph> quantized(const std::vector<bool>& is_wide) {

@@ -7,6 +7,7 @@
 
 #include "evaluate/kernel_evaluator.h"
 #include "facts/aten_quantization.h"
+#include "models/user_nodes.h"
 #include "quantize/import.h"
 #include "quantize/ptq.h"
 #include "quantize/raw_io.h"
@@ -33,13 +34,6 @@ Result<void> take_imported(Model& model, const QuantizeRequest& request, const L
   }
   model.quantization = "imported from the model";
   return quantize::fold_imported(model.graph, log);
-}
-
-std::vector<quantize::UserNode> user_nodes_of(const Model& model) {
-  std::vector<quantize::UserNode> nodes;
-  for (const pt2::ModelNode& node : model.nodes)
-    nodes.push_back({.name = node.name, .op = node.op, .modules = node.modules});
-  return nodes;
 }
 
 Result<void> check_found(const Model& model, const QuantizeRequest& request) {
