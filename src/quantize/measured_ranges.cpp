@@ -7,7 +7,7 @@ namespace carina::quantize {
 
 namespace {
 
-constexpr std::array kChoices{kFirstRangeChoice, RangeChoice::kSquareError, RangeChoice::kPercentile,
+constexpr std::array kChoices{kFirstRangeChoice, RangeChoice::kHistogram, RangeChoice::kPercentile,
                               RangeChoice::kMinMax};
 // Measuring takes about as long as calibration: an integer run is four times as fast as an observed run of the float
 // model, and there are up to eight of each sample here.

@@ -11,7 +11,7 @@
 namespace carina::quantize {
 
 // What a range is if nothing is measured: the best for most models.
-inline constexpr RangeChoice kFirstRangeChoice = RangeChoice::kHistogram;
+inline constexpr RangeChoice kFirstRangeChoice = RangeChoice::kSquareError;
 
 // Returns how many of the calibration samples are used to compare ranges; 0: too few samples to compare on.
 size_t range_samples(size_t samples);

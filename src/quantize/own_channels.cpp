@@ -130,6 +130,7 @@ class Divider {
       }
       Part part{.axis = axis_of(nodes[n]), .channels = slice->second, .made = {}};
       compute(nodes[n].inputs.front(), nodes[n].outputs.front(), nodes, part);
+      graph_.nodes.back().name = nodes[n].name;  // for overrides that name the slice
     }
     ir::remove_dead(graph_);
   }

@@ -249,9 +249,9 @@ Range RangeObserver::choose(RangeChoice choice, int64_t steps) const {
   switch (choice) {
     case RangeChoice::kMinMax:
       break;
-    case RangeChoice::kMeasured:  // of a value alone, this is the best guess
     case RangeChoice::kHistogram:
       return min_square_error(steps, kClipping);
+    case RangeChoice::kMeasured:  // of a value alone, this is the best guess
     case RangeChoice::kSquareError:
       return min_square_error(steps, 1);
     case RangeChoice::kPercentile:

@@ -100,6 +100,7 @@ TEST(Equalize, channels_that_nothing_reads_are_not_computed) {
   EXPECT_THAT(constant_of(b.graph, b.graph.nodes[0].inputs[1]), ElementsAre(1, 3));
   EXPECT_THAT(constant_of(b.graph, b.graph.nodes[0].inputs[2]), ElementsAre(5, 7));
   EXPECT_EQ(b.graph[b.graph.outputs[0]].name, "s");
+  EXPECT_EQ(b.graph.nodes[1].name, "s");
 }
 
 TEST(Equalize, narrow_slice_beside_other_readers_gets_a_layer_of_its_own) {
