@@ -66,7 +66,7 @@ struct WeightScheme {
   Granularity granularity = Granularity::kPerChannel;
   Rounding rounding = Rounding::kNearest;
   MeanError mean_error = MeanError::kTakenFromBias;
-  Equalization equalization = Equalization::kNone;  // only the general scheme's value is used
+  Equalization equalization = Equalization::kAcrossLayers;  // only the general scheme's value is used
 
   bool operator==(const WeightScheme&) const = default;
 };

@@ -19,7 +19,8 @@ constexpr double kMaxFactor = 64;
 // Factors that reduce the noise of a path by less than this (1.5 dB) change nothing in practice, and are left out.
 constexpr double kWorthwhile = 0.7;
 
-// The weights of a reader as a matrix of output channels (rows) and input channels (columns), each with `taps` elements.
+// The weights of a reader as a matrix of output channels (rows) and input channels (columns), each with `taps`
+// elements.
 struct Matrix {
   std::span<const float> weights;
   size_t rows = 0;

@@ -21,12 +21,11 @@ constexpr ActivationScheme kInt16Activations{.dtype = DType::kInt16,
                                              .qmax = 32767,
                                              .symmetry = Symmetry::kSymmetric,
                                              .ranges = RangeChoice::kMinMax};
-constexpr WeightScheme kInt8Weights{.equalization = Equalization::kAcrossLayers};
-constexpr WeightScheme kInt4Weights{.dtype = DType::kInt4,
-                                    .qmin = -7,
-                                    .qmax = 7,
-                                    .granularity = Granularity::kPerChannel,
-                                    .equalization = Equalization::kAcrossLayers};
+constexpr WeightScheme kInt8Weights{};
+// Activations of 16 bits lose nothing by channels of unequal ranges.
+constexpr WeightScheme kUnequalizedWeights{.equalization = Equalization::kNone};
+constexpr WeightScheme kInt4Weights{
+    .dtype = DType::kInt4, .qmin = -7, .qmax = 7, .granularity = Granularity::kPerChannel};
 
 struct Named {
   string_view name;
@@ -43,7 +42,9 @@ constexpr std::array kNames{
     Named{.name = "int16x8",
           .arm_name = "a16w8",
           .other_name = "int16",
-          .scheme = {.activations = kInt16Activations, .weights = {}, .smallest_scale = 1.0 / (1 << 24)}},
+          .scheme = {.activations = kInt16Activations,
+                     .weights = kUnequalizedWeights,
+                     .smallest_scale = 1.0 / (1 << 24)}},
     Named{.name = "int8x4",
           .arm_name = "a8w4",
           .other_name = {},

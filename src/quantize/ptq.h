@@ -38,7 +38,8 @@ Result<PtqFindings> quantize(ir::Graph& aten, const datasets::DataSet& samples, 
                              const Log& log);
 
 // Prepares the channels of a float graph as quantize() does, if the scheme says so: layers of their own for slices, and
-// factors between layers (own_channels_internal.h, equalize.h). The graph computes the same outputs except for rounding.
+// factors between layers (own_channels_internal.h, equalize.h). The graph computes the same outputs except for
+// rounding.
 Result<void> equalize(ir::Graph& aten, const datasets::DataSet& samples, const PtqOptions& options);
 
 // A float graph, and what its runs on the calibration samples have shown. Several schemes can be applied to it.

@@ -17,7 +17,7 @@ carina.arm.install()
 
 import numpy as np
 import torch
-from arm_partition import U55, delegates, lowered, name_of, on_cpu, quantized, run, spec_of
+from arm_partition import PASSED, U55, delegates, lowered, name_of, on_cpu, quantized, run, spec_of
 from executorch.exir import EdgeCompileConfig, to_edge
 from executorch.exir.backend.operator_support import DontPartition, DontPartitionModule, DontPartitionName
 from executorch.exir.dialects._ops import ops as exir_ops
@@ -189,7 +189,8 @@ def main():
                     traceback.print_exc(limit=8)
         failed += wrong > 0
         if not wrong:
-            print("passed", name, flush=True)
+            with PASSED.open("a") as passed:
+                passed.write(name + "\n")
     sys.exit(failed)
 
 
