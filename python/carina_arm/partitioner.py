@@ -14,7 +14,7 @@ from .compile_spec import ArmCompileSpec
 from .compile_spec_entry import CompileSpecEntry
 from .ethosu_compile_spec import EthosUCompileSpec
 from .specs import spec_of
-from .targets import aim_of, note
+from .targets import note, partition_target
 from .tosa_compile_spec import TosaCompileSpec
 from .vgf_compile_spec import VgfCompileSpec
 
@@ -147,11 +147,13 @@ class TOSAPartitioner:
         if not self.tosa_spec.support_float():
             kept |= dict.fromkeys(_left_float(program), "its quantizer, which leaves it float")
         kept |= dict.fromkeys(_beyond(self.tosa_spec, program), "the specification, which has no profile or extension for it")
+        if isinstance(self.compile_spec, EthosUCompileSpec):
+            kept |= dict.fromkeys(_of_open_sizes(program), "the target, whose delegates have fixed sizes")
         for name, check in kept.items():
             logger.info("%s: Rejected by %s", name, check)
         try:
             assignments = _native.map_delegates(
-                save_program(program, self._weights), "program", aim_of(self.compile_spec, program).target,
+                save_program(program, self._weights), "program", partition_target(self.compile_spec, program),
                 cpu_nodes=list(kept), delegates="npu" if self.compile_spec._cost_rule else "all", note=note,
             )
         except InputError as error:
@@ -241,6 +243,19 @@ def _is_beyond(spec: TosaSpecification, node: Node) -> bool:
     if name in _CASTS:
         return len(types) > 1 and types <= {torch.int8, torch.int16, torch.int32}
     return torch.int32 in types if name in _COMPARISONS else torch.bool not in types
+
+
+def _of_open_sizes(program: ExportedProgram) -> list[str]:
+    """The nodes that read or write tensors with sizes that are known at run time only (dynamic_shapes)."""
+    import torch
+
+    def is_open(node: Node) -> bool:
+        values = node.meta.get("val")
+        tensors = [value for value in (values if isinstance(values, (list, tuple)) else [values]) if isinstance(value, torch.Tensor)]
+        return any(isinstance(size, torch.SymInt) for tensor in tensors for size in tensor.shape)
+
+    calls = [node for node in program.graph.nodes if node.op == "call_function" and not _is_quantization(node)]
+    return [node.name for node in calls if is_open(node) or any(is_open(operand) for operand in node.all_input_nodes)]
 
 
 def _is_quantization(node: Node) -> bool:

@@ -53,6 +53,17 @@ def aim_of(spec: ArmCompileSpec, program: ExportedProgram) -> Aim:
     return Aim(_native.Target(text))
 
 
+def partition_target(spec: ArmCompileSpec, program: ExportedProgram) -> _native.Target:
+    """The target that decides which nodes become delegates. For VGF without floats it is the specification, so that floats stay on the CPU.
+
+    Raises:
+        carina.UsageError: as aim_of().
+    """
+    if spec._get_output_format() == "vgf" and not spec.tosa_spec.support_float():
+        return _native.Target(str(spec.tosa_spec))
+    return aim_of(spec, program).target
+
+
 def is_quantized(program: ExportedProgram) -> bool:
     """Whether a program quantizes or dequantizes tensors."""
     return any("quantized_decomposed." in str(node.target) for node in program.graph.nodes)

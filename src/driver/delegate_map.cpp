@@ -66,7 +66,8 @@ class Coloring {
         users_(ir::users(graph)),
         is_output_(ir::is_output(graph)),
         decided_(std::move(of_node)),
-        assignments_(decided_) {}
+        assignments_(decided_),
+        is_source_(find_sources()) {}
 
   // Assigns nodes that produced no operator to the delegates of their neighbors: first nodes inside of a delegate, then
   // a quantize node to the producer of its operand and a dequantize node to the readers of its result.
@@ -166,13 +167,27 @@ class Coloring {
     }
   }
 
-  // Returns the delegate that produces all operands except constants, if there is one. `open` gives the assignments of
-  // open nodes.
+  // Finds open nodes that depend on no input of the model: aten.zeros, quantize(aten.zeros).
+  [[nodiscard]] std::vector<bool> find_sources() const {
+    std::vector<bool> found(graph_.nodes.size(), false);
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      found[n] = is_open(n) && std::ranges::all_of(graph_.nodes[n].inputs, [&](ir::ValueId operand) {
+                   if (!operand.valid() || graph_[operand].constant) return true;
+                   const ir::NodeId maker = producers_[operand.index()];
+                   return maker.valid() && found[maker.index()];
+                 });
+    }
+    return found;
+  }
+
+  // Returns the delegate that produces all operands except constants and results of source nodes, if there is one.
+  // `open` gives the assignments of open nodes.
   [[nodiscard]] std::optional<int> of_makers(size_t node, const Assignments* open = nullptr) const {
     std::optional<int> found;
     for (const ir::ValueId operand : graph_.nodes[node].inputs) {
       if (!operand.valid() || graph_[operand].constant) continue;
       const ir::NodeId maker = producers_[operand.index()];
+      if (maker.valid() && is_source_[maker.index()]) continue;
       if (!maker.valid() || !agrees(found, maker, open)) return std::nullopt;
     }
     return found;
@@ -230,6 +245,7 @@ class Coloring {
   std::vector<bool> is_output_;
   Assignments decided_;
   Assignments assignments_;
+  std::vector<bool> is_source_;
 };
 
 Assignments assignments_of(const PartsOfNodes& parts) {

@@ -23,28 +23,39 @@ bool keeps_order(const Node& node) {
   return has_result(node) && carina::keeps_order(node.op.aten());
 }
 
-// Copies parameters to the value before an activation that is its only reader. Quantization is monotonic: q(clamp(x)) =
-// clamp(q(x)).
+bool joins(const Node& node) {
+  if (!has_result(node)) return false;
+  const AtenTraits& traits = traits_of(node.op.aten());
+  return traits.data == AtenData::kGathered && traits.quantization == AtenQuantization::kAll;
+}
+
+// Copies parameters to a value whose only reader is an activation, moves its elements, or joins it with others.
+//   pool(x) ---> cat -> quantize: the pools have the parameters of the quantize node
+//   pool(y) --/
+// Quantization is elementwise and monotonic: q(clamp(x)) = clamp(q(x)), q(cat(x, y)) = cat(q(x), q(y)).
 void propagate_backwards(ir::Graph& graph) {
   const auto users = ir::users(graph);
   const auto outputs = ir::is_output(graph);
+  const auto copy_to = [&](ValueId id, const std::optional<Quantization>& parameters) {
+    ir::Value& before = graph[id];
+    const bool alone = users[id.index()].size() == 1 && !outputs[id.index()] && !before.constant;
+    const bool an_input = std::ranges::find(graph.inputs, id) != graph.inputs.end();
+    if (alone && !an_input && !before.quantization && before.dtype == DType::kFp32) before.quantization = parameters;
+  };
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    if (!keeps_order(*node)) continue;
-    ir::Value& before = graph[node->inputs[0]];
-    const bool alone =
-        users[node->inputs[0].index()].size() == 1 && !outputs[node->inputs[0].index()] && !before.constant;
-    const bool an_input = std::ranges::find(graph.inputs, node->inputs[0]) != graph.inputs.end();
-    if (alone && !an_input && !before.quantization && before.dtype == DType::kFp32)
-      before.quantization = graph[node->outputs[0]].quantization;
+    if (!keeps_order(*node) && !is_data_movement(*node) && !joins(*node)) continue;
+    const auto& parameters = graph[node->outputs[0]].quantization;
+    if (!parameters || parameters->per_channel()) continue;
+    for (const ValueId id : node->inputs) {
+      if (id.valid()) copy_to(id, parameters);
+      if (!joins(*node)) break;
+    }
   }
 }
 
 // Returns whether the node joins tensors with the same parameters, so that it can join their integers.
 bool joins_alike(const ir::Graph& graph, const Node& node) {
-  const AtenTraits* traits = has_result(node) ? &traits_of(node.op.aten()) : nullptr;
-  if (traits == nullptr || traits->data != AtenData::kGathered || traits->quantization != AtenQuantization::kAll)
-    return false;
-  return std::ranges::all_of(node.inputs, [&](ValueId id) {
+  return joins(node) && std::ranges::all_of(node.inputs, [&](ValueId id) {
     return id.valid() && graph[id].quantization && graph[id].quantization == graph[node.inputs[0]].quantization;
   });
 }

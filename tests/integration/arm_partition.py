@@ -167,6 +167,53 @@ def pools_with_divisors():
             same(edge, model, inputs, steps=2)
 
 
+def adaptive_pools_repeat_elements():
+    """An image that is smaller than the result, and windows of two sizes: a pool for each window size, joined."""
+    for (size, result), target in in_turn(((1, 3), (7, 10), (7, 5)), ("TOSA-1.0+INT", "TOSA-1.0+INT+int16", U55), number=2):
+        inputs = (torch.rand(1, 3, size, size),)
+        config = get_symmetric_a16w8_quantization_config() if "int16" in target else None
+        model = quantized(torch.nn.AdaptiveAvgPool2d((result, result)), inputs, target, config)
+        edge = lowered(model, inputs, target)
+        assert delegates(edge) == 1 and not any("pool" in name for name in on_cpu(edge)), (size, result, target, on_cpu(edge))
+        if target.startswith("TOSA"):
+            same(edge, model, inputs, steps=1)
+
+
+COPIES = {
+    "of the result of another operator": lambda x: torch.zeros(x.shape).copy_(x / x) + x,
+    "of the input": lambda x: torch.zeros(x.shape).copy_(x) + x,
+}
+
+
+def copies_join_their_neighbors():
+    """The tensor that a copy overwrites has no delegate of its own, and does not divide the delegate around the copy."""
+    for function in COPIES.values():
+        inputs = (torch.rand(1, 2, 3, 4) + 1,)
+        model = quantized(Function(function), inputs, "TOSA-1.0+INT")
+        edge = lowered(model, inputs, "TOSA-1.0+INT")
+        assert delegates(edge) == 1 and not any("copy" in name for name in on_cpu(edge)), on_cpu(edge)
+        same(edge, model, inputs, steps=1)
+
+
+def open_sizes_stay():
+    """A delegate for an Ethos-U has fixed sizes, so that operators on tensors with other sizes are the CPU's."""
+    inputs, width = (torch.rand(1, 3, 8, 8),), torch.export.Dim("width", min=4, max=10)
+    model = quantized(Function(lambda x: torch.relu(x + x)), inputs, U55)
+    program = torch.export.export(model, inputs, dynamic_shapes=({3: width},))
+    edge = to_edge_transform_and_lower(program, partitioner=[EthosUPartitioner(EthosUCompileSpec(U55))])
+    assert delegates(edge) == 0, on_cpu(edge)
+    assert delegates(lowered(model, inputs, U55)) == 1
+
+
+def vgf_follows_its_specification():
+    """Without floats in its specification, a VGF delegate takes and gives integers."""
+    inputs = (torch.rand(1, 5), torch.rand(1, 5))
+    model = quantized(Function(torch.add), inputs, "TOSA-1.0+INT")
+    counts = [sum("quantize_per_tensor" in name for name in on_cpu(lowered(model, inputs, "vgf", spec=VgfCompileSpec(spec))))
+              for spec in ("TOSA-1.0+INT", "TOSA-1.0+FP+INT")]
+    assert counts == [3, 0], counts
+
+
 COMPARED = {
     "lt": lambda x, y: x < y,
     "le_scalar": lambda x, y: (x + y) <= 0.5,

@@ -1,9 +1,9 @@
 """Runs the Arm backend's own pytest files on Carina and on the Arm backend itself: `make arm-suite DIR=CHECKOUT`.
 
-    suite.py DIR [FILE ...] [--peer failed|all] [--page]
+    suite.py DIR [FILE ...] [--peer failed|all] [--cases N] [--page]
 
 DIR is a checkout of ExecuTorch, or its folder backends/arm/test. FILE is "ops/test_add.py". Without files: all of misc, quantizer, ops and
-modules. On Carina a file runs with `-p carina.arm.pytest_plugin`, on the Arm backend without it. `--peer failed`, the default, runs the Arm
+modules. `--cases 1` runs the first case of each test function, `test_add_tensor_tosa_INT[rand]` but no other of its cases. On Carina a file runs with `-p carina.arm.pytest_plugin`, on the Arm backend without it. `--peer failed`, the default, runs the Arm
 backend only on the tests that fail with Carina. It counts the others as passed by the Arm backend. Outcomes are stored in
 build/test-env/cache/arm_suite, file by file. `--page` writes docs/conformance-arm-api.md and suite.json from all stored outcomes. There are
 no FVPs and Vulkan devices: the suite itself skips such tests or expects them to fail.
@@ -28,7 +28,8 @@ PAGE = ROOT / "docs" / "conformance-arm-api.md"
 CACHE = ROOT / "build" / "test-env" / "cache" / "arm_suite"
 PARTS = ("misc", "quantizer", "ops", "modules")
 SAMPLE = 200
-BATCH = 8  # files in one process
+NO_RUNNER = "Did not find build arm_executor_runner"  # ends a test whose network was compiled and would now run on a device or an FVP
+BATCH = 25  # files in one process
 
 
 def folder_of(checkout):
@@ -43,8 +44,8 @@ def files_of(root):
 class Recorder:
     """The pytest plugin that records the outcome of each test. If a test reports twice, the last outcome counts."""
 
-    def __init__(self, root, output):
-        self.root, self.output, self.outcomes, self.seconds = root, Path(output), {}, {}
+    def __init__(self, root, output, cases=0):
+        self.root, self.output, self.cases, self.outcomes, self.seconds = root, Path(output), cases, {}, {}
 
     def name_of(self, nodeid):
         path, _, test = nodeid.partition("::")
@@ -52,6 +53,16 @@ class Recorder:
 
     def write(self):
         self.output.write_text(json.dumps({"outcomes": self.outcomes, "seconds": self.seconds}))
+
+    def pytest_collection_modifyitems(self, config, items):
+        """Keeps the first `cases` cases of each function, if it is not 0."""
+        seen, chosen, left = {}, [], []
+        for item in items:
+            function = item.nodeid.partition("[")[0]
+            seen[function] = seen.get(function, 0) + 1
+            (left if self.cases and seen[function] > self.cases else chosen).append(item)
+        items[:] = chosen
+        config.hook.pytest_deselected(items=left)
 
     def pytest_runtest_logfinish(self):
         self.write()  # after a crash, only one outcome is missing
@@ -63,6 +74,8 @@ class Recorder:
             return
         outcome = "xfailed" if hasattr(report, "wasxfail") and report.outcome != "passed" else report.outcome
         text = last_line(report.longrepr) if report.longrepr and report.outcome == "failed" else ""
+        if NO_RUNNER in text:
+            outcome, text = "xfailed", ""
         if self.outcomes.get(name, ["passed"])[0] == "passed":
             self.outcomes[name] = [outcome, text]
 
@@ -79,10 +92,10 @@ def last_line(report):
     return re.sub(r"(?<![\w./])/(?:[\w.+-]+/)+", "", line)[:200]
 
 
-def child(root, tests, output):
+def child(root, tests, output, cases):
     import pytest
 
-    recorder = Recorder(Path(root), output)
+    recorder = Recorder(Path(root), output, cases)
     empty = Path(output).with_suffix(".ini")
     empty.write_text("[pytest]\n")
     off = [f"-pno:{name}" for name in ("cacheprovider", "unraisableexception", "threadexception")]
@@ -91,7 +104,7 @@ def child(root, tests, output):
     recorder.write()
 
 
-def run(root, tests, output, package=None, seconds=7200):
+def run(root, tests, output, package=None, seconds=7200, cases=0):
     """{test: [outcome, first line of the error]} of files or tests. With `package` they run on Carina, otherwise on the Arm backend."""
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     if package:
@@ -99,7 +112,7 @@ def run(root, tests, output, package=None, seconds=7200):
     output = Path(output).resolve()
     output.parent.mkdir(parents=True, exist_ok=True)
     output.unlink(missing_ok=True)
-    command = [sys.executable, str(FOLDER / "suite.py"), str(root), *tests, "--child", str(output)]
+    command = [sys.executable, str(FOLDER / "suite.py"), str(root), *tests, "--child", str(output), "--cases", str(cases)]
     with output.with_suffix(".log").open("w") as log, contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(command, cwd=output.parent, env=environment, stdout=log, stderr=subprocess.STDOUT, timeout=seconds)
     if not output.exists():
@@ -112,16 +125,16 @@ def place_of(name, who):
     return CACHE / who / (name.replace("/", "__") + ".json")
 
 
-def measure(root, names, package, peer):
+def measure(root, names, package, peer, cases):
     """Runs files in one process, because PyTorch and ExecuTorch take seconds to load, and stores the outcomes."""
-    found, seconds = run(root, names, place_of(names[0], "carina"), package)
+    found, seconds = run(root, names, place_of(names[0], "carina"), package, cases=cases)
     failed = [test for test, (outcome, _) in found.items() if outcome == "failed"]
     whole = {name for name in names if peer == "all" or f"{name}::collection" in failed}
     tests = [*sorted(whole), *(test for test in failed if test.partition("::")[0] not in whole)]
-    beside, own = run(root, tests, place_of(names[0], "peer")) if tests else ({}, {})
+    beside, own = run(root, tests, place_of(names[0], "peer"), cases=cases) if tests else ({}, {})
     for name in names:
         summary = {"carina": of_file(name, found), "peer": of_file(name, beside), "all": name in whole, "seconds": of_file(name, seconds),
-                   "own": of_file(name, own)}
+                   "own": of_file(name, own), "cases": cases}
         place_of(name, "both").parent.mkdir(parents=True, exist_ok=True)
         place_of(name, "both").write_text(json.dumps(summary))
         row = row_of(summary)
@@ -223,16 +236,17 @@ def main():
     parser.add_argument("checkout")
     parser.add_argument("files", nargs="*")
     parser.add_argument("--peer", choices=("failed", "all"), default="failed")
+    parser.add_argument("--cases", metavar="N", type=int, default=0)
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--package", default=ROOT / "build" / "release" / "python")
     parser.add_argument("--child", metavar="OUTPUT", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        return child(options.checkout, options.files, options.child)
+        return child(options.checkout, options.files, options.child, options.cases)
     root = folder_of(options.checkout)
     names = options.files or files_of(root)
     for first in range(0, len(names), BATCH):
-        measure(root, names[first : first + BATCH], options.package, options.peer)
+        measure(root, names[first : first + BATCH], options.package, options.peer, options.cases)
     if options.page:
         write_page()
 
