@@ -56,8 +56,8 @@ void propagate_backwards(ir::Graph& graph) {
 // Returns whether the node joins tensors with the same parameters, so that it can join their integers.
 bool joins_alike(const ir::Graph& graph, const Node& node) {
   return joins(node) && std::ranges::all_of(node.inputs, [&](ValueId id) {
-    return id.valid() && graph[id].quantization && graph[id].quantization == graph[node.inputs[0]].quantization;
-  });
+           return id.valid() && graph[id].quantization && graph[id].quantization == graph[node.inputs[0]].quantization;
+         });
 }
 
 // Zero is exact in every quantization (it is the zero point), so a pad with zeros keeps the parameters of its input.

@@ -31,7 +31,8 @@ CLI::Validator byte_size() {
 
 CLI::Validator path() {
   return {[](std::string& text) -> std::string {
-            if (text.starts_with('=')) return fmt::format("a short option takes no =: expected a space before {}", text.substr(1));
+            if (text.starts_with('='))
+              return fmt::format("a short option takes no =: expected a space before {}", text.substr(1));
             return text.empty() ? "the path is empty" : "";
           },
           "PATH"};

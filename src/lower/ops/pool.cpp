@@ -182,12 +182,10 @@ Result<ValueId> avg_pool2d(Lowering& in, const Node& node) {
   image = trimmed(in.out, image, plan);
   const DType type = in.out.dtype(image);
   const ValueId zero_point = in.out.zero_point(type, zero);
-  const ValueId pooled = in.out.emit(TosaOp::AVG_POOL2D, {image, zero_point, zero_point},
-                                     {{"kernel", kernel},
-                                      {"stride", plan.stride},
-                                      {"pad", plan.pad},
-                                      {"acc_type", accumulator_of(type)}},
-                                     {.dtype = type, .shape = nhwc(to), .suffix = "pool"});
+  const ValueId pooled =
+      in.out.emit(TosaOp::AVG_POOL2D, {image, zero_point, zero_point},
+                  {{"kernel", kernel}, {"stride", plan.stride}, {"pad", plan.pad}, {"acc_type", accumulator_of(type)}},
+                  {.dtype = type, .shape = nhwc(to), .suffix = "pool"});
   return to_output(in, node, pooled);
 }
 
