@@ -29,10 +29,6 @@ bool is_float_constant(const ir::Value& value) {
   return value.constant && value.constant->dtype == DType::kFp32 && !value.quantization;
 }
 
-bool has_bias(const Node& node) {
-  return node.inputs.size() > 2 && node.inputs[2].valid();
-}
-
 // Which channel of the layer an index of this axis is.
 struct Carried {
   size_t axis = 1;
@@ -75,7 +71,7 @@ class Follower {
  private:
   [[nodiscard]] Carried all_channels(const Node& layer) const {
     const Shape& shape = graph_[layer.outputs.front()].shape;
-    Carried all{.axis = is_convolution(layer) ? 1 : shape.rank() - 1, .channel_of = {}};
+    Carried all{.axis = channel_axis(layer, shape), .channel_of = {}};
     all.channel_of.resize(static_cast<size_t>(shape[all.axis]));
     std::iota(all.channel_of.begin(), all.channel_of.end(), size_t{0});
     return all;
@@ -130,8 +126,7 @@ class Follower {
   bool read_by_layer(NodeId id, ChannelPath& path) const {
     const Node& node = graph_[id];
     const Carried* x = find(node.inputs.front());
-    const size_t axis = is_convolution(node) ? 1 : graph_[node.inputs.front()].shape.rank() - 1;
-    if (x == nullptr || x->axis != axis) return false;
+    if (x == nullptr || x->axis != channel_axis(node, shape_of(node.inputs.front()))) return false;
     const bool one_group = !is_convolution(node) || node.attributes.integer("groups") == 1;
     if (!one_group && !is_depthwise(graph_, node)) return false;
     path.readers.push_back({.layer = id, .channel_of = x->channel_of});
@@ -176,9 +171,7 @@ class Follower {
   [[nodiscard]] static Carried sliced(const Node& node, const Carried& x) {
     if (static_cast<size_t>(node.attributes.integer("dim")) != x.axis) return x;
     Carried result{.axis = x.axis, .channel_of = {}};
-    for (int64_t i = node.attributes.integer("start"); i < node.attributes.integer("end");
-         i += node.attributes.integer("step"))
-      result.channel_of.push_back(x.channel_of[static_cast<size_t>(i)]);
+    for (const size_t i : sliced_indices(node)) result.channel_of.push_back(x.channel_of[i]);
     return result;
   }
 
@@ -235,6 +228,22 @@ bool is_layer(const ir::Graph& graph, const Node& node) {
   if (is_convolution(node) && graph[node.outputs.front()].shape.rank() != graph[node.inputs[1]].shape.rank())
     return false;
   return is_float_constant(graph[node.inputs[1]]) && (!has_bias(node) || is_float_constant(graph[node.inputs[2]]));
+}
+
+bool has_bias(const Node& layer) {
+  return layer.inputs.size() > 2 && layer.inputs[2].valid();
+}
+
+size_t channel_axis(const Node& layer, const Shape& shape) {
+  return is_convolution(layer) ? 1 : shape.rank() - 1;
+}
+
+std::vector<size_t> sliced_indices(const Node& slice) {
+  std::vector<size_t> indices;
+  for (int64_t i = slice.attributes.integer("start"); i < slice.attributes.integer("end");
+       i += slice.attributes.integer("step"))
+    indices.push_back(static_cast<size_t>(i));
+  return indices;
 }
 
 bool is_depthwise(const ir::Graph& graph, const Node& node) {

@@ -26,8 +26,15 @@ struct ChannelPath {
 
 // Whether the node is a convolution, or a linear layer, whose weights and bias are float constants.
 bool is_layer(const ir::Graph& graph, const ir::Node& node);
+// Whether it has an operand for the bias.
+bool has_bias(const ir::Node& layer);
+// The axis of the channels in a layer's operand or result of this shape.
+size_t channel_axis(const ir::Node& layer, const Shape& shape);
 // Whether each output channel of the convolution reads only its own input channel.
 bool is_depthwise(const ir::Graph& graph, const ir::Node& node);
+
+// The indices along its axis that a slice takes.
+std::vector<size_t> sliced_indices(const ir::Node& slice);
 
 // The paths of all layers whose results reach nothing but layers. No other node reads these layers' weights. In the
 // order of the nodes; a layer begins one path at most.

@@ -159,8 +159,7 @@ class Equalizer {
       const Node& layer = graph_[id];
       const Matrix made = matrix_of(layer);
       multiply(layer.inputs[1], [&](size_t i) { return factors[made.row(i)]; });
-      if (layer.inputs.size() > 2 && layer.inputs[2].valid())
-        multiply(layer.inputs[2], [&](size_t i) { return factors[i]; });
+      if (has_bias(layer)) multiply(layer.inputs[2], [&](size_t i) { return factors[i]; });
     }
     for (const ChannelReader& reader : path.readers) {
       const Node& node = graph_[reader.layer];

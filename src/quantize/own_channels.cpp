@@ -42,7 +42,7 @@ class Tracer {
     }
     if (is_layer(graph_, node)) {
       const bool is_linear = node.op == ir::Op(AtenOp::linear_default);
-      const bool is_channel = axis == (is_linear ? graph_[value].shape.rank() - 1 : 1);
+      const bool is_channel = axis == channel_axis(node, graph_[value].shape);
       return is_channel && (is_linear || node.attributes.integer("groups") == 1) ? maker : NodeId();
     }
     if (!treats_channels_alike(node, axis)) return {};
@@ -82,10 +82,7 @@ std::vector<Slice> channel_slices(const ir::Graph& graph, const Tracer& tracer) 
     if (node.op != ir::Op(AtenOp::slice_Tensor) || graph[node.outputs.front()].quantization) continue;
     const NodeId layer = tracer.layer_of(node.inputs.front(), static_cast<size_t>(node.attributes.integer("dim")));
     if (!layer.valid()) continue;
-    Slice slice{.node = NodeId(n), .layer = layer, .channels = {}};
-    for (int64_t i = node.attributes.integer("start"); i < node.attributes.integer("end");
-         i += node.attributes.integer("step"))
-      slice.channels.push_back(static_cast<size_t>(i));
+    Slice slice{.node = NodeId(n), .layer = layer, .channels = sliced_indices(node)};
     if (!slice.channels.empty()) slices.push_back(std::move(slice));
   }
   return slices;

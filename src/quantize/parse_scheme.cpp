@@ -21,7 +21,6 @@ constexpr ActivationScheme kInt16Activations{.dtype = DType::kInt16,
                                              .qmax = 32767,
                                              .symmetry = Symmetry::kSymmetric,
                                              .ranges = RangeChoice::kMinMax};
-constexpr WeightScheme kInt8Weights{};
 // Activations of 16 bits lose nothing by channels of unequal ranges.
 constexpr WeightScheme kUnequalizedWeights{.equalization = Equalization::kNone};
 constexpr WeightScheme kInt4Weights{
@@ -35,10 +34,7 @@ struct Named {
 };
 // An eps of 2^-16 would leave at most 8 bits of int16 for values around 1/256.
 constexpr std::array kNames{
-    Named{.name = "int8",
-          .arm_name = "a8w8",
-          .other_name = "int8x8",
-          .scheme = {.activations = kInt8Activations, .weights = kInt8Weights}},
+    Named{.name = "int8", .arm_name = "a8w8", .other_name = "int8x8", .scheme = {}},
     Named{.name = "int16x8",
           .arm_name = "a16w8",
           .other_name = "int16",
