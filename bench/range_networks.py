@@ -90,43 +90,45 @@ class Mobile(nn.Module):
         return self.head(self.last(self.blocks(self.first(x))).mean((2, 3)))
 
 
-class Plates(nn.Module):
-    """Reads five digits. Takes every fourth channel of a ReLU, and divides features by their mean square."""
+class PlateReader(nn.Module):
+    """Reads five digits from two branches, whose features it divides by their mean square."""
 
     def __init__(self):
         super().__init__()
         self.first = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU())
         self.second = nn.Sequential(nn.Conv2d(16, 64, 3, (2, 1), 1), nn.BatchNorm2d(64), nn.ReLU())
         self.third = nn.Sequential(nn.Conv2d(16, 64, 3, (2, 1), 1), nn.BatchNorm2d(64), nn.ReLU())
+
+    def digits(self, x, y):
+        x = functional.avg_pool2d(x, (2, 1))
+        x = x / x.square().mean((1, 2, 3), keepdim=True)
+        y = y / y.square().mean((1, 2, 3), keepdim=True)
+        return self.last(torch.cat((x, y), 1)).squeeze(2)
+
+
+class Plates(PlateReader):
+    """Both branches take every fourth channel of a ReLU."""
+
+    def __init__(self):
+        super().__init__()
         self.context = nn.Conv2d(16, 16, (1, 1), (1, 8))
         self.last = nn.Conv2d(80, 10, (2, 8), (1, 8))
 
     def forward(self, x):
         x = self.second(self.first(x))[:, ::4]
-        y = self.third(x)
-        x = functional.avg_pool2d(x, (2, 1))
-        x = x / x.square().mean((1, 2, 3), keepdim=True)
-        y = y / y.square().mean((1, 2, 3), keepdim=True)
-        return self.last(torch.cat((x, y), 1)).squeeze(2)
+        return self.digits(x, self.third(x))
 
 
-class SharedPlates(nn.Module):
-    """Like Plates, but a second branch reads all channels of the ReLU."""
+class SharedPlates(PlateReader):
+    """One branch takes every fourth channel of a ReLU, the other takes all."""
 
     def __init__(self):
         super().__init__()
-        self.first = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU())
-        self.second = nn.Sequential(nn.Conv2d(16, 64, 3, (2, 1), 1), nn.BatchNorm2d(64), nn.ReLU())
-        self.third = nn.Sequential(nn.Conv2d(16, 64, 3, (2, 1), 1), nn.BatchNorm2d(64), nn.ReLU())
         self.last = nn.Conv2d(128, 10, (2, 8), (1, 8))
 
     def forward(self, x):
         x = self.second(self.first(x))
-        y = self.third(x[:, ::4])
-        x = functional.avg_pool2d(x, (2, 1))
-        x = x / x.square().mean((1, 2, 3), keepdim=True)
-        y = y / y.square().mean((1, 2, 3), keepdim=True)
-        return self.last(torch.cat((x, y), 1)).squeeze(2)
+        return self.digits(x, self.third(x[:, ::4]))
 
 
 class Landmarks(nn.Module):
@@ -231,7 +233,7 @@ class Policy(nn.Module):
 
 
 def uneven(module):
-    """Batch norms whose factors differ between channels by more than 2^5, as long training with weight decay leaves them."""
+    """Batch norms whose factors differ between channels by more than 2^5, as after long training with weight decay."""
     for norm in module.modules():
         if isinstance(norm, nn.BatchNorm2d):
             with torch.no_grad():
