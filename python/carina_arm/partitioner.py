@@ -247,15 +247,10 @@ def _is_beyond(spec: TosaSpecification, node: Node) -> bool:
 
 def _of_open_sizes(program: ExportedProgram) -> list[str]:
     """The nodes that read or write tensors with sizes that are known at run time only (dynamic_shapes)."""
-    import torch
-
-    def is_open(node: Node) -> bool:
-        values = node.meta.get("val")
-        tensors = [value for value in (values if isinstance(values, (list, tuple)) else [values]) if isinstance(value, torch.Tensor)]
-        return any(isinstance(size, torch.SymInt) for tensor in tensors for size in tensor.shape)
+    from torch.fx.experimental.symbolic_shapes import has_free_symbols
 
     calls = [node for node in program.graph.nodes if node.op == "call_function" and not _is_quantization(node)]
-    return [node.name for node in calls if is_open(node) or any(is_open(operand) for operand in node.all_input_nodes)]
+    return [node.name for node in calls if any(has_free_symbols(value.meta.get("val")) for value in (node, *node.all_input_nodes))]
 
 
 def _is_quantization(node: Node) -> bool:

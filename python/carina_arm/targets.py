@@ -54,7 +54,8 @@ def aim_of(spec: ArmCompileSpec, program: ExportedProgram) -> Aim:
 
 
 def partition_target(spec: ArmCompileSpec, program: ExportedProgram) -> _native.Target:
-    """The target that decides which nodes become delegates. For VGF without floats it is the specification, so that floats stay on the CPU.
+    """The target that decides which nodes become delegates. For VGF without floats it is the specification, so that floats
+    stay on the CPU.
 
     Raises:
         carina.UsageError: as aim_of().
