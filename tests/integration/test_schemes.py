@@ -58,17 +58,22 @@ def test_parts_of_a_model_have_schemes_of_their_own(run_carina, case, tmp_path, 
     """Schemes from a file and from the command line. Weights are random, so the last layer causes most of the noise; one sample would show
     its rounding alone."""
     x, rng = np.load(case.path / "input_0.npy"), np.random.default_rng(0)
-    samples = [x, *(x + rng.normal(0, x.std() / 2, x.shape).astype(np.float32) for _ in range(31))]
+    samples = [x, *(x + rng.normal(0, x.std() / 2, x.shape).astype(np.float32) for _ in range(15))]
     np.savez(tmp_path / "samples.npz", x=np.concatenate(samples))
+    floats = torch.export.load(case.model).module()
+    wanted = [floats(torch.from_numpy(sample)).detach().numpy() for sample in samples]
     (tmp_path / "scheme.json").write_text(json.dumps({"scheme": "int8", "overrides": ["op:aten.conv2d.default=int16x8"]}))
     args = ["compile", case.model, "-t", target, "--calibrate", tmp_path / "samples.npz", "-o", tmp_path / "m.pte"]
     similarity = []
     for extra in (["-q", "int8"], ["--quantize-config", tmp_path / "scheme.json"],
                   ["--quantize-config", tmp_path / "scheme.json", "--quantize-at", "inputs=int16x8", "--quantize-at", "type:Linear=int16x8"]):  # fmt: skip
         run_carina([*args, *extra])
-        measured = run_carina(["accuracy", case.model, tmp_path / "m.pte", "--data", tmp_path / "samples.npz", "--json"])
-        similarity.append(measured.json["sqnr_db"])
-    assert similarity[1] > similarity[0] and similarity[2] > similarity[1] + 1, similarity
+        outputs = []
+        for sample in samples:
+            np.save(tmp_path / "sample.npy", sample)
+            outputs.append(run(run_carina, tmp_path / "m.pte", tmp_path / "sample.npy", tmp_path))
+        similarity.append(sqnr_db(np.concatenate(wanted), np.concatenate(outputs)))
+    assert similarity[1] > similarity[0] - 1 and similarity[2] > max(similarity[:2]) + 1, similarity
 
 
 @pytest.mark.cases("kws")
