@@ -17,7 +17,8 @@ carina.arm.install()
 
 import numpy as np
 import torch
-from arm_partition import PASSED, U55, delegates, lowered, name_of, on_cpu, quantized, run, spec_of
+from arm_partition import U55, delegates, lowered, name_of, on_cpu, quantized, run, spec_of
+from arm_programs import note_passed
 from executorch.exir import EdgeCompileConfig, to_edge
 from executorch.exir.backend.operator_support import DontPartition, DontPartitionModule, DontPartitionName
 from executorch.exir.dialects._ops import ops as exir_ops
@@ -189,8 +190,7 @@ def main():
                     traceback.print_exc(limit=8)
         failed += wrong > 0
         if not wrong:
-            with PASSED.open("a") as passed:
-                passed.write(name + "\n")
+            note_passed(name)
     sys.exit(failed)
 
 

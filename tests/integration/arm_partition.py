@@ -8,7 +8,6 @@ import logging
 import re
 import sys
 import traceback
-from pathlib import Path
 
 import carina
 import carina.arm
@@ -16,6 +15,7 @@ import carina.arm
 carina.arm.install()
 
 import torch
+from arm_programs import note_passed
 from executorch.backends.arm.test.runner_utils import TosaReferenceModelDispatch
 from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
 from executorch.exir.backend.partitioner import Partitioner
@@ -593,11 +593,6 @@ def complex_numbers_stay():
     assert delegates(edge) == 2 and any("fft" in name for name in on_cpu(edge)), on_cpu(edge)
 
 
-# The names of the programs that passed, a line each. Standard output also has the text of C++ libraries, which may end
-# in the middle of a line.
-PASSED = Path("passed.txt")
-
-
 def main():
     failed = 0
     for name in sys.argv[1:]:
@@ -609,8 +604,7 @@ def main():
             failed += 1
             traceback.print_exc(limit=6)
         else:
-            with PASSED.open("a") as passed:
-                passed.write(name + "\n")
+            note_passed(name)
     sys.exit(failed)
 
 

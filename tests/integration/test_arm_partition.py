@@ -1,14 +1,9 @@
 """The nodes that partitioners of carina.arm take in ExecuTorch's own flow, and the results under the TOSA reference model. arm_partition.py
 has the programs."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from arm_programs import run_programs
 
-HERE = Path(__file__).parent
 PROGRAMS = (
     "moves_become_delegates",
     "nothing_left_is_no_delegate",
@@ -45,12 +40,7 @@ PROGRAMS = (
 
 @pytest.fixture(scope="module")
 def outcome(carina, tmp_path_factory):
-    """The output of one process that ran all programs, because PyTorch and ExecuTorch take longer to load than the programs run."""
-    environment = {**os.environ, "PYTHONPATH": str(carina.parents[1] / "python"), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-W", "ignore", str(HERE / "arm_partition.py"), *PROGRAMS]
-    folder = tmp_path_factory.mktemp("arm_partition")
-    process = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=1800)
-    return (folder / "passed.txt").read_text().splitlines(), process.stderr
+    return run_programs(carina, tmp_path_factory.mktemp("arm_partition"), "arm_partition.py", *PROGRAMS, seconds=1800)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
