@@ -1,8 +1,12 @@
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <type_traits>
 
 #include "runtime/kernels/elementwise_internal.h"
+#include "runtime/kernels/float_functions_internal.h"
+#include "runtime/kernels/float_vectors_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
 namespace carina::runtime {
@@ -14,6 +18,45 @@ template <typename T>
 T limited(T value, T low, T high) {
   return value < low ? (low < high ? low : high) : value > high ? high : value;
 }
+
+template <typename T>
+struct Limited {
+  T low, high;
+  T operator()(T value) const { return limited(value, low, high); }
+};
+
+#if defined(CARINA_MVE_FLOATS)
+// Integers in the order of the floats with these bits; -0 is before 0.
+int32_t place_of(float value) {
+  const auto bits = std::bit_cast<int32_t>(value);
+  return bits ^ (bits < 0 ? INT32_MAX : 0);
+}
+
+// Compares places, because comparisons of floats take subnormal numbers as 0.
+template <>
+struct Limited<float> {
+  float low, high;
+  float operator()(float value) const { return limited(value, low, high); }
+  void map_row(const float* from, float* to, size_t count) const {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const int32_t first = place_of(-kInfinity), last = place_of(kInfinity);  // NaN is not between them
+    // Places below the lower limit begin at `first`, those above the upper limit at `next`. Zeros are equal.
+    const int32_t least = low > -kInfinity ? place_of(low == 0 ? -0.0F : low) : first;
+    const int32_t next = high < kInfinity ? place_of(high == 0 ? 0.0F : high) + 1 : last;
+    const auto below = static_cast<uint32_t>(least) - static_cast<uint32_t>(first);
+    const uint32_t above = high < kInfinity ? static_cast<uint32_t>(last) + 1 - static_cast<uint32_t>(next) : 0;
+    const auto lowest = vdupq_n_f32(low < high ? low : high), highest = vdupq_n_f32(high);
+    map_fours(from, to, count, [&](float32x4_t values) __attribute__((always_inline)) {
+      const int32x4_t bits = vreinterpretq_s32_f32(values);
+      const uint32x4_t signs = vreinterpretq_u32_s32(vshrq_n_s32(bits, 31));
+      const uint32x4_t places = veorq_u32(vreinterpretq_u32_s32(bits), vshrq_n_u32(signs, 1));
+      const float32x4_t raised =
+          vpselq_f32(values, lowest, vcmpcsq_n_u32(vsubq_n_u32(places, static_cast<uint32_t>(first)), below));
+      return vpselq_f32(raised, highest, vcmpcsq_n_u32(vsubq_n_u32(places, static_cast<uint32_t>(next)), above));
+    });
+  }
+};
+#endif
 
 // Clamps with scalar limits in the domain of the computation. None: no limit. If the tensors are integers, limits are
 // converted to the output's type: for uint8, -1 becomes 255, as in PyTorch.
@@ -27,9 +70,7 @@ struct Clamp {
     using Limits = std::numeric_limits<T>;
     const T min = Limits::has_infinity ? -Limits::infinity() : Limits::min();
     const T max = Limits::has_infinity ? Limits::infinity() : Limits::max();
-    return [least = low.is_none() ? min : own<T>(low), most = high.is_none() ? max : own<T>(high)](T a) {
-      return limited(a, least, most);
-    };
+    return Limited<T>{.low = low.is_none() ? min : own<T>(low), .high = high.is_none() ? max : own<T>(high)};
   }
 
  private:
@@ -44,7 +85,11 @@ struct Clamp {
 
 // (a, out)
 Error relu(Arguments arguments, Arena& /*scratch*/) {
-  return unary_kernel(arguments, [](auto a) { return a < 0 ? decltype(a)(0) : a; });
+  Call call(arguments);
+  const Tensor& in = call.tensor(0);
+  const Tensor& out = call.out(1);
+  CARINA_RT_TRY(call.error());
+  return map_unary(in, out, Clamp{.low = EValue(int64_t{0}), .high = EValue(), .type = out.type});
 }
 
 // (a, min, max, out); either limit may be None
@@ -113,15 +158,8 @@ Error gelu(Arguments arguments, Arena& /*scratch*/) {
   const Tensor& out = call.out(2);
   call.support(is_floating(in.type) && (approximate == "none" || approximate == "tanh"));
   CARINA_RT_TRY(call.error());
-  const bool by_tanh = approximate == "tanh";
-  return map_unary(in, out, [by_tanh](auto a) {
-    constexpr double kRootOfHalf = 0.70710678118654752440;
-    constexpr double kRootOfTwoOverPi = 0.79788456080286535588;
-    const auto x = static_cast<double>(a);
-    const double weight =
-        by_tanh ? std::tanh(kRootOfTwoOverPi * (x + 0.044715 * x * x * x)) : std::erf(x * kRootOfHalf);
-    return static_cast<decltype(a)>(0.5 * x * (1 + weight));
-  });
+  if (approximate == "tanh") return map_unary(in, out, FloatFunction<TanhGeluFunction>{});
+  return map_unary(in, out, FloatFunction<GeluFunction>{});
 }
 
 // (a, dim, out): first half along the dimension * sigmoid(second half)

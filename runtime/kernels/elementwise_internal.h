@@ -8,6 +8,34 @@
 
 namespace carina::runtime {
 
+// A function of rows of elements, for code that is compiled once for all functions: the offsets of the first elements,
+// the strides and the number of elements. The last strides are those of the output, where elements are adjacent.
+template <size_t N>
+struct RowFunction {
+  const void* function;
+  void (*call)(const void* function, const Steps<N>& at, const Steps<N>& steps, size_t count);
+};
+
+template <size_t N, typename Function>
+RowFunction<N> row_function(const Function& function) {
+  return {&function, [](const void* of, const Steps<N>& at, const Steps<N>& steps, size_t count) {
+            (*static_cast<const Function*>(of))(at, steps, count);
+          }};
+}
+
+// Calls a function for all rows of `out` and of operands that are broadcast to it.
+Error visit_rows(const Tensor& in, const Tensor& out, const RowFunction<2>& row);
+Error visit_rows(const Tensor& a, const Tensor& b, const Tensor& out, const RowFunction<3>& row);
+
+template <typename Function>
+Error map_rows(const Tensor& in, const Tensor& out, const Function& function) {
+  return visit_rows(in, out, row_function<2>(function));
+}
+template <typename Function>
+Error map_rows(const Tensor& a, const Tensor& b, const Tensor& out, const Function& function) {
+  return visit_rows(a, b, out, row_function<3>(function));
+}
+
 // A function of elements for one domain. `function` works on values of any domain; or it has a member in<Value>(),
 // which makes the function for one domain.
 template <typename Value, typename Function>
@@ -19,18 +47,20 @@ auto function_in(const Function& function) {
   }
 }
 
-// out[i] = function(in[i]) for a row of elements, whose strides are given.
+// out[i] = function(in[i]) for a row of elements, which are adjacent in `out`. A function may have a map_row(), which
+// computes several adjacent elements at a time.
 template <typename Function>
-[[gnu::noinline]] void map_floats(const float* from, float* to, const Steps<2>& steps, size_t count,
-                                  const Function& function) {
-  const ptrdiff_t from_step = steps[0], to_step = steps[1];
-  if (from_step == 1 && to_step == 1) {
-    repeat(count, [&] { *to++ = static_cast<float>(function(*from++)); });
+void map_floats(const float* from, float* to, ptrdiff_t from_step, size_t count, const Function& function) {
+  if (from_step == 1) {
+    if constexpr (requires { function.map_row(from, to, count); }) {
+      function.map_row(from, to, count);
+    } else {
+      repeat(count, [&] { *to++ = static_cast<float>(function(*from++)); });
+    }
   } else {
     repeat(count, [&] {
-      *to = static_cast<float>(function(*from));
+      *to++ = static_cast<float>(function(*from));
       from += from_step;
-      to += to_step;
     });
   }
 }
@@ -40,7 +70,7 @@ void map_row(Domain domain, const Tensor& in, const Tensor& out, const Steps<2>&
              size_t count, const Function& function) {
   using Value = typename Domain::Value;
   if constexpr (std::is_same_v<Domain, Floats>) {
-    map_floats(in.as<const float>() + at[0], out.as<float>() + at[1], steps, count, function);
+    map_floats(in.as<const float>() + at[0], out.as<float>() + at[1], steps[0], count, function);
   } else {
     const auto read = domain.reader(in);
     const auto write = domain.writer(out);
@@ -52,35 +82,32 @@ void map_row(Domain domain, const Tensor& in, const Tensor& out, const Steps<2>&
 // out[i] = function(in[i]), where `in` is broadcast to `out`.
 template <typename Function>
 Error map_unary(const Tensor& in, const Tensor& out, const Function& function) {
-  fit_to_broadcast(out, {&in});
-  const Layout to = layout_of(out);
-  Walk<2> walk{.rank = to.rank, .sizes = to.sizes, .strides = {Extents{}, to.strides}, .at = {}, .index = {}};
-  if (!broadcast(in, out, walk.strides[0])) return Error::kInvalidArgument;
-  order_axes(walk);
+  Error error = Error::kOk;
   in_domain(
       [&](auto domain) {
         const auto map = function_in<typename decltype(domain)::Value>(function);
-        for_rows(walk, [&](const auto& at, const auto& steps, size_t count) {
+        error = map_rows(in, out, [&](const Steps<2>& at, const Steps<2>& steps, size_t count) {
           map_row(domain, in, out, at, steps, count, map);
         });
       },
       in, out);
-  return Error::kOk;
+  return error;
 }
 
-// out[i] = function(a[i], b[i]) for a row of elements.
+// out[i] = function(a[i], b[i]) for a row of elements, which are adjacent in `out`.
 template <typename Function>
-[[gnu::noinline]] void map_floats(const float* a, const float* b, float* to, const Steps<3>& steps, size_t count,
-                                  const Function& function) {
-  const ptrdiff_t a_step = steps[0], b_step = steps[1], to_step = steps[2];
-  if (a_step == 1 && b_step == 1 && to_step == 1) {
+void map_floats(const float* a, const float* b, float* to, ptrdiff_t a_step, ptrdiff_t b_step, size_t count,
+                const Function& function) {
+  if (a_step == 1 && b_step == 1) {
     repeat(count, [&] { *to++ = static_cast<float>(function(*a++, *b++)); });
+  } else if (a_step == 1 && b_step == 0) {
+    const float second = *b;
+    repeat(count, [&] { *to++ = static_cast<float>(function(*a++, second)); });
   } else {
     repeat(count, [&] {
-      *to = static_cast<float>(function(*a, *b));
+      *to++ = static_cast<float>(function(*a, *b));
       a += a_step;
       b += b_step;
-      to += to_step;
     });
   }
 }
@@ -90,8 +117,8 @@ void map_row(Domain domain, const Tensor& a, const Tensor& b, const Tensor& out,
              const Steps<3>& steps, size_t count, const Function& function) {
   using Value = typename Domain::Value;
   if constexpr (std::is_same_v<Domain, Floats>) {
-    map_floats(a.as<const float>() + at[0], b.as<const float>() + at[1], out.as<float>() + at[2], steps, count,
-               function);
+    map_floats(a.as<const float>() + at[0], b.as<const float>() + at[1], out.as<float>() + at[2], steps[0], steps[1],
+               count, function);
   } else {
     const auto read_a = domain.reader(a);
     const auto read_b = domain.reader(b);
@@ -105,21 +132,16 @@ void map_row(Domain domain, const Tensor& a, const Tensor& b, const Tensor& out,
 // out[i] = function(a[i], b[i]), where both are broadcast.
 template <typename Function>
 Error map_binary(const Tensor& a, const Tensor& b, const Tensor& out, const Function& function) {
-  fit_to_broadcast(out, {&a, &b});
-  const Layout to = layout_of(out);
-  Walk<3> walk{
-      .rank = to.rank, .sizes = to.sizes, .strides = {Extents{}, Extents{}, to.strides}, .at = {}, .index = {}};
-  if (!broadcast(a, out, walk.strides[0]) || !broadcast(b, out, walk.strides[1])) return Error::kInvalidArgument;
-  order_axes(walk);
+  Error error = Error::kOk;
   in_domain(
       [&](auto domain) {
         const auto map = function_in<typename decltype(domain)::Value>(function);
-        for_rows(walk, [&](const auto& at, const auto& steps, size_t count) {
+        error = map_rows(a, b, out, [&](const Steps<3>& at, const Steps<3>& steps, size_t count) {
           map_row(domain, a, b, out, at, steps, count, map);
         });
       },
       a, b, out);
-  return Error::kOk;
+  return error;
 }
 
 // A scalar argument as a tensor of one element, for kernels whose operand is a tensor or a scalar. With float tensors

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-// Sums of products of floats, which matrix products and convolutions share. The terms of each sum are added one after
+// Sums of products of floats, which matrix products and convolutions share, and sums of floats. The terms of each sum are added one after
 // the other, so the bits are those of a loop over one sum; several sums at a time need fewer loads.
 namespace carina::runtime {
 
@@ -41,6 +41,35 @@ template <size_t... kIndexes, typename... Sums>
   auto [s0, s1, s2, s3] = sums;
   add_products_to(std::make_index_sequence<4>(), a, b, b_next, terms, s0, s1, s2, s3);
   sums = {s0, s1, s2, s3};
+}
+
+// Calls function(element) for `count` elements of a row in their order, four per pass of the loop.
+template <typename Function>
+[[gnu::always_inline]] inline void for_floats(const float* from, ptrdiff_t step, size_t count,
+                                              const Function& function) {
+  if (size_t left = count / 4; left > 0) {
+    do {
+      function(*from), from += step;
+      function(*from), from += step;
+      function(*from), from += step;
+      function(*from), from += step;
+    } while (--left != 0);
+  }
+  if (size_t left = count % 4; left > 0) {
+    do {
+      function(*from), from += step;
+    } while (--left != 0);
+  }
+}
+
+// A sum of floats in double, one after the other.
+[[gnu::noinline]] inline double add_floats(double sum, const float* from, ptrdiff_t step, size_t count) {
+  const auto add = [&](float value) __attribute__((always_inline)) { sum += static_cast<double>(value); };
+  if (step == 1)
+    for_floats(from, 1, count, add);
+  else
+    for_floats(from, step, count, add);
+  return sum;
 }
 
 }  // namespace carina::runtime

@@ -5,6 +5,7 @@
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
 #include "runtime/kernels/elementwise_internal.h"
+#include "runtime/kernels/float_sums_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"
 #include "runtime/kernels/norm_internal.h"
@@ -36,6 +37,32 @@ struct Entries {
   [[nodiscard]] double operator()(ptrdiff_t at) const { return is_given ? static_cast<double>(read(at)) : otherwise; }
 };
 
+// The sum of `count` elements.
+template <typename Reader>
+double sum_of(const Reader& read, ptrdiff_t at, size_t count) {
+  double sum = 0;
+  repeat(count, [&] { sum += static_cast<double>(read(at++)); });
+  return sum;
+}
+double sum_of(const Floats::Reader& read, ptrdiff_t at, size_t count) {
+  return add_floats(0, read.data + at, 1, count);
+}
+
+// The sum of the squares of the differences from `mean`.
+template <typename Reader>
+double squares_of(const Reader& read, ptrdiff_t at, size_t count, double mean) {
+  double squares = 0;
+  const auto add = [&](auto value) __attribute__((always_inline)) {
+    const double difference = static_cast<double>(value) - mean;
+    squares += difference * difference;
+  };
+  if constexpr (std::is_same_v<Reader, Floats::Reader>)
+    for_floats(read.data + at, 1, count, add);
+  else
+    repeat(count, [&] { add(read(at++)); });
+  return squares;
+}
+
 // Sums are doubles, also those of floats.
 template <typename Domain>
 Statistics normalize_in(Domain domain, const Tensor& in, const Tensor* weight, const Tensor* bias, double eps,
@@ -46,22 +73,14 @@ Statistics normalize_in(Domain domain, const Tensor& in, const Tensor* weight, c
   const auto write = domain.writer(out);
   const auto begin = static_cast<ptrdiff_t>(group.begin);
   const auto count = static_cast<size_t>(group.count);
-  double sum = 0;
-  ptrdiff_t at = begin;
-  repeat(count, [&] { sum += static_cast<double>(read(at++)); });
-  const double mean = sum / static_cast<double>(group.count);
-  double squares = 0;
-  at = begin;
-  repeat(count, [&] {
-    const double difference = static_cast<double>(read(at++)) - mean;
-    squares += difference * difference;
-  });
-  const double inverse = 1 / std::sqrt(squares / static_cast<double>(group.count) + eps);
+  const auto divisor = static_cast<double>(count);
+  const double mean = sum_of(read, begin, count) / divisor;
+  const double squares = squares_of(read, begin, count, mean);
+  const double inverse = 1 / std::sqrt(squares / divisor + eps);
   const auto normalized = [&](ptrdiff_t k) { return (static_cast<double>(read(k)) - mean) * inverse; };
   const Entries<Domain> scale(weight, in, 1), shift(bias, in, 0);
-  auto entry = static_cast<ptrdiff_t>(group.first_weight);
+  auto entry = static_cast<ptrdiff_t>(group.first_weight), at = begin;
   const auto per_weight = static_cast<size_t>(group.per_weight);
-  at = begin;
   if (per_weight == 1 && scale.is_given && shift.is_given) {
     const auto read_scale = scale.read, read_shift = shift.read;
     repeat(count, [&] {
@@ -125,11 +144,12 @@ Error native_layer_norm(Arguments arguments, Arena& /*scratch*/) {
   call.require(has_elements(weight, count) && has_elements(bias, count) &&
                static_cast<int64_t>(mean.elements()) >= rows && static_cast<int64_t>(deviation.elements()) >= rows);
   CARINA_RT_TRY(call.error());
+  const auto write_mean = Numbers::writer(mean), write_deviation = Numbers::writer(deviation);
   for (int64_t row = 0; row < rows; ++row) {
     const Statistics statistics = normalize(in, weight, bias, eps, out,
                                             {.begin = row * count, .count = count, .first_weight = 0, .per_weight = 1});
-    Numbers::writer(mean)(row, statistics.mean);
-    Numbers::writer(deviation)(row, statistics.inverse_deviation);
+    write_mean(row, statistics.mean);
+    write_deviation(row, statistics.inverse_deviation);
   }
   return Error::kOk;
 }
@@ -160,14 +180,15 @@ Error native_group_norm(Arguments arguments, Arena& /*scratch*/) {
   call.require(static_cast<int64_t>(mean.elements()) >= batches * groups &&
                static_cast<int64_t>(deviation.elements()) >= batches * groups);
   CARINA_RT_TRY(call.error());
+  const auto write_mean = Numbers::writer(mean), write_deviation = Numbers::writer(deviation);
   for (int64_t i = 0; i < batches * groups; ++i) {
     const Group group{.begin = i * count,
                       .count = count,
                       .first_weight = i % groups * (channels / groups),
                       .per_weight = per_channel};
     const Statistics statistics = normalize(in, weight, bias, eps, out, group);
-    Numbers::writer(mean)(i, statistics.mean);
-    Numbers::writer(deviation)(i, statistics.inverse_deviation);
+    write_mean(i, statistics.mean);
+    write_deviation(i, statistics.inverse_deviation);
   }
   return Error::kOk;
 }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "runtime/kernels/complex_internal.h"
+#include "runtime/kernels/float_sums_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
 namespace carina::runtime {
@@ -68,14 +69,32 @@ struct Found {
   bool any = false;
 };
 
-// The best value of each reduction. NaN is better than any number.
+// Keeps the best value. NaN is better than any number.
+template <typename Better>
+struct KeepBest {
+  Better better;
+
+  template <typename T>
+  void operator()(Found<T>& state, T value) const {
+    if (!state.any || better(value, state.value) || value != value) state = {value, true};
+  }
+  void add_row(Found<float>& state, const float* from, ptrdiff_t step, size_t count) const {
+    float best = state.any ? state.value : *from;
+    repeat(count, [&] {
+      const float value = *from;
+      if (!Better::is_not_better(value, best) && best == best) [[unlikely]]  // NaN stays
+        best = value;
+      from += step;
+    });
+    state = {best, true};
+  }
+};
+
+// The best value of each reduction.
 template <typename Better>
 void reduce_to_best(const Tensor& in, const Tensor& out, Reduction& reduction, const Better& better) {
   reduce(
-      in, out, reduction, [](auto zero) { return Found<decltype(zero)>{}; },
-      [&](auto& state, auto value) {
-        if (!state.any || better(value, state.value) || value != value) state = {value, true};
-      },
+      in, out, reduction, [](auto zero) { return Found<decltype(zero)>{}; }, KeepBest<Better>{better},
       [](const auto& state) { return state.value; });
 }
 
@@ -138,12 +157,14 @@ struct Larger {
   bool operator()(T a, T b) const {
     return a > b;
   }
+  static bool is_not_better(float a, float b) { return a <= b; }
 };
 struct Smaller {
   template <typename T>
   bool operator()(T a, T b) const {
     return a < b;
   }
+  static bool is_not_better(float a, float b) { return a >= b; }
 };
 
 // Welford's running mean and sum of squared deviations.
@@ -187,6 +208,9 @@ struct AddTo {
   template <typename S, typename T>
   void operator()(S& state, T value) const {
     state = plus(state, static_cast<S>(value));
+  }
+  static void add_row(double& state, const float* from, ptrdiff_t step, size_t count) {
+    state = add_floats(state, from, step, count);
   }
 };
 

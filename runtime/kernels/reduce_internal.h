@@ -32,7 +32,7 @@ void for_each_in_row(const Reader& read, ptrdiff_t at, ptrdiff_t step, size_t co
 }
 
 // For each output element: state = start; then step(state, value) for each input element; then finalize(state) is
-// stored.
+// stored. A step may have an add_row(), which does the same for a row of floats.
 template <typename State, typename Step, typename Finalize>
 void reduce(const Tensor& in, const Tensor& out, Reduction& reduction, const State& start, const Step& step,
             const Finalize& finalize) {
@@ -47,7 +47,11 @@ void reduce(const Tensor& in, const Tensor& out, Reduction& reduction, const Sta
           reduction.reduced.at[0] = reduction.kept.at[0];
           for_rows(reduction.reduced, [&](const auto& at, const auto& steps, size_t count) {
             auto local = state;  // in registers
-            for_each_in_row(read, at[0], steps[0], count, [&](auto value) { step(local, value); });
+            if constexpr (requires { step.add_row(local, &read.data[at[0]], steps[0], count); }) {
+              step.add_row(local, read.data + at[0], steps[0], count);
+            } else {
+              for_each_in_row(read, at[0], steps[0], count, [&](auto value) { step(local, value); });
+            }
             state = local;
           });
           write(reduction.kept.at[1], static_cast<typename decltype(domain)::Value>(finalize(state)));

@@ -4,6 +4,7 @@
 
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
+#include "runtime/kernels/float_functions_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 #include "runtime/kernels/layout_internal.h"
 
@@ -40,13 +41,18 @@ void softmax_row(const Floats::Reader& read, const Floats::Writer& write, const 
     max = std::max(max, *from);
     from += from_step;
   });
-  float sum = 0;
   float* to = out;
   from = begin;
   repeat(count, [&] {
-    *to = std::exp(*from - max);
-    sum += *to;
+    *to = *from - max;
     from += from_step;
+    to += to_step;
+  });
+  FloatFunction<ExpFunction>::replace(out, to_step, count);
+  float sum = 0;
+  to = out;
+  repeat(count, [&] {
+    sum += *to;
     to += to_step;
   });
   to = out;

@@ -3,6 +3,7 @@
 
 #include "runtime/kernels/complex_internal.h"
 #include "runtime/kernels/elementwise_internal.h"
+#include "runtime/kernels/float_functions_internal.h"
 #include "runtime/kernels/kernels_internal.h"
 
 namespace carina::runtime {
@@ -21,12 +22,22 @@ Error rounding(Arguments arguments, const Function& function) {
 }
 
 // For functions that are not defined on integers: the output must be floating-point.
-template <typename Function>
-Error floating(Arguments arguments, const Function& function) {
+Error check_floating(Arguments arguments) {
   Call call(arguments);
   call.support(is_floating(call.out(1).type));
-  CARINA_RT_TRY(call.error());
+  return call.error();
+}
+
+template <typename Function>
+Error floating(Arguments arguments, const Function& function) {
+  CARINA_RT_TRY(check_floating(arguments));
   return rounding(arguments, function);
+}
+
+template <typename Function>
+Error float_function(Arguments arguments) {
+  CARINA_RT_TRY(check_floating(arguments));
+  return unary_kernel(arguments, FloatFunction<Function>{});
 }
 
 }  // namespace
@@ -57,7 +68,6 @@ CARINA_UNARY(isinf, std::isinf(static_cast<double>(a)))
 CARINA_UNARY(reciprocal, decltype(a)(1) / a)
 CARINA_UNARY(rsqrt, 1 / std::sqrt(a))
 CARINA_UNARY(sqrt, std::sqrt(a))
-CARINA_UNARY(exp, std::exp(a))
 CARINA_UNARY(expm1, std::expm1(a))
 CARINA_UNARY(log, std::log(a))
 CARINA_UNARY(log10, std::log10(a))
@@ -71,13 +81,21 @@ CARINA_UNARY(acos, std::acos(a))
 CARINA_UNARY(atan, std::atan(a))
 CARINA_UNARY(sinh, std::sinh(a))
 CARINA_UNARY(cosh, std::cosh(a))
-CARINA_UNARY(tanh, std::tanh(a))
 CARINA_UNARY(asinh, std::asinh(a))
 CARINA_UNARY(acosh, std::acosh(a))
 CARINA_UNARY(atanh, std::atanh(a))
 CARINA_UNARY(erf, std::erf(a))
-CARINA_UNARY(sigmoid, 1 / (1 + std::exp(-a)))
 #undef CARINA_UNARY
+
+Error exp(Arguments arguments, Arena& /*scratch*/) {
+  return float_function<ExpFunction>(arguments);
+}
+Error tanh(Arguments arguments, Arena& /*scratch*/) {
+  return float_function<TanhFunction>(arguments);
+}
+Error sigmoid(Arguments arguments, Arena& /*scratch*/) {
+  return float_function<SigmoidFunction>(arguments);
+}
 
 Error ceil(Arguments arguments, Arena& /*scratch*/) {
   return rounding(arguments, [](auto a) { return std::ceil(a); });
