@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -92,8 +93,11 @@ inline void fit_to_image(Call& call, const Tensor& out, Missing missing, const I
   call.fit(out, {sizes.batches, sizes.channels, sizes.width});
 }
 
-inline int64_t index_in(const Image& image, int64_t n, int64_t c, int64_t y, int64_t x) {
-  return n * image.batch_step + c * image.channel_step + y * image.row_step + x * image.column_step;
+// The offset of an element. Factors and products are as wide as an address.
+inline ptrdiff_t index_in(const Image& image, int64_t n, int64_t c, int64_t y, int64_t x) {
+  const auto narrow = [](int64_t value) { return static_cast<ptrdiff_t>(value); };
+  return narrow(n) * narrow(image.batch_step) + narrow(c) * narrow(image.channel_step) +
+         narrow(y) * narrow(image.row_step) + narrow(x) * narrow(image.column_step);
 }
 
 // Calls function(n, c, y, x) for each output element.
