@@ -98,7 +98,7 @@ struct TapRange {
   ptrdiff_t weight = 0, weight_row_step = 0, weight_step = 0;
 };
 
-TapRange taps_of(const Convolution& conv, int64_t n, int64_t y, int64_t x, const Taps& rows) {
+TapRange taps_at(const Convolution& conv, int64_t n, int64_t y, int64_t x, const Taps& rows) {
   const Taps columns = taps_inside(conv.columns, x, conv.in.width);
   TapRange taps;
   if (rows.end <= rows.first || columns.end <= columns.first) return taps;
@@ -114,6 +114,42 @@ TapRange taps_of(const Convolution& conv, int64_t n, int64_t y, int64_t x, const
   taps.weight_step = static_cast<ptrdiff_t>(conv.tap_step);
   return taps;
 }
+
+// The taps of the output positions of one row, one after the other.
+class TapsOfRow {
+ public:
+  TapsOfRow(const Convolution& conv, int64_t n, int64_t y)
+      : conv_(conv),
+        n_(n),
+        y_(y),
+        rows_(taps_inside(conv.rows, y, conv.in.height)),
+        step_(static_cast<ptrdiff_t>(conv.columns.stride) * static_cast<ptrdiff_t>(conv.in.column_step)) {
+    const Window& window = conv.columns;
+    const int64_t reach = (window.kernel - 1) * window.dilation, last = conv.in.width - 1 - reach + window.padding;
+    if (last < 0 || std::max({last, window.padding, window.stride}) > INT32_MAX / 2) return;  // without 64-bit division
+    const auto stride = static_cast<int32_t>(window.stride);
+    first_ = (static_cast<int32_t>(window.padding) + stride - 1) / stride;
+    end_ = static_cast<int32_t>(last) / stride + 1;
+  }
+  // Those of the next position. Inside of the image they are those before, moved.
+  const TapRange& next() {
+    if (x_ > first_ && x_ < end_) {
+      taps_.in += step_;
+    } else {
+      taps_ = taps_at(conv_, n_, y_, x_, rows_);
+    }
+    ++x_;
+    return taps_;
+  }
+
+ private:
+  const Convolution& conv_;
+  int64_t n_, y_;
+  Taps rows_;
+  ptrdiff_t step_;
+  int32_t first_ = 0, end_ = 0, x_ = 0;  // positions whose columns are inside of the image, and the next position
+  TapRange taps_;
+};
 
 // Calls function(input, weights) for each tap, starting with the given pointers.
 template <typename Function>
@@ -233,9 +269,8 @@ bool is_depthwise_in_fours(const Convolution& conv) {
 }
 
 // All channels of an output position.
-void convolve_pixel(const Convolution& conv, const Epilogue& epilogue, bool in_fours, int64_t n, int64_t y, int64_t x) {
-  const TapRange taps = taps_of(conv, n, y, x, taps_inside(conv.rows, y, conv.in.height));
-  const auto at = static_cast<ptrdiff_t>(index_in(conv.out, n, 0, y, x));
+void convolve_pixel(const Convolution& conv, const Epilogue& epilogue, bool in_fours, const TapRange& taps,
+                    ptrdiff_t at) {
   if (in_fours) {  // the last four channels may be computed twice
     for (int64_t c = 0; c < conv.out.channels; c += 4)
       depthwise_four(conv, taps, epilogue, at, std::min(c, conv.out.channels - 4));
@@ -254,7 +289,11 @@ void convolve(const Convolution& conv, bool transposed, const Epilogue& epilogue
   const bool in_fours = is_depthwise_in_fours(conv) && epilogue.takes_fours();
   for (int64_t n = 0; n < conv.out.batches; ++n) {
     for (int64_t y = 0; y < conv.out.height; ++y) {
-      for (int64_t x = 0; x < conv.out.width; ++x) convolve_pixel(conv, epilogue, in_fours, n, y, x);
+      TapsOfRow taps(conv, n, y);
+      ptrdiff_t at = index_in(conv.out, n, 0, y, 0);
+      const auto step = static_cast<ptrdiff_t>(conv.out.column_step);
+      for (auto left = static_cast<ptrdiff_t>(conv.out.width); left > 0; --left, at += step)
+        convolve_pixel(conv, epilogue, in_fours, taps.next(), at);
     }
   }
 }
@@ -329,9 +368,9 @@ bool multiply_windows(const Convolution& conv, Int8Product product, std::span<in
   };
   for (int64_t n = 0; n < conv.out.batches; ++n) {
     for (int64_t y = 0; y < conv.out.height; ++y) {
-      const Taps rows = taps_inside(conv.rows, y, conv.in.height);
-      for (int64_t x = 0; x < conv.out.width; ++x) {
-        copy_window(conv, taps_of(conv, n, y, x, rows), windows + static_cast<size_t>(product.rows) * window);
+      TapsOfRow taps(conv, n, y);
+      for (auto left = static_cast<ptrdiff_t>(conv.out.width); left > 0; --left) {
+        copy_window(conv, taps.next(), windows + static_cast<size_t>(product.rows) * window);
         if (++product.rows == most) flush();
       }
     }

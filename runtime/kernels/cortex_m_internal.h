@@ -68,6 +68,17 @@ struct OutputCodes {
   }
 };
 
+// Four columns of a matrix product, whose rows of `inner` bytes are adjacent. A sum begins with that of its column in
+// `starts`, or 0, and with that of its row in `more`, or 0.
+struct FourColumns {
+  const int8_t *a, *b;
+  int32_t inner;
+  size_t rows;  // at least one
+  const int32_t *starts, *more;
+  int8_t* out;
+  ptrdiff_t out_step;  // from row to row
+};
+
 // Four int32 sums as bytes, with one requantization or with one each.
 class FourCodes {
  public:
@@ -89,6 +100,74 @@ class FourCodes {
     const int32x4_t codes = vaddq_n_s32(vrshlq_s32(vqaddq_s32(high, below), shifts_), zero_point_);
     vstrbq_s32(to, vminq_s32(vmaxq_s32(codes, low_), high_));
   }
+  // The codes of all rows. GCC would move twice as much between registers and the stack.
+  [[gnu::always_inline]] void write_rows(const FourColumns& p) const {
+    const int8_t *a = p.a, *b0, *b1, *b2, *b3;
+    int8_t* out = p.out;
+    const int32_t* more = p.more;
+    const int32_t steps[2] = {p.inner - (p.inner + 15) / 16 * 16, p.out_step};  // loads advance by 16
+    int32_t s0, s1, s2, s3;
+    int32x4_t sums, x, y;
+    const int8_t* const columns[4] = {p.b, p.b + p.inner, p.b + 2 * p.inner, p.b + 3 * p.inner};
+    const int8_t* const end = out + static_cast<ptrdiff_t>(p.rows) * p.out_step;
+    int32_t starts[4];
+    vst1q_s32(starts, p.starts == nullptr ? vdupq_n_s32(0) : vld1q_s32(p.starts));
+#define CARINA_ROWS(add_more)                                                                                          \
+  asm volatile(                                                                                                        \
+      "1:\n"                                                                                                           \
+      "ldrd %[b0], %[b1], %[b01]\n"                                                                                    \
+      "ldrd %[b2], %[b3], %[b23]\n"                                                                                    \
+      "ldrd %[s0], %[s1], %[s01]\n"                                                                                    \
+      "ldrd %[s2], %[s3], %[s23]\n"                                                                                    \
+      "wlstp.8 lr, %[inner], 3f\n"                                                                                     \
+      "2:\n"                                                                                                           \
+      "vldrb.8 %q[x], [%[a]], #16\n"                                                                                   \
+      "vldrb.8 %q[y], [%[b0]], #16\n"                                                                                  \
+      "vmladava.s8 %[s0], %q[x], %q[y]\n"                                                                              \
+      "vldrb.8 %q[sums], [%[b1]], #16\n"                                                                               \
+      "vmladava.s8 %[s1], %q[x], %q[sums]\n"                                                                           \
+      "vldrb.8 %q[y], [%[b2]], #16\n"                                                                                  \
+      "vmladava.s8 %[s2], %q[x], %q[y]\n"                                                                              \
+      "vldrb.8 %q[sums], [%[b3]], #16\n"                                                                               \
+      "vmladava.s8 %[s3], %q[x], %q[sums]\n"                                                                           \
+      "letp lr, 2b\n"                                                                                                  \
+      "3:\n"                                                                                                           \
+      "vmov %q[sums][2], %q[sums][0], %[s0], %[s2]\n"                                                                  \
+      "vmov %q[sums][3], %q[sums][1], %[s1], %[s3]\n" add_more                                                         \
+      "vqrdmulh.s32 %q[sums], %q[sums], %q[multipliers]\n"                                                             \
+      "vand %q[x], %q[sums], %q[shifts]\n"                                                                             \
+      "vshr.s32 %q[x], %q[x], #31\n"                                                                                   \
+      "vqadd.s32 %q[sums], %q[sums], %q[x]\n"                                                                          \
+      "vrshl.s32 %q[sums], %q[sums], %q[shifts]\n"                                                                     \
+      "vadd.i32 %q[sums], %q[sums], %q[zero]\n"                                                                        \
+      "vmax.s32 %q[sums], %q[sums], %q[low]\n"                                                                         \
+      "vmin.s32 %q[sums], %q[sums], %q[high]\n"                                                                        \
+      "vstrb.32 %q[sums], [%[out]]\n"                                                                                  \
+      "ldrd %[s0], %[s1], %[steps]\n"                                                                                  \
+      "ldr %[s2], %[end]\n"                                                                                            \
+      "add %[a], %[a], %[s0]\n"                                                                                        \
+      "add %[out], %[out], %[s1]\n"                                                                                    \
+      "cmp %[out], %[s2]\n"                                                                                            \
+      "bne 1b\n"                                                                                                       \
+      : [a] "+r"(a), [out] "+r"(out), [b0] "=&r"(b0), [b1] "=&r"(b1), [b2] "=&r"(b2), [b3] "=&r"(b3), [s0] "=&Te"(s0), \
+        [s1] "=&Te"(s1), [s2] "=&Te"(s2), [s3] "=&Te"(s3), [sums] "=&w"(sums), [x] "=&w"(x), [y] "=&w"(y),             \
+        [more] "+m"(more)                                                                                              \
+      : [inner] "r"(p.inner), [b01] "m"(columns[0]), [b23] "m"(columns[2]), [s01] "m"(starts[0]),                      \
+        [s23] "m"(starts[2]), [steps] "m"(steps[0]), [end] "m"(end), [multipliers] "w"(multipliers_),                  \
+        [shifts] "w"(shifts_), [zero] "w"(zero), [low] "w"(low_), [high] "w"(high_)                                    \
+      : "memory", "lr", "cc")
+    const int32x4_t zero = vdupq_n_s32(zero_point_);
+    if (more == nullptr) {
+      CARINA_ROWS("");
+    } else {
+      CARINA_ROWS(
+          "ldr %[b0], %[more]\n"
+          "ldr %[b1], [%[b0]], #4\n"
+          "vadd.i32 %q[sums], %q[sums], %[b1]\n"
+          "str %[b0], %[more]\n");
+    }
+#undef CARINA_ROWS
+  }
 
  private:
   [[gnu::always_inline]] FourCodes(int32x4_t multipliers, int32x4_t shifts, const OutputCodes& codes)
@@ -107,6 +186,17 @@ class FourCodes {
   }
   void operator()(int8_t* to, const FourSums& sums) const {
     for (size_t i = 0; i < 4; ++i) to[i] = codes_(scales_[i], sums.values()[i]);
+  }
+  // The codes of all rows.
+  void write_rows(const FourColumns& p) const {
+    const int8_t* a = p.a;
+    int8_t* out = p.out;
+    for (size_t row = 0; row < p.rows; ++row, a += p.inner, out += p.out_step) {
+      FourSums sums(p.starts);
+      sums.add_dots(a, p.b, p.inner, p.inner);
+      if (p.more != nullptr) sums.add(p.more[row]);
+      (*this)(out, sums);
+    }
   }
 
  private:

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "runtime/kernels/cortex_m_internal.h"
 #include "runtime/kernels/int8_dot_internal.h"
 #include "runtime/kernels/kernels_internal.h"
@@ -22,28 +24,55 @@ bool fits_sums(const Int8Product& p) {
          p.inner <= INT32_MAX / (2 * (128 + kMaxOffset) * (128 + kMaxOffset));
 }
 
-// Four columns of all rows, from column n on. The offsets apply to sums:
+// Some rows of a product, at least one.
+struct SomeRows {
+  const int8_t* a;
+  int32_t count;
+  int8_t* out;
+};
+
+// Four columns, from column n on. The offsets apply to sums:
 //   sum((a + o) * (b + p)) = sum(a * b) + o * sum(b) + p * (sum(a) + count * o)
-[[gnu::noinline]] void four_columns(const Int8Product& p, int64_t n, int8_t* out) {
+// `more` has the last term of each row; nullptr: 0.
+[[gnu::noinline]] void four_columns(const Int8Product& p, ptrdiff_t n, const SomeRows& rows, const int32_t* more) {
   const auto inner = static_cast<int32_t>(p.inner);
-  const auto a_offset = static_cast<int32_t>(p.a.offset), b_offset = static_cast<int32_t>(p.b.offset);
-  const auto width = static_cast<ptrdiff_t>(p.columns);
-  const int8_t* a = p.a.data;
-  const int8_t* b = p.b.data + n * p.inner;
-  int32_t starts[4];
-  for (int i = 0; i < 4; ++i) {
-    starts[i] = p.start == nullptr ? 0 : p.start[n + i];
-    if (a_offset != 0) starts[i] += a_offset * sum_of(b + i * inner, inner);
+  const auto a_offset = static_cast<int32_t>(p.a.offset);
+  const int8_t* b = p.b.data + n * inner;
+  const int32_t* starts = p.start == nullptr ? nullptr : p.start + n;
+  int32_t sums[4];
+  if (a_offset != 0) {
+    for (int i = 0; i < 4; ++i) sums[i] = (starts == nullptr ? 0 : starts[i]) + a_offset * sum_of(b + i * inner, inner);
+    starts = sums;
   }
-  const FourCodes write =
+  const FourCodes codes =
       p.multipliers == nullptr ? FourCodes(p.scale, p.codes) : FourCodes(p.multipliers + n, p.shifts + n, p.codes);
-  out += n;
-  const FourSums first(starts);
-  for (auto row = static_cast<size_t>(p.rows); row > 0; --row, a += inner, out += width) {
-    FourSums sums = first;
-    sums.add_dots(a, b, inner, inner);
-    if (b_offset != 0) sums.add(b_offset * (sum_of(a, inner) + inner * a_offset));
-    write(out, sums);
+  codes.write_rows({.a = rows.a,
+                    .b = b,
+                    .inner = inner,
+                    .rows = static_cast<size_t>(rows.count),
+                    .starts = starts,
+                    .more = more,
+                    .out = rows.out + n,
+                    .out_step = static_cast<ptrdiff_t>(p.columns)});
+}
+
+// All columns of all rows. If b has an offset, the sums of some rows are computed at a time.
+void write_fours(const Int8Product& p, int8_t* out) {
+  constexpr int32_t kRows = 64;
+  const auto inner = static_cast<int32_t>(p.inner);
+  const auto columns = static_cast<ptrdiff_t>(p.columns);
+  const auto a_offset = static_cast<int32_t>(p.a.offset), b_offset = static_cast<int32_t>(p.b.offset);
+  int32_t more[kRows];
+  SomeRows rows{.a = p.a.data, .count = 0, .out = out};
+  for (int64_t left = p.rows; left > 0; left -= rows.count) {
+    rows.count = static_cast<int32_t>(std::min<int64_t>(left, b_offset == 0 ? INT32_MAX : kRows));
+    const int8_t* a = rows.a;
+    for (int32_t row = 0; b_offset != 0 && row < rows.count; ++row, a += inner)
+      more[row] = b_offset * (sum_of(a, inner) + inner * a_offset);
+    for (ptrdiff_t n = 0; n < columns; n += 4)  // the last four columns may be computed twice
+      four_columns(p, std::min(n, columns - 4), rows, b_offset == 0 ? nullptr : more);
+    rows.a += static_cast<ptrdiff_t>(rows.count) * inner;
+    rows.out += rows.count * columns;
   }
 }
 
@@ -76,6 +105,7 @@ bool fits(const Tensor* sums, int64_t count) {
 
 bool Int8Product::fits_fours() const {
   if (columns < 4 || !fits_sums(*this) || !codes.fit()) return false;
+  if (multipliers == nullptr && start == nullptr) return FourCodes::fits(scale, 0);
   for (int64_t n = 0; n < columns; ++n) {
     if (!FourCodes::fits(scale_of(*this, n), start == nullptr ? 0 : start[n])) return false;
   }
@@ -83,10 +113,7 @@ bool Int8Product::fits_fours() const {
 }
 
 void Int8Product::write_to(int8_t* out, bool in_fours) const {
-  if (in_fours) {  // the last four columns may be computed twice
-    for (int64_t n = 0; n < columns; n += 4) four_columns(*this, std::min(n, columns - 4), out);
-    return;
-  }
+  if (in_fours) return write_fours(*this, out);
   const bool fits = fits_sums(*this);
   for (int64_t n = 0; n < columns; ++n) one_column(*this, n, fits, out);
 }

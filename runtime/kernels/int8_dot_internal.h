@@ -85,38 +85,12 @@ class FourSums {
  public:
 #if defined(__ARM_FEATURE_MVE)
   explicit FourSums(const int32_t* starts) : sums_(starts == nullptr ? vdupq_n_s32(0) : vld1q_s32(starts)) {}
-  void add(int32_t value) { sums_ = vaddq_n_s32(sums_, value); }
   // Adds (a[i] + offset) * b[i] to sum i.
   void add_products(const int8_t* a, const int8_t* b, int32_t offset) {
     sums_ = vaddq_s32(sums_, vmulq_s32(vaddq_n_s32(vldrbq_s32(a), offset), vldrbq_s32(b)));
   }
   // Adds factor * b[i] to sum i.
   void add_multiples(int32_t factor, const int8_t* b) { sums_ = vmlaq_n_s32(sums_, vldrbq_s32(b), factor); }
-  // Adds the sum of a[k] * b[k + i * step] over `count` k to sum i.
-  [[gnu::always_inline]] void add_dots(const int8_t* a, const int8_t* b, ptrdiff_t step, int32_t count) {
-    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    const int8_t *b1 = b + step, *b2 = b1 + step, *b3 = b2 + step;
-    asm volatile(
-        "wlstp.8 lr, %[count], 2f\n"
-        "1:\n"
-        "vldrb.8 q0, [%[a]], #16\n"
-        "vldrb.8 q1, [%[b]], #16\n"
-        "vmladava.s8 %[s0], q0, q1\n"
-        "vldrb.8 q2, [%[b1]], #16\n"
-        "vmladava.s8 %[s1], q0, q2\n"
-        "vldrb.8 q1, [%[b2]], #16\n"
-        "vmladava.s8 %[s2], q0, q1\n"
-        "vldrb.8 q2, [%[b3]], #16\n"
-        "vmladava.s8 %[s3], q0, q2\n"
-        "letp lr, 1b\n"
-        "2:\n"
-        : [a] "+r"(a), [b] "+r"(b), [b1] "+r"(b1), [b2] "+r"(b2), [b3] "+r"(b3), [s0] "+Te"(s0), [s1] "+Te"(s1),
-          [s2] "+Te"(s2), [s3] "+Te"(s3)
-        : [count] "r"(count)
-        : "q0", "q1", "q2", "memory", "lr");
-    const int32_t sums[4] = {s0, s1, s2, s3};
-    sums_ = vaddq_s32(sums_, vld1q_s32(sums));
-  }
   [[nodiscard]] int32x4_t values() const { return sums_; }
 
  private:
@@ -134,6 +108,7 @@ class FourSums {
   void add_multiples(int32_t factor, const int8_t* b) {
     for (int i = 0; i < 4; ++i) sums_[i] += factor * b[i];
   }
+  // Adds the sum of a[k] * b[k + i * step] over `count` k to sum i.
   void add_dots(const int8_t* a, const int8_t* b, ptrdiff_t step, int32_t count) {
     int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;  // in registers
     const int8_t *b1 = b + step, *b2 = b1 + step, *b3 = b2 + step;
