@@ -1,4 +1,5 @@
 // Quantization by channel, by token, and with parameters that are computed at run time.
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/kernels/call_internal.h"
@@ -68,43 +69,62 @@ RowCodes dequantizing(const Channels& channels, int64_t entry) {
   return {.scale = channels.scale(entry), .zero_point = channels.zero_point(entry)};
 }
 
-// quantize_row() or dequantize_row()
-using Convert = void (*)(const Tensor& in, size_t from, const Tensor& out, size_t to, size_t count,
-                         const RowCodes& codes);
+// Quantizes or dequantizes.
+struct Convert {
+  void (*row)(const Tensor& in, size_t from, const Tensor& out, size_t to, size_t count, const RowCodes& codes);
+  bool (*each)(const Tensor& in, const Tensor& out, const Columns& columns, const EachCodes& codes);
+};
+constexpr Convert kQuantize{.row = quantize_row, .each = quantize_each};
+constexpr Convert kDequantize{.row = dequantize_row, .each = dequantize_each};
 
-// Calls convert() for all rows. `codes_of` gives the parameters of an entry.
+// Converts rows of one element, some entries at a time. Returns false if Convert::each() does not.
 template <typename CodesOf>
-void for_rows(const Tensor& in, const Tensor& out, const Rows& rows, Convert convert, const CodesOf& codes_of) {
+bool convert_each(const Tensor& in, const Tensor& out, const Rows& rows, const Convert& convert,
+                  const CodesOf& codes_of) {
+  const auto entries = static_cast<size_t>(rows.entries), repeats = static_cast<size_t>(rows.repeats);
+  for (size_t first = 0; first < entries; first += EachCodes::kMaxColumns) {
+    const size_t count = std::min(entries - first, EachCodes::kMaxColumns);
+    EachCodes each;
+    for (size_t i = 0; i < count; ++i) each.set(i, codes_of(static_cast<int64_t>(first + i)));
+    if (!convert.each(in, out, {.first = first, .count = count, .rows = repeats, .step = entries}, each)) return false;
+  }
+  return true;
+}
+
+// Converts all rows. `codes_of` gives the parameters of an entry.
+template <typename CodesOf>
+void for_rows(const Tensor& in, const Tensor& out, const Rows& rows, const Convert& convert, const CodesOf& codes_of) {
+  if (rows.count == 1 && convert_each(in, out, rows, convert, codes_of)) return;
   size_t at = 0;
   const auto count = static_cast<size_t>(rows.count);
   for (int64_t repeat = 0; repeat < rows.repeats; ++repeat) {
     for (int64_t entry = 0; entry < rows.entries; ++entry, at += count)
-      convert(in, at, out, at, count, codes_of(entry));
+      convert.row(in, at, out, at, count, codes_of(entry));
   }
 }
 
 // The same for tensors of different orders in memory, element by element. `each` is the size of an entry's row in
 // logical order, or 0: entries are along `axis`.
 template <typename CodesOf>
-void for_elements(const Tensor& in, const Tensor& out, int64_t each, size_t axis, Convert convert,
+void for_elements(const Tensor& in, const Tensor& out, int64_t each, size_t axis, const Convert& convert,
                   const CodesOf& codes_of) {
   const Layout from = layout_of(in), to = layout_of(out);
   Walk<2> walk{.rank = from.rank, .sizes = from.sizes, .strides = {from.strides, to.strides}, .at = {}, .index = {}};
   const int64_t count = walk.count();
   for (int64_t i = 0; i < count; ++i, walk.next())
-    convert(in, static_cast<size_t>(walk.at[0]), out, static_cast<size_t>(walk.at[1]), 1,
-            codes_of(each == 0 ? walk.index[axis] : i / each));
+    convert.row(in, static_cast<size_t>(walk.at[0]), out, static_cast<size_t>(walk.at[1]), 1,
+                codes_of(each == 0 ? walk.index[axis] : i / each));
 }
 
 template <typename CodesOf>
-void for_channels(const Tensor& in, const Tensor& out, size_t axis, Convert convert, const CodesOf& codes_of) {
+void for_channels(const Tensor& in, const Tensor& out, size_t axis, const Convert& convert, const CodesOf& codes_of) {
   if (same_layout(in, out)) return for_rows(in, out, rows_along(in, axis), convert, codes_of);
   for_elements(in, out, 0, axis, convert, codes_of);
 }
 
 // Entries belong to rows of `each` elements in logical order.
 template <typename CodesOf>
-void for_tokens(const Tensor& in, const Tensor& out, int64_t each, Convert convert, const CodesOf& codes_of) {
+void for_tokens(const Tensor& in, const Tensor& out, int64_t each, const Convert& convert, const CodesOf& codes_of) {
   const auto count = static_cast<int64_t>(in.elements());
   if (count == 0) return;
   const bool in_rows = same_layout(in, out) && (in.contiguous() || each == count);
@@ -128,7 +148,7 @@ Error quantize_per_tensor_by_tensors(Arguments arguments, Arena& /*scratch*/) {
   call.fit_like(out, in);
   call.require(codes.low <= codes.high && one.have(1) && is_floating(in.type) && !is_floating(out.type));
   CARINA_RT_TRY(call.error());
-  for_tokens(in, out, static_cast<int64_t>(in.elements()), quantize_row,
+  for_tokens(in, out, static_cast<int64_t>(in.elements()), kQuantize,
              [&](int64_t entry) { return quantizing(one, entry, codes); });
   return Error::kOk;
 }
@@ -142,7 +162,7 @@ Error dequantize_per_tensor_by_tensors(Arguments arguments, Arena& /*scratch*/) 
   call.fit_like(out, in);
   call.require(one.have(1) && !is_floating(in.type) && is_floating(out.type));
   CARINA_RT_TRY(call.error());
-  for_tokens(in, out, static_cast<int64_t>(in.elements()), dequantize_row,
+  for_tokens(in, out, static_cast<int64_t>(in.elements()), kDequantize,
              [&](int64_t entry) { return dequantizing(one, entry); });
   return Error::kOk;
 }
@@ -160,7 +180,7 @@ Error quantize_per_channel(Arguments arguments, Arena& /*scratch*/) {
   call.require(codes.low <= codes.high && channels.have(in.sizes()[axis]) && is_floating(in.type) &&
                !is_floating(out.type));
   CARINA_RT_TRY(call.error());
-  for_channels(in, out, axis, quantize_row, [&](int64_t entry) { return quantizing(channels, entry, codes); });
+  for_channels(in, out, axis, kQuantize, [&](int64_t entry) { return quantizing(channels, entry, codes); });
   return Error::kOk;
 }
 
@@ -175,7 +195,7 @@ Error dequantize_per_channel(Arguments arguments, Arena& /*scratch*/) {
   CARINA_RT_TRY(call.error());
   call.require(channels.have(in.sizes()[axis]) && !is_floating(in.type) && is_floating(out.type));
   CARINA_RT_TRY(call.error());
-  for_channels(in, out, axis, dequantize_row, [&](int64_t entry) { return dequantizing(channels, entry); });
+  for_channels(in, out, axis, kDequantize, [&](int64_t entry) { return dequantizing(channels, entry); });
   return Error::kOk;
 }
 
@@ -190,7 +210,7 @@ Error quantize_per_token(Arguments arguments, Arena& /*scratch*/) {
   call.require(codes.low <= codes.high && channels.have(tokens_of(in)) && is_floating(in.type) &&
                !is_floating(out.type));
   CARINA_RT_TRY(call.error());
-  for_tokens(in, out, token_of(in), quantize_row, [&](int64_t entry) { return quantizing(channels, entry, codes); });
+  for_tokens(in, out, token_of(in), kQuantize, [&](int64_t entry) { return quantizing(channels, entry, codes); });
   return Error::kOk;
 }
 
@@ -203,7 +223,7 @@ Error dequantize_per_token(Arguments arguments, Arena& /*scratch*/) {
   call.fit_like(out, in);
   call.require(channels.have(tokens_of(in)) && !is_floating(in.type) && is_floating(out.type));
   CARINA_RT_TRY(call.error());
-  for_tokens(in, out, token_of(in), dequantize_row, [&](int64_t entry) { return dequantizing(channels, entry); });
+  for_tokens(in, out, token_of(in), kDequantize, [&](int64_t entry) { return dequantizing(channels, entry); });
   return Error::kOk;
 }
 

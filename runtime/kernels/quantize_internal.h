@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +33,27 @@ struct RowCodes {
 // loops of their own.
 void quantize_row(const Tensor& in, size_t from, const Tensor& out, size_t to, size_t count, const RowCodes& codes);
 void dequantize_row(const Tensor& in, size_t from, const Tensor& out, size_t to, size_t count, const RowCodes& codes);
+
+// Some neighboring columns of a matrix, whose rows are `step` elements apart.
+struct Columns {
+  size_t first, count, rows, step;
+};
+
+// The parameters of columns that are quantized or dequantized each on its own.
+struct EachCodes {
+  static constexpr size_t kMaxColumns = 32;
+  std::array<float, kMaxColumns> scales;  // to quantize: the inverse scales
+  std::array<int32_t, kMaxColumns> zero_points;
+  int64_t low = 0, high = 0;  // to quantize
+  bool are_exact = true;      // as floats
+  bool fit_vectors = true;    // the scales
+
+  void set(size_t i, const RowCodes& row);
+};
+
+// The same for columns. Returns false if there is no loop for the types or the parameters.
+bool quantize_each(const Tensor& in, const Tensor& out, const Columns& columns, const EachCodes& codes);
+bool dequantize_each(const Tensor& in, const Tensor& out, const Columns& columns, const EachCodes& codes);
 
 // The scale and zero point with which integers in [low, high] represent values in [least, most] and zero.
 struct Parameters {

@@ -3,12 +3,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "runtime/kernels/float_vectors_internal.h"
 #include "runtime/kernels/quantize_internal.h"
-
-#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
-#include <arm_mve.h>
-#define CARINA_MVE_FLOATS 1
-#endif
 
 namespace carina::runtime {
 
@@ -26,7 +22,7 @@ bool is_exact(int64_t value) {
 // a subnormal element and the inverse scale rounds to 0, and no product of a code and the scale is subnormal.
 constexpr float kMinScale = 0x1p-100F, kMaxScale = 0x1p100F;
 bool fits_vectors(float scale) {
-  return scale >= kMinScale && scale <= kMaxScale;
+  return std::fabs(scale) >= kMinScale && std::fabs(scale) <= kMaxScale;
 }
 
 // Stores and loads of four elements, and of the first of them.
@@ -107,6 +103,45 @@ void dequantize_vectors(const T* from, float* to, size_t count, const RowCodes& 
 
 #endif
 
+#if defined(CARINA_MVE_FLOATS)
+template <typename T>
+[[gnu::noinline]] void quantize_vectors(const float* from, T* to, size_t count, const EachCodes& codes) {
+  const int32x4_t low = vdupq_n_s32(static_cast<int32_t>(codes.low)),
+                  high = vdupq_n_s32(static_cast<int32_t>(codes.high));
+  const float* scales = codes.scales.data();
+  const int32_t* zeros = codes.zero_points.data();
+  for (auto left = static_cast<int32_t>(count); left > 0; left -= 4, from += 4, to += 4, scales += 4, zeros += 4) {
+    const mve_pred16_t lanes = vctp32q(static_cast<uint32_t>(left));
+    const float32x4_t scaled = vrndnq_f32(vmulq_f32(vld1q_z_f32(from, lanes), vld1q_f32(scales)));
+    const int32x4_t code = vcvtq_s32_f32(vaddq_f32(scaled, vcvtq_f32_s32(vld1q_s32(zeros))));
+    store(to, vminq_s32(vmaxq_s32(code, low), high), lanes);
+  }
+}
+
+template <typename T>
+[[gnu::noinline]] void dequantize_vectors(const T* from, float* to, size_t count, const EachCodes& codes) {
+  const float* scales = codes.scales.data();
+  const int32_t* zeros = codes.zero_points.data();
+  for (auto left = static_cast<int32_t>(count); left > 0; left -= 4, from += 4, to += 4, scales += 4, zeros += 4) {
+    const mve_pred16_t lanes = vctp32q(static_cast<uint32_t>(left));
+    const int32x4_t code = vsubq_s32(load(from, lanes), vld1q_s32(zeros));
+    vst1q_p_f32(to, vmulq_f32(vcvtq_f32_s32(code), vld1q_f32(scales)), lanes);
+  }
+}
+#endif
+
+// The codes of floats with limits that are floats.
+struct FloatLimits {
+  float low, high, of_nan;
+  FloatLimits(int64_t low, int64_t high)
+      : low(static_cast<float>(low)), high(static_cast<float>(high)), of_nan(std::clamp(0.0F, this->low, this->high)) {}
+  template <typename T>
+  [[nodiscard]] T code(float value) const {
+    const float limited = value < low ? low : value > high ? high : value == value ? value : of_nan;
+    return static_cast<T>(static_cast<int32_t>(limited));
+  }
+};
+
 // The limits apply to floats, which have the limits' bits.
 template <typename T>
 void quantize_floats(const float* from, T* to, size_t count, const RowCodes& codes) {
@@ -115,13 +150,17 @@ void quantize_floats(const float* from, T* to, size_t count, const RowCodes& cod
 #endif
   const auto zero = static_cast<float>(codes.zero_point);
   const float scale = codes.scale;
-  const auto low = static_cast<float>(codes.low), high = static_cast<float>(codes.high);
-  const float of_nan = std::clamp(0.0F, low, high);
-  for (size_t i = 0; i < count; ++i) {
-    const float code = zero + std::nearbyint(scale * from[i]);
-    const float limited = code < low ? low : code > high ? high : code == code ? code : of_nan;
-    to[i] = static_cast<T>(static_cast<int32_t>(limited));
-  }
+  const FloatLimits limits(codes.low, codes.high);
+  for (size_t i = 0; i < count; ++i) to[i] = limits.code<T>(zero + std::nearbyint(scale * from[i]));
+}
+template <typename T>
+void quantize_floats(const float* from, T* to, size_t count, const EachCodes& codes) {
+#if defined(CARINA_MVE_FLOATS)
+  if (codes.fit_vectors) return quantize_vectors(from, to, count, codes);
+#endif
+  const FloatLimits limits(codes.low, codes.high);
+  for (size_t i = 0; i < count; ++i)
+    to[i] = limits.code<T>(static_cast<float>(codes.zero_points[i]) + std::nearbyint(codes.scales[i] * from[i]));
 }
 
 template <typename T>
@@ -134,6 +173,14 @@ void dequantize_floats(const T* from, float* to, size_t count, const RowCodes& c
   for (size_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i] - zero) * scale;
 }
 
+template <typename T>
+void dequantize_floats(const T* from, float* to, size_t count, const EachCodes& codes) {
+#if defined(CARINA_MVE_FLOATS)
+  if (codes.fit_vectors) return dequantize_vectors(from, to, count, codes);
+#endif
+  for (size_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i] - codes.zero_points[i]) * codes.scales[i];
+}
+
 // Calls function with a pointer of the tensor's element type, if it is one of the common integer types.
 template <typename Function>
 bool with_codes(const Tensor& tensor, size_t at, const Function& function) {
@@ -143,8 +190,8 @@ bool with_codes(const Tensor& tensor, size_t at, const Function& function) {
   return false;
 }
 
-template <typename T>
-bool holds(const RowCodes& codes) {
+template <typename T, typename Codes>
+bool holds(const Codes& codes) {
   return codes.low >= std::numeric_limits<T>::min() && codes.high <= std::numeric_limits<T>::max();
 }
 
@@ -176,6 +223,38 @@ void dequantize_row(const Tensor& in, size_t from, const Tensor& out, size_t to,
   const NumberStorer write = number_storer(out.type);
   for (size_t i = 0; i < count; ++i)
     write(out.data, to + i, static_cast<double>(value_of_code(read(in.data, from + i), codes.scale, codes.zero_point)));
+}
+
+void EachCodes::set(size_t i, const RowCodes& row) {
+  scales[i] = row.scale;
+  zero_points[i] = static_cast<int32_t>(row.zero_point);
+  low = row.low;
+  high = row.high;
+  are_exact = are_exact && is_exact(row.zero_point);
+#if defined(CARINA_MVE_FLOATS)
+  fit_vectors = fit_vectors && fits_vectors(row.scale);
+#endif
+}
+
+bool quantize_each(const Tensor& in, const Tensor& out, const Columns& columns, const EachCodes& codes) {
+  if (in.type != PteScalarType::kFloat || !codes.are_exact) return false;
+  bool done = false;
+  with_codes(out, columns.first, [&](auto* to) {
+    if (!holds<std::remove_pointer_t<decltype(to)>>(codes)) return;
+    const float* from = in.as<const float>() + columns.first;
+    for (size_t row = 0; row < columns.rows; ++row, from += columns.step, to += columns.step)
+      quantize_floats(from, to, columns.count, codes);
+    done = true;
+  });
+  return done;
+}
+
+bool dequantize_each(const Tensor& in, const Tensor& out, const Columns& columns, const EachCodes& codes) {
+  return out.type == PteScalarType::kFloat && codes.are_exact && with_codes(in, columns.first, [&](const auto* from) {
+           float* to = out.as<float>() + columns.first;
+           for (size_t row = 0; row < columns.rows; ++row, from += columns.step, to += columns.step)
+             dequantize_floats(from, to, columns.count, codes);
+         });
 }
 
 }  // namespace carina::runtime
