@@ -4,10 +4,7 @@
 #include <cstring>
 
 #include "runtime/kernels/element_internal.h"
-
-#if defined(__ARM_FEATURE_MVE)
-#include <arm_mve.h>
-#endif
+#include "runtime/kernels/int8_dot_internal.h"
 
 namespace carina::runtime {
 
@@ -72,24 +69,23 @@ bool broadcast(const Tensor& operand, const Tensor& out, Extents& strides) {
   return true;
 }
 
-void copy_block(const std::byte* from, std::byte* to, size_t count) {
+namespace {
+
+// copy_block() for few bytes
+[[gnu::always_inline]] inline void copy_adjacent(const std::byte* from, std::byte* to, size_t count) {
 #if defined(__ARM_FEATURE_MVE)
   if (to <= from || to >= from + count) {
-    const auto* source = reinterpret_cast<const uint8_t*>(from);
-    auto* target = reinterpret_cast<uint8_t*>(to);
-    for (; count >= 32; count -= 32, source += 32, target += 32) {
-      const uint8x16_t first = vld1q_u8(source), second = vld1q_u8(source + 16);
-      vst1q_u8(target, first);
-      vst1q_u8(target + 16, second);
-    }
-    for (auto left = static_cast<int32_t>(count); left > 0; left -= 16, source += 16, target += 16) {
-      const mve_pred16_t lanes = vctp8q(static_cast<uint32_t>(left));
-      vst1q_p_u8(target, vld1q_z_u8(source, lanes), lanes);
-    }
-    return;
+    return copy_bytes(reinterpret_cast<const int8_t*>(from), reinterpret_cast<int8_t*>(to),
+                      static_cast<int32_t>(count));
   }
 #endif
   if (count > 0) std::memmove(to, from, count);
+}
+
+}  // namespace
+
+void copy_block(const std::byte* from, std::byte* to, size_t count) {
+  copy_adjacent(from, to, count);
 }
 
 namespace {
@@ -98,7 +94,7 @@ namespace {
 template <size_t kBytes>
 void copy_row(const std::byte* from, ptrdiff_t from_step, std::byte* to, ptrdiff_t to_step, size_t count) {
   constexpr auto kStep = static_cast<ptrdiff_t>(kBytes);
-  if (from_step == kStep && to_step == kStep) return copy_block(from, to, count * kBytes);
+  if (from_step == kStep && to_step == kStep) return copy_adjacent(from, to, count * kBytes);
   repeat(count, [&] {
     std::memcpy(to, from, kBytes);
     from += from_step;
@@ -110,6 +106,20 @@ template <size_t kBytes>
 void copy_bytes(const Tensor& from, const Tensor& to, Walk<2> walk) {
   constexpr auto kStep = static_cast<ptrdiff_t>(kBytes);
   order_axes(walk);
+  const auto stride = [&](size_t tensor, size_t axis) {
+    return static_cast<ptrdiff_t>(walk.strides[tensor][axis]) * kStep;
+  };
+  if (walk.rank == 2 && stride(0, 1) == kStep && stride(1, 1) == kStep && walk.count() > 0) {  // blocks
+    const auto bytes = static_cast<size_t>(walk.sizes[1]) * kBytes;
+    const auto* source = from.as<std::byte>() + static_cast<ptrdiff_t>(walk.at[0]) * kStep;
+    auto* target = to.as<std::byte>() + static_cast<ptrdiff_t>(walk.at[1]) * kStep;
+    const ptrdiff_t source_step = stride(0, 0), target_step = stride(1, 0);
+    return repeat(static_cast<size_t>(walk.sizes[0]), [&] {
+      copy_adjacent(source, target, bytes);
+      source += source_step;
+      target += target_step;
+    });
+  }
   for_rows(walk, [&](const auto& at, const auto& steps, size_t count) {
     copy_row<kBytes>(
         from.as<std::byte>() + static_cast<ptrdiff_t>(at[0]) * kStep, static_cast<ptrdiff_t>(steps[0]) * kStep,
