@@ -31,7 +31,7 @@ class Row:
     name: str
     kernel: str
     instructions: float  # per element or MAC
-    digest: str  # of the results; "0x00000000": the last bits depend on the C library
+    digest: str  # of the results
 
 
 def rows_of(text):

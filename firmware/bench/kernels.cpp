@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <initializer_list>
+#include <utility>
 
 #include "firmware/board/board.h"
 #include "firmware/board/console.h"
@@ -88,9 +89,8 @@ class Call {
   Call& text(const char* value) { return add(EValue(value)); }
   Call& none() { return add(EValue()); }
 
-  // Calls the kernel and prints its name, the cycles, `work` (elements or multiply-accumulates) and the digest. The
-  // digest is 0 if the C library's functions decide the last bits.
-  void run(std::string_view row, std::string_view kernel, int64_t work, bool has_own_bits = true) {
+  // Calls the kernel and prints its name, the cycles, `work` (elements or multiply-accumulates) and the digest.
+  void run(std::string_view row, std::string_view kernel, int64_t work) {
     std::array<EValue*, kMaxArguments> arguments{};
     for (size_t i = 0; i < count_; ++i) arguments[i] = &values_[i];
     runtime::Arena scratch(scratch_memory);
@@ -101,7 +101,7 @@ class Call {
     const uint64_t cycles = board_cycles() - start;
     Line line("row ");
     line.text(row).text(" | ").text(kernel).text(" | ").number(static_cast<int64_t>(cycles)).text(" | ").number(work);
-    line.text(" | ").hex(has_own_bits ? digest() : 0).text(" | ").number(static_cast<int64_t>(error));
+    line.text(" | ").hex(digest()).text(" | ").number(static_cast<int64_t>(error));
   }
 
  private:
@@ -289,11 +289,18 @@ void unary_rows() {
   Call().tensor(kFloat, {kCount}).out(kFloat, {kCount}).run("", "aten::relu.out", kCount);
   Call().tensor(kFloat, {kCount}).number(-1).number(1.5).out(kFloat, {kCount}).run("", "aten::clamp.out", kCount);
   Call().tensor(kFloat, {kCount}).number(-1).number(1.5).out(kFloat, {kCount}).run("", "aten::hardtanh.out", kCount);
+  Call().special({kCount - 1}).out(kFloat, {kCount - 1}).run("special", "aten::relu.out", kCount - 1);
+  Call()
+      .special({kCount - 1})
+      .number(1)
+      .number(-1.5)
+      .out(kFloat, {kCount - 1})
+      .run("special", "aten::clamp.out", kCount - 1);
   Call().tensor(kFloat, {kCount}).out(kFloat, {kCount}).run("", "aten::neg.out", kCount);
   for (const char* kernel : {"aten::sigmoid.out", "aten::tanh.out", "aten::exp.out"})
-    Call().tensor(kFloat, {kCount}).out(kFloat, {kCount}).run("", kernel, kCount, false);
+    Call().tensor(kFloat, {kCount}).out(kFloat, {kCount}).run("", kernel, kCount);
   for (const char* kind : {"none", "tanh"})
-    Call().tensor(kFloat, {kCount}).text(kind).out(kFloat, {kCount}).run(kind, "aten::gelu.out", kCount, false);
+    Call().tensor(kFloat, {kCount}).text(kind).out(kFloat, {kCount}).run(kind, "aten::gelu.out", kCount);
 }
 
 void reduction_rows() {
@@ -302,13 +309,13 @@ void reduction_rows() {
       .integer(-1)
       .flag(false)
       .out(kFloat, {128, 128})
-      .run("last axis", "aten::_softmax.out", kCount, false);
+      .run("last axis", "aten::_softmax.out", kCount);
   Call()
       .tensor(kFloat, {128, 128})
       .integer(0)
       .flag(false)
       .out(kFloat, {128, 128})
-      .run("first axis", "aten::_softmax.out", kCount, false);
+      .run("first axis", "aten::_softmax.out", kCount);
   Call()
       .tensor(kFloat, {128, 128})
       .integers({128})
@@ -430,6 +437,26 @@ void float_window_rows() {
       .out(kInt64, {1, 16, 16, 16})
       .run("2x2", "aten::max_pool2d_with_indices.out", 4096);
   Call()
+      .special({1, 16, 32, 32})
+      .integers({3, 3})
+      .integers({2, 2})
+      .integers({1, 1})
+      .integers({1, 1})
+      .flag(false)
+      .out(kFloat, {1, 16, 16, 16})
+      .out(kInt64, {1, 16, 16, 16})
+      .run("3x3, special", "aten::max_pool2d_with_indices.out", 4096);
+  Call()
+      .tensor(kFloat, {1, 512, 7, 7}, Order::kChannelsLast)
+      .integers({7, 7})
+      .integers({1, 1})
+      .integers({0, 0})
+      .flag(false)
+      .flag(true)
+      .none()
+      .out(kFloat, {1, 512, 1, 1}, Order::kChannelsLast)
+      .run("7x7, channels last", "aten::avg_pool2d.out", 512);
+  Call()
       .tensor(kFloat, {1, 8, 16, 16})
       .tensor(kFloat, {8, 8, 3, 3})
       .tensor(kFloat, {8})
@@ -481,7 +508,7 @@ void int8_elementwise_rows() {
     const int64_t low = type == kInt8 ? -128 : -32768, high = type == kInt8 ? 127 : 32767;
     const std::string_view row = type == kInt8 ? "int8" : "int16";
     const int32_t count = type == kInt8 ? kCount - 3 : 4093;
-    for (const int64_t shift : {-1, 0}) {
+    for (const auto& [shift, other_shift] : {std::pair(-1, 0), std::pair(0, -2), std::pair(-1, -2)}) {
       Call()
           .tensor(type, {count})
           .integer(5)
@@ -490,14 +517,14 @@ void int8_elementwise_rows() {
           .tensor(type, {count})
           .integer(-128)
           .integer(kMultiplier / 2 + 7)
-          .integer(0)
+          .integer(other_shift)
           .integer(-3)
           .integer(kMultiplier)
           .integer(type == kInt8 ? -19 : -21)
           .integer(low)
           .integer(high)
           .out(type, {count})
-          .run(row, "cortex_m::quantized_add.out", count);
+          .run(shift != 0 && other_shift != 0 ? "two shifts" : row, "cortex_m::quantized_add.out", count);
     }
     Call()
         .tensor(type, {count})
