@@ -155,14 +155,14 @@ template <typename Function>
 #endif
 
 #if defined(__ARM_FEATURE_MVE)
-// Whether the scaling of b has no shift and that of the result has one. This is common: the larger scale of two operands
-// becomes 1/2, a multiplier without a shift.
+// Whether the scaling of b has no shift and that of the result has one. This is common: the larger scale of two
+// operands becomes 1/2, a multiplier without a shift.
 bool is_common(const Sum& sum) {
   return sum.b.right == 0 && sum.result.right > 0;
 }
 
-// A common sum of adjacent elements. Half away from zero: 1 is subtracted from negative numbers before halves are rounded
-// up. GCC would move the constants and pointers between registers and the stack.
+// A common sum of adjacent elements. Half away from zero: 1 is subtracted from negative numbers before halves are
+// rounded up. GCC would move the constants and pointers between registers and the stack.
 [[gnu::noinline]] void add_adjacent(const int8_t* a, const int8_t* b, int8_t* to, size_t count, const Sum& sum) {
   int32x4_t x, y, sign;
   asm volatile(

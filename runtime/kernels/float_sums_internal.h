@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <utility>
 
-// Sums of products of floats, which matrix products and convolutions share, and sums of floats. The terms of each sum are added one after
-// the other, so the bits are those of a loop over one sum; several sums at a time need fewer loads.
+// Sums of products of floats, which matrix products and convolutions share, and sums of floats. The terms of each sum
+// are added one after the other, so the bits are those of a loop over one sum; several sums at a time need fewer loads.
 namespace carina::runtime {
 
 // A run of terms: their number, and the distances between two of them in both operands.

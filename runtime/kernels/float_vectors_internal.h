@@ -8,9 +8,9 @@
 #define CARINA_MVE_FLOATS 1
 #endif
 
-// Rows of floats on cores with MVE, four elements at a time. MVE takes subnormal numbers as 0, so its arithmetic has the
-// bits of plain loops only where neither operands nor results are subnormal. Comparisons and selections of the bits, as
-// int32, are always equal.
+// Rows of floats on cores with MVE, four elements at a time. MVE takes subnormal numbers as 0, so its arithmetic has
+// the bits of plain loops only where neither operands nor results are subnormal. Comparisons and selections of the
+// bits, as int32, are always equal.
 namespace carina::runtime {
 
 #if defined(CARINA_MVE_FLOATS)

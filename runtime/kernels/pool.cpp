@@ -108,8 +108,8 @@ class RunsOfRow {
   ptrdiff_t outputs_, last_ = -1;  // the last begin of a window inside of the input
 };
 
-// Offsets of a window: its first element in the input, and its result in the output and in another image of the output's
-// sizes. `position` is that of the first element in the channel, whose elements are counted row by row.
+// Offsets of a window: its first element in the input, and its result in the output and in another image of the
+// output's sizes. `position` is that of the first element in the channel, whose elements are counted row by row.
 struct Place {
   ptrdiff_t from, to, other, position;
 
@@ -170,8 +170,8 @@ Windows windows_of(const Image& in, const Image& out, const Image& other, const 
   return windows;
 }
 
-// Calls function(run, windows) for all runs of windows. `rows_at(y)` gives the rows of a window, `run_at(x)` the rest of
-// a run.
+// Calls function(run, windows) for all runs of windows. `rows_at(y)` gives the rows of a window, `run_at(x)` the rest
+// of a run.
 template <typename RowsAt, typename RunAt, typename Function>
 void for_runs(const Image& in, const Image& out, const Image& other, const RowsAt& rows_at, const RunAt& run_at,
               const Function& function) {
