@@ -46,13 +46,27 @@ struct Limited<float> {
     const auto below = static_cast<uint32_t>(least) - static_cast<uint32_t>(first);
     const uint32_t above = high < kInfinity ? static_cast<uint32_t>(last) + 1 - static_cast<uint32_t>(next) : 0;
     const auto lowest = vdupq_n_f32(low < high ? low : high), highest = vdupq_n_f32(high);
-    map_fours(from, to, count, [&](float32x4_t values) __attribute__((always_inline)) {
-      const int32x4_t bits = vreinterpretq_s32_f32(values);
+    map_fours(from, to, count, [&](FourFloats values) __attribute__((always_inline)) {
+      const int32x4_t bits = vreinterpretq_s32_f32(values.lanes);
       const uint32x4_t signs = vreinterpretq_u32_s32(vshrq_n_s32(bits, 31));
       const uint32x4_t places = veorq_u32(vreinterpretq_u32_s32(bits), vshrq_n_u32(signs, 1));
       const float32x4_t raised =
-          vpselq_f32(values, lowest, vcmpcsq_n_u32(vsubq_n_u32(places, static_cast<uint32_t>(first)), below));
-      return vpselq_f32(raised, highest, vcmpcsq_n_u32(vsubq_n_u32(places, static_cast<uint32_t>(next)), above));
+          vpselq_f32(values.lanes, lowest, vcmpcsq_n_u32(vsubq_n_u32(places, static_cast<uint32_t>(first)), below));
+      return FourFloats{
+          vpselq_f32(raised, highest, vcmpcsq_n_u32(vsubq_n_u32(places, static_cast<uint32_t>(next)), above))};
+    });
+  }
+};
+#elif defined(CARINA_FLOAT_VECTORS)
+template <>
+struct Limited<float> {
+  float low, high;
+  float operator()(float value) const { return limited(value, low, high); }
+  void map_row(const float* from, float* to, size_t count) const {
+    const FourFloats::Lanes lowest = FourFloats::Lanes{} + (low < high ? low : high);
+    const FourFloats::Lanes highest = FourFloats::Lanes{} + high;
+    map_fours(from, to, count, [&](FourFloats x) {
+      return FourFloats{x.lanes < low ? lowest : x.lanes > high ? highest : x.lanes};
     });
   }
 };

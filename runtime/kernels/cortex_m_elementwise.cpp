@@ -200,7 +200,7 @@ bool is_common(const Sum& sum) {
 #endif
 
 template <typename Function>
-void map_codes(const Row& row, size_t count, const Function& function) {
+void map_codes(const Row& row, size_t count, Function function) {
   size_t i = 0;
 #if defined(__ARM_FEATURE_MVE)
   if constexpr (std::is_same_v<Function, Sum>) {

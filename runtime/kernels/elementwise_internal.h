@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <type_traits>
 
 #include "runtime/kernels/call_internal.h"
 #include "runtime/kernels/domain_internal.h"
+#include "runtime/kernels/float_vectors_internal.h"
 #include "runtime/kernels/layout_internal.h"
 
 namespace carina::runtime {
@@ -50,7 +52,7 @@ auto function_in(const Function& function) {
 // out[i] = function(in[i]) for a row of elements, which are adjacent in `out`. A function may have a map_row(), which
 // computes several adjacent elements at a time.
 template <typename Function>
-void map_floats(const float* from, float* to, ptrdiff_t from_step, size_t count, const Function& function) {
+void map_floats(const float* from, float* to, ptrdiff_t from_step, size_t count, Function function) {
   if (from_step == 1) {
     if constexpr (requires { function.map_row(from, to, count); }) {
       function.map_row(from, to, count);
@@ -67,7 +69,7 @@ void map_floats(const float* from, float* to, ptrdiff_t from_step, size_t count,
 
 template <typename Domain, typename Function>
 void map_row(Domain domain, const Tensor& in, const Tensor& out, const Steps<2>& at, const Steps<2>& steps,
-             size_t count, const Function& function) {
+             size_t count, Function function) {
   using Value = typename Domain::Value;
   if constexpr (std::is_same_v<Domain, Floats>) {
     map_floats(in.as<const float>() + at[0], out.as<float>() + at[1], steps[0], count, function);
@@ -97,8 +99,18 @@ Error map_unary(const Tensor& in, const Tensor& out, const Function& function) {
 // out[i] = function(a[i], b[i]) for a row of elements, which are adjacent in `out`.
 template <typename Function>
 void map_floats(const float* a, const float* b, float* to, ptrdiff_t a_step, ptrdiff_t b_step, size_t count,
-                const Function& function) {
+                Function function) {
   if (a_step == 1 && b_step == 1) {
+#if defined(CARINA_FLOAT_VECTORS) && !defined(CARINA_MVE_FLOATS)
+    for (; count >= 4; count -= 4, a += 4, b += 4, to += 4) {  // which compilers for hosts compute at a time
+      float x[4], y[4];
+      std::copy_n(a, 4, x);
+      std::copy_n(b, 4, y);
+      for (size_t i = 0; i < 4; ++i) x[i] = static_cast<float>(function(x[i], y[i]));
+      std::copy_n(x, 4, to);
+    }
+    if (count == 0) return;
+#endif
     repeat(count, [&] { *to++ = static_cast<float>(function(*a++, *b++)); });
   } else if (a_step == 1 && b_step == 0) {
     const float second = *b;
@@ -114,7 +126,7 @@ void map_floats(const float* a, const float* b, float* to, ptrdiff_t a_step, ptr
 
 template <typename Domain, typename Function>
 void map_row(Domain domain, const Tensor& a, const Tensor& b, const Tensor& out, const Steps<3>& at,
-             const Steps<3>& steps, size_t count, const Function& function) {
+             const Steps<3>& steps, size_t count, Function function) {
   using Value = typename Domain::Value;
   if constexpr (std::is_same_v<Domain, Floats>) {
     map_floats(a.as<const float>() + at[0], b.as<const float>() + at[1], out.as<float>() + at[2], steps[0], steps[1],

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -14,32 +13,6 @@
 // gelu 1e-6 (for arguments of a magnitude below 4).
 namespace carina::runtime {
 
-// 2^n for the float kShift + n with a small integer n: n is in its lowest bits.
-inline constexpr float kShift = 0x1.8p23F;
-inline float power_of_two(float shifted) {
-  return std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + 0x3f800000U);
-}
-// x > 0 ? a : b
-inline float select_positive(float x, float a, float b) {
-  return x > 0 ? a : b;
-}
-inline float magnitude(float x) {
-  return std::fabs(x);
-}
-
-#if defined(CARINA_MVE_FLOATS)
-[[gnu::always_inline]] inline FourFloats power_of_two(FourFloats shifted) {
-  const uint32x4_t exponents = vshlq_n_u32(vreinterpretq_u32_f32(shifted.lanes), 23);
-  return {vreinterpretq_f32_u32(vaddq_n_u32(exponents, 0x3f800000U))};
-}
-[[gnu::always_inline]] inline FourFloats select_positive(FourFloats x, FourFloats a, FourFloats b) {
-  return {vpselq_f32(a.lanes, b.lanes, vcmpgtq_n_f32(x.lanes, 0.0F))};
-}
-[[gnu::always_inline]] inline FourFloats magnitude(FourFloats x) {
-  return {vabsq_f32(x.lanes)};
-}
-#endif
-
 // e^x = power * (1 + rest) for |x| <= kMaxExponent, where `power` is a power of two.
 inline constexpr float kMaxExponent = 87;
 template <typename V>
@@ -48,7 +21,7 @@ struct Exponential {
 };
 template <typename V>
 [[gnu::always_inline]] inline Exponential<V> exponential(V x) {
-  constexpr float kLog2OfE = 0x1.715476p0F;
+  constexpr float kLog2OfE = 0x1.715476p0F, kShift = 0x1.8p23F;
   constexpr float kLog2High = 0x1.63p-1F, kLog2Low = -0x1.bd0106p-13F;  // the sum is ln(2)
   const V shifted = x * kLog2OfE + kShift;
   const V n = shifted - kShift;
@@ -158,29 +131,28 @@ struct FloatFunction {
       return Function::out_of_range(x);
     }
   }
-  // Replaces `count` elements by their function values.
-  static void replace(float* elements, ptrdiff_t step, size_t count) {
-#if defined(CARINA_MVE_FLOATS)
-    if (step == 1) return map_row(elements, elements, count);
-#endif
-    for (; count > 0; --count, elements += step) *elements = of(*elements);
-  }
-#if defined(CARINA_MVE_FLOATS)
+#if defined(CARINA_FLOAT_VECTORS)
   // Four adjacent elements are computed at a time, and then those out of range, which are rare.
   [[gnu::noinline]] static void map_row(const float* from, float* to, size_t count) {
-    for (auto left = static_cast<int32_t>(count); left > 0; left -= 4, from += 4, to += 4) {
-      const mve_pred16_t lanes = vctp32q(static_cast<uint32_t>(left));
-      const float32x4_t x = vld1q_z_f32(from, lanes);
-      vst1q_p_f32(to, Function::in_range(FourFloats{x}).lanes, lanes);
-      mve_pred16_t far = vcmpgtq_n_f32(vabsq_f32(x), Function::kLimit);
-      if (far == 0) [[likely]]
-        continue;
-      float values[4];
-      vst1q_f32(values, x);
-      for (int i = 0; i < 4; ++i, far = static_cast<mve_pred16_t>(far >> 4)) {
-        if ((far & 1) != 0) to[i] = Function::out_of_range(values[i]);
-      }
+    for (auto left = static_cast<ptrdiff_t>(count); left > 0; left -= 4, from += 4, to += 4) {
+      const FourFloats x = load_four(from, static_cast<size_t>(left));
+      store_four(to, Function::in_range(x), static_cast<size_t>(left));
+      if (any_above(magnitude(x), Function::kLimit)) [[unlikely]]
+        correct(x, to, static_cast<size_t>(left));
     }
+  }
+
+ private:
+  static void correct(FourFloats x, float* to, size_t count) {
+    float values[4];
+    store_four(values, x, 4);
+    for (size_t i = 0; i < 4 && i < count; ++i) {
+      if (magnitude(values[i]) > Function::kLimit) to[i] = Function::out_of_range(values[i]);
+    }
+  }
+#else
+  static void map_row(const float* from, float* to, size_t count) {
+    for (; count > 0; --count) *to++ = of(*from++);
   }
 #endif
 };

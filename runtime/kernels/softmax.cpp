@@ -43,18 +43,23 @@ void softmax_row(const Floats::Reader& read, const Floats::Writer& write, const 
   });
   float* to = out;
   from = begin;
-  repeat(count, [&] {
-    *to = *from - max;
-    from += from_step;
-    to += to_step;
-  });
-  FloatFunction<ExpFunction>::replace(out, to_step, count);
   float sum = 0;
-  to = out;
-  repeat(count, [&] {
-    sum += *to;
-    to += to_step;
-  });
+  if (to_step == 1) {
+    repeat(count, [&] {
+      *to++ = *from - max;
+      from += from_step;
+    });
+    FloatFunction<ExpFunction>::map_row(out, out, count);
+    to = out;
+    repeat(count, [&] { sum += *to++; });
+  } else {
+    repeat(count, [&] {
+      *to = FloatFunction<ExpFunction>::of(*from - max);
+      sum += *to;
+      from += from_step;
+      to += to_step;
+    });
+  }
   to = out;
   repeat(count, [&] {
     *to /= sum;
