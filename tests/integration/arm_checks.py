@@ -22,6 +22,7 @@ from arm_programs import note_passed
 from executorch.exir import EdgeCompileConfig, to_edge
 from executorch.exir.backend.operator_support import DontPartition, DontPartitionModule, DontPartitionName
 from executorch.exir.dialects._ops import ops as exir_ops
+from tier_plugin import collect_garbage_rarely
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from carina.arm import EthosUPartitioner, TOSAPartitioner
@@ -174,6 +175,7 @@ def combinations(name, whole):
 
 
 def main():
+    collect_garbage_rarely()
     failed = 0
     mode, *chosen = (word for word in sys.argv[1:] if word != "-v")
     for name in chosen or (OPERATORS if mode == "all" else SAMPLED):

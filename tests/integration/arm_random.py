@@ -18,6 +18,7 @@ import mixed_graphs
 import numpy as np
 import torch
 from arm_partition import U55, delegates, lowered, quantized, run
+from tier_plugin import collect_garbage_rarely
 from torch.nn import functional
 
 from carina.arm import get_symmetric_a16w8_quantization_config
@@ -181,6 +182,7 @@ def check(seed, mixed=False):
 
 
 def main():
+    collect_garbage_rarely()
     first, count = int(sys.argv[1]), int(sys.argv[2])
     failed = 0
     for seed in range(first, first + count):

@@ -42,6 +42,10 @@ def pytest_configure(config):
     make_cases(config)
 
 
+def pytest_collection_finish():
+    tier_plugin.collect_garbage_rarely()
+
+
 # --- carina --------------------------------------------------------------------------------------------------------
 
 

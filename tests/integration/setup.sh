@@ -67,7 +67,8 @@ make_venv() {
   echo "$env $("$python" -V)" >"$env/.place"
 }
 
-pip_install() { quietly "$env/bin/python" -m pip install --no-input --disable-pip-version-check "$@"; }
+# Modules are compiled when they are first imported: few are, and compiling all takes as long as the rest.
+pip_install() { quietly "$env/bin/python" -m pip install --no-input --no-compile --disable-pip-version-check "$@"; }
 
 # install_torch FILE: the torch that the requirement file FILE names.
 install_torch() {

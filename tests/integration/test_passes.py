@@ -12,7 +12,7 @@ def model(tmp_path_factory):
             return torch.softmax(torch.flatten(x, 1), dim=-1)
 
     path = tmp_path_factory.mktemp("passes") / "model.pt2"
-    torch.export.save(torch.export.export(Model().eval(), (torch.rand(1, 2, 3),), strict=True), path)
+    torch.export.save(torch.export.export(Model().eval(), (torch.rand(1, 2, 3),)), path)
     return path
 
 

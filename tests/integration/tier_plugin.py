@@ -8,6 +8,7 @@ Tiers     @pytest.mark.long: only in `make test-all`. sampled(20, 300): 300 in `
           `make test-all`, else each third. in_turn(rows, columns): all pairs in `make test-all`, else a column for each row.
 """
 
+import gc
 import itertools
 import os
 import signal
@@ -45,6 +46,13 @@ def in_turn(rows, columns, number=1):
     chosen = itertools.cycle(columns)
     for row in rows:
         yield from ((row, column) for column in itertools.islice(chosen, sampled(number, len(columns))))
+
+
+def collect_garbage_rarely():
+    """Called after the imports. torch.export and the peer's passes make many objects that stay: looking for garbage is a tenth of their time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 50)
 
 
 def restore_signals():
