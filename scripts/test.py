@@ -17,6 +17,7 @@ A step that fails before it counts a test is one failure. Skipped steps are list
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -39,6 +40,7 @@ PYTHON = ENVIRONMENT / "main" / "bin" / "python"
 RESULTS = BUILD / "results"
 LOGS = BUILD / "logs"
 os.environ.setdefault("CARINA_CASES", str(BUILD / "cases"))
+os.environ.setdefault("PYTHONPYCACHEPREFIX", str(BUILD / "pycache"))  # the source tree may be read-only
 JOBS = os.environ.get("JOBS", "2")
 FUZZ_SECONDS = os.environ.get("FUZZ_SECONDS", "10")
 PROGRESS_SECONDS = 60
@@ -58,6 +60,7 @@ THREADS = {
 }
 
 passed, failed, not_run = [], [], Counter()
+of_other_tiers = 0  # integration tests marked `long`, outside of `make test-all`
 
 
 def cpu_seconds():
@@ -169,8 +172,10 @@ def pytest(step, files, *options, **variables):
     names = [f"tests/integration/test_{name}.py" for name in files] or ["tests/integration"]
     command = [PYTHON, "-m", "pytest", *names, "-q", "-n", JOBS, "--dist", "worksteal", f"--junitxml={path}"]
     command += ["-o", f"cache_dir={BUILD / 'pytest_cache'}"]
-    variables = {"CARINA_DEV_CHECKS": "1", "CARINA_BUILD": str(BUILD), "PYTHONDONTWRITEBYTECODE": "1", **variables}
+    variables = {"CARINA_DEV_CHECKS": "1", "CARINA_BUILD": str(BUILD), **variables}
     count(step, path, run(step, [*command, *options], 200, **variables))
+    global of_other_tiers
+    of_other_tiers += sum(map(int, re.findall(r", (\d+) deselected", last_line(LOGS / f"{step}.log"))))
 
 
 def gtest(step, preset, filters, **variables):
@@ -278,6 +283,8 @@ def finish():
         print(f"not run: {number} x {reason}")
     for name in failed:
         print(f"failed: {name}")
+    if of_other_tiers:
+        print(f"only in make test-all: {of_other_tiers} tests, which take minutes or an environment of their own")
     if passed:
         junit.write_durations(RESULTS, RESULTS / "durations.md")
     print(f"{tier}: {clock()} minutes, {cpu_seconds():.0f} s of processor time; durations in {RESULTS / 'durations.md'}")

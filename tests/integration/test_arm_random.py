@@ -11,7 +11,7 @@ from tier_plugin import sampled
 
 HERE = Path(__file__).parent
 # Networks in each process: in `make test-all` 2,000 networks of floats, and 500 with integers and bools.
-COUNTS = {"float": sampled(12, 500), "mixed": sampled(4, 125)}
+COUNTS = {"float": sampled(8, 500), "mixed": sampled(3, 125)}
 
 
 @pytest.mark.parametrize("kind", COUNTS)

@@ -37,6 +37,9 @@ print(nbformat.writes(notebook))
 """
 
 
+pytestmark = pytest.mark.long
+
+
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
     """(folder of programs, environment) in which the package of the build is installed beside both tools."""

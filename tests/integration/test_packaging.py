@@ -50,14 +50,17 @@ def run(*command):
     return done.stdout
 
 
+@pytest.mark.long
 def test_hadolint_accepts_the_dockerfile(programs):
     run(programs / "hadolint", DOCKERFILE)
 
 
+@pytest.mark.long
 def test_oelint_accepts_the_yocto_recipe(programs):
     run(programs / "oelint-adv", "--quiet", "--jobs", "1", "--suppress", "oelint.vars.homepageping", YOCTO)  # the address needs a network
 
 
+@pytest.mark.long
 def test_rattler_build_renders_the_conda_recipe(programs, carina):
     recipe = json.loads(run(programs / "python", "-c", RENDER, CONDA))
     assert recipe["package"] == {"name": "carina", "version": VERSION}

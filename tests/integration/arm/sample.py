@@ -16,7 +16,7 @@ import reference
 FILE = Path(__file__).with_name("sample.json")
 SIZES = {"FP": 110, "INT": 90, "U55": 70, "U85": 70, "PT2E": 24, "INT-A16W8": 12, "U55-A16W8": 12, "U85-A16W8": 12, "VGF-FP": 55, "VGF-INT": 55}
 LONGEST_SECONDS = 0.5
-PART = 12
+PART = 20
 ONCE_BROKEN = [  # always in the sample, because they failed once
     ("models/test_nn_functional.py::test_nn_functional_tosa_INT[grid_sample]", "INT"),
     ("models/test_nn_functional.py::test_nn_functional_tosa_INT[fold]", "PT2E"),
