@@ -9,7 +9,6 @@ namespace carina::quantize {
 
 namespace {
 
-constexpr size_t kLanes = 16;           // so that compilers vectorize the loops
 constexpr int64_t kMaxPositions = 512;  // positions per run, enough for means within a few percent
 
 struct Window {
@@ -118,28 +117,20 @@ std::vector<float> patches_of(const Window& w, std::span<const float> image, int
 }  // namespace
 
 InputStatistics::InputStatistics(size_t terms, Gathered gathered)
-    : row_((terms + kLanes - 1) / kLanes * kLanes),
+    : row_((terms + kRowGroup - 1) / kRowGroup * kRowGroup),
       sums_(terms, 0),
       products_(gathered == Gathered::kProducts ? terms * row_ : 0, 0) {}
 
 void InputStatistics::add(const std::vector<float>& patches) {
   const size_t count = sums_.empty() ? 0 : patches.size() / sums_.size();
-  std::vector<float> padded(row_, 0);
   for (size_t p = 0; p < count; ++p) {
-    const float* patch = patches.data() + p * terms();
-    for (size_t i = 0; i < terms(); ++i) sums_[i] += patch[i];
-    if (products_.empty()) continue;
-    std::copy_n(patch, terms(), padded.begin());
-    for (size_t i = 0; i < terms(); ++i) {
-      const float factor = padded[i];
-      float* const row = products_.data() + i * row_;
-      if (factor == 0) continue;
-      for (size_t j = 0; j <= i; j += kLanes) {
-        for (size_t lane = 0; lane < kLanes; ++lane) row[j + lane] += factor * padded[j + lane];
-      }
-    }
+    for (size_t i = 0; i < terms(); ++i) sums_[i] += patches[p * terms() + i];
   }
   count_ += count;
+  if (products_.empty()) return;
+  std::vector<float> padded(count * row_, 0);
+  for (size_t p = 0; p < count; ++p) std::copy_n(patches.data() + p * terms(), terms(), padded.data() + p * row_);
+  add_outer_products(padded.data(), count, row_, terms(), products_.data());
 }
 
 void InputStatistics::add(const std::vector<double>& sums, size_t count) {

@@ -32,7 +32,7 @@ void find_bins_here(const float* values, size_t count, double scale, double firs
   for (; i < count; ++i) indices[i] = static_cast<int32_t>(static_cast<double>(values[i]) * scale - first);
 }
 
-// Adds kTogether pixels, and prefetches the next ones.
+// Adds kPixelsTogether pixels, and prefetches the next ones.
 void add_together(const float* const* pixels, const float* const* next, size_t channels, double* sums) {
   size_t c = 0;
 #if HWY_HAVE_FLOAT64
@@ -40,7 +40,7 @@ void add_together(const float* const* pixels, const float* const* next, size_t c
   const hn::Rebind<float, decltype(wide)> narrow;
   for (; c + hn::Lanes(wide) <= channels; c += hn::Lanes(wide)) {
     auto together = hn::Zero(narrow);
-    for (size_t p = 0; p < kTogether; ++p) {
+    for (size_t p = 0; p < kPixelsTogether; ++p) {
       if (next[p] != nullptr) __builtin_prefetch(next[p] + c);
       if (pixels[p] != nullptr) together = hn::Add(together, hn::LoadU(narrow, pixels[p] + c));
     }
@@ -49,25 +49,64 @@ void add_together(const float* const* pixels, const float* const* next, size_t c
 #endif
   for (; c < channels; ++c) {
     float together = 0;
-    for (size_t p = 0; p < kTogether; ++p) together += pixels[p] == nullptr ? 0.0F : pixels[p][c];
+    for (size_t p = 0; p < kPixelsTogether; ++p) together += pixels[p] == nullptr ? 0.0F : pixels[p][c];
     sums[c] += static_cast<double>(together);
   }
 }
 
 void add_pixels_here(std::span<const float* const> pixels, size_t channels, double* sums) {
-  std::array<const float*, kTogether> now{}, next{};
-  const auto take = [&](size_t first, std::array<const float*, kTogether>& to) {
+  std::array<const float*, kPixelsTogether> now{}, next{};
+  const auto take = [&](size_t first, std::array<const float*, kPixelsTogether>& to) {
     to.fill(nullptr);
     if (first < pixels.size())
-      std::copy_n(pixels.begin() + static_cast<std::ptrdiff_t>(first), std::min(kTogether, pixels.size() - first),
+      std::copy_n(pixels.begin() + static_cast<std::ptrdiff_t>(first), std::min(kPixelsTogether, pixels.size() - first),
                   to.begin());
   };
   take(0, now);
-  for (size_t first = 0; first < pixels.size(); first += kTogether) {
-    take(first + kTogether, next);
+  for (size_t first = 0; first < pixels.size(); first += kPixelsTogether) {
+    take(first + kPixelsTogether, next);
     add_together(now.data(), next.data(), channels, sums);
     now = next;
   }
+}
+
+// Adds a block of rows to kSums rows of `products` from i on, in the columns up to the last of them.
+template <size_t kSums>
+void add_block(const float* block, size_t count, size_t stride, size_t i, float* products) {
+  const hn::CappedTag<float, kRowGroup> d;
+  for (size_t j = 0; j < i + kSums || j % kRowGroup != 0; j += hn::Lanes(d)) {
+    hn::Vec<decltype(d)> sums[kSums];
+    HWY_UNROLL(4)
+    for (size_t s = 0; s < kSums; ++s) sums[s] = hn::LoadU(d, products + (i + s) * stride + j);
+    for (const float* row = block; row != block + count * stride; row += stride) {
+      const auto others = hn::LoadU(d, row + j);
+      HWY_UNROLL(4)
+      for (size_t s = 0; s < kSums; ++s) sums[s] = hn::Add(sums[s], hn::Mul(hn::Set(d, row[i + s]), others));
+    }
+    HWY_UNROLL(4)
+    for (size_t s = 0; s < kSums; ++s) hn::StoreU(sums[s], d, products + (i + s) * stride + j);
+  }
+}
+
+void add_outer_products_here(const float* rows, size_t count, size_t stride, size_t terms, float* products) {
+  constexpr size_t kBlock = 16, kSums = 4;  // the block stays in the first cache
+  for (size_t first = 0; first < count; first += kBlock) {
+    const size_t together = std::min(kBlock, count - first);
+    size_t i = 0;
+    for (; i + kSums <= terms; i += kSums) add_block<kSums>(rows + first * stride, together, stride, i, products);
+    for (; i < terms; ++i) add_block<1>(rows + first * stride, together, stride, i, products);
+  }
+}
+
+void add_scaled_here(double factor, const double* values, size_t count, double* sums) {
+  size_t i = 0;
+#if HWY_HAVE_FLOAT64
+  const hn::ScalableTag<double> d;
+  const auto factors = hn::Set(d, factor);
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d))
+    hn::StoreU(hn::Add(hn::LoadU(d, sums + i), hn::Mul(factors, hn::LoadU(d, values + i))), d, sums + i);
+#endif
+  for (; i < count; ++i) sums[i] += factor * values[i];
 }
 
 }  // namespace
@@ -79,12 +118,21 @@ namespace carina::quantize {
 
 HWY_EXPORT(find_bins_here);
 HWY_EXPORT(add_pixels_here);
+HWY_EXPORT(add_outer_products_here);
+HWY_EXPORT(add_scaled_here);
 
 void find_bins(std::span<const float> values, double scale, double first, int32_t* indices) {
   HWY_DYNAMIC_DISPATCH(find_bins_here)(values.data(), values.size(), scale, first, indices);
 }
 void add_pixels(std::span<const float* const> pixels, size_t channels, double* sums) {
   HWY_DYNAMIC_DISPATCH(add_pixels_here)(pixels, channels, sums);
+}
+
+void add_outer_products(const float* rows, size_t count, size_t stride, size_t terms, float* products) {
+  HWY_DYNAMIC_DISPATCH(add_outer_products_here)(rows, count, stride, terms, products);
+}
+void add_scaled(double factor, std::span<const double> values, double* sums) {
+  HWY_DYNAMIC_DISPATCH(add_scaled_here)(factor, values.data(), values.size(), sums);
 }
 
 }  // namespace carina::quantize

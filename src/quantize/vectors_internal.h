@@ -12,9 +12,18 @@ namespace carina::quantize {
 // doubles separately.
 void find_bins(std::span<const float> values, double scale, double first, int32_t* indices);
 
-// sums[c] += the pixels' elements of channel c. A nullptr adds nothing. Groups of kTogether pixels are added as floats,
-// in order, before they are added to the sums.
-inline constexpr size_t kTogether = 8;
+// sums[c] += the pixels' elements of channel c. A nullptr adds nothing. Groups of kPixelsTogether pixels are added as
+// floats, in order, before they are added to the sums.
+inline constexpr size_t kPixelsTogether = 8;
 void add_pixels(std::span<const float* const> pixels, size_t channels, double* sums);
+
+// products[i][j] += row[i] * row[j] for each of `count` rows, in order, and for j up to i; elements beyond are
+// undefined. Rows and the rows of `products` have `stride` elements, a multiple of kRowGroup. A product is rounded
+// before it is added.
+inline constexpr size_t kRowGroup = 16;
+void add_outer_products(const float* rows, size_t count, size_t stride, size_t terms, float* products);
+
+// sums[i] += factor * values[i]. The product is rounded before it is added.
+void add_scaled(double factor, std::span<const double> values, double* sums);
 
 }  // namespace carina::quantize

@@ -7,6 +7,8 @@
 #include <optional>
 #include <span>
 
+#include "quantize/vectors_internal.h"
+
 namespace carina::quantize {
 
 namespace {
@@ -105,7 +107,7 @@ Rounded round_row(const std::vector<double>& row, double scale, const Quantizati
     result.steps[i] = static_cast<int8_t>(step);
     const double error = step * scale - row[i], left = owed[i] + error * factor.at(i, i);
     result.variance += left * left;
-    for (size_t k = 0; k < i; ++k) owed[k] += error * factor.at(i, k);
+    add_scaled(error, std::span(factor.elements).subspan(i * factor.size, i), owed.data());
   }
   return result;
 }

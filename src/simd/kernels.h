@@ -90,6 +90,24 @@ struct ByteSums {
 };
 ByteSums byte_sums(const int8_t* in, int64_t count);
 
+// --- products of int16 matrices with int8 weights [channels, k]
+
+// The weights in panels of kLanes channels.
+std::vector<int16_t> pack_matrix_i16(std::span<const int8_t> weights, int64_t k, int64_t channels);
+// c[row][channel] = the exact sum of products, for all channels of the panels. If k is odd, an element of A follows
+// each row; its factor is 0. |sum| must be less than 2^63.
+struct MatrixJobI16 {
+  const int16_t* a;
+  int64_t row_stride;  // elements
+  int64_t rows;
+  int64_t k;
+  const int16_t* panels;
+  int64_t panel_count;
+  int64_t* c;
+  int64_t c_stride;
+};
+void multiply_i16(const MatrixJobI16& job);
+
 // --- products of fp32 matrices; B is [k][kLanes] per panel
 
 void pack_matrix_f32(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, float* panels);

@@ -1,27 +1,31 @@
-// Dense convolutions of int16 values with constant int8 weights. Products are added in 32 bits as far as they fit,
-// which compilers turn into vector instructions, and then in 64 bits.
+// Dense convolutions of int16 values with constant int8 weights.
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "interpret/elements_internal.h"
 #include "interpret/ops/conv_internal.h"
+#include "simd/kernels.h"
 
 namespace carina::interpret {
 
 namespace {
 
-constexpr int64_t kChunk = 256;       // products: 2^8 * 2^15 * 2^7 fits 32 bits
-constexpr int64_t kTogether = 4;      // output channels that read the same inputs
+constexpr int64_t kTogether = 8;      // pixels
 constexpr int64_t kGrainI16 = 16384;  // products that are worth a thread
 
 struct DenseI16 {
   ConvGeometry g;
   int64_t k;
-  std::vector<int16_t> weights;  // [oc, k]; channels are padded to a multiple of kTogether
+  std::vector<int16_t> panels;
 
-  [[nodiscard]] size_t scratch_bytes() const { return static_cast<size_t>(k) * sizeof(int16_t); }
+  [[nodiscard]] int64_t row() const { return k + k % 2; }
+  [[nodiscard]] int64_t channels() const { return simd::padded(g.oc); }
+  // The sums of kTogether pixels, and their windows.
+  [[nodiscard]] size_t sums_bytes() const { return static_cast<size_t>(kTogether * channels()) * sizeof(int64_t); }
+  [[nodiscard]] size_t scratch_bytes() const {
+    return sums_bytes() + static_cast<size_t>(kTogether * row()) * sizeof(int16_t);
+  }
 
   // Copies the inputs of a pixel's window. Padding is 0.
   void gather(const int16_t* in, int64_t p, int16_t* to) const {
@@ -43,36 +47,34 @@ struct DenseI16 {
     }
   }
 
-  // Adds up the products of kTogether channels.
-  void sums_of(const int16_t* x, const int16_t* w, std::array<int64_t, kTogether>& sums) const {
-    sums.fill(0);
-    for (int64_t first = 0; first < k; first += kChunk) {
-      const int64_t count = std::min(kChunk, k - first);
-      for (int64_t c = 0; c < kTogether; ++c) {
-        const int16_t *a = x + first, *b = w + c * k + first;
-        int32_t sum = 0;
-        for (int64_t i = 0; i < count; ++i) sum += int32_t{a[i]} * int32_t{b[i]};
-        sums[static_cast<size_t>(c)] += sum;
-      }
-    }
-  }
-
   Result<void> run(const Call& call) const {
     const auto* in = call.input<int16_t>(0);
     const auto* bias = call.input<I48::Storage>(2);
     auto* out = call.output<I48::Storage>(0);
     split_slots(call.runtime.workers, g.pixels(), 1 + kGrainI16 / (k * g.oc + 1),
                 [&](int64_t slot, int64_t begin, int64_t end) {
-                  auto* const x = reinterpret_cast<int16_t*>(
-                      call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment));
-                  std::array<int64_t, kTogether> sums{};
-                  for (int64_t p = begin; p < end; ++p) {
-                    gather(in, p, x);
-                    for (int64_t oc = 0; oc < g.oc; oc += kTogether) {
-                      sums_of(x, weights.data() + oc * k, sums);
-                      for (int64_t c = oc; c < std::min(oc + kTogether, g.oc); ++c)
-                        out[p * g.oc + c] =
-                            I48::store(sums[static_cast<size_t>(c - oc)] + I48::load(bias[g.bias_count == 1 ? 0 : c]));
+                  auto* const scratch =
+                      call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kArenaAlignment);
+                  auto* const sums = reinterpret_cast<int64_t*>(scratch);
+                  auto* const x = reinterpret_cast<int16_t*>(scratch + sums_bytes());
+                  for (int64_t p = begin; p < end; p += kTogether) {
+                    const int64_t rows = std::min(kTogether, end - p);
+                    for (int64_t r = 0; r < rows; ++r) {
+                      gather(in, p + r, x + r * row());
+                      if (row() != k) x[r * row() + k] = 0;
+                    }
+                    simd::multiply_i16({.a = x,
+                                        .row_stride = row(),
+                                        .rows = rows,
+                                        .k = k,
+                                        .panels = panels.data(),
+                                        .panel_count = channels() / simd::kLanes,
+                                        .c = sums,
+                                        .c_stride = channels()});
+                    for (int64_t r = 0; r < rows; ++r) {
+                      for (int64_t c = 0; c < g.oc; ++c)
+                        out[(p + r) * g.oc + c] =
+                            I48::store(sums[r * channels() + c] + I48::load(bias[g.bias_count == 1 ? 0 : c]));
                     }
                   }
                 });
@@ -98,9 +100,8 @@ std::optional<Kernel> dense_i16(const NodePlan& plan, const ConvGeometry& g) {
                             return std::abs(static_cast<int64_t>(I48::load(value))) <= kMaxBias;
                           });
   if (has_zero_points || !is_bounded) return std::nullopt;
-  DenseI16 conv{.g = g, .k = k, .weights = std::vector<int16_t>(static_cast<size_t>(round_up(g.oc, kTogether) * k), 0)};
-  std::ranges::copy(plan.in[1].constant->values<int8_t>(), conv.weights.begin());
-  const size_t packed = conv.weights.size() * sizeof(int16_t);
+  DenseI16 conv{.g = g, .k = k, .panels = simd::pack_matrix_i16(plan.in[1].constant->values<int8_t>(), k, g.oc)};
+  const size_t packed = conv.panels.size() * sizeof(int16_t);
   return conv_kernel(std::move(conv), plan.threads, packed);
 }
 

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <hwy/highway.h>
 
 #include <cmath>
 #include <limits>
@@ -102,15 +103,15 @@ TEST(Conv2d, padding_has_value_of_zero_point) {
   EXPECT_THAT(values_of<int32_t>(out->front()), ElementsAre(7 + 0, 7 + 50, 7 + 100, 7 + 1 * 10 + 2 * 100 + 3 * 50));
 }
 
-// Constant weights have a kernel that adds up to 256 products in 32 bits. All products here are as large as they can
-// be.
+// Constant weights have a vector kernel that adds up to 256 products in 32 bits, two at a time. Their number is odd here,
+// and all are as large as they can be.
 TEST(Conv2d, sums_of_int16_with_constant_weights_are_exact) {
-  constexpr int64_t kChannels = 70, kOut = 5;
+  constexpr int64_t kChannels = 71, kOut = 37;
   std::vector<int16_t> x(static_cast<size_t>(4 * 3 * kChannels));
   std::vector<int8_t> weights(static_cast<size_t>(kOut * 9 * kChannels));
   std::vector<int64_t> bias(kOut);
   for (size_t i = 0; i < x.size(); ++i) x[i] = i % 7 == 0 ? int16_t{32767} : int16_t{-32768};
-  for (size_t i = 0; i < weights.size(); ++i) weights[i] = i % 5 == 0 ? int8_t{127} : int8_t{-127};
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = i % 5 == 0 ? int8_t{127} : int8_t{-128};
   for (size_t i = 0; i < bias.size(); ++i) bias[i] = (int64_t{1} << 40) - static_cast<int64_t>(i);
   const ir::Attributes attributes{{"pad", std::vector<int64_t>{1, 1, 0, 1}},
                                   {"stride", std::vector<int64_t>{1, 1}},
@@ -123,11 +124,16 @@ TEST(Conv2d, sums_of_int16_with_constant_weights_are_exact) {
   std::vector<Tensor> all{input};
   all.insert(all.end(), rest.begin(), rest.end());
   const std::vector<std::pair<DType, Shape>> outputs{{kInt48, {1, 4, 2, kOut}}};
-  const auto constant = run_one(TosaOp::CONV2D, {input}, rest, outputs, attributes);
   const auto plain = run_one(TosaOp::CONV2D, all, {}, outputs, attributes);
-  ASSERT_TRUE(constant) << error_of(constant);
   ASSERT_TRUE(plain) << error_of(plain);
-  EXPECT_EQ(values_of<int64_t>(constant->front()), values_of<int64_t>(plain->front()));
+  for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
+    SCOPED_TRACE(hwy::TargetName(targets & -targets));
+    hwy::GetChosenTarget().Update(targets);
+    const auto constant = run_one(TosaOp::CONV2D, {input}, rest, outputs, attributes);
+    ASSERT_TRUE(constant) << error_of(constant);
+    EXPECT_EQ(values_of<int64_t>(constant->front()), values_of<int64_t>(plain->front()));
+  }
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 TEST(DepthwiseConv2d, multiplier_above_1_multiplies_channels) {

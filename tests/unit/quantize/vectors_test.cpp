@@ -57,9 +57,9 @@ TEST(Vectors, sums_of_pixels_match) {
     for (size_t p = 0; p < 21; ++p) pixels.push_back(p % 5 == 2 ? nullptr : image.data() + p * channels);
     std::vector<double> wanted(channels, 0.25);
     for (size_t c = 0; c < channels; ++c) {
-      for (size_t p = 0; p < pixels.size(); p += kTogether) {
+      for (size_t p = 0; p < pixels.size(); p += kPixelsTogether) {
         float together = 0;
-        for (size_t i = p; i < std::min(p + kTogether, pixels.size()); ++i)
+        for (size_t i = p; i < std::min(p + kPixelsTogether, pixels.size()); ++i)
           together += pixels[i] == nullptr ? 0 : pixels[i][c];
         wanted[c] += static_cast<double>(together);
       }
@@ -70,6 +70,47 @@ TEST(Vectors, sums_of_pixels_match) {
       EXPECT_THAT(sums, ElementsAreArray(wanted));
     });
   }
+}
+
+// The order of additions is that of the rows, and products are rounded by themselves.
+TEST(Vectors, sums_of_outer_products_match) {
+  constexpr size_t kCount = 37, kTerms = 21, kStride = 2 * kRowGroup;
+  std::vector<float> rows(kCount * kStride, 0);
+  const std::vector<float> values = random_floats(kCount * kTerms);
+  for (size_t r = 0; r < kCount; ++r) {
+    for (size_t i = 0; i < kTerms; ++i) rows[r * kStride + i] = values[r * kTerms + i];
+  }
+  std::vector<float> wanted(kTerms * kTerms, 0.25F);
+  for (size_t r = 0; r < kCount; ++r) {
+    for (size_t i = 0; i < kTerms; ++i) {
+      for (size_t j = 0; j <= i; ++j) {
+        const volatile float product = rows[r * kStride + i] * rows[r * kStride + j];
+        wanted[i * kTerms + j] += product;
+      }
+    }
+  }
+  on_each_target([&] {
+    std::vector<float> sums(kTerms * kStride, 0.25F);
+    add_outer_products(rows.data(), kCount, kStride, kTerms, sums.data());
+    for (size_t i = 0; i < kTerms; ++i) {
+      for (size_t j = 0; j <= i; ++j) ASSERT_EQ(sums[i * kStride + j], wanted[i * kTerms + j]) << i << ' ' << j;
+    }
+  });
+}
+
+TEST(Vectors, scaled_sums_match) {
+  const std::vector<float> floats = random_floats(101);
+  const std::vector<double> values(floats.begin(), floats.end());
+  std::vector<double> wanted(values.size(), 0.25);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const volatile double product = 1.1 * values[i];
+    wanted[i] += product;
+  }
+  on_each_target([&] {
+    std::vector<double> sums(values.size(), 0.25);
+    add_scaled(1.1, values, sums.data());
+    EXPECT_THAT(sums, ElementsAreArray(wanted));
+  });
 }
 
 }  // namespace
