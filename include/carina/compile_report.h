@@ -71,6 +71,16 @@ struct Alternative {
   int64_t program_bytes = 0;
 };
 
+// A quantization scheme that `--quantize auto` measured.
+struct MeasuredScheme {
+  std::string scheme;      // "int16x8", "7 of 12 parts in 16 bits"
+  std::string wide;        // the runs of nodes with 16 bits, "conv2d to relu_3, linear to linear"; empty: by the scheme
+  int64_t cycles = 0;      // per inference, of the NPU and the CPU
+  int64_t cpu_cycles = 0;  // those of the CPU alone
+  int64_t delegates = 0;
+  double sqnr_db = 0;  // of the worst output
+};
+
 // A node that was rewritten to a form that the target supports. No result changed.
 struct LegalizedReport {
   std::string node;
@@ -104,6 +114,8 @@ struct CompileReport {
   int64_t clock_hz = 0;               // 0: the target has no model of cost
   std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
   int64_t memory_cycles = 0;          // the part of `cycles` that waits for memories behind the second port
+  std::vector<MeasuredScheme> schemes = {};     // for --auto-front or --min-sqnr: those that no other beats in both
+                                                // cycles and SQNR, from the fastest to the most exact
   std::vector<LegalizedReport> legalized = {};  // if requested
   std::vector<Alternative> alternatives = {};   // if requested; ordered by saved cycles, the largest number first
   Diagnostics errors = {};                      // why the model cannot be compiled; then the sizes above mean nothing

@@ -68,12 +68,16 @@ std::vector<pt2::ModelNode> listed(const ir::Graph& graph) {
   return nodes;
 }
 
-// Returns the request, with the scheme that choose_mixed_scheme() finds if a scheme is to be found.
+// Returns the request, with the scheme that choose_mixed_scheme() finds if a scheme is to be found; then `front` is what
+// it measured.
 Result<models::QuantizeRequest> with_found_scheme(const models::Model& model, const CompileOptions& options,
-                                                  const backends::Backend& backend, const Log& log) {
+                                                  const backends::Backend& backend,
+                                                  std::vector<results::MeasuredScheme>& front, const Log& log) {
   models::QuantizeRequest request = options.quantize;
   if (!request.auto_goal || !request.samples || models::is_quantized(model.graph)) return request;
-  CARINA_TRY(request.scheme, choose_mixed_scheme(model, options, backend, *request.auto_goal, log));
+  CARINA_TRY(MixedChoice choice, choose_mixed_scheme(model, options, backend, *request.auto_goal, log));
+  request.scheme = std::move(choice.scheme);
+  front = std::move(choice.front);
   request.auto_goal.reset();
   return request;
 }
@@ -136,7 +140,8 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
   const ir::Graph prepared = model.graph;
   CompileOptions choices = options;
   if (!models::is_quantized(prepared)) keep_floats(choices);
-  const auto found = with_found_scheme(model, options, backend, log);
+  std::vector<results::MeasuredScheme> front;
+  const auto found = with_found_scheme(model, options, backend, front, log);
   if (!found) {
     stopped.errors = about_model(found.error(), prepared);
     return stopped;
@@ -146,7 +151,9 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
     diagnose_rest(stopped, prepared);
     return stopped;
   }
-  return compile_model(std::move(model), choices, backend, log);
+  Compilation compilation = compile_model(std::move(model), choices, backend, log);
+  compilation.schemes = std::move(front);
+  return compilation;
 }
 
 Compilation compile_tosa(ir::Graph tosa, const std::string& where, const CompileOptions& options,

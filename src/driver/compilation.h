@@ -38,9 +38,10 @@ inline void keep_floats(CompileOptions& options) {
 struct Compilation {
   models::Model model;
   std::optional<Delegated> delegated;
-  std::optional<Package> package;              // present if every stage succeeded
-  std::vector<legalize::Legalized> legalized;  // the rewritten nodes, if CompileOptions::legalize is set
-  std::vector<Disposition> dispositions;       // per node of the user's model, if the model could not be partitioned
+  std::optional<Package> package;                     // present if every stage succeeded
+  std::vector<results::MeasuredScheme> schemes = {};  // as in the report
+  std::vector<legalize::Legalized> legalized;         // the rewritten nodes, if CompileOptions::legalize is set
+  std::vector<Disposition> dispositions;  // per node of the user's model, if the model could not be partitioned
   Diagnostics errors;  // all reasons why the compilation failed; Diagnostic::node is a node of the user's model
 };
 

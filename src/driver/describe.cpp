@@ -206,6 +206,7 @@ results::CompileReport compile_report(const Compilation& compilation, const back
   report.arena_memory = backend.arena_memory;
   report.constants_memory = backend.constants_memory;
   report.errors = compilation.errors;
+  report.schemes = compilation.schemes;
   for (const legalize::Legalized& entry : compilation.legalized)
     report.legalized.push_back({.node = entry.node,
                                 .source = entry.source,

@@ -88,7 +88,7 @@ class MixedPrecision {
   // Part of the calibration samples is held out, and schemes are measured on those: the promised SQNR is that of
   // samples that calibration has not seen. The parts are searched with few samples. What the search finds, and each
   // plain scheme, is then measured on all that are held out.
-  Result<quantize::Scheme> choose(const models::AutoGoal& goal) {
+  Result<MixedChoice> choose(const models::AutoGoal& goal) {
     CARINA_TRY(const Budget budget, budget_of(goal.max_cycles));
     CARINA_CHECKED(observe());
     divide();
@@ -109,9 +109,11 @@ class MixedPrecision {
     CARINA_CHECKED(add_rounded(candidates, max));
     if (goal.wants_front()) CARINA_CHECKED(measure_all_cycles(candidates));
     CARINA_TRY(const size_t best, picked(candidates, max, goal));
-    if (!goal.front_file.empty()) CARINA_CHECKED(write_front(goal.front_file, candidates));
+    MixedChoice choice{.scheme = candidates[best].scheme, .front = {}};
+    if (goal.wants_front()) choice.front = front_of(candidates);
+    if (!goal.front_file.empty()) CARINA_CHECKED(write_front(goal.front_file, choice.front));
     CARINA_CHECKED(say(candidates, best));
-    return candidates[best].scheme;
+    return choice;
   }
 
  private:
@@ -475,7 +477,7 @@ class MixedPrecision {
   }
 
   // Candidates that no other beats in both cycles and noise, by ascending cycles.
-  static std::vector<const Candidate*> front_of(const std::vector<Candidate>& candidates) {
+  [[nodiscard]] std::vector<results::MeasuredScheme> front_of(const std::vector<Candidate>& candidates) const {
     std::vector<const Candidate*> front;
     for (const Candidate& one : candidates) front.push_back(&one);
     std::ranges::stable_sort(front, {},
@@ -486,7 +488,15 @@ class MixedPrecision {
       least = std::min(least, one->gives.noise);
       return is_beaten;
     });
-    return front;
+    std::vector<results::MeasuredScheme> schemes;
+    for (const Candidate* one : front)
+      schemes.push_back({.scheme = one->scheme.name.substr(kPrefix.size()),
+                         .wide = options_of(*one),
+                         .cycles = one->gives.cycles,
+                         .cpu_cycles = one->gives.cpu_cycles,
+                         .delegates = static_cast<int64_t>(one->gives.delegates),
+                         .sqnr_db = one->gives.least_sqnr_db});
+    return schemes;
   }
 
   // The parts of a scheme as the user can give them again: --quantize and --quantize-at.
@@ -501,15 +511,15 @@ class MixedPrecision {
     return text;
   }
 
-  Result<void> write_front(const std::string& path, const std::vector<Candidate>& candidates) const {
+  Result<void> write_front(const std::string& path, const std::vector<results::MeasuredScheme>& schemes) const {
     nlohmann::ordered_json front = nlohmann::ordered_json::array();
-    for (const Candidate* one : front_of(candidates)) {
-      front.push_back({{"scheme", one->scheme.name.substr(kPrefix.size())},
-                       {"wide", options_of(*one)},
-                       {"cycles", one->gives.cycles},
-                       {"cpu_cycles", one->gives.cpu_cycles},
-                       {"delegates", one->gives.delegates},
-                       {"sqnr_db", std::round(one->gives.least_sqnr_db * 10) / 10}});
+    for (const results::MeasuredScheme& one : schemes) {
+      front.push_back({{"scheme", one.scheme},
+                       {"wide", one.wide},
+                       {"cycles", one.cycles},
+                       {"cpu_cycles", one.cpu_cycles},
+                       {"delegates", one.delegates},
+                       {"sqnr_db", std::round(one.sqnr_db * 10) / 10}});
     }
     const nlohmann::ordered_json file{{"model", model_.name},
                                       {"target", backend_.target},
@@ -559,9 +569,9 @@ class MixedPrecision {
 
 }  // namespace
 
-Result<quantize::Scheme> choose_mixed_scheme(const models::Model& model, const CompileOptions& options,
-                                             const backends::Backend& backend, const models::AutoGoal& goal,
-                                             const Log& log) {
+Result<MixedChoice> choose_mixed_scheme(const models::Model& model, const CompileOptions& options,
+                                        const backends::Backend& backend, const models::AutoGoal& goal,
+                                        const Log& log) {
   return MixedPrecision(model, options, backend, log).choose(goal);
 }
 

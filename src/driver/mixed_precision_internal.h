@@ -10,13 +10,17 @@
 
 namespace carina::driver {
 
+struct MixedChoice {
+  quantize::Scheme scheme;
+  std::vector<results::MeasuredScheme> front;  // of all that was measured, if the goal wants it
+};
+
 // Chooses the parts of a float model that compute with 16-bit activations; the others use 8 bits. It prefers parts
 // where 8 bits add much noise to the outputs and 16 bits add few cycles, as long as the total stays within the budget.
 // Plain schemes are candidates too. Noise is measured on samples that are held out of the calibration data, cycles by
 // compiling; those of the CPU count. A note reports the result. Errors: a budget that is not a number or is below the
 // cycles with 8 bits, an SQNR that no candidate reaches (usage); no samples; the errors of the stages.
-Result<quantize::Scheme> choose_mixed_scheme(const models::Model& model, const CompileOptions& options,
-                                             const backends::Backend& backend, const models::AutoGoal& goal,
-                                             const Log& log);
+Result<MixedChoice> choose_mixed_scheme(const models::Model& model, const CompileOptions& options,
+                                        const backends::Backend& backend, const models::AutoGoal& goal, const Log& log);
 
 }  // namespace carina::driver

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 
@@ -18,6 +19,13 @@
 namespace carina::explore {
 
 namespace {
+
+// The range rules that are tried for each of the layers with the largest error.
+constexpr std::array<std::string_view, 4> kRangeRules{"minmax", "percentile", "mse", "histogram"};
+
+datasets::DataSet half_of(const datasets::DataSet& all) {
+  return {all.size() / 2, [all](size_t n) { return all.sample(2 * n); }};
+}
 
 using Similarities = std::map<std::string, quantize::Similarity>;
 
@@ -77,12 +85,14 @@ class Debugger {
                               {.threads = request_.threads, .scheme = asked, .evaluator = &evaluator_});
   }
 
-  Result<ir::Graph> quantized_as(const quantize::Scheme& scheme, const Log& log) const {
+  Result<ir::Graph> quantized_as(const quantize::Scheme& scheme, const Log& log, bool with_half = false) const {
     models::Model model = model_;
     const models::QuantizeRequest request{
         .mode = models::QuantizeMode::kAlways,
         .scheme = scheme,
-        .samples = [this](std::span<const datasets::InputType>) -> Result<datasets::DataSet> { return *calibration_; },
+        .samples = [this, with_half](std::span<const datasets::InputType>) -> Result<datasets::DataSet> {
+          return with_half ? half_of(*calibration_) : *calibration_;
+        },
         .data = request_.calibration.empty() ? request_.data : request_.calibration,
         .threads = request_.threads};
     CARINA_CHECKED(models::quantize_model(model, request, log));
@@ -135,7 +145,27 @@ class Debugger {
     std::string what;
     std::string options;
     quantize::Scheme scheme;
+    std::string best_of = {};           // of the changes with this name only the best is reported
+    bool has_half_the_samples = false;  // to calibrate with
   };
+
+  // Each of the worst layers by itself: 16 bits, and the best other range.
+  void add_layer_changes(const quantize::Scheme& asked, std::vector<Change>& changes) const {
+    if (asked.general.activations.dtype != DType::kInt8) return;
+    for (const std::string& name : worst_layers_) {
+      const auto add = [&](const std::string& scheme, const std::string& what, const std::string& best_of) {
+        const std::string spec = fmt::format("node:{}={}", name, scheme);
+        changes.push_back({.what = fmt::format("{} in {}", what, name),
+                           .options = "--quantize-at " + spec,
+                           .scheme = asked,
+                           .best_of = best_of});
+        changes.back().scheme.overrides.push_back(*quantize::parse_override(spec));
+      };
+      add("int16x8", "16 bits", {});
+      if (asked.name != "int8") continue;  // details of the scheme would be lost
+      for (const std::string_view rule : kRangeRules) add(fmt::format("int8+{}", rule), "another range", name);
+    }
+  }
 
   [[nodiscard]] std::vector<Change> changes(const quantize::Scheme& asked) const {
     std::vector<Change> changes;
@@ -157,18 +187,34 @@ class Debugger {
       worst.scheme.overrides.push_back(*quantize::parse_override(spec));
     }
     if (!worst.options.empty()) changes.push_back(std::move(worst));
+    add_layer_changes(asked, changes);
+    if (calibration_->size() > 1)
+      changes.push_back(
+          {.what = fmt::format("calibrated with {} of the {} samples", calibration_->size() / 2, calibration_->size()),
+           .options = {},
+           .scheme = asked,
+           .has_half_the_samples = true});
     return changes;
   }
 
   Result<void> add_remedies(const quantize::Scheme& asked, results::LayerAccuracyReport& report) const {
     const std::vector<Change> tried = changes(asked);
+    std::map<std::string, size_t> best;  // Change::best_of -> index of a remedy
     for (size_t i = 0; i < tried.size(); ++i) {
+      const Change& change = tried[i];
       log_.progress("scheme", i, tried.size());
-      CARINA_TRY(const ir::Graph quantized, quantized_as(tried[i].scheme, Log{}));
+      CARINA_TRY(const ir::Graph quantized, quantized_as(change.scheme, Log{}, change.has_half_the_samples));
       CARINA_TRY(const std::vector<quantize::Similarity> outputs, outputs_of(quantized));
       const double sqnr = sqnr_of(outputs);
-      report.remedies.push_back(
-          {.what = tried[i].what, .options = tried[i].options, .sqnr_db = sqnr, .gain_db = sqnr - report.sqnr_db});
+      results::Remedy remedy{
+          .what = change.what, .options = change.options, .sqnr_db = sqnr, .gain_db = sqnr - report.sqnr_db};
+      const auto other = change.best_of.empty() ? best.end() : best.find(change.best_of);
+      if (other == best.end()) {
+        if (!change.best_of.empty()) best[change.best_of] = report.remedies.size();
+        report.remedies.push_back(std::move(remedy));
+      } else if (sqnr > report.remedies[other->second].sqnr_db) {
+        report.remedies[other->second] = std::move(remedy);
+      }
     }
     std::ranges::stable_sort(report.remedies, std::ranges::greater(), &results::Remedy::gain_db);
     return {};

@@ -71,6 +71,18 @@ Json alternatives_json(const std::vector<results::Alternative>& alternatives) {
   return json;
 }
 
+Json schemes_json(const std::vector<results::MeasuredScheme>& schemes) {
+  Json json = Json::array();
+  for (const results::MeasuredScheme& one : schemes)
+    json.push_back({{"scheme", one.scheme},
+                    {"wide", one.wide},
+                    {"cycles", one.cycles},
+                    {"cpu_cycles", one.cpu_cycles},
+                    {"delegates", one.delegates},
+                    {"sqnr_db", one.sqnr_db}});
+  return json;
+}
+
 Json nodes_json(const results::CompileReport& report) {
   Json nodes = Json::array();
   for (const results::NodeReport& node : report.nodes) {
@@ -148,6 +160,7 @@ std::string to_json(const results::CompileReport& report) {
                               : Json(nullptr)},
       {"errors", errors_json(report)}};
   if (!report.legalized.empty()) json["legalized"] = legalized_json(report.legalized);
+  if (!report.schemes.empty()) json["schemes"] = schemes_json(report.schemes);
   if (!report.alternatives.empty()) json["alternatives"] = alternatives_json(report.alternatives);
   return json_text(json);
 }

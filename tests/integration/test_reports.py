@@ -160,6 +160,15 @@ def test_what_other_choices_bring_is_what_they_give(compiled, run_carina, tmp_pa
     assert seconds == sorted(seconds)
 
 
+def test_the_page_shows_the_schemes_that_auto_measured(run_carina, tmp_path):
+    auto = ["--quantize", "auto", "--auto-front", tmp_path / "front.json", "--report", tmp_path / "page.html", "--json"]
+    report = run_carina([*MODEL, "--target", "ethos-u55-128", *auto, "-o", tmp_path / "digits.pte"]).json
+    page = browse(tmp_path / "page.html")
+    assert len(report["schemes"]) > 1
+    assert [(row[0], number(row[1])) for row in page.tables["schemes-table"]] == [(one["scheme"], one["cycles"]) for one in report["schemes"]]
+    assert page.marks["schemes-plot"]["symbol"] == len(report["schemes"])
+
+
 def test_explain_page_of_nodes_on_the_cpu(run_carina, tmp_path):
     arguments = ["explain", *MODEL[1:], "--target", "ethos-u85-256", "--cpu-node", "relu_2", "--report", tmp_path / "page.html", "--json"]
     report = run_carina(arguments).json
@@ -199,6 +208,7 @@ def test_page_of_accuracy_by_layer(run_carina, tmp_path):
     assert float(page.cards["sqnr_db"]) == report["sqnr_db"]
     assert [row[0].split(" ")[0] for row in page.tables["layers-table"]] == [layer["node"] for layer in report["layers"]]
     assert [row[1] for row in page.tables["remedies-table"]] == [one["options"] for one in report["remedies"]]
+    assert "calibrated with 32 of the 64 samples" in [one["what"] for one in report["remedies"]]
 
 
 def test_a_name_is_no_script(run_carina, tmp_path):

@@ -123,6 +123,7 @@ def test_auto_picks_from_a_front(run_carina, case, tmp_path):
         assert [one[key] for one in front] == sorted(one[key] for one in front)
     picked = next(one for one in front if one["sqnr_db"] >= 40)
     assert done.json["cycles"] <= picked["cycles"] * 1.01
+    assert [{**one, "sqnr_db": round(one["sqnr_db"], 1)} for one in done.json["schemes"]] == front
     refused = run_carina([*args, "--min-sqnr", "150"], expect=2).stderr
     assert "no scheme that was tried has this SQNR" in refused and "at most" in refused
     assert "no effect without --quantize auto" in run_carina([*args[:-1], "int8", "--min-sqnr", "40"], expect=2).stderr
@@ -141,6 +142,12 @@ def test_layers_say_where_the_error_enters_and_what_helps(run_carina, case):
     wide = json.loads(run_carina([*args, *best["options"].split(), "--json"]).stdout)
     assert wide["sqnr_db"] == pytest.approx(best["sqnr_db"])
     assert "enters dB" in run_carina(args).stdout
+    worst = sorted(report["layers"], key=lambda layer: -layer["entered_db"])[0]["node"]
+    of_worst = [one for one in report["remedies"] if one["options"].startswith(f"--quantize-at node:{worst}=") and one["what"].endswith(f" in {worst}")]
+    assert {one["what"] for one in of_worst} == {f"16 bits in {worst}", f"another range in {worst}"}
+    for one in of_worst:
+        tried = json.loads(run_carina([*args, *one["options"].split(), "--json"]).stdout)
+        assert tried["sqnr_db"] == pytest.approx(one["sqnr_db"]), one
 
 
 @pytest.mark.cases("resnet8")

@@ -48,6 +48,24 @@ function alternatives_section(report) {
     ...failed.map(one => el("p", {class: "note"}, el("code", {}, one.options), ` (${one.what}) gives no program: ${one.failure}`)));
 }
 
+function schemes_section(report) {
+  if (!report.schemes) return;
+  const taken = report.quantization.replace("auto: ", "").replace(/, calibrated on .*/, "");
+  const rows = report.schemes.map(one => ({...one, taken: one.scheme === taken, tip: {scheme: one.scheme, cycles: number(one.cycles), SQNR: fixed(one.sqnr_db, 1) + " dB"}}));
+  section("schemes", "Cycles against accuracy", "The schemes that --quantize auto measured and that no other one beats in both. The cycles are those of the NPU and the CPU, the SQNR is that of the worst output.",
+    plot("schemes-plot", width => ({width: width - 100, height: 260, data: [{name: "rows", values: rows}],
+      scales: [{name: "x", domain: {data: "rows", field: "cycles"}, range: "width", zero: false, nice: true, padding: 12}, {name: "y", domain: {data: "rows", field: "sqnr_db"}, range: "height", zero: false, nice: true, padding: 12}],
+      axes: [{orient: "bottom", scale: "x", format: ",", tickCount: 6, grid: true, domain: false, title: "cycles"}, {orient: "left", scale: "y", grid: true, domain: false, title: "SQNR, dB"}],
+      marks: [{type: "line", from: {data: "rows"}, encode: {enter: {x: {scale: "x", field: "cycles"}, y: {scale: "y", field: "sqnr_db"}, stroke: {value: "#9db8d4"}}}},
+        {type: "symbol", from: {data: "rows"}, encode: {enter: {x: {scale: "x", field: "cycles"}, y: {scale: "y", field: "sqnr_db"}, size: {value: 70},
+          fill: [{test: "datum.taken", value: "#c9453e"}, {value: "#3f7fc4"}], tooltip: {field: "tip"}}}}]})),
+    table("schemes-table", [{title: "scheme", cell: one => one.taken ? el("strong", {}, one.scheme) : one.scheme, by: one => one.scheme},
+      {title: "cycles", number: true, cell: one => number(one.cycles), by: one => one.cycles}, {title: "on the CPU", number: true, cell: one => number(one.cpu_cycles), by: one => one.cpu_cycles},
+      {title: "delegates", number: true, cell: one => number(one.delegates), by: one => one.delegates},
+      {title: "SQNR", number: true, cell: one => fixed(one.sqnr_db, 1) + " dB", by: one => one.sqnr_db},
+      {title: "16 bits in", cell: one => one.wide, by: one => one.wide}], rows));
+}
+
 function memory_section(delegate, index, count) {
   if (!delegate.memory_map || !delegate.npu) return;
   const memories = [...new Set(delegate.memory_map.map(one => one.memory))].filter(memory => memory !== "tables");
@@ -107,6 +125,7 @@ function compile_page(report, kind) {
       [error.where, error.what, error.expected && "expected " + error.expected, error.got && "got " + error.got, error.hint].filter(Boolean).join("; "))));
   const parts = report.delegates.filter(one => one.npu);
   parts.forEach((one, index) => time_section("time-" + index, parts.length > 1 ? `Where the time goes, part ${index}` : "Where the time goes", one.npu));
+  schemes_section(report);
   alternatives_section(report);
   report.delegates.forEach((one, index) => memory_section(one, index, report.delegates.length));
   parts.forEach((one, index) => roofline_section("roofline-" + index, one.npu));
