@@ -33,28 +33,46 @@ for file in pyproject.toml CITATION.cff debian/changelog; do
 done
 git show "$commit:include/carina/version.h" | grep -q "\"$version\"" || die "include/carina/version.h of that commit does not name $version"
 
-# No time, no zone, no locale and no user of this machine is in the files.
-export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC
+# No time, no zone, no locale and no user of this machine is in the files. Options of a developer's builds are not for
+# these.
+export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-2}
+export DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS:-parallel=$CMAKE_BUILD_PARALLEL_LEVEL}
+unset CFLAGS CXXFLAGS CPPFLAGS LDFLAGS CMAKE_C_COMPILER_LAUNCHER CMAKE_CXX_COMPILER_LAUNCHER
 SOURCE_DATE_EPOCH=$(git show -s --format=%ct "$commit")
 out=$PWD/build/release-$version
 work=$PWD/build/release-work
 
-# make_all FOLDER: everything, from an archive of the commit that is unpacked at one place, whose path is in no file.
+# unpacked PART: the archive of the commit in a folder of its own, whose path is in no file of the release.
+unpacked() {
+  mkdir -p "$work/$1"
+  tar -xzf "$archive" -C "$work/$1"
+  source=$work/$1/carina-$version
+}
+
+# logged PART COMMAND...: runs it in the unpacked sources. Its output is shown only if it fails.
+logged() {
+  local log=$work/$1.log part=$1
+  shift
+  (cd "$source" && "$@" >>"$log" 2>&1) || { tail -n 20 "$log" >&2; die "the $part failed"; }
+}
+
+# make_all FOLDER: all files of the release.
 make_all() {
-  local into=$1 source=$work/carina-$version
+  local into=$1 archive=$1/carina-$version.tar.gz source
   rm -rf "$work" "$into"
   mkdir -p "$work" "$into"
-  git archive --format=tar --prefix="carina-$version/" "$commit" | gzip -n9 >"$into/carina-$version.tar.gz"
-  tar -xzf "$into/carina-$version.tar.gz" -C "$work"
+  git archive --format=tar --prefix="carina-$version/" "$commit" | gzip -n9 >"$archive"
   if [[ $without != *" deb "* ]]; then
     say "Debian packages"
-    (cd "$source" && dpkg-buildpackage -us -uc -b >"$work/deb.log" 2>&1) || { tail -n 20 "$work/deb.log" >&2; die "dpkg-buildpackage failed"; }
-    mv "$work"/*.deb "$into/"
+    unpacked deb
+    logged deb dpkg-buildpackage -us -uc -b
+    mv "$work"/deb/*.deb "$into/"
   fi
+  unpacked wheel
   if [[ $without != *" wheel "* ]]; then
     say "wheels"
-    (cd "$source" && cmake --preset release >"$work/wheel.log" && cmake --build --preset release -j 2 >>"$work/wheel.log" &&
-      scripts/wheel.sh "${pythons[@]}" >>"$work/wheel.log" 2>&1) || { tail -n 20 "$work/wheel.log" >&2; die "the wheel failed"; }
+    logged wheel cmake --preset release
+    logged wheel scripts/wheel.sh "${pythons[@]}"
     mv "$source"/build/wheels/*.whl "$into/"
   fi
   (cd "$source" && python3 scripts/third_party.py notices "$into/THIRD-PARTY-NOTICES.txt" && python3 scripts/third_party.py sbom "$into/sbom.cdx.json" "$version")
