@@ -10,6 +10,7 @@
 
 #include "backends/delegate_target.h"
 #include "base/io/file.h"
+#include "base/system/process.h"
 #include "facts/executorch.h"
 #include "files/file_kind.h"
 #include "pte/bundled.h"
@@ -27,9 +28,8 @@ constexpr size_t kCorstoneSramBytes = size_t{2} << 20;  // used if the program d
 std::vector<fs::path> image_folders() {
   std::vector<fs::path> folders;
   if (const char* folder = std::getenv("CARINA_FIRMWARE")) folders.emplace_back(folder);
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "carina" / "firmware");
+  const fs::path program = own_program();
+  if (!program.empty()) folders.push_back(program.parent_path().parent_path() / "share" / "carina" / "firmware");
   return folders;
 }
 

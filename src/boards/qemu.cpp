@@ -1,21 +1,18 @@
 #include "boards/qemu.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 
 #include "backends/delegate_target.h"
 #include "base/io/file.h"
 #include "base/io/temporary_folder.h"
+#include "base/system/served_program.h"
+#include "base/system/shared_pages.h"
 #include "boards/device_profile_internal.h"
 #include "boards/firmware_image.h"
 #include "boards/npu_service_internal.h"
@@ -35,41 +32,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kImageFile = "app.elf";
 constexpr const char* kOutputPrefix = "out";
-
-std::unexpected<Diagnostics> system_error(const std::string& where, const char* what) {
-  return fail(
-      {.where = where, .what = fmt::format("{}: {}", what, std::strerror(errno)), .fault = Fault::kEnvironment});
-}
-
-// The board's DDR: memory that QEMU and this process share. It is freed when both have ended.
-class Ddr {
- public:
-  static Result<std::unique_ptr<Ddr>> make() {
-    const int file = ::memfd_create("carina-ddr", MFD_CLOEXEC);
-    void* memory = MAP_FAILED;
-    if (file >= 0 && ::ftruncate(file, static_cast<off_t>(kQemuDdrBytes)) == 0)
-      memory = ::mmap(nullptr, kQemuDdrBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (memory != MAP_FAILED) return std::unique_ptr<Ddr>(new Ddr(file, memory));
-    const auto error = system_error("qemu", "no memory for the board's DDR");
-    if (file >= 0) ::close(file);
-    return error;
-  }
-  ~Ddr() {
-    ::munmap(memory_, kQemuDdrBytes);
-    ::close(file_);
-  }
-  Ddr(const Ddr&) = delete;
-  Ddr& operator=(const Ddr&) = delete;
-  [[nodiscard]] int file() const { return file_; }
-  [[nodiscard]] SharedMemory shared() const {
-    return {.bytes = {static_cast<std::byte*>(memory_), kQemuDdrBytes}, .device_address = kQemuDdrAddress};
-  }
-
- private:
-  Ddr(int file, void* memory) : file_(file), memory_(memory) {}
-  int file_;
-  void* memory_;
-};
 
 // Returns the NPU of the board: the requested one, or else that of the program.
 Result<plan::Target> target_for(const pte::Program& program, const std::string& where,
@@ -92,18 +54,11 @@ Result<std::vector<std::string>> arguments_for(std::span<const Buffer> inputs, i
   return arguments;
 }
 
-template <typename T>
-bool read_all(int file, T& value) {
-  return ::read(file, &value, sizeof value) == static_cast<ssize_t>(sizeof value);
-}
-
-void serve_one(NpuService& service, int request_file, int reply_file) {
+void serve_one(NpuService& service, int request_pipe, int reply_pipe) {
   firmware::NpuRequest request;
-  if (!read_all(request_file, request)) request.magic = 0;
+  if (!read_request(request_pipe, std::as_writable_bytes(std::span(&request, 1)))) request.magic = 0;
   const firmware::NpuReply reply = service.answer(request);
-  static_cast<void>(
-      ::write(reply_file, &reply, sizeof reply));  // a pipe accepts the reply as a whole; if the write fails, the image
-                                                   // times out
+  write_reply(reply_pipe, std::as_bytes(std::span(&reply, 1)));
 }
 
 // Returns the error that the console reports.
@@ -169,12 +124,13 @@ class Device {
     CARINA_TRY(const auto folder, TemporaryFolder::make("carina-qemu"));
     CARINA_CHECKED(write_file(folder->file(kImageFile), image_.bytes()));
     CARINA_TRY(std::vector<std::string> arguments, arguments_for(inputs, request_.inferences, *folder));
-    CARINA_TRY(const auto ddr, Ddr::make());
-    NpuService npu(target_, ddr->shared(), request_.timing, request_.threads, calls_.size());
+    CARINA_TRY(const auto ddr, SharedPages::make("carina-ddr", kQemuDdrBytes));
+    NpuService npu(target_, {.bytes = ddr->bytes(), .device_address = kQemuDdrAddress}, request_.timing,
+                   request_.threads, calls_.size());
     std::vector<std::string> console;
     const QemuRun run{.folder = folder->path(),
                       .image = kImageFile,
-                      .memory = ddr->file(),
+                      .memory = ddr.get(),
                       .arguments = std::move(arguments),
                       .timeout_seconds = request_.timeout_seconds,
                       .on_line =

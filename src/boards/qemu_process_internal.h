@@ -6,15 +6,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/system/shared_pages.h"
 #include "carina/result.h"
 
 namespace carina::boards {
 
 struct QemuRun {
-  std::string folder;                  // working folder; holds the image and the two pipes of facts/firmware.h
-  std::string image;                   // a file's name in the folder
-  int memory = -1;                     // descriptor of the memory that backs its DDR
-  std::vector<std::string> arguments;  // command-line arguments of the image
+  std::string folder;                   // working folder; holds the image and the two pipes of facts/firmware.h
+  std::string image;                    // a file's name in the folder
+  const SharedPages* memory = nullptr;  // backs its DDR
+  std::vector<std::string> arguments;   // command-line arguments of the image
   int timeout_seconds = 600;
   std::function<void(std::string_view)> on_line;           // each line of the console
   std::function<void(int request, int reply)> on_request;  // called when one request for the NPU can be read

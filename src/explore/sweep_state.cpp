@@ -1,12 +1,8 @@
 #include "explore/sweep_state.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -22,10 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using results::SweepLine;
 
-std::unexpected<Diagnostics> cannot(const std::string& path, std::string_view what) {
-  return fail({.where = path, .what = fmt::format("{}: {}", what, std::strerror(errno)), .fault = Fault::kEnvironment});
-}
-
 Result<void> make_folder(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
@@ -33,18 +25,6 @@ Result<void> make_folder(const std::string& path) {
   return fail({.where = "--state",
                .what = fmt::format("cannot create the folder {}: {}", path, error.message()),
                .fault = Fault::kEnvironment});
-}
-
-// Uses one call of write(), so that lines of several processes do not mix.
-Result<void> append(const std::string& path, std::string_view text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (file < 0) return cannot(path, "cannot open the file");
-  const ssize_t written = ::write(file, text.data(), text.size());
-  if (written >= 0 && static_cast<size_t>(written) < text.size()) errno = ENOSPC;
-  const bool complete = written == static_cast<ssize_t>(text.size());
-  const Result<void> result = complete ? Result<void>{} : cannot(path, "cannot write");
-  ::close(file);
-  return result;
 }
 
 }  // namespace
@@ -59,7 +39,7 @@ Result<SweepState> SweepState::open(const std::string& folder, const std::string
   state.file_ = folder + "/" + key + ".jsonl";
   state.folder_ = folder + "/" + key;
   // Ends the incomplete line of a killed process. An empty line does not count.
-  CARINA_CHECKED(append(state.file_, "\n"));
+  CARINA_CHECKED(append_to_file(state.file_, "\n"));
   CARINA_TRY(const Buffer content, map_file(state.file_));
   std::string_view rest(reinterpret_cast<const char*>(content.bytes().data()), content.bytes().size());
   while (!rest.empty()) {
@@ -89,7 +69,7 @@ Result<void> SweepState::add(const SweepLine& line, std::span<const std::byte> p
     CARINA_CHECKED(make_folder(folder_));
     CARINA_CHECKED(write_file(folder_ + "/" + line.program, program));
   }
-  return append(file_, report::to_json_line(line) + "\n");
+  return append_to_file(file_, report::to_json_line(line) + "\n");
 }
 
 }  // namespace carina::explore

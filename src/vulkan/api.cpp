@@ -1,9 +1,9 @@
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <vector>
 
+#include "base/system/shared_library.h"
 #include "vulkan/api_internal.h"
 
 namespace carina::vulkan {
@@ -29,10 +29,10 @@ std::unexpected<Diagnostics> lacks(std::string_view what, const std::vector<std:
 
 Loader open_loader() {
   for (const char* name : kLibraries) {
-    void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void* library = open_library(name);
     if (library == nullptr) continue;
     return {.path = name,
-            .function = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(library, "vkGetInstanceProcAddr"))};
+            .function = reinterpret_cast<PFN_vkGetInstanceProcAddr>(function_of(library, "vkGetInstanceProcAddr"))};
   }
   return {};
 }

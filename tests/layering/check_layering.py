@@ -1,6 +1,6 @@
 """Rejects violations of libraries.toml: includes between libraries that it does not list or that run against its order, private headers of
-other libraries, public headers that need a header that is not installed, folders of a library that include each other, and names of
-products. The order has no cycle, because a library includes only libraries above it.
+other libraries, public headers that need a header that is not installed, folders of a library that include each other, names of products,
+and headers and paths of an operating system outside of the libraries that are for it. The order has no cycle, because a library includes only libraries above it.
 
 usage: check_layering.py SOURCE_DIR
 """
@@ -73,6 +73,18 @@ def product_names(root: pathlib.Path, file: pathlib.Path, products: dict[str, li
     return [f"{path}:{number}: names a product; ask for its limits (libraries.toml): {line.strip()}" for number, line in lines if name.search(line)]
 
 
+def system_names(root: pathlib.Path, file: pathlib.Path, system: dict[str, list[str]]) -> list[str]:
+    """The lines of a file that include a header of the operating system, or name a path of its, without permission."""
+    path = file.relative_to(root)
+    if any(path.is_relative_to(folder) for folder in system["named_in"]):
+        return []
+    headers = "|".join(re.escape(header).replace(r"\*", r"[\w/.]+") for header in system["headers"])
+    paths = "|".join(re.escape(text) for text in system["paths"])
+    name = re.compile(rf'^\s*#\s*include\s*<({headers})>|"({paths})')
+    lines = enumerate(file.read_text().splitlines(), 1)
+    return [f"{path}:{number}: is of an operating system; src/base is for that (libraries.toml): {line.strip()}" for number, line in lines if name.search(line)]
+
+
 def both_ways(root: pathlib.Path, libraries: Libraries, files: set[pathlib.Path], allowed: list[str]) -> list[str]:
     """Folders of one library that include each other, except folders of operators."""
     seen = set()
@@ -96,6 +108,7 @@ def main() -> int:
         name = file.relative_to(root).as_posix()
         library = libraries.of_file(name)
         errors += product_names(root, file, table["products"])
+        errors += system_names(root, file, table["system"])
         for included in INCLUDE.findall(file.read_text()):
             if wrong := libraries.wrong_include(library, included):
                 errors.append(f"{name}: {wrong}")

@@ -1,12 +1,13 @@
 #include "cluster.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <utility>
+
+#include "base/system/process.h"
 
 namespace carina::cli {
 
@@ -27,28 +28,24 @@ void add_package(const fs::path& program) {
     if (!fs::exists(folder / "carina" / "cluster", error)) continue;
     const std::string others = variable("PYTHONPATH");
     const std::string all = others.empty() ? folder.string() : others + ":" + folder.string();
-    ::setenv("PYTHONPATH", all.c_str(), 1);
+    set_environment("PYTHONPATH", all);
   }
 }
 
 }  // namespace
 
 Diagnostics become_cluster_program(const std::vector<std::string>& command_line) {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
+  const fs::path program = own_program();
+  if (!program.empty()) {
     add_package(program);
-    ::setenv("CARINA_BIN", program.c_str(), 0);
+    if (variable("CARINA_BIN").empty()) set_environment("CARINA_BIN", program.string());
   }
   const std::string python = variable("CARINA_PYTHON").empty() ? "python3" : variable("CARINA_PYTHON");
   std::vector<std::string> all{python, "-m", "carina.cluster"};
   all.insert(all.end(), command_line.begin(), command_line.end());
-  std::vector<char*> arguments;
-  for (std::string& word : all) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  ::execvp(python.c_str(), arguments.data());
+  const int error = become_program(std::move(all));
   return {{.where = python,
-           .what = fmt::format("cannot be run: {}", std::strerror(errno)),
+           .what = fmt::format("cannot be run: {}", std::strerror(error)),
            .expected = "a Python with carina[sweep]",
            .hint = "set CARINA_PYTHON to that Python",
            .fault = Fault::kEnvironment}};

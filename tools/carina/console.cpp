@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <string_view>
 
 #include "base/io/output_file.h"
+#include "base/system/terminal.h"
 #include "command.h"
 #include "report/failure_report.h"
 
@@ -81,7 +81,7 @@ Log Console::log() const {
   log.note = [](const Diagnostic& diagnostic) {
     fmt::print(stderr, "carina: {}: {}\n", name_of(diagnostic.severity), to_string(diagnostic));
   };
-  if (::isatty(STDERR_FILENO) == 1) {
+  if (stderr_is_terminal()) {
     log.progress = [](std::string_view step, size_t done, size_t total) {
       fmt::print(stderr, "\r\x1b[K{}", stage_text(step, done, total));
       if (done + 1 >= total) fmt::print(stderr, "\r\x1b[K");

@@ -1,11 +1,10 @@
 #include "help_text.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <sstream>
 #include <vector>
+
+#include "base/system/terminal.h"
 
 namespace carina::cli {
 
@@ -70,15 +69,12 @@ std::string wrapped(std::string_view text, size_t width, size_t indent) {
   }
 }
 
-size_t terminal_columns() {
+size_t help_columns() {
   constexpr size_t kMin = 60, kMax = 120, kDefault = 100;
-  winsize size{};
-  if (::isatty(STDOUT_FILENO) != 1 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-    return kDefault;
-  return std::clamp<size_t>(size.ws_col, kMin, kMax);
+  return std::clamp(terminal_columns().value_or(kDefault), kMin, kMax);
 }
 
-HelpText::HelpText() : columns_(terminal_columns()) {
+HelpText::HelpText() : columns_(help_columns()) {
   column_width(kDescriptionColumn);
 }
 

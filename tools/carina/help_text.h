@@ -12,8 +12,8 @@ namespace carina::cli {
 //   wrapped("one two three", 9, 2) is "one two\n  three"
 std::string wrapped(std::string_view text, size_t width, size_t indent);
 
-// The columns of the terminal that stdout is, from 60 to 120; 100 if it is none.
-size_t terminal_columns();
+// The columns of the terminal that standard output is, from 60 to 120; 100 if it is none.
+size_t help_columns();
 
 // Formats --help so that it fits the terminal.
 class HelpText : public CLI::Formatter {

@@ -12,16 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/system/process.h"
+#include "base/system/signals.h"
 #include "command.h"
 #include "guard.h"
 #include "help_text.h"
 #include "licenses.h"
-#include "signals.h"
 #include "usage.h"
-
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 // The program's entry: reads the command line, which options.def and the commands describe, and runs one command.
 namespace carina::cli {
@@ -155,16 +152,9 @@ int run(int argc, char** argv) {
 }  // namespace carina::cli
 
 int main(int argc, char** argv) {
-  carina::cli::open_closed_streams();
-  carina::cli::install_signal_handlers();
-#ifdef __GLIBC__
-  // malloc() returns blocks of at least this size, such as the weights of a layer, to the system when they are freed. A
-  // fixed limit is set because glibc's own limit rises with every such block.
-  constexpr int kLargeBlockBytes = 4 << 20;
-  mallopt(M_MMAP_THRESHOLD, kLargeBlockBytes);
-  // Smaller blocks are reused. With glibc's default of 128 KB, each layer would request new pages from the system.
-  mallopt(M_TRIM_THRESHOLD, kLargeBlockBytes);
-#endif
+  carina::open_closed_streams();
+  carina::install_signal_handlers();
+  carina::keep_freed_memory();
   try {
     return carina::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -7,6 +5,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/system/process.h"
 #include "command.h"
 
 // Subcommands that are Python scripts. They start from a PyTorch model, which only Python can load
@@ -30,11 +29,6 @@ constexpr const char* kLauncher =
     "CARINA_PYTHON=PROGRAM for another Python\")\n"
     "sys.exit(main())\n";
 
-fs::path own_path() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error);
-}
-
 // The Python to use: $CARINA_PYTHON, else the Python into which Carina is installed, else the first in PATH.
 std::string python_program(const fs::path& carina) {
   if (const char* named = std::getenv("CARINA_PYTHON"); named != nullptr && *named != '\0') return named;
@@ -45,29 +39,26 @@ std::string python_program(const fs::path& carina) {
 
 // Sets environment variables, so that Python finds the package in the build tree of this program, and the scripts find
 // this program.
-void set_environment(const fs::path& carina) {
-  if (carina.empty()) return;
-  setenv("CARINA_BIN", carina.c_str(), 1);
-  const fs::path package = carina.parent_path().parent_path() / "python";
+void set_python_path(const fs::path& program) {
+  if (program.empty()) return;
+  set_environment("CARINA_BIN", program.string());
+  const fs::path package = program.parent_path().parent_path() / "python";
   std::error_code error;
   if (!fs::exists(package / "carina", error)) return;
   const char* before = std::getenv("PYTHONPATH");
   const bool has_more = before != nullptr && *before != '\0';
-  setenv("PYTHONPATH", has_more ? (package.string() + ":" + before).c_str() : package.c_str(), 1);
+  set_environment("PYTHONPATH", has_more ? package.string() + ":" + before : package.string());
 }
 
 // Replaces the process by Python with this module. Returns only if that fails.
 int become(const std::string& module, const std::vector<std::string>& arguments, const Console& console) {
-  const fs::path carina = own_path();
+  const fs::path carina = own_program();
   const std::string python = python_program(carina);
-  set_environment(carina);
+  set_python_path(carina);
   std::vector<std::string> command{python, "-c", kLauncher, module};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  std::vector<char*> pointers;
-  for (std::string& word : command) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  execvp(python.c_str(), pointers.data());
-  const std::string why = std::error_code(errno, std::generic_category()).message();
+  const int error = become_program(command);
+  const std::string why = std::error_code(error, std::generic_category()).message();
   return report_failure("",
                         {{.where = python,
                           .what = "this command needs Python, which could not be started",

@@ -7,6 +7,7 @@
 
 #include "base/hash/sha256.h"
 #include "base/io/file.h"
+#include "base/system/process.h"
 
 namespace carina::cli {
 
@@ -42,7 +43,7 @@ Result<std::string> digest_of(const std::string& path) {
 }  // namespace state_keys
 
 Result<std::string> program_digest() {
-  static const Result<std::string> digest = state_keys::digest_of_file("/proc/self/exe");
+  static const Result<std::string> digest = state_keys::digest_of_file(own_program().string());
   return digest;
 }
 

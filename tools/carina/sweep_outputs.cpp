@@ -98,7 +98,7 @@ Result<void> SweepOutputs::write_table() {
   const report::TableForm form = report::form_of(options_.table);
   if (form != report::TableForm::kJson || models_ == Models::kOne)
     return write_file(options_.table, table_of(rows_, form));
-  CARINA_TRY(const Buffer kept, map_file(fmt::format("/proc/self/fd/{}", fileno(json_.get()))));
+  CARINA_TRY(const Buffer kept, map_file(path_of_open_file(json_.get())));
   return write_file(options_.table, kept.bytes());
 }
 

@@ -135,6 +135,11 @@ const Mapping* mapping_at(const void* address) noexcept {
 
 }  // namespace
 
+// Source: proc(5), fd. A FILE's descriptor is its own.
+std::string path_of_open_file(std::FILE* file) {
+  return "/proc/self/fd/" + std::to_string(::fileno(file));
+}
+
 const char* mapped_file_at(const void* address) noexcept {
   const Mapping* mapping = mapping_at(address);
   return mapping == nullptr ? nullptr : mapping->path.c_str();
@@ -204,6 +209,16 @@ Result<void> write_file(const std::string& path, std::span<const std::byte> byte
 
 Result<void> write_file(const std::string& path, std::string_view text) {
   return write_file(path, std::as_bytes(std::span(text)));
+}
+
+// Uses one call of write().
+Result<void> append_to_file(const std::string& path, std::string_view text) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  if (file.get() < 0) return system_error(path, "cannot open the file");
+  const ssize_t written = ::write(file.get(), text.data(), text.size());
+  if (written == static_cast<ssize_t>(text.size())) return {};
+  if (written >= 0) errno = ENOSPC;
+  return system_error(path, "cannot write");
 }
 
 Result<void> make_folder(const std::string& folder) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,9 @@ namespace carina {
 // file is mapped, so that weights are not in memory twice (docs/adr/0010). Errors: the file does not exist, cannot be
 // read, is not a regular file (a FIFO is not waited for), or becomes shorter while it is read.
 Result<Buffer> map_file(const std::string& path);
+
+// Returns a path by which a file that is open, but may have no name, can be opened again.
+std::string path_of_open_file(std::FILE* file);
 
 // Returns the path of the mapped file that contains `address`, or null. It is for a handler of SIGBUS, which occurs if
 // a mapped file becomes shorter. Async-signal-safe.
@@ -33,6 +37,9 @@ std::optional<FileId> file_id(const std::string& path);
 // Writes `bytes` to `path` with an OutputFile, in two steps.
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes);
 Result<void> write_file(const std::string& path, std::string_view text);
+
+// Adds `text` to the end of a file, which is made if there is none, in one step: lines of several processes do not mix.
+Result<void> append_to_file(const std::string& path, std::string_view text);
 
 // Makes the folder and its parents. Errors: a folder cannot be made.
 Result<void> make_folder(const std::string& folder);

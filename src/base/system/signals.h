@@ -1,6 +1,6 @@
 #pragma once
 
-namespace carina::cli {
+namespace carina {
 
 // Opens standard streams that are closed, so that no output file gets their descriptors. Reading or writing them is
 // still an error; messages to them are lost.
@@ -11,4 +11,4 @@ void open_closed_streams();
 // output that nobody reads any more (SIGPIPE) or that may not grow (SIGXFSZ) is an error where it is written.
 void install_signal_handlers();
 
-}  // namespace carina::cli
+}  // namespace carina

@@ -1,4 +1,4 @@
-#include "signals.h"
+#include "base/system/signals.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "base/io/file.h"
 #include "base/io/output_file.h"
 
-namespace carina::cli {
+namespace carina {
 
 namespace {
 
@@ -66,4 +66,4 @@ void install_signal_handlers() {
   for (const int number : {SIGPIPE, SIGXFSZ}) ::signal(number, SIG_IGN);  // write() then fails instead
 }
 
-}  // namespace carina::cli
+}  // namespace carina

@@ -1,0 +1,15 @@
+// What the standard streams are connected to.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+namespace carina {
+
+// Whether a person reads standard error.
+bool stderr_is_terminal();
+
+// The columns of the terminal that standard output is, or no value if it is none.
+std::optional<size_t> terminal_columns();
+
+}  // namespace carina
