@@ -96,6 +96,33 @@ def test_model_explorer_shows_the_figures_of_explain(kind, environment, explaine
     assert {"value": TARGET, "label": TARGET} in targets["options"]
 
 
+@pytest.mark.parametrize("options", ([], ["--cpu-op", "max_pool2d"]), ids=("one_delegate", "two_delegates"))
+def test_model_explorer_draws_a_program_with_the_figures_of_run(options, environment, run_carina, tmp_path):
+    programs, variables = environment
+    program = tmp_path / "digits.pte"
+    quantized = ["--quantize", "int8", "--calibrate", DIGITS / "calibration.npz"]
+    run_carina(["compile", DIGITS / "digits.pt2", "--target", TARGET, *quantized, *options, "-o", program])
+    report = run_carina(["run", program, "--timed", "--json"]).json
+    command = [programs / "python", "-W", "ignore", "-c", EXPLORER, sysconfig.get_path("purelib"), program, "carina_pte", "{}"]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-4000:]
+    shown = json.loads(done.stdout.splitlines()[-1])
+    nodes = {node["id"]: node for node in shown["graph"]["nodes"]}
+    columns = {column["name"]: {name: row["value"] for name, row in column["results"].items()} for column in shown["result"]}
+    assert sum(columns["NPU cycles"].values()) == report["npu"]["cycles"]
+    operations = [node for node in shown["graph"]["nodes"] if node["namespace"].startswith("EthosUBackend")]
+    assert [node["label"] for node in operations] == [layer["operation"] for layer in report["npu"]["layers"]]
+    assert len({node["namespace"] for node in operations}) == report["delegate_calls"]
+    on_the_cpu = sorted(nodes[name]["label"] for name, place in columns["Runs on"].items() if place == "CPU")
+    assert on_the_cpu == sorted(report["cpu_kernels"])
+    assert all(edge["sourceNodeId"] in nodes for node in nodes.values() for edge in node["incomingEdges"])
+    reached, new = set(), [name for name in nodes if name.startswith("output ")]
+    while new:  # from the output back to the input
+        reached.add(name := new.pop())
+        new += [edge["sourceNodeId"] for edge in nodes[name]["incomingEdges"] if edge["sourceNodeId"] not in reached]
+    assert reached == set(nodes)
+
+
 def mlia_check(environment, folder, model, **settings):
     programs, variables = environment
     profile = folder / "profile.toml"
