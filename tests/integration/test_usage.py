@@ -70,7 +70,9 @@ def test_completion_has_each_command_and_names_the_shells(run_carina):
     commands = re.findall(r"^  (\S+)", run_carina(["--help"]).stdout.split("Subcommands:")[1], flags=re.MULTILINE)
     fish = run_carina(["completion", "fish"]).stdout
     assert all(f"-a {command} -d" in fish for command in commands)
-    assert run_carina(["completion", "zsh"]).stdout.startswith("#compdef carina\n")
+    zsh = run_carina(["completion", "zsh"]).stdout
+    assert zsh.startswith("#compdef carina\n")
+    assert "_bash_complete" in zsh.splitlines()[-1], "the first Tab, for which zsh reads the file, completes too"
     assert "fish" in run_carina(["completion", "tcsh"], expect=2).stderr
 
 

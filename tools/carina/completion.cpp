@@ -45,11 +45,12 @@ complete -o filenames -F _carina carina
                      fmt::join(names, " "), names_of_options(carina), cases);
 }
 
-// zsh runs completions of bash.
+// zsh runs completions of bash. A file in a folder of zsh's completions is read when Tab is pressed for the first time,
+// as the body of the function _carina: it completes then, too.
 std::string zsh_script(const CLI::App& carina) {
   return "#compdef carina\n# Completion of carina for zsh: source <(carina completion zsh)\n"
          "autoload -U +X bashcompinit && bashcompinit\n" +
-         bash_script(carina);
+         bash_script(carina) + "if [ \"$funcstack[1]\" = _carina ]; then _bash_complete -o filenames -F _carina; fi\n";
 }
 
 // A text in single quotes, as fish reads it.
