@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes the files of a release from a tag, into build/release-VERSION: the source archive, Debian packages, wheels, the
-# bill of materials, the notices, and SHA256SUMS. The same tag gives the same bytes.
+# Makes the files of a release from a tag, into build/release-VERSION: the source archive, Debian packages, wheels and
+# the source distribution for PyPI, the bill of materials, the notices, and SHA256SUMS. The same tag gives the same
+# bytes.
 #
 #   scripts/release.sh [--twice] [--without deb|wheel] [--python PYTHON]... [TAG]   (default: the commit's tag)
 #
@@ -58,7 +59,7 @@ logged() {
 
 # make_all FOLDER: all files of the release.
 make_all() {
-  local into=$1 archive=$1/carina-$version.tar.gz source
+  local into=$1 archive=$1/carina_$version.orig.tar.gz source
   rm -rf "$work" "$into"
   mkdir -p "$work" "$into"
   git archive --format=tar --prefix="carina-$version/" "$commit" | gzip -n9 >"$archive"
@@ -72,8 +73,8 @@ make_all() {
   if [[ $without != *" wheel "* ]]; then
     say "wheels"
     logged wheel cmake --preset release
-    logged wheel scripts/wheel.sh "${pythons[@]}"
-    mv "$source"/build/wheels/*.whl "$into/"
+    logged wheel scripts/wheel.sh --sdist "${pythons[@]}"
+    mv "$source"/build/wheels/carina-* "$into/"
   fi
   (cd "$source" && python3 scripts/third_party.py notices "$into/THIRD-PARTY-NOTICES.txt" && python3 scripts/third_party.py sbom "$into/sbom.cdx.json" "$version")
   (cd "$into" && sha256sum -- * >SHA256SUMS)
@@ -90,4 +91,4 @@ if [ $twice = yes ]; then
 fi
 say "made in $out:"
 (cd "$out" && sed 's/^/  /' SHA256SUMS)
-say "to publish, with the rights: git push origin $tag; gh release create $tag $out/*; twine upload $out/*.whl"
+say "to publish, with the rights: git push origin $tag; gh release create $tag $out/*; twine upload $out/carina-*"

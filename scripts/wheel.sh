@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
 # Makes wheels build/wheels/carina-*.whl, which contain the Debian libraries that they need.
 #
-#   scripts/wheel.sh [--venv DIR] [PYTHON...]
+#   scripts/wheel.sh [--venv DIR] [--sdist] [PYTHON...]
 #
 # Packs the output of `make build`, which takes seconds for the Python of the build; for another PYTHON the module is
 # compiled first. `pip install .` builds by itself. Tools come from PyPI into DIR (default: build/wheel-tools; a PYTHON
 # has a folder of its own beside it). A wheel is for the CPython that made it; one made by 3.12 or later is for all from
 # 3.12 on (abi3). So python3.10, python3.11 and python3.12 make all wheels that are needed.
+# --sdist       also make the source distribution, from which pip builds a wheel
 # CARINA_RAW=1  do not bundle libraries (auditwheel)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-tools=build/wheel-tools pythons=()
+tools=build/wheel-tools pythons=() sdist=no
 while [ $# -gt 0 ]; do
   case $1 in
     --venv) shift; tools=$1 ;;
+    --sdist) sdist=yes ;;
     -h|--help) sed -n '2,/^set /p' "${BASH_SOURCE[0]}" | sed -n 's/^# \{0,1\}//p'; exit 0 ;;
-    -*) echo "wheel: unknown argument $1 (--venv DIR)" >&2; exit 2 ;;
+    -*) echo "wheel: unknown argument $1 (--venv DIR, --sdist)" >&2; exit 2 ;;
     *) pythons+=("$1") ;;
   esac
   shift
@@ -69,4 +71,8 @@ for python in "${pythons[@]}"; do
   say "packing build/release for $("$python" -V)"
   make_wheel "$folder" "$PWD/$folder/bin/python"
 done
-for wheel in build/wheels/*.whl; do say "$wheel"; done
+if [ $sdist = yes ]; then
+  say "packing the sources"
+  "${folder:-$tools}/bin/python" -c "from scikit_build_core.build import build_sdist; build_sdist('build/wheels')"
+fi
+for wheel in build/wheels/carina-*; do say "$wheel"; done
