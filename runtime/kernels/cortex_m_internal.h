@@ -100,6 +100,7 @@ class FourCodes {
     const int32x4_t codes = vaddq_n_s32(vrshlq_s32(vqaddq_s32(high, below), shifts_), zero_point_);
     vstrbq_s32(to, vminq_s32(vmaxq_s32(codes, low_), high_));
   }
+#if !defined(__clang__)
   // The codes of all rows. GCC would move twice as much between registers and the stack.
   [[gnu::always_inline]] void write_rows(const FourColumns& p) const {
     const int8_t *a = p.a, *b0, *b1, *b2, *b3;
@@ -168,6 +169,19 @@ class FourCodes {
     }
 #undef CARINA_ROWS
   }
+#else  // clang has too few registers for this assembly
+  void write_rows(const FourColumns& p) const {
+    const int8_t* a = p.a;
+    int8_t* out = p.out;
+    for (size_t row = 0; row < p.rows; ++row, a += p.inner, out += p.out_step) {
+      int32_t sums[4];
+      for (int i = 0; i < 4; ++i)
+        sums[i] = dot(a, p.b + i * p.inner, p.inner, 0) + (p.starts == nullptr ? 0 : p.starts[i]) +
+                  (p.more == nullptr ? 0 : p.more[row]);
+      (*this)(out, FourSums(sums));
+    }
+  }
+#endif
 
  private:
   [[gnu::always_inline]] FourCodes(int32x4_t multipliers, int32x4_t shifts, const OutputCodes& codes)
@@ -187,6 +201,7 @@ class FourCodes {
   void operator()(int8_t* to, const FourSums& sums) const {
     for (size_t i = 0; i < 4; ++i) to[i] = codes_(scales_[i], sums.values()[i]);
   }
+
   // The codes of all rows.
   void write_rows(const FourColumns& p) const {
     const int8_t* a = p.a;

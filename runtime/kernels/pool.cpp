@@ -344,13 +344,19 @@ void plain_maxima(const Reader& read, const Writer& write, int64_t* positions, c
       repeat(columns, [&] {
         const float32x4_t values = vldrwq_gather_shifted_offset_f32(at, offsets);
         sum = vaddq_f32(sum, values);
-        // Selects the larger values and their positions. GCC would copy the predicate to a register and back.
+        // Selects the larger values and their positions.
+#if defined(__clang__)
+        const mve_pred16_t larger = vcmpgtq_f32(values, max);
+        max = vpselq_f32(values, max, larger);
+        best = vpselq_s32(here, best, larger);
+#else  // GCC would copy the predicate to a register and back
         asm("vcmp.f32 gt, %q[values], %q[max]\n"
             "vpsel %q[max], %q[values], %q[max]\n"
             "vpsel %q[best], %q[here], %q[best]\n"
             : [max] "+w"(max), [best] "+w"(best)
             : [values] "w"(values), [here] "w"(here)
             : "p0");
+#endif
         here = vaddq_n_s32(here, position_column);
         at += column;
       });
