@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <optional>
 #include <string_view>
 
 #include "base/io/file.h"
+#include "base/text/number.h"
 #include "estimate/estimate.h"
 #include "npu/payload.h"
 #include "npu/vela_raw.h"
@@ -69,10 +69,8 @@ Result<std::vector<Sample>> read_samples(const std::string& path) {
       if (!known) return bad_row(path, line_number, "unknown columns", text.substr(0, end));
       continue;
     }
-    double value = 0;
-    const bool whole = row.size() == 2 && std::from_chars(row[1].data(), row[1].data() + row[1].size(), value).ptr ==
-                                              row[1].data() + row[1].size();
-    if (!whole || !std::isfinite(value) || value <= 0)
+    const double value = row.size() == 2 ? number_in<double>(row[1]).value_or(0) : 0;
+    if (!std::isfinite(value) || value <= 0)
       return bad_row(path, line_number, "a row without a positive number", row.back());
     const std::string stream = (std::filesystem::path(path).parent_path() / row[0]).string();
     CARINA_TRY(npu::CompiledNetwork network, read_network(stream));
