@@ -171,6 +171,10 @@ def test_prose_is_wrapped():
     assert not long, "run python3 scripts/format_markdown.py FILE..."
 
 
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
 def test_comments_are_wrapped():
     sources = [path for path in tracked(*format_comments.PATTERNS) if "tests/integration/cases" not in path.as_posix()]
     long = [f"{path.relative_to(ROOT)}:{line}" for path in sources for line in format_comments.too_long(path.read_text())]
