@@ -76,7 +76,10 @@ make_all() {
     logged wheel scripts/wheel.sh --sdist "${pythons[@]}"
     mv "$source"/build/wheels/carina-* "$into/"
   fi
-  (cd "$source" && python3 scripts/third_party.py notices "$into/THIRD-PARTY-NOTICES.txt" && python3 scripts/third_party.py sbom "$into/sbom.cdx.json" "$version")
+  # By the Python that made the last wheel: the notices need the license texts of packages of its.
+  local python
+  python=$(find "$source/build" -path '*/wheel-tools*/bin/python' | sort | tail -n 1)
+  (cd "$source" && "${python:-python3}" scripts/third_party.py notices "$into/THIRD-PARTY-NOTICES.txt" && "${python:-python3}" scripts/third_party.py sbom "$into/sbom.cdx.json" "$version")
   (cd "$into" && sha256sum -- * >SHA256SUMS)
   rm -rf "$work"
 }
