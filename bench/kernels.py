@@ -15,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -58,10 +59,23 @@ def measured(image=IMAGE):
     return rows_of(done.stdout + done.stderr)
 
 
-def table(rows, before):
+def numbered(rows):
+    """The rows by (kernel, arguments, number of the row among those with equal names)."""
+    seen = Counter()
+    found = {}
+    for row in rows:
+        key = (row.kernel, row.name)
+        found[*key, seen[key]] = row
+        seen[key] += 1
+    return found
+
+
+def table(rows, before, words):
     lines = [f"{'kernel':52} {'arguments':28} {'instructions':>12}" + (f" {'before':>8}" if before else "")]
-    for i, row in enumerate(rows):
-        old = f" {before[i]['instructions']:8.1f}" if before else ""
+    for key, row in numbered(rows).items():
+        if words and not any(word in row.kernel + row.name for word in words):
+            continue
+        old = f" {before[key].instructions:8.1f}" if key in before else ""
         lines.append(f"{row.kernel:52} {row.name:28} {row.instructions:12.1f}{old}")
     return "\n".join(lines)
 
@@ -75,9 +89,8 @@ def main():
     rows = measured()
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
-    chosen = [i for i, row in enumerate(rows) if not options.only or any(word in row.kernel + row.name for word in options.only)]
-    before = json.loads(options.before.read_text()) if options.before else []
-    print(table([rows[i] for i in chosen], [before[i] for i in chosen] if before else []))
+    before = numbered(Row(**row) for row in json.loads(options.before.read_text())) if options.before else {}
+    print(table(rows, before, options.only))
     return 0
 
 

@@ -89,13 +89,13 @@ void order_taps(TapAxes& axes) {
 template <size_t kSums>
 [[gnu::noinline]] std::array<float, kSums> float_sums(const float* a, const float* b, ptrdiff_t b_next,
                                                       const TapAxes& axes) {
-  std::array<float, kSums> sums{};
+  FloatSums<kSums> sums;
   for (size_t i = 0; i < axes[0].count; ++i, a += axes[0].a_step, b += axes[0].b_step) {
     const float *x = a, *y = b;
     for (size_t k = 0; k < axes[1].count; ++k, x += axes[1].a_step, y += axes[1].b_step)
       add_products(sums, x, y, b_next, axes[2]);
   }
-  return sums;
+  return sums.values();
 }
 
 // A float convolution. Four elements are computed at a time: those of four filters that share an input, otherwise those
@@ -157,7 +157,7 @@ class FloatConvolution {
   template <size_t kFilters>
   void filters(const float* in, const Taps& rows, const Taps& columns, int64_t c, float* out, ptrdiff_t step) const {
     const float* weight = weight_ + narrow(c * conv_.weight.batch_step);
-    std::array<float, kFilters> sums{};
+    std::array<float, kFilters> sums = FloatSums<kFilters>().values();
     if (conv_.weight.channels > 0 && has_taps(rows) && has_taps(columns)) {
       TapAxes axes = axes_of(rows, columns);
       order_taps(axes);
@@ -170,7 +170,7 @@ class FloatConvolution {
 
   // Four windows with all columns.
   void windows(const float* in, const Taps& rows, int64_t c, float* out) const {
-    std::array<float, 4> sums{};
+    std::array<float, 4> sums = FloatSums<4>().values();
     const Taps columns{.first = 0, .end = conv_.columns.kernel};
     if (conv_.weight.channels > 0 && has_taps(rows)) {
       TapAxes axes = axes_of(rows, columns);

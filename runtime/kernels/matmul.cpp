@@ -26,13 +26,13 @@ struct Scales {
 // The sums for kColumns columns of row m, from column n on.
 template <size_t kColumns>
 [[gnu::noinline]] std::array<float, kColumns> float_sums(const float* a, const float* b, const Product& p) {
-  std::array<float, kColumns> sums{};
+  FloatSums<kColumns> sums;
   if (p.depth > 0)
     add_products(sums, a, b, static_cast<ptrdiff_t>(p.b_column),
                  {.count = static_cast<size_t>(p.depth),
                   .a_step = static_cast<ptrdiff_t>(p.a_depth),
                   .b_step = static_cast<ptrdiff_t>(p.b_depth)});
-  return sums;
+  return sums.values();
 }
 
 // Calls write(n, sum) for all columns n of a row.
@@ -74,7 +74,7 @@ void multiply_in(Domain domain, const Tensor& a, const Tensor& b, const Tensor* 
   const auto out_step = static_cast<ptrdiff_t>(p.out_column), bias_step = static_cast<ptrdiff_t>(p.bias_column);
   for (int64_t m = 0; m < p.rows; ++m) {
     const auto to = static_cast<ptrdiff_t>(p.out + m * p.out_row), from = static_cast<ptrdiff_t>(m * p.bias_row);
-    multiply_row(domain, a, b, p, m, [&](ptrdiff_t n, Value sum) {
+    multiply_row(domain, a, b, p, m, [=](ptrdiff_t n, Value sum) {
       sum = times(alpha, sum);
       if (has_bias) sum = plus(sum, times(beta, read_bias(from + n * bias_step)));
       writer(to + n * out_step, sum);
