@@ -7,6 +7,7 @@
 #include "evaluate/program_runner.h"
 #include "execute/npu_calls.h"
 #include "pte/etdump.h"
+#include "results/float_conversion.h"
 #include "results/run_report.h"
 #include "simulate/simulator.h"
 
@@ -22,6 +23,10 @@ struct DeviceRun {
 
 // Returns the record of one inference. A kernel takes the average of its CPU cycles over all inferences.
 pte::RunRecord record_of(const DeviceRun& run, const runtime::Method& method, const execute::NpuCalls& calls);
+
+// Returns the cycles of one inference in which kernels quantize and dequantize floats, and in which the CPU waits for the
+// NPU.
+results::ConversionCycles conversion_cycles_of(const DeviceRun& run);
 
 // Returns the NPU's figures of the first inference.
 results::NpuReport npu_report_of(const DeviceRun& run, const execute::NpuCalls& calls);

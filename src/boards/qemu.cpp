@@ -150,7 +150,11 @@ class Device {
   }
 
   void keep_profile(const DeviceRun& run) {
-    if (records_.empty()) report_.npu = npu_report_of(run, calls_);
+    if (records_.empty()) {
+      report_.npu = npu_report_of(run, calls_);
+      if (const auto note = results::conversion_note(where_, conversion_cycles_of(run)); note && calls_.size() > 0)
+        log_.note(*note);
+    }
     records_.push_back(record_of(run, runner_->method(), calls_));
   }
 

@@ -19,6 +19,7 @@
 #include "lower/lower.h"
 #include "models/passes.h"
 #include "partition/partition.h"
+#include "results/float_conversion.h"
 #include "vela/vela_flags.h"
 
 namespace carina::driver {
@@ -94,18 +95,13 @@ void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& requ
             .severity = Severity::kWarning});
 }
 
-// Says what integers as inputs and outputs save, if the CPU takes longer to convert floats than the NPU to compute. Few
-// cycles are not worth a note.
+// Says what integers as inputs and outputs save, if the CPU takes longer to convert floats than the NPU to compute.
 void note_costly_floats(const Compilation& compilation, const CompileRequest& request,
                         const results::CompileReport& report, const Log& log) {
   const int64_t cycles = partition::boundary_cycles_of(compilation.delegated->split.partitioned.program);
-  constexpr int64_t kFewCycles = 10'000;
-  if (report.delegates.empty() || cycles <= std::max(kFewCycles, report.cycles.value_or(cycles))) return;
-  log.note({.where = request.model,
-            .what = fmt::format("the CPU takes {} cycles to convert float inputs and outputs, the NPU {} to compute",
-                                cycles, *report.cycles),
-            .hint = "--io int8 saves the conversion: the program then takes and gives integers",
-            .severity = Severity::kNote});
+  if (report.delegates.empty() || !report.cycles) return;
+  if (const auto note = results::conversion_note(request.model, {.cpu = cycles, .npu = *report.cycles}))
+    log.note(*note);
 }
 
 // Writes the files of `--dump` for delegate `index`: its TOSA graph, the origins of the graph's operators, and the
