@@ -103,7 +103,9 @@ Compilation compile_model(models::Model model, const CompileOptions& options, co
     compilation.legalized = *std::move(legalized);
   }
   const ir::Graph& graph = compilation.model.graph;
-  auto choices = with_modules(options.split, compilation.model);
+  SplitOptions split = options.split;
+  if (options.cpu_kernels == pte::CpuKernels::kCortexM) split.arithmetic = partition::CpuArithmetic::kInt8;
+  auto choices = with_modules(std::move(split), compilation.model);
   if (!choices) {
     compilation.errors = std::move(choices).error();
     return compilation;

@@ -43,6 +43,7 @@ Result<Split> split_graph(const ir::Graph& prepared, const backends::Backend& ba
                                            .delegate_nothing = options.delegates == DelegateMode::kNothing,
                                            .delegate_all = options.delegates == DelegateMode::kAll,
                                            .floats = options.floats,
+                                           .arithmetic = options.arithmetic,
                                            .refused = refused};
   Split split;
   const auto legality = [&](const ir::Graph& annotated) { return lower::refusals_of(annotated, backend.lowering); };

@@ -22,6 +22,7 @@ class SplitCache;
 struct SplitOptions : options::PartitionOptions {
   partition::UserConstraint keep = {};  // any other constraint
   partition::FloatsOnCpu floats = partition::FloatsOnCpu::kRounded;
+  partition::CpuArithmetic arithmetic = partition::CpuArithmetic::kFloats;
   ir::PassOptions passes = {};  // for the clean-up after lowering
   SplitCache* cache = nullptr;  // partitions of the same graph for other targets; nullptr: not used
 };

@@ -31,17 +31,40 @@ int64_t macs_of_element(const ir::Graph& graph, const ir::Node& node) {
   return rows.rank() == 0 ? 0 : rows[rows.rank() - 1];
 }
 
+bool makes_int8(const ir::Graph& graph, const ir::Node& node) {
+  const auto is_int8 = [&](ir::ValueId id) {
+    const auto& quantization = graph[id].quantization;
+    return quantization && quantization->dtype == DType::kInt8;
+  };
+  return !node.outputs.empty() && std::ranges::all_of(node.outputs, is_int8);
+}
+
+// Returns whether each filter of a convolution reads one of several channels.
+bool is_depthwise(const ir::Graph& graph, const ir::Node& node) {
+  if (traits_of(node.op.aten()).family != AtenFamily::kConvolution) return false;
+  const Shape &in = graph[node.inputs[0]].shape, &weight = graph[node.inputs[1]].shape;
+  return in.rank() >= 3 && weight.rank() == in.rank() && weight[1] == 1 && in[1] > 1;
+}
+
+CpuCost cost_of(const ir::Graph& graph, const ir::Node& node, CpuArithmetic arithmetic) {
+  const AtenOp op = node.op.aten();
+  const AtenFamily family = traits_of(op).family;
+  if (arithmetic == CpuArithmetic::kFloats || !makes_int8(graph, node)) return cpu_cost_of(op, family);
+  return is_depthwise(graph, node) ? kInt8CostOfDepthwise : int8_cpu_cost_of(op, family);
+}
+
 }  // namespace
 
-int64_t cpu_cycles_of(const ir::Graph& graph, const ir::Node& node) {
+int64_t cpu_cycles_of(const ir::Graph& graph, const ir::Node& node, CpuArithmetic arithmetic) {
   const AtenFamily family = traits_of(node.op.aten()).family;
-  const CpuCost cost = cpu_cost_of(node.op.aten(), family);
+  const CpuCost cost = cost_of(graph, node, arithmetic);
   int64_t made = 0;
   for (const ir::ValueId output : node.outputs) made = std::max(made, elements_of(graph, output));
   const bool reduces = family == AtenFamily::kReduction || family == AtenFamily::kPool;
   const int64_t elements = reduces && !node.inputs.empty() ? std::max(made, elements_of(graph, node.inputs[0])) : made;
-  const int64_t macs = cost.per_mac == 0 ? 0 : product(made, macs_of_element(graph, node));
-  return std::min(kMaxCost, kCpuCostOfCall + product(elements, cost.per_element) + product(macs, cost.per_mac));
+  const int64_t macs = cost.per_1000_macs == 0 ? 0 : product(made, macs_of_element(graph, node));
+  const int64_t of_macs = product(macs / 1000, cost.per_1000_macs) + macs % 1000 * cost.per_1000_macs / 1000;
+  return std::min(kMaxCost, kCpuCostOfCall + product(elements, cost.per_element) + of_macs);
 }
 
 int64_t qdq_cycles_of(const ir::Value& value, AtenOp op) {

@@ -145,11 +145,12 @@ std::vector<int> groups_at_boundary(const Neighbors& value) {
 // Returns the CPU cycles that each group saves, minus the cost of its call: the call itself and the Q/DQ nodes that the
 // model does not have anyway.
 std::map<int, int64_t> saved_cycles(const ir::Graph& graph, const ir::Graph& annotated,
-                                    const std::vector<int>& group_of) {
+                                    const std::vector<int>& group_of, CpuArithmetic arithmetic) {
   std::map<int, int64_t> saved;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (group_of[n] == kOnCpu) continue;
-    saved.try_emplace(group_of[n], -kCpuCostOfDelegateCall).first->second += cpu_cycles_of(graph, graph.nodes[n]);
+    saved.try_emplace(group_of[n], -kCpuCostOfDelegateCall).first->second +=
+        cpu_cycles_of(annotated, annotated.nodes[n], arithmetic);
   }
   const std::vector<Neighbors> neighbors = neighbors_of_values(graph, group_of);
   for (size_t v = 0; v < graph.values.size(); ++v) {
@@ -164,10 +165,10 @@ std::map<int, int64_t> saved_cycles(const ir::Graph& graph, const ir::Graph& ann
 
 // Moves groups to the CPU if their call costs more than their nodes on the CPU. If no other node runs on the CPU, all
 // groups stay on the NPU.
-void drop_costly_groups(const ir::Graph& graph, const ir::Graph& annotated, std::vector<int>& group_of,
-                        std::vector<Decision>& decisions) {
+void drop_costly_groups(const ir::Graph& graph, const ir::Graph& annotated, CpuArithmetic arithmetic,
+                        std::vector<int>& group_of, std::vector<Decision>& decisions) {
   if (std::ranges::find(group_of, kOnCpu) == group_of.end()) return;
-  const std::map<int, int64_t> saved = saved_cycles(graph, annotated, group_of);
+  const std::map<int, int64_t> saved = saved_cycles(graph, annotated, group_of, arithmetic);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (group_of[n] == kOnCpu || saved.at(group_of[n]) >= 0) continue;
     decisions[n].runs_on_npu = false;
@@ -179,9 +180,9 @@ void drop_costly_groups(const ir::Graph& graph, const ir::Graph& annotated, std:
   }
 }
 
-void add_cpu_cycles(const ir::Graph& graph, std::vector<Decision>& decisions) {
+void add_cpu_cycles(const ir::Graph& annotated, CpuArithmetic arithmetic, std::vector<Decision>& decisions) {
   for (Decision& decision : decisions) {
-    if (!decision.runs_on_npu) decision.cpu_cycles = cpu_cycles_of(graph, graph[decision.node]);
+    if (!decision.runs_on_npu) decision.cpu_cycles = cpu_cycles_of(annotated, annotated[decision.node], arithmetic);
   }
 }
 
@@ -230,9 +231,9 @@ Result<Partitioned> partition(const ir::Graph& aten, const Legality& legality, c
   std::vector<int> group_of = group_nodes(aten, eligible);
   if (!options.delegate_all) {
     drop_idle_groups(aten, group_of, decisions);
-    drop_costly_groups(aten, annotated, group_of, decisions);
+    drop_costly_groups(aten, annotated, options.arithmetic, group_of, decisions);
   }
-  add_cpu_cycles(aten, decisions);
+  add_cpu_cycles(annotated, options.arithmetic, decisions);
   number_delegates(aten, group_of, decisions);
   const ir::Graph kept = options.floats == FloatsOnCpu::kKept ? with_floats_kept(aten, decisions) : aten;
   Partitioned result = split(kept, annotated, group_of);

@@ -26,6 +26,9 @@ enum class FloatsOnCpu : uint8_t {
   kKept,     // the value stays float, because the quantization was made only for the NPU
 };
 
+// What the CPU's kernels of quantized nodes compute with.
+enum class CpuArithmetic : uint8_t { kFloats, kInt8 };
+
 struct PartitionOptions {
   std::vector<std::string> cpu_nodes;  // names of nodes that the user keeps on the CPU
   std::vector<std::string> cpu_ops;    // operators to keep on the CPU: "aten.conv2d.default", "conv2d.default" or
@@ -34,7 +37,8 @@ struct PartitionOptions {
   bool delegate_nothing = false;       // --no-delegate: all nodes run on the CPU
   bool delegate_all = false;           // also delegate subgraphs whose call costs more than it saves
   FloatsOnCpu floats = FloatsOnCpu::kRounded;
-  std::vector<ir::Refusal> refused;  // nodes that a later stage rejected in an earlier attempt
+  CpuArithmetic arithmetic = CpuArithmetic::kFloats;  // for costs
+  std::vector<ir::Refusal> refused;                   // nodes that a later stage rejected in an earlier attempt
 };
 
 // Where a node of the prepared graph runs, and the reason.

@@ -242,6 +242,22 @@ TEST(Partition, final_quantize_and_dequantize_nodes_are_counted) {
   EXPECT_THAT(reason(1, Last::kBorder), HasSubstr(" " + std::to_string(one + dequantize - view) + " cycles"));
 }
 
+// --cpu-kernels cortex-m: nodes that make int8 have other kernels.
+TEST(Partition, int8_kernels_have_their_own_costs) {
+  Builder b;
+  b.graph.outputs = {b.add("sum", b.input(), ValueId(0))};
+  const int64_t elements = Builder{}.shape.elements();
+  PartitionOptions options;
+  options.delegate_nothing = true;
+  const auto cycles = [&](CpuArithmetic arithmetic) {
+    options.arithmetic = arithmetic;
+    return partitioned(b.graph, options).decisions[0].cpu_cycles;
+  };
+  const auto wanted = [&](CpuCost cost) { return kCpuCostOfCall + elements * cost.per_element; };
+  EXPECT_EQ(cycles(CpuArithmetic::kFloats), wanted(cpu_cost_of(AtenOp::add_Tensor, AtenFamily::kArithmetic)));
+  EXPECT_EQ(cycles(CpuArithmetic::kInt8), wanted(int8_cpu_cost_of(AtenOp::add_Tensor, AtenFamily::kArithmetic)));
+}
+
 // The conversions of the program's inputs and outputs, without those between its parts.
 TEST(Partition, boundary_cycles_are_those_of_inputs_and_outputs) {
   const int64_t elements = Builder{}.shape.elements();
