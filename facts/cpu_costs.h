@@ -26,7 +26,7 @@ inline constexpr auto kCpuCosts = std::to_array<FamilyCost>({
     {AtenFamily::kConvolution, {.per_1000_macs = 4000, .per_element = 30}},  // convolution.out: 4.4 of 72 MACs
     {AtenFamily::kProduct, {.per_1000_macs = 1900, .per_element = 28}},      // bmm.out: 2.8 of 32 MACs
     {AtenFamily::kLimit, {.per_1000_macs = 0, .per_element = 7}},            // clamp.out, relu.out: 7.1
-    {AtenFamily::kArithmetic, {.per_1000_macs = 0, .per_element = 6}},       // add.out: 6.1; mul.out: 5.1
+    {AtenFamily::kArithmetic, {.per_1000_macs = 0, .per_element = 5}},       // add.out, mul.out: 5.1
     {AtenFamily::kFunction, {.per_1000_macs = 0, .per_element = 40}},        // estimate(functions of the C library)
     {AtenFamily::kPool, {.per_1000_macs = 0, .per_element = 7}},             // avg_pool2d.out: 29.5 for 4 elements
     {AtenFamily::kReduction, {.per_1000_macs = 0, .per_element = 5}},        // sum.IntList_out: 4.8; mean.out: 3.8
