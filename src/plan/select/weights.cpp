@@ -16,7 +16,7 @@ namespace carina::plan {
 
 Result<std::vector<int64_t>> biases_of(Selection& s, ir::ValueId bias, int64_t channels) {
   CARINA_TRY(std::vector<int64_t> values, s.constant(bias, "bias"));
-  if (values.size() == 1) values.assign(static_cast<size_t>(channels), values.front());
+  if (values.size() == 1) values.resize(static_cast<size_t>(channels), values.front());
   if (static_cast<int64_t>(values.size()) != channels)
     return s.refuse("the bias has the wrong length", std::to_string(channels), std::to_string(values.size()));
   constexpr int64_t kLimit = int64_t{1} << 39;
