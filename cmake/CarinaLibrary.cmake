@@ -9,14 +9,15 @@ target_compile_options(carina_warnings INTERFACE -Wall -Wextra -Wpedantic $<$<BO
 target_compile_options(carina_warnings INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
 
 # Programs with sanitizers are large, and there are many: the fast linker, where it is installed.
-# -O0 takes half of the compiler's time there, but kernels compute most of what tests wait for.
 if(CARINA_SANITIZE)
   include(CheckLinkerFlag)
   check_linker_flag(CXX -fuse-ld=lld CARINA_HAS_LLD)
-  set(CARINA_KERNEL_OPTIONS -O1)
 else()
-  set(CARINA_TEST_OPTIONS -O1)
+  set(CARINA_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 endif()
+# -O0 takes half of the compiler's time in debug builds, but kernels compute most of what tests wait for, and Highway
+# compiles fewer instruction sets without optimization than its library chooses from.
+set(CARINA_KERNEL_OPTIONS $<$<CONFIG:Debug>:-O1>)
 
 # The options that every target of ours shares; not those of libraries.
 function(carina_options target)
