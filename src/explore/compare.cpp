@@ -48,6 +48,7 @@ void add(Side& side, const npu::CompiledNetwork& network, const results::NpuRepo
   totals.memory_mode = part.memory_mode;
   totals.clock_hz = part.clock_hz;
   totals.cycles += part.cycles;
+  totals.memory_cycles += part.memory_cycles;
   totals.macs += part.macs;
   totals.operations += static_cast<int64_t>(part.layers.size());
   totals.arena_bytes = std::max(totals.arena_bytes, network.scratch_bytes);

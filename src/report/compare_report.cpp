@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "report/interval_text_internal.h"
+#include "report/npu_json_internal.h"
 #include "report/tables/json.h"
 #include "report/tables/text_table.h"
 
@@ -35,6 +37,15 @@ constexpr auto kTotals = std::to_array<Total>({
 std::string side_line(std::string_view which, const results::ComparedSide& side) {
   return fmt::format("{}: {} on {} ({}, {}, {} MHz)\n", which, side.label, side.target, side.system_config,
                      side.memory_mode, side.clock_hz / 1'000'000);
+}
+
+npu::CycleInterval interval_of(const results::ComparedSide& side) {
+  return npu::cycle_interval(side.target, side.cycles, side.memory_cycles);
+}
+// "A, hardware: 5,839 to 9,408 cycles expected (..)", or nothing.
+std::string interval_line(std::string_view which, const results::ComparedSide& side) {
+  const std::string text = interval_text(interval_of(side));
+  return text.empty() ? text : fmt::format("{}, {}", which, text);
 }
 
 std::string cell(const std::optional<results::LayerReport>& layer, int64_t results::LayerReport::* figure) {
@@ -103,6 +114,7 @@ Json side_json(const results::ComparedSide& side) {
           {"memory_mode", side.memory_mode},
           {"clock_hz", side.clock_hz},
           {"cycles", side.cycles},
+          {"cycles_interval", interval_json(interval_of(side))},
           {"macs", side.macs},
           {"operations", side.operations},
           {"sram_bytes", side.sram_bytes},
@@ -129,7 +141,7 @@ Json layer_json(const std::optional<results::LayerReport>& layer) {
 std::string to_text(const results::CompareReport& report) {
   return side_line("A", report.a) + side_line("B", report.b) +
          (report.by_name ? "layers by name:\n" : "layers by kind and order:\n") + layers_table(report) +
-         totals_table(report);
+         totals_table(report) + interval_line("A", report.a) + interval_line("B", report.b);
 }
 
 std::string to_json(const results::CompareReport& report) {

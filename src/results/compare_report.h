@@ -17,6 +17,7 @@ struct ComparedSide {
   std::string memory_mode;
   int64_t clock_hz = 0;
   int64_t cycles = 0;
+  int64_t memory_cycles = 0;  // the part of `cycles` that waits for memories behind the second port
   int64_t macs = 0;
   int64_t operations = 0;
   int64_t sram_bytes = 0;  // the maximum held at a time, without constants

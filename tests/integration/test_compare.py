@@ -50,6 +50,12 @@ def test_programs_and_streams(run_carina, work):
     assert all(layer["a"]["cycles"] == layer["b"]["cycles"] for layer in same["layers"])
     assert same["a"]["constants_bytes"] == same["b"]["constants_bytes"] > 0
     sizes = run_carina(["compare", work / "fast.pte", work / "small.pte", "--json"]).json
+    for side in (sizes["a"], sizes["b"]):
+        assert side["cycles_interval"]["lowest"] < side["cycles"] < side["cycles_interval"]["highest"]
+    lines = run_carina(["compare", work / "fast.pte", work / "small.pte"]).stdout.splitlines()
+    for which, line in zip("ab", lines[-2:], strict=True):
+        interval = sizes[which]["cycles_interval"]
+        assert line.startswith(f"{which.upper()}, hardware: {interval['lowest']:,} to {interval['highest']:,} cycles expected (")
     assert sizes["matched_by"] == "name" and all(layer["a"] and layer["b"] for layer in sizes["layers"])
     assert sizes["b"]["sram_bytes"] <= sizes["a"]["sram_bytes"]
     models = run_carina(["compare", work / "digits.tosa", work / "fast.npz", "-t", "ethos-u55-128", "--json"]).json
