@@ -7,8 +7,8 @@
 
 #include "runtime/kernels/float_vectors_internal.h"
 
-// Functions of floats in single precision: on small cores the C library's functions take 40 to 140 instructions. Each is
-// computed by additions, multiplications and at most one division in a fixed order, so that all processors and the
+// Functions of floats in single precision: on small cores the C library's functions take 40 to 140 instructions. Each
+// is computed by additions, multiplications and at most one division in a fixed order, so that all processors and the
 // vectors of MVE give the same bits. The largest relative errors, against doubles: exp 9.5e-8, sigmoid 1.8e-7,
 // tanh 2.4e-7; gelu 9e-7, with tanh 1.4e-6, for arguments of a magnitude below 4.
 namespace carina::runtime {

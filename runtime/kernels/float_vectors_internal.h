@@ -15,9 +15,9 @@
 #define CARINA_FLOAT_VECTORS 1
 #endif
 
-// Four floats at a time, on cores with MVE and on hosts. MVE takes subnormal numbers as 0, so its arithmetic has the bits
-// of plain loops only where neither operands nor results are subnormal. Comparisons and selections of the bits, as int32,
-// are always equal.
+// Four floats at a time, on cores with MVE and on hosts. MVE takes subnormal numbers as 0, so its arithmetic has the
+// bits of plain loops only where neither operands nor results are subnormal. Comparisons and selections of the bits, as
+// int32, are always equal.
 namespace carina::runtime {
 
 #if defined(CARINA_MVE_FLOATS)

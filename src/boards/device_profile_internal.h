@@ -24,8 +24,8 @@ struct DeviceRun {
 // Returns the record of one inference. A kernel takes the average of its CPU cycles over all inferences.
 pte::RunRecord record_of(const DeviceRun& run, const runtime::Method& method, const execute::NpuCalls& calls);
 
-// Returns the cycles of one inference in which kernels quantize and dequantize floats, and in which the CPU waits for the
-// NPU.
+// Returns the cycles of one inference in which kernels quantize and dequantize floats, and in which the CPU waits for
+// the NPU.
 results::ConversionCycles conversion_cycles_of(const DeviceRun& run);
 
 // Returns the NPU's figures of the first inference.

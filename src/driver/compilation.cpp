@@ -68,8 +68,8 @@ std::vector<pt2::ModelNode> listed(const ir::Graph& graph) {
   return nodes;
 }
 
-// Returns the request, with the scheme that choose_mixed_scheme() finds if a scheme is to be found; then `front` is what
-// it measured.
+// Returns the request, with the scheme that choose_mixed_scheme() finds if a scheme is to be found; then `front` is
+// what it measured.
 Result<models::QuantizeRequest> with_found_scheme(const models::Model& model, const CompileOptions& options,
                                                   const backends::Backend& backend,
                                                   std::vector<results::MeasuredScheme>& front, const Log& log) {

@@ -103,8 +103,8 @@ TEST(Conv2d, padding_has_value_of_zero_point) {
   EXPECT_THAT(values_of<int32_t>(out->front()), ElementsAre(7 + 0, 7 + 50, 7 + 100, 7 + 1 * 10 + 2 * 100 + 3 * 50));
 }
 
-// Constant weights have a vector kernel that adds up to 256 products in 32 bits, two at a time. Their number is odd here,
-// and all are as large as they can be.
+// Constant weights have a vector kernel that adds up to 256 products in 32 bits, two at a time. Their number is odd
+// here, and all are as large as they can be.
 TEST(Conv2d, sums_of_int16_with_constant_weights_are_exact) {
   constexpr int64_t kChannels = 71, kOut = 37;
   std::vector<int16_t> x(static_cast<size_t>(4 * 3 * kChannels));
