@@ -19,8 +19,8 @@ AFTER = "$$(( $$(date +%s) - $(START) )) s"
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: ## set up, build, and run the main job on models/digits: 3 minutes on two cores
-	@echo "demo: packages, build, compile and run models/digits. In a fresh clone: about 3 minutes on two cores, 0.6 GB in $(BUILD)."
+demo: ## set up, build, and run the main job on models/digits: 4 minutes on two cores
+	@echo "demo: packages, build, compile and run models/digits. In a fresh clone: about 4 minutes on two cores, 0.6 GB in $(BUILD)."
 	@echo "[1/3] packages"
 	@scripts/setup.sh
 	@echo "[2/3] build, after $(AFTER)"

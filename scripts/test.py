@@ -264,7 +264,7 @@ TIERS = {
     "all": {**TESTS, **SANITIZERS, "integration": integration_whole},
 }
 # Measured for a fresh clone on two idle cores: minutes, and disk space in GB.
-COSTS = {"test": (23, 3), "fast": (5, 1), "check": (4, 1), "sanitizers": (20, 4), "coverage": (30, 6), "all": (90, 9)}
+COSTS = {"test": (17, 3), "fast": (5, 1), "check": (4, 1), "sanitizers": (20, 4), "coverage": (30, 6), "all": (90, 9)}
 
 # --- the run ----------------------------------------------------------------------------------------------------------
 

@@ -51,7 +51,7 @@ def layers_of_calls(method: Mapping[str, Any], layers: Sequence[Mapping[str, Any
     if None in counts or sum(counts) != len(layers):
         return {}
     divided, start = {}, 0
-    for (call, _), count in zip(calls, counts):
+    for (call, _), count in zip(calls, counts, strict=True):
         divided[call] = list(layers[start : start + count])
         start += count
     return divided
