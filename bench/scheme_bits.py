@@ -4,7 +4,7 @@ usage: scheme_bits.py WORK [--networks prelu,denoiser] [--targets ethos-u55-128,
 
 For each network, target and scheme: cycles with those of the CPU, the SQNR of the program's outputs for samples that neither training nor
 calibration has seen, and how many samples have the integer graph's bits on the NPU. For auto also the SQNR that its note promised. The exit
-code is 1 if a bit differs, or if a plain scheme of at most as many cycles as auto has a better SQNR."""
+code is 1 if a bit differs, or if a plain scheme of at most as many cycles as auto is 0.5 dB better."""
 
 import argparse
 import json
