@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/checked_math.h"
-#include "base/io/descriptor_internal.h"
+#include "base/io/descriptor.h"
 #include "base/io/output_file.h"
 #include "base/memory/mapped_pages.h"
 #include "base/parallel/parallel.h"

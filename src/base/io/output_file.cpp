@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "base/io/descriptor_internal.h"
+#include "base/io/descriptor.h"
 #include "base/parallel/parallel.h"
 
 namespace carina {

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "base/system/arguments_internal.h"
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -40,9 +42,7 @@ void set_environment(const std::string& name, const std::string& value) {
 }
 
 int become_program(std::vector<std::string> command) {
-  std::vector<char*> pointers;
-  for (std::string& word : command) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = pointers_to(command);
   ::execvp(pointers.front(), pointers.data());
   return errno;
 }

@@ -21,7 +21,7 @@ int become_program(std::vector<std::string> command);
 // The CPU time that the process has taken, in all threads.
 double cpu_seconds();
 
-// The peak of the memory in use since forget_peak(), or since the start where the system cannot forget it.
+// The peak of the memory in use since forget_peak_memory(), or since the start where the system cannot forget it.
 int64_t peak_memory_bytes();
 void forget_peak_memory();
 

@@ -11,8 +11,9 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
-#include <utility>
+
+#include "base/io/descriptor.h"
+#include "base/system/arguments_internal.h"
 
 extern char** environ;
 
@@ -24,36 +25,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kSharedPagesDescriptor = 3;  // in the program; kSharedPagesPath
 
-std::unexpected<Diagnostics> system_error(const std::string& where, const char* what, int error) {
-  return fail({.where = where, .what = std::string(what) + ": " + std::strerror(error), .fault = Fault::kEnvironment});
-}
-
-// Closes the descriptor when it is destroyed.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  ~Descriptor() { close(); }
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  [[nodiscard]] int get() const { return number_; }
-  void close() {
-    if (number_ >= 0) ::close(number_);
-    number_ = -1;
-  }
-
- private:
-  int number_;
-};
-
 // Starts the program with its console in `console`.
 Result<pid_t> start(const ServedProgram& program, int console) {
   std::vector<std::string> arguments = program.command;
-  std::vector<char*> pointers;
-  for (std::string& word : arguments) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = pointers_to(arguments);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addchdir_np(&actions, program.folder.c_str());
@@ -122,9 +97,9 @@ class Lines {
 // Creates a named pipe in the folder. It is opened for reading and writing, so that opening does not block.
 Result<Descriptor> open_pipe(const std::string& folder, const std::string& name) {
   const std::string path = folder + "/" + name;
-  if (::mkfifo(path.c_str(), 0600) != 0) return system_error(path, "cannot make a pipe", errno);
+  if (::mkfifo(path.c_str(), 0600) != 0) return system_error(path, "cannot make a pipe");
   Descriptor pipe(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (pipe.get() < 0) return system_error(path, "cannot open the pipe", errno);
+  if (pipe.get() < 0) return system_error(path, "cannot open the pipe");
   return pipe;
 }
 
@@ -158,8 +133,7 @@ bool serve(const ServedProgram& program, int console, int request, int reply) {
 
 Result<std::optional<int>> run_served(const ServedProgram& program) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-    return system_error(program.command.front(), "no pipe for its console", errno);
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error(program.command.front(), "no pipe for its console");
   const Descriptor console(ends[0]);
   Descriptor program_end(ends[1]);
   CARINA_TRY(const Descriptor request, open_pipe(program.folder, program.request_file));

@@ -17,8 +17,8 @@ class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
   ~Descriptor() { close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
   [[nodiscard]] int get() const { return fd_; }
   // Returns false if the written data could not be stored; some file systems report that only here.
   bool close() { return fd_ < 0 || ::close(std::exchange(fd_, -1)) == 0; }
@@ -27,9 +27,10 @@ class Descriptor {
   int fd_;
 };
 
-// Returns the last system error as a diagnostic about a path.
-inline std::unexpected<Diagnostics> system_error(const std::string& path, const char* action) {
-  return fail({.where = path, .what = std::string(action) + ": " + std::strerror(errno), .fault = Fault::kEnvironment});
+// Returns a system error, by default the last one, as a diagnostic about a path or a program.
+inline std::unexpected<Diagnostics> system_error(const std::string& where, const char* action, int error = errno) {
+  return fail(
+      {.where = where, .what = std::string(action) + ": " + std::strerror(error), .fault = Fault::kEnvironment});
 }
 
 }  // namespace carina
