@@ -26,6 +26,11 @@ class DataSet {
   }
   DataSet(std::span<const Sample> held) : DataSet(std::vector<Sample>(held.begin(), held.end())) {}
 
+  // The samples with these numbers, in this order.
+  [[nodiscard]] DataSet chosen(std::vector<size_t> numbers) const {
+    const size_t size = numbers.size();
+    return {size, [source = source_, numbers = std::move(numbers)](size_t n) { return source(numbers[n]); }};
+  }
   [[nodiscard]] size_t size() const { return size_; }
   [[nodiscard]] Result<Sample> sample(size_t n) const { return source_(n); }
 

@@ -131,15 +131,11 @@ class MixedPrecision {
       if (few || !is_held_out) calibrated.push_back(s);
       if (few || is_held_out) held_out.push_back(s);
     }
-    const auto part = [&](std::vector<size_t> numbers) {
-      const size_t size = numbers.size();
-      return datasets::DataSet(size, [all, numbers = std::move(numbers)](size_t n) { return all.sample(numbers[n]); });
-    };
-    calibration_.emplace(part(std::move(calibrated)));
+    calibration_.emplace(all.chosen(std::move(calibrated)));
     is_held_out_ = !few;
     const size_t elements = elements_of_outputs();
     const size_t wanted = std::clamp(kFinalElements / elements, kMinFinalSamples, kMaxFinalSamples);
-    CARINA_TRY(final_samples_, datasets::first_samples(part(std::move(held_out)), wanted));
+    CARINA_TRY(final_samples_, datasets::first_samples(all.chosen(std::move(held_out)), wanted));
     CARINA_TRY(final_wanted_, quantize::outputs_of(model_.graph, final_samples_, similarity_options(), log_));
     const size_t trials =
         std::min(std::clamp<size_t>(kTrialElements / elements, 1, kMaxTrialSamples), final_samples_.size());
