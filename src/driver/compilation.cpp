@@ -68,18 +68,22 @@ std::vector<pt2::ModelNode> listed(const ir::Graph& graph) {
   return nodes;
 }
 
-// Returns the request, with the scheme that choose_mixed_scheme() finds if a scheme is to be found; then `front` is
-// what it measured.
-Result<models::QuantizeRequest> with_found_scheme(const models::Model& model, const CompileOptions& options,
-                                                  const backends::Backend& backend,
-                                                  std::vector<results::MeasuredScheme>& front, const Log& log) {
-  models::QuantizeRequest request = options.quantize;
-  if (!request.auto_goal || !request.samples || models::is_quantized(model.graph)) return request;
+// How to quantize, and what choose_mixed_scheme() measured if a scheme was to be found.
+struct FoundScheme {
+  models::QuantizeRequest request;
+  std::vector<results::MeasuredScheme> front = {};
+};
+
+Result<FoundScheme> find_scheme(const models::Model& model, const CompileOptions& options,
+                                const backends::Backend& backend, const Log& log) {
+  FoundScheme found{.request = options.quantize};
+  models::QuantizeRequest& request = found.request;
+  if (!request.auto_goal || !request.samples || models::is_quantized(model.graph)) return found;
   CARINA_TRY(MixedChoice choice, choose_mixed_scheme(model, options, backend, *request.auto_goal, log));
   request.scheme = std::move(choice.scheme);
-  front = std::move(choice.front);
   request.auto_goal.reset();
-  return request;
+  found.front = std::move(choice.front);
+  return found;
 }
 
 }  // namespace
@@ -142,19 +146,18 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
   const ir::Graph prepared = model.graph;
   CompileOptions choices = options;
   if (!models::is_quantized(prepared)) keep_floats(choices);
-  std::vector<results::MeasuredScheme> front;
-  const auto found = with_found_scheme(model, options, backend, front, log);
+  auto found = find_scheme(model, options, backend, log);
   if (!found) {
     stopped.errors = about_model(found.error(), prepared);
     return stopped;
   }
-  if (const auto quantized = models::quantize_model(model, *found, log); !quantized) {
+  if (const auto quantized = models::quantize_model(model, found->request, log); !quantized) {
     stopped.errors = about_model(quantized.error(), prepared);
     diagnose_rest(stopped, prepared);
     return stopped;
   }
   Compilation compilation = compile_model(std::move(model), choices, backend, log);
-  compilation.schemes = std::move(front);
+  compilation.schemes = std::move(found->front);
   return compilation;
 }
 
