@@ -25,7 +25,14 @@ def run(carina, *args):
     done = subprocess.run([carina, *map(str, args)], capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, args))}\n{done.stderr}")
-    return done.stdout
+    return done
+
+
+def compiled(carina, name, scheme, work, target, *more):
+    """The program, the report of the compilation, and its notes."""
+    program = work / f"{name}.pte"
+    done = run(carina, "compile", work / f"{name}.pt2", "--target", target, "--quantize", scheme, "--calibrate", work / f"{name}_calibration.npz", "-o", program, "--json", *more)
+    return program, json.loads(done.stdout), done.stderr
 
 
 def decibels(wanted, error):
@@ -51,11 +58,11 @@ def prepare(name, work):
 
 def measured(carina, name, rule, work, target, wanted):
     """The report of the compilation, and the program's outputs."""
-    program, out = work / f"{name}.pte", work / f"{name}_out"
-    compiled = run(carina, "compile", work / f"{name}.pt2", "--target", target, "--quantize", rule, "--calibrate", work / f"{name}_calibration.npz", "-o", program, "--json")
+    out = work / f"{name}_out"
+    program, report, _ = compiled(carina, name, rule, work, target)
     shutil.rmtree(out, ignore_errors=True)
     run(carina, "run", program, "-i", work / f"{name}_test.npz", "-o", out)
-    return json.loads(compiled), [np.load(file).reshape(one.shape) for file, one in zip(sorted(out.glob("*.npy")), wanted, strict=True)]
+    return report, [np.load(file).reshape(one.shape) for file, one in zip(sorted(out.glob("*.npy")), wanted, strict=True)]
 
 
 def row_of(carina, name, rules, work, target, is_sqnr):

@@ -9,28 +9,23 @@ code is 1 if a bit differs, or if a plain scheme of at most as many cycles as au
 import argparse
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 from processes import BUILD
 from range_networks import NETWORKS
-from range_rules import prepare, run
+from range_rules import compiled, prepare, run
 
 SCHEMES = ("int8", "int8+minmax", "int8+rounded-for-inputs", "int8x4", "int16x8", "int16x8+rounded-for-inputs", "auto")
 
 
 def measured(carina, name, scheme, target, work, test):
     """(cycles, SQNR in dB, samples, of these with equal bits, promised SQNR or None)"""
-    program, dump = work / f"{name}_bits.pte", work / f"{name}_bits"
-    command = [carina, "compile", work / f"{name}.pt2", "--target", target, "--quantize", scheme, "--calibrate", work / f"{name}_calibration.npz", "-o", program, "--dump", dump, "--json"]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    report = json.loads(done.stdout)
-    accuracy = json.loads(run(carina, "accuracy", work / f"{name}.pt2", program, "--dump", dump, "--data", test, "--json"))
-    promised = re.search(r"cycles \(.*?\), SQNR ([\d.]+) dB", done.stderr)
+    dump = work / f"{name}_bits"
+    program, report, notes = compiled(carina, name, scheme, work, target, "--dump", dump)
+    accuracy = json.loads(run(carina, "accuracy", work / f"{name}.pt2", program, "--dump", dump, "--data", test, "--json").stdout)
+    promised = re.search(r"cycles \(.*?\), SQNR ([\d.]+) dB", notes)
     cycles = report["cycles"] + sum(node["cpu_cycles"] for node in report["nodes"])
     return cycles, accuracy["sqnr_db"], accuracy["samples"], accuracy["npu_equals_integer"], float(promised[1]) if promised else None
 

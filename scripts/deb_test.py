@@ -132,9 +132,9 @@ def check(package: Path, root: Path) -> None:
     before = files_of(root)
 
     def run(*command: str) -> str:
-        return sh(*inside(root, "sh", "-c", 'cd /tmp/work && exec "$@"', "sh", *command), env=BARE)
+        return sh(*inside(root, "sh", "-c", 'cd /tmp/digits && exec "$@"', "sh", *command), env=BARE)
 
-    work = root / "tmp" / "work"
+    work = root / "tmp" / "digits"
     work.mkdir()
     (work / "image.npy").write_bytes(first_image())
     for file in (package, DIGITS / "digits.pt2", DIGITS / "calibration.npz"):
