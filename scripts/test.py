@@ -235,7 +235,7 @@ def fuzz():
 
 def covered():
     """Runs all tests on the build for coverage. Their outcome is counted too."""
-    if not built(COVERAGE, "carina", "unit_tests"):
+    if not built(COVERAGE, "carina", "carina_native", "unit_tests"):
         return
     folder, gcovr = BUILD / COVERAGE, BUILD / COVERAGE / "gcovr"
     for counts in folder.rglob("*.gcda"):
