@@ -34,7 +34,7 @@ test: ## build and run the tests: unit, command line, integration (FAST=1: a sel
 	@command -v python3 >/dev/null || scripts/setup.sh
 	@python3 scripts/test.py $(if $(FAST),fast,test)
 
-test-sanitizers: ## unit tests and a sample of the rest under ASan and UBSan, threads under TSan, FUZZ_SECONDS of each fuzz target
+test-sanitizers: ## unit tests and a sample of the rest under ASan and UBSan, threads under TSan, the runtime under Valgrind, FUZZ_SECONDS of each fuzz target
 	@command -v python3 >/dev/null || scripts/setup.sh
 	@python3 scripts/test.py sanitizers
 

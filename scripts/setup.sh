@@ -3,8 +3,8 @@
 # Does nothing, and needs no network, if all of them are installed.
 #
 #   scripts/setup.sh          packages for `make demo` and `make check`
-#   scripts/setup.sh --full   also for `make test`, `fuzz`, `tidy` and `format`: clang with its tools and linker, the
-#                             compiler and the emulator for Cortex-M, a browser
+#   scripts/setup.sh --full   also for `make test`, `fuzz`, `tidy` and `format`: clang with its tools and linker, Valgrind,
+#                             the compiler and the emulator for Cortex-M, a browser
 #   scripts/setup.sh --aarch64  packages for `make wheel-aarch64`
 #
 # It also accepts the options of the Arm backend's setup.sh: docs/guide/script-options.md.
@@ -17,7 +17,7 @@ build=(
 )
 full=(
   python3-venv python3-dev python3-numpy clang-19 lld-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
-  mesa-vulkan-drivers libvulkan1 chromium
+  valgrind mesa-vulkan-drivers libvulkan1 chromium
   gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib qemu-system-arm
 )
 

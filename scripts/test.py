@@ -7,7 +7,7 @@ usage: scripts/test.py TIER [STEP...]     runs a tier, or only these steps of it
 test        the release build: unit tests, command line, integration tests; the compiler's internal checks are enabled
 fast        the release build: unit tests and the integration tests of FAST below
 check       the release build: unit tests
-sanitizers  ASan and UBSan over the unit tests and SANITIZED below, TSan over THREADS below, fuzz targets
+sanitizers  ASan and UBSan over the unit tests and SANITIZED below, TSan over THREADS below, Valgrind over the runtime's unit tests, fuzz targets
 all         both, including slow tests: those marked `long`, and whole samples
 coverage    the tests of `test` on a build that counts lines; writes the table of docs/testing.md
 
@@ -178,12 +178,12 @@ def pytest(step, files, *options, **variables):
     of_other_tiers += sum(map(int, re.findall(r", (\d+) deselected", last_line(LOGS / f"{step}.log"))))
 
 
-def gtest(step, preset, filters, **variables):
+def gtest(step, preset, filters, launcher=(), **variables):
     """Runs GoogleTest programs with a filter each, one process per program. A process per test would take longer than the tests."""
 
     def run_one(program):
         path = results_of(f"{step}-{program}")
-        command = [BUILD / preset / "bin" / program, "--gtest_brief=1", f"--gtest_filter={filters[program]}"]
+        command = [*launcher, BUILD / preset / "bin" / program, "--gtest_brief=1", f"--gtest_filter={filters[program]}"]
         return path, run(path.stem, [*command, f"--gtest_output=xml:{path}"], 100, CARINA_DEV_CHECKS="1", **variables)
 
     with ThreadPoolExecutor(int(JOBS)) as pool:
@@ -225,6 +225,13 @@ def threads():
         gtest("tsan", TSAN, THREADS, TSAN_OPTIONS="halt_on_error=1")
 
 
+def uninitialized():
+    """Runs the runtime's unit tests under Valgrind, which reports decisions on values that were never written. Clang's sanitizer for
+    this needs a C++ library and a GoogleTest that are built with it."""
+    if built(RELEASE, "runtime_test"):
+        gtest("valgrind", RELEASE, {"runtime_test": "*"}, launcher=["valgrind", "--quiet", "--error-exitcode=9"])
+
+
 def fuzz():
     code = run("fuzz", ["scripts/fuzz.sh", FUZZ_SECONDS], CARINA_BUILD=str(BUILD))
     lines = [line for line in (LOGS / "fuzz.log").read_text(errors="replace").splitlines() if line.startswith("fuzz: ")]
@@ -254,7 +261,7 @@ def covered():
 
 SETUP = {"packages": packages, "environment": environment}
 TESTS = {**SETUP, "cases": cases, "build": build, "unit": unit, "integration": integration}
-SANITIZERS = {**SETUP, "cases": cases, "sanitized": sanitized, "threads": threads, "fuzz": fuzz}
+SANITIZERS = {**SETUP, "cases": cases, "sanitized": sanitized, "threads": threads, "uninitialized": uninitialized, "fuzz": fuzz}
 TIERS = {
     "test": TESTS,
     "fast": {"build": build, "unit": unit, "integration": integration_fast},
