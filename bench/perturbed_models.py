@@ -102,9 +102,9 @@ what the cycle model assumes ([cycle-model.md](cycle-model.md)). `bench/perturbe
 it.
 
 Each value is Carina's cycles / Vela's at the same SRAM, with the same streams under every model.
-Reports and `-O2`, which made these streams, use the nominal model. `-O3` also tries blocks that are
-good under all models, and keeps them if the worst ratio of the network falls and the nominal cycles
-rise by at most 1 %. Each of the other models changes one assumption:
+Reports use the nominal model. The planner, here with `-O2`, tries several plans and takes the one
+that is good under all models, if its nominal cycles are at most 1 % above the least
+([plan.md](plan.md), "Assumptions"). Each of the other models changes one assumption:
 - the latencies of all memories are halved or doubled
 - the second memory (flash or DRAM) has half or twice its speed
 - the start and end of a kernel are hidden behind the kernel before it, where BLOCKDEP permits it

@@ -157,12 +157,25 @@ class CascadeChooser {
       return {.schedule = schedule_};
     const int64_t fewest = search_.fewest_bytes();
     if (smallest) return smallest_within(std::max(fewest, std::min(fewest + fewest * kSlackPercent / 100, limit_)));
-    if (const auto choice = fitting(std::max(fewest, limit_))) {
+    if (const auto choice = fitting(std::max(fewest, limit_), limit_)) {
       Cascaded cascaded = take(*choice);
       cascaded.working_bytes = 0;  // the limit applies
       if (!spilling_is_faster(cascaded.schedule)) return cascaded;
     }
     return {.schedule = schedule_};
+  }
+
+  // The schedules with the cascades for each limit, as cascades_within().
+  std::vector<Schedule> within(std::span<const int64_t> limits) const {
+    const int64_t fewest = search_.fewest_bytes();
+    std::vector<Schedule> schedules;
+    for (const int64_t limit : limits) {
+      const auto choice = fitting(std::max(fewest, limit), limit);
+      if (!choice || choice->cascades.empty()) continue;
+      const auto is_same = [&](const Schedule& made) { return made.cascades == choice->cascades; };
+      if (std::ranges::none_of(schedules, is_same)) schedules.push_back(with_cascades(schedule_, choice->cascades));
+    }
+    return schedules;
   }
 
  private:
@@ -189,8 +202,9 @@ class CascadeChooser {
     return cascaded;
   }
 
-  // Allocation adds gaps between storages. So the limit is lowered until the chosen cascades can be allocated.
-  [[nodiscard]] std::optional<CascadeChoice> fitting(int64_t limit) const {
+  // Allocation adds gaps between storages. So the limit is lowered until the chosen cascades can be allocated within
+  // `allocated_limit`.
+  [[nodiscard]] std::optional<CascadeChoice> fitting(int64_t limit, int64_t allocated_limit) const {
     constexpr int kTries = 4;
     std::optional<CascadeChoice> best;
     for (int i = 0; i < kTries; ++i) {
@@ -198,8 +212,8 @@ class CascadeChooser {
       if (!choice) break;
       best = choice;
       const int64_t allocated = allocated_working_bytes(with_cascades(schedule_, choice->cascades), context_);
-      if (allocated <= limit_) break;
-      limit -= allocated - limit_;
+      if (allocated <= allocated_limit) break;
+      limit -= allocated - allocated_limit;
     }
     return best;
   }
@@ -235,6 +249,12 @@ Result<Cascaded> form_cascades(Schedule schedule, const Material& material, cons
   if (fits && context.options.optimize != Optimize::kSize) return Cascaded{.schedule = std::move(schedule)};
   CARINA_TRY(Schedule whole, choose_blocks(schedule, context, threads));
   return CascadeChooser(schedule, std::move(whole), material, context, threads).run();
+}
+
+Result<std::vector<Schedule>> cascades_within(std::span<const int64_t> limits, const Schedule& schedule,
+                                              const Material& material, const Context& context, ThreadPool& threads) {
+  CARINA_TRY(Schedule whole, choose_blocks(schedule, context, threads));
+  return CascadeChooser(schedule, std::move(whole), material, context, threads).within(limits);
 }
 
 }  // namespace carina::plan

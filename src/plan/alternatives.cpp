@@ -1,0 +1,137 @@
+#include "plan/alternatives_internal.h"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "plan/cost/assumed_targets.h"
+#include "plan/cost/timeline.h"
+#include "plan/memory/allocate.h"
+#include "plan/optimize/transformations.h"
+
+namespace carina::plan {
+namespace {
+
+// What differs between two ways to finish.
+struct Way {
+  Optimize optimize = Optimize::kSpeed;
+  BlockChoice blocks = BlockChoice::kNominal;
+  int64_t working_bytes = 0;
+};
+
+Context context_for(const Context& context, const Options& options, const Way& way) {
+  return {.family = context.family,
+          .target = context.target,
+          .options = options,
+          .log = context.log,
+          .weights = context.weights,
+          .working_bytes = way.working_bytes,
+          .block_choice = way.blocks};
+}
+
+// The cycles of a schedule, divided by those with a second memory that is as fast as the first.
+double share_of_waiting(const Schedule& schedule, const Context& context) {
+  Target fast = context.target;
+  fast.system.ports[1] = fast.system.ports[0];
+  return cost_of(schedule, context.family, context.target) / std::max(1.0, cost_of(schedule, context.family, fast));
+}
+
+class Alternatives {
+ public:
+  Alternatives(Finished usual, const Beginnings& beginnings, const Context& context, ThreadPool& threads)
+      : beginnings_(beginnings),
+        context_(context),
+        threads_(threads),
+        arena_bytes_(space_bytes(usual.schedule, Space::kArena)),
+        fast_bytes_(space_bytes(usual.schedule, Space::kFastScratch)),
+        constant_bytes_(usual.constants.size()),
+        best_(std::move(usual)),
+        cycles_(cycles_by_assumption(best_.schedule, context)),
+        least_nominal_(cycles_.front()) {}
+
+  Finished best() {
+    const bool search = context_.options.optimize == Optimize::kSearch;
+    // Shares of the memory for the tensors, in percent. Where -O2 waits, the first of them is nearly always the best.
+    constexpr int64_t kShares[]{85, 70, 50};
+    const double worth_trying = search ? 1.03 : 1.1;
+    const bool waits = share_of_waiting(best_.schedule, context_) > worth_trying;
+    // Without the longer search for transfers of -O3, which would double its time.
+    consider(beginnings_.stripes, {.blocks = BlockChoice::kWorstRatio, .working_bytes = context_.working_bytes});
+    if (search) consider(beginnings_.stripes, {.working_bytes = context_.working_bytes});
+    if (waits && context_.options.variation.cascade_rows == 0)
+      consider_cascades(std::span(kShares).first(search ? 3 : 1));
+    return std::move(best_);
+  }
+
+ private:
+  void consider(Schedule schedule, const Way& way) {
+    Options options = context_.options;
+    options.optimize = way.optimize;
+    auto plan = finish(std::move(schedule), beginnings_.material, context_for(context_, options, way), threads_);
+    if (!plan || needs_more(*plan)) return;
+    std::vector<double> cycles = cycles_by_assumption(plan->schedule, context_);
+    least_nominal_ = std::min(least_nominal_, cycles.front());
+    if (!is_better_under_assumptions(cycles, cycles_, least_nominal_)) return;
+    best_ = *std::move(plan);
+    cycles_ = std::move(cycles);
+  }
+
+  // Cascades make room for copies of weights: the tensors get a share of the memory that the usual plan needs.
+  void consider_cascades(std::span<const int64_t> percents) {
+    const bool in_arena = working_space(context_.target, context_.family) == Space::kArena;
+    const int64_t bytes = in_arena ? arena_bytes_ : fast_bytes_;
+    std::vector<int64_t> limits;
+    for (const int64_t percent : percents) limits.push_back(bytes * percent / 100);
+    auto cascaded = cascades_within(limits, beginnings_.whole, beginnings_.material, context_, threads_);
+    if (!cascaded) return;
+    for (Schedule& schedule : *cascaded) consider(cut_stripes(std::move(schedule), context_), {.working_bytes = bytes});
+  }
+
+  // More than the usual plan. Other blocks round weight streams up differently, which costs a few bytes.
+  [[nodiscard]] bool needs_more(const Finished& plan) const {
+    constexpr size_t kConstantsPercent = 101;
+    return space_bytes(plan.schedule, Space::kArena) > arena_bytes_ ||
+           space_bytes(plan.schedule, Space::kFastScratch) > fast_bytes_ ||
+           plan.constants.size() * 100 > constant_bytes_ * kConstantsPercent;
+  }
+
+  const Beginnings& beginnings_;
+  const Context& context_;
+  ThreadPool& threads_;
+  int64_t arena_bytes_;  // of the usual plan, as the next two
+  int64_t fast_bytes_;
+  size_t constant_bytes_;
+  Finished best_;  // so far
+  std::vector<double> cycles_;
+  double least_nominal_;
+};
+
+}  // namespace
+
+Finished best_alternative(Finished usual, const Beginnings& beginnings, const Context& context, ThreadPool& threads) {
+  if (context.options.optimize == Optimize::kSize || context.options.variation.blocks != Variation::Blocks::kCheapest)
+    return usual;
+  return Alternatives(std::move(usual), beginnings, context, threads).best();
+}
+
+std::vector<double> cycles_by_assumption(const Schedule& schedule, const Context& context) {
+  std::vector<double> cycles;
+  for (const AssumedTarget& assumed : assumed_targets(context.target))
+    cycles.push_back(std::max(1.0, cost_of(schedule, context.family, assumed.target, assumed.detail)));
+  return cycles;
+}
+
+bool is_better_under_assumptions(std::span<const double> cycles, std::span<const double> best, double least_nominal) {
+  constexpr double kNominalLoss = 1.01;
+  const double most = kNominalLoss * least_nominal;
+  if (cycles.front() > most) return false;
+  if (best.front() > most) return true;
+  double worst = 1, worst_of_best = 1;
+  for (size_t i = 0; i < cycles.size(); ++i) {
+    worst = std::max(worst, cycles[i] / best[i]);
+    worst_of_best = std::max(worst_of_best, best[i] / cycles[i]);
+  }
+  return worst < worst_of_best;
+}
+
+}  // namespace carina::plan

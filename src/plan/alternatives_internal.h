@@ -1,0 +1,38 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/parallel/parallel.h"
+#include "plan/family/context.h"
+#include "plan/finish_internal.h"
+#include "plan/schedule/schedule.h"
+
+// Finishes a network in several ways and chooses the plan that is good although the cycle model may be wrong
+// (docs/plan.md, "Assumptions").
+namespace carina::plan {
+
+// What the alternatives start from.
+struct Beginnings {
+  const Schedule& whole;    // before form_cascades()
+  const Schedule& stripes;  // after it, and after cut_stripes()
+  const Material& material;
+};
+
+// Returns `usual` or an alternative to it: blocks that are good under all assumptions; with -O3, also the blocks of
+// -O2; and cascades, if the network waits for the second memory. An alternative needs no more working memory, and
+// hardly more constants, than `usual`. With -Os, `usual` is returned.
+Finished best_alternative(Finished usual, const Beginnings& beginnings, const Context& context, ThreadPool& threads);
+
+// A schedule's cycles under each assumption of the model (npu/cost/assumptions.h). The first is the nominal model.
+std::vector<double> cycles_by_assumption(const Schedule& schedule, const Context& context);
+
+// Whether a schedule is better than the best so far, given both their cycles by assumption, if the cycle model may be
+// wrong. Its worst ratio to the better of the two, over all assumptions, has to be smaller, and its nominal cycles at
+// most 1 % above `least_nominal`, the least of all schedules of the network that are known (both among them). If the
+// best so far exceeds that, fewer nominal cycles are better.
+//   Example: cycles (nominal, latencies doubled) of the best are 100 and 140, of the other 100.5 and 120. The worst
+//   ratio of the best is 140 / 120 = 1.17, that of the other is 100.5 / 100 = 1.005. The other is better.
+bool is_better_under_assumptions(std::span<const double> cycles, std::span<const double> best, double least_nominal);
+
+}  // namespace carina::plan

@@ -1,0 +1,86 @@
+#include "plan/alternatives_internal.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "networks.h"
+#include "plan/cost/assumed_targets.h"
+#include "plan/cost/timeline.h"
+#include "plan/family/family.h"
+
+// Tests which schedule is preferred if the cycle model may be wrong, and the alternatives that are tried.
+namespace carina::plan {
+namespace {
+
+using Cycles = std::vector<double>;  // nominal, latencies doubled
+
+TEST(IsBetterUnderAssumptions, smallest_worst_ratio_within_one_percent_of_nominal_cycles) {
+  EXPECT_TRUE(is_better_under_assumptions(Cycles{100.5, 120}, Cycles{100, 140}, 100));
+  EXPECT_FALSE(is_better_under_assumptions(Cycles{100, 140}, Cycles{100.5, 120}, 100));
+  EXPECT_FALSE(is_better_under_assumptions(Cycles{102, 120}, Cycles{100, 140}, 100)) << "2 % more nominal cycles";
+  EXPECT_FALSE(is_better_under_assumptions(Cycles{100, 140}, Cycles{100, 140}, 100)) << "equal";
+}
+
+TEST(IsBetterUnderAssumptions, losses_of_nominal_cycles_do_not_add_up) {
+  // 0.8 % more than the best so far, but 1.3 % more than an earlier schedule.
+  EXPECT_FALSE(is_better_under_assumptions(Cycles{101.3, 110}, Cycles{100.5, 120}, 100));
+  // The best so far was within 1 % of the schedules before this one.
+  EXPECT_TRUE(is_better_under_assumptions(Cycles{99, 150}, Cycles{100.5, 120}, 99));
+}
+
+// A convolution of depth-first weights in SRAM is 1.7 % faster than one of part-kernel-first weights, and 1.8 times slower
+// if latencies are doubled. There is a block for which it is neither.
+TEST(Alternatives, blocks_do_not_depend_on_one_latency) {
+  const Target target = *find_target("ethos-u85-1024", "Ethos_U85_SYS_DRAM_Mid", "Shared_Sram");
+  GraphBuilder b;
+  auto x = b.input("x", DType::kInt8, {1, 40, 40, 64});
+  for (int i = 0; i < 4; ++i) x = b.conv(x, 64, 3, 1);
+  b.graph.outputs = {x};
+  const Options options;
+  const Log log;
+  const Context context{.family = **find_family(target), .target = target, .options = options, .log = log};
+  const std::vector<double> cycles = cycles_by_assumption(schedule_of(b.graph, target), context);
+  EXPECT_LT(std::ranges::max(cycles), 1.4 * cycles.front());
+}
+
+// If the tensors of a network just fit, there is no memory for copies of its weights. Cascades make room.
+TEST(Alternatives, a_little_more_memory_does_not_make_a_network_slower) {
+  const Target target = *find_target("ethos-u55-128", "Ethos_U55_High_End_Embedded", "Shared_Sram");
+  GraphBuilder b;
+  auto x = b.input("x", DType::kInt8, {1, 64, 64, 16});
+  x = b.conv(b.conv(x, 32, 3, 1), 16, 3, 1);
+  for (int i = 0; i < 3; ++i) x = b.conv(x, 16, 9, 0);
+  x = b.conv(b.conv(x, 64, 9, 0), 64, 9, 0);
+  b.graph.outputs = {x};
+  const Options options;
+  const Log log;
+  const Context context{.family = **find_family(target), .target = target, .options = options, .log = log};
+  const auto cycles_within = [&](int64_t bytes) {
+    Options limited;
+    limited.arena_limit_bytes = bytes;
+    return cost_of(schedule_of(b.graph, target, limited), context.family, target);
+  };
+  constexpr int64_t kPeak = 64 * 64 * (16 + 32);  // of the first convolution
+  const double with_cascades = cycles_within(kPeak - 8192);
+  for (const int64_t more : {0, 2048, 8192, 32768})
+    EXPECT_LT(cycles_within(kPeak + more), 1.02 * with_cascades) << more;
+}
+
+TEST(AssumedTargets, start_with_nominal_model_and_scale_latencies_and_second_memory) {
+  const Target target = *find_target("ethos-u55-128", "", "Shared_Sram");
+  const std::vector<AssumedTarget> assumed = assumed_targets(target);
+  const npu::MemoryPort& flash = target.system.ports[1];
+  EXPECT_EQ(assumed.front().target.system.ports[1].read_latency_cycles, flash.read_latency_cycles);
+  const auto has = [&](const auto& is) { return std::ranges::any_of(assumed, is); };
+  EXPECT_TRUE(has([&](const AssumedTarget& a) {
+    return a.target.system.ports[1].read_latency_cycles == 2 * flash.read_latency_cycles;
+  }));
+  EXPECT_TRUE(
+      has([&](const AssumedTarget& a) { return a.target.system.ports[1].clock_scale == flash.clock_scale / 2; }));
+  EXPECT_TRUE(has([](const AssumedTarget& a) { return a.detail.elementwise_channels == 16; }));
+  EXPECT_TRUE(has([](const AssumedTarget& a) { return a.detail.ends_factor == 0; }));
+}
+
+}  // namespace
+}  // namespace carina::plan
