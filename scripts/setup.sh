@@ -3,8 +3,8 @@
 # Does nothing, and needs no network, if all of them are installed.
 #
 #   scripts/setup.sh          packages for `make demo` and `make check`
-#   scripts/setup.sh --full   also for `make test`, `fuzz`, `tidy` and `format`: clang with its tools and linker, Valgrind,
-#                             the compiler and the emulator for Cortex-M, a browser
+#   scripts/setup.sh --full   also for `make test`, `fuzz`, `tidy` and `format`: clang with its tools and linker,
+#                             Valgrind, the compiler and the emulator for Cortex-M, a browser
 #   scripts/setup.sh --aarch64  packages for `make wheel-aarch64`
 #
 # It also accepts the options of the Arm backend's setup.sh: docs/guide/script-options.md.

@@ -26,14 +26,25 @@ struct Sample {
   double cycles = 0;
 };
 
+// The cells of a line of CSV (RFC 4180), without blanks around them. A cell in quotes may have commas, and "" for a
+// quote.
 std::vector<std::string> cells(std::string_view line) {
   std::vector<std::string> parts(1);
+  bool quoted = false;
   for (const char c : line) {
-    if (c == ',') {
+    if (c == '"') {
+      quoted = !quoted;
+      if (quoted && !parts.back().empty()) parts.back() += c;  // the second of two quotes
+    } else if (c == ',' && !quoted) {
       parts.emplace_back();
-    } else if (c != '\r' && c != ' ') {
+    } else {
       parts.back() += c;
     }
+  }
+  constexpr std::string_view kBlanks = " \t\r";
+  for (std::string& part : parts) {
+    part.erase(part.find_last_not_of(kBlanks) + 1);
+    part.erase(0, std::min(part.find_first_not_of(kBlanks), part.size()));
   }
   return parts;
 }

@@ -58,9 +58,12 @@ guide_program(evaluate_digits "tosa.CONV2D")
 
 # Builds without CMake, through pkg-config.
 set(ENV{PKG_CONFIG_PATH} ${WORK}/tree/lib/pkgconfig:${WORK}/tree/lib64/pkgconfig)
-step(sh -c "${COMPILER} -std=c++23 ${CMAKE_CURRENT_LIST_DIR}/consumer.cpp $(pkg-config --cflags --libs carina) -o ${WORK}/plain")
+function(compile_with_pkg_config)  # eval: a path may have blanks
+  step(sh -c "eval 'exec \"$@\"' \"$(pkg-config --cflags --libs carina)\"" sh ${COMPILER} ${ARGN})
+endfunction()
+compile_with_pkg_config(-std=c++23 ${CMAKE_CURRENT_LIST_DIR}/consumer.cpp -o ${WORK}/plain)
 step(${WORK}/plain)
-step(sh -c "${COMPILER} -std=c++23 -fPIC -shared ${CMAKE_CURRENT_LIST_DIR}/plugin.cpp $(pkg-config --cflags --libs carina) -o ${WORK}/libplain.so")
+compile_with_pkg_config(-std=c++23 -fPIC -shared ${CMAKE_CURRENT_LIST_DIR}/plugin.cpp -o ${WORK}/libplain.so)
 exports_its_own(${WORK}/libplain.so)
 
 # Without a dependency, an optional find_package() must not fail.

@@ -9,6 +9,7 @@ no command prints the block, the comment is `<!-- not compared: REASON -->`. `<!
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -123,7 +124,7 @@ def environment(carina: Path) -> dict[str, str]:
 
 def printed(session: Session, folder: Path, carina: Path) -> list[str]:
     """The command's current output, with messages if the page shows one."""
-    command = re.sub(r"^carina |(?<=&& )carina ", f"{carina} ", session.command)
+    command = re.sub(r"^carina |(?<=&& )carina ", f"{shlex.quote(str(carina))} ", session.command)
     done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600, env=environment(carina))
     said = [line.startswith("carina: ") for line in session.lines]
     assert any(said) or session.is_part or done.returncode == 0, f"$ {session.command}\n{done.stderr}"

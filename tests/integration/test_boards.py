@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 import pytest
 from cases_fixtures import NO_SHARED, SHARED, made_case
@@ -88,6 +89,15 @@ def test_calibration_predicts_a_network_that_it_did_not_see(run_carina, measured
     third = timed(run_carina, stream_of(STREAMS[2]), "--system-config=Mine", f"--config={ini}")["cycles"]
     before = timed(run_carina, stream_of(STREAMS[2]))["cycles"]
     assert abs(third / cycles[STREAMS[2]] - 1) < 0.12 < abs(before / cycles[STREAMS[2]] - 1)
+
+
+def test_names_of_streams_may_have_blanks_commas_and_quotes(run_carina, tmp_path):
+    name = 'of "our" board, 2.npz'
+    shutil.copyfile(stream_of("kws"), tmp_path / name)
+    with open(tmp_path / "measured.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["stream", "cycles"], [name, 300_000]])
+    done = run_carina(["calibrate-board", tmp_path / "measured.csv", "--memory-mode=Shared_Sram", "-o", tmp_path / "board.ini", "--json"])
+    assert [row["stream"] for row in json.loads(done.stdout)["measurements"]] == [name]
 
 
 @pytest.mark.parametrize("text", ["", "stream,cycles\n", "name,cycles\na,1\n", "stream,cycles\nmissing.npz,1\n", "stream,cycles\nmissing.npz,-1\n"])

@@ -10,7 +10,7 @@ from conftest import ROOT
 
 PROJECT = f"""cmake_minimum_required(VERSION 3.25)
 project(schemas LANGUAGES NONE)
-add_subdirectory({ROOT}/facts/schemas schemas)
+add_subdirectory("{ROOT}/facts/schemas" schemas)
 """
 
 

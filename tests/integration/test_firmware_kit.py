@@ -176,9 +176,9 @@ def test_kit_has_an_archive_for(cpu, kit):
 def test_libraries_from_source(way, prefix, kit, tmp_path):
     """The ways to carina::runtime without an archive: each has the same sources. Compiling all of them takes long."""
     include = {
-        "kit": f"add_subdirectory({kit} carina)",
-        "repository": f"add_subdirectory({ROOT} carina)",
-        "runtime": f"add_subdirectory({ROOT}/runtime carina)",
+        "kit": f'add_subdirectory("{kit}" carina)',
+        "repository": f'add_subdirectory("{ROOT}" carina)',
+        "runtime": f'add_subdirectory("{ROOT}/runtime" carina)',
         "find_package": "find_package(carina 0.1 REQUIRED COMPONENTS firmware)",
     }[way]
     lists = f"cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES CXX)\n{include}\n"
@@ -198,7 +198,7 @@ def test_core_driver_takes_the_headers_of_a_vendor(prefix, kit, tmp_path):
     lists = f"""cmake_minimum_required(VERSION 3.25)
 project(app LANGUAGES CXX)
 add_library(vendor INTERFACE)
-target_include_directories(vendor INTERFACE {ROOT}/tests/m55/vendor)
+target_include_directories(vendor INTERFACE "{ROOT}/tests/m55/vendor")
 target_compile_definitions(vendor INTERFACE ETHOSU85)
 set(CARINA_ETHOSU_DRIVER vendor)
 find_package(carina 0.1 REQUIRED COMPONENTS firmware)
@@ -267,7 +267,7 @@ def test_zephyr_module_compiles_the_files_of_the_kit(root, prefix, kit, tmp_path
     module = kit if root == "kit" else ROOT
     assert "cmake: zephyr" in (module / "zephyr" / "module.yml").read_text()
     where = configure(tmp_path, prefix, kit, "cortex-m33", f"-DMODULE={module}", "-DCORE_DRIVER=y", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-                      f"-DCMAKE_CXX_FLAGS=-I{ROOT / 'tests' / 'm55' / 'vendor'} -mcpu=cortex-m33 -mthumb -mfloat-abi=hard")  # fmt: skip
+                      f"-DCMAKE_CXX_FLAGS='-I{ROOT / 'tests' / 'm55' / 'vendor'}' -mcpu=cortex-m33 -mthumb -mfloat-abi=hard")  # fmt: skip
     sources = set(re.findall(r'"file": "(.*)"', (where / "compile_commands.json").read_text()))
     parts = firmware_kit.parts()
     assert sources == {str(module / file) for part in ("runtime", "core_driver", "board") for file in parts[part]}

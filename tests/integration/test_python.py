@@ -360,7 +360,7 @@ def test_types():
 
 
 def test_style():
-    done = subprocess.run([sys.executable, "-m", "ruff", "check", ROOT / "python"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "ruff", "check", "--no-cache", ROOT / "python"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -159,7 +159,7 @@ def test_cases(case, run_carina, tmp_path):
         run_carina(["tosa", tosa, "-o", ours])
         run_carina(["tosa", tosa, "-o", again])
         assert ours.read_bytes() == again.read_bytes()
-        shutil.copy(tosa, tmp_path / "in.tosa")
+        shutil.copyfile(tosa, tmp_path / "in.tosa")
         theirs = convert(tmp_path / "in.tosa", tmp_path / f"{index}_theirs.vgf")
         equal, left_out = compare(ours.read_bytes(), theirs.read_bytes())
         assert equal or set(left_out) == {TRANSPOSE}, tosa
