@@ -18,8 +18,8 @@ namespace carina::plan {
 // Runs after every transformation: it calls the user's watcher and, in development builds, verifies the rules.
 Schedule checked(std::string_view transformation, Schedule schedule, const Context& context);
 
-// A finished plan of a network. Only one of several plans is used, so the notes and the schedules for the user's watcher
-// are kept with each.
+// A finished plan of a network. Only one of several plans is used, so the notes and the schedules for the user's
+// watcher are kept with each.
 struct Finished {
   Schedule schedule = {};
   std::vector<std::byte> constants = {};

@@ -27,8 +27,8 @@ struct Cascaded {
 Result<Cascaded> form_cascades(Schedule schedule, const Material& material, const Context& context,
                                ThreadPool& threads);
 
-// For a network whose tensors fit: for each limit of the bytes of tensors alone, the schedule with the cascades that keep
-// it. Only schedules with cascades, and each once. Errors: as choose_blocks.
+// For a network whose tensors fit: for each limit of the bytes of tensors alone, the schedule with the cascades that
+// keep it. Only schedules with cascades, and each once. Errors: as choose_blocks.
 Result<std::vector<Schedule>> cascades_within(std::span<const int64_t> limits, const Schedule& schedule,
                                               const Material& material, const Context& context, ThreadPool& threads);
 

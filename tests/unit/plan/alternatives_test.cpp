@@ -29,7 +29,8 @@ TEST(IsBetterUnderAssumptions, losses_of_nominal_cycles_do_not_add_up) {
   EXPECT_TRUE(is_better_under_assumptions(Cycles{99, 150}, Cycles{100.5, 120}, 99));
 }
 
-// A convolution of depth-first weights in SRAM is 1.7 % faster than one of part-kernel-first weights, and 1.8 times slower
+// A convolution of depth-first weights in SRAM is 1.7 % faster than one of part-kernel-first weights, and 1.8 times
+// slower
 // if latencies are doubled. There is a block for which it is neither.
 TEST(Alternatives, blocks_do_not_depend_on_one_latency) {
   const Target target = *find_target("ethos-u85-1024", "Ethos_U85_SYS_DRAM_Mid", "Shared_Sram");
