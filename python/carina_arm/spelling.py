@@ -13,6 +13,7 @@
     aten.add_.Tensor(x, y) -> aten.add.Tensor(x, y), so that calibration does not change its samples
     aten.detach_(aten.lift_fresh_copy(constant)) -> constant
     an int64 input that is an index -> its conversion to int32, which delegates support
+    tril, select_scatter, slice_scatter -> operators that select and move (carina_arm.scatters)
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from torch.fx import GraphModule, Node
 from torch.utils._pytree import tree_flatten
 
 from .annotation import Plan
+from .scatters import DECOMPOSED, Builder
 
 aten = torch.ops.aten
 
@@ -175,8 +177,16 @@ def _respell(module: GraphModule, node: Node) -> None:
         _replace(module, node, lambda: _call(module, node, aten.elu.default, node.args[0], alpha, 1.0, 1.0 / alpha))
     elif node.target is aten.selu.default:
         _replace(module, node, lambda: _call(module, node, aten.elu.default, node.args[0], *_SELU))
+    elif node.target in DECOMPOSED:
+        _replace(module, node, lambda: _decomposed(module, node))
     elif node.target in (aten.sqrt.default, aten.sqrt_.default):
         _replace(module, node, lambda: _call(module, node, aten.pow.Tensor_Scalar, node.args[0], 0.5))
+
+
+def _decomposed(module: GraphModule, node: Node) -> Node:
+    build = Builder(module, node)
+    build.meta[FROM] = node.meta.get(FROM, (node.name, node.target))
+    return DECOMPOSED[node.target](build, *node.args, **node.kwargs)  # type: ignore[index]
 
 
 def _respell_copy(module: GraphModule, node: Node) -> None:

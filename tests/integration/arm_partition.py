@@ -397,6 +397,31 @@ def operators_are_spelled_as_there():
         assert all(name in targets for name in names), targets
 
 
+def values_in_parts_of_tensors_are_selected_and_moved():
+    """tril, select_scatter and slice_scatter are decomposed as in the Arm backend, with the results of the operators."""
+    inputs = (torch.rand(2, 4, 6), torch.rand(2, 4, 6))
+    decomposed = {
+        lambda x, y: torch.tril(x): ("where.self",),
+        lambda x, y: torch.tril(x + y, -1): ("where.self",),
+        lambda x, y: torch.select_scatter(x, y[:, :, 2], 2, -1): ("arange.start_step", "eq.Tensor", "expand_copy.default", "where.self"),
+        lambda x, y: torch.select_scatter(x, y[1], -3, 0): ("arange.start_step", "eq.Tensor", "expand_copy.default", "where.self"),
+        lambda x, y: torch.slice_scatter(x, y[:, 1:3], 1, 2): ("slice_copy.Tensor", "cat.default"),
+        lambda x, y: torch.slice_scatter(x, y[:, :, :3], -1, 0, -3): ("slice_copy.Tensor", "cat.default"),
+        lambda x, y: torch.slice_scatter(x, y[:, :, :2], 2, 1, 5, 2): ("permute_copy.default", "index_put.default"),
+        lambda x, y: torch.slice_scatter(x, y[:1], 0, 1, None, 2): ("index_put.default",),
+        lambda x, y: torch.slice_scatter(x, y[:, :0], 1, 3, 3) + y: ("add.Tensor",),
+    }  # fmt: skip
+    for function, names in decomposed.items():
+        model = Function(function)
+        graph = quantized(model, inputs, "TOSA-1.0+INT")
+        targets = [str(node.target) for node in graph.graph.nodes]
+        assert all(f"aten.{name}" in targets for name in names), targets
+        assert not any(target.startswith("aten.") and ("scatter" in target or "tril" in target) for target in targets), targets
+        edge = lowered(graph, inputs, "TOSA-1.0+INT")
+        assert delegates(edge) == 1 and not any("aten" in name for name in on_cpu(edge)), (targets, on_cpu(edge))
+        same(edge, graph, inputs, steps=1)
+
+
 def numbers_beside_scalars_keep_ranks():
     """A number that becomes a tensor has the rank of the result beside a tensor without dimensions."""
     inputs = (torch.rand(3, 4),)

@@ -23,6 +23,7 @@ PROGRAMS = (
     "batch_first_recurrences",
     "multiples_are_added",
     "operators_are_spelled_as_there",
+    "values_in_parts_of_tensors_are_selected_and_moved",
     "numbers_beside_scalars_keep_ranks",
     "floating_point_profile_has_indices",
     "floating_point_profile_has_no_other_integers",

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scenario_runner
-from conftest import ROOT
 from random_tosa_graphs import generate
 from random_tosa_ir import D
 from random_tosa_reference import Sample
@@ -140,7 +139,7 @@ def test_no_device_for_graphs(vulkan, run_carina, tmp_path):  # noqa: F811
 @pytest.mark.parametrize("mode", [[], ["--host-emulator"]])
 @pytest.mark.parametrize("layers", [True, False])
 def test_check_env(layers, mode, vulkan, carina):  # noqa: F811
-    environment = {**vulkan, "PYTHONPATH": str(ROOT / "python"), "CARINA_BIN": str(carina)}
+    environment = {**vulkan, "PYTHONPATH": str(carina.parents[1] / "python"), "CARINA_BIN": str(carina)}
     if not layers:
         environment["VK_INSTANCE_LAYERS"] = ""
     done = subprocess.run([sys.executable, "-m", "carina.vgf.check_env", *mode, "--json"], capture_output=True, text=True, env=environment)
