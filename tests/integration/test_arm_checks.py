@@ -5,7 +5,11 @@ from arm_programs import run_programs
 from tier_plugin import sampled
 
 OPERATORS = ("sigmoid", "tanh", "relu", "add", "mul", "max_pool2d", "avg_pool2d", "hardswish", "gelu", "exp", "view", "softmax")
-MORE = ("abs", "neg", "sub", "clamp", "hardtanh", "leaky_relu", "elu", "cat", "permute", "slice", "sin", "cos")
+MORE = ("abs", "neg", "sub", "clamp", "hardtanh", "leaky_relu", "elu", "cat", "permute", "slice", "sin", "cos", "atan", "sinh", "cosh",
+        "tan", "asinh", "erf", "expm1", "floor", "ceil", "sign", "round", "pow", "cumsum", "log_softmax", "hardsigmoid", "silu", "prelu",
+        "flip", "repeat", "constant_pad_nd", "upsample_nearest2d", "upsample_bilinear2d", "index_select", "asin", "acos", "atanh",
+        "acosh", "log", "log1p", "rsqrt", "reciprocal", "maximum", "minimum", "where", "mean", "sum", "amax", "amin", "bmm", "unsqueeze",
+        "select", "expand", "layer_norm")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
