@@ -63,7 +63,7 @@ ROWS = (
     _more(r"ops/test_to_copy\.py::test_to_tosa_INT_unsupported_cast_not_delegated", "Carina delegates this cast"),
     Row(r"ops/test_full\.py::test_full_tosa_FP_only", "a network that is one constant needs no delegate"),
     _more(r"ops/test_select_scatter\.py::.*_u55_INT", "Carina delegates comparisons on ethos-u55, by other means"),
-    Row(r"ops/test_slice_scatter\.py::.*_u55_INT_stepN", "Carina keeps the permutations around an operator of the CPU there"),
+    _more(r"ops/test_slice_scatter\.py::.*_u55_INT_stepN", "Carina delegates the whole operator on ethos-u55"),
     Row(r"ops/test_adaptive_avg_pool2d\.py::.*_fp8", "one AVG_POOL2D where it has four"),
     Row(r"ops/test_slice\.py::.*_fp8", "one SLICE for each axis"),
     Row(r"ops/test_transpose_conv2d\.py::.*_grouped_qat_axis0", "weights of a transposed convolution with groups have one scale"),
