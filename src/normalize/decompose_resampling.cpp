@@ -1,4 +1,4 @@
-// Decomposes upsampling. Nearest neighbor becomes slices and broadcasts. Linear interpolation becomes a product with a
+// Decomposes upsampling. Nearest neighbor becomes slices and broadcasts, of images with the channels last. Linear interpolation becomes a product with a
 // constant matrix along each axis.
 //   Example: 2 -> 4 elements, half-pixel centers: out = [[1, 0], [.75, .25], [.25, .75], [0, 1]] * in
 
@@ -38,10 +38,20 @@ bool ignores_factor(const Resampling& axis) {
   return axis.out == axis.in || axis.out == 2 * axis.in;
 }
 
+ValueId permuted(Rewriter& in, ValueId x, const Ints& dims) {
+  Shape shape = in.shape(x);
+  for (size_t i = 0; i < dims.size(); ++i) shape[i] = in.shape(x)[static_cast<size_t>(dims[i])];
+  return in.move(AtenOp::permute_default, {x}, {{"dims", dims}}, shape);
+}
+
+// The operators beside an upsampled image have its channels last in TOSA, and pixels whose channels are together are
+// repeated in fewer and longer runs.
 template <int kHalves>  // 1: from the center of the output pixel
 Result<bool> nearest(Rewriter& in, const Node& node) {
   if (!is_image(in, node)) return false;
-  ValueId x = node.inputs[0];
+  const bool is_2d = in.shape(node.inputs[0]).rank() == 4;
+  const size_t first = is_2d ? 1 : 2;  // the axis of the height
+  ValueId x = is_2d ? permuted(in, node.inputs[0], {0, 2, 3, 1}) : node.inputs[0];
   for (size_t i = 0; i + 2 < in.shape(node.inputs[0]).rank(); ++i) {
     Resampling axis = axis_of_image(in, node, i);
     if (kHalves == 0 && ignores_factor(axis)) axis.scale = static_cast<float>(axis.in) / static_cast<float>(axis.out);
@@ -52,9 +62,9 @@ Result<bool> nearest(Rewriter& in, const Node& node) {
     }
     bool whole = axis.out % axis.in == 0;
     for (int64_t o = 0; whole && o < axis.out; ++o) whole = indices[static_cast<size_t>(o)] == o / (axis.out / axis.in);
-    x = whole ? repeat_each(in, x, 2 + i, axis.out / axis.in) : take_or_gather(in, x, 2 + i, indices);
+    x = whole ? repeat_each(in, x, first + i, axis.out / axis.in) : take_or_gather(in, x, first + i, indices);
   }
-  return rewritten(in.view_into(node.outputs[0], x));
+  return rewritten(in.view_into(node.outputs[0], is_2d ? permuted(in, x, {0, 3, 1, 2}) : x));
 }
 
 enum class Corners { kAligned, kNot };

@@ -157,3 +157,28 @@ def test_unsupported_ops_are_named_all_at_once(tool_path, tmp_path):
     done = subprocess.run([tool_path, path, tmp_path / "out.tosa"], capture_output=True, text=True)
     assert done.returncode == 1
     assert "aten.view.dtype" in done.stderr and "signbit" in done.stderr and "test_lower.py:" in done.stderr
+
+
+class Decoder(torch.nn.Module):
+    """Upsampling between convolutions, beside a skip connection, as in a U-Net."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+        self.first, self.second = torch.nn.Conv2d(3, 8, 3, stride=2, padding=1), torch.nn.Conv2d(8, 16, 3, stride=2, padding=1)
+        self.last = torch.nn.Conv2d(24, 4, 3, padding=1)
+
+    def forward(self, x):
+        skipped = self.first(x)
+        upsampled = torch.nn.functional.interpolate(self.second(skipped), size=self.size)
+        return self.last(torch.cat([upsampled, skipped], 1))
+
+
+@pytest.mark.parametrize("size", [(16, 24), (15, 23)], ids=["doubled", "gathered"])
+def test_upsampled_images_keep_their_channels_last(size, run_carina, tmp_path):
+    x = torch.randn(1, 3, 2 * size[0], 2 * size[1])
+    torch.export.save(torch.export.export(Decoder(size).eval(), (x,)), tmp_path / "m.pt2")
+    run_carina(["tosa", tmp_path / "m.pt2", "-o", tmp_path / "m.tosa"])
+    text = run_carina(["inspect", tmp_path / "m.tosa"]).stdout
+    assert text.count("tosa.CONV2D") == 3
+    assert text.count("tosa.TRANSPOSE") == 2, "of the network's input and output"
