@@ -106,11 +106,25 @@ class Alternatives {
   double least_nominal_;
 };
 
+bool has_many_weights(const Material& material) {
+  constexpr size_t kMany = size_t{16} << 20;
+  size_t values = 0;
+  for (const Weights& weights : material.weights) values += weights.values.size();
+  return values > kMany;
+}
+
 }  // namespace
 
+bool is_planned_once(const Material& material, const Options& options) {
+  if (options.optimize == Optimize::kSize || options.variation.blocks != Variation::Blocks::kCheapest) return true;
+  return options.optimize == Optimize::kSpeed && has_many_weights(material);
+}
+
+bool shares_encoded_weights(const Material& material, const Options& options) {
+  return !is_planned_once(material, options) && !has_many_weights(material);
+}
+
 Finished best_alternative(Finished usual, const Beginnings& beginnings, const Context& context, ThreadPool& threads) {
-  if (context.options.optimize == Optimize::kSize || context.options.variation.blocks != Variation::Blocks::kCheapest)
-    return usual;
   return Alternatives(std::move(usual), beginnings, context, threads).best();
 }
 

@@ -19,9 +19,17 @@ struct Beginnings {
   const Material& material;
 };
 
+// Whether a network has no alternatives: with -Os, with blocks chosen by a test, and at -O2 if it has many weights.
+// Encoded weights are most of the planner's memory, and two plans have them twice.
+bool is_planned_once(const Material& material, const Options& options);
+
+// Whether the plans of a network share their encoded weights, so that each stream is encoded once. That is faster, and
+// takes as much memory as the weights.
+bool shares_encoded_weights(const Material& material, const Options& options);
+
 // Returns `usual` or an alternative to it: blocks that are good under all assumptions; with -O3, also the blocks of
 // -O2; and cascades, if the network waits for the second memory. An alternative needs no more working memory, and
-// hardly more constants, than `usual`. With -Os, `usual` is returned.
+// hardly more constants, than `usual`.
 Finished best_alternative(Finished usual, const Beginnings& beginnings, const Context& context, ThreadPool& threads);
 
 // A schedule's cycles under each assumption of the model (npu/cost/assumptions.h). The first is the nominal model.

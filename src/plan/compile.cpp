@@ -48,13 +48,13 @@ npu::CompiledNetwork assemble(const Emission& what, std::vector<std::byte> const
 Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target, const Options& given,
                                      const Log& log) {
   CARINA_TRY(const Family* const family, find_family(target));
-  npu::EncodedWeightsCache streams;  // several plans of the network have most of their weights in the same order
   Options options = given;
-  if (!options.streams) options.streams = &streams;
   ThreadPool threads(options.threads);
   say(CompilePhase::kSelect, log);
   Context context{.family = *family, .target = target, .options = options, .log = log};
   CARINA_TRY(Network network, Selection(tosa, rules_of(target.accelerator.product), context).run());
+  npu::EncodedWeightsCache streams;
+  if (!options.streams && shares_encoded_weights(network.material, options)) options.streams = &streams;
   const std::vector<WeightFacts> facts = weight_facts(network.material, threads);
   context.weights = facts;
   say(CompilePhase::kBlocks, log);
@@ -70,8 +70,11 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
     if (usual.error().front().where != kShortage) return std::unexpected(std::move(usual.error()));
     return std::unexpected(with_ways_out(std::move(usual.error()), tosa, context, cascaded.whole_bytes));
   }
-  const Beginnings beginnings{.whole = whole, .stripes = schedule, .material = network.material};
-  Finished finished = best_alternative(*std::move(usual), beginnings, context, threads);
+  Finished finished = *std::move(usual);
+  if (!is_planned_once(network.material, options)) {
+    const Beginnings beginnings{.whole = whole, .stripes = schedule, .material = network.material};
+    finished = best_alternative(std::move(finished), beginnings, context, threads);
+  }
   publish(finished, context);
   say(CompilePhase::kEmit, log);
   return assemble({.schedule = finished.schedule,
