@@ -1,5 +1,5 @@
-// Decomposes upsampling. Nearest neighbor becomes slices and broadcasts, of images with the channels last. Linear interpolation becomes a product with a
-// constant matrix along each axis.
+// Decomposes upsampling. Nearest neighbor becomes slices and broadcasts, of images with the channels last. Linear
+// interpolation becomes a product with a constant matrix along each axis.
 //   Example: 2 -> 4 elements, half-pixel centers: out = [[1, 0], [.75, .25], [.25, .75], [0, 1]] * in
 
 #include <fmt/format.h>
