@@ -52,7 +52,8 @@ Result<bool> nearest(Rewriter& in, const Node& node) {
   const bool is_2d = in.shape(node.inputs[0]).rank() == 4;
   const size_t first = is_2d ? 1 : 2;  // the axis of the height
   ValueId x = is_2d ? permuted(in, node.inputs[0], {0, 2, 3, 1}) : node.inputs[0];
-  for (size_t i = 0; i + 2 < in.shape(node.inputs[0]).rank(); ++i) {
+  // Columns before rows: NPUs write repeated rows, the larger result, in bricks of 16 channels.
+  for (size_t i = in.shape(node.inputs[0]).rank() - 2; i-- > 0;) {
     Resampling axis = axis_of_image(in, node, i);
     if (kHalves == 0 && ignores_factor(axis)) axis.scale = static_cast<float>(axis.in) / static_cast<float>(axis.out);
     Ints indices;
