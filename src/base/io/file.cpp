@@ -66,9 +66,18 @@ Result<Buffer> mapped(const std::string& path, int fd, size_t size) {
   return Buffer(mapping, {mapping->begin, size});
 }
 
+timespec changed_at(const struct stat& status) {
+#ifdef __APPLE__
+  return status.st_mtimespec;
+#else
+  return status.st_mtim;
+#endif
+}
+
 bool same_content(const struct stat& before, const struct stat& after) {
-  return before.st_size == after.st_size && before.st_mtim.tv_sec == after.st_mtim.tv_sec &&
-         before.st_mtim.tv_nsec == after.st_mtim.tv_nsec;
+  const timespec first = changed_at(before);
+  const timespec second = changed_at(after);
+  return before.st_size == after.st_size && first.tv_sec == second.tv_sec && first.tv_nsec == second.tv_nsec;
 }
 
 Result<Buffer> read_whole(const std::string& path, int fd, const struct stat& before) {
@@ -137,7 +146,11 @@ const Mapping* mapping_at(const void* address) noexcept {
 
 // Source: proc(5), fd. A FILE's descriptor is its own.
 std::string path_of_open_file(std::FILE* file) {
+#ifdef __linux__
   return "/proc/self/fd/" + std::to_string(::fileno(file));
+#else
+  return "/dev/fd/" + std::to_string(::fileno(file));
+#endif
 }
 
 const char* mapped_file_at(const void* address) noexcept {

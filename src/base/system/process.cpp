@@ -13,12 +13,20 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#endif
 
 namespace carina {
 
 namespace {
 
 constexpr int64_t kKilobyte = 1024;
+#ifdef __APPLE__
+constexpr int64_t kUnitOfPeak = 1;  // bytes, getrusage(2) of macOS
+#else
+constexpr int64_t kUnitOfPeak = kKilobyte;  // getrusage(2) of Linux
+#endif
 
 rusage used() {
   rusage usage{};
@@ -32,10 +40,21 @@ double seconds_of(const timeval& time) {
 
 }  // namespace
 
+#ifdef __APPLE__
+std::filesystem::path own_program() {
+  uint32_t size = 0;
+  ::_NSGetExecutablePath(nullptr, &size);  // fails, and sets the size
+  std::string path(size, '\0');
+  if (::_NSGetExecutablePath(path.data(), &size) != 0) return {};
+  std::error_code error;
+  return std::filesystem::canonical(path.c_str(), error);
+}
+#else
 std::filesystem::path own_program() {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error);
 }
+#endif
 
 void set_environment(const std::string& name, const std::string& value) {
   ::setenv(name.c_str(), value.c_str(), 1);
@@ -59,7 +78,7 @@ int64_t peak_memory_bytes() {
     int64_t kilobytes = 0;
     if (word == "VmHWM:" && status >> kilobytes) return kilobytes * kKilobyte;
   }
-  return used().ru_maxrss * kKilobyte;
+  return used().ru_maxrss * kUnitOfPeak;
 }
 
 // Source: proc(5), clear_refs.

@@ -25,6 +25,17 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kSharedPagesDescriptor = 3;  // in the program; kSharedPagesPath
 
+// Opens a pipe that no child inherits. Without pipe2(), another thread's child can: only a console ends later then.
+int open_ends(std::array<int, 2>& ends) {
+#ifdef __linux__
+  return ::pipe2(ends.data(), O_CLOEXEC);
+#else
+  if (::pipe(ends.data()) != 0) return -1;
+  for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+  return 0;
+#endif
+}
+
 // Starts the program with its console in `console`.
 Result<pid_t> start(const ServedProgram& program, int console) {
   std::vector<std::string> arguments = program.command;
@@ -133,7 +144,7 @@ bool serve(const ServedProgram& program, int console, int request, int reply) {
 
 Result<std::optional<int>> run_served(const ServedProgram& program) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error(program.command.front(), "no pipe for its console");
+  if (open_ends(ends) != 0) return system_error(program.command.front(), "no pipe for its console");
   const Descriptor console(ends[0]);
   Descriptor program_end(ends[1]);
   CARINA_TRY(const Descriptor request, open_pipe(program.folder, program.request_file));

@@ -15,7 +15,11 @@
 namespace carina {
 
 // The path by which a served program opens the memory that it shares.
+#ifdef __linux__
 inline constexpr const char* kSharedPagesPath = "/proc/self/fd/3";
+#else
+inline constexpr const char* kSharedPagesPath = "/dev/fd/3";
+#endif
 
 struct ServedProgram {
   std::vector<std::string> command;  // the program is searched in PATH
