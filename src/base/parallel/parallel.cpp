@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -74,7 +75,8 @@ ThreadPool::ThreadPool(int threads) : threads_(threads) {
 ThreadPool::~ThreadPool() = default;
 
 // Each thread takes the next index. TBB's ranges split into halves instead, and one half may contain all long
-// iterations.
+// iterations. No exception passes through TBB, which may be built with another standard library than this program.
+// After the first one, no thread takes another index.
 void ThreadPool::parallel_for(size_t count, const std::function<void(size_t)>& body) {
   if (arena_ == nullptr || count < 2) {
     for (size_t i = 0; i < count; ++i) body(i);
@@ -82,15 +84,23 @@ void ThreadPool::parallel_for(size_t count, const std::function<void(size_t)>& b
   }
   const SuspendedPool suspended;
   std::atomic<size_t> next = 0;
+  std::atomic<bool> failed = false;
+  std::exception_ptr first_exception;
   const auto take = [&](size_t) {
     take_over();
-    for (size_t i = next++; i < count; i = next++) body(i);
+    try {
+      for (size_t i = next++; i < count; i = next++) body(i);
+    } catch (...) {
+      next = count;
+      if (!failed.exchange(true)) first_exception = std::current_exception();
+    }
     hand_over();
   };
   const size_t takers = std::min(count, static_cast<size_t>(arena_->arena.max_concurrency()));
   hand_over();
   arena_->arena.execute([&] { oneapi::tbb::parallel_for(size_t{0}, takers, take, oneapi::tbb::simple_partitioner()); });
   take_over();
+  if (first_exception != nullptr) std::rethrow_exception(first_exception);
 }
 
 void ThreadPool::run_async(std::function<void()> job) {
