@@ -50,7 +50,11 @@ class Maker {
   }
 
  private:
-  int number(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+  // The same number with every standard library, unlike std::uniform_int_distribution's.
+  int number(int low, int high) {
+    const uint64_t count = static_cast<uint64_t>(int64_t{high} - low + 1);
+    return static_cast<int>(low + static_cast<int64_t>((uint64_t{random_()} * count) >> 32));
+  }
 
   static int copies(const TosaOperand& operand) { return operand.kind == TosaOperandKind::kTensorList ? 2 : 1; }
 
