@@ -324,6 +324,58 @@ def test_direct_drive_and_old_options_are_refused_with_the_reason(script, model)
     assert "--reorder_inputs: not supported" in script("aot_arm_compiler", "-m", model, "-r", "1,0", expect=1).stderr
 
 
+# Sram_Only under another name, and a system configuration of 250 MHz.
+OWN_INI = """
+[System_Config.Own]
+core_clock=250e6
+axi0_port=Sram
+axi1_port=OffChipFlash
+Sram_clock_scale=1.0
+Sram_burst_length=32
+Sram_read_latency=32
+Sram_write_latency=32
+OffChipFlash_clock_scale=0.125
+OffChipFlash_burst_length=128
+OffChipFlash_read_latency=64
+OffChipFlash_write_latency=64
+[Memory_Mode.Mine]
+const_mem_area=Axi0
+arena_mem_area=Axi0
+cache_mem_area=Axi0
+"""
+
+
+def test_memories_of_aot(script, run_carina, model, tmp_path):
+    """A program runs at the clock of its system configuration; its bytes depend on the memory mode."""
+
+    def made(*options):
+        script("aot_arm_compiler", "-m", model, "-d", "-q", "-o", tmp_path / "net.pte", *options)
+        (clock,) = re.findall(r"total: .* at (\d+) MHz", run_carina(["run", tmp_path / "net.pte", "--timed"]).stdout)
+        return clock, (tmp_path / "net.pte").read_bytes()
+
+    clock, shared = made()
+    assert clock == "500"
+    assert made("--system_config=Ethos_U55_Deep_Embedded")[0] == "200"
+    assert made("--memory_mode=Sram_Only")[1] != shared
+    (tmp_path / "own.ini").write_text(OWN_INI)
+    names = ("--system_config=Own", "--memory_mode=Mine")
+    assert made(*names, f"--config={tmp_path / 'own.ini'}")[1] != shared
+    assert "Own" in script("aot_arm_compiler", "-m", model, "-d", "-q", *names, expect=2).stderr
+
+
+def test_strict_exports_and_traces_of_errors_of_aot(script, run_carina, tmp_path):
+    """The model is exp() if Dynamo traces it, as strict exports do, and else sin()."""
+    traced = "torch.exp(x) if torch.compiler.is_dynamo_compiling() else torch.sin(x)"
+    (tmp_path / "way.py").write_text(
+        f"import torch\n\nclass Way(torch.nn.Module):\n    def forward(self, x):\n        return {traced}\n\nModelUnderTest = Way().eval()\nModelInputs = (torch.ones(4),)\n"
+    )
+    for options, kernel in (((), "aten::exp.out"), (("--non_strict_export",), "aten::sin.out")):
+        script("aot_arm_compiler", "-m", tmp_path / "way.py", "-o", tmp_path / "way.pte", *options)
+        assert re.findall(r"kernel (\S+)", run_carina(["inspect", tmp_path / "way.pte"]).stdout) == [kernel]
+    assert "Traceback" in script("aot_arm_compiler", "-m", "gone.py", "--debug", expect=1).stderr
+    assert "Traceback" not in script("aot_arm_compiler", "-m", "gone.py", expect=1).stderr
+
+
 def test_the_record_leads_from_the_program_to_the_model(script, model, tmp_path):
     from executorch.devtools.etrecord import parse_etrecord
 
