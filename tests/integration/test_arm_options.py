@@ -331,13 +331,7 @@ core_clock=250e6
 axi0_port=Sram
 axi1_port=OffChipFlash
 Sram_clock_scale=1.0
-Sram_burst_length=32
-Sram_read_latency=32
-Sram_write_latency=32
 OffChipFlash_clock_scale=0.125
-OffChipFlash_burst_length=128
-OffChipFlash_read_latency=64
-OffChipFlash_write_latency=64
 [Memory_Mode.Mine]
 const_mem_area=Axi0
 arena_mem_area=Axi0
