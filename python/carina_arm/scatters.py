@@ -62,7 +62,7 @@ def _tril(build: Builder, x: Node, diagonal: int = 0) -> Node:
 def _select_scatter(build: Builder, x: Node, source: Node, dim: int, index: int) -> Node:
     shape = list(x.meta["val"].shape)
     dim, index = dim % len(shape), index % shape[dim]
-    positions = build.call(aten.arange.start_step, 0, shape[dim], 1)
+    positions = build.call(aten.arange.start_step, 0, shape[dim], 1, device=x.meta["val"].device)
     positions = build.call(aten.view_copy.default, positions, [-1 if axis == dim else 1 for axis in range(len(shape))])
     mask = build.call(aten.eq.Tensor, positions, build.constant("index", torch.full((1,), index)))
     whole = build.call(aten.expand_copy.default, build.call(aten.unsqueeze_copy.default, source, dim), shape)
@@ -79,7 +79,7 @@ def _slice_scatter(build: Builder, x: Node, source: Node, dim: int = 0, start: i
         before = [build.call(aten.slice_copy.Tensor, x, dim, 0, first)] if first > 0 else []
         after = [build.call(aten.slice_copy.Tensor, x, dim, last, shape[dim])] if last < shape[dim] else []
         return build.call(aten.cat.default, [*before, source, *after], dim)
-    positions = build.call(aten.arange.start_step, first, last, step, dtype=torch.int32)
+    positions = build.call(aten.arange.start_step, first, last, step, dtype=torch.int32, device=x.meta["val"].device)
     if dim == 0:
         return build.call(aten.index_put.default, x, [positions], source)
     order = [dim, *(axis for axis in range(len(shape)) if axis != dim)]
