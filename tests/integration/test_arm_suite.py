@@ -1,4 +1,4 @@
-"""A sample of the Arm backend's own tests of operators, from ExecuTorch's wheel, on Carina. arm/suite.json has tests that pass."""
+"""A sample of the Arm backend's own tests, from ExecuTorch's wheel, on Carina. arm/suite.json has tests that pass."""
 
 import json
 import sys

@@ -1,13 +1,14 @@
 """Runs the Arm backend's own pytest files on Carina and on the Arm backend itself: `make arm-suite DIR=CHECKOUT`.
 
     suite.py DIR [FILE ...] [--peer failed|all] [--cases N] [--page]
+    suite.py DIR FILE ... --times [--cases N] [--page]
 
 DIR is a checkout of ExecuTorch, or its folder backends/arm/test. FILE is "ops/test_add.py". Without files: all of misc, quantizer, ops and
 modules. `--cases 1` runs the first case of each test function, `test_add_tensor_tosa_INT[rand]` but no other of its cases. On Carina a file
 runs with `-p carina.arm.pytest_plugin`, on the Arm backend without it. `--peer failed`, the default, runs the Arm backend only on the tests
 that fail with Carina. It counts the others as passed by the Arm backend. Outcomes are stored in build/test-env/cache/arm_suite, file by
-file. `--page` writes docs/conformance-arm-api.md and suite.json from all stored outcomes. There are no FVPs and Vulkan devices: the suite
-itself skips such tests or expects them to fail.
+file. `--times` stores the CPU time of each file on both instead, in a process of its own. `--page` writes docs/conformance-arm-api.md and
+suite.json from all that is stored. There are no FVPs and Vulkan devices: the suite itself skips such tests or expects them to fail.
 """
 
 import argparse
@@ -16,10 +17,12 @@ import json
 import os
 import random
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
 
+import api
 import suite_reasons
 
 FOLDER = Path(__file__).parent
@@ -27,6 +30,7 @@ ROOT = FOLDER.parents[2]
 KEPT = FOLDER / "suite.json"
 PAGE = ROOT / "docs" / "conformance-arm-api.md"
 CACHE = ROOT / "build" / "test-env" / "cache" / "arm_suite"
+TIMES = CACHE / "times.json"
 PARTS = ("misc", "quantizer", "ops", "modules")
 SAMPLE = 200
 NO_RUNNER = "Did not find build arm_executor_runner"  # ends a test whose network was compiled and would now run on a device or an FVP
@@ -142,15 +146,41 @@ def measure(root, names, package, peer, cases):
         print(f"{name}: {row['passed']} of {row['peer']} that the Arm backend passes", flush=True)
 
 
+def cpu_seconds():
+    """User and system time of the processes that have ended, which `run` started."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def kept_times():
+    """{file: {carina, peer, cases}}, with seconds of CPU time"""
+    return json.loads(TIMES.read_text()) if TIMES.exists() else {}
+
+
+def measure_times(root, names, package, cases):
+    """Stores the CPU time of each file on Carina and on the Arm backend. It includes the loading of PyTorch."""
+    for name in names:
+        spent = {"cases": cases}
+        for who, of in (("carina", package), ("peer", None)):
+            before = cpu_seconds()
+            run(root, [name], CACHE / "times" / f"{who}.json", of, cases=cases)
+            spent[who] = cpu_seconds() - before
+        TIMES.write_text(json.dumps(kept_times() | {name: spent}, indent=0, sort_keys=True))
+        print(f"{name}: {spent['carina']:.1f} s, the Arm backend {spent['peer']:.1f} s", flush=True)
+
+
 def of_file(name, values):
     """The entries of {test: value} for the tests of a file."""
     return {test: value for test, value in values.items() if test.partition("::")[0] == name}
 
 
 def row_of(summary):
-    """{passed, peer, not_run, internal, differences, cases} of a file."""
+    """{passed, peer, not_run, internal, differences, cases, functions} of a file.
+
+    `functions`: how many test functions pass in all cases that ran, and how many the Arm backend passes. Cases do not weigh there.
+    """
     carina, peer = summary["carina"], summary["peer"]
-    differences, passed, by_peer, not_run = {}, 0, 0, 0
+    differences, passed, by_peer, not_run, functions = {}, 0, 0, 0, {}
     for test in {**carina, **(peer if summary["all"] else {})}:
         mine = carina.get(test, ["lost", ""])
         its = peer.get(test, mine if not summary["all"] and mine[0] == "passed" else ["lost", ""])
@@ -159,12 +189,16 @@ def row_of(summary):
         elif mine[0] == "passed":
             passed += its[0] == "passed"
             by_peer += its[0] == "passed"
+            if its[0] == "passed":
+                functions.setdefault(test.partition("[")[0], True)
         elif its[0] == "passed":
             by_peer += 1
             differences[test] = mine[1]
+            if not suite_reasons.is_internal(test):
+                functions[test.partition("[")[0]] = False
     internal = sum(suite_reasons.is_internal(test) for test in differences)
     return {"passed": passed, "peer": by_peer - internal, "not_run": not_run, "internal": internal, "differences": differences,
-            "cases": summary.get("cases", 0)}
+            "cases": summary.get("cases", 0), "functions": [sum(functions.values()), len(functions)]}
 
 
 def kept():
@@ -184,13 +218,24 @@ def sample_of(tests):
     return sorted(random.Random(0).sample(sorted(tests), min(SAMPLE, len(tests))))
 
 
+def is_in_wheel(test):
+    """Whether ExecuTorch's wheel has the test too, with a case of this name. The wheel may be older than the checkout."""
+    name, _, inner = test.partition("::")
+    function, _, case = inner.rpartition("::")[2].partition("[")
+    file = api.tests_folder() / name
+    text = file.read_text() if file.exists() else ""
+    return f"def {function}(" in text and case.rstrip("]") in text
+
+
 def page(rows):
     """docs/conformance-arm-api.md"""
     passed, peer = (sum(row[key] for row in rows.values()) for key in ("passed", "peer"))
     internal = sum(row["internal"] for row in rows.values())
+    whole, functions = (sum(row["functions"][place] for row in rows.values()) for place in (0, 1))
     open_ones = {test: text for row in rows.values() for test, text in row["differences"].items() if not suite_reasons.is_internal(test)}
     more = sum(suite_reasons.delegates_more(test) for test in open_ones)
     inside = [test for row in rows.values() for test in row["differences"] if suite_reasons.is_internal(test)]
+    first = sum(row["cases"] > 0 for row in rows.values())
     lines = [
         "# The Arm backend's own tests",
         "",
@@ -198,12 +243,14 @@ def page(rows):
         "ExecuTorch, run on [`carina.arm`](guide/from-the-arm-backend.md) with `-p carina.arm.pytest_plugin`.",
         "The Arm backend was run on what fails; a test that passes here counts as passed by it. Not run:",
         "what the suite skips, or expects to fail, itself. A file's outcomes are those of its last run,",
-        "which may have been on an earlier version of Carina.",
+        f"which may have been on an earlier version of Carina: all cases of {len(rows) - first} files, and the first",
+        f"case or cases of each function of {first}.",
         "",
         f"{passed} of {peer} tests that the Arm backend passes pass ({100 * passed / max(peer, 1):.1f} %);",
         f"{internal} more are about what is inside of it. {more} of those that differ expect a node on the CPU",
-        "that Carina delegates.",
+        f"that Carina delegates. Of the {functions} test functions {whole} ({100 * whole / max(functions, 1):.1f} %) pass in all cases that ran.",
         "",
+        *time_of(kept_times()),
         "| file | passed by the Arm backend | passed by Carina | about its inside | not run |",
         "|---|---|---|---|---|",
         *(f"| {name_of(name, row)} | {row['peer']} | {row['passed']} | {row['internal']} | {row['not_run']} |" for name, row in rows.items()),
@@ -224,6 +271,17 @@ def page(rows):
     return "\n".join(lines) + "\n"
 
 
+def time_of(times):
+    """The paragraph of the page about CPU time."""
+    if not times:
+        return []
+    carina, peer = (sum(row[who] for row in times.values()) for who in ("carina", "peer"))
+    limited = sum(row["cases"] > 0 for row in times.values())
+    return [f"CPU time of {len(times)} files, of {limited} only the first case or cases of each function (user and system, a process for each",
+            "file, with the loading of PyTorch):",
+            f"{carina:.0f} s on Carina, {peer:.0f} s on the Arm backend ({carina / peer:.2f} of it).", ""]
+
+
 def grouped(tests):
     """Rows of the page. Tests of one function with the same reason share a row."""
     groups = {}
@@ -236,8 +294,8 @@ def grouped(tests):
 def write_page():
     rows = kept()
     passing = [test for path in sorted((CACHE / "both").glob("*.json"))
-               for test, (outcome, _) in json.loads(path.read_text())["carina"].items() if outcome == "passed"]
-    KEPT.write_text(json.dumps({"rows": rows, "sample": sample_of(passing)}, indent=0, sort_keys=True) + "\n")
+               for test, (outcome, _) in json.loads(path.read_text())["carina"].items() if outcome == "passed" and is_in_wheel(test)]
+    KEPT.write_text(json.dumps({"rows": rows, "sample": sample_of(passing), "times": kept_times()}, indent=0, sort_keys=True) + "\n")
     PAGE.write_text(page(rows))
 
 
@@ -247,6 +305,7 @@ def main():
     parser.add_argument("files", nargs="*")
     parser.add_argument("--peer", choices=("failed", "all"), default="failed")
     parser.add_argument("--cases", metavar="N", type=int, default=0)
+    parser.add_argument("--times", action="store_true")
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--package", default=ROOT / "build" / "release" / "python")
     parser.add_argument("--child", metavar="OUTPUT", help=argparse.SUPPRESS)
@@ -255,7 +314,9 @@ def main():
         return child(options.checkout, options.files, options.child, options.cases)
     root = folder_of(options.checkout)
     names = options.files or files_of(root)
-    for first in range(0, len(names), BATCH):
+    if options.times:
+        measure_times(root, names, options.package, options.cases)
+    for first in range(0, 0 if options.times else len(names), BATCH):
         measure(root, names[first : first + BATCH], options.package, options.peer, options.cases)
     if options.page:
         write_page()
