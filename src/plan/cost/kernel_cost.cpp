@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/checked_math.h"
 #include "npu/cost/channel.h"
@@ -376,6 +377,18 @@ KernelCycles KernelCost::of(const Step& op, const BlockConfig& b, const Feed& fe
   KernelCycles cycles{.total = npu, .port_busy = load.shared};
   for (size_t port = 0; port < load.shared.size(); ++port)
     cycles.total = std::max({cycles.total, load.shared[port], load.slowest[port]});
+  return cycles;
+}
+
+double cheapest_cycles(Step step, const Family& family, const Target& target) {
+  Schedule schedule;
+  schedule.storages.push_back({.space = working_space(target, family)});
+  schedule.tensors.push_back({.storage = StorageId(0)});
+  for (FeatureMap* map : {&step.ofm, &step.ifm, &step.ifm2}) map->tensor = TensorId(0);
+  const KernelCost cost(schedule, family, target);
+  double cycles = std::numeric_limits<double>::infinity();
+  for (const BlockConfig& block : family.legal_blocks(step, target))
+    cycles = std::min(cycles, cost.of(step, block, {}).total);
   return cycles;
 }
 

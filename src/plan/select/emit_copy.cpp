@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "facts/npu_targets.h"
 #include "plan/network/boxes.h"
@@ -47,16 +48,18 @@ void emit_copy(Selection& s, const View& dst, const View& src, ElementType type)
   if (type.bits == 64) return emit_copy(s, halves(dst), halves(src), kSigned32);
   if (type.bits == 32) return emit_copy(s, halves(dst), halves(src), kSigned16);
   const ElementType lane{type.bits, true};
-  if (emit_gather(s, dst, src, lane)) return;
   const std::array views{dst, src};
+  std::vector<Step> pools;
   for (const Box& box : boxes_of(views, kNoBroadcast)) {
-    s.push({.kind = StepKind::kPool,
-            .pool = npu::PoolingMode::AVERAGE,
-            .ofm = feature_map(box, 0, dst.tensor, lane, 0),
-            .ifm = feature_map(box, 1, src.tensor, lane, 0),
-            .activation = {.min = lane.min(), .max = lane.max()},
-            .name = {}});
+    pools.push_back({.kind = StepKind::kPool,
+                     .pool = npu::PoolingMode::AVERAGE,
+                     .ofm = feature_map(box, 0, dst.tensor, lane, 0),
+                     .ifm = feature_map(box, 1, src.tensor, lane, 0),
+                     .activation = {.min = lane.min(), .max = lane.max()},
+                     .name = {}});
   }
+  if (emit_gather(s, dst, src, lane, pools)) return;
+  for (Step& pool : pools) s.push(std::move(pool));
 }
 
 void emit_low_bits(Selection& s, const View& dst, const Operand& src, ElementType type) {

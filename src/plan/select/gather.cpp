@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "facts/npu_targets.h"
+#include "plan/cost/kernel_cost.h"
 #include "plan/network/boxes.h"
 #include "plan/select/emit_internal.h"
 #include "plan/select/weights_internal.h"
@@ -12,8 +14,8 @@ namespace {
 // Filters that an operation picks at once: more cost more multiplications per element, and bricks hold sixteen.
 constexpr int64_t kFilters = npu::kBrickDepth;
 
-// From here on operations that read single elements wait for memory longer than more operations would take.
-constexpr int64_t kMaxStrideBytes = 8;
+// Filters of pixels multiply all elements between the picked ones. For larger pixels, that never pays.
+constexpr int64_t kMaxPixel = 32;
 
 // Axes of size 1 dropped and neighbors merged that are neighbors in both.
 void merge_axes(View& dst, View& src) {
@@ -52,23 +54,26 @@ std::vector<Pair> unrolled(const Pair& whole, size_t kept, size_t also_kept) {
   return tiles;
 }
 
-void pick_rows(Selection& s, const Pair& tile, size_t width, size_t channels, ElementType type, WeightsId pick) {
-  const auto& [to, from] = tile;
-  const int64_t count = to.axes[channels].size;
-  const View ofm{.tensor = to.tensor, .offset = to.offset, .axes = {{1, 0}, {1, 0}, to.axes[width], to.axes[channels]}};
-  const View ifm{
-      .tensor = from.tensor, .offset = from.offset, .axes = {{1, 0}, from.axes[channels], from.axes[width], {1, 0}}};
+void pick(Selection& s, const View& ofm, const View& ifm, ElementType type, int64_t rows, WeightsId filters) {
   Epilogue store = store_only({}, type);
   store.scaled = true;  // 16-bit elements are summed in 40 bits, as those of scaled convolutions
   const auto emitted = emit_window(s,
                                    {.kind = StepKind::kConv,
                                     .ifm = {.view = ifm, .type = type},
                                     .ofm = ofm,
-                                    .kernel = {.height = count},
+                                    .kernel = {.height = rows},
                                     .padding = {},
-                                    .weights = pick},
+                                    .weights = filters},
                                    store);
-  CARINA_CHECK(emitted.has_value(), "a kernel of {} rows is within all limits", count);
+  CARINA_CHECK(emitted.has_value(), "a kernel of {} rows is within all limits", rows);
+}
+
+void pick_rows(Selection& s, const Pair& tile, size_t width, size_t channels, ElementType type, WeightsId filters) {
+  const auto& [to, from] = tile;
+  const View ofm{.tensor = to.tensor, .offset = to.offset, .axes = {{1, 0}, {1, 0}, to.axes[width], to.axes[channels]}};
+  const View ifm{
+      .tensor = from.tensor, .offset = from.offset, .axes = {{1, 0}, from.axes[channels], from.axes[width], {1, 0}}};
+  pick(s, ofm, ifm, type, to.axes[channels].size, filters);
 }
 
 WeightsId row_filters(Selection& s, int64_t count, ElementType type) {
@@ -91,12 +96,80 @@ View in_groups(View view, size_t axis) {
   return view;
 }
 
+// The elements from the first picked one to the last.
+int64_t pixels_depth(int64_t pixel) {
+  return (kFilters - 1) * pixel + 1;
+}
+
+// The o-th filter picks the first element of the o-th of sixteen pixels, which are the channels of one.
+WeightsId pixel_filters(Selection& s, int64_t pixel, ElementType type) {
+  const int64_t depth = pixels_depth(pixel);
+  std::vector<int16_t> picks(static_cast<size_t>(kFilters * depth), 0);
+  for (int64_t i = 0; i < kFilters; ++i) picks[static_cast<size_t>(i * depth + i * pixel)] = 1;
+  return *add_weights(s, {.name = "transpose", .out_channels = kFilters, .in_channels = depth, .values = picks},
+                      store_only({}, type));
+}
+
+// Groups of sixteen elements of the axis `channels`, all of a tile in one operation.
+void pick_pixels(Selection& s, const Pair& part, size_t channels, ElementType type) {
+  const int64_t pixel = part.second.axes[channels].stride;
+  const WeightsId filters = pixel_filters(s, pixel, type);
+  const size_t inner = part.first.rank();
+  const Pair groups{in_groups(part.first, channels), in_groups(part.second, channels)};
+  for (const auto& [to, from] : unrolled(groups, channels, inner)) {
+    const View ofm{
+        .tensor = to.tensor, .offset = to.offset, .axes = {{1, 0}, {1, 0}, to.axes[channels], to.axes[inner]}};
+    const View ifm{.tensor = from.tensor,
+                   .offset = from.offset,
+                   .axes = {{1, 0}, {1, 0}, from.axes[channels], {pixels_depth(pixel), 1}}};
+    pick(s, ofm, ifm, type, 1, filters);
+  }
+}
+
+double cycles_of_pools(const Selection& s, std::span<const Step> pools) {
+  double cycles = 0;
+  for (const Step& pool : pools) cycles += cheapest_cycles(pool, s.family(), s.target());
+  return cycles;
+}
+
+// The operations of one size are alike, so one of them is estimated.
+double cycles_of_rows(const Selection& s, const View& dst, const View& src, size_t channels, size_t width,
+                      ElementType type) {
+  const int64_t count = std::min(kFilters, dst.axes[channels].size);
+  const auto& [size, to_stride] = dst.axes[width];
+  const Step one{.kind = StepKind::kConv,
+                 .ofm = {.width = size, .depth = count, .stride_x = to_stride, .type = type},
+                 .ifm = {.height = count,
+                         .width = size,
+                         .stride_y = src.axes[channels].stride,
+                         .stride_x = src.axes[width].stride,
+                         .type = type},
+                 .kernel = {.height = count},
+                 .name = {}};
+  const int64_t operations = dst.elements() / (size * count);
+  return static_cast<double>(operations) * cheapest_cycles(one, s.family(), s.target());
+}
+
+double cycles_of_pixels(const Selection& s, const View& dst, const View& src, size_t channels, ElementType type) {
+  const int64_t pixel = src.axes[channels].stride, groups = dst.axes[channels].size / kFilters;
+  const Step one{.kind = StepKind::kConv,
+                 .ofm = {.width = groups, .depth = kFilters, .stride_x = kFilters, .type = type},
+                 .ifm = {.width = groups, .depth = pixels_depth(pixel), .stride_x = kFilters * pixel, .type = type},
+                 .name = {}};
+  const int64_t operations = dst.elements() / dst.axes[channels].size;
+  return static_cast<double>(operations) * cheapest_cycles(one, s.family(), s.target());
+}
+
 }  // namespace
 
-// The axis that becomes channels is laid as the height of an image of one-channel pixels, and a kernel as high as the
-// image whose o-th filter picks row o puts it into the channels. That moves whole rows, where a pool moves one channel
-// at a time.
-bool emit_gather(Selection& s, const View& whole_dst, const View& whole_src, ElementType type) {
+// Convolutions that move elements to other channels, where a pool moves one channel at a time. In one form the axis
+// that becomes channels is laid as the height of an image of one-channel pixels; the o-th filter of a kernel as high
+// picks row o. In the other, sixteen pixels are the channels of one, from which the o-th filter picks an element of
+// pixel o; it reads memory in runs, and multiplies more.
+//   Example: an image of 4 channels, [9216,4] -> [4,9216], on ethos-u85-1024: 115,200 cycles by rows or pools, and 4
+//   convolutions of 576 groups of pixels
+bool emit_gather(Selection& s, const View& whole_dst, const View& whole_src, ElementType type,
+                 std::span<const Step> others) {
   View dst = whole_dst, src = whole_src;
   merge_axes(dst, src);
   if (type.bits > 16 || dst.rank() < 2) return false;
@@ -110,13 +183,17 @@ bool emit_gather(Selection& s, const View& whole_dst, const View& whole_src, Ele
   for (size_t i = 0; i < dst.rank(); ++i) {
     if (i != channels && dst.axes[i].size > dst.axes[width].size) width = i;
   }
-  const int64_t rows = dst.axes[channels].size, groups = rows / kFilters;
+  const int64_t rows = dst.axes[channels].size, pixel = src.axes[channels].stride;
+  const double by_pools = cycles_of_pools(s, others);
+  const double by_rows = cycles_of_rows(s, dst, src, channels, width, type);
+  const bool has_pixels = rows >= kFilters && pixel > 0 && pixel <= kMaxPixel;
+  const double by_pixels =
+      has_pixels ? cycles_of_pixels(s, dst, src, channels, type) : std::numeric_limits<double>::infinity();
+  if (by_pools < std::min(by_rows, by_pixels)) return false;
   int64_t first = 0;
-  // All groups in one operation and the other axes unrolled, where an access to memory still reads some elements.
-  if (groups > dst.axes[width].size && src.axes[channels].stride * type.bytes() <= kMaxStrideBytes) {
-    first = groups * kFilters;
-    const Pair whole{sliced_axis(dst, channels, 0, first), sliced_axis(src, channels, 0, first)};
-    pick_tiles(s, {in_groups(whole.first, channels), in_groups(whole.second, channels)}, channels, dst.rank(), type);
+  if (by_pixels < by_rows) {
+    first = rows / kFilters * kFilters;
+    pick_pixels(s, {sliced_axis(dst, channels, 0, first), sliced_axis(src, channels, 0, first)}, channels, type);
   }
   for (; first < rows && !s.is_full(); first += kFilters) {
     const int64_t count = std::min(kFilters, rows - first);

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "networks.h"
+#include "plan/cost/timeline.h"
+#include "plan/family/family.h"
 
 // Tests operators that the NPU does not have: which operations replace them, and how many.
 namespace carina::plan {
@@ -113,6 +115,20 @@ TEST(Select, sums_over_planes_use_accumulators) {
   int64_t convolutions = 0;
   for (const Step& step : finished_steps_of(b.graph)) convolutions += step.kind == StepKind::kConv ? 1 : 0;
   EXPECT_EQ(convolutions, 4);  // one for each plane of the result
+}
+
+// Channels that become the outermost axis are picked from runs of pixels: reading single elements takes ten times as
+// long on ethos-u85-1024.
+TEST(Select, transposition_of_few_channels_reads_runs_of_pixels) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 96, 96, 4});
+  b.graph.outputs = {
+      b.op(TosaOp::TRANSPOSE, {x}, DType::kInt8, {1, 4, 96, 96}, {{"perms", std::vector<int64_t>{0, 3, 1, 2}}})};
+  const Target target = *find_target("ethos-u85-1024", "Ethos_U85_SYS_DRAM_Mid", "Shared_Sram");
+  const Schedule schedule = schedule_of(b.graph, target);
+  ASSERT_EQ(schedule.steps.size(), 4U) << "one for each channel";
+  for (const Step& step : schedule.steps) EXPECT_EQ(step.ifm.depth, 15 * 4 + 1);
+  EXPECT_LT(cost_of(schedule, **find_family(target), target), 11'520);
 }
 
 }  // namespace
