@@ -186,7 +186,8 @@ def check(seed, mixed=False):
         results = list(carina.Program(bytes(edge.to_executorch().buffer)).run(*(value.numpy() for value in inputs)))
     for result, eager, floats in zip(results, expected, exact, strict=True):
         assert result.shape == eager.shape, (result.shape, eager.shape)
-        # Zeros, as those of x - x, become the rounding errors of the quantized values before them: max(x, y) - y, at a tie of y's rounding.
+        # Zeros, as those of x - x, become the rounding errors of the quantized values before them: max(x, y) - y, at a
+        # tie of y's rounding.
         rounding = 0.0 if floats.any() else coarsest
         (check_mixed_values if mixed else check_values)(result, eager, target, rounding)
     return delegates(edge)

@@ -15,8 +15,8 @@ FeatureMap flat_map(const View& view, ElementType type);
 // dst = src, element by element. Both have the same shape and type.
 void emit_copy(Selection& s, const View& dst, const View& src, ElementType type);
 
-// dst = src, if dst has contiguous channels, src has these channels along another axis, and it takes no more cycles than
-// the steps `others`. Otherwise emits nothing and returns false.
+// dst = src, if dst has contiguous channels, src has these channels along another axis, and it takes no more cycles
+// than the steps `others`. Otherwise emits nothing and returns false.
 bool emit_gather(Selection& s, const View& dst, const View& src, ElementType type, std::span<const Step> others);
 
 // dst = src repeated. Every size of dst is a multiple of src's.
