@@ -74,9 +74,9 @@ OPERATORS |= {
 MORE = tuple(name for name in OPERATORS if name not in SAMPLED)
 
 
-def _alone(name, overload="default", function=None):
+def _alone(name, overload="default", function=None, word=None):
     """A row of an operator that is the whole function: torch.tan is EDGE.tan.default, a node whose name has "tan"."""
-    return function or getattr(torch, name), getattr(getattr(EDGE, name), overload), name.removesuffix("_copy")
+    return function or getattr(torch, name), getattr(getattr(EDGE, name), overload), word or name.removesuffix("_copy")
 
 
 def _among(function, name, overload="default", word=None):
@@ -90,13 +90,13 @@ OPERATORS |= {name: _alone(name) for name in ("atan", "sinh", "cosh", "tan", "as
 OPERATORS |= {
     "pow": _alone("pow", "Tensor_Scalar", lambda x: torch.pow(x, 2.0)),
     "cumsum": _alone("cumsum", function=lambda x: torch.cumsum(x, 3)),
-    "log_softmax": _alone("_log_softmax", function=lambda x: torch.log_softmax(x, 1)),
+    "log_softmax": _alone("_log_softmax", function=lambda x: torch.log_softmax(x, 1), word="log_softmax"),
     "hardsigmoid": _alone("hardsigmoid", function=torch.nn.functional.hardsigmoid),
     "silu": _alone("silu", function=torch.nn.functional.silu),
     "prelu": _alone("prelu", function=torch.nn.PReLU()),
     "flip": _alone("flip", function=lambda x: torch.flip(x, (2,))),
     "repeat": _alone("repeat", function=lambda x: x.repeat(1, 1, 2, 1)),
-    "constant_pad_nd": _alone("constant_pad_nd", function=lambda x: torch.nn.functional.pad(x, (1, 2))),
+    "constant_pad_nd": _alone("constant_pad_nd", function=lambda x: torch.nn.functional.pad(x, (1, 2)), word="pad"),
     "upsample_nearest2d": _alone("upsample_nearest2d", "vec", lambda x: torch.nn.functional.interpolate(x, scale_factor=2.0)),
     "upsample_bilinear2d": _alone("upsample_bilinear2d", "vec", lambda x: torch.nn.functional.interpolate(x, scale_factor=2.0, mode="bilinear")),
     "index_select": _alone("index_select", function=lambda x: torch.index_select(x, 2, torch.tensor([0, 2, 1, 3, 5, 4, 6]))),
@@ -193,7 +193,7 @@ FLOWS = (by_executorch, by_to_backend, by_carina)
 
 
 def check(name, position, target, kind, flow):
-    if name in ("hardswish", "prelu", "layer_norm") and (target, flow) == ("TOSA-1.0+FP", by_to_backend):
+    if name in ("hardswish", "hardsigmoid", "silu", "prelu", "layer_norm") and (target, flow) == ("TOSA-1.0+FP", by_to_backend):
         return  # to_edge() decomposes it before a partitioner runs
     model, inputs = network(name, position), (torch.randn(1, 3, 12, 12),)
     if target != "TOSA-1.0+FP":
