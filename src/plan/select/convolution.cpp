@@ -147,15 +147,15 @@ Result<void> repeat_channels(Selection& s, Convolution& c, int64_t multiplier) {
 
 Result<void> select_depthwise(Selection& s) {
   CARINA_TRY(Convolution c, read_convolution(s, 0));
-  bring_channels(s, c);
   const int64_t in_channels = c.weight_shape[2], multiplier = c.weight_shape[3], channels = in_channels * multiplier;
+  // The NPU treats one input channel for all outputs as an ordinary convolution, not a depthwise one.
+  const bool shared = in_channels == 1 && multiplier > 1;
+  if (!shared) bring_channels(s, c);
   CARINA_TRY(const std::vector<int64_t> biases, biases_of(s, s.input(2), channels));
   c.weights = channels_first(c.weights, c.kernel.taps(), channels);
   if (multiplier > 1 && in_channels > 1) CARINA_CHECKED(repeat_channels(s, c, multiplier));
-  // The NPU treats one input channel for all outputs as an ordinary convolution, not a depthwise one.
-  const bool shared = in_channels == 1 && multiplier > 1;
   c.weight_shape = {channels, c.kernel.height, c.kernel.width, 1};
-  if (shared) fold_columns(s, c, s.shape(s.output()), false);
+  if (shared) lay_operand(s, c);
   return emit_output(s, shared ? StepKind::kConv : StepKind::kDepthwise, c, biases);
 }
 

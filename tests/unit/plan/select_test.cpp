@@ -117,6 +117,26 @@ TEST(Select, sums_over_planes_use_accumulators) {
   EXPECT_EQ(convolutions, 4);  // one for each plane of the result
 }
 
+// A depthwise convolution of one channel with several results per channel is an ordinary convolution, which reads
+// patches if its stride is beyond the NPU's limit.
+TEST(Select, depthwise_convolution_of_one_channel_reads_patches) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 1, 4000, 1});
+  const std::vector<int8_t> weights(static_cast<size_t>(15 * 16), 1);
+  const auto sum =
+      b.op(TosaOp::DEPTHWISE_CONV2D,
+           {x, b.constant<int8_t>(DType::kInt8, {1, 15, 1, 16}, weights), b.scalar<int32_t>(DType::kInt32, 0),
+            b.scalar<int8_t>(DType::kInt8, 0), b.scalar<int8_t>(DType::kInt8, 0)},
+           DType::kInt32, {1, 1, 1000, 16},
+           {{"pad", std::vector<int64_t>{0, 0, 7, 4}},
+            {"stride", std::vector<int64_t>{1, 4}},
+            {"dilation", std::vector<int64_t>{1, 1}},
+            {"local_bound", false},
+            {"acc_type", DType::kInt32}});
+  b.graph.outputs = {b.rescale(sum, DType::kInt8, 1 << 30, 38)};
+  EXPECT_LE(finished_steps_of(b.graph, "ethos-u85-256").size(), 4U);  // not 1000 rows of one pixel
+}
+
 // Channels that become the outermost axis are picked from runs of pixels: reading single elements takes ten times as
 // long on ethos-u85-1024.
 TEST(Select, transposition_of_few_channels_reads_runs_of_pixels) {
