@@ -109,20 +109,6 @@ npu::Block3 broadcast_part(const npu::Block3& block, const Broadcast& b) {
 
 }  // namespace
 
-Feed expected_feed(const Step& subop, const Context& context) {
-  Feed feed;
-  if (!subop.weights.valid()) return feed;
-  feed.scale_bytes = static_cast<double>(round_up<int64_t>(npu::kScaleEntryBytes * subop.ofm.depth, 16));
-  if (!subop.is_convolution() || subop.weights.index() >= context.weights.size()) return feed;
-  const WeightFacts& facts = context.weights[subop.weights.index()];
-  const int64_t each = subop.kernel.taps() * (subop.kind == StepKind::kDepthwise ? 1 : subop.ifm.depth);
-  constexpr int64_t kHeaderBytes = 16;
-  const auto weights = static_cast<double>(each * subop.ofm.depth);
-  feed.weight_bytes = std::ceil(weights * facts.bits_per_weight / 8) + kHeaderBytes;
-  feed.zero_rate = facts.zero_rate;
-  return feed;
-}
-
 KernelCost::KernelCost(const Schedule& schedule, const Family& family, const Target& target,
                        const npu::CostDetail& detail)
     : schedule_(schedule), family_(family), target_(target), detail_(detail) {

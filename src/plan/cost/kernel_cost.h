@@ -21,8 +21,8 @@ struct Feed {
   Space scales_from = Space::kConstants;
 };
 
-// The Feed that a subop is expected to have once its weights are encoded.
-Feed expected_feed(const Step& subop, const Context& context);
+// The Feed that a subop is expected to have once its weights are encoded in the order of a block.
+Feed expected_feed(const Step& subop, const BlockConfig& block, const Context& context);
 
 struct KernelCycles {
   double total = 0;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <span>
 
@@ -35,6 +37,16 @@ Counts counts_of(std::span<const T> values) {
   return counts;
 }
 
+// The bits of a code of equal length for all values up to the largest magnitude.
+double bits_of_range(const Counts& counts) {
+  size_t magnitude = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const int value = static_cast<int>(i) + npu::kMinWeight;
+    if (counts[i] != 0) magnitude = std::max(magnitude, static_cast<size_t>(std::abs(value)));
+  }
+  return static_cast<double>(std::bit_width(2 * magnitude));
+}
+
 WeightFacts facts_of(const Weights& weights) {
   const Counts counts = weights.values.visit([](const auto& values) { return counts_of(values); });
   const auto all = static_cast<double>(weights.values.size());
@@ -42,9 +54,10 @@ WeightFacts facts_of(const Weights& weights) {
   for (const uint32_t count : counts) {
     if (count != 0) bits -= count / all * std::log2(count / all);
   }
-  // Golomb codes and headers take a little more than the entropy.
+  // Golomb codes and headers take a little more than the entropy. Codes of equal length are the alternative.
   constexpr double kOverhead = 1.03;
-  return {.bits_per_weight = bits * kOverhead, .zero_rate = counts[static_cast<size_t>(-npu::kMinWeight)] / all};
+  return {.bits_per_weight = std::min(bits * kOverhead, bits_of_range(counts)),
+          .zero_rate = counts[static_cast<size_t>(-npu::kMinWeight)] / all};
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace carina::plan {
 struct WeightFacts {
   double bits_per_weight = 0;  // approximate
   double zero_rate = 0;
+  bool operator==(const WeightFacts&) const = default;
 };
 
 // Estimates for all weights, by WeightsId.

@@ -26,15 +26,16 @@ class CycleCost {
   CycleCost(const Schedule& schedule, const Step& subop, const Context& context, Space weights_from,
             const AssumedTarget& assumed)
       : subop_(subop),
+        context_(context),
         cost_(schedule, context.family, assumed.target, assumed.detail),
-        feed_(expected_feed(subop, context)) {
-    feed_.weights_from = feed_.scales_from = weights_from;
-    slow_ = cost_.port_of(Space::kConstants);
-  }
+        weights_from_(weights_from),
+        slow_(cost_.port_of(Space::kConstants)) {}
 
   // The cost of a block. Among blocks of nearly equal speed, the one with less port traffic costs less.
   [[nodiscard]] double of(const BlockConfig& block) const {
-    const KernelCycles cycles = cost_.of(subop_, block, feed_);
+    Feed feed = expected_feed(subop_, block, context_);
+    feed.weights_from = feed.scales_from = weights_from_;
+    const KernelCycles cycles = cost_.of(subop_, block, feed);
     constexpr double kTrafficWeight = 0.01, kSlowTrafficWeight = 0.1;
     return cycles.total + kTrafficWeight * (cycles.port_busy[0] + cycles.port_busy[1]) +
            kSlowTrafficWeight * cycles.port_busy[slow_];
@@ -42,9 +43,10 @@ class CycleCost {
 
  private:
   const Step& subop_;
+  const Context& context_;
   KernelCost cost_;
-  Feed feed_;
-  size_t slow_ = 0;
+  Space weights_from_;
+  size_t slow_;
 };
 
 // The factor by which another weight order has to be faster. The family lists the order with fewer weight bytes first.
@@ -165,7 +167,7 @@ struct Key {
   Step subop = {};  // without names, addresses and values
   std::array<Format, 3> formats = {};
   std::array<Space, 3> spaces = {};
-  double bits_per_weight = 0;
+  WeightFacts weights = {};
   std::optional<BlockConfig> like = {};
   Space weights_from = {};
   std::optional<npu::WeightOrder> order = {};
@@ -195,7 +197,7 @@ Key key_of(const Schedule& schedule, const BlockQuestion& question, const Contex
     maps[i]->offset = maps[i]->zero_point = 0;
   }
   if (q.subop.weights.valid() && q.subop.weights.index() < context.weights.size())
-    q.bits_per_weight = context.weights[q.subop.weights.index()].bits_per_weight;
+    q.weights = context.weights[q.subop.weights.index()];
   q.subop.weights = q.subop.weights.valid() ? WeightsId(0) : WeightsId();
   q.subop.activation.table = q.subop.uses_table() ? TensorId(0) : TensorId();
   q.subop.first_channel = q.subop.scalar = 0;

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
@@ -58,6 +59,22 @@ struct Alternatives {
   int64_t max_parts = 1;
 };
 
+// How finely convolutions are cut.
+struct Fineness {
+  int64_t max_parts = 1;  // of a convolution
+  double dearest = 1;     // the cycles that all parts may take, divided by those of the whole convolution
+};
+
+// A coarse division costs little. A fine one pays where memory does not hold two of the coarse parts.
+std::vector<Fineness> finenesses(Optimize optimize) {
+  constexpr double kLittle = 1.06, kMuch = 1.25;
+  if (optimize != Optimize::kSearch) return {{16, kLittle}, {16, kMuch}};
+  std::vector<Fineness> all;
+  for (const int64_t max_parts : {2, 4, 8, 16, 32, 64}) all.push_back({max_parts, kLittle});
+  for (const int64_t max_parts : {8, 16, 64}) all.push_back({max_parts, kMuch});
+  return all;
+}
+
 class Cutter {
  public:
   Cutter(const Schedule& schedule, const Context& context, ThreadPool& threads)
@@ -71,10 +88,11 @@ class Cutter {
     for (const Stripe& stripe : schedule.stripes) ++stripes_of_[stripe.step.index()];
   }
 
-  // Divides stripes into as many parts as may help, at most `max_parts` per stripe.
-  bool cut_fine(const std::vector<BlockConfig>& for_copies, int64_t max_parts) {
+  // Divides stripes into as many parts as may help.
+  bool cut_fine(const std::vector<BlockConfig>& for_copies, const Fineness& fineness) {
     bool any = false;
-    max_parts_ = max_parts;
+    max_parts_ = fineness.max_parts;
+    dearest_ = fineness.dearest;
     capped_parts_.assign(schedule_.stripes.size(), 0);
     for (size_t i = 0; i < schedule_.stripes.size(); ++i) {
       depths_[i] = parts_of(schedule_.stripes[i], for_copies[i], max_parts_);
@@ -107,6 +125,9 @@ class Cutter {
     answer(copied, [&](size_t i, const BlockConfig& block) { both.for_copies[i] = block; }, both.schedule);
     return both;
   }
+
+  // By stripe: the depths of its parts.
+  [[nodiscard]] const std::vector<std::vector<int64_t>>& depths() const { return depths_; }
 
   // The number of convolutions with the largest permitted number of parts for which more parts could help.
   [[nodiscard]] int64_t at_the_cap() const {
@@ -164,8 +185,8 @@ class Cutter {
       return {};
     if (stripe.ofm.depth <= npu::kBrickDepth || schedule_.space_of(step.ofm.tensor) == Space::kChaining) return {};
     const Step subop = subop_of(schedule_, stripe);
-    Feed feed = expected_feed(subop, context_);
-    const double in_place = cost_.of(subop, stripe.block, feed).total;
+    const double in_place = cost_.of(subop, stripe.block, expected_feed(subop, stripe.block, context_)).total;
+    Feed feed = expected_feed(subop, for_copy, context_);
     feed.weights_from = feed.scales_from = working_;
     const double staged = cost_.of(subop, for_copy, feed).total;
     constexpr double kWorthwhile = 1.05;
@@ -174,7 +195,7 @@ class Cutter {
     for (int64_t parts = std::min<int64_t>(max_parts, static_cast<int64_t>(feed.weight_bytes) / kMinPartBytes);
          parts > 1; parts /= 2) {
       const std::vector<int64_t> depths = even_parts(stripe, for_copy, parts);
-      if (depths.size() > 1 && cycles_of(stripe, for_copy, depths) < kDearest * staged) return depths;
+      if (depths.size() > 1 && cycles_of(stripe, for_copy, depths) < dearest_ * staged) return depths;
     }
     return {};
   }
@@ -195,17 +216,16 @@ class Cutter {
     Stripe part = stripe;
     part.ofm.depth = depths.front();
     const Step subop = subop_of(schedule_, part);
-    Feed feed = expected_feed(subop, context_);
-    feed.weights_from = feed.scales_from = working_;
     BlockConfig clipped = block;
     clipped.depth = std::min(block.depth, round_up<int64_t>(depths.front(), npu::kBrickDepth));
+    Feed feed = expected_feed(subop, clipped, context_);
+    feed.weights_from = feed.scales_from = working_;
     return cost_.of(subop, clipped, feed).total * static_cast<double>(stripe.ofm.depth) /
            static_cast<double>(depths.front());
   }
 
   static constexpr double kMinBytes = 8192;
   static constexpr int64_t kMinPartBytes = 4096;
-  static constexpr double kDearest = 1.06;
 
   const Schedule& schedule_;
   const Context& context_;
@@ -213,21 +233,36 @@ class Cutter {
   KernelCost cost_;
   Space working_;
   int64_t max_parts_ = 1;                     // per stripe
+  double dearest_ = 1;                        // Fineness::dearest
   std::vector<size_t> capped_parts_;          // by stripe: its parts if max_parts_ limited them; otherwise 0
   std::vector<int> stripes_of_;               // by step
   std::vector<std::vector<int64_t>> depths_;  // by stripe: of its parts
 };
 
-PrefetchPlan expected_plan(const Alternatives& both, const Context& context, int64_t budget_bytes) {
+struct Expected {
+  PrefetchPlan plan;
+  bool is_tight = false;  // a kernel runs without memory for its weights and those of the next one
+};
+Expected expected_plan(const Alternatives& both, const Context& context, int64_t budget_bytes) {
   Schedule schedule = both.schedule;
-  expect_slices(schedule, context);
-  return plan_prefetch(stageable(schedule, context, budget_bytes, both.for_copies).problem);
+  expect_slices(schedule, context, both.for_copies);
+  const PrefetchProblem problem = stageable(schedule, context, budget_bytes, both.for_copies).problem;
+  const auto weights = [&](const PrefetchKernel& kernel) {
+    int64_t bytes = 0;
+    for (size_t r = 0; r < kernel.reads; ++r) bytes += problem.objects[kernel.objects[r]].bytes;
+    return bytes;
+  };
+  const auto is_tight = [&](const PrefetchKernel& kernel, const PrefetchKernel& next) {
+    return weights(kernel) + weights(next) > kernel.free_bytes;
+  };
+  const bool any = std::ranges::adjacent_find(problem.kernels, is_tight) != problem.kernels.end();
+  return {.plan = plan_prefetch(problem), .is_tight = any};
 }
 
 // As above, and everything is allocated.
 Result<StagedSchedule> expected_fit(const Alternatives& both, const Context& context) {
   Schedule schedule = both.schedule;
-  expect_slices(schedule, context);
+  expect_slices(schedule, context, both.for_copies);
   return fit_copies(schedule, context, both.for_copies);
 }
 
@@ -267,12 +302,14 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   Cutter cutter(schedule, context, threads);
   const Alternatives whole = cutter.alternatives();
   std::vector<Alternatives> candidates{whole};
-  const bool searches = context.options.optimize == Optimize::kSearch;
-  for (const int64_t max_parts : searches ? std::vector<int64_t>{2, 4, 8, 16, 32, 64} : std::vector<int64_t>{16}) {
+  std::set<std::vector<std::vector<int64_t>>> cuts, joined;
+  for (const Fineness& fineness : finenesses(context.options.optimize)) {
     say(CompilePhase::kBlocks, context.log);
-    if (!cutter.cut_fine(whole.for_copies, max_parts)) continue;
-    cutter.join(expected_plan(cutter.alternatives(), context, budget));
-    candidates.push_back(cutter.alternatives());
+    if (!cutter.cut_fine(whole.for_copies, fineness) || !cuts.insert(cutter.depths()).second) continue;
+    const Expected expected = expected_plan(cutter.alternatives(), context, budget);
+    cutter.join(expected.plan);
+    if (joined.insert(cutter.depths()).second) candidates.push_back(cutter.alternatives());
+    if (!expected.is_tight) break;  // finer parts gain nothing
   }
   say(CompilePhase::kBlocks, context.log);
   std::vector<Result<StagedSchedule>> fits = all_fits(candidates, context, threads);
@@ -294,7 +331,7 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
     context.log.note({.where = "weights",
                       .what = fmt::format("{} of the convolutions are cut into {} parts, and no more were tried",
                                           at_the_cap, max_parts),
-                      .hint = searches ? "" : "-O3 compares more",
+                      .hint = context.options.optimize == Optimize::kSearch ? "" : "-O3 compares more",
                       .severity = Severity::kNote});
   return best ? *std::move(best) : schedule;
 }

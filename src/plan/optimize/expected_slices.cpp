@@ -9,11 +9,12 @@
 
 namespace carina::plan {
 
-void expect_slices(Schedule& schedule, const Context& context) {
+void expect_slices(Schedule& schedule, const Context& context, std::span<const BlockConfig> blocks_for_copies) {
   std::map<std::tuple<WeightsId, int64_t, int64_t>, SliceId> known;  // first channel, channels
-  for (Stripe& stripe : schedule.stripes) {
+  for (size_t i = 0; i < schedule.stripes.size(); ++i) {
+    Stripe& stripe = schedule.stripes[i];
     const Step subop = subop_of(schedule, stripe);
-    const Feed feed = expected_feed(subop, context);
+    const Feed feed = expected_feed(subop, blocks_for_copies.empty() ? stripe.block : blocks_for_copies[i], context);
     if (feed.scale_bytes == 0 || subop.reads_written_weights()) continue;
     const auto [entry, is_new] =
         known.emplace(std::tuple(subop.weights, subop.first_channel, subop.ofm.depth), SliceId(schedule.slices.size()));

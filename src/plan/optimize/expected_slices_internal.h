@@ -1,11 +1,14 @@
 #pragma once
 
+#include <span>
+
 #include "plan/family/context.h"
+#include "plan/schedule/schedule.h"
 
 namespace carina::plan {
 
 // Gives each stripe the weight slice that it is expected to have, before weights are encoded. All stripes that read the
-// same weights share a placeholder storage.
-void expect_slices(Schedule& schedule, const Context& context);
+// same weights share a placeholder storage. `blocks_for_copies`: as in stageable(); their order of weights counts.
+void expect_slices(Schedule& schedule, const Context& context, std::span<const BlockConfig> blocks_for_copies = {});
 
 }  // namespace carina::plan

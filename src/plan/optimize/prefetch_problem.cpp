@@ -107,7 +107,7 @@ class Reader {
     };
     if (stripe.slice.valid()) {
       const WeightSlice& slice = schedule_[stripe.slice];
-      feed = feed_of(subop, slice);
+      feed = feed_of(subop, stripe.block, slice);
       weights_in = schedule_[slice.stored].space;
       weights_bit = copyable(slice.stored);
       scales_bit = slice.scales == slice.stored ? weights_bit : copyable(slice.scales);
@@ -121,8 +121,8 @@ class Reader {
       kernel.variants[mask] = {.cycles = cycles.total, .slow_port_cycles = cycles.port_busy[slow]};
     }
   }
-  [[nodiscard]] Feed feed_of(const Step& subop, const WeightSlice& slice) const {
-    Feed feed = expected_feed(subop, context_);
+  [[nodiscard]] Feed feed_of(const Step& subop, const BlockConfig& block, const WeightSlice& slice) const {
+    Feed feed = expected_feed(subop, block, context_);
     feed.weight_bytes = feed.scale_bytes = 0;
     for (const CoreStream& core : slice.cores) {
       feed.weight_bytes += static_cast<double>(core.weight_bytes);

@@ -6,9 +6,8 @@
 // Gives:  blocks that the family allows (rule 6), alike in depth and order for all stripes of a step.
 // Legal:  as choose_blocks.
 #include <algorithm>
-#include <cmath>
 
-#include "npu/weights/weight_order.h"
+#include "plan/cost/kernel_cost.h"
 #include "plan/optimize/blocks_internal.h"
 #include "plan/optimize/expected_slices_internal.h"
 #include "plan/optimize/staging_internal.h"
@@ -24,23 +23,8 @@ double worth_of_bytes(Optimize optimize) {
 }
 constexpr double kMinSaved = 0.005;  // of all constants
 
-double bits_of_choice(double rate) {
-  return rate <= 0 || rate >= 1 ? 0 : -rate * std::log2(rate) - (1 - rate) * std::log2(1 - rate);
-}
-
-// The bytes of a stripe's weights with the padding of their order, estimated by entropy. Padding counts as zeros.
 double bytes_of(const Step& subop, const BlockConfig& block, const Context& context) {
-  const WeightFacts& facts = context.weights[subop.weights.index()];
-  const Weights shape{.height = subop.kernel.height, .width = subop.kernel.width, .in_channels = subop.ifm.depth};
-  const npu::WeightTraversal order = context.family.traversal(subop, block, shape, context.target);
-  double all = 0;
-  for (int stream = 0; stream < npu::stream_count(order); ++stream)
-    all += static_cast<double>(npu::sequence_length(order, stream));
-  const auto given = static_cast<double>(subop.ofm.depth * subop.kernel.taps() * subop.ifm.depth);
-  const double zeros = all - given + facts.zero_rate * given;
-  const double bits =
-      given * (facts.bits_per_weight - bits_of_choice(facts.zero_rate)) + all * bits_of_choice(zeros / all);
-  return bits / 8;
+  return expected_feed(subop, block, context).weight_bytes;
 }
 
 class Reorderer {

@@ -37,11 +37,12 @@ struct GraphBuilder {
     return out;
   }
 
-  // int8 convolution with stride 1 and `pad` on all sides, requantized to int8.
-  ir::ValueId conv(ir::ValueId x, int64_t channels, int64_t kernel, int64_t pad, int8_t shift = 40) {
+  // int8 convolution with stride 1 and `pad` on all sides, requantized to int8. Other seeds give other weights.
+  ir::ValueId conv(ir::ValueId x, int64_t channels, int64_t kernel, int64_t pad, int8_t shift = 40, int seed = 0) {
     const Shape in = graph[x].shape;
     std::vector<int8_t> weights(static_cast<size_t>(channels * kernel * kernel * in[3]));
-    for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<int8_t>(static_cast<int>(i * 37 % 251) - 125);
+    for (size_t i = 0; i < weights.size(); ++i)
+      weights[i] = static_cast<int8_t>((static_cast<int>(i * 37) + seed) % 251 - 125);
     const Shape out{in[0], in[1] + 2 * pad - kernel + 1, in[2] + 2 * pad - kernel + 1, channels};
     const ir::ValueId sum = op(
         TosaOp::CONV2D,
