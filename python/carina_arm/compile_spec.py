@@ -59,6 +59,7 @@ _KEYS = (
     _Key("preserve_io_quantization", "preserve_io_quantization", "preserve_io_quantization", _is_true),
     _Key("tosa_sw_dev_mode", "tosa_dev_mode", "tosa_sw_dev_mode", _is_true),
     _Key("carina_cost_rule", "cost_rule", "carina_cost_rule", _is_true),
+    _Key("carina_arm_partition", "arm_partition", "carina_arm_partition", _is_true),
 )
 
 
@@ -75,6 +76,8 @@ class ArmCompileSpec(ABC):
     preserve_io_quantization: bool = False
     tosa_dev_mode: bool | None = None
 
+    _arm_partition_at_first: ClassVar[bool] = False  # carina.arm.install(arm_partition=True) sets it
+
     def _set_compile_specs(
         self,
         tosa_spec: TosaSpecification,
@@ -85,6 +88,7 @@ class ArmCompileSpec(ABC):
         preserve_io_quantization: bool = False,
         tosa_dev_mode: bool | None = None,
         cost_rule: bool = False,
+        arm_partition: bool | None = None,
     ) -> None:
         self.tosa_spec = tosa_spec
         self.compiler_flags = compiler_flags
@@ -95,6 +99,7 @@ class ArmCompileSpec(ABC):
         self._warn_if_redundant_preserve_io_quantization()
         self.tosa_dev_mode = tosa_dev_mode
         self._cost_rule = cost_rule
+        self._arm_partition = self._arm_partition_at_first if arm_partition is None else arm_partition
 
     def dump_intermediate_artifacts_to(self, output_path: str | None) -> Self:
         """Sets the folder for each delegate's TOSA graph and the output of the target's compiler."""
@@ -110,6 +115,12 @@ class ArmCompileSpec(ABC):
         """Not in the Arm backend: keeps nodes on the CPU if calling the NPU costs more than it saves, as `carina compile` does. These are
         delegates that only move data, and small ones next to other CPU nodes."""
         self._cost_rule = enabled
+        return self
+
+    def set_arm_partition(self, enabled: bool = True) -> Self:
+        """Not in the Arm backend: keeps nodes on the CPU that the Arm backend keeps there, although Carina can delegate them. It is for
+        comparing the two on equal partitions. The rows of carina_arm.arm_partition say which nodes these are."""
+        self._arm_partition = enabled
         return self
 
     def set_pass_pipeline_config(self, config: ArmPassPipelineConfig) -> None:
@@ -164,6 +175,7 @@ class ArmCompileSpec(ABC):
             "transform_pipeline_config": config.serialize().decode() if config and not config.is_default() else None,
             "preserve_io_quantization": str(bool(self.preserve_io_quantization)),
             "carina_cost_rule": str(True) if self._cost_rule else None,
+            "carina_arm_partition": str(True) if self._arm_partition else None,
             "tosa_sw_dev_mode": None if self.tosa_dev_mode is None else str(bool(self.tosa_dev_mode)),
         }
         return [entry(key, text.encode()) for key, text in texts.items() if text is not None]

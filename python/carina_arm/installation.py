@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
+from .compile_spec import ArmCompileSpec
+
 _ROOT = "executorch.backends.arm"
 
 
@@ -132,12 +134,16 @@ _finder = _Finder()
 _hidden: dict[str, ModuleType] = {}
 
 
-def install() -> None:
+def install(*, arm_partition: bool = False) -> None:
     """Makes imports of executorch.backends.arm return Carina's classes, until uninstall().
 
     Call it before the script's imports: names that are already imported do not change. Modules without a counterpart in Carina (the Arm
-    backend's passes and tests) remain available. A second call does nothing.
+    backend's passes and tests) remain available. A second call only changes `arm_partition`.
+
+    Args:
+        arm_partition: compile specs that are made from now on have set_arm_partition(): no more is delegated than the Arm backend delegates.
     """
+    ArmCompileSpec._arm_partition_at_first = arm_partition
     if _finder in sys.meta_path:
         return
     _hidden.update(_take_out())
@@ -146,6 +152,7 @@ def install() -> None:
 
 def uninstall() -> None:
     """Ends install(): imports of executorch.backends.arm load the installed package again."""
+    ArmCompileSpec._arm_partition_at_first = False
     if _finder not in sys.meta_path:
         return
     sys.meta_path.remove(_finder)

@@ -53,7 +53,7 @@ class TOSAPartitioner:
         self.intermediate_path = compile_spec._get_intermediate_path()
         self._entries = compile_spec._to_list()
         self._custom_partition_ops: set[OpOverload] = set()
-        # From the program before ExecuTorch decomposed it: its weights, and the nodes that the user's checks rejected.
+        # From the program before ExecuTorch decomposed it: its weights, and the nodes that checks rejected.
         self._weights: dict[str, Any] = {}
         self._rejected: dict[str, str] = {}
         if "executorch.exir" in sys.modules:
@@ -88,6 +88,7 @@ class TOSAPartitioner:
         from executorch.exir.backend.partitioner import PartitionResult
         from executorch.exir.backend.utils import tag_constant_data
 
+        from .arm_partition import constants_alone
         from .backend import must_be_chosen
 
         must_be_chosen(self.backend_id)
@@ -99,6 +100,11 @@ class TOSAPartitioner:
             if assignment.delegate >= 0 and assignment.name in by_name:  # other nodes are in a branch of a condition
                 tags[f"tag{assignment.delegate}"] = self.delegation_spec
                 _tag(by_name[assignment.name], f"tag{assignment.delegate}")
+        if self.compile_spec._arm_partition:
+            for number, group in enumerate(constants_alone(exported_program, self.tosa_spec)):
+                tags[f"constant{number}"] = self.delegation_spec
+                for node in group:
+                    _tag(node, f"constant{number}")
         tag_constant_data(exported_program)
         return PartitionResult(tagged_exported_program=exported_program, partition_tags=tags)
 
@@ -113,7 +119,7 @@ class TOSAPartitioner:
         if has_edge_dialect(ep):
             return [], None  # ExecuTorch calls this again when the delegates are made
         self._weights = weights_of(ep)
-        self._rejected = dict(_rejected(ep, self.additional_checks or ()))
+        self._rejected = self._left_by_arm(ep) | dict(_rejected(ep, self.additional_checks or ()))
         taken = {assignment.name for assignment in self._assignments(ep) if assignment.delegate >= 0}
         targets: dict[OpOverload, bool] = {}
         for node in ep.graph.nodes:
@@ -133,6 +139,13 @@ class TOSAPartitioner:
         """The names of the nodes that the user's checks reject, in order."""
         return [name for name, _ in _rejected(program, self.additional_checks or ())]
 
+    def _left_by_arm(self, program: ExportedProgram) -> dict[str, str]:
+        """With set_arm_partition(): the names of the nodes that the Arm backend keeps on the CPU, with the reason."""
+        from .arm_partition import left_by_arm
+
+        found = left_by_arm(self.tosa_spec, program) if self.compile_spec._arm_partition else []
+        return dict.fromkeys(found, "set_arm_partition(): the Arm backend keeps it on the CPU")
+
     def _assignments(self, program: ExportedProgram) -> list[_native.NodeAssignment]:
         from .exported import origins_of, save_program
         from .noops import without_noops
@@ -149,6 +162,7 @@ class TOSAPartitioner:
         kept |= dict.fromkeys(_beyond(self.tosa_spec, program), "the specification, which has no profile or extension for it")
         if isinstance(self.compile_spec, EthosUCompileSpec):
             kept |= dict.fromkeys(_of_open_sizes(program), "the target, whose delegates have fixed sizes")
+        kept |= self._left_by_arm(program)
         for name, check in kept.items():
             logger.info("%s: Rejected by %s", name, check)
         try:

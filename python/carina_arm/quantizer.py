@@ -186,7 +186,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         if self.quantizer is not self:
             transformed: GraphModule = self.quantizer.transform_for_annotation(model)
             return transformed
-        respell(model, self._plan(model))
+        respell(model, self._plan(model), full=self.compile_spec._arm_partition)
         expand(model, self._plan(model))
         return model
 

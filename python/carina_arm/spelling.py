@@ -35,6 +35,7 @@ from .scatters import DECOMPOSED, Builder
 aten = torch.ops.aten
 
 FROM = "carina_from"  # key in a node's meta: the name and the target of the node that it replaces
+_FULL = "carina_full"  # key in a module's meta
 DISALLOWED = "_arm_disallow_tfa"  # the Arm backend's mark of a node that must not be transformed, because it stays float
 
 # Operators in which a number is replaced by a tensor.
@@ -88,8 +89,9 @@ _INDICES = {
 }
 
 
-def respell(module: GraphModule, plan: Plan) -> None:
-    """Rewrites the nodes that have a config."""
+def respell(module: GraphModule, plan: Plan, *, full: bool = False) -> None:
+    """Rewrites the nodes that have a config. `full`: a number becomes a call of aten.full, as in the Arm backend, and not an attribute."""
+    module.meta[_FULL] = full
     for node in list(module.graph.nodes):
         node.meta[DISALLOWED] = plan.config_of(node.name) is None
     for node in list(module.graph.nodes):
@@ -274,7 +276,12 @@ def _constant(module: GraphModule, node: Node) -> Node:
     """The number among the two operands of a node, as a tensor."""
     operand, number = node.args if isinstance(node.args[0], Node) else node.args[::-1]
     value = operand.meta["val"]  # type: ignore[union-attr]
-    tensor = torch.full((1,) if value.dim() else (), number, dtype=torch.result_type(torch.empty(1, dtype=value.dtype), number))  # type: ignore[arg-type]
+    shape, dtype = (1,) if value.dim() else (), torch.result_type(torch.empty(1, dtype=value.dtype), number)  # type: ignore[arg-type]
+    tensor = torch.full(shape, number, dtype=dtype)  # type: ignore[arg-type]
+    if module.meta[_FULL]:
+        made = module.graph.call_function(aten.full.default, (list(shape), number), {"dtype": dtype})
+        made.meta = {"val": value.fake_mode.from_tensor(tensor), DISALLOWED: False}  # torchao observes fake tensors only
+        return made
     name = f"_carina_{node.name}_other"
     module.register_buffer(name, tensor)
     made = module.graph.get_attr(name)

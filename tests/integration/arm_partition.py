@@ -37,6 +37,7 @@ from carina.arm import (
 )
 
 U55 = "ethos-u55-128"
+U55_SPEC = "TOSA-1.0+INT+u55"
 
 
 class Function(torch.nn.Module):
@@ -144,6 +145,53 @@ def the_cost_rule_keeps_moves():
     spec = spec_of("TOSA-1.0+FP").set_cost_rule()
     assert delegates(lowered(Function(MOVES["select"][0]), inputs, "TOSA-1.0+FP", spec=spec)) == 0
     assert TosaCompileSpec._from_list(spec._to_list())._cost_rule
+
+
+# Networks that Carina delegates whole, and the operator that the Arm backend keeps on the CPU.
+KEPT_BY_ARM = {
+    "lt.Tensor": (lambda x: x < 0.5, (1, 3, 6), U55_SPEC),
+    "flip.default": (lambda x: torch.flip(x, (3,)), (1, 2, 3, 4), U55_SPEC),
+    "where.self": (lambda x: torch.where(x > 0.5, x, x + x), (2, 6), U55_SPEC),
+    "avg_pool2d.default": (torch.nn.AvgPool2d(4, 4), (1, 3, 12, 12), U55_SPEC),
+    "convolution.default": (torch.nn.Conv2d(3, 4, 3, stride=4, padding=1), (1, 3, 16, 16), U55_SPEC),
+    "upsample_nearest2d.vec": (torch.nn.UpsamplingNearest2d(scale_factor=3), (1, 3, 4, 4), U55_SPEC),
+    "max_pool2d": (torch.nn.MaxPool2d(2, stride=2, dilation=2), (1, 3, 12, 12), "TOSA-1.0+FP"),
+    "max.default": (torch.max, (2, 5), "TOSA-1.0+FP"),
+    "_native_batch_norm_legit.no_stats": (torch.nn.BatchNorm2d(3, track_running_stats=False), (2, 3, 4, 4), "TOSA-1.0+FP"),
+}
+
+
+def arm_partitions_keep_what_the_arm_backend_keeps():
+    for name, (function, shape, target) in KEPT_BY_ARM.items():
+        model, inputs = (function if isinstance(function, torch.nn.Module) else Function(function)).eval(), (torch.rand(shape),)
+        if "INT" in target:
+            model = quantized(model, inputs, target)
+        assert delegates(lowered(model, inputs, target)) == 1, name
+        edge = lowered(model, inputs, target, spec=spec_of(target).set_arm_partition())
+        assert any(name in str(kept) for kept in on_cpu(edge)), (name, on_cpu(edge))
+
+
+def arm_partitions_are_kept_in_specs():
+    spec = spec_of("TOSA-1.0+FP").set_arm_partition()
+    assert TosaCompileSpec._from_list(spec._to_list())._arm_partition
+    assert not spec_of("TOSA-1.0+FP")._arm_partition
+    try:
+        carina.arm.install(arm_partition=True)
+        assert spec_of("TOSA-1.0+FP")._arm_partition
+    finally:
+        carina.arm.install()
+    assert not spec_of("TOSA-1.0+FP")._arm_partition
+
+
+def arm_partitions_delegate_constants_alone():
+    """A number beside a kept comparison is quantized with the other operand, and is a delegate without an input."""
+    inputs, spec = (torch.rand(2, 6),), spec_of(U55_SPEC).set_arm_partition()
+    prepared = prepare_pt2e(torch.export.export(Function(lambda x: x < 2), inputs).module(), TOSAQuantizer(spec).set_global(get_symmetric_quantization_config()))
+    prepared(*inputs)
+    edge = lowered(convert_pt2e(prepared), inputs, U55_SPEC, spec=spec)
+    assert delegates(edge) == 1
+    (delegate,) = (node for node in edge.exported_program().graph.nodes if "executorch_call_delegate" in str(node.target))
+    assert len(delegate.args) == 1
 
 
 POOLS = [
