@@ -421,7 +421,36 @@ def transposed_parts(g):
     return g.finish(g.clamp(y), g.rescale(joined, D.INT8, 0.9, False) if g.chance(0.5) else g.clamp(joined))
 
 
-KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (first_layers, 4), (long_rows, 2), (products, 3), (tokens, 3), (shared, 3), (sixteen, 3), (attention, 2), (transposed_parts, 2)]
+def transposed_results(g):
+    """Convolutions and pools whose results only a TRANSPOSE reads, in front of an output, a CONCAT or a RESHAPE, in every axis order."""
+    dtype = g.choice([D.INT8, D.INT8, D.INT16])
+    n, h, w, c = g.int(1, 2), g.int(1, 25), g.int(1, 25), g.choice([1, 3, 16, 24, 40])
+    x = g.input([n, h, w, c], dtype)
+
+    def result():
+        kind = g.choice(["conv", "conv", "point", "depthwise", "max", "avg"])
+        if kind in ("conv", "point"):
+            k = 1 if kind == "point" else min(3, h, w)
+            return conv_of(g, x, g.int(1, 50), [k, k], [g.int(1, 2)] * 2, [1, 1], dtype)
+        if kind == "depthwise":
+            k = min(3, h, w)
+            return g.rescale(g.depthwise(x, 1, [k, k], [1, 1], [1, 1]), dtype, g.gain_of(k * k, dtype))
+        return (g.max_pool if kind == "max" else g.avg_pool)(x, [1, min(2, w)], [1, g.int(1, 2)])
+
+    def moved(y):
+        perms = [0] + [int(p) + 1 for p in g.random.permutation(3)] if g.chance(0.8) else [int(p) for p in g.random.permutation(4)]
+        return transpose(g, g.table(y) if g.chance(0.2) else y, perms)
+
+    outputs = [moved(result()) for _ in range(g.int(1, 2))]
+    y = moved(result())
+    if g.chance(0.3):
+        y = concat(g, [y, y], g.int(1, 3))
+    if g.chance(0.3):
+        y = reshape(g, y, [int(np.prod(y.shape[:2])), int(np.prod(y.shape[2:]))])
+    return g.finish(y, *outputs)
+
+
+KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (first_layers, 4), (long_rows, 2), (products, 3), (tokens, 3), (shared, 3), (sixteen, 3), (attention, 2), (transposed_parts, 2), (transposed_results, 4)]
 
 
 def generate(seed, config):

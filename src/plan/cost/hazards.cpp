@@ -163,7 +163,7 @@ Region3 ifm_region(const Step& op, const Region3& ofm) {
 std::optional<int64_t> rows_below(const Schedule& schedule, const FeatureMap& written, const FeatureMap& read) {
   const bool same_columns = read.tensor == written.tensor && read.width == written.width &&
                             read.depth == written.depth && read.type.bits == written.type.bits &&
-                            (read.width == 1 || read.stride_x == written.stride_x);
+                            (read.width == 1 || read.stride_x == written.stride_x) && !written.is_transposed();
   if (!same_columns) return std::nullopt;
   const PlanTensor& tensor = schedule[read.tensor];
   const auto from = tensor_rows(written, tensor), to = tensor_rows(read, tensor);

@@ -9,6 +9,7 @@
 #include "npu/cost/cost.h"
 #include "npu/cost/traffic.h"
 #include "plan/cost/cost.h"
+#include "plan/network/transposed_map.h"
 
 namespace carina::plan {
 
@@ -203,7 +204,16 @@ double KernelCost::read_cycles(const Operand& what, const npu::Block3& block, do
 }
 
 double KernelCost::write_cycles(const Operand& what, const npu::Block3& block, double bytes) const {
-  return bus_bytes(what, block, bytes, true) /
+  FeatureMap map = what.map;
+  map.height = block.height;
+  map.width = block.width;
+  map.depth = block.depth;
+  const FeatureMap stored = transposed_map(map).stored;
+  const npu::Block3 part{.height = static_cast<int>(stored.height),
+                         .width = static_cast<int>(stored.width),
+                         .depth = static_cast<int>(stored.depth)};
+  const Operand out{.map = stored, .bricks = what.bricks, .chained = what.chained, .port = what.port};
+  return bus_bytes(out, part, bytes, true) /
          npu::port_bytes_per_cycle(target_.accelerator.product, target_.system.ports[what.port]);
 }
 
@@ -288,6 +298,7 @@ double output_cycles_per_element(const Step& op, const Target& target, bool chai
                                          .acc_bits = acc_bits(op),
                                          .activation = activation_kind(op),
                                          .is_chained = chained,
+                                         .is_rearranged = op.ofm.is_transposed(),
                                          .cores = target.accelerator.cores});
 }
 

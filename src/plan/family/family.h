@@ -44,6 +44,8 @@ struct Abilities {
   bool wide_elements = false;
   // Convolutions whose weight stream the NPU itself has written (plan/select/weight_stream_internal.h).
   bool written_weights = false;
+  // Convolutions and pools whose OFM has contiguous rows or columns instead of channels (FeatureMap::stride_c).
+  bool transposed_results = false;
   // REDUCE_SUM of 8 and 16 bits. Other families use a convolution with weights of 1, which have to be fetched.
   bool sums_narrow_channels = false;
 };

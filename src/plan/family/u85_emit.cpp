@@ -4,6 +4,7 @@
 
 #include "plan/family/map_emitter_internal.h"
 #include "plan/family/u85_internal.h"
+#include "plan/network/transposed_map.h"
 
 // Writes the registers and commands of steps for ethos-u85: chained operands, broadcast modes, an OFM transpose, four
 // weight streams, and scalings of any operand. The registers that equal those of the other NPUs are MapEmitter's.
@@ -222,11 +223,13 @@ class U85Emitter final : public MapEmitter {
   void ofm(const Step& op) {
     out_.set(Reg::OFM_HEIGHT_M1, op.ofm.height - 1);
     out_.set(Reg::OFM_WIDTH_M1, op.ofm.width - 1);
-    map(op.ofm, kOfm);
+    const TransposedMap transposed = transposed_map(op.ofm);
+    map(transposed.stored, kOfm);
     out_.set(Reg::OFM_DEPTH_M1, op.ofm.depth - 1);
     uint64_t precision = CARINA_FIELD(OFM_PRECISION, "activation_type").set(0, number(op.ofm.type.is_signed));
     precision = CARINA_FIELD(OFM_PRECISION, "activation_precision").set(precision, number(precision_of(op.ofm.type)));
     precision = CARINA_FIELD(OFM_PRECISION, "activation_format").set(precision, number(format_of(op.ofm)));
+    precision = CARINA_FIELD(OFM_PRECISION, "activation_transpose").set(precision, number(transposed.transpose));
     const auto mode = op.per_channel ? npu::OfmScaleMode::PER_CHANNEL : npu::OfmScaleMode::GLOBAL;
     precision = CARINA_FIELD(OFM_PRECISION, "scale_mode").set(precision, number(mode));
     out_.set_fields(Reg::OFM_PRECISION, precision);

@@ -26,7 +26,7 @@ std::optional<int64_t> brick_row_stride(const FeatureMap& map, const PlanTensor&
 std::optional<ByteMap> brick_bytes(const FeatureMap& map, const PlanTensor& tensor) {
   const auto [height, width, depth] = tensor.extent;
   const int64_t es = tensor.element_bytes;
-  if (map.type.bytes() != es || map.offset < 0) return std::nullopt;
+  if (map.type.bytes() != es || map.offset < 0 || map.is_transposed()) return std::nullopt;
   const int64_t c0 = map.offset % depth, x0 = map.offset / depth % width, y0 = map.offset / depth / width;
   // A brick is addressed from its first channel, and is written whole unless the tensor ends in it.
   if (c0 % kBrick != 0 || c0 + map.depth > depth ||
@@ -47,8 +47,10 @@ std::optional<ByteMap> brick_bytes(const FeatureMap& map, const PlanTensor& tens
 std::optional<ByteMap> bytes_of(const FeatureMap& map, const PlanTensor& tensor) {
   if (tensor.format == Format::kNhcwb16) return brick_bytes(map, tensor);
   const int64_t es = map.type.bytes();
-  return ByteMap{
-      .offset = map.offset * es, .stride_y = map.stride_y * es, .stride_x = map.stride_x * es, .stride_c = es};
+  return ByteMap{.offset = map.offset * es,
+                 .stride_y = map.stride_y * es,
+                 .stride_x = map.stride_x * es,
+                 .stride_c = map.stride_c * es};
 }
 
 ByteRange range_of(const FeatureMap& map, const PlanTensor& tensor) {
@@ -56,8 +58,8 @@ ByteRange range_of(const FeatureMap& map, const PlanTensor& tensor) {
   CARINA_CHECK(bytes.has_value(), "tensor {} cannot be addressed in its format", tensor.name);
   const bool brick = tensor.format == Format::kNhcwb16;
   const int64_t es = map.type.bytes();
-  const int64_t last_channel =
-      brick ? (ceil_div(map.depth, kBrick) - 1) * bytes->stride_c + kBrick * es : map.depth * es;
+  const int64_t last_channel = brick ? (ceil_div(map.depth, kBrick) - 1) * bytes->stride_c + kBrick * es
+                                     : (map.depth - 1) * bytes->stride_c + es;
   ByteRange range{.begin = bytes->offset, .end = bytes->offset + last_channel};
   for (const int64_t step : {(map.height - 1) * bytes->stride_y, (map.width - 1) * bytes->stride_x})
     (step < 0 ? range.begin : range.end) += step;

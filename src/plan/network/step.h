@@ -31,8 +31,9 @@ inline constexpr ElementType kSigned16{16, true};
 inline constexpr ElementType kSigned32{32, true};
 inline constexpr ElementType kSigned64{64, true};  // 48 bits are significant
 
-// Up to three axes of a tensor's elements, as the NPU addresses them. Channels are contiguous. Strides and the offset
-// are in elements of `type`, as in View.
+// Up to three axes of a tensor's elements, as the NPU addresses them. Strides and the offset are in elements of `type`,
+// as in View. Channels are contiguous, except in an OFM that the NPU transposes (Abilities::transposed_results): there
+// rows or columns are contiguous, and channels are `stride_c` apart.
 struct FeatureMap {
   TensorId tensor = {};
   int64_t offset = 0;
@@ -41,8 +42,10 @@ struct FeatureMap {
   int64_t depth = 1;
   int64_t stride_y = 0;
   int64_t stride_x = 0;
+  int64_t stride_c = 1;
   ElementType type = {};
   int64_t zero_point = 0;
+  [[nodiscard]] bool is_transposed() const { return stride_c != 1; }
   bool operator==(const FeatureMap&) const = default;
 };
 

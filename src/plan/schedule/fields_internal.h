@@ -46,7 +46,7 @@ CARINA_PLAN_ROW(T, F(name), F(kind), F(element_bytes), F(shape), F(extent), F(fo
 CARINA_PLAN_ROW(T, F(bits), F(is_signed))
 #undef T
 #define T FeatureMap
-CARINA_PLAN_ROW(T, F(tensor), F(offset), F(height), F(width), F(depth), F(stride_y), F(stride_x), F(type),
+CARINA_PLAN_ROW(T, F(tensor), F(offset), F(height), F(width), F(depth), F(stride_y), F(stride_x), F(stride_c), F(type),
                 F(zero_point))
 #undef T
 #define T Scaling

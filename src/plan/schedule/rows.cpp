@@ -18,7 +18,8 @@ int64_t row_bytes(const PlanTensor& tensor) {
 
 std::optional<Rows> tensor_rows(const FeatureMap& map, const PlanTensor& tensor) {
   const int64_t row = row_elements(tensor);
-  if (row <= 0 || map.offset < 0 || map.stride_x < 0 || map.type.bytes() != tensor.element_bytes) return std::nullopt;
+  if (row <= 0 || map.offset < 0 || map.stride_x < 0 || map.is_transposed() || map.type.bytes() != tensor.element_bytes)
+    return std::nullopt;
   if (map.height > 1 && map.stride_y != row) return std::nullopt;
   const int64_t in_row = map.offset % row;
   const bool stays = in_row + (map.width - 1) * map.stride_x + map.depth <= row;

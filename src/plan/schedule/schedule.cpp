@@ -78,7 +78,7 @@ WindowReach reach_of(int64_t start, int64_t size, const WindowAxis& axis) {
 namespace {
 
 FeatureMap part_of(FeatureMap map, const OfmBox& box) {
-  map.offset += box.y * map.stride_y + box.x * map.stride_x + box.c;
+  map.offset += box.y * map.stride_y + box.x * map.stride_x + box.c * map.stride_c;
   map.height = box.height;
   map.width = box.width;
   map.depth = box.depth;

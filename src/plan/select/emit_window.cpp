@@ -27,6 +27,7 @@ FeatureMap map_of(const View& view, const Operand& operand) {
           .depth = size(view, kC),
           .stride_y = view.axes[kH].stride,
           .stride_x = view.axes[kW].stride,
+          .stride_c = size(view, kC) > 1 ? view.axes[kC].stride : 1,
           .type = operand.type,
           .zero_point = operand.zero_point};
 }
@@ -149,11 +150,21 @@ Result<void> check_kernel(Selection& s, const Window& window) {
   return {};
 }
 
+// Whether the NPU can write the window's results although their channels are not contiguous.
+bool writes_transposed(const Selection& s, const Window& window) {
+  const auto is_contiguous = [&](size_t axis) {
+    return size(window.ofm, axis) > 1 && window.ofm.axes[axis].stride == 1;
+  };
+  const bool sums = window.kind == StepKind::kPool && window.pool == npu::PoolingMode::REDUCE_SUM;
+  return s.family().abilities.transposed_results && !sums && (is_contiguous(kH) || is_contiguous(kW));
+}
+
 }  // namespace
 
 Result<void> emit_window(Selection& s, const Window& asked, const Epilogue& epilogue) {
   Window window = asked;
-  if (const Axis& channels = asked.ofm.axes[kC]; channels.size > 1 && channels.stride != 1) {
+  if (const Axis& channels = asked.ofm.axes[kC];
+      channels.size > 1 && channels.stride != 1 && !writes_transposed(s, asked)) {
     // The destination has non-contiguous channels, like a part of a transposed CONCAT.
     window.ofm = s.new_tensor("dense", asked.ofm.shape(), epilogue.type);
     CARINA_CHECKED(emit_window(s, window, epilogue));

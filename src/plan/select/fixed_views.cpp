@@ -7,6 +7,15 @@
 // The location of values: in graph outputs, in parts of a CONCAT, behind a TRANSPOSE, or in tensors of their own with
 // the axis order of their operands.
 namespace carina::plan {
+namespace {
+
+std::vector<int64_t> inverse(std::span<const int64_t> perms) {
+  std::vector<int64_t> back(perms.size());
+  for (size_t i = 0; i < perms.size(); ++i) back[static_cast<size_t>(perms[i])] = static_cast<int64_t>(i);
+  return back;
+}
+
+}  // namespace
 
 std::optional<View> Selection::fixed_view(ir::ValueId id, const View* like) {
   if (!fixed_[id.index()]) {
@@ -32,6 +41,7 @@ std::optional<View> Selection::find_fixed_view(ir::ValueId id, const View* like)
     }
     if (reader.op == ir::Op(TosaOp::TRANSPOSE)) {
       if (auto fixed = view_through_transpose(id, user)) return fixed;
+      if (auto fixed = view_transposed_by_npu(id, user)) return fixed;
     }
   }
   return std::nullopt;
@@ -47,9 +57,16 @@ std::optional<View> Selection::view_through_transpose(ir::ValueId id, ir::NodeId
   if (!fixed_view(out))
     fixed_[out.index()] =
         std::optional<View>(new_tensor(value(out).name, shape(out), *element_type_of(value(out).dtype)));
-  std::vector<int64_t> back(perms.size());
-  for (size_t i = 0; i < perms.size(); ++i) back[static_cast<size_t>(perms[i])] = static_cast<int64_t>(i);
-  return permuted(*fixed_view(out), back);
+  return permuted(*fixed_view(out), inverse(perms));
+}
+
+std::optional<View> Selection::view_transposed_by_npu(ir::ValueId id, ir::NodeId transpose) {
+  const ir::NodeId maker = producers_[id.index()];
+  const bool is_window = maker.valid() && graph_[maker].op != ir::Op(TosaOp::CONCAT);
+  if (!family_.abilities.transposed_results || !is_window || sole_user(id) != transpose) return std::nullopt;
+  const auto fixed = fixed_view(graph_[transpose].outputs[0]);
+  if (!fixed) return std::nullopt;
+  return permuted(*fixed, inverse(graph_[transpose].attributes.integers("perms")));
 }
 
 std::optional<View> Selection::view_in_concat(ir::ValueId id, ir::NodeId concat, const View* like) {

@@ -68,6 +68,7 @@ Selection::Selection(const ir::Graph& graph, std::span<const Rule> rules, const 
       log_(context.log),
       states_(graph.values.size()),
       fixed_(graph.values.size()),
+      producers_(ir::producers(graph)),
       users_(ir::users(graph)),
       is_output_(ir::is_output(graph)),
       output_tensor_(graph.values.size()),
@@ -99,10 +100,9 @@ Result<Network> Selection::run() && {
 
 Diagnostics Selection::check_values() const {
   Diagnostics errors;
-  const auto producers = ir::producers(graph_);
   // The node to blame for a value: the one that makes it, or the first that reads it.
   const auto node_of = [&](size_t v) -> std::optional<size_t> {
-    if (producers[v].valid()) return producers[v].index();
+    if (producers_[v].valid()) return producers_[v].index();
     return users_[v].empty() ? std::nullopt : std::optional(users_[v].front().index());
   };
   const int max_bits = family_.abilities.wide_elements ? kSigned64.bits : kSigned32.bits;

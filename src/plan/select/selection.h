@@ -182,6 +182,9 @@ class Selection {
   std::optional<View> find_fixed_view(ir::ValueId id, const View* like);
   // For a value whose channels stay innermost and whose RESHAPE after a TRANSPOSE needs the new order in memory.
   std::optional<View> view_through_transpose(ir::ValueId id, ir::NodeId transpose);
+  // For a value that only a TRANSPOSE with a fixed result reads, if the NPU transposes results. Elementwise operations
+  // do not take it (open_like).
+  std::optional<View> view_transposed_by_npu(ir::ValueId id, ir::NodeId transpose);
   std::optional<View> view_in_concat(ir::ValueId id, ir::NodeId concat, const View* like);
   bool try_absorb(Epilogue& epilogue, ir::NodeId next, const EpilogueRules& rules);
   bool absorb_rescale(Epilogue& epilogue, const ir::Node& next, const EpilogueRules& rules);
@@ -197,6 +200,7 @@ class Selection {
   Network network_;
   std::vector<State> states_;                              // by value
   std::vector<std::optional<std::optional<View>>> fixed_;  // by value: the cached result of fixed_view()
+  std::vector<ir::NodeId> producers_;                      // by value
   std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> is_output_;
   std::vector<TensorId> output_tensor_;                    // by value, if it is an output

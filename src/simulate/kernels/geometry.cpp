@@ -51,8 +51,8 @@ Extent ifm2_box(const Operation& op) {
   return op.ofm_extent;
 }
 
-Extent stored_extent(const Operation& op) {
-  const auto [h, w, c] = op.ofm_extent;
+Extent stored_extent(const Operation& op, const Extent& extent) {
+  const auto [h, w, c] = extent;
   switch (op.transpose) {
     case Transpose::kHwc:
       return {.height = h, .width = w, .depth = c};
@@ -67,7 +67,7 @@ Extent stored_extent(const Operation& op) {
     case Transpose::kCwh:
       return {.height = c, .width = w, .depth = h};
   }
-  return op.ofm_extent;
+  return extent;
 }
 
 Result<DecodedWeights> weights_from_ifm2(const Operation& op, const CheckedMap& ifm2) {

@@ -53,8 +53,11 @@ Extent window_extent(const Operation& op);
 // The part of the IFM in memory that an operation can read.
 Extent ifm_box(const Operation& op);
 Extent ifm2_box(const Operation& op);
-// The extent of the stored OFM, after the transpose.
-Extent stored_extent(const Operation& op);
+// The extent of a part of the OFM as it is stored, after the transpose.
+Extent stored_extent(const Operation& op, const Extent& extent);
+inline Extent stored_extent(const Operation& op) {
+  return stored_extent(op, op.ofm_extent);
+}
 
 // The weights of a matrix multiplication: IFM2, one row per output channel. Error: a value beyond 16 bits.
 Result<DecodedWeights> weights_from_ifm2(const Operation& op, const CheckedMap& ifm2);

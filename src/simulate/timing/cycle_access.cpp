@@ -44,7 +44,7 @@ double CycleModel::read_cycles(const Operation& op, const FeatureMap& map, const
 
 double CycleModel::write_cycles(const Operation& op, const Extent& block, double bytes) const {
   if (op.ofm.storage == Storage::kChained || op.acc_output == AccOutput::kKeep) return 0;
-  return transferred(op.ofm, block, bytes, true) / port_of_region(op.ofm.region).bytes_per_cycle;
+  return transferred(op.ofm, stored_extent(op, block), bytes, true) / port_of_region(op.ofm.region).bytes_per_cycle;
 }
 
 // The bytes of all beats that write the OFM.

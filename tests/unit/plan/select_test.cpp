@@ -117,6 +117,19 @@ TEST(Select, sums_over_planes_use_accumulators) {
   EXPECT_EQ(convolutions, 4);  // one for each plane of the result
 }
 
+// Where only a TRANSPOSE to an output reads a convolution, ethos-u85 writes it in the order of the output.
+TEST(Select, results_are_transposed_as_they_are_written) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 12, 10, 16});
+  b.graph.outputs = {b.op(TosaOp::TRANSPOSE, {b.conv(x, 24, 3, 1)}, DType::kInt8, {1, 24, 12, 10},
+                          {{"perms", std::vector<int64_t>{0, 3, 1, 2}}})};
+  const auto steps = finished_steps_of(b.graph, "ethos-u85-256");
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].ofm.stride_c, 12 * 10);
+  EXPECT_EQ(steps[0].ofm.stride_x, 1);
+  EXPECT_GT(finished_steps_of(b.graph, "ethos-u55-256").size(), 1U);
+}
+
 // A depthwise convolution of one channel with several results per channel is an ordinary convolution, which reads
 // patches if its stride is beyond the NPU's limit.
 TEST(Select, depthwise_convolution_of_one_channel_reads_patches) {
