@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <limits>
 
 #include "facts/npu_targets.h"
@@ -37,12 +38,12 @@ void merge_axes(View& dst, View& src) {
   src.axes = std::move(from);
 }
 
-// The tiles of dst and src along every axis but two, one index each.
+// The tiles of dst and src along every axis but some, one index each.
 using Pair = std::pair<View, View>;
-std::vector<Pair> unrolled(const Pair& whole, size_t kept, size_t also_kept) {
+std::vector<Pair> unrolled(const Pair& whole, std::initializer_list<size_t> kept) {
   std::vector<Pair> tiles{whole};
   for (size_t axis = 0; axis < whole.first.rank(); ++axis) {
-    if (axis == kept || axis == also_kept) continue;
+    if (std::ranges::find(kept, axis) != kept.end()) continue;
     std::vector<Pair> parts;
     for (const auto& [to, from] : tiles) {
       if (parts.size() > kMaxBoxes) break;
@@ -85,7 +86,7 @@ WeightsId row_filters(Selection& s, int64_t count, ElementType type) {
 
 void pick_tiles(Selection& s, const Pair& part, size_t width, size_t channels, ElementType type) {
   const WeightsId pick = row_filters(s, part.first.axes[channels].size, type);
-  for (const Pair& tile : unrolled(part, width, channels)) pick_rows(s, tile, width, channels, type, pick);
+  for (const Pair& tile : unrolled(part, {width, channels})) pick_rows(s, tile, width, channels, type, pick);
 }
 
 // The axis in groups of as many elements as there are filters, and these as an axis behind all others.
@@ -116,7 +117,7 @@ void pick_pixels(Selection& s, const Pair& part, size_t channels, ElementType ty
   const WeightsId filters = pixel_filters(s, pixel, type);
   const size_t inner = part.first.rank();
   const Pair groups{in_groups(part.first, channels), in_groups(part.second, channels)};
-  for (const auto& [to, from] : unrolled(groups, channels, inner)) {
+  for (const auto& [to, from] : unrolled(groups, {channels, inner})) {
     const View ofm{
         .tensor = to.tensor, .offset = to.offset, .axes = {{1, 0}, {1, 0}, to.axes[channels], to.axes[inner]}};
     const View ifm{.tensor = from.tensor,
@@ -124,6 +125,47 @@ void pick_pixels(Selection& s, const Pair& part, size_t channels, ElementType ty
                    .axes = {{1, 0}, {1, 0}, from.axes[channels], {pixels_depth(pixel), 1}}};
     pick(s, ofm, ifm, type, 1, filters);
   }
+}
+
+// Pools whose results the NPU transposes: the contiguous axis of src is their depth, that of dst (`channels`) their
+// width. Nothing if the NPU does not transpose, or if no axis of src is contiguous.
+//   Example: [9216,4] -> [4,9216] is one pool of 9216 pixels with 4 channels, stored as WCH.
+std::vector<Step> transposing_pools(const Selection& s, const View& dst, const View& src, size_t channels,
+                                    ElementType type) {
+  const auto backwards = [](const Axis& axis) { return axis.stride < 0; };
+  const auto found = std::ranges::find(src.axes, 1, &Axis::stride);
+  if (!s.family().abilities.transposed_results || found == src.axes.end() || std::ranges::any_of(dst.axes, backwards) ||
+      std::ranges::any_of(src.axes, backwards))
+    return {};
+  const auto depth = static_cast<size_t>(found - src.axes.begin());
+  size_t height = depth;  // the longest other axis, if there is one
+  for (size_t i = 0; i < dst.rank(); ++i) {
+    if (i != channels && i != depth && (height == depth || dst.axes[i].size > dst.axes[height].size)) height = i;
+  }
+  const auto map_of = [&](const View& view) {
+    FeatureMap map{.tensor = view.tensor,
+                   .offset = view.offset,
+                   .width = view.axes[channels].size,
+                   .depth = view.axes[depth].size,
+                   .stride_x = view.axes[channels].stride,
+                   .stride_c = view.axes[depth].stride,
+                   .type = type};
+    if (height != depth) {
+      map.height = view.axes[height].size;
+      map.stride_y = view.axes[height].stride;
+    }
+    return map;
+  };
+  std::vector<Step> pools;
+  for (const auto& [to, from] : unrolled({dst, src}, {channels, depth, height})) {
+    pools.push_back({.kind = StepKind::kPool,
+                     .pool = npu::PoolingMode::AVERAGE,
+                     .ofm = map_of(to),
+                     .ifm = map_of(from),
+                     .activation = {.min = type.min(), .max = type.max()},
+                     .name = {}});
+  }
+  return pools;
 }
 
 double cycles_of_pools(const Selection& s, std::span<const Step> pools) {
@@ -188,6 +230,14 @@ bool emit_gather(Selection& s, const View& whole_dst, const View& whole_src, Ele
   const bool has_pixels = rows >= kFilters && pixel > 0 && pixel <= kMaxPixel;
   const double by_pixels =
       has_pixels ? cycles_of_pixels(s, dst, src, channels, type) : std::numeric_limits<double>::infinity();
+  std::vector<Step> transposing = transposing_pools(s, dst, src, channels, type);
+  const double by_transposing = transposing.empty() ? std::numeric_limits<double>::infinity()
+                                                    : cycles_of_pools(s, std::span(transposing).first(1)) *
+                                                          static_cast<double>(transposing.size());
+  if (by_transposing < std::min({by_pools, by_rows, by_pixels})) {
+    for (Step& pool : transposing) s.push(std::move(pool));
+    return true;
+  }
   if (by_pools < std::min(by_rows, by_pixels)) return false;
   int64_t first = 0;
   if (by_pixels < by_rows) {

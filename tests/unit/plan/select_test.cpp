@@ -130,6 +130,17 @@ TEST(Select, results_are_transposed_as_they_are_written) {
   EXPECT_GT(finished_steps_of(b.graph, "ethos-u55-256").size(), 1U);
 }
 
+TEST(Select, copy_to_another_axis_order_is_one_transposing_pool) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 24, 16, 20});
+  b.graph.outputs = {
+      b.op(TosaOp::TRANSPOSE, {x}, DType::kInt8, {1, 20, 24, 16}, {{"perms", std::vector<int64_t>{0, 3, 1, 2}}})};
+  const auto steps = finished_steps_of(b.graph, "ethos-u85-256");
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(steps[0].kind, StepKind::kPool);
+  EXPECT_EQ(steps[0].ofm.stride_c, 24 * 16);
+}
+
 // A depthwise convolution of one channel with several results per channel is an ordinary convolution, which reads
 // patches if its stride is beyond the NPU's limit.
 TEST(Select, depthwise_convolution_of_one_channel_reads_patches) {
