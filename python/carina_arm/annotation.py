@@ -108,6 +108,7 @@ class _Annotator:
         self.found = annotations_of(model, plan)
         self.values = list(self.found.values)
         self.anchors: dict[int, Node | tuple[Node, Node]] = {}
+        self.specs: dict[int, Any] = {}  # by group, as the anchor has it
 
     def run(self) -> None:
         # The nodes of a condition's branches are in separate graphs, and stay float.
@@ -124,7 +125,7 @@ class _Annotator:
             source = self._operand(operand, node)
             # A value that is read twice is a single edge in torchao, so it must not share parameters with itself.
             if source is not None and operand.role == "activation" and source not in annotation.input_qspec_map:
-                annotation.input_qspec_map[source] = self._activation(operand, source, node)
+                annotation.input_qspec_map[source] = self._activation(operand, source, node, found)
         for operand in weights:
             source = self._operand(operand, node)
             if source is not None:
@@ -163,13 +164,25 @@ class _Annotator:
         if group in self.anchors:
             return SharedQuantizationSpec(self.anchors[group])
         self.anchors[group] = anchor
-        return self._spec(value, result=result is not None)
+        self.specs[group] = self._spec(value, result=result is not None)
+        return self.specs[group]
 
-    def _activation(self, operand: _native.AnnotatedOperand, source: Node, node: Node) -> Any:
-        spec = self._spec(operand.value, result=False)
+    def _activation(self, operand: _native.AnnotatedOperand, source: Node, node: Node, found: _native.AnnotatedNode) -> Any:
+        converted = self._converted(operand, found)
+        spec = converted or self._spec(operand.value, result=False)
         if operand.end_int8 is not None and isinstance(spec, QuantizationSpec):
             return _fixed(spec, operand)
-        return self._shared(operand.value, (source, node), None)
+        return converted or self._shared(operand.value, (source, node), None)
+
+    def _converted(self, operand: _native.AnnotatedOperand, found: _native.AnnotatedNode) -> Any:
+        """The spec of the node's config, if its integers are of another type than the value's. The value is then requantized for the
+        node. None if it is read as it is, or shares its parameters with a result."""
+        group = self.values[operand.value].group
+        if any(self.values[result].group == group for result in found.results):
+            return None
+        given = self.specs.get(group, self._spec(operand.value, result=False))
+        own = self._config_of(found).get_input_act_qspec()
+        return own if getattr(own, "dtype", None) != getattr(given, "dtype", None) else None
 
     def _weight(self, operand: _native.AnnotatedOperand, node: Node, config: QuantizationConfig) -> Any:
         if operand.role == "bias":

@@ -97,8 +97,8 @@ Refused check_rank(const ir::Value& value) {
 
 namespace {
 
-// Returns whether the operator supports int32 with a zero point of 0. Data movement, conversions, additions on one
-// scale and functions do. Products do not, because TOSA cannot rescale them.
+// Returns whether the operator supports int32 with a zero point of 0. Data movement, conversions, quantize and
+// dequantize nodes, additions on one scale and functions do. Products do not, because TOSA cannot rescale them.
 bool computes_with_int32(const Candidate& c, const Quantization& q) {
   if (q.dtype != DType::kInt32 || q.zero_point() != 0) return false;
   const AtenOp op = c.node.op.aten();
@@ -107,8 +107,9 @@ bool computes_with_int32(const Candidate& c, const Quantization& q) {
            std::ranges::all_of(c.node.inputs, [&](ValueId id) { return !id.valid() || c.graph[id].quantization == q; });
   }
   const bool is_result = c.output().quantization == q;
-  return is_data_movement(op) || traits_of(op).family == AtenFamily::kConversion ||
-         (traits_of(op).family == AtenFamily::kFunction && is_result);
+  const AtenFamily family = traits_of(op).family;
+  return is_data_movement(op) || family == AtenFamily::kConversion || family == AtenFamily::kQuantization ||
+         (family == AtenFamily::kFunction && is_result);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "normalize/canonicalize_internal.h"
+#include "tensor/elements.h"
 
 namespace carina::normalize {
 namespace {
@@ -76,15 +77,17 @@ Result<bool> div_scalar(Rewriter& in, const Node& node) {
 
 Result<bool> div_tensor(Rewriter& in, const Node& node) {
   const ir::Value divisor = in[node.inputs[1]];
-  if (in[node.outputs[0]].dtype != DType::kFp32 || in[node.inputs[0]].dtype != DType::kFp32) return false;
-  if (!divisor.constant || divisor.dtype != DType::kFp32 || divisor.quantization) {
-    if (divisor.dtype != DType::kFp32) return false;
+  for (const ValueId id : {node.outputs[0], node.inputs[0], node.inputs[1]}) {
+    if (in[id].dtype != DType::kFp32) return false;
+  }
+  if (!divisor.constant) {
     const ValueId inverse = in.make(AtenOp::reciprocal_default, {node.inputs[1]}, {}, divisor.shape);
     return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], inverse}, {}));
   }
   MutableTensor inverse(DType::kFp32, divisor.shape);
-  std::ranges::transform(divisor.constant->values<float>(), inverse.values<float>().begin(),
-                         [](float v) { return 1 / v; });
+  const bool is_float = divisor.constant->dtype == DType::kFp32;
+  const Tensor floats = is_float ? *divisor.constant : dequantized(*divisor.constant, *divisor.quantization);
+  std::ranges::transform(floats.values<float>(), inverse.values<float>().begin(), [](float v) { return 1 / v; });
   const ValueId constant = in.constant(divisor.name + "_inverse", std::move(inverse).freeze());
   return rewritten(in.into(node.outputs[0], AtenOp::mul_Tensor, {node.inputs[0], constant}, {}));
 }

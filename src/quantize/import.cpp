@@ -36,7 +36,7 @@ class Folder {
     CARINA_CHECKED(read_parameters());
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       const NodeId id(n);
-      if (is_role(id, Role::kDequantize) && reads_own_integers(id) && is_weight(graph_[id].outputs.front()))
+      if (is_role(id, Role::kDequantize) && reads_own_integers(id) && is_constant_operand(graph_[id].outputs.front()))
         fold_constant(graph_[id], *parameters_[n]);
       else
         keep(graph_[id]);
@@ -68,8 +68,8 @@ class Folder {
   }
 
   // Returns whether all readers of the value, also after data movement, are convolutions or matrix products that read
-  // it as an operand other than the data.
-  [[nodiscard]] bool is_weight(ValueId value) const {
+  // it as an operand other than the data, or divisions by it.
+  [[nodiscard]] bool is_constant_operand(ValueId value) const {
     if (is_output_[value.index()] || users_[value.index()].empty()) return false;
     return std::ranges::all_of(users_[value.index()], [&](NodeId user) {
       const Node& node = graph_[user];
@@ -78,8 +78,9 @@ class Folder {
       const size_t data = traits.family == AtenFamily::kProduct && node.inputs.size() == 3 ? 1 : 0;  // addmm
       if (traits.family == AtenFamily::kConvolution || traits.family == AtenFamily::kProduct)
         return node.inputs[data] != value;
+      if (node.op == ir::Op(AtenOp::div_Tensor)) return node.inputs.front() != value;
       return traits.data == AtenData::kPermuted && node.inputs.front() == value &&
-             std::ranges::all_of(node.outputs, [&](ValueId id) { return !id.valid() || is_weight(id); });
+             std::ranges::all_of(node.outputs, [&](ValueId id) { return !id.valid() || is_constant_operand(id); });
     });
   }
 
@@ -180,7 +181,8 @@ class Folder {
                      .inputs = {value},
                      .outputs = {result},
                      .attributes = {{"memory_format", std::monostate()}},
-                     .source = quantize.source});
+                     .source = quantize.source,
+                     .origin = quantize.origin});
     return result;
   }
 

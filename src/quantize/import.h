@@ -16,8 +16,8 @@ namespace carina::quantize {
 // Integers that other nodes read (an integer graph output, integer arithmetic) keep their quantize or dequantize node.
 // Errors, all at once: invalid parameters. Source: quantized_decomposed of PyTorch.
 Result<void> fold_imported(ir::Graph& aten, const Log& log);
-// Folds only the first case, for weights and biases, also after views. The normalization (normalize/prepare.h) then
-// treats them as constants.
+// Folds only the first case, for weights, biases and divisors, also after views. The normalization
+// (normalize/prepare.h) then treats them as constants.
 Result<void> fold_imported_weights(ir::Graph& aten);
 
 }  // namespace carina::quantize

@@ -21,12 +21,14 @@ from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
 from executorch.exir.backend.partitioner import Partitioner
 from tier_plugin import collect_garbage_rarely, every, in_turn
 from torch.fx.passes.operator_support import OperatorSupportBase
+from torchao.quantization.pt2e import HistogramObserver
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e, prepare_qat_pt2e
-from torchao.quantization.pt2e.quantizer import QuantizationAnnotation, Quantizer
+from torchao.quantization.pt2e.quantizer import QuantizationAnnotation, QuantizationSpec, Quantizer
 
 from carina.arm import (
     EthosUCompileSpec,
     EthosUPartitioner,
+    QuantizationConfig,
     TosaCompileSpec,
     TOSAPartitioner,
     TOSAQuantizer,
@@ -655,6 +657,50 @@ def settings_take_lists():
     for setup in (by_node, by_target):
         assert [weight for _, weight in quantized_operands(setup)] == [True, False]
     assert quantized_operands(lambda quantizer: quantizer.set_global(None).add_quantizer(OneNode())) == [(True, False), (False, False)]
+
+
+def symmetric(dtype):
+    """A spec without zero points, for activations."""
+    return QuantizationSpec(dtype, HistogramObserver.with_args(eps=2**-16), qscheme=torch.per_tensor_symmetric)
+
+
+class SumOfTables(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.sigmoid = torch.nn.Sigmoid()
+
+    def forward(self, x, y):
+        return self.sigmoid(x) + self.sigmoid(y)
+
+
+def is_one_delegate(model, inputs, target, tolerance):
+    """Checks that no operator stays on the CPU, and the results: of a reference model of TOSA, and of the simulated NPU."""
+    edge = lowered(model, inputs, target)
+    assert delegates(edge) == 1 and not any("aten" in name for name in on_cpu(edge)), on_cpu(edge)
+    (result,) = carina.Program(edge.to_executorch().buffer).run(*inputs) if target == U55 else run(edge, inputs)
+    torch.testing.assert_close(torch.as_tensor(result), model(*inputs), rtol=0, atol=tolerance)
+
+
+def integers_of_32_bits():
+    """Sums in 32 bits between inputs and outputs in 8; tables from 16 to 32 bits, for modules of one type."""
+    wide = QuantizationConfig(symmetric(torch.int32), symmetric(torch.int32), None, None)
+    table = QuantizationConfig(symmetric(torch.int16), symmetric(torch.int32), None, None)
+    inputs = (torch.rand(3, 4), torch.rand(3, 4))
+    for target in ("TOSA-1.0+INT+int16", U55):
+        model = quantized(Function(torch.add), inputs, target, wide, lambda quantizer: quantizer.set_io(get_symmetric_quantization_config()))
+        is_one_delegate(model, inputs, target, 2 / 255)
+        model = quantized(SumOfTables(), inputs, target, wide, lambda quantizer: quantizer.set_module_type(torch.nn.Sigmoid, table))
+        tables = [node for node in model.graph.nodes if "sigmoid" in str(node.target)]
+        assert [node.args[0].args[-1] for node in tables] == [torch.int16] * 2, tables
+        is_one_delegate(model, inputs, target, 2e-4)
+
+
+def divisors_are_inverted():
+    """A quantized divisor is a constant, whose inverse becomes a factor."""
+    inputs = (torch.rand(3, 4),)
+    model = quantized(Function(lambda x: x / 3), inputs, "TOSA-1.0+INT")
+    for target in ("TOSA-1.0+INT", U55):
+        is_one_delegate(model, inputs, target, 1 / 3 / 255 * 1.001)
 
 
 def complex_numbers_stay():

@@ -38,6 +38,8 @@ PROGRAMS = (
     "settings_take_lists",
     "quantizers_report",
     "delegates_print_summaries",
+    "integers_of_32_bits",
+    "divisors_are_inverted",
     "complex_numbers_stay",
 )
 
