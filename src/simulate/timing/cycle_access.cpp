@@ -151,6 +151,12 @@ void CycleModel::add_operands(const Operation& op, const Geometry& g, const Add&
     if (op.reads_ifm2()) add_part(op.ifm2, ifm2_box(op));
     return;
   }
+  if (g.kind == WorkKind::kResize) {  // an element of the IFM for each result; its kernel registers are the IFM's size
+    const Extent& ofm = op.ofm_extent;
+    const int32_t depth = is_bricked(op.ifm) ? round_up(ofm.depth, int32_t{npu::kBrickDepth}) : ofm.depth;
+    add(op.ifm, static_cast<double>(int64_t{ofm.height} * ofm.width * depth * op.ifm.type.bytes), g.block);
+    return;
+  }
   if (op.pool != PoolMode::kNone || op.kind != OperationKind::kPool)
     add(op.ifm, static_cast<double>(window_reads(op, g) * op.ifm.type.bytes), g.ifm_block);
   if (op.reads_ifm2())

@@ -235,6 +235,25 @@ TEST(CommandSet, replicate_takes_element_below) {
   EXPECT_EQ(m.get<int8_t>(0x400, 6), (Bytes{1, 1, 2, 2, 3, 3}));
 }
 
+// The kernel registers of a resize hold the size of its input, which is no window that every block reads.
+TEST(CommandSet, resize_reads_an_element_for_each_result) {
+  constexpr int kReplicate = 1;
+  Memories m;
+  TinyStream s(Product::kU85);
+  s.ifm({.height = 16, .width = 16, .depth = 1, .base = 0});
+  s.ofm({.height = 32, .width = 32, .depth = 1, .base = 0x400});
+  s.set(Reg::KERNEL_HEIGHT_M1, 15).set(Reg::KERNEL_WIDTH_M1, 15);
+  s.set(Reg::RESIZE_X_SCALE_N_M1, 1).set(Reg::RESIZE_Y_SCALE_N_M1, 1);
+  s.writer().set(Reg::RESIZE_X, 0, 1);
+  s.writer().set(Reg::RESIZE_Y, 0, 1);
+  s.scale(1, 16).op(Op::RESIZE, kReplicate);
+  const auto report = m.run(s, kU85, {.timing = Timing::kOn});
+  ASSERT_TRUE(report.has_value()) << error_of(report);
+  uint64_t read = 0;
+  for (const auto& traffic : report->operations.front().traffic) read += traffic.feature_map_read_bytes;
+  EXPECT_EQ(read, 32U * 32U);
+}
+
 // ---- Tiles and addresses ----
 
 TEST(CommandSet, three_tiles_are_stacked_in_height) {
