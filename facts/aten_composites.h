@@ -128,6 +128,7 @@ inline constexpr auto kAtenComposites = std::to_array<std::string_view>({
 // Returns what to do about an operator ("aten.clip.default") that neither a target nor a kernel can run.
 constexpr std::string_view remedy_without(std::string_view op) {
   constexpr std::string_view kAten = "aten.";
+  if (op.starts_with("tosa_mxfp.")) return "use the target TOSA-1.1+FP+mxfp, which computes with MXFP";
   const std::string_view name = op.starts_with(kAten) ? op.substr(kAten.size()) : std::string_view();
   if (std::ranges::binary_search(kAtenComposites, name.substr(0, name.find('.'))))
     return "PyTorch makes it of other operators: torch.export.save(program.run_decompositions(), file)";

@@ -7,9 +7,16 @@
 
 namespace carina {
 
-// The PyTorch operators that Carina knows; enumerators are name_overload.
+// Enumerators are name_overload; those of tosa_mxfp, which has names of aten, are mxfp_name_overload.
+#define CARINA_ENUMERATOR_aten(name, overload) name##_##overload
+#define CARINA_ENUMERATOR_quantized_decomposed(name, overload) name##_##overload
+#define CARINA_ENUMERATOR_dim_order_ops(name, overload) name##_##overload
+#define CARINA_ENUMERATOR_higher_order(name, overload) name##_##overload
+#define CARINA_ENUMERATOR_tosa_mxfp(name, overload) mxfp_##name##_##overload
+
+// The PyTorch operators that Carina knows.
 enum class AtenOp : uint16_t {
-#define CARINA_ATEN_OP(space, name, overload, schema) name##_##overload,
+#define CARINA_ATEN_OP(space, name, overload, schema) CARINA_ENUMERATOR_##space(name, overload),
 #include "facts/aten_ops.def"
 #undef CARINA_ATEN_OP
 };
@@ -23,7 +30,7 @@ struct AtenOpRow {
 
 inline constexpr auto kAtenOps = std::to_array<AtenOpRow>({
 #define CARINA_ATEN_OP(space, name, overload, schema) \
-  {AtenOp::name##_##overload, #space "." #name "." #overload, schema},
+  {AtenOp::CARINA_ENUMERATOR_##space(name, overload), #space "." #name "." #overload, schema},
 #include "facts/aten_ops.def"
 #undef CARINA_ATEN_OP
 });

@@ -28,6 +28,7 @@ enum class AtenFamily : uint8_t {
   kConversion,
   kSource,
   kComposite,
+  kBlockScaled,  // MXFP
   kQuantization,
   kDelegate,
 };

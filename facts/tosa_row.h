@@ -27,6 +27,10 @@ enum class TosaType : uint8_t {
   kShape = 10,
   kFp8E4M3 = 11,
   kFp8E5M2 = 12,
+  kFp6E2M3 = 13,
+  kFp6E3M2 = 14,
+  kFp4E2M1 = 15,
+  kFp8UE8M0 = 16,
 };
 
 struct TosaTypeName {
@@ -48,6 +52,10 @@ inline constexpr auto kTosaTypeNames = std::to_array<TosaTypeName>({
     {TosaType::kShape, "shape", "shape_t"},
     {TosaType::kFp8E4M3, "fp8e4m3", "fp8e4m3_t"},
     {TosaType::kFp8E5M2, "fp8e5m2", "fp8e5m2_t"},
+    {TosaType::kFp6E2M3, "fp6e2m3", "fp6e2m3_t"},
+    {TosaType::kFp6E3M2, "fp6e3m2", "fp6e3m2_t"},
+    {TosaType::kFp4E2M1, "fp4e2m1", "fp4e2m1_t"},
+    {TosaType::kFp8UE8M0, "fp8ue8m0", "fp8ue8m0_t"},
 });
 constexpr std::string_view name_of(TosaType type) {
   return kTosaTypeNames[static_cast<size_t>(type)].name;
@@ -68,6 +76,7 @@ enum class TosaFeature : uint16_t {
   kExtDynamic = 1 << 10,
   kExtDoubleRound = 1 << 11,
   kExtInexactRound = 1 << 12,
+  kExtMxFp = 1 << 13,
 };
 struct TosaFeatures {
   uint16_t bits = 0;
@@ -103,6 +112,7 @@ inline constexpr auto kTosaFeatureNames = std::to_array<TosaFeatureName>({
     {TosaFeature::kExtDynamic, "EXT-DYNAMIC"},
     {TosaFeature::kExtDoubleRound, "EXT-DOUBLEROUND"},
     {TosaFeature::kExtInexactRound, "EXT-INEXACTROUND"},
+    {TosaFeature::kExtMxFp, "EXT-MXFP"},
 });
 
 // Limits that an implementation may set. Source: section 1.7.

@@ -8,7 +8,7 @@
 
 namespace carina {
 
-// Element types of all stages. Names are those of TOSA 1.0 where TOSA has the type.
+// Element types of all stages. Names are those of TOSA 1.1 where TOSA has the type.
 enum class DType : uint8_t {
   kUnknown,
   kBool,
@@ -28,11 +28,16 @@ enum class DType : uint8_t {
   kFp64,
   kFp8E4M3,
   kFp8E5M2,
+  kFp6E2M3,
+  kFp6E3M2,
+  kFp4E2M1,
+  kFp8UE8M0,
 };
-inline constexpr int kDTypeCount = 18;
+inline constexpr int kDTypeCount = 22;
 
 // Properties of an element type as tensors hold it in memory: bool is a byte 0 or 1, int4 a sign-extended byte, int48 a
-// sign-extended int64, shape an int64. (Files pack some of them tighter; their readers unpack.)
+// sign-extended int64, shape an int64, fp6 and fp4 the low bits of a byte. (Files pack some of them tighter; their
+// readers unpack.)
 struct DTypeRow {
   DType dtype;
   std::string_view name;  // in the text form and in messages

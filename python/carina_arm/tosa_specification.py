@@ -159,7 +159,7 @@ class Tosa_1_00(TosaSpecification):
     }
 
 
-class Tosa_1_1(TosaSpecification):
+class Tosa_1_1(Tosa_1_00):
     """Rules of version 1.1."""
 
     valid_extensions: ClassVar[dict[str, list[str]]] = {

@@ -18,7 +18,7 @@ struct NumpyType {
 };
 
 // The tensor type for each NumPy type. An input array gets the first row with its NumPy type.
-constexpr std::array<NumpyType, 18> kTypes{{
+constexpr std::array<NumpyType, 22> kTypes{{
     {.dtype = DType::kBool, .name = "bool", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::Bool), 8, 1}},
     {.dtype = DType::kInt8, .name = "int8", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::Int), 8, 1}},
     {.dtype = DType::kUInt8, .name = "uint8", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), 8, 1}},
@@ -36,6 +36,10 @@ constexpr std::array<NumpyType, 18> kTypes{{
     {.dtype = DType::kBf16, .name = "uint16", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), 16, 1}},
     {.dtype = DType::kFp8E4M3, .name = "uint8", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), 8, 1}},
     {.dtype = DType::kFp8E5M2, .name = "uint8", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), 8, 1}},
+    {.dtype = DType::kFp6E2M3, .name = "uint8", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), 8, 1}},
+    {.dtype = DType::kFp6E3M2, .name = "uint8", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), 8, 1}},
+    {.dtype = DType::kFp4E2M1, .name = "uint8", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), 8, 1}},
+    {.dtype = DType::kFp8UE8M0, .name = "uint8", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), 8, 1}},
     // Inputs only: a PyTorch tensor, since NumPy lacks the type.
     {.dtype = DType::kBf16, .name = "bfloat16", .type = {static_cast<uint8_t>(nb::dlpack::dtype_code::Bfloat), 16, 1}},
 }};

@@ -18,14 +18,13 @@ constexpr std::string_view kPrefix = "TOSA-";
 constexpr std::array<std::string_view, 2> kVersions{"1.0", "1.1"};
 constexpr std::array<std::string_view, 2> kProfiles{"INT", "FP"};
 
-// Extensions with other names in the Arm backend than in the specification. Empty: an extension of TOSA 1.1; Carina
-// writes files of 1.0, which does not have it.
+// Extensions with other names in the Arm backend than in the specification. Empty: an extension of TOSA 1.1 that Carina
+// does not use.
 constexpr auto kOtherNames = std::to_array<std::pair<std::string_view, std::string_view>>({{"var", "VARIABLE"},
                                                                                            {"cf", "CONTROLFLOW"},
                                                                                            {"shape", ""},
                                                                                            {"int64", ""},
                                                                                            {"random", ""},
-                                                                                           {"mxfp", ""},
                                                                                            {"blockscale_ue5m3", ""}});
 
 std::string extension_of(std::string part) {
@@ -48,6 +47,7 @@ struct Spec {
   files::TosaLimits limits;
   LoweringTarget lowering = kPlainTosa;
   bool for_small_npus = false;
+  bool takes_block_scaled = false;
 
   [[nodiscard]] bool has(std::string_view profile) const {
     return std::ranges::find(limits.profiles, profile) != limits.profiles.end();
@@ -68,6 +68,8 @@ Result<Spec> read_spec(std::string_view text) {
       spec.limits.extensions.push_back(extension_of(std::move(parts[w])));
   }
   std::erase(spec.limits.extensions, std::string());
+  spec.takes_block_scaled =
+      parts.front() == "1.1" && std::ranges::find(spec.limits.extensions, "mxfp") != spec.limits.extensions.end();
   if (spec.limits.extensions.empty()) spec.limits.extensions.emplace_back("none");
   if (known && !spec.limits.profiles.empty()) return spec;
   return fail({.where = "target",
@@ -147,6 +149,7 @@ Result<Backend> tosa_backend(std::string_view text) {
                    .limits = spec.lowering.limits,
                    .idioms = spec.lowering.idioms,
                    .takes_floats = spec.has("FP"),
+                   .takes_block_scaled = spec.takes_block_scaled,
                    .fewest_transposes = !spec.for_small_npus},
       .compile = [spec](const ir::Graph& tosa, const DelegateOptions&, const Log&) { return write(spec, tosa); }};
 }

@@ -40,6 +40,14 @@ bool store_element(std::byte* to, DType dtype, double number) {
       return store(to, fp8e4m3_of_fp32(static_cast<float>(number))), true;
     case DType::kFp8E5M2:
       return store(to, fp8e5m2_of_fp32(static_cast<float>(number))), true;
+    case DType::kFp6E2M3:
+      return store(to, fp6e2m3_of_fp32(static_cast<float>(number))), true;
+    case DType::kFp6E3M2:
+      return store(to, fp6e3m2_of_fp32(static_cast<float>(number))), true;
+    case DType::kFp4E2M1:
+      return store(to, fp4e2m1_of_fp32(static_cast<float>(number))), true;
+    case DType::kFp8UE8M0:
+      return store(to, fp8ue8m0_of_fp32(static_cast<float>(number))), true;
     default:
       break;
   }

@@ -52,6 +52,14 @@ std::string element_text(const Tensor& tensor, int64_t i) {
       return fmt::format("{}", fp32_of_fp8e4m3(tensor.values<uint8_t>()[at]));
     case DType::kFp8E5M2:
       return fmt::format("{}", fp32_of_fp8e5m2(tensor.values<uint8_t>()[at]));
+    case DType::kFp6E2M3:
+      return fmt::format("{}", fp32_of_fp6e2m3(tensor.values<uint8_t>()[at]));
+    case DType::kFp6E3M2:
+      return fmt::format("{}", fp32_of_fp6e3m2(tensor.values<uint8_t>()[at]));
+    case DType::kFp4E2M1:
+      return fmt::format("{}", fp32_of_fp4e2m1(tensor.values<uint8_t>()[at]));
+    case DType::kFp8UE8M0:
+      return fmt::format("{}", fp32_of_fp8ue8m0(tensor.values<uint8_t>()[at]));
     case DType::kUnknown:
       break;
   }

@@ -41,11 +41,11 @@ std::optional<Tensor> narrowed(const Tensor& array) {
 }
 
 // Returns whether the array's type is the type in which npy_bytes() writes `wanted`. NumPy has no int4, int48, shape,
-// bf16 or fp8.
+// bf16, fp8, fp6 or fp4.
 bool has_storage_of(const Tensor& array, DType wanted) {
   return element_bytes(array.dtype) == element_bytes(wanted) &&
          (array.dtype == wanted || wanted == DType::kInt48 || wanted == DType::kInt4 || wanted == DType::kBf16 ||
-          wanted == DType::kFp8E4M3 || wanted == DType::kFp8E5M2 || wanted == DType::kShape);
+          wanted == DType::kShape || (is_float(wanted) && element_bytes(wanted) == 1));
 }
 
 // Returns how the samples of this shape are stored in an array of another shape.

@@ -193,6 +193,12 @@ Result<results::VerifyReport> verify_tosa(const std::string& path, const TosaLim
   return report;
 }
 
+std::string written_version(const std::vector<std::byte>& file, const std::string& version) {
+  if (version != "1.0") return version;
+  const auto declared = tosa::version_of(Buffer::copy_of(file), "file");
+  return declared && declared->starts_with("1.1") ? "1.1-draft" : version;
+}
+
 Result<std::vector<std::byte>> write_sound_tosa(const ir::Module& module, const std::string& version,
                                                 const TosaLimits& limits, const std::string& where) {
   CARINA_TRY(const tosa::VerifyOptions options, options_of(limits, where));

@@ -45,6 +45,10 @@ Result<ir::Module> sound_graph(const Buffer& file, const std::string& where, con
 // Returns the verifier's findings on a file. Errors: a file that cannot be read; unknown names (usage).
 Result<results::VerifyReport> verify_tosa(const std::string& path, const TosaLimits& limits);
 
+// Returns the version of a TOSA file that write_sound_tosa() wrote as `version`: with operators of EXT-MXFP, a file of
+// "1.0" is one of "1.1-draft".
+std::string written_version(const std::vector<std::byte>& file, const std::string& version);
+
 // Verifies a module against the limits and returns the bytes of a TOSA file of `version` ("1.0", "0.80") or of a VGF
 // file ("vgf"). Errors: violated rules; features that the version cannot express.
 Result<std::vector<std::byte>> write_sound_tosa(const ir::Module& module, const std::string& version,

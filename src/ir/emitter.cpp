@@ -39,15 +39,22 @@ double representable(double scale, DType to) {
 }  // namespace
 
 ValueId Emitter::emit(TosaOp op, std::vector<ValueId> inputs, Attributes attributes, const Made& made) {
-  const ValueId output = graph_.add_value(fmt::format("{}.{}", name_, made.suffix), made.dtype, made.shape);
+  return emit(op, std::move(inputs), std::move(attributes), std::span(&made, 1)).front();
+}
+
+std::vector<ValueId> Emitter::emit(TosaOp op, std::vector<ValueId> inputs, Attributes attributes,
+                                   std::span<const Made> made) {
+  std::vector<ValueId> outputs;
+  for (const auto& [dtype, shape, suffix] : made)
+    outputs.push_back(graph_.add_value(fmt::format("{}.{}", name_, suffix), dtype, shape));
   graph_.add_node({.op = op,
                    .name = name_,
                    .inputs = std::move(inputs),
-                   .outputs = {output},
+                   .outputs = outputs,
                    .attributes = std::move(attributes),
                    .source = source_,
                    .origin = origin_});
-  return output;
+  return outputs;
 }
 
 ValueId Emitter::integers(DType dtype, std::span<const int64_t> values) {

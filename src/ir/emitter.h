@@ -51,6 +51,9 @@ class Emitter {
     std::string_view suffix;
   };
   ir::ValueId emit(TosaOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes, const Made& made);
+  // Adds a node with several outputs, which it returns in order.
+  std::vector<ir::ValueId> emit(TosaOp op, std::vector<ir::ValueId> inputs, ir::Attributes attributes,
+                                std::span<const Made> made);
 
   ir::ValueId constant(std::string_view name, Tensor tensor) { return graph_.add_constant(name, std::move(tensor)); }
   // Returns a rank-1 constant of integers or floats. Equal constants are shared.

@@ -83,6 +83,18 @@ std::string narrow_text(DType dtype, uint32_t bits) {
     case DType::kFp8E5M2:
       value = fp32_of_fp8e5m2(static_cast<uint8_t>(bits));
       break;
+    case DType::kFp6E2M3:
+      value = fp32_of_fp6e2m3(static_cast<uint8_t>(bits));
+      break;
+    case DType::kFp6E3M2:
+      value = fp32_of_fp6e3m2(static_cast<uint8_t>(bits));
+      break;
+    case DType::kFp4E2M1:
+      value = fp32_of_fp4e2m1(static_cast<uint8_t>(bits));
+      break;
+    case DType::kFp8UE8M0:
+      value = fp32_of_fp8ue8m0(static_cast<uint8_t>(bits));
+      break;
     default:
       CARINA_UNREACHABLE("narrow float", dtype);
   }
@@ -126,6 +138,10 @@ std::string element_text(const Tensor& tensor, size_t i) {
       return narrow_text(tensor.dtype, element<uint16_t>(tensor, i));
     case DType::kFp8E4M3:
     case DType::kFp8E5M2:
+    case DType::kFp6E2M3:
+    case DType::kFp6E3M2:
+    case DType::kFp4E2M1:
+    case DType::kFp8UE8M0:
       return narrow_text(tensor.dtype, element<uint8_t>(tensor, i));
     case DType::kUnknown:
       break;

@@ -7,7 +7,7 @@
 
 namespace carina::ir {
 
-// Maps element types of tensors to TOSA types and back. Returns the TOSA 1.0 type of a DType, if there is one.
+// Maps element types of tensors to TOSA types and back. Returns the TOSA type of a DType, if there is one.
 constexpr std::optional<TosaType> tosa_type_of(DType dtype) {
   switch (dtype) {
     case DType::kBool:
@@ -34,6 +34,14 @@ constexpr std::optional<TosaType> tosa_type_of(DType dtype) {
       return TosaType::kFp8E4M3;
     case DType::kFp8E5M2:
       return TosaType::kFp8E5M2;
+    case DType::kFp6E2M3:
+      return TosaType::kFp6E2M3;
+    case DType::kFp6E3M2:
+      return TosaType::kFp6E3M2;
+    case DType::kFp4E2M1:
+      return TosaType::kFp4E2M1;
+    case DType::kFp8UE8M0:
+      return TosaType::kFp8UE8M0;
     case DType::kUnknown:
     case DType::kUInt8:
     case DType::kUInt16:
@@ -73,11 +81,19 @@ constexpr DType dtype_of(TosaType type) {
       return DType::kFp8E4M3;
     case TosaType::kFp8E5M2:
       return DType::kFp8E5M2;
+    case TosaType::kFp6E2M3:
+      return DType::kFp6E2M3;
+    case TosaType::kFp6E3M2:
+      return DType::kFp6E3M2;
+    case TosaType::kFp4E2M1:
+      return DType::kFp4E2M1;
+    case TosaType::kFp8UE8M0:
+      return DType::kFp8UE8M0;
   }
   return DType::kUnknown;
 }
 
-// Returns the type with this number in the FlatBuffer schema of 1.0, if there is one.
+// Returns the type with this number in the FlatBuffer schema, if there is one.
 constexpr std::optional<DType> dtype_of_number(uint32_t number) {
   if (number == 0 || number >= kTosaTypeNames.size()) return std::nullopt;
   return dtype_of(static_cast<TosaType>(number));

@@ -30,8 +30,9 @@ Refused check_plain(const Candidate& c, const ir::Value& value, PlainIntegers in
     if (value.constant && takes_float_constants(c.node.op.aten()) && works_on_quantized(c)) return std::nullopt;
     return refused("types.not-quantized", value.name + " is not quantized", std::string(hint));
   }
-  // Q/DQ nodes have their own check.
-  if (traits_of(c.node.op.aten()).family == AtenFamily::kQuantization) return std::nullopt;
+  // Q/DQ nodes and MXFP have their own checks.
+  const AtenFamily family = traits_of(c.node.op.aten()).family;
+  if (family == AtenFamily::kQuantization || family == AtenFamily::kBlockScaled) return std::nullopt;
   // int64 is lowered to int32 and converted at the graph's boundary.
   const bool narrow = value.dtype == DType::kInt32 || value.dtype == DType::kInt16 || value.dtype == DType::kInt8 ||
                       value.dtype == DType::kInt64 || value.dtype == DType::kBool;
@@ -77,6 +78,7 @@ Refused refusal_of(const Candidate& c, std::string_view hint) {
   if (row == nullptr) return no_row(c);
   if (c.node.outputs.empty() || !c.node.outputs.front().valid())
     return refused("node.no-result", "the node has no result", "leave it out of the model");
+  if (auto refusal = check_block_scaled(c)) return refusal;
   if (c.target.takes_floats && mixes_floats_and_integers(c.graph, c.node)) return check_types(c, row->integers, hint);
   return first_of({check_types(c, row->integers, hint), check_mixture(c)});
 }

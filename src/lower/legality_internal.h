@@ -59,6 +59,10 @@ Refused check_stride(const Candidate& c, const std::vector<int64_t>& stride);
 Refused check_kernel(const Candidate& c, const std::vector<int64_t>& kernel, const std::vector<int64_t>& dilation,
                      const WindowLimit& limit);
 
+// Checks an operator of MXFP (ops/block_scaled.cpp): the target, constant weights of a known type. No other operator is
+// refused.
+Refused check_block_scaled(const Candidate& c);
+
 // Checks of weights (ops/weights.cpp). Quantized weights are int8 or int4, symmetric if constant, with one scale or one
 // per index of `axis`.
 Refused check_quantized_weights(const Candidate& c, size_t axis);

@@ -36,9 +36,9 @@ static_assert(ir::is_in_order(kCleanUp));
 
 std::vector<LoweringRow> all_rows() {
   std::vector<LoweringRow> rows;
-  for (const auto family :
-       {convolution_rows(), matmul_rows(), pool_rows(), reduce_rows(), arithmetic_rows(), clamp_rows(), unary_rows(),
-        movement_rows(), quantization_rows(), logic_rows(), division_rows(), indexing_rows(), resample_rows()}) {
+  for (const auto family : {convolution_rows(), matmul_rows(), pool_rows(), reduce_rows(), arithmetic_rows(),
+                            clamp_rows(), unary_rows(), movement_rows(), quantization_rows(), logic_rows(),
+                            division_rows(), indexing_rows(), resample_rows(), block_scaled_rows()}) {
     rows.insert(rows.end(), family.begin(), family.end());
   }
   std::ranges::sort(rows, {}, &LoweringRow::op);
@@ -58,6 +58,7 @@ Result<void> check_sign(const Node& node, const ir::Value& input) {
   if (input.dtype != DType::kUInt8 || input.quantization || is_data_movement(node.op.aten())) return {};
   const AtenFamily family = traits_of(node.op.aten()).family;
   if (family == AtenFamily::kQuantization || family == AtenFamily::kConversion) return {};
+  if (family == AtenFamily::kBlockScaled) return {};  // the bytes are fp4 or fp6
   Diagnostic diagnostic =
       normalize::about(node, input.name + " is uint8, TOSA computes with integers that have a sign");
   diagnostic.hint = "convert it first: x.to(torch.int32)";

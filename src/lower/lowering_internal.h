@@ -92,6 +92,7 @@ std::span<const LoweringRow> logic_rows();
 std::span<const LoweringRow> division_rows();
 std::span<const LoweringRow> indexing_rows();
 std::span<const LoweringRow> resample_rows();
+std::span<const LoweringRow> block_scaled_rows();
 
 // The float types that TOSA computes with: fp32, fp16, bf16.
 constexpr bool computes(DType type) {

@@ -4,21 +4,36 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace carina {
 
 namespace {
 
+// Which values the all-ones exponent holds.
+enum class Specials {
+  kInfinity,  // infinity and NaN, as in IEEE 754
+  kNan,       // finite values, and NaN if the mantissa is all ones too
+  kNone,      // finite values only
+};
+
 // A narrow IEEE-like binary format.
 struct Format {
   int exponent_bits;
   int mantissa_bits;
-  bool has_infinity;  // false: the all-ones exponent holds finite values, and only the all-ones mantissa there is NaN
+  Specials specials;
 };
-constexpr Format kFp16{.exponent_bits = 5, .mantissa_bits = 10, .has_infinity = true};
-constexpr Format kBf16{.exponent_bits = 8, .mantissa_bits = 7, .has_infinity = true};
-constexpr Format kE4M3{.exponent_bits = 4, .mantissa_bits = 3, .has_infinity = false};
-constexpr Format kE5M2{.exponent_bits = 5, .mantissa_bits = 2, .has_infinity = true};
+constexpr Format kFp16{.exponent_bits = 5, .mantissa_bits = 10, .specials = Specials::kInfinity};
+constexpr Format kBf16{.exponent_bits = 8, .mantissa_bits = 7, .specials = Specials::kInfinity};
+constexpr Format kE4M3{.exponent_bits = 4, .mantissa_bits = 3, .specials = Specials::kNan};
+constexpr Format kE5M2{.exponent_bits = 5, .mantissa_bits = 2, .specials = Specials::kInfinity};
+constexpr Format kE2M3{.exponent_bits = 2, .mantissa_bits = 3, .specials = Specials::kNone};
+constexpr Format kE3M2{.exponent_bits = 3, .mantissa_bits = 2, .specials = Specials::kNone};
+constexpr Format kE2M1{.exponent_bits = 2, .mantissa_bits = 1, .specials = Specials::kNone};
+
+// fp8ue8m0: an exponent only.
+constexpr int kBiasE8M0 = 127;
+constexpr uint8_t kNanE8M0 = 0xFF;
 
 constexpr int bias_of(Format f) {
   return (1 << (f.exponent_bits - 1)) - 1;
@@ -32,8 +47,10 @@ constexpr float widen(uint32_t bits, Format f) {
   const uint32_t magnitude = bits & ((1U << magnitude_bits) - 1);
   const uint32_t infinity = ((1U << f.exponent_bits) - 1) << f.mantissa_bits;
   const uint32_t fields = magnitude << (23 - f.mantissa_bits);
-  if (!f.has_infinity && magnitude == (1U << magnitude_bits) - 1) return std::bit_cast<float>(sign | 0x7FC00000U);
-  if (f.has_infinity && magnitude >= infinity) return std::bit_cast<float>(sign | 0x7F800000U | fields);
+  if (f.specials == Specials::kNan && magnitude == (1U << magnitude_bits) - 1)
+    return std::bit_cast<float>(sign | 0x7FC00000U);
+  if (f.specials == Specials::kInfinity && magnitude >= infinity)
+    return std::bit_cast<float>(sign | 0x7F800000U | fields);
   const auto scale = std::bit_cast<float>(static_cast<uint32_t>(127 + 127 - bias_of(f)) << 23);
   return std::bit_cast<float>(sign | fields) * scale;
 }
@@ -50,11 +67,19 @@ uint32_t narrow(float value, Format f) {
   const uint32_t exponent_mask = (1U << f.exponent_bits) - 1;
   const uint32_t sign = (std::bit_cast<uint32_t>(value) >> 31) << (f.mantissa_bits + f.exponent_bits);
   const uint32_t infinity = exponent_mask << f.mantissa_bits;
-  const uint32_t nan =
-      f.has_infinity ? infinity | (1U << (f.mantissa_bits - 1)) : infinity | ((1U << f.mantissa_bits) - 1);
-  if (std::isnan(value)) return sign | nan;
-  const uint32_t largest = f.has_infinity ? infinity - 1 : nan - 1;
-  const uint32_t overflow = f.has_infinity ? infinity : nan;
+  const uint32_t all_ones = infinity | ((1U << f.mantissa_bits) - 1);
+  const auto [nan, largest, overflow] = [&]() -> std::array<uint32_t, 3> {
+    switch (f.specials) {
+      case Specials::kInfinity:
+        return {sign | infinity | (1U << (f.mantissa_bits - 1)), infinity - 1, infinity};
+      case Specials::kNan:
+        return {sign | all_ones, all_ones - 1, all_ones};
+      case Specials::kNone:
+        return {0, all_ones, all_ones};
+    }
+    return {};
+  }();
+  if (std::isnan(value)) return nan;
   if (std::isinf(value)) return sign | overflow;
   if (value == 0) return sign;
   int exponent = 0;
@@ -91,6 +116,35 @@ float fp32_of_fp8e5m2(uint8_t bits) {
 }
 uint8_t fp8e5m2_of_fp32(float value) {
   return static_cast<uint8_t>(narrow(value, kE5M2));
+}
+float fp32_of_fp6e2m3(uint8_t bits) {
+  return widen(bits & 0x3F, kE2M3);
+}
+uint8_t fp6e2m3_of_fp32(float value) {
+  return static_cast<uint8_t>(narrow(value, kE2M3));
+}
+float fp32_of_fp6e3m2(uint8_t bits) {
+  return widen(bits & 0x3F, kE3M2);
+}
+uint8_t fp6e3m2_of_fp32(float value) {
+  return static_cast<uint8_t>(narrow(value, kE3M2));
+}
+float fp32_of_fp4e2m1(uint8_t bits) {
+  return widen(bits & 0xF, kE2M1);
+}
+uint8_t fp4e2m1_of_fp32(float value) {
+  return static_cast<uint8_t>(narrow(value, kE2M1));
+}
+float fp32_of_fp8ue8m0(uint8_t bits) {
+  return bits == kNanE8M0 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0F, bits - kBiasE8M0);
+}
+uint8_t fp8ue8m0_of_fp32(float value) {
+  if (std::isnan(value)) return kNanE8M0;
+  if (!(value > 0)) return 0;
+  int exponent = 0;
+  const float fraction = std::frexp(value, &exponent);  // value = fraction * 2^exponent, fraction in [0.5, 1)
+  if (std::isinf(value)) exponent = 128;
+  return static_cast<uint8_t>(std::clamp(exponent - (fraction == 0.5F ? 1 : 0) + kBiasE8M0, 0, kNanE8M0 - 1));
 }
 
 }  // namespace carina

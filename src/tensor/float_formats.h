@@ -19,4 +19,16 @@ uint8_t fp8e4m3_of_fp32(float value);  // overflow gives NaN
 float fp32_of_fp8e5m2(uint8_t bits);
 uint8_t fp8e5m2_of_fp32(float value);  // overflow gives infinity
 
+// The formats of MXFP, in the low bits of a byte. fp6 and fp4 have neither infinity nor NaN: overflow gives the largest
+// value, NaN gives 0. fp8ue8m0 is an unsigned power of two, 2^-127 to 2^127, or NaN (0xFF). Source: OCP Microscaling
+// Formats rev 1.0.
+float fp32_of_fp6e2m3(uint8_t bits);
+uint8_t fp6e2m3_of_fp32(float value);
+float fp32_of_fp6e3m2(uint8_t bits);
+uint8_t fp6e3m2_of_fp32(float value);
+float fp32_of_fp4e2m1(uint8_t bits);
+uint8_t fp4e2m1_of_fp32(float value);
+float fp32_of_fp8ue8m0(uint8_t bits);
+uint8_t fp8ue8m0_of_fp32(float value);  // the smallest power of two that is not below the value, at most 2^127
+
 }  // namespace carina

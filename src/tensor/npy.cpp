@@ -52,6 +52,10 @@ std::string_view descriptor_of(DType dtype) {
       return "<u2";
     case DType::kFp8E4M3:
     case DType::kFp8E5M2:
+    case DType::kFp6E2M3:
+    case DType::kFp6E3M2:
+    case DType::kFp4E2M1:
+    case DType::kFp8UE8M0:
       return "|u1";
     default:
       break;

@@ -147,7 +147,8 @@ def test_every_operator_has_a_row():
     floating = {"FFT2D", "RFFT2D", "ERF", "SIGMOID", "TANH", "POW", "CEIL", "COS", "EXP", "FLOOR", "LOG", "RECIPROCAL", "RSQRT", "SIN", "REDUCE_PRODUCT"}
     data = {"CONST", "CONST_SHAPE", "CUSTOM"}
     state = {"VARIABLE", "VARIABLE_READ", "VARIABLE_WRITE"}  # rejected for every NPU: tests/unit/plan/family_test.cpp
-    assert set(listed) - floating - data - state == {operator_graphs.NAME_OF[row.op] for row in operator_graphs.ROWS}
+    scaled = {name for name in listed if name.endswith("_BLOCK_SCALED")}
+    assert set(listed) - floating - data - state - scaled == {operator_graphs.NAME_OF[row.op] for row in operator_graphs.ROWS}
 
 
 def sample_of(number):

@@ -578,6 +578,7 @@ def test_cases_give_torchs_results(case, tmp_path):
 
 
 def test_rows_are_torchs_schemas():
+    import executorch.backends.arm.ao_ext  # noqa: F401  the tosa_mxfp operators
     import executorch.exir  # noqa: F401
     import executorch.exir.passes.dim_order_ops_registry  # noqa: F401
     import torchao.quantization.pt2e  # noqa: F401

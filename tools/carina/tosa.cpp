@@ -31,7 +31,7 @@ Result<void> write(const Options& options, const Console& console) {
   CARINA_TRY(const auto bytes, driver::to_tosa(options.request, console.log()));
   CARINA_TRY(OutputFile file, OutputFile::prepare(options.output, bytes));
   const results::TosaReport report{.model = model.model,
-                                   .version = options.request.version,
+                                   .version = files::written_version(bytes, options.request.version),
                                    .output = options.output,
                                    .bytes = static_cast<int64_t>(bytes.size())};
   CARINA_CHECKED(file.write_in_place());

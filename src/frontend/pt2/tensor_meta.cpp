@@ -34,7 +34,7 @@ constexpr std::array kScalarTypes = {
     ScalarTypeRow{30, "float8_e5m2", DType::kFp8E5M2},
     ScalarTypeRow{31, "float8_e4m3fnuz", DType::kUnknown},
     ScalarTypeRow{32, "float8_e5m2fnuz", DType::kUnknown},
-    ScalarTypeRow{33, "float8_e8m0fnu", DType::kUnknown},
+    ScalarTypeRow{33, "float8_e8m0fnu", DType::kFp8UE8M0},
     ScalarTypeRow{34, "uint32", DType::kUInt32},
     ScalarTypeRow{35, "uint64", DType::kUnknown},
 };

@@ -216,16 +216,16 @@ class BlockReader {
     return true;
   }
 
-  // The operator's number in 1.0. Returns no value for operators of 0.80 only.
+  // The operator in 1.x. Returns no value for operators of 0.80 only.
   Result<std::optional<TosaOp>> operator_of(uint32_t number, const std::string& here) const {
-    const bool old = form_ == FileForm::k0_80;
-    const size_t count = old ? kTosa080Ops.size() : kTosaOpCount;
-    if (number == 0 || number > count) {
-      return fail({.where = here,
-                   .what = fmt::format("unknown operator number {}", number),
-                   .hint = fmt::format("the operators of TOSA {} are 1 to {}", old ? "0.80" : "1.0", count)});
-    }
-    return old ? kTosa080Ops[number - 1].op : static_cast<TosaOp>(number);
+    if (form_ == FileForm::k0_80 && number > 0 && number <= kTosa080Ops.size()) return kTosa080Ops[number - 1].op;
+    const auto known = tosa_op_of_number(number);
+    if (form_ == FileForm::k1_x && known) return known;
+    return fail({.where = here,
+                 .what = fmt::format("unknown operator number {}", number),
+                 .hint = form_ == FileForm::k0_80
+                             ? fmt::format("the operators of TOSA 0.80 are 1 to {}", kTosa080Ops.size())
+                             : "Carina has the operators of TOSA 1.0, and of TOSA 1.1 those of EXT-MXFP"});
   }
 
   Result<void> read_operator(const format::TosaOperator& op, uint32_t index) {

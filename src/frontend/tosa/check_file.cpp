@@ -134,10 +134,11 @@ class FileCheck {
   // The attribute tables of unknown operators are not read, so they are not checked.
   bool attributes(const Table& t, uint8_t tag) {
     if (form_ == FileForm::k0_80) return attributes_0_80(t, tag);
-    if (tag == 0 || tag > kTosaOpCount) return true;
+    const auto op = tosa_op_of_number(tag);
+    if (!op) return true;
     if (!start(t)) return false;
     int index = 0;
-    for (const TosaAttribute& row : row_of(static_cast<TosaOp>(tag)).attributes) {
+    for (const TosaAttribute& row : row_of(*op).attributes) {
       if (row.stored == TosaAttributeStorage::kTable && !attribute(t, index++, row.kind)) return false;
     }
     return true;

@@ -118,6 +118,10 @@ ir::Attribute scalar_of_bytes(DType dtype, const uint8_t* bytes) {
       return double{fp32_of_fp8e4m3(bytes[0])};
     case DType::kFp8E5M2:
       return double{fp32_of_fp8e5m2(bytes[0])};
+    case DType::kFp6E2M3:
+    case DType::kFp6E3M2:
+    case DType::kFp4E2M1:
+    case DType::kFp8UE8M0:
     case DType::kUnknown:
     case DType::kUInt8:
     case DType::kUInt16:

@@ -222,6 +222,17 @@ class GraphWriter {
   std::vector<std::pair<std::string, Name>> variables_;
 };
 
+bool is_of_1_1(const ir::Node& node) {
+  if (!node.op.is_tosa()) return false;
+  const auto& types = row_of(node.op.tosa()).types;
+  return std::ranges::any_of(types, [](const TosaTypeRow& row) { return row.any_of == only(TosaFeature::kExtMxFp); });
+}
+
+bool needs_1_1(const ir::Module& module) {
+  return std::ranges::any_of(module.graphs,
+                             [](const ir::Graph& graph) { return std::ranges::any_of(graph.nodes, is_of_1_1); });
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> write_1_0(const ir::Module& module) {
@@ -233,7 +244,8 @@ Result<std::vector<std::byte>> write_1_0(const ir::Module& module) {
     CARINA_TRY(const auto region, GraphWriter(builder, graph).write());
     regions.push_back(region);
   }
-  const auto version = format::CreateVersion(builder, 1, 0, 0, false);
+  const bool draft = needs_1_1(module);
+  const auto version = format::CreateVersion(builder, 1, draft ? 1 : 0, 0, draft);
   const auto list = builder.CreateVector(regions);
   builder.Finish(format::CreateTosaGraph(builder, version, list), "TOSA");
   return memory.take(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())));

@@ -12,7 +12,7 @@
 
 namespace carina::tosa {
 
-// Writes a file of TOSA 1.0.0.
+// Writes a file of TOSA 1.0.0, or of 1.1.0-draft if it has operators of EXT-MXFP.
 Result<std::vector<std::byte>> write_1_0(const ir::Module& module);
 // Writes a file of TOSA 0.80.1.
 Result<std::vector<std::byte>> write_0_80(const ir::Module& module);

@@ -40,6 +40,10 @@ std::optional<ElementType> element_type_of(DType dtype) {
     case DType::kFp64:
     case DType::kFp8E4M3:
     case DType::kFp8E5M2:
+    case DType::kFp6E2M3:
+    case DType::kFp6E3M2:
+    case DType::kFp4E2M1:
+    case DType::kFp8UE8M0:
       return std::nullopt;
   }
   CARINA_UNREACHABLE("dtype", dtype);

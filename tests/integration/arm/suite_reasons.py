@@ -50,7 +50,6 @@ ROWS = (
     Row(r"ops/test_clamp\.py::test_clamp_tosa_INT.*_tensor", "constants of int64 stay int64; there they become int32 before the quantizer annotates"),
     _more(r"ops/test_batch_norm\.py::test_batch_norm_no_stats_is_not_delegated", "Carina delegates a batch normalization that computes its statistics"),
     Row(r"misc/test_tosa_shape_support\.py::test_shape_extension_partitions", "dynamic shapes, which Carina does not have"),
-    Row(r"ops/(mxfp/)?test_mxfp_", "MXFP, which Carina does not have"),
     Row(r"ops/test_while\.py", "loops stay on the CPU"),
     Row(r"ops/test_cond\.py::.*_INT", "branches of conditions are not quantized"),
     Row(r"ops/test_clamp\.py::.*\[int64_", "results of int64 stay int64, on the CPU; there they become int32"),

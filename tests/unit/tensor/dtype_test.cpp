@@ -12,7 +12,7 @@ namespace {
 
 using enum DType;
 
-enum class Kind { kOther, kInteger, kUnsigned, kFloat };
+enum class Kind { kOther, kInteger, kUnsigned, kFloat, kScale };
 
 struct Expected {
   DType dtype;
@@ -33,6 +33,8 @@ constexpr Expected kExpected[] = {
     {kFp16, "fp16", 2, 16, Kind::kFloat},      {kBf16, "bf16", 2, 16, Kind::kFloat},
     {kFp32, "fp32", 4, 32, Kind::kFloat},      {kFp64, "fp64", 8, 64, Kind::kFloat},
     {kFp8E4M3, "fp8e4m3", 1, 8, Kind::kFloat}, {kFp8E5M2, "fp8e5m2", 1, 8, Kind::kFloat},
+    {kFp6E2M3, "fp6e2m3", 1, 6, Kind::kFloat}, {kFp6E3M2, "fp6e3m2", 1, 6, Kind::kFloat},
+    {kFp4E2M1, "fp4e2m1", 1, 4, Kind::kFloat}, {kFp8UE8M0, "fp8ue8m0", 1, 8, Kind::kScale},
 };
 static_assert(std::size(kExpected) == kDTypeCount);
 
@@ -44,7 +46,7 @@ TEST(DType, rows_have_name_size_and_kind) {
     EXPECT_EQ(row.bits, bits) << name;
     EXPECT_EQ(row.is_integer, kind == Kind::kInteger || kind == Kind::kUnsigned) << name;
     EXPECT_EQ(row.is_signed, kind == Kind::kInteger || kind == Kind::kFloat) << name;
-    EXPECT_EQ(row.is_float, kind == Kind::kFloat) << name;
+    EXPECT_EQ(row.is_float, kind == Kind::kFloat || kind == Kind::kScale) << name;
     EXPECT_EQ(dtype_of_name(name), dtype == kUnknown ? std::nullopt : std::optional(dtype)) << name;
   }
   EXPECT_EQ(dtype_of_name("i7"), std::nullopt);

@@ -29,6 +29,38 @@ TEST(FloatFormats, all_patterns_round_trip) {
   }
 }
 
+// The formats have no NaN and no infinity, so every pattern is a number.
+TEST(FloatFormats, patterns_of_mxfp_round_trip) {
+  for (uint8_t bits = 0; bits < 64; ++bits) {
+    EXPECT_EQ(fp6e2m3_of_fp32(fp32_of_fp6e2m3(bits)), bits);
+    EXPECT_EQ(fp6e3m2_of_fp32(fp32_of_fp6e3m2(bits)), bits);
+  }
+  for (uint8_t bits = 0; bits < 16; ++bits) EXPECT_EQ(fp4e2m1_of_fp32(fp32_of_fp4e2m1(bits)), bits);
+  for (uint32_t bits = 0; bits < 0xFF; ++bits)
+    EXPECT_EQ(fp8ue8m0_of_fp32(fp32_of_fp8ue8m0(static_cast<uint8_t>(bits))), bits);
+}
+
+// The values of fp4 are a table of the OCP specification.
+TEST(FloatFormats, values_of_mxfp_are_those_of_ocp) {
+  const float fp4[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
+  for (uint8_t bits = 0; bits < 8; ++bits) {
+    EXPECT_EQ(fp32_of_fp4e2m1(bits), fp4[bits]);
+    EXPECT_EQ(fp32_of_fp4e2m1(bits | 8), -fp4[bits]);
+  }
+  EXPECT_EQ(fp32_of_fp6e2m3(0x1F), 7.5F);
+  EXPECT_EQ(fp32_of_fp6e2m3(0x01), 0.125F);
+  EXPECT_EQ(fp32_of_fp6e3m2(0x1F), 28.0F);
+  EXPECT_EQ(fp32_of_fp6e3m2(0x01), 0.0625F);
+  EXPECT_EQ(fp4e2m1_of_fp32(1000.0F), 7);  // the largest value
+  EXPECT_EQ(fp4e2m1_of_fp32(0.25F), 0);    // a tie, to even
+  EXPECT_EQ(fp4e2m1_of_fp32(-2.5F), 0xC);  // a tie, to even
+  EXPECT_EQ(fp32_of_fp8ue8m0(127), 1.0F);
+  EXPECT_EQ(fp32_of_fp8ue8m0(0), 0x1p-127F);
+  EXPECT_EQ(fp8ue8m0_of_fp32(1.5F), 128);  // the next power of two
+  EXPECT_TRUE(std::isnan(fp32_of_fp8ue8m0(0xFF)));
+  EXPECT_EQ(fp8ue8m0_of_fp32(std::numeric_limits<float>::quiet_NaN()), 0xFF);
+}
+
 TEST(FloatFormats, known_values_convert_exactly) {
   EXPECT_EQ(fp16_of_fp32(1.0F), 0x3C00);
   EXPECT_EQ(fp16_of_fp32(65504.0F), 0x7BFF);

@@ -111,7 +111,7 @@ class Maker {
   // The bits of an element: any pattern of a float, any number in the range of an integer. For shapes: small numbers.
   uint64_t element(DType dtype) {
     const uint64_t any = (uint64_t{random_()} << 32) | random_();
-    if (is_float(dtype)) return any;
+    if (is_float(dtype)) return element_bytes(dtype) == 1 ? any & ((1U << row_of(dtype).bits) - 1) : any;
     if (dtype == DType::kShape) return static_cast<uint64_t>(number(0, 5));
     const IntegerRange range = range_of(dtype);
     if (number(0, 3) == 0) return static_cast<uint64_t>(number(0, 1) == 0 ? range.min : range.max);

@@ -71,6 +71,7 @@ std::span<const OpRules> resize_rules();
 std::span<const OpRules> rescale_rules();
 std::span<const OpRules> control_flow_rules();
 std::span<const OpRules> variable_rules();
+std::span<const OpRules> block_scaled_rules();  // EXT-MXFP
 
 // Rules for all operators. They read the operator's row.
 std::span<const Rule> general_rules();

@@ -102,20 +102,20 @@ ModuleIndex::ModuleIndex(const ir::Module& module, int64_t max_nesting) {
 
 namespace {
 
-// Indexed by operator number - 1.
+// In the order of facts/tosa_ops.def.
 std::array<std::span<const Rule>, kTosaOpCount> collect_rules() {
   std::array<std::span<const Rule>, kTosaOpCount> out;
   for (const auto& family :
        {convolution_rules(), pooling_rules(), matrix_rules(), elementwise_rules(), reduction_rules(), layout_rules(),
-        resize_rules(), rescale_rules(), control_flow_rules(), variable_rules()}) {
-    for (const OpRules& row : family) out[static_cast<size_t>(row.op) - 1] = row.rules;
+        resize_rules(), rescale_rules(), control_flow_rules(), variable_rules(), block_scaled_rules()}) {
+    for (const OpRules& row : family) out[index_of(row.op)] = row.rules;
   }
   return out;
 }
 
 std::span<const Rule> rules_of(TosaOp op) {
   static const auto kAll = collect_rules();
-  return kAll[static_cast<size_t>(op) - 1];
+  return kAll[index_of(op)];
 }
 
 // The first rule that does not hold. Later rules assume the earlier ones.
@@ -173,7 +173,8 @@ Diagnostic to_diagnostic(const Violation& violation, const std::string& where) {
   std::string location = fmt::format("{}: {}: {} ({}", where, violation.graph, violation.op, violation.node);
   if (!violation.source.empty()) location += ", " + violation.source;
   return {.where = location + ")",
-          .what = fmt::format("rule {} (TOSA 1.0, section {}): {}", violation.rule, violation.section, violation.must),
+          .what = fmt::format("rule {} (TOSA{}, section {}): {}", violation.rule,
+                              violation.section.ends_with("draft") ? "" : " 1.0", violation.section, violation.must),
           .got = violation.found,
           .node = violation.index};
 }
