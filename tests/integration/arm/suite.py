@@ -111,7 +111,8 @@ def child(root, tests, output, cases):
 
 def run(root, tests, output, package=None, seconds=7200, cases=0):
     """{test: [outcome, first line of the error]} of files or tests. With `package` they run on Carina, otherwise on the Arm backend."""
-    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # model-converter, without which VGF tests are skipped
+    environment = {**os.environ, "PATH": tools, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     if package:
         environment |= {"PYTHONPATH": str(package), "PYTEST_PLUGINS": "carina.arm.pytest_plugin"}
     output = Path(output).resolve()
