@@ -123,7 +123,7 @@ void emit_fill(Selection& s, const View& dst, const Operand& sample, int64_t val
 void emit_pad(Selection& s, const View& dst, const PendingPad& pad) {
   View inner = dst;
   for (size_t i = 0; i < dst.rank(); ++i) inner = sliced_axis(inner, i, pad.before[i], pad.source.view.axes[i].size);
-  emit_copy(s, inner, pad.source.view, pad.source.type);
+  if (!same_elements(inner, pad.source.view)) emit_copy(s, inner, pad.source.view, pad.source.type);
   View rest = dst;  // the remaining part: whole in axes not yet visited
   for (size_t i = 0; i < dst.rank(); ++i) {
     const int64_t size = pad.source.view.axes[i].size;

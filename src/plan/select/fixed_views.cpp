@@ -3,6 +3,7 @@
 
 #include "carina/check.h"
 #include "plan/select/selection.h"
+#include "tensor/elements.h"
 
 // The location of values: in graph outputs, in parts of a CONCAT, behind a TRANSPOSE, or in tensors of their own with
 // the axis order of their operands.
@@ -38,6 +39,9 @@ std::optional<View> Selection::find_fixed_view(ir::ValueId id, const View* like)
     }
     if (reader.op == ir::Op(TosaOp::CONCAT)) {
       if (auto fixed = view_in_concat(id, user, like)) return fixed;
+    }
+    if (reader.op == ir::Op(TosaOp::PAD)) {
+      if (auto fixed = view_in_pad(id, user)) return fixed;
     }
     if (reader.op == ir::Op(TosaOp::TRANSPOSE)) {
       if (auto fixed = view_through_transpose(id, user)) return fixed;
@@ -85,6 +89,23 @@ std::optional<View> Selection::view_in_concat(ir::ValueId id, ir::NodeId concat,
     fixed_[whole.index()] = std::optional<View>(new_like(whole, covers_most ? *like : in_shape));
   }
   return sliced_axis(*fixed_view(whole), axis, start, shape(id)[axis]);
+}
+
+std::optional<View> Selection::view_in_pad(ir::ValueId id, ir::NodeId pad) {
+  const ir::ValueId out = graph_[pad].outputs[0];
+  const auto averages = [&](ir::NodeId user) { return graph_[user].op == ir::Op(TosaOp::AVG_POOL2D); };
+  const ir::Value& padding = value(graph_[pad].inputs[1]);
+  if (sole_user(id) != pad || users(out).empty() || !std::ranges::all_of(users(out), averages) || !padding.constant ||
+      is_output(out))
+    return std::nullopt;
+  const auto sizes = integers_if_any(*padding.constant);
+  const Shape inner = shape(id), whole = shape(out);
+  if (!sizes || sizes->size() != 2 * inner.rank() || inner == whole) return std::nullopt;
+  if (!fixed_view(out))
+    fixed_[out.index()] = std::optional<View>(new_tensor(value(out).name, whole, *element_type_of(value(out).dtype)));
+  View view = *fixed_view(out);
+  for (size_t i = 0; i < inner.rank(); ++i) view = sliced_axis(view, i, (*sizes)[2 * i], inner[i]);
+  return view;
 }
 
 View Selection::destination(ir::ValueId id) {

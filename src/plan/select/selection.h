@@ -185,6 +185,9 @@ class Selection {
   // For a value that only a TRANSPOSE with a fixed result reads, if the NPU transposes results. Elementwise operations
   // do not take it (open_like).
   std::optional<View> view_transposed_by_npu(ir::ValueId id, ir::NodeId transpose);
+  // For a value that only a PAD in front of average pools reads: they need the padding in memory, so the value is
+  // computed between it.
+  std::optional<View> view_in_pad(ir::ValueId id, ir::NodeId pad);
   std::optional<View> view_in_concat(ir::ValueId id, ir::NodeId concat, const View* like);
   bool try_absorb(Epilogue& epilogue, ir::NodeId next, const EpilogueRules& rules);
   bool absorb_rescale(Epilogue& epilogue, const ir::Node& next, const EpilogueRules& rules);

@@ -54,6 +54,21 @@ TEST(Layout, reshaped_output_is_written_in_place) {
   EXPECT_EQ(steps_of(b.graph).size(), 1U);
 }
 
+// An average pool needs the padding in memory. The value is computed between it, not copied there.
+TEST(Layout, padding_of_average_pools_is_written_around_the_value) {
+  Layouts b;
+  const auto x = b.input("x", DType::kInt8, {1, 16, 16, 16});
+  const auto padded = b.pad(b.conv(x, 16, 3, 1), {0, 0, 1, 1, 1, 1, 0, 0}, {1, 18, 18, 16});
+  const auto zero = b.scalar<int8_t>(DType::kInt8, 0);
+  b.graph.outputs = {b.op(TosaOp::AVG_POOL2D, {padded, zero, zero}, DType::kInt8, {1, 16, 16, 16},
+                          {{"kernel", std::vector<int64_t>{3, 3}},
+                           {"stride", std::vector<int64_t>{1, 1}},
+                           {"pad", std::vector<int64_t>{0, 0, 0, 0}},
+                           {"acc_type", DType::kInt32}})};
+  const Schedule schedule = schedule_of(b.graph, *find_target("ethos-u55-128", "", "Sram_Only"));
+  EXPECT_EQ(schedule.tensors.size(), 3U) << "input, padded value, output";
+}
+
 TEST(Layout, slice_after_transpose_moves_after_copy) {
   Layouts b;
   const auto x = b.input("x", DType::kInt8, {1, 3, 20, 20});
