@@ -135,6 +135,10 @@ def _is_other_argmax(call: _Call) -> bool:
     return integers or not casts or not all(casts)
 
 
+def _has_32_bits(call: _Call) -> bool:
+    return any("quantize_per_tensor" in str(user.target) and torch.int32 in user.args for user in call.node.users)
+
+
 def _has_no_statistics(call: _Call) -> bool:
     return call.schema.overload_name == "no_stats" or call.argument("running_mean") is None
 
@@ -158,6 +162,11 @@ def _of_all_elements(call: _Call) -> bool:
     return not call.schema.overload_name
 
 
+# What its tables compute, and the extrema of axes.
+_FUNCTIONS = ("acos", "acosh", "amax", "amin", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "elu", "erf", "erfinv", "exp", "expm1",
+              "floor", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "log", "log10", "log1p", "pow", "reciprocal", "remainder", "round",
+              "rsqrt", "sigmoid", "silu", "sin", "sinh", "tan", "tanh")
+
 _ROWS = (
     _Row(("any", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "__and__", "__or__", "__xor__", "logical_and", "logical_or",
           "logical_xor", "logical_not", "eq", "ne", "ge", "gt", "le", "lt", "where", "masked_fill", "gather", "grid_sampler_2d", "index",
@@ -166,6 +175,7 @@ _ROWS = (
     _Row(("cat", "expand", "expand_copy", "repeat", "constant_pad_nd", "pad", "view", "view_copy", "reshape", "permute", "permute_copy",
           "transpose", "transpose_copy"), _is_bool_or_int64, u55=True),
     _Row(("_to_copy", "_to_dim_order_copy", "to"), _is_cast_of_ethos_u55, u55=True),
+    _Row(_FUNCTIONS, _has_32_bits, u55=True),
     _Row(("flip",), _is_other_flip, u55=True),
     _Row(("upsample_nearest2d",), _is_other_nearest, u55=True),
     _Row(("avg_pool2d",), _is_large_pool, u55=True),

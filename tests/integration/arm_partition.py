@@ -693,6 +693,8 @@ def integers_of_32_bits():
         tables = [node for node in model.graph.nodes if "sigmoid" in str(node.target)]
         assert [node.args[0].args[-1] for node in tables] == [torch.int16] * 2, tables
         is_one_delegate(model, inputs, target, 2e-4)
+    edge = lowered(model, inputs, U55, spec=spec_of(U55).set_arm_partition())
+    assert delegates(edge) == 1 and sum("sigmoid" in name for name in on_cpu(edge)) == 2, on_cpu(edge)
 
 
 def divisors_are_inverted():

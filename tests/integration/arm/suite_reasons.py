@@ -41,7 +41,6 @@ ROWS = (
     _more(r"ops/test_(lt|ne|le|gt|ge|eq)\.py::.*_u55_INT", "Carina delegates comparisons on ethos-u55, by other means"),
     Row(r"misc/test_shared_qspecs\.py::test_maximum_mixed_int8_int16_inputs", "the branch that is to have 16 bits has them; there both have 8"),
     _more(r"quantizer/test_uint8_io_quantization\.py::test_cat_does_not_bridge", "Carina quantizes the concatenation, which is float there"),
-    _more(r"ops/test_sigmoid_32bit\.py::test_sigmoid_u55_INT", "Carina delegates tables of 16 bits on ethos-u55, by other means"),
     _more(r"ops/test_(bitwise|bitwise_not|any|logical)\.py::.*_u55_INT", "Carina delegates bitwise and logical operators on ethos-u55, by other means"),
     _more(r"ops/test_conv[23]d\.py::.*_not_delegated.*\[large_stride", "Carina delegates this stride, by other means"),
     _more(r"ops/test_(expand|permute|repeat)\.py::.*_u55_INT_not_delegated\[.*bool", "Carina delegates booleans that are moved"),
