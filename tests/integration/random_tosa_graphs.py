@@ -468,7 +468,7 @@ def generate(rows, seed, top=None, count=None, ops=None):
     top = top or (20 if seed % 10 == 9 else 7)
     rng = np.random.default_rng([seed, top, count or 0])
     types = FAMILIES[("INT", "FP", "mixed")[seed % 3]]
-    legal = {op: [r for r in all_rows if all(TYPES[t] in types for t in r["types"].values())] for op, all_rows in rows.items()}
+    legal = {op: [r for r in all_rows if all(TYPES.get(t) in types for t in r["types"].values())] for op, all_rows in rows.items()}
     names = [op for op in sorted(MAKERS) if (legal[op] or op in CONTROL_FLOW) and (ops is None or op in ops)]
     g = Gen(rng, legal, bool(rng.random() < CARELESS), top)
     for _ in range(g.int(1, 3)):

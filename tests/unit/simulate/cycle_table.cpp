@@ -375,6 +375,7 @@ are an assumption, with beats of 16 bytes.
 | traffic | rule |
 |---|---|
 | IFM reads | the window of each OFM block, clipped to the IFM, in whole bricks; again for each OFM block in depth only if the IFM is deeper than an IFM block (32 channels, part kernel 16) |
+| IFM reads of RESIZE | an element for each result |
 | OFM writes | NHCWB16: whole bricks. NHWC: runs of 16 channels, each in aligned beats of its own |
 | weights, scales | once per OFM block of the plane, through the port of their own region |
 | command stream | once, through the port of the constants; it takes no cycles |
