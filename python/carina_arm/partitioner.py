@@ -121,6 +121,8 @@ class TOSAPartitioner:
         self._weights = weights_of(ep)
         self._rejected = self._left_by_arm(ep) | dict(_rejected(ep, self.additional_checks or ()))
         taken = {assignment.name for assignment in self._assignments(ep) if assignment.delegate >= 0}
+        if self.compile_spec._arm_partition:
+            taken |= {node.name for node in ep.graph.nodes if str(node.target) == "aten.eye.default"}  # see constants_alone()
         targets: dict[OpOverload, bool] = {}
         for node in ep.graph.nodes:
             if isinstance(node.target, OpOverload):

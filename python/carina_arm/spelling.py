@@ -62,6 +62,9 @@ _WITH_TENSOR = {
 # Operators with two operands, of which one can be a number.
 _WITH_NUMBER = (aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor)
 
+# Operators with elements that are all alike, in the shape of their operand.
+_LIKE = {aten.full_like.default: None, aten.zeros_like.default: 0.0, aten.ones_like.default: 1.0}
+
 _PUTS = {
     aten.index_copy.default: aten.index_put.default,
     aten.index_copy_.default: aten.index_put_.default,
@@ -172,6 +175,10 @@ def _respell(module: GraphModule, node: Node) -> None:
     elif node.target in _WITH_NUMBER and not all(isinstance(operand, Node) for operand in node.args) and _is_float(node):
         with module.graph.inserting_before(node):
             node.args = tuple(operand if isinstance(operand, Node) else _constant(module, node) for operand in node.args)
+    elif node.target in _LIKE and module.meta[_FULL] and _is_float(node):
+        number = node.args[1] if node.target is aten.full_like.default else _LIKE[node.target]
+        shape, dtype = list(node.meta["val"].shape), node.meta["val"].dtype
+        _replace(module, node, lambda: _call(module, node, aten.full.default, shape, number, dtype=dtype))
     elif node.target in _PUTS:
         _respell_copy(module, node)
     elif node.target is aten.celu.default:

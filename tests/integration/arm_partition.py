@@ -186,14 +186,16 @@ def arm_partitions_are_kept_in_specs():
 
 
 def arm_partitions_delegate_constants_alone():
-    """A number beside a kept comparison is quantized with the other operand, and is a delegate without an input."""
-    inputs, spec = (torch.rand(2, 6),), spec_of(U55_SPEC).set_arm_partition()
-    prepared = prepare_pt2e(torch.export.export(Function(lambda x: x < 2), inputs).module(), TOSAQuantizer(spec).set_global(get_symmetric_quantization_config()))
-    prepared(*inputs)
-    edge = lowered(convert_pt2e(prepared), inputs, U55_SPEC, spec=spec)
-    assert delegates(edge) == 1
-    (delegate,) = (node for node in edge.exported_program().graph.nodes if "executorch_call_delegate" in str(node.target))
-    assert len(delegate.args) == 1
+    """A constant beside a kept node is quantized with the other operand, and is a delegate without an input."""
+    for function, shape in ((lambda x: x < 2, (2, 6)), (lambda x: torch.where(x > 0.5, x, torch.full_like(x, 2.0)), (2, 6)),
+                            (lambda x: torch.eye(5, dtype=torch.int64) + x, (5,))):
+        inputs, spec = (torch.rand(shape),), spec_of(U55_SPEC).set_arm_partition()
+        quantizer = TOSAQuantizer(spec).set_global(get_symmetric_quantization_config())
+        prepared = prepare_pt2e(torch.export.export(Function(function), inputs).module(), quantizer)
+        prepared(*inputs)
+        edge = lowered(convert_pt2e(prepared), inputs, U55_SPEC, spec=spec)
+        calls = [node for node in edge.exported_program().graph.nodes if "executorch_call_delegate" in str(node.target)]
+        assert calls and all(len(call.args) == 1 for call in calls), [call.args for call in calls]
 
 
 POOLS = [
