@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import gc
 import io
 import os
@@ -127,8 +129,28 @@ def saved(program: torch.export.ExportedProgram) -> bytes:
 
     file = io.BytesIO()
     with _no_self_test():
-        torch.export.save(program, file)
+        torch.export.save(_with_plain_results(program), file)
     return file.getvalue()
+
+
+def _with_plain_results(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+    """The program with its results in one tuple, if torch.export.save cannot write their type. An example is torch.return_types.max, which
+    torch.max(x, 1) returns."""
+    from torch.utils import _pytree as pytree
+
+    whole = program.module_call_graph[0]
+    if whole.signature is None:
+        return program
+    results = whole.signature.out_spec
+    try:
+        pytree.treespec_dumps(results)
+        return program
+    except NotImplementedError:
+        flat = pytree.tree_structure((0,) * results.num_leaves)
+    made = copy.copy(program)
+    signature = dataclasses.replace(whole.signature, out_spec=flat)
+    made._module_call_graph = [dataclasses.replace(whole, signature=signature), *program.module_call_graph[1:]]
+    return made
 
 
 @contextmanager

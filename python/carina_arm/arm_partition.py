@@ -43,9 +43,11 @@ class _Call:
                 return argument.default_value if given is None else given
         return None
 
-    def value(self, name: str) -> torch.Tensor:
-        """The tensor of an argument."""
-        return _tensor(self.argument(name))
+    @property
+    def operands(self) -> list[torch.Tensor]:
+        """The tensors that the node reads, without numbers and sizes."""
+        values = [node.meta.get("val") for node in self.node.all_input_nodes]
+        return [value for value in values if isinstance(value, torch.Tensor)]
 
     def pair(self, name: str, default: int) -> tuple[int, int]:
         """An argument for two axes, which may be written once for both or left out."""
@@ -77,7 +79,7 @@ def _is_bool_or_int64(call: _Call) -> bool:
 
 
 def _is_cast_of_ethos_u55(call: _Call) -> bool:
-    operand = _tensor(call.node.all_input_nodes[0]).dtype
+    operand = call.operands[0].dtype
     return operand != call.result.dtype and (operand in (torch.bool, torch.int32) or call.result.dtype == torch.bool)
 
 
@@ -87,7 +89,7 @@ def _is_other_flip(call: _Call) -> bool:
 
 
 def _is_other_nearest(call: _Call) -> bool:
-    before, after = call.value("input").shape, call.result.shape
+    before, after = call.operands[0].shape, call.result.shape
     if call.argument("scale_factors"):
         steps = call.pair("scale_factors", 1)
         return before[0] != 1 or steps[0] != steps[1] or steps[0] not in (2, 4, 8)
@@ -97,7 +99,7 @@ def _is_other_nearest(call: _Call) -> bool:
 def _is_large_pool(call: _Call) -> bool:
     kernel = call.pair("kernel_size", 1)
     stride = call.pair("stride", 0) if call.argument("stride") else kernel
-    shape = call.value("self").shape
+    shape = call.operands[0].shape
     padded = not call.argument("count_include_pad") and call.argument("divisor_override") is None and any(call.pair("padding", 0))
     return (
         shape[0] != 1 or max(stride) > 3 or kernel[0] > 256 or kernel[0] * kernel[1] > 65536 or (padded and max(kernel) > 8)
@@ -106,8 +108,8 @@ def _is_large_pool(call: _Call) -> bool:
 
 def _is_large_step(call: _Call) -> bool:
     """A convolution with a stride or a kernel that Vela does not have on ethos-u55."""
-    operand = call.value("input")
-    kernel = [*call.value("weight").shape[2:], 1, 1]
+    operand, weight = call.operands[:2]
+    kernel = [*weight.shape[2:], 1, 1]
     stride, dilation = call.pair("stride", 1), call.pair("dilation", 1)
     if call.argument("transposed") or call.schema.name.startswith("aten::conv_transpose"):
         rows_alone, columns_alone = operand.shape[2] == 1 and kernel[0] == 1, operand.shape[-1] == 1 and kernel[1] == 1
@@ -131,7 +133,7 @@ def _is_other_argmax(call: _Call) -> bool:
     """TOSA's ARGMAX has results of int32, and with a specification without INT it takes no integers."""
     values = [None if user.op == "output" else user.meta.get("val") for user in call.node.users if "_assert" not in str(user.target)]
     casts = [isinstance(value, torch.Tensor) and value.dtype == torch.int32 for value in values]
-    integers = not call.spec.support_integer() and not call.value("self").is_floating_point()
+    integers = not call.spec.support_integer() and not call.operands[0].is_floating_point()
     return integers or not casts or not all(casts)
 
 
@@ -146,16 +148,16 @@ def _has_no_statistics(call: _Call) -> bool:
 def _chooses_integers(call: _Call) -> bool:
     if call.spec.support_integer():
         return False
-    return any(not (call.value(name).is_floating_point() or call.value(name).dtype == torch.bool) for name in ("self", "other"))
+    return any(not (operand.is_floating_point() or operand.dtype == torch.bool) for operand in call.operands)
 
 
 def _mixes_floats_and_integers(call: _Call) -> bool:
-    kinds = {_tensor(node).is_floating_point() for node in call.node.all_input_nodes}
+    kinds = {operand.is_floating_point() for operand in call.operands}
     return not call.spec.support_float() and len(kinds) > 1
 
 
 def _shrinks_to(sixteenth: Callable[[int, int], bool]) -> Callable[[_Call], bool]:
-    return lambda call: any(sixteenth(before, after) for before, after in zip(call.value("input").shape[2:], call.result.shape[2:], strict=True))
+    return lambda call: any(sixteenth(before, after) for before, after in zip(call.operands[0].shape[2:], call.result.shape[2:], strict=True))
 
 
 def _of_all_elements(call: _Call) -> bool:
@@ -202,6 +204,8 @@ def _is_left(spec: TosaSpecification, node: Node) -> bool:
     if namespace not in ("aten", "dim_order_ops"):
         return False
     call = _Call(node, schema, spec)
+    if not call.operands:
+        return False
     return any(name in row.names and (spec.is_U55_subset or not row.u55) and row.holds(call) for row in _ROWS)
 
 

@@ -121,6 +121,20 @@ def test_a_module_and_its_export_and_its_file_are_one(package, run_carina, tmp_p
     np.testing.assert_allclose(package.interpret(expected, inputs)[0], module.eval()(*inputs).detach(), rtol=1e-5)
 
 
+def test_results_of_a_type_that_export_cannot_save_are_flat(package):
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return {"sum": x + 1, "max": torch.max(x, 1)}
+
+    x = torch.tensor([[1.0, 3.0], [5.0, 2.0]])
+    with pytest.raises(NotImplementedError):
+        torch.export.save(torch.export.export(Model(), (x,)), os.devnull)
+    run = package.compile(torch.export.export(Model(), (x,)), target="TOSA-1.0+FP").run(x)
+    expected = Model()(x)
+    for mine, its in zip(run, [expected["sum"], *expected["max"]], strict=True):
+        np.testing.assert_array_equal(np.asarray(mine), its.numpy())
+
+
 def test_a_run_is_that_of_the_command_line(package, program, image, run_carina, tmp_path):
     program.save(tmp_path / "model.pte")
     np.save(tmp_path / "x.npy", image)
