@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx import Node
 
-from .exported import plain_target
+from .exported import operator_name, plain_target
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -53,6 +53,10 @@ class _Call:
         """An argument for two axes, which may be written once for both or left out."""
         numbers = list(self.argument(name) or [default])
         return (numbers[0], numbers[-1])
+
+    def pool_stride(self) -> tuple[int, int]:
+        """The stride of a pool, which is its kernel's size if it is left out."""
+        return self.pair("stride" if self.argument("stride") else "kernel_size", 1)
 
 
 def _tensor(node: Node) -> torch.Tensor:
@@ -98,7 +102,7 @@ def _is_other_nearest(call: _Call) -> bool:
 
 def _is_large_pool(call: _Call) -> bool:
     kernel = call.pair("kernel_size", 1)
-    stride = call.pair("stride", 0) if call.argument("stride") else kernel
+    stride = call.pool_stride()
     shape = call.operands[0].shape
     padded = not call.argument("count_include_pad") and call.argument("divisor_override") is None and any(call.pair("padding", 0))
     return (
@@ -123,7 +127,7 @@ def _is_large_step(call: _Call) -> bool:
 
 
 def _has_dilated_steps(call: _Call) -> bool:
-    pairs = zip(call.pair("dilation", 1), call.pair("stride", 0) if call.argument("stride") else call.pair("kernel_size", 1), strict=True)
+    pairs = zip(call.pair("dilation", 1), call.pool_stride(), strict=True)
     values = call.node.meta["val"]
     result = values[0] if isinstance(values, (list, tuple)) else values
     return any(dilation > 1 and stride != 1 for dilation, stride in pairs) and tuple(result.shape[2:]) != (1, 1)
@@ -156,8 +160,8 @@ def _mixes_floats_and_integers(call: _Call) -> bool:
     return not call.spec.support_float() and len(kinds) > 1
 
 
-def _shrinks_to(sixteenth: Callable[[int, int], bool]) -> Callable[[_Call], bool]:
-    return lambda call: any(sixteenth(before, after) for before, after in zip(call.operands[0].shape[2:], call.result.shape[2:], strict=True))
+def _shrinks(too_much: Callable[[int, int], bool]) -> Callable[[_Call], bool]:
+    return lambda call: any(too_much(before, after) for before, after in zip(call.operands[0].shape[2:], call.result.shape[2:], strict=True))
 
 
 def _of_all_elements(call: _Call) -> bool:
@@ -182,8 +186,8 @@ _ROWS = (
     _Row(("upsample_nearest2d",), _is_other_nearest, u55=True),
     _Row(("avg_pool2d",), _is_large_pool, u55=True),
     _Row(("convolution", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"), _is_large_step, u55=True),
-    _Row(("upsample_nearest2d",), _shrinks_to(lambda before, after: before >= 16 * after)),
-    _Row(("upsample_bilinear2d",), _shrinks_to(lambda before, after: before > 16 * after)),
+    _Row(("upsample_nearest2d",), _shrinks(lambda before, after: before >= 16 * after)),
+    _Row(("upsample_bilinear2d",), _shrinks(lambda before, after: before > 16 * after)),
     _Row(("max_pool2d", "max_pool2d_with_indices"), _has_dilated_steps),
     _Row(("max", "min"), _of_all_elements),
     _Row(("argmax",), _is_other_argmax),
@@ -199,11 +203,10 @@ def left_by_arm(spec: TosaSpecification, program: ExportedProgram) -> list[str]:
 
 
 def _is_left(spec: TosaSpecification, node: Node) -> bool:
-    schema = getattr(plain_target(node.target), "_schema", None)
-    namespace, _, name = schema.name.partition("::") if schema is not None else ("", "", "")
+    namespace, _, name = operator_name(node).partition("::")
     if namespace not in ("aten", "dim_order_ops"):
         return False
-    call = _Call(node, schema, spec)
+    call = _Call(node, plain_target(node.target)._schema, spec)
     if not call.operands:
         return False
     return any(name in row.names and (spec.is_U55_subset or not row.u55) and row.holds(call) for row in _ROWS)
@@ -216,9 +219,8 @@ def constants_alone(program: ExportedProgram, spec: TosaSpecification) -> list[l
 
 
 def _is_constant(node: Node) -> bool:
-    name = getattr(getattr(plain_target(node.target), "_schema", None), "name", "")
     return (node.op == "call_function" and "delegation_tag" not in node.meta and not node.all_input_nodes
-            and name in ("aten::full", "aten::ones", "aten::zeros", "aten::eye"))
+            and operator_name(node) in ("aten::full", "aten::ones", "aten::zeros", "aten::eye"))
 
 
 def _with_quantization(node: Node, spec: TosaSpecification) -> list[Node]:

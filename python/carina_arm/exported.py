@@ -168,6 +168,11 @@ def _is_edge(node: Node) -> bool:
     return node.op == "call_function" and plain_target(node.target) is not node.target
 
 
+def operator_name(node: Node) -> str:
+    """The name of a node's operator in any dialect, as "aten::add", without the overload; "" for other nodes."""
+    return str(getattr(getattr(plain_target(node.target), "_schema", None), "name", ""))
+
+
 def plain_target(target: Any) -> Any:
     """The PyTorch operator of an edge operator."""
     return target if isinstance(target, OpOverload) else getattr(target, "_op", target)

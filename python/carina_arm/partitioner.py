@@ -242,9 +242,9 @@ def _beyond(spec: TosaSpecification, program: ExportedProgram) -> list[str]:
 def _is_beyond(spec: TosaSpecification, node: Node) -> bool:
     import torch
 
-    from .exported import plain_target
+    from .exported import operator_name
 
-    name = getattr(getattr(plain_target(node.target), "_schema", None), "name", "")
+    name = operator_name(node)
     if name not in _BITWISE + _COMPARISONS + _CASTS:
         return False
     values = [operand.meta.get("val") for operand in node.all_input_nodes if operand.op != "get_attr"]

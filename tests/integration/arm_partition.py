@@ -63,8 +63,8 @@ def partitioner_of(target):
     return EthosUPartitioner if target.startswith("ethos") else TOSAPartitioner
 
 
-def quantized(model, inputs, target, config=None, setup=None):
-    quantizer = TOSAQuantizer(spec_of(target)).set_global(config or get_symmetric_quantization_config())
+def quantized(model, inputs, target, config=None, setup=None, spec=None):
+    quantizer = TOSAQuantizer(spec or spec_of(target)).set_global(config or get_symmetric_quantization_config())
     if setup:
         setup(quantizer)
     prepared = prepare_pt2e(torch.export.export(model, inputs).module(check_guards=False), quantizer)
@@ -190,10 +190,7 @@ def arm_partitions_delegate_constants_alone():
     for function, shape in ((lambda x: x < 2, (2, 6)), (lambda x: torch.where(x > 0.5, x, torch.full_like(x, 2.0)), (2, 6)),
                             (lambda x: torch.eye(5, dtype=torch.int64) + x, (5,))):
         inputs, spec = (torch.rand(shape),), spec_of(U55_SPEC).set_arm_partition()
-        quantizer = TOSAQuantizer(spec).set_global(get_symmetric_quantization_config())
-        prepared = prepare_pt2e(torch.export.export(Function(function), inputs).module(), quantizer)
-        prepared(*inputs)
-        edge = lowered(convert_pt2e(prepared), inputs, U55_SPEC, spec=spec)
+        edge = lowered(quantized(Function(function), inputs, U55_SPEC, spec=spec), inputs, U55_SPEC, spec=spec)
         calls = [node for node in edge.exported_program().graph.nodes if "executorch_call_delegate" in str(node.target)]
         assert calls and all(len(call.args) == 1 for call in calls), [call.args for call in calls]
 

@@ -203,11 +203,15 @@ def row_of(summary):
             "cases": summary.get("cases", 0), "functions": [sum(functions.values()), len(functions)]}
 
 
+def stored():
+    """{file: summary} of the files that have been run here."""
+    return {path.stem.replace("__", "/"): json.loads(path.read_text()) for path in sorted((CACHE / "both").glob("*.json"))}
+
+
 def kept():
     """{file: row} of all files that have been run, here or before suite.json was written."""
     rows = dict(json.loads(KEPT.read_text())["rows"]) if KEPT.exists() else {}
-    for path in sorted((CACHE / "both").glob("*.json")):
-        rows[path.stem.replace("__", "/")] = row_of(json.loads(path.read_text()))
+    rows |= {name: row_of(summary) for name, summary in stored().items()}
     return dict(sorted(rows.items()))
 
 
@@ -294,8 +298,8 @@ def sample():
     """Tests that pass: those of the last sample, without what fails now, and as many others as are missing."""
     before = json.loads(KEPT.read_text())["sample"] if KEPT.exists() else []
     outcomes = {}
-    for path in sorted((CACHE / "both").glob("*.json")):
-        outcomes |= {test: outcome for test, (outcome, _) in json.loads(path.read_text())["carina"].items()}
+    for summary in stored().values():
+        outcomes |= {test: outcome for test, (outcome, _) in summary["carina"].items()}
     stays = [test for test in before if outcomes.get(test, "passed") == "passed"]
     others = [test for test, outcome in outcomes.items() if outcome == "passed" and test not in stays and is_in_wheel(test)]
     return sorted([*stays, *random.Random(0).sample(sorted(others), min(SAMPLE - len(stays), len(others)))])
