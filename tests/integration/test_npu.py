@@ -245,3 +245,28 @@ def test_run_refuses_wrong_inputs(run_carina, small_network, tmp_path, array, me
     assert "wrong number of inputs: expected 1, got 2" in run_carina(["npu", "run", stream, "-i", file, "-i", file], expect=1).stderr
     assert "no file" in run_carina(["npu", "run", stream, "-i", "no file"], expect=1).stderr
     assert "unknown memory mode" in run_carina(["npu", "run", stream, "--memory-mode", "Nowhere"], expect=2).stderr
+
+
+@pytest.mark.parametrize("config", ["ethos-u55-128", "ethos-u65-512", "ethos-u85-256"])
+@pytest.mark.parametrize("narrowed", [False, True], ids=["to_32_bits", "to_16_bits"])
+def test_a_table_with_a_steep_step_is_that_of_vela(run_carina, vela, tmp_path, config, narrowed):
+    """TOSA defines no result for inputs at such a step. There is a warning, and the NPU has the results of Vela's stream."""
+    D, OP = tosa_graphs.D, tosa_graphs.OP
+    g = tosa_graphs.Builder(np.random.default_rng(0), config)
+    entries = np.clip((np.arange(513) - 256) * 40, -32768, 32767)
+    entries[[300, 301, 302]] = -32768, 32767, -9000
+    x = g.file.addPlaceholder([1, 8, 16, 80], D.INT16, None)
+    y = g.op(OP.TABLE, [x, g.const(entries, D.INT16)], x.shape, D.INT32, "TableAttribute")
+    if narrowed:
+        factor = [g.const([2**23], D.INT32), g.const([30], D.INT8), g.const([0], D.INT32), g.const([0], D.INT16)]
+        y = g.op(OP.RESCALE, [y, *factor], x.shape, D.INT16, "RescaleAttribute", True, tosa_graphs.ROUND.SINGLE_ROUND, False, False, False)
+    tosa, _ = g.finish(y)
+    (tmp_path / "table.tosa").write_bytes(tosa)
+    np.save(tmp_path / "in.npy", np.arange(-2048, 8192, dtype=np.int16).reshape(1, 8, 16, 80))
+    done = run_carina(["compile", tmp_path / "table.tosa", "--target", config, "-o", tmp_path / "table.pte"])
+    assert "3 of 512 steps of the table need more than 16 bits" in done.stderr and "(inputs 5504 to 5631)" in done.stderr
+    run_carina(["run", tmp_path / "table.pte", "-i", tmp_path / "in.npy", "-o", tmp_path / "ours"])
+    run_carina(["npu", "run", vela(tosa, config), "-i", tmp_path / "in.npy", "-o", tmp_path / "velas"])
+    ours, velas = (np.load(tmp_path / name / "output_0.npy") for name in ("ours", "velas"))
+    assert np.array_equal(ours.ravel(), velas.ravel()) and len(np.unique(ours)) > 1000
+    assert "neighboring table entries" in run_carina(["interpret", tmp_path / "table.tosa", "-i", tmp_path / "in.npy"], expect=1).stderr

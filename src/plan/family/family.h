@@ -42,6 +42,8 @@ struct TableMemory {
 struct Abilities {
   // Elements of 64 bits in memory, and pools that only scale elements of 32 and 64 bits, as they scale sums.
   bool wide_elements = false;
+  // Tables of 16 bits whose interpolated results are stored with 32 bits.
+  bool wide_tables = false;
   // Convolutions whose weight stream the NPU itself has written (plan/select/weight_stream_internal.h).
   bool written_weights = false;
   // Convolutions and pools whose OFM has contiguous rows or columns instead of channels (FeatureMap::stride_c).

@@ -51,6 +51,7 @@ constinit const Family kU85{
     .traversal = u85::traversal,
     .encode = u85::encode,
     .emitter = u85::emitter,
-    .abilities = {.wide_elements = true, .transposed_results = true, .sums_narrow_channels = true}};
+    .abilities = {
+        .wide_elements = true, .wide_tables = true, .transposed_results = true, .sums_narrow_channels = true}};
 
 }  // namespace carina::plan

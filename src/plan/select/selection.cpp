@@ -93,6 +93,7 @@ Result<Network> Selection::run() && {
   if (!errors.empty()) return fail(std::move(errors));
   current_ = {};
   note_slow_matmuls();
+  note_steep_tables();
   for (const ir::ValueId id : graph_.outputs) {
     const TensorId tensor = output_tensor_[id.index()];
     const View whole = dense_view(tensor, shape(id));

@@ -173,6 +173,8 @@ class Selection {
   bool inputs_failed(const ir::Node& node);
   Diagnostics visit();
   void note_slow_matmuls() const;
+  // Warns of TABLEs whose entries differ by more than 16 bits (select/table.cpp).
+  void note_steep_tables() const;
   void fail_outputs();  // of the current node; the readers are not selected either
   View new_like(ir::ValueId id, const View& like);
   [[nodiscard]] bool read_by_channels(ir::ValueId id) const;  // by windows, which need contiguous channels

@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <array>
 #include <functional>
+#include <string>
 
 #include "plan/select/emit_internal.h"
 #include "plan/select/rules.h"
@@ -25,13 +28,7 @@ TensorId interpolation_table(Selection& s, const std::function<int16_t(size_t)>&
   return table_constant(s, std::as_bytes(std::span(words)));
 }
 
-bool slopes_fit(const std::vector<int64_t>& values) {
-  for (size_t i = 0; i < kSteps; ++i) {
-    if (const int64_t slope = values[i + 1] - values[i]; slope < -32768 || slope > 32767) return false;
-  }
-  return true;
-}
-
+// The low 16 bits of the step behind entry i. A step with more bits has no result in TOSA (note_steep_tables()).
 int16_t slope_at(const std::vector<int64_t>& values, size_t i) {
   return static_cast<int16_t>(values[i + 1] - values[i]);
 }
@@ -46,7 +43,7 @@ std::optional<LookupTable> table_of_8(Selection& s, const ir::Node& node, const 
 }
 
 std::optional<LookupTable> table_of_16(Selection& s, const ir::Node& node, const std::vector<int64_t>& values) {
-  if (values.size() != kSteps + 1 || !slopes_fit(values)) return std::nullopt;
+  if (values.size() != kSteps + 1) return std::nullopt;
   // The table's result has 7 fraction bits; the NPU's is already rounded, so a RESCALE by exactly 2^-7 must follow.
   const ir::NodeId next = s.sole_user(node.outputs[0]);
   if (!next.valid() || s.graph().nodes[next.index()].op != ir::Op(TosaOp::RESCALE)) return std::nullopt;
@@ -87,14 +84,25 @@ View look_up(Selection& s, const Operand& a, TensorId table) {
   return out;
 }
 
-// All 23 bits of an interpolated result: base * 128 + slope * fraction, each part looked up on its own.
+// All 23 bits of an interpolated result: base * 128 + slope * fraction. If the NPU's own results have 16 bits, each
+// part is looked up on its own.
 Result<void> full_table_16(Selection& s, const Operand& a) {
   CARINA_TRY(const std::vector<int64_t> values, s.constant(s.input(1), "table"));
-  if (values.size() != kSteps + 1 || !slopes_fit(values)) return s.refuse("the table's steps do not fit 16 bits");
+  if (values.size() != kSteps + 1)
+    return s.refuse("the table has another size", std::to_string(kSteps + 1), std::to_string(values.size()));
+  const auto base_at = [&](size_t i) { return static_cast<int16_t>(values[i]); };
+  const auto slope_of = [&](size_t i) { return slope_at(values, i); };
+  if (s.family().abilities.wide_tables) {
+    const View out = s.open_like(s.output(), a.view);
+    Epilogue epilogue = store_only(s.output(), kSigned32);
+    epilogue.activation.table = interpolation_table(s, base_at, slope_of);
+    emit_requantize(s, out, a, epilogue);
+    s.close(s.output(), out, kSigned32);
+    return {};
+  }
   const auto zero = [](size_t) { return int16_t{0}; };
-  const View base =
-      look_up(s, a, interpolation_table(s, [&](size_t i) { return static_cast<int16_t>(values[i]); }, zero));
-  const View slope = look_up(s, a, interpolation_table(s, [&](size_t i) { return slope_at(values, i); }, zero));
+  const View base = look_up(s, a, interpolation_table(s, base_at, zero));
+  const View slope = look_up(s, a, interpolation_table(s, slope_of, zero));
   const View fraction = look_up(s, a, interpolation_table(s, zero, [](size_t) { return int16_t{1 << kFractionBits}; }));
   const Shape shape = s.shape(s.output());
   const Epilogue store = store_only(s.output(), kSigned32);
@@ -119,6 +127,31 @@ Result<void> full_table_16(Selection& s, const Operand& a) {
 }
 
 }  // namespace
+
+void Selection::note_steep_tables() const {
+  for (const ir::Node& node : graph_.nodes) {
+    if (node.op != ir::Op(TosaOp::TABLE) || value(node.inputs[0]).dtype != DType::kInt16) continue;
+    const auto values = constant(node.inputs[1], "table");
+    if (!values || values->size() != kSteps + 1) continue;
+    size_t steep = 0, first = 0;
+    for (size_t i = kSteps; i-- > 0;) {
+      if ((*values)[i + 1] - (*values)[i] == slope_at(*values, i)) continue;
+      ++steep;
+      first = i;
+    }
+    if (steep == 0) continue;
+    const auto lowest = (static_cast<int64_t>(first) << kFractionBits) - 32768;
+    log_.note(
+        {.where = place_of(node),
+         .what = fmt::format("{} of {} steps of the table need more than 16 bits: TOSA defines no result for such "
+                             "inputs, and the NPU uses the low 16 bits of the step, as in Vela's streams",
+                             steep, kSteps),
+         .got = fmt::format("entry {} is {}, entry {} is {} (inputs {} to {})", first, (*values)[first], first + 1,
+                            (*values)[first + 1], lowest, lowest + (1 << kFractionBits) - 1),
+         .hint = "`carina interpret` reports inputs that reach such a step",
+         .severity = Severity::kWarning});
+  }
+}
 
 Result<void> select_table(Selection& s) {
   const Operand a = s.plain(s.input(0));
