@@ -151,12 +151,23 @@ Span input_interval(const Span& out, int64_t stride, int64_t pad, int64_t extent
   return {out.begin * stride - pad, (out.end - 1) * stride - pad + extent};
 }
 
-// The region of the first operand that a block reads.
-Region3 ifm_region(const Step& op, const Region3& ofm) {
-  return {.y = input_interval(ofm.y, op.kernel.stride_y, op.padding.top, op.kernel.extent_h()),
-          .x = input_interval(ofm.x, op.kernel.stride_x, op.padding.left, op.kernel.extent_w()),
-          .c = op.sums_over_depth() ? Span{0, op.ifm.depth} : ofm.c};
-}
+// The jobs of an operation. A block that sums over the input channels has one for each pass over some of them, in
+// order.
+struct Jobs {
+  const Step& op;
+  const BlockConfig& block;
+  int64_t pass_depth;  // input channels of a pass
+  [[nodiscard]] int64_t passes() const { return op.sums_over_depth() ? ceil_div(op.ifm.depth, pass_depth) : 1; }
+  [[nodiscard]] int64_t count() const { return block_count(op, block) * passes(); }
+  // The region of the first operand that a job reads.
+  [[nodiscard]] Region3 ifm_region(int64_t index) const {
+    const Region3 ofm = ofm_block(op, block, index / passes());
+    const int64_t first = index % passes() * pass_depth;
+    return {.y = input_interval(ofm.y, op.kernel.stride_y, op.padding.top, op.kernel.extent_h()),
+            .x = input_interval(ofm.x, op.kernel.stride_x, op.padding.left, op.kernel.extent_w()),
+            .c = op.sums_over_depth() ? Span{first, std::min(first + pass_depth, op.ifm.depth)} : ofm.c};
+  }
+};
 
 // The number of rows by which the map `read` starts below `written`. Both must address the same elements in the same
 // rows, or rows of one tensor at different heights.
@@ -174,15 +185,14 @@ std::optional<int64_t> rows_below(const Schedule& schedule, const FeatureMap& wr
   return same_rows ? std::optional<int64_t>(0) : std::nullopt;
 }
 
-// The first d at which a block among the first d+1 of `current` would read a result that the last blocks of `previous`
+// The first d at which a job among the first d+1 of `current` would read a result that the last blocks of `previous`
 // still write. `below`: rows from the previous OFM to the operand.
-int exact_dependency(const Step& previous, const BlockConfig& previous_block, const Step& current,
-                     const BlockConfig& current_block, int64_t below, int max) {
-  const int64_t previous_count = block_count(previous, previous_block),
-                current_count = block_count(current, current_block);
+int exact_dependency(const Step& previous, const BlockConfig& previous_block, const Jobs& current, int64_t below,
+                     int max) {
+  const int64_t previous_count = block_count(previous, previous_block), current_count = current.count();
   for (int d = 0; d < max; ++d) {
     for (int i = 0; i <= d && i < current_count; ++i) {
-      Region3 read = ifm_region(current, ofm_block(current, current_block, i));
+      Region3 read = current.ifm_region(i);
       read.y = {read.y.begin + below, read.y.end + below};
       for (int j = 0; i + j <= d && j < previous_count; ++j) {
         if (read.overlaps(ofm_block(previous, previous_block, previous_count - 1 - j))) return d;
@@ -194,23 +204,24 @@ int exact_dependency(const Step& previous, const BlockConfig& previous_block, co
 
 }  // namespace
 
-int block_dependency(const Schedule& schedule, std::optional<StripeId> previous, StripeId current,
-                     const TableMemory& tables, const npu::ProductLimits& limits) {
+int block_dependency(const Schedule& schedule, std::optional<StripeId> previous, StripeId current, const Family& family,
+                     const Target& target) {
   if (!previous) return 0;
   const Stripe &first = schedule[*previous], &second = schedule[current];
   const Step before = subop_of(schedule, first), op = subop_of(schedule, second);
-  if (tables.shared_with_accumulators && before.uses_table() && !op.uses_table()) return 0;
+  if (family.tables(target).shared_with_accumulators && before.uses_table() && !op.uses_table()) return 0;
   if (before.reads_written_weights()) return 0;  // which this operation may overwrite
   std::vector<Access> written, first_read, second_read;
   add_accesses(schedule, before.ofm, true, written);
   add_accesses(schedule, op.ifm, false, first_read);
   if (op.reads_second_map()) add_accesses(schedule, op.ifm2, false, second_read);
-  int dependency = limits.max_blockdep;
+  const Jobs jobs{.op = op, .block = second.block, .pass_depth = family.input_block(op, second.block, target).depth};
+  int dependency = family.limits.max_blockdep;
   const auto limit = [&](const std::vector<Access>& read, const FeatureMap& operand, bool block_by_block) {
     if (!conflict(written, read)) return;
     const auto below = rows_below(schedule, before.ofm, operand);
     dependency = below && block_by_block
-                     ? std::min(dependency, exact_dependency(before, first.block, op, second.block, *below, dependency))
+                     ? std::min(dependency, exact_dependency(before, first.block, jobs, *below, dependency))
                      : 0;
   };
   limit(first_read, op.ifm, op.kind != StepKind::kResize && op.first_broadcast == Broadcast{});

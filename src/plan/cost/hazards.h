@@ -38,10 +38,11 @@ class HazardTracker {
   Outstanding dmas_;
 };
 
-// The value of BLOCKDEP: how many blocks of stripe `current` may start before `previous` has finished. It is exact if
-// `current` reads the result of `previous` as it was written. It is 0 for other overlaps.
-int block_dependency(const Schedule& schedule, std::optional<StripeId> previous, StripeId current,
-                     const TableMemory& tables, const npu::ProductLimits& limits);
+// The value of BLOCKDEP: how many jobs of stripe `current` may start before `previous` has finished. A job is a block,
+// or a pass of a block over some input channels. The value is exact if `current` reads the result of `previous` as it
+// was written. It is 0 for other overlaps.
+int block_dependency(const Schedule& schedule, std::optional<StripeId> previous, StripeId current, const Family& family,
+                     const Target& target);
 
 // The address of a lookup table slot in the NPU's internal memory.
 int64_t slot_address(const TableMemory& tables, int slot);

@@ -140,7 +140,7 @@ class Streamer {
     const Command& command = schedule_.order[at];
     wait(hazards_.before_kernel(accesses_of(schedule_, command, tables_)));
     const int dependency =
-        overlaps() ? block_dependency(schedule_, previous_, command.stripe, tables_, what_.family.limits) : 0;
+        overlaps() ? block_dependency(schedule_, previous_, command.stripe, what_.family, what_.target) : 0;
     emitter_->compute(schedule_[command.stripe], command.slot, dependency);
     previous_ = command.stripe;
     return 1;

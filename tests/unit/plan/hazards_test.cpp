@@ -1,0 +1,29 @@
+#include "plan/cost/hazards.h"
+
+#include <gtest/gtest.h>
+
+#include "networks.h"
+
+// Tests how many jobs of an operation may start before the previous operation has finished.
+namespace carina::plan {
+namespace {
+
+// A convolution reads 32 of 96 input channels in a pass. The last blocks of the previous one write channels 80 to 95,
+// 64 to 79, and so on. The first two passes need none of them; the third does.
+TEST(BlockDependency, passes_over_input_channels_are_jobs) {
+  const Target target = *find_target("ethos-u55-128", "", "Sram_Only");
+  GraphBuilder b;
+  b.graph.outputs = {b.conv(b.conv(b.input("x", DType::kInt8, {1, 8, 8, 16}), 96, 1, 0), 32, 1, 0)};
+  Schedule schedule = schedule_of(b.graph, target);
+  ASSERT_EQ(schedule.stripes.size(), 2U);
+  for (Stripe& stripe : schedule.stripes) stripe.block = {.height = 8, .width = 8, .depth = 16};
+  const auto dependency = [&] {
+    return block_dependency(schedule, StripeId(0), StripeId(1), **find_family(target), target);
+  };
+  EXPECT_EQ(dependency(), 2);
+  schedule.stripes[0].block.depth = 96;
+  EXPECT_EQ(dependency(), 0);
+}
+
+}  // namespace
+}  // namespace carina::plan
