@@ -294,6 +294,7 @@ Schedule with_blocks(Alternatives both, const PrefetchPlan& plan) {
 }  // namespace
 
 Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& threads) {
+  constexpr double kWorthwhile = 1.005;  // a division takes more bytes, so it has to be faster by this factor
   const auto& variation = context.options.variation;
   if (variation.staging == Variation::Staging::kNever) return schedule;
   const KernelCost cost(schedule, context.family, context.target);
@@ -306,9 +307,15 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   for (const Fineness& fineness : finenesses(context.options.optimize)) {
     say(CompilePhase::kBlocks, context.log);
     if (!cutter.cut_fine(whole.for_copies, fineness) || !cuts.insert(cutter.depths()).second) continue;
-    const Expected expected = expected_plan(cutter.alternatives(), context, budget);
+    Alternatives fine = cutter.alternatives();
+    const Expected expected = expected_plan(fine, context, budget);
     cutter.join(expected.plan);
-    if (joined.insert(cutter.depths()).second) candidates.push_back(cutter.alternatives());
+    if (joined.insert(cutter.depths()).second) {
+      candidates.push_back(cutter.alternatives());
+      // Joined parts are in memory at the same time, which may leave too little for the copies of others.
+      const double cycles = expected_plan(candidates.back(), context, budget).plan.cycles;
+      if (cycles > kWorthwhile * expected.plan.cycles) candidates.push_back(std::move(fine));
+    }
     if (!expected.is_tight) break;  // finer parts gain nothing
   }
   say(CompilePhase::kBlocks, context.log);
@@ -319,8 +326,6 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   for (size_t i = 0; i < candidates.size(); ++i) {
     Alternatives& candidate = candidates[i];
     const Result<StagedSchedule>& fit = fits[i];
-    // A division takes more bytes, so it has to be faster by this factor.
-    constexpr double kWorthwhile = 1.005;
     if (!fit || (best && fit->cycles * kWorthwhile >= best_cycles)) continue;
     best_cycles = fit->cycles;
     at_the_cap = candidate.at_the_cap;

@@ -66,5 +66,19 @@ TEST(CutDepth, parts_are_finer_where_two_coarse_ones_do_not_fit) {
   EXPECT_LT(cycles, kConvolutions * 50'000);  // 75,000 each if the weights are read from flash in place
 }
 
+// Beside the tensors, memory holds the copies of small parts for two matrix products, not those of large ones.
+TEST(CutDepth, parts_stay_apart_where_joined_ones_delay_copies) {
+  const Target target = *find_target("ethos-u55-256", "Ethos_U55_High_End_Embedded", "Shared_Sram");
+  GraphBuilder b;
+  constexpr int64_t kRows = 100, kDepth = 784, kChannels = 512;
+  const auto x = b.input("x", DType::kInt8, {1, kRows, 1, kDepth});
+  b.graph.outputs = {b.conv(b.conv(x, kChannels, 1, 0), 256, 1, 0, 40, 1)};
+  Options options;
+  options.arena_limit_bytes = kRows * (kDepth + kChannels) + 114'000;
+  const double cycles = cost_of(schedule_of(b.graph, target, options), **find_family(target), target);
+  constexpr double kFlashBytes = kChannels * (kDepth + 256);  // at one byte per cycle
+  EXPECT_LT(cycles, 1.15 * kFlashBytes);
+}
+
 }  // namespace
 }  // namespace carina::plan
