@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "plan/network/boxes.h"
@@ -92,11 +93,42 @@ void emit_with_scalar(Selection& s, const View& dst, const Elementwise& what, co
   }
 }
 
+// The stored value of a constant with one element, if it fits the registers.
+std::optional<int64_t> scalar_of(Selection& s, const Operand& operand) {
+  constexpr int kScalarBits = 16;
+  if (operand.view.elements() != 1 || operand.type.bits > kScalarBits || !is_constant(s, operand)) return std::nullopt;
+  const std::span<const std::byte> bytes = s.network().material.constants[operand.view.tensor.index()].bytes();
+  const auto element_bytes = static_cast<size_t>(operand.type.bytes());
+  uint16_t bits = 0;
+  std::memcpy(&bits, bytes.data() + static_cast<size_t>(operand.view.offset) * element_bytes, element_bytes);
+  if (!operand.type.is_signed) return bits;
+  return operand.type.bits == 8 ? int64_t{static_cast<int8_t>(bits)} : int64_t{static_cast<int16_t>(bits)};
+}
+
+// The operation with a constant of one element as its scalar, which the NPU need not read from memory.
+Elementwise with_its_scalar(Selection& s, const View& dst, const Elementwise& what) {
+  Elementwise result = what;
+  if (repeats(what.a.view, dst) == 1) {
+    result.scalar = scalar_of(s, what.b);
+    if (result.scalar) return result;
+  }
+  const bool exchangeable = is_commutative(what.mode) || what.operands == OperandScaling{};
+  if (!exchangeable || repeats(what.b.view, dst) > 1) return result;
+  result.scalar = scalar_of(s, what.a);
+  if (!result.scalar) return result;
+  std::swap(result.a, result.b);
+  result.operands = exchanged(what.operands);
+  result.scalar_first = !is_commutative(what.mode);
+  return result;
+}
+
 }  // namespace
 
-void emit_elementwise(Selection& s, const View& dst, const Elementwise& what, const Epilogue& epilogue) {
-  if (!what.has_b || what.scalar) return emit_with_scalar(s, dst, what, epilogue);
-  CARINA_CHECK(what.a.type == what.b.type, "operands of one type");
+void emit_elementwise(Selection& s, const View& dst, const Elementwise& given, const Epilogue& epilogue) {
+  if (!given.has_b || given.scalar) return emit_with_scalar(s, dst, given, epilogue);
+  CARINA_CHECK(given.a.type == given.b.type, "operands of one type");
+  const Elementwise what = with_its_scalar(s, dst, given);
+  if (what.scalar) return emit_with_scalar(s, dst, what, epilogue);
   const Arranged order = arranged(s, dst, what);
   const std::array views{dst, broadcasted(order.first.view, dst.shape()), broadcasted(order.second.view, dst.shape())};
   for (const Box& box : boxes_of(views, 2)) {

@@ -97,6 +97,22 @@ TEST(Select, widening_uses_a_product) {
   EXPECT_EQ(steps[0].elementwise, npu::ElementwiseMode::MUL);
 }
 
+// The constant is in the operation's registers, so it is not read from memory.
+TEST(Select, constant_of_one_element_is_a_scalar) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 4, 4, 8});
+  const auto factor = b.constant<int8_t>(DType::kInt8, {1, 1, 1, 1}, {-3});
+  const auto zero = b.scalar<int8_t>(DType::kInt8, 0);
+  for (const auto& operands : {std::vector{x, factor, zero}, std::vector{factor, x, zero}})
+    b.graph.outputs.push_back(b.op(TosaOp::MUL, operands, DType::kInt32, {1, 4, 4, 8}));
+  const auto steps = finished_steps_of(b.graph);
+  ASSERT_EQ(steps.size(), 2U);
+  for (const Step& step : steps) {
+    EXPECT_EQ(step.second, SecondOperand::kScalar);
+    EXPECT_EQ(step.scalar, -3);
+  }
+}
+
 TEST(Select, sums_over_planes_use_accumulators) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt8, {1, 4, 6, 6, 8});
