@@ -112,6 +112,13 @@ Result<void> allocate_space(Schedule& schedule, Space space, int64_t limit_bytes
 
 }  // namespace
 
+std::vector<StorageId> sharing_storages(const Schedule& schedule) {
+  const Sharing sharing(schedule);
+  std::vector<StorageId> owners;
+  for (size_t i = 0; i < schedule.storages.size(); ++i) owners.emplace_back(sharing.owner(i));
+  return owners;
+}
+
 int64_t allocated_bytes(Schedule schedule, Space space) {
   merge_storages(schedule, Sharing(schedule));
   return plan_memory(arena_of(schedule, space).requests, npu::kBaseAlignmentBytes, PlanStrategy::kSearch).total_bytes;

@@ -10,6 +10,10 @@
 // The memory planner's entry points: they give the storages of a schedule their addresses.
 namespace carina::plan {
 
+// By storage: the storage that holds its tensor after an allocation, if a result overwrites its operand; otherwise the
+// storage itself.
+std::vector<StorageId> sharing_storages(const Schedule& schedule);
+
 // The bytes of a space after a trial allocation of its storages. The allocation may place results over operands.
 int64_t allocated_bytes(Schedule schedule, Space space);
 

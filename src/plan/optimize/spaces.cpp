@@ -6,11 +6,13 @@
 // Gives:  storages in spaces that the target has (rule 7), those in fast scratch together within its size.
 // Legal:  every operation may read and write either space; inputs and outputs stay in the arena, where the runtime is.
 #include <algorithm>
+#include <map>
 
 #include "base/checked_math.h"
 #include "base/memory/memory_planner.h"
 #include "facts/npu_targets.h"
 #include "plan/cost/cost.h"
+#include "plan/cost/timeline.h"
 #include "plan/memory/allocate.h"
 #include "plan/memory/live_ranges.h"
 #include "plan/optimize/transformations.h"
@@ -18,15 +20,16 @@
 namespace carina::plan {
 namespace {
 
-// A storage that could be in fast scratch.
+// Storages that could be in fast scratch: one, or several of which each result overwrites its operand there.
 struct Candidate {
-  StorageId storage = {};
+  std::vector<StorageId> storages = {};
   MemoryRequest range = {};
   double gain_cycles = 0;  // compared with the arena
   bool chosen = true;
 };
 
-std::vector<Candidate> candidates_of(const Schedule& schedule) {
+// The storages of tensors inside the network.
+std::vector<StorageId> movable(const Schedule& schedule) {
   std::vector<char> may(schedule.storages.size(), 0);
   for (const bool outside : {false, true}) {
     for (const PlanTensor& tensor : schedule.tensors) {
@@ -34,15 +37,11 @@ std::vector<Candidate> candidates_of(const Schedule& schedule) {
       if (tensor.storage.valid() && inside != outside) may[tensor.storage.index()] = inside;
     }
   }
-  const std::vector<LiveRange> ranges = live_ranges(schedule);
-  std::vector<Candidate> candidates;
+  std::vector<StorageId> storages;
   for (size_t i = 0; i < may.size(); ++i) {
-    const int64_t bytes = schedule.storages[i].bytes;
-    if (may[i] && ranges[i].used())
-      candidates.push_back(
-          {.storage = StorageId(i), .range = {.bytes = bytes, .first = ranges[i].first, .last = ranges[i].last}});
+    if (may[i]) storages.emplace_back(i);
   }
-  return candidates;
+  return storages;
 }
 
 // By storage: the additional cycles of the stripes that access it if it alone were in slow memory.
@@ -65,6 +64,41 @@ std::vector<double> gains_of(const Schedule& schedule, const Context& context) {
     if (subop.reads_second_map()) add(subop.ifm2, cost.ifm2_bytes, slow.map_read_bytes_per_cycle);
   }
   return gains;
+}
+
+// A candidate for each of the storages.
+std::vector<Candidate> single(const Schedule& schedule, std::span<const StorageId> storages,
+                              const std::vector<double>& gains) {
+  const std::vector<LiveRange> ranges = live_ranges(schedule);
+  std::vector<Candidate> candidates;
+  for (const StorageId id : storages) {
+    const LiveRange& range = ranges[id.index()];
+    const int64_t bytes = round_up<int64_t>(schedule[id].bytes, npu::kBaseAlignmentBytes);
+    if (range.used())
+      candidates.push_back({.storages = {id},
+                            .range = {.bytes = bytes, .first = range.first, .last = range.last},
+                            .gain_cycles = gains[id.index()]});
+  }
+  return candidates;
+}
+
+// Joins candidates whose storages would share their bytes in fast scratch.
+std::vector<Candidate> joined(Schedule schedule, const std::vector<Candidate>& candidates) {
+  for (const Candidate& c : candidates) schedule.storages[c.storages.front().index()].space = Space::kFastScratch;
+  const std::vector<StorageId> owners = sharing_storages(schedule);
+  std::map<size_t, Candidate> by_owner;
+  for (const Candidate& c : candidates) {
+    const auto [at, is_new] = by_owner.try_emplace(owners[c.storages.front().index()].index(), c);
+    if (is_new) continue;
+    Candidate& group = at->second;
+    group.storages.push_back(c.storages.front());
+    group.range.first = std::min(group.range.first, c.range.first);
+    group.range.last = std::max(group.range.last, c.range.last);
+    group.gain_cycles += c.gain_cycles;
+  }
+  std::vector<Candidate> groups;
+  for (auto& [owner, group] : by_owner) groups.push_back(std::move(group));
+  return groups;
 }
 
 class Chooser {
@@ -125,26 +159,37 @@ class Chooser {
 
 }  // namespace
 
-Schedule choose_spaces(Schedule schedule, const Context& context) {
-  if (working_space(context.target, context.family) == Space::kArena) return schedule;
-  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
-  std::vector<Candidate> candidates = candidates_of(schedule);
-  const std::vector<double> gains = gains_of(schedule, context);
-  for (Candidate& c : candidates) {
-    c.range.bytes = round_up<int64_t>(c.range.bytes, npu::kBaseAlignmentBytes);
-    c.gain_cycles = gains[c.storage.index()];
-  }
+namespace {
+
+Schedule with_spaces(Schedule schedule, std::vector<Candidate> candidates, int64_t limit) {
   Chooser chooser(std::move(candidates), static_cast<int64_t>(schedule.order.size()));
   // Allocation adds gaps between storages, also those of results that overwrite operands. So the limit is lowered until
   // the choice can be allocated.
   for (int64_t aim = limit;;) {
     chooser.fit(aim);
-    for (const Candidate& c : chooser.all())
-      schedule.storages[c.storage.index()].space = c.chosen ? Space::kFastScratch : Space::kArena;
+    for (const Candidate& c : chooser.all()) {
+      for (const StorageId id : c.storages)
+        schedule.storages[id.index()].space = c.chosen ? Space::kFastScratch : Space::kArena;
+    }
     const int64_t taken = allocated_bytes(schedule, Space::kFastScratch);
     if (taken <= limit) return schedule;
     aim = std::max<int64_t>(0, aim - (taken - limit));
   }
+}
+
+}  // namespace
+
+Schedule choose_spaces(Schedule schedule, const Context& context) {
+  if (working_space(context.target, context.family) == Space::kArena) return schedule;
+  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
+  const std::vector<Candidate> alone = single(schedule, movable(schedule), gains_of(schedule, context));
+  const std::vector<Candidate> groups = joined(schedule, alone);
+  Schedule best = with_spaces(schedule, alone, limit);
+  if (groups.size() == alone.size()) return best;
+  // A result and the operand that it overwrites take the bytes of one, but have to be in the same space.
+  const auto cycles = [&](const Schedule& made) { return cost_of(made, context.family, context.target); };
+  Schedule other = with_spaces(std::move(schedule), groups, limit);
+  return cycles(other) < cycles(best) ? other : best;
 }
 
 }  // namespace carina::plan

@@ -135,6 +135,17 @@ TEST(Spaces, chosen_values_fit_with_in_place_results) {
   EXPECT_GT(taken, options.arena_limit_bytes * 3 / 4);
 }
 
+// Every sum overwrites its operand, so all of them take the bytes of one in fast scratch.
+TEST(Spaces, results_over_operands_count_once) {
+  constexpr int64_t kBytes = 8 * 8 * 16;
+  const ir::Graph graph = layered({{.from = 0, .other = 0}, {.from = 1, .other = 1}, {.from = 2, .other = 2}});
+  const Schedule schedule = schedule_of(graph, dedicated(), {{.arena_limit_bytes = kBytes}});
+  for (size_t i = 0; i < schedule.tensors.size(); ++i) {
+    if (schedule.tensors[i].kind != TensorKind::kIntermediate) continue;
+    EXPECT_EQ(schedule.space_of(TensorId(i)), Space::kFastScratch) << i;
+  }
+}
+
 TEST(Spaces, u55_has_no_fast_scratch) {
   const auto family = find_family(*find_target("ethos-u55-128", "", "Dedicated_Sram"));
   ASSERT_FALSE(family.has_value());
