@@ -17,11 +17,12 @@ struct Way {
   Optimize optimize = Optimize::kSpeed;
   BlockChoice blocks = BlockChoice::kNominal;
   int64_t working_bytes = 0;
+  const Target* target = nullptr;  // whose costs decide; none: the network's
 };
 
 Context context_for(const Context& context, const Options& options, const Way& way) {
   return {.family = context.family,
-          .target = context.target,
+          .target = way.target != nullptr ? *way.target : context.target,
           .options = options,
           .log = context.log,
           .weights = context.weights,
@@ -29,11 +30,14 @@ Context context_for(const Context& context, const Options& options, const Way& w
           .block_choice = way.blocks};
 }
 
-// The cycles of a schedule, divided by those with a second memory that is as fast as the first.
-double share_of_waiting(const Schedule& schedule, const Context& context) {
-  Target fast = context.target;
-  fast.system.ports[1] = fast.system.ports[0];
-  return cost_of(schedule, context.family, context.target) / std::max(1.0, cost_of(schedule, context.family, fast));
+// The cycles of a schedule with the memories of `slow`, divided by those with the memories of `fast`.
+double slowdown(const Schedule& schedule, const Context& context, const Target& slow, const Target& fast) {
+  return cost_of(schedule, context.family, slow) / std::max(1.0, cost_of(schedule, context.family, fast));
+}
+
+Target with_a_fast_second_memory(Target target) {
+  target.system.ports[1] = target.system.ports[0];
+  return target;
 }
 
 class Alternatives {
@@ -53,10 +57,16 @@ class Alternatives {
     const bool search = context_.options.optimize == Optimize::kSearch;
     // Shares of the memory for the tensors, in percent. Where -O2 waits, the first of them is nearly always the best.
     constexpr int64_t kShares[]{85, 70, 50};
+    constexpr double kDependence = 1.1;
     const double worth_trying = search ? 1.03 : 1.1;
-    const bool waits = share_of_waiting(best_.schedule, context_) > worth_trying;
-    // Without the longer search for transfers of -O3, which would double its time.
-    consider(beginnings_.stripes, {.blocks = BlockChoice::kWorstRatio, .working_bytes = context_.working_bytes});
+    const Target fast = with_a_fast_second_memory(context_.target), slow = with_twice_the_latencies(context_.target);
+    const bool waits = slowdown(best_.schedule, context_, context_.target, fast) > worth_trying;
+    const bool depends_on_latencies = slowdown(best_.schedule, context_, slow, context_.target) > kDependence;
+    // Without the longer search for transfers of -O3, which would double its time. Where latencies matter, a plan for
+    // longer ones is hardly slower with the usual ones: it copies weights that just arrive in time from slow memory.
+    if (depends_on_latencies) consider(beginnings_.stripes, {.working_bytes = context_.working_bytes, .target = &slow});
+    if (search || !depends_on_latencies)
+      consider(beginnings_.stripes, {.blocks = BlockChoice::kWorstRatio, .working_bytes = context_.working_bytes});
     if (search) consider(beginnings_.stripes, {.working_bytes = context_.working_bytes});
     if (waits && context_.options.variation.cascade_rows == 0)
       consider_cascades(std::span(kShares).first(search ? 3 : 1));
@@ -87,11 +97,15 @@ class Alternatives {
     for (Schedule& schedule : *cascaded) consider(cut_stripes(std::move(schedule), context_), {.working_bytes = bytes});
   }
 
-  // More than the usual plan. Other blocks round weight streams up differently, which costs a few bytes.
+  // More than the usual plan, and than the user's limit. Weight streams in another order differ by up to a tenth.
   [[nodiscard]] bool needs_more(const Finished& plan) const {
-    constexpr size_t kConstantsPercent = 101;
-    return space_bytes(plan.schedule, Space::kArena) > arena_bytes_ ||
-           space_bytes(plan.schedule, Space::kFastScratch) > fast_bytes_ ||
+    constexpr size_t kConstantsPercent = 110;
+    const auto exceeds = [&](Space space, int64_t usual_bytes) {
+      const bool works = space == working_space(context_.target, context_.family);
+      const int64_t limit = works ? context_.options.arena_limit_bytes : 0;
+      return space_bytes(plan.schedule, space) > std::max(usual_bytes, limit);
+    };
+    return exceeds(Space::kArena, arena_bytes_) || exceeds(Space::kFastScratch, fast_bytes_) ||
            plan.constants.size() * 100 > constant_bytes_ * kConstantsPercent;
   }
 

@@ -15,4 +15,9 @@ std::vector<AssumedTarget> assumed_targets(const Target& target) {
   return targets;
 }
 
+Target with_twice_the_latencies(Target target) {
+  target.system = npu::assumed(target.system, {.name = "latencies doubled", .latency_factor = 2});
+  return target;
+}
+
 }  // namespace carina::plan

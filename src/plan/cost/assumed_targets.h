@@ -17,4 +17,7 @@ struct AssumedTarget {
 // The target under each assumption. The first is the nominal model.
 std::vector<AssumedTarget> assumed_targets(const Target& target);
 
+// The target with memories of twice the latency.
+Target with_twice_the_latencies(Target target);
+
 }  // namespace carina::plan
