@@ -63,15 +63,19 @@ struct Alternatives {
 struct Fineness {
   int64_t max_parts = 1;  // of a convolution
   double dearest = 1;     // the cycles that all parts may take, divided by those of the whole convolution
+  int64_t min_bytes = 1;  // of the weights of a part
 };
 
-// A coarse division costs little. A fine one pays where memory does not hold two of the coarse parts.
+// A coarse division costs little. A fine one pays where memory does not hold two of the coarse parts, and small parts
+// where the convolutions are small.
 std::vector<Fineness> finenesses(Optimize optimize) {
   constexpr double kLittle = 1.06, kMuch = 1.25;
-  if (optimize != Optimize::kSearch) return {{16, kLittle}, {16, kMuch}};
+  constexpr int64_t kUsual = 4096, kSmall = 1024;
+  if (optimize != Optimize::kSearch) return {{16, kLittle, kUsual}, {16, kMuch, kUsual}, {16, kMuch, kSmall}};
   std::vector<Fineness> all;
-  for (const int64_t max_parts : {2, 4, 8, 16, 32, 64}) all.push_back({max_parts, kLittle});
-  for (const int64_t max_parts : {8, 16, 64}) all.push_back({max_parts, kMuch});
+  for (const int64_t max_parts : {2, 4, 8, 16, 32, 64}) all.push_back({max_parts, kLittle, kUsual});
+  for (const int64_t max_parts : {8, 16, 64}) all.push_back({max_parts, kMuch, kUsual});
+  for (const int64_t max_parts : {8, 16}) all.push_back({max_parts, kMuch, kSmall});
   return all;
 }
 
@@ -91,13 +95,13 @@ class Cutter {
   // Divides stripes into as many parts as may help.
   bool cut_fine(const std::vector<BlockConfig>& for_copies, const Fineness& fineness) {
     bool any = false;
-    max_parts_ = fineness.max_parts;
-    dearest_ = fineness.dearest;
+    fineness_ = fineness;
+    const int64_t max_parts = fineness.max_parts;
     capped_parts_.assign(schedule_.stripes.size(), 0);
     for (size_t i = 0; i < schedule_.stripes.size(); ++i) {
-      depths_[i] = parts_of(schedule_.stripes[i], for_copies[i], max_parts_);
+      depths_[i] = parts_of(schedule_.stripes[i], for_copies[i], max_parts);
       if (depths_[i].size() > 1 &&
-          parts_of(schedule_.stripes[i], for_copies[i], 2 * max_parts_).size() > depths_[i].size())
+          parts_of(schedule_.stripes[i], for_copies[i], 2 * max_parts).size() > depths_[i].size())
         capped_parts_[i] = depths_[i].size();
       any = any || depths_[i].size() > 1;
     }
@@ -107,7 +111,7 @@ class Cutter {
     Alternatives both{.schedule = with_parts(schedule_, depths_),
                       .for_copies = {},
                       .at_the_cap = at_the_cap(),
-                      .max_parts = max_parts_};
+                      .max_parts = fineness_.max_parts};
     std::vector<BlockQuestion> in_place, copied;
     for (size_t i = 0; i < both.schedule.stripes.size(); ++i) {
       const Stripe& stripe = both.schedule.stripes[i];
@@ -190,12 +194,12 @@ class Cutter {
     feed.weights_from = feed.scales_from = working_;
     const double staged = cost_.of(subop, for_copy, feed).total;
     constexpr double kWorthwhile = 1.05;
-    if (in_place < kWorthwhile * staged || feed.weight_bytes < kMinBytes) return {};
+    if (in_place < kWorthwhile * staged || feed.weight_bytes < 2 * static_cast<double>(fineness_.min_bytes)) return {};
     // Parts have a cost of their own. If it is high, fewer parts are used.
-    for (int64_t parts = std::min<int64_t>(max_parts, static_cast<int64_t>(feed.weight_bytes) / kMinPartBytes);
+    for (int64_t parts = std::min<int64_t>(max_parts, static_cast<int64_t>(feed.weight_bytes) / fineness_.min_bytes);
          parts > 1; parts /= 2) {
       const std::vector<int64_t> depths = even_parts(stripe, for_copy, parts);
-      if (depths.size() > 1 && cycles_of(stripe, for_copy, depths) < dearest_ * staged) return depths;
+      if (depths.size() > 1 && cycles_of(stripe, for_copy, depths) < fineness_.dearest * staged) return depths;
     }
     return {};
   }
@@ -224,16 +228,12 @@ class Cutter {
            static_cast<double>(depths.front());
   }
 
-  static constexpr double kMinBytes = 8192;
-  static constexpr int64_t kMinPartBytes = 4096;
-
   const Schedule& schedule_;
   const Context& context_;
   ThreadPool& threads_;
   KernelCost cost_;
   Space working_;
-  int64_t max_parts_ = 1;                     // per stripe
-  double dearest_ = 1;                        // Fineness::dearest
+  Fineness fineness_;
   std::vector<size_t> capped_parts_;          // by stripe: its parts if max_parts_ limited them; otherwise 0
   std::vector<int> stripes_of_;               // by step
   std::vector<std::vector<int64_t>> depths_;  // by stripe: of its parts
