@@ -17,6 +17,7 @@ struct Way {
   Optimize optimize = Optimize::kSpeed;
   BlockChoice blocks = BlockChoice::kNominal;
   int64_t working_bytes = 0;
+  bool scales_apart = false;
   const Target* target = nullptr;  // whose costs decide; none: the network's
 };
 
@@ -27,7 +28,8 @@ Context context_for(const Context& context, const Options& options, const Way& w
           .log = context.log,
           .weights = context.weights,
           .working_bytes = way.working_bytes,
-          .block_choice = way.blocks};
+          .block_choice = way.blocks,
+          .scales_apart = way.scales_apart};
 }
 
 // The cycles of a schedule with the memories of `slow`, divided by those with the memories of `fast`.
@@ -64,7 +66,8 @@ class Alternatives {
     const bool depends_on_latencies = slowdown(best_.schedule, context_, slow, context_.target) > kDependence;
     // Without the longer search for transfers of -O3, which would double its time. Where latencies matter, a plan for
     // longer ones is hardly slower with the usual ones: it copies weights that just arrive in time from slow memory.
-    if (depends_on_latencies) consider(beginnings_.stripes, {.working_bytes = context_.working_bytes, .target = &slow});
+    if (depends_on_latencies)
+      consider(beginnings_.stripes, {.working_bytes = context_.working_bytes, .scales_apart = true, .target = &slow});
     if (search || !depends_on_latencies)
       consider(beginnings_.stripes, {.blocks = BlockChoice::kWorstRatio, .working_bytes = context_.working_bytes});
     if (search) consider(beginnings_.stripes, {.working_bytes = context_.working_bytes});

@@ -53,7 +53,8 @@ Result<Finished> finish(Schedule schedule, const Material& material, const Conte
                           .log = log,
                           .weights = context.weights,
                           .working_bytes = context.working_bytes,
-                          .block_choice = context.block_choice};
+                          .block_choice = context.block_choice,
+                          .scales_apart = context.scales_apart};
   auto finished = finish_recorded(std::move(schedule), material, recording, threads);
   if (!finished) {
     publish({.notes = std::move(notes), .watched = std::move(watched)}, context);

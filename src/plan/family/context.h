@@ -35,6 +35,7 @@ struct Context {
   std::span<const WeightFacts> weights = {};  // by WeightsId; empty: unknown
   int64_t working_bytes = 0;                  // limit for cascades, copies of weights included; 0: none
   BlockChoice block_choice = BlockChoice::kNominal;
+  bool scales_apart = false;  // scales are stored apart from weights, so that each may be copied alone
 };
 
 }  // namespace carina::plan

@@ -275,7 +275,8 @@ std::vector<Result<StagedSchedule>> all_fits(const std::vector<Alternatives>& ca
                         .options = context.options,
                         .log = silent,
                         .weights = context.weights,
-                        .working_bytes = context.working_bytes};
+                        .working_bytes = context.working_bytes,
+                        .scales_apart = context.scales_apart};
   std::vector<Result<StagedSchedule>> fits(candidates.size());
   threads.parallel_for(candidates.size(), [&](size_t i) { fits[i] = expected_fit(candidates[i], unheard); });
   return fits;

@@ -21,14 +21,19 @@ void expect_slices(Schedule& schedule, const Context& context, std::span<const B
     stripe.slice = entry->second;
     if (!is_new) continue;
     const auto scales = static_cast<int64_t>(feed.scale_bytes), weights = static_cast<int64_t>(feed.weight_bytes);
-    const StorageId stored = schedule.add(
-        {.space = Space::kConstants, .bytes = round_up<int64_t>(scales + weights, npu::kBaseAlignmentBytes)});
-    schedule.slices.push_back({.weights = subop.weights,
-                               .first_channel = subop.first_channel,
-                               .channels = subop.ofm.depth,
-                               .cores = {{.scale_bytes = scales, .weight_offset = scales, .weight_bytes = weights}},
-                               .stored = stored,
-                               .scales = stored});
+    const auto storage = [&](int64_t bytes) {
+      return schedule.add({.space = Space::kConstants, .bytes = round_up<int64_t>(bytes, npu::kBaseAlignmentBytes)});
+    };
+    const bool apart = context.scales_apart && weights > 0;
+    const StorageId stored = storage(apart ? weights : scales + weights),
+                    stored_scales = apart ? storage(scales) : stored;
+    schedule.slices.push_back(
+        {.weights = subop.weights,
+         .first_channel = subop.first_channel,
+         .channels = subop.ofm.depth,
+         .cores = {{.scale_bytes = scales, .weight_offset = apart ? 0 : scales, .weight_bytes = weights}},
+         .stored = stored,
+         .scales = stored_scales});
   }
 }
 

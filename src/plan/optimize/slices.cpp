@@ -249,12 +249,18 @@ class Layout {
   size_t populated_ = 0;  // bytes of it
 };
 
-// The storages of slices. Weights that several slices use with different scales have a storage of their own. Otherwise
-// one storage holds weights and scales, so that one transfer copies both.
+// The storages of slices. Weights that several slices use with different scales have a storage of their own, and so
+// have all weights with Context::scales_apart. Otherwise one storage holds weights and scales, so that one transfer
+// copies both.
 class SliceStore {
  public:
-  SliceStore(Layout& layout, std::vector<EncodedSlice>& encoded, const std::vector<size_t>& leaders)
-      : layout_(layout), encoded_(encoded), leaders_(leaders), apart_(encoded.size(), false), slices_(encoded.size()) {
+  SliceStore(Layout& layout, std::vector<EncodedSlice>& encoded, const std::vector<size_t>& leaders,
+             const Context& context)
+      : layout_(layout),
+        encoded_(encoded),
+        leaders_(leaders),
+        apart_(encoded.size(), context.scales_apart),
+        slices_(encoded.size()) {
     for (size_t i = 0; i < encoded.size(); ++i) {
       if (encoded[i].scales != encoded[leaders[i]].scales) apart_[leaders[i]] = true;
     }
@@ -316,7 +322,7 @@ Result<Encoded> encode_slices(Schedule schedule, const Material& material, const
     CARINA_CHECKED(check_lengths(encoded[i].cores, material[requests.distinct[i].weights], context.family.limits,
                                  node_of(schedule, requests, i)));
   Layout layout(schedule, bytes_of(encoded));
-  SliceStore store(layout, encoded, leaders);
+  SliceStore store(layout, encoded, leaders, context);
   for (size_t i = 0; i < schedule.stripes.size(); ++i) {
     Stripe& stripe = schedule.stripes[i];
     const Step& step = schedule[stripe.step];
