@@ -4,6 +4,7 @@
 JOBS ?= 2
 FUZZ_SECONDS ?= 10
 BUILD ?= build
+PYTHONS ?= $(shell for python in python3.10 python3.11 python3.12; do $$python -V >/dev/null 2>&1 && echo $$python; done)
 export JOBS FUZZ_SECONDS
 export CARINA_BUILD := $(BUILD)
 
@@ -92,12 +93,11 @@ wheel: build ## the Python package as a wheel, with the program in it: build/whe
 wheel-test: wheel ## install the wheel in a new environment and run models/digits there
 	@python3 scripts/wheel_test.py
 
-wheel-aarch64: wheel ## the wheel for 64-bit Arm by Debian's cross compiler; its program gives the same bytes under qemu-user
+wheel-aarch64: build ## wheels for 64-bit Arm, and this machine's, for each of PYTHONS ("python3.10 python3.11 python3.12", those that are here), by Debian's cross compiler; tested under qemu-user
 	@scripts/setup.sh --aarch64
 	@scripts/sysroot.sh arm64 build/aarch64/sysroot
-	@cmake --preset aarch64
-	@cmake --build build/aarch64/release -j $(JOBS) --target carina carina_native
-	@python3 scripts/wheel_aarch64.py
+	@scripts/sysroot.sh arm64 build/aarch64/trixie trixie base-files libstdc++6 python3.13-minimal libpython3.13-stdlib
+	@scripts/wheel.sh --aarch64 $(PYTHONS)
 	@python3 scripts/aarch64_test.py
 
 docs: ## pages that are not kept in the tree: build/pages/libraries.md, each library with its contract

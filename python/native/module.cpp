@@ -1,5 +1,15 @@
 #include "module.h"
 
+#include <cstdint>
+#include <ctime>
+
+// A module for another processor is compiled with the headers of this machine's Python. What they use of its pyconfig.h
+// are sizes, such as these, and facts about the system.
+static_assert(sizeof(int) == SIZEOF_INT && sizeof(long) == SIZEOF_LONG && sizeof(long long) == SIZEOF_LONG_LONG &&
+              sizeof(size_t) == SIZEOF_SIZE_T && sizeof(void*) == SIZEOF_VOID_P &&
+              sizeof(uintptr_t) == SIZEOF_UINTPTR_T && sizeof(wchar_t) == SIZEOF_WCHAR_T &&
+              sizeof(bool) == SIZEOF__BOOL && sizeof(time_t) == SIZEOF_TIME_T);
+
 NB_MODULE(_native, module) {
   module.doc() =
       "Carina's library: include/carina/api.h as it is. Calls give bytes, NumPy arrays and values of the classes here; "
