@@ -8,6 +8,7 @@
 #include "plan/finish_internal.h"
 #include "plan/memory/allocate.h"
 #include "plan/memory/shortage.h"
+#include "plan/network/step_order.h"
 #include "plan/optimize/transformations.h"
 #include "plan/select/selection.h"
 #include "plan/ways_out_internal.h"
@@ -53,6 +54,10 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   say(CompilePhase::kSelect, log);
   Context context{.family = *family, .target = target, .options = options, .log = log};
   CARINA_TRY(Network network, Selection(tosa, rules_of(target.accelerator.product), context).run());
+  if (working_space(target, *family) == Space::kArena)
+    lower_peak(network, options.optimize == Optimize::kSize
+                            ? 0
+                            : working_limit_bytes(target, *family, options.arena_limit_bytes));
   npu::EncodedWeightsCache streams;
   if (!options.streams && shares_encoded_weights(network.material, options)) options.streams = &streams;
   const std::vector<WeightFacts> facts = weight_facts(network.material, threads);
