@@ -78,15 +78,25 @@ class BlockCosts {
   double other_order_;
 };
 
+// Whether block `a` is to be preferred to `b` if both cost nearly the same: if it alone leaves several blocks, because
+// the next operation may then start before the last of them is done; otherwise if it is larger.
+bool is_preferred(const BlockConfig& a, const BlockConfig& b, const FeatureMap& ofm) {
+  const auto several = [&](const BlockConfig& c) {
+    return c.height < ofm.height || c.width < ofm.width || c.depth < ofm.depth;
+  };
+  if (several(a) != several(b)) return several(a);
+  return a.height * a.width * a.depth > b.height * b.width * b.depth;
+}
+
 // Chooses the block for a subop by the costs under `models` models, the first of which is the nominal one. With one
-// model, it takes the largest of the blocks with nearly the least cost, which needs the fewest commands. With several,
-// it takes the block whose worst ratio to the best is the smallest, of those that cost at most 1 % more under the
-// nominal model; again the largest of those with nearly the same ratio.
+// model, it takes the preferred block of those with nearly the least cost. With several, it takes the block whose worst
+// ratio to the best is the smallest, of those that cost at most 1 % more under the nominal model; again the preferred
+// one of those with nearly the same ratio.
 //   Example: costs (nominal, latencies doubled) of A are 100 and 140, of B 100.5 and 120. A's worst ratio is 1.17 and
 //   B's is 1.005, so B is chosen.
 template <typename CostUnder>
 std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, size_t models, const CostUnder& cost_under,
-                                    double other_order) {
+                                    double other_order, const FeatureMap& ofm) {
   if (blocks.empty()) return std::nullopt;
   constexpr double kNominalLoss = 1.01, kHardlyMore = 1.003;
   const double max_nominal = models > 1 ? kNominalLoss : kHardlyMore;
@@ -106,9 +116,8 @@ std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, size
   const double max = std::ranges::min(worst) * kHardlyMore;
   std::optional<BlockConfig> best;
   for (size_t i = 0; i < candidates.size(); ++i) {
-    const BlockConfig& b = candidates[i];
     if (worst[i] > max) continue;
-    if (!best || b.height * b.width * b.depth > best->height * best->width * best->depth) best = b;
+    if (!best || is_preferred(candidates[i], *best, ofm)) best = candidates[i];
   }
   return best;
 }
@@ -159,7 +168,7 @@ std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuest
   const auto cost_under = [&](size_t model) {
     return CycleCost(schedule, subop, context, question.weights_from, models[model]);
   };
-  return cheapest(blocks, models.size(), cost_under, worth_of_other_order(subop, context.options.optimize));
+  return cheapest(blocks, models.size(), cost_under, worth_of_other_order(subop, context.options.optimize), subop.ofm);
 }
 
 // The inputs of the choice.

@@ -25,5 +25,17 @@ TEST(BlockDependency, passes_over_input_channels_are_jobs) {
   EXPECT_EQ(dependency(), 0);
 }
 
+// One block that covers the result would be as fast, but the next convolution would have to wait for all of it.
+TEST(BlockDependency, result_of_several_blocks_lets_next_operation_start) {
+  const Target target = *find_target("ethos-u55-128", "Ethos_U55_High_End_Embedded", "Shared_Sram");
+  GraphBuilder b;
+  b.graph.outputs = {b.conv(b.conv(b.input("x", DType::kInt8, {1, 16, 1, 64}), 128, 1, 0), 64, 1, 0)};
+  Options options;
+  options.arena_limit_bytes = 16 * (128 + 64);  // without memory for copies of weights
+  const Schedule schedule = schedule_of(b.graph, target, options);
+  ASSERT_EQ(schedule.stripes.size(), 2U);
+  EXPECT_GT(block_dependency(schedule, StripeId(0), StripeId(1), **find_family(target), target), 0);
+}
+
 }  // namespace
 }  // namespace carina::plan
