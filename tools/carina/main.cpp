@@ -123,6 +123,7 @@ void add_command(CLI::App& app, const Command& command, Console& console, std::f
 int run(int argc, char** argv) {
   CLI::App app(kAbout, "carina");
   app.formatter(std::make_shared<HelpText>());  // subcommands inherit it
+  app.allow_windows_style_options(false);       // "/models/a.pt2" is a path on every system; subcommands inherit it
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", std::string("carina " CARINA_VERSION));
   bool licenses = false;

@@ -1,6 +1,7 @@
-// Declares an owner of a POSIX file descriptor.
+// Declares an owner of a POSIX file descriptor, which the C library of MinGW has too.
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +12,13 @@
 #include "carina/result.h"
 
 namespace carina {
+
+// Flags of open(): children do not inherit the descriptor, and bytes are read and written as they are.
+#ifdef _WIN32
+inline constexpr int kOwnBytes = O_NOINHERIT | O_BINARY;
+#else
+inline constexpr int kOwnBytes = O_CLOEXEC;
+#endif
 
 // Closes the descriptor when it goes out of scope.
 class Descriptor {

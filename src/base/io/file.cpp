@@ -1,9 +1,6 @@
 #include "base/io/file.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +12,7 @@
 
 #include "base/checked_math.h"
 #include "base/io/descriptor.h"
+#include "base/io/file_pages_internal.h"
 #include "base/io/output_file.h"
 #include "base/memory/mapped_pages.h"
 #include "base/parallel/parallel.h"
@@ -23,6 +21,13 @@ namespace carina {
 
 namespace {
 
+// To open a FIFO without a writer would block, before fstat() can report that it is no regular file.
+#ifdef O_NONBLOCK
+constexpr int kDoNotWait = O_NONBLOCK;
+#else
+constexpr int kDoNotWait = 0;
+#endif
+constexpr size_t kAtOnce = size_t{1} << 30;  // bytes of one read(), whose count has 32 bits on Windows
 constexpr size_t kReadBytes = size_t{16} << 20;
 constexpr size_t kWorthLeaving = size_t{1} << 20;  // bytes; the release of a smaller buffer is not worth a system call
 // bytes; a reader of a larger file releases the pages that it has read
@@ -53,25 +58,16 @@ void leave(const Mapping* mapping) {
 
 void unmap(const Mapping* mapping) {
   leave(mapping);
-  ::munmap(const_cast<std::byte*>(mapping->begin), mapping->size);
+  unmap_pages(mapping->begin, mapping->size);
   delete mapping;
 }
 
 Result<Buffer> mapped(const std::string& path, int fd, size_t size) {
-  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (memory == MAP_FAILED) return system_error(path, "cannot map the file");
-  const std::shared_ptr<const Mapping> mapping(
-      new Mapping{.begin = static_cast<const std::byte*>(memory), .size = size, .path = path}, unmap);
+  const std::byte* memory = map_pages(fd, size);
+  if (memory == nullptr) return system_error(path, "cannot map the file");
+  const std::shared_ptr<const Mapping> mapping(new Mapping{.begin = memory, .size = size, .path = path}, unmap);
   enter(mapping.get());
   return Buffer(mapping, {mapping->begin, size});
-}
-
-timespec changed_at(const struct stat& status) {
-#ifdef __APPLE__
-  return status.st_mtimespec;
-#else
-  return status.st_mtim;
-#endif
 }
 
 bool same_content(const struct stat& before, const struct stat& after) {
@@ -84,7 +80,7 @@ Result<Buffer> read_whole(const std::string& path, int fd, const struct stat& be
   MutableBuffer buffer = MutableBuffer::allocate(static_cast<size_t>(before.st_size));
   std::span<std::byte> rest = buffer.bytes();
   while (!rest.empty()) {
-    const ssize_t count = ::read(fd, rest.data(), rest.size());
+    const ssize_t count = ::read(fd, rest.data(), static_cast<unsigned>(std::min(rest.size(), kAtOnce)));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return system_error(path, "cannot read the file");
     if (count == 0) break;
@@ -101,8 +97,7 @@ Result<Buffer> read_whole(const std::string& path, int fd, const struct stat& be
 }
 
 Result<Buffer> file_bytes(const std::string& path, size_t max_read) {
-  // O_NONBLOCK: to open a FIFO without a writer would block, before fstat() can report that it is no regular file.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor file(::open(path.c_str(), O_RDONLY | kOwnBytes | kDoNotWait));
   if (file.get() < 0) return system_error(path, "cannot open the file");
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return system_error(path, "cannot read the file's size");
@@ -120,13 +115,9 @@ Result<Buffer> map_file(const std::string& path) {
   return file_bytes(path, kReadBytes);
 }
 
-// Requests small pages. A part of a large page cannot be released, so two readers of one file would hold megabytes.
 Result<Buffer> map_large_file(const std::string& path) {
   CARINA_TRY(Buffer file, file_bytes(path, 0));
-#ifdef MADV_NOHUGEPAGE
-  // A failure has no effect on the content; the process only uses more memory.
-  if (file.size() > 0) static_cast<void>(::madvise(const_cast<std::byte*>(file.data()), file.size(), MADV_NOHUGEPAGE));
-#endif
+  if (file.size() > 0) prefer_small_pages(file.data(), file.size());
   return file;
 }
 
@@ -144,15 +135,6 @@ const Mapping* mapping_at(const void* address) noexcept {
 
 }  // namespace
 
-// Source: proc(5), fd. A FILE's descriptor is its own.
-std::string path_of_open_file(std::FILE* file) {
-#ifdef __linux__
-  return "/proc/self/fd/" + std::to_string(::fileno(file));
-#else
-  return "/dev/fd/" + std::to_string(::fileno(file));
-#endif
-}
-
 const char* mapped_file_at(const void* address) noexcept {
   const Mapping* mapping = mapping_at(address);
   return mapping == nullptr ? nullptr : mapping->path.c_str();
@@ -160,14 +142,8 @@ const char* mapped_file_at(const void* address) noexcept {
 
 namespace {
 
-uintptr_t page_bytes() {
-  return static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-}
-
-// Releases the pages of a mapped file. Both addresses are page boundaries.
 void leave(uintptr_t first, uintptr_t last) {
-  // A failure has no effect on the content; the process only uses more memory.
-  if (first < last) static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED));
+  if (first < last) release_mapped(first, last);
 }
 
 }  // namespace
@@ -209,12 +185,6 @@ Buffer part_with_pages(const Buffer& whole, size_t offset, size_t size) {
   return {owner, part.bytes()};
 }
 
-std::optional<FileId> file_id(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
-  return FileId{.device = status.st_dev, .inode = status.st_ino};
-}
-
 Result<void> write_file(const std::string& path, std::span<const std::byte> bytes) {
   CARINA_TRY(OutputFile file, OutputFile::prepare(path, bytes));
   return file.commit();
@@ -226,9 +196,9 @@ Result<void> write_file(const std::string& path, std::string_view text) {
 
 // Uses one call of write().
 Result<void> append_to_file(const std::string& path, std::string_view text) {
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | kOwnBytes, 0666));
   if (file.get() < 0) return system_error(path, "cannot open the file");
-  const ssize_t written = ::write(file.get(), text.data(), text.size());
+  const ssize_t written = ::write(file.get(), text.data(), static_cast<unsigned>(text.size()));
   if (written == static_cast<ssize_t>(text.size())) return {};
   if (written >= 0) errno = ENOSPC;
   return system_error(path, "cannot write");

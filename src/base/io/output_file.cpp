@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <climits>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -17,6 +17,13 @@
 namespace carina {
 
 namespace {
+
+// A terminal that is written to does not become the process's own.
+#ifdef O_NOCTTY
+constexpr int kNoTerminal = O_NOCTTY;
+#else
+constexpr int kNoTerminal = 0;
+#endif
 
 // The temporary files of this process that are not renamed yet, for remove_uncommitted_files().
 constexpr size_t kSlots = 32;
@@ -44,14 +51,16 @@ class Temporary {
 
   // Returns the descriptor of the new file, or -1 with errno.
   int create() {
-    const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | kOwnBytes, 0666);
     made_ = fd >= 0;
     return fd;
   }
   bool rename_to(const std::string& path) {
-    if (::rename(path_.c_str(), path.c_str()) != 0) return false;
-    made_ = false;
-    return true;
+    std::error_code error;
+    std::filesystem::rename(path_, path, error);  // replaces a file on every system
+    if (error) errno = error.default_error_condition().value();
+    made_ = bool(error);
+    return !made_;
   }
 
  private:
@@ -67,7 +76,8 @@ class Temporary {
 
 bool write_all(int fd, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    constexpr size_t kAtOnce = size_t{1} << 30;  // write() of Windows takes 32 bits
+    const ssize_t written = ::write(fd, bytes.data(), static_cast<unsigned>(std::min(bytes.size(), kAtOnce)));
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return false;
     bytes = bytes.subspan(static_cast<size_t>(written));
@@ -91,9 +101,9 @@ Result<ResolvedPath> resolve(const std::string& path) {
       return fail(
           {.where = path, .what = "cannot write the file: a folder has this name", .fault = Fault::kEnvironment});
     resolved_path.there = status;
-    std::array<char, PATH_MAX> resolved{};
-    if (S_ISREG(status.st_mode) && ::realpath(path.c_str(), resolved.data()) != nullptr)
-      resolved_path.path = resolved.data();
+    std::error_code error;
+    if (const auto resolved = std::filesystem::canonical(path, error); S_ISREG(status.st_mode) && !error)
+      resolved_path.path = resolved.string();
     return resolved_path;
   }
   if (errno != ENOENT) return system_error(path, "cannot write the file");
@@ -113,6 +123,15 @@ int hold([[maybe_unused]] const std::string& path) {
   return ::open(path.c_str(), O_PATH | O_CLOEXEC);
 #else
   return -1;
+#endif
+}
+
+// Gives a new file the owner and the mode of the old one if possible; a failure is not an error. The owner is set
+// first, because fchown() clears the set-id bits. On Windows a file has the rights of its folder.
+void keep_owner([[maybe_unused]] int fd, [[maybe_unused]] const struct stat& old) {
+#ifndef _WIN32
+  static_cast<void>(::fchown(fd, old.st_uid, old.st_gid) == 0);
+  static_cast<void>(::fchmod(fd, old.st_mode & 07777) == 0);
 #endif
 }
 
@@ -139,19 +158,14 @@ struct OutputFile::State {
     auto file = std::make_unique<Temporary>(temporary_name(resolved_path.path));
     Descriptor descriptor(file->create());
     if (descriptor.get() < 0) return false;
-    if (resolved_path.there) {
-      // The owner is set first, because fchown() clears the set-id bits. Owner and mode of the old file are kept if
-      // possible; a failure is not an error.
-      static_cast<void>(::fchown(descriptor.get(), resolved_path.there->st_uid, resolved_path.there->st_gid) == 0);
-      static_cast<void>(::fchmod(descriptor.get(), resolved_path.there->st_mode & 07777) == 0);
-    }
+    if (resolved_path.there) keep_owner(descriptor.get(), *resolved_path.there);
     if (!write_all(descriptor.get(), bytes) || !descriptor.close()) return false;
     temporary = std::move(file);
     return true;
   }
 
   Result<void> write_in_place() {
-    Descriptor descriptor(::open(resolved_path.path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY));
+    Descriptor descriptor(::open(resolved_path.path.c_str(), O_WRONLY | O_TRUNC | kOwnBytes | kNoTerminal));
     if (descriptor.get() < 0 || !write_all(descriptor.get(), bytes) || !descriptor.close())
       return system_error(path, "cannot write the file");
     return {};

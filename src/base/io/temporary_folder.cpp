@@ -7,13 +7,29 @@
 #include <cstring>
 #include <filesystem>
 
+#ifdef _WIN32
+#include <direct.h>
+#include <io.h>
+#endif
+
 namespace carina {
 
 namespace fs = std::filesystem;
 
+#ifdef _WIN32
+namespace {
+
+// As mkdtemp(3): replaces the letters X at the end, and makes the folder. _mkdir() fails if there is one.
+char* mkdtemp(char* pattern) {
+  return ::_mktemp(pattern) != nullptr && ::_mkdir(pattern) == 0 ? pattern : nullptr;
+}
+
+}  // namespace
+#endif
+
 Result<std::unique_ptr<TemporaryFolder>> TemporaryFolder::make(std::string_view prefix) {
   std::string path = (fs::temp_directory_path() / fmt::format("{}-XXXXXX", prefix)).string();
-  if (::mkdtemp(path.data()) == nullptr)
+  if (mkdtemp(path.data()) == nullptr)
     return fail({.where = path,
                  .what = fmt::format("cannot make a temporary folder: {}", std::strerror(errno)),
                  .fault = Fault::kEnvironment});

@@ -80,7 +80,8 @@ class JpegDecoder {
   bool begin(std::span<const std::byte> file, int64_t channels) {
     if (setjmp(errors_.way_out) != 0) return false;
     jpeg_create_decompress(&decoder_);
-    jpeg_mem_src(&decoder_, reinterpret_cast<const unsigned char*>(file.data()), file.size());
+    jpeg_mem_src(&decoder_, reinterpret_cast<const unsigned char*>(file.data()),
+                 static_cast<unsigned long>(file.size()));
     jpeg_read_header(&decoder_, TRUE);
     decoder_.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     return true;

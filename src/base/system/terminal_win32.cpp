@@ -1,0 +1,20 @@
+#include <io.h>
+#include <windows.h>
+
+#include "base/system/terminal.h"
+
+// Source: the Windows API, consoleapi2.h.
+namespace carina {
+
+bool stderr_is_terminal() {
+  return ::_isatty(2) != 0;
+}
+
+std::optional<size_t> terminal_columns() {
+  CONSOLE_SCREEN_BUFFER_INFO screen{};
+  if (::_isatty(1) == 0 || ::GetConsoleScreenBufferInfo(::GetStdHandle(STD_OUTPUT_HANDLE), &screen) == 0)
+    return std::nullopt;
+  return static_cast<size_t>(screen.srWindow.Right - screen.srWindow.Left + 1);
+}
+
+}  // namespace carina
