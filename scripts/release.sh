@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Makes the files of a release from a tag, into build/release-VERSION: the source archive, Debian packages, wheels and
-# the source distribution for PyPI, the bill of materials, the notices, and SHA256SUMS. The same tag gives the same
-# bytes.
+# Makes the files of a release from a tag, into build/release-VERSION: the source archive, Debian packages, wheels for
+# x86-64 and 64-bit Arm and the source distribution for PyPI, the bill of materials, the notices, and SHA256SUMS. The
+# same tag gives the same bytes.
 #
-#   scripts/release.sh [--twice] [--without deb|wheel] [--python PYTHON]... [TAG]   (default: the commit's tag)
+#   scripts/release.sh [--twice] [--without deb|wheel|aarch64]... [--python PYTHON]... [TAG]   (default: the commit's
+#   tag)
 #
 # --python makes a wheel for each: python3.10, python3.11 and python3.12 cover all versions (default: the system's).
 # --twice builds everything again in another folder and compares. Uploading is a step of its own, which the last lines
@@ -20,7 +21,7 @@ while [ $# -gt 0 ]; do
     --without) shift; without+="${1:-} " ;;
     --python) shift; pythons+=("${1:?release: --python needs an interpreter}") ;;
     -h|--help) sed -n '2,/^set /p' "${BASH_SOURCE[0]}" | sed -n 's/^# \{0,1\}//p'; exit 0 ;;
-    -*) die "unknown argument $1 (--twice, --without deb|wheel, --python PYTHON)" ;;
+    -*) die "unknown argument $1 (--twice, --without deb|wheel|aarch64, --python PYTHON)" ;;
     *) tag=$1 ;;
   esac
   shift
@@ -41,9 +42,8 @@ export DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS:-parallel=$CMAKE_BUILD_PARALLEL_LEV
 unset CFLAGS CXXFLAGS CPPFLAGS LDFLAGS CMAKE_C_COMPILER_LAUNCHER CMAKE_CXX_COMPILER_LAUNCHER
 SOURCE_DATE_EPOCH=$(git show -s --format=%ct "$commit")
 out=$PWD/build/release-$version
-work=$PWD/build/release-work
 
-# unpacked PART: the archive of the commit in a folder of its own, whose path is in no file of the release.
+# unpacked PART: the archive of the commit in a folder of $work, whose path is in no file of the release.
 unpacked() {
   mkdir -p "$work/$1"
   tar -xzf "$archive" -C "$work/$1"
@@ -57,9 +57,9 @@ logged() {
   (cd "$source" && "$@" >>"$log" 2>&1) || { tail -n 20 "$log" >&2; die "the $part failed"; }
 }
 
-# make_all FOLDER: all files of the release.
+# make_all FOLDER: all files of the release, built in a folder that is named after it.
 make_all() {
-  local into=$1 archive=$1/carina_$version.orig.tar.gz source
+  local into=$1 archive=$1/carina_$version.orig.tar.gz source work=$PWD/build/work-of-${1##*/} aarch64=()
   rm -rf "$work" "$into"
   mkdir -p "$work" "$into"
   git archive --format=tar --prefix="carina-$version/" "$commit" | gzip -n9 >"$archive"
@@ -72,8 +72,12 @@ make_all() {
   unpacked wheel
   if [[ $without != *" wheel "* ]]; then
     say "wheels"
+    if [[ $without != *" aarch64 "* ]]; then
+      aarch64=(--aarch64)
+      logged wheel scripts/sysroot.sh arm64 build/aarch64/sysroot
+    fi
     logged wheel cmake --preset release
-    logged wheel scripts/wheel.sh --sdist "${pythons[@]}"
+    logged wheel scripts/wheel.sh --sdist "${aarch64[@]}" "${pythons[@]}"
     mv "$source"/build/wheels/carina-* "$into/"
   fi
   # By the Python that made the last wheel: the notices need the license texts of packages of its.

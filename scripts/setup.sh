@@ -6,6 +6,7 @@
 #   scripts/setup.sh --full   also for `make test`, `fuzz`, `tidy` and `format`: clang with its tools and linker,
 #                             Valgrind, the compiler and the emulator for Cortex-M, a browser
 #   scripts/setup.sh --aarch64  packages for `make wheel-aarch64`
+#   scripts/setup.sh --release  packages for scripts/release.sh and the tests of its files
 #
 # It also accepts the options of the Arm backend's setup.sh: docs/guide/script-options.md.
 set -euo pipefail
@@ -22,6 +23,10 @@ full=(
 )
 
 cross=(g++-aarch64-linux-gnu qemu-user)
+release=(
+  "${cross[@]}" python3-venv debhelper gcc-arm-none-eabi libnewlib-arm-none-eabi libstdc++-arm-none-eabi-newlib
+  mmdebstrap lintian
+)
 
 # Options of the Arm backend's setup.sh: name|HAS, NONE or REFUSED|effect, or why there is none
 # (docs/guide/script-options.md).
@@ -65,13 +70,14 @@ wanted=("${build[@]}")
 while [ $# -gt 0 ]; do
   case $1 in
     --aarch64) wanted+=("${cross[@]}") ;;
+    --release) wanted+=("${release[@]}") ;;
     --full) wanted+=("${full[@]}") ;;
     -h|--help) sed -n '2,/^set /p' "${BASH_SOURCE[0]}" | sed -n 's/^# \{0,1\}//p'; exit 0 ;;
     --target-toolchain|--target-toolchain=*)
       if [ "$1" = --target-toolchain ]; then shift; chosen=${1:-}; else chosen=${1#*=}; fi
       [ "$chosen" = gnu ] || { echo "setup: --target-toolchain: expected gnu, got '$chosen'" >&2; exit 2; }
       arm_option --target-toolchain ;;
-    *) arm_option "$1" || { echo "setup: unknown argument '$1' (--full, --aarch64)" >&2; exit 2; } ;;
+    *) arm_option "$1" || { echo "setup: unknown argument '$1' (--full, --aarch64, --release)" >&2; exit 2; } ;;
   esac
   shift
 done
