@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "npu/cost/channel.h"
 #include "plan/select/emit_internal.h"
+#include "plan/select/estimate_internal.h"
 #include "plan/select/selection.h"
 
 // The epilogue of a step: the operators after a sum that the NPU's output stage computes as well. Each is absorbed
@@ -84,10 +86,39 @@ bool Selection::absorb_clamp(Epilogue& epilogue, const ir::Node& next) {
   return true;
 }
 
+namespace {
+
+// Whether the first operation of the network would wait longer for its table than a lookup after it takes. During the
+// operation the table is loaded. The result of the lookup takes the memory of the operation's input.
+bool is_looked_up_later(const Selection& s, const Epilogue& epilogue, const LookupTable& table,
+                        const PlanTensor& constant) {
+  const ir::ValueId input = s.input(0);
+  const auto bytes = [&](ir::ValueId id) {
+    return s.shape(id).elements() * static_cast<int64_t>(element_bytes(s.value(id).dtype));
+  };
+  if (s.sole_user(input) != s.node_id() || bytes(table.value) > bytes(input)) return false;
+  const Target& target = s.target();
+  const npu::MemoryPort& arena = target.system.ports[static_cast<size_t>(target.memory.arena_port)];
+  const npu::MemoryPort& constants = target.system.ports[static_cast<size_t>(target.memory.constants_port)];
+  const Extent extent = extent_of(s.shape(table.value));
+  const FeatureMap map{.height = extent.height, .width = extent.width, .depth = extent.depth, .type = epilogue.type};
+  Activation activation = epilogue.activation;
+  activation.table = table.tensor;
+  const double lookup =
+      cycles_of(s, {.kind = StepKind::kPool, .ofm = map, .ifm = map, .activation = activation, .name = {}}) +
+      arena.read_latency_cycles + arena.write_latency_cycles;
+  return npu::transfer_cycles(target.accelerator, static_cast<double>(constant.bytes()), &constants, nullptr) > lookup;
+}
+
+}  // namespace
+
 bool Selection::absorb_table(Epilogue& epilogue, ir::NodeId next) {
   if (!epilogue.type.is_signed) return false;
   const auto table = table_of(*this, next);
   if (!table || table->in != epilogue.type) return false;
+  if (network_.steps.empty() && options_.optimize != Optimize::kSize &&
+      is_looked_up_later(*this, epilogue, *table, network_[table->tensor]))
+    return false;
   epilogue.activation.table = table->tensor;
   epilogue.value = table->value;
   if (table->second.valid()) absorb(table->second);

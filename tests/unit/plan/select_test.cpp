@@ -97,6 +97,24 @@ TEST(Select, widening_uses_a_product) {
   EXPECT_EQ(steps[0].elementwise, npu::ElementwiseMode::MUL);
 }
 
+// The table of a small first operation would arrive later than the operation ends. Other operations look up themselves.
+TEST(Select, first_operation_does_not_wait_for_a_table) {
+  GraphBuilder b;
+  const auto table = b.constant<int8_t>(DType::kInt8, {256}, std::vector<int8_t>(256, 5));
+  auto x = b.input("x", DType::kInt8, {1, 4, 4, 32});
+  for (int i = 0; i < 2; ++i) {
+    x = b.conv(x, 32, 1, 0, 40, i);
+    x = b.op(TosaOp::TABLE, {x, table}, DType::kInt8, {1, 4, 4, 32});
+  }
+  b.graph.outputs = {x};
+  const Target target = *find_target("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Shared_Sram");
+  const auto steps = schedule_of(b.graph, target, {}).steps.all();
+  ASSERT_EQ(steps.size(), 3U);
+  EXPECT_FALSE(steps[0].uses_table());
+  EXPECT_EQ(steps[1].kind, StepKind::kPool);
+  EXPECT_TRUE(steps[2].uses_table());
+}
+
 // The constant is in the operation's registers, so it is not read from memory.
 TEST(Select, constant_of_one_element_is_a_scalar) {
   GraphBuilder b;
