@@ -4,7 +4,7 @@
 JOBS ?= 2
 FUZZ_SECONDS ?= 10
 BUILD ?= build
-PYTHONS ?= $(shell for python in python3.10 python3.11 python3.12; do $$python -V >/dev/null 2>&1 && echo $$python; done)
+PYTHONS ?= $(shell for python in python3.10 python3.11 python3.12; do if $$python -V >/dev/null 2>&1; then echo $$python; fi; done)
 export JOBS FUZZ_SECONDS
 export CARINA_BUILD := $(BUILD)
 
