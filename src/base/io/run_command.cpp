@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "base/command_words.h"
 #include "base/io/child_program.h"
 
 extern char** environ;
@@ -12,9 +13,7 @@ extern char** environ;
 namespace carina {
 
 std::optional<int> run_command(std::vector<std::string> arguments, const std::string& messages) {
-  std::vector<char*> pointers;
-  for (std::string& word : arguments) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = pointers_to(arguments);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);

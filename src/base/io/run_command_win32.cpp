@@ -1,7 +1,8 @@
 #include <windows.h>
 
+#include "base/command_words.h"
 #include "base/io/child_program.h"
-#include "base/windows_command_line.h"
+#include "base/io/program_win32.h"
 
 // Source: the Windows API, processthreadsapi.h.
 namespace carina {
@@ -16,6 +17,19 @@ HANDLE inherited_file(const std::string& path, DWORD access, DWORD disposition) 
 
 }  // namespace
 
+std::optional<int> run_program(const std::vector<std::string>& words, STARTUPINFOA& streams) {
+  PROCESS_INFORMATION process{};
+  std::string line = windows_command_line(words);
+  if (::CreateProcessA(nullptr, line.data(), nullptr, nullptr, TRUE, 0, nullptr, nullptr, &streams, &process) == 0)
+    return std::nullopt;
+  ::WaitForSingleObject(process.hProcess, INFINITE);
+  DWORD status = 1;
+  ::GetExitCodeProcess(process.hProcess, &status);
+  ::CloseHandle(process.hThread);
+  ::CloseHandle(process.hProcess);
+  return static_cast<int>(status);
+}
+
 std::optional<int> run_command(std::vector<std::string> arguments, const std::string& messages) {
   HANDLE input = inherited_file("NUL", GENERIC_READ, OPEN_EXISTING);
   HANDLE output = inherited_file(messages, GENERIC_WRITE, CREATE_ALWAYS);
@@ -25,19 +39,10 @@ std::optional<int> run_command(std::vector<std::string> arguments, const std::st
   streams.hStdInput = input;
   streams.hStdOutput = output;
   streams.hStdError = output;
-  PROCESS_INFORMATION process{};
-  std::string line = windows_command_line(arguments);
-  const bool started =
-      ::CreateProcessA(nullptr, line.data(), nullptr, nullptr, TRUE, 0, nullptr, nullptr, &streams, &process) != 0;
+  const std::optional<int> status = run_program(arguments, streams);
   ::CloseHandle(input);
   ::CloseHandle(output);
-  if (!started) return std::nullopt;
-  ::WaitForSingleObject(process.hProcess, INFINITE);
-  DWORD status = 1;
-  ::GetExitCodeProcess(process.hProcess, &status);
-  ::CloseHandle(process.hThread);
-  ::CloseHandle(process.hProcess);
-  return static_cast<int>(status);
+  return status;
 }
 
 }  // namespace carina

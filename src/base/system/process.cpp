@@ -8,7 +8,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "base/system/arguments_internal.h"
+#include "base/command_words.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>

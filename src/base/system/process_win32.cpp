@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/io/program_win32.h"
 #include "base/system/process.h"
-#include "base/windows_command_line.h"
 
 // Source: the Windows API, processthreadsapi.h and psapi.h.
 namespace carina {
@@ -27,14 +27,9 @@ void set_environment(const std::string& name, const std::string& value) {
 int become_program(std::vector<std::string> command) {
   STARTUPINFOA streams{};
   streams.cb = sizeof(streams);
-  PROCESS_INFORMATION process{};
-  std::string line = windows_command_line(command);
-  if (::CreateProcessA(nullptr, line.data(), nullptr, nullptr, TRUE, 0, nullptr, nullptr, &streams, &process) == 0)
-    return ENOENT;
-  ::WaitForSingleObject(process.hProcess, INFINITE);
-  DWORD status = 1;
-  ::GetExitCodeProcess(process.hProcess, &status);
-  std::exit(static_cast<int>(status));
+  const std::optional<int> status = run_program(command, streams);
+  if (!status) return ENOENT;
+  std::exit(*status);
 }
 
 double cpu_seconds() {

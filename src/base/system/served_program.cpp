@@ -12,8 +12,8 @@
 #include <cerrno>
 #include <chrono>
 
+#include "base/command_words.h"
 #include "base/io/descriptor.h"
-#include "base/system/arguments_internal.h"
 
 extern char** environ;
 
