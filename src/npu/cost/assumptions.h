@@ -18,11 +18,13 @@ struct Assumption {
   double ends_factor = 1;  // of the first read and the last write
 };
 
+inline constexpr Assumption kLatenciesDoubled{.name = "latencies doubled", .latency_factor = 2};
+
 // The first row is the usual model.
 inline constexpr auto kAssumptions = std::to_array<Assumption>({
     {.name = "nominal"},
     {.name = "latencies halved", .latency_factor = 0.5},
-    {.name = "latencies doubled", .latency_factor = 2},
+    kLatenciesDoubled,
     {.name = "second memory at half speed", .second_memory_factor = 0.5},
     {.name = "second memory at twice the speed", .second_memory_factor = 2},
     {.name = "kernels overlap", .kernel_overlap = 1},

@@ -16,7 +16,7 @@ std::vector<AssumedTarget> assumed_targets(const Target& target) {
 }
 
 Target with_twice_the_latencies(Target target) {
-  target.system = npu::assumed(target.system, {.name = "latencies doubled", .latency_factor = 2});
+  target.system = npu::assumed(target.system, npu::kLatenciesDoubled);
   return target;
 }
 

@@ -157,10 +157,6 @@ class Chooser {
   std::vector<int64_t> live_;  // bytes of the chosen storages, by time
 };
 
-}  // namespace
-
-namespace {
-
 Schedule with_spaces(Schedule schedule, std::vector<Candidate> candidates, int64_t limit) {
   Chooser chooser(std::move(candidates), static_cast<int64_t>(schedule.order.size()));
   // Allocation adds gaps between storages, also those of results that overwrite operands. So the limit is lowered until
