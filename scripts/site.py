@@ -74,6 +74,7 @@ def cpp_reference():
     settings = {
         "PROJECT_NAME": "Carina",
         "INPUT": ROOT / "include" / "carina",
+        "INCLUDE_PATH": ROOT / "include",
         "OUTPUT_DIRECTORY": SOURCE / "reference",
         "HTML_OUTPUT": "cpp",
         "GENERATE_LATEX": "NO",
