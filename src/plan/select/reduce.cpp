@@ -109,12 +109,17 @@ Epilogue with_short_scales(Epilogue epilogue) {
   return epilogue;
 }
 
-// A sum of narrow elements over a window: with a scale to narrow results an average pool whose "1/n" is that scale,
-// else a depthwise kernel of ones.
+// A sum of narrow elements over a window. With a scale to narrow results, it is an average pool whose "1/n" is that
+// scale, and the sum of one element is a RESCALE of it. Otherwise it is a depthwise kernel of ones, whose scales of
+// 16-bit elements have 15 bits on ethos-u85.
 Result<void> sum_window(Selection& s, const Operand& ifm, const View& out, const Kernel& kernel,
                         const Epilogue& epilogue) {
-  const bool as_pool = epilogue.type.bits <= 16 && kernel.taps() > 1 && !simplified(epilogue.scaling()).is_unit();
-  if (as_pool) {
+  const bool narrow = epilogue.type.bits <= 16;
+  if (narrow && kernel.taps() == 1) {
+    emit_requantize(s, out, ifm, epilogue);
+    return {};
+  }
+  if (narrow && !simplified(epilogue.scaling()).is_unit()) {
     return emit_window(s,
                        {.kind = StepKind::kPool,
                         .pool = npu::PoolingMode::AVERAGE,
