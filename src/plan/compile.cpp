@@ -87,7 +87,8 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
                    .graph = tosa,
                    .family = *family,
                    .target = target,
-                   .overlap = options.variation.overlap},
+                   .overlap = options.variation.overlap,
+                   .writes = options.variation.writes},
                   std::move(finished.constants), std::move(finished.streams));
 }
 

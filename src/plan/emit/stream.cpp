@@ -113,7 +113,9 @@ class Streamer {
         emitter_(what.family.emitter(what.schedule, what.target)),
         tables_(what.family.tables(what.target)),
         hazards_(what.family.limits),
-        names_(names_by_node(what.material, what.graph)) {}
+        names_(names_by_node(what.material, what.graph)) {
+    emitter_->set_writes(what.writes);
+  }
 
   Stream run() && {
     for (size_t i = 0; i < schedule_.order.size();) {

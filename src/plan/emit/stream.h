@@ -17,6 +17,7 @@ struct Emission {
   const Family& family;
   const Target& target;
   Variation::Overlap overlap = Variation::Overlap::kExact;
+  npu::StreamWriter::Writes writes = npu::StreamWriter::Writes::kOmitUnchanged;
 };
 struct Stream {
   std::vector<uint32_t> words;

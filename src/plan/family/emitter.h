@@ -40,6 +40,9 @@ class Emitter {
   explicit Emitter(npu::Product product) : out_(product) {}
   virtual ~Emitter() = default;
 
+  // Whether registers are set again that have the right value already. Before the first command.
+  void set_writes(npu::StreamWriter::Writes writes) { out_ = npu::StreamWriter(out_.product(), writes); }
+
   // Writes the operation of a stripe that is not a transfer. `table_slot` is the slot of its lookup table. `blockdep`
   // is how many of its blocks may start before the previous operation has ended.
   virtual void compute(const Stripe& stripe, int table_slot, int blockdep) = 0;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "carina/options.h"
+#include "npu/registers.h"
 #include "npu/weights/encoded_weights_cache.h"
 
 // The options of plan::compile().
@@ -26,6 +27,8 @@ struct Variation {
   enum class Staging : uint8_t { kWhereItPays, kNever } staging = Staging::kWhereItPays;
   // kNone: BLOCKDEP is 0 and every command waits for all previous ones
   enum class Overlap : uint8_t { kExact, kNone } overlap = Overlap::kExact;
+  // kAll: every operation sets all registers that it uses, also those that have the right value already
+  npu::StreamWriter::Writes writes = npu::StreamWriter::Writes::kOmitUnchanged;
 };
 
 struct Schedule;

@@ -253,6 +253,12 @@ void emit_scale_32(Selection& s, const View& dst, const View& src, const Epilogu
 }
 
 void emit_requantize(Selection& s, const View& dst, const Operand& src, const Epilogue& epilogue) {
+  // Channels with scales of their own are the channels of the operation, so they are contiguous.
+  if (epilogue.per_channel && dst.axes.back().size > 1 && dst.axes.back().stride != 1) {
+    const View dense = s.new_tensor("dense", dst.shape(), epilogue.type);
+    emit_requantize(s, dense, src, epilogue);
+    return emit_copy(s, dst, dense, epilogue.type);
+  }
   const Operand from = epilogue.per_channel ? with_dense_channels(s, src) : src;
   const std::array views{dst, from.view};
   const WeightsId table = epilogue.per_channel ? scale_table(s, epilogue, dst.axes.back().size) : WeightsId();

@@ -19,29 +19,15 @@ int64_t size(const View& view, size_t axis) {
   return view.axes[axis].size;
 }
 
-FeatureMap map_of(const View& view, const Operand& operand) {
-  return {.tensor = view.tensor,
-          .offset = view.offset,
-          .height = size(view, kH),
-          .width = size(view, kW),
-          .depth = size(view, kC),
-          .stride_y = view.axes[kH].stride,
-          .stride_x = view.axes[kW].stride,
-          .stride_c = size(view, kC) > 1 ? view.axes[kC].stride : 1,
-          .type = operand.type,
-          .zero_point = operand.zero_point};
-}
-
 void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
-  const Operand ofm{.view = window.ofm, .type = epilogue.type, .zero_point = epilogue.zero_point};
   const bool has_weights = window.kind != StepKind::kPool;
   // 16-bit products need sums of more than 32 bits before they are scaled.
   const bool wide = has_weights && window.ifm.type.bits == 16 && (epilogue.scaled || epilogue.type.bits == 64);
   if (wide) s.network().material.weights[window.weights.index()].acc = AccWidth::kWide;
   s.push({.kind = window.kind,
           .pool = window.pool,
-          .ofm = map_of(window.ofm, ofm),
-          .ifm = map_of(window.ifm.view, window.ifm),
+          .ofm = image_map(window.ofm, epilogue.type, epilogue.zero_point),
+          .ifm = image_map(window.ifm.view, window.ifm.type, window.ifm.zero_point),
           .kernel = window.kernel,
           .padding = window.padding,
           .weights = window.weights,
@@ -150,22 +136,35 @@ Result<void> check_kernel(Selection& s, const Window& window) {
   return {};
 }
 
-// Whether the NPU can write the window's results although their channels are not contiguous.
-bool writes_transposed(const Selection& s, const Window& window) {
-  const auto is_contiguous = [&](size_t axis) {
-    return size(window.ofm, axis) > 1 && window.ofm.axes[axis].stride == 1;
-  };
-  const bool sums = window.kind == StepKind::kPool && window.pool == npu::PoolingMode::REDUCE_SUM;
-  return s.family().abilities.transposed_results && !sums && (is_contiguous(kH) || is_contiguous(kW));
+}  // namespace
+
+FeatureMap image_map(const View& image, ElementType type, int64_t zero_point) {
+  const size_t rank = image.rank();
+  CARINA_CHECK(rank >= 3, "an image of {} axes", rank);
+  const Axis &y = image.axes[rank - 3], &x = image.axes[rank - 2], &c = image.axes[rank - 1];
+  return {.tensor = image.tensor,
+          .offset = image.offset,
+          .height = y.size,
+          .width = x.size,
+          .depth = c.size,
+          .stride_y = y.stride,
+          .stride_x = x.stride,
+          .stride_c = c.size > 1 ? c.stride : 1,
+          .type = type,
+          .zero_point = zero_point};
 }
 
-}  // namespace
+bool is_writable(const Selection& s, const View& results) {
+  const Axis& channels = results.axes.back();
+  if (channels.size == 1 || channels.stride == 1) return true;
+  const auto is_contiguous = [](const Axis& axis) { return axis.size > 1 && axis.stride == 1; };
+  return s.family().abilities.transposed_results &&
+         std::ranges::any_of(std::span(results.axes).last(3).first(2), is_contiguous);
+}
 
 Result<void> emit_window(Selection& s, const Window& asked, const Epilogue& epilogue) {
   Window window = asked;
-  if (const Axis& channels = asked.ofm.axes[kC];
-      channels.size > 1 && channels.stride != 1 && !writes_transposed(s, asked)) {
-    // The destination has non-contiguous channels, like a part of a transposed CONCAT.
+  if (!is_writable(s, asked.ofm)) {  // like a part of a transposed CONCAT
     window.ofm = s.new_tensor("dense", asked.ofm.shape(), epilogue.type);
     CARINA_CHECKED(emit_window(s, window, epilogue));
     emit_copy(s, asked.ofm, window.ofm, epilogue.type);

@@ -20,25 +20,24 @@ struct Gemm {
   WeightsId scales = {};  // a bias and a scale per channel
 };
 
-FeatureMap matrix_map(const View& matrix, const Operand& operand) {
+// The rows of a matrix as the pixels of one row.
+View pixel_row(const View& matrix) {
+  const Axis& rows = matrix.axes[0];
   return {.tensor = matrix.tensor,
           .offset = matrix.offset,
-          .height = 1,
-          .width = matrix.axes[0].size,
-          .depth = matrix.axes[1].size,
-          .stride_y = matrix.axes[0].stride * matrix.axes[0].size,
-          .stride_x = matrix.axes[0].stride,
-          .type = operand.type,
-          .zero_point = operand.zero_point};
+          .axes = {{.size = 1, .stride = rows.stride * rows.size}, rows, matrix.axes[1]}};
+}
+
+FeatureMap matrix_map(const Operand& matrix) {
+  return image_map(pixel_row(matrix.view), matrix.type, matrix.zero_point);
 }
 
 void push_gemm(Selection& s, const Gemm& p, const Epilogue& epilogue) {
-  const Operand result{.view = p.result, .type = epilogue.type, .zero_point = epilogue.zero_point};
   s.push({.kind = StepKind::kConv,
-          .ofm = matrix_map(p.result, result),
-          .ifm = matrix_map(p.rows.view, p.rows),
+          .ofm = image_map(pixel_row(p.result), epilogue.type, epilogue.zero_point),
+          .ifm = matrix_map(p.rows),
           .second = SecondOperand::kFeatureMap,
-          .ifm2 = matrix_map(p.weights.view, p.weights),
+          .ifm2 = matrix_map(p.weights),
           .weights = p.scales,
           .per_channel = p.scales.valid(),
           .scaling = p.scales.valid() ? epilogue.scaling() : simplified(epilogue.scaling()),
@@ -46,6 +45,13 @@ void push_gemm(Selection& s, const Gemm& p, const Epilogue& epilogue) {
           .acc = p.rows.type.bits == 16 ? AccWidth::kWide : AccWidth::kNarrow,
           .multiplies_second = true,
           .name = {}});
+}
+
+// The view to which products [...,M,O] are written: `asked` if the NPU can write it, otherwise a new tensor.
+View writable(Selection& s, const View& asked, ElementType type) {
+  View matrix = asked;
+  while (matrix.rank() > 2) matrix = at(matrix, 0);
+  return is_writable(s, pixel_row(matrix)) ? asked : s.new_tensor("dense", asked.shape(), type);
 }
 
 Result<void> check_sizes(Selection& s, std::initializer_list<int64_t> sizes) {
@@ -73,13 +79,14 @@ Result<void> select_gemm(Selection& s) {
   b.view = permuted(b.view, std::array<int64_t, 3>{0, 2, 1});
   b = with_dense_channels(s, b);
   const Epilogue epilogue = s.follow(s.output(), sum_type(s), {.scale = EpilogueRules::Scale::kGlobal});
-  const View out = s.open(epilogue.value, s.shape(s.output()));
+  const View out = s.open(epilogue.value, s.shape(s.output())), written = writable(s, out, epilogue.type);
   for (int64_t n = 0; n < out.axes[0].size && !s.is_full(); ++n) {
-    Gemm gemm{.rows = a, .weights = b, .result = at(out, n)};
+    Gemm gemm{.rows = a, .weights = b, .result = at(written, n)};
     gemm.rows.view = at(a.view, n);
     gemm.weights.view = at(b.view, n);
     push_gemm(s, gemm, epilogue);
   }
+  if (written != out) emit_copy(s, out, written, epilogue.type);
   s.close(epilogue.value, out, epilogue.type);
   return {};
 }
@@ -157,8 +164,9 @@ Result<void> select_convolution_by_tensor(Selection& s) {
   const AccWidth acc = x.type.bits == 16 ? AccWidth::kWide : AccWidth::kNarrow;
   CARINA_TRY(const WeightsId scales,
              add_weights(s, {.name = {}, .out_channels = shape[0], .biases = std::move(biases), .acc = acc}, epilogue));
-  const View out = s.open(epilogue.value, {rows, shape[0]});
-  push_gemm(s, {.rows = x, .weights = weights, .result = out, .scales = scales}, epilogue);
+  const View out = s.open(epilogue.value, {rows, shape[0]}), written = writable(s, out, epilogue.type);
+  push_gemm(s, {.rows = x, .weights = weights, .result = written, .scales = scales}, epilogue);
+  if (written != out) emit_copy(s, out, written, epilogue.type);
   s.close(epilogue.value, out, epilogue.type);
   return {};
 }

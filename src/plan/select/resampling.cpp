@@ -22,15 +22,9 @@ Result<void> check(Selection& s, const ResizeAxis& axis) {
   return {};
 }
 
-FeatureMap map_of(const View& image, ElementType type) {
-  return {.tensor = image.tensor,
-          .offset = image.offset,
-          .height = image.axes[0].size,
-          .width = image.axes[1].size,
-          .depth = image.axes[2].size,
-          .stride_y = image.axes[0].stride,
-          .stride_x = image.axes[1].stride,
-          .type = type};
+// No stream of Vela shows a RESIZE whose result is transposed.
+bool has_contiguous_channels(const View& view) {
+  return view.axes.back().size == 1 || view.axes.back().stride == 1;
 }
 
 }  // namespace
@@ -55,18 +49,18 @@ Result<void> select_resample(Selection& s) {
   if (epilogue.scaled && (epilogue.shifts[0] > kMaxShift || epilogue.rounding != Rounding::kNatural))
     return s.refuse("the RESCALE behind this RESIZE shifts too far, or rounds twice");
   const View out = s.open(epilogue.value, s.shape(s.output()));
+  const View written = has_contiguous_channels(out) ? out : s.new_tensor("dense", out.shape(), epilogue.type);
   for (int64_t n = 0; n < out.axes[0].size && !s.is_full(); ++n) {
-    FeatureMap ofm = map_of(at(out, n), epilogue.type);
-    ofm.zero_point = epilogue.zero_point;
     s.push({.kind = StepKind::kResize,
-            .ofm = ofm,
-            .ifm = map_of(at(x.view, n), x.type),
+            .ofm = image_map(at(written, n), epilogue.type, epilogue.zero_point),
+            .ifm = image_map(at(x.view, n), x.type, 0),
             .scaling = simplified(epilogue.scaling()),
             .activation = epilogue.activation,
             .acc = x.type.bits == 16 && !nearest ? AccWidth::kWide : AccWidth::kNarrow,
             .resize = resize,
             .name = {}});
   }
+  if (written != out) emit_copy(s, out, written, epilogue.type);
   s.close(epilogue.value, out, epilogue.type);
   return {};
 }

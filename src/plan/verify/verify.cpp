@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 
 #include "facts/npu_targets.h"
 #include "plan/memory/in_place.h"
@@ -28,6 +30,20 @@ int64_t elements(const OfmBox& box) {
   return box.height * box.width * box.depth;
 }
 
+// Whether two elements of a map may have one address: an axis has a shorter stride than the extent of the axes inside.
+bool elements_overlap(const FeatureMap& map) {
+  std::array<Axis, 3> axes{
+      {{map.height, std::abs(map.stride_y)}, {map.width, std::abs(map.stride_x)}, {map.depth, std::abs(map.stride_c)}}};
+  std::ranges::sort(axes, {}, &Axis::stride);
+  int64_t extent = 1;
+  for (const auto& [size, stride] : axes) {
+    if (size == 1) continue;
+    if (stride < extent) return true;
+    extent += (size - 1) * stride;
+  }
+  return false;
+}
+
 class Verifier {
  public:
   Verifier(const Schedule& schedule, const Family& family, const Target& target)
@@ -45,6 +61,7 @@ class Verifier {
     tensors();
     cascades();
     shared_storages();
+    results();
     return std::move(errors_);
   }
 
@@ -358,6 +375,23 @@ class Verifier {
       if (alike && writes_in_place(s_, static_cast<size_t>(time - 1), from, to)) continue;
       return broken(10, fmt::format("t{}", to.index()), "takes the place of t{} while that is in use", from.index());
     }
+  }
+
+  // ---- 11 ----
+  void results() {
+    for (size_t i = 0; i < s_.steps.size(); ++i) {
+      const Step& step = s_.steps[i];
+      if (step.kind == StepKind::kDma) continue;
+      if (elements_overlap(step.ofm)) broken(11, fmt::format("s{} ({})", i, step.name), "elements of its OFM overlap");
+      if (step.ofm.is_transposed() && !(family_.abilities.transposed_results && can_transpose(step)))
+        broken(11, fmt::format("s{} ({})", i, step.name), "its results cannot be transposed");
+    }
+  }
+  static bool can_transpose(const Step& step) {
+    const FeatureMap& ofm = step.ofm;
+    const bool contiguous = (ofm.height > 1 && ofm.stride_y == 1) || (ofm.width > 1 && ofm.stride_x == 1);
+    const bool reduces = step.kind == StepKind::kPool && step.pool == npu::PoolingMode::REDUCE_SUM;
+    return contiguous && !reduces && (step.is_convolution() || step.kind == StepKind::kPool);
   }
 
   const Schedule& s_;

@@ -7,7 +7,7 @@
 //
 // Options: seed=N (random legal blocks), formats=linear, stripes=halves, staging=never, overlap=none, threads=N,
 // memory=MODE, cascades=ROWS (wherever a cascade is possible), system=CONFIG, arena=BYTES, optimize=search or size,
-// dynamic=1, out=DIR, ops=1 (list operations), time=N (compile N times), check=0, verify=1 (check every schedule on the
+// registers=overwritten (all registers change between operations), dynamic=1, out=DIR, ops=1 (list operations), time=N (compile N times), check=0, verify=1 (check every schedule on the
 // way), dump=FILE (the finished schedule). Batch mode prints one line per case, "ok NAME" or "bad NAME: reason". The
 // exit code is 1 if a case is bad.
 #include <fmt/format.h>
@@ -20,7 +20,10 @@
 #include <vector>
 
 #include "base/io/file.h"
+#include "carina/check.h"
 #include "frontend/tosa/flatbuffer.h"
+#include "npu/payload.h"
+#include "npu/registers.h"
 #include "npu/vela_raw.h"
 #include "plan/compile.h"
 #include "plan/family/family.h"
@@ -68,6 +71,7 @@ Options options_of(const Settings& settings) {
   options.variation.cascade_rows = std::stoll(get(settings, "cascades", "0"));
   if (get(settings, "staging") == "never") options.variation.staging = Variation::Staging::kNever;
   if (get(settings, "overlap") == "none") options.variation.overlap = Variation::Overlap::kNone;
+  if (get(settings, "registers") == "overwritten") options.variation.writes = npu::StreamWriter::Writes::kAll;
   return options;
 }
 
@@ -82,6 +86,42 @@ std::function<void(std::string_view, const Schedule&)> verifier(const Target& ta
     if (!again || *again != schedule)
       broken.push_back({.where = std::string(transformation), .what = "its text is not it"});
   };
+}
+
+// Gives every register another value. Its bits alternate, in the fields that the product has.
+void overwrite_registers(npu::StreamWriter& out) {
+  constexpr uint64_t kPattern = 0x5A5A5A5A5A5A;
+  for (size_t i = 0; i < npu::kRegCount; ++i) {
+    const auto reg = static_cast<npu::Reg>(i);
+    if (!contains(npu::row_of(reg).products, out.product())) continue;
+    uint64_t bits = 0;
+    for (const npu::FieldRow& field : npu::fields_of(reg)) {
+      if (contains(field.products, out.product())) bits |= field.mask() << field.low;
+    }
+    out.set_fields(reg, kPattern & bits);
+  }
+}
+
+// The stream with other values in all registers after each operation, so that an operation works only if the stream
+// sets every register that it uses. The stream must have been written without omitting anything.
+std::vector<std::byte> with_overwritten_registers(std::span<const std::byte> payload,
+                                                  const npu::AcceleratorConfig& accelerator) {
+  using enum npu::Op;
+  const auto parsed = npu::parse_payload(payload, "payload");
+  CARINA_CHECK(parsed.has_value(), "the planner's own payload");
+  const auto commands = npu::read_stream(accelerator.product, parsed->stream, "stream");
+  CARINA_CHECK(commands.has_value(), "the planner's own stream");
+  npu::StreamWriter out(accelerator.product, npu::StreamWriter::Writes::kAll);
+  overwrite_registers(out);
+  for (const npu::Command& command : *commands) {
+    if (command.kind == npu::Command::Kind::kRegister) {
+      out.set_fields(command.reg, command.data());
+      continue;
+    }
+    out.op(command.op, command.param);
+    if (command.op != KERNEL_WAIT && command.op != DMA_WAIT && command.op != STOP) overwrite_registers(out);
+  }
+  return npu::build_payload(accelerator, out.words());
 }
 
 struct Compiled {
@@ -106,6 +146,9 @@ Result<Compiled> compile_file(const std::string& path, const std::string& target
     if (get(settings, "verify") == "1") options.watch = verifier(target, broken);
     CARINA_TRY(compiled.network, compile(module.main(), target, options, {}));
     if (!broken.empty()) return fail(std::move(broken));
+    if (options.variation.writes == npu::StreamWriter::Writes::kAll)
+      compiled.network.command_payload =
+          with_overwritten_registers(compiled.network.command_payload, target.accelerator);
     compiled.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   }
   return compiled;
