@@ -407,6 +407,21 @@ def reduce_sum(g, dtype):
     return reduced(g, OP.REDUCE_SUM, "ReduceSumAttribute", dtype, low=-(2**22), high=2**22)
 
 
+@row(OP.REDUCE_SUM, *SMALL)
+def quantized_reduce_sum(g, dtype):
+    """The sum of narrow elements and its RESCALE, as a quantizer lowers it. The axis often has one element, as in a normalization of vectors
+    by themselves."""
+    shape = any_shape(g, 1500)
+    axis = g.int(0, len(shape) - 1)
+    if g.chance(0.4):
+        shape[axis] = 1
+    x = g.unit(g.input(shape, dtype)) if g.chance(0.8) else g.rescale(g.input(shape, dtype), D.INT32, 1.0, False)
+    total = g.op(OP.REDUCE_SUM, [x], [1 if i == axis else s for i, s in enumerate(shape)], D.INT32, "ReduceSumAttribute", axis)
+    target = g.choice(INTEGERS)
+    gain = 2.0 ** g.random.uniform(-12, 6 if target == D.INT32 else 0)
+    return g.finish(after(g, g.rescale(total, target, gain / shape[axis], False, input_zp=0, value_bits=26)))
+
+
 @row(OP.REDUCE_MAX, *INTEGERS)
 def reduce_max(g, dtype):
     return reduced(g, OP.REDUCE_MAX, "ReduceMaxAttribute", dtype, PROPAGATE)
@@ -599,12 +614,12 @@ def loop(g, dtype):
     return while_loop(g)
 
 
-def generate(row, seed, config):
+def generate(row, seed, config, builder=Builder):
     """The sample of a row. A choice without a legal form is drawn again."""
     random = np.random.default_rng([seed, sum(map(ord, row.name))])
     while True:
         try:
-            tosa, inputs = row.make(Builder(random, config), *row.dtypes)
+            tosa, inputs = row.make(builder(random, config), *row.dtypes)
         except Impossible:
             continue
         return Sample(row.name, config, tosa, inputs)

@@ -53,21 +53,15 @@ def softmax(g, x):
     a, b = (g.rescale(v, D.INT32, 2.0**19 if g.chance(0.8) else 2.0**11, False, input_zp=zero_point) for v in (x, top))
     d = g.binary(OP.SUB, a, b, None, "SubAttribute")
     e = g.table(g.rescale(d, D.INT8, 2.0**-19 * g.random.uniform(0.3, 1), False, output_zp=127, input_zp=0))
-    wide = [unit(g, e, -128) for _ in range(2)]
+    wide = [g.unit(e, -128) for _ in range(2)]
     total = g.op(OP.REDUCE_SUM, [wide[1]], one, D.INT32, "ReduceSumAttribute", axis)
     r = g.table(g.rescale(total, D.INT8, 1 / max(2, x.shape[-1]), False, input_zp=0))
-    return g.rescale(g.mul(wide[0], unit(g, r, -128), D.INT32), D.INT8, 2.0**-8, False, input_zp=0)
-
-
-def unit(g, x, zero_point):
-    """RESCALE to int32 that only removes the zero point."""
-    inputs = [x, g.const([1 << 30], D.INT32), g.const([30], D.INT8), g.const([zero_point], x.dtype), g.const([0], D.INT32)]
-    return g.op(OP.RESCALE, inputs, x.shape, D.INT32, "RescaleAttribute", True, g.rounding(), False, False, False)
+    return g.rescale(g.mul(wide[0], g.unit(r, -128), D.INT32), D.INT8, 2.0**-8, False, input_zp=0)
 
 
 def mean(g, x):
     zero_point = g.int(-128, 127)
-    w = unit(g, x, zero_point)
+    w = g.unit(x, zero_point)
     axes = [1, 2] if g.chance(0.5) else [2, 1]
     for axis in axes if g.chance(0.7) else axes[:1]:
         shape = [1 if i == axis else s for i, s in enumerate(w.shape)]
@@ -117,7 +111,7 @@ def branches(g):
             y = g.requantized_add(x, g.choice(others), g.choice([OP.ADD, OP.SUB]))
         elif layer == "mul":
             others = [v for v in values if v.shape == x.shape]
-            y = g.rescale(g.mul(unit(g, x, g.int(-128, 127)), unit(g, g.choice(others), 3), D.INT32), dtype, 2.0**-7, False, input_zp=0)
+            y = g.rescale(g.mul(g.unit(x, g.int(-128, 127)), g.unit(g.choice(others), 3), D.INT32), dtype, 2.0**-7, False, input_zp=0)
         elif layer == "max":
             y = g.max_pool(x, [g.int(1, min(3, h)), g.int(1, min(3, w))], [g.int(1, 2), g.int(1, 2)])
         elif layer == "avg":
@@ -317,9 +311,9 @@ def shared(g):
     a = g.rescale(y, D.INT8, g.gain_of(x.shape[3], D.INT8))
     b = g.rescale(y, D.INT8, g.gain_of(x.shape[3], D.INT8), rounding=g.rounding())
     c = g.clamp(a)
-    w = unit(g, c, 5)
+    w = g.unit(c, 5)
     d = g.rescale(g.binary(OP.ADD, w, g.rescale(b, D.INT32, 1.0, False), None, "AddAttribute"), D.INT8, 0.5, False, input_zp=0)
-    e = g.binary(OP.MAXIMUM, w, unit(g, d, 1), None, "MaximumAttribute", PROPAGATE)
+    e = g.binary(OP.MAXIMUM, w, g.unit(d, 1), None, "MaximumAttribute", PROPAGATE)
     f = g.rescale(e, D.INT8, 0.9, False, input_zp=0)
     outputs = [v for v in (a, b, c, d, e, f) if g.chance(0.4)] or [f]
     return g.finish(*outputs)
@@ -372,7 +366,7 @@ def tokens(g):
     t = y.shape[2]
     y = g.requantized_add(y, g.operand(y.shape, D.INT8, const=0.7))
     if g.chance(0.6):
-        wide = unit(g, y, g.int(-128, 127))
+        wide = g.unit(y, g.int(-128, 127))
         mean = g.rescale(g.op(OP.REDUCE_SUM, [wide], [1, 1, t], D.INT32, "ReduceSumAttribute", 1), D.INT8, 1 / c, False, input_zp=0)
         y = g.requantized_add(y, mean, OP.SUB)
     if g.chance(0.3):
@@ -414,7 +408,7 @@ def transposed_parts(g):
     elif kind == "point":
         y = conv_of(g, x, c, [1, 1], [1, 1], [1, 1])
     elif kind == "mul":
-        y = g.rescale(g.mul(unit(g, x, 3), unit(g, x, -5), D.INT32), D.INT8, 2.0**-7, False, input_zp=0)
+        y = g.rescale(g.mul(g.unit(x, 3), g.unit(x, -5), D.INT32), D.INT8, 2.0**-7, False, input_zp=0)
     else:
         y = (g.max_pool if kind == "max" else g.avg_pool)(x, [1, 1], [1, 1])
     joined = concat(g, [y, x] if g.chance(0.7) else [x, y], g.choice([1, 2]))
@@ -453,13 +447,13 @@ def transposed_results(g):
 KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (first_layers, 4), (long_rows, 2), (products, 3), (tokens, 3), (shared, 3), (sixteen, 3), (attention, 2), (transposed_parts, 2), (transposed_results, 4)]
 
 
-def generate(seed, config):
+def generate(seed, config, builder=tosa_graphs.Builder):
     """A sample. A choice without a legal form is drawn again."""
     random = np.random.default_rng([seed, 55])
     weights = np.array([w for _, w in KINDS], float)
     while True:
         make = KINDS[int(random.choice(len(KINDS), p=weights / weights.sum()))][0]
-        g = tosa_graphs.Builder(random, config)
+        g = builder(random, config)
         try:
             tosa, inputs = make(g)
         except Impossible:

@@ -20,6 +20,7 @@ import pytest
 import tosa_graphs
 from cases_fixtures import cases_folders, id_of
 from conftest import ROOT
+from layout_graphs import LayoutBuilder
 from tier_plugin import sampled
 
 MACS = {"ethos-u55": (32, 64, 128, 256), "ethos-u65": (256, 512), "ethos-u85": (128, 256, 512, 1024, 2048)}
@@ -31,8 +32,8 @@ GRAPHS = int(os.environ.get("N", sampled(120, 300)))
 SEED = int(os.environ.get("SEED", "0"))
 PARTS = 6  # of the random graphs; each part is a test of its own
 # Variations that must not change results: blocks, formats, stripes, staging, overlap, threads, matrix products as
-# convolutions, cascades.
-VARIATIONS = ["", "formats=linear", "overlap=none", "staging=never", "stripes=halves", "stripes=halves,seed={seed}", "seed={seed}", "seed={seed},formats=linear",
+# convolutions, cascades, registers that change between operations.
+VARIATIONS = ["", "registers=overwritten", "formats=linear", "overlap=none", "staging=never", "stripes=halves", "stripes=halves,seed={seed}", "seed={seed}", "seed={seed},formats=linear",
               "threads=2", "dynamic=1", "dynamic=1,seed={seed}", "cascades=2", "cascades=3,seed={seed}"]  # fmt: skip
 FAMILIES = list(dict.fromkeys(config[:9] for config in CONFIGS))
 
@@ -140,6 +141,19 @@ def test_every_operator_and_type(family, plan_tool, tmp_path):
         assert hint or re.match(r"ok |(bad \S+: does not compile: )?tosa\.[A-Z0-9_]+ \S+: \w", line), line
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_operator_in_every_layout(family, plan_tool, tmp_path):
+    """As the test before, with inputs and outputs in other layouts (layout_graphs.py), and registers that change between operations."""
+    configs = [config for config in CONFIGS if config[:9] == family]
+    lines = []
+    for number, row in enumerate(row for row in operator_graphs.ROWS if family in row.families):
+        config = configs[number % len(configs)]
+        samples = (operator_graphs.generate(row, seed, config, LayoutBuilder) for seed in itertools.count(100 * SEED))
+        cases = (line_of(tmp_path, f"{s.kind}_{i}", s.tosa, s.inputs, config, "registers=overwritten") for i, s in enumerate(samples))
+        lines += itertools.islice(filter(None, itertools.islice(cases, 40)), max(3, GRAPHS // 100))
+    check(plan_tool, lines, tmp_path)
+
+
 def test_every_operator_has_a_row():
     """The INT profile's operators are those of facts/tosa_ops.def without the floating-point ones, and without the operators for data and
     those unknown to TOSA."""
@@ -158,10 +172,13 @@ def sample_of(number):
     rows = [row for row in operator_graphs.ROWS if config[:9] in row.families]
     seed = int(random.integers(2**31))
     which = random.random()  # two of five graphs are networks
+    builder = LayoutBuilder if random.random() < 0.5 else tosa_graphs.Builder
     if which < 0.6:
-        sample = operator_graphs.generate(rows[int(random.integers(len(rows)))], seed, config)
+        sample = operator_graphs.generate(rows[int(random.integers(len(rows)))], seed, config, builder)
+    elif which < 0.75:
+        sample = tosa_graphs.generate(seed, config)
     else:
-        sample = (tosa_graphs if which < 0.75 else plan_graphs).generate(seed, config)
+        sample = plan_graphs.generate(seed, config, builder)
     choices = choices_of(config)
     variation = VARIATIONS[int(random.integers(len(VARIATIONS)))].format(seed=seed)
     return sample, ",".join(filter(None, [choices[int(random.integers(len(choices)))], variation]))

@@ -109,6 +109,10 @@ class Builder:
     def rounding(self):
         return self.choice([ROUND.SINGLE_ROUND, ROUND.DOUBLE_ROUND])
 
+    def multiplier_bits(self, most):
+        """The bits of a RESCALE's multiplier behind the first. Quantizers use as many as there are."""
+        return most
+
     def rescale(self, x, dtype, gain=None, per_channel=None, rounding=None, output_zp=None, input_zp=None, value_bits=None,
                 single_if_power=False):  # fmt: skip
         """A RESCALE to `dtype` with factors near `gain`. With `single_if_power`, a power of two is rounded only once."""
@@ -117,7 +121,7 @@ class Builder:
         count = x.shape[-1] if per_channel else 1
         if gain is None:
             gain = 2.0 ** self.random.uniform(-12, 0.5)
-        bits = 30 if scale32 else 14
+        bits = self.multiplier_bits(30 if scale32 else 14)
         mantissa = self.random.uniform(1, 2, count)
         if self.chance(0.15):
             mantissa = np.ones(count)
@@ -141,6 +145,11 @@ class Builder:
             self.zero_point(dtype, output_zp if dtype == D.INT8 else 0),
         ]
         return self.op(OP.RESCALE, inputs, x.shape, dtype, "RescaleAttribute", scale32, rounding, per_channel, False, False)
+
+    def unit(self, x, zero_point=None):
+        """RESCALE to int32 that only removes the zero point."""
+        inputs = [x, self.const([1 << 30], D.INT32), self.const([30], D.INT8), self.zero_point(x.dtype, zero_point), self.const([0], D.INT32)]
+        return self.op(OP.RESCALE, inputs, x.shape, D.INT32, "RescaleAttribute", True, self.rounding(), False, False, False)
 
     def clamp(self, x):
         low, high = LIMITS[x.dtype]
