@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <utility>
 
+#include "base/dev_checks.h"
 #include "carina/check.h"
+#include "interpret/other_ways_internal.h"
 #include "interpret/program_internal.h"
 
 namespace carina::interpret {
@@ -28,6 +31,10 @@ struct Interpreter::Session final : Linker {
   [[nodiscard]] size_t planned_bytes() const;
   Result<void> check_budget() const;
   void drop_packed();
+  // Plans the main graph and allocates its memory.
+  Result<void> prepare();
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+  void compare_with_others(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
 
   ir::Module module;
   Options options;
@@ -37,6 +44,8 @@ struct Interpreter::Session final : Linker {
   std::vector<std::string> being_planned;
   std::map<std::string, std::unique_ptr<Variable>> variables;
   Program* main = nullptr;
+  // Development checks: the first run is repeated on these, which must give the same outputs.
+  std::vector<std::unique_ptr<Session>> others;
 };
 
 Result<Program*> Interpreter::Session::program(const std::string& graph_name, const std::string& where) {
@@ -115,11 +124,22 @@ Result<Interpreter> Interpreter::create(const ir::Module& module, const Options&
   CARINA_CHECK(options.threads >= 1, "{} threads", options.threads);
   if (module.graphs.empty()) return fail({.where = options.where, .what = "the module has no graph"});
   auto session = std::make_unique<Session>(module, options);
-  CARINA_TRY(session->main, session->program(session->module.main().name, options.where));
-  CARINA_CHECKED(session->check_budget());
-  for (const auto& [name, program] : session->programs) program->allocate();
-  session->drop_packed();
+  CARINA_CHECKED(session->prepare());
+  if (dev_checks_enabled()) {
+    for (const Options& way : other_ways(module, options)) {
+      session->others.push_back(std::make_unique<Session>(module, way));
+      CARINA_CHECKED(session->others.back()->prepare());
+    }
+  }
   return Interpreter(std::move(session));
+}
+
+Result<void> Interpreter::Session::prepare() {
+  CARINA_TRY(main, program(module.main().name, options.where));
+  CARINA_CHECKED(check_budget());
+  for (const auto& [name, planned] : programs) planned->allocate();
+  drop_packed();
+  return {};
 }
 
 namespace {
@@ -158,9 +178,8 @@ Tensor aligned(const Tensor& tensor) {
 
 }  // namespace
 
-Result<std::vector<Tensor>> Interpreter::run(std::span<const Tensor> inputs) {
-  const ir::Graph& graph = session_->main->graph();
-  CARINA_CHECKED(check_inputs(graph, inputs, session_->options.where));
+Result<std::vector<Tensor>> Interpreter::Session::run(std::span<const Tensor> inputs) {
+  const ir::Graph& graph = main->graph();
   std::vector<Tensor> held;
   std::vector<const std::byte*> in;
   for (const Tensor& tensor : inputs) {
@@ -173,10 +192,29 @@ Result<std::vector<Tensor>> Interpreter::run(std::span<const Tensor> inputs) {
     made.emplace_back(graph[output].dtype, graph[output].shape);
     out.push_back(made.back().bytes().data());
   }
-  Runtime runtime{.workers = session_->workers};
-  CARINA_CHECKED(session_->main->execute(in, out, runtime));
+  Runtime runtime{.workers = workers};
+  CARINA_CHECKED(main->execute(in, out, runtime));
   std::vector<Tensor> outputs;
   for (MutableTensor& tensor : made) outputs.push_back(std::move(tensor).freeze());
+  return outputs;
+}
+
+void Interpreter::Session::compare_with_others(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  for (const auto& other : std::exchange(others, {})) {
+    const auto results = other->run(inputs);
+    CARINA_CHECK(results, "a graph runs in one way and fails in another: {}", to_string(results.error()));
+    check_same_outputs(main->graph(), outputs, options, *results, other->options);
+  }
+}
+
+Result<std::vector<Tensor>> Interpreter::run(std::span<const Tensor> inputs) {
+  CARINA_CHECKED(check_inputs(session_->main->graph(), inputs, session_->options.where));
+  auto outputs = session_->run(inputs);
+  // A run that failed may have left variables with other values than the other ways would.
+  if (outputs)
+    session_->compare_with_others(inputs, *outputs);
+  else
+    session_->others.clear();
   return outputs;
 }
 

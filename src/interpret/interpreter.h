@@ -46,6 +46,14 @@ enum class Sums {
   kFewMultiplications,
 };
 
+// Which kernels compute the nodes.
+enum class Kernels {
+  kFast,
+  // One node at a time, with plain loops for convolutions, matrix products and RESCALE: a reference for kFast, with the
+  // same bits if the sums are in order.
+  kPlain,
+};
+
 struct Options {
   int threads = 1;                               // >= 1; results do not depend on it
   size_t memory_budget_bytes = size_t{4} << 30;  // arena, scratch, packed weights and outputs together
@@ -55,6 +63,7 @@ struct Options {
   Profiling profiling = Profiling::kOff;
   Packing packing = Packing::kOnce;
   Sums sums = Sums::kInOrder;
+  Kernels kernels = Kernels::kFast;
   std::string where = {};                 // the file's name, a prefix of node names in messages
   int64_t loop_limit = int64_t{1} << 32;  // most iterations of one WHILE_LOOP execution
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -103,20 +104,35 @@ struct NodePlan {
   int threads = 1;
   Packing packing = Packing::kOnce;
   Sums sums = Sums::kInOrder;
-  // Following nodes that the kernel computes too, in order. Each is the only user of the previous one, and its other
-  // operands are constants. The kernel writes the output of the last. Empty: this node alone.
-  std::vector<NodePlan> tail = {};
-  // Preceding nodes that the kernel computes too, one per operand, in the operands' order. The kernel then reads their
-  // first operands. Empty: the kernel reads the node's own operands.
-  std::vector<NodePlan> front = {};
+  Kernels kernels = Kernels::kFast;
 
-  [[nodiscard]] const Operand& last_out() const { return tail.empty() ? out.front() : tail.back().out.front(); }
   [[nodiscard]] Diagnostic diagnostic(std::string what, std::string expected = {}, std::string got = {}) const;
 };
 
+// Nodes that one kernel computes: a node, then `tail` in order. Each of the tail is the only user of the previous one,
+// and its other operands are constants. The kernel reads the operands of `node` and writes the output of the last.
+struct TailPlan {
+  NodePlan node;
+  std::vector<NodePlan> tail = {};
+};
+
+// Nodes that one kernel computes: the RESCALE of each of the first two operands, then `rest`. The kernel reads the first
+// operands of the RESCALE nodes in place of the first two operands of rest.node.
+struct FrontPlan {
+  std::array<NodePlan, 2> front;
+  TailPlan rest;
+};
+
+// A kernel of a FrontPlan. It is a type of its own, so that a kernel that would read the operands of the node cannot be
+// returned in its place.
+struct FrontKernel {
+  Kernel kernel;
+};
+
 using Prepare = Result<Kernel> (*)(const NodePlan&);
-// Makes a kernel of a node and its tail. Returns nothing if it cannot compute them together.
-using PrepareFused = std::optional<Kernel> (*)(const NodePlan&);
+// These return nothing if no kernel computes all nodes of the plan together.
+using FuseTail = std::optional<Kernel> (*)(const TailPlan&);
+using FuseFront = std::optional<FrontKernel> (*)(const FrontPlan&);
 
 // The lowest index of an element that broke a REQUIRE, over all threads.
 class FirstBad {

@@ -133,7 +133,8 @@ NodePlan Planner::node_plan(const ir::Node& node) const {
                 .linker = linker_,
                 .threads = options_.threads,
                 .packing = options_.packing,
-                .sums = options_.sums};
+                .sums = options_.sums,
+                .kernels = options_.kernels};
   for (const ir::ValueId input : node.inputs) plan.in.push_back(operand(input));
   for (const ir::ValueId output : node.outputs) plan.out.push_back(operand(output));
   return plan;
@@ -223,48 +224,59 @@ std::vector<size_t> Planner::tail_of(size_t node_index) const {
 }
 
 // Returns the RESCALE nodes that compute the first two operands, if this node is their only user.
-std::vector<size_t> Planner::front_of(size_t node_index) const {
+std::optional<std::array<size_t, 2>> Planner::front_of(size_t node_index) const {
   const ir::Node& node = graph_.nodes[node_index];
-  std::vector<size_t> front;
-  for (size_t i = 0; i < 2 && i < node.inputs.size(); ++i) {
+  if (node.inputs.size() < 2) return std::nullopt;
+  std::array<size_t, 2> front{};
+  for (size_t i = 0; i < front.size(); ++i) {
     const ir::ValueId value = node.inputs[i];
     const ir::NodeId producer = producers_[value.index()];
     if (!producer.valid() || done_[producer.index()] || is_seen_[value.index()] || users_[value.index()].size() != 1)
-      return {};
+      return std::nullopt;
     const ir::Node& made_by = graph_[producer];
-    if (!made_by.op.is_tosa() || made_by.op.tosa() != TosaOp::RESCALE || !ir::check_row(made_by, {})) return {};
-    front.push_back(producer.index());
+    if (!made_by.op.is_tosa() || made_by.op.tosa() != TosaOp::RESCALE || !ir::check_row(made_by, {}))
+      return std::nullopt;
+    front[i] = producer.index();
   }
   return front;
 }
 
-bool Planner::fuse_node(size_t node_index) {
+std::optional<Planner::Fused> Planner::fuse_neighbors(size_t node_index, std::span<const size_t> tail) const {
+  const ir::Node& node = graph_.nodes[node_index];
+  const OpRow& row = *kernel_row_of(node.op.tosa());
+  TailPlan plan{.node = node_plan(node)};
+  for (const size_t next : tail) plan.tail.push_back(node_plan(graph_.nodes[next]));
+  Fused fused{.kernel = {}, .reads = node.inputs, .writes = graph_.nodes[tail.back()].outputs, .others = {}};
+  const auto front = row.fuse_front == nullptr ? std::nullopt : front_of(node_index);
+  if (front) {
+    const ir::Node &first = graph_.nodes[(*front)[0]], &second = graph_.nodes[(*front)[1]];
+    if (auto with_front = row.fuse_front({.front = {node_plan(first), node_plan(second)}, .rest = plan})) {
+      fused.kernel = std::move(with_front->kernel);
+      fused.reads[0] = first.inputs.front();
+      fused.reads[1] = second.inputs.front();
+      for (const size_t before : *front) fused.others.emplace_back(before);
+    }
+  }
+  if (!fused.kernel.run && row.fuse_tail != nullptr) {
+    if (auto with_tail = row.fuse_tail(plan)) fused.kernel = *std::move(with_tail);
+  }
+  if (!fused.kernel.run) return std::nullopt;
+  for (const size_t next : tail) fused.others.emplace_back(next);
+  return fused;
+}
+
+void Planner::fuse_node(size_t node_index) {
   const ir::Node& node = graph_.nodes[node_index];
   const OpRow* row = node.op.is_tosa() ? kernel_row_of(node.op.tosa()) : nullptr;
-  if (row == nullptr || row->fuse == nullptr || !ir::check_row(node, {})) return false;
-  const std::vector<size_t> front = front_of(node_index);
+  if (row == nullptr || (row->fuse_tail == nullptr && row->fuse_front == nullptr) || !ir::check_row(node, {})) return;
   for (std::vector<size_t> tail = tail_of(node_index); !tail.empty(); tail.pop_back()) {
-    NodePlan plan = node_plan(node);
-    for (const size_t next : tail) plan.tail.push_back(node_plan(graph_.nodes[next]));
-    for (const size_t before : front) plan.front.push_back(node_plan(graph_.nodes[before]));
-    auto kernel = row->fuse(plan);
-    if (!kernel) continue;
-    Fused fused{
-        .kernel = *std::move(kernel), .reads = node.inputs, .writes = graph_.nodes[tail.back()].outputs, .others = {}};
-    for (size_t i = 0; i < front.size(); ++i) {
-      fused.reads[i] = graph_.nodes[front[i]].inputs.front();
-      done_[front[i]] = true;
-      fused.others.emplace_back(front[i]);
-    }
-    for (const size_t next : tail) {
-      done_[next] = true;
-      fused.others.emplace_back(next);
-    }
-    drop_weights(graph_, fused.kernel, node.inputs);
-    fused_.emplace(node_index, std::move(fused));
-    return true;
+    auto fused = fuse_neighbors(node_index, tail);
+    if (!fused) continue;
+    for (const ir::NodeId other : fused->others) done_[other.index()] = true;
+    drop_weights(graph_, fused->kernel, node.inputs);
+    fused_.emplace(node_index, *std::move(fused));
+    return;
   }
-  return false;
 }
 
 void Planner::fuse_nodes() {
@@ -283,7 +295,7 @@ Result<void> Planner::make_steps() {
   for (size_t v = 0; v < is_seen_.size(); ++v) is_seen_[v] = is_seen_[v] || program_->is_watched(ir::ValueId(v));
   producers_ = ir::producers(graph_);
   done_.assign(graph_.nodes.size(), false);
-  if (!options_.observer) fuse_nodes();
+  if (!options_.observer && options_.kernels == Kernels::kFast) fuse_nodes();
   for (size_t n = 0; n < graph_.nodes.size() && all.size() < kEnough; ++n) {
     if (done_[n]) continue;
     if (auto made = make_step(n); !made) all.insert(all.end(), made.error().begin(), made.error().end());

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "interpret/arena_internal.h"
@@ -20,6 +22,14 @@ class Planner {
   Result<std::unique_ptr<Program>> plan();
 
  private:
+  struct Fused {
+    Kernel kernel;
+    std::vector<ir::ValueId> reads;
+    std::vector<ir::ValueId> writes;
+    std::vector<ir::NodeId> others;  // further nodes that it computes, in order
+    bool in_place = false;           // the result may overwrite an operand of its shape
+  };
+
   Result<void> check_graph();  // ids, one producer before its users, known shapes, sizes within the budget
   Result<void> check_value(size_t index) const;
   void take_constants();
@@ -29,9 +39,10 @@ class Planner {
                 const std::vector<ir::ValueId>& writes);
   // Chooses the nodes that are fused with their neighbors.
   void fuse_nodes();
-  bool fuse_node(size_t node_index);
+  void fuse_node(size_t node_index);
+  [[nodiscard]] std::optional<Fused> fuse_neighbors(size_t node_index, std::span<const size_t> tail) const;
   [[nodiscard]] std::vector<size_t> tail_of(size_t node_index) const;
-  [[nodiscard]] std::vector<size_t> front_of(size_t node_index) const;
+  [[nodiscard]] std::optional<std::array<size_t, 2>> front_of(size_t node_index) const;
   // Fuses fp32 elementwise operators with operands that have no other reader.
   void fuse_elementwise();
   void fuse_chain(const std::vector<size_t>& nodes);
@@ -64,13 +75,6 @@ class Planner {
   const Options& options_;
   Linker& linker_;
   std::unique_ptr<Program> program_;
-  struct Fused {
-    Kernel kernel;
-    std::vector<ir::ValueId> reads;
-    std::vector<ir::ValueId> writes;
-    std::vector<ir::NodeId> others;  // further nodes that it computes, in order
-    bool in_place = false;           // the result may overwrite an operand of its shape
-  };
   std::map<size_t, Fused> fused_;  // by node
   struct LayoutView {
     ir::ValueId source;

@@ -13,7 +13,7 @@ struct ClampBounds {
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
 };
-// The bounds for plan.tail. Returns nothing for another operator, or for the specification's mode that ignores NaN.
-std::optional<ClampBounds> clamp_bounds_of(const NodePlan& plan);
+// The bounds for the tail. Returns nothing for another operator, or for the specification's mode that ignores NaN.
+std::optional<ClampBounds> clamp_bounds_of(const TailPlan& plan);
 
 }  // namespace carina::interpret

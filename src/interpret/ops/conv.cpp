@@ -96,7 +96,7 @@ Result<ConvGeometry> conv_geometry(const NodePlan& plan, ConvKind kind) {
 
 namespace {
 
-std::optional<Kernel> vector_conv(const NodePlan& plan, const ConvGeometry& g) {
+std::optional<Kernel> vector_conv(const TailPlan& plan, const ConvGeometry& g) {
   for (const auto make : {&depthwise_i8, &depthwise_f32, &dense_i8, &dense_i16, &winograd_f32, &dense_f32}) {
     if (auto kernel = make(plan, g)) return kernel;
   }
@@ -110,15 +110,17 @@ Result<Kernel> prepare(const NodePlan& plan) {
 }
 
 template <ConvKind Kind>
-std::optional<Kernel> fuse(const NodePlan& plan) {
-  const auto geometry = conv_geometry(plan, Kind);
+std::optional<Kernel> fuse(const TailPlan& plan) {
+  const auto geometry = conv_geometry(plan.node, Kind);
   return geometry ? vector_conv(plan, *geometry) : std::nullopt;
 }
 
 }  // namespace
 
 Result<Kernel> best_conv(const NodePlan& plan, const ConvGeometry& geometry) {
-  if (auto kernel = vector_conv(plan, geometry)) return *std::move(kernel);
+  if (plan.kernels == Kernels::kFast) {
+    if (auto kernel = vector_conv({.node = plan}, geometry)) return *std::move(kernel);
+  }
   return plain_conv(plan, geometry);
 }
 
@@ -131,13 +133,13 @@ Result<Kernel> prepare_CONV3D(const NodePlan& plan) {
 Result<Kernel> prepare_DEPTHWISE_CONV2D(const NodePlan& plan) {
   return prepare<ConvKind::kDepthwise>(plan);
 }
-std::optional<Kernel> fuse_CONV2D(const NodePlan& plan) {
+std::optional<Kernel> fuse_tail_CONV2D(const TailPlan& plan) {
   return fuse<ConvKind::kConv2d>(plan);
 }
-std::optional<Kernel> fuse_CONV3D(const NodePlan& plan) {
+std::optional<Kernel> fuse_tail_CONV3D(const TailPlan& plan) {
   return fuse<ConvKind::kConv3d>(plan);
 }
-std::optional<Kernel> fuse_DEPTHWISE_CONV2D(const NodePlan& plan) {
+std::optional<Kernel> fuse_tail_DEPTHWISE_CONV2D(const TailPlan& plan) {
   return fuse<ConvKind::kDepthwise>(plan);
 }
 

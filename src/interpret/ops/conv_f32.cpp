@@ -230,8 +230,9 @@ bool reads_padding(const ConvGeometry& g) {
 
 }  // namespace
 
-std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
-  const auto bounds = clamp_bounds_of(plan);
+std::optional<Kernel> dense_f32(const TailPlan& fused, const ConvGeometry& g) {
+  const NodePlan& plan = fused.node;
+  const auto bounds = clamp_bounds_of(fused);
   if (!bounds || !has_f32_constants(plan) || g.multiplier > 0 || g.oc == 0 || g.ic == 0) return std::nullopt;
   const auto weights = plan.in[1].constant->values<float>();
   // Padding is multiplied as zeros here. The product is zero only for finite weights.
@@ -256,8 +257,9 @@ std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& g) {
   return conv_f32_kernel(std::move(conv), plan.threads, packed);
 }
 
-std::optional<Kernel> depthwise_f32(const NodePlan& plan, const ConvGeometry& g) {
-  const auto bounds = clamp_bounds_of(plan);
+std::optional<Kernel> depthwise_f32(const TailPlan& fused, const ConvGeometry& g) {
+  const NodePlan& plan = fused.node;
+  const auto bounds = clamp_bounds_of(fused);
   if (!bounds || !has_f32_constants(plan) || g.multiplier != 1 || g.ic == 0) return std::nullopt;
   return conv_f32_kernel(
       DepthwiseF32{.g = g, .weights = *plan.in[1].constant, .bias = padded_bias_of(plan, g), .bounds = *bounds},

@@ -84,8 +84,9 @@ struct DenseI16 {
 
 }  // namespace
 
-std::optional<Kernel> dense_i16(const NodePlan& plan, const ConvGeometry& g) {
-  const bool fits = plan.tail.empty() && plan.in[0].dtype == DType::kInt16 && plan.in[1].dtype == DType::kInt8 &&
+std::optional<Kernel> dense_i16(const TailPlan& fused, const ConvGeometry& g) {
+  const NodePlan& plan = fused.node;
+  const bool fits = fused.tail.empty() && plan.in[0].dtype == DType::kInt16 && plan.in[1].dtype == DType::kInt8 &&
                     plan.out[0].dtype == DType::kInt48 && g.multiplier == 0 && g.oc > 0 && g.ic > 0;
   if (!fits) return std::nullopt;
   for (size_t i = 1; i < 5; ++i) {

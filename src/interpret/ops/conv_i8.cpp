@@ -78,7 +78,7 @@ WeightTerms weight_terms(const Constants& c, std::span<const simd::ByteSums> sum
   return terms;
 }
 
-std::optional<IntegerEpilogue> epilogue_of(const NodePlan& plan, const WeightTerms& terms) {
+std::optional<IntegerEpilogue> epilogue_of(const TailPlan& plan, const WeightTerms& terms) {
   return terms.largest_sum > INT32_MAX ? std::nullopt : integer_epilogue(plan, terms.largest_sum);
 }
 
@@ -268,7 +268,8 @@ struct DepthwiseI8 {
 
 }  // namespace
 
-std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
+std::optional<Kernel> dense_i8(const TailPlan& fused, const ConvGeometry& g) {
+  const NodePlan& plan = fused.node;
   const auto constants = constants_of(plan);
   const bool one_input = g.multiplier > 0 && g.ic == 1;  // a depthwise convolution of one channel is dense
   if (!constants || (g.multiplier > 0 && !one_input) || g.oc == 0 || g.ic == 0) return std::nullopt;
@@ -277,7 +278,7 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
   const int64_t stride_n = one_input ? 1 : k;
   WeightTerms terms =
       weight_terms(*constants, column_sums(constants->weights, k, g.oc, stride_k, stride_n), k, g.bias_count);
-  auto epilogue = epilogue_of(plan, terms);
+  auto epilogue = epilogue_of(fused, terms);
   if (!epilogue) return std::nullopt;
   const simd::MatrixFormat format = simd::matrix_format();
   MutableBuffer panels =
@@ -302,12 +303,13 @@ std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& g) {
   return conv_kernel(std::move(conv), plan.threads, packed);
 }
 
-std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& g) {
+std::optional<Kernel> depthwise_i8(const TailPlan& fused, const ConvGeometry& g) {
+  const NodePlan& plan = fused.node;
   const auto constants = constants_of(plan);
   if (!constants || g.multiplier != 1 || g.ic == 0) return std::nullopt;
   WeightTerms terms =
       weight_terms(*constants, column_sums(constants->weights, g.taps(), g.oc, g.oc, 1), g.taps(), g.bias_count);
-  auto epilogue = epilogue_of(plan, terms);
+  auto epilogue = epilogue_of(fused, terms);
   if (!epilogue) return std::nullopt;
   std::vector<int16_t> weights(static_cast<size_t>(g.taps() * g.ic));
   std::ranges::transform(std::span(constants->weights, weights.size()), weights.begin(),

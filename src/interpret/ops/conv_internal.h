@@ -47,14 +47,14 @@ Result<void> check_conv_operands(const NodePlan& plan, int64_t out_channels);
 // Simple kernels for every type and geometry. Integers are exact; an accumulator that overflows is an error.
 Result<Kernel> plain_conv(const NodePlan& plan, const ConvGeometry& geometry);
 
-// Vector kernels with plan.tail fused in. They return nothing if they do not apply: other types, operands that are not
+// Vector kernels with the tail fused in. They return nothing if they do not apply: other types, operands that are not
 // constants, or sums that could overflow (the plain kernel then finds out whether they do).
-std::optional<Kernel> dense_i8(const NodePlan& plan, const ConvGeometry& geometry);
-std::optional<Kernel> depthwise_i8(const NodePlan& plan, const ConvGeometry& geometry);
-std::optional<Kernel> dense_i16(const NodePlan& plan, const ConvGeometry& geometry);
-std::optional<Kernel> dense_f32(const NodePlan& plan, const ConvGeometry& geometry);
-std::optional<Kernel> depthwise_f32(const NodePlan& plan, const ConvGeometry& geometry);
-std::optional<Kernel> winograd_f32(const NodePlan& plan, const ConvGeometry& geometry);
+std::optional<Kernel> dense_i8(const TailPlan& fused, const ConvGeometry& geometry);
+std::optional<Kernel> depthwise_i8(const TailPlan& fused, const ConvGeometry& geometry);
+std::optional<Kernel> dense_i16(const TailPlan& fused, const ConvGeometry& geometry);
+std::optional<Kernel> dense_f32(const TailPlan& fused, const ConvGeometry& geometry);
+std::optional<Kernel> depthwise_f32(const TailPlan& fused, const ConvGeometry& geometry);
+std::optional<Kernel> winograd_f32(const TailPlan& fused, const ConvGeometry& geometry);
 // Returns whether all types are fp32, and weights and bias are constants.
 bool has_f32_constants(const NodePlan& plan);
 // The bias of each output channel, padded to a multiple of the vector's lanes.

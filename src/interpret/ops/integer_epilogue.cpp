@@ -76,7 +76,7 @@ std::optional<simd::Scales> constant_scales(const NodePlan& rescale, int64_t bou
   return scales;
 }
 
-std::optional<IntegerEpilogue> integer_epilogue(const NodePlan& plan, int64_t bound) {
+std::optional<IntegerEpilogue> integer_epilogue(const TailPlan& plan, int64_t bound) {
   IntegerEpilogue epilogue;
   for (const NodePlan& node : plan.tail) {
     const ir::Attributes& attributes = node.node.attributes;

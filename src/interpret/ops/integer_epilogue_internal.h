@@ -37,8 +37,8 @@ struct IntegerEpilogue {
 // nothing if each element must be checked, or for types that the vector kernels do not support.
 std::optional<simd::Scales> constant_scales(const NodePlan& rescale, int64_t bound);
 
-// The epilogue for plan.tail: RESCALE and CLAMP in that order. The sums are within `bound`. Returns nothing if they
+// The epilogue for the tail: RESCALE and CLAMP in that order. The sums are within `bound`. Returns nothing if they
 // cannot be fused.
-std::optional<IntegerEpilogue> integer_epilogue(const NodePlan& plan, int64_t bound);
+std::optional<IntegerEpilogue> integer_epilogue(const TailPlan& plan, int64_t bound);
 
 }  // namespace carina::interpret

@@ -86,15 +86,15 @@ bool has_vector_types(const NodePlan& plan) {
 
 }  // namespace
 
-std::optional<Kernel> fuse_MATMUL(const NodePlan& plan) {
-  if (!check(plan) || !has_vector_types(plan)) return std::nullopt;
-  return vector_matmul(plan, sizes_of(plan));
+std::optional<Kernel> fuse_tail_MATMUL(const TailPlan& plan) {
+  if (!check(plan.node) || !has_vector_types(plan.node)) return std::nullopt;
+  return vector_matmul(plan, sizes_of(plan.node));
 }
 
 Result<Kernel> prepare_MATMUL(const NodePlan& plan) {
   CARINA_CHECKED(check(plan));
-  if (has_vector_types(plan)) {
-    if (auto kernel = vector_matmul(plan, sizes_of(plan))) return *std::move(kernel);
+  if (plan.kernels == Kernels::kFast && has_vector_types(plan)) {
+    if (auto kernel = vector_matmul({.node = plan}, sizes_of(plan))) return *std::move(kernel);
   }
   static constexpr TypeRow kRows[] = {
       {.types = {kInt8, kInt8, kInt8, kInt8, kInt32}, .make = &make<I8, I32>},

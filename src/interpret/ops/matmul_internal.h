@@ -13,7 +13,7 @@ struct MatmulSizes {
   int64_t n, h, c, w;
 };
 
-// The vector kernel with plan.tail fused in. Returns nothing for other types and for sums that could overflow.
-std::optional<Kernel> vector_matmul(const NodePlan& plan, const MatmulSizes& sizes);
+// The vector kernel with the tail fused in. Returns nothing for other types and for sums that could overflow.
+std::optional<Kernel> vector_matmul(const TailPlan& fused, const MatmulSizes& sizes);
 
 }  // namespace carina::interpret

@@ -190,17 +190,18 @@ Kernel kernel_of(Matmul matmul, int threads) {
 
 }  // namespace
 
-std::optional<Kernel> vector_matmul(const NodePlan& plan, const MatmulSizes& s) {
+std::optional<Kernel> vector_matmul(const TailPlan& fused, const MatmulSizes& s) {
+  const NodePlan& plan = fused.node;
   // Shapes are within the budget, but sums of scratch areas must be within size_t by a wide margin.
   constexpr int64_t kLargest = int64_t{1} << 40;
   if (s.c == 0 || s.w == 0 || s.h == 0 || s.c > kLargest / s.w || s.c > kLargest / kBlockRows) return std::nullopt;
   const GemmTiling tiling =
       tile_gemm({.rows = s.h, .k = s.c, .columns = s.w, .block_rows = kBlockRows}, kGrain, plan.threads);
-  if (plan.in[0].dtype == kFp32 && plan.tail.empty())
+  if (plan.in[0].dtype == kFp32 && fused.tail.empty())
     return kernel_of(MatmulF32{.s = s, .tiling = tiling}, plan.threads);
   constexpr int64_t kLargestProduct = 255 * 255;
   if (plan.in[0].dtype != kInt8 || s.c > INT32_MAX / kLargestProduct) return std::nullopt;
-  auto epilogue = integer_epilogue(plan, s.c * kLargestProduct);
+  auto epilogue = integer_epilogue(fused, s.c * kLargestProduct);
   if (!epilogue) return std::nullopt;
   const simd::MatrixFormat format = simd::matrix_format();
   return kernel_of(MatmulI8{.s = s,

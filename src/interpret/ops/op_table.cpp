@@ -10,24 +10,40 @@ namespace carina::interpret {
 #include "facts/tosa_ops.def"
 #undef CARINA_TOSA_OP
 
-// The operators that can fuse following nodes into their kernel.
-#define CARINA_FUSED_OPS(X) X(CONV2D) X(CONV3D) X(DEPTHWISE_CONV2D) X(MATMUL) X(ADD) X(SUB) X(MUL)
-#define CARINA_DECLARE(name) std::optional<Kernel> fuse_##name(const NodePlan& plan);
-CARINA_FUSED_OPS(CARINA_DECLARE)
+// The operators whose kernels can fuse following nodes, and those whose kernels can fuse the RESCALE of their operands.
+#define CARINA_TAIL_OPS(X) X(CONV2D) X(CONV3D) X(DEPTHWISE_CONV2D) X(MATMUL) X(ADD)
+#define CARINA_FRONT_OPS(X) X(ADD) X(SUB) X(MUL)
+#define CARINA_DECLARE(name) std::optional<Kernel> fuse_tail_##name(const TailPlan& plan);
+CARINA_TAIL_OPS(CARINA_DECLARE)
+#undef CARINA_DECLARE
+#define CARINA_DECLARE(name) std::optional<FrontKernel> fuse_front_##name(const FrontPlan& plan);
+CARINA_FRONT_OPS(CARINA_DECLARE)
 #undef CARINA_DECLARE
 
 namespace {
 
-constexpr PrepareFused fused_of(TosaOp op) {
+constexpr FuseTail fuse_tail_of(TosaOp op) {
 #define CARINA_ROW(name) \
-  if (op == TosaOp::name) return &fuse_##name;
-  CARINA_FUSED_OPS(CARINA_ROW)
+  if (op == TosaOp::name) return &fuse_tail_##name;
+  CARINA_TAIL_OPS(CARINA_ROW)
+#undef CARINA_ROW
+  return nullptr;
+}
+
+constexpr FuseFront fuse_front_of(TosaOp op) {
+#define CARINA_ROW(name) \
+  if (op == TosaOp::name) return &fuse_front_##name;
+  CARINA_FRONT_OPS(CARINA_ROW)
 #undef CARINA_ROW
   return nullptr;
 }
 
 constexpr auto kRows = std::to_array<OpRow>({
-#define CARINA_TOSA_OP(name, number) {.op = TosaOp::name, .prepare = &prepare_##name, .fuse = fused_of(TosaOp::name)},
+#define CARINA_TOSA_OP(name, number)        \
+  {.op = TosaOp::name,                      \
+   .prepare = &prepare_##name,              \
+   .fuse_tail = fuse_tail_of(TosaOp::name), \
+   .fuse_front = fuse_front_of(TosaOp::name)},
 #include "facts/tosa_ops.def"
 #undef CARINA_TOSA_OP
 });

@@ -10,7 +10,8 @@ namespace carina::interpret {
 struct OpRow {
   TosaOp op;
   Prepare prepare;
-  PrepareFused fuse;  // nullptr: the operator has no fused form
+  FuseTail fuse_tail;    // nullptr: no kernel fuses following nodes
+  FuseFront fuse_front;  // nullptr: no kernel fuses the RESCALE of its operands
 };
 // Returns nullptr for operators that are not in TOSA 1.0.
 const OpRow* kernel_row_of(TosaOp op);

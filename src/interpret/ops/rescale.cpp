@@ -178,7 +178,9 @@ std::optional<Kernel> vector_rescale(const NodePlan& plan) {
 
 Result<Kernel> prepare_RESCALE(const NodePlan& plan) {
   CARINA_CHECKED(check_rescale(plan));
-  if (auto kernel = vector_rescale(plan)) return *std::move(kernel);
+  if (plan.kernels == Kernels::kFast) {
+    if (auto kernel = vector_rescale(plan)) return *std::move(kernel);
+  }
   static constexpr struct {
     DType in;
     DType out;

@@ -86,9 +86,9 @@ struct RescaledBinary {
   }
 };
 
-std::optional<Kernel> fuse(const NodePlan& plan, simd::Combine op) {
-  if (plan.front.size() != 2 || plan.tail.empty() || plan.out.size() != 1 || plan.out[0].dtype != kInt32)
-    return std::nullopt;
+std::optional<FrontKernel> fuse(const FrontPlan& fused, simd::Combine op) {
+  const NodePlan& plan = fused.rest.node;
+  if (plan.out.size() != 1 || plan.out[0].dtype != kInt32) return std::nullopt;
   const Shape& shape = *plan.out[0].shape;
   if (!(*plan.in[0].shape == shape) || !(*plan.in[1].shape == shape) || plan.in[0].dtype != kInt32 ||
       plan.in[1].dtype != kInt32)
@@ -98,29 +98,31 @@ std::optional<Kernel> fuse(const NodePlan& plan, simd::Combine op) {
        scalar_at(plan.in[2].constant->data.data(), kInt8) != 0)) {
     return std::nullopt;
   }
-  auto a = rescaled(plan.front[0]);
-  auto b = rescaled(plan.front[1]);
+  auto a = rescaled(fused.front[0]);
+  auto b = rescaled(fused.front[1]);
   if (!a || !b) return std::nullopt;
   const int64_t bound = bound_of(op, a->bound, b->bound);
   if (bound > INT32_MAX) return std::nullopt;
-  auto epilogue = integer_epilogue(plan, bound);
+  auto epilogue = integer_epilogue(fused.rest, bound);
   if (!epilogue || !epilogue->scales || epilogue->scales->per_channel) return std::nullopt;
   RescaledBinary binary{
       .op = op, .a = *std::move(a), .b = *std::move(b), .epilogue = *std::move(epilogue), .elements = shape.elements()};
-  return Kernel{.run = [binary = std::move(binary)](const Call& call) { return binary.run(call); },
-                .scratch_bytes = static_cast<size_t>(plan.threads * 2 * kChunk) * sizeof(int32_t)};
+  return FrontKernel{{.run = [binary = std::move(binary)](const Call& call) { return binary.run(call); },
+                      .scratch_bytes = static_cast<size_t>(plan.threads * 2 * kChunk) * sizeof(int32_t)}};
 }
 
 }  // namespace
 
-std::optional<Kernel> fuse_ADD(const NodePlan& plan) {
-  if (auto kernel = clamped_sum_f32(plan)) return kernel;
+std::optional<Kernel> fuse_tail_ADD(const TailPlan& plan) {
+  return clamped_sum_f32(plan);
+}
+std::optional<FrontKernel> fuse_front_ADD(const FrontPlan& plan) {
   return fuse(plan, simd::Combine::kAdd);
 }
-std::optional<Kernel> fuse_SUB(const NodePlan& plan) {
+std::optional<FrontKernel> fuse_front_SUB(const FrontPlan& plan) {
   return fuse(plan, simd::Combine::kSub);
 }
-std::optional<Kernel> fuse_MUL(const NodePlan& plan) {
+std::optional<FrontKernel> fuse_front_MUL(const FrontPlan& plan) {
   return fuse(plan, simd::Combine::kMul);
 }
 

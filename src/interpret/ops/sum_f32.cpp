@@ -6,9 +6,10 @@
 
 namespace carina::interpret {
 
-std::optional<Kernel> clamped_sum_f32(const NodePlan& plan) {
+std::optional<Kernel> clamped_sum_f32(const TailPlan& fused) {
   using enum DType;
-  const auto bounds = clamp_bounds_of(plan);
+  const NodePlan& plan = fused.node;
+  const auto bounds = clamp_bounds_of(fused);
   if (!bounds || plan.in.size() != 2 || plan.out.size() != 1) return std::nullopt;
   const Shape& shape = *plan.out[0].shape;
   for (const Operand& operand : {plan.in[0], plan.in[1], plan.out[0]}) {

@@ -6,7 +6,7 @@
 
 namespace carina::interpret {
 
-// A kernel of an fp32 ADD with the CLAMP in plan.tail. Returns nothing if it does not apply.
-std::optional<Kernel> clamped_sum_f32(const NodePlan& plan);
+// A kernel of an fp32 ADD with the CLAMP of the tail. Returns nothing if it does not apply.
+std::optional<Kernel> clamped_sum_f32(const TailPlan& fused);
 
 }  // namespace carina::interpret

@@ -120,14 +120,14 @@ Kernel clamp_float(const NodePlan& plan) {
 
 }  // namespace
 
-std::optional<ClampBounds> clamp_bounds_of(const NodePlan& plan) {
+std::optional<ClampBounds> clamp_bounds_of(const TailPlan& plan) {
   if (plan.tail.empty()) return ClampBounds{};
   const NodePlan& clamp = plan.tail.front();
   constexpr int64_t kPropagate = 1;
   if (plan.tail.size() > 1 || clamp.node.op != ir::Op(TosaOp::CLAMP) ||
       clamp.node.attributes.integer("nan_mode") != kPropagate)
     return std::nullopt;
-  if (clamp.out[0].dtype != kFp32 || !(*clamp.out[0].shape == *plan.out[0].shape)) return std::nullopt;
+  if (clamp.out[0].dtype != kFp32 || !(*clamp.out[0].shape == *plan.node.out[0].shape)) return std::nullopt;
   return ClampBounds{.low = static_cast<float>(number(clamp, "min_val")),
                      .high = static_cast<float>(number(clamp, "max_val"))};
 }

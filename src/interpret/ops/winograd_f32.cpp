@@ -168,8 +168,9 @@ bool fits(const ConvGeometry& g) {
 
 }  // namespace
 
-std::optional<Kernel> winograd_f32(const NodePlan& plan, const ConvGeometry& g) {
-  const auto bounds = clamp_bounds_of(plan);
+std::optional<Kernel> winograd_f32(const TailPlan& fused, const ConvGeometry& g) {
+  const NodePlan& plan = fused.node;
+  const auto bounds = clamp_bounds_of(fused);
   if (plan.sums != Sums::kFewMultiplications || !bounds || !fits(g) || !is_worth_it(plan, g) ||
       !has_f32_constants(plan) || !are_finite(plan.in[1].constant->values<float>()))
     return std::nullopt;
