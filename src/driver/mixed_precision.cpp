@@ -7,10 +7,12 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "base/io/file.h"
 #include "base/text/number.h"
@@ -24,6 +26,7 @@
 #include "quantize/layer_errors.h"
 #include "quantize/ptq.h"
 #include "quantize/scheme_alternatives.h"
+#include "quantize/sharing.h"
 #include "quantize/similarity.h"
 
 namespace carina::driver {
@@ -73,12 +76,6 @@ struct Measured {
   double least_sqnr_db = 0;  // of an output
 };
 
-// Which parts have 16 bits, and what that gives.
-struct Choice {
-  std::vector<bool> parts;
-  Measured gives;
-};
-
 class MixedPrecision {
  public:
   MixedPrecision(const models::Model& model, const CompileOptions& options, const backends::Backend& backend,
@@ -93,7 +90,7 @@ class MixedPrecision {
     CARINA_CHECKED(observe());
     divide();
     Candidate int8{.scheme = scheme_with(**quantize::parse_scheme("int8"), {}, "int8")};
-    CARINA_CHECKED(measure(int8));
+    CARINA_CHECKED(measure(int8, 0, 1));
     CARINA_CHECKED(measure_cycles(int8));
     const Measured& narrow = int8.gives;
     const int64_t max = goal.max_cycles.empty() && goal.min_sqnr_db ? kNoLimit : budget.cycles(narrow.cycles);
@@ -104,9 +101,7 @@ class MixedPrecision {
                    .got = std::to_string(max),
                    .fault = Fault::kUsage});
     }
-    CARINA_TRY(const std::vector<std::vector<bool>> found, search(max, goal.wants_front()));
-    CARINA_TRY(std::vector<Candidate> candidates, measured_candidates(std::move(int8), found));
-    CARINA_CHECKED(add_rounded(candidates, max));
+    CARINA_TRY(std::vector<Candidate> candidates, measured_candidates(std::move(int8)));
     if (goal.wants_front()) CARINA_CHECKED(measure_all_cycles(candidates));
     CARINA_TRY(const size_t best, picked(candidates, max, goal));
     MixedChoice choice{.scheme = candidates[best].scheme, .front = {}};
@@ -141,7 +136,7 @@ class MixedPrecision {
         std::min(std::clamp<size_t>(kTrialElements / elements, 1, kMaxTrialSamples), final_samples_.size());
     trial_samples_.assign(final_samples_.begin(), final_samples_.begin() + static_cast<std::ptrdiff_t>(trials));
     trial_wanted_.assign(final_wanted_.begin(), final_wanted_.begin() + static_cast<std::ptrdiff_t>(trials));
-    return observe_with("int8", true, observed_);
+    return observe_with("int8", observed_);
   }
 
   [[nodiscard]] size_t elements_of_outputs() const {
@@ -150,11 +145,10 @@ class MixedPrecision {
     return static_cast<size_t>(std::max<int64_t>(elements, 1));
   }
 
-  // `all_roundings`: for schemes whose weights are rounded for their inputs too.
-  Result<void> observe_with(std::string_view spec, bool all_roundings,
-                            std::optional<quantize::Observed>& observed) const {
+  // Also for schemes whose weights are rounded for their inputs.
+  Result<void> observe_with(std::string_view spec, std::optional<quantize::Observed>& observed) const {
     quantize::PtqOptions options = quantize_options(scheme_with(**quantize::parse_scheme(spec), {}, ""));
-    options.for_all_roundings = all_roundings;
+    options.for_all_roundings = true;
     CARINA_TRY(observed, quantize::Observed::create(model_.graph, *calibration_, options, Log{}));
     return {};
   }
@@ -170,6 +164,7 @@ class MixedPrecision {
     quantize::Scheme scheme;
     Measured gives = {};
     std::vector<bool> parts = {};  // of a division of the model
+    std::string narrow = {};       // the nodes that read 8 bits, if all other values have 16
     bool knows_cycles = false;     // which take a compilation
   };
 
@@ -217,7 +212,7 @@ class MixedPrecision {
   Result<ir::Graph> quantized(const quantize::Scheme& scheme) {
     if (scheme.general.weights.equalization == quantize::Equalization::kAcrossLayers)
       return observed_->quantized(scheme, Log{});
-    if (!unequalized_) CARINA_CHECKED(observe_with("int8+unequalized", wide_is_affordable_, unequalized_));
+    if (!unequalized_) CARINA_CHECKED(observe_with("int8+unequalized", unequalized_));
     return unequalized_->quantized(scheme, Log{});
   }
 
@@ -259,7 +254,8 @@ class MixedPrecision {
     return measured;
   }
 
-  Result<void> measure(Candidate& candidate) {
+  Result<void> measure(Candidate& candidate, size_t number, size_t all) {
+    log_.progress("scheme", number, all);
     CARINA_TRY(const ir::Graph graph, quantized(candidate.scheme));
     return measure_noise(graph, final_samples_, final_wanted_, candidate.gives);
   }
@@ -301,66 +297,84 @@ class MixedPrecision {
     return chosen;
   }
 
-  // Returns how many parts, in order of worth, fit the budget. It bisects and compiles, since cycles of parts do not
-  // add up.
-  Result<size_t> affordable(std::span<const Part> parts, int64_t max) {
-    size_t fits = 0, beyond = parts.size() + 1;
-    while (beyond - fits > 1) {
-      const size_t tried = fits + (beyond - fits) / 2;
-      CARINA_TRY(const ir::Graph graph, quantized(first_of(parts, tried)));
-      Measured measured;
-      CARINA_CHECKED(measure_cycles(graph, measured));
-      (measured.cycles <= max ? fits : beyond) = tried;
-    }
-    return fits;
-  }
-
-  // Chooses the parts of most worth, and tries each other part that still fits and reduces the noise.
-  Result<Choice> by_worth(std::span<const Part> parts, int64_t max) {
-    CARINA_TRY(const size_t fits, affordable(parts, max));
-    Choice best{.parts = first_of(parts, fits), .gives = {}};
-    CARINA_TRY(best.gives, measure(best.parts));
-    for (const Part& part : parts.subspan(fits)) {
-      if (best.gives.cycles + part.cycles > max) continue;
-      Choice tried = best;
-      tried.parts[part.index] = true;
-      CARINA_TRY(tried.gives, measure(tried.parts));
-      if (tried.gives.cycles <= max && tried.gives.noise <= best.gives.noise) best = std::move(tried);
-    }
-    return best;
-  }
-
-  // The longest run of parts at the model's beginning, or end, that the budget allows in 16 bits: a run has two
-  // boundaries between 8 and 16 bits, whatever its length.
-  Result<std::vector<bool>> longest_run(bool at_end, int64_t max) {
-    std::vector<Part> order;
-    for (size_t p = 0; p < parts_.size(); ++p) order.push_back({.index = at_end ? parts_.size() - 1 - p : p});
-    CARINA_TRY(const size_t fits, affordable(order, max));
-    return first_of(order, fits);
-  }
-
-  // Divisions that are worth a look with all samples. For a front, also those of fewer parts.
-  Result<std::vector<std::vector<bool>>> search(int64_t max, bool for_front) {
-    const std::vector<bool> all(parts_.size(), true);
-    CARINA_TRY(const Measured wide, measure(all));
-    wide_is_affordable_ = wide.cycles <= max || for_front;
-    if (wide.cycles <= max && !for_front) return std::vector<std::vector<bool>>{};
+  // Divisions by worth: the part of most worth has 16 bits, then the next as well, and so on.
+  Result<std::vector<std::vector<bool>>> divisions() {
+    CARINA_TRY(const Measured wide, measure(std::vector<bool>(parts_.size(), true)));
     CARINA_TRY(const std::vector<Part> parts, measured_parts(wide));
     std::vector<std::vector<bool>> found;
-    const auto add = [&](std::vector<bool> division) {
-      if (std::ranges::count(division, true) > 0 && std::ranges::find(found, division) == found.end())
-        found.push_back(std::move(division));
-    };
-    if (wide.cycles > max) {
-      CARINA_TRY(Choice choice, by_worth(parts, max));
-      add(std::move(choice.parts));
-      for (const bool at_end : {false, true}) {
-        CARINA_TRY(std::vector<bool> run, longest_run(at_end, max));
-        add(std::move(run));
+    for (size_t count = 1; count <= parts.size(); ++count) found.push_back(first_of(parts, count));
+    return found;
+  }
+
+  // By node of the model: the NPU's cycles with 8 bits. Nodes that became part of another's operation have none.
+  Result<std::vector<int64_t>> cycles_of_nodes() {
+    CARINA_TRY(const ir::Graph graph, quantized(scheme_with(**quantize::parse_scheme("int8"), {}, "int8")));
+    CARINA_TRY(const Delegated delegated, delegate_graph(graph, backend_, options_.split, options_.delegate, Log{}));
+    std::map<std::string_view, int64_t> by_name;
+    for (size_t d = 0; d < delegated.delegates.size(); ++d) {
+      const std::vector<int64_t>& cycles = delegated.delegates[d].cycles_of_node;
+      const std::vector<ir::Node>& nodes = delegated.split.tosa[d].nodes;
+      for (size_t t = 0; t < std::min(cycles.size(), nodes.size()); ++t) {
+        if (nodes[t].origin.valid()) by_name[graph[nodes[t].origin].name] += cycles[t];
       }
     }
-    for (size_t count = 1; for_front && count <= parts.size(); ++count) add(first_of(parts, count));
-    return found;
+    std::vector<int64_t> cycles;
+    for (const ir::Node& node : model_.graph.nodes) {
+      const auto found = by_name.find(node.name);
+      cycles.push_back(found == by_name.end() ? 0 : found->second);
+    }
+    return cycles;
+  }
+
+  // Returns a scheme with 16 bits in all values but those that an expensive node reads. A node costs about twice as much
+  // if it reads 16 bits, so the cheapest nodes read them, as many as `share` of all cycles pays for. Inputs and outputs
+  // are values like others. Values that share their parameters have 8 bits if one of them has.
+  //   Example: 98 % of the cycles in convolutions, `share` 0.05: 8 bits are in what the convolutions read; the inputs of
+  //   all other nodes, and the outputs, have 16.
+  [[nodiscard]] std::optional<Candidate> wide_but_expensive(const std::vector<int64_t>& cycles, double share) const {
+    const ir::Graph& graph = model_.graph;
+    const int64_t all = std::accumulate(cycles.begin(), cycles.end(), int64_t{0});
+    std::vector<size_t> order(cycles.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, {}, [&](size_t n) { return cycles[n]; });
+    const std::vector<bool> left_float(graph.nodes.size(), false);
+    const std::vector<size_t> group = quantize::sharing_of(graph, left_float, quantize::Extrema::kShare).group;
+    std::vector<bool> is_narrow(graph.values.size(), false);
+    int64_t paid = 0;
+    std::vector<std::string_view> expensive;
+    for (const size_t n : order) {
+      paid += cycles[n];
+      if (static_cast<double>(paid) <= share * static_cast<double>(all)) continue;
+      expensive.push_back(graph.nodes[n].name);
+      for (const ir::ValueId id : graph.nodes[n].inputs) {
+        if (id.valid() && !graph[id].constant) is_narrow[group[id.index()]] = true;
+      }
+    }
+    const auto narrow = [&](ir::ValueId id) { return id.valid() && is_narrow[group[id.index()]]; };
+    const quantize::NodeScheme wide = **quantize::parse_scheme("int16x8");
+    std::vector<quantize::Override> overrides;
+    if (std::ranges::none_of(graph.inputs, narrow))
+      overrides.push_back({.of = quantize::Override::Of::kInputs, .name = {}, .scheme = wide});
+    for (const ir::Node& node : graph.nodes) {
+      if (std::ranges::none_of(node.outputs, narrow))
+        overrides.push_back({.of = quantize::Override::Of::kNode, .name = node.name, .scheme = wide});
+    }
+    if (overrides.empty() || expensive.empty()) return std::nullopt;
+    return Candidate{.scheme = scheme_with(**quantize::parse_scheme("int8"), std::move(overrides),
+                                           fmt::format("int16x8, but int8 where the {} most expensive {} read",
+                                                       expensive.size(), expensive.size() == 1 ? "node" : "nodes")),
+                     .narrow = fmt::format("{}", fmt::join(expensive, ", "))};
+  }
+
+  // Those schemes for shares of the cycles in steps of about two, each once.
+  Result<void> add_wide_but_expensive(std::vector<Candidate>& candidates) {
+    constexpr std::array kShares{0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64};
+    CARINA_TRY(const std::vector<int64_t> cycles, cycles_of_nodes());
+    for (const double share : kShares) {
+      auto one = wide_but_expensive(cycles, share);
+      if (one && one->narrow != candidates.back().narrow) candidates.push_back(*std::move(one));
+    }
+    return {};
   }
 
   // 16 bits everywhere but around products of two computed values, which some targets do not have in 16 bits: their
@@ -403,35 +417,43 @@ class MixedPrecision {
                        fmt::format("{} layers in int16x8, the rest in int8", names.size()));
   }
 
-  // The plain schemes, the divisions that were found, and 16 bits where most error enters. Their cycles, which take a
-  // compilation each, are measured when they are asked for.
-  Result<std::vector<Candidate>> measured_candidates(Candidate int8, const std::vector<std::vector<bool>>& found) {
+  // All schemes that are considered: they do not depend on the budget, so that a larger one never gives a worse result.
+  // Their cycles, which take a compilation each, are measured when they are asked for.
+  Result<std::vector<Candidate>> measured_candidates(Candidate int8) {
     std::vector<Candidate> candidates{std::move(int8)};
     for (const quantize::SchemeAlternative& one : quantize::kSchemeAlternatives) {
-      if (one.spec == "int16x8+rounded-for-inputs" && !wide_is_affordable_) continue;
       if (one.spec != "int8")
         candidates.push_back({.scheme = scheme_with(**quantize::parse_scheme(one.spec), {}, std::string(one.spec))});
     }
+    const size_t plain = candidates.size();
+    CARINA_TRY(const std::vector<std::vector<bool>> found, divisions());
     for (const std::vector<bool>& parts : found)
       candidates.push_back({.scheme = scheme_of(parts, **quantize::parse_scheme("int8")), .parts = parts});
+    CARINA_CHECKED(add_wide_but_expensive(candidates));
     if (auto scheme = wide_but_products()) candidates.push_back({.scheme = *std::move(scheme)});
     CARINA_TRY(quantize::Scheme worst, worst_layers_wide());
     candidates.push_back({.scheme = std::move(worst)});
-    for (size_t i = 1; i < candidates.size(); ++i) {
-      log_.progress("scheme", i, candidates.size());
-      CARINA_CHECKED(measure(candidates[i]));
+    for (size_t i = 1; i < plain; ++i) CARINA_CHECKED(measure(candidates[i], i, candidates.size()));
+    if (rounding_helps(candidates)) {
+      for (size_t i = plain; i < candidates.size(); ++i) round_for_inputs(candidates[i].scheme);
     }
+    for (size_t i = plain; i < candidates.size(); ++i) CARINA_CHECKED(measure(candidates[i], i, candidates.size()));
     return candidates;
   }
 
-  // Adds the best division with weights that are rounded for their inputs, which takes seconds.
-  Result<void> add_rounded(std::vector<Candidate>& candidates, int64_t max) {
-    CARINA_TRY(const size_t best, best_within(candidates, max));
-    if (candidates[best].parts.empty()) return {};
-    const std::vector<bool> parts = candidates[best].parts;
-    candidates.push_back(
-        {.scheme = scheme_of(parts, **quantize::parse_scheme("int8+rounded-for-inputs")), .parts = parts});
-    return measure(candidates.back());
+  // Whether weights that are rounded for their inputs reduce the noise with 8 bits.
+  [[nodiscard]] static bool rounding_helps(const std::vector<Candidate>& candidates) {
+    const auto rounded = std::ranges::find(candidates, "auto: int8+rounded-for-inputs",
+                                           [](const Candidate& one) { return one.scheme.name; });
+    return rounded->gives.noise < candidates.front().gives.noise;
+  }
+
+  static void round_for_inputs(quantize::Scheme& scheme) {
+    scheme.general.weights.rounding = quantize::Rounding::kForInputs;
+    for (quantize::Override& override : scheme.overrides) {
+      if (override.scheme) override.scheme->weights.rounding = quantize::Rounding::kForInputs;
+    }
+    scheme.name += ", weights rounded for their inputs";
   }
 
   // Returns the candidate with the least noise within the budget. Cycles are measured from the best on, until one fits.
@@ -495,8 +517,9 @@ class MixedPrecision {
     return schemes;
   }
 
-  // The parts of a scheme as the user can give them again: --quantize and --quantize-at.
+  // The values with 16 bits, by the nodes of the model.
   std::string options_of(const Candidate& candidate) const {
+    if (!candidate.narrow.empty()) return "all values but those that these nodes read: " + candidate.narrow;
     if (candidate.parts.empty()) return {};
     std::string text;
     for (size_t p = 0; p < parts_.size(); ++p) {
@@ -554,7 +577,6 @@ class MixedPrecision {
   std::optional<datasets::DataSet> calibration_;
   std::optional<quantize::Observed> observed_;
   std::optional<quantize::Observed> unequalized_;
-  bool wide_is_affordable_ = false;                // 16 bits everywhere
   bool is_held_out_ = false;                       // whether calibration does not see the samples to measure on
   std::vector<datasets::Sample> final_samples_;    // to measure on
   std::vector<std::vector<Tensor>> final_wanted_;  // the float model's outputs for these

@@ -3,32 +3,45 @@
 #include "observe/float_run.h"
 #include "quantize/calibrate_internal.h"
 #include "quantize/channel_statistics_internal.h"
+#include "quantize/vectors_internal.h"
 
 namespace carina::quantize {
 
 namespace {
 
-constexpr size_t kSamples = 16;
+constexpr size_t kMostSamplesRun = 16, kFewestSamplesRun = 4;
+// Large networks run on fewer samples: most of their layers see many pixels of each.
+constexpr int64_t kMultiplications = 1'600'000'000;
+
+// Multiplications of the layers with weights, for one sample.
+int64_t multiplications_of(const ir::Graph& aten) {
+  int64_t sum = 0;
+  for (const ir::Node& node : aten.nodes) {
+    const std::optional<WeightRole> role = weight_role_of(node);
+    if (!role || !aten[node.inputs[role->weight]].constant || node.outputs.size() != 1) continue;
+    const Shape& weight = aten[node.inputs[role->weight]].shape;
+    const int64_t rows = weight.rank() == 0 ? 0 : weight[0];
+    if (rows > 0) sum += aten[node.outputs.front()].shape.elements() * (weight.elements() / rows);
+  }
+  return sum;
+}
+
+size_t samples_to_run(const ir::Graph& aten, size_t samples) {
+  const int64_t each = std::max<int64_t>(multiplications_of(aten), 1);
+  const auto affordable = static_cast<size_t>(std::min<int64_t>(kMultiplications / each, kMostSamplesRun));
+  return std::min(std::max(affordable, kFewestSamplesRun), samples);
+}
 
 // The channels of an image [N,H,W,C].
 std::vector<Spread> spreads_of(const Tensor& image) {
   const auto channels = static_cast<size_t>(image.shape[3]);
-  std::vector<Spread> spreads(channels);
   const std::span<const float> values = image.values<float>();
   const size_t pixels = channels == 0 ? 0 : values.size() / channels;
-  std::vector<float> squares(channels, 0);
-  for (size_t p = 0; p < pixels; ++p) {
-    for (size_t c = 0; c < channels; ++c) {
-      const float value = values[p * channels + c];
-      spreads[c].min = std::min(spreads[c].min, value);
-      spreads[c].max = std::max(spreads[c].max, value);
-      squares[c] += value * value;
-    }
-  }
-  for (size_t c = 0; c < channels; ++c) {
-    spreads[c].squares = squares[c];
-    spreads[c].count = pixels;
-  }
+  std::vector<float> lows(channels, 0), highs(channels, 0), squares(channels, 0);
+  if (channels > 0) add_spreads(values, channels, lows.data(), highs.data(), squares.data());
+  std::vector<Spread> spreads(channels);
+  for (size_t c = 0; c < channels; ++c)
+    spreads[c] = {.min = lows[c], .max = highs[c], .squares = squares[c], .count = pixels};
   return spreads;
 }
 
@@ -44,7 +57,7 @@ void Spread::add(const Spread& other) {
 Result<ChannelStatistics> channel_statistics(const ir::Graph& aten, const datasets::DataSet& samples,
                                              const ChannelStatisticsOptions& options) {
   ChannelStatistics found;
-  const size_t count = std::min(kSamples, samples.size());
+  const size_t count = samples_to_run(aten, samples.size());
   const observe::FloatRunOptions run{
       .threads = options.threads,
       .evaluator = options.evaluator,

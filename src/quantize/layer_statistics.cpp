@@ -10,6 +10,9 @@ namespace carina::quantize {
 namespace {
 
 constexpr int64_t kMaxPositions = 512;  // positions per run, enough for means within a few percent
+// Products of more inputs than a block holds are taken at fewer positions, so that their time grows with the inputs and
+// not with their square.
+constexpr int64_t kMinPositions = 32;
 
 struct Window {
   int64_t rows, columns;
@@ -38,12 +41,12 @@ Window window_of(const observe::WeightedLayer& layer, const Shape& image) {
 struct Position {
   int64_t n, y, x;
 };
-int64_t count_seen(const Window& w) {
-  return std::min(w.output[0] * w.output[1] * w.output[2], kMaxPositions);
+int64_t count_seen(const Window& w, int64_t max = kMaxPositions) {
+  return std::min(w.output[0] * w.output[1] * w.output[2], max);
 }
-// Returns the sampled positions, evenly spaced over the output image.
-std::vector<Position> sampled_positions(const Window& w) {
-  const int64_t all = w.output[0] * w.output[1] * w.output[2], count = count_seen(w);
+// Returns at most `max` sampled positions, evenly spaced over the output image.
+std::vector<Position> sampled_positions(const Window& w, int64_t max = kMaxPositions) {
+  const int64_t all = w.output[0] * w.output[1] * w.output[2], count = count_seen(w, max);
   std::vector<Position> positions;
   positions.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
@@ -106,8 +109,9 @@ std::vector<double> part_of(const std::vector<double>& sums, const Window& w, in
 }
 
 std::vector<float> patches_of(const Window& w, std::span<const float> image, int64_t first, int64_t channels) {
-  const std::vector<Position> positions = sampled_positions(w);
   const auto terms = static_cast<size_t>(channels * w.rows * w.columns);
+  const auto blocks = static_cast<int64_t>(blocks_of(terms).size());
+  const std::vector<Position> positions = sampled_positions(w, std::max(kMaxPositions / blocks, kMinPositions));
   std::vector<float> patches(positions.size() * terms);
   for (size_t i = 0; i < positions.size(); ++i)
     gather(w, image.data(), positions[i], first, channels, patches.data() + i * terms);
@@ -116,10 +120,29 @@ std::vector<float> patches_of(const Window& w, std::span<const float> image, int
 
 }  // namespace
 
-InputStatistics::InputStatistics(size_t terms, Gathered gathered)
-    : row_((terms + kRowGroup - 1) / kRowGroup * kRowGroup),
-      sums_(terms, 0),
-      products_(gathered == Gathered::kProducts ? terms * row_ : 0, 0) {}
+std::vector<TermBlock> blocks_of(size_t terms) {
+  const size_t count = std::max<size_t>((terms + kMaxBlockTerms - 1) / kMaxBlockTerms, 1);
+  std::vector<TermBlock> blocks;
+  for (size_t b = 0; b < count; ++b) {
+    const size_t first = b * terms / count;
+    blocks.push_back({.first = first, .terms = (b + 1) * terms / count - first});
+  }
+  return blocks;
+}
+
+namespace {
+
+// The row stride of a block's products, in elements.
+size_t stride_of(const TermBlock& block) {
+  return (block.terms + kRowGroup - 1) / kRowGroup * kRowGroup;
+}
+
+}  // namespace
+
+InputStatistics::InputStatistics(size_t terms, Gathered gathered) : sums_(terms, 0), blocks_(blocks_of(terms)) {
+  if (gathered != Gathered::kProducts) return;
+  for (const TermBlock& block : blocks_) products_.emplace_back(block.terms * stride_of(block), 0.0F);
+}
 
 void InputStatistics::add(const std::vector<float>& patches) {
   const size_t count = sums_.empty() ? 0 : patches.size() / sums_.size();
@@ -127,10 +150,14 @@ void InputStatistics::add(const std::vector<float>& patches) {
     for (size_t i = 0; i < terms(); ++i) sums_[i] += patches[p * terms() + i];
   }
   count_ += count;
-  if (products_.empty()) return;
-  std::vector<float> padded(count * row_, 0);
-  for (size_t p = 0; p < count; ++p) std::copy_n(patches.data() + p * terms(), terms(), padded.data() + p * row_);
-  add_outer_products(padded.data(), count, row_, terms(), products_.data());
+  parallel_for(products_.size(), [&](size_t b) {
+    const TermBlock& block = blocks_[b];
+    const size_t stride = stride_of(block);
+    std::vector<float> padded(count * stride, 0);
+    for (size_t p = 0; p < count; ++p)
+      std::copy_n(patches.data() + p * terms() + block.first, block.terms, padded.data() + p * stride);
+    add_outer_products(padded.data(), count, stride, block.terms, products_[b].data());
+  });
 }
 
 void InputStatistics::add(const std::vector<double>& sums, size_t count) {
@@ -144,14 +171,16 @@ std::vector<double> InputStatistics::means() const {
   return means;
 }
 
-std::vector<double> InputStatistics::covariance() const {
+std::vector<double> InputStatistics::covariance(size_t block) const {
+  const auto [first, size] = blocks_[block];
+  const std::vector<float>& products = products_[block];
   const std::vector<double> mean = means();
-  std::vector<double> result(terms() * terms());
-  for (size_t i = 0; i < terms(); ++i) {
+  std::vector<double> result(size * size);
+  for (size_t i = 0; i < size; ++i) {
     for (size_t j = 0; j <= i; ++j) {
-      const double product =
-          static_cast<double>(products_[i * row_ + j]) / static_cast<double>(std::max<size_t>(count_, 1));
-      result[i * terms() + j] = result[j * terms() + i] = product - mean[i] * mean[j];
+      const double product = static_cast<double>(products[i * stride_of(blocks_[block]) + j]) /
+                             static_cast<double>(std::max<size_t>(count_, 1));
+      result[i * size + j] = result[j * size + i] = product - mean[first + i] * mean[first + j];
     }
   }
   return result;

@@ -15,6 +15,20 @@ enum class Gathered : uint8_t {
   kProducts,  // also the mean product of each pair of inputs
 };
 
+// Products are kept of inputs of one block, of at most so many: time and memory grow with the square of a block's size,
+// and rounding grows with its cube. Example: 8,192 inputs are 8 blocks of 1,024; a matrix of all would have 67 million
+// elements, the blocks have 8 million.
+inline constexpr size_t kMaxBlockTerms = 1024;
+
+// Inputs [first, first + terms) of a layer.
+struct TermBlock {
+  size_t first = 0;
+  size_t terms = 0;
+};
+
+// Returns the blocks of so many inputs, as even as can be.
+std::vector<TermBlock> blocks_of(size_t terms);
+
 // Statistics of the inputs of output channels that read the same inputs: the average over the samples of the values
 // that each weight is multiplied by. They are in ATen's order of weights: [input channel, row, column].
 class InputStatistics {
@@ -28,14 +42,15 @@ class InputStatistics {
   [[nodiscard]] size_t terms() const { return sums_.size(); }
   [[nodiscard]] size_t count() const { return count_; }
   [[nodiscard]] std::vector<double> means() const;
-  // Returns the covariance of the inputs, [terms, terms], symmetric.
-  [[nodiscard]] std::vector<double> covariance() const;
+  [[nodiscard]] const std::vector<TermBlock>& blocks() const { return blocks_; }
+  // Returns the covariance of the inputs of a block, [terms, terms], symmetric. Only with products.
+  [[nodiscard]] std::vector<double> covariance(size_t block) const;
 
  private:
   size_t count_ = 0;
-  size_t row_;  // row stride of products_, in elements
   std::vector<double> sums_;
-  std::vector<float> products_;  // empty, or the lower triangle
+  std::vector<TermBlock> blocks_;
+  std::vector<std::vector<float>> products_;  // empty, or the lower triangle of each block
 };
 
 // The statistics of one layer: one entry, or one per group of its output channels.

@@ -120,6 +120,7 @@ struct Observed::State {
   ir::Graph graph;
   PtqOptions options;
   Calibrated calibrated;
+  FigureCache figures{0};
   size_t samples = 0;
   std::optional<std::vector<RangeChoice>> measured;  // per group of values
 
@@ -128,13 +129,12 @@ struct Observed::State {
     const Scheme scheme = rounded_to_nearest(asked);
     measured.emplace(graph.values.size(), kFirstRangeChoice);
     ir::Graph first = graph;
-    const Application with{.options = options, .calibrated = calibrated, .measured = *measured};
+    const Application with{.options = options, .calibrated = calibrated, .measured = *measured, .figures = figures};
     CARINA_TRY(const std::vector<size_t> groups, measured_groups(first, scheme, with));
-    CARINA_TRY(const std::vector<WeightFigures> figures, apply_scheme(first, scheme, with, Log{}));
     const auto error_of = [&](const std::vector<RangeChoice>& choices) -> Result<double> {
       ir::Graph tried = graph;
       const Application with_choices{
-          .options = options, .calibrated = calibrated, .measured = choices, .known_figures = &figures};
+          .options = options, .calibrated = calibrated, .measured = choices, .figures = figures};
       CARINA_CHECKED(apply_scheme(tried, scheme, with_choices, Log{}));
       CARINA_TRY(const auto got, outputs_of(tried, calibrated.kept_samples,
                                             {.threads = options.threads, .evaluator = options.evaluator}, Log{}));
@@ -170,6 +170,7 @@ Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& sampl
   auto state = std::make_unique<State>();
   CARINA_CHECKED(equalize(aten, samples, options));
   state->graph = std::move(aten);
+  state->figures = FigureCache(state->graph.nodes.size());
   state->options = options;
   state->samples = samples.size();
   const ir::Graph& graph = state->graph;
@@ -195,7 +196,8 @@ Result<ir::Graph> Observed::quantized(const Scheme& scheme, const Log& log) {
   ir::Graph graph = state_->graph;
   const Application with{.options = state_->options,
                          .calibrated = state_->calibrated,
-                         .measured = state_->measured ? *state_->measured : none};
+                         .measured = state_->measured ? *state_->measured : none,
+                         .figures = state_->figures};
   CARINA_CHECKED(apply_scheme(graph, scheme, with, log));
   return graph;
 }

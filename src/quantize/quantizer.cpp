@@ -33,21 +33,19 @@ class Quantizer {
   Quantizer(ir::Graph& graph, const Application& with)
       : graph_(graph), with_(with), calibrated_(with.calibrated), left_(with.calibrated.left) {}
 
-  Result<std::vector<WeightFigures>> run(const Scheme& scheme, const Log& log) {
+  Result<void> run(const Scheme& scheme, const Log& log) {
     CARINA_CHECKED(set_scheme(scheme));
     set_activations();
     leave_coarse_functions_float(log);
     compare_with_infinity();
     count_readers();
-    std::vector<WeightFigures> figures =
-        with_.known_figures == nullptr ? weight_figures() : std::vector<WeightFigures>();
-    const std::vector<WeightFigures>& used = with_.known_figures == nullptr ? figures : *with_.known_figures;
+    const std::vector<WeightFigures> figures = weight_figures();
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (!left_.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], used[n]));
+      if (!left_.nodes[n]) CARINA_CHECKED(set_weights(graph_.nodes[n], figures[n]));
     }
     keep_results_float();
     limit_domains(graph_);
-    return figures;
+    return {};
   }
 
   [[nodiscard]] std::vector<size_t> measured_groups() const {
@@ -308,7 +306,7 @@ class Quantizer {
     std::vector<WeightFigures> figures(graph_.nodes.size());
     parallel_for(nodes.size(), [&](size_t i) {
       const size_t n = nodes[i];
-      if (!left_.nodes[n]) figures[n] = figures_of(graph_.nodes[n], *scheme_of_node(n).scheme);
+      if (!left_.nodes[n]) figures[n] = figures_of(n, *scheme_of_node(n).scheme);
     });
     return figures;
   }
@@ -318,25 +316,31 @@ class Quantizer {
     return role && role->weight < node.inputs.size() ? graph_[node.inputs[role->weight]].shape.elements() : 0;
   }
 
-  [[nodiscard]] WeightFigures figures_of(const Node& node, const NodeScheme& scheme) const {
-    WeightFigures figures;
+  [[nodiscard]] WeightFigures figures_of(size_t n, const NodeScheme& scheme) const {
+    const Node& node = graph_.nodes[n];
     const std::optional<WeightRole> role = weight_role_of(node);
-    if (!role || !is_float_value(graph_, node.inputs.front())) return figures;
-    ir::Value weight = graph_[node.inputs[role->weight]];
-    if (!weight.constant || weight.dtype != DType::kFp32) return figures;
-    figures.role = role;
+    if (!role || !is_float_value(graph_, node.inputs.front())) return {};
+    const ir::Value& weight = graph_[node.inputs[role->weight]];
+    if (!weight.constant || weight.dtype != DType::kFp32) return {};
+    const WeightScheme weights = weight_scheme_for(*graph_[node.inputs.front()].quantization, scheme.weights);
+    if (const WeightFigures* known = with_.figures.find(n, weights, scheme.smallest_scale)) return *known;
+    WeightFigures figures = new_figures(node, *role, weights, scheme.smallest_scale);
+    with_.figures.add(n, weights, scheme.smallest_scale, figures);
+    return figures;
+  }
+
+  [[nodiscard]] WeightFigures new_figures(const Node& node, const WeightRole& role, const WeightScheme& weights,
+                                          double smallest_scale) const {
+    ir::Value weight = graph_[node.inputs[role.weight]];
     const Tensor floats = *weight.constant;
-    const Quantization& input = *graph_[node.inputs.front()].quantization;
-    figures.parameters =
-        weight_parameters(floats, role->axis, weight_scheme_for(input, scheme.weights), scheme.smallest_scale);
+    WeightFigures figures{.role = role, .parameters = weight_parameters(floats, role.axis, weights, smallest_scale)};
     if (!figures.parameters) return figures;
     const LayerStatistics* statistics = statistics_of(node, floats.shape);
     if (statistics == nullptr) return figures;
-    if (scheme.weights.rounding == Rounding::kForInputs)
+    if (weights.rounding == Rounding::kForInputs)
       weight.constant = figures.rounded = rounded_for_inputs(floats, *figures.parameters, *statistics);
     weight.quantization = figures.parameters;
-    if (scheme.weights.mean_error == MeanError::kTakenFromBias)
-      figures.mean_errors = mean_errors(floats, weight, *statistics);
+    if (weights.mean_error == MeanError::kTakenFromBias) figures.mean_errors = mean_errors(floats, weight, *statistics);
     return figures;
   }
 
@@ -423,8 +427,23 @@ class Quantizer {
 
 }  // namespace
 
-Result<std::vector<WeightFigures>> apply_scheme(ir::Graph& graph, const Scheme& scheme, const Application& with,
-                                                const Log& log) {
+const WeightFigures* FigureCache::find(size_t node, const WeightScheme& weights, double smallest_scale) const {
+  const auto is_same = [&](const Known& known) {
+    if (known.weights != weights || !known.figures.parameters) return false;
+    // A limit that no scale comes near changes nothing.
+    const double limit = 2 * std::max(smallest_scale, known.smallest_scale);
+    return known.smallest_scale == smallest_scale ||
+           std::ranges::all_of(known.figures.parameters->scales, [&](double scale) { return scale > limit; });
+  };
+  const auto found = std::ranges::find_if(nodes_[node], is_same);
+  return found == nodes_[node].end() ? nullptr : &found->figures;
+}
+
+void FigureCache::add(size_t node, const WeightScheme& weights, double smallest_scale, WeightFigures figures) {
+  nodes_[node].push_back({.weights = weights, .smallest_scale = smallest_scale, .figures = std::move(figures)});
+}
+
+Result<void> apply_scheme(ir::Graph& graph, const Scheme& scheme, const Application& with, const Log& log) {
   return Quantizer(graph, with).run(scheme, log);
 }
 

@@ -17,19 +17,36 @@ struct WeightFigures {
   std::vector<double> mean_errors = {};         // to be subtracted from the bias; empty: none
 };
 
+// The figures of a graph's nodes. They depend on the weights and their scheme, not on the activations, so that the
+// schemes of a search, which differ in the activations, compute them once. Different nodes may be used by different
+// threads.
+class FigureCache {
+ public:
+  explicit FigureCache(size_t nodes) : nodes_(nodes) {}
+
+  // Returns nullptr if they are not known.
+  [[nodiscard]] const WeightFigures* find(size_t node, const WeightScheme& weights, double smallest_scale) const;
+  void add(size_t node, const WeightScheme& weights, double smallest_scale, WeightFigures figures);
+
+ private:
+  struct Known {
+    WeightScheme weights;
+    double smallest_scale;
+    WeightFigures figures;
+  };
+  std::vector<std::vector<Known>> nodes_;
+};
+
 // What a scheme is applied with.
 struct Application {
   const PtqOptions& options;
   const Calibrated& calibrated;
-  const std::vector<RangeChoice>& measured;                   // per group of values: the range where the scheme says
-                                                              // kMeasured
-  const std::vector<WeightFigures>* known_figures = nullptr;  // of another run with the same weights
+  const std::vector<RangeChoice>& measured;  // per group of values: the range where the scheme says kMeasured
+  FigureCache& figures;                      // of this graph and calibration
 };
 
-// Sets Value::quantization of a float graph by a scheme, with what calibration has seen. Returns the figures of the
-// nodes.
-Result<std::vector<WeightFigures>> apply_scheme(ir::Graph& graph, const Scheme& scheme, const Application& with,
-                                                const Log& log);
+// Sets Value::quantization of a float graph by a scheme, with what calibration has seen.
+Result<void> apply_scheme(ir::Graph& graph, const Scheme& scheme, const Application& with, const Log& log);
 
 // Groups of values whose range the scheme measures, in the order of the nodes that compute them.
 Result<std::vector<size_t>> measured_groups(ir::Graph& graph, const Scheme& scheme, const Application& with);

@@ -70,6 +70,26 @@ void add_pixels_here(std::span<const float* const> pixels, size_t channels, doub
   }
 }
 
+void add_spreads_here(std::span<const float> values, size_t channels, float* lows, float* highs, float* squares) {
+  const hn::ScalableTag<float> d;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t first = 0; first + channels <= values.size(); first += channels) {
+    const float* const pixel = values.data() + first;
+    size_t c = 0;
+    for (; c + lanes <= channels; c += lanes) {
+      const auto value = hn::LoadU(d, pixel + c), low = hn::LoadU(d, lows + c), high = hn::LoadU(d, highs + c);
+      hn::StoreU(hn::IfThenElse(hn::Lt(value, low), value, low), d, lows + c);
+      hn::StoreU(hn::IfThenElse(hn::Lt(high, value), value, high), d, highs + c);
+      hn::StoreU(hn::Add(hn::LoadU(d, squares + c), hn::Mul(value, value)), d, squares + c);
+    }
+    for (; c < channels; ++c) {
+      lows[c] = std::min(lows[c], pixel[c]);
+      highs[c] = std::max(highs[c], pixel[c]);
+      squares[c] += pixel[c] * pixel[c];
+    }
+  }
+}
+
 // Adds a block of rows to kSums rows of `products` from i on, in the columns up to the last of them.
 template <size_t kSums>
 void add_block(const float* block, size_t count, size_t stride, size_t i, float* products) {
@@ -98,6 +118,37 @@ void add_outer_products_here(const float* rows, size_t count, size_t stride, siz
   }
 }
 
+double dot_product_here(const double* a, const double* b, size_t count) {
+  constexpr size_t kSums = 4;
+  HWY_ALIGN std::array<double, kSums> sums{};
+  size_t i = 0;
+#if HWY_HAVE_FLOAT64
+  const hn::CappedTag<double, kSums> d;
+  const size_t lanes = hn::Lanes(d);  // 1, 2 or 4
+  if (lanes == kSums) {
+    auto all = hn::Zero(d);
+    for (; i + kSums <= count; i += kSums) all = hn::Add(all, hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i)));
+    hn::StoreU(all, d, sums.data());
+  } else {
+    const hn::CappedTag<double, 2> half;
+    auto low = hn::Zero(half), high = hn::Zero(half);
+    if (hn::Lanes(half) == 2) {
+      for (; i + kSums <= count; i += kSums) {
+        low = hn::Add(low, hn::Mul(hn::LoadU(half, a + i), hn::LoadU(half, b + i)));
+        high = hn::Add(high, hn::Mul(hn::LoadU(half, a + i + 2), hn::LoadU(half, b + i + 2)));
+      }
+      hn::StoreU(low, half, sums.data());
+      hn::StoreU(high, half, sums.data() + 2);
+    }
+  }
+#endif
+  for (; i + kSums <= count; i += kSums) {
+    for (size_t lane = 0; lane < kSums; ++lane) sums[lane] += a[i + lane] * b[i + lane];
+  }
+  for (; i < count; ++i) sums[0] += a[i] * b[i];
+  return ((sums[0] + sums[1]) + sums[2]) + sums[3];
+}
+
 void add_scaled_here(double factor, const double* values, size_t count, double* sums) {
   size_t i = 0;
 #if HWY_HAVE_FLOAT64
@@ -118,7 +169,9 @@ namespace carina::quantize {
 
 HWY_EXPORT(find_bins_here);
 HWY_EXPORT(add_pixels_here);
+HWY_EXPORT(add_spreads_here);
 HWY_EXPORT(add_outer_products_here);
+HWY_EXPORT(dot_product_here);
 HWY_EXPORT(add_scaled_here);
 
 void find_bins(std::span<const float> values, double scale, double first, int32_t* indices) {
@@ -128,8 +181,15 @@ void add_pixels(std::span<const float* const> pixels, size_t channels, double* s
   HWY_DYNAMIC_DISPATCH(add_pixels_here)(pixels, channels, sums);
 }
 
+void add_spreads(std::span<const float> values, size_t channels, float* lows, float* highs, float* squares) {
+  HWY_DYNAMIC_DISPATCH(add_spreads_here)(values, channels, lows, highs, squares);
+}
+
 void add_outer_products(const float* rows, size_t count, size_t stride, size_t terms, float* products) {
   HWY_DYNAMIC_DISPATCH(add_outer_products_here)(rows, count, stride, terms, products);
+}
+double dot_product(const double* a, const double* b, size_t count) {
+  return HWY_DYNAMIC_DISPATCH(dot_product_here)(a, b, count);
 }
 void add_scaled(double factor, std::span<const double> values, double* sums) {
   HWY_DYNAMIC_DISPATCH(add_scaled_here)(factor, values.data(), values.size(), sums);

@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 #include <numeric>
-#include <optional>
 #include <span>
 
+#include "base/parallel/parallel.h"
 #include "quantize/vectors_internal.h"
 
 namespace carina::quantize {
@@ -35,24 +35,13 @@ void regularize(Matrix& matrix, size_t patches) {
   }
 }
 
-double product_of(const double* a, const double* b, size_t count) {
-  constexpr size_t kLanes = 4;
-  std::array<double, kLanes> sums{};
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] += a[i + lane] * b[i + lane];
-  }
-  for (; i < count; ++i) sums[0] += a[i] * b[i];
-  return std::accumulate(sums.begin(), sums.end(), 0.0);
-}
-
 // Computes in place the lower triangle L of matrix = L * L^T. The matrix must be positive definite.
 void factorize(Matrix& matrix) {
   for (size_t i = 0; i < matrix.size; ++i) {
     double* const row = matrix.elements.data() + i * matrix.size;
     for (size_t j = 0; j <= i; ++j) {
       const double* const other = matrix.elements.data() + j * matrix.size;
-      const double rest = row[j] - product_of(row, other, j);
+      const double rest = row[j] - dot_product(row, other, j);
       row[j] = i == j ? std::sqrt(std::max(rest, 1e-300)) : rest / other[j];
     }
   }
@@ -74,41 +63,55 @@ Matrix permuted(const Matrix& matrix, const std::vector<size_t>& order) {
   return result;
 }
 
-// The order and the factor for compensating the rounding errors of one group's weights. An error e of the weights
-// causes the variance |L^T e|^2 in the output. If the later terms are rounded, the best choice of term k makes row k of
-// L^T e zero.
+// The order and the factor for compensating the rounding errors of the weights of one block of inputs. An error e of the
+// weights causes the variance |L^T e|^2 in the output. If the later terms are rounded, the best choice of term k makes
+// row k of L^T e zero. Inputs of different blocks count as independent.
 struct Compensation {
+  size_t first;  // term of the block
   std::vector<size_t> order;
   Matrix factor;  // L
 };
 
-Compensation compensation_of(const InputStatistics& statistics) {
-  Matrix matrix{.size = statistics.terms(), .elements = statistics.covariance()};
-  regularize(matrix, statistics.count());
-  std::vector<size_t> order = order_of(matrix);
-  matrix = permuted(matrix, order);
-  factorize(matrix);
-  return {.order = std::move(order), .factor = std::move(matrix)};
+std::vector<Compensation> compensations_of(const InputStatistics& statistics) {
+  std::vector<Compensation> all(statistics.blocks().size());
+  parallel_for(all.size(), [&](size_t b) {
+    Matrix matrix{.size = statistics.blocks()[b].terms, .elements = statistics.covariance(b)};
+    regularize(matrix, statistics.count());
+    std::vector<size_t> order = order_of(matrix);
+    matrix = permuted(matrix, order);
+    factorize(matrix);
+    all[b] = {.first = statistics.blocks()[b].first, .order = std::move(order), .factor = std::move(matrix)};
+  });
+  return all;
 }
 
-// Integers in the order of compensation, and the variance of the error that they cause.
+// The integers of a row of weights, and the variance of the error that they cause.
 struct Rounded {
   std::vector<int8_t> steps;
   double variance = 0;
 };
 
-Rounded round_row(const std::vector<double>& row, double scale, const Quantization& q, const Matrix& factor) {
-  Rounded result{.steps = std::vector<int8_t>(row.size())};
-  std::vector<double> owed(row.size(), 0);  // row k of L^T e from the terms that are rounded already
-  for (size_t i = row.size(); i-- > 0;) {
-    const double wanted = row[i] - owed[i] / factor.at(i, i);
+void round_block(std::span<const float> row, double scale, const Quantization& q, const Compensation& with,
+                 Rounded& result) {
+  const Matrix& factor = with.factor;
+  std::vector<double> owed(factor.size, 0);  // row k of L^T e from the terms that are rounded already
+  for (size_t i = factor.size; i-- > 0;) {
+    const size_t term = with.first + with.order[i];
+    const double weight = row[term], wanted = weight - owed[i] / factor.at(i, i);
     const double step =
         std::clamp(std::nearbyint(wanted / scale), static_cast<double>(q.qmin), static_cast<double>(q.qmax));
-    result.steps[i] = static_cast<int8_t>(step);
-    const double error = step * scale - row[i], left = owed[i] + error * factor.at(i, i);
+    result.steps[term] = static_cast<int8_t>(step);
+    const double error = step * scale - weight, left = owed[i] + error * factor.at(i, i);
     result.variance += left * left;
     add_scaled(error, std::span(factor.elements).subspan(i * factor.size, i), owed.data());
   }
+}
+
+using Compensations = std::span<const Compensation>;
+
+Rounded round_row(std::span<const float> row, double scale, const Quantization& q, Compensations with) {
+  Rounded result{.steps = std::vector<int8_t>(row.size())};
+  for (const Compensation& block : with) round_block(row, scale, q, block, result);
   return result;
 }
 
@@ -120,16 +123,16 @@ size_t scales_worth_trying(size_t terms) {
 }
 
 // Rounds at the given scale and at others near it, and keeps the best.
-Rounded best_rounding(const std::vector<double>& row, double& scale, const Quantization& q, const Matrix& factor) {
+Rounded best_rounding(std::span<const float> row, double& scale, const Quantization& q, Compensations with) {
   constexpr double kSmallest = 0.96, kWidth = 0.24;  // relative to the given scale
-  Rounded best = round_row(row, scale, q, factor);
+  Rounded best = round_row(row, scale, q, with);
   const double given = scale;
   const size_t count = scales_worth_trying(row.size());
   for (size_t i = 1; i < count; ++i) {
     // Scales are stored as float32.
     const double tried =
         static_cast<float>(given * (kSmallest + kWidth * static_cast<double>(i) / static_cast<double>(count)));
-    Rounded other = round_row(row, tried, q, factor);
+    Rounded other = round_row(row, tried, q, with);
     if (other.variance >= best.variance) continue;
     best = std::move(other);
     scale = tried;
@@ -153,15 +156,15 @@ Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStat
   const size_t terms = floats.size() / channels, each = channels / statistics.groups.size();
   MutableTensor result(q.dtype, weight.shape);
   const auto integers = result.values<int8_t>();
-  std::optional<Compensation> compensation;
-  std::vector<double> row(terms);
-  for (size_t c = 0; c < channels; ++c) {
-    if (c % each == 0) compensation = compensation_of(statistics.groups[c / each]);
-    const std::vector<size_t>& order = compensation->order;
-    for (size_t i = 0; i < terms; ++i) row[i] = floats[c * terms + order[i]];
-    const Rounded rounded = q.per_channel() ? best_rounding(row, q.scales[c], q, compensation->factor)
-                                            : round_row(row, q.scale(), q, compensation->factor);
-    for (size_t i = 0; i < terms; ++i) integers[c * terms + order[i]] = rounded.steps[i];
+  for (size_t group = 0; group < statistics.groups.size(); ++group) {
+    const std::vector<Compensation> with = compensations_of(statistics.groups[group]);
+    parallel_for(each, [&](size_t in_group) {
+      const size_t c = group * each + in_group;
+      const std::span<const float> row = floats.subspan(c * terms, terms);
+      const Rounded rounded =
+          q.per_channel() ? best_rounding(row, q.scales[c], q, with) : round_row(row, q.scale(), q, with);
+      std::ranges::copy(rounded.steps, integers.begin() + static_cast<std::ptrdiff_t>(c * terms));
+    });
   }
   return std::move(result).freeze();
 }

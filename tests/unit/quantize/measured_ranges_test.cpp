@@ -33,6 +33,24 @@ TEST(MeasuredRanges, small_gain_does_not_change_the_first_choice) {
   EXPECT_THAT(chosen({0, 1, 2}, 64, nearly_equal), Each(kFirstRangeChoice));
 }
 
+// All that is seen clips nothing of the samples that are compared, but something of others.
+TEST(MeasuredRanges, all_that_is_seen_must_be_clearly_better) {
+  const auto error_of = [](double of_minmax) {
+    return [=](const std::vector<RangeChoice>& choices) -> Result<double> {
+      return choices.front() == RangeChoice::kMinMax ? of_minmax : choices.front() == RangeChoice::kPercentile ? 1 : 2;
+    };
+  };
+  EXPECT_THAT(chosen({0, 1}, 16, error_of(0.97)), Each(RangeChoice::kPercentile));
+  EXPECT_THAT(chosen({0, 1}, 16, error_of(0.9)), Each(RangeChoice::kMinMax));
+}
+
+TEST(MeasuredRanges, parts_of_few_samples_are_not_tried) {
+  int calls = 0;
+  const auto count = [&](const std::vector<RangeChoice>&) -> Result<double> { return ++calls; };
+  (void)chosen({0, 1, 2, 3}, 63, count);
+  EXPECT_EQ(calls, 4);
+}
+
 TEST(MeasuredRanges, parts_of_the_model_differ_where_that_is_better) {
   const std::array wanted{RangeChoice::kMinMax, RangeChoice::kMinMax, kFirstRangeChoice, kFirstRangeChoice};
   const auto distance = [&](const std::vector<RangeChoice>& choices) -> Result<double> {

@@ -113,6 +113,43 @@ TEST(Vectors, scaled_sums_match) {
   });
 }
 
+// Element i belongs to sum i % 4, the rest to sum 0.
+TEST(Vectors, dot_products_match) {
+  for (const size_t count : {0, 3, 4, 101, 1024}) {
+    const std::vector<float> floats = random_floats(2 * count);
+    const std::vector<double> a(floats.begin(), floats.begin() + static_cast<std::ptrdiff_t>(count));
+    const std::vector<double> b(floats.begin() + static_cast<std::ptrdiff_t>(count), floats.end());
+    double sums[4] = {};
+    for (size_t i = 0; i < count; ++i) {
+      const volatile double product = a[i] * b[i];
+      sums[i < count / 4 * 4 ? i % 4 : 0] += product;
+    }
+    const double wanted = ((sums[0] + sums[1]) + sums[2]) + sums[3];
+    on_each_target([&] { EXPECT_EQ(dot_product(a.data(), b.data(), count), wanted) << count; });
+  }
+}
+
+TEST(Vectors, spreads_of_channels_match) {
+  for (const size_t channels : {1, 3, 16, 37}) {
+    const std::vector<float> image = random_floats(21 * channels);
+    std::vector<float> lows(channels, -0.5F), highs(channels, 0.5F), squares(channels, 0.25F);
+    for (size_t i = 0; i < image.size(); ++i) {
+      const size_t c = i % channels;
+      lows[c] = std::min(lows[c], image[i]);
+      highs[c] = std::max(highs[c], image[i]);
+      const volatile float square = image[i] * image[i];
+      squares[c] += square;
+    }
+    on_each_target([&] {
+      std::vector<float> low(channels, -0.5F), high(channels, 0.5F), sums(channels, 0.25F);
+      add_spreads(image, channels, low.data(), high.data(), sums.data());
+      EXPECT_THAT(low, ElementsAreArray(lows));
+      EXPECT_THAT(high, ElementsAreArray(highs));
+      EXPECT_THAT(sums, ElementsAreArray(squares));
+    });
+  }
+}
+
 }  // namespace
 
 }  // namespace carina::quantize
