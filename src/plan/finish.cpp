@@ -18,6 +18,7 @@ Result<Finished> finish_recorded(Schedule schedule, const Material& material, co
   }
   schedule = checked("depth", cut_depth(std::move(schedule), context, threads), context);
   schedule = checked("weight_orders", order_weights(std::move(schedule), context, threads), context);
+  schedule = checked("weight_formats", store_for_fast_decoder(std::move(schedule), context), context);
   say(CompilePhase::kWeights, context.log);
   CARINA_TRY(Encoded encoded, encode_slices(std::move(schedule), material, context, threads));
   schedule = checked("slices", std::move(encoded.schedule), context);

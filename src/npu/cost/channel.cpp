@@ -15,6 +15,8 @@ int read_buffer_words(const U85Rams& buffers, ReadChannel channel) {
       return buffers.read_buffer_ifm_words;
     case ReadChannel::kWeights:
       return buffers.read_buffer_weights_words;
+    case ReadChannel::kFastWeights:
+      return buffers.read_buffer_fast_weights_words;
     case ReadChannel::kScales:
       return buffers.read_buffer_scale_words;
     case ReadChannel::kTransfers:
@@ -44,20 +46,28 @@ double decoded_weights(const DecodedWeights& what) {
                                               .order = order,
                                               .ifm_bits = what.ifm_bits,
                                               .ublock_depth = what.ublock_depth,
-                                              .sparse_weights = false});
-  const int64_t taps =
-      part_kernel ? round_up<int64_t>(what.taps, u85_part_kernel_tap_group(what.ifm_bits, false)) : what.taps;
+                                              .sparse_weights = what.sparse_weights});
+  const int64_t taps = part_kernel
+                           ? round_up<int64_t>(what.taps, u85_part_kernel_tap_group(what.ifm_bits, what.sparse_weights))
+                           : what.taps;
   return static_cast<double>(taps * round_up<int64_t>(what.ifm_depth, depth_step) *
                              round_up<int64_t>(what.ofm_depth, what.ublock_depth));
 }
 
 double decode_cycles(const Decoding& what) {
   if (!is_u85(what.npu.product) || what.encoded_bytes == 0) return 0;
-  const double rate = weights_per_cycle({.npu = what.npu, .zero_rate = what.zero_rate});
+  // The fast format has a byte for each weight, or half a byte and less if there are at most 16 values.
+  constexpr double kBytesOfFewValues = 0.75;
+  constexpr size_t kFewValues = 16, kManyValues = 17;
+  const bool few = what.encoded_bytes < kBytesOfFewValues * what.weights;
+  const double rate = weights_per_cycle({.npu = what.npu,
+                                         .zero_rate = what.zero_rate,
+                                         .distinct_values = few ? kFewValues : kManyValues,
+                                         .fast = what.fast});
   const auto planes = static_cast<double>(what.planes);
-  const double fetch =
-      access_cycles(what.encoded_bytes * planes, channel_bytes_per_cycle(what.npu, what.port, ReadChannel::kWeights),
-                    what.port.read_latency_cycles);
+  const ReadChannel channel = what.fast ? ReadChannel::kFastWeights : ReadChannel::kWeights;
+  const double fetch = access_cycles(what.encoded_bytes * planes, channel_bytes_per_cycle(what.npu, what.port, channel),
+                                     what.port.read_latency_cycles);
   return std::max(u85_decoding_cycles(what.weights * planes / rate), fetch);
 }
 

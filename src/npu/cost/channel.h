@@ -10,7 +10,7 @@
 // so that it need not know the product. The formulas are those of npu/cost/cost.h.
 namespace carina::npu {
 
-enum class ReadChannel : uint8_t { kFeatureMaps, kWeights, kScales, kTransfers };
+enum class ReadChannel : uint8_t { kFeatureMaps, kWeights, kFastWeights, kScales, kTransfers };
 
 // Bytes per cycle of the NPU's clock that a channel moves: the port's bandwidth, or less if the channel's read buffer
 // is too small for the memory's latency.
@@ -25,6 +25,7 @@ struct DecodedWeights {
   int64_t taps = 1;
   int64_t ifm_depth = 1;
   int64_t ofm_depth = 1;
+  bool sparse_weights = false;
 };
 double decoded_weights(const DecodedWeights& what);
 
@@ -36,6 +37,7 @@ struct Decoding {
   double weights = 0;  // padding included
   double zero_rate = 0;
   double encoded_bytes = 0;
+  bool fast = false;   // the second format of U85
   int64_t planes = 1;  // blocks in the plane of the OFM, for each of which all weights are decoded again
 };
 double decode_cycles(const Decoding& what);

@@ -37,6 +37,7 @@ struct WeightTraversal {
   int stride_x = 1;
   Microblock microblock = Microblock::U1X1;
   WeightSparsity sparsity = WeightSparsity::NONE;
+  WeightFormat format = WeightFormat::SWD;  // the fast decoder reads all streams as one: interleave_for_fast_decoder()
 };
 
 // The number of input channels that are read together.

@@ -58,6 +58,7 @@ double mac_cycles(const Step& op, const BlockConfig& b, const Target& target, co
                           .ublock_depth = ublock_of(b, target.accelerator).depth,
                           .ifm_block_depth = c.ifm_depth,
                           .ifm_depth = op.ifm.depth,
+                          .sparse_weights = b.sparsity == npu::WeightSparsity::SPARSE_2_4,
                           .cores = target.accelerator.cores},
                          npu::kSearchCost);
 }

@@ -36,6 +36,13 @@ double bits_of_weights(double given, double all, const WeightFacts& facts) {
   return std::min(all * facts.bits_per_weight, of_nonzeros + of_runs);
 }
 
+// The bytes of the fast format. Sparse weights are not indices.
+double fast_bytes(double all, const BlockConfig& block, const WeightFacts& facts) {
+  constexpr double kHeaderBytes = 32;
+  const int bits = block.sparsity == npu::WeightSparsity::SPARSE_2_4 ? 8 : facts.fast_bits;
+  return std::ceil(all * bits / 8) + kHeaderBytes;
+}
+
 }  // namespace
 
 Feed expected_feed(const Step& subop, const BlockConfig& block, const Context& context) {
@@ -47,8 +54,10 @@ Feed expected_feed(const Step& subop, const BlockConfig& block, const Context& c
   const int64_t each = subop.kernel.taps() * (subop.kind == StepKind::kDepthwise ? 1 : subop.ifm.depth);
   const auto given = static_cast<double>(each * subop.ofm.depth);
   constexpr double kHeaderBytes = 16;
-  feed.weight_bytes =
-      std::ceil(bits_of_weights(given, padded_weights(subop, block, context), facts) / 8) + kHeaderBytes;
+  const double all = padded_weights(subop, block, context);
+  feed.weight_bytes = block.format == npu::WeightFormat::FWD
+                          ? fast_bytes(all, block, facts)
+                          : std::ceil(bits_of_weights(given, all, facts) / 8) + kHeaderBytes;
   feed.zero_rate = facts.zero_rate;
   return feed;
 }

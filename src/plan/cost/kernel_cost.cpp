@@ -54,6 +54,13 @@ npu::MacKind mac_kind(const Step& op, const BlockConfig& b) {
   return b.order == npu::WeightOrder::PART_KERNEL_FIRST ? npu::MacKind::kPartKernel : npu::MacKind::kDepthFirst;
 }
 
+bool is_sparse(const BlockConfig& b) {
+  return b.sparsity == npu::WeightSparsity::SPARSE_2_4;
+}
+bool is_fast(const BlockConfig& b) {
+  return b.format == npu::WeightFormat::FWD;
+}
+
 int acc_bits(const Step& op) {
   return op.acc == AccWidth::kWide ? 40 : 32;
 }
@@ -275,14 +282,15 @@ void KernelCost::add_maps(const Step& op, const Geometry& g, PortLoad& load) con
     read(op.ifm2, stored_elements(operand(op.ifm2).bricks, op.ifm2.height, op.ifm2.width, op.ifm2.depth), g.block);
 }
 
-void KernelCost::add_feed(const Geometry& g, const Feed& feed, PortLoad& load) const {
+void KernelCost::add_feed(const Geometry& g, const BlockConfig& b, const Feed& feed, PortLoad& load) const {
   const auto add = [&](double bytes, Space from, npu::ReadChannel channel) {
     const size_t port = port_of(from);
     const npu::MemoryPort& memory = target_.system.ports[port];
     load.add(port, bytes / npu::port_bytes_per_cycle(target_.accelerator.product, memory),
              bytes / npu::channel_bytes_per_cycle(target_.accelerator, memory, channel));
   };
-  add(feed.weight_bytes * static_cast<double>(g.blocks_xy), feed.weights_from, npu::ReadChannel::kWeights);
+  add(feed.weight_bytes * static_cast<double>(g.blocks_xy), feed.weights_from,
+      is_fast(b) ? npu::ReadChannel::kFastWeights : npu::ReadChannel::kWeights);
   add(feed.scale_bytes * static_cast<double>(g.blocks_xy), feed.scales_from, npu::ReadChannel::kScales);
 }
 
@@ -319,6 +327,7 @@ double KernelCost::block_cycles(const Step& op, const BlockConfig& b, const Geom
        .ifm_block_depth = g.ifm_block.depth,
        .ifm_depth = op.ifm.depth,
        .weight_streams = target_.accelerator.weight_decoders,
+       .sparse_weights = is_sparse(b),
        .cores = target_.accelerator.cores},
       detail_);
   const Operand out = operand(op.ofm);
@@ -364,13 +373,15 @@ KernelCycles KernelCost::of(const Step& op, const BlockConfig& b, const Feed& fe
                                                                            .ublock_depth = g.ublock.depth,
                                                                            .taps = op.kernel.taps(),
                                                                            .ifm_depth = op.ifm.depth,
-                                                                           .ofm_depth = op.ofm.depth}),
+                                                                           .ofm_depth = op.ofm.depth,
+                                                                           .sparse_weights = is_sparse(b)}),
                                           .zero_rate = feed.zero_rate,
                                           .encoded_bytes = feed.weight_bytes,
+                                          .fast = is_fast(b),
                                           .planes = g.blocks_xy}));
   PortLoad load;
   add_maps(op, g, load);
-  add_feed(g, feed, load);
+  add_feed(g, b, feed, load);
   KernelCycles cycles{.total = npu, .port_busy = load.shared};
   for (size_t port = 0; port < load.shared.size(); ++port)
     cycles.total = std::max({cycles.total, load.shared[port], load.slowest[port]});

@@ -58,7 +58,7 @@ class KernelCost {
   [[nodiscard]] double elementwise_cycles(const Step& subop, const Geometry& g) const;
   struct PortLoad;
   void add_maps(const Step& subop, const Geometry& g, PortLoad& load) const;
-  void add_feed(const Geometry& g, const Feed& feed, PortLoad& load) const;
+  void add_feed(const Geometry& g, const BlockConfig& block, const Feed& feed, PortLoad& load) const;
 
   const Schedule& schedule_;
   const Family& family_;

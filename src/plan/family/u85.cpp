@@ -40,18 +40,21 @@ std::optional<OperandScaling> operand_scaling(const Scaling& a, const Scaling& b
 
 }  // namespace
 
-constinit const Family kU85{
-    .name = "an ethos-u85",
-    .limits = npu::limits_of(npu::Product::kU85),
-    .spaces = spaces,
-    .tables = tables,
-    .operand_scaling = operand_scaling,
-    .legal_blocks = u85::legal_blocks,
-    .input_block = u85::input_block,
-    .traversal = u85::traversal,
-    .encode = u85::encode,
-    .emitter = u85::emitter,
-    .abilities = {
-        .wide_elements = true, .wide_tables = true, .transposed_results = true, .sums_narrow_channels = true}};
+constinit const Family kU85{.name = "an ethos-u85",
+                            .limits = npu::limits_of(npu::Product::kU85),
+                            .spaces = spaces,
+                            .tables = tables,
+                            .operand_scaling = operand_scaling,
+                            .legal_blocks = u85::legal_blocks,
+                            .input_block = u85::input_block,
+                            .traversal = u85::traversal,
+                            .encode = u85::encode,
+                            .emitter = u85::emitter,
+                            .abilities = {.wide_elements = true,
+                                          .wide_tables = true,
+                                          .transposed_results = true,
+                                          .sparse_weights = true,
+                                          .fast_weights = true,
+                                          .sums_narrow_channels = true}};
 
 }  // namespace carina::plan

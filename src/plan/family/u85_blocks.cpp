@@ -21,6 +21,7 @@ struct Requirements {
   int acc_bits;
   npu::OfmUblock ublock;
   npu::WeightOrder order;
+  npu::WeightSparsity sparsity;
   int64_t ifm_block_depth;  // of operations that sum over the input's channels; 0: the depth of the OFM block
 };
 
@@ -32,10 +33,21 @@ int ifm_bits_of(const Step& op) {
   return is_null_pool(op) ? 8 : op.ifm.type.bits;
 }
 
-// The possible orders of the weights.
-std::vector<npu::WeightOrder> orders_of(const Step& op) {
-  if (op.kind != StepKind::kConv || op.multiplies_second) return {npu::WeightOrder::DEPTH_FIRST};
-  return {npu::WeightOrder::DEPTH_FIRST, npu::WeightOrder::PART_KERNEL_FIRST};
+// The possible orders of the weights, of all weights or of two of four.
+struct WeightForm {
+  npu::WeightOrder order = npu::WeightOrder::DEPTH_FIRST;
+  npu::WeightSparsity sparsity = npu::WeightSparsity::NONE;
+};
+std::vector<WeightForm> forms_of(const Step& op) {
+  using enum npu::WeightOrder;
+  if (op.kind != StepKind::kConv || op.multiplies_second) return {{.order = DEPTH_FIRST}};
+  std::vector<WeightForm> forms{{.order = DEPTH_FIRST}, {.order = PART_KERNEL_FIRST}};
+  if (op.sparse_weights) {
+    constexpr auto kSparse = npu::WeightSparsity::SPARSE_2_4;
+    forms.insert(forms.end(),
+                 {{.order = DEPTH_FIRST, .sparsity = kSparse}, {.order = PART_KERNEL_FIRST, .sparsity = kSparse}});
+  }
+  return forms;
 }
 
 bool may_use(const Step& op, npu::Microblock ublock, npu::WeightOrder order, const npu::AcceleratorConfig& npu) {
@@ -60,20 +72,23 @@ npu::OfmUblock ublock_of(npu::Microblock code, const npu::AcceleratorConfig& npu
   return npu.ofm_ublocks[0];
 }
 
-Requirements requirements_of(const Step& op, const npu::OfmUblock& ublock, npu::WeightOrder order,
+Requirements requirements_of(const Step& op, const npu::OfmUblock& ublock, const WeightForm& form,
                              const Target& target) {
   const npu::AcceleratorConfig& npu = target.accelerator;
   const int bits = ifm_bits_of(op);
-  const int depth =
-      op.sums_over_depth()
-          ? npu::ifm_block_depth({.accelerator = &npu, .order = order, .ifm_bits = bits, .microblock = ublock.code})
-          : 0;
+  const int depth = op.sums_over_depth() ? npu::ifm_block_depth({.accelerator = &npu,
+                                                                 .order = form.order,
+                                                                 .ifm_bits = bits,
+                                                                 .microblock = ublock.code,
+                                                                 .sparsity = form.sparsity})
+                                         : 0;
   return {.op = op,
           .npu = npu,
           .ifm_bits = bits,
           .acc_bits = op.acc == AccWidth::kWide ? 64 : 32,  // 48 bits take the space of 64
           .ublock = ublock,
-          .order = order,
+          .order = form.order,
+          .sparsity = form.sparsity,
           .ifm_block_depth = depth};
 }
 
@@ -216,8 +231,12 @@ void collect(const Requirements& r, const SearchSpace& space, bool tight, std::v
       if (!is_needed(ofm.height, height, space.height)) continue;
       for (int64_t width = space.width.step; width <= space.width.end; width += space.width.step) {
         if (!is_needed(ofm.width, width, space.width)) continue;
-        const BlockConfig b{
-            .height = height, .width = width, .depth = depth, .order = r.order, .ublock = r.ublock.code};
+        const BlockConfig b{.height = height,
+                            .width = width,
+                            .depth = depth,
+                            .order = r.order,
+                            .ublock = r.ublock.code,
+                            .sparsity = r.sparsity};
         if (!fits(r, b, tight)) break;
         blocks.push_back(b);
       }
@@ -268,16 +287,17 @@ npu::U85OpClass u85::op_class(const Step& op) {
 }
 
 npu::Block3 u85::input_block(const Step& subop, const BlockConfig& block, const Target& target) {
-  return ifm_block(requirements_of(subop, ublock_of(block.ublock, target.accelerator), block.order, target), block);
+  const WeightForm form{.order = block.order, .sparsity = block.sparsity};
+  return ifm_block(requirements_of(subop, ublock_of(block.ublock, target.accelerator), form, target), block);
 }
 
 std::vector<BlockConfig> u85::legal_blocks(const Step& subop, const Target& target) {
   const npu::AcceleratorConfig& npu = target.accelerator;
   std::vector<BlockConfig> blocks;
-  for (const npu::WeightOrder order : orders_of(subop)) {
+  for (const WeightForm& form : forms_of(subop)) {
     for (int i = 0; i < npu.ofm_ublock_count; ++i) {
       const npu::OfmUblock& ublock = npu.ofm_ublocks[static_cast<size_t>(i)];
-      if (may_use(subop, ublock.code, order, npu)) collect(requirements_of(subop, ublock, order, target), blocks);
+      if (may_use(subop, ublock.code, form.order, npu)) collect(requirements_of(subop, ublock, form, target), blocks);
     }
   }
   return blocks;

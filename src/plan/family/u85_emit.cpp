@@ -92,7 +92,7 @@ class U85Emitter final : public MapEmitter {
     }
     ofm(subop);
     kernel(subop, stripe.block);
-    if (stripe.slice.valid()) weights(subop, schedule_[stripe.slice]);
+    if (stripe.slice.valid()) weights(subop, stripe.block, schedule_[stripe.slice]);
     activation(subop, table_slot);
     ofm_scale(subop);
     blocks(subop, stripe.block);
@@ -251,9 +251,11 @@ class U85Emitter final : public MapEmitter {
     out_.set_fields(Reg::KERNEL_STRIDE, stride);
   }
 
-  void weights(const Step& op, const WeightSlice& slice) {
+  void weights(const Step& op, const BlockConfig& block, const WeightSlice& slice) {
     if (op.is_convolution() && !op.multiplies_second) {
-      out_.set(Reg::WEIGHT_FORMAT, number(npu::WeightFormat::SWD));
+      const uint64_t format = CARINA_FIELD(WEIGHT_FORMAT, "weight_format").set(0, number(block.format));
+      out_.set_fields(Reg::WEIGHT_FORMAT,
+                      CARINA_FIELD(WEIGHT_FORMAT, "weight_sparsity").set(format, number(block.sparsity)));
       out_.set(Reg::WEIGHT_REGION, region_of(weights_of(schedule_, slice, 0).space));
       for (size_t i = 0; i < slice.cores.size(); ++i) {
         const StreamRange stream = weights_of(schedule_, slice, i);

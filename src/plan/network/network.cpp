@@ -1,5 +1,8 @@
 #include "plan/network/network.h"
 
+#include <algorithm>
+#include <span>
+
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
 
@@ -22,6 +25,32 @@ Extent extent_of(const Shape& shape) {
     width_taken = true;
   }
   return extent;
+}
+
+namespace {
+
+constexpr size_t kGroup = 4;
+
+// Whether a group has at most two values other than zero.
+template <typename T>
+bool has_two_zeros(std::span<const T> group) {
+  return std::ranges::count_if(group, [](T value) { return value != 0; }) <= 2;
+}
+
+}  // namespace
+
+bool are_two_of_four(const Weights& weights) {
+  const auto channels = static_cast<size_t>(weights.in_channels);
+  if (channels < kGroup || weights.values.empty()) return false;
+  return weights.values.visit([&](const auto& values) {
+    constexpr int kLeast = -127;
+    for (size_t filter = 0; filter < values.size(); filter += channels) {
+      for (size_t c = 0; c < channels; c += kGroup) {
+        if (!has_two_zeros(values.subspan(filter + c, std::min(kGroup, channels - c)))) return false;
+      }
+    }
+    return std::ranges::all_of(values, [](auto value) { return value >= kLeast && value <= -kLeast; });
+  });
 }
 
 }  // namespace carina::plan

@@ -156,10 +156,11 @@ struct Step {
 
   Kernel kernel = {};
   Padding padding = {};
-  WeightsId weights = {};     // CONV, DEPTHWISE, and pools with a scale per channel
-  int64_t first_channel = 0;  // of `weights`; the OFM's depth is the number of channels
-  bool per_channel = false;   // scales come from `weights`
-  Scaling scaling = {};       // used if not per_channel; its rounding always applies
+  WeightsId weights = {};       // CONV, DEPTHWISE, and pools with a scale per channel
+  int64_t first_channel = 0;    // of `weights`; the OFM's depth is the number of channels
+  bool sparse_weights = false;  // CONV: are_two_of_four(weights), and the NPU has a form for them
+  bool per_channel = false;     // scales come from `weights`
+  Scaling scaling = {};         // used if not per_channel; its rounding always applies
   OperandScaling operands = {};
   Activation activation = {};
   AccWidth acc = AccWidth::kNarrow;

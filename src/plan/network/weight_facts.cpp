@@ -47,6 +47,23 @@ double bits_of_range(const Counts& counts) {
   return static_cast<double>(std::bit_width(2 * magnitude));
 }
 
+// The bits of a weight in the fast format: of an index into a table of all values, or of the value itself. Zero is among
+// the values, because the order pads with it.
+int fast_bits_of(const Counts& counts) {
+  constexpr int kSmallTable = 4, kTable = 16;
+  constexpr int kRange = 256;
+  int distinct = 0, least = 0, most = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const int value = static_cast<int>(i) + npu::kMinWeight;
+    if (counts[i] == 0 && value != 0) continue;
+    ++distinct;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  if (distinct <= kTable) return distinct <= kSmallTable ? 2 : 4;
+  return most - least < kRange ? 8 : 0;
+}
+
 WeightFacts facts_of(const Weights& weights) {
   const Counts counts = weights.values.visit([](const auto& values) { return counts_of(values); });
   const auto all = static_cast<double>(weights.values.size());
@@ -57,7 +74,8 @@ WeightFacts facts_of(const Weights& weights) {
   // Golomb codes and headers take a little more than the entropy. Codes of equal length are the alternative.
   constexpr double kOverhead = 1.03;
   return {.bits_per_weight = std::min(bits * kOverhead, bits_of_range(counts)),
-          .zero_rate = counts[static_cast<size_t>(-npu::kMinWeight)] / all};
+          .zero_rate = counts[static_cast<size_t>(-npu::kMinWeight)] / all,
+          .fast_bits = fast_bits_of(counts)};
 }
 
 }  // namespace

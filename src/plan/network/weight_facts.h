@@ -12,6 +12,7 @@ namespace carina::plan {
 struct WeightFacts {
   double bits_per_weight = 0;  // approximate
   double zero_rate = 0;
+  int fast_bits = 0;  // of a weight in the fast format; 0: its values do not fit
   bool operator==(const WeightFacts&) const = default;
 };
 

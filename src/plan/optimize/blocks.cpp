@@ -145,7 +145,7 @@ void keep_balanced(std::vector<BlockConfig>& blocks, const Step& subop) {
 // Keeps the blocks with the same weight order as `like`, if there are any.
 void keep_alike(std::vector<BlockConfig>& blocks, const BlockConfig& like) {
   const auto other = [&](const BlockConfig& b) {
-    return b.depth != like.depth || b.order != like.order || b.ublock != like.ublock;
+    return b.depth != like.depth || b.order != like.order || b.ublock != like.ublock || b.sparsity != like.sparsity;
   };
   if (!std::ranges::all_of(blocks, other)) std::erase_if(blocks, other);
 }
@@ -162,7 +162,9 @@ std::optional<BlockConfig> best_block(const Schedule& schedule, const BlockQuest
   if (blocks.empty()) return std::nullopt;
   if (variation.blocks == Variation::Blocks::kSeeded) {
     std::mt19937 random(variation.seed + static_cast<uint32_t>(subop.node.index()));
-    return blocks[random() % blocks.size()];
+    BlockConfig block = blocks[random() % blocks.size()];
+    if (has_fast_format(subop, context) && random() % 2 == 0) block.format = npu::WeightFormat::FWD;
+    return block;
   }
   if (context.options.optimize != Optimize::kSearch) keep_balanced(blocks, subop);
   const auto cost_under = [&](size_t model) {
@@ -218,6 +220,15 @@ Key key_of(const Schedule& schedule, const BlockQuestion& question, const Contex
 }
 
 }  // namespace
+
+bool has_fast_format(const Step& step, const Context& context) {
+  // The fast decoder takes turns among the streams of all decoders. Streams of Vela show the turns of two in
+  // convolutions. Four standard decoders are as fast as it is.
+  const int max_decoders = step.kind == StepKind::kDepthwise ? 1 : 2;
+  return context.target.accelerator.weight_decoders <= max_decoders && context.family.abilities.fast_weights &&
+         step.is_convolution() && step.weights.valid() && !step.reads_written_weights() && !step.multiplies_second &&
+         step.weights.index() < context.weights.size() && context.weights[step.weights.index()].fast_bits != 0;
+}
 
 std::vector<std::optional<BlockConfig>> best_blocks(const Schedule& schedule, std::span<const BlockQuestion> questions,
                                                     const Context& context, ThreadPool& threads) {

@@ -16,6 +16,9 @@ struct BlockQuestion {
   std::optional<npu::WeightOrder> order = {};  // the only weight order that is allowed
 };
 
+// Returns whether the weights of a step can be stored in the fast format.
+bool has_fast_format(const Step& step, const Context& context);
+
 // For each query, the block with the fewest cycles for that stripe; nothing if no block fits. Equal queries are
 // answered once.
 std::vector<std::optional<BlockConfig>> best_blocks(const Schedule& schedule, std::span<const BlockQuestion> questions,

@@ -6,6 +6,7 @@
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
 #include "plan/cost/kernel_cost.h"
+#include "plan/optimize/staging_internal.h"
 
 namespace carina::plan {
 
@@ -35,6 +36,12 @@ void expect_slices(Schedule& schedule, const Context& context, std::span<const B
          .stored = stored,
          .scales = stored_scales});
   }
+}
+
+std::optional<double> expected_cycles(Schedule schedule, const Context& context) {
+  expect_slices(schedule, context);
+  const auto fit = fit_copies(schedule, context, {});
+  return fit ? std::optional(fit->cycles) : std::nullopt;
 }
 
 }  // namespace carina::plan

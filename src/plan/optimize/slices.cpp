@@ -36,7 +36,8 @@ struct Request {
   [[nodiscard]] auto key() const {
     const npu::WeightTraversal& t = traversal;
     return std::tuple(weights, first_channel, t.kind, t.order, t.ofm_depth, t.dilation_y, t.dilation_x,
-                      t.ofm_block_depth, t.ifm_bits, t.cores, t.stride_y, t.stride_x, t.microblock, t.sparsity);
+                      t.ofm_block_depth, t.ifm_bits, t.cores, t.stride_y, t.stride_x, t.microblock, t.sparsity,
+                      t.format);
   }
 };
 

@@ -41,6 +41,8 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
 
 Schedule order_weights(Schedule schedule, const Context& context, ThreadPool& threads);
 
+Schedule store_for_fast_decoder(Schedule schedule, const Context& context);
+
 // Also returns the bytes of each constant storage, by StorageId. Errors: a stream is too long for the NPU's registers.
 struct Encoded {
   Schedule schedule;

@@ -10,7 +10,6 @@
 #include "plan/cost/kernel_cost.h"
 #include "plan/optimize/blocks_internal.h"
 #include "plan/optimize/expected_slices_internal.h"
-#include "plan/optimize/staging_internal.h"
 #include "plan/optimize/transformations.h"
 
 namespace carina::plan {
@@ -91,12 +90,6 @@ class Reorderer {
   double all_bytes_ = 0;
   double saved_bytes_ = 0;
 };
-
-std::optional<double> expected_cycles(Schedule schedule, const Context& context) {
-  expect_slices(schedule, context);
-  const auto fit = fit_copies(schedule, context, {});
-  return fit ? std::optional(fit->cycles) : std::nullopt;
-}
 
 }  // namespace
 

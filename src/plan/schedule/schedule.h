@@ -53,6 +53,8 @@ struct BlockConfig {
   int64_t depth = 0;
   npu::WeightOrder order = npu::WeightOrder::DEPTH_FIRST;
   npu::Microblock ublock = npu::Microblock::U1X1;  // for NPUs that have several
+  npu::WeightSparsity sparsity = npu::WeightSparsity::NONE;
+  npu::WeightFormat format = npu::WeightFormat::SWD;
   bool operator==(const BlockConfig&) const = default;
 };
 

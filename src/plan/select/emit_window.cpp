@@ -31,6 +31,7 @@ void push_window(Selection& s, const Window& window, const Epilogue& epilogue) {
           .kernel = window.kernel,
           .padding = window.padding,
           .weights = window.weights,
+          .sparse_weights = window.kind == StepKind::kConv && s.has_sparse_weights(window.weights),
           .per_channel = has_weights,
           .scaling = has_weights ? epilogue.scaling() : simplified(epilogue.scaling()),
           .activation = epilogue.activation,

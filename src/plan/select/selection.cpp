@@ -277,6 +277,13 @@ void Selection::push(Step step) {
   network_.steps.push_back(std::move(step));
 }
 
+bool Selection::has_sparse_weights(WeightsId id) {
+  if (!family_.abilities.sparse_weights || !id.valid()) return false;
+  const auto [known, is_new] = sparse_weights_.emplace(id.index(), false);
+  if (is_new) known->second = are_two_of_four(network_.material[id]);
+  return known->second;
+}
+
 Operand Selection::plain(ir::ValueId id) {
   State& state = states_[id.index()];
   if (state.plain) return *state.plain;

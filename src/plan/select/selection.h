@@ -153,6 +153,8 @@ class Selection {
   View new_tensor(std::string name, const Shape& shape, ElementType type);
   TensorId new_constant(std::string name, std::span<const std::byte> bytes, const Shape& shape, int64_t element_bytes);
   void push(Step step);
+  // Returns whether the NPU can use that two of each four weights are zero (are_two_of_four).
+  bool has_sparse_weights(WeightsId id);
   // Reports a product of two activations that Options::dynamic_weights would make faster. The message is given once per
   // network.
   void could_write_weights(const WrittenWeights& cycles);
@@ -211,6 +213,7 @@ class Selection {
   std::vector<TensorId> output_tensor_;                    // by value, if it is an output
   std::vector<bool> absorbed_;                             // by node
   std::unordered_multimap<uint64_t, TensorId> constants_;  // by content
+  std::unordered_map<size_t, bool> sparse_weights_;        // by WeightsId: the results of has_sparse_weights()
   size_t slow_matmuls_ = 0;                                // number of calls of could_write_weights()
   WrittenWeights slow_cycles_ = {};
   ir::NodeId current_;

@@ -264,7 +264,9 @@ class Verifier {
                         b.depth <= max.depth;
       const auto allowed = [&] {
         const std::vector<BlockConfig> legal = family_.legal_blocks(subop_of(s_, s_.stripes[i]), target_);
-        return std::ranges::find(legal, b) != legal.end();
+        BlockConfig standard = b;
+        standard.format = npu::WeightFormat::SWD;
+        return std::ranges::find(legal, standard) != legal.end();
       };
       if (!fits || (!std::ranges::any_of(ublocks, made_of) && !allowed()))
         broken(6, name_of(i), "a block of {}x{}x{}", b.height, b.width, b.depth);
