@@ -3,6 +3,7 @@
 #include "base/parallel/parallel.h"
 #include "npu/payload.h"
 #include "plan/alternatives_internal.h"
+#include "plan/cost/timeline.h"
 #include "plan/emit/stream.h"
 #include "plan/family/rules/rules.h"
 #include "plan/finish_internal.h"
@@ -44,6 +45,36 @@ npu::CompiledNetwork assemble(const Emission& what, std::vector<std::byte> const
   return compiled;
 }
 
+// The best plan of a network from its chosen formats on.
+Result<Finished> planned(const Schedule& whole, const Material& material, const ir::Graph& tosa, Context context,
+                         ThreadPool& threads) {
+  CARINA_TRY(Cascaded cascaded, form_cascades(whole, material, context, threads));
+  say(CompilePhase::kBlocks, context.log);
+  Schedule schedule = checked("cascades", std::move(cascaded.schedule), context);
+  context.working_bytes = cascaded.working_bytes;
+  schedule = checked("stripes", cut_stripes(std::move(schedule), context), context);
+  auto usual = finish(schedule, material, context, threads);
+  if (!usual) {
+    if (usual.error().front().where != kShortage) return std::unexpected(std::move(usual.error()));
+    return std::unexpected(with_ways_out(std::move(usual.error()), tosa, context, cascaded.whole_bytes));
+  }
+  if (is_planned_once(material, context.options)) return usual;
+  const Beginnings beginnings{.whole = whole, .stripes = schedule, .material = material};
+  return best_alternative(*std::move(usual), beginnings, context, threads);
+}
+
+Context with_options(const Context& context, const Options& options) {
+  return {.family = context.family,
+          .target = context.target,
+          .options = options,
+          .log = context.log,
+          .weights = context.weights};
+}
+
+double cycles_of(const Finished& plan, const Context& context) {
+  return cost_of(plan.schedule, context.family, context.target);
+}
+
 }  // namespace
 
 Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target, const Options& given,
@@ -65,20 +96,13 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   say(CompilePhase::kBlocks, log);
   Schedule whole = checked("selection", first_schedule(network), context);
   whole = checked("formats", choose_formats(std::move(whole), context), context);
-  CARINA_TRY(Cascaded cascaded, form_cascades(whole, network.material, context, threads));
-  say(CompilePhase::kBlocks, log);
-  Schedule schedule = checked("cascades", std::move(cascaded.schedule), context);
-  context.working_bytes = cascaded.working_bytes;
-  schedule = checked("stripes", cut_stripes(std::move(schedule), context), context);
-  auto usual = finish(schedule, network.material, context, threads);
-  if (!usual) {
-    if (usual.error().front().where != kShortage) return std::unexpected(std::move(usual.error()));
-    return std::unexpected(with_ways_out(std::move(usual.error()), tosa, context, cascaded.whole_bytes));
-  }
-  Finished finished = *std::move(usual);
-  if (!is_planned_once(network.material, options)) {
-    const Beginnings beginnings{.whole = whole, .stripes = schedule, .material = network.material};
-    finished = best_alternative(std::move(finished), beginnings, context, threads);
+  CARINA_TRY(Finished finished, planned(whole, network.material, tosa, context, threads));
+  if (options.optimize == Optimize::kSearch) {
+    // The longer search may end in a slower plan than the shorter one.
+    Options shorter = options;
+    shorter.optimize = Optimize::kSpeed;
+    auto other = planned(whole, network.material, tosa, with_options(context, shorter), threads);
+    if (other && cycles_of(*other, context) < cycles_of(finished, context)) finished = *std::move(other);
   }
   publish(finished, context);
   say(CompilePhase::kEmit, log);
