@@ -7,6 +7,7 @@
 #include "backends/ethosu_backend.h"
 #include "backends/tosa_backend_internal.h"
 #include "backends/vgf_backend_internal.h"
+#include "base/text/nearest.h"
 #include "npu/table_names.h"
 
 namespace carina::backends {
@@ -60,12 +61,13 @@ Result<Backend> find_backend(const targets::TargetNames& names, const Log& log) 
   for (const BackendKind& kind : kKinds) {
     if (compiles_for(kind, names.accelerator)) return kind.make(names, log);
   }
+  const std::vector<std::string_view> known = targets();
   return fail({.where = "target",
                .what = "unknown target",
-               .expected = fmt::format("{}", fmt::join(targets(), ", ")),
+               .expected = fmt::format("{}", fmt::join(known, ", ")),
                .got = names.accelerator,
                .hint = npu::find_accelerator(npu::row_name(npu::kAccelerators, names.accelerator)) == nullptr
-                           ? ""
+                           ? nearest_hint(names.accelerator, {known.begin(), known.end()})
                            : "streams that Vela made for it run on the simulator: `carina npu run`",
                .fault = Fault::kUsage});
 }

@@ -151,7 +151,8 @@ Result<void> set_scheme(const QuantizeFlags& flags, QuantizeRequest& request) {
 std::string error_text(const Result<void>& result) {
   if (result) return {};
   const Diagnostic& first = result.error().front();
-  return fmt::format("{}: expected {}, got {}", first.what, first.expected, first.got);
+  return fmt::format("{}: expected {}, got {}{}{}", first.what, first.expected, first.got,
+                     first.hint.empty() ? "" : "; ", first.hint);
 }
 
 }  // namespace

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <string>
+#include <vector>
 
+#include "base/text/nearest.h"
 #include "quantize/scheme.h"
 
 namespace carina::quantize {
@@ -81,11 +84,13 @@ constexpr std::array kDetails{
     Detail{"unequalized", "equalization", [](NodeScheme& s) { s.weights.equalization = Equalization::kNone; }},
 };
 
-std::unexpected<Diagnostics> unknown(string_view what, string_view got, std::string expected) {
+std::unexpected<Diagnostics> unknown(string_view what, string_view got, std::string expected,
+                                     const std::vector<std::string>& names) {
   return fail({.where = "quantization scheme",
                .what = fmt::format("unknown {}", what),
                .expected = std::move(expected),
                .got = std::string(got),
+               .hint = nearest_hint(got, names),
                .fault = Fault::kUsage});
 }
 
@@ -106,6 +111,13 @@ constexpr std::array kSelectors{
     Selector{"module", Override::Of::kModule}, Selector{"type", Override::Of::kModuleType},
     Selector{"inputs", Override::Of::kInputs}, Selector{"outputs", Override::Of::kOutputs},
 };
+
+template <typename Rows, typename Member>
+std::vector<std::string> words_of(const Rows& rows, Member member) {
+  std::vector<std::string> words;
+  for (const auto& row : rows) words.emplace_back(row.*member);
+  return words;
+}
 
 template <typename Rows, typename Member>
 std::string listed(const Rows& rows, Member member) {
@@ -131,13 +143,16 @@ Result<std::optional<NodeScheme>> parse_scheme(string_view spec) {
   const string_view name = cut(rest, '+');
   if (name == "float" && rest.empty()) return std::nullopt;
   const Named* named = find_named(name);
-  if (named == nullptr) return unknown("scheme", spec, scheme_names() + ", auto, none; float for a part of the model");
+  if (named == nullptr)
+    return unknown("scheme", spec, scheme_names() + ", auto, none; float for a part of the model",
+                   {"int8", "int16x8", "int8x4", "auto", "none"});
   NodeScheme scheme = named->scheme;
   std::map<string_view, string_view> given;  // the properties that are set, and the detail that set each
   while (!rest.empty()) {
     const string_view word = cut(rest, '+');
     const auto* detail = std::ranges::find(kDetails, word, &Detail::word);
-    if (detail == kDetails.end()) return unknown("detail of a scheme", word, scheme_details());
+    if (detail == kDetails.end())
+      return unknown("detail of a scheme", word, scheme_details(), words_of(kDetails, &Detail::word));
     const auto [other, is_new] = given.emplace(detail->sets, word);
     if (!is_new)
       return fail({.where = "quantization scheme",
@@ -154,15 +169,17 @@ Result<Override> parse_override(string_view spec) {
   string_view selector = spec;
   const size_t equals = spec.rfind('=');
   if (equals == string_view::npos)
-    return unknown("override", spec, "SELECTOR=SCHEME: node:conv2d_3=int16x8, inputs=int16x8 ...");
+    return unknown("override", spec, "SELECTOR=SCHEME: node:conv2d_3=int16x8, inputs=int16x8 ...", {});
   selector = spec.substr(0, equals);
   string_view name = selector;
   const string_view word = cut(name, ':');
   const auto* row = std::ranges::find(kSelectors, word, &Selector::word);
-  if (row == kSelectors.end()) return unknown("selector of an override", word, listed(kSelectors, &Selector::word));
+  if (row == kSelectors.end())
+    return unknown("selector of an override", word, listed(kSelectors, &Selector::word),
+                   words_of(kSelectors, &Selector::word));
   const bool is_edge = row->of == Override::Of::kInputs || row->of == Override::Of::kOutputs;
   if (is_edge != name.empty())
-    return unknown("selector of an override", selector, is_edge ? std::string(word) : std::string(word) + ":NAME");
+    return unknown("selector of an override", selector, is_edge ? std::string(word) : std::string(word) + ":NAME", {});
   Override override{.of = row->of, .name = std::string(name), .scheme = {}};
   CARINA_TRY(override.scheme, parse_scheme(spec.substr(equals + 1)));
   return override;

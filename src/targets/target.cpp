@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/io/file.h"
+#include "base/text/nearest.h"
 #include "facts/npu_boards.h"
 #include "npu/table_names.h"
 #include "plan/family/family.h"
@@ -32,6 +33,7 @@ std::unexpected<Diagnostics> unknown(std::string_view kind, const std::string& n
                .what = fmt::format("unknown {}", kind),
                .expected = fmt::format("{}", fmt::join(known, ", ")),
                .got = name,
+               .hint = nearest_hint(name, known),
                .fault = Fault::kUsage});
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 #include <utility>
 
@@ -11,6 +12,13 @@ namespace carina {
 namespace {
 
 constexpr size_t kMaxLetters = 2;
+constexpr size_t kMinPart = 4;  // a shorter text is in a name by chance
+
+std::string plain(std::string_view text) {
+  std::string letters(text);
+  std::ranges::transform(letters, letters.begin(), [](unsigned char c) { return c == '_' ? '-' : std::tolower(c); });
+  return letters;
+}
 
 // The Levenshtein distance: the number of letters to insert, delete or change.
 size_t distance(std::string_view a, std::string_view b) {
@@ -29,10 +37,13 @@ size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_hint(std::string_view typed, const std::vector<std::string>& names) {
-  const auto nearest =
-      std::ranges::min_element(names, {}, [&](const std::string& name) { return distance(typed, name); });
-  if (nearest == names.end() || distance(typed, *nearest) > kMaxLetters) return {};
-  return fmt::format("did you mean {}? ", *nearest);
+  const std::string text = plain(typed);
+  const auto letters = [&](const std::string& name) { return distance(text, plain(name)); };
+  const auto nearest = std::ranges::min_element(names, {}, letters);
+  if (nearest != names.end() && letters(*nearest) <= kMaxLetters) return fmt::format("did you mean {}? ", *nearest);
+  const auto contains = [&](const std::string& name) { return plain(name).find(text) != std::string::npos; };
+  if (text.size() < kMinPart || std::ranges::count_if(names, contains) != 1) return {};
+  return fmt::format("did you mean {}? ", *std::ranges::find_if(names, contains));
 }
 
 }  // namespace carina
