@@ -1,6 +1,7 @@
 # carina_select_kernels(TARGET [OPS aten::add.out...] [OPS_FROM model.pte...]): of the runtime's kernels, the program
-# TARGET links these, or those that the models call; the linker drops the others. A name that the runtime does not have
-# is a configure error.
+# TARGET links these, or those that the models call; the linker drops the others. The path of a model is relative to the
+# folder of the CMakeLists.txt that calls the function, as in target_sources(). A file that does not exist and a name
+# that the runtime does not have are configure errors.
 function(carina_select_kernels target)
   cmake_parse_arguments(SELECT "" "" "OPS;OPS_FROM" ${ARGN})
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
@@ -11,6 +12,10 @@ function(carina_select_kernels target)
     list(APPEND arguments --ops ${op})
   endforeach()
   foreach(model IN LISTS SELECT_OPS_FROM)
+    cmake_path(ABSOLUTE_PATH model BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
+    if(NOT EXISTS ${model})
+      message(FATAL_ERROR "carina_select_kernels: ${model}: no such file (OPS_FROM)")
+    endif()
     list(APPEND arguments --ops-from ${model})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${model})
   endforeach()

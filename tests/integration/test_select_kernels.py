@@ -2,6 +2,7 @@
 cannot run."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,50 @@ def test_a_table_of_a_model_s_kernels(program, tmp_path):
     assert done.returncode == 0, done.stderr
     rows = [line.strip() for line in (tmp_path / "table.cpp").read_text().splitlines() if line.strip().startswith('{"')]
     assert rows == ['{"aten::add.out", add},', '{"aten::relu.out", relu},', '{"aten::sigmoid.out", sigmoid},']
+
+
+def test_a_program_that_is_missing_or_damaged_is_named(program, tmp_path):
+    done = select(tmp_path / "table.cpp", "--ops-from", tmp_path / "none.pte")
+    assert done.returncode != 0 and done.stderr.strip() == f"select_kernels: {tmp_path / 'none.pte'}: no such file"
+    whole = program.read_bytes()
+    for size in (0, 3, 7, 40, len(whole) // 2):
+        (tmp_path / "cut.pte").write_bytes(whole[:size])
+        done = select(tmp_path / "table.cpp", "--ops-from", tmp_path / "cut.pte")
+        assert "Traceback" not in done.stderr and "usage" not in done.stdout + done.stderr
+        assert done.returncode == 0 or "cut.pte: " in done.stderr
+
+
+LISTS = f"""cmake_minimum_required(VERSION 3.25)
+project(app LANGUAGES CXX)
+include("{ROOT}/cmake/CarinaKernels.cmake")
+add_library(app OBJECT empty.cpp)
+carina_select_kernels(app OPS_FROM models/model.pte)
+"""
+
+
+def test_cmake_reads_the_program_again_when_it_changes(program, tmp_path):
+    """The path is relative to the CMakeLists.txt, in the first configuration and in those of later builds, which run in the build folder. The
+    flatc in PATH fails."""
+    source, build, tools = (tmp_path / name for name in ("source", "build", "tools"))
+    (source / "models").mkdir(parents=True)
+    tools.mkdir()
+    (tools / "flatc").write_text("#!/bin/sh\nexit 1\n")
+    (tools / "flatc").chmod(0o755)
+    (source / "CMakeLists.txt").write_text(LISTS)
+    (source / "empty.cpp").write_text("")
+    shutil.copy(program, source / "models" / "model.pte")
+
+    def cmake(*words):
+        return subprocess.run(["cmake", *map(str, words)], cwd=tmp_path, env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}, capture_output=True, text=True, check=False)
+
+    done = cmake("-S", source, "-B", build, "-G", "Ninja")
+    assert done.returncode == 0 and "app: 2 of " in done.stdout, done.stdout + done.stderr
+    os.utime(source / "models" / "model.pte")
+    done = cmake("--build", build, "--target", "help")
+    assert done.returncode == 0 and "app: 2 of " in done.stdout, done.stdout + done.stderr
+    (source / "models" / "model.pte").unlink()
+    done = cmake("-S", source, "-B", build)
+    assert done.returncode != 0 and f"{source / 'models' / 'model.pte'}: no such file" in " ".join(done.stderr.split()), done.stderr
 
 
 def test_a_kernel_that_does_not_exist_is_named(tmp_path):
