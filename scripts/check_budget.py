@@ -8,7 +8,7 @@ exceeded, or carina failed; 2: wrong arguments.
 
   --max-growth 2       no figure may be more than 2 % above that of --base
   --max-cycles N       NPU cycles per inference
-  --max-sram BYTES     SRAM
+  --max-sram BYTES     SRAM: 262144, or 256K as for `carina compile`
   --max-flash BYTES    flash
   --max-cpu-nodes N    nodes that stay on the CPU
   --data FILE.npz      labeled samples: `carina accuracy` counts the right answers of the program
@@ -18,6 +18,7 @@ exceeded, or carina failed; 2: wrong arguments.
 import argparse
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -30,6 +31,17 @@ FIGURES = [
     ("flash_bytes", "flash, bytes", "max_flash"),
     ("cpu_nodes", "nodes on the CPU", "max_cpu_nodes"),
 ]
+
+
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def number(text):
+    """A whole number, with K, M or G (powers of 1024) after it or not."""
+    found = re.fullmatch(r"(\d+)([KMG]?)", text.upper())
+    if found is None:
+        raise argparse.ArgumentTypeError(f"expected a whole number, with K, M or G after it or not, got {text}")
+    return int(found[1]) * UNITS[found[2]]
 
 
 def carina(*arguments):
@@ -81,7 +93,7 @@ def change(base, now):
 def summary(model, target, table):
     lines = [f"### {Path(model).name} on {target}", "", "| figure | base | now | change | limit | |", "|---|--:|--:|--:|--:|---|"]
     for name, base, now, limit, exceeded in table:
-        lines.append(f"| {name} | {shown(base)} | {shown(now)} | {change(base, now)} | {shown(limit)} | {'**exceeded**' if exceeded else 'ok'} |")
+        lines.append(f"| {name} | {shown(base)} | {shown(now)} | {change(base, now)} | {shown(limit)} | {'**exceeded**' if exceeded else '' if limit is None else 'ok'} |")
     return "\n".join(lines) + "\n"
 
 
@@ -97,7 +109,7 @@ def parsed(words):
     parser.add_argument("--max-growth", type=float)
     parser.add_argument("--min-right", type=float)
     for _, name, option in FIGURES:
-        parser.add_argument("--" + option.replace("_", "-"), type=int, help=f"the limit of: {name}")
+        parser.add_argument("--" + option.replace("_", "-"), type=number, help=f"the limit of: {name}")
     own, options = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
     arguments = parser.parse_args(own)
     if arguments.max_growth is not None and arguments.base is None:

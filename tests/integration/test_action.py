@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -80,3 +82,67 @@ def test_accuracy_is_a_budget(repository, carina, tmp_path):
         done = subprocess.run([*arguments, "--min-right", percent, "--", *OPTIONS.split()], cwd=repository, env=environment, capture_output=True, text=True)
         assert done.returncode == code, done.stdout + done.stderr
     assert subprocess.run([*arguments[:-2], "--min-right", "9"], cwd=repository, env=environment, capture_output=True).returncode == 2
+
+
+def test_budgets_have_the_units_of_the_program(repository, carina, tmp_path):
+    environment = {**os.environ, "CARINA_BIN": str(carina)}
+    for limit, code in [("1G", 0), ("1K", 1), ("1X", 2)]:
+        command = [CHECK, "digits.pt2", "-t", "ethos-u55-128", "-o", tmp_path / "x.pte", "--max-sram", limit, "--", *OPTIONS.split()]
+        done = subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        verdicts = {line.split("|")[1].strip(): line.split("|")[-2].strip() for line in done.stdout.splitlines() if line.startswith("| ")}
+        if code < 2:
+            assert verdicts["SRAM, bytes"] == ("ok" if code == 0 else "**exceeded**") and verdicts["flash, bytes"] == "", "no limit, no verdict"
+
+
+def run_install(folder, release, in_path=False):
+    """Runs the step that installs, with programs that only record how they are called. `release`: whether there is a wheel."""
+    tools = folder / "tools"
+    tools.mkdir()
+    action = folder / "action"
+    (action / "scripts").mkdir(parents=True)
+    record = 'echo "$(basename "$0") $*" >>"$RECORD"\n'
+    programs = {"gh": record + ('touch "$WORK/wheels/carina-0.1.0-py3-none-any.whl"\n' if release else "exit 1\n"), "python3": record}
+    if in_path:
+        programs["carina"] = "echo carina 0.1.0\n"
+    for name, text in programs.items():
+        (tools / name).write_text("#!/bin/bash\n" + text)
+        (tools / name).chmod(0o755)
+    (action / "scripts" / "setup.sh").write_text("#!/bin/bash\n" + record)
+    (action / "scripts" / "setup.sh").chmod(0o755)
+    for name in ("bash", "mkdir", "basename", "head", "touch"):
+        (tools / name).symlink_to(shutil.which(name))
+    step = next(step for step in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"] if step.get("id") == "install")
+    values = {"ACTION": str(action), "REPOSITORY": "owner/carina", "REF": "v0.1.0", "WORK": str(folder / "work"), "GH_TOKEN": "none"}
+    assert set(step["env"]) == set(values) and step["if"] == "inputs.install == ''"
+    environment = {**values, "PATH": str(tools), "RECORD": str(folder / "record")}
+    script = step["run"].replace("$ACTION", str(ROOT))
+    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (folder / "record").read_text().splitlines() if (folder / "record").exists() else []
+
+
+def test_the_action_installs_its_own_release(tmp_path):
+    said = run_install(tmp_path, release=True)
+    assert said[0] == f"gh release download v0.1.0 --repo owner/carina --pattern carina-*.whl --dir {tmp_path}/work/wheels --clobber"
+    assert said[1:] == ["python3 -m pip install numpy", f"python3 -m pip install --no-deps --no-index --find-links {tmp_path}/work/wheels carina"]
+
+
+def test_the_action_builds_its_checkout_where_there_is_no_release(tmp_path):
+    assert run_install(tmp_path, release=False)[1:] == ["setup.sh ", f"python3 -m pip install {tmp_path}/action"]
+
+
+def test_the_action_takes_a_program_that_is_installed(tmp_path):
+    assert run_install(tmp_path, release=True, in_path=True) == []
+
+
+def test_nothing_installs_carina_from_a_package_index_by_name():
+    """The name is not this project's there. Where the files are named (`--no-index`), the name chooses among them."""
+    files = subprocess.run(["git", "ls-files", "*.yml", "*.yaml", "*.md", "*.sh", "*.py", "*.cpp", "*.toml", "Makefile"], cwd=ROOT, capture_output=True, text=True, check=True)
+    found = []
+    for name in files.stdout.split():
+        if name.startswith(("tests/", "CHANGELOG")):
+            continue
+        lines = (ROOT / name).read_text(errors="replace").splitlines()
+        found += [f"{name}: {line.strip()}" for line in lines if re.search(r"pip3? install [^\n;`]*\bcarina(\[|['\"]|\s|$)", line) and "--no-index" not in line]
+    assert not found

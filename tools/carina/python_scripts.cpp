@@ -24,7 +24,8 @@ constexpr const char* kLauncher =
     "try:\n"
     "    main = importlib.import_module(name).main\n"
     "except ImportError as error:\n"
-    "    sys.exit(f\"carina: error: {sys.executable} cannot import {name}: {error}\\n  hint: pip install carina there, "
+    "    sys.exit(f\"carina: error: {sys.executable} cannot import {name}: {error}\\n  hint: install the wheel of "
+    "Carina there, "
     "or "
     "CARINA_PYTHON=PROGRAM for another Python\")\n"
     "sys.exit(main())\n";

@@ -44,7 +44,7 @@ def connected(address: str, ca: str = "", cert: str = "", key: str = "") -> Iter
     try:
         from distributed import Client
     except ImportError as error:
-        raise ClusterError("Dask is not installed", hint="pip install 'carina[sweep]'") from error
+        raise ClusterError("Dask is not installed", hint="pip install dask distributed") from error
     from carina.cluster.sharing import quiet
 
     quiet()
