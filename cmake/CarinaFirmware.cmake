@@ -18,6 +18,14 @@ add_custom_target(firmware ALL
 file(MAKE_DIRECTORY ${images})
 install(DIRECTORY ${images}/ DESTINATION ${CMAKE_INSTALL_DATADIR}/carina/firmware COMPONENT firmware
   FILES_MATCHING PATTERN "*.elf" PATTERN "link/*" PATTERN "kit" EXCLUDE)
+# A wheel has the images too, beside its program. They do not depend on the host's processor: a wheel for another one
+# takes those of this machine's build. A build of a wheel alone (pip install .) does not make them.
+set(images_of_wheel ${images})
+if(CMAKE_CROSSCOMPILING)
+  set(images_of_wheel ${PROJECT_SOURCE_DIR}/build/release/share/carina/firmware)
+endif()
+install(DIRECTORY ${images_of_wheel}/ DESTINATION carina/share/carina/firmware COMPONENT wheel EXCLUDE_FROM_ALL OPTIONAL
+  FILES_MATCHING PATTERN "*.elf" PATTERN "link/*" PATTERN "kit" EXCLUDE)
 
 # The firmware kit (firmware/kit/files.txt, docs/guide/own-main.md): sources, headers, and an archive of the runtime per
 # CPU.
@@ -36,12 +44,16 @@ set(before firmware)  # one build at a time: each has as many jobs as the machin
 foreach(cpu IN LISTS CARINA_FIRMWARE_CPUS)
   set(work ${build}-${cpu})
   set(target --target carina_runtime)
+  set(image "")
   if(cpu STREQUAL cortex-m55)  # the images' build
     set(work ${build})
     set(target "")
   elseif(cpu STREQUAL cortex-m85 AND m85_unknown AND NOT CARINA_CLANG_FOR_M85)
     message(STATUS "Firmware kit: no archive for ${cpu}, which neither ${CARINA_CROSS_COMPILER} nor clang++-19 compiles for")
     continue()
+  elseif(cpu STREQUAL cortex-m85)  # the image with Corstone-320's memory map is for this CPU
+    list(APPEND target corstone320-host)
+    set(image COMMAND ${CMAKE_COMMAND} -E copy_if_different ${work}/firmware/corstone320-host.elf ${images}/corstone320-host.elf)
   endif()
   add_custom_target(firmware_kit_${cpu}
     COMMAND ${cross_cmake} -S ${PROJECT_SOURCE_DIR} -B ${work} -G ${CMAKE_GENERATOR}
@@ -50,6 +62,7 @@ foreach(cpu IN LISTS CARINA_FIRMWARE_CPUS)
     COMMAND ${CMAKE_COMMAND} --build ${work} ${target}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${kit}/lib/${cpu}
     COMMAND ${CMAKE_COMMAND} -E copy_if_different ${work}/runtime/libcarina_runtime.a ${kit}/lib/${cpu}/libcarina_runtime.a
+    ${image}
     COMMENT "Firmware kit: archive for ${cpu}" VERBATIM)
   add_dependencies(firmware_kit_${cpu} ${before})
   set(before firmware_kit_${cpu})

@@ -13,5 +13,8 @@ add_custom_command(OUTPUT ${notices} ${sbom}
   COMMAND ${Python3_EXECUTABLE} ${script} sbom ${sbom} ${PROJECT_VERSION}
   DEPENDS ${script} ${rows} COMMENT "Notices and bill of materials of third-party code" VERBATIM)
 add_custom_target(notices ALL DEPENDS ${notices} ${sbom})
+if(TARGET carina)  # `carina --licenses` reads them
+  add_dependencies(carina notices)
+endif()
 install(FILES ${notices} ${sbom} ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/carina)
 install(FILES ${notices} ${sbom} DESTINATION carina/share/carina COMPONENT wheel EXCLUDE_FROM_ALL)

@@ -92,4 +92,11 @@ if [ $sdist = yes ]; then
   say "packing the sources"
   "${folder:-$tools}/bin/python" -c "from scikit_build_core.build import build_sdist; build_sdist('build/wheels')"
 fi
-for wheel in build/wheels/carina-*; do say "$wheel"; done
+# holds WHEEL PATTERN: whether the wheel has a file of that name.
+holds() { "${folder:-$tools}/bin/python" -m zipfile -l "$1" | grep -q "$2"; }
+for wheel in build/wheels/carina-*; do
+  say "$wheel, $(($(stat -c %s "$wheel") / 1000000)) MB"
+  [[ $wheel == *.whl ]] || continue
+  holds "$wheel" 'carina/libcarina_executorch.so' || say "  without the delegate for the official runtime: make test-env installs ExecuTorch's package"
+  holds "$wheel" 'firmware/corstone300-host.elf' || say "  without firmware images: scripts/setup.sh --full installs the cross compiler, make build makes them"
+done

@@ -4,7 +4,7 @@
 usage: scripts/wheel_test.py [--wheels DIR] [PYTHON...]      (default: build/wheels, the interpreter that runs this)
 
 Compared with build/release/bin/carina: the package and the wheel's program give the same bytes. The wheel has the license, the notices, and a
-bill of materials that names each of its libraries. Standard library only.
+bill of materials that names each of its libraries. It has the firmware images of the build. Standard library only.
 """
 
 import argparse
@@ -56,6 +56,18 @@ def missing_papers(site: Path) -> list[str]:
     return [str(path.relative_to(site)) for path in papers if not path.exists()] + sorted(bundled - named)
 
 
+def missing_images(own: Path, place: Path, env: dict[str, str]) -> list[str]:
+    """Firmware images of the build that the package lacks. Also makes an image with a program, and copies one without."""
+    built = ROOT / "build" / "release" / "share" / "carina" / "firmware"
+    installed = next((own.parent / "lib").glob("python3*/site-packages")) / "carina" / "share" / "carina" / "firmware"
+    missing = [path.name for path in built.glob("*.elf") if not (installed / path.name).exists()]
+    if missing or not any(built.glob("*.elf")):
+        return missing
+    sh(own / "carina", "firmware", place / "program.pte", "-o", place / "app.elf", env=env, cwd=place)
+    sh(own / "carina", "arm-build", "--pte=0x70000000", "--output", place / "empty", env=env, cwd=place)
+    return [] if (place / "app.elf").stat().st_size > 100_000 else ["app.elf"]
+
+
 def check(python: str, wheels: Path, place: Path) -> None:
     """Installs and runs the wheel that fits the interpreter, in an empty folder."""
     sh(python, "-m", "venv", place / "venv")
@@ -75,6 +87,7 @@ def check(python: str, wheels: Path, place: Path) -> None:
     foreign = [line for binary in (next(installed.glob("_native.*so")), installed / "bin" / "carina") for line in foreign_libraries(binary)]
     assert not foreign, foreign
     assert not (missing := missing_papers(site)), missing
+    assert not (missing := missing_images(own, place, bare)), missing
     tag = next(line for line in next(site.glob("carina-*.dist-info/WHEEL")).read_text().splitlines() if line.startswith("Tag:"))
     print(f"{sh(python, '-V').strip()}: {tag}; {sums}")
 

@@ -48,7 +48,10 @@ def library_path() -> Path:
     if found := next((path for path in _search_paths() if path.exists()), None):
         return found
     paths = ", ".join(str(path.parent) for path in _search_paths())
-    raise FileNotFoundError(f"{_NAME} is in none of {paths}: build Carina where the package executorch is (CARINA_EXECUTORCH), or set CARINA_EXECUTORCH_LIBRARY")
+    raise FileNotFoundError(
+        f"{_NAME} is in none of {paths}: this package was built without it. `make test-env` and then `make wheel` make a wheel with it; "
+        "or build Carina where the package executorch is (CARINA_EXECUTORCH); or set CARINA_EXECUTORCH_LIBRARY"
+    )
 
 
 @contextmanager

@@ -139,8 +139,9 @@ Result<std::string> image_path(const std::string& image) {
   return fail({.where = image,
                .what = "unknown firmware image",
                .expected = "an image in " + looked,
-               .hint = "the images are built where the cross compiler is installed: scripts/setup.sh --full, then "
-                       "cmake --build --target firmware; or give the path of an .elf",
+               .hint =
+                   "`make build` makes the images where the cross compiler is installed (scripts/setup.sh --full), and "
+                   "`make wheel` packs them; or give the path of an .elf, or the folder of images as CARINA_FIRMWARE",
                .fault = Fault::kEnvironment});
 }
 

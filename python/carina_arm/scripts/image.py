@@ -1,11 +1,14 @@
 """Firmware images with the options of run.sh and build_executor_runner.sh: the image, its kernels and its pools."""
 
 import argparse
+import os
 import re
 import shutil
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+
+from carina.__main__ import program_path
 
 from carina_arm.scripts.commands import carina, carina_program
 
@@ -69,14 +72,22 @@ def model_address(image: bytes) -> int | None:
     return None if place < 0 else int(struct.unpack_from("<16xII", image, place)[1])
 
 
-def _folder_of_images() -> Path:
-    """The folder that `carina firmware` uses: beside the program, or in the build tree around it."""
-    return Path(carina_program()).resolve().parents[1] / "share" / "carina" / "firmware"
+def _folders_of_images() -> list[Path]:
+    """The folders that `carina firmware` looks in: the one of CARINA_FIRMWARE; beside the program, or in the build tree around it. The
+    program of a wheel is in its package, and a script of that name starts it."""
+    programs = [Path(carina_program()).resolve(), program_path().resolve()]
+    named = os.environ.get("CARINA_FIRMWARE")
+    return [*([Path(named)] if named else []), *(program.parents[1] / "share" / "carina" / "firmware" for program in programs)]
 
 
 def copy_of_image(name: str, path: Path) -> None:
     """Copies an image without a program. Raises: OSError."""
-    shutil.copy(_folder_of_images() / f"{name}.elf", path)
+    folders = _folders_of_images()
+    found = next((folder / f"{name}.elf" for folder in folders if (folder / f"{name}.elf").exists()), None)
+    if found is None:
+        places = ", ".join(dict.fromkeys(map(str, folders)))
+        raise FileNotFoundError(f"the firmware image {name} is in none of {places}: `make build` makes it where the cross compiler is installed")
+    shutil.copy(found, path)
 
 
 def _given(args: argparse.Namespace, **names: str) -> list[str]:
