@@ -58,7 +58,10 @@ def test_help_is_a_command_too(run_carina):
     assert run_carina(["help", "compile"]).stdout == run_carina(["compile", "--help"]).stdout
 
 
-@pytest.mark.parametrize(("typed", "completed"), [("comp", {"compile", "compare", "completion"}), ("compile --calibr", {"--calibrate", "--calibration_data"})])
+@pytest.mark.parametrize(("typed", "completed"), [("comp", {"compile", "compare", "completion"}), ("compile --calibr", {"--calibrate", "--calibration_data"}),
+                                                    ("compile -t ethos-u65", {"ethos-u65-256", "ethos-u65-512"}), ("sweep --memory-modes Sram", {"Sram_Only"}),
+                                                    ("explain -q int8", {"int8", "int8x4"}), ("completion f", {"fish"}), ("npu r", {"run"}),
+                                                    ("compile --io = ui", {"uint8"})])
 def test_bash_completes_commands_and_options(run_carina, tmp_path, typed, completed):
     (tmp_path / "script").write_text(run_carina(["completion", "bash"]).stdout)
     words = f"carina {typed}".split()

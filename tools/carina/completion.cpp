@@ -1,5 +1,5 @@
 // `carina completion SHELL`: a script that lets a shell complete commands, options and file names. It is made of the
-// command line itself, so each option is in it.
+// command line itself, so each option is in it, with its values if they are few.
 
 #include <algorithm>
 #include <functional>
@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "command_tree.h"
+#include "targets/target_list.h"
 
 namespace carina::cli {
 namespace completion_command {
@@ -19,22 +20,76 @@ std::string names_of_options(const CLI::App& command) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
+// The names that the rows of a table have.
+template <typename Rows>
+std::string names_in(const Rows& rows) {
+  std::string names;
+  for (const auto& row : rows) names += (names.empty() ? "" : " ") + row.name;
+  return names;
+}
+
+// The values that an option takes, separated by blanks; empty: any. CLI11 shows those of a choice as "TEXT:{a,b}".
+std::string values_of(const CLI::Option& option, const results::TargetList& known) {
+  const auto is = [&](std::string_view name) { return std::ranges::count(names_of(option), name) > 0; };
+  if (is("--target") || is("--targets")) return names_in(known.targets) + (is("--targets") ? " all" : " vgf");
+  if (is("--memory-mode")) return names_in(known.modes) + (is("--memory-modes") ? " all" : "");
+  if (is("--system-config")) return names_in(known.systems);
+  if (is("--quantize")) return "int8 int16x8 int8x4 auto none";
+  if (is("--io")) return "float int8 uint8 int16";
+  const std::string type = option.get_type_name();
+  const size_t first = type.find('{'), last = type.find('}');
+  if (first == std::string::npos || last == std::string::npos) return {};
+  std::string values = type.substr(first + 1, last - first - 1);
+  std::ranges::replace(values, ',', ' ');
+  return values;
+}
+
+// What may follow the command itself: the values of its first positional argument, or its subcommands.
+std::string values_behind(const CLI::App& command, const results::TargetList& known) {
+  std::string values;
+  for (const CLI::App* under : commands_of(command)) values += (values.empty() ? "" : " ") + under->get_name();
+  for (const CLI::Option* option : command.get_options())
+    if (values.empty() && names_of(*option).empty()) values = values_of(*option, known);
+  return values;
+}
+
+results::TargetList known_targets() {
+  return targets::list_targets(std::vector<std::string>()).value_or(results::TargetList());
+}
+
 std::string bash_script(const CLI::App& carina) {
+  const results::TargetList known = known_targets();
   std::vector<std::string> names;
-  std::string cases;
+  std::string cases, values;
   for (const CLI::App* command : commands_of(carina)) {
     names.push_back(command->get_name());
     cases += fmt::format("    {}) options=\"{}\" ;;\n", command->get_name(), names_of_options(*command));
+    for (const CLI::Option* option : command->get_options()) {
+      const std::string taken = values_of(*option, known);
+      for (const std::string& name : names_of(*option))
+        if (!taken.empty()) values += fmt::format("    {}:{}) values=\"{}\" ;;\n", command->get_name(), name, taken);
+    }
+    if (const std::string behind = values_behind(*command, known); !behind.empty())
+      values += fmt::format("    {0}:{0}) values=\"{1}\" ;;\n", command->get_name(), behind);
   }
   return fmt::format(R"(# Completion of carina for bash: source <(carina completion bash)
 _carina() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} options=
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options= values=
+  if [ "$word" = "=" ]; then word=
+  elif [ "$before" = "=" ]; then before=${{COMP_WORDS[COMP_CWORD-2]}}
+  fi
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "{} {}" -- "$word"))
     return
   fi
   case ${{COMP_WORDS[1]}} in
 {}  esac
+  case ${{COMP_WORDS[1]}}:$before in
+{}  esac
+  if [ -n "$values" ] && [[ $word != -* ]]; then
+    COMPREPLY=($(compgen -W "$values" -- "$word"))
+    return
+  fi
   case $word in
     -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
     *) COMPREPLY=($(compgen -f -- "$word")) ;;
@@ -42,7 +97,7 @@ _carina() {{
 }}
 complete -o filenames -F _carina carina
 )",
-                     fmt::join(names, " "), names_of_options(carina), cases);
+                     fmt::join(names, " "), names_of_options(carina), cases, values);
 }
 
 // zsh runs completions of bash. A file in a folder of zsh's completions is read when Tab is pressed for the first time,
@@ -65,6 +120,7 @@ std::string in_quotes(std::string_view text) {
 
 std::string fish_script(const CLI::App& carina) {
   std::string script = "# Completion of carina for fish: carina completion fish | source\n";
+  const results::TargetList known = known_targets();
   for (const CLI::App* command : commands_of(carina)) {
     script += fmt::format("complete -c carina -f -n __fish_use_subcommand -a {} -d {}\n", command->get_name(),
                           in_quotes(command->get_description()));
@@ -73,8 +129,10 @@ std::string fish_script(const CLI::App& carina) {
       for (const std::string& name : option->get_snames()) names += " -s " + name;
       for (const std::string& name : option->get_lnames()) names += " -l " + name;
       if (names.empty()) continue;
-      script += fmt::format("complete -c carina -n '__fish_seen_subcommand_from {}'{} -d {}\n", command->get_name(),
-                            names, in_quotes(option->get_description()));
+      const std::string values = values_of(*option, known);
+      script +=
+          fmt::format("complete -c carina -n '__fish_seen_subcommand_from {}'{}{} -d {}\n", command->get_name(), names,
+                      values.empty() ? "" : " -x -a " + in_quotes(values), in_quotes(option->get_description()));
     }
   }
   return script;
