@@ -82,8 +82,28 @@ def values() -> dict[str, list[tuple[str, str]]]:
     return found
 
 
+def _literal(names: list[str]) -> str:
+    return "Literal[" + ", ".join(f'"{name}"' for name in names) + "]"
+
+
+def targets() -> list[str]:
+    """The names of targets: the rows of facts/npu_accelerators.h, VGF, and the TOSA specifications without extensions."""
+    names = re.findall(r'"(ethos-u\d+-\d+)"', (ROOT / "facts" / "npu_accelerators.h").read_text())
+    ordered = sorted(set(names), key=lambda name: [int(part) for part in re.findall(r"\d+", name)])
+    return [*ordered, "vgf", "TOSA-1.0+INT", "TOSA-1.0+FP"]
+
+
+def _type(row: Row) -> str:
+    """The type of a keyword argument. A choice has the names of its enumeration, which is that of its default."""
+    if row.python == "io":
+        return _literal(["float", "int8", "uint8", "int16"]) + " | None"
+    if row.kind != "kChoice":
+        return TYPES[row.kind]
+    return _literal([name for _, name in values()[row.initial.split("::")[0]]])
+
+
 def _typed_dict(name: str, bases: str, text: str, members: list[Row]) -> str:
-    lines = "".join(f"    {row.python}: {TYPES[row.kind]}\n" for row in members)
+    lines = "".join(f"    {row.python}: {_type(row)}\n" for row in members)
     return f'class {name}({bases}total=False):\n    """{text}"""\n\n{lines}'
 
 
@@ -101,6 +121,7 @@ def python_module() -> str:
     spelled = "".join(
         f'    "{name}": {json.dumps(row.help)},\n' for row in rows() for name in row.names if name.startswith("--") and "_" in name.removeprefix("--")
     )
+    targets_text = "".join(f'    "{name}",\n' for name in targets())
     more = "    report: Path | None\n    threads: int\n"
     return f'''"""The options of carina.compile(). Made by scripts/generate_options.py of include/carina/options.def: do not edit."""
 
@@ -108,10 +129,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple, TypedDict
+from typing import Literal, NamedTuple, TypedDict
 
 Path = str | os.PathLike[str]
 Strings = str | Sequence[str]
+# The names of carina.targets(), and of targets without an NPU. A TOSA specification may have extensions, such as
+# "TOSA-1.0+INT+int16", which this type does not list.
+Target = Literal[
+{targets_text}]
 
 
 class Option(NamedTuple):

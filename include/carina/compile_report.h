@@ -45,6 +45,15 @@ struct NpuEstimate {
   int64_t memory_cycles = 0;  // the part of `cycles` that waits for memories of the second port
 };
 
+// An input or an output of the program.
+struct PortReport {
+  std::string name;
+  std::string dtype;  // "fp32", "i8"
+  std::vector<int64_t> shape;
+  std::optional<double> scale = {};  // of raw integers: real = (integer - zero_point) * scale; no value: not quantized
+  int64_t zero_point = 0;
+};
+
 // One subgraph that the NPU runs as a whole.
 struct DelegateReport {
   int64_t tosa_operators = 0;
@@ -104,6 +113,8 @@ struct CompileReport {
   std::string quantization;       // "int8 (calibrated on 40 samples)", "imported", "none"
   std::vector<NodeReport> nodes;
   std::vector<DelegateReport> delegates;
+  std::vector<PortReport> inputs = {};  // of the program, in order; empty if there is none
+  std::vector<PortReport> outputs = {};
   std::string output;         // path of the .pte; empty for explain
   int64_t program_bytes = 0;  // size of the .pte: flash
   int64_t planned_bytes = 0;  // memory that the executor plans for the tensors between delegates and kernels

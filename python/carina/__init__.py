@@ -18,19 +18,28 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from carina_arm.edge import to_edge_transform_and_lower as to_edge_transform_and_lower
 
+    from carina._command import DeviceRun as DeviceRun
+    from carina._command import Sweep as Sweep
+    from carina._command import disasm as disasm
+    from carina._command import firmware as firmware
+    from carina._command import qemu as qemu
+    from carina._command import sweep as sweep
     from carina._inspect import inspect as inspect
     from carina._measure import Measured as Measured
     from carina._measure import accuracy as accuracy
     from carina._measure import compare as compare
     from carina._native import __version__ as __version__
     from carina._native import targets as targets
+    from carina._option_table import Target as Target
     from carina._program import Explanation as Explanation
+    from carina._program import Port as Port
     from carina._program import Program as Program
     from carina._program import Report as Report
     from carina._program import compile as compile
     from carina._program import explain as explain
     from carina._program import tosa as tosa
     from carina._run import Run as Run
+    from carina._run import TimedRun as TimedRun
     from carina._run import interpret as interpret
     from carina._run import npu as npu
     from carina._run import run as run
@@ -44,12 +53,14 @@ if TYPE_CHECKING:
 
 # The module of each name. A name is imported when it is first used, so that `import carina` loads nothing.
 _HOMES = {
+    "carina._command": ("DeviceRun", "Sweep", "disasm", "firmware", "qemu", "sweep"),
     "carina._inspect": ("inspect",),
     "carina._measure": ("Measured", "accuracy", "compare"),
     "carina._native": ("__version__", "targets"),
-    "carina._program": ("Explanation", "Program", "Report", "compile", "explain", "tosa"),
+    "carina._option_table": ("Target",),
+    "carina._program": ("Explanation", "Port", "Program", "Report", "compile", "explain", "tosa"),
     "carina_arm.edge": ("to_edge_transform_and_lower",),
-    "carina._run": ("Run", "interpret", "npu", "run"),
+    "carina._run": ("Run", "TimedRun", "interpret", "npu", "run"),
     "carina.errors": ("CarinaError", "CarinaWarning", "Diagnostic", "EnvironmentFailure", "InputError", "InternalError", "UsageError"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -57,25 +68,34 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "CarinaError",
     "CarinaWarning",
+    "DeviceRun",
     "Diagnostic",
     "EnvironmentFailure",
     "Explanation",
     "InputError",
     "InternalError",
     "Measured",
+    "Port",
     "Program",
     "Report",
     "Run",
+    "Sweep",
+    "Target",
+    "TimedRun",
     "UsageError",
     "__version__",
     "accuracy",
     "compare",
     "compile",
+    "disasm",
     "explain",
+    "firmware",
     "inspect",
     "interpret",
     "npu",
+    "qemu",
     "run",
+    "sweep",
     "targets",
     "to_edge_transform_and_lower",
     "tosa",

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 
-def _program() -> Path:
+def program_path() -> Path:
     """The path of the program: beside this file in an installed package, else two folders up in the build."""
     here = Path(__file__).parent
     built = here.parent.parent / "bin" / "carina"
@@ -14,7 +14,7 @@ def _program() -> Path:
 
 def main() -> None:
     """Replaces this process by the program, with the same arguments."""
-    program = str(_program())
+    program = str(program_path())
     os.environ.setdefault("CARINA_PYTHON", sys.executable)  # commands that run in Python use this interpreter
     os.execv(program, [program, *sys.argv[1:]])
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from carina import _native
 from carina.errors import CarinaWarning, in_python
 
 if TYPE_CHECKING:
@@ -45,25 +47,31 @@ class Notes:
             warnings.warn(str(note), CarinaWarning, stacklevel=callers_level())
 
 
+_SECONDS_BETWEEN_UPDATES = 0.1
+
+
 class _Bar:
-    """Progress as a bar of tqdm if it is installed, else as a line on a terminal."""
+    """Progress as one line: of tqdm if it is installed, which notebooks show too, else on a terminal. It changes at most ten times a second."""
 
     def __init__(self) -> None:
+        self._next = 0.0
         self._bar: Any = None
         try:
             from tqdm.auto import tqdm
         except ImportError:
             return
-        self._bar = tqdm(desc="carina", leave=False)
+        self._bar = tqdm(desc="carina", bar_format="{desc} [{elapsed}]", leave=False)
 
     def __call__(self, step: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _SECONDS_BETWEEN_UPDATES
+        text = _native.stage_text(step, done, total)
         if self._bar is not None:
-            self._bar.set_description(step)
-            self._bar.total = total or None
-            self._bar.n = done
-            self._bar.refresh()
+            self._bar.set_description_str(text)
         elif sys.stderr.isatty():
-            print(f"\r\x1b[K{step} {done + 1}/{total}" if total else f"\r\x1b[K{step}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         if self._bar is not None:

@@ -11,18 +11,25 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
+from carina import _native
 from carina._listeners import callers_level
-from carina.errors import CarinaWarning, usage_error
+from carina.errors import CarinaWarning, InputError, usage_error
 
 if TYPE_CHECKING:
     import torch
     from numpy.typing import ArrayLike, NDArray
 
+    from carina._native import InputType
+
     ModelLike: TypeAlias = "str | os.PathLike[str] | bytes | torch.nn.Module | torch.export.ExportedProgram"
     Inputs: TypeAlias = "Sequence[ArrayLike | torch.Tensor] | NDArray[Any] | torch.Tensor | Mapping[str, ArrayLike | torch.Tensor]"
-    Calibration: TypeAlias = "str | os.PathLike[str] | Mapping[str, ArrayLike] | NDArray[Any] | torch.Tensor | Iterable[Inputs]"
+    # An iterable of samples: a DataLoader, a list, a data set of PyTorch (which may have an index and a length only).
+    SampleSet: TypeAlias = "Iterable[Any] | torch.utils.data.Dataset[Any]"
+    Calibration: TypeAlias = "str | os.PathLike[str] | Mapping[str, ArrayLike] | NDArray[Any] | torch.Tensor | SampleSet"
+    Data: TypeAlias = "str | os.PathLike[str] | Mapping[str, ArrayLike] | SampleSet"
 
 
 class Source(NamedTuple):
@@ -36,6 +43,12 @@ def is_tensor(value: object) -> bool:
     """Whether the value is a torch.Tensor. Does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_module(value: object) -> TypeGuard[torch.nn.Module]:
+    """Whether the value is a torch.nn.Module. Does not import torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Module)
 
 
 def is_array(value: object) -> bool:
@@ -74,32 +87,82 @@ def _no_collections() -> Iterator[None]:
             gc.enable()
 
 
-def source_of(model: ModelLike, inputs: Inputs | None) -> Source:
+def source_of(model: ModelLike, inputs: Inputs | None, function: str = "compile") -> Source:
     """The model as bytes, or as a path.
 
-    inputs: example inputs with the shapes of the program; needed for a torch.nn.Module only.
-    Raises: UsageError for other types; the exceptions of torch.export.
+    inputs: example inputs with the shapes of the program; needed for a torch.nn.Module only. function: the caller's name in messages.
+    Raises: UsageError for other types; InputError for a module that torch.export cannot export.
     """
     if isinstance(model, (str, os.PathLike)):
         return Source(os.fspath(model), None)
     if isinstance(model, (bytes, bytearray, memoryview)):
         return Source("model", bytes(model))
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(model, torch.nn.Module):
+    if is_module(model):
         with _no_collections():
-            return Source(type(model).__name__, saved(exported(model, inputs)))
+            return Source(type(model).__name__, saved(exported(model, inputs, function)))
     if torch is not None and hasattr(torch, "export") and isinstance(model, torch.export.ExportedProgram):
         with _no_collections():
             return Source("model", saved(model))
     raise usage_error("model", "not a model", expected="a path, bytes, a torch.nn.Module or an ExportedProgram", got=type(model).__name__)
 
 
-def exported(module: torch.nn.Module, inputs: Inputs | None) -> torch.export.ExportedProgram:
-    """torch.export of a module in evaluation mode. The module's mode is restored."""
+def inputs_of(source: Source) -> list[InputType] | None:
+    """The inputs of a .pt2, in order. None: a file of another kind, such as a TOSA graph.
+
+    Raises: InputError for a .pt2 that cannot be read.
+    """
+    file = FilePath(source.name).read_bytes() if source.file is None else source.file
+    if not file.startswith(b"PK"):  # no zip archive
+        return None
+    return _native.inputs(_native.import_pt2(file, source.name))
+
+
+_EXPORT_HINTS = (
+    ("data-dependent", "write a condition on values as torch.where() or torch.cond(), which become part of the program"),
+    ("GuardOnDataDependentSymNode", "write a condition on values as torch.where() or torch.cond(), which become part of the program"),
+    ("constraints", "give example inputs of the sizes that the program is to have, without dynamic shapes"),
+    ("argument", "`inputs` has one entry per argument of forward(), in order, or a dict by name"),
+)
+
+
+def _not_exported(name: str, error: Exception) -> InputError:
+    """The error of torch.export as Carina's: the first paragraph of its text, and a hint."""
+    text = str(error)
+    (first, *_) = [line.strip() for line in text.splitlines() if line.strip()] or [""]
+    kind = type(error).__name__
+    hint = next((hint for word, hint in _EXPORT_HINTS if word in kind or word in text), "torch.export.export(model.eval(), inputs) gives the same error, with its trace")
+    if kind in ("GuardOnDataDependentSymNode", "UserError") and "data-dependent" in text.lower():
+        first = "the model branches on values of a tensor, which torch.export cannot follow: " + first
+    return InputError([_native.Diagnostic(name, "torch.export cannot export the model", expected="", got=f"{kind}: {first}", hint=hint, fault="input")])
+
+
+# How a function takes example inputs.
+_EXAMPLE_INPUTS = {
+    "compile": "carina.{}(model, (x,), ...): tensors of the shapes that the program is to have",
+    "accuracy": "carina.{}(model, program, inputs=(x,), ...): tensors of the shapes that the program has",
+}
+
+
+def exported(module: torch.nn.Module, inputs: Inputs | None, function: str = "compile") -> torch.export.ExportedProgram:
+    """torch.export of a module in evaluation mode. The module's mode is restored. Raises: InputError for a module that cannot be exported."""
     import torch
 
+    if isinstance(module, torch.jit.ScriptModule):
+        raise InputError(
+            [
+                _native.Diagnostic(
+                    type(module).__name__,
+                    "a TorchScript module cannot be exported",
+                    expected="a torch.nn.Module in Python, or an ExportedProgram",
+                    got="the result of torch.jit.script or torch.jit.trace",
+                    hint="give the module that TorchScript was made from: torch.jit.script(model) has lost its Python code",
+                    fault="input",
+                )
+            ]
+        )
     if inputs is None:
-        raise usage_error("inputs", "a torch.nn.Module needs example inputs", hint="carina.compile(model, (x,), ...): tensors of the shapes that the program is to have")
+        raise usage_error("inputs", "a torch.nn.Module needs example inputs", hint=_EXAMPLE_INPUTS.get(function, _EXAMPLE_INPUTS["compile"]).format(function))
     args, kwargs = _tensors(inputs)
     was_training = module.training
     if was_training:
@@ -107,6 +170,8 @@ def exported(module: torch.nn.Module, inputs: Inputs | None) -> torch.export.Exp
     try:
         with torch.no_grad():
             return torch.export.export(module.eval(), args, kwargs)
+    except Exception as error:  # of torch, which has no common class
+        raise _not_exported(type(module).__name__, error) from error
     finally:
         module.train(was_training)
 

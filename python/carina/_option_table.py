@@ -4,10 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple, TypedDict
+from typing import Literal, NamedTuple, TypedDict
 
 Path = str | os.PathLike[str]
 Strings = str | Sequence[str]
+# The names of carina.targets(), and of targets without an NPU. A TOSA specification may have extensions, such as
+# "TOSA-1.0+INT+int16", which this type does not list.
+Target = Literal[
+    "ethos-u55-32",
+    "ethos-u55-64",
+    "ethos-u55-128",
+    "ethos-u55-256",
+    "ethos-u65-256",
+    "ethos-u65-512",
+    "ethos-u85-128",
+    "ethos-u85-256",
+    "ethos-u85-512",
+    "ethos-u85-1024",
+    "ethos-u85-2048",
+    "vgf",
+    "TOSA-1.0+INT",
+    "TOSA-1.0+FP",
+]
 
 
 class Option(NamedTuple):
@@ -66,7 +84,7 @@ class QuantizeOptions(TypedDict, total=False):
     auto_front: Path | None
     quantize_at: Strings
     quantize_config: Path | None
-    io: str | None
+    io: Literal["float", "int8", "uint8", "int16"] | None
 
 
 class MemoryOptions(TypedDict, total=False):
@@ -87,10 +105,10 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
     cpu_op: Strings
     cpu_module: Strings
     legalize: bool
-    cpu_kernels: str
+    cpu_kernels: Literal["portable", "cortex-m"]
     loop_rounds: int
     sram_budget: int | str | None
-    optimize: str
+    optimize: Literal["speed", "search", "size", "performance", "2", "3", "s"]
     dynamic_weights: bool
     extra_flag: Strings
     dump: Path | None

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from carina import _native
-from carina._models import arrays_of, dense, is_array, source_of
+from carina._models import Source, dense, inputs_of, is_array, source_of
 from carina._option_table import OPTIONS, CompileOptions, MemoryOptions, Option, Path, QuantizeOptions, Strings
-from carina.errors import usage_error
+from carina._samples import collected
+from carina.errors import CarinaError, usage_error
 
 if TYPE_CHECKING:
     from carina._models import Calibration, Inputs, ModelLike
+    from carina._native import Diagnostic
 
 __all__ = ["CompileOptions", "MemoryOptions", "Path", "QuantizeOptions", "Strings", "byte_size", "check_names", "memories", "paths", "quantize_flags", "request_of", "strings"]
 
@@ -51,6 +54,17 @@ def paths(value: Path | Sequence[Path]) -> list[str]:
 _RENAMED = {"fix": "legalize", "optimise": "optimize"}
 
 
+# The arguments that functions name in their own signatures.
+_OWN_NAMES = ("calibration", "inputs", "note", "progress", "quantize", "target")
+
+
+def unknown_option(name: str, names: Iterable[str]) -> TypeError:
+    """The error for an option that does not exist, with the nearest names."""
+    known = sorted({*names, *_OWN_NAMES})
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    return TypeError(f"unknown option {name!r}: " + (f"did you mean {near[0]!r}? " if near else "") + f"expected one of {', '.join(known)}")
+
+
 def check_names(options: Any, known: type) -> None:  # accepts any TypedDict, which mypy does not accept as a MutableMapping
     """Raises TypeError for an unknown option. An option under its former name is accepted with a warning and renamed in `options`."""
     for old, new in _RENAMED.items():
@@ -62,7 +76,7 @@ def check_names(options: Any, known: type) -> None:  # accepts any TypedDict, wh
         names |= set(getattr(base, "__annotations__", {}))
     for name in options:
         if name not in names:
-            raise TypeError(f"unknown option {name!r}: expected one of {', '.join(sorted(names))}")
+            raise unknown_option(name, names)
 
 
 def _value(option: Option, given: Any) -> Any:
@@ -108,8 +122,8 @@ def quantize_flags(quantize: str | None, options: Mapping[str, Any]) -> _native.
     return flags
 
 
-def set_calibration(request: _native.CompileRequest, calibration: Calibration | None) -> None:
-    """Adds the calibration data to a request."""
+def set_calibration(request: _native.CompileRequest, source: Source, calibration: Calibration | None, note: Callable[[Diagnostic], None]) -> None:
+    """Adds the calibration data to a request for the model `source`. `note` gets what is not used of them."""
     if calibration is None:
         return
     if isinstance(calibration, (str, os.PathLike)):
@@ -120,24 +134,38 @@ def set_calibration(request: _native.CompileRequest, calibration: Calibration | 
         request.set_arrays({name: dense(value) for name, value in calibration.items()})
     elif is_array(calibration):
         request.set_arrays({"x": dense(calibration)})
-    elif isinstance(calibration, Iterable):
-        request.set_samples([arrays_of(sample) for sample in calibration])
     else:
-        raise usage_error("calibration", "not calibration data", expected="a path, arrays by input, an array, or samples", got=type(calibration).__name__)
+        request.set_samples(_samples_for(source, calibration, note))
+
+
+def _samples_for(source: Source, calibration: Any, note: Callable[[Diagnostic], None]) -> list[list[Any]]:
+    try:
+        inputs = inputs_of(source)
+    except CarinaError:  # the compilation reports it, with the other errors of the model
+        inputs = None
+    return collected(calibration, inputs, "calibration", note).samples if inputs else []
 
 
 def request_of(
-    model: ModelLike, inputs: Inputs | None, target: str, quantize: str | None, calibration: Calibration | None, options: Mapping[str, Any]
+    model: ModelLike,
+    inputs: Inputs | None,
+    target: str,
+    quantize: str | None,
+    calibration: Calibration | None,
+    options: Mapping[str, Any],
+    note: Callable[[Diagnostic], None] = lambda note: None,
+    function: str = "compile",
 ) -> _native.CompileRequest:
-    """A request to the driver, as the command line makes it from its arguments."""
+    """A request to the driver, as the command line makes it from its arguments. `note` gets what is not used of the data. `function` is
+    the caller's name in messages."""
     request = _native.CompileRequest()
-    source = source_of(model, inputs)
+    source = source_of(model, inputs, function)
     request.model = source.name
     if source.file is not None:
         request.set_file(source.file)
     request.target = memories(options, target)
     request.quantize = quantize_flags(quantize, options)
-    set_calibration(request, calibration)
+    set_calibration(request, source, calibration, note)
     if options.get("no_delegate") and options.get("delegate_all"):
         raise usage_error("delegate_all", "excludes no_delegate")
     _set({"": request}, options)

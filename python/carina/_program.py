@@ -5,14 +5,17 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from carina import _native
 from carina._listeners import Notes, Progress, Shown
+from carina._models import is_array
 from carina._options import CompileOptions, Path, QuantizeOptions, check_names, request_of, strings
-from carina._run import Run, run
+from carina._run import RUN_OPTIONS, Run, TimedRun, run, unknown_input
 from carina.errors import InputError, usage_error
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from carina._models import Calibration, Inputs, ModelLike
     from carina._native import Diagnostic
+    from carina._option_table import Target
 
 
 class _SavedReport:
@@ -39,6 +43,12 @@ class _SavedReport:
         return self._texts[3]
 
 
+def _on_the_npu(details: dict[str, Any]) -> str:
+    """ "14 of 16 nodes on the NPU" """
+    nodes = [node["runs_on"] for node in details["nodes"] if node["runs_on"] != "folded"]
+    return f"{nodes.count('npu') + nodes.count('both')} of {len(nodes)} nodes on the NPU"
+
+
 class Report:
     """The report of a compilation: as text, as a dict, and as a page in a notebook."""
 
@@ -56,6 +66,11 @@ class Report:
 
     def __str__(self) -> str:
         return self._report.to_text()
+
+    def __repr__(self) -> str:
+        details = self.details
+        errors = f", {len(self._report.errors)} errors" if self._report.errors else ""
+        return f"<carina.{type(self).__name__} of {details['model']} for {details['target']}: {_on_the_npu(details)}{errors}>"
 
     def to_html(self) -> str:
         """The page that `carina compile --report` writes: one file, which loads nothing. Only compile(report=...) and explain(report=...)
@@ -84,8 +99,20 @@ class Explanation(Report):
         return self._report.to_text(nodes=True)
 
 
+@dataclass(frozen=True)
+class Port:
+    """An input or an output of a program."""
+
+    name: str  # of the model's input; "input_0" if the program was loaded from a file
+    dtype: str  # NumPy's name: "float32"
+    shape: tuple[int, ...]
+    # For raw integers (io="int8"): real = (integer - zero_point) * scale. None: not quantized, or loaded from a file.
+    scale: float | None = None
+    zero_point: int | None = None
+
+
 class Program:
-    """An ExecuTorch program. `pte` has its bytes, which the official runtime can run too."""
+    """An ExecuTorch program. `pte` has its bytes, which the official runtime can run too. Programs with equal bytes are equal."""
 
     def __init__(self, pte: bytes, report: _native.CompileReport | _SavedReport | None = None, notes: Sequence[Diagnostic] = ()) -> None:
         self.pte = pte
@@ -100,35 +127,123 @@ class Program:
             raise InputError([_native.Diagnostic(os.fspath(path), "not an ExecuTorch program", expected="a .pte, or a .bpte", got="", hint="", fault="input")])
         return cls(pte)
 
-    def run(self, *inputs: Any, timed: bool = False, threads: int = 1, **options: Any) -> Run:
-        """Runs one inference: kernels on the CPU, delegates on the simulated NPU. Options are those of carina.run().
+    @cached_property
+    def _signature(self) -> _native.Signature:
+        return _native.signature(self.pte, "program")
 
-        inputs: one array per input, of its type and shape; without inputs, all are ones.
-        Raises: InputError for inputs that do not fit.
+    def _ports(self, kind: str, found: Sequence[_native.InputType]) -> list[Port]:
+        ports = [Port(port.name, port.dtype, tuple(port.shape)) for port in found]
+        details = [] if self._report is None else json.loads(self._report.to_json()).get(kind, [])
+        if len(details) != len(ports):
+            return ports
+        return [Port(row["name"], port.dtype, port.shape, row.get("scale"), row.get("zero_point")) for port, row in zip(ports, details, strict=True)]
+
+    @cached_property
+    def inputs(self) -> list[Port]:
+        """The inputs, in order, with name, dtype, shape and scale."""
+        return self._ports("inputs", self._signature.inputs)
+
+    @cached_property
+    def outputs(self) -> list[Port]:
+        """The outputs, in order, with name, dtype, shape and scale."""
+        return self._ports("outputs", self._signature.outputs)
+
+    @property
+    def target(self) -> str:
+        """The NPU that the program was compiled for, "ethos-u55-128", or "vgf"; "" if all of it runs on the CPU."""
+        return self._signature.target
+
+    @property
+    def cycles(self) -> int | None:
+        """Estimated NPU cycles per inference. None: not known, because the program was loaded from a file (run(timed=True) estimates them)."""
+        cycles: int | None = None if self._report is None else json.loads(self._report.to_json()).get("cycles")
+        return cycles
+
+    @overload
+    def run(self, *inputs: Any, timed: Literal[True], threads: int = 1, **options: Any) -> TimedRun: ...
+    @overload
+    def run(self, *inputs: Any, timed: bool = False, threads: int = 1, **options: Any) -> Run: ...
+    def run(self, *inputs: Any, timed: bool = False, threads: int = 1, **options: Any) -> Run:
+        """Runs the program: kernels on the CPU, delegates on the simulated NPU. Options are those of carina.run().
+
+        inputs: one array per input, of its type and shape, in order or by name (`run(x, mask=m)`, `run({"x": x, "mask": m})`); without
+        inputs, all are ones. An array with several samples along its first axis, such as [32,3,128] for an input of [1,3,128], runs the
+        program once for each; the outputs are joined in the same way. Raises: InputError for inputs that do not fit.
         """
-        return run(self.pte, inputs or None, timed=timed, threads=threads, **options)
+        names = {name: options.pop(name) for name in list(options) if name not in RUN_OPTIONS}
+        return run(self.pte, self._in_order(inputs, names), timed=timed, threads=threads, **options)
+
+    __call__ = run
+
+    def _in_order(self, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The inputs in order; None without inputs."""
+        alone = given[0] if len(given) == 1 else None
+        if isinstance(alone, Mapping):
+            given, named = (), {**alone, **named}
+        elif isinstance(alone, (list, tuple)) and not named and all(map(is_array, alone)):
+            given = tuple(alone)
+        if not named:
+            return given or None
+        names = [port.name for port in self.inputs]
+        # Also the names that a file has, and "x" for the only input.
+        others = {f"input_{n}": name for n, name in enumerate(names)} | ({"x": names[0]} if len(names) == 1 else {})
+        named = {name if name in names else others.get(name, name): value for name, value in named.items()}
+        unknown = [name for name in named if name not in names[len(given) :]]
+        if unknown:
+            raise unknown_input(unknown[0], names[len(given) :])
+        missing = [name for name in names[len(given) :] if name not in named]
+        if missing:
+            raise usage_error("inputs", f"no array for the input {missing[0]}", expected=", ".join(names), got=", ".join(named))
+        return [*given, *(named[name] for name in names[len(given) :])]
 
     def explain(self) -> Explanation:
-        """Where each node of the model runs, why, and what it costs."""
+        """Where each node of the model runs, why, and what it costs. Raises: UsageError for a program that was loaded from a file."""
         return Explanation(self._made())
 
     def report(self) -> Report:
-        """Sizes, memory and cycles; a page in a notebook."""
+        """Sizes, memory and cycles; a page in a notebook. Raises: UsageError for a program that was loaded from a file."""
         return Report(self._made())
 
     def save(self, path: Path) -> None:
-        """Writes the .pte. A failed write leaves an existing file unchanged."""
-        _native.write_file(os.fspath(path), self.pte)
+        """Writes the .pte; to a name that ends in .h or .c, the program as a C array, as `carina compile -o model.h` does. A failed write
+        leaves an existing file unchanged."""
+        file = FilePath(path)
+        if file.suffix not in (".h", ".c"):
+            _native.write_file(os.fspath(path), self.pte)
+            return
+        ports = [[(port.name, port.scale, port.zero_point or 0) for port in side] for side in (self.inputs, self.outputs)]
+        header, source = _native.c_source(self.pte, file.stem, *ports, with_source=file.suffix == ".c")
+        if source:
+            _native.write_file(str(file), f'#include "{file.stem}.h"\n\n{source}'.encode())
+        _native.write_file(str(file.with_suffix(".h")), header.encode())
 
     def __getstate__(self) -> dict[str, Any]:
         return {"pte": self.pte, "notes": self.notes, "_report": None if self._report is None else _SavedReport(self._report)}
 
+    def __eq__(self, other: object) -> bool:
+        return self.pte == other.pte if isinstance(other, Program) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.pte)
+
     def __repr__(self) -> str:
-        return f"<carina.Program of {len(self.pte)} bytes>"
+        cycles = f", {self.cycles:,} cycles" if self.cycles else ""
+        return f"<carina.Program for {self.target or 'the CPU'}: {len(self.pte):,} bytes{cycles}>"
+
+    def _repr_html_(self) -> str:
+        if self._report is not None:
+            return self.report()._repr_html_()
+        rows = [("input", port) for port in self.inputs] + [("output", port) for port in self.outputs]
+        lines = "".join(f"<tr><td>{kind}</td><td>{html.escape(port.name)}</td><td>{port.dtype}</td><td>{list(port.shape)}</td></tr>" for kind, port in rows)
+        return f"<p>{html.escape(repr(self)[1:-1])}</p><table><tr><th></th><th>name</th><th>type</th><th>shape</th></tr>{lines}</table>"
 
     def _made(self) -> _native.CompileReport | _SavedReport:
         if self._report is None:
-            raise usage_error("program", "a loaded program has no report of how it was made", hint="carina.compile() gives one that has")
+            raise usage_error(
+                "program",
+                "a program from a file has no report of its compilation",
+                hint="carina.compile() returns one with a report; of this one, `inputs`, `outputs`, `target`, run(timed=True) and carina.inspect() tell the rest",
+            )
         return self._report
 
 
@@ -142,7 +257,7 @@ def compile(
     model: ModelLike,
     inputs: Inputs | None = None,
     *,
-    target: str,
+    target: Target,
     quantize: str | None = None,
     calibration: Calibration | None = None,
     note: Callable[[Diagnostic], None] | None = None,
@@ -155,8 +270,9 @@ def compile(
     ExportedProgram, float or from convert_pt2e. inputs: example inputs for a torch.nn.Module, as tensors or arrays.
     target: one of carina.targets(). quantize: "int8", "int16x8", "int8x4", "auto" or "none", with details after plus
     signs. The default is the model's own quantization, or int8 if there is calibration data. calibration: a path (.npz,
-    .npy, a folder); arrays by input name, with samples along the first axis; one array; or an iterable of samples, each
-    as `inputs`. note: a function that gets each note and warning; by default, warnings become Python warnings.
+    .npy, a folder); arrays by input name, with samples along the first axis; one array; or an iterable of samples, such as
+    a DataLoader, a Dataset or a list: each item is an array, a tuple or a dict of arrays, of one sample or a batch, and what follows the
+    inputs (labels) is not used. note: a function that gets each note and warning; by default, warnings become Python warnings.
     progress: True for a bar, or a function of step, done and total.
 
     Options, as on the command line: max_cycles, min_sqnr, auto_front, quantize_at, quantize_config, io; system_config, memory_mode, config,
@@ -169,8 +285,8 @@ def compile(
     arguments; KeyboardInterrupt on Ctrl-C.
     """
     check_names(options, CompileOptions)
-    request = request_of(model, inputs, target, quantize, calibration, options)
     notes = Notes(note)
+    request = request_of(model, inputs, target, quantize, calibration, options, notes)
     with Shown(progress) as listener:
         done = _native.compile(request, note=notes, progress=listener)
     _write_page(done.report, options)
@@ -181,7 +297,7 @@ def explain(
     model: ModelLike,
     inputs: Inputs | None = None,
     *,
-    target: str,
+    target: Target,
     quantize: str | None = None,
     calibration: Calibration | None = None,
     note: Callable[[Diagnostic], None] | None = None,
@@ -194,9 +310,10 @@ def explain(
     Raises: InputError: a file that cannot be read; UsageError: wrong arguments.
     """
     check_names(options, CompileOptions)
-    request = request_of(model, inputs, target, quantize, calibration, options)
+    notes = Notes(note)
+    request = request_of(model, inputs, target, quantize, calibration, options, notes, "explain")
     with Shown(progress) as listener:
-        report = _native.explain(request, note=Notes(note), progress=listener)
+        report = _native.explain(request, note=notes, progress=listener)
     _write_page(report, options)
     return Explanation(report)
 
@@ -222,6 +339,7 @@ def tosa(
     Raises: InputError: nodes without a lowering, broken rules; UsageError: wrong arguments.
     """
     check_names(options, QuantizeOptions)
-    request = request_of(model, inputs, "", quantize, calibration, {**options, "threads": threads})
+    notes = Notes(note)
+    request = request_of(model, inputs, "", quantize, calibration, {**options, "threads": threads}, notes, "tosa")
     with Shown(progress) as listener:
-        return _native.tosa(request, version=tosa_version, level=level, profiles=strings(profile), extensions=strings(extension), note=Notes(note), progress=listener)
+        return _native.tosa(request, version=tosa_version, level=level, profiles=strings(profile), extensions=strings(extension), note=notes, progress=listener)

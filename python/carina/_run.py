@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from carina import _native
 from carina._listeners import Notes, Progress, Shown
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     from carina._models import Inputs
     from carina._native import Diagnostic
-
-_VULKAN = {"host": "host", "vulkan": "vulkan"}
 
 
 class _SavedRun:
@@ -38,7 +37,8 @@ class _SavedRun:
 
 
 class Run(Sequence["NDArray[Any]"]):
-    """The outputs of one inference, as a sequence of arrays, with its memory and cycles."""
+    """The outputs of one inference, as a sequence of arrays, with its memory and cycles. Of several samples, the outputs are joined, and
+    memory and cycles are those of the first."""
 
     def __init__(self, run: _native.Run, notes: Sequence[Diagnostic]) -> None:
         self._run: _native.Run | _SavedRun = run
@@ -84,7 +84,39 @@ class Run(Sequence["NDArray[Any]"]):
 
     def __repr__(self) -> str:
         kinds = ", ".join(f"{name}: {array.dtype}{list(array.shape)}" for name, array in self._outputs)
-        return f"<carina.Run {kinds}>"
+        return f"<carina.{type(self).__name__} {kinds}>"
+
+
+class TimedRun(Run):
+    """A run with estimated cycles."""
+
+    @property
+    def cycles(self) -> int:
+        """Estimated cycles of the NPU for one inference (docs/cycle-model.md); 0 if nothing runs on an NPU."""
+        return self._run.npu_cycles
+
+
+# The options of run(), which are not names of inputs.
+RUN_OPTIONS = ("data", "on", "portable_kernels", "note", "progress", "system_config", "memory_mode", "config")
+
+
+def unknown_input(name: str, names: Sequence[str]) -> TypeError:
+    """The error for a keyword that is neither an input nor an option of run()."""
+    near = difflib.get_close_matches(name, [*names, *RUN_OPTIONS, "timed", "threads"], n=1, cutoff=0.6)
+    return TypeError(f"{name!r} is no input: " + (f"did you mean {near[0]!r}? " if near else "") + f"expected {', '.join(names) or 'no further input'}")
+
+
+def _in_order(inputs: Inputs | None, names: Callable[[], list[str]]) -> list[Any] | None:
+    """One array per input, in order."""
+    if not isinstance(inputs, Mapping):
+        return None if inputs is None else arrays_of(inputs)
+    known = names()
+    unknown = [name for name in inputs if name not in known]
+    if len(known) == 1 and unknown == ["x"] and len(inputs) == 1:
+        return arrays_of(list(inputs.values()))
+    if unknown:
+        raise unknown_input(unknown[0], known)
+    return arrays_of([inputs[name] for name in known if name in inputs])
 
 
 def file_of(given: Path | bytes) -> tuple[str, bytes]:
@@ -94,23 +126,52 @@ def file_of(given: Path | bytes) -> tuple[str, bytes]:
     return "memory", bytes(given)
 
 
+@overload
+def run(
+    program: Path | bytes,
+    inputs: Inputs | None = None,
+    *,
+    timed: Literal[True],
+    data: Path | Sequence[Path] = (),
+    on: Literal["host", "vulkan"] = "host",
+    portable_kernels: bool = False,
+    threads: int = 1,
+    note: Callable[[Diagnostic], None] | None = None,
+    progress: bool | Progress | None = None,
+    **options: Unpack[MemoryOptions],
+) -> TimedRun: ...
+@overload
 def run(
     program: Path | bytes,
     inputs: Inputs | None = None,
     *,
     data: Path | Sequence[Path] = (),
     timed: bool = False,
-    on: str = "host",
+    on: Literal["host", "vulkan"] = "host",
+    portable_kernels: bool = False,
+    threads: int = 1,
+    note: Callable[[Diagnostic], None] | None = None,
+    progress: bool | Progress | None = None,
+    **options: Unpack[MemoryOptions],
+) -> Run: ...
+def run(
+    program: Path | bytes,
+    inputs: Inputs | None = None,
+    *,
+    data: Path | Sequence[Path] = (),
+    timed: bool = False,
+    on: Literal["host", "vulkan"] = "host",
     portable_kernels: bool = False,
     threads: int = 1,
     note: Callable[[Diagnostic], None] | None = None,
     progress: bool | Progress | None = None,
     **options: Unpack[MemoryOptions],
 ) -> Run:
-    """Runs an ExecuTorch program once, as `carina run` does: kernels on the CPU, Ethos-U delegates with the NPU's bits.
+    """Runs an ExecuTorch program, as `carina run` does: kernels on the CPU, Ethos-U delegates with the NPU's bits.
 
-    program: a .pte, its path or its bytes. inputs: one array per input, of its type and shape; None: ones, as in ExecuTorch's
-    runner. Dense arrays are not copied. data: .ptd files; by default the one beside the program. timed: also estimate
+    program: a .pte, its path or its bytes. inputs: one array per input, of its type and shape, in order or by name (input_0, input_1 ...,
+    since a file has no names); None: ones, as in ExecuTorch's runner. Arrays with several samples along the first axis run the program
+    once for each sample. Dense arrays are not copied. data: .ptd files; by default the one beside the program. timed: also estimate
     cycles. on: "host", or "vulkan" for VGF delegates. options: system_config, memory_mode, config, for timed runs.
     Raises: InputError for a damaged program, an unknown backend or kernel, inputs that do not fit.
     """
@@ -120,7 +181,7 @@ def run(
     with Shown(progress) as listener:
         done = _native.run(
             file,
-            None if inputs is None else arrays_of(inputs),
+            _in_order(inputs, lambda: [port.name for port in _native.signature(file, name).inputs]),
             name=name,
             data=paths(data),
             timed=timed,
@@ -131,7 +192,7 @@ def run(
             note=notes,
             progress=listener,
         )
-    return Run(done, notes.all)
+    return (TimedRun if timed else Run)(done, notes.all)
 
 
 def interpret(

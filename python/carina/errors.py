@@ -75,7 +75,7 @@ _RENAMED_OPTIONS = {"calibrate": "calibration"}
 
 def _argument(match: re.Match[str]) -> str:
     name = _RENAMED_OPTIONS.get(match[1], match[1].replace("-", "_"))
-    value = match[2] or "..."
+    value = "array" if name == "calibration" else match[2] or "..."
     return f'{name}="{value}"' if value in ("none", "auto") else f"{name}={value}"
 
 

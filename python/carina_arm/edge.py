@@ -24,9 +24,11 @@ from .partitioner import TOSAPartitioner
 from .vgf_compile_spec import VgfCompileSpec
 
 if TYPE_CHECKING:
+    from carina import Target
     from carina._native import CompileRequest, Diagnostic
     from torch.export import ExportedProgram
 
+_ANY_TARGET: Target = "ethos-u55-128"  # the target has no effect on a program without delegates
 _THROUGH_EXECUTORCH = "executorch.exir.to_edge_transform_and_lower takes it, with carina.arm's partitioner"
 
 
@@ -126,7 +128,7 @@ def _check_method(method: str, where: str = "method_name") -> None:
 
 def _compiled(program: ExportedProgram, partitioner: TOSAPartitioner | None, note: Any) -> Program:
     if partitioner is None:
-        return carina.compile(program, target=carina.targets()[0], no_delegate=True, note=note)
+        return carina.compile(program, target=_ANY_TARGET, no_delegate=True, note=note)
     spec = partitioner.compile_spec
     folder = spec._get_intermediate_path()
     options: dict[str, Any] = {"dump": folder or None}

@@ -34,6 +34,13 @@ Fault fault_of(const std::string& word) {
   throw nb::value_error("fault: expected input, usage, environment or internal");
 }
 
+Severity severity_of(const std::string& word) {
+  for (const Severity severity : {Severity::kError, Severity::kWarning, Severity::kNote}) {
+    if (word == carina::name_of(severity)) return severity;
+  }
+  throw nb::value_error("severity: expected error, warning or note");
+}
+
 }  // namespace
 
 void bind_diagnostics(nb::module_& module) {
@@ -43,15 +50,17 @@ void bind_diagnostics(nb::module_& module) {
       .def(
           "__init__",
           [](Diagnostic* self, std::string where, std::string what, std::string expected, std::string got,
-             std::string hint, const std::string& fault) {
+             std::string hint, const std::string& fault, const std::string& severity) {
             new (self) Diagnostic{.where = std::move(where),
                                   .what = std::move(what),
                                   .expected = std::move(expected),
                                   .got = std::move(got),
                                   .hint = std::move(hint),
-                                  .fault = fault_of(fault)};
+                                  .fault = fault_of(fault),
+                                  .severity = severity_of(severity)};
           },
-          "where"_a, "what"_a, nb::kw_only(), "expected"_a = "", "got"_a = "", "hint"_a = "", "fault"_a = "input")
+          "where"_a, "what"_a, nb::kw_only(), "expected"_a = "", "got"_a = "", "hint"_a = "", "fault"_a = "input",
+          "severity"_a = "error")
       .def_ro("where", &Diagnostic::where, "File, node, line of the model: \"model.pt2: conv_7 (model.py:41)\".")
       .def_ro("what", &Diagnostic::what)
       .def_ro("expected", &Diagnostic::expected)

@@ -31,10 +31,8 @@ struct Run {
 // No value: the default inputs of the command line (ones or zeros).
 using Inputs = std::optional<std::vector<Array>>;
 
-datasets::InputSource source_of(const Inputs& inputs,
-                                datasets::Sample (*otherwise)(std::span<const datasets::InputType>)) {
-  if (!inputs && otherwise == nullptr) return {};
-  if (!inputs) return otherwise;
+datasets::InputSource source_of(const Inputs& inputs) {
+  if (!inputs) return {};
   return [sample = sample_of(*inputs)](std::span<const datasets::InputType> types) {
     return datasets::fit_inputs(sample, types, "inputs");
   };
@@ -43,7 +41,7 @@ datasets::InputSource source_of(const Inputs& inputs,
 struct RunArguments {
   Buffer pte;
   std::string name;
-  datasets::InputSource inputs;
+  const Inputs& inputs;
   std::vector<std::string> data;
   targets::TargetRequest memories;
 };
@@ -51,9 +49,17 @@ struct RunArguments {
 Result<Run> executed(const RunArguments& arguments, execute::RunOptions options, const Log& log) {
   CARINA_TRY(options.memories, targets::read_names(arguments.memories));
   CARINA_TRY(options.data, execute::load_external_data(arguments.pte, arguments.name, arguments.data, log));
-  CARINA_TRY(execute::RunOutcome outcome,
-             execute::run_program(arguments.pte, arguments.name, arguments.inputs, options, log));
-  CARINA_TRY(const results::RunReport report, execute::run_report(outcome, arguments.name, options));
+  datasets::InputBatch given;
+  const auto source = [&](std::span<const datasets::InputType> types) -> Result<std::vector<datasets::Sample>> {
+    if (!arguments.inputs) return std::vector<datasets::Sample>{execute::ones(types)};
+    CARINA_TRY(given, datasets::split_inputs(sample_of(*arguments.inputs), types, "inputs"));
+    return given.samples;
+  };
+  CARINA_TRY(execute::BatchOutcome batch, execute::run_batch(arguments.pte, arguments.name, source, options, log));
+  execute::RunOutcome& outcome = batch.run;
+  CARINA_TRY(outcome.outputs, datasets::joined_outputs(batch.outputs, given.join, batch.inputs, arguments.name));
+  CARINA_TRY(results::RunReport report, execute::run_report(outcome, arguments.name, options));
+  report.samples = static_cast<int64_t>(batch.outputs.size());
   return Run{.outputs = std::move(outcome.outputs),
              .npu_cycles = outcome.npu.cycles,
              .json = report::to_json(report),
@@ -101,7 +107,7 @@ void bind_runs(nb::module_& module) {
          ProgressListener progress) {
         const RunArguments arguments{.pte = buffer_of(pte),
                                      .name = name,
-                                     .inputs = source_of(inputs, execute::ones),
+                                     .inputs = inputs,
                                      .data = std::move(data),
                                      .memories = std::move(memories)};
         const execute::RunOptions options{.timed = timed,
@@ -116,7 +122,8 @@ void bind_runs(nb::module_& module) {
       "data"_a = std::vector<std::string>(), "timed"_a = false, "memories"_a = targets::TargetRequest{},
       "vgf"_a = "host", "portable_kernels"_a = false, "threads"_a = 1, CARINA_LISTENERS,
       "`carina run`: kernels on the CPU, Ethos-U delegates bit for bit on the simulated NPU. `inputs`: one array per "
-      "input, in order; dense ones are not copied. None: ones. `vgf`: \"host\" or \"vulkan\".");
+      "input, in order, of one sample or several; dense ones are not copied. None: ones. `vgf`: \"host\" or "
+      "\"vulkan\".");
   module.def(
       "interpret",
       [](const nb::bytes& tosa, const Inputs& inputs, const std::string& name, bool profile, const std::string& level,
@@ -125,7 +132,7 @@ void bind_runs(nb::module_& module) {
         const execute::InterpretRequest request{.model = name,
                                                 .file = buffer_of(tosa),
                                                 .inputs = {},
-                                                .arrays = source_of(inputs, nullptr),
+                                                .arrays = source_of(inputs),
                                                 .output_folder = {},
                                                 .dump_folder = dump_folder,
                                                 .profile = profile,

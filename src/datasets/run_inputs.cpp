@@ -287,6 +287,14 @@ Result<std::vector<Stack>> stacks_of(std::span<const std::string> given, std::sp
   return stacks;
 }
 
+Result<void> check_count(size_t arrays, std::span<const InputType> inputs, const std::string& where) {
+  if (arrays == inputs.size()) return {};
+  return fail({.where = where,
+               .what = "wrong number of inputs",
+               .expected = types_text(inputs),
+               .got = std::to_string(arrays)});
+}
+
 // Returns the shape of an output after joining all samples.
 Shape joined_shape(const Shape& one, int64_t samples, bool along_first) {
   std::vector<int64_t> dims(one.dims().begin(), one.dims().end());
@@ -324,11 +332,7 @@ Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const I
 }
 
 Result<Sample> fit_inputs(std::span<const Tensor> arrays, std::span<const InputType> inputs, const std::string& where) {
-  if (arrays.size() != inputs.size())
-    return fail({.where = where,
-                 .what = "wrong number of inputs",
-                 .expected = types_text(inputs),
-                 .got = std::to_string(arrays.size())});
+  CARINA_CHECKED(check_count(arrays.size(), inputs, where));
   Sample sample;
   for (size_t i = 0; i < arrays.size(); ++i) {
     if (inputs[i].number) {
@@ -342,6 +346,22 @@ Result<Sample> fit_inputs(std::span<const Tensor> arrays, std::span<const InputT
     sample.push_back(std::move(stack.samples.front()));
   }
   return sample;
+}
+
+Result<InputBatch> split_inputs(std::span<const Tensor> arrays, std::span<const InputType> inputs,
+                                const std::string& where) {
+  CARINA_CHECKED(check_count(arrays.size(), inputs, where));
+  std::vector<Stack> stacks;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    if (inputs[i].number) {
+      CARINA_TRY(Tensor number, number_of_program(arrays[i], inputs[i]));
+      stacks.push_back({.samples = {std::move(number)}});
+      continue;
+    }
+    CARINA_TRY(Stack stack, stack_of(arrays[i], inputs[i], where));
+    stacks.push_back(std::move(stack));
+  }
+  return batch_of(stacks, inputs);
 }
 
 Result<std::vector<NamedTensor>> joined_outputs(std::span<const std::vector<NamedTensor>> outputs,

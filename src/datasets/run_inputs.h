@@ -65,6 +65,12 @@ Result<Sample> load_inputs(std::span<const std::string> specs, std::span<const I
 // Converts arrays in memory, one per input in order, to a sample. `where` is their name in messages.
 Result<Sample> fit_inputs(std::span<const Tensor> arrays, std::span<const InputType> inputs, const std::string& where);
 
+// Converts arrays in memory, one per input in order, to the samples of a run: an array holds one sample, or several
+// along its first axis, by the rules of load_batch() for a .npy. Errors: those of load_batch().
+//   Example: an array [8,3,128] for an input [1,3,128] has 8 samples, joined along the first axis.
+Result<InputBatch> split_inputs(std::span<const Tensor> arrays, std::span<const InputType> inputs,
+                                const std::string& where);
+
 // Joins the outputs of all samples as the inputs' samples were joined. Outputs without an axis of samples are stacked
 // along a new axis. Errors: the shapes of an output differ between samples.
 Result<std::vector<NamedTensor>> joined_outputs(std::span<const std::vector<NamedTensor>> outputs,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <span>
 
 #include "carina/check.h"
 #include "driver/compilation.h"
@@ -185,6 +187,46 @@ void add_delegates(results::CompileReport& report, const std::vector<backends::D
   }
 }
 
+// The parameters by which an integer input or output stands for real numbers; no value for other values. The node that
+// converts between the two is the only one that has them.
+//   Example: --io int8 makes an input of a dequantize_per_tensor of it: (integer - 3) * 0.05
+struct EdgeParameters {
+  double scale;
+  int64_t zero_point;
+};
+
+std::optional<EdgeParameters> parameters_of_edge(const ir::Graph& graph, ir::ValueId value) {
+  for (const ir::Node& node : graph.nodes) {
+    const bool reads = node.op == AtenOp::dequantize_per_tensor_default && node.inputs.front() == value;
+    const bool writes = node.op == AtenOp::quantize_per_tensor_default && node.outputs.front() == value;
+    if (!reads && !writes) continue;
+    return EdgeParameters{.scale = node.attributes.number("scale"),
+                          .zero_point = node.attributes.integer("zero_point")};
+  }
+  return std::nullopt;
+}
+
+// `ids` are values of the program's graph; `model_ids` are the same in the model's, where quantization is known.
+std::vector<results::PortReport> ports_of(const ir::Graph& program, std::span<const ir::ValueId> ids,
+                                          const ir::Graph& model, std::span<const ir::ValueId> model_ids) {
+  std::vector<results::PortReport> ports;
+  for (size_t n = 0; n < ids.size(); ++n) {
+    if (!ids[n].valid()) continue;
+    const ir::Value& value = program[ids[n]];
+    results::PortReport port{.name = value.name, .dtype = std::string(name_of(value.dtype)), .shape = {}};
+    port.shape.assign(value.shape.dims().begin(), value.shape.dims().end());
+    if (model_ids.size() == ids.size() && model_ids[n].valid()) {
+      port.name = model[model_ids[n]].name;
+      if (const auto parameters = parameters_of_edge(model, model_ids[n])) {
+        port.scale = parameters->scale;
+        port.zero_point = parameters->zero_point;
+      }
+    }
+    ports.push_back(std::move(port));
+  }
+  return ports;
+}
+
 }  // namespace
 
 results::CompileReport compile_report(const Compilation& compilation, const backends::Backend& backend,
@@ -217,6 +259,10 @@ results::CompileReport compile_report(const Compilation& compilation, const back
   if (compilation.package) {
     report.program_bytes = static_cast<int64_t>(compilation.package->program.size());
     report.planned_bytes = compilation.package->planned_bytes;
+    const ir::Graph& program = compilation.delegated->split.partitioned.program;
+    const ir::Graph& model = compilation.model.graph;
+    report.inputs = ports_of(program, program.inputs, model, model.inputs);
+    report.outputs = ports_of(program, program.outputs, model, model.outputs);
   }
   return report;
 }

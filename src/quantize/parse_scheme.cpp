@@ -143,9 +143,12 @@ Result<std::optional<NodeScheme>> parse_scheme(string_view spec) {
   const string_view name = cut(rest, '+');
   if (name == "float" && rest.empty()) return std::nullopt;
   const Named* named = find_named(name);
-  if (named == nullptr)
-    return unknown("scheme", spec, scheme_names() + ", auto, none; float for a part of the model",
-                   {"int8", "int16x8", "int8x4", "auto", "none"});
+  if (named == nullptr) {
+    std::vector<std::string> names = words_of(kNames, &Named::name);
+    names.emplace_back("auto");
+    names.emplace_back("none");
+    return unknown("scheme", spec, scheme_names() + ", auto, none; float for a part of the model", names);
+  }
   NodeScheme scheme = named->scheme;
   std::map<string_view, string_view> given;  // the properties that are set, and the detail that set each
   while (!rest.empty()) {

@@ -118,6 +118,17 @@ Json delegates_json(const results::CompileReport& report) {
   return delegates;
 }
 
+Json ports_json(const std::vector<results::PortReport>& ports) {
+  Json json = Json::array();
+  for (const results::PortReport& port : ports) {
+    json.push_back({{"name", port.name}, {"dtype", port.dtype}, {"shape", port.shape}});
+    if (!port.scale) continue;
+    json.back()["scale"] = *port.scale;
+    json.back()["zero_point"] = port.zero_point;
+  }
+  return json;
+}
+
 Json errors_json(const results::CompileReport& report) {
   Json errors = Json::array();
   for (const Diagnostic& error : report.errors) {
@@ -145,6 +156,8 @@ std::string to_json(const results::CompileReport& report) {
       {"quantization", report.quantization},
       {"nodes", nodes_json(report)},
       {"delegates", delegates_json(report)},
+      {"inputs", ports_json(report.inputs)},
+      {"outputs", ports_json(report.outputs)},
       {"output", report.output},
       {"program_bytes", report.program_bytes},
       {"planned_bytes", report.planned_bytes},

@@ -130,6 +130,63 @@ def test_page_s_program_on_other_machines(machine, prefix, kit, programs, tmp_pa
     assert "it is a 1" in qemu(machine, app, cwd=tmp_path).splitlines()
 
 
+C_ARRAY = ROOT / "docs" / "guide" / "c-array.md"
+CLASSIFY = """
+int main() {
+  static std::array<float, 64> image;
+  for (size_t row = 0; row < 8; ++row) image[row * 8 + 3] = image[row * 8 + 4] = 1.0F;
+  static char answer[] = "it is a ?";
+  const int found = classify(image.data());
+  answer[8] = static_cast<char>(found < 0 ? '?' : '0' + found);
+  leave(answer, found < 0 ? 1 : 0);
+}
+"""
+
+
+def test_c_array_of_the_page_runs(prefix, kit, run_carina, tmp_path):
+    """The code of docs/guide/c-array.md between the console and the start-up code of own-main.md, with a header of `carina compile`."""
+    (code,) = re.findall(r"^```cpp\n(.*?)^```$", C_ARRAY.read_text(), flags=re.DOTALL | re.MULTILINE)
+    own_main(tmp_path, "mps3-an547")
+    whole = (tmp_path / "main.cpp").read_text()
+    console = whole[whole.index("// Prints a line on") : whole.index("int main()")]
+    startup = whole[whole.index("// From reset to main()") :]
+    includes = "#include <algorithm>\n#include <array>\n#include <cstddef>\n#include <cstdint>\n"
+    (tmp_path / "main.cpp").write_text(includes + code + console + CLASSIFY + startup)
+    words = ["compile", DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz", "-t", "ethos-u55-128", "--no-delegate"]
+    run_carina([*words, "-o", tmp_path / "digits.h"])
+    run_carina([*words, "-o", tmp_path / "digits.pte"])  # CMakeLists.txt names it as a dependency
+    app = build(tmp_path, prefix, kit, "cortex-m55")
+    assert "it is a 1" in qemu("mps3-an547", app, cwd=tmp_path).splitlines()
+    header = (tmp_path / "digits.h").read_text()
+    listed = dict(re.findall(r"^#define DIGITS_(\w+) (\S+)", header, flags=re.MULTILINE))
+    assert int(listed["PROGRAM_BYTES"]) == (tmp_path / "digits.pte").stat().st_size == header.count("0x")
+    memory = next(part for part in run_carina(["inspect", tmp_path / "digits.pte", "--json"]).json["parts"] if part["kind"] == "memory")
+    assert [int(listed[name]) for name in ("METHOD_BYTES", "PLANNED_BYTES", "SCRATCH_BYTES")] == [memory[f"{name}_bytes"] for name in ("method_arena", "planned", "scratch")]
+
+
+@pytest.mark.parametrize("ending", ["h", "c"])
+def test_c_array_is_c99_and_aligned(run_carina, tmp_path, ending):
+    """An int8 program with a delegate: its constants have the values by which `carina compile` says what the integers mean."""
+    told = run_carina(["compile", DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz", "-t", "ethos-u55-128", "--io", "int8", "-o", tmp_path / f"digits.{ending}"]).stderr
+    check = """#include "digits.h"
+#include <stdint.h>
+int main(void) {
+  if (((uintptr_t)digits_program) % 16 != 0 || digits_program[4] != 'E' || sizeof digits_program != DIGITS_PROGRAM_BYTES) return 1;
+  DIGITS_INPUT_0_TYPE input[DIGITS_INPUT_0_ELEMENTS] = {0};
+  return sizeof input == DIGITS_INPUT_0_BYTES && DIGITS_INPUT_0_ZERO_POINT == -128 && DIGITS_INPUT_0_SCALE > 0.003f ? 0 : 2;
+}
+"""
+    (tmp_path / "check.c").write_text(check)
+    sources = ["check.c"] + (["digits.c"] if ending == "c" else [])
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    run(["gcc", *flags, *sources, "-o", "check"], cwd=tmp_path)
+    run([tmp_path / "check"], cwd=tmp_path)
+    run(["arm-none-eabi-gcc", *flags, "-mcpu=cortex-m55", "-c", *sources], cwd=tmp_path)
+    scale = re.search(r"the input is i8: real = \(integer - -128\) \* (\S+)", told) or re.search(r"\* (\S+)", told)
+    defined = re.search(r"INPUT_0_SCALE (\S+)f", (tmp_path / "digits.h").read_text())[1]
+    assert abs(float(defined) - float(scale[1])) < 1e-9
+
+
 RUNNER = """cmake_minimum_required(VERSION 3.25)
 project(app LANGUAGES C CXX)
 find_package(carina 0.1 REQUIRED COMPONENTS firmware)

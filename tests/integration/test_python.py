@@ -4,6 +4,7 @@ References: the command line, PyTorch's own exporter, NumPy's views, mypy and ru
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import ROOT
+from torch.utils.data import DataLoader, TensorDataset
 
 DIGITS = ROOT / "models" / "digits"
 TARGET = "ethos-u55-128"
@@ -64,7 +66,7 @@ def in_a_process(code, *arguments):
     return subprocess.run([sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=300)
 
 
-@pytest.mark.parametrize("form", ["path", "arrays", "array", "samples", "tensor"])
+@pytest.mark.parametrize("form", ["path", "arrays", "array", "samples", "tensor", "loader", "batches", "dicts", "data set", "rows", "pairs of a dict"])
 def test_calibration_in_every_form_gives_the_bytes_of_the_command_line(form, package, calibration, cli_bytes):
     given = {
         "path": DIGITS / "calibration.npz",
@@ -72,8 +74,43 @@ def test_calibration_in_every_form_gives_the_bytes_of_the_command_line(form, pac
         "array": calibration,
         "samples": [(sample[None],) for sample in calibration],
         "tensor": torch.from_numpy(calibration),
+        "loader": DataLoader(TensorDataset(torch.from_numpy(calibration), torch.arange(len(calibration))), batch_size=24),
+        "batches": DataLoader(torch.from_numpy(calibration), batch_size=24),
+        "dicts": [{"x": sample, "label": 3, "path": "a.png"} for sample in calibration],
+        "data set": TensorDataset(torch.from_numpy(calibration), torch.arange(len(calibration))),
+        "rows": list(calibration),
+        "pairs of a dict": [({"x": sample[None]}, 3) for sample in calibration],
     }[form]
     assert package.compile((DIGITS / "digits.pt2").read_bytes(), target=TARGET, calibration=given).pte == cli_bytes()
+
+
+def test_rows_of_a_loader_are_batches_of_the_model(package, calibration):
+    """A model that takes four at once, from 62 rows in batches of 10: fifteen samples, as from one array; a note says what is left."""
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 4)).eval()
+    example = (torch.zeros(4, 1, 8, 8),)
+    loader = DataLoader(TensorDataset(torch.from_numpy(calibration[:62]), torch.arange(62)), batch_size=10)
+    program = package.compile(model, example, target=TARGET, calibration=loader)
+    assert program.pte == package.compile(model, example, target=TARGET, calibration=calibration[:60]).pte
+    texts = [str(note) for note in program.notes if note.where == "calibration"]
+    assert len(texts) == 2 and "array 2 of each sample: taken for labels, not used" in texts[0] and "the last 2 rows are not used" in texts[1]
+
+
+def test_samples_of_a_model_with_two_inputs(package):
+    torch.manual_seed(0)
+    samples = [(torch.rand(4, 8), torch.rand(4, 8)) for _ in range(8)]
+    model, inputs = Sum().eval(), samples[0]
+    wanted = package.compile(model, inputs, target=TARGET, calibration={"x": torch.stack([x for x, _ in samples]), "y": torch.stack([y for _, y in samples])}).pte
+    assert package.compile(model, inputs, target=TARGET, calibration=samples).pte == wanted
+    assert package.compile(model, inputs, target=TARGET, calibration=[{"y": y, "x": x} for x, y in samples]).pte == wanted
+    assert package.compile(model, inputs, target=TARGET, calibration=[(pair, 1) for pair in samples]).pte == wanted, "the pair is the inputs, 1 is the label"
+    with pytest.raises(package.InputError, match="too few arrays: expected 2 .x float32.4, 8.*got 1"):
+        package.compile(model, inputs, target=TARGET, calibration=[(x,) for x, _ in samples])
+    with pytest.raises(package.InputError, match="no array for the input y: expected x, y, got x, z"):
+        package.compile(model, inputs, target=TARGET, calibration=[{"x": x, "z": z} for x, z in samples])
+    with pytest.raises(package.InputError, match="no sample"):
+        package.compile(model, inputs, target=TARGET, calibration=[])
+    with pytest.raises(package.UsageError, match="a DataLoader"):
+        package.compile(model, inputs, target=TARGET, calibration=5)
 
 
 @pytest.mark.parametrize(
@@ -440,11 +477,11 @@ def test_warnings_name_the_callers_line(package):
 
 
 def test_hints_of_warnings_speak_of_python(package):
-    with pytest.warns(package.CarinaWarning, match="give calibration=FILE.npz"):
+    with pytest.warns(package.CarinaWarning, match="give calibration=array"):
         package.compile(DIGITS / "digits.pt2", target=TARGET)
 
 
-@pytest.mark.parametrize("wrong", ["abc", {"input_0": np.zeros(3)}, None])
+@pytest.mark.parametrize("wrong", ["abc", [["a"]], None])
 def test_what_is_no_array_is_an_error_of_usage(package, program, wrong):
     with pytest.raises(package.UsageError, match="not an array of numbers: expected an array or a tensor for each input"):
         program.run(wrong)
@@ -475,3 +512,239 @@ def test_errors_and_notes_show_no_temporary_path(package, program):
 def test_dir_lists_the_names_of_the_package(package):
     listed = dir(package)
     assert {"arm", "compile", "Program"} <= set(listed) and not {"Any", "TYPE_CHECKING", "importlib"} & set(listed)
+
+
+def test_a_batch_runs_sample_by_sample_as_on_the_command_line(package, program, run_carina, tmp_path):
+    images = np.load(DIGITS / "test.npz")["x"][:6]
+    program.save(tmp_path / "model.pte")
+    np.save(tmp_path / "x.npy", images)
+    run_carina(["run", tmp_path / "model.pte", "-i", tmp_path / "x.npy", "-o", tmp_path])
+    run = program.run(images)
+    np.testing.assert_array_equal(run[0], np.load(tmp_path / "output_0.npy"))
+    assert run[0].shape == (6, 10) and run.details["samples"] == 6
+    np.testing.assert_array_equal(run[0][2:3], program.run(images[2:3])[0])
+    timed = program.run(images, timed=True)
+    assert timed.cycles == program.run(images[:1], timed=True).cycles, "of one inference"
+    with pytest.raises(package.InputError, match="expected fp32 .1,1,8,8."):
+        program.run(images[:, 0])
+
+
+def test_inputs_are_given_in_order_by_name_or_as_a_dict(package):
+    torch.manual_seed(0)
+    inputs = (torch.rand(4, 8), torch.rand(4, 8))
+    program = package.compile(Sum().eval(), inputs, target=TARGET, calibration=[inputs])
+    wanted = program.run(*inputs)[0].copy()
+    x, y = inputs
+    for run in (program(x, y), program.run(y=y, x=x), program.run(x, y=y), program.run({"y": y, "x": x}), program.run({"input_1": y, "x": x}), program.run([x, y])):
+        np.testing.assert_array_equal(run[0], wanted)
+    np.testing.assert_array_equal(package.run(program.pte, {"input_1": y, "input_0": x})[0], wanted)
+    for call in (lambda: program.run(x, z=y), lambda: program.run(x, y, y=y), lambda: program.run({"x": x, "why": y})):
+        with pytest.raises(TypeError, match="is no input"):
+            call()
+    with pytest.raises(TypeError, match="'thread' is no input: did you mean 'threads'"):
+        program.run(x, y, thread=2)
+    with pytest.raises(package.UsageError, match="no array for the input y"):
+        program.run({"x": x})
+    single = package.compile(torch.nn.ReLU().eval(), (x,), target="TOSA-1.0+FP")
+    np.testing.assert_array_equal(single.run({"x": x})[0], single.run(x)[0])
+
+
+def test_a_program_says_what_it_takes_gives_and_costs(package, program, calibration, tmp_path):
+    (taken,), (given,) = program.inputs, program.outputs
+    assert (taken.name, taken.dtype, taken.shape, taken.scale) == ("x", "float32", (1, 1, 8, 8), None)
+    assert (given.dtype, given.shape) == ("float32", (1, 10))
+    assert (program.target, program.cycles) == (TARGET, program.report().details["cycles"])
+    raw = package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, io="int8")
+    (port,) = raw.inputs
+    assert (port.dtype, port.zero_point) == ("int8", -128) and abs(port.scale - 1 / 255) < 1e-4
+    image = np.load(DIGITS / "test.npz")["x"][:1]
+    integers = np.clip(np.rint(image / port.scale) + port.zero_point, -128, 127).astype(np.int8)
+    (result,) = raw.outputs
+    np.testing.assert_array_equal((raw(integers)[0].astype(np.float32) - result.zero_point) * np.float32(result.scale), program(image)[0])
+    program.save(tmp_path / "model.pte")
+    loaded = package.Program.load(tmp_path / "model.pte")
+    assert loaded == program and hash(loaded) == hash(program) and loaded != raw and loaded != loaded.pte
+    assert (loaded.inputs[0].name, loaded.inputs[0].shape, loaded.target, loaded.cycles) == ("input_0", (1, 1, 8, 8), TARGET, None)
+    with pytest.raises(package.UsageError, match="a program from a file has no report.*\n.*carina.compile"):
+        loaded.report()
+    assert "input_0" in loaded._repr_html_() and "<iframe" in program._repr_html_()
+    on_cpu = package.compile(DIGITS / "digits.pt2", target=TARGET, no_delegate=True)
+    assert on_cpu.target == "" and package.compile(DIGITS / "digits.pt2", target="vgf").target == "vgf"
+
+
+def test_every_object_has_a_short_representation(package, program, image):
+    objects = [program, program.report(), program.explain(), program.run(image), program.run(image, timed=True), package.accuracy(DIGITS / "digits.pt2", program, data=DIGITS / "test.npz")]
+    for each in objects:
+        text = repr(each)
+        assert text.startswith(f"<carina.{type(each).__name__}") and text.endswith(">") and len(text) < 200 and "0x" not in text and "\n" not in text, text
+    assert "14 of 14 nodes on the NPU" in repr(program.explain()) and TARGET in repr(program)
+
+
+@pytest.mark.parametrize(
+    "options, kind, near",
+    [
+        ({"quantise": "int8"}, "TypeError", "'quantize'"),
+        ({"cpu_nodes": "a"}, "TypeError", "'cpu_node'"),
+        ({"memorymode": "a"}, "TypeError", "'memory_mode'"),
+        ({"target": "u55-128"}, "UsageError", "ethos-u55-128"),
+        ({"target": "ethos-u55-129"}, "UsageError", "ethos-u55-128"),
+        ({"target": "ethos_u65_256"}, "UsageError", "ethos-u65-256"),
+        ({"memory_mode": "SramOnly"}, "UsageError", "Sram_Only"),
+        ({"system_config": "Ethos_U55_High_Endembedded"}, "UsageError", "Ethos_U55_High_End_Embedded"),
+        ({"quantize": "in8"}, "UsageError", "int8"),
+        ({"quantize": "int8+min-max"}, "UsageError", "minmax"),
+    ],
+)
+def test_the_nearest_name_is_offered(package, options, kind, near):
+    with pytest.raises(TypeError if kind == "TypeError" else package.UsageError, match=f"did you mean {near}\\?"):
+        package.compile(DIGITS / "digits.pt2", **{"target": TARGET, **options})
+
+
+def test_a_bar_changes_at_most_ten_times_a_second(package, calibration, monkeypatch):
+    """tqdm's place is taken by a class that counts."""
+    import types
+
+    from carina import _listeners
+
+    made, texts, clock = [], [], [100.0]
+
+    class Bar:
+        def __init__(self, **options):
+            made.append(options)
+
+        def set_description_str(self, text):
+            texts.append((clock[0], text))
+
+        def close(self):
+            made.append("closed")
+
+    monkeypatch.setitem(sys.modules, "tqdm.auto", types.SimpleNamespace(tqdm=Bar))
+    monkeypatch.setattr(_listeners.time, "monotonic", lambda: clock.__setitem__(0, clock[0] + 0.02) or clock[0])
+    package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, progress=True)
+    assert len(made) == 2 and made[1] == "closed", "one bar for the call"
+    times = [when for when, _ in texts]
+    assert len(times) > 3 and min(b - a for a, b in zip(times, times[1:])) >= 0.1 - 1e-9
+    assert any(text.startswith("calibrating ") for _, text in texts), "the words of the command line"
+
+
+def test_what_torch_cannot_export_is_an_error_with_a_hint(package):
+    class Branch(torch.nn.Module):
+        def forward(self, x):
+            return x + 1 if x.sum() > 0 else x - 1
+
+    with pytest.raises(package.InputError, match="torch.cond") as raised:
+        package.compile(Branch().eval(), (torch.ones(2, 2),), target=TARGET)
+    assert raised.value.diagnostics[0].where == "Branch" and raised.value.__cause__ is not None
+    scripted = torch.jit.script(torch.nn.ReLU())
+    with pytest.raises(package.InputError, match="TorchScript"):
+        package.compile(scripted, (torch.ones(2, 2),), target=TARGET)
+    with pytest.raises(package.InputError, match="torch.export cannot export the model"):
+        package.compile(torch.nn.Linear(3, 3).eval(), (torch.ones(2, 2),), target=TARGET)
+
+
+class Digits(torch.nn.Module):
+    """A module with the shapes of models/digits."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.conv, self.linear = torch.nn.Conv2d(1, 4, 3), torch.nn.Linear(144, 10)
+
+    def forward(self, x):
+        return self.linear(torch.flatten(torch.relu(self.conv(x)), 1))
+
+
+def test_accuracy_of_a_module_on_a_loader(package, calibration):
+    model = Digits().eval()
+    test = np.load(DIGITS / "test.npz")
+    x, y = torch.from_numpy(test["x"]), torch.from_numpy(test["y"])
+    program = package.compile(model, (x[:1],), target=TARGET, calibration=DataLoader(TensorDataset(x, y), batch_size=50))
+    wanted = package.accuracy(model, program, data={"x": test["x"], "y": test["y"]}, inputs=(x[:1],)).details
+    assert wanted["samples"] == 450 and "npu_right" in wanted
+    assert package.accuracy(model, program, data=DataLoader(TensorDataset(x, y), batch_size=64)).details == wanted
+    assert package.accuracy(model, program, data=TensorDataset(x, y)).details == wanted
+    with pytest.raises(package.UsageError, match="carina.accuracy.model, program, inputs="):
+        package.accuracy(model, layers=True, data={"x": test["x"]})
+
+
+def test_a_sweep_is_that_of_the_command_line(package, calibration, run_carina, tmp_path):
+    words = ["sweep", DIGITS / "digits.pt2", "--targets", "ethos-u55-128,ethos-u85-256", "--quantize", "int8,int16x8", "--calibrate", DIGITS / "calibration.npz"]
+    told = run_carina([*words, "--json"]).json
+    result = package.sweep(
+        DIGITS / "digits.pt2", targets=["ethos-u55-128", "ethos-u85-256"], quantize=["int8", "int16x8"], calibration=list(calibration), report=tmp_path / "page.html"
+    )
+    key = ("quantization", "target", "cycles", "sram_bytes", "program_bytes", "program_sha256")
+    assert [[row[name] for name in key] for row in result.rows] == [[row[name] for name in key] for row in told["rows"]]
+    assert "4 of 4 combinations" in repr(result) and "ethos-u85-256" in str(result) and str(tmp_path) not in str(result)
+    assert (tmp_path / "page.html").read_text() == result.to_html() and "<iframe" in result._repr_html_()
+    with pytest.raises(package.UsageError, match="unknown target"):
+        package.sweep(DIGITS / "digits.pt2", targets="ethos-u56")
+    model = Digits().eval()
+    assert package.sweep(model, (torch.zeros(1, 1, 8, 8),), targets="ethos-u55-128", calibration=calibration).rows[0]["status"] == "compiled"
+
+
+def test_disassembly_is_that_of_the_command_line(package, program, run_carina, tmp_path):
+    program.save(tmp_path / "program.pte")
+    told = run_carina(["disasm", tmp_path / "program.pte"]).stdout
+    assert package.disasm(program) == told.replace(f"{tmp_path}/", "") == package.disasm(tmp_path / "program.pte")
+    with pytest.raises(package.InputError, match="no Ethos-U delegate"):
+        package.disasm(package.compile(DIGITS / "digits.pt2", target=TARGET, no_delegate=True))
+
+
+@pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="not run: no qemu-system-arm (scripts/setup.sh --full)")
+def test_firmware_and_qemu_run_a_program(package, program, image, tmp_path):
+    report = package.firmware(program, tmp_path / "app.elf")
+    assert report["program_bytes"] == len(program.pte) and (tmp_path / "app.elf").exists()
+    wanted = package.run(program.pte, image, portable_kernels=True)[0]
+    for run in (package.qemu(tmp_path / "app.elf", image), package.qemu(program, image)):
+        np.testing.assert_array_equal(run[0], wanted)
+        assert any("NPU Inferences" in line for line in run.console) and repr(run).startswith("<carina.DeviceRun float32[1, 10]")
+    with pytest.raises(package.CarinaError, match="unknown firmware image"):
+        package.firmware(program, tmp_path / "x.elf", image="corstone999")
+
+
+@pytest.mark.parametrize("ending", ["h", "c"])
+def test_a_saved_array_is_that_of_the_command_line(package, calibration, run_carina, tmp_path, ending):
+    words = ["compile", DIGITS / "digits.pt2", "--target", TARGET, "--calibrate", DIGITS / "calibration.npz", "--io", "int8"]
+    run_carina([*words, "-o", tmp_path / f"digits.{ending}"])
+    (tmp_path / "python").mkdir()
+    package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, io="int8").save(tmp_path / "python" / f"digits.{ending}")
+    files = sorted(path.name for path in tmp_path.glob("digits.*"))
+    assert files == (["digits.h"] if ending == "h" else ["digits.c", "digits.h"])
+    for name in files:
+        assert (tmp_path / name).read_bytes() == (tmp_path / "python" / name).read_bytes()
+
+
+ARM_TYPES = """
+from carina.arm import EthosUCompileSpec
+from carina.arm.partitioner import EthosUPartitioner
+import carina
+
+reveal_type(EthosUCompileSpec("ethos-u55-128"))
+reveal_type(EthosUPartitioner)
+EthosUCompileSpec(3, bogus=1)
+carina.compile("m.pt2", target="ethos-u55-129")
+carina.compile("m.pt2", target="ethos-u55-128", optimize="sizes")
+program = carina.compile("m.pt2", target="ethos-u55-128", optimize="size")
+reveal_type(program.run(timed=True).cycles)
+reveal_type(program.run().cycles)
+"""
+
+
+def test_types_of_names_and_of_carina_arm(tmp_path):
+    """mypy knows the classes behind carina.arm, the names of targets, and that a timed run has cycles."""
+    (tmp_path / "use.py").write_text(ARM_TYPES)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", tmp_path / "use.py"], cwd=PACKAGE, capture_output=True, text=True, check=False
+    )
+    said = [line.split("use.py:")[1] for line in done.stdout.splitlines() if "use.py:" in line]
+    text = "\n".join(said)
+    assert 'Revealed type is "carina_arm.ethosu_compile_spec.EthosUCompileSpec"' in text and "def (" in next(line for line in said if line.startswith("7:"))
+    assert any(line.startswith("8:") and "error" in line for line in said), text
+    assert any(line.startswith("9:") and "Literal" in line for line in said) and any(line.startswith("10:") and "Literal" in line for line in said), text
+    assert next(line for line in said if line.startswith("12:")).endswith('"int"') and next(line for line in said if line.startswith("13:")).endswith('"int | None"'), text
+
+
+def test_stubs_of_carina_arm_are_current():
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "generate_arm_types.py", "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

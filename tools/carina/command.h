@@ -23,9 +23,6 @@ struct Console {
   [[nodiscard]] Log log() const;
 };
 
-// The text for a step of Log::progress.
-std::string_view stage_label(std::string_view step);
-
 // Reports why a command gave no result: each error on stderr as "carina: ...". With --json, also an object with "file",
 // "status" and "errors" on stdout. Returns the exit code: 1 for wrong input or a failed environment, 2 for usage, 3 for
 // an internal error. Removes what the command has written so far.

@@ -17,6 +17,7 @@
 #include "datasets/images/decode_image.h"
 #include "execute/bundle_program.h"
 #include "files/command_files.h"
+#include "inspect/c_source.h"
 #include "model_options.h"
 #include "option_values.h"
 #include "page_option.h"
@@ -45,11 +46,11 @@ struct Outputs {
 // What the names of the program's file may end with; a name without an extension promises nothing.
 Result<void> check_extension(const Outputs& outputs) {
   const std::string extension = std::filesystem::path(outputs.program).extension().string();
-  constexpr std::array<std::string_view, 5> kKnown{"", ".pte", ".bpte", ".npz", ".vgf"};
+  constexpr std::array<std::string_view, 7> kKnown{"", ".pte", ".bpte", ".npz", ".vgf", ".h", ".c"};
   if (std::ranges::find(kKnown, extension) == kKnown.end())
     return fail({.where = "--output",
                  .what = fmt::format("{}: this command writes no {} file", outputs.program, extension),
-                 .expected = ".pte, .bpte (with test cases), .npz (a command stream) or .vgf",
+                 .expected = ".pte, .bpte (with test cases), .h or .c (a C array), .npz (a command stream) or .vgf",
                  .hint = extension == ".tosa" ? "carina tosa writes a .tosa" : "",
                  .fault = Fault::kUsage});
   if (outputs.bundle.inputs.empty() || extension == ".bpte") return {};
@@ -60,6 +61,15 @@ Result<void> check_extension(const Outputs& outputs) {
                .fault = Fault::kUsage});
 }
 
+bool is_c_array(const Outputs& outputs) {
+  return outputs.program.ends_with(".h") || outputs.program.ends_with(".c");
+}
+
+// The header beside a source file: "model.h" for "model.c".
+std::string header_of(const Outputs& outputs) {
+  return outputs.program.substr(0, outputs.program.size() - 1) + "h";
+}
+
 files::CommandFiles files_of(const driver::CompileRequest& request, const Outputs& outputs) {
   files::CommandFiles files{.inputs = {request.model, request.calibration},
                             .outputs = {{"--output", outputs.program},
@@ -68,6 +78,7 @@ files::CommandFiles files_of(const driver::CompileRequest& request, const Output
                                         {"--auto-front", request.quantize.auto_front},
                                         {"--report", outputs.page}},
                             .folders = {{"--dump", request.dump_folder, "output_tag"}}};
+  if (outputs.program.ends_with(".c")) files.outputs.push_back({"--output", header_of(outputs)});
   std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
   std::ranges::copy(outputs.bundle.inputs, std::back_inserter(files.inputs));
   files.read_by_option = {{"--calibrate", request.calibration}, {"--quantize-config", request.quantize.file}};
@@ -96,6 +107,24 @@ Result<void> make_bundle(driver::Compiled& compiled, const driver::CompileReques
   return {};
 }
 
+// Replaces the program by a C array of it. Returns the header of a source file; no value if the array is in a header.
+Result<std::optional<std::string>> make_c_array(driver::Compiled& compiled, const Outputs& outputs) {
+  if (!is_c_array(outputs)) return std::nullopt;
+  const bool in_source = outputs.program.ends_with(".c");
+  const std::filesystem::path path = outputs.program;
+  CARINA_TRY(inspect::CSource text,
+             inspect::c_source(Buffer::copy_of(compiled.program), inspect::c_identifier(path.stem().string()),
+                               compiled.report.inputs, compiled.report.outputs,
+                               in_source ? inspect::CFiles::kHeaderAndSource : inspect::CFiles::kHeaderOnly));
+  if (in_source)
+    text.source =
+        fmt::format("#include \"{}\"\n\n", std::filesystem::path(header_of(outputs)).filename().string()) + text.source;
+  const auto bytes = std::as_bytes(std::span(in_source ? text.source : text.header));
+  compiled.program.assign(bytes.begin(), bytes.end());
+  if (!in_source) return std::nullopt;
+  return std::move(text.header);
+}
+
 std::string text_of(const results::CompileReport& report, const results::Profile& profile, const Console& console) {
   const std::string text = console.json ? report::to_json(report) : report::to_text(report, report::Detail::kSummary);
   if (profile.empty()) return text;
@@ -112,7 +141,12 @@ Result<void> compile(const driver::CompileRequest& request, const Outputs& outpu
   CARINA_TRY(driver::Compiled compiled, driver::compile(request, outputs.profile ? clock.log() : console.log()));
   if (outputs.profile) clock.begin("write");
   CARINA_CHECKED(make_bundle(compiled, request, outputs, console));
+  CARINA_TRY(const std::optional<std::string> header_text, make_c_array(compiled, outputs));
   CARINA_TRY(OutputFile program, OutputFile::prepare(outputs.program, compiled.program));
+  std::optional<OutputFile> header;
+  if (header_text) {
+    CARINA_TRY(header, OutputFile::prepare(header_of(outputs), std::as_bytes(std::span(*header_text))));
+  }
   const std::string table = layer_table(compiled.report, outputs);
   std::optional<OutputFile> layers;
   if (!outputs.layers.empty()) {
@@ -133,6 +167,7 @@ Result<void> compile(const driver::CompileRequest& request, const Outputs& outpu
   warn_of(request, compiled.report, console);
   CARINA_CHECKED(program.write_in_place());
   CARINA_CHECKED(print(text_of(compiled.report, outputs.profile ? clock.finish() : results::Profile(), console)));
+  if (header) CARINA_CHECKED(header->commit());
   if (layers) CARINA_CHECKED(layers->commit());
   if (summary) CARINA_CHECKED(summary->commit());
   if (page) CARINA_CHECKED(page->commit());
@@ -166,7 +201,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->transform(one_of({{"run", static_cast<int>(execute::Expected::kRun)},
                           {"model", static_cast<int>(execute::Expected::kModel)}}));
   app.add_option("-o,--output", outputs.program,
-                 "Output file: a .pte; a .bpte (program with test cases); an .npz (the command stream in Vela's raw "
+                 "Output file: a .pte; a .h or .c (the program as a C array); a .bpte (program with test cases); an "
+                 ".npz (the command stream in Vela's raw "
                  "format, one delegate only); or a .vgf (with --target vgf)")
       ->required()
       ->check(path());
@@ -193,6 +229,7 @@ const Command kCompile{
         "  carina compile model.pt2 -t ethos-u55-128 --quantize int8 --calibrate inputs.npz -o model.pte\n"
         "  carina compile model.tosa --target ethos-u55-256 --memory-mode Sram_Only -o model.pte\n"
         "  carina compile model.pt2 --target vgf -o model.pte\n"
+        "  carina compile model.pt2 -t ethos-u55-128 --calibrate inputs.npz --io int8 -o model.h\n"
         "  carina compile model.pt2 --target ethos-u55-128 --test-inputs inputs.npz -o model.bpte\n"
         "  carina compile model.tosa --target ethos-u85-256 -Os --per-layer layers.csv -o model_vela.npz",
     .add_options = compile_command::add_options};

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "base/system/process.h"
-#include "command.h"
+#include "report/stage_text.h"
 
 namespace carina::cli {
 
@@ -21,7 +21,7 @@ Log StageClock::log() {
 }
 
 void StageClock::begin(std::string_view step) {
-  const std::string_view stage = stage_label(step);
+  const std::string_view stage = report::stage_label(step);
   if (stage == stage_) return;
   end();
   stage_ = stage;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from mlia.backend.config import BackendConfiguration, BackendType
 from mlia.backend.registry import BackendRegistry
@@ -50,7 +50,7 @@ class CarinaCollector(ContextAwareDataCollector):  # type: ignore[misc]
         return "carina"
 
     def collect_data(self) -> Advised:
-        explanation = carina.explain(self.model, target=self.settings.npu, note=lambda note: None, **self.settings.options)
+        explanation = carina.explain(self.model, target=cast(carina.Target, self.settings.npu), note=lambda note: None, **self.settings.options)
         results = [make(explanation) for category, make in _ADVICE.items() if self.context.category_enabled(category)]
         return Advised(output_of(self.model, self.settings.npu, self.settings.options, results))
 

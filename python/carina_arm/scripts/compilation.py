@@ -5,10 +5,11 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import carina
 import torch
+from carina import Target
 from carina.errors import Diagnostic
 from torch.export import ExportedProgram
 
@@ -16,7 +17,7 @@ from carina_arm.scripts.delegation import Delegation
 
 __all__ = ["Compiled", "Request", "compile_model"]
 
-_CPU_TARGET = "ethos-u55-128"  # the target has no effect on a program without delegates
+_CPU_TARGET: Target = "ethos-u55-128"  # the target has no effect on a program without delegates
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def compile_model(exported: ExportedProgram, request: Request) -> Compiled:
     on_cpu = not request.delegate or request.target.startswith("cortex-m")
     program = carina.compile(
         exported,
-        target=_CPU_TARGET if request.target.startswith("cortex-m") else request.target,
+        target=_CPU_TARGET if request.target.startswith("cortex-m") else cast(Target, request.target),
         quantize=request.scheme(),
         calibration=request.samples,
         no_delegate=on_cpu,

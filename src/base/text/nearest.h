@@ -8,7 +8,7 @@ namespace carina {
 
 // Returns "did you mean --target? " if a name differs from the typed text in at most two letters, or if it is the only
 // one that contains the text; else "". Case does not count, and "-" and "_" are the same.
-//   Example: u55-128 and ethos_u55-129 are near ethos-u55-128.
+//   Example: SramOnly and sram-only are near Sram_Only; "target" is near --target if no other name contains it.
 std::string nearest_hint(std::string_view typed, const std::vector<std::string>& names);
 
 }  // namespace carina
