@@ -53,7 +53,7 @@ foreach(cpu IN LISTS CARINA_FIRMWARE_CPUS)
     continue()
   elseif(cpu STREQUAL cortex-m85)  # the image with Corstone-320's memory map is for this CPU
     list(APPEND target corstone320-host)
-    set(image COMMAND ${CMAKE_COMMAND} -E copy_if_different ${work}/firmware/corstone320-host.elf ${images}/corstone320-host.elf)
+    set(image COMMAND ${CMAKE_COMMAND} -E copy_if_different ${work}/bin/corstone320-host.elf ${images}/corstone320-host.elf)
   endif()
   add_custom_target(firmware_kit_${cpu}
     COMMAND ${cross_cmake} -S ${PROJECT_SOURCE_DIR} -B ${work} -G ${CMAKE_GENERATOR}
