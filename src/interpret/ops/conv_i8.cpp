@@ -2,14 +2,13 @@
 // rows, depthwise ones pixel by pixel.
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "base/checked_math.h"
 #include "interpret/arena_internal.h"
 #include "interpret/ops/conv_internal.h"
 #include "interpret/ops/gemm_tiling_internal.h"
-#include "interpret/ops/integer_epilogue_internal.h"
+#include "interpret/ops/int8_product_internal.h"
 
 namespace carina::interpret {
 
@@ -21,164 +20,49 @@ constexpr int64_t kBlockRows = 66;      // output pixels gathered at a time
 constexpr int64_t kGrain = 128 * 1024;  // multiply-adds; they take about a microsecond
 constexpr int64_t kDepthwiseGrain = 16 * 1024;
 
-// The constants of an int8 convolution.
-struct Constants {
-  const int8_t* weights;
-  const int32_t* bias;
-  int32_t input_zp;
-  int32_t weight_zp;
-};
-
-std::optional<Constants> constants_of(const NodePlan& plan) {
-  const bool types = plan.in[0].dtype == kInt8 && (plan.in[1].dtype == kInt8 || plan.in[1].dtype == kInt4) &&
-                     plan.out[0].dtype == kInt32;
-  if (!types) return std::nullopt;
-  for (size_t i = 1; i < 5; ++i) {
-    if (plan.in[i].constant == nullptr) return std::nullopt;
-  }
-  return Constants{.weights = plan.in[1].constant->values<int8_t>().data(),
-                   .bias = plan.in[2].constant->values<int32_t>().data(),
-                   .input_zp = static_cast<int32_t>(scalar_at(plan.in[3].constant->data.data(), kInt8)),
-                   .weight_zp = static_cast<int32_t>(scalar_at(plan.in[4].constant->data.data(), kInt8))};
-}
-
-// Values that depend only on the weights: the terms of the zero points, and a bound of the sums.
-struct WeightTerms {
-  std::vector<int32_t> column;  // bias - input_zp * sum(w) + k * input_zp * weight_zp
-  int64_t largest_sum = 0;
-};
-
-// Sums over the k weights of each of n outputs. Weight (k, n) is at weights[k * stride_k + n * stride_n].
-std::vector<simd::ByteSums> column_sums(const int8_t* weights, int64_t k, int64_t n, int64_t stride_k,
-                                        int64_t stride_n) {
-  std::vector<simd::ByteSums> sums(static_cast<size_t>(n));
-  for (int64_t column = 0; column < n && stride_k == 1; ++column)
-    sums[static_cast<size_t>(column)] = simd::byte_sums(weights + column * stride_n, k);
-  for (int64_t at = 0; at < k && stride_k != 1; ++at) {
-    for (int64_t column = 0; column < n; ++column) {
-      const int32_t w = weights[at * stride_k + column * stride_n];
-      sums[static_cast<size_t>(column)].sum += w;
-      sums[static_cast<size_t>(column)].magnitude += std::abs(w);
-    }
-  }
-  return sums;
-}
-
-WeightTerms weight_terms(const Constants& c, std::span<const simd::ByteSums> sums, int64_t k, int64_t bias_count) {
-  WeightTerms terms;
-  terms.column.assign(static_cast<size_t>(simd::padded(std::ssize(sums))), 0);
-  const int64_t largest_input = std::max<int64_t>(127 - c.input_zp, c.input_zp + 128);
-  for (size_t column = 0; column < sums.size(); ++column) {
-    const int64_t bias = c.bias[bias_count == 1 ? 0 : column];
-    const int64_t magnitude = sums[column].magnitude + k * std::abs(c.weight_zp);
-    terms.largest_sum = std::max(terms.largest_sum, magnitude * largest_input + std::abs(bias));
-    const int64_t term = bias - c.input_zp * sums[column].sum + k * c.input_zp * c.weight_zp;
-    terms.column[column] = static_cast<int32_t>(term);  // modulo 2^32, like the sums
-  }
-  return terms;
-}
-
-std::optional<IntegerEpilogue> epilogue_of(const TailPlan& plan, const WeightTerms& terms) {
-  return terms.largest_sum > INT32_MAX ? std::nullopt : integer_epilogue(plan, terms.largest_sum);
-}
-
 struct DenseI8 {
   ConvGeometry g;
-  int64_t k;
-  simd::MatrixFormat format;
   bool in_place;  // input rows are used as rows of the matrix without a copy
-  bool needs_sums;
-  int32_t weight_zp;
-  Buffer panels;
+  Int8Product product;
   std::vector<int8_t> padding;  // one pixel of input zero points
-  std::vector<int32_t> column;  // added to the sums
-  IntegerEpilogue epilogue;
-  std::optional<simd::Int8Epilogue> bytes;  // the same epilogue, if the product's microkernel applies it
   GemmTiling tiling;
 
-  struct Scratch {
-    std::byte* rows;
-    int32_t* sums;
-    int32_t* products;
-  };
   [[nodiscard]] size_t row_area() const {
-    return round_up(in_place ? size_t{0} : static_cast<size_t>(kBlockRows) * format.row_bytes(k), kArenaAlignment);
+    return round_up(in_place ? size_t{0} : static_cast<size_t>(kBlockRows) * product.row_bytes(), kArenaAlignment);
   }
-  [[nodiscard]] size_t scratch_bytes() const { return row_area() + kBlockRows * sizeof(int32_t) * (1 + kBlockColumns); }
-  [[nodiscard]] Scratch scratch_at(std::byte* base) const {
-    auto* sums = reinterpret_cast<int32_t*>(base + row_area());
-    return {.rows = base, .sums = sums, .products = sums + kBlockRows};
-  }
+  [[nodiscard]] size_t scratch_bytes() const { return row_area() + Int8Product::scratch_bytes(kBlockRows); }
 
   void gather(const int8_t* in, int64_t first, int64_t rows, std::byte* to) const {
-    const size_t row_bytes = format.row_bytes(k);
+    const size_t row_bytes = product.row_bytes(), used = static_cast<size_t>(product.k()) * product.format().a_bytes;
     ConvPixel pixel = pixel_of(g, first);
     for (int64_t r = 0; r < rows; ++r, advance(g, pixel)) {
       std::byte* row = to + static_cast<size_t>(r) * row_bytes;
       int64_t at = 0;
       for_each_run(g, pixel, [&](int64_t offset, int64_t count) {
         simd::pack_row(offset < 0 ? padding.data() : in + offset, count,
-                       row + static_cast<size_t>(at) * format.a_bytes);
+                       row + static_cast<size_t>(at) * product.format().a_bytes);
         at += count;
       });
-      std::memset(row + static_cast<size_t>(k) * format.a_bytes, 0,
-                  row_bytes - static_cast<size_t>(k) * format.a_bytes);
+      std::memset(row + used, 0, row_bytes - used);
     }
   }
 
-  void run_unit(const Call& call, const GemmTiling::Unit& unit, const Scratch& scratch) const {
+  void run_unit(const Call& call, const GemmTiling::Unit& unit, std::byte* scratch) const {
     const auto* in = call.input<int8_t>(0);
-    const auto [first, rows, part, columns] = unit;
-    if (!in_place) gather(in, first, rows, scratch.rows);
-    const std::byte* a = in_place ? reinterpret_cast<const std::byte*>(in + first * g.ic) : scratch.rows;
-    const size_t row_bytes = format.row_bytes(k);
-    if (needs_sums) simd::row_sums(a, row_bytes, rows, k, scratch.sums);
-    std::byte* out = call.out[0] + static_cast<size_t>(first * g.oc) * element_bytes(epilogue.out_type);
-    for (int64_t first_column = part; first_column < part + columns; first_column += kBlockColumns) {
-      const int64_t channels = std::min(kBlockColumns, part + columns - first_column);
-      const int64_t panel = first_column / simd::kLanes;
-      const int64_t count = simd::padded(channels) / simd::kLanes;
-      simd::MatrixJob job{.a = a,
-                          .row_bytes = row_bytes,
-                          .rows = rows,
-                          .k = k,
-                          .panels = panels.data() + static_cast<size_t>(panel) * format.panel_bytes(k),
-                          .panel_count = count,
-                          .sums = scratch.sums,
-                          .c = scratch.products,
-                          .c_stride = kBlockColumns};
-      if (bytes) {
-        job.epilogue = &*bytes;
-        job.first_channel = first_column;
-        job.channels = channels;
-        job.weight_zp = weight_zp;
-        job.out = reinterpret_cast<int8_t*>(out) + first_column;
-        job.out_stride = g.oc;
-        simd::multiply_to_bytes(job);
-        continue;
-      }
-      simd::multiply(job);
-      if (weight_zp != 0) {
-        simd::take_row_terms({.acc = scratch.products,
-                              .stride = kBlockColumns,
-                              .rows = rows,
-                              .channels = count * simd::kLanes,
-                              .factor = weight_zp,
-                              .row_sums = scratch.sums});
-      }
-      epilogue.run({.sums = scratch.products,
-                    .stride = kBlockColumns,
-                    .column = column.data(),
-                    .rows = rows,
-                    .first = first_column,
-                    .channels = channels},
-                   out, g.oc);
-    }
+    const auto [first, rows, column, columns] = unit;
+    if (!in_place) gather(in, first, rows, scratch);
+    product.run({.a = in_place ? reinterpret_cast<const std::byte*>(in + first * g.ic) : scratch,
+                 .rows = rows,
+                 .first = column,
+                 .columns = columns,
+                 .out = call.out[0] + static_cast<size_t>(first * g.oc) * product.out_bytes(),
+                 .out_stride = g.oc,
+                 .scratch = scratch + row_area()});
   }
 
   Result<void> run(const Call& call) const {
     split_slots(call.runtime.workers, tiling.units(), tiling.grain, [&](int64_t slot, int64_t begin, int64_t end) {
-      const Scratch scratch = scratch_at(call.scratch + static_cast<size_t>(slot) * scratch_bytes());
+      std::byte* scratch = call.scratch + static_cast<size_t>(slot) * scratch_bytes();
       for (int64_t unit = begin; unit < end; ++unit) run_unit(call, tiling.unit(unit), scratch);
     });
     return {};
@@ -270,45 +154,35 @@ struct DepthwiseI8 {
 
 std::optional<Kernel> dense_i8(const TailPlan& fused, const ConvGeometry& g) {
   const NodePlan& plan = fused.node;
-  const auto constants = constants_of(plan);
+  const auto constants = int8_constants(plan);
   const bool one_input = g.multiplier > 0 && g.ic == 1;  // a depthwise convolution of one channel is dense
   if (!constants || (g.multiplier > 0 && !one_input) || g.oc == 0 || g.ic == 0) return std::nullopt;
   const int64_t k = g.taps() * g.ic;
-  const int64_t stride_k = one_input ? g.oc : 1;
-  const int64_t stride_n = one_input ? 1 : k;
-  WeightTerms terms =
-      weight_terms(*constants, column_sums(constants->weights, k, g.oc, stride_k, stride_n), k, g.bias_count);
-  auto epilogue = epilogue_of(fused, terms);
-  if (!epilogue) return std::nullopt;
-  const simd::MatrixFormat format = simd::matrix_format();
-  MutableBuffer panels =
-      MutableBuffer::allocate(format.panel_bytes(k) * static_cast<size_t>(simd::padded(g.oc) / simd::kLanes));
-  simd::pack_matrix(constants->weights, stride_k, stride_n, k, g.oc, panels.bytes().data());
-  DenseI8 conv{.g = g,
-               .k = k,
-               .format = format,
-               .in_place = is_pointwise(g) && format.a_bytes == 1 && k % format.k_step == 0,
-               .needs_sums = simd::matrix_needs_sums() || constants->weight_zp != 0,
-               .weight_zp = constants->weight_zp,
-               .panels = std::move(panels).freeze(),
-               .padding = std::vector<int8_t>(static_cast<size_t>(g.ic), static_cast<int8_t>(constants->input_zp)),
-               .column = {},
-               .epilogue = *std::move(epilogue),
-               .bytes = {},
-               .tiling = tile_gemm({.rows = g.pixels(), .k = k, .columns = g.oc, .block_rows = kBlockRows}, kGrain,
-                                   plan.threads)};
-  conv.bytes = conv.epilogue.in_registers(terms.column);
-  conv.column = std::move(terms.column);
-  const size_t packed = conv.panels.size();
-  return conv_kernel(std::move(conv), plan.threads, packed);
+  auto product = Int8Product::create(fused, *constants,
+                                     {.weights = constants->weights,
+                                      .k = k,
+                                      .n = g.oc,
+                                      .stride_k = one_input ? g.oc : 1,
+                                      .stride_n = one_input ? 1 : k});
+  if (!product) return std::nullopt;
+  const simd::MatrixFormat& format = product->format();
+  const size_t packed = product->packed_bytes();
+  return conv_kernel(
+      DenseI8{.g = g,
+              .in_place = is_pointwise(g) && format.a_bytes == 1 && k % format.k_step == 0,
+              .product = *std::move(product),
+              .padding = std::vector<int8_t>(static_cast<size_t>(g.ic), static_cast<int8_t>(constants->input_zp)),
+              .tiling = tile_gemm({.rows = g.pixels(), .k = k, .columns = g.oc, .block_rows = kBlockRows}, kGrain,
+                                  plan.threads)},
+      plan.threads, packed);
 }
 
 std::optional<Kernel> depthwise_i8(const TailPlan& fused, const ConvGeometry& g) {
   const NodePlan& plan = fused.node;
-  const auto constants = constants_of(plan);
+  const auto constants = int8_constants(plan);
   if (!constants || g.multiplier != 1 || g.ic == 0) return std::nullopt;
-  WeightTerms terms =
-      weight_terms(*constants, column_sums(constants->weights, g.taps(), g.oc, g.oc, 1), g.taps(), g.bias_count);
+  WeightTerms terms = weight_terms(
+      *constants, {.weights = constants->weights, .k = g.taps(), .n = g.oc, .stride_k = g.oc, .stride_n = 1});
   auto epilogue = epilogue_of(fused, terms);
   if (!epilogue) return std::nullopt;
   std::vector<int16_t> weights(static_cast<size_t>(g.taps() * g.ic));

@@ -11,7 +11,7 @@ namespace carina::interpret {
 #undef CARINA_TOSA_OP
 
 // The operators whose kernels can fuse following nodes, and those whose kernels can fuse the RESCALE of their operands.
-#define CARINA_TAIL_OPS(X) X(CONV2D) X(CONV3D) X(DEPTHWISE_CONV2D) X(MATMUL) X(ADD)
+#define CARINA_TAIL_OPS(X) X(CONV2D) X(CONV3D) X(DEPTHWISE_CONV2D) X(TRANSPOSE_CONV2D) X(MATMUL) X(ADD)
 #define CARINA_FRONT_OPS(X) X(ADD) X(SUB) X(MUL)
 #define CARINA_DECLARE(name) std::optional<Kernel> fuse_tail_##name(const TailPlan& plan);
 CARINA_TAIL_OPS(CARINA_DECLARE)

@@ -4,6 +4,7 @@
 
 #include "interpret/elements_internal.h"
 #include "interpret/ops/conv_internal.h"
+#include "interpret/ops/transpose_conv_internal.h"
 
 namespace carina::interpret {
 
@@ -113,9 +114,7 @@ Kernel make(const NodePlan& plan) {
                      const Call& call) { return conv.run(call); }};
 }
 
-}  // namespace
-
-Result<Kernel> prepare_TRANSPOSE_CONV2D(const NodePlan& plan) {
+Result<Geometry> checked_geometry(const NodePlan& plan) {
   Checks checks(plan);
   checks.operands(5, 1);
   constexpr int64_t kMax = INT32_MAX;
@@ -138,6 +137,30 @@ Result<Kernel> prepare_TRANSPOSE_CONV2D(const NodePlan& plan) {
       .require(plan.in[1].dim(3) == g.ic, "weights [OC,KH,KW,IC] and channels do not fit together");
   CARINA_CHECKED(checks.done());
   CARINA_CHECKED(check_conv_operands(plan, g.oc));
+  return g;
+}
+
+TransposedGeometry in_axes(const Geometry& g) {
+  return {.batch = g.n,
+          .ic = g.ic,
+          .oc = g.oc,
+          .axes = {{{.in = g.ih, .out = g.oh, .kernel = g.kh, .stride = g.stride_y, .pad = g.pad_top},
+                    {.in = g.iw, .out = g.ow, .kernel = g.kw, .stride = g.stride_x, .pad = g.pad_left}}},
+          .bias_count = g.bias_count};
+}
+
+}  // namespace
+
+std::optional<Kernel> fuse_tail_TRANSPOSE_CONV2D(const TailPlan& plan) {
+  const auto g = checked_geometry(plan.node);
+  return g ? vector_transposed_conv(plan, in_axes(*g)) : std::nullopt;
+}
+
+Result<Kernel> prepare_TRANSPOSE_CONV2D(const NodePlan& plan) {
+  CARINA_TRY(const Geometry g, checked_geometry(plan));
+  if (plan.kernels == Kernels::kFast) {
+    if (auto kernel = vector_transposed_conv({.node = plan}, in_axes(g))) return *std::move(kernel);
+  }
   static constexpr struct {
     std::array<DType, 3> types;
     Kernel (*make)(const NodePlan&);

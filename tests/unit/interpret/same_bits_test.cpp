@@ -130,6 +130,59 @@ TEST(SameBits, float_convolutions_match) {
   });
 }
 
+// A transposed convolution of int8 or fp32 with constant weights, then RESCALE or CLAMP.
+ir::Module transposed_module(Random& random, DType type, const Shape& image, const Shape& weights,
+                             const std::vector<int64_t>& stride, const std::vector<int64_t>& out_pad) {
+  Builder b;
+  const ir::ValueId x = b.input("x", type, image);
+  const bool is_float = type == kFp32;
+  const DType sums = is_float ? kFp32 : kInt32;
+  const auto zero = [&](int64_t low, int64_t high) {
+    return b.constant(is_float ? zero_point(kFp32) : random_integers<int8_t>(random, kInt8, {1}, low, high));
+  };
+  const Shape result{image[0], (image[1] - 1) * stride[0] + out_pad[0] + out_pad[1] + weights[1],
+                     (image[2] - 1) * stride[1] + out_pad[2] + out_pad[3] + weights[2], weights[0]};
+  const ir::ValueId w = b.constant(is_float ? random_floats(random, weights)
+                                            : random_integers<int8_t>(random, kInt8, weights, -128, 127));
+  const ir::ValueId bias = b.constant(is_float ? random_floats(random, {weights[0]})
+                                               : random_integers<int32_t>(random, kInt32, {weights[0]}, -9999, 9999));
+  const ir::ValueId input_zp = zero(-128, 127), weight_zp = zero(-3, 3);
+  const ir::ValueId out = b.add(TosaOp::TRANSPOSE_CONV2D, {x, w, bias, input_zp, weight_zp}, sums, result,
+                                {{"stride", stride}, {"out_pad", out_pad}, {"local_bound", false}, {"acc_type", sums}});
+  b.output(is_float ? b.add(TosaOp::CLAMP, {out}, kFp32, result,
+                            {{"min_val", -2.0}, {"max_val", 5.0}, {"nan_mode", int64_t{1}}})
+                    : add_rescale(b, random, out, kInt8, 40, 1));
+  return std::move(b.module);
+}
+
+// Kernels smaller than, equal to and larger than the stride, cut and extended outputs, and channels that fill no vector,
+// one or several.
+TEST(SameBits, transposed_convolutions_match) {
+  Random random(9);
+  using Numbers = std::vector<int64_t>;
+  struct Case {
+    Shape image;
+    Shape weights;
+    Numbers stride;
+    Numbers out_pad;
+  };
+  const Case cases[] = {
+      {.image = {1, 5, 4, 3}, .weights = {7, 2, 2, 3}, .stride = {2, 2}, .out_pad = {0, 0, 0, 0}},
+      {.image = {2, 6, 7, 16}, .weights = {16, 3, 3, 16}, .stride = {2, 2}, .out_pad = {-1, 0, -1, 0}},
+      {.image = {1, 4, 9, 20}, .weights = {67, 4, 4, 20}, .stride = {2, 2}, .out_pad = {-1, -1, -1, -1}},
+      {.image = {1, 3, 80, 8}, .weights = {5, 1, 2, 8}, .stride = {2, 3}, .out_pad = {1, 2, 0, 1}},
+      {.image = {1, 4, 4, 6}, .weights = {9, 5, 3, 6}, .stride = {1, 2}, .out_pad = {-4, -2, 3, -2}},
+      {.image = {1, 1, 1, 4}, .weights = {4, 3, 3, 4}, .stride = {4, 5}, .out_pad = {0, 1, 2, 2}},
+      {.image = {1, 2, 2, 33}, .weights = {1, 7, 7, 33}, .stride = {3, 3}, .out_pad = {-6, 0, 0, -6}},
+  };
+  for (const Case& c : cases) {
+    const Tensor integers = random_integers<int8_t>(random, kInt8, c.image, -128, 127);
+    expect_same_bits(transposed_module(random, kInt8, c.image, c.weights, c.stride, c.out_pad), {integers});
+    expect_same_bits(transposed_module(random, kFp32, c.image, c.weights, c.stride, c.out_pad),
+                     {random_floats(random, c.image)});
+  }
+}
+
 // The output is larger than any cache, and so are the weights. Kernels for such sizes read and write them in another
 // way.
 TEST(SameBits, large_float_convolutions_match) {

@@ -1,0 +1,227 @@
+// Integer operators between RESCALE nodes: RESCALE on either operand, the operator, then RESCALE and CLAMP. Kernels fuse
+// some of these chains. Every chain gives the same bits as its nodes alone.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "build_graph.h"
+#include "same_bits.h"
+
+namespace carina::interpret {
+
+namespace {
+
+using testing::Builder, testing::expect_same_bits, testing::Random, testing::random_integers, testing::zero_point;
+using enum DType;
+using ir::ValueId;
+
+// Makes a RESCALE by `multiplier` / 2^shift, one for all channels or one for each.
+ValueId add_rescale(Builder& b, Random& random, ValueId value, DType to, int shift) {
+  const Shape shape = b.graph()[value].shape;
+  const DType from = b.graph()[value].dtype;
+  const bool per_channel = random() % 3 == 0;
+  const int64_t count = per_channel ? shape.dims().back() : 1;
+  const bool scale32 = from != kInt48;
+  const Tensor multiplier =
+      scale32 ? random_integers<int32_t>(random, kInt32, {count}, int64_t{1} << 30, (int64_t{1} << 31) - 1)
+              : random_integers<int16_t>(random, kInt16, {count}, int64_t{1} << 14, (int64_t{1} << 15) - 1);
+  const Tensor shifts = random_integers<int8_t>(random, kInt8, {count}, shift, shift + 3);
+  const auto zero_of = [&](DType type) {
+    return type == kInt8 ? random_integers<int8_t>(random, kInt8, {1}, -128, 127) : zero_point(type);
+  };
+  const int64_t rounding = scale32 && random() % 2 == 0 ? 3 : 1;
+  return b.add(TosaOp::RESCALE,
+               {value, b.constant(multiplier), b.constant(shifts), b.constant(zero_of(from)), b.constant(zero_of(to))},
+               to, shape,
+               {{"scale32", scale32},
+                {"rounding_mode", rounding},
+                {"per_channel", per_channel},
+                {"input_unsigned", false},
+                {"output_unsigned", false}});
+}
+
+struct Case {
+  std::string name;
+  TosaOp op;
+  DType in;   // of the elements that it reads
+  DType out;  // of the result
+  std::vector<Shape> operands;
+  Shape result;
+  // Appends the operands that are always constants.
+  std::function<void(Builder&, Random&, std::vector<ValueId>&)> constants = [](Builder&, Random&, auto&) {};
+  ir::Attributes attributes = {};
+  int first_shift = 38;  // of a RESCALE of the result: keeps the result's range in a byte
+};
+
+void add_zero_points(Builder& b, Random& random, std::vector<ValueId>& operands, DType dtype) {
+  for (int i = 0; i < 2; ++i)
+    operands.push_back(
+        b.constant(dtype == kInt8 ? random_integers<int8_t>(random, kInt8, {1}, -128, 127) : zero_point(dtype)));
+}
+
+Case matmul(DType in, DType out, int first_shift) {
+  return {.name = "matmul",
+          .op = TosaOp::MATMUL,
+          .in = in,
+          .out = out,
+          .operands = {{2, 7, 19}, {2, 19, 37}},
+          .result = {2, 7, 37},
+          .constants = [in](Builder& b, Random& random, auto& operands) { add_zero_points(b, random, operands, in); },
+          .first_shift = first_shift};
+}
+
+Case convolution(TosaOp op, const Shape& image, const Shape& weights, const Shape& result, ir::Attributes attributes) {
+  return {.name = "convolution",
+          .op = op,
+          .in = kInt8,
+          .out = kInt32,
+          .operands = {image, weights},
+          .result = result,
+          .constants =
+              [channels = result.dims().back()](Builder& b, Random& random, auto& operands) {
+                operands.push_back(b.constant(random_integers<int32_t>(random, kInt32, {channels}, -9999, 9999)));
+                add_zero_points(b, random, operands, kInt8);
+              },
+          .attributes = std::move(attributes),
+          .first_shift = 44};
+}
+
+Case elementwise(TosaOp op, DType in, DType out, size_t operands, int first_shift) {
+  const Shape shape{2, 3, 17, 67};
+  return {.name = "elementwise",
+          .op = op,
+          .in = in,
+          .out = out,
+          .operands = std::vector<Shape>(operands, shape),
+          .result = shape,
+          .attributes = op == TosaOp::MAXIMUM || op == TosaOp::MINIMUM ? ir::Attributes{{"nan_mode", int64_t{1}}}
+                                                                       : ir::Attributes{},
+          .first_shift = first_shift};
+}
+
+std::vector<Case> cases() {
+  const auto windows = [](size_t axes) {
+    return ir::Attributes{{"pad", std::vector<int64_t>(2 * axes, 1)},
+                          {"stride", std::vector<int64_t>(axes, 1)},
+                          {"dilation", std::vector<int64_t>(axes, 1)},
+                          {"local_bound", false},
+                          {"acc_type", kInt32}};
+  };
+  std::vector<Case> all{
+      matmul(kInt8, kInt32, 42),
+      matmul(kInt16, kInt48, 36),
+      convolution(TosaOp::CONV2D, {2, 6, 7, 5}, {19, 3, 3, 5}, {2, 6, 7, 19}, windows(2)),
+      convolution(TosaOp::DEPTHWISE_CONV2D, {2, 6, 7, 19}, {3, 3, 19, 1}, {2, 6, 7, 19}, windows(2)),
+      convolution(TosaOp::CONV3D, {1, 4, 5, 6, 3}, {18, 3, 3, 3, 3}, {1, 4, 5, 6, 18}, windows(3)),
+      convolution(TosaOp::TRANSPOSE_CONV2D, {2, 5, 4, 6}, {17, 3, 2, 6}, {2, 11, 8, 17},
+                  {{"out_pad", std::vector<int64_t>{0, 0, 0, 0}},
+                   {"stride", std::vector<int64_t>{2, 2}},
+                   {"local_bound", false},
+                   {"acc_type", kInt32}}),
+      elementwise(TosaOp::ADD, kInt32, kInt32, 2, 38),
+      elementwise(TosaOp::SUB, kInt32, kInt32, 2, 38),
+      elementwise(TosaOp::MAXIMUM, kInt32, kInt32, 2, 38),
+      elementwise(TosaOp::MINIMUM, kInt32, kInt32, 2, 38),
+      elementwise(TosaOp::BITWISE_XOR, kInt32, kInt32, 2, 38),
+      elementwise(TosaOp::ABS, kInt32, kInt32, 1, 38),
+      elementwise(TosaOp::CLZ, kInt32, kInt32, 1, 34),
+  };
+  for (const auto& [in, shift] : {std::pair{kInt8, 44}, {kInt16, 54}, {kInt32, 46}}) {
+    Case mul = elementwise(TosaOp::MUL, in, kInt32, 2, shift);
+    mul.constants = [](Builder& b, Random&, auto& operands) { operands.push_back(b.constant(zero_point(kInt8))); };
+    all.push_back(std::move(mul));
+  }
+  Case broadcast = elementwise(TosaOp::ADD, kInt32, kInt32, 2, 38);
+  broadcast.operands[1] = {1, 3, 1, 67};
+  all.push_back(std::move(broadcast));
+  Case negate = elementwise(TosaOp::NEGATE, kInt32, kInt32, 1, 38);
+  negate.constants = [](Builder& b, Random& random, auto& operands) { add_zero_points(b, random, operands, kInt32); };
+  all.push_back(std::move(negate));
+  Case sum = elementwise(TosaOp::REDUCE_SUM, kInt32, kInt32, 1, 42);
+  sum.attributes.set("axis", int64_t{2});
+  sum.result = {2, 3, 1, 67};
+  all.push_back(std::move(sum));
+  Case concat = elementwise(TosaOp::CONCAT, kInt8, kInt8, 2, 30);
+  concat.attributes.set("axis", int64_t{1});
+  concat.result = {2, 6, 17, 67};
+  all.push_back(std::move(concat));
+  return all;
+}
+
+struct Chain {
+  ir::Module module;
+  std::vector<Tensor> inputs;
+};
+
+// Which nodes stand around the operator. Bit i of `rescaled`: a RESCALE computes operand i.
+struct Surroundings {
+  unsigned rescaled;
+  bool constant_second;  // the second operand is a constant, as weights are
+  std::optional<DType> to;
+  bool clamped;
+};
+
+Tensor random_operand(Random& random, DType dtype, const Shape& shape) {
+  if (dtype == kInt8) return random_integers<int8_t>(random, kInt8, shape, -128, 127);
+  if (dtype == kInt16) return random_integers<int16_t>(random, kInt16, shape, -32768, 32767);
+  return random_integers<int32_t>(random, kInt32, shape, -9999, 9999);
+}
+
+Chain chain_of(Random& random, const Case& c, const Surroundings& around) {
+  Builder b;
+  Chain chain;
+  std::vector<ValueId> operands;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    if (i == 1 && around.constant_second) {
+      operands.push_back(b.constant(random_operand(random, c.in, c.operands[i])));
+      continue;
+    }
+    const bool rescaled = (around.rescaled >> i & 1) != 0;
+    const DType from = !rescaled ? c.in : random() % 4 == 0 ? kInt16 : kInt8;
+    chain.inputs.push_back(random_operand(random, from, c.operands[i]));
+    const ValueId input = b.input("x", from, c.operands[i]);
+    // Results in i32 have up to 13 bits, so that products fit.
+    const int shift = c.in == kInt32 ? (from == kInt8 ? 26 : 34) : from == kInt8 ? 31 : 38;
+    operands.push_back(rescaled ? add_rescale(b, random, input, c.in, shift) : input);
+  }
+  c.constants(b, random, operands);
+  ValueId last = b.add(c.op, operands, c.out, c.result, c.attributes);
+  if (around.to) last = add_rescale(b, random, last, *around.to, c.first_shift);
+  if (around.clamped) {
+    const int64_t bound = 1 + static_cast<int64_t>(random() % 120);
+    last = b.add(TosaOp::CLAMP, {last}, b.graph()[last].dtype, c.result,
+                 {{"min_val", -bound}, {"max_val", bound}, {"nan_mode", int64_t{1}}});
+  }
+  b.output(last);
+  chain.module = std::move(b.module);
+  return chain;
+}
+
+TEST(FusedChains, rescaled_operands_and_results_match_their_nodes) {
+  Random random(21);
+  for (const Case& c : cases()) {
+    for (unsigned rescaled = 0; rescaled < 1U << c.operands.size(); ++rescaled) {
+      for (const bool constant : {false, true}) {
+        if (constant && (c.operands.size() < 2 || (rescaled & 2) != 0)) continue;
+        for (const auto to : {std::optional<DType>(), std::optional(kInt8), std::optional(kInt16)}) {
+          for (const bool clamped : {false, true}) {
+            // The interpreter has no CLAMP of these types.
+            if (clamped && !to && c.out != kInt8) continue;
+            SCOPED_TRACE(std::string(name_of(c.op)) + ", operands rescaled: " + std::to_string(rescaled));
+            const Chain chain =
+                chain_of(random, c, {.rescaled = rescaled, .constant_second = constant, .to = to, .clamped = clamped});
+            expect_same_bits(chain.module, chain.inputs, {.threads = testing::kOneDivision});
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+}  // namespace carina::interpret
