@@ -13,7 +13,7 @@
 
 #include "normalize/canonicalize_internal.h"
 #include "normalize/passes_internal.h"
-#include "tensor/elements.h"
+#include "tensor/filled_tensor.h"
 
 namespace carina::normalize {
 
@@ -25,11 +25,7 @@ std::span<const RewriteRow> canonical_rows() {
 }
 
 ir::ValueId constant_of(Rewriter& in, const ir::Node& node, double value, DType dtype) {
-  if (dtype == DType::kFp64) dtype = DType::kFp32;
-  if (dtype == DType::kBool) value = value != 0 ? 1 : 0;
-  Tensor scalar = is_float(dtype) ? float_tensor(dtype, {}, static_cast<float>(value))
-                                  : integer_tensor(dtype, {}, std::vector{static_cast<int64_t>(value)});
-  return in.constant(node.name + "_scalar", std::move(scalar));
+  return in.constant(node.name + "_scalar", filled_tensor(dtype, {}, value));
 }
 
 Result<void> canonicalize(ir::Graph& graph, const Log&) {

@@ -9,7 +9,7 @@
 #include "normalize/decompose_internal.h"
 #include "normalize/indexed_axes_internal.h"
 #include "normalize/slices.h"
-#include "tensor/elements.h"
+#include "tensor/filled_tensor.h"
 
 namespace carina::normalize {
 namespace {
@@ -220,9 +220,7 @@ Result<bool> put(Rewriter& in, const Node& node, const Ids& indices, ValueId val
 ValueId number(Rewriter& in, const Node& node) {
   const DType type = in[node.inputs[0]].dtype;
   const double value = node.attributes.number("value");
-  return in.constant(node.name + "_value",
-                     is_float(type) ? float_tensor(type, Shape{}, static_cast<float>(value))
-                                    : integer_tensor(type, Shape{}, std::vector{static_cast<int64_t>(value)}));
+  return in.constant(node.name + "_value", filled_tensor(type, {}, value));
 }
 
 template <bool kAdds>

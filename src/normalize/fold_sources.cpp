@@ -2,17 +2,14 @@
 // Before: %z = aten.zeros.default(size=[1,32], dtype=fp32)
 // After:  %z, a constant of 32 zeros
 // Needs:  static sizes.
-// Gives:  no zeros, ones, full, arange, linspace, eye or scalar_tensor of fp32, int8 to int64 or bool.
+// Gives:  no zeros, ones, full, arange, linspace, eye or scalar_tensor with known sizes.
 // Legal:  their values depend only on attributes. The quantization parameters of the value stay.
-
-#include <algorithm>
-#include <cmath>
 
 #include "base/checked_math.h"
 #include "facts/aten_traits.h"
 #include "normalize/passes_internal.h"
 #include "normalize/rewriter.h"
-#include "tensor/elements.h"
+#include "tensor/float_formats.h"
 
 namespace carina::normalize {
 namespace {
@@ -22,104 +19,118 @@ using ir::Node;
 // A model with larger generated tensors keeps the nodes that generate them.
 constexpr int64_t kMaxElements = int64_t{1} << 26;
 
-struct Ramp {
-  double start;
-  double step;
-};
-
-template <typename T>
-void fill(MutableTensor& tensor, const Ramp& ramp) {
-  int64_t i = 0;
-  for (T& element : tensor.values<T>()) element = static_cast<T>(ramp.start + ramp.step * static_cast<double>(i++));
-}
-
+// The sizes must be known, and the tensor must not be too large.
 bool becomes_constant(const ir::Value& value) {
   const auto elements = checked_product(value.shape.dims());
   return elements && *elements >= 0 && *elements <= kMaxElements;
 }
 
-Result<bool> become_constant(Rewriter& in, const Node& node, Ramp ramp) {
+template <typename T, typename Number, typename Convert>
+Tensor made_of(const ir::Value& value, const Number& number, const Convert& convert) {
+  MutableTensor tensor(value.dtype, value.shape);
+  int64_t i = 0;
+  for (T& element : tensor.values<T>()) element = convert(number(i++));
+  return std::move(tensor).freeze();
+}
+
+template <typename T>
+T truncated(double number) {
+  return static_cast<T>(static_cast<int64_t>(number));
+}
+
+// The value becomes a constant. Its element i is number(i), which is a double, converted to the type of the value.
+template <typename Number>
+Result<bool> become_constant(Rewriter& in, const Node& node, const Number& number) {
   ir::Value& value = in.graph()[node.outputs[0]];
   if (!becomes_constant(value)) return false;
-  MutableTensor tensor(value.dtype, value.shape);
   switch (value.dtype) {
+    case DType::kFp64:
+      value.constant = made_of<double>(value, number, [](double v) { return v; });
+      break;
     case DType::kFp32:
-      fill<float>(tensor, ramp);
+      value.constant = made_of<float>(value, number, [](double v) { return static_cast<float>(v); });
+      break;
+    case DType::kFp16:
+      value.constant = made_of<uint16_t>(value, number, [](double v) { return fp16_of_fp32(static_cast<float>(v)); });
+      break;
+    case DType::kBf16:
+      value.constant = made_of<uint16_t>(value, number, [](double v) { return bf16_of_fp32(static_cast<float>(v)); });
+      break;
+    case DType::kFp8E4M3:
+      value.constant = made_of<uint8_t>(value, number, [](double v) { return fp8e4m3_of_fp32(static_cast<float>(v)); });
+      break;
+    case DType::kFp8E5M2:
+      value.constant = made_of<uint8_t>(value, number, [](double v) { return fp8e5m2_of_fp32(static_cast<float>(v)); });
       break;
     case DType::kInt64:
-      fill<int64_t>(tensor, ramp);
+      value.constant = made_of<int64_t>(value, number, truncated<int64_t>);
       break;
     case DType::kInt32:
-      fill<int32_t>(tensor, ramp);
+    case DType::kUInt32:
+      value.constant = made_of<int32_t>(value, number, truncated<int32_t>);
       break;
     case DType::kInt16:
-      fill<int16_t>(tensor, ramp);
+    case DType::kUInt16:
+      value.constant = made_of<int16_t>(value, number, truncated<int16_t>);
       break;
     case DType::kInt8:
-      fill<int8_t>(tensor, ramp);
+    case DType::kUInt8:
+      value.constant = made_of<int8_t>(value, number, truncated<int8_t>);
       break;
     case DType::kBool:
-      ramp.start = ramp.start != 0 ? 1 : 0;
-      fill<uint8_t>(tensor, ramp);
+      value.constant = made_of<uint8_t>(value, number, [](double v) { return uint8_t{v != 0}; });
       break;
     default:
-      if (!is_float(value.dtype) || value.dtype == DType::kFp64 || ramp.step != 0) return false;
-      value.constant = float_tensor(value.dtype, value.shape, static_cast<float>(ramp.start));
-      return true;
+      return false;
   }
-  value.constant = std::move(tensor).freeze();
   return true;
 }
 
-// The first half counts from the start and the second half from the end, in fp32, as in PyTorch's kernel.
+// A number rounded to the type that PyTorch's kernel computes with: that of the elements, or double for integers.
+double rounded(DType dtype, double number) {
+  const auto single = static_cast<float>(number);
+  switch (dtype) {
+    case DType::kFp32:
+      return single;
+    case DType::kFp16:
+      return fp32_of_fp16(fp16_of_fp32(single));
+    case DType::kBf16:
+      return fp32_of_bf16(bf16_of_fp32(single));
+    default:
+      return number;
+  }
+}
+
+// The first half counts from the start and the second half from the end, as in PyTorch's kernel.
 Result<bool> linspace(Rewriter& in, const Node& node) {
-  ir::Value& value = in.graph()[node.outputs[0]];
-  if (!becomes_constant(value) || value.dtype != DType::kFp32) return false;
-  const auto start = static_cast<float>(node.attributes.number("start"));
-  const auto end = static_cast<float>(node.attributes.number("end"));
+  const ir::Value& value = in.graph()[node.outputs[0]];
+  const auto round = [dtype = value.dtype](double number) { return rounded(dtype, number); };
+  const double start = round(node.attributes.number("start")), end = round(node.attributes.number("end"));
   const int64_t count = value.shape.elements();
-  const float step = count > 1 ? (end - start) / static_cast<float>(count - 1) : 0;
-  MutableTensor tensor(value.dtype, value.shape);
-  const auto elements = tensor.values<float>();
-  for (int64_t i = 0; i < count; ++i) {
-    elements[static_cast<size_t>(i)] = i < count / 2 || count == 1 ? start + step * static_cast<float>(i)
-                                                                   : end - step * static_cast<float>(count - 1 - i);
-  }
-  value.constant = std::move(tensor).freeze();
-  return true;
+  const double step = count > 1 ? round(round(end - start) / round(static_cast<double>(count - 1))) : 0;
+  return become_constant(in, node, [=](int64_t i) {
+    const bool from_start = i < count / 2 || count == 1;
+    const double part = round(step * round(static_cast<double>(from_start ? i : count - 1 - i)));
+    return round(from_start ? start + part : end - part);
+  });
 }
 
-// Writes ones on the diagonal of a zero matrix.
-template <typename T>
-Tensor identity(const ir::Value& value) {
-  std::vector<T> elements(static_cast<size_t>(value.shape.elements()), T{0});
-  const auto columns = static_cast<size_t>(value.shape[1]);
-  for (size_t i = 0; i < static_cast<size_t>(std::min(value.shape[0], value.shape[1])); ++i)
-    elements[i * columns + i] = T{1};
-  return Tensor::of<T>(value.dtype, value.shape, elements);
-}
-
+// Ones on the diagonal of a zero matrix.
 Result<bool> eye(Rewriter& in, const Node& node) {
-  ir::Value& value = in.graph()[node.outputs[0]];
-  if (!becomes_constant(value)) return false;
-  if (value.dtype == DType::kFp32) value.constant = identity<float>(value);
-  if (value.dtype == DType::kInt64) value.constant = identity<int64_t>(value);
-  if (value.dtype == DType::kInt32) value.constant = identity<int32_t>(value);
-  if (value.dtype == DType::kInt16) value.constant = identity<int16_t>(value);
-  if (value.dtype == DType::kInt8) value.constant = identity<int8_t>(value);
-  if (value.dtype == DType::kBool) value.constant = identity<uint8_t>(value);
-  return value.constant.has_value();
+  const Shape shape = in.shape(node.outputs[0]);
+  if (shape.rank() != 2) return false;
+  return become_constant(in, node, [columns = shape[1]](int64_t i) { return i / columns == i % columns ? 1.0 : 0.0; });
 }
 
 Result<bool> zeros(Rewriter& in, const Node& node) {
-  return become_constant(in, node, {.start = 0, .step = 0});
+  return become_constant(in, node, [](int64_t) { return 0.0; });
 }
 Result<bool> ones(Rewriter& in, const Node& node) {
-  return become_constant(in, node, {.start = 1, .step = 0});
+  return become_constant(in, node, [](int64_t) { return 1.0; });
 }
 template <const char* kName>
 Result<bool> filled(Rewriter& in, const Node& node) {
-  return become_constant(in, node, {.start = node.attributes.number(kName), .step = 0});
+  return become_constant(in, node, [value = node.attributes.number(kName)](int64_t) { return value; });
 }
 constexpr char kFillValue[] = "fill_value", kScalar[] = "s", kValue[] = "value";
 
@@ -127,7 +138,9 @@ Result<bool> ramp(Rewriter& in, const Node& node) {
   const auto number = [&](std::string_view name, double otherwise) {
     return node.attributes.find(name) == nullptr ? otherwise : node.attributes.number(name);
   };
-  return become_constant(in, node, {.start = number("start", 0), .step = number("step", 1)});
+  return become_constant(in, node, [start = number("start", 0), step = number("step", 1)](int64_t i) {
+    return start + step * static_cast<double>(i);
+  });
 }
 
 constexpr RewriteRow kFoldSourcesRows[] = {

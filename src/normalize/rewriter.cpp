@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "normalize/rewriter.h"
-#include "tensor/elements.h"
+#include "tensor/filled_tensor.h"
 
 namespace carina::normalize {
 
@@ -146,7 +146,7 @@ Result<void> Rewriter::view_into(ValueId output, ValueId input) {
 
 ValueId Rewriter::scalar(double value, DType dtype) {
   const std::string name = name_ + "_scalar";
-  if (is_float(dtype)) return constant(name, float_tensor(dtype, {}, static_cast<float>(value)));
+  if (is_float(dtype)) return constant(name, filled_tensor(dtype, {}, value));
   if (dtype == DType::kInt64)
     return constant(name, Tensor::of<int64_t>(dtype, {}, std::vector{static_cast<int64_t>(value)}));
   return constant(name, Tensor::of<int32_t>(DType::kInt32, {}, std::vector{static_cast<int32_t>(value)}));

@@ -117,3 +117,61 @@ def test_float(model, run_carina):
     folder, samples, wanted, _ = model
     run_carina(["compile", folder / "model.pt2", "--target", TARGET, "-o", folder / "float.pte"])
     assert sqnr_db(wanted[:2], outputs(run_carina, folder / "float.pte", samples[:2], folder)) > 110
+
+
+DTYPES = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64]
+
+
+def made_of_nothing(dtype):
+    """Tensors that depend on no input, in one type."""
+    yield torch.arange(8, dtype=dtype)
+    yield torch.arange(1, 17, 2, dtype=dtype)
+    yield torch.linspace(0, 7, 8, dtype=dtype)
+    yield torch.linspace(3, 90, 8, dtype=dtype)
+    yield torch.eye(8, dtype=dtype)[3]
+    yield torch.ones(8, dtype=dtype)
+    yield torch.zeros(8, dtype=dtype)
+    yield torch.full((8,), 3, dtype=dtype)
+    yield torch.scalar_tensor(5, dtype=dtype).reshape(1)
+
+
+class Nothing(nn.Module):
+    def __init__(self, dtype):
+        super().__init__()
+        self.dtype = dtype
+
+    def forward(self, x):
+        like = [torch.zeros_like(x, dtype=self.dtype), torch.full_like(x, 3, dtype=self.dtype), x.new_full((8,), 2, dtype=self.dtype)]
+        return tuple(x + part for part in (*made_of_nothing(self.dtype), *like))
+
+
+class InFloat64(nn.Module):
+    """Numbers beside float64 tensors, as exported and after decomposition."""
+
+    def forward(self, x):
+        wide, at = x.double(), torch.tensor([[0], [1], [2]])
+        return 1 - wide, 2.1 - wide, wide + 0.1, torch.tril(wide), torch.triu(wide, 1), wide.scatter(1, at, 0.1), torch.where(wide > 0, wide, 0), wide.masked_fill(wide > 0.5, 1)
+
+
+def check_float(run_carina, folder, model, x, decomposed):
+    program = torch.export.export(model.eval(), (x,), strict=False)
+    torch.export.save(program.run_decompositions() if decomposed else program, folder / "m.pt2")
+    np.save(folder / "x.npy", x.numpy())
+    run_carina(["compile", folder / "m.pt2", "--target", TARGET, "--no-delegate", "-o", folder / "m.pte"])
+    run_carina(["run", folder / "m.pte", "-i", folder / "x.npy", "-o", folder / "out"])
+    for i, wanted in enumerate(model(x)):
+        got = np.load(folder / "out" / f"output_{i}.npy")
+        tolerance = 1e-15 if wanted.dtype == torch.float64 else 1e-7
+        assert got.dtype == wanted.numpy().dtype
+        np.testing.assert_allclose(got, wanted.numpy(), rtol=tolerance, atol=tolerance, err_msg=f"output {i}")
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_tensors_made_of_nothing_have_every_type(run_carina, tmp_path, dtype, decomposed):
+    check_float(run_carina, tmp_path, Nothing(dtype), torch.rand(8, generator=torch.Generator().manual_seed(1)), decomposed)
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_numbers_beside_float64(run_carina, tmp_path, decomposed):
+    check_float(run_carina, tmp_path, InFloat64(), torch.rand(3, 4, generator=torch.Generator().manual_seed(1)), decomposed)
