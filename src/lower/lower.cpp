@@ -88,11 +88,6 @@ Result<void> check_types(const Candidate& c) {
   return {};
 }
 
-// TOSA's integers are signed. Unsigned ones are marked where they are read and written.
-DType stored_type(DType type) {
-  return type == DType::kUInt8 ? DType::kInt8 : type;
-}
-
 Diagnostic no_lowering(const Node& node) {
   Diagnostic diagnostic = normalize::about(node, fmt::format("{} has no TOSA lowering", node.op.name()));
   diagnostic.hint = "let it run on the CPU, or write the model with other operators";

@@ -108,6 +108,11 @@ constexpr RewriteRow kPromotionRows[] = {
     {AtenOp::where_self, elements_of_result<1>},
     {AtenOp::cat_default, elements_of_result<0>},
     {AtenOp::stack_default, elements_of_result<0>},
+    {AtenOp::softmax_int, elements_of_result<0>},
+    {AtenOp::_softmax_default, elements_of_result<0>},
+    {AtenOp::_safe_softmax_default, elements_of_result<0>},
+    {AtenOp::log_softmax_int, elements_of_result<0>},
+    {AtenOp::_log_softmax_default, elements_of_result<0>},
     {AtenOp::mean_dim, to_result},
     {AtenOp::mean_default, to_result},
     {AtenOp::sum_dim_IntList, to_result},
@@ -121,10 +126,20 @@ constexpr RewriteRow kPromotionRows[] = {
 };
 static_assert(rewrites_what_becomes(kPromotionRows));
 
+// Functions of one operand, such as tanh, compute in the type of a float result.
+std::vector<RewriteRow> with_functions() {
+  std::vector<RewriteRow> rows(std::begin(kPromotionRows), std::end(kPromotionRows));
+  for (const AtenTraits& traits : kAtenTraits) {
+    if (traits.family == AtenFamily::kFunction) rows.push_back({.op = traits.op, .rewrite = to_result});
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::span<const RewriteRow> canonical_promotions() {
-  return kPromotionRows;
+  static const std::vector<RewriteRow> rows = with_functions();
+  return rows;
 }
 
 }  // namespace carina::normalize

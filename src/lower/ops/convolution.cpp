@@ -6,6 +6,7 @@
 
 #include "facts/aten_traits.h"
 #include "lower/ops/window_internal.h"
+#include "tensor/filled_tensor.h"
 
 namespace carina::lower {
 namespace {
@@ -47,10 +48,12 @@ ValueId grouped(Lowering& in, const Node& node, ValueId image, const Convolution
 }
 
 // The taps of a kernel, along one axis, that overlap the image at some window position. All other taps read padding
-// only. Example: the widest dilations of DeepLab on small images.
+// only. Example: the widest dilations of DeepLab on small images. If all taps do, `none` is set and one tap is kept.
+// Example: kernel 2, dilation 3 and padding 1 on 2 elements reads positions -1 and 2.
 struct Taps {
   int64_t first;
   int64_t count;
+  bool none;
 };
 
 Taps taps_of(const Node& node, const Shape& image, const Shape& kernel, const Shape& result, size_t axis) {
@@ -64,12 +67,17 @@ Taps taps_of(const Node& node, const Shape& image, const Shape& kernel, const Sh
   int64_t first = 0, last = kernel[2 + axis] - 1;
   while (first < last && !meets(first) && padding >= (first + 1) * dilation) ++first;
   while (last > first && !meets(last)) --last;
-  return {.first = first, .count = last - first + 1};
+  return {.first = first, .count = last - first + 1, .none = first == last && !meets(first)};
 }
 
-// Selects these rows and columns of weights [O,I,KH,KW].
-ValueId with_taps(Lowering& in, ValueId weight, const Taps& rows, const Taps& columns) {
+// Selects these rows and columns of weights [O,I,KH,KW]. Weights that read padding only become one tap of zeros.
+Result<ValueId> with_taps(Lowering& in, const Node& node, ValueId weight, const Taps& rows, const Taps& columns) {
   const Shape all = in.out.shape(weight);
+  if (rows.none || columns.none) {
+    if (!in.out.graph()[weight].constant) return fail(normalize::about(node, "the kernel lies outside of its input"));
+    const DType type = in.out.dtype(weight);
+    return in.out.constant(in.out.graph()[weight].name + ".taps", filled_tensor(type, Shape{all[0], all[1], 1, 1}, 0));
+  }
   if (rows.count == all[2] && columns.count == all[3]) return weight;
   const Shape kept{all[0], all[1], rows.count, columns.count};
   const auto constant = in.out.graph()[weight].constant;
@@ -91,14 +99,16 @@ Result<ValueId> conv2d(Lowering& in, const Node& node) {
   const Shape from = in.shape(node.inputs[0]), result = in.shape(node.outputs[0]), kernel = in.shape(node.inputs[1]);
   const auto& padding = attributes.integers("padding");
   std::vector<int64_t> dilation = attributes.integers("dilation");
-  const Taps rows = taps_of(node, from, kernel, result, 0), columns = taps_of(node, from, kernel, result, 1);
-  const WindowPlan plan = plan_windows({.kernel = {rows.count, columns.count},
-                                        .stride = attributes.integers("stride"),
-                                        .dilation = dilation,
-                                        .pad = {padding[0] - rows.first * dilation[0], padding[0],
-                                                padding[1] - columns.first * dilation[1], padding[1]}},
-                                       from, result);
-  operands.weight = with_taps(in, operands.weight, rows, columns);
+  Taps rows = taps_of(node, from, kernel, result, 0), columns = taps_of(node, from, kernel, result, 1);
+  if (rows.none || columns.none) rows = columns = {.first = 0, .count = 1, .none = true};
+  const WindowPlan plan =
+      plan_windows({.kernel = {rows.count, columns.count},
+                    .stride = attributes.integers("stride"),
+                    .dilation = dilation,
+                    .pad = {rows.none ? 0 : padding[0] - rows.first * dilation[0], padding[0],
+                            columns.none ? 0 : padding[1] - columns.first * dilation[1], padding[1]}},
+                   from, result);
+  CARINA_TRY(operands.weight, with_taps(in, node, operands.weight, rows, columns));
   if (rows.count == 1) dilation[0] = 1;
   if (columns.count == 1) dilation[1] = 1;
   const ValueId image = trimmed(in.out, in.out.to_nhwc(in.operand(node.inputs[0])), plan);

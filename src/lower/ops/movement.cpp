@@ -179,7 +179,7 @@ ValueId plain_numbers(Lowering& in, ValueId id) {
 }
 
 Result<ValueId> convert(Lowering& in, const Node& node) {
-  const DType to = tosa_type(in.value(node.outputs[0]).dtype);
+  const DType to = stored_type(tosa_type(in.value(node.outputs[0]).dtype));
   if (in.is_quantized(node) && in.is_quantized(node.inputs[0])) return same(in, node);
   if (in.is_quantized(node.inputs[0])) return from_floats(in, node, to);
   const ValueId input = plain_numbers(in, node.inputs[0]);

@@ -139,7 +139,8 @@ Result<ValueId> mean(Lowering& in, const Node& node) {
   }
   const ValueId total = plain_sum(in, node, reduction);
   const ValueId inverse = in.out.splat(DType::kFp32, 1 / reduction.count, reduction.kept.rank());
-  const ValueId result = in.out.cast(in.out.binary(TosaOp::MUL, total, inverse), in.value(node.outputs[0]).dtype);
+  const ValueId result =
+      in.out.cast(in.out.binary(TosaOp::MUL, total, inverse), tosa_type(in.value(node.outputs[0]).dtype));
   return in.out.reshape(result, in.shape(node.outputs[0]));
 }
 

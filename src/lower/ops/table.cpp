@@ -132,6 +132,10 @@ ValueId by_table(Lowering& in, const Node& node, const RealFunction& function) {
 }
 
 Refused takes_table(const Candidate& c) {
+  // A table converts the integers of one scale to those of another, so it needs both scales.
+  if (c.output().quantization && !c.input(0).quantization)
+    return refused("types.not-quantized", c.input(0).name + " is not quantized",
+                   "convert it to float first: x.float()");
   for (const ir::Value* value : {&c.input(0), &c.output()}) {
     const DType type = Candidate::type_of(*value);
     if (type == DType::kInt8 || type == DType::kInt16 || (type == DType::kInt32 && value == &c.output())) continue;
