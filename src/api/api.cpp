@@ -10,7 +10,7 @@
 #include "base/guarded.h"
 #include "base/parallel/parallel.h"
 #include "driver/compilation.h"
-#include "driver/cpu_modules.h"
+#include "driver/cpu_nodes.h"
 #include "driver/whole_delegate.h"
 #include "execute/run_program.h"
 #include "files/tosa_file.h"
@@ -213,10 +213,7 @@ Result<Partition> partition(const Model& model, const TargetNames& target, const
   return call(caller, {}, wrong(model) + wrong(target) + wrong(options), [&](const Log& log) -> Result<Partition> {
     CARINA_TRY(const backends::Backend backend, backends::find_backend(target, log));
     const models::Model& prepared = model.content()->model;
-    driver::SplitOptions wanted = split_options(options);
-    if (!options.cpu_modules.empty()) {
-      CARINA_TRY(wanted.keep, driver::keep_modules(options.cpu_modules, prepared.nodes));
-    }
+    CARINA_TRY(const driver::SplitOptions wanted, driver::with_user_nodes(split_options(options), prepared));
     CARINA_TRY(driver::Split split, driver::split_graph(prepared.graph, backend, wanted, {}, log));
     Partition partition{
         .decisions = {},

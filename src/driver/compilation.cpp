@@ -4,7 +4,7 @@
 #include <iterator>
 #include <set>
 
-#include "driver/cpu_modules.h"
+#include "driver/cpu_nodes.h"
 #include "driver/mixed_precision_internal.h"
 #include "driver/wide_integers_internal.h"
 
@@ -32,13 +32,6 @@ void diagnose_rest(Compilation& compilation, const ir::Graph& graph) {
 // Converts errors about nodes of the prepared graph to errors about nodes of the user's model.
 Diagnostics about_model(Diagnostics errors, const ir::Graph& prepared) {
   return about_origins(std::move(errors), prepared);
-}
-
-// Returns the options with the nodes of the user's modules kept on the CPU. Errors (usage): no such module.
-Result<SplitOptions> with_modules(SplitOptions choices, const models::Model& model) {
-  if (choices.cpu_modules.empty()) return choices;
-  CARINA_TRY(choices.keep, keep_modules(choices.cpu_modules, model.nodes));
-  return choices;
 }
 
 void say_where_delegates_stand(const Package& package, const std::string& model, const Log& log) {
@@ -109,7 +102,7 @@ Compilation compile_model(models::Model model, const CompileOptions& options, co
   const ir::Graph& graph = compilation.model.graph;
   SplitOptions split = options.split;
   if (options.cpu_kernels == pte::CpuKernels::kCortexM) split.arithmetic = partition::CpuArithmetic::kInt8;
-  auto choices = with_modules(std::move(split), compilation.model);
+  auto choices = with_user_nodes(std::move(split), compilation.model);
   if (!choices) {
     compilation.errors = std::move(choices).error();
     return compilation;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "driver/cpu_nodes.h"
 #include "driver/delegation.h"
 #include "driver/whole_delegate.h"
 #include "facts/aten_quantization.h"
@@ -406,7 +407,7 @@ Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::
   Kept kept = kept_from_start(import, split);
   models::Model model{.name = where, .nodes = std::move(import.nodes), .graph = *std::move(import.graph)};
   CARINA_CHECKED(models::quantize_model(model, {.mode = models::QuantizeMode::kAuto, .samples = {}}, log));
-  SplitOptions choices = split;
+  CARINA_TRY(SplitOptions choices, with_user_nodes(split, model));
   choices.cpu_nodes.clear();
   for (;;) {  // terminates, because each iteration keeps at least one more node
     CARINA_TRY(const Delegated delegated, delegate_graph(model.graph, backend, keeping(choices, kept), options, log));

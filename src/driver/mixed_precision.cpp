@@ -18,6 +18,7 @@
 #include "base/text/number.h"
 #include "carina/check.h"
 #include "datasets/sample_reader.h"
+#include "driver/cpu_nodes.h"
 #include "evaluate/kernel_evaluator.h"
 #include "facts/aten_traits.h"
 #include "facts/cpu_costs.h"
@@ -229,7 +230,8 @@ class MixedPrecision {
 
   // Nodes on the CPU count, and so does each delegate after the first: the CPU calls it.
   Result<void> measure_cycles(const ir::Graph& graph, Measured& measured) const {
-    CARINA_TRY(const Delegated delegated, delegate_graph(graph, backend_, options_.split, options_.delegate, Log{}));
+    CARINA_TRY(const SplitOptions split, with_user_nodes(options_.split, model_));
+    CARINA_TRY(const Delegated delegated, delegate_graph(graph, backend_, split, options_.delegate, Log{}));
     measured.delegates = delegated.delegates.size();
     measured.cpu_cycles =
         measured.delegates < 2 ? 0 : static_cast<int64_t>(measured.delegates - 1) * kCpuCostOfDelegateCall;
@@ -545,7 +547,7 @@ class MixedPrecision {
                                       {"samples", final_samples_.size()},
                                       {"held_out", is_held_out_},
                                       {"front", std::move(front)}};
-    return write_file(path, file.dump(2) + "\n");
+    return write_file(path, file.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   }
 
   Result<void> say(std::vector<Candidate>& candidates, size_t best) {

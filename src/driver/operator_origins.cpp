@@ -19,7 +19,7 @@ std::string operators_json(const models::Model& model, const ir::Graph& tosa) {
                     {"node", user_node_of(model, node)},
                     {"source", node.source}});
   }
-  return rows.dump(1) + "\n";
+  return rows.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace carina::driver

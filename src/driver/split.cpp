@@ -38,7 +38,7 @@ Result<ir::Graph> lower_delegate(const ir::Graph& delegate, const lower::Target&
 Result<Split> split_graph(const ir::Graph& prepared, const backends::Backend& backend, const SplitOptions& options,
                           const std::vector<ir::Refusal>& refused, const Log& log) {
   const partition::PartitionOptions wanted{.cpu_nodes = options.cpu_nodes,
-                                           .cpu_ops = options.cpu_ops,
+                                           .cpu_ops = options.made_ops,
                                            .keep = options.keep,
                                            .delegate_nothing = options.delegates == DelegateMode::kNothing,
                                            .delegate_all = options.delegates == DelegateMode::kAll,

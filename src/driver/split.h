@@ -20,7 +20,8 @@ class SplitCache;
 
 // The nodes that the user keeps on the CPU, and the options of the partition.
 struct SplitOptions : options::PartitionOptions {
-  partition::UserConstraint keep = {};  // any other constraint
+  partition::UserConstraint keep = {};  // the nodes of cpu_modules and cpu_ops in the user's model (with_user_nodes())
+  std::vector<std::string> made_ops = {};  // of cpu_ops: operators that only the passes of prepare() have made
   partition::FloatsOnCpu floats = partition::FloatsOnCpu::kRounded;
   partition::CpuArithmetic arithmetic = partition::CpuArithmetic::kFloats;
   ir::PassOptions passes = {};  // for the clean-up after lowering

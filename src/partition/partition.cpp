@@ -10,6 +10,7 @@
 
 #include "facts/aten_traits.h"
 #include "facts/cpu_costs.h"
+#include "ir/operator_name.h"
 #include "ir/propagate_quantization.h"
 #include "partition/cost_internal.h"
 #include "partition/grouping_internal.h"
@@ -20,12 +21,6 @@ namespace carina::partition {
 namespace {
 
 using ir::Node;
-
-// Returns whether `name` names the operator `op`: "aten.conv2d.default" is also "conv2d.default" and "conv2d".
-bool is_called(std::string_view op, std::string_view name) {
-  const size_t space = op.find('.'), overload = op.rfind('.');
-  return name == op || name == op.substr(space + 1) || name == op.substr(space + 1, overload - space - 1);
-}
 
 // Checks the names. Errors: names that the graph does not have.
 Result<void> check_filters(const ir::Graph& graph, const PartitionOptions& options) {
@@ -44,7 +39,7 @@ Result<void> check_filters(const ir::Graph& graph, const PartitionOptions& optio
   };
   check(options.cpu_nodes, "node", [](const Node& node, const std::string& name) { return node.name == name; });
   check(options.cpu_ops, "op",
-        [](const Node& node, const std::string& name) { return is_called(node.op.name(), name); });
+        [](const Node& node, const std::string& name) { return ir::is_called(node.op.name(), name); });
   if (!errors.empty()) return fail(std::move(errors));
   return {};
 }
@@ -60,8 +55,8 @@ std::optional<Refusal> user_constraint(const Node& node, const PartitionOptions&
   if (options.keep) {
     if (auto constraint = options.keep(node)) return constraint;
   }
-  const bool by_op =
-      std::ranges::any_of(options.cpu_ops, [&](const std::string& name) { return is_called(node.op.name(), name); });
+  const bool by_op = std::ranges::any_of(options.cpu_ops,
+                                         [&](const std::string& name) { return ir::is_called(node.op.name(), name); });
   return by_op ? std::optional(Refusal{
                      .rule = "user.op", .reason = "--cpu-op keeps the operator on the CPU", .hint = "remove --cpu-op"})
                : std::nullopt;

@@ -6,6 +6,8 @@
 #include <array>
 #include <string_view>
 
+#include "ir/operator_name.h"
+
 namespace carina::quantize {
 
 namespace {
@@ -37,7 +39,7 @@ bool names_node(const Override& override, const UserNode& node) {
     case Override::Of::kNode:
       return override.name == node.name;
     case Override::Of::kOperator:
-      return override.name == node.op;
+      return ir::is_called(node.op, override.name);
     case Override::Of::kModule:
       return std::ranges::any_of(node.modules,
                                  [&](const ir::UserModule& module) { return is_inside(module, override.name); });

@@ -46,6 +46,17 @@ def test_devices_take_several_outputs(run_carina, tmp_path):
     run_carina([*COMPILE, "-o", "/dev/null", "--report", "/dev/null"], cwd=tmp_path)
 
 
+def test_names_that_are_no_utf8_are_written(run_carina, tmp_path):
+    """Every file of --dump and every report is written for a model whose names are other bytes."""
+    run_carina(["tosa", DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz", "-o", tmp_path / "m.tosa"])
+    model = (tmp_path / "m.tosa").read_bytes()
+    assert b"linear" in model
+    (tmp_path / "bad.tosa").write_bytes(model.replace(b"linear", b"\xffinea\xfe"))
+    args = ["compile", tmp_path / "bad.tosa", "--target", "ethos-u55-128", "--dump", tmp_path / "dump", "-o", tmp_path / "o.pte"]
+    told = run_carina([*args, "--report", tmp_path / "r.html", "--per-layer", tmp_path / "l.csv", "--json"]).json
+    assert told and list((tmp_path / "dump").glob("*operators*.json"))
+
+
 @pytest.mark.parametrize("name", ["q.tosa", "q.xyz", "q.onnx", "q.html"])
 def test_a_misleading_extension_is_refused(run_carina, tmp_path, name):
     done = run_carina([*COMPILE, "-o", tmp_path / name], expect=2)

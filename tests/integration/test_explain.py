@@ -176,6 +176,52 @@ def test_each_cpu_node_has_rule_cost_and_reason(options, op, rule, delegates, is
     assert len(said["delegates"]) <= delegates
 
 
+class Composites(torch.nn.Module):
+    """Operators that are decomposed before the model is partitioned."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.layer, self.group = torch.nn.Linear(16, 16), torch.nn.LayerNorm(16), torch.nn.GroupNorm(2, 8)
+        self.gru = torch.nn.GRU(16, 16, batch_first=True)
+
+    def forward(self, x):
+        x = self.group(self.layer(torch.softmax(self.linear(x), -1)))
+        x = F.scaled_dot_product_attention(x, x, x) / (1 + x.var(-1, keepdim=True))
+        return self.linear(self.gru(F.max_pool1d(x.cumsum(-1), 3, 1, 1))[0].roll(1, -1) @ x.transpose(1, 2) @ x)
+
+
+COMPOSITES = ["softmax", "layer_norm", "group_norm", "scaled_dot_product_attention", "var", "div", "cumsum", "max_pool1d", "gru", "roll", "matmul"]
+
+
+@pytest.fixture(scope="module")
+def composites(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("composites")
+    x = torch.randn(8, 1, 8, 16, generator=torch.Generator().manual_seed(1))
+    program = torch.export.export(Composites().eval(), (x[0],), strict=False)
+    torch.export.save(program, folder / "model.pt2")
+    np.savez(folder / "x.npz", x=x.numpy())
+    return folder
+
+
+@pytest.mark.parametrize("name", COMPOSITES)
+def test_cpu_op_names_an_operator_of_the_model(name, composites, run_carina):
+    said = run_carina(["explain", composites / "model.pt2", *TARGET, "--calibrate", composites / "x.npz", "--cpu-op", name, "--json"]).json
+    kept = [node for node in said["nodes"] if node["op"].split(".")[1] == name]
+    assert kept and all(node["runs_on"] in ("cpu", "folded") for node in kept), kept
+    assert any(node["runs_on"] == "npu" for node in said["nodes"])
+
+
+def test_cpu_op_lists_the_operators_of_the_model(composites, run_carina):
+    refused = run_carina(["explain", composites / "model.pt2", *TARGET, "--calibrate", composites / "x.npz", "--cpu-op", "conv9d"], expect=2)
+    assert "aten.softmax.int" in refused.stderr and "conv9d" in refused.stderr
+
+
+def test_quantize_at_names_an_operator_of_the_model(composites, run_carina):
+    said = run_carina(["explain", composites / "model.pt2", *TARGET, "--calibrate", composites / "x.npz", "--quantize", "int8", "--quantize-at", "op:softmax=float", "--json"]).json
+    (softmax,) = [node for node in said["nodes"] if node["op"] == "aten.softmax.int"]
+    assert softmax["runs_on"] == "cpu", softmax
+
+
 def test_no_such_module(islands, run_carina):
     done = run_carina(["explain", islands / "model.pt2", *TARGET, "--calibrate", islands / "x.npy", "--cpu-module", "lost"], expect=2)
     assert "unknown module" in done.stderr and "the modules are: " in done.stderr and "last" in done.stderr
