@@ -51,6 +51,7 @@ inline constexpr auto kAtenComposites = std::to_array<std::string_view>({
     "gradient",
     "greater",
     "greater_equal",
+    "hann_window",
     "heaviside",
     "hsplit",
     "huber_loss",
@@ -73,6 +74,7 @@ inline constexpr auto kAtenComposites = std::to_array<std::string_view>({
     "linalg_vecdot",
     "linspace",
     "logaddexp2",
+    "logspace",
     "margin_ranking_loss",
     "matrix_power",
     "max_unpool2d",
@@ -96,6 +98,7 @@ inline constexpr auto kAtenComposites = std::to_array<std::string_view>({
     "renorm",
     "row_stack",
     "sgn",
+    "sinc",
     "smooth_l1_loss",
     "soft_margin_loss",
     "special_entr",
@@ -125,12 +128,30 @@ inline constexpr auto kAtenComposites = std::to_array<std::string_view>({
     "xlogy",
 });
 
+// Operators without tensor operands that make a tensor of numbers, and that no decomposition replaces. Sorted.
+inline constexpr auto kAtenNumberSources = std::to_array<std::string_view>({
+    "bartlett_window",
+    "blackman_window",
+    "fft_fftfreq",
+    "fft_rfftfreq",
+    "hamming_window",
+    "kaiser_window",
+    "tril_indices",
+    "triu_indices",
+});
+
 // Returns what to do about an operator ("aten.clip.default") that neither a target nor a kernel can run.
 constexpr std::string_view remedy_without(std::string_view op) {
   constexpr std::string_view kAten = "aten.";
   if (op.starts_with("tosa_mxfp.")) return "use the target TOSA-1.1+FP+mxfp, which computes with MXFP";
   const std::string_view name = op.starts_with(kAten) ? op.substr(kAten.size()) : std::string_view();
-  if (std::ranges::binary_search(kAtenComposites, name.substr(0, name.find('.'))))
+  const std::string_view plain = name.substr(0, name.find('.'));
+  if (std::ranges::binary_search(kAtenNumberSources, plain))
+    return "its numbers do not depend on an input: compute them in the model's constructor, and keep them with "
+           "self.register_buffer";
+  if (plain.starts_with("_native_batch_norm_legit"))
+    return "the model is in training mode: call model.eval() before torch.export.export";
+  if (std::ranges::binary_search(kAtenComposites, plain))
     return "PyTorch makes it of other operators: torch.export.save(program.run_decompositions(), file)";
   return "replace it in the model by supported operators";
 }
