@@ -1,0 +1,90 @@
+"""How far rounding may move a network's results: eager PyTorch with a rounding error added to each statement's result.
+
+    v0 = self.conv_1(x0)            v0 *= 1 + 1e-6 * randn
+    v1 = v0.argmax(1)               an integer: differs only if the error of v0 changes the choice
+    v2 = v0 - x0                    small differences of large values differ by much
+
+Carina's float program computes in another order than PyTorch. A network that amplifies rounding errors, or chooses by
+them, may give other results, and these runs show which elements and by how much. An element that no run moves must
+agree to 1e-5 of its tensor's largest value. That finds wrong elements in every network, which one tolerance for all
+networks does not: the largest honest error is 100 %.
+"""
+
+import torch
+
+from random_modules.drawing import outputs_of
+from random_modules.network import NAMESPACE
+
+EPSILON = {
+    "float32": 1e-6,
+    "float64": 1e-6,
+    "float16": 2e-3,
+    "bfloat16": 1.6e-2,
+}  # float64 is computed as float32 in part
+RUNS = 3
+CHOICES = ("order", "arg", "extreme", "other_reduction")  # kinds whose results depend on the order of equal elements
+
+
+def moved(network, sample, wanted):
+    """For each output the largest change of each element in RUNS runs with rounding errors; infinite where a shape
+    changes."""
+    module = network.module()
+    changes = [torch.zeros(value.shape, dtype=torch.float64) for value in wanted]
+    for run in range(RUNS):
+        for change, value, noisy in zip(changes, wanted, _run(network, module, sample, run), strict=True):
+            change.copy_(torch.maximum(change, (noisy.double() - value.double()).abs().nan_to_num(torch.inf)))
+    return changes
+
+
+def _run(network, module, sample, seed):
+    generator = torch.Generator().manual_seed(seed)
+    epsilon = EPSILON[network.precision]
+
+    def noisy(value):
+        if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+            return value
+        return (value.double() * (1 + epsilon * torch.randn(value.shape, generator=generator, dtype=torch.float64))).to(
+            value.dtype
+        )
+
+    def untied(value):
+        """Equal elements, such as zeros, differ: which of them comes first is not defined."""
+        if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+            return value
+        return value + 1e-12 * torch.randn(value.shape, generator=generator).to(value.dtype)
+
+    names = {
+        **NAMESPACE,
+        "self": module,
+        **{given.name: noisy(value) for given, value in zip(network.inputs, sample, strict=True)},
+    }
+    with torch.no_grad():
+        for statement in network.statements:
+            if statement.kind in CHOICES:
+                names.update({name: untied(names[name]) for name in statement.operands})
+            for line in statement.lines:
+                exec(line, names)
+            names.update({name: noisy(names[name]) for name in statement.results})
+    return [names[name] for name in network.outputs]
+
+
+def difference(got, value, change, precision):
+    """How a result differs from eager PyTorch's; empty: it does not, beyond rounding."""
+    if tuple(got.shape) != tuple(value.shape):
+        return f"shape {tuple(got.shape)}, PyTorch's is {tuple(value.shape)}"
+    if not value.numel():
+        return ""
+    got, value = torch.as_tensor(got).double(), value.double()
+    scale = float(value.abs().nan_to_num(0, 0, 0).max())
+    allowed = 8 * change + 10 * EPSILON[precision] * max(scale, 1e-3)
+    wrong = ((got - value).abs().nan_to_num(torch.inf) > allowed) & ~(got.isnan() & value.isnan()) & ~(got == value)
+    if not bool(wrong.any()):
+        return ""
+    place = tuple(int(i) for i in wrong.nonzero()[0])
+    return f"{int(wrong.sum())} of {value.numel()} elements differ: at {place} {float(got[place]):.7g}, PyTorch's is {float(value[place]):.7g}, rounding moves it by {float(change[place]):.2g}"
+
+
+def eager(network, sample):
+    module = network.module()
+    with torch.no_grad():
+        return [value.detach() for value in outputs_of(module(*(value.clone() for value in sample)))]
