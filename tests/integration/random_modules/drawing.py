@@ -258,12 +258,19 @@ class Drawing:
         return Input(name, shape, "float32", low, high)
 
     def use_inputs(self):
-        """Statements that read the integers and bools, which most other statements do not."""
+        """Statements that read every input but the first: most others read the newest value only."""
         for given in self.network.inputs[1:]:
-            if given.dtype != "float32" and self.chance(0.7):
-                self.add(
-                    "select_by_bool" if given.dtype == "bool" else self.choice(["integer", "integer", "embedding"])
+            newest = self.network.statements[-1].results[-1] if self.network.statements else "x0"
+            if given.dtype == "bool":
+                self.add("select_by_bool") if self.chance(0.5) else self.accept(
+                    "where", [f"$0 = torch.where({given.name}, {newest}, 0.5)"]
                 )
+            elif given.dtype != "float32":
+                self.add(self.choice(["integer", "embedding"]))
+            elif broadcasts(self.values[newest].shape, self.values[given.name].shape):
+                self.accept("binary", [f"$0 = {self.choice(['x0', newest])} {self.choice('+-*')} {given.name}"])
+            else:
+                self.add(self.choice(["activation", "linear", "scalar"]))
 
     def draw_shape(self, rank):
         batch, channels = self.choice([1, 1, 1, 2, 3]), self.choice([1, 2, 3, 3, 4, 6, 8, 16, 17, 24])
@@ -297,7 +304,7 @@ class Drawing:
         if ending == "several":
             others = [name for statement in self.network.statements[:-1] for name in statement.results]
             self.network.outputs = [*dict.fromkeys([*self.shuffled(others)[: self.randint(1, 3)], *final])]
-        elif len(unread) <= 4 and self.chance(0.5):
+        elif self.chance(0.6):
             self.network.outputs = unread[-4:]
         else:
             self.network.outputs = final
