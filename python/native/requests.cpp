@@ -122,6 +122,12 @@ nb::bytes tosa(const driver::CompileRequest& model, std::string version, files::
   return bytes_of(call(listeners, [&](const Log& log) { return driver::to_tosa(request, log); }));
 }
 
+Result<driver::Compiled> compiled(const driver::CompileRequest& request, const Log& log) {
+  CARINA_TRY(driver::Compiled compiled, driver::compile(request, log));
+  if (compiled.dump) CARINA_CHECKED(compiled.dump->commit());
+  return compiled;
+}
+
 }  // namespace
 
 void bind_requests(nb::module_& module) {
@@ -132,7 +138,7 @@ void bind_requests(nb::module_& module) {
       "compile",
       [](const driver::CompileRequest& request, NoteListener note, ProgressListener progress) {
         return call({std::move(note), std::move(progress)},
-                    [request](const Log& log) { return driver::compile(request, log); });
+                    [request](const Log& log) { return compiled(request, log); });
       },
       "request"_a, nb::kw_only(), CARINA_LISTENERS, "`carina compile`.");
   module.def(

@@ -12,7 +12,6 @@
 #include "datasets/samples.h"
 #include "driver/compilation.h"
 #include "driver/compile_options.h"
-#include "driver/dump_folder_internal.h"
 #include "driver/operator_origins_internal.h"
 #include "files/file_kind.h"
 #include "frontend/tosa/flatbuffer.h"
@@ -104,25 +103,39 @@ void note_costly_floats(const Compilation& compilation, const CompileRequest& re
     log.note(*note);
 }
 
-// Writes the files of `--dump` for delegate `index`: its TOSA graph, the origins of the graph's operators, and the
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+// Adds the files of `--dump` for delegate `index`: its TOSA graph, the origins of the graph's operators, and the
 // backend's artifacts.
-Result<void> dump(const Compilation& compilation, size_t index, const backends::Backend& backend,
+Result<void> dump(DumpFolder& folder, const Compilation& compilation, size_t index, const backends::Backend& backend,
                   const CompileRequest& request) {
-  const std::string& folder = request.dump_folder;
   const Delegated& delegated = *compilation.delegated;
   ir::Graph graph = delegated.split.tosa[index];
-  CARINA_CHECKED(write_file(fmt::format("{}/output_tag{}_operators.json", folder, index),
-                            operators_json(compilation.model, graph)));
+  const std::string origins = operators_json(compilation.model, graph);
+  CARINA_CHECKED(folder.add(fmt::format("output_tag{}_operators.json", index), bytes_of(origins)));
   for (ir::Node& node : graph.nodes) {
     const auto location = request.locations.find(user_node_of(compilation.model, node));
     if (location != request.locations.end()) node.source = location->second;
   }
   graph.name = "main";  // the name under which the TOSA reference model looks it up
-  CARINA_TRY(const auto tosa, tosa::write_tosa({.graphs = {std::move(graph)}}));
-  CARINA_CHECKED(write_file(fmt::format("{}/output_tag{}_{}.tosa", folder, index, backend.tosa_spec), tosa));
+  CARINA_TRY(auto tosa, tosa::write_tosa({.graphs = {std::move(graph)}}));
+  CARINA_CHECKED(folder.add(fmt::format("output_tag{}_{}.tosa", index, backend.tosa_spec), std::move(tosa)));
   for (const backends::Artifact& artifact : delegated.delegates[index].artifacts)
-    CARINA_CHECKED(write_file(fmt::format("{}/output_tag{}_{}", folder, index, artifact.suffix), artifact.bytes));
+    CARINA_CHECKED(folder.add(fmt::format("output_tag{}_{}", index, artifact.suffix), artifact.bytes));
   return {};
+}
+
+// The folder of `--dump` with the files of every delegate, not yet in their place. No value without `--dump`.
+Result<std::optional<DumpFolder>> dumped(const Compilation& compilation, const backends::Backend& backend,
+                                         const CompileRequest& request) {
+  if (request.dump_folder.empty()) return std::nullopt;
+  CARINA_TRY(DumpFolder folder, DumpFolder::open(request.dump_folder));
+  for (size_t i = 0; i < compilation.delegated->delegates.size(); ++i)
+    CARINA_CHECKED(dump(folder, compilation, i, backend, request));
+  return folder;
 }
 
 // A TOSA file without a target uses the idioms that most readers prefer.
@@ -176,11 +189,7 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   CARINA_TRY(Compilation compilation, compile_file(request, backend, log));
   if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
   warn_of_idle_npu(compilation, request, backend, log);
-  if (!request.dump_folder.empty()) {
-    CARINA_CHECKED(clear_dump(request.dump_folder));
-    for (size_t i = 0; i < compilation.delegated->delegates.size(); ++i)
-      CARINA_CHECKED(dump(compilation, i, backend, request));
-  }
+  CARINA_TRY(std::optional<DumpFolder> dump_folder, dumped(compilation, backend, request));
   results::CompileReport report = compile_report(compilation, backend, delegate_options_of(request));
   note_costly_floats(compilation, request, report, log);
   add_alternatives(report, request, log);
@@ -189,9 +198,10 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
     report.program_bytes = request.output == CompileRequest::Output::kVgf
                                ? static_cast<int64_t>(part.size())
                                : report.delegates.front().command_stream_bytes + report.delegates.front().weight_bytes;
-    return Compiled{.program = std::move(part), .report = std::move(report)};
+    return Compiled{.program = std::move(part), .report = std::move(report), .dump = std::move(dump_folder)};
   }
-  Compiled compiled{.program = std::move(compilation.package->program), .report = std::move(report)};
+  Compiled compiled{
+      .program = std::move(compilation.package->program), .report = std::move(report), .dump = std::move(dump_folder)};
   // The memory is freed while the caller writes the file.
   run_async([all = std::make_shared<Compilation>(std::move(compilation))]() mutable { all.reset(); });
   return compiled;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "carina/log.h"
 #include "carina/options.h"
 #include "carina/result.h"
+#include "driver/dump_folder.h"
 #include "driver/split.h"
 #include "files/tosa_file.h"
 #include "ir/pass.h"
@@ -58,10 +60,13 @@ struct CompileRequest : options::PartitionOptions,
 struct Compiled {
   std::vector<std::byte> program;  // the .pte, .npz or .vgf
   results::CompileReport report;
+  // The files of the dump folder, which stay beside their places until its commit(). The caller commits them with its
+  // own files, so that a failed write changes nothing.
+  std::optional<DumpFolder> dump = {};
 };
 
 // Compiles a model to a program. A node that partitioning assigned to the NPU and the NPU's compiler refuses runs on
-// the CPU; the report gives the compiler's reason. With a dump folder, each delegate n is written as
+// the CPU; the report gives the compiler's reason. In a dump folder, the files of each delegate n are
 // output_tag<n>_<TOSA spec>.tosa and output_tag<n>_vela.npz, which are the Arm flow's names, and as
 // output_tag<n>_schedule.txt. Errors: the errors of every stage.
 Result<Compiled> compile(const CompileRequest& request, const Log& log);

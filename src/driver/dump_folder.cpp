@@ -1,11 +1,11 @@
-#include "driver/dump_folder_internal.h"
+#include "driver/dump_folder.h"
 
 #include <cctype>
 #include <filesystem>
 #include <string_view>
-#include <vector>
 
 #include "base/io/file.h"
+#include "base/io/folder_lock.h"
 
 namespace carina::driver {
 
@@ -22,20 +22,39 @@ bool is_of_a_compile(const std::string& name) {
 
 }  // namespace
 
-Result<void> clear_dump(const std::string& folder) {
+Result<DumpFolder> DumpFolder::open(std::string folder) {
   CARINA_CHECKED(make_folder(folder));
+  return DumpFolder(std::move(folder));
+}
+
+Result<void> DumpFolder::add(const std::string& name, std::vector<std::byte> bytes) {
+  CARINA_TRY(OutputFile file, OutputFile::prepare(folder_ + "/" + name, bytes));
+  names_.insert(name);
+  files_.push_back({.bytes = std::move(bytes), .file = std::move(file)});
+  return {};
+}
+
+Result<void> DumpFolder::commit() {
+  const Descriptor turn = lock_folder(folder_);
+  for (NewFile& file : files_) CARINA_CHECKED(file.file.commit());
+  files_.clear();
+  return remove_stale();
+}
+
+Result<void> DumpFolder::remove_stale() const {
   std::vector<std::filesystem::path> stale;
   std::error_code error;
-  for (auto entry = std::filesystem::directory_iterator(folder, error);
+  for (auto entry = std::filesystem::directory_iterator(folder_, error);
        !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    if (is_of_a_compile(entry->path().filename().string())) stale.push_back(entry->path());
+    const std::string name = entry->path().filename().string();
+    if (is_of_a_compile(name) && !names_.contains(name)) stale.push_back(entry->path());
   }
   for (const std::filesystem::path& path : stale) {
-    if (!std::filesystem::remove(path, error) || error) {
+    std::filesystem::remove(path, error);  // no error if another process has removed it
+    if (error)
       return fail({.where = path.string(),
                    .what = "cannot remove the file of an earlier compile: " + error.message(),
                    .fault = Fault::kEnvironment});
-    }
   }
   return {};
 }

@@ -16,6 +16,12 @@ namespace carina::driver {
 // earlier files as they were. Two processes that dump into one folder take turns, so it never has files of both.
 class DumpFolder {
  public:
+  DumpFolder(DumpFolder&&) noexcept = default;
+  DumpFolder& operator=(DumpFolder&&) noexcept = default;
+  DumpFolder(const DumpFolder&) = delete;
+  DumpFolder& operator=(const DumpFolder&) = delete;
+  ~DumpFolder() = default;
+
   // Makes the folder if it is missing. Errors: it cannot be made.
   static Result<DumpFolder> open(std::string folder);
 

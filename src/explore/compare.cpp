@@ -134,7 +134,8 @@ Result<Side> compile_and_time(const std::string& path, const CompareRequest& req
   driver::CompileRequest compile = request.compile;
   compile.model = path;
   compile.layers = true;
-  CARINA_TRY(const driver::Compiled compiled, driver::compile(compile, log));
+  CARINA_TRY(driver::Compiled compiled, driver::compile(compile, log));
+  if (compiled.dump) CARINA_CHECKED(compiled.dump->commit());
   Side side{.totals = {.label = path, .target = {}, .system_config = {}, .memory_mode = {}}, .npu = {}};
   for (const results::DelegateReport& delegate : compiled.report.delegates) {
     npu::CompiledNetwork sizes;

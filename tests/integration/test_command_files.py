@@ -177,6 +177,54 @@ def test_a_full_disk_leaves_nothing(carina, tmp_path, run_carina):
     assert [path.name for path in tmp_path.iterdir()] == ["m.tosa"]
 
 
+def files_in(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+OTHER_NPU = ["compile", DIGITS / "digits.pt2", "--target", "ethos-u85-256", "--calibrate", DIGITS / "calibration.npz"]
+
+
+@pytest.mark.parametrize("limit", [0, 500, 3_000, 6_000, 10_000])
+def test_a_failed_compile_keeps_the_dump_of_an_earlier_one(carina, run_carina, tmp_path, limit):
+    """A limit of 3,000 bytes ends the second compile in one of the dump's files, 10,000 bytes in the program."""
+
+    def small_files():
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    run_carina([*COMPILE, "--dump", tmp_path / "dump", "-o", tmp_path / "o.pte"])
+    before = files_in(tmp_path / "dump")
+    done = subprocess.run([carina, *OTHER_NPU, "--dump", tmp_path / "dump", "-o", tmp_path / "o.pte"], capture_output=True, preexec_fn=small_files)
+    assert done.returncode == 1 and files_in(tmp_path / "dump") == before
+    run_carina(["accuracy", DIGITS / "digits.pt2", tmp_path / "o.pte", "--data", DIGITS / "test.npz", "--dump", tmp_path / "dump"])
+
+
+def test_a_dump_replaces_the_files_of_an_earlier_compile_and_no_others(run_carina, tmp_path):
+    folder = tmp_path / "dump"
+    folder.mkdir()
+    for name in ("output_tag7_vela.npz", "output_tag0_old.tosa", "mine.txt", "output_tagged.npz"):
+        (folder / name).write_text("old")
+    run_carina([*COMPILE, "--dump", folder, "-o", tmp_path / "o.pte"])
+    once = files_in(folder)
+    assert {"mine.txt", "output_tagged.npz"} < set(once) and not {"output_tag7_vela.npz", "output_tag0_old.tosa"} & set(once)
+    run_carina([*COMPILE, "--dump", folder, "-o", tmp_path / "o.pte"])
+    assert files_in(folder) == once
+
+
+def test_a_folder_that_two_compiles_dump_into_has_the_files_of_one(carina, run_carina, tmp_path):
+    alone = []
+    for number, command in enumerate((COMPILE, OTHER_NPU)):
+        run_carina([*command, "--dump", tmp_path / f"alone{number}", "-o", tmp_path / "o.pte"])
+        alone.append(files_in(tmp_path / f"alone{number}"))
+    for attempt in range(3):
+        commands = [[carina, *command, "--dump", tmp_path / "dump", "-o", tmp_path / f"{attempt}-{i}.pte"] for i, command in enumerate([COMPILE, OTHER_NPU] * 3)]
+        children = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for command in commands]
+        errors = [child.communicate(timeout=120)[1] for child in children]
+        assert [child.returncode for child in children] == [0] * len(children), errors
+        assert files_in(tmp_path / "dump") in alone
+
+
 def test_several_inputs_after_one_option(run_carina, program, tmp_path):
     for i in range(3):
         np.save(tmp_path / f"{i}.npy", np.full((1, 1, 8, 8), i, "f4"))

@@ -171,6 +171,7 @@ Result<void> compile(const driver::CompileRequest& request, const Outputs& outpu
   if (layers) CARINA_CHECKED(layers->commit());
   if (summary) CARINA_CHECKED(summary->commit());
   if (page) CARINA_CHECKED(page->commit());
+  if (compiled.dump) CARINA_CHECKED(compiled.dump->commit());
   return program.commit();
 }
 

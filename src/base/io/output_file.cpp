@@ -26,7 +26,7 @@ constexpr int kNoTerminal = 0;
 #endif
 
 // The temporary files of this process that are not renamed yet, for remove_uncommitted_files().
-constexpr size_t kSlots = 32;
+constexpr size_t kSlots = 1024;
 std::array<std::atomic<const char*>, kSlots> uncommitted{};
 
 // Files and folders that this process has made, the last one first. Entries are never freed, because a signal handler
