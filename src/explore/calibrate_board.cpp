@@ -12,6 +12,7 @@
 #include "base/io/file.h"
 #include "base/text/number.h"
 #include "estimate/estimate.h"
+#include "files/command_files.h"
 #include "npu/payload.h"
 #include "npu/vela_raw.h"
 #include "targets/target.h"
@@ -20,7 +21,8 @@ namespace carina::explore {
 namespace {
 
 struct Sample {
-  std::string stream;
+  std::string stream;  // as the CSV names it
+  std::string path;
   npu::CompiledNetwork network;
   double milliseconds = 0;  // 0: cycles were measured
   double cycles = 0;
@@ -83,16 +85,24 @@ Result<std::vector<Sample>> read_samples(const std::string& path) {
     const double value = row.size() == 2 ? number_in<double>(row[1]).value_or(0) : 0;
     if (!std::isfinite(value) || value <= 0)
       return bad_row(path, line_number, "a row without a positive number", row.back());
-    const std::string stream = (std::filesystem::path(path).parent_path() / row[0]).string();
+    std::string stream = (std::filesystem::path(path).parent_path() / row[0]).string();
     CARINA_TRY(npu::CompiledNetwork network, read_network(stream));
     const bool is_time = (*head)[1] == "milliseconds";
     samples.push_back({.stream = row[0],
+                       .path = std::move(stream),
                        .network = std::move(network),
                        .milliseconds = is_time ? value : 0,
                        .cycles = is_time ? 0 : value});
   }
   if (samples.empty()) return bad_row(path, line_number, "no measurements", "none");
   return samples;
+}
+
+// Checks that the new ini does not replace a stream that the CSV names.
+Result<void> check_output(const CalibrateBoardRequest& request, const std::vector<Sample>& samples) {
+  files::CommandFiles files{.inputs = {}, .outputs = {{"--output", request.output}}, .folders = {}};
+  for (const Sample& sample : samples) files.inputs.push_back(sample.path);
+  return files::check_files(files);
 }
 
 Result<plan::Target> target_of(const CalibrateBoardRequest& request, const std::vector<Sample>& samples,
@@ -223,6 +233,7 @@ std::string ini_text(const results::BoardCalibration& fitted, const npu::SystemC
 
 Result<results::BoardCalibration> calibrate_board(const CalibrateBoardRequest& request, const Log& log) {
   CARINA_TRY(const std::vector<Sample> samples, read_samples(request.measurements));
+  CARINA_CHECKED(check_output(request, samples));
   CARINA_TRY(const plan::Target start, target_of(request, samples, log));
   const Fit fit(samples, start);
   CARINA_TRY(const std::vector<double> before, fit.cycles({1, 1, 1}));

@@ -100,6 +100,16 @@ def test_names_of_streams_may_have_blanks_commas_and_quotes(run_carina, tmp_path
     assert [row["stream"] for row in json.loads(done.stdout)["measurements"]] == [name]
 
 
+@pytest.mark.parametrize("output", ["net.npz", "./net.npz", "link.npz"])
+def test_calibration_never_replaces_a_stream_of_the_csv(run_carina, tmp_path, output):
+    shutil.copyfile(stream_of("kws"), tmp_path / "net.npz")
+    (tmp_path / "link.npz").symlink_to("net.npz")
+    (tmp_path / "measured.csv").write_text("stream,cycles\nnet.npz,300000\n")
+    before = (tmp_path / "net.npz").read_bytes()
+    done = run_carina(["calibrate-board", "measured.csv", "--memory-mode=Shared_Sram", "-o", output], expect=2, cwd=tmp_path)
+    assert "is an input of this command" in done.stderr and (tmp_path / "net.npz").read_bytes() == before
+
+
 @pytest.mark.parametrize("text", ["", "stream,cycles\n", "name,cycles\na,1\n", "stream,cycles\nmissing.npz,1\n", "stream,cycles\nmissing.npz,-1\n"])
 def test_calibration_refuses_files_without_measurements(run_carina, tmp_path, text):
     (tmp_path / "bad.csv").write_text(text)
