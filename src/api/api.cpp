@@ -72,6 +72,12 @@ Diagnostics wrong(const TargetNames& target) {
   return all;
 }
 
+Diagnostics wrong(std::span<const Sample> samples) {
+  Diagnostics all;
+  check_samples(samples, all);
+  return all;
+}
+
 Diagnostics wrong(const Model& model) {
   Diagnostics all;
   check_model(model, all);
@@ -196,7 +202,8 @@ Result<Model> quantize(Model model, std::span<const Sample> samples, const Quant
                        const Log& caller) {
   const models::QuantizeRequest request{
       .mode = options.mode, .scheme = options.scheme, .samples = source_of(samples), .threads = options.threads};
-  return call(caller, options.stop, wrong(model) + wrong(options), [&](const Log& log) -> Result<Model> {
+  Diagnostics mistakes = wrong(model) + wrong(options) + wrong(samples);
+  return call(caller, options.stop, std::move(mistakes), [&](const Log& log) -> Result<Model> {
     const ScopedThreadPool pool(options.threads);
     models::Model quantized = taken(std::move(model));
     CARINA_CHECKED(models::quantize_model(quantized, request, log));
@@ -286,6 +293,14 @@ Result<std::vector<std::byte>> package(const Partition& partition, std::span<con
                    .got = std::to_string(blobs.size()),
                    .fault = Fault::kUsage});
     }
+    for (size_t i = 0; i < blobs.size(); ++i) {
+      if (!blobs[i].backend_id.empty() && !blobs[i].blob.empty()) continue;
+      return fail({.where = "package",
+                   .what = "blob " + std::to_string(i) + " is empty",
+                   .expected = "a result of compile_delegate()",
+                   .got = blobs[i].backend_id.empty() ? "a blob without a backend" : "a blob without bytes",
+                   .fault = Fault::kUsage});
+    }
     std::vector<pte::Delegate> delegates;
     std::ranges::transform(blobs, std::back_inserter(delegates), packaged);
     CARINA_TRY(driver::Package package, driver::package(partition.program->graph, delegates));
@@ -321,7 +336,7 @@ Result<Program> package_tosa(std::span<const std::byte> tosa, const TargetNames&
 
 Result<results::CompileReport> explain(const Buffer& pt2, std::string_view name, std::span<const Sample> samples,
                                        const TargetNames& target, const CompileOptions& options, const Log& caller) {
-  Diagnostics mistakes = wrong(target) + wrong(options);
+  Diagnostics mistakes = wrong(target) + wrong(options) + wrong(samples);
   return call(
       caller, options.delegate.stop, std::move(mistakes), [&](const Log& log) -> Result<results::CompileReport> {
         const ScopedThreadPool pool(options.delegate.threads);
@@ -335,7 +350,7 @@ Result<results::CompileReport> explain(const Buffer& pt2, std::string_view name,
 }
 
 Result<RunOutcome> run(const Buffer& pte, const Sample& inputs, const RunOptions& options, const Log& caller) {
-  Diagnostics mistakes = wrong(options.memories);
+  Diagnostics mistakes = wrong(options.memories) + wrong(std::span(&inputs, 1));
   check_threads(options.threads, mistakes);
   return call(caller, options.stop, std::move(mistakes), [&](const Log& log) -> Result<RunOutcome> {
     const auto source = [&](std::span<const InputType>) -> Result<Sample> { return inputs; };

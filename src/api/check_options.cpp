@@ -77,6 +77,13 @@ void check_model(const Model& model, Diagnostics& wrong) {
     add(wrong, "model", "the model is empty", "a model of import_pt2() or quantize()", "one that was moved from");
 }
 
+void check_samples(std::span<const Sample> samples, Diagnostics& wrong) {
+  for (const Sample& sample : samples) {
+    for (size_t i = 0; i < sample.size(); ++i)
+      check_enum(sample[i].dtype, static_cast<DType>(kDTypeCount - 1), "dtype of input " + std::to_string(i), wrong);
+  }
+}
+
 void check_target(const TargetNames& target, Diagnostics& wrong) {
   for (const ConfigFile& file : target.ini) {
     if (file.text.data() == nullptr && file.text.size() != 0)

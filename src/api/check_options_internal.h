@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "carina/api.h"
@@ -18,6 +19,9 @@ void check_options(const QuantizeOptions& options, Diagnostics& wrong);
 void check_options(const PartitionOptions& options, Diagnostics& wrong);
 void check_options(const DelegateOptions& options, Diagnostics& wrong);
 void check_options(const CompileOptions& options, Diagnostics& wrong);
+
+// A tensor whose element type is no enumerator of DType.
+void check_samples(std::span<const Sample> samples, Diagnostics& wrong);
 
 // The bytes at an address aligned to 16 bytes, as files are in memory: a copy where they are not. A null pointer has no
 // bytes.

@@ -78,6 +78,30 @@ TEST(ApiOptions, model_that_was_moved_from_is_usage_error) {
   expect_usage(package(Partition{}, {}), "the partition is empty");
 }
 
+TEST(ApiOptions, unknown_types_of_tensors_are_usage_errors) {
+  Sample unknown = sample(1, 1);
+  unknown.front().dtype = static_cast<DType>(200);
+  expect_usage(run(Buffer::copy_of(small_pte()), unknown), "dtype of input 0: no such enumerator");
+  expect_usage(quantize(imported(pt2::small_model()), std::span(&unknown, 1)), "dtype of input 0");
+  expect_usage(explain(Buffer::copy_of(pt2::small_model().archive()), "m.pt2", std::span(&unknown, 1), kTarget),
+               "dtype of input 0");
+}
+
+TEST(ApiOptions, blobs_of_no_delegate_are_usage_errors) {
+  const auto parts = partition(quantized_model(), kTarget);
+  ASSERT_TRUE(parts.has_value());
+  ASSERT_EQ(parts->delegates.size(), 1U);
+  const auto blob = compile_delegate(parts->delegates.front(), kTarget);
+  ASSERT_TRUE(blob.has_value());
+  EXPECT_TRUE(package(*parts, std::span(&*blob, 1)).has_value());
+  DelegateBlob without_backend = *blob;
+  without_backend.backend_id.clear();
+  DelegateBlob without_bytes = *blob;
+  without_bytes.blob.clear();
+  for (const DelegateBlob& wrong : {DelegateBlob{}, without_backend, without_bytes})
+    expect_usage(package(*parts, std::span(&wrong, 1)), "blob 0 is empty");
+}
+
 TEST(ApiOptions, empty_and_throwing_functions_of_log_are_usage_errors) {
   const Log no_note{.note = nullptr};
   expect_usage(compile(quantized_model(), kTarget, {}, no_note), "Log::note");
