@@ -168,6 +168,7 @@ Error Method::Loader::load() {
 Error Method::load(const Program& program, size_t method, const MemoryManager& memory, const Linkage& linkage) {
   *this = Method();
   if (method >= program.methods()) return Error::kInvalidArgument;
+  if (memory.method == nullptr || memory.scratch == nullptr) return Error::kInvalidArgument;
   if (memory.planned.size() < program.planned_buffers(method)) return Error::kInvalidArgument;
   for (size_t i = 0; i < program.planned_buffers(method); ++i) {
     const size_t wanted = program.planned_buffer_bytes(method, i);

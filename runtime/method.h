@@ -58,8 +58,8 @@ class InstructionObserver {
 class Method {
  public:
   // Errors: kInvalidProgram; kOutOfMemory (problem() names the memory and the missing bytes); kOperatorMissing,
-  // kBackendMissing and kDataMissing (problem() has the name); kInvalidArgument (external data of another type or shape
-  // than their tensor); errors of a backend's init().
+  // kBackendMissing and kDataMissing (problem() has the name); kInvalidArgument (no such method, an arena that is null,
+  // external data of another type or shape than their tensor); errors of a backend's init().
   Error load(const Program& program, size_t method, const MemoryManager& memory, const Linkage& linkage);
 
   [[nodiscard]] size_t inputs() const { return inputs_.size(); }

@@ -21,6 +21,22 @@ TEST(Program, program_runs_and_describes_itself) {
   EXPECT_EQ(session.output<float>(), (std::vector<float>{0, 0, 0, 1, 2, 3}));
 }
 
+TEST(Program, load_without_memory_is_error) {
+  Session session(small_program().write());
+  ASSERT_EQ(session.prepare(), Error::kOk);
+  const Linkage linkage{.kernels = portable_kernels(), .backends = {}};
+  std::array<std::byte, 96> planned{};
+  const std::array<std::span<std::byte>, 1> buffers{planned};
+  Arena* const arena = &session.method_arena;
+  for (const MemoryManager& memory : {MemoryManager{.method = nullptr, .scratch = arena, .planned = buffers},
+                                      MemoryManager{.method = arena, .scratch = nullptr, .planned = buffers},
+                                      MemoryManager{.method = arena, .scratch = arena, .planned = {}}}) {
+    EXPECT_EQ(session.method.load(session.program, 0, memory, linkage), Error::kInvalidArgument);
+    EXPECT_FALSE(session.method.is_loaded());
+    EXPECT_EQ(session.method.execute(), Error::kNotLoaded);
+  }
+}
+
 TEST(Program, run_does_not_allocate) {
   Session session(small_program().write());
   ASSERT_EQ(session.load(), Error::kOk);
