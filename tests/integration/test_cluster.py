@@ -504,6 +504,20 @@ def test_part_that_takes_long_stops_after_a_line(monkeypatch):
     assert result["lines"] == [[0, '{"row": 0}']] and result["fault"]["kind"] == "time"
 
 
+@pytest.mark.parametrize("kept", [False, True], ids=["nothing", "a row"])
+def test_temporary_folder_stays_only_with_results(monkeypatch, capsys, tmp_path, kept):
+    """A sweep whose report fails keeps its rows for the next call. That of a broken model has no rows."""
+    from carina.cluster import command
+
+    described = subprocess.CompletedProcess([], 0, '{"here": [], "version": "", "program_sha256": ""}', "")
+    reported = subprocess.CompletedProcess([], 74, "", "")
+    monkeypatch.setattr(command, "run", lambda words, **options: described if "--describe" in words else reported)
+    monkeypatch.setattr(command.tempfile, "tempdir", str(tmp_path))
+    code = command.with_state("sweep", [], lambda said, here, folder: (folder / "rows.jsonl").touch() if kept else None)
+    assert code == 1 and len(list(tmp_path.iterdir())) == kept
+    assert ("the results are kept" in capsys.readouterr().err) == kept
+
+
 def test_finished_job_closes_its_state(tmp_path):
     from carina.cluster.command import Here
     from carina.cluster.sweep import _jobs

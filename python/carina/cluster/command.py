@@ -82,7 +82,7 @@ def with_state(name: str, words: Sequence[str], do: Callable[[dict[str, Any], He
         code = run([*all_words, "--only-kept"]).returncode
         if code != _NOT_REPORTED:
             return code
-        if temporary is not None:
+        if temporary is not None and any(Path(temporary).iterdir()):
             print(f"carina: note: the results are kept in {temporary}: the same command with --state {temporary} reports them", file=sys.stderr)
             temporary = None
         return 1
