@@ -1,7 +1,13 @@
 #!/usr/bin/env python3
-"""Changes an operator, a constant or a condition of a library, one at a time, and lists the changes that its unit tests do not detect.
+"""Changes an operator, a constant or a condition of a library, one at a time, and lists the changes that nothing notices.
 
-usage: scripts/mutate.py LIBRARY [--count 40] [--seed 0] [--only FILE:LINE]
+usage: scripts/mutate.py LIBRARY [--count 40] [--seed 0] [--only FILE:LINE] [--also NAME=COMMAND]...
+
+LIBRARY is a folder of src, such as plan/emit. Its unit tests run on every change, and so does each --also COMMAND, a shell
+command that finds the changed program in $CARINA_BIN and notices the change by its exit code. The last lines count the changes
+that the tests and each command noticed:
+
+    scripts/mutate.py plan/emit --also 'check=$CARINA_BIN compile m.tosa -t ethos-u85-256 --check=full -o /dev/null'
 
 Works on a copy in build/mutants, so the sources do not change. A change that does not compile is not counted. A change that makes a test
 run longer than LIMIT_SECONDS counts as detected. Standard library only. The build compiles one file per compiler run, with ccache if it is
@@ -99,16 +105,31 @@ def tests_pass(programs):
     return True
 
 
-def outcome(mutant, programs):
+def targets_of(programs, also):
+    return [*programs, "carina"] if also else programs
+
+
+def notice(command):
+    """Whether a command of --also fails on the changed program."""
+    environment = {**os.environ, "CARINA_BIN": str(BUILD / "bin" / "carina"), "CARINA_DEV_CHECKS": "1"}
+    try:
+        return run(["sh", "-c", command], timeout=LIMIT_SECONDS, env=environment, cwd=ROOT).returncode != 0
+    except subprocess.TimeoutExpired:
+        return True
+
+
+def outcome(mutant, programs, also):
+    """The names of what noticed the change; None: it does not compile."""
     path = SOURCE / mutant.file
     original = path.read_text()
     lines = original.splitlines(keepends=True)
     lines[mutant.line - 1] = mutant.after + "\n"
     path.write_text("".join(lines))
     try:
-        if not build(programs):
-            return "does not compile"
-        return "survived" if tests_pass(programs) else "noticed"
+        if not build(targets_of(programs, also)):
+            return None
+        noticed = [] if tests_pass(programs) else ["unit tests"]
+        return noticed + [name for name, command in also.items() if notice(command)]
     finally:
         path.write_text(original)
 
@@ -119,29 +140,33 @@ def arguments():
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", help="FILE:LINE")
+    parser.add_argument("--also", metavar="NAME=COMMAND", action="append", default=[])
     return parser.parse_args()
 
 
 def main():
     given = arguments()
+    also = dict(entry.split("=", 1) for entry in given.also)
     copy_sources()
-    programs = re.findall(r"carina_test\((\w+)", (SOURCE / "tests" / "unit" / given.library / "CMakeLists.txt").read_text())
+    tests = SOURCE / "tests" / "unit" / given.library.split("/")[0] / "CMakeLists.txt"
+    programs = re.findall(r"carina_test\((\w+)", tests.read_text())
     checked(["cmake", "-S", SOURCE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DCARINA_BENCH=OFF",
              "-DCARINA_UNITY=OFF", "-DCARINA_WARNINGS_ARE_ERRORS=OFF"])  # fmt: skip
-    if not build(programs) or not tests_pass(programs):
-        sys.exit(f"{', '.join(programs)}: do not build or pass without a change")
+    if not build(targets_of(programs, also)) or not tests_pass(programs) or any(map(notice, also.values())):
+        sys.exit(f"{', '.join([*programs, *also])}: do not build or pass without a change")
     files = sorted(str(path.relative_to(SOURCE)) for path in (SOURCE / "src" / given.library).rglob("*.cpp"))
     every = [mutant for file in files for mutant in mutants_of(file)]
     chosen = random.Random(given.seed).sample(every, min(given.count, len(every)))
     if given.only:
         chosen = [mutant for mutant in every if f"{mutant.file}:{mutant.line}" == given.only]
-    counts = {"noticed": 0, "survived": 0, "does not compile": 0}
+    counts = dict.fromkeys(["unit tests", *also, "survived", "does not compile"], 0)
     for mutant in chosen:
-        found = outcome(mutant, programs)
-        counts[found] += 1
-        if found == "survived":
+        found = outcome(mutant, programs, also)
+        for name in ["does not compile"] if found is None else found or ["survived"]:
+            counts[name] += 1
+        if found == []:
             print(f"survived: {mutant}", flush=True)
-    print(f"{given.library}: {len(every)} possible changes, {', '.join(f'{number} {what}' for what, number in counts.items())}")
+    print(f"{given.library}: {len(every)} possible changes, {len(chosen)} made; noticed by or else: {', '.join(f'{name} {number}' for name, number in counts.items())}")
 
 
 if __name__ == "__main__":
