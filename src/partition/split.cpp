@@ -23,6 +23,17 @@ Tensor dequantized_constant(const ir::Value& value) {
   return !value.quantization || is_float(tensor.dtype) ? tensor : dequantized(tensor, *value.quantization);
 }
 
+// The type in which delegates compute plain values of a type that they do not have, and the suffix of its values.
+struct Narrow {
+  DType dtype;
+  const char* suffix;
+};
+std::optional<Narrow> narrowed(DType dtype) {
+  if (dtype == DType::kInt64) return Narrow{.dtype = DType::kInt32, .suffix = "_int32"};
+  if (dtype == DType::kFp64) return Narrow{.dtype = DType::kFp32, .suffix = "_float32"};
+  return std::nullopt;
+}
+
 ir::Attributes quantize_attributes(const Quantization& q) {
   return {{"scale", q.scale()},
           {"zero_point", q.zero_point()},
@@ -79,7 +90,7 @@ class Splitter {
     return result;
   }
 
-  // Inserts a conversion between int64, which delegates do not have, and int32.
+  // Inserts a conversion between a type that delegates do not have and its narrow one.
   ValueId converted(ValueId from, std::string name, DType to) {
     const ValueId result = program().add_value(name, to, Shape(program()[from].shape));
     program().add_node({.op = AtenOp::_to_copy_default,
@@ -91,13 +102,14 @@ class Splitter {
     return result;
   }
 
-  // Returns the integers of a value, with its parameters inside delegates. Plain integers are returned unchanged,
-  // except that int64 becomes int32.
+  // Returns the integers of a value, with its parameters inside delegates. Plain values are returned unchanged, except
+  // that int64 and fp64 become narrow.
   ValueId integers(ValueId id) {
     const auto& q = annotated_[id].quantization;
-    if (!q && graph_[id].dtype != DType::kInt64) return floats_.at(id);
+    const std::optional<Narrow> narrow = narrowed(graph_[id].dtype);
+    if (!q && !narrow) return floats_.at(id);
     if (const auto known = integers_.find(id); known != integers_.end()) return known->second;
-    if (!q) return integers_[id] = converted(floats_.at(id), graph_[id].name + "_int32", DType::kInt32);
+    if (!q) return integers_[id] = converted(floats_.at(id), graph_[id].name + narrow->suffix, narrow->dtype);
     return integers_[id] =
                insert_qdq(AtenOp::quantize_per_tensor_default, floats_.at(id), graph_[id], *q, q->dtype, "quantized");
   }
@@ -202,19 +214,21 @@ class Splitter {
   // Adds the output of a delegate. A quantized result is passed as integers, a plain one unchanged.
   ValueId add_delegate_output(ValueId original) {
     const ir::Value& value = annotated_[original];
-    if (!value.quantization && value.dtype != DType::kInt64)
+    const std::optional<Narrow> narrow = narrowed(value.dtype);
+    if (!value.quantization && !narrow)
       return floats_[original] = program().add_value(value.name, value.dtype, value.shape);
     if (!value.quantization)
-      return integers_[original] = program().add_value(value.name + "_int32", DType::kInt32, value.shape);
+      return integers_[original] = program().add_value(value.name + narrow->suffix, narrow->dtype, value.shape);
     return integers_[original] = program().add_value(value.name + "_quantized", value.quantization->dtype, value.shape);
   }
 
-  // Converts int32 results of a delegate to int64 for their readers outside.
+  // Converts narrow results of a delegate to int64 and fp64 for their readers outside.
   void widen_outputs(const std::vector<size_t>& members) {
     for (const size_t n : members) {
       for (const ValueId id : graph_.nodes[n].outputs) {
-        const bool widened = id.valid() && graph_[id].dtype == DType::kInt64 && integers_.contains(id);
-        if (widened) floats_[id] = converted(integers_.at(id), graph_[id].name, DType::kInt64);
+        const bool widened = id.valid() && narrowed(graph_[id].dtype) && !annotated_[id].quantization;
+        if (widened && integers_.contains(id))
+          floats_[id] = converted(integers_.at(id), graph_[id].name, graph_[id].dtype);
       }
     }
   }
@@ -227,7 +241,7 @@ class Splitter {
   std::vector<ir::NodeId> producer_;
   Partitioned result_;
   std::map<ValueId, ValueId> floats_;    // as computed (floats or plain integers)
-  std::map<ValueId, ValueId> integers_;  // integers of quantized values, and int32 of int64
+  std::map<ValueId, ValueId> integers_;  // integers of quantized values, int32 of int64, fp32 of fp64
   std::map<ValueId, ValueId> rounded_;   // the form that CPU kernels read
 };
 

@@ -80,6 +80,27 @@ def test_integers_and_floats_are_one_delegate(run_carina, tmp_path):
         np.testing.assert_allclose(got, wanted.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 3)
+
+    def forward(self, x, y):
+        return self.linear(x) * 0.5, torch.cat([y, y + 1]), x.to(torch.float32).sum(1)
+
+
+def test_float64_is_float32_inside_of_a_delegate(run_carina, tmp_path):
+    torch.manual_seed(3)
+    module, inputs = Scaled().double().eval(), (torch.randn(2, 4, dtype=torch.float64), torch.randn(3, dtype=torch.float64))
+    torch.export.save(torch.export.export(module, inputs, strict=False), tmp_path / "model.pt2")
+    program, report = compiled(run_carina, tmp_path / "model.pt2", tmp_path)
+    assert report["delegates"]
+    made, _ = run_program(run_carina, program, [value.numpy() for value in inputs], tmp_path / "run")
+    for got, wanted in zip(made, module(*inputs), strict=True):
+        assert str(got.dtype) == str(wanted.dtype).removeprefix("torch.")
+        np.testing.assert_allclose(got, wanted.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_the_file_alone(run_carina, tmp_path):
     """The output of `-o FILE.vgf` is the delegate of `-o FILE.pte`, and the VGF library reads it."""
     digits = "models/digits/digits.pt2"
