@@ -31,6 +31,7 @@ from torch.fx import Graph, GraphModule, Node
 from torch.utils._pytree import tree_flatten
 
 from .layout import Order, lay_out_boundary
+from .opaque import make_opaque, opaque_nodes, overwritten_buffers, states_of, without_state
 
 
 def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = None, *, boundary: Order | None = None) -> bytes:
@@ -42,10 +43,16 @@ def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = N
     The program of a delegate has inputs and outputs in its own axis order, `boundary`; see carina_arm.layout.
     """
     state, constants = dict(program.state_dict), dict(program.constants)
-    if boundary is not None or has_edge_dialect(program) or _is_fake(state) or _is_fake(constants):
+    overwrites = bool(overwritten_buffers(program.graph, program.graph_signature))
+    if boundary is not None or has_edge_dialect(program) or _is_fake(state) or _is_fake(constants) or overwrites or left_whole(program):
         tensors = _real(state, weights or {}), _real(constants, weights or {})
         program = _in_plain_dialect(program, *tensors, boundary=boundary)
     return saved(program)
+
+
+def left_whole(program: ExportedProgram) -> dict[str, str]:
+    """The names of the nodes that carina_arm.opaque keeps on the CPU, with the reason."""
+    return opaque_nodes(program.graph_module, overwritten_buffers(program.graph, program.graph_signature))
 
 
 def weights_of(program: ExportedProgram) -> dict[str, Any]:
@@ -182,7 +189,8 @@ def _in_plain_dialect(program: ExportedProgram, state: dict[str, Any], constants
                       boundary: Order | None) -> ExportedProgram:
     graph = Graph()
     _copy_plain(program.graph, graph)
-    signature = program.graph_signature
+    make_opaque(graph, left_whole(program))
+    signature = without_state(program.graph_signature, overwritten_buffers(program.graph, program.graph_signature))
     if boundary is not None:
         signature = lay_out_boundary(graph, signature, boundary)
     return ExportedProgram(
@@ -224,6 +232,7 @@ class _Lifter:
     def __init__(self, module: GraphModule) -> None:
         self.module = module
         self.graph = Graph()
+        self.states = states_of(module)
         self.copies: dict[Node, Node] = {}
         self.inputs: list[InputSpec] = []
         self.state: dict[str, torch.Tensor] = {}
@@ -240,22 +249,26 @@ class _Lifter:
             if node.op == "call_module":
                 raise ValueError(f"{node.name} calls the module {node.target}: export the model first")
             self._copied(node)
-        return self._program(users)
+        opaque = opaque_nodes(self.module, self.states)
+        make_opaque(self.graph, {copy.name for node, copy in self.copies.items() if node.name in opaque})
+        return self._program()
 
     def _lift_attributes(self) -> None:
         lifted: dict[str, Node] = {}
         for node in self.module.graph.find_nodes(op="get_attr"):
-            value = _attribute(self.module, str(node.target))
+            value = attribute_of(self.module, str(node.target))
             if not isinstance(value, torch.Tensor):
                 continue
             name = str(node.target)
             if name not in lifted:
                 lifted[name] = self.graph.placeholder("p_" + name.replace(".", "_"))
                 lifted[name].meta["val"] = value.detach()
-                self.inputs.append(
-                    InputSpec(InputKind.BUFFER, TensorArgument(lifted[name].name), target=name, persistent=True)
-                )
-                self.state[name] = value.detach()
+                argument = TensorArgument(lifted[name].name)
+                if node.name in self.states:
+                    self.inputs.append(InputSpec(InputKind.USER_INPUT, argument, target=None))
+                else:
+                    self.inputs.append(InputSpec(InputKind.BUFFER, argument, target=name, persistent=True))
+                    self.state[name] = value.detach()
             self.copies[node] = lifted[name]
 
     def _copied(self, node: Node) -> Node:
@@ -265,7 +278,8 @@ class _Lifter:
         self.copies[node] = copy
         return copy
 
-    def _program(self, users: list[Node]) -> ExportedProgram:
+    def _program(self) -> ExportedProgram:
+        users = [spec for spec in self.inputs if spec.kind is InputKind.USER_INPUT]
         results = tree_flatten(self.graph.output_node().args[0])[0]
         self.graph.output_node().args = (tuple(results),)
         outputs = [OutputSpec(OutputKind.USER_OUTPUT, _argument(result), target=None) for result in results]
@@ -294,7 +308,8 @@ def _argument(thing: object) -> Any:
     return ConstantArgument(name=thing.name, value=value)
 
 
-def _attribute(module: torch.nn.Module, path: str) -> Any:
+def attribute_of(module: torch.nn.Module, path: str) -> Any:
+    """The attribute with a path such as "block.weight"."""
     value: Any = module
     for name in path.split("."):
         value = getattr(value, name)

@@ -149,7 +149,7 @@ class TOSAPartitioner:
         return dict.fromkeys(found, "set_arm_partition(): the Arm backend keeps it on the CPU")
 
     def _assignments(self, program: ExportedProgram) -> list[_native.NodeAssignment]:
-        from .exported import origins_of, save_program
+        from .exported import left_whole, origins_of, save_program
         from .noops import without_noops
 
         kept = dict(_rejected(program, self.additional_checks or ()))
@@ -164,7 +164,7 @@ class TOSAPartitioner:
         kept |= dict.fromkeys(_beyond(self.tosa_spec, program), "the specification, which has no profile or extension for it")
         if isinstance(self.compile_spec, EthosUCompileSpec):
             kept |= dict.fromkeys(_of_open_sizes(program), "the target, whose delegates have fixed sizes")
-        kept |= self._left_by_arm(program)
+        kept |= self._left_by_arm(program) | left_whole(program)
         for name, check in kept.items():
             logger.info("%s: Rejected by %s", name, check)
         try:
