@@ -7,7 +7,7 @@ the decisions onto the nodes of the graph.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +31,9 @@ from torchao.quantization.pt2e.quantizer import (
 from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 
 from .exported import save_module
+from .masks import rows_of_groups
 from .quantization_config import QuantizationConfig
+from .row_observers import parts_of, seeing
 
 CUSTOM_META_KEY = "_arm_annotation_info"
 
@@ -47,6 +49,7 @@ class Plan:
     general: int | None
     of_node: Mapping[str, int | None] = field(default_factory=dict)
     quantized_ends: bool = False  # inputs and outputs are integers
+    hidden: float = 256.0  # elements of a mask count as at least the maximum of their row minus this
 
     def config_of(self, name: str) -> QuantizationConfig | None:
         """The config of the node with this name; None: the node stays float."""
@@ -75,8 +78,11 @@ def _is_symmetric(config: QuantizationConfig) -> bool:
     return getattr(config.output_activation, "qscheme", None) == torch.per_tensor_symmetric
 
 
-def annotate(module: GraphModule, plan: Plan) -> None:
+def annotate(module: GraphModule, plan: Plan) -> Callable[[Node, Any], Any]:
     """Annotates each node that computes with integers, unless it already has an annotation.
+
+    Returns:
+        A function that takes an input of the model and its spec, and returns the spec with the observer of the input's value.
 
     Raises:
         NotImplementedError: a config whose scales are computed at run time.
@@ -86,7 +92,9 @@ def annotate(module: GraphModule, plan: Plan) -> None:
             "is_dynamic=True: scales of activations that are found at run time are not supported: no target of Carina "
             "computes them; use is_dynamic=False and calibrate with samples"
         )
-    _Annotator(module, plan).run()
+    annotator = _Annotator(module, plan)
+    annotator.run()
+    return annotator.input_spec
 
 
 def is_annotated(node: Node) -> bool:
@@ -109,6 +117,8 @@ class _Annotator:
         self.values = list(self.found.values)
         self.anchors: dict[int, Node | tuple[Node, Node]] = {}
         self.specs: dict[int, Any] = {}  # by group, as the anchor has it
+        self.group_of = {self.by_name[value.name]: value.group for value in self.values if value.name in self.by_name}
+        self.rows = rows_of_groups(module, self.group_of, plan.hidden)
 
     def run(self) -> None:
         # The nodes of a condition's branches are in separate graphs, and stay float.
@@ -154,7 +164,15 @@ class _Annotator:
 
     def _spec(self, value: int, *, result: bool) -> Any:
         config = self.plan.configs[self.values[value].scheme]
-        return config.get_output_act_qspec() if result else config.get_input_act_qspec()
+        return self._seen(config.get_output_act_qspec() if result else config.get_input_act_qspec(), self.values[value].group)
+
+    def _seen(self, spec: Any, group: int) -> Any:
+        rows = self.rows.get(group)
+        return spec if rows is None else seeing(spec, rows)
+
+    def input_spec(self, node: Node, spec: Any) -> Any:
+        """The spec of an input of the model, with the observer of its value."""
+        return self._seen(spec, self.group_of[node]) if node in self.group_of else spec
 
     def _shared(self, value: int, anchor: Node | tuple[Node, Node], result: Node | None) -> Any:
         """The spec of a value. The first value of a group has its own spec; the others share it."""
@@ -181,7 +199,7 @@ class _Annotator:
         if any(self.values[result].group == group for result in found.results):
             return None
         given = self.specs.get(group, self._spec(operand.value, result=False))
-        own = self._config_of(found).get_input_act_qspec()
+        own = self._seen(self._config_of(found).get_input_act_qspec(), group)
         return own if getattr(own, "dtype", None) != getattr(given, "dtype", None) else None
 
     def _weight(self, operand: _native.AnnotatedOperand, node: Node, config: QuantizationConfig) -> Any:
@@ -208,17 +226,8 @@ _OF_TENSOR = {
 }
 
 
-def _parts_of(constructor: Any) -> tuple[Any, dict[str, Any]]:
-    """The class that FakeQuantize.with_args(...) makes, and the arguments."""
-    partial = getattr(constructor, "p", None)
-    if partial is None:
-        return constructor, {}
-    made, given = _parts_of(partial.func)
-    return made, {**given, **partial.keywords}
-
-
 def _per_tensor(constructor: Any) -> Any:
-    made, given = _parts_of(constructor)
+    made, given = parts_of(constructor)
     given = {name: value for name, value in given.items() if name not in ("ch_axis", "qscheme")}
     if "observer" in given:
         given["observer"] = _OF_TENSOR.get(given["observer"], given["observer"])
@@ -227,7 +236,7 @@ def _per_tensor(constructor: Any) -> Any:
 
 def _per_channel(constructor: Any, axis: int) -> Any:
     """torchao does not give the axis to fake quantization. The fused one takes only axis 0."""
-    made, given = _parts_of(constructor)
+    made, given = parts_of(constructor)
     if given.get("observer") not in _OF_TENSOR:
         return constructor
     if made is FusedMovingAvgObsFakeQuantize and axis != 0:

@@ -74,6 +74,8 @@ class _Expander:
         return node
 
     def _insert(self, op: str, operands: Sequence[int], attributes: Mapping[str, object], results: Sequence[int]) -> None:
+        if op == "aten.view.default":  # torch cannot view all tensors in another shape: the operand may be transposed
+            op, attributes = "aten.reshape.default", {"shape": attributes["size"]}
         target = _overload(op)
         given = [None if index < 0 else self.made[index] for index in operands]
         args, kwargs = _arguments(target, given, attributes)
@@ -107,7 +109,7 @@ class _Expander:
 
 
 def _overload(op: str) -> OpOverload:
-    """The name of an operator: "aten.mul.Tensor"."""
+    """The operator with this name, "aten.mul.Tensor"."""
     namespace, name, overload = op.split(".")
     found: OpOverload = getattr(getattr(getattr(torch.ops, namespace), name), overload)
     return found

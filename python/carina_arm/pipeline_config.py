@@ -36,7 +36,8 @@ class SDPASafeSoftmaxGuardPolicy(Enum):
 
 @dataclass
 class QuantizeInfConfig:
-    """Finite numbers that replace infinities before quantization."""
+    """Finite numbers for infinities of masks. `neg_inf`: elements of an attention mask count as at least the maximum of their row plus this
+    number, when ranges are observed (carina_arm.row_observers). `pos_inf` has no effect in Carina."""
 
     neg_inf: float = -256.0
     pos_inf: float = 255.0
@@ -58,8 +59,8 @@ class ArmPassPipelineConfig:
     def without_effect(self) -> list[str]:
         """One sentence for each changed option that Carina does not support."""
         said = []
-        if self.quantize_inf != QuantizeInfConfig():
-            said.append("quantize_inf has no effect: infinities of masks stay what they are, and hide their keys exactly")
+        if self.quantize_inf.pos_inf != QuantizeInfConfig.pos_inf:
+            said.append("quantize_inf.pos_inf has no effect: an infinity saturates at the end of the range that the other elements have")
         if self.sdpa_safe_softmax_guard is not SDPASafeSoftmaxGuardPolicy.PRESERVE:
             said.append("sdpa_safe_softmax_guard has no effect: attention keeps its guard against rows that see no key")
         return said

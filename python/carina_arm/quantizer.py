@@ -9,11 +9,13 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 from torchao.quantization.pt2e.quantizer import QuantizationAnnotation, Quantizer
+from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 from typing_extensions import Self
 
 from .annotation import Plan, annotate, is_annotated, mark
 from .compile_spec import ArmCompileSpec
 from .compile_spec_entry import CompileSpecEntry
+from .constants import fold_constants
 from .ethosu_compile_spec import EthosUCompileSpec
 from .expansion import expand
 from .quantization_config import QuantizationConfig
@@ -181,11 +183,13 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         return self._find("node", lambda node: _known_as(node)[0] in names, quantization_config)
 
     def transform_for_annotation(self, model: GraphModule) -> GraphModule:
-        """Spells operators as the Arm backend does, and decomposes nodes whose internal values need their own parameters. See
-        carina_arm.spelling and carina_arm.expansion."""
+        """Computes constant parts, spells operators as the Arm backend does, and decomposes nodes whose internal values need their own
+        parameters. See carina_arm.constants, carina_arm.spelling and carina_arm.expansion."""
         if self.quantizer is not self:
             transformed: GraphModule = self.quantizer.transform_for_annotation(model)
             return transformed
+        plan = self._plan(model)
+        fold_constants(model, lambda node: plan.config_of(node.name) is None)
         respell(model, self._plan(model), full=self.compile_spec._arm_partition)
         expand(model, self._plan(model))
         return model
@@ -198,8 +202,10 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         for quantizer in self._quantizers:
             quantizer.annotate(model)  # some return nothing; all annotate in place
         plan = self._plan(model)
-        annotate(model, plan)
-        self._annotate_ends(model, plan)
+        self._annotate_ends(model, plan, annotate(model, plan))
+        for node in model.graph.nodes:
+            if node.op == "call_function" and plan.config_of(node.name) is None:
+                node.meta.setdefault(Q_ANNOTATION_KEY, QuantizationAnnotation())  # so that users see that it stays float
         log_report(model)
         return model
 
@@ -295,13 +301,14 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         }
         io = dict(self._io)
         ends = [io.get(kind, self._global) for kind in ("input", "output")]
-        return Plan(configs, general, of_node, quantized_ends=all(config is not None for config in ends))
+        hidden = -self.compile_spec._get_pass_pipeline_config().quantize_inf.neg_inf
+        return Plan(configs, general, of_node, quantized_ends=all(config is not None for config in ends), hidden=hidden)
 
-    def _annotate_ends(self, model: GraphModule, plan: Plan) -> None:
+    def _annotate_ends(self, model: GraphModule, plan: Plan, spec_of_input: Callable[[Node, Any], Any]) -> None:
         """Sets the config of inputs and outputs: that of set_io(), otherwise the general one."""
         given = dict(self._io)
         for node in model.graph.find_nodes(op="placeholder"):
-            _annotate_input(node, given.get("input", plan.config_of(node.name)))
+            _annotate_input(node, given.get("input", plan.config_of(node.name)), spec_of_input)
         output = model.graph.output_node()
         _annotate_output(output, given.get("output", plan.config_of(output.name)))
 
@@ -340,9 +347,9 @@ def _is_float(node: Node) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype == torch.float32
 
 
-def _annotate_input(node: Node, config: Config) -> None:
+def _annotate_input(node: Node, config: Config, spec_of_input: Callable[[Node, Any], Any]) -> None:
     if config is not None and node.users and _is_float(node) and not is_annotated(node):
-        mark(node, QuantizationAnnotation(output_qspec=config.get_output_act_qspec(), _annotated=True))
+        mark(node, QuantizationAnnotation(output_qspec=spec_of_input(node, config.get_output_act_qspec()), _annotated=True))
 
 
 def _annotate_output(node: Node, config: Config) -> None:

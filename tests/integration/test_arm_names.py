@@ -220,9 +220,9 @@ logging.basicConfig(format="%(message)s")
 from carina.arm import ArmPassPipelineConfig, EthosUCompileSpec, QuantizeInfConfig, SoftmaxDecompositionConfig
 spec = EthosUCompileSpec("ethos-u55-128")
 spec.set_pass_pipeline_config(ArmPassPipelineConfig(softmax=SoftmaxDecompositionConfig.STABLE))
-spec.set_pass_pipeline_config(ArmPassPipelineConfig(quantize_inf=QuantizeInfConfig(neg_inf=-8.0)))
+spec.set_pass_pipeline_config(ArmPassPipelineConfig(quantize_inf=QuantizeInfConfig(neg_inf=-8.0, pos_inf=7.0)))
 """, folder=tmp_path).stderr.splitlines()
-    assert len(said) == 1 and "quantize_inf has no effect" in said[0]
+    assert len(said) == 1 and "quantize_inf.pos_inf has no effect" in said[0]
 
 
 def test_values_within_operators_are_observed(python, tmp_path):
