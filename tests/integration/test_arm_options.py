@@ -105,6 +105,7 @@ EFFECTS = {
     "--inferences": ([QEMU, "--inferences=3"], "qemu ", "--inferences 3"),
     "--model_name": ([], "aot ", "--model_name="),
     "--model_input": (["--model_input=IN"], "aot ", "--model_input=IN"),
+    "--trust_data": (["--trust_data"], "aot ", "--trust_data"),
     "--aot_arm_compiler_flags": (["--aot_arm_compiler_flags=--debug -s x.so"], "aot ", "--debug -s x.so"),
     "--target": (["--target=ethos-u85-256"], "aot ", "--target=ethos-u85-256"),
     "--output": (["--output=OUT"], "run ", "OUT/net_arm_delegate_ethos-u55-128.pte -o OUT/outputs"),

@@ -225,6 +225,27 @@ def test_calibration_data_is_a_file_or_a_folder(script, model, tmp_path):
     assert one.read_bytes() == folder.read_bytes() != wider.read_bytes()
 
 
+class Writes:
+    """An object whose reader writes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+@pytest.mark.parametrize("option", ["--calibration_data", "--model_input"])
+def test_data_do_not_run_code_unless_trusted(script, model, tmp_path, option):
+    written = tmp_path / "written"
+    torch.save([Writes(written)], tmp_path / "evil.pt")
+    arguments = ("-m", model, "-d", "-q", option, tmp_path / "evil.pt")
+    said = script("aot_arm_compiler", *arguments, expect=1).stderr
+    assert "evil.pt holds more than tensors" in said and "--trust_data" in said and not written.exists()
+    script("aot_arm_compiler", *arguments, "--trust_data", expect=1)  # it is read, and is no sample
+    assert written.exists()
+
+
 def test_intermediates_hold_what_came_between(script, model, tmp_path, reference_model):
     _, said = compiled(script, tmp_path / "out", "-m", model, "-d", "-q", "-i", tmp_path / "between", "-t", "ethos-u85-256")
     assert torch.export.load(tmp_path / "between" / "net_exported_program.pt2").module()

@@ -2,11 +2,13 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
 
 from carina_arm.scripts.aot_options import OF_INT8
 from carina_arm.scripts.bundle import bundle
@@ -34,11 +36,25 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError("--enable_debug_mode requires --intermediates, the folder for what it writes.")
 
 
+_HALVES = (torch.float16, torch.bfloat16)
+
+
+def _in_fp32(model: LoadedModel) -> LoadedModel:
+    """The model in fp32, from which it is quantized, if it or an input is in half precision. A .pt2 stays as it is."""
+    tensors = [*model.flat_inputs(), *model.module.parameters(), *model.module.buffers()]
+    halves = {tensor.dtype for tensor in tensors if isinstance(tensor, torch.Tensor) and tensor.dtype in _HALVES}
+    if not halves or model.exported is not None:
+        return model
+    note(f"the model computes in {', '.join(sorted(str(kind).removeprefix('torch.') for kind in halves))}: it is converted to float32 and then quantized")
+    inputs = pytree.tree_map(lambda leaf: leaf.float() if isinstance(leaf, torch.Tensor) and leaf.dtype in _HALVES else leaf, model.inputs)
+    return replace(model, module=model.module.float(), inputs=inputs)
+
+
 def _samples(args: argparse.Namespace, model: LoadedModel) -> list[list[Any]] | None:
     """The leaves of the calibration samples; without samples, those of the example inputs. None if nothing is quantized."""
     if not args.quantize:
         return None
-    samples = load_samples(args.calibration_data)
+    samples = load_samples(args.calibration_data, trusted=args.trust_data)
     return [check_sample(sample, model.inputs) for sample in samples or [model.inputs]]
 
 
@@ -109,7 +125,9 @@ def build(args: argparse.Namespace) -> None:
     """Runs the script. Raises: any error that prevents the output."""
     _check(args)
     _load_library(args.so_library)
-    model = load_model(args.model_name, args.model_input)
+    model = load_model(args.model_name, args.model_input, trusted=args.trust_data)
+    if args.quantize:
+        model = _in_fp32(model)
     path = output_path(args.output, model.name, args.target, delegated=args.delegate, bundled=args.bundleio)
     samples = _samples(args, model)
     exported = model.export(strict=args.strict_export)

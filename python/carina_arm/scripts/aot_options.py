@@ -5,6 +5,7 @@ import textwrap
 
 from carina._option_table import ARM_HELP
 
+from carina_arm.scripts.data_files import TRUST_DATA
 from carina_arm.scripts.example_names import known_names
 from carina_arm.scripts.options import Effect, add_options, option
 
@@ -46,6 +47,7 @@ _TARGET = (
 _QUANTIZATION = (
     option("-q", "--quantize", action="store_true", help="Quantize: int8; int16 activations where the target names int16. For cortex-m targets the kernels are those of ExecuTorch's Cortex-M backend"),
     option("--calibration_data", help="A .pt or .pth of torch.save(), or a folder of up to 1000 of them; default: the example inputs"),
+    TRUST_DATA,
 )
 
 _OUTPUTS = (

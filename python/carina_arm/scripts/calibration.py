@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from carina_arm.scripts.data_files import read_data
+
 __all__ = ["MAX_SAMPLES", "check_sample", "load_samples"]
 
 MAX_SAMPLES = 1000  # per folder, as in the Arm backend's script
@@ -25,28 +27,29 @@ def as_inputs(sample: object) -> tuple[Any, ...]:
     raise ValueError("Calibration sample must be a Tensor, tuple, list, or dict with 'pixel_values'.")
 
 
-def _read(path: Path) -> tuple[Any, ...]:
+def _read(path: Path, *, trusted: bool) -> tuple[Any, ...]:
     if path.suffix.lower() not in _SUFFIXES:
         raise ValueError(f"Unsupported calibration file type: {path}")
-    return as_inputs(torch.load(path, weights_only=False))
+    return as_inputs(read_data(path, trusted=trusted))
 
 
-def load_samples(path: str | None) -> list[tuple[Any, ...]] | None:
+def load_samples(path: str | None, *, trusted: bool) -> list[tuple[Any, ...]] | None:
     """The samples of a .pt or .pth of torch.save(), or of a folder of such files in the order of their paths. None without a path.
 
+    trusted: objects of any class are read; see data_files.
     Raises: ValueError for another path, a folder without such files, a file of another kind.
     """
     if path is None:
         return None
     place = Path(path)
     if place.is_file():
-        return [_read(place)]
+        return [_read(place, trusted=trusted)]
     if not place.is_dir():
         raise ValueError(f"Calibration data path '{path}' is not a file or directory.")
     files = sorted(str(file) for file in place.rglob("*") if file.is_file() and file.suffix.lower() in _SUFFIXES)
     if not files:
         raise ValueError(f"No supported calibration files found in directory '{path}'.")
-    return [_read(Path(file)) for file in files[:MAX_SAMPLES]]
+    return [_read(Path(file), trusted=trusted) for file in files[:MAX_SAMPLES]]
 
 
 def check_sample(sample: tuple[Any, ...], example: tuple[Any, ...]) -> list[Any]:

@@ -4,6 +4,7 @@ import argparse
 import os
 import textwrap
 
+from carina_arm.scripts.data_files import TRUST_DATA
 from carina_arm.scripts.example_names import known_names
 from carina_arm.scripts.options import add_options, option
 
@@ -18,6 +19,7 @@ OPTIONS = (
     option("-t", "--target", required=True, help="A TOSA specification (TOSA-1.0+INT, TOSA-1.0+FP+bf16), an NPU or vgf"),
     option("-q", "--quant_mode", choices=QUANT_MODES, help="Quantize the model"),
     option("--calibration_data", help="A .pt or .pth, a folder of up to 1000 of them, or, with imagenet, a folder of images; default: the example inputs"),
+    TRUST_DATA,
     option("--no_delegate", action="store_false", dest="delegate", help="Keep everything on the CPU"),
     option("-e", "--evaluators", required=True, help=f"Some of {', '.join(EVALUATORS)}, with commas between"),
     option("--evaluation_dataset", help="For imagenet: a folder with a folder of samples for each class"),

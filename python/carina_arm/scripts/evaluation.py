@@ -37,7 +37,7 @@ def _samples(args: argparse.Namespace, model: LoadedModel) -> list[list[Any]] | 
     if "imagenet" in args.evaluators and path is not None and Path(path).is_dir():
         folder = ImageFolder(path)
         return [[folder[place][0].unsqueeze(0)] for place in range(min(MAX_SAMPLES, len(folder)))]
-    return [check_sample(sample, model.inputs) for sample in load_samples(path) or [model.inputs]]
+    return [check_sample(sample, model.inputs) for sample in load_samples(path, trusted=args.trust_data) or [model.inputs]]
 
 
 class _Program:

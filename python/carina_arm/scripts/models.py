@@ -13,9 +13,11 @@ import torch
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
+from carina_arm.scripts.data_files import read_data
 from carina_arm.scripts.example_models import BUILT_IN
 from carina_arm.scripts.example_names import known_names, registered_examples
 from carina_arm.scripts.failures import ModelError
+from carina_arm.scripts.options import note
 
 __all__ = ["LoadedModel", "load_model"]
 
@@ -45,23 +47,28 @@ class LoadedModel:
             return pytree.tree_flatten(self.module(*(self.inputs if inputs is None else inputs)))[0]
 
 
-def _read(path: str, option: str) -> Any:
+def _read_module(path: str) -> Any:
+    """A whole module is Python objects of any class: a file of the user's, like a .py."""
+    note(f"--model_name: {path} is read with torch.load(weights_only=False), which runs code of the file; use files that you trust")
     try:
         return torch.load(path, weights_only=False)
     except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise ModelError(f"{option}: {path} is no file of torch.save(): {error}") from error
+        raise ModelError(f"--model_name: {path} is no file of torch.save(): {error}") from error
 
 
 def _input_tuple(inputs: Any) -> tuple[Any, ...]:
     return tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
 
 
-def _load_inputs(path: str | None) -> tuple[Any, ...] | None:
+def _load_inputs(path: str | None, *, trusted: bool) -> tuple[Any, ...] | None:
     if path is None:
         return None
     if not path.endswith((".pt", ".pth")):
         raise ModelError(f"Model input data '{path}' is not a valid name. Use --model_input <FILE>.pt e.g. saved with torch.save()")
-    return _input_tuple(_read(path, "--model_input"))
+    try:
+        return _input_tuple(read_data(path, trusted=trusted))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"--model_input: {error}") from error
 
 
 def _built_in(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | None:
@@ -110,7 +117,7 @@ def _saved(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | None:
         return None
     if not Path(name).is_file():
         raise ModelError(f"--model_name: there is no file {name}")
-    module = _read(name, "--model_name")
+    module = _read_module(name)
     if not isinstance(module, torch.nn.Module):
         raise ModelError(f"--model_name: {name} holds a {type(module).__name__}, not a module: save the whole model, torch.save(model, FILE)")
     if inputs is None:
@@ -134,14 +141,14 @@ def _exported(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | None:
 _LOADERS: tuple[Callable[[str, tuple[Any, ...] | None], LoadedModel | None], ...] = (_built_in, _registered, _python_file, _saved, _exported)
 
 
-def load_model(name: str, input_file: str | None = None) -> LoadedModel:
+def load_model(name: str, input_file: str | None = None, *, trusted: bool = False) -> LoadedModel:
     """Loads the model `name`: a known example, a .py with ModelUnderTest and ModelInputs, a .pt or .pth of torch.save(), or a .pt2 of
     torch.export.save().
 
-    input_file: a .pt of torch.save() with the inputs, instead of the model's own.
+    input_file: a .pt of torch.save() with the inputs, instead of the model's own. trusted: it may hold objects of any class; see data_files.
     Raises: ModelError, and exceptions of a user's file.
     """
-    inputs = _load_inputs(input_file)
+    inputs = _load_inputs(input_file, trusted=trusted)
     for load in _LOADERS:
         if loaded := load(name, inputs):
             if loaded.exported is None:

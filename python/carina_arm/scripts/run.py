@@ -83,6 +83,7 @@ def _compile(args: argparse.Namespace, model: _Model, folder: Path) -> Path:
     arguments = [f"--model_name={model.name}", f"--target={args.target}", *model.options]
     arguments += [f"--intermediates={folder}", f"--output={program}", *_memory_options(args)]
     arguments += [f"--model_input={args.model_input}"] if args.model_input else []
+    arguments += ["--trust_data"] if args.trust_data else []
     arguments += ["--bundleio"] if args.bundleio else []
     print("CALL carina aot " + shlex.join(arguments), flush=True)
     if code := aot_arm_compiler.main(arguments):
@@ -168,7 +169,7 @@ def _inputs(args: argparse.Namespace, folder: Path) -> list[str]:
     """-i FILE for each input. A bundle contains its inputs."""
     if args.model_input is None or args.bundleio:
         return []
-    return [word for file in write_inputs(args.model_input, folder) for word in ("-i", str(file))]
+    return [word for file in write_inputs(args.model_input, folder, trusted=args.trust_data) for word in ("-i", str(file))]
 
 
 def _is_graph(target: str) -> bool:
@@ -224,7 +225,7 @@ _IMAGE_ONLY = {
 }
 
 
-_OF_A_MODEL = ("model_name", "model_input", "bundleio", "build_only", "no_delegate", "no_quantize", "aot_arm_compiler_flags", "model_explorer")
+_OF_A_MODEL = ("model_name", "model_input", "trust_data", "bundleio", "build_only", "no_delegate", "no_quantize", "aot_arm_compiler_flags", "model_explorer")
 
 
 def _check_fixed(args: argparse.Namespace) -> None:

@@ -5,6 +5,7 @@ import textwrap
 
 from carina._option_table import ARM_HELP
 
+from carina_arm.scripts.data_files import TRUST_DATA
 from carina_arm.scripts.options import Effect, Option, add_options, option
 
 __all__ = ["BUILD_OPTIONS", "DEFAULT_TARGET", "RUN_OPTIONS", "build_parser", "parser"]
@@ -36,6 +37,7 @@ def _image_options() -> tuple[Option, ...]:
 RUN_SH = (
     option("--model_name", metavar="MODEL", help="Model file .py/.pth/.pt/.pt2 or a known model, as `carina aot` takes them"),
     option("--model_input", metavar="INPUT", help="A .pt file with the model's inputs. The program is run with them; without --bundleio and this, with ones"),
+    TRUST_DATA,
     option("--aot_arm_compiler_flags", metavar="FLAGS", default="", help="Further options of `carina aot`"),
     option("--no_delegate", action="store_true", help="Keep everything on the CPU"),
     option("--no_quantize", action="store_true", help="Leave a float model float"),

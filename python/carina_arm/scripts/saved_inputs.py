@@ -7,13 +7,16 @@ import torch
 from torch.utils import _pytree as pytree
 
 from carina_arm.scripts.calibration import as_inputs
+from carina_arm.scripts.data_files import read_data
 
 __all__ = ["write_inputs"]
 
 
-def write_inputs(path: str, folder: Path) -> list[Path]:
-    """Writes one file in `folder` for each tensor of the inputs in `path`, in order. Raises: OSError, ValueError if the file has no inputs."""
-    leaves = pytree.tree_flatten(as_inputs(torch.load(path, weights_only=False)))[0]
+def write_inputs(path: str, folder: Path, *, trusted: bool) -> list[Path]:
+    """Writes one file in `folder` for each tensor of the inputs in `path`, in order. trusted: objects of any class are read; see data_files.
+    Raises: OSError, ValueError if the file has no inputs.
+    """
+    leaves = pytree.tree_flatten(as_inputs(read_data(path, trusted=trusted)))[0]
     files = []
     for place, leaf in enumerate(leaves):
         files.append(folder / f"input_{place}.npy")
