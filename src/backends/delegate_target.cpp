@@ -15,9 +15,12 @@ namespace carina::backends {
 namespace {
 
 // Returns the NPU for which a delegate's stream was compiled; "" if Carina does not know it.
-Result<std::string> accelerator_of(const pte::Delegate& delegate, const std::string& where) {
-  CARINA_TRY(const npu::NetworkInFile read, npu::read_delegate_blob_in_place(delegate.blob, where));
-  CARINA_TRY(const npu::Payload payload, npu::parse_payload(read.network.command_payload, where));
+Result<std::string> accelerator_of(const pte::Delegate& delegate, const EthosUSpecs& specs, const std::string& where) {
+  const auto read = npu::read_delegate_blob_in_place(delegate.blob, where);
+  // The stream may be external data, which are not available here.
+  if (!read && !specs.accelerator.empty()) return specs.accelerator;
+  if (!read) return std::unexpected(read.error());
+  CARINA_TRY(const npu::Payload payload, npu::parse_payload(read->network.command_payload, where));
   return payload.accelerator() == nullptr ? std::string() : std::string(payload.accelerator()->name);
 }
 
@@ -38,6 +41,18 @@ std::unexpected<Diagnostics> memories_not_given(const targets::TargetNames& want
        .fault = Fault::kUsage});
 }
 
+// Warns if a run has another memory mode than the program, whose stream keeps its places of data.
+void warn_of_other_mode(const targets::TargetNames& asked, const EthosUSpecs& specs, const std::string& where,
+                        const Log& log) {
+  if (asked.memory_mode.empty() || specs.memory_mode.empty() || asked.memory_mode == specs.memory_mode) return;
+  log.note({.where = where,
+            .what = fmt::format("the program was compiled for the memory mode {} and runs with {}: its cycles are not "
+                                "those of a program for {}, and it fails where it needs a memory that {} lacks",
+                                specs.memory_mode, asked.memory_mode, asked.memory_mode, asked.memory_mode),
+            .hint = fmt::format("compile it with --memory-mode {}", asked.memory_mode),
+            .severity = Severity::kWarning});
+}
+
 }  // namespace
 
 Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& delegate, const targets::TargetNames& asked,
@@ -45,8 +60,9 @@ Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& dele
                                                        UnknownMemories unknown) {
   const EthosUSpecs specs = read_specs(delegate.compile_specs);
   targets::TargetNames names = asked;
-  CARINA_TRY(names.accelerator, accelerator_of(delegate, where));
+  CARINA_TRY(names.accelerator, accelerator_of(delegate, specs, where));
   if (names.accelerator.empty()) return std::nullopt;
+  warn_of_other_mode(asked, specs, where, log);
   targets::TargetNames wanted = names;
   if (wanted.system_config.empty()) wanted.system_config = specs.system_config;
   if (wanted.memory_mode.empty()) wanted.memory_mode = specs.memory_mode;

@@ -81,6 +81,7 @@ class Coloring {
     for (size_t n = graph_.nodes.size(); n-- > 0;) {
       if (is_open(n) && (step_of(n) != QuantizationStep::kQuantize || integers[n])) assignment(n) = of_readers(n);
     }
+    assign_moved_results();
     if (!takes_floats_) return;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (is_open(n)) assignment(n) = of_makers(n);
@@ -165,6 +166,29 @@ class Coloring {
     }
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (is_open(n) && from[n] && from[n] == to[n]) assignment(n) = from[n];
+    }
+  }
+
+  // Assigns open nodes behind a delegate, from a dequantize node of its integers to quantize nodes, to the delegate, if
+  // no other node reads them: dequantize -> clone -> quantize.
+  void assign_moved_results() {
+    Assignments from(graph_.nodes.size()), to(graph_.nodes.size());
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (is_open(n)) from[n] = of_makers(n, &from);
+    }
+    for (size_t n = graph_.nodes.size(); n-- > 0;) {
+      if (is_open(n)) to[n] = step_of(n) == QuantizationStep::kQuantize ? from[n] : of_readers(n, &to);
+    }
+    std::vector<bool> moves(graph_.nodes.size(), false);
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      moves[n] = is_open(n) && from[n] && from[n] == to[n] &&
+                 std::ranges::all_of(graph_.nodes[n].inputs, [&](ir::ValueId operand) {
+                   const ir::NodeId maker = operand.valid() ? producers_[operand.index()] : ir::NodeId();
+                   return !maker.valid() || !is_open(maker.index()) || moves[maker.index()];
+                 });
+    }
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      if (moves[n]) assignment(n) = from[n];
     }
   }
 

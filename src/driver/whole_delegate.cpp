@@ -10,19 +10,39 @@ namespace carina::driver {
 
 namespace {
 
-// Checks the inputs or outputs of a model against those of the TOSA graph made from it.
+// Returns whether a delegate takes and gives values of the model's type with this type of TOSA, which has no uint8.
+bool is_passed_as(DType model, DType tosa) {
+  return tosa == model || (model == DType::kInt64 && tosa == DType::kInt32) ||
+         (model == DType::kUInt8 && tosa == DType::kInt8);
+}
+
+Diagnostic other_type(const ir::Value& value, DType made, std::optional<size_t> node) {
+  return {.where = value.name,
+          .what = "an input or output of the delegate would have another type than in the model",
+          .expected = std::string(name_of(value.dtype)),
+          .got = std::string(name_of(made)),
+          .hint = "quantize and dequantize nodes at the model's boundaries stay outside of a delegate",
+          .node = node};
+}
+
+// Checks the inputs or outputs of a model against those of the TOSA graph made from it. Each error names a node of the
+// model at that boundary: the producer of an output, or a reader of an input.
 Result<void> check_boundary(const ir::Graph& model, std::span<const ir::ValueId> given, const ir::Graph& tosa,
                             std::span<const ir::ValueId> made) {
+  const std::vector<ir::NodeId> producers = ir::producers(model);
+  const std::vector<std::vector<ir::NodeId>> users = ir::users(model);
+  Diagnostics errors;
   for (size_t i = 0; i < given.size(); ++i) {
     const ir::Value& value = model[given[i]];
     const DType dtype = tosa[made[i]].dtype;
-    if (dtype == value.dtype || (value.dtype == DType::kInt64 && dtype == DType::kInt32)) continue;
-    return fail({.where = value.name,
-                 .what = "an input or output of the delegate would have another type than in the model",
-                 .expected = std::string(name_of(value.dtype)),
-                 .got = std::string(name_of(dtype)),
-                 .hint = "quantize and dequantize nodes at the model's boundaries stay outside of a delegate"});
+    if (is_passed_as(value.dtype, dtype)) continue;
+    const ir::NodeId producer = producers[given[i].index()];
+    if (producer.valid()) errors.push_back(other_type(value, dtype, producer.index()));
+    if (producer.valid()) continue;
+    for (const ir::NodeId reader : users[given[i].index()]) errors.push_back(other_type(value, dtype, reader.index()));
+    if (users[given[i].index()].empty()) errors.push_back(other_type(value, dtype, std::nullopt));
   }
+  if (!errors.empty()) return std::unexpected(std::move(errors));
   return {};
 }
 

@@ -114,6 +114,13 @@ bool computes_with_int32(const Candidate& c, const Quantization& q) {
          (family == AtenFamily::kFunction && is_result);
 }
 
+// Returns whether the node converts between uint8, which only inputs and outputs of a model have, and signed integers.
+bool converts_uint8(const Candidate& c, const Quantization& q) {
+  const bool converts =
+      c.node.op == ir::Op(AtenOp::clone_default) || traits_of(c.node.op.aten()).family == AtenFamily::kQuantization;
+  return q.dtype == DType::kUInt8 && converts;
+}
+
 }  // namespace
 
 Refused check_activation(const Candidate& c, const ir::Value& value) {
@@ -124,7 +131,8 @@ Refused check_activation(const Candidate& c, const ir::Value& value) {
                    fmt::format("{} is quantized per channel, activations must be per tensor", value.name),
                    "quantize activations per tensor");
   }
-  if (q.dtype == DType::kInt8 || q.dtype == DType::kInt16 || computes_with_int32(c, q)) return std::nullopt;
+  if (q.dtype == DType::kInt8 || q.dtype == DType::kInt16) return std::nullopt;
+  if (computes_with_int32(c, q) || converts_uint8(c, q)) return std::nullopt;
   return refused("types.activation",
                  fmt::format("{} is quantized to {}, {} computes with int8 and int16 here", value.name,
                              name_of(q.dtype), c.target.name),

@@ -298,12 +298,19 @@ Result<ValueId> unary(Lowering& in, const Node& node) {
   return in.out.cast(row.lower(math, x, node.attributes), type);
 }
 
+// Plain integers of the functions with an integer form need no table; PlainIntegers::kAny has their types.
+Refused unary_fits(const Candidate& c) {
+  const ir::Value& x = c.input(0);
+  const bool is_plain = !x.quantization && !is_float(x.dtype) && has_integer_form(c.node.op.aten());
+  return is_plain ? std::nullopt : takes_table(c);
+}
+
 constexpr auto lowering_rows() {
   std::array<LoweringRow, std::size(kUnaryRows)> rows{};
   for (size_t i = 0; i < rows.size(); ++i)
     rows[i] = {.op = kUnaryRows[i].op,
                .integers = has_integer_form(kUnaryRows[i].op) ? PlainIntegers::kAny : PlainIntegers::kNone,
-               .legal = takes_table,
+               .legal = unary_fits,
                .lower = unary};
   return rows;
 }
