@@ -87,6 +87,11 @@ def _is_cast_of_ethos_u55(call: _Call) -> bool:
     return operand != call.result.dtype and (operand in (torch.bool, torch.int32) or call.result.dtype == torch.bool)
 
 
+def _is_cast_of_floats(call: _Call) -> bool:
+    """A cast of quantized floats to integers, which the Arm backend would have to do with the floats themselves."""
+    return not call.spec.support_float() and call.operands[0].is_floating_point() and not call.result.is_floating_point()
+
+
 def _is_other_flip(call: _Call) -> bool:
     rank, axes = call.result.dim(), call.argument("dims")
     return not (rank == 4 and len(axes) == 1 and axes[0] % rank in (1, 2))
@@ -181,6 +186,7 @@ _ROWS = (
     _Row(("cat", "expand", "expand_copy", "repeat", "constant_pad_nd", "pad", "view", "view_copy", "reshape", "permute", "permute_copy",
           "transpose", "transpose_copy"), _is_bool_or_int64, u55=True),
     _Row(("_to_copy", "_to_dim_order_copy", "to"), _is_cast_of_ethos_u55, u55=True),
+    _Row(("_to_copy", "_to_dim_order_copy", "to"), _is_cast_of_floats),
     _Row(_FUNCTIONS, _has_32_bits, u55=True),
     _Row(("flip",), _is_other_flip, u55=True),
     _Row(("upsample_nearest2d",), _is_other_nearest, u55=True),

@@ -12,6 +12,7 @@ from carina import _native
 from executorch.exir.backend.backend_details import BackendDetails, PreprocessResult
 from executorch.exir.backend.compile_spec_schema import CompileSpec
 from torch.export import ExportedProgram
+from torch.fx import Node
 
 from .artifacts import Artifacts
 from .compile_spec import ArmCompileSpec
@@ -19,10 +20,12 @@ from .ethosu_compile_spec import EthosUCompileSpec
 from .exported import save_program
 from .external_blocks import with_external_blocks
 from .layout import order_of_memory, order_of_reference_model
-from .summary import print_summary
+from .summary import is_shown, print_summary
 from .targets import aim_of, logger, note, read_model
 from .tosa_compile_spec import TosaCompileSpec
 from .vgf_compile_spec import VgfCompileSpec
+
+_WITH_WEIGHTS = ("aten::convolution", "aten::conv2d", "aten::linear", "aten::addmm", "aten::mm", "aten::bmm")
 
 
 def _load_quantize_kernels() -> None:
@@ -60,15 +63,31 @@ def compile_program(program: ExportedProgram, spec: ArmCompileSpec) -> bytes:
     order = order_of_reference_model if isinstance(spec, TosaCompileSpec) else order_of_memory
     model = read_model(save_program(program, boundary=order))
     artifacts = Artifacts(program, spec)
+    is_summarized = isinstance(spec, EthosUCompileSpec) and is_shown()
     traced = _native.to_traced_tosa(model, aim.target, locations=artifacts.locations(), note=note)
     artifacts.write_tosa(traced)
     blob = _native.compile_delegate(
-        traced.tosa, aim.target, optimize=aim.optimize, artifacts=artifacts.wanted, note=note
+        traced.tosa, aim.target, optimize=aim.optimize, artifacts=artifacts.wanted, layers=is_summarized, note=note
     )
     artifacts.write(blob)
-    if isinstance(spec, EthosUCompileSpec):
-        print_summary(artifacts.name, aim.target, blob)
+    if is_summarized:
+        original = _bytes_of_weights(program) if "--verbose-weights" in spec.compiler_flags else None
+        print_summary(artifacts.name, aim.target, blob, original)
     return bytes(blob.blob)
+
+
+def _bytes_of_weights(program: ExportedProgram) -> int:
+    """The bytes of the integer weights of convolutions, linear layers and products, before they are encoded."""
+    from .exported import operator_name
+
+    found: dict[Node, int] = {}
+    for node in program.graph.nodes:
+        if operator_name(node) in _WITH_WEIGHTS:
+            for weight in node.all_input_nodes[1:2]:
+                source = weight.all_input_nodes[0] if weight.all_input_nodes else weight
+                if source.op == "placeholder":
+                    found[source] = source.meta["val"].nbytes
+    return sum(found.values())
 
 
 @final

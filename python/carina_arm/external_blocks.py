@@ -48,5 +48,5 @@ def _block(name: str, data: bytes, *, external: bool) -> bytes:
 
 
 def _padded(size: int) -> int:
-    """The size rounded up to whole lines of 16 bytes. An empty block also takes a line."""
-    return max(_ALIGNMENT, -(-size // _ALIGNMENT) * _ALIGNMENT)
+    """The size rounded up to whole lines of 16 bytes."""
+    return -(-size // _ALIGNMENT) * _ALIGNMENT

@@ -10,6 +10,7 @@
     aten.index_copy(x, 1, i, y) -> aten.index_put(x, [None, i], y)
     aten.floor_divide(x, y) -> aten.floor(aten.div.Tensor(x, y))
     aten.max.dim(x, 1)[0]  -> aten.amax(x, [1])
+    aten.clamp.Tensor(x, low, high) -> aten.minimum(aten.maximum(x, low), high)
     aten.add_.Tensor(x, y) -> aten.add.Tensor(x, y), so that calibration does not change its samples
     aten.detach_(aten.lift_fresh_copy(constant)) -> constant
     an int64 input that is an index -> its conversion to int32, which delegates support
@@ -175,7 +176,9 @@ def _respell(module: GraphModule, node: Node) -> None:
     elif node.target in _WITH_NUMBER and not all(isinstance(operand, Node) for operand in node.args) and _is_float(node):
         with module.graph.inserting_before(node):
             node.args = tuple(operand if isinstance(operand, Node) else _constant(module, node) for operand in node.args)
-    elif node.target in _LIKE and module.meta[_FULL] and _is_float(node):
+    elif node.target is aten.clamp.Tensor and _is_float(node):
+        _replace(module, node, lambda: _clamped(module, node))
+    elif node.target in _LIKE and module.meta[_FULL] and _is_float(node) and "memory_format" not in node.kwargs:
         number = node.args[1] if node.target is aten.full_like.default else _LIKE[node.target]
         shape, dtype = list(node.meta["val"].shape), node.meta["val"].dtype
         _replace(module, node, lambda: _call(module, node, aten.full.default, shape, number, dtype=dtype))
@@ -190,6 +193,15 @@ def _respell(module: GraphModule, node: Node) -> None:
         _replace(module, node, lambda: _decomposed(module, node))
     elif node.target in (aten.sqrt.default, aten.sqrt_.default):
         _replace(module, node, lambda: _call(module, node, aten.pow.Tensor_Scalar, node.args[0], 0.5))
+
+
+def _clamped(module: GraphModule, node: Node) -> Any:
+    value, *limits = node.args
+    limits += [node.kwargs.get(name) for name in ("min", "max")[len(limits) :]]
+    for target, limit in zip((aten.maximum.default, aten.minimum.default), limits, strict=True):
+        if limit is not None:
+            value = _call(module, node, target, value, limit)
+    return value
 
 
 def _decomposed(module: GraphModule, node: Node) -> Node:

@@ -102,7 +102,20 @@ void bind_blob(nb::module_& module) {
           [](const api::DelegateBlob& b) {
             return b.report.estimate ? std::optional(b.report.estimate->cycles) : std::nullopt;
           },
-          "NPU cycles per inference, an estimate; None where there is none.");
+          "NPU cycles per inference, an estimate; None where there is none.")
+      .def_prop_ro(
+          "memories",
+          [](const api::DelegateBlob& b) {
+            return b.report.layers ? b.report.layers->memories : std::vector<results::MemoryUse>();
+          },
+          "The use of each memory in one inference, if `layers` was requested.");
+  nb::class_<results::MemoryUse>(module, "MemoryUse", "The use of one memory in one inference, in bytes.")
+      .def_ro("memory", &results::MemoryUse::memory, "\"Sram\", \"OffChipFlash\" ...")
+      .def_ro("bytes_per_second", &results::MemoryUse::bytes_per_second, "The maximum of the NPU's port.")
+      .def_ro("feature_map_read_bytes", &results::MemoryUse::feature_map_read_bytes)
+      .def_ro("feature_map_write_bytes", &results::MemoryUse::feature_map_write_bytes)
+      .def_ro("weight_read_bytes", &results::MemoryUse::weight_read_bytes)
+      .def_ro("weight_write_bytes", &results::MemoryUse::weight_write_bytes);
 }
 
 api::DelegateOptions options_of(int threads, int64_t arena_limit_bytes, const std::string& optimize,
@@ -131,16 +144,17 @@ void bind_delegates(nb::module_& module) {
   module.def(
       "compile_delegate",
       [](const nb::bytes& tosa, const api::TargetNames& target, int threads, int64_t arena_limit_bytes,
-         const std::string& optimize, bool dynamic_weights, bool artifacts, NoteListener note,
+         const std::string& optimize, bool dynamic_weights, bool artifacts, bool layers, NoteListener note,
          ProgressListener progress) {
         api::DelegateOptions options = options_of(threads, arena_limit_bytes, optimize, dynamic_weights);
         options.artifacts = artifacts;
+        options.layers = layers;
         const Buffer file = buffer_of(tosa);
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return api::compile_delegate(file.bytes(), target, options, log); });
       },
       "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "arena_limit_bytes"_a = 0, "optimize"_a = "speed",
-      "dynamic_weights"_a = false, "artifacts"_a = false, CARINA_LISTENERS,
+      "dynamic_weights"_a = false, "artifacts"_a = false, "layers"_a = false, CARINA_LISTENERS,
       "Compiles one TOSA graph (FlatBuffer 1.0 or 0.80, one region) for the whole of it to run on the target. "
       "`optimize`: \"speed\", \"search\" or \"size\".");
 }

@@ -15,12 +15,9 @@ namespace carina::backends {
 namespace {
 
 // Returns the NPU for which a delegate's stream was compiled; "" if Carina does not know it.
-Result<std::string> accelerator_of(const pte::Delegate& delegate, const EthosUSpecs& specs, const std::string& where) {
-  const auto read = npu::read_delegate_blob_in_place(delegate.blob, where);
-  // The stream may be external data, which are not available here.
-  if (!read && !specs.accelerator.empty()) return specs.accelerator;
-  if (!read) return std::unexpected(read.error());
-  CARINA_TRY(const npu::Payload payload, npu::parse_payload(read->network.command_payload, where));
+Result<std::string> accelerator_of(const pte::Delegate& delegate, const std::string& where) {
+  CARINA_TRY(const npu::NetworkInFile read, npu::read_delegate_blob_in_place(delegate.blob, where));
+  CARINA_TRY(const npu::Payload payload, npu::parse_payload(read.network.command_payload, where));
   return payload.accelerator() == nullptr ? std::string() : std::string(payload.accelerator()->name);
 }
 
@@ -60,7 +57,7 @@ Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& dele
                                                        UnknownMemories unknown) {
   const EthosUSpecs specs = read_specs(delegate.compile_specs);
   targets::TargetNames names = asked;
-  CARINA_TRY(names.accelerator, accelerator_of(delegate, specs, where));
+  CARINA_TRY(names.accelerator, accelerator_of(delegate, where));
   if (names.accelerator.empty()) return std::nullopt;
   warn_of_other_mode(asked, specs, where, log);
   targets::TargetNames wanted = names;

@@ -6,8 +6,11 @@ import io
 import itertools
 import logging
 import re
+import struct
 import sys
+import tempfile
 import traceback
+from pathlib import Path
 
 import carina
 import carina.arm
@@ -32,10 +35,12 @@ from carina.arm import (
     TosaCompileSpec,
     TOSAPartitioner,
     TOSAQuantizer,
+    VelaExternalBlockPlacements,
     VgfCompileSpec,
     VgfPartitioner,
     get_symmetric_a16w8_quantization_config,
     get_symmetric_quantization_config,
+    get_uint8_io_quantization_config,
 )
 
 U55 = "ethos-u55-128"
@@ -607,6 +612,123 @@ def quantized_operands(setup):
     return [tuple("dequantize" in str(operand.target) for operand in node.args[:2]) for node in convolutions]
 
 
+class State(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("state", torch.zeros(1, 4))
+        self.first, self.second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        self.state.copy_(self.state + 1)
+        return self.second(torch.relu(self.first(x))) + self.state
+
+
+def state_stays_on_the_cpu():
+    """What does not overwrite the state is quantized and delegated, also if only a type of modules has a config."""
+    inputs = (torch.randn(1, 4),)
+    for setup in (None, lambda quantizer: quantizer.set_global(None).set_module_type(torch.nn.Linear, get_symmetric_quantization_config())):
+        edge = lowered(quantized(State().eval(), inputs, U55, setup=setup), inputs, U55)
+        assert delegates(edge) >= 1, on_cpu(edge)
+        pte = edge.to_executorch().buffer
+        first, second = (carina.run(pte, [inputs[0].numpy()])[0] for _ in range(2))
+        assert (first == second).all()  # each call begins with the initial state
+
+
+def conditions_with_constants_stay_on_the_cpu():
+    class Condition(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(8, 8)
+
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, lambda y: self.layer(y), lambda y: y * 2, (x,))
+
+    inputs = (torch.randn(4, 8),)
+    for target in ("TOSA-1.0+FP", "ethos-u85-256"):
+        model = Condition().eval() if "FP" in target else quantized(Condition().eval(), inputs, target)
+        edge = lowered(model, inputs, target)
+        assert delegates(edge) == 1 and "cond" in on_cpu(edge), (target, on_cpu(edge))
+
+
+def uint8_ends_are_in_the_delegate():
+    model, inputs = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU()).eval(), (torch.randn(1, 3, 8, 8),)
+    for target in (U55, "ethos-u85-256", "TOSA-1.0+INT"):
+        converted = quantized(model, inputs, target, setup=lambda quantizer: quantizer.set_io(get_uint8_io_quantization_config()))
+        edge = lowered(converted, inputs, target)
+        assert [name.split(".")[1] for name in on_cpu(edge)] == ["quantize_per_tensor", "dequantize_per_tensor"], on_cpu(edge)
+        if target.startswith("ethos"):
+            (result,) = carina.run(edge.to_executorch().buffer, [inputs[0].numpy()])
+            torch.testing.assert_close(torch.from_numpy(result), converted(*inputs), rtol=0, atol=0.02)
+
+
+def a_float_reader_keeps_its_producer_alone():
+    """linalg.cross has a selection of integers with a float reader. It takes no other node to the CPU."""
+
+    class Cross(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.convolution = torch.nn.Conv2d(3, 8, 3)
+
+        def forward(self, x, a, b):
+            return torch.relu(self.convolution(x)), torch.linalg.cross(a, b)
+
+    inputs = (torch.randn(1, 3, 8, 8), torch.randn(2, 3), torch.randn(2, 3))
+    edge = lowered(quantized(Cross().eval(), inputs, U55), inputs, U55)
+    assert delegates(edge) == 1 and not any("conv" in name for name in on_cpu(edge)), on_cpu(edge)
+
+
+def integers_have_functions():
+    numbers = torch.tensor([[-9, -1, 0, 1, 7], [3, -(2**31) + 1, 2**31 - 1, 5, -4]], dtype=torch.int32)
+    for function, target in in_turn((torch.abs, torch.neg, torch.sign), (U55, "ethos-u85-256")):
+        edge = lowered(quantized(Function(function), (numbers,), target), (numbers,), target)
+        assert delegates(edge) == 1 and not on_cpu(edge), (function, target, on_cpu(edge))
+        assert (carina.run(edge.to_executorch().buffer, [numbers.numpy()])[0] == function(numbers).numpy()).all(), (function, target)
+
+
+def limits_may_be_tensors():
+    inputs = (torch.randn(2, 5), torch.full((5,), -0.5), torch.full((5,), 0.5))
+    for function in (torch.clamp, lambda x, low, high: torch.clamp(x, max=high) + low):
+        edge = lowered(quantized(Function(function), inputs, "ethos-u85-256"), inputs, "ethos-u85-256")
+        assert delegates(edge) == 1 and not any("aten" in name for name in on_cpu(edge)), on_cpu(edge)
+
+
+def copied_outputs_are_in_the_delegate():
+    for function in (lambda x: (x * x).clone(), lambda x: x.permute(0, 2, 1, 3).contiguous()):
+        inputs = (torch.rand(1, 2, 3, 4),)
+        edge = lowered(quantized(Function(function), inputs, U55), inputs, U55)
+        assert delegates(edge) == 1 and len(on_cpu(edge)) == 2, on_cpu(edge)
+
+
+def blocks_of(edge):
+    """{name: (whether the data are external, data)} of a delegate's blob. Source: docs/facts/arm_backend.md 6.3."""
+    (name,) = (name for name, _ in edge.exported_program().graph_module.named_children() if "lowered_module" in name)
+    blob, at, found = getattr(edge.exported_program().graph_module, name).processed_bytes, 0, {}
+    while at < len(blob):
+        block, size, external = struct.unpack_from("<16sIB", blob, at)
+        found[block.rstrip(b"\0").decode()] = (bool(external), blob[at + 32 : at + 32 + size])
+        at += 32 + (size + 15) // 16 * 16
+    assert at == len(blob)
+    return found
+
+
+def blocks_are_external():
+    """The blocks of a delegate with external data are those of the delegate without, and the two tagged ones are in files of their own."""
+    model, inputs = torch.nn.Conv2d(3, 4, 3).eval(), (torch.randn(1, 3, 8, 8),)
+    whole, apart = EthosUCompileSpec(U55), EthosUCompileSpec(U55, external_block_placements=VelaExternalBlockPlacements("commands", "weights"))
+    quantized_model = quantized(model, inputs, U55)
+    expected = blocks_of(lowered(quantized_model, inputs, U55, spec=whole))
+    edge = lowered(quantized_model, inputs, U55, spec=apart)
+    found = blocks_of(edge)
+    assert list(found) == list(expected) and expected["vela_bin_stream"] == (False, b"")
+    with tempfile.TemporaryDirectory() as folder:
+        edge.to_executorch().write_tensor_data_to_file(folder)
+        for block, tag in (("cmd_data", "commands"), ("weight_data", "weights")):
+            is_external, key = found.pop(block)
+            file = Path(folder, tag + ".ptd").read_bytes()
+            assert is_external and len(key) == 64 and key in file and expected.pop(block)[1] in file
+    assert found == expected
+
+
 SUMMARIES = {
     U55: ("Ethos_U55_High_End_Embedded", "Shared_Sram", ["SRAM", "Off-chip Flash"]),
     "ethos-u65-256": ("Ethos_U65_High_End", "Dedicated_Sram_384KB", ["SRAM", "DRAM"]),
@@ -620,12 +742,14 @@ def delegates_print_summaries():
     for target, (system, mode, memories) in SUMMARIES.items():
         model = quantized(torch.nn.Conv2d(3, 4, 3).eval(), inputs, target)
         with contextlib.redirect_stdout(io.StringIO()) as said:
-            lowered(model, inputs, target)
+            lowered(model, inputs, target, spec=EthosUCompileSpec(target, extra_flags=["--verbose-weights"]))
         rows = dict(re.findall(r"^(.+?) {2,}(\S.*)$", said.getvalue(), re.MULTILINE))
         assert (rows["System configuration"], rows["Memory mode"]) == (system, mode), rows
-        used = {name: float(value.split()[0]) for name, value in rows.items() if name.startswith("Total ")}
+        used = {name: float(value.split()[0]) for name, value in rows.items() if name.endswith(" used")}
         assert list(used) == [f"Total {memory} used" for memory in memories] and all(value > 0 for value in used.values()), used
         assert int(rows["Neural network macs"].removesuffix(" MACs/batch")) >= 6 * 6 * 4 * 27
+        assert rows["Original Weights Size"] == f"{4 * 27 / 1024:.2f} KiB" and float(rows["NPU Encoded Weights Size"].split()[0]) > 0
+        assert "Total   SRAM bandwidth" in said.getvalue() and "Design peak SRAM bandwidth" in rows
 
 
 def quantizers_report():

@@ -41,6 +41,14 @@ PROGRAMS = (
     "integers_of_32_bits",
     "divisors_are_inverted",
     "complex_numbers_stay",
+    "state_stays_on_the_cpu",
+    "conditions_with_constants_stay_on_the_cpu",
+    "uint8_ends_are_in_the_delegate",
+    "a_float_reader_keeps_its_producer_alone",
+    "integers_have_functions",
+    "limits_may_be_tensors",
+    "copied_outputs_are_in_the_delegate",
+    "blocks_are_external",
 )
 
 
