@@ -1,4 +1,5 @@
 // What:   transpositions move down through operators that do not depend on the order of axes, until they cancel.
+//         Reshapes behind transpositions move down through operators of one operand before.
 // Before: %a = TRANSPOSE(%x) {[0,3,1,2]}; %b = CLAMP(%a); %c = TRANSPOSE(%b) {[0,2,3,1]}; %d = CONV2D(%c, ...)
 // After:  %b = CLAMP(%x); %d = CONV2D(%b, ...)
 // Needs:  constant shape operands.
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "ir/emitter.h"
 #include "lower/tosa_passes/aliases_internal.h"
@@ -220,6 +222,55 @@ class Sinking {
   std::map<std::pair<ValueId, Perms>, ValueId> untransposed_;
 };
 
+// Moves reshapes behind transpositions down through operators of one operand, so that the transpositions can follow.
+//   Example: conv1d and its activation, which are an image until the reshape:
+//   %t = TRANSPOSE(%conv [1,1,128,32]); %r = RESHAPE(%t) [1,32,128]; %y = TABLE(%r)
+//   %t = TRANSPOSE(%conv [1,1,128,32]); %u = TABLE(%t); %y = RESHAPE(%u) [1,32,128]
+class ReshapeSinking {
+ public:
+  explicit ReshapeSinking(ir::Graph& graph) : graph_(graph) {}
+
+  void run() {
+    for (Node& node : std::exchange(graph_.nodes, {})) {
+      if (node.op == ir::Op(TosaOp::TRANSPOSE)) transposed_.insert(node.outputs[0]);
+      const auto reshape = node.inputs.empty() ? reshapes_.end() : reshapes_.find(node.inputs[0]);
+      if (reshape != reshapes_.end() && moves_up(node)) {
+        sink(std::move(node), Node(reshape->second));
+      } else {
+        keep(std::move(node));
+      }
+    }
+  }
+
+ private:
+  // Wider results would make the transposition longer.
+  [[nodiscard]] bool moves_up(const Node& node) const {
+    const LayoutRow* row = row_of(node);
+    return row != nullptr && row->data_operands == 1 && row->adjust == Adjust::kNothing && !is_per_channel(node) &&
+           element_bytes(graph_[node.outputs[0]].dtype) <= element_bytes(graph_[node.inputs[0]].dtype);
+  }
+  void keep(Node node) {
+    if (node.op == ir::Op(TosaOp::RESHAPE) && transposed_.contains(node.inputs[0]))
+      reshapes_.emplace(node.outputs[0], node);
+    graph_.add_node(std::move(node));
+  }
+  void sink(Node node, Node reshape) {
+    const ir::Value result = graph_[node.outputs[0]];
+    const ValueId source = reshape.inputs[0],
+                  image = graph_.add_value(reordered_name(result.name), result.dtype, Shape(graph_[source].shape));
+    reshape.inputs[0] = image;
+    reshape.outputs[0] = std::exchange(node.outputs[0], image);
+    node.inputs[0] = source;
+    transposed_.insert(image);
+    keep(std::move(node));
+    keep(std::move(reshape));
+  }
+
+  ir::Graph& graph_;
+  std::set<ValueId> transposed_;  // TRANSPOSEs, and results of nodes that have moved up to them
+  std::map<ValueId, Node> reshapes_;
+};
+
 // The cost of the transpositions of a graph that move data.
 struct TransposeCost {
   int64_t count = 0;
@@ -245,6 +296,7 @@ Result<void> sink_transposes(ir::Graph& graph, const Log&) {
   const TransposeCost before = transposes_of(graph);
   for (const Evenly evenly : {Evenly::kSinks, Evenly::kStays}) {
     ir::Graph sunk = graph;
+    ReshapeSinking(sunk).run();
     Sinking(sunk, evenly).run();
     const TransposeCost cost = transposes_of(sunk);
     if (cost.count > before.count && cost.elements > before.elements) continue;
