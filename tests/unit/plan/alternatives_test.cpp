@@ -83,5 +83,18 @@ TEST(AssumedTargets, start_with_nominal_model_and_scale_latencies_and_second_mem
   EXPECT_TRUE(has([](const AssumedTarget& a) { return a.detail.ends_factor == 0; }));
 }
 
+TEST(Alternatives, longer_search_is_never_slower) {
+  for (const NamedNetwork& network : small_networks()) {
+    const Target target = *find_target(network.npu, "", "");
+    Options options;
+    const auto cycles = [&] {
+      return cost_of(schedule_of(network.build(), target, options), **find_family(target), target);
+    };
+    const double at_speed = cycles();
+    options.optimize = Optimize::kSearch;
+    EXPECT_LE(cycles(), at_speed) << network.name;
+  }
+}
+
 }  // namespace
 }  // namespace carina::plan

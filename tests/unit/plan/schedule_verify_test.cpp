@@ -297,5 +297,17 @@ TEST(Cost, late_copy_costs_waiting_time) {
   EXPECT_GT(cost_of(late, c.family(), c.target), good);
 }
 
+TEST(Verify, rule_11_results_do_not_overlap) {
+  Case c = case_of("one_conv");
+  c.schedule.steps.own()[0].ofm.stride_x = 1;
+  EXPECT_THAT(c.broken(), HasSubstr("rule 11: elements of its OFM overlap"));
+  c = case_of("one_conv");
+  FeatureMap& ofm = c.schedule.steps.own()[0].ofm;
+  ofm.stride_c = ofm.height * ofm.width;
+  ofm.stride_y = ofm.width;
+  ofm.stride_x = 1;
+  EXPECT_THAT(c.broken(), HasSubstr("rule 11: its results cannot be transposed"));
+}
+
 }  // namespace
 }  // namespace carina::plan

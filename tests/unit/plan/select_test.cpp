@@ -164,6 +164,61 @@ TEST(Select, results_are_transposed_as_they_are_written) {
   EXPECT_GT(finished_steps_of(b.graph, "ethos-u55-256").size(), 1U);
 }
 
+// The product of two tensors in front of a TRANSPOSE: the NPU transposes it too, with a stride for each axis.
+TEST(Select, products_are_transposed_as_they_are_written) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 12, 16}), y = b.input("y", DType::kInt8, {1, 16, 24});
+  const auto zero = b.scalar<int8_t>(DType::kInt8, 0);
+  const auto product =
+      b.rescale(b.op(TosaOp::MATMUL, {x, y, zero, zero}, DType::kInt32, {1, 12, 24}), DType::kInt8, 1 << 30, 38);
+  b.graph.outputs = {
+      b.op(TosaOp::TRANSPOSE, {product}, DType::kInt8, {1, 24, 12}, {{"perms", std::vector<int64_t>{0, 2, 1}}})};
+  const Step last = finished_steps_of(b.graph, "ethos-u85-256").back();
+  EXPECT_TRUE(last.multiplies_second);
+  EXPECT_EQ(last.ofm.stride_c, 12);
+  EXPECT_EQ(last.ofm.stride_x, 1);
+}
+
+// A bilinear RESIZE writes its channels side by side, whatever the order of the output.
+TEST(Select, resize_is_transposed_after_it) {
+  GraphBuilder b;
+  const auto x = b.input("x", DType::kInt8, {1, 4, 4, 8});
+  const auto scale = b.constant<int64_t>(DType::kShape, {4}, {4, 2, 4, 2}),
+             offset = b.constant<int64_t>(DType::kShape, {2}, {-1, -1}),
+             border = b.constant<int64_t>(DType::kShape, {2}, {1, 1});
+  const auto resized =
+      b.op(TosaOp::RESIZE, {x, scale, offset, border}, DType::kInt32, {1, 8, 8, 8}, {{"mode", int64_t{2}}});
+  b.graph.outputs = {b.op(TosaOp::TRANSPOSE, {b.rescale(resized, DType::kInt8, 1 << 30, 34)}, DType::kInt8,
+                          {1, 8, 8, 8}, {{"perms", std::vector<int64_t>{0, 3, 1, 2}}})};
+  const auto steps = finished_steps_of(b.graph, "ethos-u85-256");
+  ASSERT_EQ(steps.front().kind, StepKind::kResize);
+  EXPECT_EQ(steps.front().ofm.stride_c, 1);
+  EXPECT_GT(steps.size(), 1U);
+}
+
+// The sum along an axis of one element is a RESCALE. A convolution of 16-bit elements has scales of 15 bits.
+TEST(Select, sum_of_one_element_is_a_rescale) {
+  for (const char* npu : {"ethos-u85-256", "ethos-u55-128"}) {
+    GraphBuilder b;
+    const auto x = b.input("x", DType::kInt16, {1, 6, 8});
+    const auto wide = b.op(TosaOp::RESCALE,
+                           {x, b.scalar<int32_t>(DType::kInt32, 1 << 30), b.scalar<int8_t>(DType::kInt8, 30),
+                            b.scalar<int16_t>(DType::kInt16, 0), b.scalar<int32_t>(DType::kInt32, 0)},
+                           DType::kInt32, {1, 6, 8},
+                           {{"scale32", true},
+                            {"rounding_mode", int64_t{1}},
+                            {"per_channel", false},
+                            {"input_unsigned", false},
+                            {"output_unsigned", false}});
+    const auto sum = b.op(TosaOp::REDUCE_SUM, {wide}, DType::kInt32, {1, 6, 8}, {{"axis", int64_t{0}}});
+    b.graph.outputs = {b.rescale(sum, DType::kInt8, 2139160337, 37)};
+    const auto steps = finished_steps_of(b.graph, npu);
+    ASSERT_EQ(steps.size(), 1U) << npu;
+    EXPECT_EQ(steps[0].kind, StepKind::kPool);
+    EXPECT_EQ(steps[0].scaling.multiplier, 2139160337U);
+  }
+}
+
 TEST(Select, copy_to_another_axis_order_is_one_transposing_pool) {
   GraphBuilder b;
   const auto x = b.input("x", DType::kInt8, {1, 24, 16, 20});

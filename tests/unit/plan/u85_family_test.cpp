@@ -3,8 +3,11 @@
 
 #include <random>
 
+#include "build_graph.h"
+#include "networks.h"
 #include "npu/weights/weight_codec.h"
 #include "plan/compile.h"
+#include "plan/cost/timeline.h"
 #include "plan/family/family.h"
 #include "plan/family/rules/rules.h"
 
@@ -143,6 +146,67 @@ TEST(U85Family, memories_follow_the_mode) {
   EXPECT_EQ(fast->port, 0U);
   EXPECT_EQ(fast->limit_bytes, 384 * 1024);
   EXPECT_EQ(dedicated[static_cast<size_t>(Space::kArena)]->port, 1U);
+}
+
+// A convolution with these weights [channels, kernel, kernel, inputs].
+ir::Graph convolution_of(const std::vector<int8_t>& weights, const Shape& shape, int64_t size) {
+  GraphBuilder b;
+  const int64_t channels = shape[0], kernel = shape[1], pad = kernel / 2;
+  const auto x = b.input("x", DType::kInt8, {1, size, size, shape[3]});
+  const auto sum = b.op(TosaOp::CONV2D,
+                        {x, b.constant<int8_t>(DType::kInt8, shape, weights), b.scalar<int32_t>(DType::kInt32, 0),
+                         b.scalar<int8_t>(DType::kInt8, 0), b.scalar<int8_t>(DType::kInt8, 0)},
+                        DType::kInt32, {1, size, size, channels},
+                        {{"pad", std::vector<int64_t>{pad, pad, pad, pad}},
+                         {"stride", std::vector<int64_t>{1, 1}},
+                         {"dilation", std::vector<int64_t>{1, 1}},
+                         {"local_bound", false},
+                         {"acc_type", DType::kInt32}});
+  b.graph.outputs = {b.rescale(sum, DType::kInt8, 1 << 30, 40)};
+  return std::move(b.graph);
+}
+
+std::vector<int8_t> random_weights(const Shape& shape) {
+  std::mt19937 random(3);
+  std::vector<int8_t> weights(static_cast<size_t>(shape.elements()));
+  for (int8_t& weight : weights) weight = static_cast<int8_t>(1 + random() % 120);
+  return weights;
+}
+
+TEST(U85Family, two_of_four_weights_take_half_the_time) {
+  const Shape shape{128, 3, 3, 128};
+  const std::vector<int8_t> dense = random_weights(shape);
+  std::vector<int8_t> sparse = dense;
+  for (size_t i = 0; i < sparse.size(); ++i) sparse[i] = i % 4 < 2 ? sparse[i] : int8_t{0};
+  for (const char* npu : kU85s) {
+    const Target target = *find_target(npu, "", "Sram_Only");
+    const Family& family = **find_family(target);
+    const Schedule slow = schedule_of(convolution_of(dense, shape, 24), target),
+                   fast = schedule_of(convolution_of(sparse, shape, 24), target);
+    EXPECT_EQ(fast.stripes[0].block.sparsity, npu::WeightSparsity::SPARSE_2_4) << npu;
+    // The largest NPU waits for its decoders.
+    const double share = target.accelerator.macs_per_cycle > 1024 ? 0.8 : 0.6;
+    EXPECT_LT(cost_of(fast, family, target), share * cost_of(slow, family, target)) << npu;
+    // One group with three weights is enough.
+    sparse[2] = 1;
+    EXPECT_EQ(schedule_of(convolution_of(sparse, shape, 24), target).stripes[0].block.sparsity,
+              npu::WeightSparsity::NONE);
+    sparse[2] = 0;
+  }
+}
+
+// A layer that multiplies each weight once waits for the decoder. The fast format decodes three times as many weights.
+TEST(U85Family, layers_that_wait_for_the_decoder_take_the_fast_format) {
+  const Shape shape{1024, 1, 1, 512};
+  const ir::Graph graph = convolution_of(random_weights(shape), shape, 1);
+  const Target target = *find_target("ethos-u85-256", "", "Sram_Only");
+  EXPECT_EQ(schedule_of(graph, target).stripes[0].block.format, npu::WeightFormat::FWD);
+  Options small;
+  small.optimize = Optimize::kSize;
+  EXPECT_EQ(schedule_of(graph, target, small).stripes[0].block.format, npu::WeightFormat::SWD);
+  const Shape image{64, 3, 3, 64};
+  EXPECT_EQ(schedule_of(convolution_of(random_weights(image), image, 32), target).stripes[0].block.format,
+            npu::WeightFormat::SWD);
 }
 
 }  // namespace
