@@ -14,6 +14,8 @@
 #include "simulate/kernels/rows.h"
 #include "simulate/occupancy_internal.h"
 #include "simulate/pmu_internal.h"
+#include "simulate/registers_used_internal.h"
+#include "simulate/shadow_memory_internal.h"
 #include "simulate/timing/cycle_model.h"
 #include "simulate/timing/timeline.h"
 
@@ -146,7 +148,7 @@ Result<Report> Machine::run() {
   CARINA_CHECKED(start_observers());
   npu::StreamReader reader(accelerator_.product, payload_.stream, "command stream");
   npu::Command command;
-  while (true) {
+  while (reader.word_index() < persistent_.options.end_word) {
     CARINA_TRY(const bool more, reader.next(command));
     if (!more) break;
     if (++report_.commands > persistent_.options.max_commands) {
@@ -201,11 +203,14 @@ Result<bool> Machine::step(const npu::Command& command, npu::StreamReader& reade
     return fail(located(std::move(done).error(), fmt::format("command {} at word 0x{:x} ({})", command_index_,
                                                              command.word_index, command.row().name)));
   }
+  if (persistent_.options.after_operation) persistent_.options.after_operation(command.word_index);
   return true;
 }
 
 Result<void> Machine::operate(const npu::Command& command) {
   CARINA_TRY(Operation op, decode(command.op, command.data(), registers_, core_shape(accelerator_)));
+  if (persistent_.options.unset_register == UnsetRegister::kFault)
+    CARINA_CHECKED(check_registers_set(op, registers_));
   op.command_index = command_index_;
   op.word_offset = command.word_index;
   return op.kind == OperationKind::kDma ? run_dma(op) : run_kernel(std::move(op));
@@ -490,16 +495,24 @@ void Machine::place_in_time() {
 
 // Bytes that nothing has defined must not matter: make them garbage, the same in every run.
 void Machine::poison() {
-  const ShadowMemory shadow(given_, memory_.internal());
-  uint32_t state = 0x9E3779B9;
+  std::vector<std::pair<std::span<std::byte>, std::vector<std::byte>>> defined;
+  for (const MemoryRange& range : given_.defined) {
+    const std::span<std::byte> bytes = bytes_of(given_, range);
+    defined.emplace_back(bytes, std::vector<std::byte>(bytes.begin(), bytes.end()));
+  }
+  uint64_t state = 0;
   const auto fill = [&](std::span<std::byte> bytes) {
-    for (std::byte& value : bytes) {
-      state = state * 1664525u + 1013904223u;
-      if (shadow.first_undefined(std::span(&value, 1)) != nullptr) value = static_cast<std::byte>(state >> 24);
+    for (size_t i = 0; i < bytes.size(); i += sizeof(uint64_t)) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      const uint64_t garbage = state ^ state >> 29;
+      std::memcpy(&bytes[i], &garbage, std::min(sizeof(garbage), bytes.size() - i));
     }
   };
-  for (const std::span<std::byte> region : given_.regions) fill(region);
+  for (size_t r = 0; r < given_.regions.size(); ++r) {
+    if (!is_wholly_defined(given_, r)) fill(given_.regions[r]);
+  }
   fill(memory_.internal());
+  for (const auto& [bytes, kept] : defined) std::ranges::copy(kept, bytes.begin());
 }
 
 // A region's bytes are its memory's.

@@ -4,25 +4,27 @@
 
 namespace carina::simulate {
 
+bool is_wholly_defined(const Memory& memory, size_t region) {
+  constexpr size_t kFastMemory = 2;
+  // Two regions may be the same memory.
+  const auto is_in_region = [&](const MemoryRange& range) {
+    return range.region >= 0 && range.region < 8 &&
+           memory.regions[static_cast<size_t>(range.region)].data() == memory.regions[region].data();
+  };
+  return region != kFastMemory && std::ranges::none_of(memory.defined, is_in_region);
+}
+
+std::span<std::byte> bytes_of(const Memory& memory, const MemoryRange& range) {
+  if (range.region < 0 || range.region >= 8) return {};
+  const std::span<std::byte> region = memory.regions[static_cast<size_t>(range.region)];
+  if (range.offset > region.size() || range.bytes > region.size() - range.offset) return {};
+  return region.subspan(range.offset, range.bytes);
+}
+
 ShadowMemory::ShadowMemory(const Memory& memory, std::span<const std::byte> internal) {
-  for (size_t r = 0; r < memory.regions.size(); ++r) {
-    const bool listed = std::ranges::any_of(
-        memory.defined, [&](const MemoryRange& range) { return range.region == static_cast<int>(r); });
-    const bool shared = std::ranges::any_of(memory.defined, [&](const MemoryRange& range) {
-      return range.region >= 0 && range.region < 8 &&
-             memory.regions[static_cast<size_t>(range.region)].data() == memory.regions[r].data();
-    });
-    // Fast memory holds nothing when a run starts; it is never an input.
-    const bool fast = r == 2;
-    add(memory.regions[r], !listed && !shared && !fast);
-  }
+  for (size_t r = 0; r < memory.regions.size(); ++r) add(memory.regions[r], is_wholly_defined(memory, r));
   add(internal, false);
-  for (const MemoryRange& range : memory.defined) {
-    if (range.region < 0 || range.region >= 8) continue;
-    const std::span<std::byte> region = memory.regions[static_cast<size_t>(range.region)];
-    if (range.offset <= region.size() && range.bytes <= region.size() - range.offset)
-      mark(region.subspan(range.offset, range.bytes), true);
-  }
+  for (const MemoryRange& range : memory.defined) mark(bytes_of(memory, range), true);
 }
 
 void ShadowMemory::add(std::span<const std::byte> bytes, bool defined) {

@@ -10,6 +10,13 @@
 
 namespace carina::simulate {
 
+// Whether all bytes of a region hold data before the run: no range of it is listed, and it is not fast memory, which is
+// never an input.
+bool is_wholly_defined(const Memory& memory, size_t region);
+
+// The bytes of a range; empty if it is not inside its region.
+std::span<std::byte> bytes_of(const Memory& memory, const MemoryRange& range);
+
 // Tracks which bytes hold data, for every byte that the NPU can reach. It uses host addresses, because two regions may
 // be the same memory.
 class ShadowMemory {

@@ -46,6 +46,9 @@ enum class Execution : uint8_t { kFull, kTimeOnly };
 enum class Checking : uint8_t { kOff, kOn };
 // kOn fills LUT, shared memory and the undefined ranges of `Memory::defined` regions with garbage at the start.
 enum class Poison : uint8_t { kOff, kOn };
+// A register that an operation uses and that the stream has not set since its start. kDefault: it reads as 0, and a
+// scale as 1. kFault: an error, because on an NPU it holds a value of the stream before.
+enum class UnsetRegister : uint8_t { kDefault, kFault };
 // The kernels that execute operations: the SIMD kernels of this machine's best target, or the scalar reference kernels.
 enum class Kernels : uint8_t { kFast, kScalar };
 
@@ -58,6 +61,7 @@ struct Options {
   Occupied occupied = Occupied::kOff;
   Checking checking = Checking::kOff;
   Poison poison = Poison::kOff;
+  UnsetRegister unset_register = UnsetRegister::kDefault;
   Kernels kernels = Kernels::kFast;
   int threads = 1;
   uint64_t max_commands = uint64_t{1} << 26;  // ends a run-away stream (branch loop)
@@ -80,6 +84,10 @@ struct Options {
   std::function<void(std::span<const std::byte>)> has_read = {};
   // Called before each operation, if set. An exception ends the run.
   std::function<void()> between_operations = {};
+  // Called after each operation, if set, with the index of its command's first word.
+  std::function<void(uint32_t word)> after_operation = {};
+  // The run ends before the command at this word.
+  uint32_t end_word = ~uint32_t{0};
 };
 
 }  // namespace carina::simulate
