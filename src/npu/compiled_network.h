@@ -41,6 +41,25 @@ struct StreamNote {
   bool operator==(const StreamNote&) const = default;
 };
 
+// Where the elements of a value of the compiled graph are, as TOSA defines them. They are there from the end of a layer
+// until the last layer that reads them.
+struct ValueNote {
+  struct Axis {
+    int64_t size = 1;
+    int64_t stride = 0;  // in elements of the tensor
+  };
+  size_t value = 0;  // its index in the compiled graph
+  size_t layer = 0;  // index in CompiledNetwork::layers
+  int32_t region = 1;
+  int64_t address = 0;  // of the tensor that contains the elements: bytes from the region's base
+  int64_t element_bytes = 1;
+  int64_t offset = 0;  // of the first element, in elements of the tensor
+  std::vector<Axis> axes = {};
+  // The tensor's layout: rows of NHCWB16 of this size, or row-major elements if `brick_depth` is 0.
+  int64_t brick_width = 0;
+  int64_t brick_depth = 0;
+};
+
 // A network compiled for one NPU configuration. A program file contains it; a driver or the simulator runs it.
 struct CompiledNetwork {
   std::vector<std::byte> command_payload = {};  // driver payload, starts with "COP1" (npu/payload.h)
@@ -56,6 +75,7 @@ struct CompiledNetwork {
   std::vector<IoTensor> outputs = {};
   std::vector<LayerNote> layers = {};    // not part of any file format; empty after reading one
   std::vector<StreamNote> streams = {};  // likewise; a stream may occur more than once
+  std::vector<ValueNote> values = {};    // likewise; values without an address of their own are absent
 };
 
 // A network whose weights stay in the file that it was read from. `network.weights` is empty.

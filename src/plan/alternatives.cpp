@@ -71,7 +71,7 @@ class Alternatives {
     if (search || !depends_on_latencies)
       consider(beginnings_.stripes, {.blocks = BlockChoice::kWorstRatio, .working_bytes = context_.working_bytes});
     if (search) consider(beginnings_.stripes, {.working_bytes = context_.working_bytes});
-    if (waits && context_.options.variation.cascade_rows == 0)
+    if (waits && context_.options.variation.cascade_rows == 0 && context_.options.uses(Optimization::kCascades))
       consider_cascades(std::span(kShares).first(search ? 3 : 1));
     return std::move(best_);
   }
@@ -133,7 +133,9 @@ bool has_many_weights(const Material& material) {
 }  // namespace
 
 bool is_planned_once(const Material& material, const Options& options) {
-  if (options.optimize == Optimize::kSize || options.variation.blocks != Variation::Blocks::kCheapest) return true;
+  if (options.optimize == Optimize::kSize || options.variation.blocks != Variation::Blocks::kCheapest ||
+      !options.uses(Optimization::kAlternatives))
+    return true;
   return options.optimize == Optimize::kSpeed && has_many_weights(material);
 }
 

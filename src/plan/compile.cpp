@@ -5,6 +5,7 @@
 #include "plan/alternatives_internal.h"
 #include "plan/cost/timeline.h"
 #include "plan/emit/stream.h"
+#include "plan/emit/value_notes.h"
 #include "plan/family/rules/rules.h"
 #include "plan/finish_internal.h"
 #include "plan/memory/allocate.h"
@@ -35,6 +36,7 @@ npu::CompiledNetwork assemble(const Emission& what, std::vector<std::byte> const
   Stream stream = emit_stream(what);
   compiled.command_payload = npu::build_payload(what.target.accelerator, stream.words);
   compiled.layers = std::move(stream.notes);
+  compiled.values = value_notes(what.schedule, what.material, *what.family.spaces(what.target));
   compiled.weights = std::move(constants);
   compiled.streams = std::move(streams);
   compiled.scratch_bytes = space_bytes(what.schedule, Space::kArena);
@@ -85,7 +87,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   say(CompilePhase::kSelect, log);
   Context context{.family = *family, .target = target, .options = options, .log = log};
   CARINA_TRY(Network network, Selection(tosa, rules_of(target.accelerator.product), context).run());
-  if (working_space(target, *family) == Space::kArena)
+  if (working_space(target, *family) == Space::kArena && options.uses(Optimization::kStepOrder))
     lower_peak(network, options.optimize == Optimize::kSize
                             ? 0
                             : working_limit_bytes(target, *family, options.arena_limit_bytes));

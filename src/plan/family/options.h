@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -35,15 +38,42 @@ struct Schedule;
 
 using options::Optimize;
 
+// The transformations and selections that a plan can do without. If a program computes wrong values, its plan is made
+// again without them (docs/adr/0085), so every optimization that can be left out has a row here.
+enum class Optimization : uint8_t {
+  kTransposedResults,  // results that the NPU writes in the order of a TRANSPOSE after them
+  kActivations,        // CLAMP and TABLE as part of the operation before them
+  kPaddedResults,      // results that are computed between the padding of a PAD after them
+  kStepOrder,          // steps closer to the readers of their results
+  kBricks,             // tensors in NHCWB16
+  kCascades,           // layers computed in stripes, one after the other
+  kDepthSlices,        // operations cut by output channels, so that their weights arrive in time
+  kWeightOrders,       // weights in another order than the usual one
+  kStagedWeights,      // weights copied to faster memory
+  kAlternatives,       // the best of several finished plans
+};
+inline constexpr size_t kOptimizations = 10;
+
+// The name of an optimization in messages: "transposed results".
+constexpr std::string_view name_of(Optimization optimization) {
+  constexpr std::array<std::string_view, kOptimizations> kNames{
+      "transposed results", "fused activations", "padded results", "step order",     "NHCWB16 tensors",
+      "cascades",           "depth slices",      "weight orders",  "staged weights", "alternative plans"};
+  return kNames[static_cast<size_t>(optimization)];
+}
+
 // The options of plan::compile(): the user's options for schedules, and those of the pipeline.
 struct Options : options::ScheduleOptions {
   int threads = 1;  // results do not depend on it
   // A cache of encoded weights that several compilations share; nullptr: none. Results do not depend on it.
   npu::EncodedWeightsCache* streams = nullptr;
   Variation variation = {};
+  std::bitset<kOptimizations> left_out = {};  // by Optimization
   // Called with the schedule after each transformation, with its name, and at the end with the name "finished". For
   // dumps.
   std::function<void(std::string_view transformation, const Schedule& schedule)> watch = {};
+
+  [[nodiscard]] bool uses(Optimization optimization) const { return !left_out[static_cast<size_t>(optimization)]; }
 };
 
 }  // namespace carina::plan

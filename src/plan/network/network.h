@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "carina/buffer.h"
 #include "carina/shape.h"
 #include "plan/network/step.h"
+#include "plan/network/view.h"
 #include "plan/network/weight_values.h"
 
 // Network: the steps and tensors that selection makes of a TOSA graph.
@@ -71,6 +73,7 @@ struct Material {
   std::vector<Buffer> constants = {};    // by tensor; empty unless it is a constant
   std::vector<Weights> weights = {};     // by WeightsId
   std::vector<ir::NodeId> done_by = {};  // by TOSA node: the other node whose steps compute it too, if there is one
+  std::vector<std::optional<View>> values = {};  // by value: its elements, if steps write them as TOSA defines them
   [[nodiscard]] const Weights& operator[](WeightsId id) const { return weights[id.index()]; }
 };
 

@@ -243,6 +243,7 @@ Result<Cascaded> form_cascades(Schedule schedule, const Material& material, cons
     const std::vector<Cascade> cascades = everywhere(schedule, forced);
     return Cascaded{.schedule = with_cascades(std::move(schedule), cascades)};
   }
+  if (!context.options.uses(Optimization::kCascades)) return Cascaded{.schedule = std::move(schedule)};
   const std::vector<int64_t> live = live_bytes(schedule, Space::kArena);
   const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
   const bool fits = live.empty() || std::ranges::max(live) < limit / 2;

@@ -297,7 +297,9 @@ Schedule with_blocks(Alternatives both, const PrefetchPlan& plan) {
 Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& threads) {
   constexpr double kWorthwhile = 1.005;  // a division takes more bytes, so it has to be faster by this factor
   const auto& variation = context.options.variation;
-  if (variation.staging == Variation::Staging::kNever) return schedule;
+  if (variation.staging == Variation::Staging::kNever || !context.options.uses(Optimization::kDepthSlices) ||
+      !context.options.uses(Optimization::kStagedWeights))
+    return schedule;
   const KernelCost cost(schedule, context.family, context.target);
   if (cost.port_of(Space::kConstants) == cost.port_of(working_space(context.target, context.family))) return schedule;
   const int64_t budget = staging_budget(schedule, context);

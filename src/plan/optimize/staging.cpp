@@ -235,7 +235,8 @@ void say_limits(const StagedSchedule& staged, const Context& context) {
 }  // namespace
 
 Result<Schedule> stage_weights(Schedule schedule, const Context& context) {
-  if (context.options.variation.staging == Variation::Staging::kNever)
+  if (context.options.variation.staging == Variation::Staging::kNever ||
+      !context.options.uses(Optimization::kStagedWeights))
     return allocate_storages(std::move(schedule), context);
   CARINA_TRY(StagedSchedule staged, fit_copies(schedule, context, {}));
   say_limits(staged, context);

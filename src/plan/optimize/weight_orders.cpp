@@ -94,7 +94,9 @@ class Reorderer {
 }  // namespace
 
 Schedule order_weights(Schedule schedule, const Context& context, ThreadPool& threads) {
-  if (context.options.variation.blocks == Variation::Blocks::kSeeded || context.weights.empty()) return schedule;
+  if (context.options.variation.blocks == Variation::Blocks::kSeeded || context.weights.empty() ||
+      !context.options.uses(Optimization::kWeightOrders))
+    return schedule;
   Reorderer reorderer(schedule, context, threads);
   const double saved = reorderer.run();
   if (saved < kMinSaved) return schedule;

@@ -76,7 +76,7 @@ bool Selection::absorb_rescale(Epilogue& epilogue, const ir::Node& next, const E
 }
 
 bool Selection::absorb_clamp(Epilogue& epilogue, const ir::Node& next) {
-  if (epilogue.type.bits > 16 || !epilogue.type.is_signed) return false;
+  if (epilogue.type.bits > 16 || !epilogue.type.is_signed || !options_.uses(Optimization::kActivations)) return false;
   Activation& activation = epilogue.activation;
   // min(max(x, a), b) of a range that is already clamped.
   const int64_t low = next.attributes.integer("min_val");
@@ -113,7 +113,7 @@ bool is_looked_up_later(const Selection& s, const Epilogue& epilogue, const Look
 }  // namespace
 
 bool Selection::absorb_table(Epilogue& epilogue, ir::NodeId next) {
-  if (!epilogue.type.is_signed) return false;
+  if (!epilogue.type.is_signed || !options_.uses(Optimization::kActivations)) return false;
   const auto table = table_of(*this, next);
   if (!table || table->in != epilogue.type) return false;
   if (network_.steps.empty() && options_.optimize != Optimize::kSize &&

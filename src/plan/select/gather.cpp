@@ -134,7 +134,7 @@ std::vector<Step> transposing_pools(const Selection& s, const View& dst, const V
                                     ElementType type) {
   const auto backwards = [](const Axis& axis) { return axis.stride < 0; };
   const auto found = std::ranges::find(src.axes, 1, &Axis::stride);
-  if (!s.family().abilities.transposed_results || found == src.axes.end() || std::ranges::any_of(dst.axes, backwards) ||
+  if (!s.transposes_results() || found == src.axes.end() || std::ranges::any_of(dst.axes, backwards) ||
       std::ranges::any_of(src.axes, backwards))
     return {};
   const auto depth = static_cast<size_t>(found - src.axes.begin());

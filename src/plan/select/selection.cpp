@@ -100,7 +100,18 @@ Result<Network> Selection::run() && {
     if (const Operand made = plain(id); !same_elements(made.view, whole)) emit_copy(*this, whole, made.view, made.type);
     network_.outputs.push_back(tensor);
   }
+  note_values();
   return std::move(network_);
+}
+
+void Selection::note_values() {
+  network_.material.values.resize(graph_.values.size());
+  for (size_t v = 0; v < states_.size(); ++v) {
+    const std::optional<Operand>& plain = states_[v].plain;
+    if (!plain || !producers_[v].valid() || !plain->is_plain()) continue;
+    if (plain->type.bytes() == static_cast<int64_t>(element_bytes(graph_.values[v].dtype)))
+      network_.material.values[v] = plain->view;
+  }
 }
 
 Diagnostics Selection::check_values() const {

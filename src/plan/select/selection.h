@@ -98,6 +98,10 @@ class Selection {
   [[nodiscard]] const Target& target() const { return target_; }
   [[nodiscard]] const Family& family() const { return family_; }
   [[nodiscard]] const Options& options() const { return options_; }
+  // Whether the NPU is to write results in another order than it computes them.
+  [[nodiscard]] bool transposes_results() const {
+    return family_.abilities.transposed_results && options_.uses(Optimization::kTransposedResults);
+  }
   [[nodiscard]] const ir::Node& node() const { return graph_.nodes[current_.index()]; }
   [[nodiscard]] ir::NodeId node_id() const { return current_; }
   [[nodiscard]] const ir::Value& value(ir::ValueId id) const { return graph_[id]; }
@@ -174,6 +178,8 @@ class Selection {
   void make_tensors();
   bool inputs_failed(const ir::Node& node);
   Diagnostics visit();
+  // Notes which values are in memory as TOSA defines them, and where.
+  void note_values();
   void note_slow_matmuls() const;
   // Warns of TABLEs whose entries differ by more than 16 bits (select/table.cpp).
   void note_steep_tables() const;
