@@ -43,6 +43,7 @@ namespace carina::api {
 using datasets::InputType;
 using datasets::NamedTensor;
 using datasets::Sample;
+using options::Check;
 using options::DelegateMode;
 using options::Optimize;
 using options::QuantizeMode;

@@ -54,6 +54,14 @@ struct PortReport {
   int64_t zero_point = 0;
 };
 
+// What was compared before a delegate was written: its program on the simulator, and its graph on the interpreter.
+struct CheckReport {
+  int64_t operators = 0;       // the first TOSA operators, or all
+  int64_t samples = 0;         // inputs that were drawn
+  std::string unchecked = {};  // why not all operators were checked; empty: all were
+  std::string left_out = {};   // the transformation that the planner left out because the program was wrong with it
+};
+
 // One subgraph that the NPU runs as a whole.
 struct DelegateReport {
   int64_t tosa_operators = 0;
@@ -62,6 +70,7 @@ struct DelegateReport {
   int64_t scratch_bytes = 0;                 // the arena that the delegate needs while it runs
   std::optional<NpuEstimate> estimate = {};  // no value if it could not be estimated
   std::optional<NpuReport> layers = {};      // the estimate of each operation; no value if not requested
+  std::optional<CheckReport> check = {};     // no value if it was not checked
   int64_t fast_scratch_bytes = 0;            // fast memory in addition to an arena in slow memory
   int64_t sram_bound_bytes = 0;              // lower bound of SRAM: the maximum of live bytes
   std::vector<std::pair<std::string, std::string>> shown = {};  // name and text of each requested section

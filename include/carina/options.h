@@ -35,6 +35,13 @@ enum class CpuKernels : uint8_t {
   kCortexM,   // int8 stays int8 where ExecuTorch's Cortex-M backend has a kernel
 };
 
+// How much of a compiled program is run beside the model before it is written.
+enum class Check : uint8_t {
+  kQuick,  // all if that takes at most a fifth of the work of the compilation, otherwise the first operators
+  kFull,
+  kOff,
+};
+
 // The options of each stage: one member per row of options.def, which has its help text, default and range.
 #define CARINA_MEMBER(group, type, member, initial, ...) type member = initial;
 

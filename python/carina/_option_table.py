@@ -60,6 +60,7 @@ OPTIONS = (
     Option("sram_budget", "", "arena_limit_bytes", "bytes", None),
     Option("optimize", "", "optimize", "choice", None),
     Option("dynamic_weights", "", "dynamic_weights", "flag", None),
+    Option("check", "", "check", "choice", None),
     Option("extra_flag", "", "vela_flags", "texts", None),
     Option("dump", "", "dump_folder", "path", None),
 )
@@ -110,6 +111,7 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
     sram_budget: int | str | None
     optimize: Literal["speed", "search", "size", "performance", "2", "3", "s"]
     dynamic_weights: bool
+    check: str
     extra_flag: Strings
     dump: Path | None
     report: Path | None

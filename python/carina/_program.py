@@ -279,7 +279,7 @@ def compile(
     arena_cache_size (bytes, or "512K"); no_delegate, delegate_all, cpu_node, cpu_op, cpu_module, cpu_kernels ("portable",
     or "cortex-m" for int8 on the CPU); optimize ("performance"; "size"; "3" for a search of some seconds),
     dynamic_weights, legalize (rewrite nodes that the target does not support), loop_rounds (the maximum of a while_loop),
-    sram_budget (bytes), extra_flag (Vela's flags), dump (a folder), report (an .html file).
+    sram_budget (bytes), check ("quick", "full" or "off"), extra_flag (Vela's flags), dump (a folder), report (an .html file).
 
     Raises: InputError: nodes that neither the target nor a CPU kernel can run, data that do not fit; UsageError: wrong
     arguments; KeyboardInterrupt on Ctrl-C.

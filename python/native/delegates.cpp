@@ -119,12 +119,13 @@ void bind_blob(nb::module_& module) {
 }
 
 api::DelegateOptions options_of(int threads, int64_t arena_limit_bytes, const std::string& optimize,
-                                bool dynamic_weights) {
+                                bool dynamic_weights, const std::string& check) {
   api::DelegateOptions options;
   options.threads = threads;
   options.arena_limit_bytes = arena_limit_bytes;
   options.optimize = enum_of<backends::Optimize>(optimize, "optimize");
   options.dynamic_weights = dynamic_weights;
+  options.check = enum_of<options::Check>(check, "check");
   return options;
 }
 
@@ -144,9 +145,9 @@ void bind_delegates(nb::module_& module) {
   module.def(
       "compile_delegate",
       [](const nb::bytes& tosa, const api::TargetNames& target, int threads, int64_t arena_limit_bytes,
-         const std::string& optimize, bool dynamic_weights, bool artifacts, bool layers, NoteListener note,
-         ProgressListener progress) {
-        api::DelegateOptions options = options_of(threads, arena_limit_bytes, optimize, dynamic_weights);
+         const std::string& optimize, bool dynamic_weights, const std::string& check, bool artifacts, bool layers,
+         NoteListener note, ProgressListener progress) {
+        api::DelegateOptions options = options_of(threads, arena_limit_bytes, optimize, dynamic_weights, check);
         options.artifacts = artifacts;
         options.layers = layers;
         const Buffer file = buffer_of(tosa);
@@ -154,9 +155,9 @@ void bind_delegates(nb::module_& module) {
                     [&](const Log& log) { return api::compile_delegate(file.bytes(), target, options, log); });
       },
       "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "arena_limit_bytes"_a = 0, "optimize"_a = "speed",
-      "dynamic_weights"_a = false, "artifacts"_a = false, "layers"_a = false, CARINA_LISTENERS,
+      "dynamic_weights"_a = false, "check"_a = "quick", "artifacts"_a = false, "layers"_a = false, CARINA_LISTENERS,
       "Compiles one TOSA graph (FlatBuffer 1.0 or 0.80, one region) for the whole of it to run on the target. "
-      "`optimize`: \"speed\", \"search\" or \"size\".");
+      "`optimize`: \"speed\", \"search\" or \"size\"; `check`: \"quick\", \"full\" or \"off\".");
 }
 
 }  // namespace carina::python

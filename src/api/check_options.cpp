@@ -113,6 +113,7 @@ void check_options(const PartitionOptions& options, Diagnostics& wrong) {
 void check_options(const DelegateOptions& options, Diagnostics& wrong) {
   check_threads(options.threads, wrong);
   check_enum(options.optimize, Optimize::kSize, "optimize", wrong);
+  check_enum(options.check, options::Check::kOff, "check", wrong);
   if (options.arena_limit_bytes < 0)
     add(wrong, "arena_limit_bytes", "the maximum size of the arena is negative", "0 (no limit) or more bytes",
         std::to_string(options.arena_limit_bytes));

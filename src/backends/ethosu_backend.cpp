@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "backends/checked_plan.h"
 #include "backends/ethosu_specs.h"
 #include "backends/memory_map_internal.h"
 #include "base/guarded.h"
@@ -14,7 +15,6 @@
 #include "facts/lowering_targets.h"
 #include "npu/delegate_blob.h"
 #include "npu/vela_raw.h"
-#include "plan/compile.h"
 #include "plan/schedule/text.h"
 
 namespace carina::backends {
@@ -96,23 +96,18 @@ void add_estimate(Delegate& delegate, const npu::CompiledNetwork& network, const
 
 Result<Delegate> compile(const ir::Graph& tosa, const plan::Target& target, const DelegateOptions& options,
                          const Log& log) {
-  plan::Options choices{static_cast<const options::ScheduleOptions&>(options)};
-  choices.threads = options.threads;
-  choices.streams = options.streams;
   if (options.dynamic_weights) {
     log.note({.where = std::string(target.accelerator.name),
               .what = "a matrix product reads a weight stream that the NPU has written: exact on the simulator, not "
                       "confirmed on silicon",
               .severity = Severity::kWarning});
   }
-  plan::Schedule finished;
-  if (is_shown(options)) {
-    choices.watch = [&](std::string_view transformation, const plan::Schedule& made) {
-      if (transformation == "finished") finished = made;
-    };
-  }
-  CARINA_TRY(npu::CompiledNetwork network, plan::compile(tosa, target, choices, log));
+  const KeepSchedule keep = is_shown(options) ? KeepSchedule::kYes : KeepSchedule::kNo;
+  CARINA_TRY(CheckedPlan plan, checked_plan(tosa, target, options, keep, log));
+  npu::CompiledNetwork& network = plan.network;
+  const plan::Schedule& finished = plan.schedule;
   Delegate delegate{.packaged = {}, .report = report_of(tosa, network), .cycles_of_node = {}, .artifacts = {}};
+  delegate.report.check = std::move(plan.check);
   add_estimate(delegate, network, tosa, target, options, log);
   if (is_shown(options)) delegate.report.memory_map = memory_map(finished);
   const results::NpuReport* timing = delegate.report.layers ? &*delegate.report.layers : nullptr;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/checked_file_internal.h"
 #include "facts/executorch.h"
 #include "facts/lowering_targets.h"
 #include "files/tosa_file.h"
@@ -112,7 +113,7 @@ void narrow_weights(ir::Graph& graph) {
   ir::remove_dead(graph);
 }
 
-Result<Delegate> write(const Spec& spec, const ir::Graph& tosa) {
+Result<Delegate> write(const Spec& spec, const ir::Graph& tosa, const DelegateOptions& options, const Log& log) {
   ir::Graph graph = tosa;
   graph.name = "main";  // the name by which the reference model's program looks for it
   if (std::ranges::find(spec.limits.extensions, "int4") != spec.limits.extensions.end()) narrow_weights(graph);
@@ -121,13 +122,15 @@ Result<Delegate> write(const Spec& spec, const ir::Graph& tosa) {
     for (Diagnostic& error : file.error()) error.hint = "use a target with that profile or extension";
     return std::unexpected(std::move(file).error());
   }
-  return Delegate{
+  Delegate delegate{
       .packaged = {.backend = std::string(kTosaBackendId),
                    .blob = Buffer::copy_of(*file),
                    .compile_specs = {{"tosa_spec", spec_bytes(spec.text)}, {"output_format", spec_bytes("tosa")}}},
       .report = {.tosa_operators = static_cast<int64_t>(tosa.nodes.size())},
       .cycles_of_node = {},
       .artifacts = {}};
+  CARINA_TRY(delegate.report.check, checked_file(tosa, delegate.packaged.blob, options, log));
+  return delegate;
 }
 
 }  // namespace
@@ -151,7 +154,8 @@ Result<Backend> tosa_backend(std::string_view text) {
                    .takes_floats = spec.has("FP"),
                    .takes_block_scaled = spec.takes_block_scaled,
                    .fewest_transposes = !spec.for_small_npus},
-      .compile = [spec](const ir::Graph& tosa, const DelegateOptions&, const Log&) { return write(spec, tosa); }};
+      .compile = [spec](const ir::Graph& tosa, const DelegateOptions& options,
+                        const Log& log) { return write(spec, tosa, options, log); }};
 }
 
 }  // namespace carina::backends

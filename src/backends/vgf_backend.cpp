@@ -1,5 +1,6 @@
 #include "backends/vgf_backend_internal.h"
 
+#include "backends/checked_file_internal.h"
 #include "facts/executorch.h"
 #include "facts/vgf.h"
 #include "files/tosa_file.h"
@@ -20,13 +21,14 @@ decltype(pte::Delegate::compile_specs) specs() {
   return {{"tosa_spec", spec_bytes(kVgfTosaSpec)}, {"compile_flags", {}}, {"output_format", spec_bytes("vgf")}};
 }
 
-Result<Delegate> compile_vgf(const ir::Graph& tosa, const DelegateOptions& options, const Log&) {
+Result<Delegate> compile_vgf(const ir::Graph& tosa, const DelegateOptions& options, const Log& log) {
   CARINA_TRY(std::vector<std::byte> file, files::write_sound_tosa({.graphs = {tosa}}, "vgf", {}, "delegate"));
   Delegate delegate{
       .packaged = {.backend = std::string(kVgfBackendId), .blob = Buffer::copy_of(file), .compile_specs = specs()},
       .report = {.tosa_operators = static_cast<int64_t>(tosa.nodes.size()), .weight_bytes = constant_bytes(tosa)},
       .cycles_of_node = {},
       .artifacts = {}};
+  CARINA_TRY(delegate.report.check, checked_file(tosa, delegate.packaged.blob, options, log));
   if (options.artifacts == Artifacts::kKeep)
     delegate.artifacts.push_back({.suffix = "graph.vgf", .bytes = std::move(file)});
   return delegate;

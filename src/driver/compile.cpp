@@ -209,7 +209,8 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
 
 Result<results::CompileReport> explain(const CompileRequest& given, const Log& log) {
   const ScopedThreadPool pool(given.threads);
-  CARINA_TRY(const CompileRequest request, with_flags(given, log));
+  CARINA_TRY(CompileRequest request, with_flags(given, log));
+  request.check = options::Check::kOff;  // no program is written
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
   CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
   if (compilation.delegated) warn_of_idle_npu(compilation, request, backend, log);

@@ -422,7 +422,9 @@ Kept kept_from_start(const models::Import& import, const SplitOptions& split) {
 
 Result<std::vector<NodeAssignment>> map_delegates(const Buffer& pt2, const std::string& where,
                                                   const backends::Backend& backend, const SplitOptions& split,
-                                                  const backends::DelegateOptions& options, const Log& log) {
+                                                  const backends::DelegateOptions& given, const Log& log) {
+  backends::DelegateOptions options = given;
+  options.check = options::Check::kOff;  // no program is written
   const pt2::Reading reading = pt2::read_model(pt2, where, Log{}, {.keep_unknown = true});
   if (!reading.graph) return std::unexpected(reading.graph.error());
   const ir::Graph& graph = *reading.graph;

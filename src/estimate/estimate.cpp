@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/memory/zeroed_pages.h"
+#include "estimate/network_memory.h"
 #include "npu/cost/cost.h"
 #include "simulate/simulator.h"
 
@@ -219,15 +220,7 @@ Result<simulate::Report> simulated(const npu::CompiledNetwork& network, const pl
                                    simulate::Occupied occupied, simulate::Execution execution) {
   const ZeroedPages scratch(static_cast<size_t>(network.scratch_bytes));
   const ZeroedPages fast(static_cast<size_t>(network.fast_scratch_bytes));
-  simulate::Memory memory;
-  const auto weights = static_cast<size_t>(network.weight_region);
-  // The stream never writes this region: read_only.
-  memory.regions[weights] = {const_cast<std::byte*>(network.weights.data()), network.weights.size()};
-  memory.read_only[weights] = true;
-  memory.regions[static_cast<size_t>(network.scratch_region)] = scratch.bytes();
-  // If there is no separate fast scratch, its region is the arena.
-  std::span<std::byte>& fast_region = memory.regions[static_cast<size_t>(network.fast_scratch_region)];
-  if (!fast.bytes().empty() || fast_region.empty()) fast_region = fast.bytes().empty() ? scratch.bytes() : fast.bytes();
+  const simulate::Memory memory = network_memory(network, {.scratch = scratch.bytes(), .fast_scratch = fast.bytes()});
   const simulate::Options options{.timing = simulate::Timing::kOn,
                                   .execution = execution,
                                   .occupied = occupied,

@@ -119,9 +119,11 @@ Alternative measured(const Choice& choice, const driver::PreparedModel& model) {
     if (choice.quantizes_anew) {
       CARINA_TRY(own, driver::prepare(choice.request, {}));
     }
-    driver::Compilation compilation = driver::compile_prepared(own ? *own : model, choice.request, backend, {});
+    driver::CompileRequest request = choice.request;
+    request.check = options::Check::kOff;  // the program is thrown away
+    driver::Compilation compilation = driver::compile_prepared(own ? *own : model, request, backend, {});
     if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
-    return driver::compile_report(compilation, backend, driver::delegate_options_of(choice.request));
+    return driver::compile_report(compilation, backend, driver::delegate_options_of(request));
   });
   if (!made || !made->cycles) {
     alternative.failure = made ? "its cycles could not be estimated" : to_string(made.error().front());

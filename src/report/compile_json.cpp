@@ -99,6 +99,13 @@ Json nodes_json(const results::CompileReport& report) {
   return nodes;
 }
 
+Json check_json(const results::CheckReport& check) {
+  return {{"operators", check.operators},
+          {"samples", check.samples},
+          {"unchecked", check.unchecked},
+          {"left_out", check.left_out}};
+}
+
 Json delegates_json(const results::CompileReport& report) {
   Json delegates = Json::array();
   for (const results::DelegateReport& d : report.delegates) {
@@ -111,6 +118,7 @@ Json delegates_json(const results::CompileReport& report) {
                          {"scratch_bytes", d.scratch_bytes},
                          {"fast_scratch_bytes", d.fast_scratch_bytes},
                          {"sram_bound_bytes", d.sram_bound_bytes}});
+    if (d.check) delegates.back()["check"] = check_json(*d.check);
     if (d.layers) delegates.back()["npu"] = npu_json(*d.layers);
     if (!d.memory_map.empty()) delegates.back()["memory_map"] = memory_map_json(d.memory_map);
     for (const auto& [what, content] : d.shown) delegates.back()["shown"][what] = content;

@@ -163,6 +163,27 @@ std::string costs_text(const results::CompileReport& report) {
   return out + memory_line(report);
 }
 
+// What was checked before the program was written. One line if all delegates were checked alike.
+std::string checks_text(const results::CompileReport& report) {
+  std::string text, all;
+  size_t alike = 0;
+  for (size_t i = 0; i < report.delegates.size(); ++i) {
+    const results::DelegateReport& d = report.delegates[i];
+    if (!d.check) continue;
+    const std::string left_out =
+        d.check->left_out.empty() ? "" : fmt::format(", planned without {}", d.check->left_out);
+    const std::string checked =
+        d.check->operators == d.tosa_operators
+            ? fmt::format("checked: all operators, on {} samples{}\n", d.check->samples, left_out)
+            : fmt::format("checked: the first {} of {} operators{}; {}\n", grouped(d.check->operators),
+                          grouped(d.tosa_operators), left_out, d.check->unchecked);
+    alike += all.empty() || all == checked ? 1 : 0;
+    all = checked;
+    text += fmt::format("delegate {}: {}", i, checked);
+  }
+  return alike == report.delegates.size() ? all : text;
+}
+
 // The details of each delegate that --show requested.
 std::string shown_text(const results::CompileReport& report) {
   std::string text;
@@ -214,7 +235,7 @@ std::string to_text(const results::CompileReport& report, Detail detail) {
     std::erase_if(on_cpu.nodes, [](const results::NodeReport& node) { return !is_on_cpu(node); });
     out += "on the CPU:\n" + nodes_table(on_cpu);
   }
-  if (report.errors.empty()) out += costs_text(report);
+  if (report.errors.empty()) out += costs_text(report) + checks_text(report);
   out += shown_text(report);
   if (!report.output.empty()) out += fmt::format("wrote {}\n", report.output);
   return out;

@@ -31,6 +31,7 @@ constexpr std::array kStages{Stage{.step = "read", .label = "reading the model"}
                              Stage{.step = "encode", .label = "encoding weights", .counted = Counted::kPercent},
                              Stage{.step = "memory", .label = "allocating memory for tensors"},
                              Stage{.step = "emit", .label = "writing commands"},
+                             Stage{.step = "check", .label = "checking the program"},
                              Stage{.step = "estimate", .label = "estimating cycles"},
                              Stage{.step = "write", .label = "writing the program"}};
 

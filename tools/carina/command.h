@@ -25,7 +25,7 @@ struct Console {
 
 // Reports why a command gave no result: each error on stderr as "carina: ...". With --json, also an object with "file",
 // "status" and "errors" on stdout. Returns the exit code: 1 for wrong input or a failed environment, 2 for usage, 3 for
-// an internal error. Removes what the command has written so far.
+// an internal error, whose command is repeated for a report. Removes what the command has written so far.
 int report_failure(const std::string& file, const Diagnostics& errors, const Console& console);
 
 // Prints `text` on stdout. Errors: stdout is closed, or its disk is full.

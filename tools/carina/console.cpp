@@ -18,6 +18,25 @@ namespace carina::cli {
 
 namespace {
 
+constexpr int kInternalError = 3;
+
+// The command line as a shell takes it.
+std::string command_line(const std::vector<std::string>& arguments) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=+,@%";
+  std::string line = "carina";
+  for (const std::string& argument : arguments) {
+    if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) {
+      line += " " + argument;
+      continue;
+    }
+    line += " '";
+    for (const char c : argument) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += "'";
+  }
+  return line;
+}
+
 int exit_code(Fault fault) {
   switch (fault) {
     case Fault::kInput:
@@ -26,9 +45,9 @@ int exit_code(Fault fault) {
     case Fault::kUsage:
       return 2;
     case Fault::kInternal:
-      return 3;
+      return kInternalError;
   }
-  return 3;
+  return kInternalError;
 }
 
 }  // namespace
@@ -57,6 +76,7 @@ int report_failure(const std::string& file, const Diagnostics& errors, const Con
     fmt::print(stderr, "carina: {}: {}\n", name_of(error.severity), to_string(error));
     code = std::max(code, exit_code(error.fault));
   }
+  if (code == kInternalError) fmt::print(stderr, "  to reproduce it: {}\n", command_line(console.arguments));
   return code;
 }
 

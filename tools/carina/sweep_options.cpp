@@ -69,7 +69,7 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
       ->check(path());
   add_combination_options(app, options.request);
   add_file_options(app, options.request);
-  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule}, options.request.model);
+  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kCheck}, options.request.model);
   add_output_options(app, options);
   add_sharing_options(app, options);
   add_cluster_options(app, options.cluster, "combination");

@@ -22,6 +22,9 @@ function compile_cards(report) {
     list.push({key: "macs", name: "multiply-accumulates", value: macs, text: big(macs), more: rate ? percent(macs, report.cycles * rate) + " of the NPU's" : ""},
       {key: "sram_bytes", name: "SRAM", value: sram_of(report), text: bytes(sram_of(report)), more: number(sram_of(report)) + " B" + (report.constants_memory === "SRAM" ? ", constants included" : "")},
       {key: "program_bytes", name: "program (flash)", value: report.program_bytes, text: bytes(report.program_bytes), more: number(report.program_bytes) + " B"});
+    const checks = report.delegates.filter(one => one.check), checked = sum(checks, one => one.check.operators), of = sum(report.delegates, one => one.tosa_operators);
+    if (checks.length > 0) list.push({key: "checked", name: "checked operators", value: checked, text: checked === of ? `all ${number(of)}` : `${number(checked)} of ${number(of)}`,
+      more: [...new Set(checks.map(one => one.check.left_out ? `planned without ${one.check.left_out}` : one.check.unchecked))].filter(text => text).join("; ") || "on the simulator, beside the model"});
     if (cpu > 0) list.push({key: "cpu_cycles", name: "CPU cycles", value: cpu, text: big(cpu), more: "of a Cortex-M55, estimate"});
   }
   cards(list);

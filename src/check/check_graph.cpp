@@ -1,0 +1,79 @@
+#include "check/check_graph.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "check/first_difference_internal.h"
+#include "check/part_internal.h"
+#include "check/samples_internal.h"
+
+namespace carina::check {
+
+namespace {
+
+using Results = std::vector<Tensor>;
+
+// The first result that differs.
+std::optional<Difference> compare(const ir::Graph& graph, std::span<const Tensor> expected,
+                                  std::span<const Tensor> got) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (auto difference = difference_of(graph, graph.outputs[i], expected[i], got[i].data.bytes())) return difference;
+  }
+  return std::nullopt;
+}
+
+Result<Results> run(const ir::Graph& graph, Fusing fusing, int threads, std::span<const Tensor> inputs) {
+  CARINA_TRY(auto interpreter, interpreter_of(graph, fusing, threads));
+  return interpreter.run(inputs);
+}
+
+results::CheckReport report_of(size_t nodes, int samples, std::string unchecked) {
+  return {.operators = samples == 0 ? 0 : static_cast<int64_t>(nodes),
+          .samples = samples,
+          .unchecked = std::move(unchecked)};
+}
+
+std::unexpected<Diagnostics> differs(const ir::Graph& graph, Difference difference) {
+  const ir::NodeId node = ir::producers(graph)[difference.value.index()];
+  return fail({.where = node.valid() ? place_of(graph[node]) : "check",
+               .what = fmt::format("the file gives another value than the model for {}", graph[difference.value].name),
+               .expected = std::move(difference.expected),
+               .got = std::move(difference.got),
+               .hint = kMistake,
+               .fault = Fault::kInternal,
+               .node = node.valid() ? std::optional(node.index()) : std::nullopt});
+}
+
+}  // namespace
+
+Result<results::CheckReport> check_graph(const GraphCheck& what, const Log& log) {
+  const size_t nodes = nodes_of_file_check(what.tosa, what.extent);
+  const bool is_whole = nodes == what.tosa.nodes.size();
+  const std::string unchecked = is_whole ? "" : kMoreThanAFifth;
+  if (nodes == 0) return report_of(0, 0, unchecked);
+  const ir::Graph asked = is_whole ? what.tosa : first_nodes(what.tosa, nodes);
+  const ir::Graph& written = is_whole ? what.written : asked;
+  auto plain = interpreter_of(asked, Fusing::kNo, what.threads);
+  auto fused = interpreter_of(written, Fusing::kYes, what.threads);
+  if (!plain || !fused)
+    return report_of(0, 0, "the interpreter does not take the graph: " + (plain ? fused : plain).error().front().what);
+  for (int s = 0; s < kSamples; ++s) {
+    auto sample = draw_sample(asked, *plain, s);
+    if (!sample)
+      return report_of(nodes, s,
+                       "the model has no result for the inputs that were drawn: " + sample.error().front().what);
+    auto got = fused->run(sample->inputs);
+    if (got && !compare(asked, sample->results, *got)) continue;
+    got = run(written, Fusing::kNo, what.threads, sample->inputs);
+    if (!got) return fail(std::move(got).error());
+    if (auto difference = compare(asked, sample->results, *got)) return differs(asked, *std::move(difference));
+    warn_of_fused_kernels(asked.name, log);
+    break;
+  }
+  return report_of(nodes, kSamples, unchecked);
+}
+
+}  // namespace carina::check

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "carina/compile_report.h"
+#include "carina/log.h"
+#include "carina/options.h"
+#include "carina/result.h"
+#include "ir/graph.h"
+
+namespace carina::check {
+
+struct GraphCheck {
+  const ir::Graph& tosa;                          // the graph that was to be written
+  const ir::Graph& written;                       // as it is read from the file
+  options::Check extent = options::Check::kFull;  // not kOff
+  int threads = 1;                                // results do not depend on it
+};
+
+// Checks a file with a TOSA graph: its graph, with the interpreter's fused kernels, gives what the plain loops give for
+// the graph that was to be written, for inputs that are drawn from a fixed seed. Errors (internal): a byte of a result
+// differs, and it does also without fused kernels. If only fused kernels differ, the file is right, and a warning says
+// so. The check of a graph that has no result for any drawn inputs compares nothing.
+Result<results::CheckReport> check_graph(const GraphCheck& what, const Log& log);
+
+}  // namespace carina::check

@@ -1,0 +1,141 @@
+#include "check/check_network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "check/first_difference_internal.h"
+#include "check/network_run_internal.h"
+#include "check/part_internal.h"
+#include "check/samples_internal.h"
+
+// The check of a network, in this order:
+//   1. the part that is checked: all, or with Check::kQuick what a fifth of the compilation's work pays for;
+//   2. for each sample, inputs from the range of their types; the interpreter gives the expected bytes;
+//   3. the simulator runs the same inputs in memory full of garbage, with registers that count as unset;
+//   4. bytes are compared. A byte that nothing wrote is garbage, and so is what is computed from it.
+// After a difference, slower runs find out more: the interpreter without fused kernels, whether it is the interpreter
+// that is wrong, and the first value that differs.
+namespace carina::check {
+
+namespace {
+
+class Check {
+ public:
+  Check(const NetworkCheck& what, const Log& log)
+      : what_(what), log_(log), part_(part_of(what.tosa, what.network, what.extent)) {}
+
+  Result<results::CheckReport> run();
+
+ private:
+  [[nodiscard]] ir::Graph graph() const {
+    return part_.is_whole(what_.tosa) ? what_.tosa : first_nodes(what_.tosa, part_.nodes);
+  }
+  [[nodiscard]] std::optional<Difference> compare(const Sample& sample, const simulate::Memory& memory) const;
+  // Whether the network computes what the interpreter computes without fused kernels. Warns if so.
+  [[nodiscard]] bool is_interpreter_wrong(const Sample& sample, const simulate::Memory& memory) const;
+  [[nodiscard]] std::unexpected<Diagnostics> differs(const Sample& sample, Difference difference) const;
+  [[nodiscard]] std::unexpected<Diagnostics> rejected(const Diagnostics& errors, std::optional<uint32_t> word) const;
+  [[nodiscard]] results::CheckReport report(int samples, std::string unchecked) const;
+  // A message about a node of the model, or about the network.
+  [[nodiscard]] Diagnostic about(std::optional<size_t> node) const;
+
+  const NetworkCheck& what_;
+  const Log& log_;
+  Part part_;
+};
+
+Result<results::CheckReport> Check::run() {
+  if (part_.nodes == 0) return report(0, kMoreThanAFifth);
+  auto interpreter = interpreter_of(graph(), Fusing::kYes, what_.threads);
+  if (!interpreter) return report(0, "the interpreter does not take the graph: " + interpreter.error().front().what);
+  std::optional<uint32_t> word;  // of the last operation that ended
+  simulate::Options options{.poison = simulate::Poison::kOn,
+                            .unset_register = simulate::UnsetRegister::kFault,
+                            .threads = what_.threads,
+                            .after_operation = [&](uint32_t ended) { word = ended; }};
+  if (!part_.is_whole(what_.tosa))
+    options.end_word = static_cast<uint32_t>(what_.network.layers[part_.layers - 1].end_word);
+  NetworkRun network(what_.network, std::move(options));
+  for (int s = 0; s < kSamples; ++s) {
+    auto sample = draw_sample(what_.tosa, *interpreter, s);
+    if (!sample)
+      return report(s, "the model has no result for the inputs that were drawn: " + sample.error().front().what);
+    word.reset();
+    if (const auto done = network.run(sample->inputs); !done) return rejected(done.error(), word);
+    auto difference = compare(*sample, network.memory());
+    if (difference && !is_interpreter_wrong(*sample, network.memory())) return differs(*sample, *std::move(difference));
+  }
+  return report(kSamples, part_.is_whole(what_.tosa) ? "" : kMoreThanAFifth);
+}
+
+std::optional<Difference> Check::compare(const Sample& sample, const simulate::Memory& memory) const {
+  const bool is_whole = part_.is_whole(what_.tosa);
+  for (size_t i = 0; i < sample.results.size(); ++i) {
+    const Tensor& expected = sample.results[i];
+    const ir::ValueId value = is_whole ? what_.tosa.outputs[i] : ir::ValueId(part_.results[i].value);
+    auto difference = is_whole ? difference_of(what_.tosa, value, expected,
+                                               bytes_of(what_.network.outputs[i], memory, expected.data.size()))
+                               : difference_of(what_.tosa, value, expected, elements_of(part_.results[i], memory));
+    if (difference) return difference;
+  }
+  return std::nullopt;
+}
+
+bool Check::is_interpreter_wrong(const Sample& sample, const simulate::Memory& memory) const {
+  auto plain = interpreter_of(graph(), Fusing::kNo, what_.threads);
+  if (!plain) return false;
+  auto results = plain->run(sample.inputs);
+  if (!results || compare({.inputs = {}, .results = *std::move(results)}, memory)) return false;
+  warn_of_fused_kernels(what_.tosa.name, log_);
+  return true;
+}
+
+Diagnostic Check::about(std::optional<size_t> node) const {
+  Diagnostic message{.where = "check", .what = {}, .hint = kMistake, .fault = Fault::kInternal, .node = node};
+  if (node) message.where = place_of(what_.tosa.nodes[*node]);
+  return message;
+}
+
+std::unexpected<Diagnostics> Check::differs(const Sample& sample, Difference difference) const {
+  if (auto first = first_difference(what_, sample.inputs)) difference = *std::move(first);
+  const ir::NodeId node = ir::producers(what_.tosa)[difference.value.index()];
+  Diagnostic message = about(node.valid() ? std::optional(node.index()) : std::nullopt);
+  message.what =
+      fmt::format("the NPU program gives other values than the model for {}", what_.tosa[difference.value].name);
+  if (const std::string finding = first_finding(what_, sample.inputs); !finding.empty())
+    message.what += fmt::format(" [{}]", finding);
+  message.expected = std::move(difference.expected);
+  message.got = std::move(difference.got);
+  return fail(std::move(message));
+}
+
+std::unexpected<Diagnostics> Check::rejected(const Diagnostics& errors, std::optional<uint32_t> word) const {
+  const auto is_next = [&](const npu::LayerNote& layer) {
+    return layer.first_word != layer.end_word && (!word || layer.first_word > *word);
+  };
+  const auto next = std::ranges::find_if(what_.network.layers, is_next);
+  const std::optional<size_t> node = next == what_.network.layers.end() ? std::nullopt : next->node;
+  Diagnostic message = about(node);
+  message.what = fmt::format("the NPU program is wrong: {}", to_string(errors.front()));
+  return fail(std::move(message));
+}
+
+results::CheckReport Check::report(int samples, std::string unchecked) const {
+  return {.operators = samples == 0 ? 0 : static_cast<int64_t>(part_.nodes),
+          .samples = samples,
+          .unchecked = std::move(unchecked)};
+}
+
+}  // namespace
+
+Result<results::CheckReport> check_network(const NetworkCheck& what, const Log& log) {
+  return Check(what, log).run();
+}
+
+}  // namespace carina::check

@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "check/check_network.h"
+#include "check/part_internal.h"
+
+// What a quick check runs. A check costs what two runs on the interpreter and two on the simulator cost: mostly
+// multiply-accumulates. A compilation costs mostly what its weights do: encoding and search. So a network with few
+// weights and large images is checked in part.
+//   Example: 3x3 convolutions of 512x512x32. Each has 9,216 weights, which take 1 ms to compile, and 2.4 G
+//   multiply-accumulates for each sample and engine. Only the first ones are checked.
+// The network is cut between two nodes where all values that later nodes read are in memory as TOSA defines them.
+namespace carina::check {
+
+namespace {
+
+// Work in nanoseconds of one core, estimated. Only the ratio of a check to a compilation matters.
+constexpr double kPerMac = 0.05;            // both engines, both samples
+constexpr double kPerElement = 4;           // likewise, of an operand or a result
+constexpr double kPerWeight = 6;            // decoded and packed once
+constexpr double kPerNode = 6'000;          // planning of the interpreter, and operations of both engines
+constexpr double kCompileOnce = 8'000'000;  // reading, starting, packaging
+constexpr double kCompilePerNode = 200'000;
+constexpr double kCompilePerWeight = 30;
+constexpr double kWritePerNode = 50'000;
+constexpr double kWritePerWeight = 5;
+constexpr double kShare = 0.2;
+
+// The weights of a quick check. Each engine has a copy of them, beside those of the planner.
+constexpr int64_t kMostWeights = int64_t{1} << 25;
+
+int64_t elements(const ir::Graph& graph, ir::ValueId id) {
+  return id.valid() && graph[id].dtype != DType::kShape ? graph[id].shape.elements() : 0;
+}
+
+int64_t weights_of(const ir::Graph& graph, const ir::Node& node) {
+  int64_t count = 0;
+  for (const ir::ValueId id : node.inputs) {
+    if (id.valid() && graph[id].constant) count += elements(graph, id);
+  }
+  return count;
+}
+
+double macs_of(const ir::Graph& graph, const ir::Node& node) {
+  const auto results = static_cast<double>(elements(graph, node.outputs.front()));
+  const auto shape = [&](size_t input) -> const Shape& { return graph[node.inputs[input]].shape; };
+  switch (node.op.tosa()) {
+    case TosaOp::CONV2D:
+    case TosaOp::CONV3D:
+    case TosaOp::TRANSPOSE_CONV2D:
+      return results * static_cast<double>(shape(1).elements()) /
+             static_cast<double>(std::max<int64_t>(1, shape(1)[0]));
+    case TosaOp::DEPTHWISE_CONV2D:
+      return results * static_cast<double>(shape(1)[0] * shape(1)[1]);
+    case TosaOp::MATMUL:
+      return results * static_cast<double>(shape(0)[2]);
+    case TosaOp::AVG_POOL2D:
+    case TosaOp::MAX_POOL2D: {
+      const auto& kernel = node.attributes.integers("kernel");
+      return results * static_cast<double>(kernel[0] * kernel[1]);
+    }
+    default:
+      return 0;
+  }
+}
+
+double check_work(const ir::Graph& graph, const ir::Node& node) {
+  int64_t moved = 0;
+  for (const auto& list : {node.inputs, node.outputs}) {
+    for (const ir::ValueId id : list) moved += id.valid() && !graph[id].constant ? elements(graph, id) : 0;
+  }
+  return kPerNode + kPerMac * macs_of(graph, node) + kPerElement * static_cast<double>(moved) +
+         kPerWeight * static_cast<double>(weights_of(graph, node));
+}
+
+double compile_work(const ir::Graph& graph) {
+  double work = kCompileOnce + kCompilePerNode * static_cast<double>(graph.nodes.size());
+  for (const ir::Node& node : graph.nodes) work += kCompilePerWeight * static_cast<double>(weights_of(graph, node));
+  return work;
+}
+
+// The work of writing a file with the graph, quantization and lowering included.
+double write_work(const ir::Graph& graph) {
+  double work = kCompileOnce + kWritePerNode * static_cast<double>(graph.nodes.size());
+  for (const ir::Node& node : graph.nodes) work += kWritePerWeight * static_cast<double>(weights_of(graph, node));
+  return work;
+}
+
+// The results of the first nodes that are outputs of the graph or that later nodes read.
+std::vector<ir::ValueId> read_after(const ir::Graph& graph, size_t nodes) {
+  std::vector<bool> is_read = ir::is_output(graph);
+  for (size_t n = nodes; n < graph.nodes.size(); ++n) {
+    for (const ir::ValueId id : graph.nodes[n].inputs) {
+      if (id.valid()) is_read[id.index()] = true;
+    }
+  }
+  std::vector<ir::ValueId> values;
+  for (size_t n = 0; n < nodes; ++n) {
+    for (const ir::ValueId id : graph.nodes[n].outputs) {
+      if (is_read[id.index()]) values.push_back(id);
+    }
+  }
+  return values;
+}
+
+// Where a network can be cut after its first nodes.
+class Cuts {
+ public:
+  Cuts(const ir::Graph& graph, const npu::CompiledNetwork& network)
+      : graph_(graph),
+        network_(network),
+        users_(ir::users(graph)),
+        is_output_(ir::is_output(graph)),
+        last_layer_(graph.nodes.size()),
+        notes_(graph.values.size()) {
+    for (size_t l = 0; l < network.layers.size(); ++l) {
+      if (const auto node = network.layers[l].node) last_layer_[*node] = l;
+    }
+    for (const npu::ValueNote& note : network.values) notes_[note.value] = &note;
+  }
+
+  // The part of the first `nodes` nodes; nothing if a value that later nodes read is nowhere.
+  [[nodiscard]] std::optional<Part> after(size_t nodes) const {
+    Part part{.nodes = nodes};
+    for (size_t n = 0; n < nodes; ++n) part.layers = std::max(part.layers, last_layer_[n] ? *last_layer_[n] + 1 : 0);
+    for (const ir::ValueId value : read_after(graph_, nodes)) {
+      const npu::ValueNote* note = notes_[value.index()];
+      if (note == nullptr || note->layer >= part.layers || !is_needed_after(value, part.layers)) return std::nullopt;
+      part.results.push_back(*note);
+    }
+    return part.results.empty() ? std::nullopt : std::optional(std::move(part));
+  }
+
+ private:
+  // Whether a later layer reads the value, so that its memory still holds it. Nodes without layers are views.
+  [[nodiscard]] bool is_needed_after(ir::ValueId value, size_t layers) const {
+    return is_output_[value.index()] || std::ranges::any_of(users_[value.index()], [&](ir::NodeId user) {
+             if (const auto last = last_layer_[user.index()]) return *last >= layers;
+             return std::ranges::any_of(graph_[user].outputs,
+                                        [&](ir::ValueId output) { return is_needed_after(output, layers); });
+           });
+  }
+
+  const ir::Graph& graph_;
+  const npu::CompiledNetwork& network_;
+  std::vector<std::vector<ir::NodeId>> users_;
+  std::vector<bool> is_output_;
+  std::vector<std::optional<size_t>> last_layer_;  // by node
+  std::vector<const npu::ValueNote*> notes_;       // by value
+};
+
+// The number of first nodes whose check takes at most this work, and whose weights both engines can hold.
+size_t nodes_within(const ir::Graph& graph, double work) {
+  int64_t weights = 0;
+  size_t nodes = 0;
+  for (; nodes < graph.nodes.size(); ++nodes) {
+    work -= check_work(graph, graph.nodes[nodes]);
+    weights += weights_of(graph, graph.nodes[nodes]);
+    if (work < 0 || weights > kMostWeights) break;
+  }
+  return nodes;
+}
+
+}  // namespace
+
+Part part_of(const ir::Graph& graph, const npu::CompiledNetwork& network, options::Check extent) {
+  const size_t all = graph.nodes.size();
+  const size_t most = extent == options::Check::kFull ? all : nodes_within(graph, kShare * compile_work(graph));
+  if (most == all) return {.nodes = all, .layers = network.layers.size()};
+  const Cuts cuts(graph, network);
+  for (size_t nodes = most; nodes > 0; --nodes) {
+    if (auto part = cuts.after(nodes)) return *std::move(part);
+  }
+  return {};
+}
+
+size_t nodes_of_file_check(const ir::Graph& graph, options::Check extent) {
+  if (extent == options::Check::kFull) return graph.nodes.size();
+  return nodes_within(graph, kShare * write_work(graph));
+}
+
+ir::Graph first_nodes(const ir::Graph& graph, size_t nodes) {
+  ir::Graph first = graph;
+  first.nodes.erase(first.nodes.begin() + static_cast<std::ptrdiff_t>(nodes), first.nodes.end());
+  first.outputs = read_after(graph, nodes);
+  return first;
+}
+
+}  // namespace carina::check

@@ -1,0 +1,42 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "check/samples_internal.h"
+
+namespace carina::check {
+
+Result<Sample> draw_sample(const ir::Graph& tosa, interpret::Interpreter& interpreter, int sample) {
+  Diagnostics why{{.where = {}, .what = "an input has a type of which no values are drawn"}};
+  for (const Spread spread : kSpreads) {
+    auto inputs = draw_inputs(tosa, sample, spread);
+    if (!inputs) break;
+    interpreter.reset_variables();
+    auto results = interpreter.run(*inputs);
+    if (results) return Sample{.inputs = *std::move(inputs), .results = *std::move(results)};
+    why = std::move(results).error();
+  }
+  return fail(std::move(why));
+}
+
+Result<interpret::Interpreter> interpreter_of(ir::Graph graph, Fusing fusing, int threads) {
+  interpret::Options options{.threads = threads};
+  if (fusing == Fusing::kNo) options.observer = [](const ir::Graph&, ir::ValueId, const Tensor&) {};
+  ir::Module module;
+  module.graphs.push_back(std::move(graph));
+  return interpret::Interpreter::create(module, options);
+}
+
+void warn_of_fused_kernels(const std::string& graph, const Log& log) {
+  log.note({.where = graph,
+            .what = "the interpreter's fused kernels give other values than its plain loops, with which the program "
+                    "agrees: the program is right, but `carina interpret` and `carina accuracy` are not",
+            .hint = "this is a mistake of Carina: please report it, with the command and, if you can, the file",
+            .severity = Severity::kWarning});
+}
+
+std::string place_of(const ir::Node& node) {
+  return node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source);
+}
+
+}  // namespace carina::check

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "carina/log.h"
+#include "carina/result.h"
+#include "check/draw_inputs.h"
+#include "interpret/interpreter.h"
+
+namespace carina::check {
+
+inline constexpr const char* kMoreThanAFifth =
+    "the check of all takes more than a fifth of the compilation, or has more than 32 M weights; --check=full checks "
+    "all";
+inline constexpr const char* kMistake =
+    "this is a mistake of Carina, not of your model: please report it, with the command and, if you can, the file; "
+    "--check=off writes the program nevertheless";
+
+// Inputs and the results that the model defines for them.
+struct Sample {
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> results;
+};
+
+// Draws inputs of a graph for which the interpreter has results. Errors: it has none for any inputs.
+Result<Sample> draw_sample(const ir::Graph& tosa, interpret::Interpreter& interpreter, int sample);
+
+// An interpreter of one graph. kNo: each value is computed on its own, by plain loops.
+enum class Fusing { kYes, kNo };
+Result<interpret::Interpreter> interpreter_of(ir::Graph graph, Fusing fusing, int threads);
+
+// Warns that the interpreter's fused kernels are wrong, and the program is not.
+void warn_of_fused_kernels(const std::string& graph, const Log& log);
+
+// "conv2d (model.py:41)"
+std::string place_of(const ir::Node& node);
+
+}  // namespace carina::check
