@@ -50,17 +50,17 @@ std::unexpected<Diagnostics> differs(const ir::Graph& graph, Difference differen
 }  // namespace
 
 Result<results::CheckReport> check_graph(const GraphCheck& what, const Log& log) {
-  const size_t nodes = nodes_of_file_check(what.tosa, what.extent);
+  const auto [nodes, samples] = extent_of_file_check(what.tosa, what.extent);
   const bool is_whole = nodes == what.tosa.nodes.size();
   const std::string unchecked = is_whole ? "" : kMoreThanAFifth;
-  if (nodes == 0) return report_of(0, 0, unchecked);
+  if (nodes == 0 && !is_whole) return report_of(0, 0, unchecked);
   const ir::Graph asked = is_whole ? what.tosa : first_nodes(what.tosa, nodes);
   const ir::Graph& written = is_whole ? what.written : asked;
   auto plain = interpreter_of(asked, Fusing::kNo, what.threads);
   auto fused = interpreter_of(written, Fusing::kYes, what.threads);
   if (!plain || !fused)
     return report_of(0, 0, "the interpreter does not take the graph: " + (plain ? fused : plain).error().front().what);
-  for (int s = 0; s < kSamples; ++s) {
+  for (int s = 0; s < samples; ++s) {
     auto sample = draw_sample(asked, *plain, s);
     if (!sample)
       return report_of(nodes, s,
@@ -73,7 +73,7 @@ Result<results::CheckReport> check_graph(const GraphCheck& what, const Log& log)
     warn_of_fused_kernels(asked.name, log);
     break;
   }
-  return report_of(nodes, kSamples, unchecked);
+  return report_of(nodes, samples, unchecked);
 }
 
 }  // namespace carina::check

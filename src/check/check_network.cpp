@@ -34,7 +34,7 @@ class Check {
 
  private:
   [[nodiscard]] ir::Graph graph() const {
-    return part_.is_whole(what_.tosa) ? what_.tosa : first_nodes(what_.tosa, part_.nodes);
+    return part_.is_whole(what_.tosa) ? what_.tosa : first_nodes(what_.tosa, part_.extent.nodes);
   }
   [[nodiscard]] std::optional<Difference> compare(const Sample& sample, const simulate::Memory& memory) const;
   // Whether the network computes what the interpreter computes without fused kernels. Warns if so.
@@ -51,7 +51,7 @@ class Check {
 };
 
 Result<results::CheckReport> Check::run() {
-  if (part_.nodes == 0) return report(0, kMoreThanAFifth);
+  if (part_.extent.nodes == 0 && !part_.is_whole(what_.tosa)) return report(0, kMoreThanAFifth);
   auto interpreter = interpreter_of(graph(), Fusing::kYes, what_.threads);
   if (!interpreter) return report(0, "the interpreter does not take the graph: " + interpreter.error().front().what);
   std::optional<uint32_t> word;  // of the last operation that ended
@@ -62,7 +62,7 @@ Result<results::CheckReport> Check::run() {
   if (!part_.is_whole(what_.tosa))
     options.end_word = static_cast<uint32_t>(what_.network.layers[part_.layers - 1].end_word);
   NetworkRun network(what_.network, std::move(options));
-  for (int s = 0; s < kSamples; ++s) {
+  for (int s = 0; s < part_.extent.samples; ++s) {
     auto sample = draw_sample(what_.tosa, *interpreter, s);
     if (!sample)
       return report(s, "the model has no result for the inputs that were drawn: " + sample.error().front().what);
@@ -71,7 +71,7 @@ Result<results::CheckReport> Check::run() {
     auto difference = compare(*sample, network.memory());
     if (difference && !is_interpreter_wrong(*sample, network.memory())) return differs(*sample, *std::move(difference));
   }
-  return report(kSamples, part_.is_whole(what_.tosa) ? "" : kMoreThanAFifth);
+  return report(part_.extent.samples, part_.is_whole(what_.tosa) ? "" : kMoreThanAFifth);
 }
 
 std::optional<Difference> Check::compare(const Sample& sample, const simulate::Memory& memory) const {
@@ -127,7 +127,7 @@ std::unexpected<Diagnostics> Check::rejected(const Diagnostics& errors, std::opt
 }
 
 results::CheckReport Check::report(int samples, std::string unchecked) const {
-  return {.operators = samples == 0 ? 0 : static_cast<int64_t>(part_.nodes),
+  return {.operators = samples == 0 ? 0 : static_cast<int64_t>(part_.extent.nodes),
           .samples = samples,
           .unchecked = std::move(unchecked)};
 }

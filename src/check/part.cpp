@@ -2,27 +2,29 @@
 #include <iterator>
 #include <optional>
 
-#include "check/check_network.h"
+#include "check/draw_inputs.h"
 #include "check/part_internal.h"
 
-// What a quick check runs. A check costs what two runs on the interpreter and two on the simulator cost: mostly
-// multiply-accumulates. A compilation costs mostly what its weights do: encoding and search. So a network with few
-// weights and large images is checked in part.
-//   Example: 3x3 convolutions of 512x512x32. Each has 9,216 weights, which take 1 ms to compile, and 2.4 G
+// What a quick check runs. A check costs a run of each sample on the interpreter and on the simulator: mostly
+// multiply-accumulates, and once what both do with weights. A compilation costs mostly what its weights do: encoding and
+// search. So a network with few weights and large images is checked with one sample, or only its first operators are.
+//   Example: 3x3 convolutions of 512x512x32. Each has 9,216 weights, which take 0.4 ms to compile, and 2.4 G
 //   multiply-accumulates for each sample and engine. Only the first ones are checked.
 // The network is cut between two nodes where all values that later nodes read are in memory as TOSA defines them.
 namespace carina::check {
 
 namespace {
 
-// Work in nanoseconds of one core, estimated. Only the ratio of a check to a compilation matters.
-constexpr double kPerMac = 0.05;            // both engines, both samples
-constexpr double kPerElement = 4;           // likewise, of an operand or a result
+// Work in nanoseconds of one core, measured on the networks of `make bench`. Only the ratio of a check to a compilation
+// matters.
+constexpr double kPerMac = 0.025;           // of one sample, both engines
+constexpr double kPerFloatMac = 0.2;        // likewise
+constexpr double kPerElement = 0.25;        // likewise, of an operand or a result
 constexpr double kPerWeight = 6;            // decoded and packed once
 constexpr double kPerNode = 6'000;          // planning of the interpreter, and operations of both engines
 constexpr double kCompileOnce = 8'000'000;  // reading, starting, packaging
-constexpr double kCompilePerNode = 200'000;
-constexpr double kCompilePerWeight = 30;
+constexpr double kCompilePerNode = 150'000;
+constexpr double kCompilePerWeight = 40;
 constexpr double kWritePerNode = 50'000;
 constexpr double kWritePerWeight = 5;
 constexpr double kShare = 0.2;
@@ -65,13 +67,14 @@ double macs_of(const ir::Graph& graph, const ir::Node& node) {
   }
 }
 
-double check_work(const ir::Graph& graph, const ir::Node& node) {
+double check_work(const ir::Graph& graph, const ir::Node& node, int samples) {
   int64_t moved = 0;
   for (const auto& list : {node.inputs, node.outputs}) {
     for (const ir::ValueId id : list) moved += id.valid() && !graph[id].constant ? elements(graph, id) : 0;
   }
-  return kPerNode + kPerMac * macs_of(graph, node) + kPerElement * static_cast<double>(moved) +
-         kPerWeight * static_cast<double>(weights_of(graph, node));
+  const double per_mac = is_float(graph[node.outputs.front()].dtype) ? kPerFloatMac : kPerMac;
+  return kPerNode + kPerWeight * static_cast<double>(weights_of(graph, node)) +
+         samples * (per_mac * macs_of(graph, node) + kPerElement * static_cast<double>(moved));
 }
 
 double compile_work(const ir::Graph& graph) {
@@ -122,7 +125,7 @@ class Cuts {
 
   // The part of the first `nodes` nodes; nothing if a value that later nodes read is nowhere.
   [[nodiscard]] std::optional<Part> after(size_t nodes) const {
-    Part part{.nodes = nodes};
+    Part part{.extent = {.nodes = nodes, .samples = 1}};
     for (size_t n = 0; n < nodes; ++n) part.layers = std::max(part.layers, last_layer_[n] ? *last_layer_[n] + 1 : 0);
     for (const ir::ValueId value : read_after(graph_, nodes)) {
       const npu::ValueNote* note = notes_[value.index()];
@@ -151,33 +154,44 @@ class Cuts {
 };
 
 // The number of first nodes whose check takes at most this work, and whose weights both engines can hold.
-size_t nodes_within(const ir::Graph& graph, double work) {
+size_t nodes_within(const ir::Graph& graph, double work, int samples) {
   int64_t weights = 0;
   size_t nodes = 0;
   for (; nodes < graph.nodes.size(); ++nodes) {
-    work -= check_work(graph, graph.nodes[nodes]);
+    work -= check_work(graph, graph.nodes[nodes], samples);
     weights += weights_of(graph, graph.nodes[nodes]);
     if (work < 0 || weights > kMostWeights) break;
   }
   return nodes;
 }
 
+// The most samples with which all nodes are checked within this work, otherwise one sample of the first nodes.
+Extent extent_within(const ir::Graph& graph, double work) {
+  Extent extent;
+  for (extent.samples = kSamples; extent.samples > 0; --extent.samples) {
+    extent.nodes = nodes_within(graph, work, extent.samples);
+    if (extent.nodes == graph.nodes.size()) return extent;
+  }
+  extent.samples = 1;
+  return extent;
+}
+
 }  // namespace
 
-Part part_of(const ir::Graph& graph, const npu::CompiledNetwork& network, options::Check extent) {
-  const size_t all = graph.nodes.size();
-  const size_t most = extent == options::Check::kFull ? all : nodes_within(graph, kShare * compile_work(graph));
-  if (most == all) return {.nodes = all, .layers = network.layers.size()};
+Part part_of(const ir::Graph& graph, const npu::CompiledNetwork& network, options::Check check) {
+  const Extent whole{.nodes = graph.nodes.size(), .samples = kSamples};
+  const Extent most = check == options::Check::kFull ? whole : extent_within(graph, kShare * compile_work(graph));
+  if (most.nodes == whole.nodes) return {.extent = most, .layers = network.layers.size()};
   const Cuts cuts(graph, network);
-  for (size_t nodes = most; nodes > 0; --nodes) {
+  for (size_t nodes = most.nodes; nodes > 0; --nodes) {
     if (auto part = cuts.after(nodes)) return *std::move(part);
   }
   return {};
 }
 
-size_t nodes_of_file_check(const ir::Graph& graph, options::Check extent) {
-  if (extent == options::Check::kFull) return graph.nodes.size();
-  return nodes_within(graph, kShare * write_work(graph));
+Extent extent_of_file_check(const ir::Graph& graph, options::Check check) {
+  if (check == options::Check::kFull) return {.nodes = graph.nodes.size(), .samples = kSamples};
+  return extent_within(graph, kShare * write_work(graph));
 }
 
 ir::Graph first_nodes(const ir::Graph& graph, size_t nodes) {

@@ -173,8 +173,10 @@ std::string checks_text(const results::CompileReport& report) {
     const std::string left_out =
         d.check->left_out.empty() ? "" : fmt::format(", planned without {}", d.check->left_out);
     const std::string checked =
-        d.check->operators == d.tosa_operators
-            ? fmt::format("checked: all operators, on {} samples{}\n", d.check->samples, left_out)
+        d.check->samples == 0 ? fmt::format("not checked: {}\n", d.check->unchecked)
+        : d.check->operators == d.tosa_operators
+            ? fmt::format("checked: all operators, on {}{}\n", d.check->samples == 1 ? "one sample" : "two samples",
+                          left_out)
             : fmt::format("checked: the first {} of {} operators{}; {}\n", grouped(d.check->operators),
                           grouped(d.tosa_operators), left_out, d.check->unchecked);
     alike += all.empty() || all == checked ? 1 : 0;

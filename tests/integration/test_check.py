@@ -44,7 +44,7 @@ def test_off_checks_nothing_and_gives_the_same_program(run_carina, tmp_path, tar
 
 def test_text_and_page_say_what_was_checked(run_carina, tmp_path):
     done = run_carina(["compile", DIGITS, "-t", TARGET, "-o", tmp_path / "m.pte", "--report", tmp_path / "m.html"])
-    assert "checked: all operators, on 2 samples" in done.stdout
+    assert "checked: all operators, on two samples" in done.stdout
     assert '"check"' in (tmp_path / "m.html").read_text()
 
 

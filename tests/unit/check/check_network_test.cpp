@@ -50,7 +50,8 @@ bool sets(const Command& command, Reg reg) {
 void edit_stream(npu::CompiledNetwork& network, const std::function<bool(Command&)>& edit) {
   const auto payload = *npu::parse_payload(network.command_payload, "stream");
   std::vector<uint32_t> words;
-  for (Command& command : *npu::read_stream(payload.accelerator()->product, payload.stream, "stream")) {
+  std::vector<Command> commands = *npu::read_stream(payload.accelerator()->product, payload.stream, "stream");
+  for (Command& command : commands) {
     if (!edit(command)) continue;
     words.push_back(static_cast<uint32_t>(command.param) << 16 | (payload.stream[command.word_index] & 0xFFFF));
     if (command.words() == 2) words.push_back(command.payload);
@@ -149,8 +150,8 @@ TEST(CheckNetwork, notes_tell_where_the_results_of_operations_are) {
 // Large images with few weights: the check of all operators would take longer than the compilation.
 ir::Graph large_images() {
   plan::GraphBuilder b;
-  auto x = b.input("x", DType::kInt8, {1, 256, 256, 16});
-  for (int i = 0; i < 6; ++i) x = b.conv(x, 16, 3, 1, 40, i);
+  auto x = b.input("x", DType::kInt8, {1, 96, 96, 16});
+  for (int i = 0; i < 12; ++i) x = b.conv(x, 16, 3, 1, 40, i);
   b.graph.outputs = {x};
   return std::move(b.graph);
 }
@@ -161,9 +162,24 @@ TEST(CheckNetwork, quick_checks_the_first_operators_of_a_large_network) {
   const auto quick = check_network({.tosa = graph, .network = network, .extent = options::Check::kQuick}, {});
   ASSERT_TRUE(quick) << to_string(quick.error());
   EXPECT_GT(quick->operators, 0);
-  EXPECT_LT(quick->operators, 12);
+  EXPECT_LT(quick->operators, 24);
   EXPECT_EQ(quick->operators % 2, 0);  // a cut after a RESCALE: the sums of a convolution are nowhere
+  EXPECT_EQ(quick->samples, 1);
   EXPECT_THAT(quick->unchecked, HasSubstr("--check=full"));
+}
+
+// All operators with one sample, where two would take too long.
+TEST(CheckNetwork, quick_draws_fewer_samples_before_it_leaves_operators_out) {
+  plan::GraphBuilder b;
+  auto x = b.input("x", DType::kInt8, {1, 64, 64, 16});
+  for (int i = 0; i < 5; ++i) x = b.conv(x, 16, 3, 1, 40, i);
+  b.graph.outputs = {x};
+  const npu::CompiledNetwork network = compiled(b.graph, "ethos-u85-256");
+  const auto quick = check_network({.tosa = b.graph, .network = network, .extent = options::Check::kQuick}, {});
+  ASSERT_TRUE(quick) << to_string(quick.error());
+  EXPECT_EQ(quick->operators, 10);
+  EXPECT_EQ(quick->samples, 1);
+  EXPECT_EQ(quick->unchecked, "");
 }
 
 TEST(CheckNetwork, quick_finds_a_fault_in_the_first_operators) {

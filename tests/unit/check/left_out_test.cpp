@@ -1,0 +1,99 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "../plan/networks.h"
+#include "check/check_network.h"
+#include "plan/compile.h"
+
+// Each optimization can be left out: the plan without it is right, and there is a network whose plan it changes.
+namespace carina::check {
+namespace {
+
+using LeftOut = std::bitset<plan::kOptimizations>;
+
+// The small networks of the planner's tests, and ones that need what these do not: cascades, transposed results, weights
+// in slow memory, and padding that is written.
+std::vector<plan::NamedNetwork> networks() {
+  std::vector<plan::NamedNetwork> all = plan::small_networks();
+  all.push_back({.name = "transposed result", .npu = "ethos-u85-256", .build = [] {
+                   plan::GraphBuilder b;
+                   const auto y = b.conv(b.input("x", DType::kInt8, {1, 12, 12, 8}), 24, 3, 1);
+                   b.graph.outputs = {b.op(TosaOp::TRANSPOSE, {y}, DType::kInt8, {1, 24, 12, 12},
+                                           {{"perms", std::vector<int64_t>{0, 3, 1, 2}}})};
+                   return std::move(b.graph);
+                 }});
+  all.push_back({.name = "large images", .npu = "ethos-u55-128", .build = [] {
+                   plan::GraphBuilder b;
+                   auto x = b.input("x", DType::kInt8, {1, 160, 160, 16});
+                   for (int i = 0; i < 3; ++i) x = b.conv(x, 16, 3, 1, 40, i);
+                   b.graph.outputs = {x};
+                   return std::move(b.graph);
+                 }});
+  all.push_back({.name = "many weights", .npu = "ethos-u65-512", .build = [] {
+                   plan::GraphBuilder b;
+                   auto x = b.input("x", DType::kInt8, {1, 12, 12, 64});
+                   for (int i = 0; i < 4; ++i) x = b.conv(x, 160, 3, 1, 40, i);
+                   b.graph.outputs = {x};
+                   return std::move(b.graph);
+                 }});
+  all.push_back(
+      {.name = "clamped and padded", .npu = "ethos-u55-128", .build = [] {
+         plan::GraphBuilder b;
+         const auto y = b.conv(b.input("x", DType::kInt8, {1, 8, 8, 8}), 16, 3, 1);
+         const auto clamped = b.op(TosaOp::CLAMP, {y}, DType::kInt8, {1, 8, 8, 16},
+                                   {{"min_val", int64_t{-20}}, {"max_val", int64_t{70}}, {"nan_mode", int64_t{1}}});
+         const auto padding = b.graph.add_constant(
+             "padding", Tensor::of<int64_t>(DType::kShape, {8}, std::vector<int64_t>{0, 0, 1, 1, 1, 1, 0, 0}));
+         const auto padded =
+             b.op(TosaOp::PAD, {clamped, padding, b.scalar<int8_t>(DType::kInt8, 0)}, DType::kInt8, {1, 10, 10, 16});
+         b.graph.outputs = {b.op(TosaOp::AVG_POOL2D,
+                                 {padded, b.scalar<int8_t>(DType::kInt8, 0), b.scalar<int8_t>(DType::kInt8, 0)},
+                                 DType::kInt8, {1, 5, 5, 16},
+                                 {{"kernel", std::vector<int64_t>{2, 2}},
+                                  {"stride", std::vector<int64_t>{2, 2}},
+                                  {"pad", std::vector<int64_t>{0, 0, 0, 0}},
+                                  {"acc_type", DType::kInt32}})};
+         return std::move(b.graph);
+       }});
+  return all;
+}
+
+npu::CompiledNetwork compiled(const plan::NamedNetwork& network, const ir::Graph& graph, const LeftOut& left_out) {
+  plan::Options options;
+  options.left_out = left_out;
+  return plan::compile(graph, *plan::find_target(network.npu, "", ""), options, {}).value();
+}
+
+void expect_right(const plan::NamedNetwork& network, const ir::Graph& graph, const npu::CompiledNetwork& made) {
+  const auto report = check_network({.tosa = graph, .network = made}, {});
+  ASSERT_TRUE(report) << network.name << ": " << to_string(report.error());
+  EXPECT_EQ(report->unchecked, "") << network.name;
+}
+
+TEST(LeftOut, each_optimization_alone_gives_a_right_plan) {
+  LeftOut changed;
+  for (const plan::NamedNetwork& network : networks()) {
+    const ir::Graph graph = network.build();
+    const npu::CompiledNetwork usual = compiled(network, graph, {});
+    expect_right(network, graph, usual);
+    for (size_t i = 0; i < plan::kOptimizations; ++i) {
+      SCOPED_TRACE(plan::name_of(static_cast<plan::Optimization>(i)));
+      const npu::CompiledNetwork without = compiled(network, graph, LeftOut().set(i));
+      if (without.command_payload == usual.command_payload && without.weights == usual.weights) continue;
+      changed.set(i);
+      expect_right(network, graph, without);
+    }
+  }
+  for (size_t i = 0; i < plan::kOptimizations; ++i)
+    EXPECT_TRUE(changed[i]) << "no network here uses " << plan::name_of(static_cast<plan::Optimization>(i));
+}
+
+TEST(LeftOut, all_optimizations_give_a_right_plan) {
+  for (const plan::NamedNetwork& network : networks()) {
+    const ir::Graph graph = network.build();
+    expect_right(network, graph, compiled(network, graph, LeftOut().set()));
+  }
+}
+
+}  // namespace
+}  // namespace carina::check
