@@ -25,8 +25,8 @@ std::optional<Difference> compare(const ir::Graph& graph, std::span<const Tensor
   return std::nullopt;
 }
 
-Result<Results> run(const ir::Graph& graph, Fusing fusing, int threads, std::span<const Tensor> inputs) {
-  CARINA_TRY(auto interpreter, interpreter_of(graph, fusing, threads));
+Result<Results> run_plainly(const ir::Graph& graph, int threads, std::span<const Tensor> inputs) {
+  CARINA_TRY(auto interpreter, plain_interpreter_of(graph, threads));
   return interpreter.run(inputs);
 }
 
@@ -56,20 +56,23 @@ Result<results::CheckReport> check_graph(const GraphCheck& what, const Log& log)
   if (nodes == 0 && !is_whole) return report_of(0, 0, unchecked);
   const ir::Graph asked = is_whole ? what.tosa : first_nodes(what.tosa, nodes);
   const ir::Graph& written = is_whole ? what.written : asked;
-  auto plain = interpreter_of(asked, Fusing::kNo, what.threads);
+  auto single = interpreter_of(asked, Fusing::kNo, what.threads);
   auto fused = interpreter_of(written, Fusing::kYes, what.threads);
-  if (!plain || !fused)
-    return report_of(0, 0, "the interpreter does not take the graph: " + (plain ? fused : plain).error().front().what);
+  if (!single || !fused)
+    return report_of(0, 0,
+                     "the interpreter does not take the graph: " + (single ? fused : single).error().front().what);
   for (int s = 0; s < samples; ++s) {
-    auto sample = draw_sample(asked, *plain, s);
+    auto sample = draw_sample(asked, *single, s);
     if (!sample)
       return report_of(nodes, s,
                        "the model has no result for the inputs that were drawn: " + sample.error().front().what);
     auto got = fused->run(sample->inputs);
     if (got && !compare(asked, sample->results, *got)) continue;
-    got = run(written, Fusing::kNo, what.threads, sample->inputs);
+    const auto right = run_plainly(asked, what.threads, sample->inputs);
+    got = run_plainly(written, what.threads, sample->inputs);
+    if (!right) return fail(right.error());
     if (!got) return fail(std::move(got).error());
-    if (auto difference = compare(asked, sample->results, *got)) return differs(asked, *std::move(difference));
+    if (auto difference = compare(asked, *right, *got)) return differs(asked, *std::move(difference));
     warn_of_fused_kernels(asked.name, log);
     break;
   }

@@ -88,7 +88,7 @@ std::optional<Difference> Check::compare(const Sample& sample, const simulate::M
 }
 
 bool Check::is_interpreter_wrong(const Sample& sample, const simulate::Memory& memory) const {
-  auto plain = interpreter_of(graph(), Fusing::kNo, what_.threads);
+  auto plain = plain_interpreter_of(graph(), what_.threads);
   if (!plain) return false;
   auto results = plain->run(sample.inputs);
   if (!results || compare({.inputs = {}, .results = *std::move(results)}, memory)) return false;

@@ -37,8 +37,9 @@ Result<std::vector<std::optional<Tensor>>> plain_values(const NetworkCheck& what
     values[value.index()] =
         Tensor{.dtype = tensor.dtype, .shape = tensor.shape, .data = Buffer::copy_of(tensor.data.bytes())};
   };
-  CARINA_TRY(auto interpreter,
-             interpret::Interpreter::create({.graphs = {what.tosa}}, {.threads = what.threads, .observer = keep}));
+  CARINA_TRY(auto interpreter, interpret::Interpreter::create(
+                                   {.graphs = {what.tosa}},
+                                   {.threads = what.threads, .observer = keep, .kernels = interpret::Kernels::kPlain}));
   CARINA_CHECKED(interpreter.run(inputs));
   return values;
 }

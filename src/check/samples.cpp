@@ -6,6 +6,16 @@
 
 namespace carina::check {
 
+namespace {
+
+Result<interpret::Interpreter> create(ir::Graph graph, const interpret::Options& options) {
+  ir::Module module;
+  module.graphs.push_back(std::move(graph));
+  return interpret::Interpreter::create(module, options);
+}
+
+}  // namespace
+
 Result<Sample> draw_sample(const ir::Graph& tosa, interpret::Interpreter& interpreter, int sample) {
   Diagnostics why{{.where = {}, .what = "an input has a type of which no values are drawn"}};
   for (const Spread spread : kSpreads) {
@@ -22,9 +32,11 @@ Result<Sample> draw_sample(const ir::Graph& tosa, interpret::Interpreter& interp
 Result<interpret::Interpreter> interpreter_of(ir::Graph graph, Fusing fusing, int threads) {
   interpret::Options options{.threads = threads};
   if (fusing == Fusing::kNo) options.observer = [](const ir::Graph&, ir::ValueId, const Tensor&) {};
-  ir::Module module;
-  module.graphs.push_back(std::move(graph));
-  return interpret::Interpreter::create(module, options);
+  return create(std::move(graph), options);
+}
+
+Result<interpret::Interpreter> plain_interpreter_of(ir::Graph graph, int threads) {
+  return create(std::move(graph), {.threads = threads, .kernels = interpret::Kernels::kPlain});
 }
 
 void warn_of_fused_kernels(const std::string& graph, const Log& log) {

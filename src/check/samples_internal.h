@@ -26,9 +26,11 @@ struct Sample {
 // Draws inputs of a graph for which the interpreter has results. Errors: it has none for any inputs.
 Result<Sample> draw_sample(const ir::Graph& tosa, interpret::Interpreter& interpreter, int sample);
 
-// An interpreter of one graph. kNo: each value is computed on its own, by plain loops.
+// An interpreter of one graph. kNo: each value is computed on its own, with the fast kernels.
 enum class Fusing { kYes, kNo };
 Result<interpret::Interpreter> interpreter_of(ir::Graph graph, Fusing fusing, int threads);
+// Likewise with plain loops, which take much longer.
+Result<interpret::Interpreter> plain_interpreter_of(ir::Graph graph, int threads);
 
 // Warns that the interpreter's fused kernels are wrong, and the program is not.
 void warn_of_fused_kernels(const std::string& graph, const Log& log);

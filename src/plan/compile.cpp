@@ -114,7 +114,8 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
                    .family = *family,
                    .target = target,
                    .overlap = options.variation.overlap,
-                   .writes = options.variation.writes},
+                   .writes = options.uses(Optimization::kOmittedWrites) ? options.variation.writes
+                                                                        : npu::StreamWriter::Writes::kAll},
                   std::move(finished.constants), std::move(finished.streams));
 }
 

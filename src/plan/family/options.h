@@ -51,14 +51,16 @@ enum class Optimization : uint8_t {
   kWeightOrders,       // weights in another order than the usual one
   kStagedWeights,      // weights copied to faster memory
   kAlternatives,       // the best of several finished plans
+  kOmittedWrites,      // registers that have the right value already are not set again
 };
-inline constexpr size_t kOptimizations = 10;
+inline constexpr size_t kOptimizations = 11;
 
 // The name of an optimization in messages: "transposed results".
 constexpr std::string_view name_of(Optimization optimization) {
   constexpr std::array<std::string_view, kOptimizations> kNames{
-      "transposed results", "fused activations", "padded results", "step order",     "NHCWB16 tensors",
-      "cascades",           "depth slices",      "weight orders",  "staged weights", "alternative plans"};
+      "transposed results", "fused activations", "padded results",         "step order",
+      "NHCWB16 tensors",    "cascades",          "depth slices",           "weight orders",
+      "staged weights",     "alternative plans", "omitted register writes"};
   return kNames[static_cast<size_t>(optimization)];
 }
 

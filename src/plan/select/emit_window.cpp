@@ -159,8 +159,7 @@ bool is_writable(const Selection& s, const View& results) {
   const Axis& channels = results.axes.back();
   if (channels.size == 1 || channels.stride == 1) return true;
   const auto is_contiguous = [](const Axis& axis) { return axis.size > 1 && axis.stride == 1; };
-  return s.transposes_results() &&
-         std::ranges::any_of(std::span(results.axes).last(3).first(2), is_contiguous);
+  return s.transposes_results() && std::ranges::any_of(std::span(results.axes).last(3).first(2), is_contiguous);
 }
 
 Result<void> emit_window(Selection& s, const Window& asked, const Epilogue& epilogue) {
