@@ -112,8 +112,6 @@ class Cuts {
  public:
   Cuts(const ir::Graph& graph, const npu::CompiledNetwork& network)
       : graph_(graph),
-        network_(network),
-        users_(ir::users(graph)),
         is_output_(ir::is_output(graph)),
         last_layer_(graph.nodes.size()),
         notes_(graph.values.size()) {
@@ -127,27 +125,33 @@ class Cuts {
   [[nodiscard]] std::optional<Part> after(size_t nodes) const {
     Part part{.extent = {.nodes = nodes, .samples = 1}};
     for (size_t n = 0; n < nodes; ++n) part.layers = std::max(part.layers, last_layer_[n] ? *last_layer_[n] + 1 : 0);
+    const std::vector<bool> needed = needed_after(part.layers);
     for (const ir::ValueId value : read_after(graph_, nodes)) {
       const npu::ValueNote* note = notes_[value.index()];
-      if (note == nullptr || note->layer >= part.layers || !is_needed_after(value, part.layers)) return std::nullopt;
+      if (note == nullptr || note->layer >= part.layers || !needed[value.index()]) return std::nullopt;
       part.results.push_back(*note);
     }
     return part.results.empty() ? std::nullopt : std::optional(std::move(part));
   }
 
  private:
-  // Whether a later layer reads the value, so that its memory still holds it. Nodes without layers are views.
-  [[nodiscard]] bool is_needed_after(ir::ValueId value, size_t layers) const {
-    return is_output_[value.index()] || std::ranges::any_of(users_[value.index()], [&](ir::NodeId user) {
-             if (const auto last = last_layer_[user.index()]) return *last >= layers;
-             return std::ranges::any_of(graph_[user].outputs,
-                                        [&](ir::ValueId output) { return is_needed_after(output, layers); });
-           });
+  // By value: whether a layer after the first `layers` reads it, so that its memory still holds it then. A node without
+  // layers is a view: its results' readers count.
+  [[nodiscard]] std::vector<bool> needed_after(size_t layers) const {
+    std::vector<bool> needed = is_output_;
+    for (size_t n = graph_.nodes.size(); n-- > 0;) {
+      const ir::Node& node = graph_.nodes[n];
+      const bool is_later = last_layer_[n]
+                                ? *last_layer_[n] >= layers
+                                : std::ranges::any_of(node.outputs, [&](ir::ValueId id) { return needed[id.index()]; });
+      for (const ir::ValueId id : node.inputs) {
+        if (is_later && id.valid()) needed[id.index()] = true;
+      }
+    }
+    return needed;
   }
 
   const ir::Graph& graph_;
-  const npu::CompiledNetwork& network_;
-  std::vector<std::vector<ir::NodeId>> users_;
   std::vector<bool> is_output_;
   std::vector<std::optional<size_t>> last_layer_;  // by node
   std::vector<const npu::ValueNote*> notes_;       // by value
@@ -183,8 +187,9 @@ Part part_of(const ir::Graph& graph, const npu::CompiledNetwork& network, option
   const Extent most = check == options::Check::kFull ? whole : extent_within(graph, kShare * compile_work(graph));
   if (most.nodes == whole.nodes) return {.extent = most, .layers = network.layers.size()};
   const Cuts cuts(graph, network);
-  for (size_t nodes = most.nodes; nodes > 0; --nodes) {
-    if (auto part = cuts.after(nodes)) return *std::move(part);
+  constexpr size_t kMostAttempts = 256;  // each takes a pass over the graph
+  for (size_t i = 0; i < std::min(most.nodes, kMostAttempts); ++i) {
+    if (auto part = cuts.after(most.nodes - i)) return *std::move(part);
   }
   return {};
 }
