@@ -5,7 +5,7 @@
 #include <array>
 #include <initializer_list>
 
-#include "simulate/kernels/output_stage_internal.h"
+#include "simulate/kernels/work.h"
 
 // Which registers an operation uses. A stream that leaves one of them unset works on the simulator, where it reads as 0,
 // and on an NPU whose stream before left the right value there.

@@ -4,7 +4,6 @@
 
 #include "npu/compiled_network.h"
 #include "plan/family/family.h"
-#include "plan/schedule/schedule.h"
 
 namespace carina::plan {
 
