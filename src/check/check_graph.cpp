@@ -73,7 +73,7 @@ Result<results::CheckReport> check_graph(const GraphCheck& what, const Log& log)
     if (!right) return fail(right.error());
     if (!got) return fail(std::move(got).error());
     if (auto difference = compare(asked, *right, *got)) return differs(asked, *std::move(difference));
-    warn_of_fused_kernels(asked.name, log);
+    CARINA_CHECKED(report_fast_kernels(kInterpreter, asked.name, log));
     break;
   }
   return report_of(nodes, samples, unchecked);

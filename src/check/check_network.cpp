@@ -19,8 +19,8 @@
 //   2. for each sample, inputs from the range of their types; the interpreter gives the expected bytes;
 //   3. the simulator runs the same inputs in memory full of garbage, with registers that count as unset;
 //   4. bytes are compared. A byte that nothing wrote is garbage, and so is what is computed from it.
-// After a difference, slower runs find out more: the interpreter without fused kernels, whether it is the interpreter
-// that is wrong, and the first value that differs.
+// After a difference, slower runs find out more: the plain loops of both engines, whether it is an engine that is wrong,
+// and then the first value that differs.
 namespace carina::check {
 
 namespace {
@@ -37,8 +37,10 @@ class Check {
     return part_.is_whole(what_.tosa) ? what_.tosa : first_nodes(what_.tosa, part_.extent.nodes);
   }
   [[nodiscard]] std::optional<Difference> compare(const Sample& sample, const simulate::Memory& memory) const;
-  // Whether the network computes what the interpreter computes without fused kernels. Warns if so.
-  [[nodiscard]] bool is_interpreter_wrong(const Sample& sample, const simulate::Memory& memory) const;
+  // The engine whose fast kernels make the difference, because with its plain ones there is none; nullptr: the network
+  // is wrong.
+  [[nodiscard]] const char* wrong_engine(const Sample& sample, const simulate::Memory& memory) const;
+  [[nodiscard]] simulate::Options options() const;
   [[nodiscard]] std::unexpected<Diagnostics> differs(const Sample& sample, Difference difference) const;
   [[nodiscard]] std::unexpected<Diagnostics> rejected(const Diagnostics& errors, std::optional<uint32_t> word) const;
   [[nodiscard]] results::CheckReport report(int samples, std::string unchecked) const;
@@ -55,13 +57,9 @@ Result<results::CheckReport> Check::run() {
   auto interpreter = interpreter_of(graph(), Fusing::kYes, what_.threads);
   if (!interpreter) return report(0, "the interpreter does not take the graph: " + interpreter.error().front().what);
   std::optional<uint32_t> word;  // of the last operation that ended
-  simulate::Options options{.poison = simulate::Poison::kOn,
-                            .unset_register = simulate::UnsetRegister::kFault,
-                            .threads = what_.threads,
-                            .after_operation = [&](uint32_t ended) { word = ended; }};
-  if (!part_.is_whole(what_.tosa))
-    options.end_word = static_cast<uint32_t>(what_.network.layers[part_.layers - 1].end_word);
-  NetworkRun network(what_.network, std::move(options));
+  simulate::Options watched = options();
+  watched.after_operation = [&](uint32_t ended) { word = ended; };
+  NetworkRun network(what_.network, std::move(watched));
   for (int s = 0; s < part_.extent.samples; ++s) {
     auto sample = draw_sample(what_.tosa, *interpreter, s);
     if (!sample)
@@ -69,7 +67,11 @@ Result<results::CheckReport> Check::run() {
     word.reset();
     if (const auto done = network.run(sample->inputs); !done) return rejected(done.error(), word);
     auto difference = compare(*sample, network.memory());
-    if (difference && !is_interpreter_wrong(*sample, network.memory())) return differs(*sample, *std::move(difference));
+    if (!difference) continue;
+    const char* const engine = wrong_engine(*sample, network.memory());
+    if (engine == nullptr) return differs(*sample, *std::move(difference));
+    CARINA_CHECKED(report_fast_kernels(engine, what_.tosa.name, log_));
+    break;
   }
   return report(part_.extent.samples, part_.is_whole(what_.tosa) ? "" : kMoreThanAFifth);
 }
@@ -87,13 +89,27 @@ std::optional<Difference> Check::compare(const Sample& sample, const simulate::M
   return std::nullopt;
 }
 
-bool Check::is_interpreter_wrong(const Sample& sample, const simulate::Memory& memory) const {
-  auto plain = plain_interpreter_of(graph(), what_.threads);
-  if (!plain) return false;
-  auto results = plain->run(sample.inputs);
-  if (!results || compare({.inputs = {}, .results = *std::move(results)}, memory)) return false;
-  warn_of_fused_kernels(what_.tosa.name, log_);
-  return true;
+const char* Check::wrong_engine(const Sample& sample, const simulate::Memory& memory) const {
+  Sample plain{.inputs = sample.inputs, .results = {}};
+  auto interpreter = plain_interpreter_of(graph(), what_.threads);
+  if (!interpreter) return nullptr;
+  auto results = interpreter->run(sample.inputs);
+  if (!results) return nullptr;
+  plain.results = *std::move(results);
+  if (!compare(plain, memory)) return kInterpreter;
+  simulate::Options scalar = options();
+  scalar.kernels = simulate::Kernels::kScalar;
+  NetworkRun network(what_.network, std::move(scalar));
+  const bool is_right = network.run(sample.inputs) && !compare(plain, network.memory());
+  return is_right ? kSimulator : nullptr;
+}
+
+simulate::Options Check::options() const {
+  simulate::Options options{
+      .poison = simulate::Poison::kOn, .unset_register = simulate::UnsetRegister::kFault, .threads = what_.threads};
+  if (!part_.is_whole(what_.tosa))
+    options.end_word = static_cast<uint32_t>(what_.network.layers[part_.layers - 1].end_word);
+  return options;
 }
 
 Diagnostic Check::about(std::optional<size_t> node) const {

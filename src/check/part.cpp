@@ -111,10 +111,7 @@ std::vector<ir::ValueId> read_after(const ir::Graph& graph, size_t nodes) {
 class Cuts {
  public:
   Cuts(const ir::Graph& graph, const npu::CompiledNetwork& network)
-      : graph_(graph),
-        is_output_(ir::is_output(graph)),
-        last_layer_(graph.nodes.size()),
-        notes_(graph.values.size()) {
+      : graph_(graph), is_output_(ir::is_output(graph)), last_layer_(graph.nodes.size()), notes_(graph.values.size()) {
     for (size_t l = 0; l < network.layers.size(); ++l) {
       if (const auto node = network.layers[l].node) last_layer_[*node] = l;
     }

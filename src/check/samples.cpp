@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/dev_checks.h"
 #include "check/samples_internal.h"
 
 namespace carina::check {
@@ -39,12 +40,19 @@ Result<interpret::Interpreter> plain_interpreter_of(ir::Graph graph, int threads
   return create(std::move(graph), {.threads = threads, .kernels = interpret::Kernels::kPlain});
 }
 
-void warn_of_fused_kernels(const std::string& graph, const Log& log) {
-  log.note({.where = graph,
-            .what = "the interpreter's fused kernels give other values than its plain loops, with which the program "
-                    "agrees: the program is right, but `carina interpret` and `carina accuracy` are not",
-            .hint = "this is a mistake of Carina: please report it, with the command and, if you can, the file",
-            .severity = Severity::kWarning});
+Result<void> report_fast_kernels(const char* engine, const std::string& graph, const Log& log) {
+  Diagnostic message{
+      .where = graph,
+      .what =
+          fmt::format("fast kernels of {} give other values than its plain loops, with which the program agrees: the "
+                      "program is right, but results that {} computes may not be",
+                      engine, engine),
+      .hint = "this is a mistake of Carina: please report it, with the command and, if you can, the file",
+      .fault = Fault::kInternal};
+  if (dev_checks_enabled()) return fail(std::move(message));
+  message.severity = Severity::kWarning;
+  log.note(message);
+  return {};
 }
 
 std::string place_of(const ir::Node& node) {

@@ -32,8 +32,13 @@ Result<interpret::Interpreter> interpreter_of(ir::Graph graph, Fusing fusing, in
 // Likewise with plain loops, which take much longer.
 Result<interpret::Interpreter> plain_interpreter_of(ir::Graph graph, int threads);
 
-// Warns that the interpreter's fused kernels are wrong, and the program is not.
-void warn_of_fused_kernels(const std::string& graph, const Log& log);
+// The fast kernels of these engines have plain ones beside them.
+inline constexpr const char* kInterpreter = "the interpreter";
+inline constexpr const char* kSimulator = "the simulator";
+
+// Warns that the fast kernels of an engine are wrong, and the program is not. With development checks, that is an error
+// (internal), so that tests see it.
+Result<void> report_fast_kernels(const char* engine, const std::string& graph, const Log& log);
 
 // "conv2d (model.py:41)"
 std::string place_of(const ir::Node& node);
