@@ -20,7 +20,7 @@ namespace {
 constexpr double kPerMac = 0.025;           // of one sample, both engines
 constexpr double kPerFloatMac = 0.2;        // likewise
 constexpr double kPerElement = 0.25;        // likewise, of an operand or a result
-constexpr double kPerWeight = 6;            // decoded and packed once
+constexpr double kPerWeight = 4;            // decoded and packed once
 constexpr double kPerNode = 6'000;          // planning of the interpreter, and operations of both engines
 constexpr double kCompileOnce = 8'000'000;  // reading, starting, packaging
 constexpr double kCompilePerNode = 150'000;

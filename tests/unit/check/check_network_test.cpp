@@ -75,14 +75,17 @@ TEST(CheckNetwork, right_network_passes_on_every_npu) {
     EXPECT_EQ(checked(graph, compiled(graph, std::string(npu.name))), "checked 6 ") << npu.name;
 }
 
-// The first byte of a layer's scales is of the first channel's bias.
+// The scales of the last layer; their first bytes are the first channel's bias.
 TEST(CheckNetwork, altered_constant_names_the_layer) {
   const ir::Graph graph = three_convolutions();
   npu::CompiledNetwork network = compiled(graph);
   uint32_t scales = 0;
-  edit_setting(network, Reg::SCALE_BASE, 2, [&](const Command& command) { scales = command.payload; });
+  edit_stream(network, [&](const Command& command) {
+    if (sets(command, Reg::SCALE_BASE)) scales = command.payload;
+    return true;
+  });
   network.weights[scales + 1] ^= std::byte{64};
-  EXPECT_THAT(checked(graph, network), StartsWith("RESCALE_3 (model.py:1): the NPU program gives other values"));
+  EXPECT_THAT(checked(graph, network), StartsWith("RESCALE_5 (model.py:1): the NPU program gives other values"));
 }
 
 TEST(CheckNetwork, result_at_another_address_is_a_difference) {

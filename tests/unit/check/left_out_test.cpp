@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "../plan/networks.h"
 #include "check/check_network.h"
 #include "plan/compile.h"
@@ -27,6 +29,21 @@ std::vector<plan::NamedNetwork> networks() {
                    auto x = b.input("x", DType::kInt8, {1, 160, 160, 16});
                    for (int i = 0; i < 3; ++i) x = b.conv(x, 16, 3, 1, 40, i);
                    b.graph.outputs = {x};
+                   return std::move(b.graph);
+                 }});
+  all.push_back({.name = "four gates", .npu = "ethos-u55-128", .build = [] {
+                   plan::GraphBuilder b;
+                   const Shape shape{1, 20, 20, 16};
+                   const auto x = b.input("x", DType::kInt8, {1, 20, 20, 8});
+                   const auto wide = [&](ir::ValueId v) { return b.rescale(v, DType::kInt32, 1 << 30, 11); };
+                   std::vector<ir::ValueId> gates;
+                   for (int i = 0; i < 4; ++i) gates.push_back(b.conv(x, 16, 3, 1, 40, i));
+                   ir::ValueId sum = gates[0];
+                   for (int i = 1; i < 4; ++i)
+                     sum = b.rescale(
+                         b.op(TosaOp::ADD, {wide(sum), wide(gates[static_cast<size_t>(i)])}, DType::kInt32, shape),
+                         DType::kInt8, 1 << 30, 50);
+                   b.graph.outputs = {sum};
                    return std::move(b.graph);
                  }});
   all.push_back({.name = "many weights", .npu = "ethos-u65-512", .build = [] {
@@ -58,8 +75,10 @@ std::vector<plan::NamedNetwork> networks() {
   return all;
 }
 
-npu::CompiledNetwork compiled(const plan::NamedNetwork& network, const ir::Graph& graph, const LeftOut& left_out) {
+npu::CompiledNetwork compiled(const plan::NamedNetwork& network, const ir::Graph& graph, plan::Optimize optimize,
+                              const LeftOut& left_out) {
   plan::Options options;
+  options.optimize = optimize;
   options.left_out = left_out;
   return plan::compile(graph, *plan::find_target(network.npu, "", ""), options, {}).value();
 }
@@ -70,18 +89,22 @@ void expect_right(const plan::NamedNetwork& network, const ir::Graph& graph, con
   EXPECT_EQ(report->unchecked, "") << network.name;
 }
 
+constexpr std::array kGoals{plan::Optimize::kSpeed, plan::Optimize::kSize};
+
 TEST(LeftOut, each_optimization_alone_gives_a_right_plan) {
   LeftOut changed;
   for (const plan::NamedNetwork& network : networks()) {
     const ir::Graph graph = network.build();
-    const npu::CompiledNetwork usual = compiled(network, graph, {});
-    expect_right(network, graph, usual);
-    for (size_t i = 0; i < plan::kOptimizations; ++i) {
-      SCOPED_TRACE(plan::name_of(static_cast<plan::Optimization>(i)));
-      const npu::CompiledNetwork without = compiled(network, graph, LeftOut().set(i));
-      if (without.command_payload == usual.command_payload && without.weights == usual.weights) continue;
-      changed.set(i);
-      expect_right(network, graph, without);
+    for (const plan::Optimize goal : kGoals) {
+      const npu::CompiledNetwork usual = compiled(network, graph, goal, {});
+      expect_right(network, graph, usual);
+      for (size_t i = 0; i < plan::kOptimizations; ++i) {
+        SCOPED_TRACE(plan::name_of(static_cast<plan::Optimization>(i)));
+        const npu::CompiledNetwork without = compiled(network, graph, goal, LeftOut().set(i));
+        if (without.command_payload == usual.command_payload && without.weights == usual.weights) continue;
+        changed.set(i);
+        expect_right(network, graph, without);
+      }
     }
   }
   for (size_t i = 0; i < plan::kOptimizations; ++i)
@@ -91,7 +114,8 @@ TEST(LeftOut, each_optimization_alone_gives_a_right_plan) {
 TEST(LeftOut, all_optimizations_give_a_right_plan) {
   for (const plan::NamedNetwork& network : networks()) {
     const ir::Graph graph = network.build();
-    expect_right(network, graph, compiled(network, graph, LeftOut().set()));
+    for (const plan::Optimize goal : kGoals)
+      expect_right(network, graph, compiled(network, graph, goal, LeftOut().set()));
   }
 }
 
