@@ -75,7 +75,7 @@ class FastCandidates {
 Schedule store_for_fast_decoder(Schedule schedule, const Context& context) {
   const Options& options = context.options;
   if (!context.family.abilities.fast_weights || options.optimize == Optimize::kSize ||
-      options.variation.blocks == Variation::Blocks::kSeeded)
+      options.variation.blocks == Variation::Blocks::kSeeded || !options.uses(Optimization::kFastWeights))
     return schedule;
   const FastCandidates candidates(schedule, context);
   std::optional<double> before;

@@ -46,6 +46,22 @@ std::vector<plan::NamedNetwork> networks() {
                    b.graph.outputs = {sum};
                    return std::move(b.graph);
                  }});
+  all.push_back({.name = "sparse weights", .npu = "ethos-u85-256", .build = [] {
+                   plan::GraphBuilder b;
+                   b.graph.outputs = {b.conv(b.input("x", DType::kInt8, {1, 8, 8, 64}), 64, 3, 1)};
+                   for (ir::Value& value : b.graph.values) {
+                     if (!value.constant || value.shape.rank() != 4) continue;
+                     std::vector<int8_t> weights(static_cast<size_t>(value.shape.elements()));
+                     for (size_t i = 0; i < weights.size(); i += 2) weights[i] = static_cast<int8_t>(i * 7 % 251 - 125);
+                     value.constant = Tensor::of<int8_t>(DType::kInt8, value.shape, weights);
+                   }
+                   return std::move(b.graph);
+                 }});
+  all.push_back({.name = "one pixel", .npu = "ethos-u85-256", .build = [] {
+                   plan::GraphBuilder b;
+                   b.graph.outputs = {b.conv(b.input("x", DType::kInt8, {1, 1, 1, 576}), 1024, 1, 0)};
+                   return std::move(b.graph);
+                 }});
   all.push_back({.name = "many weights", .npu = "ethos-u65-512", .build = [] {
                    plan::GraphBuilder b;
                    auto x = b.input("x", DType::kInt8, {1, 12, 12, 64});
