@@ -111,7 +111,7 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
     sram_budget: int | str | None
     optimize: Literal["speed", "search", "size", "performance", "2", "3", "s"]
     dynamic_weights: bool
-    check: str
+    check: Literal["quick", "full", "off"]
     extra_flag: Strings
     dump: Path | None
     report: Path | None
