@@ -8,7 +8,7 @@
 #include "npu/compiled_network.h"
 
 // Checks what a compilation made before it is written: the program on the simulator beside the model on the TOSA
-// interpreter (docs/adr/0085). The planner's mistakes are found whatever transformation makes them.
+// interpreter (docs/adr/0092). The planner's mistakes are found whatever transformation makes them.
 namespace carina::check {
 
 struct NetworkCheck {

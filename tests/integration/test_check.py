@@ -1,4 +1,4 @@
-"""`compile` runs what it made beside the model before it writes it (docs/adr/0085)."""
+"""`compile` runs what it made beside the model before it writes it (docs/adr/0092)."""
 
 import numpy as np
 import pytest

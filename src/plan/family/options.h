@@ -39,7 +39,7 @@ struct Schedule;
 using options::Optimize;
 
 // The transformations and selections that a plan can do without. If a program computes wrong values, its plan is made
-// again without them (docs/adr/0085), so every optimization that can be left out has a row here.
+// again without them (docs/adr/0092), so every optimization that can be left out has a row here.
 enum class Optimization : uint8_t {
   kTransposedResults,  // results that the NPU writes in the order of a TRANSPOSE after them
   kActivations,        // CLAMP and TABLE as part of the operation before them
