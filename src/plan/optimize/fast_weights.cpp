@@ -8,7 +8,7 @@
 // The fast format takes more bytes, so it is used only where the whole network gains: the finished copies of weights
 // are compared with and without it, first for all operations that gain with weights in fast memory, then for those that
 // also gain where their weights are stored.
-//   Example: 1x1 convolution of one pixel, 576 to 1024 channels, ethos-u85-256. The MAC units need 2,304 cycles and the
+//   Example: 1x1 convolution of one pixel, 576 to 1024 channels on 256 MACs. The MAC units need 2,304 cycles and the
 //   standard decoder 95,756; the fast one decodes 32 weights in a cycle and takes 23,939.
 #include <algorithm>
 #include <optional>

@@ -111,7 +111,7 @@ Epilogue with_short_scales(Epilogue epilogue) {
 
 // A sum of narrow elements over a window. With a scale to narrow results, it is an average pool whose "1/n" is that
 // scale, and the sum of one element is a RESCALE of it. Otherwise it is a depthwise kernel of ones, whose scales of
-// 16-bit elements have 15 bits on ethos-u85.
+// 16-bit elements may have 15 bits only.
 Result<void> sum_window(Selection& s, const Operand& ifm, const View& out, const Kernel& kernel,
                         const Epilogue& epilogue) {
   const bool narrow = epilogue.type.bits <= 16;
