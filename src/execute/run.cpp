@@ -15,7 +15,7 @@ namespace {
 // If the file resembles a program, the program reader gives the better message.
 Result<Buffer> open_program(const std::string& path) {
   CARINA_TRY(Buffer file, map_large_file(path));
-  const files::FileKind kind = files::kind_of(file);
+  const files::FileKind kind = files::kind_of(file, path);
   if (kind != files::FileKind::kUnknown && kind != files::FileKind::kPte && kind != files::FileKind::kBundledProgram &&
       kind != files::FileKind::kPtd && kind != files::FileKind::kEmpty)
     return files::wrong_kind(path, kind, files::text_of_kind(files::FileKind::kPte));

@@ -40,6 +40,20 @@ constexpr std::array kRows{
     Row{FileKind::kVgf, "a VGF file",
         "carina interpret, tosa, inspect and disasm take it under a name that ends in .vgf"},
     Row{FileKind::kTflite, "a TensorFlow Lite model", "Carina takes PyTorch models: torch.export.save, or TOSA"},
+    Row{FileKind::kOnnx, "an ONNX model",
+        "Carina takes PyTorch models: convert it to an nn.Module (onnx2torch does), then torch.export.export and "
+        "torch.export.save"},
+    Row{FileKind::kHdf5, "an HDF5 file, as Keras writes it",
+        "Carina takes PyTorch models: load the weights into an nn.Module, then torch.export.export and "
+        "torch.export.save"},
+    Row{FileKind::kSafetensors, "a file of weights (safetensors), which has no program",
+        "load the weights into their nn.Module (safetensors.torch.load_model), then torch.export.export and "
+        "torch.export.save"},
+    Row{FileKind::kElf, "an ELF file: a firmware image, or a program or library of a machine",
+        "`carina firmware` makes images from a .pte, and runs them"},
+    Row{FileKind::kPython, "a Python file",
+        "run it so that it calls torch.export.export(model, inputs) and torch.export.save, and give the .pt2 that it "
+        "writes"},
     Row{FileKind::kVelaRaw, "a command stream (Vela's raw .npz)", "carina npu run, disasm and inspect take it"},
     Row{FileKind::kNpz, "a NumPy archive (.npz)", "it can be calibration data (--calibrate) or labeled data (--data)"},
     Row{FileKind::kNpy, "a NumPy array (.npy)", "it can be an input (-i) or calibration data (--calibrate)"},
@@ -92,18 +106,59 @@ FileKind kind_of_archive(const Buffer& file) {
 
 }  // namespace
 
+namespace {
+
+// The first bytes of a file.
+struct Magic {
+  std::string_view text;
+  FileKind kind;
+};
+constexpr std::array kMagics{
+    Magic{"\x93NUMPY", FileKind::kNpy},
+    Magic{"\x80\x02", FileKind::kTorchSave},  // a bare pickle, of torch before 1.6
+    Magic{"\x89HDF\r\n", FileKind::kHdf5},
+    Magic{"\x7f"
+          "ELF",
+          FileKind::kElf},
+};
+
+// A protobuf message ModelProto: field 1 is the version of ONNX's IR, and one of the fields 2 to 8 follows.
+bool is_onnx(std::string_view text) {
+  if (text.size() < 4 || text[0] != 0x08 || text[1] < 1 || text[1] > 32) return false;
+  return std::string_view("\x12\x1a\x22\x28\x32\x3a\x42").contains(text[2]);
+}
+
+// Eight bytes with the length of a JSON object, and the object.
+bool is_safetensors(std::string_view text) {
+  if (text.size() < 10 || text[8] != '{') return false;
+  uint64_t length = 0;
+  for (size_t i = 8; i-- > 0;) length = length << 8 | static_cast<uint8_t>(text[i]);
+  return length >= 2 && length <= text.size() - 8;
+}
+
+}  // namespace
+
+FileKind kind_of(const Buffer& file, std::string_view name) {
+  const FileKind kind = kind_of(file);
+  if (kind != FileKind::kUnknown) return kind;
+  if (name.ends_with(".onnx")) return FileKind::kOnnx;
+  return name.ends_with(".py") ? FileKind::kPython : kind;
+}
+
 FileKind kind_of(const Buffer& file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (text.empty()) return FileKind::kEmpty;
   if (text.starts_with("PK\x05\x06")) return FileKind::kEmptyZip;
   if (text.starts_with("PK\x03\x04")) return kind_of_archive(file);
-  if (text.starts_with("\x93NUMPY")) return FileKind::kNpy;
-  if (text.starts_with("\x80\x02")) return FileKind::kTorchSave;  // a bare pickle, of torch before 1.6
+  for (const Magic& magic : kMagics) {
+    if (text.starts_with(magic.text)) return magic.kind;
+  }
   if (vgf::is_vgf(file)) return FileKind::kVgf;
   const std::string_view identifier = text.substr(std::min<size_t>(4, text.size()), 4);
   const auto* found = std::ranges::find_if(
       kIdentifiers, [&](const Identifier& row) { return identifier.size() == 4 && identifier.starts_with(row.text); });
-  return found == kIdentifiers.end() ? FileKind::kUnknown : found->kind;
+  if (found != kIdentifiers.end()) return found->kind;
+  return is_onnx(text) ? FileKind::kOnnx : is_safetensors(text) ? FileKind::kSafetensors : FileKind::kUnknown;
 }
 
 std::string_view text_of_kind(FileKind kind) {
@@ -122,7 +177,7 @@ std::unexpected<Diagnostics> wrong_kind(const std::string& where, FileKind got, 
 }
 
 Result<void> check_kind(const Buffer& file, const std::string& where, std::initializer_list<FileKind> wanted) {
-  const FileKind kind = kind_of(file);
+  const FileKind kind = kind_of(file, where);
   if (kind == FileKind::kUnknown || std::ranges::find(wanted, kind) != wanted.end()) return {};
   std::string expected;
   for (const FileKind one : wanted) expected += fmt::format("{}{}", expected.empty() ? "" : " or ", text_of_kind(one));

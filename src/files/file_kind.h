@@ -26,6 +26,11 @@ enum class FileKind : uint8_t {
   kTosa,
   kVgf,  // SPIR-V for a GPU with neural accelerators
   kTflite,
+  kOnnx,
+  kHdf5,         // weights of Keras and others
+  kSafetensors,  // weights without a program
+  kElf,          // a program or library of the machine, a firmware image
+  kPython,
   kVelaRaw,  // a command stream in Vela's raw .npz
   kNpz,
   kNpy,
@@ -35,6 +40,8 @@ enum class FileKind : uint8_t {
 
 // Returns the kind of a file with these bytes.
 FileKind kind_of(const Buffer& file);
+// As kind_of(), also by the ending of the name where the bytes do not tell.
+FileKind kind_of(const Buffer& file, std::string_view name);
 
 // "an ExecuTorch program (.pte)"
 std::string_view text_of_kind(FileKind kind);

@@ -213,7 +213,7 @@ files::FileKind kind_by_name(const std::string& path) {
 }
 
 files::FileKind kind_of_named(const Buffer& file, const std::string& path) {
-  const files::FileKind kind = files::kind_of(file);
+  const files::FileKind kind = files::kind_of(file, path);
   return kind == files::FileKind::kUnknown ? kind_by_name(path) : kind;
 }
 

@@ -249,6 +249,28 @@ def test_a_file_of_another_kind_is_named(run_carina, work, command, kind):
     assert "damaged" not in done.stderr and "complete?" not in done.stderr
 
 
+FILES_OF_OTHER_TOOLS = {
+    "model.onnx": (b"\x08\x08\x12\x07pytorch\x1a\x05", "an ONNX model"),
+    "exported": (b"\x08\x0a\x12\x07pytorch\x1a\x05", "an ONNX model"),
+    "cut.onnx": (b"xyz", "an ONNX model"),
+    "weights.h5": (b"\x89HDF\r\n\x1a\n" + bytes(8), "an HDF5 file"),
+    "weights.safetensors": (b"\x08" + bytes(7) + b'{"a":{}}' + bytes(8), "safetensors"),
+    "image.elf": (b"\x7fELF" + bytes(60), "an ELF file"),
+    "net.py": (b"import torch\n", "a Python file"),
+}
+
+
+@pytest.mark.parametrize("name", FILES_OF_OTHER_TOOLS)
+def test_files_of_other_tools_are_named(run_carina, tmp_path, name):
+    content, kind = FILES_OF_OTHER_TOOLS[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    for args in (["compile", path, "--target", "ethos-u55-128", "-o", tmp_path / "x.pte"], ["inspect", path], ["run", path]):
+        done = run_carina(args, expect=1)
+        assert kind in done.stderr, done.stderr
+        assert "torch.export.save" in done.stderr or "carina firmware" in done.stderr, done.stderr
+
+
 def test_inspect_goes_by_what_a_file_holds(run_carina, work, tmp_path):
     (tmp_path / "odd.bin").write_bytes((work / "digits.pte").read_bytes())
     assert run_carina(["inspect", tmp_path / "odd.bin"]).stdout == run_carina(["inspect", work / "digits.pte"]).stdout
