@@ -15,6 +15,8 @@ namespace {
 using ir::Node;
 using ir::ValueId;
 
+// A larger causal mask would take more memory than the model.
+constexpr int64_t kMaxCausalMask = int64_t{1} << 26;
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 // An attention mask. The scores of masked keys get minus infinity added. Integers have no infinity that a softmax could
@@ -89,7 +91,8 @@ Mask unknown_mask(Rewriter& in, ValueId given) {
 std::optional<Mask> mask_of(Rewriter& in, const Node& node, int64_t queries, int64_t keys) {
   const ValueId given = node.inputs[3];
   if (node.attributes.get<bool>("is_causal")) {
-    if (given.valid()) return std::nullopt;
+    if (given.valid() || queries > kMaxCausalMask || keys > kMaxCausalMask || queries * keys > kMaxCausalMask)
+      return std::nullopt;
     return Mask{.added = in.constant(node.name + "_mask", causal_mask(queries, keys))};
   }
   if (!given.valid()) return Mask{};

@@ -15,6 +15,10 @@ using ir::ValueId;
 
 using Ints = std::vector<int64_t>;
 
+// Longer lists of indices and larger masks would take more memory than the model: such nodes stay on the CPU.
+constexpr int64_t kMaxIndices = int64_t{1} << 22;
+constexpr int64_t kMaxMask = int64_t{1} << 25;
+
 enum class Edge { kReflected, kRepeated, kWrapped };
 
 // The source index of each element of an axis of `size`, padded with `before` and `after` elements.
@@ -38,7 +42,8 @@ Result<bool> padded(Rewriter& in, const Node& node, const Ints& padding, Edge ed
     if (padding[i] == 0 && padding[i + 1] == 0) continue;
     const size_t axis = in.shape(x).rank() - 1 - i / 2;
     const int64_t size = in.shape(x)[axis];
-    if (padding[i] < 0 || padding[i + 1] < 0 || size < 1) return false;
+    if (padding[i] < 0 || padding[i + 1] < 0 || size < 1 || size + padding[i] + padding[i + 1] > kMaxIndices)
+      return false;
     x = take_or_gather(in, x, axis, padded_indices(size, padding[i], padding[i + 1], edge));
   }
   return rewritten(in.view_into(node.outputs[0], x));
@@ -121,6 +126,7 @@ Result<bool> triangle(Rewriter& in, const Node& node) {
   if (shape.rank() < 2) return false;
   const int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
   const int64_t diagonal = node.attributes.integer("diagonal");
+  if (rows > kMaxMask || columns > kMaxMask || rows * columns > kMaxMask) return false;
   std::vector<float> mask;
   std::vector<uint8_t> chosen;
   for (int64_t r = 0; r < rows; ++r) {

@@ -121,7 +121,8 @@ Result<bool> running_result(Rewriter& in, const Node& node) {
 Result<bool> one_hot(Rewriter& in, const Node& node) {
   const Shape result = in.shape(node.outputs[0]);
   const int64_t classes = node.attributes.integer("num_classes");
-  if (classes < 1) return false;
+  constexpr int64_t kMaxClasses = int64_t{1} << 22;  // the list of all classes is a constant
+  if (classes < 1 || classes > kMaxClasses) return false;
   std::vector<int64_t> numbers(static_cast<size_t>(classes));
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int64_t>(i);
   const ValueId all = in.constant(node.name + "_classes", Tensor::of<int64_t>(DType::kInt64, Shape{classes}, numbers));

@@ -16,6 +16,8 @@ using ir::ValueId;
 using Ints = std::vector<int64_t>;
 
 constexpr int64_t kMaxParts = 64;
+// A gather with a longer list of indices would take more memory than the model.
+constexpr int64_t kMaxListed = int64_t{1} << 22;
 
 struct Stride {
   int64_t size;
@@ -112,6 +114,7 @@ Result<bool> as_strided(Rewriter& in, const Node& node) {
   const int64_t all = in.shape(node.inputs[0]).elements();
   const ValueId memory = slice(in, in.view(node.inputs[0], Shape{1, all}), 1, offset, all);
   const auto picked = strided(in, memory, axes);
+  if (!picked && in.shape(node.outputs[0]).elements() > kMaxListed) return false;
   const ValueId flat = picked ? *picked : listed(in, in.view(memory, Shape{all - offset}), axes);
   const ValueId sorted = in.view(flat, Shape(dims));
   const ValueId ordered = permuted_axes(in, sorted, position);
@@ -206,7 +209,7 @@ Result<bool> col2im(Rewriter& in, const Node& node) {
   const Ints& size = node.attributes.integers("output_size");
   const Ints &dilation = node.attributes.integers("dilation"), &padding = node.attributes.integers("padding");
   const Ints& stride = node.attributes.integers("stride");
-  if (!is_fp32(in, node)) return false;
+  if (!is_fp32(in, node) || kernel[0] > 4 * kMaxParts / kernel[1]) return false;
   Ints windows, left;
   for (size_t i = 0; i < 2; ++i) {
     windows.push_back(windows_in(size[i], kernel[i], dilation[i], padding[i], stride[i]));

@@ -5,6 +5,8 @@
 // Gives:  no zeros, ones, full, arange, linspace, eye or scalar_tensor with known sizes.
 // Legal:  their values depend only on attributes. The quantization parameters of the value stay.
 
+#include <algorithm>
+
 #include "base/checked_math.h"
 #include "facts/aten_traits.h"
 #include "normalize/passes_internal.h"
@@ -18,6 +20,8 @@ using ir::Node;
 
 // A model with larger generated tensors keeps the nodes that generate them.
 constexpr int64_t kMaxElements = int64_t{1} << 26;
+// So does a model whose generated tensors take more bytes together.
+constexpr int64_t kMaxBytes = int64_t{1} << 30;
 
 // The sizes must be known, and the tensor must not be too large.
 bool becomes_constant(const ir::Value& value) {
@@ -172,6 +176,15 @@ std::span<const RewriteRow> source_rows() {
 }
 
 Result<void> fold_sources(ir::Graph& graph, const Log&) {
+  int64_t bytes = 0;
+  for (const Node& node : graph.nodes) {
+    if (!node.op.is_aten() ||
+        std::ranges::find(kFoldSourcesRows, node.op.aten(), &RewriteRow::op) == std::ranges::end(kFoldSourcesRows))
+      continue;
+    const ir::Value& value = graph[node.outputs[0]];
+    if (becomes_constant(value)) bytes += static_cast<int64_t>(tensor_bytes(value.dtype, value.shape));
+    if (bytes > kMaxBytes) return {};
+  }
   return Rewriter(graph, kFoldSourcesRows).run();
 }
 
