@@ -48,7 +48,7 @@ PROGRESS_SECONDS = 60
 # Integration tests of `make test FAST=1`: the main workflow and the command line, without a peer.
 FAST = ["main_job", "demo", "usage", "outputs", "vela_ini", "docs"]
 # Integration tests that run the program with sanitizers: readers of hostile files, outputs, the main workflow.
-SANITIZED = ["main_job", "bad_input", "outputs", "vela_ini", "run_inputs"]
+SANITIZED = ["main_job", "bad_input", "program_mutations", "outputs", "vela_ini", "run_inputs"]
 # Without the large networks, and with one network of each name.
 SANITIZED_CASES = "not resnet20 and not mobilenet and not shared-"
 # Unit tests under TSan: the thread pool, calibration, the interpreter's workers, the simulator.

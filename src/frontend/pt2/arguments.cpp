@@ -11,6 +11,10 @@ namespace carina::pt2 {
 
 namespace {
 
+using aten::ArgumentRow;
+using aten::ArgumentType;
+using aten::Schema;
+
 // A Python number that replaces a tensor operand. Its type is known once the types of the node's tensors are known.
 struct PendingScalar {
   size_t input;  // index into node.inputs
@@ -80,7 +84,7 @@ class Reader {
         symbols_(symbols),
         where_(where),
         node_(node),
-        schema_(schema_of(node.op.aten())) {}
+        schema_(aten::schema_of(node.op.aten())) {}
 
   Result<void> read(JsonView arguments, DType result_dtype) {
     CARINA_TRY(const std::vector<JsonView> given, match(arguments));

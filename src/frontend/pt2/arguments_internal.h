@@ -5,8 +5,8 @@
 
 #include "carina/result.h"
 #include "frontend/pt2/json_view_internal.h"
-#include "frontend/pt2/schema_internal.h"
 #include "frontend/pt2/scope_internal.h"
+#include "frontend/pt2/verify/schema.h"
 #include "ir/graph.h"
 
 namespace carina::pt2 {

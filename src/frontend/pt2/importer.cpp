@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <utility>
 
 #include "facts/aten_composites.h"
 #include "frontend/pt2/arguments_internal.h"
 #include "frontend/pt2/module_stack_internal.h"
 #include "frontend/pt2/source_line_internal.h"
 #include "frontend/pt2/target_internal.h"
+#include "frontend/pt2/verify/schema.h"
+#include "frontend/pt2/verify/verify.h"
 #include "ir/pass.h"
 
 namespace carina::pt2 {
@@ -24,7 +27,7 @@ constexpr int64_t kOldestMinor = 14;  // torch 2.9
 // Returns whether a node's results share memory with an operand: rows whose schema says so, and dropout, which returns
 // its operand.
 bool gives_view(const ir::Node& node) {
-  if (schema_of(node.op.aten()).returns_view) return true;
+  if (aten::schema_of(node.op.aten()).returns_view) return true;
   return node.op.aten() == AtenOp::dropout_default && !node.attributes.get<bool>("train");
 }
 
@@ -86,6 +89,7 @@ Reading Importer::run() {
 // Makes a valid graph of the nodes that could be read. Results of the other nodes become inputs; values that only such
 // nodes read become outputs.
 ir::Graph Importer::readable_part() {
+  std::erase_if(graph_.nodes, [this](const ir::Node& node) { return !aten::verify_node(graph_, node, node.name); });
   const auto makers = ir::producers(graph_);
   const std::set<ir::ValueId> inputs(graph_.inputs.begin(), graph_.inputs.end());
   for (size_t v = 0; v < graph_.values.size(); ++v) {
@@ -105,9 +109,11 @@ Result<void> Importer::import_program() {
   const JsonView graph = program_["graph_module"]["graph"];
   Scope& scope = open_scope(graph);
   import_inputs(scope);
+  refuse_lost();
   import_nodes(scope);
   import_outputs(scope);
   if (const auto& wrong = program_.errors().first) return fail(*wrong);
+  verify_nodes();
   if (!problems_.empty()) return fail(std::move(problems_));
   CARINA_CHECKED(settle_changes());
   if (!symbols_.empty()) {
@@ -161,6 +167,16 @@ void Importer::import_inputs(Scope& scope) {
   }
 }
 
+// Reports the stored tensors that cannot be read. One message stands for many, as of a copy that was broken off.
+void Importer::refuse_lost() {
+  constexpr size_t kMaxListed = 3;
+  if (lost_.size() <= kMaxListed) return refuse(std::exchange(lost_, {}));
+  Diagnostic first = lost_.front();
+  first.what += fmt::format("; {} stored tensors cannot be read", lost_.size());
+  lost_.clear();
+  refuse(std::move(first));
+}
+
 void Importer::import_user_input(Scope& scope, JsonView argument) {
   const auto [kind, value] = argument.alternative();
   if (kind == "as_none" || kind == "as_int" || kind == "as_float" || kind == "as_string" || kind == "as_bool") return;
@@ -177,22 +193,21 @@ void Importer::import_user_input(Scope& scope, JsonView argument) {
 }
 
 void Importer::import_constant(Scope& scope, std::string_view name, Store store, std::string_view fqn) {
+  const std::string where = fmt::format("{}: {}", archive_.where(), fqn);
   Result<Tensor> tensor =
       read_stored_tensor(archive_, store, store == Store::kWeights ? weights_ : constants_, fqn, symbols_);
-  if (!tensor) {
-    if (!broken()) refuse(std::move(tensor).error());
-    return scope.bind(name, graph_.add_value(name, DType::kFp32, Shape{}));
-  }
-  const std::string where = fmt::format("{}: {}", archive_.where(), fqn);
   const Result<TensorMeta> meta = read_tensor_meta(scope.graph()["tensor_values"][name], symbols_, where);
+  if (broken()) return;
+  if (tensor && meta && meta->dtype == tensor->dtype && meta->shape == tensor->shape)
+    return aliases_.bind(scope, name, graph_.add_constant(name, *std::move(tensor)));
+  // The value stands for the constant, so that the nodes that read it can be checked.
+  scope.bind(name, meta ? graph_.add_value(name, meta->dtype, meta->shape) : add_unreadable(name));
+  if (!tensor) return lost_.push_back(tensor.error().front());
   if (!meta) return refuse(meta.error());
-  if (meta->dtype != tensor->dtype || meta->shape != tensor->shape) {
-    return refuse({.where = where,
-                   .what = "the stored tensor is not the one that the model declares",
-                   .expected = fmt::format("{} {}", name_of(meta->dtype), to_string(meta->shape)),
-                   .got = fmt::format("{} {}", name_of(tensor->dtype), to_string(tensor->shape))});
-  }
-  aliases_.bind(scope, name, graph_.add_constant(name, *std::move(tensor)));
+  refuse({.where = where,
+          .what = "the stored tensor is not the one that the model declares",
+          .expected = fmt::format("{} {}", name_of(meta->dtype), to_string(meta->shape)),
+          .got = fmt::format("{} {}", name_of(tensor->dtype), to_string(tensor->shape))});
 }
 
 void Importer::import_outputs(Scope& scope) {
@@ -365,11 +380,47 @@ void Importer::import_operator(Scope& scope, JsonView json, bool in_place, ir::N
   if (!arguments && !broken()) refuse(std::move(arguments).error());
   if (arguments) {
     for (const NamedValue& result : results) node.outputs.push_back(result.value);
-    if (Result<void> tracked = track_memory(graph_.add_node(std::move(node)), in_place, where); !tracked)
-      refuse(std::move(tracked).error());
+    if (Result<void> added = add_operator(std::move(node), in_place, where); !added) refuse(std::move(added).error());
   }
   for (const NamedValue& result : results) {
     if (result.value.valid() && !result.name.empty()) aliases_.bind(scope, result.name, result.value);
+  }
+}
+
+// Adds a node that is sound. A node of which an operand or a result could not be read is left out; the error about that
+// value is recorded.
+Result<void> Importer::add_operator(ir::Node node, bool in_place, const std::string& where) {
+  const auto is_used = [](ir::ValueId id) { return id.valid(); };
+  if (std::ranges::none_of(node.outputs, is_used)) return {};  // the program describes no result of it
+  const auto is_unreadable = [this](ir::ValueId id) { return id.valid() && unreadable_.contains(id); };
+  if (std::ranges::any_of(node.outputs, is_unreadable)) return {};
+  if (std::ranges::any_of(node.inputs, is_unreadable)) {
+    if (!options_.keep_unknown) return {};
+    return fail({.where = where, .what = fmt::format("{} reads a tensor that is not supported", node.op.name())});
+  }
+  CARINA_CHECKED(aten::verify_node(graph_, node, where));
+  if (in_place && (node.inputs.empty() || !node.inputs.front().valid()))
+    return fail({.where = where, .what = fmt::format("{} in place has no operand", node.op.name())});
+  if (in_place && !gives_view(node) && node.outputs.front().valid() &&
+      graph_[node.outputs.front()].shape != graph_[node.inputs.front()].shape) {
+    return fail({.where = where,
+                 .what = fmt::format("{} in place cannot change a shape", node.op.name()),
+                 .expected = to_string(graph_[node.inputs.front()].shape),
+                 .got = to_string(graph_[node.outputs.front()].shape)});
+  }
+  // Passes read the type of the first result, also if only others are used.
+  if (!node.outputs.front().valid()) {
+    const auto first = aten::result_of(graph_, node, 0);
+    if (!first) return fail({.where = where, .what = fmt::format("the program does not describe {}", node.name)});
+    node.outputs.front() = graph_.add_value(node.name + "_unused", first->dtype, first->shape);
+  }
+  return track_memory(graph_.add_node(std::move(node)), in_place, where);
+}
+
+// Checks all nodes, among them those that the importer made: for writes to views, for regions and for sequences.
+void Importer::verify_nodes() {
+  for (const ir::Node& node : graph_.nodes) {
+    if (Result<void> sound = aten::verify_node(graph_, node, where_of(node)); !sound) refuse(std::move(sound).error());
   }
 }
 
@@ -417,9 +468,16 @@ ir::ValueId Importer::add_result(const Scope& scope, std::string_view name, cons
   const Result<TensorMeta> meta = read_tensor_meta(json, symbols_, where);
   if (!meta) {
     if (!broken()) refuse(meta.error());
-    return graph_.add_value(name, DType::kFp32, Shape{});  // placeholder, so that no follow-up errors are reported
+    return add_unreadable(name);
   }
   return graph_.add_value(name, meta->dtype, meta->shape);
+}
+
+// Returns a placeholder. The nodes that read it are left out, so that no follow-up errors are reported.
+ir::ValueId Importer::add_unreadable(std::string_view name) {
+  const ir::ValueId id = graph_.add_value(name, DType::kFp32, Shape{});
+  unreadable_.insert(id);
+  return id;
 }
 
 // Changes that the program makes to its inputs and constants.

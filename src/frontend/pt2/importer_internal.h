@@ -53,6 +53,7 @@ class Importer {
   Scope& open_scope(JsonView graph);
   // Inputs and outputs of the program.
   void import_inputs(Scope& scope);
+  void refuse_lost();
   void import_user_input(Scope& scope, JsonView argument);
   void import_constant(Scope& scope, std::string_view name, Store store, std::string_view fqn);
   void import_outputs(Scope& scope);
@@ -79,6 +80,9 @@ class Importer {
   void keep_unknown(const Scope& scope, JsonView json, ir::Node node, size_t first_problem);
   std::vector<NamedValue> add_results(const Scope& scope, JsonView outputs, const std::string& where);
   ir::ValueId add_result(const Scope& scope, std::string_view name, const std::string& where);
+  ir::ValueId add_unreadable(std::string_view name);
+  Result<void> add_operator(ir::Node node, bool in_place, const std::string& where);
+  void verify_nodes();
   Result<void> track_memory(ir::NodeId id, bool in_place, const std::string& where);
   // Marks an input or constant that the program overwrites.
   void mark_overwritten(std::string_view name);
@@ -102,6 +106,8 @@ class Importer {
   std::vector<ModelNode> nodes_;
   std::optional<size_t> node_;  // index in `nodes_` of the node that is being read
   Diagnostics problems_;
+  Diagnostics lost_;                            // stored tensors that cannot be read
+  std::set<ir::ValueId> unreadable_;            // values whose types are not known
   Diagnostics unknown_;                         // findings on nodes of unknown operators, which stay in the graph
   std::vector<std::unique_ptr<Scope>> scopes_;  // all scopes so far, because names of finished scopes are still used
   std::set<std::string, std::less<>> overwritten_;  // inputs and constants that the program overwrites

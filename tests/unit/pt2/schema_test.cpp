@@ -1,10 +1,10 @@
-#include "frontend/pt2/schema_internal.h"
+#include "frontend/pt2/verify/schema.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-namespace carina::pt2 {
+namespace carina::aten {
 namespace {
 
 TEST(Schema, types_lists_and_defaults_are_read) {
@@ -44,4 +44,4 @@ TEST(Schema, all_rows_parse) {
 }
 
 }  // namespace
-}  // namespace carina::pt2
+}  // namespace carina::aten

@@ -1,4 +1,4 @@
-#include "frontend/pt2/schema_internal.h"
+#include "frontend/pt2/verify/schema.h"
 
 #include <array>
 #include <cctype>
@@ -7,7 +7,7 @@
 #include "base/text/number.h"
 #include "carina/check.h"
 
-namespace carina::pt2 {
+namespace carina::aten {
 
 namespace {
 
@@ -222,4 +222,4 @@ const Schema& schema_of(AtenOp op) {
   return kSchemas[static_cast<size_t>(op)];
 }
 
-}  // namespace carina::pt2
+}  // namespace carina::aten

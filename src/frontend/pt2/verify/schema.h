@@ -1,3 +1,4 @@
+// Declares the schemas of ATen operators: the arguments and results that facts/aten_ops.def states.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 #include "facts/aten_ops.h"
 #include "ir/attribute.h"
 
-namespace carina::pt2 {
+namespace carina::aten {
 
 // The element type of an argument of an operator.
 enum class ArgumentType : uint8_t {
@@ -51,4 +52,4 @@ Schema parse_schema(std::string_view text);
 // The schema of a row of facts/aten_ops.def. All schemas are parsed at the first call.
 const Schema& schema_of(AtenOp op);
 
-}  // namespace carina::pt2
+}  // namespace carina::aten
