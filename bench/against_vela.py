@@ -161,7 +161,7 @@ For size:
 def write(path, work, machine):
     """Compiles and runs all cases and writes the page."""
     speed = [compare(s, c, parts_of(c, s), "Performance", lambda vela, s=s: same_sram(s, vela.sram), work) for s in SETTINGS for c in CASES]
-    roomy = compare(SETTINGS[0], "mobilenet_v2", parts_of("mobilenet_v2", SETTINGS[0]), "Performance", lambda vela: ["--sram-budget=2M"], work)
+    roomy = compare(SETTINGS[0], "mobilenet_v2", parts_of("mobilenet_v2", SETTINGS[0]), "Performance", lambda vela: ["--arena-budget=2M"], work)
     size = [compare(s, c, parts_of(c, s), "Size", lambda vela: ["-O", "size"], work) for s in SETTINGS for c in CASES]
     deit = list(deit_pairs(work))
     page = PAGE.format(

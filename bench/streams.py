@@ -103,7 +103,7 @@ def our_stream(tosa, setting, flags, work):
     return measured(dump / "output_tag0_vela.npz", setting, cost)
 
 
-LIMITS = ("--arena-cache-size", "--sram-budget")
+LIMITS = ("--arena-cache-size", "--arena-budget")
 
 
 def same_sram(setting, sram):

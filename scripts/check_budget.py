@@ -132,6 +132,8 @@ def main():
             file.write(text)
     if arguments.figures:
         arguments.figures.write_text(json.dumps(now, indent=2) + "\n")
+    if all(limit is None for _, _, _, limit, _ in table):
+        print("check_budget: nothing is checked: give a budget (--max-sram 256K), or --max-growth with --base", file=sys.stderr)
     exceeded = [name for name, _, _, _, is_exceeded in table if is_exceeded]
     if exceeded:
         sys.exit(f"check_budget: exceeded: {', '.join(exceeded)}")

@@ -196,6 +196,10 @@ Result<std::vector<std::byte>> package(const Partition& partition, std::span<con
 struct CompileOptions {
   PartitionOptions partition;
   DelegateOptions delegate;
+  // Budgets of the whole program: CompileReport's sram_bytes_of() and program_bytes. 0: no limit. DelegateOptions has
+  // the limit of the arena alone.
+  int64_t sram_budget_bytes = 0;
+  int64_t flash_budget_bytes = 0;
 };
 
 struct Program {
@@ -205,7 +209,7 @@ struct Program {
 
 // Partitions a model, compiles its delegates and packages the result as an ExecuTorch program. A node that the target's
 // compiler refuses runs on the CPU; its decision gives the reason. Errors: those of partition() and compile_delegate();
-// all operators that neither the target nor a kernel of ExecuTorch can run.
+// a program that exceeds a budget; all operators that neither the target nor a kernel of ExecuTorch can run.
 Result<Program> compile(Model model, const TargetNames& target, const CompileOptions& options = {},
                         const Log& log = {});
 

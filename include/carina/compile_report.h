@@ -33,8 +33,9 @@ struct NodeReport {
   std::string hint;    // what would make it run on the NPU; may be empty
   int64_t cycles = 0;  // NPU cycles of the operations made from it; 0 if it was fused into another node or runs on the
                        // CPU
-  int64_t cpu_cycles = 0;  // estimated Cortex-M55 cycles of its operations on the CPU (facts/cpu_costs.h)
-  std::string rule = {};   // for a node on the CPU: the rule that it violates, "window.stride"
+  int64_t cpu_cycles = 0;                // estimated Cortex-M55 cycles of its operations on the CPU (facts/cpu_costs.h)
+  std::string rule = {};                 // for a node on the CPU: the rule that it violates, "window.stride"
+  std::vector<std::string> inputs = {};  // the nodes whose results it reads; folded nodes between them are left out
 };
 
 // Estimated cost of one inference on the NPU.
@@ -99,6 +100,12 @@ struct MeasuredScheme {
   double sqnr_db = 0;  // of the worst output
 };
 
+// A float input or output of a quantized program: its integers are smaller.
+struct FloatEdge {
+  std::string name;
+  int64_t bytes = 0;
+};
+
 // A node that was rewritten to a form that the target supports. No result changed.
 struct LegalizedReport {
   std::string node;
@@ -117,9 +124,12 @@ struct CompileReport {
   std::string memory_mode;
   std::string optimize;           // the goal of the schedules: "speed", "search" or "size"
   bool dynamic_weights = false;   // whether products of activations are convolutions whose weights the NPU writes
-  int64_t sram_budget_bytes = 0;  // limit of a delegate's arena; 0: no limit
-  int64_t cache_bytes = 0;        // limit of a delegate's fast memory; 0: no limit
-  std::string quantization;       // "int8 (calibrated on 40 samples)", "imported", "none"
+  int64_t sram_budget_bytes = 0;  // limits of sram_bytes_of(), of program_bytes and of a delegate's arena; 0: no limit
+  int64_t flash_budget_bytes = 0;
+  int64_t arena_budget_bytes = 0;
+  int64_t cache_bytes = 0;     // limit of a delegate's fast memory; 0: no limit
+  std::string quantization;    // "int8 (calibrated on 40 samples)", "imported", "none"
+  bool random_ranges = false;  // calibrated on random inputs: cycles and memory have a meaning, outputs have none
   std::vector<NodeReport> nodes;
   std::vector<DelegateReport> delegates;
   std::vector<PortReport> inputs = {};  // of the program, in order; empty if there is none
@@ -127,18 +137,24 @@ struct CompileReport {
   std::string output;         // path of the .pte; empty for explain
   int64_t program_bytes = 0;  // size of the .pte: flash
   int64_t planned_bytes = 0;  // memory that the executor plans for the tensors between delegates and kernels
+  int64_t tables_bytes = 0;   // the runtime's tables of the program, on a Cortex-M
   int64_t scratch_bytes = 0;  // the largest scratch of all delegates
   int64_t fast_scratch_bytes = 0;
   std::string arena_memory = "SRAM";  // where scratch lies; fast scratch is SRAM
   std::string constants_memory = {};  // from which the NPU reads weights and other constants
   int64_t clock_hz = 0;               // 0: the target has no model of cost
   std::optional<int64_t> cycles = 0;  // of all delegates, per inference; the nodes' add up to it. None: not known
+  int64_t conversion_cycles = 0;      // of the CPU: floats of inputs become integers, those of outputs floats
   int64_t memory_cycles = 0;          // the part of `cycles` that waits for memories behind the second port
   std::vector<MeasuredScheme> schemes = {};     // for --auto-front or --min-sqnr: those that no other beats in both
                                                 // cycles and SQNR, from the fastest to the most exact
   std::vector<LegalizedReport> legalized = {};  // if requested
   std::vector<Alternative> alternatives = {};   // if requested; ordered by saved cycles, the largest number first
-  Diagnostics errors = {};                      // why the model cannot be compiled; then the sizes above mean nothing
+  // The float inputs and outputs that take most of planned_bytes, if integers would take less (--io).
+  std::vector<FloatEdge> float_edges = {};
+  std::string integer_io = {};   // the type that would take less: "int8"
+  Diagnostics over_budget = {};  // the budgets that the program exceeds
+  Diagnostics errors = {};       // why the model cannot be compiled; then the sizes above mean nothing
 };
 
 // Constants that the NPU reads at the speed of SRAM: they lie in SRAM, or in an on-chip flash as fast as it.
@@ -149,11 +165,19 @@ inline int64_t sram_constant_bytes_of(const CompileReport& report) {
   return bytes;
 }
 
-// SRAM that one inference needs: the arena and what the executor plans where they lie there, else the fast scratch; and
-// the constants that lie there.
+// SRAM that one inference needs: the arena, what the executor plans and the runtime's tables where they lie there, else
+// the fast scratch; and the constants that lie there.
 inline int64_t sram_bytes_of(const CompileReport& report) {
-  return sram_constant_bytes_of(report) +
-         (report.arena_memory == "SRAM" ? report.scratch_bytes + report.planned_bytes : report.fast_scratch_bytes);
+  return sram_constant_bytes_of(report) + (report.arena_memory == "SRAM"
+                                               ? report.scratch_bytes + report.planned_bytes + report.tables_bytes
+                                               : report.fast_scratch_bytes);
+}
+
+// Estimated cycles of all operations on the CPU, per inference, with the conversion of inputs and outputs.
+inline int64_t cpu_cycles_of(const CompileReport& report) {
+  int64_t cycles = report.conversion_cycles;
+  for (const NodeReport& node : report.nodes) cycles += node.cpu_cycles;
+  return cycles;
 }
 
 }  // namespace carina::results

@@ -57,7 +57,9 @@ OPTIONS = (
     Option("legalize", "", "legalize", "flag", None),
     Option("cpu_kernels", "", "cpu_kernels", "choice", None),
     Option("loop_rounds", "", "loop_rounds", "count", None),
-    Option("sram_budget", "", "arena_limit_bytes", "bytes", None),
+    Option("sram_budget", "", "sram_budget_bytes", "bytes", None),
+    Option("flash_budget", "", "flash_budget_bytes", "bytes", None),
+    Option("arena_budget", "", "arena_limit_bytes", "bytes", None),
     Option("optimize", "", "optimize", "choice", None),
     Option("dynamic_weights", "", "dynamic_weights", "flag", None),
     Option("check", "", "check", "choice", None),
@@ -70,8 +72,10 @@ ARM_HELP = {
     "--system_config": "Clock and memories, a section of vela.ini; default: the family's, or the program's",
     "--memory_mode": "The memory of each kind of data: Shared_Sram, Sram_Only ...; default: the family's, or the program's",
     "--arena_cache_size": "Bytes of fast memory that the network may use, instead of the memory mode's arena_cache_size",
-    "--calibration_data": "Calibration inputs: an .npz, an .npy, or a folder of them",
-    "--sram_budget": "Maximum size of a delegate's arena in bytes; more is an error that names the tensors; 0: no limit",
+    "--calibration_data": "Calibration inputs: an .npz, an .npy, a folder of them or of images; or random: cycles and memory without data",
+    "--sram_budget": "The SRAM that the program may take as a whole: arena, inputs, outputs and other planned values, the runtime's tables, and constants that the memory mode keeps there; more is an error that says what would fit; 0: no limit",
+    "--flash_budget": "The size that the program file may have; more is an error that says what would fit; 0: no limit",
+    "--arena_budget": "Maximum size of a delegate's arena alone; more is an error that names the tensors; 0: no limit",
     "--extra_flag": "Flags of Vela, separated by blanks (may be repeated): \"--optimise Size --verbose-allocation\"",
     "--extra_flags": "Flags of Vela, separated by blanks (may be repeated): \"--optimise Size --verbose-allocation\"",
 }
@@ -109,6 +113,8 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
     cpu_kernels: Literal["portable", "cortex-m"]
     loop_rounds: int
     sram_budget: int | str | None
+    flash_budget: int | str | None
+    arena_budget: int | str | None
     optimize: Literal["speed", "search", "size", "performance", "2", "3", "s"]
     dynamic_weights: bool
     check: Literal["quick", "full", "off"]

@@ -171,5 +171,6 @@ def request_of(
     _set({"": request}, options)
     request.layers = True  # layers cost nothing
     request.alternatives = bool(options.get("report"))
+    request.remedies = True
     request.threads = thread_count(options.get("threads", 1))
     return request

@@ -66,8 +66,12 @@ void bind_measures(nb::module_& module) {
       "layer_accuracy",
       [](const std::string& model, const std::string& data, const std::string& calibration,
          const models::QuantizeFlags& quantize, int threads, NoteListener note, ProgressListener progress) {
-        const explore::LayerAccuracyRequest request{
-            .model = model, .data = data, .calibration = calibration, .quantize = quantize, .threads = threads};
+        const explore::LayerAccuracyRequest request{.model = model,
+                                                    .data = data,
+                                                    .calibration = calibration,
+                                                    .quantize = quantize,
+                                                    .target = {},
+                                                    .threads = threads};
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return texts_of(explore::layer_accuracy(request, log)); });
       },

@@ -111,6 +111,12 @@ void bind_request(nb::module_& module) {
           },
           "Whether the report has the results of other choices.")
       .def_prop_rw(
+          "remedies", [](const CompileRequest& it) { return static_cast<bool>(it.remedies); },
+          [](CompileRequest& it, bool wanted) {
+            it.remedies = wanted ? explore::find_remedies : driver::FindAlternatives();
+          },
+          "Whether an exceeded budget names choices that keep to it.")
+      .def_prop_rw(
           "output", [](const CompileRequest& it) { return name_of_enum(it.output); }, set_output,
           "\"program\" (.pte), \"stream\" (Vela's raw .npz) or \"vgf\".")
       .def_rw("threads", &CompileRequest::threads);

@@ -102,6 +102,8 @@ driver::CompileOptions compile_options(const CompileOptions& options) {
   wanted.quantize.threads = options.delegate.threads;
   wanted.split = split_options(options.partition);
   wanted.delegate = delegate_options(options.delegate);
+  wanted.sram_budget_bytes = options.sram_budget_bytes;
+  wanted.flash_budget_bytes = options.flash_budget_bytes;
   return wanted;
 }
 
@@ -167,6 +169,7 @@ Result<Program> finished(driver::Compilation compilation, const backends::Backen
                          const DelegateOptions& options) {
   if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
   results::CompileReport report = compile_report(compilation, backend, delegate_options(options));
+  if (!report.over_budget.empty()) return fail(std::move(report.over_budget));
   return Program{.pte = std::move(compilation.package->program), .report = std::move(report)};
 }
 

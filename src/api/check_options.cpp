@@ -122,6 +122,10 @@ void check_options(const DelegateOptions& options, Diagnostics& wrong) {
 void check_options(const CompileOptions& options, Diagnostics& wrong) {
   check_options(options.partition, wrong);
   check_options(options.delegate, wrong);
+  for (const auto& [name, bytes] : {std::pair{"sram_budget_bytes", options.sram_budget_bytes},
+                                    std::pair{"flash_budget_bytes", options.flash_budget_bytes}}) {
+    if (bytes < 0) add(wrong, name, "the budget is negative", "0 (no limit) or more bytes", std::to_string(bytes));
+  }
 }
 
 Buffer aligned(const Buffer& bytes) {

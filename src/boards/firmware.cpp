@@ -101,6 +101,22 @@ Result<void> check_kernels(const FirmwareRequest& request, const pte::Program& p
                .hint = "link with --ops-from PROGRAM or --ops NAMES, or use an image with all kernels (no option)"});
 }
 
+// Errors: a delegate of a backend that the images do not have.
+Result<void> check_backends(const pte::Program& program, const std::string& where) {
+  for (const pte::Plan& plan : program.plans) {
+    for (const pte::Delegate& delegate : plan.delegates) {
+      if (is_ethos_u(delegate.backend)) continue;
+      return fail({.where = where,
+                   .what = fmt::format("the image has no backend {}", delegate.backend),
+                   .expected = "delegates for an Ethos-U alone, and kernels",
+                   .hint =
+                       "compile the model with `carina compile --target NPU`, or write the program without "
+                       "this delegate"});
+    }
+  }
+  return {};
+}
+
 // Opens a program, or the program of a bundled program.
 Result<Buffer> open_program(const std::string& path) {
   CARINA_TRY(Buffer file, files::open_file(path, {files::FileKind::kPte, files::FileKind::kBundledProgram}));
@@ -149,6 +165,7 @@ Result<Firmware> make_firmware(const FirmwareRequest& request, const Log& log) {
   CARINA_TRY(const Buffer program, open_program(request.program));
   CARINA_TRY(const pte::Program parsed, pte::read_program(program, request.program));
   CARINA_CHECKED(check_tensors(parsed, request.program));
+  CARINA_CHECKED(check_backends(parsed, request.program));
   CARINA_TRY(const std::string path, image_path(request.image));
   CARINA_TRY(const std::set<std::string> kernels, chosen_kernels(request.kernels));
   CARINA_TRY(const Buffer image, request.kernels.all() ? map_file(path) : link_image(path, kernels));

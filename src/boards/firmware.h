@@ -42,7 +42,7 @@ struct Firmware {
 };
 
 // Puts a program into an image. Errors: those of image_path(), put_model() and link_image(); a file that is not a
-// program; the names of kernels that the program calls and the image lacks.
+// program; a delegate for anything but an Ethos-U; the names of kernels that the program calls and the image lacks.
 Result<Firmware> make_firmware(const FirmwareRequest& request, const Log& log);
 
 }  // namespace carina::boards

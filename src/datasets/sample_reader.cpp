@@ -4,11 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 #include <utility>
 
+#include "base/io/file.h"
 #include "base/memory/mapped_pages.h"
+#include "datasets/image_folder_internal.h"
+#include "datasets/image_input_internal.h"
 #include "datasets/samples_internal.h"
 #include "files/file_kind.h"
 #include "tensor/array_stream.h"
@@ -174,6 +178,8 @@ struct SampleReader::State {
   std::string path;
   std::vector<InputType> inputs;
   std::vector<Shard> shards;
+  ImageFolder images = {};  // instead of shards
+  ImageOptions image_options = {};
   size_t samples = 0;
   size_t reading = 0;  // index of the open shard
   std::set<std::string> unread = {};
@@ -214,15 +220,21 @@ struct SampleReader::State {
   }
 };
 
-Result<SampleReader> SampleReader::open(const std::string& path, std::span<const InputType> inputs) {
+Result<SampleReader> SampleReader::open(const std::string& path, std::span<const InputType> inputs,
+                                        const ImageOptions& images) {
   auto state = std::make_unique<State>();
   state->path = path;
   state->inputs.assign(inputs.begin(), inputs.end());
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
+  if (is_folder && array_files_in(path).empty()) {
+    CARINA_TRY(state->images, images_in(path, inputs));
+    state->image_options = images;
+    state->samples = state->images.files.size();
+    return SampleReader(std::move(state));
+  }
   state->shards = is_folder ? shards_in(path, inputs) : std::vector<Shard>{{.files = {path}}};
   CARINA_CHECKED(state->look_at_all());
-  if (is_folder && state->samples == 0) return fail({.where = path, .what = "the folder has no .npy or .npz file"});
   return SampleReader(std::move(state));
 }
 
@@ -231,6 +243,10 @@ size_t SampleReader::size() const {
 }
 
 void SampleReader::note_unread(const Log& log) const {
+  if (!state_->images.labels.empty())
+    log.note({.where = state_->path,
+              .what = fmt::format("the labels of the folders: {}", labels_text(state_->images)),
+              .severity = Severity::kNote});
   if (state_->unread.empty()) return;
   std::vector<std::string> inputs;
   for (const InputType& input : state_->inputs) inputs.push_back(input.name);
@@ -242,11 +258,18 @@ void SampleReader::note_unread(const Log& log) const {
 }
 
 Result<Sample> SampleReader::sample(size_t n) {
+  if (!state_->images.files.empty()) {
+    const std::string& path = state_->images.files[n].path;
+    CARINA_TRY(const Buffer file, map_file(path));
+    CARINA_TRY(Tensor tensor, image_tensor(file, state_->inputs.front(), state_->image_options, path));
+    return Sample{std::move(tensor)};
+  }
   CARINA_TRY(const size_t in_shard, state_->find(n));
   return state_->open->sample(in_shard, state_->inputs);
 }
 
 Result<bool> SampleReader::has_labels() const {
+  if (!state_->images.files.empty()) return !state_->images.labels.empty();
   const bool has_some =
       std::ranges::any_of(state_->shards, [](const Shard& shard) { return shard.labels.has_value(); });
   if (!has_some) return false;
@@ -261,11 +284,14 @@ Result<bool> SampleReader::has_labels() const {
 }
 
 Result<double> SampleReader::label(size_t n) {
+  if (!state_->images.files.empty()) return static_cast<double>(state_->images.files[n].label);
   CARINA_TRY(const size_t in_shard, state_->find(n));
   return state_->open->label(in_shard, state_->name_of(state_->shards[state_->reading]));
 }
 
 Result<Tensor> SampleReader::labels(size_t n) {
+  if (!state_->images.files.empty())
+    return integer_tensor(DType::kInt64, Shape{}, std::array{state_->images.files[n].label});
   CARINA_TRY(const size_t in_shard, state_->find(n));
   return state_->open->labels(in_shard);
 }
@@ -275,8 +301,9 @@ SampleReader::SampleReader(SampleReader&&) noexcept = default;
 SampleReader& SampleReader::operator=(SampleReader&&) noexcept = default;
 SampleReader::~SampleReader() = default;
 
-Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs, const Log& log) {
-  CARINA_TRY(SampleReader opened, SampleReader::open(path, inputs));
+Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs, const Log& log,
+                                        const ImageOptions& images) {
+  CARINA_TRY(SampleReader opened, SampleReader::open(path, inputs, images));
   opened.note_unread(log);
   const auto reader = std::make_shared<SampleReader>(std::move(opened));
   return datasets::DataSet(reader->size(), [reader](size_t n) { return reader->sample(n); });

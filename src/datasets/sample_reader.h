@@ -8,6 +8,7 @@
 
 #include "carina/log.h"
 #include "datasets/data_set.h"
+#include "datasets/run_inputs.h"
 #include "datasets/samples.h"
 
 namespace carina::datasets {
@@ -17,11 +18,15 @@ namespace carina::datasets {
 // only array of a suitable shape. In a folder with one .npy per input, each input may be a file of its name. Arrays may
 // hold many samples along the first axis: [N * B, rest] for an input of [B, rest], or [N, shape]. The array "y", else
 // "label", "labels" or "target", holds the labels, unless an input has this name.
+//
+// A folder may also hold PNG or JPEG images, for a network with one input. Images in subfolders have the subfolder as
+// their label: its number if all subfolders are numbers, else its place in the order of their names.
 class SampleReader {
  public:
   // Opens and checks every file. Errors: an input without an array, a wrong shape or dtype, inputs with different
   // numbers of samples.
-  static Result<SampleReader> open(const std::string& path, std::span<const InputType> inputs);
+  static Result<SampleReader> open(const std::string& path, std::span<const InputType> inputs,
+                                   const ImageOptions& images = {});
 
   [[nodiscard]] size_t size() const;
   // Call it from one thread at a time, best in ascending order. Errors: damaged data, files that have changed.
@@ -34,7 +39,7 @@ class SampleReader {
   // Returns all numbers of the sample's label: one, or an array such as a class per pixel.
   Result<Tensor> labels(size_t n);
 
-  // Names the arrays that are neither inputs nor labels.
+  // Names the arrays that are neither inputs nor labels, and the labels of folders.
   void note_unread(const Log& log) const;
 
   SampleReader(SampleReader&&) noexcept;
@@ -48,7 +53,8 @@ class SampleReader {
 };
 
 // Opens the data as a DataSet for calibration, and names the unused arrays. Errors: those of SampleReader::open().
-Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs, const Log& log);
+Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs, const Log& log,
+                                        const ImageOptions& images = {});
 
 // Returns the first `max` samples, or all if there are fewer. Errors: those of the data set.
 Result<std::vector<Sample>> first_samples(const datasets::DataSet& data, size_t max);

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 
+#include "driver/budgets.h"
 #include "driver/cpu_nodes.h"
 #include "driver/mixed_precision_internal.h"
 #include "driver/wide_integers_internal.h"
@@ -42,7 +43,7 @@ void say_where_delegates_stand(const Package& package, const std::string& model,
             .severity = Severity::kNote});
 }
 
-Compilation packaged(Compilation compilation, pte::CpuKernels cpu_kernels, const Log& log) {
+void add_package(Compilation& compilation, pte::CpuKernels cpu_kernels, const Log& log) {
   auto result = package(*compilation.delegated, cpu_kernels);
   if (result) {
     compilation.package = *std::move(result);
@@ -51,7 +52,11 @@ Compilation packaged(Compilation compilation, pte::CpuKernels cpu_kernels, const
     const ir::Graph& program = compilation.delegated->split.partitioned.program;
     compilation.errors = about_model(about_origins(std::move(result).error(), program), compilation.model.graph);
   }
-  return compilation;
+}
+
+void set_budgets(Compilation& compilation, const CompileOptions& options) {
+  compilation.sram_budget_bytes = options.sram_budget_bytes;
+  compilation.flash_budget_bytes = options.flash_budget_bytes;
 }
 
 std::vector<pt2::ModelNode> listed(const ir::Graph& graph) {
@@ -61,11 +66,7 @@ std::vector<pt2::ModelNode> listed(const ir::Graph& graph) {
   return nodes;
 }
 
-// How to quantize, and what choose_mixed_scheme() measured if a scheme was to be found.
-struct FoundScheme {
-  models::QuantizeRequest request;
-  std::vector<results::MeasuredScheme> front = {};
-};
+}  // namespace
 
 Result<FoundScheme> find_scheme(const models::Model& model, const CompileOptions& options,
                                 const backends::Backend& backend, const Log& log) {
@@ -78,8 +79,6 @@ Result<FoundScheme> find_scheme(const models::Model& model, const CompileOptions
   found.front = std::move(choice.front);
   return found;
 }
-
-}  // namespace
 
 bool has_diagnostics(const Compilation& compilation) {
   if (compilation.errors.empty()) return true;
@@ -107,15 +106,23 @@ Compilation compile_model(models::Model model, const CompileOptions& options, co
     compilation.errors = std::move(choices).error();
     return compilation;
   }
-  auto delegated = delegate_graph(graph, backend, *choices, options.delegate, log);
-  if (!delegated) {
-    compilation.errors = about_model(std::move(delegated).error(), graph);
+  set_budgets(compilation, options);
+  const auto compile = [&](Compilation& made, const backends::DelegateOptions& delegate, const Log& notes) {
+    auto delegated = delegate_graph(graph, backend, *choices, delegate, notes);
+    if (!delegated) {
+      made.errors = about_model(std::move(delegated).error(), graph);
+      return;
+    }
+    made.delegated = *std::move(delegated);
+    add_package(made, options.cpu_kernels, notes);
+  };
+  compile_within_budget(compilation, options, backend, compile, log);
+  if (!compilation.delegated) {
     diagnose_rest(compilation, graph);
     return compilation;
   }
-  compilation.delegated = *std::move(delegated);
   warn_of_wide_integers(compilation.model, compilation.delegated->split, log);
-  return packaged(std::move(compilation), options.cpu_kernels, log);
+  return compilation;
 }
 
 Compilation compile_pt2(const Buffer& file, const std::string& where, const CompileOptions& options,
@@ -164,15 +171,20 @@ Compilation compile_tosa(ir::Graph tosa, const std::string& where, const Compile
                           .dispositions = {},
                           .errors = {}};
   compilation.model.quantization = "as in the TOSA file";
-  auto delegated = compile_delegates(whole_graph_delegated(std::move(tosa)), backend, options.delegate, log);
-  if (!delegated) {
-    compilation.errors = std::move(delegated).error();
-    compilation.dispositions.assign(compilation.model.nodes.size(), Disposition::kNpu);
-    return compilation;
-  }
+  set_budgets(compilation, options);
+  const auto compile = [&](Compilation& made, const backends::DelegateOptions& delegate, const Log& notes) {
+    auto delegated = compile_delegates(whole_graph_delegated(tosa), backend, delegate, notes);
+    if (!delegated) {
+      made.errors = std::move(delegated).error();
+      return;
+    }
+    made.delegated = *std::move(delegated);
+    add_package(made, options.cpu_kernels, notes);
+  };
+  compile_within_budget(compilation, options, backend, compile, log);
   drop_weights(compilation.model.graph);
-  compilation.delegated = *std::move(delegated);
-  return packaged(std::move(compilation), options.cpu_kernels, log);
+  if (!compilation.delegated) compilation.dispositions.assign(compilation.model.nodes.size(), Disposition::kNpu);
+  return compilation;
 }
 
 }  // namespace carina::driver

@@ -42,8 +42,23 @@ struct Compilation {
   std::vector<results::MeasuredScheme> schemes = {};  // as in the report
   std::vector<legalize::Legalized> legalized;         // the rewritten nodes, if CompileOptions::legalize is set
   std::vector<Disposition> dispositions;  // per node of the user's model, if the model could not be partitioned
+  // The budgets that the program was compiled for, and the errors of a compilation with less SRAM (budgets.h).
+  int64_t sram_budget_bytes = 0;
+  int64_t flash_budget_bytes = 0;
+  Diagnostics limit_errors = {};
   Diagnostics errors;  // all reasons why the compilation failed; Diagnostic::node is a node of the user's model
 };
+
+// How to quantize a model, and what choose_mixed_scheme() measured if a scheme was to be found.
+struct FoundScheme {
+  models::QuantizeRequest request;
+  std::vector<results::MeasuredScheme> front = {};
+};
+
+// Finds the scheme of --quantize auto for a target; another request stays as it is. Errors: those of
+// choose_mixed_scheme().
+Result<FoundScheme> find_scheme(const models::Model& model, const CompileOptions& options,
+                                const backends::Backend& backend, const Log& log);
 
 // Compiles a .pt2 in memory. If a stage fails, the rest of the model is diagnosed so that all other errors are reported
 // too.

@@ -13,6 +13,7 @@
 #include "driver/compilation.h"
 #include "driver/compile_options.h"
 #include "driver/operator_origins_internal.h"
+#include "driver/prepared_model.h"
 #include "files/file_kind.h"
 #include "frontend/tosa/flatbuffer.h"
 #include "lower/lower.h"
@@ -90,7 +91,8 @@ void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& requ
             .what = "nothing runs on the NPU: the model is not quantized",
             .hint = request.quantize.scheme == "none"
                         ? "leave out --quantize none, and give --calibrate FILE.npz with real inputs of the model"
-                        : "give --calibrate FILE.npz with real inputs of the model",
+                        : "give --calibrate FILE.npz with real inputs of the model; --calibrate random shows cycles "
+                          "and memory without data",
             .severity = Severity::kWarning});
 }
 
@@ -142,10 +144,57 @@ Result<std::optional<DumpFolder>> dumped(const Compilation& compilation, const b
 const lower::Target kTosaFile{
     .limits = kDefaultLowering.limits, .idioms = kDefaultLowering.idioms, .takes_floats = true, .keeps_integers = true};
 
+// The model of a compilation, to be compiled again with other choices.
+PreparedModel prepared_of(const Compilation& compilation, const CompileRequest& request) {
+  const std::string& quantization = compilation.model.quantization;
+  return {.file = request.model,
+          .model = compilation.model,
+          .is_tosa = is_graph(request),
+          .calibrated = quantization.contains(", calibrated on "),
+          .cache = std::make_shared<CompileCache>()};
+}
+
+// "--io int8: 311,296 B of SRAM, 12,345 B of flash, 4,000 cycles"
+std::string remedy_text(const results::Alternative& remedy) {
+  return fmt::format("{}: {} B of SRAM, {} B of flash, {} NPU cycles", remedy.options, remedy.sram_bytes,
+                     remedy.program_bytes, remedy.cycles);
+}
+
+// Says at the first exceeded budget which other choices keep to all of them, the fastest first, or which comes nearest.
+void add_remedies(results::CompileReport& report, const Compilation& compilation, const CompileRequest& request,
+                  const Log& log) {
+  if (report.over_budget.empty() || !request.remedies) return;
+  const auto found = request.remedies(request, prepared_of(compilation, request), report, log);
+  if (!found) return;
+  const auto fits = [&](const results::Alternative& remedy) {
+    return (report.sram_budget_bytes == 0 || remedy.sram_bytes <= report.sram_budget_bytes) &&
+           (report.flash_budget_bytes == 0 || remedy.program_bytes <= report.flash_budget_bytes);
+  };
+  constexpr size_t kMax = 3;
+  std::string fitting;
+  size_t count = 0;
+  for (const results::Alternative& remedy : *found) {
+    if (!fits(remedy) || count++ >= kMax) continue;
+    fitting += (fitting.empty() ? "these fit, measured: " : "; ") + remedy_text(remedy);
+  }
+  std::string& hint = report.over_budget.front().hint;
+  hint = fitting;
+  if (!fitting.empty() || found->empty()) return;
+  const auto nearest = std::ranges::min_element(*found, {}, [&](const results::Alternative& remedy) {
+    const auto over = [](int64_t bytes, int64_t budget) {
+      return budget == 0 ? 0 : std::max<int64_t>(0, bytes - budget);
+    };
+    return over(remedy.sram_bytes, report.sram_budget_bytes) + over(remedy.program_bytes, report.flash_budget_bytes);
+  });
+  hint = fmt::format("none of {} other choices fits; the nearest one, measured, is {}", found->size(),
+                     remedy_text(*nearest));
+}
+
 // Adds the results of other choices. Their errors do not fail this compilation.
-void add_alternatives(results::CompileReport& report, const CompileRequest& request, const Log& log) {
+void add_alternatives(results::CompileReport& report, const Compilation& compilation, const CompileRequest& request,
+                      const Log& log) {
   if (!request.alternatives) return;
-  auto alternatives = request.alternatives(request, report, log);
+  auto alternatives = request.alternatives(request, prepared_of(compilation, request), report, log);
   if (alternatives) {
     report.alternatives = *std::move(alternatives);
     return;
@@ -189,10 +238,14 @@ Result<Compiled> compile(const CompileRequest& given, const Log& log) {
   CARINA_TRY(Compilation compilation, compile_file(request, backend, log));
   if (!compilation.errors.empty()) return fail(std::move(compilation.errors));
   warn_of_idle_npu(compilation, request, backend, log);
-  CARINA_TRY(std::optional<DumpFolder> dump_folder, dumped(compilation, backend, request));
   results::CompileReport report = compile_report(compilation, backend, delegate_options_of(request));
+  if (!report.over_budget.empty()) {
+    add_remedies(report, compilation, request, log);
+    return fail(std::move(report.over_budget));
+  }
+  CARINA_TRY(std::optional<DumpFolder> dump_folder, dumped(compilation, backend, request));
   note_costly_floats(compilation, request, report, log);
-  add_alternatives(report, request, log);
+  add_alternatives(report, compilation, request, log);
   if (request.output != CompileRequest::Output::kProgram) {
     CARINA_TRY(std::vector<std::byte> part, part_of(compilation, request, log));
     report.program_bytes = request.output == CompileRequest::Output::kVgf
@@ -212,10 +265,13 @@ Result<results::CompileReport> explain(const CompileRequest& given, const Log& l
   CARINA_TRY(CompileRequest request, with_flags(given, log));
   request.check = options::Check::kOff;  // no program is written
   CARINA_TRY(const backends::Backend backend, backends::find_backend(request.target, log));
+  request.estimates = !backend.lowering.takes_floats;
   CARINA_TRY(const Compilation compilation, compile_file(request, backend, log));
   if (compilation.delegated) warn_of_idle_npu(compilation, request, backend, log);
   results::CompileReport report = compile_report(compilation, backend, delegate_options_of(request));
-  if (report.errors.empty()) add_alternatives(report, request, log);
+  if (!report.errors.empty()) return report;
+  add_remedies(report, compilation, request, log);
+  add_alternatives(report, compilation, request, log);
   return report;
 }
 

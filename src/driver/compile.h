@@ -16,6 +16,7 @@
 #include "carina/log.h"
 #include "carina/options.h"
 #include "carina/result.h"
+#include "datasets/run_inputs.h"
 #include "driver/dump_folder.h"
 #include "driver/split.h"
 #include "files/tosa_file.h"
@@ -29,10 +30,12 @@ namespace carina::driver {
 using pte::CpuKernels;
 
 struct CompileRequest;
+struct PreparedModel;
 
-// Compiles the request with other choices and returns their results. `now` is the report of the request itself.
+// Compiles the request with other choices and returns their results. `model` is the request's model, quantized; `now`
+// is the report of the request itself.
 using FindAlternatives = std::function<Result<std::vector<results::Alternative>>(
-    const CompileRequest& request, const results::CompileReport& now, const Log& log)>;
+    const CompileRequest& request, const PreparedModel& model, const results::CompileReport& now, const Log& log)>;
 
 // A request of a command. Its options are the rows of carina/options.def.
 struct CompileRequest : options::PartitionOptions,
@@ -43,12 +46,15 @@ struct CompileRequest : options::PartitionOptions,
   Buffer file = {};   // the model's bytes, if they are in memory; `model` is then only the name in messages
   targets::TargetRequest target;
   models::QuantizeFlags quantize = {};
-  models::SampleSource samples = {};  // used instead of `calibration`, which is then only the name in messages
+  datasets::ImageOptions images = {};  // of calibration data that are images
+  models::SampleSource samples = {};   // used instead of `calibration`, which is then only the name in messages
   // Maps names of the user's nodes to the location text of their operators in dumped TOSA files. Other operators get
   // the source line.
   std::map<std::string, std::string> locations = {};
-  bool layers = false;                     // whether the report has the estimate of each operation
+  bool estimates = false;  // a float model without calibration data is quantized with random ranges, for its figures
+  bool layers = false;     // whether the report has the estimate of each operation
   FindAlternatives alternatives = {};      // finds the results of other choices; empty: the report has none
+  FindAlternatives remedies = {};          // finds choices for a program that exceeds a budget; empty: none are named
   std::vector<backends::Show> shown = {};  // sections that show how delegates were compiled
   // The output file: a .pte, or the backend's output for the only delegate. That is the stream as Vela's raw .npz, or
   // the graph as .vgf.

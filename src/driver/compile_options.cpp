@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "datasets/random_samples.h"
 #include "datasets/sample_reader.h"
 #include "files/file_kind.h"
 #include "files/tosa_file.h"
@@ -14,10 +15,20 @@ namespace carina::driver {
 
 namespace {
 
+models::QuantizeRequest::Origin origin_of(const CompileRequest& request) {
+  using Origin = models::QuantizeRequest::Origin;
+  if (request.samples) return Origin::kData;
+  if (request.calibration == datasets::kRandomData) return Origin::kRandom;
+  const bool stays_float = request.quantize.scheme == "none" || request.delegates == DelegateMode::kNothing;
+  return request.calibration.empty() && request.estimates && !stays_float ? Origin::kStandIn : Origin::kData;
+}
+
 models::SampleSource samples_of(const CompileRequest& request, const Log& log) {
-  if (request.samples || request.calibration.empty()) return request.samples;
-  return [path = request.calibration, log](std::span<const datasets::InputType> inputs) {
-    return datasets::open_data_set(path, inputs, log);
+  if (request.samples) return request.samples;
+  if (origin_of(request) != models::QuantizeRequest::Origin::kData) return datasets::random_samples;
+  if (request.calibration.empty()) return {};
+  return [path = request.calibration, images = request.images, log](std::span<const datasets::InputType> inputs) {
+    return datasets::open_data_set(path, inputs, log, images);
   };
 }
 
@@ -37,6 +48,12 @@ Result<models::QuantizeRequest> quantization_of(const CompileRequest& request, c
   CARINA_TRY(models::QuantizeRequest quantize, models::parse_quantize_flags(request.quantize));
   quantize.samples = samples_of(request, log);
   quantize.data = request.calibration;
+  quantize.origin = origin_of(request);
+  if (quantize.auto_goal && quantize.origin != models::QuantizeRequest::Origin::kData)
+    return fail({.where = "--quantize auto",
+                 .what = "it measures accuracy, which random inputs do not show",
+                 .expected = "--calibrate FILE.npz with real inputs of the model",
+                 .fault = Fault::kUsage});
   quantize.threads = request.threads;
   return quantize;
 }
@@ -90,7 +107,8 @@ Result<Buffer> pt2_file(const CompileRequest& request) {
 }
 
 Result<ir::Graph> read_tosa_graph(const CompileRequest& request, const Log& log) {
-  if (samples_of(request, log) || is_asked_to_quantize(request)) {
+  const bool has_data = request.samples || !request.calibration.empty();
+  if (has_data || is_asked_to_quantize(request)) {
     log.note({.where = request.model,
               .what = "the calibration data are not used: the types of a TOSA file are fixed",
               .severity = Severity::kNote});

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "carina/check.h"
+#include "driver/budgets.h"
 #include "driver/compilation.h"
 #include "facts/aten_quantization.h"
 #include "options/rows.h"
@@ -104,6 +105,7 @@ class NodeTable {
     add_dispositions();
     if (compilation_.delegated) add_decisions();
     if (compilation_.delegated) add_cycles();
+    if (compilation_.delegated) add_inputs();
     add_errors();
     std::erase_if(rows_, is_annotation);
     return std::move(rows_);
@@ -156,6 +158,22 @@ class NodeTable {
                      .cycles = rest});
   }
 
+  // The nodes of the prepared graph that one row stands for read each other's results: only reads across rows count.
+  void add_inputs() {
+    const ir::Graph& graph = compilation_.model.graph;
+    const std::vector<ir::NodeId> producers = ir::producers(graph);
+    for (size_t n = 0; n < row_of_node_.size(); ++n) {
+      NodeReport& row = rows_[row_of_node_[n]];
+      for (const ir::ValueId input : graph.nodes[n].inputs) {
+        const ir::NodeId producer = input.valid() ? producers[input.index()] : ir::NodeId();
+        if (!producer.valid() || producer.index() >= row_of_node_.size()) continue;
+        const NodeReport& source = rows_[row_of_node_[producer.index()]];
+        if (&source == &row || std::ranges::find(row.inputs, source.name) != row.inputs.end()) continue;
+        row.inputs.push_back(source.name);
+      }
+    }
+  }
+
   void add_errors() {
     for (const Diagnostic& error : compilation_.errors) {
       if (!error.node || *error.node >= compilation_.model.nodes.size()) continue;
@@ -185,6 +203,47 @@ void add_delegates(results::CompileReport& report, const std::vector<backends::D
       report.cycles.reset();
     }
   }
+}
+
+// The name in the user's model: an output that is converted to floats has a value of its own.
+std::string user_name(std::string name) {
+  constexpr std::string_view kConverted = "_dequantized";
+  if (name.ends_with(kConverted)) name.resize(name.size() - kConverted.size());
+  return name;
+}
+
+// The integer type that a quantized model computes with at a float input or output of its program; none: the edge is
+// not quantized.
+std::optional<DType> integers_behind(const ir::Graph& program, ir::ValueId edge) {
+  for (const ir::Node& node : program.nodes) {
+    if (node.op == ir::Op(AtenOp::quantize_per_tensor_default) && node.inputs.front() == edge)
+      return program[node.outputs.front()].dtype;
+    if (node.op == ir::Op(AtenOp::dequantize_per_tensor_default) && node.outputs.front() == edge)
+      return program[node.inputs.front()].dtype;
+  }
+  return std::nullopt;
+}
+
+// Adds the float inputs and outputs that are quantized at once, if they are most of what the executor plans.
+void add_float_edges(results::CompileReport& report, const Compilation& compilation) {
+  const ir::Graph& program = compilation.delegated->split.partitioned.program;
+  int64_t bytes = 0;
+  std::vector<results::FloatEdge> edges;
+  std::optional<DType> type;
+  for (const std::vector<ir::ValueId>* ends : {&program.inputs, &program.outputs}) {
+    for (const ir::ValueId end : *ends) {
+      const std::optional<DType> integers = integers_behind(program, end);
+      if (!integers || !is_float(program[end].dtype)) continue;
+      edges.push_back(
+          {.name = user_name(program[end].name),
+           .bytes = program[end].shape.elements() * static_cast<int64_t>(element_bytes(program[end].dtype))});
+      bytes += edges.back().bytes;
+      type = integers;
+    }
+  }
+  if (bytes * 2 < report.planned_bytes || !type) return;
+  report.float_edges = std::move(edges);
+  report.integer_io = *type == DType::kInt16 ? "int16" : "int8";
 }
 
 // The parameters by which an integer input or output stands for real numbers; no value for other values. The node that
@@ -238,7 +297,9 @@ results::CompileReport compile_report(const Compilation& compilation, const back
                                 .memory_mode = backend.memory_mode,
                                 .optimize = std::string(options::name_of_value(options.optimize)),
                                 .dynamic_weights = options.dynamic_weights,
-                                .sram_budget_bytes = options.arena_limit_bytes,
+                                .sram_budget_bytes = compilation.sram_budget_bytes,
+                                .flash_budget_bytes = compilation.flash_budget_bytes,
+                                .arena_budget_bytes = options.arena_limit_bytes,
                                 .cache_bytes = backend.cache_bytes,
                                 .quantization = compilation.model.quantization,
                                 .nodes = NodeTable(compilation).take(),
@@ -247,6 +308,7 @@ results::CompileReport compile_report(const Compilation& compilation, const back
   report.clock_hz = backend.clock_hz;
   report.arena_memory = backend.arena_memory;
   report.constants_memory = backend.constants_memory;
+  report.random_ranges = compilation.model.random_ranges;
   report.errors = compilation.errors;
   report.schemes = compilation.schemes;
   for (const legalize::Legalized& entry : compilation.legalized)
@@ -259,6 +321,10 @@ results::CompileReport compile_report(const Compilation& compilation, const back
   if (compilation.package) {
     report.program_bytes = static_cast<int64_t>(compilation.package->program.size());
     report.planned_bytes = compilation.package->planned_bytes;
+    report.tables_bytes = compilation.package->tables_bytes;
+    report.conversion_cycles = partition::boundary_cycles_of(compilation.delegated->split.partitioned.program);
+    add_float_edges(report, compilation);
+    report.over_budget = exceeded_budgets(report, compilation.limit_errors);
     const ir::Graph& program = compilation.delegated->split.partitioned.program;
     const ir::Graph& model = compilation.model.graph;
     report.inputs = ports_of(program, program.inputs, model, model.inputs);

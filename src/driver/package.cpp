@@ -5,8 +5,24 @@
 
 #include "pte/emit.h"
 #include "pte/writer.h"
+#include "runtime/backends/npu_sizes.h"
+#include "runtime/program.h"
+#include "runtime/sizes.h"
 
 namespace carina::driver {
+
+namespace {
+
+int64_t tables_bytes_of(std::span<const std::byte> file) {
+  runtime::Program program;
+  runtime::MethodSizes sizes;
+  const bool known = program.load(file) == runtime::Error::kOk &&
+                     runtime::method_sizes(program, 0, {.delegate = runtime::npu_delegate_sizes}, sizes,
+                                           runtime::kCortexMTypes) == runtime::Error::kOk;
+  return known ? static_cast<int64_t>(sizes.method_bytes) : 0;
+}
+
+}  // namespace
 
 Result<Package> package(const Delegated& delegated, pte::CpuKernels kernels) {
   std::vector<pte::Delegate> delegates;
@@ -22,6 +38,7 @@ Result<Package> package(const ir::Graph& graph, std::span<const pte::Delegate> d
                  .in_segments = !pte::delegates_fit_inline(program)};
   const auto storage = result.in_segments ? pte::DelegateData::kSegment : pte::DelegateData::kInline;
   CARINA_TRY(result.program, pte::write_program(program, {.delegate_data = storage}));
+  result.tables_bytes = tables_bytes_of(result.program);
   return result;
 }
 

@@ -5,7 +5,10 @@
 
 namespace carina::driver {
 
-Result<PreparedModel> prepare(const CompileRequest& request, const Log& log) {
+namespace {
+
+// `backend`: the target whose cycles --quantize auto compares; nullptr: it is an error.
+Result<PreparedModel> prepare_for(const CompileRequest& request, const backends::Backend* backend, const Log& log) {
   const ScopedThreadPool pool(request.threads);
   PreparedModel prepared{
       .file = request.model, .model = {}, .is_tosa = is_graph(request), .cache = std::make_shared<CompileCache>()};
@@ -13,18 +16,33 @@ Result<PreparedModel> prepare(const CompileRequest& request, const Log& log) {
     CARINA_TRY(prepared.model.graph, read_tosa_graph(request, log));
     return prepared;
   }
-  CARINA_TRY(const models::QuantizeRequest quantize, quantization_of(request, log));
-  if (quantize.auto_goal)
+  CARINA_TRY(const CompileOptions options, options_of(request, log));
+  if (options.quantize.auto_goal && backend == nullptr)
     return fail({.where = "--quantize auto",
-                 .what = "--quantize auto depends on the cycles of one target",
+                 .what = "it compares the cycles on one target",
                  .hint = "compile for one target, or name a scheme",
                  .fault = Fault::kUsage});
   CARINA_TRY(const Buffer file, pt2_file(request));
   CARINA_TRY(prepared.model, models::import_pt2(file, request.model, log, import_options_of(request)));
   const bool is_float = !models::is_quantized(prepared.model.graph);
+  models::QuantizeRequest quantize = options.quantize;
+  if (backend != nullptr) {
+    CARINA_TRY(FoundScheme found, find_scheme(prepared.model, options, *backend, log));
+    quantize = std::move(found.request);
+  }
   CARINA_CHECKED(models::quantize_model(prepared.model, quantize, log));
   prepared.calibrated = is_float && prepared.model.quantization != "none";
   return prepared;
+}
+
+}  // namespace
+
+Result<PreparedModel> prepare(const CompileRequest& request, const Log& log) {
+  return prepare_for(request, nullptr, log);
+}
+
+Result<PreparedModel> prepare(const CompileRequest& request, const backends::Backend& backend, const Log& log) {
+  return prepare_for(request, &backend, log);
 }
 
 Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest& request,

@@ -25,6 +25,9 @@ struct PreparedModel {
 // choice depends on a target's cycles (usage).
 Result<PreparedModel> prepare(const CompileRequest& request, const Log& log);
 
+// The same for one target: --quantize auto compares cycles on it.
+Result<PreparedModel> prepare(const CompileRequest& request, const backends::Backend& backend, const Log& log);
+
 // Compiles a prepared model for one target. Only the request's options for partitioning and scheduling are used; the
 // passes are those of prepare(). Safe for concurrent calls.
 Compilation compile_prepared(const PreparedModel& prepared, const CompileRequest& request,

@@ -169,11 +169,16 @@ bool identical_outputs(const std::vector<datasets::NamedTensor>& a, const std::v
   });
 }
 
+Result<Buffer> program_of(const AccuracyRequest& request) {
+  if (request.program_file.size() > 0) return request.program_file;
+  return files::open_file(request.program, {files::FileKind::kPte});
+}
+
 // The program with its delegates on the simulated NPU, and with their integer graphs of a dump.
 class Programs {
  public:
   static Result<std::unique_ptr<Programs>> load(const AccuracyRequest& request, int threads) {
-    CARINA_TRY(const Buffer program, files::open_file(request.program, {files::FileKind::kPte}));
+    CARINA_TRY(const Buffer program, program_of(request));
     CARINA_TRY(const pte::Program parsed, pte::read_program(program, request.program));
     CARINA_TRY(const plan::Target target, backends::target_of_program(parsed, request.program, {}, Log{}));
     std::unique_ptr<Programs> programs(new Programs(request, target, threads));
@@ -245,6 +250,8 @@ results::SampleScore score_of(const Answers& answers, std::optional<double> labe
       .npu_right = is_right(answers.npu_scores),
       .npu_equals_integer = answers.same_bits,
       .npu_answers_as_float = answer(answers.npu_scores.front()) == answer(answers.float_scores.front()),
+      .label = label ? static_cast<int64_t>(*label) : -1,
+      .answer = static_cast<int64_t>(answer(answers.npu_scores.front())),
       .integer_problem = answers.integer_problem};
   for (size_t i = 0; i < answers.float_scores.size(); ++i)
     score.outputs.push_back(sums_of(answers.float_scores[i], answers.npu_scores[i]));
@@ -353,11 +360,17 @@ struct AccuracyTask {
   std::optional<TaskMetric> metric = {};
 };
 
+Result<bool> has_delegates(const AccuracyRequest& request) {
+  CARINA_TRY(const Buffer file, program_of(request));
+  CARINA_TRY(const pte::Program program, pte::read_program(file, request.program));
+  return std::ranges::any_of(program.plans, [](const pte::Plan& plan) { return !plan.delegates.empty(); });
+}
+
 Result<AccuracyTask> open_task(const AccuracyRequest& request, const Log& log) {
   CARINA_TRY(const Buffer file, files::open_file(request.model, {files::FileKind::kPt2}));
   CARINA_TRY(models::Model model, models::import_pt2(file, request.model, log, {.loop_rounds = request.loop_rounds}));
   std::vector<datasets::InputType> inputs = datasets::input_types(model.graph);
-  CARINA_TRY(datasets::SampleReader data, datasets::SampleReader::open(request.data, inputs));
+  CARINA_TRY(datasets::SampleReader data, datasets::SampleReader::open(request.data, inputs, request.images));
   data.note_unread(log);
   CARINA_TRY(const bool has_labels, data.has_labels());
   std::optional<TaskMetric> metric;
@@ -373,8 +386,10 @@ Result<AccuracyTask> open_task(const AccuracyRequest& request, const Log& log) {
   }
   results::AccuracyReport empty{.program = request.program,
                                 .samples = static_cast<int64_t>(data.size()),
-                                .has_labels = has_labels && !metric,
+                                .has_labels = has_labels && (!metric || request.metric == "top1"),
                                 .has_integer_graph = !request.dump_folder.empty()};
+  CARINA_TRY(const bool on_npu, has_delegates(request));
+  if (!on_npu) empty.device = "program";
   for (const ir::ValueId id : model.graph.outputs) {
     if (id.valid()) empty.outputs.push_back({.name = model.graph[id].name});
   }
@@ -383,6 +398,19 @@ Result<AccuracyTask> open_task(const AccuracyRequest& request, const Log& log) {
                       .data = std::move(data),
                       .empty = std::move(empty),
                       .metric = std::move(metric)};
+}
+
+// The 95 % interval of a share, in percent. Source: E. B. Wilson, "Probable inference, the law of succession, and
+// statistical inference", 1927.
+results::Interval wilson_interval(int64_t right, int64_t samples) {
+  if (samples == 0) return {};
+  constexpr double kDeviations = 1.959964;  // of the normal distribution, on either side of 95 %
+  const auto count = static_cast<double>(samples);
+  const double share = static_cast<double>(right) / count, square = kDeviations * kDeviations;
+  const double middle = (share + square / (2 * count)) / (1 + square / count);
+  const double half =
+      kDeviations * std::sqrt(share * (1 - share) / count + square / (4 * count * count)) / (1 + square / count);
+  return {.low = 100 * std::max(0.0, middle - half), .high = 100 * std::min(1.0, middle + half)};
 }
 
 }  // namespace
@@ -397,6 +425,7 @@ void AccuracySums::add(const results::SampleScore& score) {
   report_.npu_answers_as_float += score.npu_answers_as_float ? 1 : 0;
   report_.integer_undefined += score.integer_problem.empty() ? 0 : 1;
   if (report_.integer_problem.empty()) report_.integer_problem = score.integer_problem;
+  if (score.label >= 0) add_label(score);
   CARINA_CHECK(score.outputs.size() == sums_.size(), "{} outputs of a sample, the model has {}", score.outputs.size(),
                sums_.size());
   for (size_t i = 0; i < sums_.size(); ++i) {
@@ -407,8 +436,25 @@ void AccuracySums::add(const results::SampleScore& score) {
   }
 }
 
+void AccuracySums::add_label(const results::SampleScore& score) {
+  results::ClassAccuracy& of_label = classes_[score.label];
+  of_label.label = score.label;
+  of_label.samples += 1;
+  of_label.float_right += score.float_right ? 1 : 0;
+  of_label.npu_right += score.npu_right ? 1 : 0;
+  if (!score.npu_right) confusions_[{score.label, score.answer}] += 1;
+}
+
 results::AccuracyReport AccuracySums::report() const {
   results::AccuracyReport report = report_;
+  for (const auto& [label, figures] : classes_) {
+    report.classes.push_back(figures);
+    report.classes.back().npu_interval = wilson_interval(figures.npu_right, figures.samples);
+  }
+  for (const auto& [pair, samples] : confusions_)
+    report.confusions.push_back({.label = pair.first, .answer = pair.second, .samples = samples});
+  std::ranges::stable_sort(report.confusions, std::ranges::greater(), &results::Confusion::samples);
+  report.npu_right_interval = wilson_interval(report.npu_right, report.samples);
   for (size_t i = 0; i < sums_.size(); ++i) {
     report.outputs[i].sqnr_db = sqnr_db(sums_[i]);
     report.outputs[i].mean_absolute_error = mean_absolute_error(sums_[i]);

@@ -3,20 +3,25 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "carina/buffer.h"
 #include "carina/log.h"
 #include "carina/result.h"
+#include "datasets/run_inputs.h"
 #include "results/accuracy_report.h"
 
 namespace carina::explore {
 
 struct AccuracyRequest {
-  std::string model;        // the float .pt2
-  std::string program;      // the .pte
-  std::string data;         // .npz with inputs, and labels y or none
+  std::string model;         // the float .pt2
+  std::string program;       // the .pte
+  Buffer program_file = {};  // its bytes, if they are in memory; `program` is then only the name in messages
+  std::string data;          // .npz with inputs, and labels y or none; or a folder of such files, or of images
+  datasets::ImageOptions images = {};
   std::string dump_folder;  // dump of compile; empty: the integer graph is not evaluated
   int64_t loop_rounds = 0;  // pt2::ReadOptions::loop_rounds, as compile's
   int threads = 1;
@@ -39,8 +44,12 @@ class AccuracySums {
   [[nodiscard]] results::AccuracyReport report() const;
 
  private:
+  void add_label(const results::SampleScore& score);
+
   results::AccuracyReport report_;
-  std::vector<results::OutputSums> sums_;  // of each output
+  std::map<int64_t, results::ClassAccuracy> classes_;          // by label
+  std::map<std::pair<int64_t, int64_t>, int64_t> confusions_;  // samples by label and wrong answer
+  std::vector<results::OutputSums> sums_;                      // of each output
 };
 
 // Returns the report before any sample has run: the number of samples, whether they have labels, the names of the

@@ -99,16 +99,14 @@ void add_schemes(const driver::CompileRequest& request, const driver::PreparedMo
                        .options = fmt::format("--quantize {}", scheme),
                        .request = request,
                        .quantizes_anew = true});
-    choices.back().request.quantize.scheme = scheme;
+    options::QuantizeOptions& quantize = choices.back().request.quantize;
+    quantize.scheme = scheme;
+    quantize.max_cycles.clear();  // of --quantize auto
+    quantize.min_sqnr.clear();
+    quantize.auto_front.clear();
   };
   add("int8", "8-bit activations and weights");
   add("int8x4", "4-bit weights");
-}
-
-int64_t cpu_cycles_of(const results::CompileReport& report) {
-  int64_t cycles = 0;
-  for (const results::NodeReport& node : report.nodes) cycles += node.cpu_cycles;
-  return cycles;
 }
 
 Alternative measured(const Choice& choice, const driver::PreparedModel& model) {
@@ -117,7 +115,7 @@ Alternative measured(const Choice& choice, const driver::PreparedModel& model) {
     CARINA_TRY(const backends::Backend backend, backends::find_backend(choice.request.target));
     std::optional<driver::PreparedModel> own;
     if (choice.quantizes_anew) {
-      CARINA_TRY(own, driver::prepare(choice.request, {}));
+      CARINA_TRY(own, driver::prepare(choice.request, backend, {}));
     }
     driver::CompileRequest request = choice.request;
     request.check = options::Check::kOff;  // the program is thrown away
@@ -130,9 +128,9 @@ Alternative measured(const Choice& choice, const driver::PreparedModel& model) {
     return alternative;
   }
   alternative.cycles = *made->cycles;
-  alternative.cpu_cycles = cpu_cycles_of(*made);
+  alternative.cpu_cycles = results::cpu_cycles_of(*made);
   alternative.clock_hz = made->clock_hz;
-  alternative.sram_bytes = sram_bytes_of(*made);
+  alternative.sram_bytes = results::sram_bytes_of(*made);
   alternative.program_bytes = made->program_bytes;
   return alternative;
 }
@@ -140,40 +138,87 @@ Alternative measured(const Choice& choice, const driver::PreparedModel& model) {
 bool changes_something(const Alternative& alternative, const results::CompileReport& now) {
   return !alternative.failure.empty() ||
          std::tuple(alternative.cycles, alternative.cpu_cycles, alternative.clock_hz, alternative.sram_bytes) !=
-             std::tuple(now.cycles.value_or(0), cpu_cycles_of(now), now.clock_hz, sram_bytes_of(now));
+             std::tuple(now.cycles.value_or(0), results::cpu_cycles_of(now), now.clock_hz, results::sram_bytes_of(now));
 }
 
 double seconds_of(const Alternative& alternative) {
   return static_cast<double>(alternative.cycles) / static_cast<double>(std::max<int64_t>(alternative.clock_hz, 1));
 }
 
-}  // namespace
-
-Result<std::vector<Alternative>> find_alternatives(const driver::CompileRequest& given,
-                                                   const results::CompileReport& now, const Log& log) {
-  if (!now.cycles || now.clock_hz == 0) return std::vector<Alternative>();  // no estimate of the costs exists
+// The request of each choice: it writes nothing but the program.
+Result<driver::CompileRequest> plain(const driver::CompileRequest& given) {
   CARINA_TRY(driver::CompileRequest request, driver::with_flags(given, {}));
-  CARINA_TRY(const driver::PreparedModel model, driver::prepare(request, {}));
   request.layers = false;
   request.dump_folder.clear();
   request.shown.clear();
   request.output = driver::CompileRequest::Output::kProgram;
   request.threads = 1;
+  return request;
+}
+
+std::vector<Alternative> measured(const std::vector<Choice>& choices, const driver::PreparedModel& model, int threads) {
+  std::vector<Alternative> alternatives(choices.size());
+  ThreadPool pool(threads);
+  pool.parallel_for(choices.size(), [&](size_t i) { alternatives[i] = measured(choices[i], model); });
+  return alternatives;
+}
+
+void sort_by_time(std::vector<Alternative>& alternatives) {
+  std::ranges::stable_sort(alternatives, {}, [](const Alternative& alternative) {
+    return std::pair(!alternative.failure.empty(), seconds_of(alternative));
+  });
+}
+
+// Adds the choice of integers as inputs and outputs, alone and with a schedule for the least SRAM.
+void add_integer_io(const driver::CompileRequest& request, const results::CompileReport& now,
+                    std::vector<Choice>& choices) {
+  if (now.integer_io.empty() || !request.quantize.io.empty()) return;
+  for (const bool small : {false, true}) {
+    if (small && request.optimize == backends::Optimize::kSize) return;
+    choices.push_back({.what = "integers as inputs and outputs",
+                       .options = fmt::format("--io {}{}", now.integer_io, small ? " -Os" : ""),
+                       .request = request,
+                       .quantizes_anew = true});
+    choices.back().request.quantize.io = now.integer_io;
+    if (small) choices.back().request.optimize = backends::Optimize::kSize;
+  }
+}
+
+}  // namespace
+
+Result<std::vector<Alternative>> find_alternatives(const driver::CompileRequest& given,
+                                                   const driver::PreparedModel& model,
+                                                   const results::CompileReport& now, const Log& log) {
+  if (!now.cycles || now.clock_hz == 0) return std::vector<Alternative>();  // no estimate of the costs exists
+  CARINA_TRY(const driver::CompileRequest request, plain(given));
   std::vector<Choice> choices;
   add_levels(request, choices);
   add_switches(request, choices);
   CARINA_CHECKED(add_memory_modes(request, now, choices));
   add_sizes(request, now, choices);
   add_schemes(request, model, choices);
-  std::vector<Alternative> alternatives(choices.size());
-  ThreadPool pool(given.threads);
-  pool.parallel_for(choices.size(), [&](size_t i) { alternatives[i] = measured(choices[i], model); });
+  std::vector<Alternative> alternatives = measured(choices, model, given.threads);
   log.progress("alternatives", choices.size(), choices.size());
   std::erase_if(alternatives, [&](const Alternative& alternative) { return !changes_something(alternative, now); });
-  std::ranges::stable_sort(alternatives, {}, [](const Alternative& alternative) {
-    return std::pair(!alternative.failure.empty(), seconds_of(alternative));
-  });
+  sort_by_time(alternatives);
   return alternatives;
+}
+
+Result<std::vector<Alternative>> find_remedies(const driver::CompileRequest& given, const driver::PreparedModel& model,
+                                               const results::CompileReport& now, const Log& log) {
+  if (now.clock_hz == 0) return std::vector<Alternative>();
+  CARINA_TRY(const driver::CompileRequest request, plain(given));
+  std::vector<Choice> choices;
+  add_integer_io(request, now, choices);
+  add_levels(request, choices);
+  std::erase_if(choices, [](const Choice& choice) { return choice.request.optimize == backends::Optimize::kSearch; });
+  CARINA_CHECKED(add_memory_modes(request, now, choices));
+  add_schemes(request, model, choices);
+  std::vector<Alternative> remedies = measured(choices, model, given.threads);
+  log.progress("alternatives", choices.size(), choices.size());
+  std::erase_if(remedies, [](const Alternative& remedy) { return !remedy.failure.empty(); });
+  sort_by_time(remedies);
+  return remedies;
 }
 
 }  // namespace carina::explore

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 
+#include "backends/backend.h"
 #include "datasets/sample_reader.h"
+#include "driver/compilation.h"
 #include "evaluate/kernel_evaluator.h"
 #include "files/file_kind.h"
 #include "models/import.h"
@@ -29,6 +32,20 @@ datasets::DataSet half_of(const datasets::DataSet& all) {
   return all.chosen(std::move(numbers));
 }
 
+// The floats that a tensor's integers represent.
+Tensor rounded(const Tensor& floats, const Quantization& quantization) {
+  std::vector<float> rounded;
+  for (const float value : floats.values<float>()) {
+    const double integer =
+        std::nearbyint(value / quantization.scale()) + static_cast<double>(quantization.zero_point());
+    const double clamped =
+        std::clamp(integer, static_cast<double>(quantization.qmin), static_cast<double>(quantization.qmax));
+    rounded.push_back(
+        static_cast<float>((clamped - static_cast<double>(quantization.zero_point())) * quantization.scale()));
+  }
+  return Tensor::of<float>(DType::kFp32, floats.shape, rounded);
+}
+
 using Similarities = std::map<std::string, quantize::Similarity>;
 
 class Debugger {
@@ -40,11 +57,13 @@ class Debugger {
     CARINA_TRY(models::QuantizeRequest asked, models::parse_quantize_flags(request_.quantize));
     CARINA_CHECKED(equalize(asked.scheme));
     CARINA_TRY(const ir::Graph quantized, quantized_as(asked.scheme, log_));
-    CARINA_TRY(const Similarities values,
-               quantize::similarity_of_values(equalized_, quantized, samples_, options(), log_));
+    CARINA_TRY(Similarities values, quantize::similarity_of_values(equalized_, quantized, samples_, options(), log_));
+    add_inputs(quantized, values);
     results::LayerAccuracyReport report{.model = request_.model,
                                         .scheme = asked.scheme.name,
                                         .samples = static_cast<int64_t>(samples_.size()),
+                                        .target = backend_ ? backend_->target : "",
+                                        .cycles = cycles_of(quantized),
                                         .outputs = {},
                                         .layers = {},
                                         .remedies = {}};
@@ -62,6 +81,9 @@ class Debugger {
   }
 
   Result<void> load() {
+    if (!request_.target.accelerator.empty()) {
+      CARINA_TRY(backend_, backends::find_backend(request_.target, log_));
+    }
     CARINA_TRY(const Buffer file, files::open_file(request_.model, {files::FileKind::kPt2}));
     CARINA_TRY(model_, models::import_pt2(file, request_.model, log_, {.loop_rounds = request_.loop_rounds}));
     if (models::is_quantized(model_.graph))
@@ -69,12 +91,12 @@ class Debugger {
                    .what = "the model is quantized already: there is no float model to compare with",
                    .fault = Fault::kUsage});
     const std::vector<datasets::InputType> inputs = datasets::input_types(model_.graph);
-    CARINA_TRY(calibration_, datasets::open_data_set(request_.data, inputs, log_));
+    CARINA_TRY(calibration_, datasets::open_data_set(request_.data, inputs, log_, request_.images));
     CARINA_TRY(samples_,
                datasets::first_samples(
                    *calibration_, request_.samples > 0 ? static_cast<size_t>(request_.samples) : calibration_->size()));
     if (!request_.calibration.empty()) {
-      CARINA_TRY(calibration_, datasets::open_data_set(request_.calibration, inputs, log_));
+      CARINA_TRY(calibration_, datasets::open_data_set(request_.calibration, inputs, log_, request_.images));
     }
     CARINA_TRY(wanted_, quantize::outputs_of(model_.graph, samples_, options(), log_));
     return {};
@@ -126,7 +148,45 @@ class Debugger {
     return {};
   }
 
+  // Adds the similarity of each input's integers to its floats.
+  void add_inputs(const ir::Graph& quantized, Similarities& values) const {
+    for (size_t i = 0; i < quantized.inputs.size(); ++i) {
+      const ir::Value& input = quantized[quantized.inputs[i]];
+      if (!input.quantization || input.quantization->per_channel()) continue;
+      for (const datasets::Sample& sample : samples_) {
+        if (sample[i].dtype == DType::kFp32) values[input.name].add(sample[i], rounded(sample[i], *input.quantization));
+      }
+    }
+  }
+
+  // Cycles of an inference on the target, NPU and CPU together; 0: there is none, or the model cannot be compiled for it.
+  [[nodiscard]] int64_t cycles_of(const ir::Graph& quantized) const {
+    if (!backend_) return 0;
+    models::Model model = model_;
+    model.graph = quantized;
+    driver::CompileOptions options;
+    driver::keep_floats(options);
+    options.delegate.threads = request_.threads;
+    const driver::Compilation compilation = driver::compile_model(std::move(model), options, *backend_, {});
+    if (!compilation.errors.empty()) return 0;
+    const results::CompileReport report = driver::compile_report(compilation, *backend_, options.delegate);
+    return report.cycles ? *report.cycles + cpu_cycles_of(report) : 0;
+  }
+
+  // The inputs are rows too: the error of their integers is no layer's.
   void add_layers(const ir::Graph& quantized, const Similarities& values, results::LayerAccuracyReport& report) const {
+    for (const ir::ValueId id : quantized.inputs) {
+      const ir::Value& input = quantized[id];
+      const auto own = values.find(input.name);
+      if (own == values.end() || !input.quantization) continue;
+      const double sqnr = own->second.sqnr_db();
+      report.layers.push_back({.node = input.name,
+                               .op = "quantization of the input",
+                               .source = {},
+                               .type = std::string(name_of(input.quantization->dtype)),
+                               .sqnr_db = sqnr,
+                               .entered_db = 0});
+    }
     for (const quantize::LayerError& error : quantize::layer_errors(equalized_, values))
       report.layers.push_back(layer_of(error, quantized));
   }
@@ -208,8 +268,11 @@ class Debugger {
       CARINA_TRY(const ir::Graph quantized, quantized_as(change.scheme, Log{}, change.has_half_the_samples));
       CARINA_TRY(const std::vector<quantize::Similarity> outputs, outputs_of(quantized));
       const double sqnr = sqnr_of(outputs);
-      results::Remedy remedy{
-          .what = change.what, .options = change.options, .sqnr_db = sqnr, .gain_db = sqnr - report.sqnr_db};
+      results::Remedy remedy{.what = change.what,
+                             .options = change.options,
+                             .sqnr_db = sqnr,
+                             .gain_db = sqnr - report.sqnr_db,
+                             .cycles = cycles_of(quantized)};
       const auto other = change.best_of.empty() ? best.end() : best.find(change.best_of);
       if (other == best.end()) {
         if (!change.best_of.empty()) best[change.best_of] = report.remedies.size();
@@ -226,7 +289,8 @@ class Debugger {
   const Log& log_;
   evaluate::KernelEvaluator evaluator_;
   models::Model model_;
-  ir::Graph equalized_;  // the float graph that is quantized as asked
+  std::optional<backends::Backend> backend_;  // of the request's target
+  ir::Graph equalized_;                       // the float graph that is quantized as asked
   std::optional<datasets::DataSet> calibration_;
   std::vector<datasets::Sample> samples_;
   std::vector<std::vector<Tensor>> wanted_;  // the float model's outputs

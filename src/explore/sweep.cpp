@@ -16,8 +16,10 @@
 #include "base/hash/sha256.h"
 #include "base/io/file.h"
 #include "base/parallel/parallel.h"
+#include "base/text/nearest.h"
 #include "driver/compile_options.h"
 #include "driver/prepared_model.h"
+#include "explore/accuracy.h"
 #include "explore/sweep_state.h"
 #include "facts/npu_accuracy.h"
 #include "npu/table_names.h"
@@ -39,6 +41,7 @@ struct Prepared {
   std::string quantization;
   Result<driver::PreparedModel> model;
   Diagnostics notes;
+  bool per_target = false;  // --quantize auto compares cycles: the model is prepared for each target
 };
 
 struct Combination {
@@ -94,6 +97,7 @@ Result<std::vector<std::string>> targets_of(const std::vector<std::string>& aske
                         .what = "unknown target",
                         .expected = fmt::format("all, or {}", fmt::join(backends::ethosu_targets(), ", ")),
                         .got = name,
+                        .hint = nearest_hint(name, fmt::format("{}", fmt::join(backends::ethosu_targets(), ", "))),
                         .fault = Fault::kUsage});
   }
   if (!errors.empty()) return fail(std::move(errors));
@@ -118,6 +122,7 @@ Result<std::vector<std::string>> modes_of(const std::vector<std::string>& asked,
                    .what = "unknown memory mode",
                    .expected = fmt::format("all, or {}", fmt::join(known, ", ")),
                    .got = name,
+                   .hint = nearest_hint(name, known),
                    .fault = Fault::kUsage});
     if (std::ranges::find(found, *mode) == found.end()) found.push_back(*mode);
   }
@@ -134,19 +139,35 @@ Log collector(Diagnostics& notes) {
   return log;
 }
 
-// As it was asked for; else what came of the calibration data.
+// As it was asked for; else what came of the calibration data. "int8 (random)": of random inputs.
 std::string quantization_of(const std::string& scheme, const Result<driver::PreparedModel>& prepared) {
-  if (!scheme.empty()) return scheme;
+  const std::string random = prepared && prepared->model.random_ranges ? " (random)" : "";
+  if (!scheme.empty()) return scheme + random;
   if (!prepared || prepared->is_tosa || !prepared->calibrated) return std::string(kAsIs);
   const std::string& said = prepared->model.quantization;
-  return said.substr(0, said.find_first_of(", ("));
+  return said.substr(0, said.find_first_of(", (")) + random;
+}
+
+bool is_auto(const std::string& scheme) {
+  return scheme == "auto" || scheme.starts_with("auto+");
 }
 
 Prepared prepared_with(driver::CompileRequest request, const std::string& scheme) {
+  if (is_auto(scheme))
+    return {.quantization = scheme, .model = driver::PreparedModel{}, .notes = {}, .per_target = true};
   Diagnostics notes;
   request.quantize.scheme = scheme;
   auto model = guarded([&] { return driver::prepare(request, collector(notes)); });
   return {.quantization = quantization_of(scheme, model), .model = std::move(model), .notes = std::move(notes)};
+}
+
+// The model with the scheme that is best for one target.
+Prepared prepared_for(driver::CompileRequest request, const std::string& scheme, const backends::Backend& backend) {
+  Diagnostics notes;
+  request.quantize.scheme = scheme;
+  request.threads = 1;
+  auto model = guarded([&] { return driver::prepare(request, backend, collector(notes)); });
+  return {.quantization = scheme, .model = std::move(model), .notes = std::move(notes)};
 }
 
 void add_layers(SweepRow& row, const results::NpuReport& npu) {
@@ -183,15 +204,52 @@ void add_figures(SweepRow& row, const results::CompileReport& report) {
   for (const results::NodeReport& node : report.nodes) {
     row.npu_nodes += node.runs_on == RunsOn::kNpu ? 1 : 0;
     row.cpu_nodes += node.runs_on == RunsOn::kCpu || node.runs_on == RunsOn::kBoth ? 1 : 0;
-    row.cpu_cycles += node.cpu_cycles;
   }
+  row.cpu_cycles = cpu_cycles_of(report);
   for (const results::DelegateReport& delegate : report.delegates) {
     if (delegate.layers) add_layers(row, *delegate.layers);
   }
 }
 
-std::string file_name(const SweepRow& row) {
-  std::string name = fmt::format("{}_{}_{}.pte", row.target, row.memory_mode, row.quantization);
+results::Fits fits_of(const results::CompileReport& report) {
+  if (report.sram_budget_bytes == 0 && report.flash_budget_bytes == 0) return results::Fits::kNotAsked;
+  return report.over_budget.empty() ? results::Fits::kYes : results::Fits::kNo;
+}
+
+// Compares a program with the float model on the data of the request.
+Result<results::SweepAccuracy> accuracy_of(const SweepRequest& request, std::span<const std::byte> program) {
+  CARINA_TRY(const results::AccuracyReport report, accuracy({.model = request.model.model,
+                                                             .program = "the program",
+                                                             .program_file = Buffer::copy_of(program),
+                                                             .data = request.data,
+                                                             .images = request.model.images,
+                                                             .dump_folder = {},
+                                                             .loop_rounds = request.model.loop_rounds,
+                                                             .metric = request.metric},
+                                                            {}));
+  results::SweepAccuracy found{.sqnr_db = report.sqnr_db, .metric = {}, .unit = {}};
+  if (report.task) {
+    found.metric = report.task->metric;
+    found.unit = report.task->unit;
+    found.of_float = report.task->of_float;
+    found.of_npu = report.task->of_npu;
+  } else if (report.has_labels && report.samples > 0) {
+    const auto percent = [&](int64_t right) {
+      return 100 * static_cast<double>(right) / static_cast<double>(report.samples);
+    };
+    found.metric = "top1";
+    found.unit = "%";
+    found.of_float = percent(report.float_right);
+    found.of_npu = percent(report.npu_right);
+  }
+  return found;
+}
+
+// Named after the scheme as it was asked for.
+std::string file_name(const SweepLine& line) {
+  const SweepRow& row = line.row;
+  std::string name =
+      fmt::format("{}_{}_{}.pte", row.target, row.memory_mode, line.scheme.empty() ? row.quantization : line.scheme);
   std::ranges::replace_if(name, [](char c) { return c == ' ' || c == '/' || c == '+'; }, '-');
   return name;
 }
@@ -222,21 +280,34 @@ Made compiled(const Combination& combination, const SweepRequest& request, Sweep
     return {.line = without_program(std::move(line), SweepStatus::kRefused, backend.error()), .program = {}};
   row.system_config = backend->system_config;
   row.memory_mode = backend->memory_mode;
-  if (!combination.prepared.model)
-    return {.line = without_program(std::move(line), SweepStatus::kFailed, combination.prepared.model.error()),
-            .program = {}};
+  std::optional<Prepared> own;
+  if (combination.prepared.per_target) {
+    own = prepared_for(request.model, line.scheme, *backend);
+    notes.insert(notes.end(), own->notes.begin(), own->notes.end());
+    if (own->model && own->model->model.quantization.starts_with("auto: "))
+      row.quantization = own->model->model.quantization.substr(0, own->model->model.quantization.find(", calibrated"));
+  }
+  const Result<driver::PreparedModel>& model = own ? own->model : combination.prepared.model;
+  if (!model) return {.line = without_program(std::move(line), SweepStatus::kFailed, model.error()), .program = {}};
   driver::CompileRequest one = request.model;
   one.threads = 1;
   one.layers = true;
-  driver::Compilation compilation = driver::compile_prepared(*combination.prepared.model, one, *backend, log);
+  driver::Compilation compilation = driver::compile_prepared(*model, one, *backend, log);
   if (!compilation.errors.empty())
     return {.line = without_program(std::move(line), SweepStatus::kFailed, compilation.errors), .program = {}};
-  add_figures(row, driver::compile_report(compilation, *backend, driver::delegate_options_of(one)));
+  const results::CompileReport report = driver::compile_report(compilation, *backend, driver::delegate_options_of(one));
+  add_figures(row, report);
+  row.fits = fits_of(report);
   const std::span<const std::byte> program(compilation.package->program);
+  if (!request.data.empty()) {
+    auto found = accuracy_of(request, program);
+    if (!found) return {.line = without_program(std::move(line), SweepStatus::kFailed, found.error()), .program = {}};
+    row.accuracy = *std::move(found);
+  }
   row.program_sha256 = sha256_hex(std::array{program});
   for (const Diagnostic& note : notes) row.notes.push_back(to_string(note));
   if (request.program_folder.empty()) return {.line = std::move(line), .program = {}};
-  line.program = file_name(row);
+  line.program = file_name(line);
   return {.line = std::move(line), .program = std::move(compilation.package->program)};
 }
 
@@ -385,6 +456,7 @@ Result<std::vector<size_t>> numbers_of(const Sweep& sweep, const SweepPart& part
 Result<Sweep> begin(const SweepRequest& given, const Log& log) {
   Sweep sweep{.request = given, .common = {}, .axes = {}, .state = {}};
   CARINA_TRY(sweep.request.model, driver::with_flags(given.model, log));
+  sweep.request.model.estimates = given.program_folder.empty();
   CARINA_TRY(sweep.common, targets::read_names(sweep.request.model.target));
   CARINA_TRY(sweep.axes.targets, targets_of(given.targets));
   CARINA_TRY(sweep.axes.memory_modes, modes_of(given.memory_modes, sweep.common.ini));

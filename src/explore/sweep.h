@@ -30,6 +30,8 @@ struct SweepRequest {
   // that failed because of the machine are compiled again. Empty: none are kept.
   std::string state_folder = {};
   std::string state_key = {};
+  std::string data = {};    // samples on which each program is compared with the float model; empty: none
+  std::string metric = {};  // as of AccuracyRequest
   bool keep_going = false;  // a model that cannot be prepared with any scheme gives failed rows instead of an error
 };
 

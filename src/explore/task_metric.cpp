@@ -7,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/text/nearest.h"
 #include "carina/check.h"
 #include "tensor/elements.h"
 
@@ -64,6 +65,7 @@ Result<TaskMetric> TaskMetric::create(std::string_view name, const Shape& output
                .what = "unknown metric",
                .expected = task_metric_names(),
                .got = std::string(name),
+               .hint = nearest_hint(name, task_metric_names()),
                .fault = Fault::kUsage});
 }
 

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <map>
+#include <optional>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -99,13 +101,67 @@ struct InstructionText {
   std::string operator()(const pte::FreeCall& c) const { return fmt::format("free {}", c.value); }
 };
 
-void list_plan(const pte::Plan& plan, Listing& listing) {
-  listing.add("method", {{"name", plan.name},
-                         {"inputs", fmt::format("{}", fmt::join(plan.inputs, " "))},
-                         {"outputs", fmt::format("{}", fmt::join(plan.outputs, " "))},
-                         {"planned_bytes", fmt::format("{}", fmt::join(plan.planned_bytes, " "))}});
-  for (size_t i = 0; i < plan.values.size(); ++i)
-    listing.add("value", {{"index", static_cast<int64_t>(i)}, {"is", std::visit(ValueText{}, plan.values[i])}});
+// The arguments of quantize_per_tensor.out and dequantize_per_tensor.out: tensor, scale, zero point ..., result.
+struct Scaling {
+  double scale = 0;
+  int64_t zero_point = 0;
+  std::string integers;  // "int8"
+};
+
+std::string full_name(const pte::Operator& op) {
+  return op.name + (op.overload.empty() ? "" : ".") + op.overload;
+}
+
+// How a float input is quantized at once, or a float output comes from integers. None: it is not, or it has integers.
+std::optional<Scaling> scaling_of(const pte::Plan& plan, int32_t value, bool is_input) {
+  const std::string_view kernel =
+      is_input ? "quantized_decomposed::quantize_per_tensor" : "quantized_decomposed::dequantize_per_tensor";
+  for (const pte::Instruction& instruction : plan.instructions) {
+    const auto* call = std::get_if<pte::KernelCall>(&instruction);
+    if (call == nullptr || plan.operators[static_cast<size_t>(call->op)].name != kernel || call->arguments.size() < 4)
+      continue;
+    const int32_t edge = is_input ? call->arguments.front() : call->arguments.back();
+    const int32_t integers = is_input ? call->arguments.back() : call->arguments.front();
+    const auto at = [&](int32_t index) -> const pte::Value& { return plan.values[static_cast<size_t>(index)]; };
+    const auto* scale = std::get_if<double>(&at(call->arguments[1]));
+    const auto* zero_point = std::get_if<int64_t>(&at(call->arguments[2]));
+    const auto* tensor = std::get_if<pte::TensorSpec>(&at(integers));
+    if (edge != value || scale == nullptr || zero_point == nullptr || tensor == nullptr) continue;
+    return Scaling{.scale = *scale, .zero_point = *zero_point, .integers = std::string(name_of(tensor->dtype))};
+  }
+  return std::nullopt;
+}
+
+void list_edges(const pte::Plan& plan, std::string_view kind, const std::vector<int32_t>& edges, Listing& listing) {
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const pte::Value& value = plan.values[static_cast<size_t>(edges[i])];
+    const auto* tensor = std::get_if<pte::TensorSpec>(&value);
+    std::vector<std::pair<std::string, Listing::Value>> fields{
+        {"index", static_cast<int64_t>(i)},
+        {"type",
+         tensor == nullptr ? std::visit(ValueText{}, value) : datasets::type_text(tensor->dtype, tensor->shape)}};
+    if (tensor != nullptr)
+      fields.emplace_back("bytes", static_cast<int64_t>(tensor_bytes(tensor->dtype, tensor->shape)));
+    if (const auto scaling = scaling_of(plan, edges[i], kind == "input")) {
+      fields.emplace_back("quantized_as", scaling->integers);
+      fields.emplace_back("scale", fmt::format("{}", scaling->scale));
+      fields.emplace_back("zero_point", scaling->zero_point);
+    }
+    listing.add(std::string(kind), std::move(fields));
+  }
+}
+
+// What a program takes, gives and calls, before its details.
+void list_summary(const pte::Plan& plan, Listing& listing) {
+  list_edges(plan, "input", plan.inputs, listing);
+  list_edges(plan, "output", plan.outputs, listing);
+  std::map<std::string, int64_t> calls;
+  for (const pte::Instruction& instruction : plan.instructions) {
+    if (const auto* call = std::get_if<pte::KernelCall>(&instruction))
+      ++calls[full_name(plan.operators[static_cast<size_t>(call->op)])];
+    if (const auto* call = std::get_if<pte::DelegateCall>(&instruction))
+      ++calls["delegate " + std::to_string(call->delegate)];
+  }
   for (size_t i = 0; i < plan.delegates.size(); ++i) {
     const pte::Delegate& delegate = plan.delegates[i];
     listing.add("delegate",
@@ -115,6 +171,16 @@ void list_plan(const pte::Plan& plan, Listing& listing) {
         listing.add("compile_spec", {{"key", key}, {"value", std::string(value.begin(), value.end())}});
     }
   }
+  for (const auto& [name, count] : calls) listing.add("calls", {{"of", name}, {"times", count}});
+}
+
+void list_plan(const pte::Plan& plan, Listing& listing) {
+  listing.add("method", {{"name", plan.name},
+                         {"inputs", fmt::format("{}", fmt::join(plan.inputs, " "))},
+                         {"outputs", fmt::format("{}", fmt::join(plan.outputs, " "))},
+                         {"planned_bytes", fmt::format("{}", fmt::join(plan.planned_bytes, " "))}});
+  for (size_t i = 0; i < plan.values.size(); ++i)
+    listing.add("value", {{"index", static_cast<int64_t>(i)}, {"is", std::visit(ValueText{}, plan.values[i])}});
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
     listing.add("instruction", {{"index", static_cast<int64_t>(i)},
                                 {"does", std::visit(InstructionText{plan}, plan.instructions[i])}});
@@ -155,8 +221,9 @@ Result<void> add_program(const Buffer& file, const std::string& path, Listing& l
   listing.add(
       "program",
       {{"bytes", count(file)}, {"constants", count(program.constants) - 1}, {"constant_bytes", constant_bytes}});
-  for (const pte::Plan& plan : program.plans) list_plan(plan, listing);
+  for (const pte::Plan& plan : program.plans) list_summary(plan, listing);
   list_memory(file, listing);
+  for (const pte::Plan& plan : program.plans) list_plan(plan, listing);
   return {};
 }
 

@@ -22,6 +22,7 @@ struct Model {
   // quantized.
   ir::Graph graph;
   std::string quantization = "none";           // the origin of the quantization, for reports
+  bool random_ranges = false;                  // quantized with ranges of random inputs
   std::vector<std::string> beyond_int32 = {};  // names of values of int64 that the samples have shown beyond int32
 };
 

@@ -27,13 +27,34 @@ bool has_quantized_activation(const ir::Graph& graph, const ir::Node& node) {
 }
 
 Result<void> take_imported(Model& model, const QuantizeRequest& request, const Log& log) {
-  if (request.samples || request.mode == QuantizeMode::kAlways) {
+  const bool has_data = request.samples && request.origin != QuantizeRequest::Origin::kStandIn;
+  if (has_data || request.mode == QuantizeMode::kAlways) {
     log.note({.where = model.name,
               .what = "the model is quantized already; the calibration data is not used",
               .severity = Severity::kNote});
   }
   model.quantization = "imported from the model";
   return quantize::fold_imported(model.graph, log);
+}
+
+// Says that ranges of random samples show cycles and memory only.
+void warn_of_random(const Model& model, const QuantizeRequest& request, const Log& log) {
+  using Origin = QuantizeRequest::Origin;
+  if (request.origin == Origin::kData) return;
+  const bool is_choice = request.origin == Origin::kStandIn;
+  log.note({.where = model.name,
+            .what = fmt::format("{}the ranges come from random inputs: cycles and memory are estimates, accuracy has "
+                                "no meaning",
+                                is_choice ? "the model is not quantized, and there are no calibration data; " : ""),
+            .hint = "give --calibrate FILE.npz with real inputs of the model for a program to use",
+            .severity = is_choice ? Severity::kNote : Severity::kWarning});
+}
+
+std::string calibration_text(const QuantizeRequest& request, size_t samples) {
+  if (request.origin != QuantizeRequest::Origin::kData)
+    return fmt::format("{}, calibrated on random inputs (cycles and memory only; accuracy has no meaning)",
+                       request.scheme.name);
+  return fmt::format("{}, calibrated on {} sample{}", request.scheme.name, samples, samples == 1 ? "" : "s");
 }
 
 Result<void> check_found(const Model& model, const QuantizeRequest& request) {
@@ -46,6 +67,7 @@ Result<void> check_found(const Model& model, const QuantizeRequest& request) {
 
 Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& log) {
   CARINA_CHECKED(check_found(model, request));
+  warn_of_random(model, request, log);
   CARINA_TRY(const datasets::DataSet samples, request.samples(datasets::input_types(model.graph)));
   const evaluate::KernelEvaluator evaluator;
   const quantize::PtqOptions options{.threads = request.threads,
@@ -53,21 +75,39 @@ Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& 
                                      .evaluator = &evaluator,
                                      .data = request.data,
                                      .user_nodes = user_nodes_of(model)};
-  model.quantization =
-      fmt::format("{}, calibrated on {} sample{}", options.scheme.name, samples.size(), samples.size() == 1 ? "" : "s");
+  model.quantization = calibration_text(request, samples.size());
+  model.random_ranges = request.origin != QuantizeRequest::Origin::kData;
   CARINA_TRY(quantize::PtqFindings findings, quantize::quantize(model.graph, samples, options, log));
   model.beyond_int32 = std::move(findings.beyond_int32);
+  return {};
+}
+
+// Quantizes with random ranges if that works; else the model stays float.
+Result<void> estimate(Model& model, const QuantizeRequest& request, const Log& log) {
+  Model quantized = model;
+  const Result<void> done = calibrate(quantized, request, {.progress = log.progress});
+  if (!done) {
+    Diagnostic why = done.error().front();
+    why.what = "the model is not quantized, and random inputs give no ranges: " + why.what;
+    why.severity = Severity::kNote;
+    log.note(why);
+    return {};
+  }
+  warn_of_random(model, request, log);
+  model = std::move(quantized);
   return {};
 }
 
 Result<void> quantize_values(Model& model, const QuantizeRequest& request, const Log& log) {
   if (is_quantized(model.graph)) return take_imported(model, request, log);
   if (request.mode == QuantizeMode::kNone) return {};
+  if (request.origin == QuantizeRequest::Origin::kStandIn) return estimate(model, request, log);
   if (request.samples) return calibrate(model, request, log);
   if (request.mode != QuantizeMode::kAlways) return {};
   return fail({.where = model.name,
                .what = fmt::format("{} quantization needs calibration data", request.scheme.name),
-               .hint = "give --calibrate FILE.npz with real inputs of the model",
+               .hint = "give --calibrate FILE.npz with real inputs of the model; --calibrate random shows cycles and "
+                       "memory without data",
                .fault = Fault::kUsage});
 }
 

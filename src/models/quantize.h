@@ -1,6 +1,7 @@
 // Declares the stage that quantizes a model.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -37,6 +38,9 @@ struct QuantizeRequest {
   quantize::Scheme scheme = {};
   SampleSource samples;              // empty: no samples. Called only if the model is calibrated
   std::string data = "calibration";  // the samples' name in messages
+  // What the samples are. kStandIn: drawn at random by choice of Carina, for a float model without data; a quantized
+  // model does not use them.
+  enum class Origin : uint8_t { kData, kRandom, kStandIn } origin = Origin::kData;
   int threads = 1;
   // If set, the scheme is searched by measurement, and `scheme` holds the fixed settings. If not set, `scheme` is used
   // as it is.

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/io/file.h"
+#include "base/text/nearest.h"
 #include "base/text/number.h"
 
 namespace carina::models {
@@ -98,6 +99,7 @@ Result<std::optional<DType>> edges_of(const std::string& word) {
                .what = "unknown type of inputs and outputs",
                .expected = "float, int8, uint8, int16",
                .got = word,
+               .hint = nearest_hint(word, "float, int8, uint8, int16"),
                .fault = Fault::kUsage});
 }
 

@@ -269,6 +269,16 @@ class Calibration {
 
 }  // namespace
 
+namespace {
+
+bool has_nan(const Tensor& tensor) {
+  const auto is_nan = [](auto value) { return std::isnan(value); };
+  if (tensor.dtype == DType::kFp32) return std::ranges::any_of(tensor.values<float>(), is_nan);
+  return tensor.dtype == DType::kFp64 && std::ranges::any_of(tensor.values<double>(), is_nan);
+}
+
+}  // namespace
+
 Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sample, size_t number) {
   const std::string where = fmt::format("calibration sample {}", number);
   if (sample.size() != graph.inputs.size()) {
@@ -280,7 +290,12 @@ Result<void> check_sample(const ir::Graph& graph, const std::vector<Tensor>& sam
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const ir::Value& input = graph[graph.inputs[i]];
     const Tensor& given = sample[i];
-    if (given.dtype == input.dtype && given.shape == input.shape) continue;
+    if (given.dtype == input.dtype && given.shape == input.shape) {
+      if (!has_nan(given)) continue;
+      return fail({.where = where,
+                   .what = fmt::format("the input {} has values that are not numbers (NaN)", input.name),
+                   .hint = "check the samples"});
+    }
     return fail({.where = where,
                  .what = fmt::format("input {} does not fit", input.name),
                  .expected = fmt::format("{} {}", name_of(input.dtype), to_string(input.shape)),

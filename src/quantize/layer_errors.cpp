@@ -32,6 +32,10 @@ double entered(double before, double after) {
 std::vector<LayerError> layer_errors(const ir::Graph& reference, const std::map<std::string, Similarity>& values) {
   const std::vector<bool> fused = fused_values(reference);
   std::vector<double> similarity(reference.values.size(), kExact);  // of a fused value: that of the value before it
+  for (const ir::ValueId input : reference.inputs) {
+    const auto own = values.find(reference[input].name);
+    if (own != values.end() && own->second.elements > 0) similarity[input.index()] = own->second.sqnr_db();
+  }
   std::vector<LayerError> errors;
   for (size_t n = 0; n < reference.nodes.size(); ++n) {
     const ir::Node& node = reference.nodes[n];

@@ -18,7 +18,8 @@ struct LayerError {
 };
 
 // Returns the error of each node whose result is compared, in node order. `values` is the result of
-// similarity_of_values(). Values that are fused with the activation that reads them are skipped: they have the range of
+// similarity_of_values(); if it has inputs of the graph too, their error does not count as that of the nodes that read
+// them. Values that are fused with the activation that reads them are skipped: they have the range of
 // the activation, so they differ from the float model by design.
 std::vector<LayerError> layer_errors(const ir::Graph& reference, const std::map<std::string, Similarity>& values);
 

@@ -88,7 +88,7 @@ std::unexpected<Diagnostics> unknown(string_view what, string_view got, std::str
                                      const std::vector<std::string>& names) {
   return fail({.where = "quantization scheme",
                .what = fmt::format("unknown {}", what),
-               .expected = std::move(expected),
+               .expected = expected,
                .got = std::string(got),
                .hint = nearest_hint(got, names),
                .fault = Fault::kUsage});

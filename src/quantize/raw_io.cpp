@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 namespace carina::quantize {
@@ -55,8 +56,8 @@ class RawEdges {
     q.qmax += shift;
     for (int64_t& zero_point : q.zero_points) zero_point += shift;
     log_.note({.where = value.name,
-               .what = fmt::format("the {} is {}: real = (integer - {}) * {}", what, name_of(type_), q.zero_point(),
-                                   q.scale()),
+               .what = fmt::format("the {} is {}: real = (integer {} {}) * {}", what, name_of(type_),
+                                   q.zero_point() < 0 ? '+' : '-', std::abs(q.zero_point()), q.scale()),
                .severity = Severity::kNote});
     return q;
   }

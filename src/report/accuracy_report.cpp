@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "report/tables/json.h"
+#include "report/tables/text_table.h"
 
 namespace carina::report {
 
@@ -43,6 +45,58 @@ Json json_of(const results::TaskAccuracy& task) {
   return json;
 }
 
+// The labels with the fewest right answers of the NPU, and the most frequent wrong answers.
+std::string classes_text(const results::AccuracyReport& report) {
+  constexpr size_t kShown = 12, kShownAnswers = 5;
+  if (report.classes.size() < 2) return {};
+  std::vector<results::ClassAccuracy> classes = report.classes;
+  const auto right_share = [](const results::ClassAccuracy& one) {
+    return static_cast<double>(one.npu_right) / static_cast<double>(one.samples);
+  };
+  const bool all = classes.size() <= kShown;
+  if (!all) {
+    std::ranges::stable_sort(classes, {}, right_share);
+    classes.resize(kShown);
+  }
+  using enum Align;
+  Table table({{.title = "class"},
+               {.title = "samples", .align = kRight},
+               {.title = "float right", .align = kRight},
+               {.title = report.device + " right", .align = kRight},
+               {.title = "%", .align = kRight},
+               {.title = "95 %"}});
+  for (const results::ClassAccuracy& one : classes)
+    table.add({std::to_string(one.label), grouped(one.samples), grouped(one.float_right), grouped(one.npu_right),
+               fmt::format("{:.1f}", 100 * right_share(one)),
+               fmt::format("{:.1f} to {:.1f}", one.npu_interval.low, one.npu_interval.high)});
+  std::string out =
+      fmt::format("  by class{}:\n{}", all ? "" : fmt::format(", the {} worst of {}", kShown, report.classes.size()),
+                  table.text(4));
+  for (size_t i = 0; i < std::min(kShownAnswers, report.confusions.size()); ++i) {
+    const results::Confusion& wrong = report.confusions[i];
+    out += fmt::format("  {} of class {} taken for class {}\n", wrong.samples, wrong.label, wrong.answer);
+  }
+  return out;
+}
+
+Json classes_json(const results::AccuracyReport& report) {
+  Json classes = Json::array();
+  for (const results::ClassAccuracy& one : report.classes)
+    classes.push_back({{"label", one.label},
+                       {"samples", one.samples},
+                       {"float_right", one.float_right},
+                       {"npu_right", one.npu_right},
+                       {"npu_interval", std::vector{one.npu_interval.low, one.npu_interval.high}}});
+  return classes;
+}
+
+Json confusions_json(const results::AccuracyReport& report) {
+  Json list = Json::array();
+  for (const results::Confusion& one : report.confusions)
+    list.push_back({{"label", one.label}, {"answer", one.answer}, {"samples", one.samples}});
+  return list;
+}
+
 }  // namespace
 
 std::string to_text(const results::AccuracyReport& report) {
@@ -54,7 +108,10 @@ std::string to_text(const results::AccuracyReport& report) {
     out += fmt::format("  float model right:    {}\n", share(report.float_right, report.samples));
     if (report.has_integer_graph && defined > 0)
       out += fmt::format("  integer graph right:  {}\n", share(report.integer_right, defined));
-    out += fmt::format("  NPU right:            {}\n", share(report.npu_right, report.samples));
+    out += fmt::format("  {:<22}{}, 95 %: {:.2f} to {:.2f} %\n",
+                       report.device + " right:", share(report.npu_right, report.samples),
+                       report.npu_right_interval.low, report.npu_right_interval.high);
+    out += classes_text(report);
   }
   if (report.has_integer_graph && defined > 0)
     out += fmt::format("  NPU bits = integer graph's bits: {}\n", share(report.npu_equals_integer, defined));
@@ -62,9 +119,9 @@ std::string to_text(const results::AccuracyReport& report) {
     out += fmt::format("  integer graph not defined by the specification: {}; the first: {}\n",
                        share(report.integer_undefined, report.samples), report.integer_problem);
   const bool has_several = report.outputs.size() > 1;
-  out += fmt::format("  NPU answers as the float model:  {}{}\n", share(report.npu_answers_as_float, report.samples),
-                     has_several ? ", in the first output" : "");
-  out += fmt::format("  SQNR of the NPU's outputs to the float model's: {:.1f} dB{}\n", report.sqnr_db,
+  out += fmt::format("  {} answers as the float model:  {}{}\n", report.device,
+                     share(report.npu_answers_as_float, report.samples), has_several ? ", in the first output" : "");
+  out += fmt::format("  SQNR of the {}'s outputs to the float model's: {:.1f} dB{}\n", report.device, report.sqnr_db,
                      has_several ? fmt::format(", the lowest of {} outputs", report.outputs.size()) : "");
   for (const results::OutputAccuracy& output : report.outputs) {
     if (has_several) out += fmt::format("    {}: {:.1f} dB\n", output.name, output.sqnr_db);
@@ -73,10 +130,13 @@ std::string to_text(const results::AccuracyReport& report) {
 }
 
 std::string to_json(const results::AccuracyReport& report) {
-  Json json = {{"program", report.program}, {"samples", report.samples}};
+  Json json = {{"program", report.program}, {"device", report.device}, {"samples", report.samples}};
   if (report.has_labels) {
     json["float_right"] = report.float_right;
     json["npu_right"] = report.npu_right;
+    json["npu_right_interval"] = std::vector{report.npu_right_interval.low, report.npu_right_interval.high};
+    json["classes"] = classes_json(report);
+    json["confusions"] = confusions_json(report);
   }
   if (report.task) json["task"] = json_of(*report.task);
   json["npu_answers_as_float"] = report.npu_answers_as_float;

@@ -94,7 +94,8 @@ Json nodes_json(const results::CompileReport& report) {
                      {"hint", node.hint},
                      {"rule", node.rule},
                      {"cycles", node.cycles},
-                     {"cpu_cycles", node.cpu_cycles}});
+                     {"cpu_cycles", node.cpu_cycles},
+                     {"inputs", node.inputs}});
   }
   return nodes;
 }
@@ -137,9 +138,9 @@ Json ports_json(const std::vector<results::PortReport>& ports) {
   return json;
 }
 
-Json errors_json(const results::CompileReport& report) {
+Json errors_json(const Diagnostics& list) {
   Json errors = Json::array();
-  for (const Diagnostic& error : report.errors) {
+  for (const Diagnostic& error : list) {
     errors.push_back({{"where", error.where},
                       {"what", error.what},
                       {"expected", error.expected},
@@ -147,6 +148,13 @@ Json errors_json(const results::CompileReport& report) {
                       {"hint", error.hint}});
   }
   return errors;
+}
+
+Json float_edges_json(const results::CompileReport& report) {
+  Json edges = Json::array();
+  for (const results::FloatEdge& edge : report.float_edges)
+    edges.push_back({{"name", edge.name}, {"bytes", edge.bytes}, {"io", report.integer_io}});
+  return edges;
 }
 
 }  // namespace
@@ -160,6 +168,8 @@ std::string to_json(const results::CompileReport& report) {
       {"optimize", report.optimize},
       {"dynamic_weights", report.dynamic_weights},
       {"sram_budget_bytes", report.sram_budget_bytes},
+      {"flash_budget_bytes", report.flash_budget_bytes},
+      {"arena_budget_bytes", report.arena_budget_bytes},
       {"arena_cache_bytes", report.cache_bytes},
       {"quantization", report.quantization},
       {"nodes", nodes_json(report)},
@@ -169,6 +179,7 @@ std::string to_json(const results::CompileReport& report) {
       {"output", report.output},
       {"program_bytes", report.program_bytes},
       {"planned_bytes", report.planned_bytes},
+      {"tables_bytes", report.tables_bytes},
       {"scratch_bytes", report.scratch_bytes},
       {"fast_scratch_bytes", report.fast_scratch_bytes},
       {"arena_memory", report.arena_memory},
@@ -179,7 +190,13 @@ std::string to_json(const results::CompileReport& report) {
       {"cycles_interval", report.cycles && report.clock_hz > 0
                               ? interval_json(npu::cycle_interval(report.target, *report.cycles, report.memory_cycles))
                               : Json(nullptr)},
-      {"errors", errors_json(report)}};
+      {"cpu_cycles", cpu_cycles_of(report)},
+      {"conversion_cycles", report.conversion_cycles},
+      {"inference_cycles", report.cycles ? Json(*report.cycles + cpu_cycles_of(report)) : Json(nullptr)},
+      {"random_ranges", report.random_ranges},
+      {"over_budget", errors_json(report.over_budget)},
+      {"errors", errors_json(report.errors)}};
+  if (!report.float_edges.empty()) json["float_edges"] = float_edges_json(report);
   if (!report.legalized.empty()) json["legalized"] = legalized_json(report.legalized);
   if (!report.schemes.empty()) json["schemes"] = schemes_json(report.schemes);
   if (!report.alternatives.empty()) json["alternatives"] = alternatives_json(report.alternatives);

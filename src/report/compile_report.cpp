@@ -142,12 +142,41 @@ std::string blocked_line(const results::CompileReport& report) {
 std::string memory_line(const results::CompileReport& report) {
   const bool is_sram = report.arena_memory == "SRAM";
   const int64_t constants = sram_constant_bytes_of(report);
-  const int64_t arena = report.scratch_bytes + report.planned_bytes + (is_sram ? constants : 0);
-  std::string line = fmt::format("memory: {} {} B (scratch {} + planned {}{})", report.arena_memory, grouped(arena),
+  const int64_t arena = report.scratch_bytes + report.planned_bytes + report.tables_bytes + (is_sram ? constants : 0);
+  std::string line = fmt::format("memory: {} {} B (scratch {} + planned {}{}{})", report.arena_memory, grouped(arena),
                                  grouped(report.scratch_bytes), grouped(report.planned_bytes),
+                                 report.tables_bytes > 0 ? " + tables " + grouped(report.tables_bytes) : "",
                                  is_sram && constants > 0 ? " + constants " + grouped(constants) : "");
   if (!is_sram) line += fmt::format(", SRAM {} B (fast scratch)", grouped(report.fast_scratch_bytes));
   return line + fmt::format(", flash {} B\n", grouped(report.program_bytes));
+}
+
+// "planned: 196,608 B are the float input x; --io int8 saves them". Empty if integers would not take much less.
+std::string float_edges_line(const results::CompileReport& report) {
+  if (report.float_edges.empty()) return {};
+  std::string names;
+  int64_t bytes = 0;
+  for (const results::FloatEdge& edge : report.float_edges) {
+    names += (names.empty() ? "" : ", ") + edge.name;
+    bytes += edge.bytes;
+  }
+  return fmt::format("planned: {} B are the floats of {}; --io {} saves them\n", grouped(bytes), names,
+                     report.integer_io);
+}
+
+// The time of an inference on both devices, if the CPU takes part: "CPU: 5,100 cycles ...".
+std::string inference_text(const results::CompileReport& report) {
+  const int64_t cpu = cpu_cycles_of(report);
+  if (cpu == 0 || !report.cycles) return {};
+  const int64_t both = *report.cycles + cpu;
+  const std::string conversion =
+      report.conversion_cycles == 0
+          ? std::string()
+          : fmt::format(", {} of them to convert inputs and outputs", grouped(report.conversion_cycles));
+  return fmt::format(
+      "CPU: {} cycles per inference (estimate for a Cortex-M55{})\n"
+      "inference: {} cycles on NPU and CPU, {}\n",
+      grouped(cpu), conversion, grouped(both), milliseconds(both, report.clock_hz));
 }
 
 std::string costs_text(const results::CompileReport& report) {
@@ -160,7 +189,7 @@ std::string costs_text(const results::CompileReport& report) {
                                      milliseconds(*report.cycles, report.clock_hz))
                        : "NPU: cycles per inference could not be estimated\n";
   if (report.cycles) out += interval_text(npu::cycle_interval(report.target, *report.cycles, report.memory_cycles));
-  return out + memory_line(report);
+  return out + inference_text(report) + memory_line(report) + float_edges_line(report);
 }
 
 // What was checked before the program was written. One line if all delegates were checked alike.
@@ -201,7 +230,9 @@ std::string choices_line(const results::CompileReport& report) {
   std::string line;
   const auto add = [&](const std::string& text) { line += (line.empty() ? "" : ", ") + text; };
   if (report.optimize != "speed" && !report.optimize.empty()) add("optimized for " + report.optimize);
-  if (report.sram_budget_bytes > 0) add(fmt::format("at most {} B of arena", grouped(report.sram_budget_bytes)));
+  if (report.sram_budget_bytes > 0) add(fmt::format("at most {} B of SRAM", grouped(report.sram_budget_bytes)));
+  if (report.flash_budget_bytes > 0) add(fmt::format("at most {} B of flash", grouped(report.flash_budget_bytes)));
+  if (report.arena_budget_bytes > 0) add(fmt::format("at most {} B of arena", grouped(report.arena_budget_bytes)));
   if (report.cache_bytes > 0) add(fmt::format("at most {} B of fast memory", grouped(report.cache_bytes)));
   if (report.dynamic_weights) add("with weight streams that the NPU writes, where that helps");
   return line.empty() ? line : line + "\n";

@@ -135,7 +135,7 @@ class Line {
 void add_target(Line& line, const results::CompileReport& report, const results::NpuReport& npu) {
   // Without a limit, the size of the 32-bit address space.
   constexpr double kUnlimitedKib = 4.0 * kKibi * kKibi;
-  const int64_t limit_bytes = report.cache_bytes > 0 ? report.cache_bytes : report.sram_budget_bytes;
+  const int64_t limit_bytes = report.cache_bytes > 0 ? report.cache_bytes : report.arena_budget_bytes;
   line.text("accelerator_configuration", accelerator_name(report.target));
   line.text("system_config", report.system_config);
   line.text("memory_mode", report.memory_mode);

@@ -101,6 +101,8 @@ std::string to_json_line(size_t sample, const results::SampleScore& score) {
                     {"npu_right", score.npu_right},
                     {"npu_equals_integer", score.npu_equals_integer},
                     {"npu_answers_as_float", score.npu_answers_as_float},
+                    {"label", score.label},
+                    {"answer", score.answer},
                     {"outputs", ordered_json::array()}};
   for (const results::OutputSums& sums : score.outputs) json["outputs"].push_back(json_of(sums));
   if (!score.integer_problem.empty()) json["integer_problem"] = score.integer_problem;
@@ -114,7 +116,9 @@ Result<std::pair<size_t, results::SampleScore>> read_score_line(std::string_view
                                .integer_right = json.at("integer_right"),
                                .npu_right = json.at("npu_right"),
                                .npu_equals_integer = json.at("npu_equals_integer"),
-                               .npu_answers_as_float = json.at("npu_answers_as_float")};
+                               .npu_answers_as_float = json.at("npu_answers_as_float"),
+                               .label = json.value("label", int64_t{-1}),
+                               .answer = json.value("answer", int64_t{-1})};
     for (const ordered_json& sums : json.at("outputs")) score.outputs.push_back(output_sums_of(sums));
     score.integer_problem = json.value("integer_problem", "");
     return std::pair{json.at("sample").get<size_t>(), std::move(score)};

@@ -26,9 +26,26 @@ struct TaskAccuracy {
   Interval difference_interval = {};  // of the NPU's minus the float model's
 };
 
+// The samples with one label. The interval is that of the NPU's share of right answers (Wilson's score interval).
+struct ClassAccuracy {
+  int64_t label = 0;
+  int64_t samples = 0;
+  int64_t float_right = 0;
+  int64_t npu_right = 0;
+  Interval npu_interval = {};  // in percent
+};
+
+// Samples with a label that the NPU takes for another class.
+struct Confusion {
+  int64_t label = 0;
+  int64_t answer = 0;
+  int64_t samples = 0;
+};
+
 // Accuracy of a program on samples with or without labels.
 struct AccuracyReport {
   std::string program;
+  std::string device = "NPU";  // what computes the program: "NPU"; "program" if no part of it is for an NPU
   int64_t samples = 0;
   bool has_labels = true;  // false: the number of correct answers is unknown
   int64_t float_right = 0;
@@ -43,6 +60,10 @@ struct AccuracyReport {
   double sqnr_db = 0;                // the lowest value of all outputs
   std::vector<OutputAccuracy> outputs = {};
   std::optional<TaskAccuracy> task = {};  // with --metric
+  // With labels: those that the samples have, in ascending order; and the wrong answers, the most frequent first.
+  std::vector<ClassAccuracy> classes = {};
+  std::vector<Confusion> confusions = {};
+  Interval npu_right_interval = {};  // of the share of right answers, in percent
 };
 
 // Sums over the elements of one output, of one sample or of many.
@@ -60,6 +81,8 @@ struct SampleScore {
   bool npu_right = false;
   bool npu_equals_integer = false;
   bool npu_answers_as_float = false;
+  int64_t label = -1;   // -1: the sample has none
+  int64_t answer = -1;  // of the NPU: the class of the largest element of the first output
   std::vector<OutputSums> outputs = {};
   std::string integer_problem = {};  // why the integer graph's results are not defined; empty: they are
 };

@@ -23,6 +23,7 @@ struct Remedy {
   std::string options;  // command-line options
   double sqnr_db = 0;   // over all outputs
   double gain_db = 0;
+  int64_t cycles = 0;  // of an inference on NPU and CPU; 0: no target, or it cannot be compiled
 };
 
 // The similarity of the integer graph to the float model, layer by layer.
@@ -30,7 +31,9 @@ struct LayerAccuracyReport {
   std::string model;
   std::string scheme;
   int64_t samples = 0;
-  double sqnr_db = 0;  // over all outputs
+  double sqnr_db = 0;       // over all outputs
+  std::string target = {};  // for which `cycles` are estimated; empty: none
+  int64_t cycles = 0;       // of an inference with the scheme as asked, on NPU and CPU
   std::vector<OutputAccuracy> outputs;
   std::vector<LayerAccuracy> layers;  // in the order of the nodes
   std::vector<Remedy> remedies;       // the best one first

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,18 @@ struct ExpectedCycles {
   std::string basis = {};  // which runs the interval comes from; empty: not known
 };
 
+// What a program computes from data, compared with the float model (carina accuracy).
+struct SweepAccuracy {
+  double sqnr_db = 0;    // of the worst output
+  std::string metric;    // of the first output: "top1"; empty: there are no labels
+  std::string unit;      // of the metric: "%"
+  double of_float = 0;
+  double of_npu = 0;
+};
+
+// Whether a program keeps to the budgets of SRAM and flash.
+enum class Fits : uint8_t { kNotAsked, kYes, kNo };
+
 // One combination of target, memories and quantization. Figures are per inference; cycles are estimates.
 struct SweepRow {
   std::string quantization;  // as requested: "int8", or "as is"
@@ -52,6 +65,8 @@ struct SweepRow {
   int64_t cpu_cycles = 0;
   int64_t sram_bytes = 0;
   int64_t program_bytes = 0;
+  Fits fits = Fits::kNotAsked;
+  std::optional<SweepAccuracy> accuracy = {};  // if data are given
   std::string program_sha256 = {};
   std::vector<std::pair<std::string, int64_t>> traffic_bytes = {};
   std::vector<std::pair<std::string, double>> bytes_per_cycle = {};  // the most that each memory's port moves

@@ -248,9 +248,10 @@ std::string name_of(std::string_view word) {
 Diagnostic unknown(const std::string& name) {
   std::vector<std::string> names;
   for (const Row& row : kRows) names.emplace_back(row.name);
+  const std::string nearest = nearest_hint(name, names);
   return {.where = name,
           .what = "unknown flag of Vela",
-          .hint = nearest_hint(name, names) + "`vela --help` lists them",
+          .hint = fmt::format("{}{}`vela --help` lists them", nearest, nearest.empty() ? "" : " "),
           .fault = Fault::kUsage};
 }
 

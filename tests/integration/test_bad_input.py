@@ -144,7 +144,7 @@ def test_damaged_programs_never_crash(run_carina, program, tmp_path, command):
 
 
 def test_a_network_that_does_not_fit_says_by_how_much(run_carina, tmp_path):
-    done = run_carina(compile_args(tmp_path / "out.pte", MODEL, "ethos-u55-128", "--sram-budget", "64"), expect=1)
+    done = run_carina(compile_args(tmp_path / "out.pte", MODEL, "ethos-u55-128", "--arena-budget", "64"), expect=1)
     assert "arena" in done.stderr
     assert "64" in done.stderr
 

@@ -35,6 +35,8 @@ def test_compile_help_lists_every_option(run_carina):
 
 @pytest.mark.parametrize(("arguments", "key", "value"), [
     (["--sram-budget", "300K"], "sram_budget_bytes", 300 << 10),
+    (["--flash-budget", "1M"], "flash_budget_bytes", 1 << 20),
+    (["--arena-budget", "300K"], "arena_budget_bytes", 300 << 10),
     (["-Os"], "optimize", "size"),
     (["--optimise", "Performance"], "optimize", "speed"),
     (["-O3"], "optimize", "search"),

@@ -71,9 +71,11 @@ def test_page(swept):
     assert int(page.cards["compiled"]) == len(compiled)
     assert int(page.cards["fewest"]) == min(row["cycles"] for row in compiled)
     assert int(page.cards["smallest"]) == min(row["sram_bytes"] for row in compiled)
-    shown = [(row[0], row[1], row[2], int(row[3].replace(",", "")), int(row[6].replace(",", ""))) for row in page.tables["rows-table"]]
+    shown = [(row[0], row[1], row[2], int(row[3].replace(",", "")), int(row[7].replace(",", ""))) for row in page.tables["rows-table"]]
     assert shown == [(row["target"], row["memory_mode"], row["quantization"], row["cycles"], row["sram_bytes"]) for row in compiled]
-    assert len(page.tables["others-table"]) == len(sweep["rows"]) - len(compiled)
+    others = [row for row in sweep["rows"] if row["status"] != "compiled"]
+    reasons = {(row["status"], row["reason"].replace(row["memory_mode"], "").replace(row["target"], "")) for row in others}
+    assert len(page.tables["others-table"]) == len(reasons) < len(others), "combinations with one reason are one row"
     assert page.marks["scatter-plot"]["symbol"] == len(compiled)
     assert page.marks["roofline-plot"]["symbol"] == len(compiled)
     first_mode = [row for row in compiled if row["memory_mode"] == compiled[0]["memory_mode"]]
@@ -81,13 +83,14 @@ def test_page(swept):
 
 
 def test_what_fails_is_a_row(run_carina, tmp_path):
-    sweep = run_carina(["sweep", DIGITS / "digits.pt2", "--targets", "ethos-u55-32", "--quantize", "int8,none", "--json"]).json
+    words = ["sweep", DIGITS / "digits.pt2", "--targets", "ethos-u55-32", "--quantize", "int8,none", "-o", tmp_path, "--json"]
+    sweep = run_carina(words).json  # programs are not made of random ranges
     assert [(row["quantization"], row["status"]) for row in sweep["rows"]] == [("int8", "failed"), ("none", "compiled")]
     assert "calibrat" in sweep["rows"][0]["reason"]
 
 
 @pytest.mark.parametrize("words, message", [(["--targets", "ethos-u99"], "ethos-u55-32"), (["--memory-modes", "Fast"], "Shared_Sram"), (["--quantize", "int3"], "int3"),
-    (["--quantize", "auto"], "auto"), (["--rows", "x.json"], "either a model or --rows")])
+    (["--rows", "x.json"], "either a model or --rows")])
 def test_usage(run_carina, words, message):
     failed = run_carina(["sweep", *MODEL, *words], expect=2)
     assert message in failed.stderr
@@ -172,8 +175,8 @@ def test_errors_in_a_list(run_carina, tmp_path, text, message):
 def test_exit_codes(run_carina, tmp_path):
     words = ["sweep", DIGITS / "digits.pt2", "--targets", "ethos-u55-32", "--quantize", "int8,none"]
     assert run_carina(words).code == 0
-    run_carina([*words, "--strict"], expect=1)
+    run_carina([*words, "-o", tmp_path, "--strict"], expect=1)  # int8 has no data
     # Nothing is compiled: the arena exceeds the budget.
-    run_carina(["sweep", *MODEL, "--targets", "ethos-u55-32", "--sram-budget", "20"], expect=1)
-    missing = run_carina(["sweep", *MODEL, "-o", tmp_path / "missing"], expect=1)
-    assert "is missing" in missing.stderr
+    run_carina(["sweep", *MODEL, "--targets", "ethos-u55-32", "--arena-budget", "20"], expect=1)
+    run_carina(["sweep", *MODEL, "--targets", "ethos-u55-32", "-o", tmp_path / "new" / "folder"])
+    assert list((tmp_path / "new" / "folder").glob("*.pte"))

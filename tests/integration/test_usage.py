@@ -31,7 +31,13 @@ def work(run_carina, tmp_path_factory):
     ("args", "words"),
     [
         (["compil"], ["unknown command compil", "did you mean compile"]),
-        ([], ["a command is missing", "compile", "npu"]),
+        (["npu"], ["a command is missing", "run"]),
+        (["explain", MODEL, "-t", "ethos-u55-129"], ["unknown target", "did you mean ethos-u55-128?"]),
+        (["explain", MODEL, "-t", "u55-128"], ["unknown target", "did you mean ethos-u55-128?"]),
+        (["explain", MODEL, "-t", "ethos-u55-128", "--memory-mode", "Shared_Srm"], ["unknown memory mode", "did you mean Shared_Sram?"]),
+        (["explain", MODEL, "-t", "ethos-u55-128", "--system-config", "High_End_Embedded"], ["unknown system configuration", "did you mean Ethos_U55_High_End_Embedded?"]),
+        (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-q", "in8"], ["--quantize", "did you mean int8?"]),
+        (["sweep", MODEL, "--targets", "ethos-u55-129"], ["unknown target", "did you mean ethos-u55-128?"]),
         (["compile", "m.pt2", "--taget", "ethos-u55-128", "-o", "x"], ["unknown option --taget", "did you mean --target"]),
         (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "-O1"], ["--optimize", "2,3,performance,s,search,size,speed", "1"]),
         (["compile", "m.pt2", "-t", "ethos-u55-128", "-o", "x", "--arena-cache-size", "big"], ["--arena-cache-size", "not a number of bytes", "big"]),
@@ -46,11 +52,28 @@ def work(run_carina, tmp_path_factory):
 )  # fmt: skip
 def test_a_wrong_command_line_names_what_was_typed(run_carina, args, words):
     done = run_carina(args, expect=2)
-    assert done.stderr.startswith("carina: error: carina"), done.stderr
+    assert done.stderr.startswith("carina: error: "), done.stderr
     for word in words:
         assert word in done.stderr, done.stderr
     said = json.loads(run_carina([*args, "--json"], expect=2).stdout)
     assert said["status"] == "failed" and words[0] in said["errors"][0]["what"] + said["errors"][0]["where"]
+
+
+def test_the_program_alone_prints_the_help(run_carina):
+    done = run_carina([], expect=2)
+    assert done.stdout == run_carina(["--help"]).stdout and not done.stderr
+
+
+def test_help_has_sections_with_what_is_needed_first(run_carina):
+    text = run_carina(["compile", "--help"]).stdout
+    places = [text.index(title) for title in ("Target and output:", "Quantization:", "NPU or CPU:", "Memory, budgets and speed:", "Reports:", "Passes")]
+    assert places == sorted(places)
+    assert text.index("--target") < places[1] and text.index("--output") < places[1] and text.index("--sram-budget") > places[3]
+
+
+def test_the_program_is_named_after_the_model(run_carina, work, tmp_path):
+    run_carina(["compile", work / "digits.tosa", "-t", "ethos-u55-128"], cwd=tmp_path)
+    assert (tmp_path / "digits.pte").is_file()
 
 
 def test_help_is_a_command_too(run_carina):
@@ -109,7 +132,7 @@ def test_what_a_program_is_made_for_stands_in_the_report(run_carina, work, tmp_p
     assert (usual["optimize"], usual["sram_budget_bytes"], usual["arena_cache_bytes"]) == ("speed", 0, 0)
     for flag, name in [(["-O2"], "speed"), (["-O3"], "search"), (["-Os"], "size"), (["--optimise", "Size"], "size"), (["--optimize=Performance"], "speed")]:
         assert run_carina([*args, *flag, "--json"]).json["optimize"] == name
-    said = run_carina([*args, "-Os", "--sram-budget", "1M", "--arena-cache-size", "512K"]).stdout
+    said = run_carina([*args, "-Os", "--arena-budget", "1M", "--arena-cache-size", "512K"]).stdout
     assert "optimized for size, at most 1,048,576 B of arena, at most 524,288 B of fast memory" in said
     assert "optimized" not in run_carina(args).stdout
     dynamic = run_carina([*args, "--dynamic-weights", "--json"])

@@ -6,6 +6,7 @@
 #include "command.h"
 #include "explore/layer_accuracy.h"
 #include "files/command_files.h"
+#include "image_options.h"
 #include "model_options.h"
 #include "option_values.h"
 #include "page_option.h"
@@ -60,9 +61,11 @@ Result<std::string> compared(const Options& options, const Console& console) {
   const explore::LayerAccuracyRequest request{.model = options.program.model,
                                               .data = options.program.data,
                                               .calibration = options.model.calibration,
+                                              .images = options.model.images,
                                               .quantize = options.model.quantize,
                                               .loop_rounds = options.model.loop_rounds,
                                               .samples = options.samples,
+                                              .target = options.model.target,
                                               .threads = console.threads};
   return written(explore::layer_accuracy(request, console.log()), options, console);
 }
@@ -103,8 +106,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("model", request.model, "The float .pt2")->required()->check(path());
   app.add_option("program", request.program, "The .pte made from it")->check(path());
   app.add_option("--data", request.data,
-                 "An .npz with inputs (x, or the names of the model's inputs) and labels y. Without y: only the SQNR "
-                 "of the outputs")
+                 "An .npz with inputs (x, or the names of the model's inputs) and labels y, or a folder of such files; "
+                 "or a folder with a folder of images for each class. Without labels: only the SQNR of the outputs")
       ->required()
       ->check(path());
   app.add_option(
@@ -120,16 +123,21 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       ->check(CLI::PositiveNumber)
       ->needs(app.get_option("--layers"));
   add_options_of(app, {OptionGroup::kLoop, OptionGroup::kQuantize}, options.model);
+  app.add_option("-t,--target", options.model.target.accelerator,
+                 "With --layers: the NPU whose cycles stand beside each scheme, as `carina targets` lists them")
+      ->needs(app.get_option("--layers"));
+  add_image_options(app, options.model.images);
   add_page_option(app, options.page);
   add_cluster_options(app, options.cluster, "sample");
   app.add_option("--state", options.state,
                  "Keep the scores of samples in this folder. The same command then runs only the other samples")
       ->check(path())
       ->needs(app.get_option("--scheduler"))
-      ->group("On a cluster");
+      ->group(section::kCluster);
   app.callback([&] {
     action = [&] {
       request.loop_rounds = options.model.loop_rounds;
+      request.images = options.model.images;
       request.threads = console.threads;
       return run(app, options, console);
     };

@@ -1,6 +1,7 @@
 #include "accuracy_sharing.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -32,8 +33,11 @@ std::vector<GivenOption> files_of(const explore::AccuracyRequest& request) {
 }
 
 std::vector<std::string> words_of(const explore::AccuracyRequest& request) {
-  if (request.loop_rounds == 0) return {};
-  return {fmt::format("--loop-rounds={}", request.loop_rounds)};
+  std::vector<std::string> words;
+  if (request.loop_rounds != 0) words.push_back(fmt::format("--loop-rounds={}", request.loop_rounds));
+  if (!request.images.mean.empty()) words.push_back(fmt::format("--mean={}", fmt::join(request.images.mean, ",")));
+  if (!request.images.std.empty()) words.push_back(fmt::format("--std={}", fmt::join(request.images.std, ",")));
+  return words;
 }
 
 Result<std::string> key_of(const explore::AccuracyRequest& request) {

@@ -1,5 +1,6 @@
 #include "cluster_options.h"
 
+#include "help_text.h"
 #include "option_values.h"
 
 namespace carina::cli {
@@ -26,8 +27,8 @@ void add_cluster_options(CLI::App& app, ClusterOptions& options, const std::stri
             ->check(path()),
         app.add_option("--tls-cert", options.tls_cert, "Certificate of this machine: a .pem file")->check(path()),
         app.add_option("--tls-key", options.tls_key, "Key of --tls-cert: a .pem file")->check(path())})
-    option->needs(scheduler)->group("On a cluster");
-  scheduler->group("On a cluster");
+    option->needs(scheduler)->group(section::kCluster);
+  scheduler->group(section::kCluster);
   for (CLI::Option* option :
        {app.add_flag("--identity", options.identity), app.add_flag("--describe", options.describe),
         app.add_flag("--only-kept", options.only_kept), app.add_option("--job", options.job)})

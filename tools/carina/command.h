@@ -23,6 +23,9 @@ struct Console {
   [[nodiscard]] Log log() const;
 };
 
+// Prints each error on stderr as "carina: ...". Returns the exit code, as report_failure().
+int print_errors(const Diagnostics& errors);
+
 // Reports why a command gave no result: each error on stderr as "carina: ...". With --json, also an object with "file",
 // "status" and "errors" on stdout. Returns the exit code: 1 for wrong input or a failed environment, 2 for usage, 3 for
 // an internal error, whose command is repeated for a report. Removes what the command has written so far.

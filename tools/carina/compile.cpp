@@ -14,7 +14,7 @@
 #include "base/io/output_file.h"
 #include "base/parallel/parallel.h"
 #include "command.h"
-#include "datasets/images/decode_image.h"
+#include "datasets/random_samples.h"
 #include "execute/bundle_program.h"
 #include "files/command_files.h"
 #include "inspect/c_source.h"
@@ -81,7 +81,8 @@ files::CommandFiles files_of(const driver::CompileRequest& request, const Output
   if (outputs.program.ends_with(".c")) files.outputs.push_back({"--output", header_of(outputs)});
   std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
   std::ranges::copy(outputs.bundle.inputs, std::back_inserter(files.inputs));
-  files.read_by_option = {{"--calibrate", request.calibration}, {"--quantize-config", request.quantize.file}};
+  files.read_by_option = {{"--calibrate", request.calibration == datasets::kRandomData ? "" : request.calibration},
+                          {"--quantize-config", request.quantize.file}};
   for (const std::string& config : request.target.config_files) {
     if (!targets::is_built_in(config)) files.read_by_option.push_back({"--config", config});
   }
@@ -102,7 +103,7 @@ Result<void> make_bundle(driver::Compiled& compiled, const driver::CompileReques
   execute::BundleRequest bundle = outputs.bundle;
   bundle.model = request.model;
   bundle.threads = console.threads;
-  bundle.images.decoder = datasets::decode_image;
+  bundle.images = request.images;
   CARINA_TRY(compiled.program, execute::bundle_program(Buffer::copy_of(compiled.program), bundle, console.log()));
   return {};
 }
@@ -182,15 +183,17 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   add_pass_options(app, request);
   add_target_options(app, request.target);
   static bool delegate = true;
-  app.add_flag("-d,--delegate", delegate, "Put what can run there on the NPU: the default");
+  app.add_flag("-d,--delegate", delegate, "Put what can run there on the NPU: the default")->group(section::kPlacement);
   add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kCompile, OptionGroup::kCheck}, request);
   add_layers_option(app, outputs.layers);
   app.add_option("--summary", outputs.summary,
                  "Write a .csv file with one row about the whole network, with the columns of Vela's summary")
+      ->group(section::kReports)
       ->check(path());
   add_page_option(app, outputs.page);
   add_all_option(app, outputs.rows);
-  app.add_flag("--profile", outputs.profile, "Print the time and the peak memory of each stage");
+  app.add_flag("--profile", outputs.profile, "Print the time and the peak memory of each stage")
+      ->group(section::kReports);
   app.add_option(
          "--test-inputs", outputs.bundle.inputs,
          "With -o FILE.bpte: inputs of the test cases, in the forms of `carina run -i`; a file may hold many samples")
@@ -201,17 +204,20 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
                  "those of the model before compilation (model)")
       ->transform(one_of({{"run", static_cast<int>(execute::Expected::kRun)},
                           {"model", static_cast<int>(execute::Expected::kModel)}}));
-  app.add_option("-o,--output", outputs.program,
-                 "Output file: a .pte; a .h or .c (the program as a C array); a .bpte (program with test cases); an "
-                 ".npz (the command stream in Vela's raw "
-                 "format, one delegate only); or a .vgf (with --target vgf)")
-      ->required()
+  app.add_option(
+         "-o,--output", outputs.program,
+         "Output file: a .pte; a .h or .c (the program as a C array); a .bpte (program with test cases); an .npz (the "
+         "command stream in Vela's raw format, one delegate only); or a .vgf (with --target vgf). Default: the model's "
+         "name with .pte, in the current folder")
+      ->group(section::kMain)
       ->check(path());
   app.callback([&] {
     action = [&] {
       request.threads = console.threads;
+      if (outputs.program.empty()) outputs.program = std::filesystem::path(request.model).stem().string() + ".pte";
       request.layers = !outputs.layers.empty() || !outputs.summary.empty() || !outputs.page.empty();
       if (!outputs.page.empty()) request.alternatives = explore::find_alternatives;
+      request.remedies = explore::find_remedies;
       if (outputs.program.ends_with(".npz")) request.output = driver::CompileRequest::Output::kStream;
       if (outputs.program.ends_with(".vgf")) request.output = driver::CompileRequest::Output::kVgf;
       const Result<void> done = compile(request, outputs, console);

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <string_view>
 
 #include "base/io/output_file.h"
@@ -37,6 +40,42 @@ std::string command_line(const std::vector<std::string>& arguments) {
   return line;
 }
 
+// "error" in red, "warning" in yellow, where standard error has colors.
+std::string colored_name(Severity severity) {
+  static const bool has_colors = stderr_has_colors();
+  if (!has_colors || severity == Severity::kNote) return name_of(severity);
+  return fmt::format("\x1b[1;{}m{}\x1b[0m", severity == Severity::kError ? 31 : 33, name_of(severity));
+}
+
+// Shows steps on one line of the terminal, at most ten times a second: a step that lasts less is not seen anyway.
+class ProgressLine {
+ public:
+  void show(std::string_view step, size_t done, size_t total) {
+    const std::scoped_lock lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    const bool is_last = done + 1 >= total;
+    if (is_last && shown_) clear();
+    if (is_last || now - last_ < kInterval) return;
+    last_ = now;
+    shown_ = true;
+    fmt::print(stderr, "\r\x1b[K{}", report::stage_text(step, done, total));
+    std::fflush(stderr);
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kInterval{100};
+
+  void clear() {
+    shown_ = false;
+    fmt::print(stderr, "\r\x1b[K");
+    std::fflush(stderr);
+  }
+
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  bool shown_ = false;
+};
+
 int exit_code(Fault fault) {
   switch (fault) {
     case Fault::kInput:
@@ -55,27 +94,30 @@ int exit_code(Fault fault) {
 Log Console::log() const {
   Log log;
   log.note = [](const Diagnostic& diagnostic) {
-    fmt::print(stderr, "carina: {}: {}\n", name_of(diagnostic.severity), to_string(diagnostic));
+    fmt::print(stderr, "carina: {}: {}\n", colored_name(diagnostic.severity), to_string(diagnostic));
   };
   if (stderr_is_terminal()) {
-    log.progress = [](std::string_view step, size_t done, size_t total) {
-      fmt::print(stderr, "\r\x1b[K{}", report::stage_text(step, done, total));
-      if (done + 1 >= total) fmt::print(stderr, "\r\x1b[K");
-      std::fflush(stderr);
+    log.progress = [line = std::make_shared<ProgressLine>()](std::string_view step, size_t done, size_t total) {
+      line->show(step, done, total);
     };
   }
   return log;
+}
+
+int print_errors(const Diagnostics& errors) {
+  int code = 1;
+  for (const Diagnostic& error : errors) {
+    fmt::print(stderr, "carina: {}: {}\n", colored_name(error.severity), to_string(error));
+    code = std::max(code, exit_code(error.fault));
+  }
+  return code;
 }
 
 int report_failure(const std::string& file, const Diagnostics& errors, const Console& console) {
   remove_new_files();
   // the error is on stderr and in the exit code too
   if (console.json) static_cast<void>(print(report::to_json(file, errors)));
-  int code = 1;
-  for (const Diagnostic& error : errors) {
-    fmt::print(stderr, "carina: {}: {}\n", name_of(error.severity), to_string(error));
-    code = std::max(code, exit_code(error.fault));
-  }
+  const int code = print_errors(errors);
   if (code == kInternalError) fmt::print(stderr, "  to reproduce it: {}\n", command_line(console.arguments));
   return code;
 }

@@ -21,19 +21,42 @@ Result<void> check(const driver::CompileRequest& request, const std::string& pag
   return files::check_files(files);
 }
 
+Result<void> write_page(const std::string& page, const results::CompileReport& report) {
+  if (page.empty()) return {};
+  return write_file(page, to_html(report, report::CompilePage::kExplain));
+}
+
+// Writes the page of a model of which nothing is known but the errors. Files that cannot be read have none.
+int explain_failure(const driver::CompileRequest& request, const std::string& page, const Diagnostics& errors,
+                    const Console& console) {
+  const int code = report_failure(request.model, errors, console);
+  if (!std::ranges::all_of(errors, [](const Diagnostic& error) { return error.fault == Fault::kInput; })) return code;
+  results::CompileReport report{.model = request.model,
+                                .target = request.target.accelerator,
+                                .system_config = request.target.system_config,
+                                .memory_mode = request.target.memory_mode,
+                                .optimize = {},
+                                .quantization = "none",
+                                .nodes = {},
+                                .delegates = {},
+                                .output = {},
+                                .errors = errors};
+  const auto written = write_page(page, report);
+  return written ? code : print_errors(written.error());
+}
+
 // Prints the table even if the model cannot be compiled. With --json the object contains the errors too.
 int explain(const driver::CompileRequest& request, const std::string& page, const Console& console) {
   const auto report = driver::explain(request, console.log());
-  if (!report) return report_failure(request.model, report.error(), console);
+  if (!report) return explain_failure(request, page, report.error(), console);
   warn_of(request, *report, console);
-  if (!page.empty()) {
-    const auto written = write_file(page, to_html(*report, report::CompilePage::kExplain));
-    if (!written) return report_failure(request.model, written.error(), console);
-  }
+  if (const auto written = write_page(page, *report); !written)
+    return report_failure(request.model, written.error(), console);
   const int printed =
       finish(request.model, console.json ? report::to_json(*report) : report::to_text(*report, report::Detail::kNodes),
              console);
-  return report->errors.empty() ? printed : report_failure(request.model, report->errors, {.json = false});
+  const Diagnostics& errors = report->errors.empty() ? report->over_budget : report->errors;
+  return errors.empty() ? printed : print_errors(errors);
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
@@ -48,6 +71,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
       request.threads = console.threads;
       request.layers = !page.empty();
       if (!page.empty()) request.alternatives = explore::find_alternatives;
+      request.remedies = explore::find_remedies;
       const Result<void> sound = check(request, page);
       return sound ? explain(request, page, console) : report_failure(request.model, sound.error(), console);
     };

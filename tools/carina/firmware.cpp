@@ -22,14 +22,14 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("-o,--output", request.output, "The image with the program in it, an .elf")->required()->check(path());
   app.add_option("--image", request.image,
                  "Firmware image: corstone300-host (NPU simulator on the host), corstone300-image (NPU simulator "
-                 "in\nthe image), corstone300-flash (the same, without DDR), or the path of an .elf")
+                 "in the image), corstone300-flash (the same, without DDR), or the path of an .elf")
       ->capture_default_str()
       ->check(path());
   app.add_option("-t,--target", request.accelerator,
                  "NPU of an image with its own simulator. Default: the program's target");
   app.add_option("--ops", request.kernels.names,
                  "Link the image with these kernels only, by their names in a .pte: "
-                 "aten::add.out,aten::relu.out\n(needs arm-none-eabi-g++; may be repeated). Default: all kernels")
+                 "aten::add.out,aten::relu.out (needs arm-none-eabi-g++; may be repeated). Default: all kernels")
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--ops-from", request.kernels.programs,

@@ -1,7 +1,9 @@
 #include "help_text.h"
 
 #include <algorithm>
+#include <array>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "base/system/terminal.h"
@@ -72,6 +74,30 @@ std::string wrapped(std::string_view text, size_t width, size_t indent) {
 size_t help_columns() {
   constexpr size_t kMin = 60, kMax = 120, kDefault = 100;
   return std::clamp(terminal_columns().value_or(kDefault), kMin, kMax);
+}
+
+std::string HelpText::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+  if (mode == CLI::AppFormatMode::Sub) return CLI::Formatter::make_help(app, std::move(name), mode);
+  return make_description(app) + make_usage(app, std::move(name)) + make_positionals(app) + sections_of(app) +
+         make_subcommands(app, mode) + "\n" + make_footer(app);
+}
+
+std::string HelpText::sections_of(const CLI::App* app) const {
+  constexpr std::array<std::string_view, 5> kFirst{section::kMain, section::kQuantization, section::kPlacement,
+                                                   section::kMemory, section::kReports};
+  std::vector<std::string> groups = app->get_groups();
+  const auto place = [&](const std::string& group) {  // sections without a place come last, as they were added
+    const bool is_last = group == section::kPasses || group == section::kCluster;
+    return std::ranges::find(kFirst, group) - kFirst.begin() + (is_last ? 1 : 0);
+  };
+  std::ranges::stable_sort(groups, {}, place);
+  std::string out;
+  for (const std::string& group : groups) {
+    const std::vector<const CLI::Option*> options = app->get_options(
+        [&](const CLI::Option* option) { return option->get_group() == group && option->nonpositional(); });
+    if (!group.empty() && !options.empty()) out += make_group(group, false, options) + "\n";
+  }
+  return out;
 }
 
 HelpText::HelpText() : columns_(help_columns()) {

@@ -7,6 +7,17 @@
 
 namespace carina::cli {
 
+// The sections of --help, for CLI::Option::group().
+namespace section {
+inline constexpr const char* kMain = "Target and output";
+inline constexpr const char* kQuantization = "Quantization";
+inline constexpr const char* kPlacement = "NPU or CPU";
+inline constexpr const char* kMemory = "Memory, budgets and speed";
+inline constexpr const char* kReports = "Reports";
+inline constexpr const char* kPasses = "Passes (for work on Carina)";
+inline constexpr const char* kCluster = "On a cluster";
+}  // namespace section
+
 // Breaks a text at blanks, and long words after commas, so that lines have at most `width` characters if the text
 // allows it. Lines after the first start with `indent` blanks, which count. Line ends in the text are kept.
 //   wrapped("one two three", 9, 2) is "one two\n  three"
@@ -19,6 +30,8 @@ size_t help_columns();
 class HelpText : public CLI::Formatter {
  public:
   HelpText();
+  // The sections stand in a fixed order, what a command needs first.
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
   std::string make_option(const CLI::Option* option, bool is_positional) const override;
   std::string make_description(const CLI::App* app) const override;
   std::string make_subcommand(const CLI::App* command) const override;
@@ -26,6 +39,8 @@ class HelpText : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override;
 
  private:
+  [[nodiscard]] std::string sections_of(const CLI::App* app) const;
+
   size_t columns_;
 };
 

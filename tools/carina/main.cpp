@@ -14,10 +14,12 @@
 
 #include "base/system/process.h"
 #include "base/system/signals.h"
+#include "base/system/terminal.h"
 #include "command.h"
 #include "guard.h"
 #include "help_text.h"
 #include "licenses.h"
+#include "report/tables/text_table.h"
 #include "usage.h"
 
 // The program's entry: reads the command line, which options.def and the commands describe, and runs one command.
@@ -137,6 +139,10 @@ int run(int argc, char** argv) {
   for (const Command* command : commands) add_command(app, *command, console, action);
   std::vector<std::string> arguments = arguments_of(argc, argv);
   console.arguments = arguments;
+  if (arguments.empty()) {  // `carina` alone: no command ran, which scripts must see
+    static_cast<void>(print(app.help()));
+    return 2;
+  }
   if (!arguments.empty() && arguments.front() == "--licenses") return finish("", third_party_notices(), console);
   // --json is also effective if the options could not be parsed.
   const bool json = std::ranges::find(arguments, "--json") != arguments.end();
@@ -156,6 +162,7 @@ int main(int argc, char** argv) {
   carina::open_closed_streams();
   carina::install_signal_handlers();
   carina::keep_freed_memory();
+  carina::report::wrap_tables_to(carina::terminal_columns().value_or(0));
   try {
     return carina::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {

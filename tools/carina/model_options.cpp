@@ -8,6 +8,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "help_text.h"
+#include "image_options.h"
 #include "ir/text.h"
 #include "models/passes.h"
 #include "option_values.h"
@@ -63,12 +65,32 @@ CLI::Validator choice() {
   return one_of(std::move(names));
 }
 
+// The section of --help that lists a row.
+const char* section_of(const OptionRow& row) {
+  switch (row.group) {
+    case OptionGroup::kTarget:
+      return std::string_view(row.names).starts_with("-t,") ? section::kMain : section::kMemory;
+    case OptionGroup::kQuantize:
+      return section::kQuantization;
+    case OptionGroup::kPartition:
+      return section::kPlacement;
+    case OptionGroup::kMemory:
+    case OptionGroup::kSchedule:
+      return section::kMemory;
+    case OptionGroup::kLoop:
+    case OptionGroup::kCompile:
+    case OptionGroup::kCheck:
+      return section::kPlacement;
+  }
+  return section::kPlacement;
+}
+
 template <typename T>
 void add_row(CLI::App& app, const OptionRow& row, T& value) {
   if constexpr (std::is_same_v<T, bool>) {
-    app.add_flag(row.names, value, row.help);
+    app.add_flag(row.names, value, row.help)->group(section_of(row));
   } else {
-    CLI::Option& option = *app.add_option(row.names, value, row.help);
+    CLI::Option& option = *app.add_option(row.names, value, row.help)->group(section_of(row));
     if constexpr (std::is_enum_v<T>) option.transform(choice<T>());
     if constexpr (std::is_same_v<T, std::vector<std::string>>) option.allow_extra_args(false);
     add_conversions(option, row.kind);
@@ -89,7 +111,7 @@ void add_flags(CLI::App& app, std::initializer_list<OptionGroup> groups, options
   options::visit_flags([&](const auto& flag, auto member) {
     if (std::ranges::find(groups, flag.group) == groups.end()) return;
     const auto set = [&stage, member, value = flag.value] { stage.*member = value; };
-    CLI::Option* option = app.add_flag_callback(flag.names, set, flag.help);
+    CLI::Option* option = app.add_flag_callback(flag.names, set, flag.help)->group(section::kPlacement);
     for (CLI::Option* other : added) option->excludes(other);
     added.push_back(option);
   });
@@ -116,27 +138,30 @@ void add_options_of(CLI::App& app, std::initializer_list<OptionGroup> groups, dr
 
 void add_model_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option("-m,--model_name,model", request.model, "A .pt2 of torch.export.save, or a .tosa")
+      ->group(section::kMain)
       ->required()
       ->check(path());
   add_options_of(app, {OptionGroup::kLoop, OptionGroup::kQuantize}, request);
+  add_image_options(app, request.images);
 }
 
 void add_pass_options(CLI::App& app, driver::CompileRequest& request) {
-  const CLI::IsMember known(models::pass_names());
+  CLI::IsMember known(models::pass_names());
+  known.description("PASS");  // an error lists them
   app.add_option_function<std::vector<std::string>>(
          "--print-after",
          [&request](const std::vector<std::string>& names) { request.passes.after = print_after(names); },
          "Print the graph to stderr after these passes, as text")
       ->delimiter(',')
       ->check(known)
-      ->group("Passes");
+      ->group(section::kPasses);
   app.add_option("--stop-after", request.passes.stop_after, "Skip the passes after this one")
       ->check(known)
-      ->group("Passes");
+      ->group(section::kPasses);
   app.add_option("--disable-pass", request.passes.disabled, "Skip these passes")
       ->delimiter(',')
       ->check(known)
-      ->group("Passes");
+      ->group(section::kPasses);
 }
 
 void add_memory_options(CLI::App& app, std::string& system_config, std::string& memory_mode,

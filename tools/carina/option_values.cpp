@@ -5,6 +5,9 @@
 #include <charconv>
 #include <cstdint>
 #include <utility>
+#include <vector>
+
+#include "base/text/nearest.h"
 
 namespace carina::cli {
 
@@ -55,7 +58,13 @@ CLI::Validator one_of(std::map<std::string, int> values) {
   for (const auto& [word, number] : values) names += (names.empty() ? "" : ",") + word;
   const auto convert = [values = std::move(values), names](std::string& text) -> std::string {
     const auto found = values.find(CLI::detail::to_lower(text));
-    if (found == values.end()) return fmt::format("unknown value: expected one of {}, got {}", names, text);
+    if (found == values.end()) {
+      std::vector<std::string> words;
+      for (const auto& [word, number] : values) words.push_back(word);
+      const std::string nearest = nearest_hint(text, words);
+      return fmt::format("unknown value: expected one of {}, got {}{}{}", names, text, nearest.empty() ? "" : "; ",
+                         nearest);
+    }
     text = std::to_string(found->second);
     return {};
   };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/io/file.h"
+#include "help_text.h"
 #include "option_values.h"
 #include "report/page.h"
 
@@ -14,6 +15,7 @@ namespace carina::cli {
 inline void add_page_option(CLI::App& app, std::string& file) {
   app.add_option("--report", file,
                  "Write the report as one HTML page with plots. The page loads nothing from a network")
+      ->group(section::kReports)
       ->check(path());
 }
 

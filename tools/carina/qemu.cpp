@@ -1,5 +1,7 @@
 #include "boards/qemu.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -7,6 +9,7 @@
 #include "command.h"
 #include "device_options.h"
 #include "files/command_files.h"
+#include "files/file_kind.h"
 #include "model_options.h"
 #include "option_values.h"
 
@@ -21,7 +24,14 @@ Result<Buffer> open_image(const std::string& image, const boards::QemuRequest& r
   files.inputs.push_back(image);
   std::ranges::copy(request.target.config_files, std::back_inserter(files.inputs));
   CARINA_CHECKED(files::check_files(files));
-  return map_file(image);
+  CARINA_TRY(Buffer file, map_file(image));
+  const files::FileKind kind = files::kind_of(file);
+  if (kind != files::FileKind::kPte && kind != files::FileKind::kBundledProgram) return file;
+  return fail({.where = image,
+               .what = "this is an ExecuTorch program, and no firmware image",
+               .hint = fmt::format("`carina firmware {0} -o app.elf` puts it into an image; `carina run {0} --on qemu` "
+                                   "does both",
+                                   image)});
 }
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
@@ -30,7 +40,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   app.add_option("image", image, "An .elf of `carina firmware`")->required()->check(path());
   app.add_option(
          "-i,--input", request.inputs,
-         "One per input: an .npy as for `carina run`, or a .bin with the bytes of the input in memory.\nDefault: ones")
+         "One per input: an .npy as for `carina run`, or a .bin with the bytes of the input in memory. Default: ones")
       ->allow_extra_args(false)
       ->check(path());
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());

@@ -4,9 +4,9 @@
 #include <iterator>
 
 #include "command.h"
-#include "datasets/images/decode_image.h"
 #include "device_options.h"
 #include "files/command_files.h"
+#include "image_options.h"
 #include "model_options.h"
 #include "option_values.h"
 #include "page_option.h"
@@ -96,19 +96,6 @@ int run_as_firmware(const execute::RunRequest& request, const Tables& tables, co
                                    .config_files = request.config_files},
                         .etdump = request.etdump},
                        console, tables.layers, tables.rows);
-}
-
-void add_image_options(CLI::App& app, datasets::ImageOptions& images) {
-  images.decoder = datasets::decode_image;
-  app.add_option("--mean", images.mean,
-                 "Mean for images: a channel value v becomes (v / 255 - mean) / std. One number, or one per channel: "
-                 "0.485,0.456,0.406. Default: 0")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  app.add_option("--std", images.std, "Standard deviation for images, see --mean. Default: 1")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(CLI::PositiveNumber);
 }
 
 void add_bundle_options(CLI::App& app, execute::RunRequest& request) {

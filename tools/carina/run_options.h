@@ -6,6 +6,7 @@
 
 #include "base/io/file.h"
 #include "command.h"
+#include "help_text.h"
 #include "option_values.h"
 #include "report/run_report.h"
 #include "report/tables/layer_table.h"
@@ -15,8 +16,9 @@ namespace carina::cli {
 // Adds --all, for subcommands that show the operations of an NPU.
 inline void add_all_option(CLI::App& app, report::LayerRows& rows) {
   app.add_flag_callback(
-      "--all", [&rows] { rows = report::LayerRows::kEach; },
-      "With --timed: one row per NPU operation. Default: one row per layer");
+         "--all", [&rows] { rows = report::LayerRows::kEach; },
+         "In the table of layers: one row per NPU operation. Default: one row per layer")
+      ->group(section::kReports);
 }
 
 // Adds --per-layer, for subcommands that report the cycles of an NPU.
@@ -24,6 +26,7 @@ inline void add_layers_option(CLI::App& app, std::string& file) {
   app.add_option("--per-layer,--csv", file,
                  "Write a table of the layers: cycles by cause, traffic by memory, live SRAM. Format: .csv (with "
                  "Vela's columns), .json, or text")
+      ->group(section::kReports)
       ->check(path());
 }
 

@@ -27,8 +27,8 @@ Result<std::string> digest_of(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return digest_of_file(path);
   std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(path, error)) {
-    if (entry.is_regular_file(error)) files.push_back(entry.path().filename().string());
+  for (const auto& entry : fs::recursive_directory_iterator(path, error)) {  // images are in folders by class
+    if (entry.is_regular_file(error)) files.push_back(fs::relative(entry.path(), path, error).generic_string());
   }
   std::ranges::sort(files);
   std::string all;

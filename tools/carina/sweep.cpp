@@ -27,12 +27,13 @@ namespace {
 // Exit code of --only-kept when an output cannot be written. python/carina/cluster/command.py then keeps the rows.
 constexpr int kNotReported = 74;
 
-Result<void> check_program_folder(const std::string& folder) {
+Result<void> make_program_folder(const std::string& folder) {
   std::error_code error;
   if (folder.empty() || std::filesystem::is_directory(folder, error)) return {};
+  std::filesystem::create_directories(folder, error);
+  if (!error) return {};
   return fail({.where = "--output",
-               .what = fmt::format("the folder {} is missing", folder),
-               .hint = "create it first",
+               .what = fmt::format("cannot create the folder {}: {}", folder, error.message()),
                .fault = Fault::kEnvironment});
 }
 
@@ -47,7 +48,7 @@ files::CommandFiles files_of(const SweepOptions& options, const std::vector<Mode
       .folders = {{"--output", options.request.program_folder, ".pte"}}};
   for (const ModelSweep& model : models) {
     const driver::CompileRequest& request = model.request.model;
-    files.inputs.insert(files.inputs.end(), {request.model, request.calibration});
+    files.inputs.insert(files.inputs.end(), {request.model, request.calibration, model.request.data});
     files.inputs.insert(files.inputs.end(), request.target.config_files.begin(), request.target.config_files.end());
     if (models.size() > 1 && !options.page.empty())
       files.outputs.push_back({"--report", page_of_model(options.page, model.name)});
@@ -57,8 +58,7 @@ files::CommandFiles files_of(const SweepOptions& options, const std::vector<Mode
 
 Result<void> check(const SweepOptions& options, const std::vector<ModelSweep>& models) {
   CARINA_CHECKED(files::check_files(files_of(options, models)));
-  CARINA_CHECKED(check_program_folder(options.request.program_folder));
-  if (options.rows.empty() != models.empty()) return {};
+  if (options.rows.empty() != models.empty()) return make_program_folder(options.request.program_folder);
   return fail({.where = "carina sweep",
                .what = "give either a model or --rows FILE",
                .expected = "a model, --models FILE, or --rows FILE",
@@ -141,6 +141,7 @@ int run(const CLI::App& app, const SweepOptions& options, const Console& console
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static SweepOptions options;
   add_sweep_options(app, options);
+  app.get_option("--threads")->default_str("all cores");
   app.callback([&] { action = [&] { return run(app, options, console); }; });
 }
 

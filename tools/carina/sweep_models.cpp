@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/io/file.h"
+#include "datasets/random_samples.h"
 #include "options/rows.h"
 
 namespace carina::cli {
@@ -29,6 +30,8 @@ struct Purpose {
 constexpr std::array kPurposes{Purpose{.option = "--model_name", .use = Use::kFile},
                                Purpose{.option = "--calibrate", .use = Use::kFile},
                                Purpose{.option = "--config", .use = Use::kFile},
+                               Purpose{.option = "--data", .use = Use::kFile},
+                               Purpose{.option = "--fitting", .use = Use::kHere},
                                Purpose{.option = "--targets", .use = Use::kAxis},
                                Purpose{.option = "--memory-modes", .use = Use::kAxis},
                                Purpose{.option = "--quantize", .use = Use::kAxis},
@@ -120,7 +123,7 @@ Result<std::vector<GivenOption>> options_of(const CLI::App& app, const std::stri
     const std::string where = fmt::format("{}:[{}]", file, section.name);
     if (known == nullptr) return wrong(where, "unknown option: " + item.name, "an option of `carina sweep` without --");
     GivenOption one{.name = "--" + known->get_lnames().front(), .values = item.inputs};
-    const Use use = use_of(one.name);
+    const Use use = use_of(one);
     if (use == Use::kHere) return wrong(where, one.name + " applies to all models", "the option on the command line");
     if (use == Use::kFile)
       for (std::string& path : one.values) path = path_beside(file, path);
@@ -151,7 +154,7 @@ Result<ModelSweep> model_of(const CLI::App& app, const SweepOptions& options, co
   CARINA_TRY(const std::vector<GivenOption> own, options_of(app, options.list, section));
   std::vector<std::string> words;
   for (const GivenOption& shared : given_options(app, options, "")) {
-    if (use_of(shared.name) == Use::kHere) continue;
+    if (use_of(shared) == Use::kHere) continue;
     if (std::ranges::find(own, shared.name, &GivenOption::name) != own.end()) continue;
     std::ranges::copy(words_of(shared), std::back_inserter(words));
   }
@@ -195,6 +198,12 @@ using namespace sweep_models;
 Use use_of(std::string_view option) {
   const auto* known = std::ranges::find(kPurposes, option, &Purpose::option);
   return known == kPurposes.end() ? Use::kRow : known->use;
+}
+
+Use use_of(const GivenOption& option) {
+  const bool is_random =
+      option.name == "--calibrate" && option.values == std::vector{std::string(datasets::kRandomData)};
+  return is_random ? Use::kRow : use_of(std::string_view(option.name));
 }
 
 bool is_for_cluster(std::string_view option) {

@@ -18,6 +18,8 @@ namespace carina::cli {
 // They do not depend on kHere.
 enum class Use : uint8_t { kRow, kFile, kAxis, kHere };
 Use use_of(std::string_view option);
+// Likewise, with the value: --calibrate random names no file.
+Use use_of(const report::GivenOption& option);
 // Returns whether an option can be used with --scheduler.
 bool is_for_cluster(std::string_view option);
 

@@ -1,5 +1,6 @@
 #include "sweep_options.h"
 
+#include "image_options.h"
 #include "model_options.h"
 #include "option_values.h"
 #include "page_option.h"
@@ -18,7 +19,7 @@ void add_combination_options(CLI::App& app, explore::SweepRequest& request) {
                  "default mode of each target")
       ->delimiter(',');
   app.add_option("-q,--quantize", request.quantizations,
-                 "Schemes, as of `carina compile`: int8,int16x8,int8x4,none; default: as the model is, int8 when "
+                 "Schemes, as of `carina compile`: int8,int16x8,int8x4,auto,none; default: as the model is, int8 when "
                  "--calibrate is given")
       ->delimiter(',')
       ->transform(spec(models::scheme_error, "SCHEME"))
@@ -27,8 +28,18 @@ void add_combination_options(CLI::App& app, explore::SweepRequest& request) {
 
 void add_file_options(CLI::App& app, explore::SweepRequest& request) {
   app.add_option("--calibrate,--calibration_data", request.model.calibration,
-                 "Calibration samples: an .npz, an .npy, or a folder of such files")
+                 "Calibration samples: an .npz, an .npy, a folder of such files or of images, or random: cycles and "
+                 "memory without data. Without -o, a float model without data is compiled as with random")
       ->check(path());
+  app.add_option("--data", request.data,
+                 "Samples on which each program is compared with the float model: adds its SQNR, and with labels y the "
+                 "metric")
+      ->check(path());
+  app.add_option("--metric", request.metric,
+                 "With --data: what to measure with the labels, as of `carina accuracy`: top1 (default), top5, pixel, "
+                 "iou, psnr, rmse")
+      ->needs(app.get_option("--data"));
+  add_image_options(app, request.model.images);
   app.add_option("--system-config", request.model.target.system_config,
                  "Clock and memories of all targets; default: each family's");
   app.add_option(
@@ -41,7 +52,10 @@ void add_file_options(CLI::App& app, explore::SweepRequest& request) {
 void add_output_options(CLI::App& app, SweepOptions& options) {
   app.add_option("--table,--csv", options.table, "Write the table to this file: .csv, .json or text")->check(path());
   add_page_option(app, options.page);
-  app.add_option("-o,--output", options.request.program_folder, "Write each program to this folder")->check(path());
+  app.add_option("-o,--output", options.request.program_folder, "Write each program to this folder, which is created")
+      ->check(path());
+  app.add_flag("--fitting", options.fitting,
+               "Show only combinations that keep to --sram-budget and --flash-budget. Without it, a column says so");
   app.add_option("--rows", options.rows, "Show the rows of this file (of --json) instead of compiling")->check(path());
   app.add_option("--state", options.request.state_folder,
                  "Keep finished combinations in this folder. The same command then compiles only the others")

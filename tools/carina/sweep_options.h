@@ -17,7 +17,8 @@ struct SweepOptions {
   std::string rows;                 // a file with rows of an earlier sweep; empty: compile
   std::string table;
   std::string page;
-  bool strict = false;  // exit code 1 when a combination failed
+  bool fitting = false;  // show only combinations that keep to the budgets
+  bool strict = false;   // exit code 1 when a combination failed
   ClusterOptions cluster;
 };
 

@@ -53,6 +53,8 @@ bool SweepOutputs::wants_json() const {
 }
 
 Result<void> SweepOutputs::add(results::SweepReport report) {
+  if (options_.fitting)
+    std::erase_if(report.rows, [](const results::SweepRow& row) { return row.fits != results::Fits::kYes; });
   show_notes(report);
   if (models_ == Models::kOne) {
     rows_ = std::move(report);

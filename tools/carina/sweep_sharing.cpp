@@ -44,7 +44,7 @@ Result<std::string> key_of(const std::vector<GivenOption>& given) {
   std::vector<std::string> words;
   std::vector<std::string> files;
   for (const GivenOption& option : given) {
-    const Use use = use_of(option.name);
+    const Use use = use_of(option);
     if (use == Use::kHere || use == Use::kAxis) continue;
     words.push_back(option.name);
     std::vector<std::string>& values = use == Use::kFile ? files : words;
@@ -57,7 +57,7 @@ Result<report::SweepDescription> describe_model(const ModelSweep& model) {
   CARINA_CHECKED(check_vela_flags(model.request.model));
   report::SweepDescription sweep{.model = model.name};
   for (const GivenOption& option : model.given) {
-    const Use use = use_of(option.name);
+    const Use use = use_of(option);
     if (use == Use::kRow || use == Use::kAxis)
       sweep.options.push_back(option);
     else if (use == Use::kFile)
@@ -111,7 +111,7 @@ Result<std::string> describe_sweep(const CLI::App& app, const std::vector<ModelS
     sweeps.push_back(std::move(sweep));
   }
   std::vector<GivenOption> here = given_options(app, {}, "");
-  std::erase_if(here, [](const GivenOption& option) { return use_of(option.name) != Use::kHere; });
+  std::erase_if(here, [](const GivenOption& option) { return use_of(option) != Use::kHere; });
   CARINA_TRY(std::string digest, program_digest());
   return report::to_json({.version = CARINA_VERSION, .sha256 = std::move(digest)}, here, sweeps);
 }

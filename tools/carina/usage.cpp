@@ -55,11 +55,13 @@ std::optional<Diagnostic> before_command(const CLI::App& app, const std::vector<
 }
 
 Diagnostic unknown(const CLI::App& command, const std::string& typed) {
-  if (typed.starts_with("-"))
+  if (typed.starts_with("-")) {
+    const std::string nearest = nearest_hint(typed, option_names(command));
     return {.where = full_name(command),
             .what = fmt::format("unknown option {}", typed),
-            .hint = fmt::format("{}`{} --help` lists the options", nearest_hint(typed, option_names(command)),
+            .hint = fmt::format("{}{}`{} --help` lists the options", nearest, nearest.empty() ? "" : " ",
                                 full_name(command))};
+  }
   const Names commands = command_names(command);
   if (commands.empty())
     return {.where = full_name(command),

@@ -3,10 +3,20 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <string_view>
+
 namespace carina {
 
 bool stderr_is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
+}
+
+bool stderr_has_colors() {
+  const char* refused = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  const bool is_plain = terminal == nullptr || std::string_view(terminal) == "dumb";
+  return stderr_is_terminal() && !is_plain && (refused == nullptr || *refused == '\0');
 }
 
 std::optional<size_t> terminal_columns() {

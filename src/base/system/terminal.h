@@ -9,6 +9,9 @@ namespace carina {
 // Whether a person reads standard error.
 bool stderr_is_terminal();
 
+// Whether words on standard error may have colors: a terminal that has them, and no NO_COLOR (https://no-color.org).
+bool stderr_has_colors();
+
 // The columns of the terminal that standard output is, or no value if it is none.
 std::optional<size_t> terminal_columns();
 

@@ -1,6 +1,8 @@
 #include <io.h>
 #include <windows.h>
 
+#include <cstdlib>
+
 #include "base/system/terminal.h"
 
 // Source: the Windows API, consoleapi2.h.
@@ -8,6 +10,13 @@ namespace carina {
 
 bool stderr_is_terminal() {
   return ::_isatty(2) != 0;
+}
+
+bool stderr_has_colors() {
+  DWORD mode = 0;
+  const char* refused = std::getenv("NO_COLOR");
+  return ::GetConsoleMode(::GetStdHandle(STD_ERROR_HANDLE), &mode) != 0 &&
+         (mode & ENABLE_VIRTUAL_TERMINAL_PROCESSING) != 0 && (refused == nullptr || *refused == '\0');
 }
 
 std::optional<size_t> terminal_columns() {

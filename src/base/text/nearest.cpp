@@ -40,10 +40,20 @@ std::string nearest_hint(std::string_view typed, const std::vector<std::string>&
   const std::string text = plain(typed);
   const auto letters = [&](const std::string& name) { return distance(text, plain(name)); };
   const auto nearest = std::ranges::min_element(names, {}, letters);
-  if (nearest != names.end() && letters(*nearest) <= kMaxLetters) return fmt::format("did you mean {}? ", *nearest);
+  if (nearest != names.end() && letters(*nearest) <= kMaxLetters) return fmt::format("did you mean {}?", *nearest);
   const auto contains = [&](const std::string& name) { return plain(name).find(text) != std::string::npos; };
   if (text.size() < kMinPart || std::ranges::count_if(names, contains) != 1) return {};
-  return fmt::format("did you mean {}? ", *std::ranges::find_if(names, contains));
+  return fmt::format("did you mean {}?", *std::ranges::find_if(names, contains));
+}
+
+std::string nearest_hint(std::string_view typed, std::string_view names) {
+  std::vector<std::string> list;
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(", "));
+    list.emplace_back(name.substr(0, name.find(' ')));
+    names.remove_prefix(std::min(name.size() + 2, names.size()));
+  }
+  return nearest_hint(typed, list);
 }
 
 }  // namespace carina

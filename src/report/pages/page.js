@@ -20,7 +20,7 @@ function bytes(value) {
 
 function big(value) {
   for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]])
-    if (Math.abs(value) >= size) return fixed(value / size, 2) + " " + unit;
+    if (Math.abs(value) >= size) return fixed(value / size, 2) + "\u00a0" + unit;
   return number(value);
 }
 
@@ -34,7 +34,7 @@ function duration(cycles, clock_hz) {
 function interval_cards(interval) {
   if (!interval || !interval.basis || !interval.highest) return [];
   return [{key: "cycles_interval", name: "cycles expected on hardware", value: `${interval.lowest} ${interval.highest}`,
-    text: `${big(interval.lowest)} – ${big(interval.highest)}`, more: interval.basis}];
+    text: `${big(interval.lowest)} – ${big(interval.highest)}`, more: interval.basis, long: true}];
 }
 
 const sum = (list, value) => list.reduce((total, one) => total + value(one), 0);
@@ -62,14 +62,14 @@ function section(id, title, note, ...children) {
   return made;
 }
 
-// [{key, name, value, text, more}]: figures on top. `value` is what --json says.
+// [{key, name, value, text, more, long}]: figures on top. `value` is what --json says. A `long` text gets two columns.
 function cards(list) {
-  const card = one => el("div", {class: "card", "data-key": one.key, "data-value": one.value},
+  const card = one => el("div", {class: one.long ? "card long" : "card", "data-key": one.key, "data-value": one.value},
     el("div", {class: "name"}, one.name), el("div", {class: "value"}, one.text), el("div", {class: "more"}, one.more || ""));
   document.getElementById("main").append(el("div", {class: "cards"}, ...list.map(card)));
 }
 
-// columns: [{title, number: bool, cell(row) -> text or element, by(row) -> what to sort by}]. A click on a title sorts.
+// columns: [{title, number: bool, cell(row) -> text or element, by(row) -> what to sort by}]. A title with `by` is a button that sorts.
 function table(id, columns, rows) {
   const body = el("tbody");
   let order = null, down = false;
@@ -85,11 +85,27 @@ function table(id, columns, rows) {
     down = order === column ? !down : Boolean(column.number);
     order = column;
     fill();
+    titles.forEach((title, index) => columns[index] === column ? title.setAttribute("aria-sort", down ? "descending" : "ascending") : title.removeAttribute("aria-sort"));
   }
-  const titles = columns.map(column => el("th", {class: column.number ? "number" : undefined, scope: "col",
-    click: () => column.by && sort_by(column)}, column.title));
+  const titles = columns.map(column => el("th", {class: column.number ? "number" : undefined, scope: "col"},
+    column.by ? el("button", {type: "button", click: () => sort_by(column)}, column.title) : column.title));
   fill();
-  return el("div", {class: "scroll"}, el("table", {id}, el("thead", {}, el("tr", {}, ...titles)), body));
+  const box = el("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": id.replaceAll("-", " ")}, el("table", {id}, el("thead", {}, el("tr", {}, ...titles)), body));
+  const rest = el("div", {class: "rest", hidden: ""});
+  boxes.push({box, rest, rows: rows.length});
+  return el("div", {}, box, rest);
+}
+
+const boxes = [];  // {box, rest, rows, what}: tables and drawings, and the line below each that says what the box hides
+
+// Says below a table that it has more rows or columns than its box shows.
+function show_rest(one) {
+  const {box, rest, rows, what = "rows"} = one;
+  const all = box.classList.contains("all"), wide = box.scrollWidth > box.clientWidth + 1, high = box.scrollHeight > box.clientHeight + 1;
+  rest.hidden = !(all || wide || high);
+  const text = `${number(rows)} ${what}${high ? ": scroll for the others" : ""}${wide ? "; more on the right" : ""}`;
+  const show = el("button", {type: "button", click: () => { box.classList.toggle("all"); show_rest(one); }}, all ? "show fewer" : "show all " + what);
+  rest.replaceChildren(el("span", {}, text), ...(all || high ? [show] : []));
 }
 
 // A number with a bar behind it, `share` of the cell wide.
@@ -172,8 +188,9 @@ function show_tooltip(handler, event, item, value) {
 
 function start() {
   redraw();
+  boxes.forEach(show_rest);
   document.body.dataset.plots = plots.length;
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw());
   let width = innerWidth;
-  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; redraw(); } });
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; redraw(); boxes.forEach(show_rest); } });
 }

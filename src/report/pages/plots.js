@@ -16,6 +16,18 @@ const kTickText = "datum.value >= 1e9 ? format(datum.value / 1e9, '~r') + 'G' : 
   "datum.value >= 1e3 ? format(datum.value / 1e3, '~r') + 'k' : format(datum.value, '~r')";
 const tick_labels = {labels: {update: {text: {signal: kTickText}}}};
 
+// Ticks of an axis with a logarithmic scale: as many of 1, 2 and 5 times a power of ten as `most` allows, else powers of ten alone.
+//   log_ticks(0.3, 40, 8) is [0.5, 1, 2, 5, 10, 20]
+function log_ticks(low, high, most) {
+  const powers = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power) powers.push(power);
+  const within = steps => powers.flatMap(power => steps.map(step => step * 10 ** power)).filter(tick => tick >= low * .999 && tick <= high * 1.001);
+  for (const steps of [[1, 2, 5], [1, 3], [1]])
+    if (within(steps).length <= most) return within(steps);
+  const all = within([1]);
+  return all.filter((tick, index) => index % Math.ceil(all.length / most) === 0);
+}
+
 // The operations of each layer together, in the order in which the layers compute. A transfer of weights may run long before its layer.
 function folded(operations) {
   const layers = new Map();
@@ -128,15 +140,15 @@ function roofline(points, roofs, colors, width) {
     const knee = roof.macs_per_cycle / roof.bytes_per_cycle;
     return [low, Math.min(Math.max(knee, low), high), high].map(x => ({roof: roof.name, x, y: Math.min(roof.macs_per_cycle, x * roof.bytes_per_cycle)}));
   });
-  const names = Object.keys(colors);
+  const names = Object.keys(colors), bottom = Math.min(...ys, top / 10) / 2;
   return {
     width: width - 90, height: 360,
     data: [{name: "points", values: points.filter(point => point.x > 0 && point.y > 0)}, {name: "lines", values: lines}],
     scales: [{name: "x", type: "log", domain: [low, high], range: "width"},
-      {name: "y", type: "log", domain: [Math.min(...ys, top / 10) / 2, top], range: "height"},
+      {name: "y", type: "log", domain: [bottom, top], range: "height"},
       {name: "color", type: "ordinal", domain: names, range: Object.values(colors)}],
-    axes: [{orient: "bottom", scale: "x", title: "multiply-accumulates per byte moved", encode: tick_labels, tickCount: ticks(width, 6)},
-      {orient: "left", scale: "y", title: "multiply-accumulates per cycle", encode: tick_labels, grid: true, tickCount: 5}],
+    axes: [{orient: "bottom", scale: "x", title: "multiply-accumulates per byte moved", encode: tick_labels, values: log_ticks(low, high, ticks(width, 10))},
+      {orient: "left", scale: "y", title: "multiply-accumulates per cycle", encode: tick_labels, grid: true, values: log_ticks(bottom, top, 9)}],
     marks: [{type: "group", from: {facet: {name: "roof", data: "lines", groupby: "roof"}}, marks: [{type: "line", clip: {path: {signal: "'M0,0h' + width + 'v' + height + 'h' + (-width) + 'z'"}}, interactive: false, from: {data: "roof"},
       encode: {enter: {x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"}, stroke: {value: color_of("--soft")}, strokeDash: {value: [5, 4]},
         strokeWidth: {value: 1.3}, opacity: {value: .8}}}}]},

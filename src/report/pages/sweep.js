@@ -33,22 +33,38 @@ function frontier(points) {
   return [...points].sort((a, b) => a.x - b.x || a.y - b.y).filter(point => point.y < best && ((best = point.y), true));
 }
 
-function scatter(rows, measure, colors, modes, width) {
-  const points = rows.map(row => ({x: Math.max(1, row.sram_bytes), y: measure.of(row), target: row.target, mode: row.memory_mode, tip: row_tip(row)}));
+// `shapes`: {title, of(row), names}: what the shape of a point says.
+function scatter(rows, measure, colors, shapes, width) {
+  const points = rows.map(row => ({x: Math.max(1, row.sram_bytes), y: measure.of(row), target: row.target, shape: shapes.of(row), tip: row_tip(row)}));
+  const ends = (values, room) => [Math.min(...values) / room, Math.max(...values) * room];
+  const [left, right] = ends(points.map(point => point.x), 1.25), [bottom, top] = ends(points.map(point => point.y), 1.25);
   return {
     width: width - 100, height: 420, data: [{name: "points", values: points}, {name: "frontier", values: frontier(points)}],
-    scales: [{name: "x", type: "log", domain: {data: "points", field: "x"}, range: "width", padding: 40},
-      {name: "y", type: "log", domain: {data: "points", field: "y"}, range: "height", padding: 30},
+    scales: [{name: "x", type: "log", domain: [left, right], range: "width"},
+      {name: "y", type: "log", domain: [bottom, top], range: "height"},
       {name: "color", type: "ordinal", domain: Object.keys(colors), range: Object.values(colors)},
-      {name: "shape", type: "ordinal", domain: modes, range: kShapes}],
-    axes: [{orient: "bottom", scale: "x", title: "SRAM, bytes", encode: tick_labels, tickCount: ticks(width, 6), grid: true},
-      {orient: "left", scale: "y", title: measure.title, encode: tick_labels, tickCount: 6, grid: true}],
+      {name: "shape", type: "ordinal", domain: shapes.names, range: kShapes}],
+    axes: [{orient: "bottom", scale: "x", title: "SRAM, bytes", encode: tick_labels, values: log_ticks(left, right, ticks(width, 9)), grid: true},
+      {orient: "left", scale: "y", title: measure.title, encode: tick_labels, values: log_ticks(bottom, top, 8), grid: true}],
     marks: [{type: "line", interactive: false, from: {data: "frontier"}, encode: {enter: {x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"},
       stroke: {value: color_of("--soft")}, strokeDash: {value: [4, 4]}, strokeWidth: {value: 1.4}, interpolate: {value: "step-after"}}}},
     {type: "symbol", from: {data: "points"}, encode: {enter: {x: {scale: "x", field: "x"}, y: {scale: "y", field: "y"}, size: {value: 130},
-      shape: {scale: "shape", field: "mode"}, fill: {scale: "color", field: "target"}, stroke: {value: color_of("--card")}, tooltip: {field: "tip"}},
+      shape: {scale: "shape", field: "shape"}, fill: {scale: "color", field: "target"}, stroke: {value: color_of("--card")}, tooltip: {field: "tip"}},
       update: {fillOpacity: {value: .9}, size: {value: 130}}, hover: {fillOpacity: {value: 1}, size: {value: 210}}}}],
   };
+}
+
+// What the shapes of points can say, the one first that tells more points apart.
+function shape_choices(rows) {
+  const choice = (title, of) => ({title, of, names: [...new Set(rows.map(of))]});
+  const choices = [choice("quantization", row => row.quantization), choice("memory mode", row => row.memory_mode)].filter(one => one.names.length > 1);
+  return choices.length > 0 ? choices : [choice("memory mode", row => row.memory_mode)];
+}
+
+const kShapeSigns = {circle: "●", square: "■", "triangle-up": "▲", diamond: "◆", cross: "✚", "triangle-down": "▼"};
+
+function shape_legend(shapes) {
+  return shapes.names.map((name, index) => `${kShapeSigns[kShapes[index % kShapes.length]]} ${name}`).join("   ");
 }
 
 // Layers of the combinations with one memory mode, darker where more of the combination's time goes.
@@ -110,13 +126,22 @@ function model_column(rows) {
   return rows.some(row => row.model) ? [{title: "model", cell: row => row.model, by: row => row.model}] : [];
 }
 
+// Of sweeps with data, and with budgets.
+function data_columns(rows) {
+  const measured = rows.find(row => row.accuracy)?.accuracy;
+  const figure = (title, of, digits) => ({title, number: true, cell: row => row.accuracy ? fixed(of(row.accuracy), digits) : "–", by: row => row.accuracy ? of(row.accuracy) : -Infinity});
+  return [...(measured?.metric ? [figure(`${measured.metric} ${measured.unit}`.trim(), one => one.of_npu, 2)] : []),
+    ...(measured ? [figure("SQNR dB", one => one.sqnr_db, 1)] : []),
+    ...(rows.some(row => "fits" in row) ? [{title: "fits", cell: row => el("span", {class: row.fits ? "good" : "bad"}, row.fits ? "yes" : "no"), by: row => row.fits ? 0 : 1}] : [])];
+}
+
 function sweep_table(rows) {
   const max = Math.max(...rows.map(row => row.cycles));
   return table(
       'rows-table',
       [
         ...model_column(rows),
-        {title: 'target', cell: row => row.target, by: row => row.target},
+        {title: 'target', cell: row => el('span', {class: 'whole'}, row.target), by: row => row.target},
         {title: 'memory mode', cell: row => row.memory_mode, by: row => row.memory_mode},
         {title: 'quantization', cell: row => row.quantization, by: row => row.quantization},
         {title: 'cycles', number: true, cell: row => bar(number(row.cycles), row.cycles / max), by: row => row.cycles},
@@ -132,6 +157,8 @@ function sweep_table(rows) {
           cell: row => percent(row.macs, row.cycles * row.macs_per_cycle),
           by: row => row.macs / row.cycles / row.macs_per_cycle
         },
+        {title: 'on hardware', number: true, cell: row => row.cycles_interval?.basis ? `${number(row.cycles_interval.lowest)} – ${number(row.cycles_interval.highest)}` : '–', by: row => row.cycles_interval?.highest ?? 0},
+        ...data_columns(rows),
         {title: 'SRAM B', number: true, cell: row => number(row.sram_bytes), by: row => row.sram_bytes},
         {title: 'flash B', number: true, cell: row => number(row.program_bytes), by: row => row.program_bytes}, {
           title: 'nodes on NPU',
@@ -144,13 +171,20 @@ function sweep_table(rows) {
 }
 
 function sweep_plots(rows) {
-  const colors = target_colors(rows), modes = [...new Set(rows.map(row => row.memory_mode))];
-  let measure = kMeasures.cycles, mode = modes[0];
-  section("scatter", "Speed against SRAM", "Towards the lower left is better. The dashed line joins the combinations that no other beats in both. Shapes are memory modes: " +
-    modes.map((name, index) => `${kShapes[index % kShapes.length]} ${name}`).join(", ") + ". " + kConstantsInSram, legend(colors),
-    choice([["cycles", kMeasures.cycles], ["time", kMeasures.time]], chosen => { measure = chosen; redraw("scatter-plot"); }),
-    plot("scatter-plot", width => scatter(rows, measure, colors, modes, width)));
-  section("table-section", "All combinations", "Click a title to sort.", sweep_table(rows));
+  const colors = target_colors(rows), modes = [...new Set(rows.map(row => row.memory_mode))], choices = shape_choices(rows);
+  let measure = kMeasures.cycles, mode = modes[0], shapes = choices[0];
+  const signs = el("p", {class: "note", id: "shapes"}, shape_legend(shapes));
+  const by_name = title => {
+    shapes = choices.find(one => one.title === title);
+    signs.textContent = shape_legend(shapes);
+    redraw("scatter-plot");
+  };
+  section("scatter", "Speed against SRAM", "Towards the lower left is better. The dashed line joins the combinations that no other beats in both. A color is an NPU; " +
+    `a shape is a ${choices.length > 1 ? "quantization or a memory mode" : shapes.title}. ` + kConstantsInSram, legend(colors), signs,
+    el("div", {class: "controls"}, choice([["cycles", kMeasures.cycles], ["time", kMeasures.time]], chosen => { measure = chosen; redraw("scatter-plot"); }),
+      ...(choices.length > 1 ? [dropdown("shapes:", choices.map(one => one.title), by_name)] : [])),
+    plot("scatter-plot", width => scatter(rows, measure, colors, shapes, width)));
+  section("table-section", "All combinations", "A title sorts.", sweep_table(rows));
   section("roofline", "Roofline", "Each combination against the most that its NPU and its busiest memory port can do (dashed).", legend(colors),
     plot("roofline-plot", width => roof_plot(rows, colors, width)));
   if (rows.every(row => row.layers.length === 0)) return;  // the page of several models: each has one of its own
@@ -168,7 +202,20 @@ function sweep_page(report) {
     sweep_plots(rows);
   }
   if (others.length > 0)
-    section("others", "Not compiled", "", table("others-table", [...model_column(others), {title: "target", cell: row => row.target, by: row => row.target},
-      {title: "memory mode", cell: row => row.memory_mode, by: row => row.memory_mode}, {title: "quantization", cell: row => row.quantization, by: row => row.quantization},
-      {title: "what", cell: row => el("span", {class: row.status === "failed" ? "bad" : "fine"}, row.status), by: row => row.status}, {title: "why", cell: row => row.reason, by: row => row.reason}], others));
+    section("others", "Not compiled", "Combinations with one reason are one row.", table("others-table", [...model_column(others), {title: "target", cell: row => row.targets.join(", "), by: row => row.targets[0]},
+      {title: "memory mode", cell: row => row.modes.join(", "), by: row => row.modes[0]}, {title: "quantization", cell: row => row.quantizations.join(", "), by: row => row.quantizations[0]},
+      {title: "what", cell: row => el("span", {class: row.status === "failed" ? "bad" : "fine"}, row.status), by: row => row.status}, {title: "why", cell: row => row.reason, by: row => row.reason}], grouped(others)));
+}
+
+// Combinations without a program, those together whose reasons differ only in the names of the combination.
+function grouped(rows) {
+  const groups = new Map();
+  for (const row of rows) {
+    const kind = [row.model || "", row.status, row.reason.replaceAll(row.memory_mode || "\0", "").replaceAll(row.target, "")].join("\n");
+    if (!groups.has(kind)) groups.set(kind, {...row, targets: [], modes: [], quantizations: []});
+    const group = groups.get(kind);
+    for (const [list, name] of [[group.targets, row.target], [group.modes, row.memory_mode], [group.quantizations, row.quantization]])
+      if (!list.includes(name)) list.push(name);
+  }
+  return [...groups.values()];
 }

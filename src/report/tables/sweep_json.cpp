@@ -7,6 +7,7 @@
 // The conversions are in the namespace of the type, because the JSON library finds them by argument-dependent lookup.
 namespace carina::results {
 
+NLOHMANN_JSON_SERIALIZE_ENUM(Fits, {{Fits::kNotAsked, nullptr}, {Fits::kYes, true}, {Fits::kNo, false}})
 NLOHMANN_JSON_SERIALIZE_ENUM(SweepStatus, {{SweepStatus::kCompiled, "compiled"},
                                            {SweepStatus::kRefused, "refused"},
                                            {SweepStatus::kFailed, "failed"}})
@@ -62,6 +63,22 @@ results::ExpectedCycles expected_of(const ordered_json& json) {
           .basis = json.at("basis")};
 }
 
+ordered_json json_of(const results::SweepAccuracy& accuracy) {
+  return {{"sqnr_db", accuracy.sqnr_db},
+          {"metric", accuracy.metric},
+          {"unit", accuracy.unit},
+          {"of_float", accuracy.of_float},
+          {"of_npu", accuracy.of_npu}};
+}
+
+results::SweepAccuracy accuracy_of(const ordered_json& json) {
+  return {.sqnr_db = json.at("sqnr_db"),
+          .metric = json.at("metric"),
+          .unit = json.at("unit"),
+          .of_float = json.at("of_float"),
+          .of_npu = json.at("of_npu")};
+}
+
 ordered_json json_of(const results::SweepRow& row) {
   ordered_json json = ordered_json::object();
   if (!row.model.empty()) json["model"] = row.model;
@@ -86,6 +103,8 @@ ordered_json json_of(const results::SweepRow& row) {
                {"program_sha256", row.program_sha256},
                {"traffic_bytes", members(row.traffic_bytes)},
                {"bytes_per_cycle", members(row.bytes_per_cycle)}});
+  if (row.fits != results::Fits::kNotAsked) json["fits"] = row.fits;
+  if (row.accuracy) json["accuracy"] = json_of(*row.accuracy);
   json["layers"] = ordered_json::array();
   for (const results::SweepLayer& layer : row.layers) json["layers"].push_back(json_of(layer));
   return json;
@@ -103,6 +122,8 @@ void read_figures(const ordered_json& json, results::SweepRow& row) {
   row.cpu_cycles = json.at("cpu_cycles");
   row.sram_bytes = json.at("sram_bytes");
   row.program_bytes = json.at("program_bytes");
+  if (json.contains("fits")) row.fits = json.at("fits").get<results::Fits>();
+  if (json.contains("accuracy")) row.accuracy = accuracy_of(json.at("accuracy"));
   row.program_sha256 = json.at("program_sha256");
   read(json.at("traffic_bytes"), row.traffic_bytes);
   read(json.at("bytes_per_cycle"), row.bytes_per_cycle);

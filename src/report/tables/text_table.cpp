@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include "carina/check.h"
 
@@ -16,12 +17,42 @@ size_t code_points(const std::string& text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+constexpr size_t kLeast = 24;  // columns of text: fewer are not worth the lines that they take
+
 std::string padded(const std::string& text, size_t width, Align align) {
   const std::string blanks(width - std::min(width, code_points(text)), ' ');
   return align == Align::kLeft ? text + blanks : blanks + text;
 }
 
+size_t& table_limit() {
+  static size_t limit = 0;
+  return limit;
+}
+
+// Breaks a text at blanks into lines of at most `width` code points, if its words allow it.
+std::vector<std::string> broken(const std::string& text, size_t width) {
+  std::vector<std::string> lines(1);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    const bool fits = code_points(lines.back()) + 1 + code_points(word) <= width;
+    if (lines.back().empty()) {
+      lines.back() = word;
+    } else if (fits) {
+      lines.back() += " " + word;
+    } else {
+      lines.push_back(word);
+    }
+    at = end + 1;
+  }
+  return lines;
+}
+
 }  // namespace
+
+void wrap_tables_to(size_t columns) {
+  table_limit() = columns;
+}
 
 std::string Table::text(size_t indent) const {
   std::vector<std::vector<std::string>> lines(1);
@@ -32,13 +63,20 @@ std::string Table::text(size_t indent) const {
     CARINA_CHECK(line.size() == columns_.size(), "{} cells in {} columns", line.size(), columns_.size());
     for (size_t c = 0; c < columns_.size(); ++c) widths[c] = std::max(widths[c], code_points(line[c]));
   }
+  const size_t before_last = indent + std::accumulate(widths.begin(), widths.end() - 1, 2 * (widths.size() - 1));
+  const bool wraps = table_limit() > before_last + kLeast && columns_.back().align == Align::kLeft;
+  if (wraps) widths.back() = std::min(widths.back(), table_limit() - before_last);
   std::string out;
   for (const auto& line : lines) {
     std::string row(indent, ' ');
-    for (size_t c = 0; c < columns_.size(); ++c)
-      row += (c == 0 ? "" : "  ") + padded(line[c], widths[c], columns_[c].align);
-    row.erase(row.find_last_not_of(' ') + 1);
-    out += row + '\n';
+    for (size_t c = 0; c + 1 < columns_.size(); ++c) row += padded(line[c], widths[c], columns_[c].align) + "  ";
+    const std::vector<std::string> last = wraps ? broken(line.back(), widths.back()) : std::vector{line.back()};
+    for (const std::string& part : last) {
+      row += padded(part, widths.back(), columns_.back().align);
+      row.erase(row.find_last_not_of(' ') + 1);
+      out += row + '\n';
+      row.assign(before_last, ' ');
+    }
   }
   return out;
 }

@@ -42,9 +42,11 @@ TEST(ApiOptions, sizes_and_enumerators_out_of_range_are_usage_errors) {
   options.delegate.arena_limit_bytes = -1;
   options.delegate.optimize = static_cast<Optimize>(17);
   options.partition.delegates = static_cast<DelegateMode>(99);
+  options.sram_budget_bytes = -1;
+  options.flash_budget_bytes = -1;
   const auto refused = compile(quantized_model(), kTarget, options);
   expect_usage(refused, "arena_limit_bytes");
-  EXPECT_EQ(refused.error().size(), 3U);  // one message for each mistake
+  EXPECT_EQ(refused.error().size(), 5U);  // one message for each mistake
   for (const int64_t bytes : {int64_t{0}, int64_t{-5}, std::numeric_limits<int64_t>::max()}) {
     TargetNames target = kTarget;
     target.arena_cache_bytes = bytes;

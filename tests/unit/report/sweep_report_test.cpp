@@ -25,6 +25,9 @@ results::SweepReport two_rows() {
       .cpu_nodes = 1,
       .sram_bytes = 77,
       .program_bytes = 99,
+      .fits = results::Fits::kNo,
+      .accuracy =
+          results::SweepAccuracy{.sqnr_db = 31.5, .metric = "top1", .unit = "%", .of_float = 90, .of_npu = 88.5},
       .program_sha256 = "ab",
       .traffic_bytes = {{"Sram read", 5}},
       .bytes_per_cycle = {{"Sram", 8}},
@@ -58,8 +61,11 @@ TEST(SweepReport, other_json_is_an_error) {
 
 TEST(SweepReport, csv_has_a_line_per_combination) {
   const std::string csv = to_csv(two_rows());
-  EXPECT_THAT(csv, HasSubstr("int8,t-1,s,m,compiled,1000,910,1100,1.000000,2000,50.00,77,99,3,1,0,ab,\n"));
-  EXPECT_THAT(csv, HasSubstr("int8,t-2,,m,refused,0,0,0,0.000000,0,0.00,0,0,0,0,0,,\"no, \"\"never\"\"\"\n"));
+  EXPECT_THAT(
+      csv,
+      HasSubstr(
+          "int8,t-1,s,m,compiled,1000,910,1100,1.000000,2000,50.00,77,99,3,1,0,top1,88.5000,90.0000,31.50,no,ab,\n"));
+  EXPECT_THAT(csv, HasSubstr("int8,t-2,,m,refused,0,0,0,0.000000,0,0.00,0,0,0,0,0,,,,,,,\"no, \"\"never\"\"\"\n"));
 }
 
 TEST(SweepReport, row_without_interval_is_read) {
@@ -78,6 +84,32 @@ TEST(SweepReport, text_names_rejected_combinations) {
   const std::string text = to_text(two_rows());
   EXPECT_THAT(text, HasSubstr("1 of 2 combinations compiled"));
   EXPECT_THAT(text, HasSubstr("refused by the target: 1\n"));
+}
+
+TEST(SweepReport, text_has_columns_of_data_and_budgets) {
+  const std::string text = to_text(two_rows());
+  EXPECT_THAT(text, HasSubstr("float model: 90.00 top1 %\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("top1 %  SQNR dB  fits\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("88.50     31.5  no\n"));
+  results::SweepReport plain = two_rows();
+  plain.rows.front().fits = results::Fits::kNotAsked;
+  plain.rows.front().accuracy.reset();
+  EXPECT_THAT(to_text(plain), testing::ContainsRegex("nodes on NPU\n"));
+}
+
+TEST(SweepReport, one_reason_is_one_line) {
+  results::SweepReport report{.model = "m.pt2", .rows = {}};
+  for (const std::string mode : {"Dedicated", "Dedicated_2"}) {
+    results::SweepRow row = two_rows().rows.back();
+    row.memory_mode = mode;
+    row.reason = "mode " + mode + " is not for t-2";
+    report.rows.push_back(row);
+  }
+  report.rows.push_back(two_rows().rows.back());
+  const std::string text = to_text(report);
+  EXPECT_THAT(text, HasSubstr("refused by the target: 3\n"));
+  EXPECT_THAT(text, HasSubstr("Dedicated, Dedicated_2  mode Dedicated is not for t-2\n"));
+  EXPECT_THAT(text, HasSubstr("no, \"never\"\n"));
 }
 
 TEST(SweepReport, line_is_read_back) {

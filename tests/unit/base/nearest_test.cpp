@@ -1,0 +1,36 @@
+// Tests the nearest of several names.
+#include "base/text/nearest.h"
+
+#include <gtest/gtest.h>
+
+namespace carina {
+namespace {
+
+const std::vector<std::string> kTargets{"ethos-u55-32", "ethos-u55-128", "ethos-u85-128", "vgf"};
+
+TEST(NearestHint, names_one_that_differs_in_two_letters) {
+  EXPECT_EQ(nearest_hint("ethos-u55-129", kTargets), "did you mean ethos-u55-128?");
+  EXPECT_EQ(nearest_hint("Ethos-U55-32", kTargets), "did you mean ethos-u55-32?");
+  EXPECT_EQ(nearest_hint("etos-u5-32", kTargets), "did you mean ethos-u55-32?");
+  EXPECT_EQ(nearest_hint("cortex-m55", kTargets), "");
+}
+
+TEST(NearestHint, names_the_only_one_that_contains_the_text) {
+  EXPECT_EQ(nearest_hint("u55-128", kTargets), "did you mean ethos-u55-128?");
+  EXPECT_EQ(nearest_hint("ethos-u85", kTargets), "did you mean ethos-u85-128?");
+  EXPECT_EQ(nearest_hint("128", kTargets), "") << "too short to stand for a name";
+}
+
+TEST(NearestHint, case_and_underscores_do_not_count) {
+  const std::vector<std::string> modes{"Sram_Only", "Shared_Sram"};
+  EXPECT_EQ(nearest_hint("sram-only", modes), "did you mean Sram_Only?");
+  EXPECT_EQ(nearest_hint("SharedSram", modes), "did you mean Shared_Sram?");
+}
+
+TEST(NearestHint, reads_the_names_of_a_message) {
+  EXPECT_EQ(nearest_hint("int16x", "int8 (a8w8), int16x8 (a16w8), none"), "did you mean int16x8?");
+  EXPECT_EQ(nearest_hint("int8", ""), "");
+}
+
+}  // namespace
+}  // namespace carina
