@@ -138,10 +138,11 @@ def on_the_simulator(quantized, inputs, target):
     return torch.from_numpy(np.array(result))
 
 
-def check(name, case, wide=False, least=None):
+def check(name, case, wide=False, least=None, below=0.05):
+    """`below`: by how many dB Carina may be below the Arm backend. Masks must not lose anything beside chance."""
     ours, its, *_ = by_both(case, wide=wide)
     print(f"{name:>20}: Carina {ours:5.1f} dB, the Arm backend {its if isinstance(its, str) else round(its, 1)}", flush=True)
-    assert isinstance(its, str) or np.isnan(its) or ours >= its - 0.3, (name, ours, its)
+    assert isinstance(its, str) or np.isnan(its) or ours >= its - below, (name, ours, its)
     assert least is None or ours >= least, (name, ours)
 
 
@@ -172,7 +173,8 @@ def batches_and_groups():
     for batch in every(3, (2, 3, 1)):
         for name in every(3, ("causal", "none", "flags", "infinity")):
             check(f"{name}, batch {batch}", model_of(MASKS[name], batch=batch), least=27)
-        check(f"groups, batch {batch}", model_of(lambda q, k, v: grouped(q, k[:, :2], v[:, :2]), batch=batch), least=27)
+        case = model_of(lambda q, k, v: grouped(q, k[:, :2], v[:, :2]), batch=batch)
+        check(f"groups, batch {batch}", case, least=27, below=0.3)  # no mask: the roundings of other nodes
         check(f"groups, causal, batch {batch}", model_of(lambda q, k, v: grouped(q, k[:, :2], v[:, :2], is_causal=True), batch=batch), least=27)
 
 

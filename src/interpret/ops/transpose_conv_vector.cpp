@@ -118,32 +118,38 @@ struct Block {
   int64_t rows;        // outputs
 };
 
-// Runs `body` for all blocks, with a scratch area per thread.
+// A row of outputs of one phase.
+struct PhaseRow {
+  size_t phase;
+  int64_t row;
+};
+
+// Returns row `number` of all phases' rows.
+PhaseRow row_at(const std::vector<Phase>& phases, int64_t number) {
+  size_t phase = 0;
+  for (; number >= phases[phase].y.count; ++phase) number -= phases[phase].y.count;
+  return {.phase = phase, .row = number};
+}
+
+// Runs `body` for all blocks, with a scratch area per thread. Nothing is allocated.
 template <typename Body>
 void for_each_block(const Call& call, const TransposedGeometry& g, const std::vector<Phase>& phases,
                     size_t scratch_bytes, const Body& body) {
-  struct Row {
-    int64_t phase;
-    int64_t row;
-  };
-  std::vector<Row> rows;
-  int64_t products = 0;
-  for (size_t p = 0; p < phases.size(); ++p) {
-    for (int64_t row = 0; row < phases[p].y.count; ++row)
-      rows.push_back({.phase = static_cast<int64_t>(p), .row = row});
-    products = std::max(products, phases[p].x.count * phases[p].taps() * g.ic * g.oc);
+  int64_t count = 0, products = 0;
+  for (const Phase& phase : phases) {
+    count += phase.y.count;
+    products = std::max(products, phase.x.count * phase.taps() * g.ic * g.oc);
   }
-  const auto count = static_cast<int64_t>(rows.size());
   split_slots(call.runtime.workers, g.batch * count, 1 + kGrain / (products + 1),
               [&](int64_t slot, int64_t begin, int64_t end) {
                 std::byte* scratch =
                     call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes, kArenaAlignment);
                 for (int64_t at = begin; at < end; ++at) {
-                  const Row& row = rows[static_cast<size_t>(at % count)];
-                  const Phase& phase = phases[static_cast<size_t>(row.phase)];
+                  const PhaseRow row = row_at(phases, at % count);
+                  const Phase& phase = phases[row.phase];
                   for (int64_t first = 0; first < phase.x.count; first += kBlockRows) {
                     body(Block{.phase = phase,
-                               .index = row.phase,
+                               .index = static_cast<int64_t>(row.phase),
                                .n = at / count,
                                .output_row = row.row,
                                .first = first,

@@ -88,9 +88,10 @@ TEST(RegistersUsed, transfer_uses_five_registers) {
 TEST(RegistersUsed, unset_registers_have_defaults_otherwise) {
   std::vector<std::byte> arena(4096);
   Memory memory;
-  memory.regions[1] = arena;
+  memory.regions[0] = memory.regions[1] = arena;
   TinyStream s;
-  s.ifm({.base = 0}).set(Reg::OFM_REGION, 1).copy_pool();
+  s.set(Reg::DMA0_SRC_REGION, 1).set(Reg::DMA0_SRC, 0).set(Reg::DMA0_DST, 0x400).set(Reg::DMA0_LEN, 64);
+  s.op(Op::DMA_START);  // to region 0
   EXPECT_TRUE(run(s.payload(), memory, {}));
   EXPECT_FALSE(run(s.payload(), memory, {.unset_register = UnsetRegister::kFault}));
 }
