@@ -17,9 +17,9 @@ from torch._ops import HigherOrderOperator
 from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, OutputKind
 from torch.fx import Graph, GraphModule, Node
 
-_library = torch.library.Library("carina_arm", "FRAGMENT")
-_library.define("opaque(Tensor[] operands) -> Tensor")
-_library.define("opaque.many(Tensor[] operands) -> Tensor[]")
+_library = torch.library.Library("carina_arm", "FRAGMENT")  # type: ignore[no-untyped-call]
+_library.define("opaque(Tensor[] operands) -> Tensor")  # type: ignore[no-untyped-call]
+_library.define("opaque.many(Tensor[] operands) -> Tensor[]")  # type: ignore[no-untyped-call]
 
 
 def opaque_nodes(module: GraphModule, states: Collection[str]) -> dict[str, str]:

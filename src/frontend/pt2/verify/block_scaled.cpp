@@ -54,9 +54,14 @@ Shapes scaled_conv2d(const NodeView& n) {
   return one(shape);
 }
 
+// The operand's type, or fp32: the operators of a bf16 model give either, by how the model was exported.
+ResultType own_type_or_fp32(const NodeView& n, size_t) {
+  return {.dtype = n.dtype(0), .instead = ResultType::Instead::kAnyFloat};
+}
+
 constexpr std::array kBlockScaledRules = {
-    Rule{AtenOp::mxfp_linear_default, scaled_linear, same_type},
-    Rule{AtenOp::mxfp_conv2d_default, scaled_conv2d, same_type},
+    Rule{AtenOp::mxfp_linear_default, scaled_linear, own_type_or_fp32},
+    Rule{AtenOp::mxfp_conv2d_default, scaled_conv2d, own_type_or_fp32},
 };
 
 }  // namespace
