@@ -133,12 +133,14 @@ def printed(session: Session, folder: Path, carina: Path) -> list[str]:
 
 
 def without_counts(line: str) -> str:
-    """Replaces what depends on the version of the cross compiler: counts of the CPU's instructions and the depth of the stack."""
-    return re.sub(r"\d+(\.\d+)?", "#", line) if re.search(r"cycle_cnt :|CPU cycles|ratio:|cpu_wait_for_npu|stack:", line) else line
+    """Replaces what depends on the version of the cross compiler (counts of the CPU's instructions, the depth of the stack) and on the
+    processor (packed weights of the interpreter)."""
+    words = r"interpreter memory:|fit the memory budget|cycle_cnt :|CPU cycles|ratio:|cpu_wait_for_npu|stack:"
+    return re.sub(r"\d+(\.\d+)?(,\d{3})*", "#", line) if re.search(words, line) else line
 
 
 def without_times(line: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"\d+\.\d+", "#", line))
+    return re.sub(r"\s+", " ", re.sub(r"\d+\.\d+", "#", without_counts(line)))
 
 
 def rounded(line: str) -> str:

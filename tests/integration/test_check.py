@@ -20,7 +20,12 @@ def large_images(tmp_path_factory):
     return folder
 
 
+CALIBRATED = ["--calibrate", DIGITS.with_name("calibration.npz")]
+
+
 def compiled(run_carina, tmp_path, arguments):
+    if arguments[0] == DIGITS and arguments[2] != "vgf":
+        arguments = [*arguments, *CALIBRATED]
     return run_carina(["compile", *arguments, "-o", tmp_path / "m.pte", "--json"]).json
 
 
@@ -43,7 +48,9 @@ def test_off_checks_nothing_and_gives_the_same_program(run_carina, tmp_path, tar
 
 
 def test_text_and_page_say_what_was_checked(run_carina, tmp_path):
-    done = run_carina(["compile", DIGITS, "-t", TARGET, "-o", tmp_path / "m.pte", "--report", tmp_path / "m.html"])
+    done = run_carina(
+        ["compile", DIGITS, "-t", TARGET, *CALIBRATED, "-o", tmp_path / "m.pte", "--report", tmp_path / "m.html"]
+    )
     assert "checked: all operators, on two samples" in done.stdout
     assert '"check"' in (tmp_path / "m.html").read_text()
 
@@ -71,5 +78,5 @@ def test_unknown_extent_is_a_usage_error(run_carina, tmp_path):
 def test_python_takes_the_option(tmp_path):
     carina = pytest.importorskip("carina")
     for check, operators in (("full", True), ("quick", True), ("off", False)):
-        program = carina.compile(DIGITS, target=TARGET, check=check)
+        program = carina.compile(DIGITS, target=TARGET, check=check, quantize="int8", calibration=CALIBRATED[1])
         assert ("check" in program.report["delegates"][0]) == operators

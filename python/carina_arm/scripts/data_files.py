@@ -8,8 +8,6 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from carina_arm.scripts.options import option
 
 __all__ = ["TRUST_DATA", "read_data"]
@@ -24,6 +22,8 @@ TRUST_DATA = option(
 def read_data(path: str | Path, *, trusted: bool) -> Any:
     """The object in a file of torch.save(). Raises: OSError, ValueError for a file that is damaged or, unless it is trusted, has objects of
     other classes."""
+    import torch  # --help needs no PyTorch
+
     try:
         return torch.load(path, weights_only=not trusted)
     except pickle.UnpicklingError as error:
