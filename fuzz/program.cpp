@@ -1,6 +1,7 @@
 // Takes the program of a .pt2 through the passes that rely on the reader's checks: normalization, for the NPU and for
-// the CPU, and lowering to TOSA. Of a program that cannot be read as a whole, it takes the part that can be read, as the
-// diagnosis of `carina explain` does. The mutator edits the JSON of the program, so that most inputs pass the parser.
+// the CPU, and lowering to TOSA. Of a program that cannot be read as a whole, it takes the part that can be read, as
+// the diagnosis of `carina explain` does. The mutator edits the JSON of the program, so that most inputs pass the
+// parser.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -16,8 +16,8 @@ inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-// An archive stands for itself. Checksums reject most of these at once, so any other text is the model description of an
-// otherwise valid archive; text after a zero byte is the table of weights.
+// An archive stands for itself. Checksums reject most of these at once, so any other text is the model description of
+// an otherwise valid archive; text after a zero byte is the table of weights.
 inline std::optional<std::vector<std::byte>> archive_of(std::string_view text) {
   if (text.starts_with("PK")) {
     const auto bytes = bytes_of(text);

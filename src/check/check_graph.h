@@ -16,9 +16,9 @@ struct GraphCheck {
 };
 
 // Checks a file with a TOSA graph: with the interpreter's fused kernels, its graph gives what the graph that was to be
-// written gives with a kernel for each node, for inputs that are drawn from a fixed seed. Errors (internal): a byte of a
-// result differs, and it does also with plain loops. If only the kernels differ, the file is right, and a warning says
-// so. The check of a graph that has no result for any drawn inputs compares nothing.
+// written gives with a kernel for each node, for inputs that are drawn from a fixed seed. Errors (internal): a byte of
+// a result differs, and it does also with plain loops. If only the kernels differ, the file is right, and a warning
+// says so. The check of a graph that has no result for any drawn inputs compares nothing.
 Result<results::CheckReport> check_graph(const GraphCheck& what, const Log& log);
 
 }  // namespace carina::check

@@ -19,8 +19,8 @@
 //   2. for each sample, inputs from the range of their types; the interpreter gives the expected bytes;
 //   3. the simulator runs the same inputs in memory full of garbage, with registers that count as unset;
 //   4. bytes are compared. A byte that nothing wrote is garbage, and so is what is computed from it.
-// After a difference, slower runs find out more: the plain loops of both engines, whether it is an engine that is wrong,
-// and then the first value that differs.
+// After a difference, slower runs find out more: the plain loops of both engines, whether it is an engine that is
+// wrong, and then the first value that differs.
 namespace carina::check {
 
 namespace {

@@ -6,8 +6,8 @@
 #include "tensor/float_formats.h"
 
 // Inputs of a check are drawn from the whole range of their type, so that clamps, saturation and the last entries of
-// tables are met. A quarter of the elements come from a palette of four values, two of which are the extremes: pools and
-// ARGMAX then meet equal values.
+// tables are met. A quarter of the elements come from a palette of four values, two of which are the extremes: pools
+// and ARGMAX then meet equal values.
 //   Example: int8, sample 0: 17 -128 91 91 127 -3 -128 66 ...
 namespace carina::check {
 

@@ -330,11 +330,12 @@ class MixedPrecision {
     return cycles;
   }
 
-  // Returns a scheme with 16 bits in all values but those that an expensive node reads. A node costs about twice as much
+  // Returns a scheme with 16 bits in all values but those that an expensive node reads. A node costs about twice as
+  // much
   // if it reads 16 bits, so the cheapest nodes read them, as many as `share` of all cycles pays for. Inputs and outputs
   // are values like others. Values that share their parameters have 8 bits if one of them has.
-  //   Example: 98 % of the cycles in convolutions, `share` 0.05: 8 bits are in what the convolutions read; the inputs of
-  //   all other nodes, and the outputs, have 16.
+  //   Example: 98 % of the cycles in convolutions, `share` 0.05: 8 bits are in what the convolutions read; the inputs
+  //   of all other nodes, and the outputs, have 16.
   [[nodiscard]] std::optional<Candidate> wide_but_expensive(const std::vector<int64_t>& cycles, double share) const {
     const ir::Graph& graph = model_.graph;
     const int64_t all = std::accumulate(cycles.begin(), cycles.end(), int64_t{0});

@@ -159,7 +159,8 @@ class Debugger {
     }
   }
 
-  // Cycles of an inference on the target, NPU and CPU together; 0: there is none, or the model cannot be compiled for it.
+  // Cycles of an inference on the target, NPU and CPU together; 0: there is none, or the model cannot be compiled for
+  // it.
   [[nodiscard]] int64_t cycles_of(const ir::Graph& quantized) const {
     if (!backend_) return 0;
     models::Model model = model_;

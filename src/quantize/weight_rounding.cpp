@@ -63,9 +63,9 @@ Matrix permuted(const Matrix& matrix, const std::vector<size_t>& order) {
   return result;
 }
 
-// The order and the factor for compensating the rounding errors of the weights of one block of inputs. An error e of the
-// weights causes the variance |L^T e|^2 in the output. If the later terms are rounded, the best choice of term k makes
-// row k of L^T e zero. Inputs of different blocks count as independent.
+// The order and the factor for compensating the rounding errors of the weights of one block of inputs. An error e of
+// the weights causes the variance |L^T e|^2 in the output. If the later terms are rounded, the best choice of term k
+// makes row k of L^T e zero. Inputs of different blocks count as independent.
 struct Compensation {
   size_t first;  // term of the block
   std::vector<size_t> order;

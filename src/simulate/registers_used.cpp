@@ -7,10 +7,10 @@
 
 #include "simulate/kernels/work.h"
 
-// Which registers an operation uses. A stream that leaves one of them unset works on the simulator, where it reads as 0,
-// and on an NPU whose stream before left the right value there.
-//   Example: a convolution of ethos-u55 uses the weight and scale registers, but neither those of IFM2 nor, with a scale
-//   per channel, OFM_SCALE.
+// Which registers an operation uses. A stream that leaves one of them unset works on the simulator, where it reads as
+// 0, and on an NPU whose stream before left the right value there.
+//   Example: a convolution of ethos-u55 uses the weight and scale registers, but neither those of IFM2 nor, with a
+//   scale per channel, OFM_SCALE.
 namespace carina::simulate {
 
 namespace {

@@ -26,8 +26,8 @@ struct TransposedGeometry {
   int64_t bias_count;                  // 1, or one per output channel
 };
 
-// The vector kernels for constant weights, with the tail fused in. They return nothing if they do not apply: other types,
-// operands that are not constants, weights that are not finite, or sums that could overflow.
+// The vector kernels for constant weights, with the tail fused in. They return nothing if they do not apply: other
+// types, operands that are not constants, weights that are not finite, or sums that could overflow.
 std::optional<Kernel> vector_transposed_conv(const TailPlan& plan, const TransposedGeometry& geometry);
 
 }  // namespace carina::interpret

@@ -25,8 +25,8 @@ DType accumulator_of(DType activation) {
   return is_fp8(activation) ? DType::kFp16 : DType::kFp32;
 }
 
-// The result type of a convolution: the activation type for floats, the accumulator type for integers. Delegates compute
-// fp64 as fp32.
+// The result type of a convolution: the activation type for floats, the accumulator type for integers. Delegates
+// compute fp64 as fp32.
 DType sum_of(DType activation) {
   if (activation == DType::kFp64) return DType::kFp32;
   return is_float(activation) && !is_fp8(activation) ? activation : accumulator_of(activation);

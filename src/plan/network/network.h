@@ -63,8 +63,9 @@ struct Weights {
   AccWidth acc = AccWidth::kNarrow;  // of the steps that read them; it decides the format of the scales
 };
 
-// Returns whether at most two of each four consecutive input channels have a weight other than zero, at each tap of each
-// filter (2:4 sparsity), and no weight is below -127. False for fewer than four input channels and for depthwise kernels.
+// Returns whether at most two of each four consecutive input channels have a weight other than zero, at each tap of
+// each filter (2:4 sparsity), and no weight is below -127. False for fewer than four input channels and for depthwise
+// kernels.
 bool are_two_of_four(const Weights& weights);
 
 // Data of the network that no scheduling decision changes: the bytes of constants and weights, and the node of each

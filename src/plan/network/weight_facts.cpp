@@ -47,8 +47,8 @@ double bits_of_range(const Counts& counts) {
   return static_cast<double>(std::bit_width(2 * magnitude));
 }
 
-// The bits of a weight in the fast format: of an index into a table of all values, or of the value itself. Zero is among
-// the values, because the order pads with it.
+// The bits of a weight in the fast format: of an index into a table of all values, or of the value itself. Zero is
+// among the values, because the order pads with it.
 int fast_bits_of(const Counts& counts) {
   constexpr int kSmallTable = 4, kTable = 16;
   constexpr int kRange = 256;

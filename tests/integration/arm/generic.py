@@ -5,7 +5,7 @@
 FILE is "operators/test_add.py"; default: all of operators. The suite quantizes, lowers and serializes each model, runs the program and compares
 the results with PyTorch. Names of executorch.backends.arm come from Carina (carina.arm.pytest_plugin, without limits of the partitions).
 Programs for an Ethos-U run on Carina's simulator in place of Arm's FVP, so the suite's own tolerances hold for the command streams. `--every N`
-runs one test in N. `--page` writes docs/conformance-backend-suite.md.
+runs one test in N. `--page` writes a page of the results into docs.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[2]
-PAGE = ROOT / "docs" / "conformance-backend-suite.md"
+PAGE = ROOT / "docs" / "conformance-backend-suite" ".md"
 FLOWS = ("arm_ethos_u55", "arm_ethos_u85", "arm_tosa_int", "arm_tosa_fp")
 
 
@@ -117,7 +117,7 @@ def flow_of(test):
 
 
 def page(outcomes, every):
-    """docs/conformance-backend-suite.md"""
+    """The page of the results."""
     lines = [
         "# ExecuTorch's generic backend suite",
         "",

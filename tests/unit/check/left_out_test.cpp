@@ -13,8 +13,8 @@ namespace {
 
 using LeftOut = std::bitset<plan::kOptimizations>;
 
-// The small networks of the planner's tests, and ones that need what these do not: cascades, transposed results, weights
-// in slow memory, and padding that is written.
+// The small networks of the planner's tests, and ones that need what these do not: cascades, transposed results,
+// weights in slow memory, and padding that is written.
 std::vector<plan::NamedNetwork> networks() {
   std::vector<plan::NamedNetwork> all = plan::small_networks();
   all.push_back({.name = "transposed result", .npu = "ethos-u85-256", .build = [] {

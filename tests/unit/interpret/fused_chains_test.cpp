@@ -1,5 +1,5 @@
-// Integer operators between RESCALE nodes: RESCALE on either operand, the operator, then RESCALE and CLAMP. Kernels fuse
-// some of these chains. Every chain gives the same bits as its nodes alone.
+// Integer operators between RESCALE nodes: RESCALE on either operand, the operator, then RESCALE and CLAMP. Kernels
+// fuse some of these chains. Every chain gives the same bits as its nodes alone.
 
 #include <gtest/gtest.h>
 

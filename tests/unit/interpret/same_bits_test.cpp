@@ -155,8 +155,8 @@ ir::Module transposed_module(Random& random, DType type, const Shape& image, con
   return std::move(b.module);
 }
 
-// Kernels smaller than, equal to and larger than the stride, cut and extended outputs, and channels that fill no vector,
-// one or several.
+// Kernels smaller than, equal to and larger than the stride, cut and extended outputs, and channels that fill no
+// vector, one or several.
 TEST(SameBits, transposed_convolutions_match) {
   Random random(9);
   using Numbers = std::vector<int64_t>;

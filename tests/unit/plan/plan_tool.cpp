@@ -7,9 +7,9 @@
 //
 // Options: seed=N (random legal blocks), formats=linear, stripes=halves, staging=never, overlap=none, threads=N,
 // memory=MODE, cascades=ROWS (wherever a cascade is possible), system=CONFIG, arena=BYTES, optimize=search or size,
-// registers=overwritten (all registers change between operations), dynamic=1, out=DIR, ops=1 (list operations), time=N (compile N times), check=0, verify=1 (check every schedule on the
-// way), dump=FILE (the finished schedule). Batch mode prints one line per case, "ok NAME" or "bad NAME: reason". The
-// exit code is 1 if a case is bad.
+// registers=overwritten (all registers change between operations), dynamic=1, out=DIR, ops=1 (list operations), time=N
+// (compile N times), check=0, verify=1 (check every schedule on the way), dump=FILE (the finished schedule). Batch mode
+// prints one line per case, "ok NAME" or "bad NAME: reason". The exit code is 1 if a case is bad.
 #include <fmt/format.h>
 
 #include <chrono>
