@@ -39,7 +39,7 @@ def run_action(repository, carina, folder, **inputs):
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     (step,) = [step for step in action["runs"]["steps"] if step.get("id") == "carina"]
     given = {name: row.get("default", "") for name, row in action["inputs"].items()} | inputs
-    variables = {name: given.get(name.lower(), "") for name in step["env"]} | {"ACTION": str(ROOT), "WORK": str(folder / "work")}
+    variables = {name: given.get(name.lower(), "") for name in step["env"]} | {"ACTION": str(ROOT), "WORK": str(folder / "runner")}
     files = {"GITHUB_STEP_SUMMARY": folder / "summary.md", "GITHUB_OUTPUT": folder / "output"}
     environment = {**os.environ, **variables, **{name: str(path) for name, path in files.items()}, "CARINA_BIN": str(carina)}
     done = subprocess.run(["bash", "-c", step["run"]], cwd=repository, env=environment, capture_output=True, text=True)
@@ -113,7 +113,7 @@ def run_install(folder, release, in_path=False):
     for name in ("bash", "mkdir", "basename", "head", "touch"):
         (tools / name).symlink_to(shutil.which(name))
     step = next(step for step in yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"] if step.get("id") == "install")
-    values = {"ACTION": str(action), "REPOSITORY": "owner/carina", "REF": "v0.1.0", "WORK": str(folder / "work"), "GH_TOKEN": "none"}
+    values = {"ACTION": str(action), "REPOSITORY": "owner/carina", "REF": "v0.1.0", "WORK": str(folder / "runner"), "GH_TOKEN": "none"}
     assert set(step["env"]) == set(values) and step["if"] == "inputs.install == ''"
     environment = {**values, "PATH": str(tools), "RECORD": str(folder / "record")}
     script = step["run"].replace("$ACTION", str(ROOT))
@@ -124,8 +124,8 @@ def run_install(folder, release, in_path=False):
 
 def test_the_action_installs_its_own_release(tmp_path):
     said = run_install(tmp_path, release=True)
-    assert said[0] == f"gh release download v0.1.0 --repo owner/carina --pattern carina-*.whl --dir {tmp_path}/work/wheels --clobber"
-    assert said[1:] == ["python3 -m pip install numpy", f"python3 -m pip install --no-deps --no-index --find-links {tmp_path}/work/wheels carina"]
+    assert said[0] == f"gh release download v0.1.0 --repo owner/carina --pattern carina-*.whl --dir {tmp_path}/runner/wheels --clobber"
+    assert said[1:] == ["python3 -m pip install numpy", f"python3 -m pip install --no-deps --no-index --find-links {tmp_path}/runner/wheels carina"]
 
 
 def test_the_action_builds_its_checkout_where_there_is_no_release(tmp_path):

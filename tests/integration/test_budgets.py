@@ -221,7 +221,8 @@ def test_layers_name_the_input_and_the_cost_of_advice(run_carina):
 
 def test_images_are_samples(run_carina, tmp_path):
     """The digits as PNG files in folders by class give the program and the figures of the arrays."""
-    Image = pytest.importorskip("PIL.Image")
+    from PIL import Image
+
     data = np.load(DIGITS / "test.npz")
     pixels = np.clip(np.round(data["x"][:40].reshape(40, 8, 8) / data["x"].max() * 255), 0, 255).astype(np.uint8)
     scale = 1 / float(data["x"].max())
