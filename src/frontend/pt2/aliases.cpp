@@ -114,12 +114,10 @@ void Aliases::rename(ir::ValueId before, ir::ValueId after) {
 }
 
 // Goes from the written view up to the base. Each viewed tensor gets a new value in which the written part is replaced.
-// A view of a view that was written through another one may lead back to itself; such a program is rejected.
 Result<void> Aliases::write_through(ir::ValueId before, Replacements& replaced, const std::string& where) {
-  size_t steps = 0;
   for (auto view = view_of_.find(key_of(before)); view != view_of_.end(); view = view_of_.find(key_of(before))) {
     const ir::Node node = graph_[view->second.node];
-    if (alias_of(node) == AtenAlias::kFresh || ++steps > view_of_.size()) {
+    if (alias_of(node) == AtenAlias::kFresh) {
       return fail(
           {.where = where,
            .what = fmt::format("a tensor is changed in place through {} of it, which is not supported", node.op.name()),
@@ -171,8 +169,9 @@ Result<void> Aliases::overwrite(ir::ValueId before, ir::ValueId after, const std
     // A written view stays a view, now of the base's new value.
     const auto view = view_of_.find(key_of(member));
     if (!others_used || view == view_of_.end() || view_of_.contains(key_of(now->second))) continue;
-    const View renewed_view{.node = view->second.node, .base = replaced.at(key_of(view->second.base))};
-    view_of_.emplace(key_of(now->second), renewed_view);
+    const ir::ValueId base = replaced.at(key_of(view->second.base));
+    if (base == now->second) continue;  // a view of all elements in the same shape is now its base
+    view_of_.emplace(key_of(now->second), View{.node = view->second.node, .base = base});
   }
   for (const Binding& binding : family.names) {
     const auto current = binding.scope->find(binding.name);
