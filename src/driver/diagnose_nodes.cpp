@@ -37,10 +37,6 @@ ir::Graph prepared_part(ir::Graph graph, Diagnostics& errors) {
     ir::Graph tried = graph;
     const auto prepared = normalize::prepare(tried, evaluate::KernelEvaluator{}, Log{});
     if (prepared) return tried;
-    // The part that is left of a rejected model may be too small for a pass: what is known about its nodes is said
-    // already.
-    const auto is_internal = [](const Diagnostic& error) { return error.fault == Fault::kInternal; };
-    if (std::ranges::any_of(prepared.error(), is_internal)) return graph;
     std::set<size_t> refused;
     for (const Diagnostic& error : prepared.error()) {
       if (error.node) refused.insert(*error.node);

@@ -90,15 +90,20 @@ Reading Importer::run() {
 // nodes read become outputs.
 ir::Graph Importer::readable_part() {
   std::erase_if(graph_.nodes, [this](const ir::Node& node) { return !aten::verify_node(graph_, node, node.name); });
-  const auto makers = ir::producers(graph_);
+  const auto producers = ir::producers(graph_);
   const std::set<ir::ValueId> inputs(graph_.inputs.begin(), graph_.inputs.end());
   for (size_t v = 0; v < graph_.values.size(); ++v) {
     const ir::ValueId id(v);
-    if (!makers[v].valid() && !graph_[id].constant && !inputs.contains(id)) graph_.inputs.push_back(id);
+    if (!producers[v].valid() && !graph_[id].constant && !inputs.contains(id)) graph_.inputs.push_back(id);
   }
+  // A node that nothing reads is kept by an output. Unread results of other nodes are not outputs: passes drop them, as
+  // those of a batch norm after its first.
   const auto readers = ir::users(graph_);
-  for (size_t v = 0; v < graph_.values.size(); ++v) {
-    if (makers[v].valid() && readers[v].empty()) graph_.outputs.push_back(ir::ValueId(v));
+  for (const ir::Node& node : graph_.nodes) {
+    const auto is_read = [&](ir::ValueId id) { return id.valid() && !readers[id.index()].empty(); };
+    if (std::ranges::any_of(node.outputs, is_read)) continue;
+    const auto first = std::ranges::find_if(node.outputs, &ir::ValueId::valid);
+    if (first != node.outputs.end()) graph_.outputs.push_back(*first);
   }
   return std::move(graph_);
 }
