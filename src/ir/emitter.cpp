@@ -237,7 +237,6 @@ ValueId Emitter::concat(const std::vector<ValueId>& inputs, size_t axis) {
 }
 
 ValueId Emitter::cast(ValueId input, DType to) {
-  if (to == DType::kFp64) to = DType::kFp32;  // TOSA has no fp64; what uses a graph converts its results
   if (dtype(input) == to) return input;
   const auto is_half = [](DType type) { return type == DType::kFp16 || type == DType::kBf16; };
   if (is_half(dtype(input)) && is_half(to)) input = cast(input, DType::kFp32);  // TOSA has no direct conversion

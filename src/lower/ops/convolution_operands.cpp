@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lower/ops/casts_internal.h"
 #include "lower/ops/convolution_internal.h"
 #include "tensor/elements.h"
 #include "tensor/float_formats.h"
@@ -79,7 +80,7 @@ Result<ConvolutionOperands> convolution_operands(Lowering& in, const Node& node,
   const int64_t of_group = weight.shape[channels.axis], count = of_group * channels.groups;
   ConvolutionOperands operands{.weight = in.operand(node.inputs[1]), .bias = {}, .scales = {}};
   if (!in.is_quantized(node)) {
-    operands.bias = float_bias(in, node, bias, sum_of(weight.dtype), count);
+    operands.bias = float_bias(in, node, bias, sum_of(in.out.dtype(operands.weight)), count);
     return operands;
   }
   CARINA_CHECKED(accepted(node, check_quantized_weights(in.candidate(node), channels.axis)));
@@ -143,7 +144,7 @@ ValueId convolve(Lowering& in, TosaOp op, ValueId image, const ConvolutionOperan
 }
 
 ValueId scaled(Lowering& in, const Node& node, ValueId accumulator, const std::vector<double>& scales) {
-  if (!in.is_quantized(node)) return in.out.cast(accumulator, in.value(node.outputs[0]).dtype);
+  if (!in.is_quantized(node)) return in.out.cast(accumulator, tosa_type(in.value(node.outputs[0]).dtype));
   const Quantization& q = in.quantization(node.outputs[0]);
   return in.within_range(
       in.out.rescale(accumulator, {.scales = scales, .input_zp = 0, .output_zp = q.zero_point(), .to = q.dtype}), q);

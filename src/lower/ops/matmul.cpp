@@ -4,6 +4,7 @@
 
 #include "facts/aten_traits.h"
 #include "lower/lowering_internal.h"
+#include "lower/ops/casts_internal.h"
 
 namespace carina::lower {
 namespace {
@@ -60,14 +61,14 @@ ValueId integer_product(Lowering& in, const Node& node) {
   const ValueId rows = out.reshape(a, Shape{shape[0], shape[1], 1, depth});
   const ValueId columns = out.reshape(out.transpose(b, {0, 2, 1}), Shape{shape[0], 1, shape[2], depth});
   const ValueId sums = out.reshape(out.reduce(TosaOp::REDUCE_SUM, out.binary(TosaOp::MUL, rows, columns), 3), shape);
-  return type == DType::kInt64 ? sums : out.cast(sums, type);
+  return out.cast(sums, tosa_type(type));
 }
 
 Result<ValueId> bmm(Lowering& in, const Node& node) {
   if (!in.is_quantized(node)) {
     const DType type = in.value(node.outputs[0]).dtype;
     if (!is_float(type)) return integer_product(in, node);
-    return in.out.cast(plain_matmul(in, node), type);
+    return in.out.cast(plain_matmul(in, node), tosa_type(type));
   }
   const Quantization &a = in.quantization(node.inputs[0]), &b = in.quantization(node.inputs[1]),
                      &q = in.quantization(node.outputs[0]);
