@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/split_mix64.h"
 #include "tensor/float_formats.h"
 
 // Inputs of a check are drawn from the whole range of their type, so that clamps, saturation and the last entries of
@@ -12,21 +13,6 @@
 namespace carina::check {
 
 namespace {
-
-// A generator of numbers (splitmix64), the same on every machine.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next() {
-    uint64_t z = state_ += 0x9E3779B97F4A7C15;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
-    z = (z ^ z >> 27) * 0x94D049BB133111EB;
-    return z ^ z >> 31;
-  }
-
- private:
-  uint64_t state_;
-};
 
 struct Range {
   int64_t low = 0;
@@ -46,7 +32,7 @@ Range range_of(const DTypeRow& type, Spread spread) {
 // Draws integers of a range, a quarter of them from a palette.
 class Integers {
  public:
-  Integers(Random& random, const Range& range) : random_(random), range_(range) {
+  Integers(SplitMix64& random, const Range& range) : random_(random), range_(range) {
     palette_ = {range.low, range.high, any(random_.next()), any(random_.next())};
   }
   int64_t next() {
@@ -58,7 +44,7 @@ class Integers {
   [[nodiscard]] int64_t any(uint64_t drawn) const {
     return range_.low + static_cast<int64_t>(drawn % (static_cast<uint64_t>(range_.high - range_.low) + 1));
   }
-  Random& random_;
+  SplitMix64& random_;
   Range range_;
   std::array<int64_t, 4> palette_{};
 };
@@ -111,7 +97,7 @@ bool fill_floats(MutableTensor& tensor, DType dtype, Integers numbers) {
 
 std::optional<std::vector<Tensor>> draw_inputs(const ir::Graph& tosa, int sample, Spread spread) {
   const int64_t rows = least_rows(tosa);
-  Random random(static_cast<uint64_t>(sample) + 1);
+  SplitMix64 random(static_cast<uint64_t>(sample) + 1);
   std::vector<Tensor> inputs;
   for (const ir::ValueId id : tosa.inputs) {
     const DTypeRow& type = row_of(tosa[id].dtype);
