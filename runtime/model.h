@@ -11,7 +11,7 @@
 
 namespace carina::runtime {
 
-// One program in one piece of memory: the shortest way from an array in flash to outputs. `carina compile -o model.h`
+// One program in one block of memory: the shortest way from an array in flash to outputs. `carina compile -o model.h`
 // writes a class on top of it, whose load() and run() have the program's sizes and types.
 //   Memory: planned buffers, each rounded up to 16 bytes | tables of the method | scratch of kernels and delegates
 class Model {

@@ -54,11 +54,11 @@ Result<CheckedPlan> right_plan(const PlanWithout& plan, const Log& log) {
   const auto without = [&](const LeftOut& left_out, const Log& said) {
     return guarded([&] { return plan(left_out, said); });
   };
-  auto usual = without({}, log);
-  if (usual || !is_mistake(usual.error())) return usual;
+  auto baseline = without({}, log);
+  if (baseline || !is_mistake(baseline.error())) return baseline;
   const Log silent{.note = [](const Diagnostic&) {}, .progress = log.progress};
   auto right = without(LeftOut().set(), silent);
-  if (!right) return usual;
+  if (!right) return baseline;
   std::string left_out = "optimizations";
   for (size_t i = 0; i < plan::kOptimizations; ++i) {
     auto one = without(LeftOut().set(i), silent);
@@ -68,7 +68,7 @@ Result<CheckedPlan> right_plan(const PlanWithout& plan, const Log& log) {
     break;
   }
   if (right->check) right->check->left_out = left_out;
-  warn(left_out, usual.error().front(), log);
+  warn(left_out, baseline.error().front(), log);
   return right;
 }
 

@@ -31,7 +31,7 @@ constexpr double kWritePerWeight = 5;
 constexpr double kShare = 0.2;
 
 // The weights of a quick check. Each engine has a copy of them, beside those of the planner.
-constexpr int64_t kMostWeights = int64_t{1} << 25;
+constexpr int64_t kMaxWeights = int64_t{1} << 25;
 
 int64_t elements(const ir::Graph& graph, ir::ValueId id) {
   return id.valid() && graph[id].dtype != DType::kShape ? graph[id].shape.elements() : 0;
@@ -162,7 +162,7 @@ size_t nodes_within(const ir::Graph& graph, double work, int samples) {
   for (; nodes < graph.nodes.size(); ++nodes) {
     work -= check_work(graph, graph.nodes[nodes], samples);
     weights += weights_of(graph, graph.nodes[nodes]);
-    if (work < 0 || weights > kMostWeights) break;
+    if (work < 0 || weights > kMaxWeights) break;
   }
   return nodes;
 }
@@ -185,8 +185,8 @@ Part part_of(const ir::Graph& graph, const npu::CompiledNetwork& network, option
   const Extent most = check == options::Check::kFull ? whole : extent_within(graph, kShare * compile_work(graph));
   if (most.nodes == whole.nodes) return {.extent = most, .layers = network.layers.size()};
   const Cuts cuts(graph, network);
-  constexpr size_t kMostAttempts = 256;  // each takes a pass over the graph
-  for (size_t i = 0; i < std::min(most.nodes, kMostAttempts); ++i) {
+  constexpr size_t kMaxAttempts = 256;  // each takes a pass over the graph
+  for (size_t i = 0; i < std::min(most.nodes, kMaxAttempts); ++i) {
     if (auto part = cuts.after(most.nodes - i)) return *std::move(part);
   }
   return {};

@@ -183,8 +183,8 @@ class Coloring {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       moves[n] = is_open(n) && from[n] && from[n] == to[n] &&
                  std::ranges::all_of(graph_.nodes[n].inputs, [&](ir::ValueId operand) {
-                   const ir::NodeId maker = operand.valid() ? producers_[operand.index()] : ir::NodeId();
-                   return !maker.valid() || !is_open(maker.index()) || moves[maker.index()];
+                   const ir::NodeId producer = operand.valid() ? producers_[operand.index()] : ir::NodeId();
+                   return !producer.valid() || !is_open(producer.index()) || moves[producer.index()];
                  });
     }
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {

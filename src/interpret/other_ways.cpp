@@ -12,7 +12,7 @@ namespace {
 
 // Multiply-adds that plain loops take some tens of milliseconds for. Winograd's algorithm, whose bits differ, begins at
 // 16e6 (winograd_f32.cpp).
-constexpr int64_t kMostWork = 12'000'000;
+constexpr int64_t kMaxWork = 12'000'000;
 
 // The multiply-adds of one output element.
 int64_t terms_of(const ir::Graph& graph, const ir::Node& node) {
@@ -40,9 +40,9 @@ bool is_small(const ir::Module& module) {
         const Shape& shape = graph[output].shape;
         if (shape.rank() == 0) continue;
         const int64_t elements = shape.elements(), terms = terms_of(graph, node);
-        if (elements > kMostWork || terms > kMostWork) return false;
+        if (elements > kMaxWork || terms > kMaxWork) return false;
         work += elements * terms;
-        if (work > kMostWork) return false;
+        if (work > kMaxWork) return false;
       }
     }
   }

@@ -55,14 +55,14 @@ Result<Finished> planned(const Schedule& whole, const Material& material, const 
   Schedule schedule = checked("cascades", std::move(cascaded.schedule), context);
   context.working_bytes = cascaded.working_bytes;
   schedule = checked("stripes", cut_stripes(std::move(schedule), context), context);
-  auto usual = finish(schedule, material, context, threads);
-  if (!usual) {
-    if (usual.error().front().where != kShortage) return std::unexpected(std::move(usual.error()));
-    return std::unexpected(with_ways_out(std::move(usual.error()), tosa, context, cascaded.whole_bytes));
+  auto baseline = finish(schedule, material, context, threads);
+  if (!baseline) {
+    if (baseline.error().front().where != kShortage) return std::unexpected(std::move(baseline.error()));
+    return std::unexpected(with_ways_out(std::move(baseline.error()), tosa, context, cascaded.whole_bytes));
   }
-  if (is_planned_once(material, context.options)) return usual;
+  if (is_planned_once(material, context.options)) return baseline;
   const Beginnings beginnings{.whole = whole, .stripes = schedule, .material = material};
-  return best_alternative(*std::move(usual), beginnings, context, threads);
+  return best_alternative(*std::move(baseline), beginnings, context, threads);
 }
 
 Context with_options(const Context& context, const Options& options) {

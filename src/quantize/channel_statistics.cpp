@@ -9,7 +9,7 @@ namespace carina::quantize {
 
 namespace {
 
-constexpr size_t kMostSamplesRun = 16, kFewestSamplesRun = 4;
+constexpr size_t kMaxSamplesRun = 16, kMinSamplesRun = 4;
 // Large networks run on fewer samples: most of their layers see many pixels of each.
 constexpr int64_t kMultiplications = 1'600'000'000;
 
@@ -28,8 +28,8 @@ int64_t multiplications_of(const ir::Graph& aten) {
 
 size_t samples_to_run(const ir::Graph& aten, size_t samples) {
   const int64_t each = std::max<int64_t>(multiplications_of(aten), 1);
-  const auto affordable = static_cast<size_t>(std::min<int64_t>(kMultiplications / each, kMostSamplesRun));
-  return std::min(std::max(affordable, kFewestSamplesRun), samples);
+  const auto affordable = static_cast<size_t>(std::min<int64_t>(kMultiplications / each, kMaxSamplesRun));
+  return std::min(std::max(affordable, kMinSamplesRun), samples);
 }
 
 // The channels of an image [N,H,W,C].

@@ -212,8 +212,8 @@ def test_cpu_op_names_an_operator_of_the_model(name, composites, run_carina):
 
 
 def test_cpu_op_lists_the_operators_of_the_model(composites, run_carina):
-    refused = run_carina(["explain", composites / "model.pt2", *TARGET, "--calibrate", composites / "x.npz", "--cpu-op", "conv9d"], expect=2)
-    assert "aten.softmax.int" in refused.stderr and "conv9d" in refused.stderr
+    rejected = run_carina(["explain", composites / "model.pt2", *TARGET, "--calibrate", composites / "x.npz", "--cpu-op", "conv9d"], expect=2)
+    assert "aten.softmax.int" in rejected.stderr and "conv9d" in rejected.stderr
 
 
 def test_quantize_at_names_an_operator_of_the_model(composites, run_carina):

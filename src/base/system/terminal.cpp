@@ -13,10 +13,10 @@ bool stderr_is_terminal() {
 }
 
 bool stderr_has_colors() {
-  const char* refused = std::getenv("NO_COLOR");
+  const char* no_color = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
   const bool is_plain = terminal == nullptr || std::string_view(terminal) == "dumb";
-  return stderr_is_terminal() && !is_plain && (refused == nullptr || *refused == '\0');
+  return stderr_is_terminal() && !is_plain && (no_color == nullptr || *no_color == '\0');
 }
 
 std::optional<size_t> terminal_columns() {

@@ -14,9 +14,9 @@ bool stderr_is_terminal() {
 
 bool stderr_has_colors() {
   DWORD mode = 0;
-  const char* refused = std::getenv("NO_COLOR");
+  const char* no_color = std::getenv("NO_COLOR");
   return ::GetConsoleMode(::GetStdHandle(STD_ERROR_HANDLE), &mode) != 0 &&
-         (mode & ENABLE_VIRTUAL_TERMINAL_PROCESSING) != 0 && (refused == nullptr || *refused == '\0');
+         (mode & ENABLE_VIRTUAL_TERMINAL_PROCESSING) != 0 && (no_color == nullptr || *no_color == '\0');
 }
 
 std::optional<size_t> terminal_columns() {

@@ -51,11 +51,11 @@ std::string op_text(std::string_view target) {
 
 }  // namespace
 
-void Importer::refuse(Diagnostics problems) {
-  for (Diagnostic& problem : problems) refuse(std::move(problem));
+void Importer::reject(Diagnostics problems) {
+  for (Diagnostic& problem : problems) reject(std::move(problem));
 }
 
-void Importer::refuse(Diagnostic problem) {
+void Importer::reject(Diagnostic problem) {
   if (!problem.node) problem.node = node_;
   problems_.push_back(std::move(problem));
 }
@@ -114,7 +114,7 @@ Result<void> Importer::import_program() {
   const JsonView graph = program_["graph_module"]["graph"];
   Scope& scope = open_scope(graph);
   import_inputs(scope);
-  refuse_lost();
+  reject_lost();
   import_nodes(scope);
   import_outputs(scope);
   if (const auto& wrong = program_.errors().first) return fail(*wrong);
@@ -132,9 +132,9 @@ void Importer::check_version() {
   const JsonView version = program_["schema_version"];
   const int64_t major = version["major"].integer();
   const int64_t minor = version["minor"].integer();
-  if (broken()) return refuse(*program_.errors().first);
+  if (broken()) return reject(*program_.errors().first);
   if (major != kMajor || minor < kOldestMinor) {
-    return refuse({.where = archive_.where(),
+    return reject({.where = archive_.where(),
                    .what = "the exported program is of a version that is not supported",
                    .expected = fmt::format("schema {}.{} to {}.{} (torch 2.9 to 2.15)", kMajor, kOldestMinor, kMajor,
                                            kNewestMinor),
@@ -163,7 +163,7 @@ void Importer::import_inputs(Scope& scope) {
     } else if (kind == "tensor_constant") {
       import_constant(scope, spec["arg"]["name"].text(), Store::kConstants, spec["tensor_constant_name"].text());
     } else if (kind != "constant_input" && !broken()) {
-      refuse(
+      reject(
           {.where = fmt::format("{}: input {}", archive_.where(), i),
            .what = fmt::format("inputs of kind {} are not supported", kind),
            .expected = "tensors",
@@ -173,20 +173,20 @@ void Importer::import_inputs(Scope& scope) {
 }
 
 // Reports the stored tensors that cannot be read. One message stands for many, as of a copy that was broken off.
-void Importer::refuse_lost() {
+void Importer::reject_lost() {
   constexpr size_t kMaxListed = 3;
-  if (lost_.size() <= kMaxListed) return refuse(std::exchange(lost_, {}));
+  if (lost_.size() <= kMaxListed) return reject(std::exchange(lost_, {}));
   Diagnostic first = lost_.front();
   first.what += fmt::format("; {} stored tensors cannot be read", lost_.size());
   lost_.clear();
-  refuse(std::move(first));
+  reject(std::move(first));
 }
 
 void Importer::import_user_input(Scope& scope, JsonView argument) {
   const auto [kind, value] = argument.alternative();
   if (kind == "as_none" || kind == "as_int" || kind == "as_float" || kind == "as_string" || kind == "as_bool") return;
   if (kind != "as_tensor") {
-    return refuse({.where = archive_.where(),
+    return reject({.where = archive_.where(),
                    .what = fmt::format("a model input is {}, not a tensor", kind),
                    .hint = "make it a constant of the model, or a tensor"});
   }
@@ -208,8 +208,8 @@ void Importer::import_constant(Scope& scope, std::string_view name, Store store,
   // The value stands for the constant, so that the nodes that read it can be checked.
   scope.bind(name, meta ? graph_.add_value(name, meta->dtype, meta->shape) : add_unreadable(name));
   if (!tensor) return lost_.push_back(tensor.error().front());
-  if (!meta) return refuse(meta.error());
-  refuse({.where = where,
+  if (!meta) return reject(meta.error());
+  reject({.where = where,
           .what = "the stored tensor is not the one that the model declares",
           .expected = fmt::format("{} {}", name_of(meta->dtype), to_string(meta->shape)),
           .got = fmt::format("{} {}", name_of(tensor->dtype), to_string(tensor->shape))});
@@ -231,7 +231,7 @@ void Importer::import_outputs(Scope& scope) {
                                                                   : "user_input_name";
       mark_overwritten(spec[key].text());
     } else if (!broken()) {
-      refuse({.where = fmt::format("{}: output {}", archive_.where(), i),
+      reject({.where = fmt::format("{}: output {}", archive_.where(), i),
               .what = fmt::format("outputs of kind {} are not supported", kind),
               .hint = "export the model for inference"});
     }
@@ -362,12 +362,12 @@ void Importer::import_listed_node(Scope& scope, JsonView json, const Target& tar
     case TargetKind::kUnknown:
       break;
   }
-  refuse_operator(scope, json, node, target.reason, remedy_for(json["target"].text()));
+  reject_operator(scope, json, node, target.reason, remedy_for(json["target"].text()));
 }
 
-void Importer::refuse_operator(Scope& scope, JsonView json, const ir::Node& node, std::string_view reason,
+void Importer::reject_operator(Scope& scope, JsonView json, const ir::Node& node, std::string_view reason,
                                std::string hint) {
-  refuse({.where = where_of(node),
+  reject({.where = where_of(node),
           .what = fmt::format("the operator {} is not supported{}{}", json["target"].text(), reason.empty() ? "" : ": ",
                               reason),
           .hint = std::move(hint)});
@@ -382,10 +382,10 @@ void Importer::import_operator(Scope& scope, JsonView json, bool in_place, ir::N
   const DType result_dtype =
       results.empty() || !results.front().value.valid() ? DType::kFp32 : graph_[results.front().value].dtype;
   Result<void> arguments = read_arguments(json["inputs"], graph_, scope, symbols_, result_dtype, where, node);
-  if (!arguments && !broken()) refuse(std::move(arguments).error());
+  if (!arguments && !broken()) reject(std::move(arguments).error());
   if (arguments) {
     for (const NamedValue& result : results) node.outputs.push_back(result.value);
-    if (Result<void> added = add_operator(std::move(node), in_place, where); !added) refuse(std::move(added).error());
+    if (Result<void> added = add_operator(std::move(node), in_place, where); !added) reject(std::move(added).error());
   }
   for (const NamedValue& result : results) {
     if (result.value.valid() && !result.name.empty()) aliases_.bind(scope, result.name, result.value);
@@ -425,7 +425,7 @@ Result<void> Importer::add_operator(ir::Node node, bool in_place, const std::str
 // Checks all nodes, among them those that the importer made: for writes to views, for regions and for sequences.
 void Importer::verify_nodes() {
   for (const ir::Node& node : graph_.nodes) {
-    if (Result<void> sound = aten::verify_node(graph_, node, where_of(node)); !sound) refuse(std::move(sound).error());
+    if (Result<void> sound = aten::verify_node(graph_, node, where_of(node)); !sound) reject(std::move(sound).error());
   }
 }
 
@@ -472,7 +472,7 @@ ir::ValueId Importer::add_result(const Scope& scope, std::string_view name, cons
   if (!json) return {};
   const Result<TensorMeta> meta = read_tensor_meta(json, symbols_, where);
   if (!meta) {
-    if (!broken()) refuse(meta.error());
+    if (!broken()) reject(meta.error());
     return add_unreadable(name);
   }
   return graph_.add_value(name, meta->dtype, meta->shape);

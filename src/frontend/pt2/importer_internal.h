@@ -53,7 +53,7 @@ class Importer {
   Scope& open_scope(JsonView graph);
   // Inputs and outputs of the program.
   void import_inputs(Scope& scope);
-  void refuse_lost();
+  void reject_lost();
   void import_user_input(Scope& scope, JsonView argument);
   void import_constant(Scope& scope, std::string_view name, Store store, std::string_view fqn);
   void import_outputs(Scope& scope);
@@ -76,7 +76,7 @@ class Importer {
   void import_sequence(Scope& scope, JsonView json, const ir::Node& node);
   ir::ValueId element_of(const ir::Node& node, ir::ValueId sequence, int64_t index);
   ir::ValueId stacked(const ir::Node& node, std::vector<ir::ValueId> elements);
-  void refuse_operator(Scope& scope, JsonView json, const ir::Node& node, std::string_view reason, std::string hint);
+  void reject_operator(Scope& scope, JsonView json, const ir::Node& node, std::string_view reason, std::string hint);
   void keep_unknown(const Scope& scope, JsonView json, ir::Node node, size_t first_problem);
   std::vector<NamedValue> add_results(const Scope& scope, JsonView outputs, const std::string& where);
   ir::ValueId add_result(const Scope& scope, std::string_view name, const std::string& where);
@@ -89,8 +89,8 @@ class Importer {
   Result<void> settle_changes();
 
   [[nodiscard]] std::string where_of(const ir::Node& node) const;
-  void refuse(Diagnostic problem);
-  void refuse(Diagnostics problems);
+  void reject(Diagnostic problem);
+  void reject(Diagnostics problems);
   void note(std::string what, std::string hint = {}) const;
   [[nodiscard]] bool broken() const { return program_.errors().first.has_value(); }
 

@@ -51,7 +51,7 @@ Arguments arguments_of(const Scope& scope, JsonView inputs) {
 std::vector<ir::ValueId> Importer::inlined(JsonView graph, std::span<const ir::ValueId> operands,
                                            const std::string& where) {
   if (++depth_ > kMaxDepth) {
-    refuse({.where = where,
+    reject({.where = where,
             .what = "regions are nested too deeply",
             .expected = fmt::format("at most {} levels", kMaxDepth)});
     return {};
@@ -136,7 +136,7 @@ void Importer::import_choice(Scope& scope, JsonView json, const ir::Node& node) 
     return bind_results(scope, json["outputs"], inlined(taken, arguments.operands, where));
   }
   if (!arguments.condition || !arguments.condition->valid())
-    return refuse({.where = where,
+    return reject({.where = where,
                    .what = "the condition is no tensor",
                    .hint = "make it a tensor of one bool: torch.tensor(...)"});
   const std::vector<ir::ValueId> yes = inlined(arguments.graphs[0], arguments.operands, where);
@@ -153,7 +153,7 @@ bool Importer::run_round(const ir::Node& node, std::span<const JsonView> graphs,
   const std::vector<ir::ValueId> goes_on = inlined(graphs[0], state, where);
   if (broken()) return false;
   if (goes_on.empty() || !goes_on.front().valid()) {
-    refuse({.where = where,
+    reject({.where = where,
             .what = "the condition is no tensor",
             .hint = "compare tensors in it, and carry counters as tensors"});
     return false;
@@ -168,7 +168,7 @@ bool Importer::run_round(const ir::Node& node, std::span<const JsonView> graphs,
 // Inlines while_loop(condition graph, body graph, values that rounds change, values that they only read).
 void Importer::import_loop(Scope& scope, JsonView json, const ir::Node& node) {
   if (options_.loop_rounds <= 0)
-    return refuse_operator(scope, json, node, "control flow that depends on data: how often it runs is not known",
+    return reject_operator(scope, json, node, "control flow that depends on data: how often it runs is not known",
                            "say how often at most: --loop-rounds N");
   const Arguments arguments = arguments_of(scope, json["inputs"]);
   if (arguments.graphs.size() != 2) return json["inputs"].complain("two graphs");

@@ -85,7 +85,7 @@ void Importer::import_sequence(Scope& scope, JsonView json, const ir::Node& node
   const int64_t length = length_of(graph_, sequences);
   unrolled_ += length;
   if (length == 0 || unrolled_ > kMaxUnrolled)
-    return refuse_operator(scope, json, node,
+    return reject_operator(scope, json, node,
                            length == 0 ? "its sequences have different lengths, or none"
                                        : fmt::format("sequences are unrolled: at most {} elements", kMaxUnrolled),
                            {});

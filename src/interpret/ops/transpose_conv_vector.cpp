@@ -319,9 +319,9 @@ std::optional<Kernel> transposed_f32(const TailPlan& plan, const TransposedGeome
 
 std::optional<Kernel> vector_transposed_conv(const TailPlan& plan, const TransposedGeometry& g) {
   // A stride far above the kernel has many phases that are bias only.
-  constexpr int64_t kMostPhases = 256;
-  if (g.oc == 0 || g.ic == 0 || g.axes[0].stride > kMostPhases || g.axes[1].stride > kMostPhases ||
-      g.axes[0].stride * g.axes[1].stride > kMostPhases)
+  constexpr int64_t kMaxPhases = 256;
+  if (g.oc == 0 || g.ic == 0 || g.axes[0].stride > kMaxPhases || g.axes[1].stride > kMaxPhases ||
+      g.axes[0].stride * g.axes[1].stride > kMaxPhases)
     return std::nullopt;
   for (const auto make : {&transposed_i8, &transposed_f32}) {
     if (auto kernel = make(plan, g)) return kernel;

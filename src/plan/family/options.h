@@ -48,7 +48,7 @@ enum class Optimization : uint8_t {
   kBricks,             // tensors in NHCWB16
   kCascades,           // layers computed in stripes, one after the other
   kDepthSlices,        // operations cut by output channels, so that their weights arrive in time
-  kWeightOrders,       // weights in another order than the usual one
+  kWeightOrders,       // weights in another order than the default
   kStagedWeights,      // weights copied to faster memory
   kAlternatives,       // the best of several finished plans
   kOmittedWrites,      // registers that have the right value already are not set again

@@ -62,11 +62,11 @@ function edge_line(from, to) {
   return svg("path", {d: rows > 1 ? past : next, fill: "none", stroke: crosses ? "#e8a33d" : color_of("--soft"), "stroke-width": crosses ? 2 : 1.2, "stroke-opacity": .8});
 }
 
-const kMostBoxes = 1500;
+const kMaxBoxes = 1500;
 
 function graph_section(report) {
   const nodes = report.nodes.filter(node => node.runs_on !== "folded" && node.inputs && node.op !== "-");
-  if (nodes.length < 2 || nodes.length > kMostBoxes || nodes.every(node => node.inputs.length === 0)) return;
+  if (nodes.length < 2 || nodes.length > kMaxBoxes || nodes.every(node => node.inputs.length === 0)) return;
   const {places, width, height} = place_nodes(nodes), all = [...places.values()];
   const edges = all.flatMap(to => to.node.inputs.map(name => places.get(name)).filter(from => from && from.y < to.y).map(from => edge_line(from, to)));
   const drawing = svg("svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "the graph of the model"}, ...edges, ...all.map(one => node_box(one, report)));

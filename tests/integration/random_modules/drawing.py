@@ -36,7 +36,7 @@ class Drawing:
         self.members = torch.nn.Module()
         self.large = self.chance(1 / 8)
 
-    # --- what makers ask for ---
+    # --- what kinds ask for ---
 
     def choice(self, options):
         if not options:

@@ -7,7 +7,7 @@ another build's.
     engine.npu(stream, inputs)            the outputs of a command stream, and what the simulator's check found
     engine.accuracy(...)                  the numbers of `carina accuracy --json`
 
-All raise Refused for exit code 1 or 2, and Broken for exit code 3, a signal or a hang. The package costs a third of
+All raise Rejected for exit code 1 or 2, and Broken for exit code 3, a signal or a hang. The package costs a third of
 the program's processor time, because it starts no process. The program's crashes are outcomes here; those of the
 package end this process (apart.py).
 """
@@ -22,7 +22,7 @@ import numpy as np
 SECONDS = 60  # of one command
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """The model, the data or the options are not supported."""
 
 
@@ -44,7 +44,7 @@ class Package:
         except self.carina.InternalError as error:
             raise Broken(str(error)) from error
         except self.carina.CarinaError as error:
-            raise Refused(str(error)) from error
+            raise Rejected(str(error)) from error
 
     def compile(self, pt2, folder, target, quantize=None, calibration=None, **options):
         program = self._call(
@@ -97,7 +97,7 @@ class Command:
         text = (done.stderr or done.stdout).strip()
         lines = [line for line in text.splitlines() if "error:" in line] or [text]
         if done.returncode in (1, 2):
-            raise Refused(lines[0])
+            raise Rejected(lines[0])
         raise Broken(f"exit code {done.returncode}: {text[:600]}")
 
     def compile(self, pt2, folder, target, quantize=None, calibration=None, names=(), **options):

@@ -6,7 +6,7 @@
 
 The function gets a Drawing (drawing.py) and the name of a tensor that fits `ranks` and `of`. It returns the text of
 an expression, or lines in which $0, $1 ... are the results: ["$0 = x1.clone()", "$0.relu_()"]. It raises Unfit if no
-such statement is possible. Whether PyTorch takes the statement is found by running it, so a maker may try what is
+such statement is possible. Whether PyTorch takes the statement is found by running it, so a kind may try what is
 often, not always, legal.
 """
 

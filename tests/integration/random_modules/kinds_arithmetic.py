@@ -221,7 +221,7 @@ def matmul_of_two(draw, x):
     depth = draw.shape(x)[-1]
     size = draw.choice([3, 4, 8, 16])
     linear = f"nn.Linear({depth}, {size}, bias={draw.chance(0.7)})"
-    makers = [
+    operands = [
         "{m}({x})",
         "{m}({x})",
         "F.relu({m}({x}))",
@@ -230,7 +230,7 @@ def matmul_of_two(draw, x):
         "{m}({x}) + 1",
         "-{m}({x})",
     ]
-    a, b = (draw.choice(makers).format(m=draw.member("linear", linear), x=x) for _ in range(2))
+    a, b = (draw.choice(operands).format(m=draw.member("linear", linear), x=x) for _ in range(2))
     return [
         f"$0 = {a}",
         f"$1 = {b}",

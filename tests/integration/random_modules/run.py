@@ -7,7 +7,7 @@ something else computes.
     run.py --seed 1234 --show                 the module as a Python program
     run.py --kinds --count 1000               how often each kind of statement is drawn, and last
 
-drawing.py has how networks are drawn, judge.py what is compared, ways.py the targets and options, shrink.py how
+drawing.py has how networks are drawn, oracle.py what is compared, ways.py the targets and options, shrink.py how
 failures become small. --seconds stops after so much processor time. --ways 22 is every NPU with int8 and int16x8. The
 exit code is 1 if a network failed.
 """
@@ -50,25 +50,25 @@ def cpu_seconds():
     return used.user + used.system + used.children_user + used.children_system
 
 
-def judged(network, ways, reference, floats=True, vgf=True):
+def checked(network, ways, reference, floats=True, vgf=True):
     """The verdict on a network as JSON."""
-    from random_modules.judge import Judge
+    from random_modules.oracle import Oracle
 
     started = cpu_seconds()
-    verdict = Judge(network, engine(), reference).judge(ways, floats, vgf)
+    verdict = Oracle(network, engine(), reference).compare(ways, floats, vgf)
     return {
         "faults": [[fault.what, fault.where, fault.detail] for fault in verdict.faults],
-        "refused": verdict.refused,
+        "rejected": verdict.rejected,
         "compared": verdict.compared,
         "cpu_seconds": cpu_seconds() - started,
     }
 
 
-def judged_seed(seed, ways):
+def checked_seed(seed, ways):
     network = draw(seed)
     if network is None:
-        return {"faults": [], "refused": ["no network"], "compared": 0, "cpu_seconds": 0, "kinds": []}
-    return {**judged(network, ways_of(seed, ways), seed % REFERENCE_SHARE == 0), "kinds": network.kinds()}
+        return {"faults": [], "rejected": ["no network"], "compared": 0, "cpu_seconds": 0, "kinds": []}
+    return {**checked(network, ways_of(seed, ways), seed % REFERENCE_SHARE == 0), "kinds": network.kinds()}
 
 
 def outcome_of(network, where, what, seed, ways):
@@ -77,7 +77,7 @@ def outcome_of(network, where, what, seed, ways):
     chosen = [way for way in ways_of(seed, ways) if every or " ".join(way.flags()) == where]
     vgf = every or where.startswith("--target vgf --quantize")
     floats = every or not chosen and not vgf
-    done = apart(lambda item: judged(item, chosen, every or what == "reference", floats, vgf), network, LIMIT_SECONDS)
+    done = apart(lambda item: checked(item, chosen, every or what == "reference", floats, vgf), network, LIMIT_SECONDS)
     if isinstance(done, Died):
         return [what, where, done.how] if every else None
     return next((fault for fault in done["faults"] if fault[0] == what and fault[1] == where), None)
@@ -149,13 +149,13 @@ def entries(state):
 
 
 def run_part(given, state, seeds):
-    """Judges these seeds one after the other, until --seconds are used, and adds the outcomes to the state."""
+    """Checks these seeds one after the other, until --seconds are used, and adds the outcomes to the state."""
     used = 0.0
-    for seed, outcome in each_apart(lambda item: judged_seed(item, given.ways), seeds, LIMIT_SECONDS):
+    for seed, outcome in each_apart(lambda item: checked_seed(item, given.ways), seeds, LIMIT_SECONDS):
         if isinstance(outcome, Died):
             outcome = {
                 "faults": [["died", "", outcome.how]],
-                "refused": [],
+                "rejected": [],
                 "compared": 0,
                 "cpu_seconds": 0,
                 "kinds": [],
@@ -200,11 +200,11 @@ def report(given, outcomes):
         print(f"\n{text}", flush=True)
         if given.failures:
             print(f"saved as {save(given.failures, seed, small, text)}")
-    refused = collections.Counter(
-        re_numbers(message) for entry in outcomes.values() for message in set(entry["refused"])
+    rejected = collections.Counter(
+        re_numbers(message) for entry in outcomes.values() for message in set(entry["rejected"])
     )
-    for message, number in refused.most_common(8):
-        print(f"refused: {number} x {message[:150]}")
+    for message, number in rejected.most_common(8):
+        print(f"rejected: {number} x {message[:150]}")
     print(
         f"{len(outcomes)} networks, {sum(entry['compared'] for entry in outcomes.values())} results compared, {len(failed)} networks with a fault {sorted(failed)[:30]}, "
         f"{sum(entry['cpu_seconds'] for entry in outcomes.values()):.0f} s of processor time"

@@ -44,9 +44,9 @@ TEST(ApiOptions, sizes_and_enumerators_out_of_range_are_usage_errors) {
   options.partition.delegates = static_cast<DelegateMode>(99);
   options.sram_budget_bytes = -1;
   options.flash_budget_bytes = -1;
-  const auto refused = compile(quantized_model(), kTarget, options);
-  expect_usage(refused, "arena_limit_bytes");
-  EXPECT_EQ(refused.error().size(), 5U);  // one message for each mistake
+  const auto rejected = compile(quantized_model(), kTarget, options);
+  expect_usage(rejected, "arena_limit_bytes");
+  EXPECT_EQ(rejected.error().size(), 5U);  // one message for each mistake
   for (const int64_t bytes : {int64_t{0}, int64_t{-5}, std::numeric_limits<int64_t>::max()}) {
     TargetNames target = kTarget;
     target.arena_cache_bytes = bytes;
@@ -120,10 +120,10 @@ TEST(ApiOptions, data_of_another_size_than_tensor_are_errors) {
   const std::vector<std::byte> bytes(64);
   for (const size_t size : {0, 1, 4, 7, 9, 64}) {
     const Sample wrong{{.dtype = DType::kFp32, .shape = {1, 2}, .data = Buffer::copy_of(std::span(bytes).first(size))}};
-    const auto refused = run(pte, wrong);
-    ASSERT_FALSE(refused.has_value()) << size;
-    EXPECT_THAT(to_string(refused.error()), HasSubstr("expected 8 bytes"));
-    EXPECT_NE(refused.error()[0].fault, Fault::kInternal);
+    const auto rejected = run(pte, wrong);
+    ASSERT_FALSE(rejected.has_value()) << size;
+    EXPECT_THAT(to_string(rejected.error()), HasSubstr("expected 8 bytes"));
+    EXPECT_NE(rejected.error()[0].fault, Fault::kInternal);
     const auto unquantized = quantize(imported(pt2::small_model()), std::vector<Sample>{wrong});
     ASSERT_FALSE(unquantized.has_value()) << size;
     EXPECT_THAT(to_string(unquantized.error()), HasSubstr("expected 8 bytes"));

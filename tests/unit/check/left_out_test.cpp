@@ -112,12 +112,12 @@ TEST(LeftOut, each_optimization_alone_gives_a_right_plan) {
   for (const plan::NamedNetwork& network : networks()) {
     const ir::Graph graph = network.build();
     for (const plan::Optimize goal : kGoals) {
-      const npu::CompiledNetwork usual = compiled(network, graph, goal, {});
-      expect_right(network, graph, usual);
+      const npu::CompiledNetwork baseline = compiled(network, graph, goal, {});
+      expect_right(network, graph, baseline);
       for (size_t i = 0; i < plan::kOptimizations; ++i) {
         SCOPED_TRACE(plan::name_of(static_cast<plan::Optimization>(i)));
         const npu::CompiledNetwork without = compiled(network, graph, goal, LeftOut().set(i));
-        if (without.command_payload == usual.command_payload && without.weights == usual.weights) continue;
+        if (without.command_payload == baseline.command_payload && without.weights == baseline.weights) continue;
         changed.set(i);
         expect_right(network, graph, without);
       }

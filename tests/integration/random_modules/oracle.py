@@ -1,4 +1,4 @@
-"""Judges a network: every result that Carina computes for it against a result that something else computes.
+"""Checks a network: every result that Carina computes for it against a result that something else computes.
 
     what                                  against                                how
     float program (--no-delegate)         eager PyTorch                          but for rounding (noise.py)
@@ -9,7 +9,7 @@
     integer VGF program, on the host      the reference model                    bits
 
 A Fault is what must not be: other bits, exit code 3, a report of the stream's check. A signal or a hang ends the
-process, which apart.py notices. A model that Carina refuses is no fault; its message is counted.
+process, which apart.py notices. A model that Carina rejects is no fault; its message is counted.
 """
 
 import re
@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from random_modules import noise
-from random_modules.engines import Broken, Refused
+from random_modules.engines import Broken, Rejected
 from random_modules.ways import Way
 
 CALIBRATION, TESTED = (0, 1, 2), (1, 7)  # samples: the second tested one may exceed the calibrated ranges
@@ -53,11 +53,11 @@ class Fault:
 @dataclass
 class Verdict:
     faults: list = field(default_factory=list)
-    refused: list = field(default_factory=list)  # messages
+    rejected: list = field(default_factory=list)  # messages
     compared: int = 0  # results that were compared
 
 
-class Judge:
+class Oracle:
     def __init__(self, network, engine, reference=False):
         self.network, self.engine, self.reference, self.verdict = network, engine, reference, Verdict()
 
@@ -72,12 +72,12 @@ class Judge:
                 file.seek(0)
                 self.pt2 = file.read()
         except Exception as error:  # the exporter raises what it likes
-            self.verdict.refused.append(f"torch.export: {type(error).__name__}")
+            self.verdict.rejected.append(f"torch.export: {type(error).__name__}")
             return None
         self.names = [spec.arg.name for spec in exported.graph_signature.input_specs if spec.kind.name == "USER_INPUT"]
         return self.pt2
 
-    def judge(self, ways, floats=True, vgf=True):
+    def compare(self, ways, floats=True, vgf=True):
         if self.export() is None:
             return self.verdict
         self.samples = {number: self.network.sample(number) for number in {*CALIBRATION, *TESTED}}
@@ -104,14 +104,14 @@ class Judge:
             check()
         except Broken as error:
             self.fault("broken", where, str(error))
-        except Refused as error:
-            self.verdict.refused.append(str(error).splitlines()[0] if str(error) else "no message")
+        except Rejected as error:
+            self.verdict.rejected.append(str(error).splitlines()[0] if str(error) else "no message")
 
     def must(self, function, *arguments):
-        """The result of a call that may not be refused, because it is about what Carina has compiled."""
+        """The result of a call that may not be rejected, because it is about what Carina has compiled."""
         try:
             return function(*arguments)
-        except Refused as error:
+        except Rejected as error:
             if any(text in str(error) for text in NO_NUMBERS):
                 raise
             raise Broken(f"what was compiled does not run: {error}") from error
@@ -171,7 +171,7 @@ class Judge:
             inputs = inputs_of(types, self.network.seed + draw, extremes=draw == 1)
             try:
                 expected = self.engine.interpret(tosa, inputs)
-            except Refused:
+            except Rejected:
                 continue  # these inputs break a REQUIRE, so no result is wrong
             got, findings = self.must(self.engine.npu, stream, inputs)
             for index, (wanted, result) in enumerate(zip(expected, got, strict=True)):
@@ -204,7 +204,7 @@ class Judge:
             inputs = inputs_of(self.engine.inputs_of(tosa), self.network.seed, extremes=False)
             try:
                 results, cpu_kernels = self.engine.run(folder, inputs)
-            except Refused:
+            except Rejected:
                 return  # the program has other inputs than the delegate
             if not cpu_kernels:
                 self.against_reference(where, tosa, inputs, results, in_order=False)
