@@ -251,7 +251,7 @@ def test_only_named_files_are_sent(alone, cluster, run_carina, tmp_path):
 
 
 @pytest.mark.parametrize("words, message, code", [(["--targets", "ethos-u99"], "ethos-u55-32", 2), (["--part", "0", "--parts", "2"], "--part", 2),
-    (["--table", "missing/x.csv"], "missing", 1), (["-o", "missing"], "missing", 1)])
+    (["--table", "missing/x.csv"], "missing", 1), (["-o", "/dev/null/missing"], "missing", 1)])
 def test_wrong_options_fail_before_the_client_connects(run_carina, words, message, code, tmp_path):
     failed = run_carina(["sweep", *MODEL, "--scheduler", "tcp://127.0.0.1:1", *words], expect=code, cwd=tmp_path)
     assert message in failed.stderr

@@ -366,7 +366,7 @@ def test_damaged_programs_on_the_device(digits, firmware, tmp_path, options):
 
 def test_an_image_that_is_none(digits, run_carina, tmp_path):
     pte = digits()[0]
-    assert "not a firmware image" in failure(run_carina, ["qemu", pte])
+    assert "this is an ExecuTorch program" in failure(run_carina, ["qemu", pte])
     assert "unknown firmware image" in failure(run_carina, ["firmware", pte, "--image", "no-such", "-o", tmp_path / "a.elf"])
     assert "the image has no model" in failure(run_carina, ["qemu", IMAGES / f"{HOST}.elf"])
     elf = tmp_path / "a.elf"

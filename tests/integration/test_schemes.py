@@ -42,8 +42,8 @@ def test_raw_integers_at_the_edges_are_the_floats(run_carina, case, tmp_path, ta
     floats = run(run_carina, tmp_path / "float.pte", case.path / "input_0.npy", tmp_path / "float")
     for name, kind in (("int8", np.int8), ("uint8", np.uint8)):
         said = run_carina([*args, "--io", name, "-o", tmp_path / f"{name}.pte"]).stderr
-        steps = [line.split("real = ")[1] for line in said.splitlines() if "real = " in line]
-        (zero_in, scale_in), (zero_out, scale_out) = ((int(s[11:].split(")")[0]), float(s.split("* ")[1])) for s in steps)
+        steps = re.findall(r"real = \(integer ([+-]) (\d+)\) \* (\S+)", said)
+        (zero_in, scale_in), (zero_out, scale_out) = ((int(f"{'-' if sign == '+' else ''}{zero}"), float(scale)) for sign, zero, scale in steps)
         limits = np.iinfo(kind)
         integers = np.clip(np.rint(x / np.float32(scale_in)) + zero_in, limits.min, limits.max).astype(kind)
         np.save(tmp_path / "x.npy", integers)
@@ -173,7 +173,8 @@ def test_layers_say_where_the_error_enters_and_what_helps(run_carina, case):
     """No labels are needed. The predicted gain of a remedy equals the gain of quantizing with it."""
     args = ["accuracy", case.model, "--layers", "--data", case.path / "input_0.npy"]
     report = json.loads(run_carina([*args, "--json"]).stdout)
-    assert len(report["layers"]) == 11 and all(layer["sqnr_db"] > 15 for layer in report["layers"])
+    assert [layer["op"] for layer in report["layers"]].count("quantization of the input") == 1
+    assert len(report["layers"]) == 12 and all(layer["sqnr_db"] > 15 for layer in report["layers"])
     assert report["layers"][0]["entered_db"] == max(layer["entered_db"] for layer in report["layers"])
     assert report["outputs"][0]["mean_absolute_error"] > 0
     best = report["remedies"][0]

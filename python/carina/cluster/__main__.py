@@ -7,10 +7,7 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from carina.cluster import accuracy, sweep
 from carina.cluster.faults import ClusterError
-
-_COMMANDS = {"sweep": sweep.main, "accuracy": accuracy.main}
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -32,12 +29,22 @@ def _report(error: ClusterError, is_json: bool) -> None:
         print(json.dumps({"file": "", "status": "failed", "errors": [one]}, indent=2))
 
 
+def _run(name: str, words: Sequence[str]) -> int:
+    try:
+        from carina.cluster import accuracy, sweep
+    except ModuleNotFoundError as error:
+        if error.name != "distributed":
+            raise
+        raise ClusterError("Dask is not installed", hint="pip install dask distributed") from error
+    return {"sweep": sweep.main, "accuracy": accuracy.main}[name](words)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Runs the command line. Returns the exit code."""
     name, *words = arguments
     _prepare_process()
     try:
-        return _COMMANDS[name](words)
+        return _run(name, words)
     except ClusterError as error:
         _report(error, "--json" in words)
         return error.code

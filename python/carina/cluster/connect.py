@@ -41,10 +41,8 @@ def _security(ca: str, cert: str, key: str) -> Any:
 @contextmanager
 def connected(address: str, ca: str = "", cert: str = "", key: str = "") -> Iterator["Client"]:
     """A Dask client that is closed at the end."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise ClusterError("Dask is not installed", hint="pip install dask distributed") from error
+    from distributed import Client
+
     from carina.cluster.sharing import quiet
 
     quiet()

@@ -177,7 +177,7 @@ class Oracle:
             for index, (wanted, result) in enumerate(zip(expected, got, strict=True)):
                 if result.size == wanted.size:
                     result = result.reshape(wanted.shape)  # a stream has at most four axes, and ones in front
-                self.compare("bits", where, f"{tosa.name} output {index}", result, wanted)
+                self.same("bits", where, f"{tosa.name} output {index}", result, wanted)
             for finding in findings:
                 self.fault("check", where, finding)
             if self.reference and draw == 0:
@@ -229,9 +229,9 @@ class Oracle:
                 else sorted(same_shape, key=lambda value, got=got: len(differing(got, value)))
             )
             for value in wanted[:1]:
-                self.compare("reference", where, f"{tosa.name} output {index}", got, value)
+                self.same("reference", where, f"{tosa.name} output {index}", got, value)
 
-    def compare(self, what, where, name, got, wanted):
+    def same(self, what, where, name, got, wanted):
         self.verdict.compared += 1
         if got.shape != wanted.shape:
             return self.fault(what, where, f"{name}: shape {got.shape}, expected {wanted.shape}")
