@@ -212,16 +212,26 @@ std::string user_name(std::string name) {
   return name;
 }
 
+// The node that converts an input or output of a graph between integers and real numbers; null for other values.
+//   Example: --io int8 makes an input of a dequantize_per_tensor of it; without, an input is read by a
+//   quantize_per_tensor.
+const ir::Node* conversion_at(const ir::Graph& graph, ir::ValueId edge) {
+  const auto converts = [&](const ir::Node& node) {
+    const bool is_conversion =
+        node.op == AtenOp::quantize_per_tensor_default || node.op == AtenOp::dequantize_per_tensor_default;
+    return is_conversion && (node.inputs.front() == edge || node.outputs.front() == edge);
+  };
+  const auto found = std::ranges::find_if(graph.nodes, converts);
+  return found == graph.nodes.end() ? nullptr : &*found;
+}
+
 // The integer type that a quantized model computes with at a float input or output of its program; none: the edge is
 // not quantized.
 std::optional<DType> integers_behind(const ir::Graph& program, ir::ValueId edge) {
-  for (const ir::Node& node : program.nodes) {
-    if (node.op == ir::Op(AtenOp::quantize_per_tensor_default) && node.inputs.front() == edge)
-      return program[node.outputs.front()].dtype;
-    if (node.op == ir::Op(AtenOp::dequantize_per_tensor_default) && node.outputs.front() == edge)
-      return program[node.inputs.front()].dtype;
-  }
-  return std::nullopt;
+  const ir::Node* conversion = conversion_at(program, edge);
+  if (conversion == nullptr || !is_float(program[edge].dtype)) return std::nullopt;
+  const bool quantizes = conversion->op == AtenOp::quantize_per_tensor_default;
+  return program[quantizes ? conversion->outputs.front() : conversion->inputs.front()].dtype;
 }
 
 // Adds the float inputs and outputs that are quantized at once, if they are most of what the executor plans.
@@ -233,7 +243,7 @@ void add_float_edges(results::CompileReport& report, const Compilation& compilat
   for (const std::vector<ir::ValueId>* ends : {&program.inputs, &program.outputs}) {
     for (const ir::ValueId end : *ends) {
       const std::optional<DType> integers = integers_behind(program, end);
-      if (!integers || !is_float(program[end].dtype)) continue;
+      if (!integers) continue;
       edges.push_back(
           {.name = user_name(program[end].name),
            .bytes = program[end].shape.elements() * static_cast<int64_t>(element_bytes(program[end].dtype))});
@@ -244,25 +254,6 @@ void add_float_edges(results::CompileReport& report, const Compilation& compilat
   if (bytes * 2 < report.planned_bytes || !type) return;
   report.float_edges = std::move(edges);
   report.integer_io = *type == DType::kInt16 ? "int16" : "int8";
-}
-
-// The parameters by which an integer input or output stands for real numbers; no value for other values. The node that
-// converts between the two is the only one that has them.
-//   Example: --io int8 makes an input of a dequantize_per_tensor of it: (integer - 3) * 0.05
-struct EdgeParameters {
-  double scale;
-  int64_t zero_point;
-};
-
-std::optional<EdgeParameters> parameters_of_edge(const ir::Graph& graph, ir::ValueId value) {
-  for (const ir::Node& node : graph.nodes) {
-    const bool reads = node.op == AtenOp::dequantize_per_tensor_default && node.inputs.front() == value;
-    const bool writes = node.op == AtenOp::quantize_per_tensor_default && node.outputs.front() == value;
-    if (!reads && !writes) continue;
-    return EdgeParameters{.scale = node.attributes.number("scale"),
-                          .zero_point = node.attributes.integer("zero_point")};
-  }
-  return std::nullopt;
 }
 
 // `ids` are values of the program's graph; `model_ids` are the same in the model's, where quantization is known.
@@ -276,9 +267,10 @@ std::vector<results::PortReport> ports_of(const ir::Graph& program, std::span<co
     port.shape.assign(value.shape.dims().begin(), value.shape.dims().end());
     if (model_ids.size() == ids.size() && model_ids[n].valid()) {
       port.name = model[model_ids[n]].name;
-      if (const auto parameters = parameters_of_edge(model, model_ids[n])) {
-        port.scale = parameters->scale;
-        port.zero_point = parameters->zero_point;
+      const ir::Node* conversion = conversion_at(model, model_ids[n]);
+      if (conversion != nullptr && !is_float(value.dtype)) {
+        port.scale = conversion->attributes.number("scale");
+        port.zero_point = conversion->attributes.integer("zero_point");
       }
     }
     ports.push_back(std::move(port));

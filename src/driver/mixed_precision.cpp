@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -19,6 +18,7 @@
 #include "carina/check.h"
 #include "datasets/sample_reader.h"
 #include "driver/cpu_nodes.h"
+#include "driver/wide_values_internal.h"
 #include "evaluate/kernel_evaluator.h"
 #include "facts/aten_traits.h"
 #include "facts/cpu_costs.h"
@@ -90,9 +90,7 @@ class MixedPrecision {
     CARINA_TRY(const Budget budget, budget_of(goal.max_cycles));
     CARINA_CHECKED(observe());
     divide();
-    Candidate int8{.scheme = scheme_with(**quantize::parse_scheme("int8"), {}, "int8")};
-    CARINA_CHECKED(measure(int8, 0, 1));
-    CARINA_CHECKED(measure_cycles(int8));
+    CARINA_TRY(Candidate int8, measured_int8());
     const Measured& narrow = int8.gives;
     const int64_t max = goal.max_cycles.empty() && goal.min_sqnr_db ? kNoLimit : budget.cycles(narrow.cycles);
     if (max < narrow.cycles) {
@@ -228,12 +226,15 @@ class MixedPrecision {
     return {};
   }
 
-  // Nodes on the CPU count, and so does each delegate after the first: the CPU calls it.
-  Result<void> measure_cycles(const ir::Graph& graph, Measured& measured) const {
+  Result<Delegated> delegated(const ir::Graph& graph) const {
     CARINA_TRY(const SplitOptions split, with_user_nodes(options_.split, model_));
     backends::DelegateOptions options = options_.delegate;
     options.check = options::Check::kOff;  // the program is thrown away
-    CARINA_TRY(const Delegated delegated, delegate_graph(graph, backend_, split, options, Log{}));
+    return delegate_graph(graph, backend_, split, options, Log{});
+  }
+
+  // Nodes on the CPU count, and so does each delegate after the first: the CPU calls it.
+  Result<void> add_cycles(const Delegated& delegated, Measured& measured) const {
     measured.delegates = delegated.delegates.size();
     measured.cpu_cycles =
         measured.delegates < 2 ? 0 : static_cast<int64_t>(measured.delegates - 1) * kCpuCostOfDelegateCall;
@@ -254,7 +255,8 @@ class MixedPrecision {
     CARINA_TRY(const ir::Graph graph, quantized(is_wide));
     Measured measured;
     CARINA_CHECKED(measure_noise(graph, trial_samples_, trial_wanted_, measured));
-    CARINA_CHECKED(measure_cycles(graph, measured));
+    CARINA_TRY(const Delegated program, delegated(graph));
+    CARINA_CHECKED(add_cycles(program, measured));
     return measured;
   }
 
@@ -267,8 +269,21 @@ class MixedPrecision {
   Result<void> measure_cycles(Candidate& candidate) {
     if (candidate.knows_cycles) return {};
     CARINA_TRY(const ir::Graph graph, quantized(candidate.scheme));
+    CARINA_TRY(const Delegated program, delegated(graph));
     candidate.knows_cycles = true;
-    return measure_cycles(graph, candidate.gives);
+    return add_cycles(program, candidate.gives);
+  }
+
+  // 8 bits everywhere. Keeps the quantized graph and the cycles of its nodes.
+  Result<Candidate> measured_int8() {
+    Candidate int8{.scheme = scheme_with(**quantize::parse_scheme("int8"), {}, "int8"), .knows_cycles = true};
+    log_.progress("scheme", 0, 1);
+    CARINA_TRY(int8_, quantized(int8.scheme));
+    CARINA_CHECKED(measure_noise(*int8_, final_samples_, final_wanted_, int8.gives));
+    CARINA_TRY(const Delegated program, delegated(*int8_));
+    CARINA_CHECKED(add_cycles(program, int8.gives));
+    cycles_of_nodes_ = cycles_of_nodes(*int8_, program);
+    return int8;
   }
 
   // The benefit of 16 bits in one part, measured with 16 bits in all others: 8 bits add noise and save cycles.
@@ -310,10 +325,8 @@ class MixedPrecision {
     return found;
   }
 
-  // By node of the model: the NPU's cycles with 8 bits. Nodes that became part of another's operation have none.
-  Result<std::vector<int64_t>> cycles_of_nodes() {
-    CARINA_TRY(const ir::Graph graph, quantized(scheme_with(**quantize::parse_scheme("int8"), {}, "int8")));
-    CARINA_TRY(const Delegated delegated, delegate_graph(graph, backend_, options_.split, options_.delegate, Log{}));
+  // By node of the model: the NPU's cycles. Nodes that became part of another's operation have none.
+  [[nodiscard]] std::vector<int64_t> cycles_of_nodes(const ir::Graph& graph, const Delegated& delegated) const {
     std::map<std::string_view, int64_t> by_name;
     for (size_t d = 0; d < delegated.delegates.size(); ++d) {
       const std::vector<int64_t>& cycles = delegated.delegates[d].cycles_of_node;
@@ -330,56 +343,15 @@ class MixedPrecision {
     return cycles;
   }
 
-  // Returns a scheme with 16 bits in all values but those that an expensive node reads. A node costs about twice as
-  // much
-  // if it reads 16 bits, so the cheapest nodes read them, as many as `share` of all cycles pays for. Inputs and outputs
-  // are values like others. Values that share their parameters have 8 bits if one of them has.
-  //   Example: 98 % of the cycles in convolutions, `share` 0.05: 8 bits are in what the convolutions read; the inputs
-  //   of all other nodes, and the outputs, have 16.
-  [[nodiscard]] std::optional<Candidate> wide_but_expensive(const std::vector<int64_t>& cycles, double share) const {
-    const ir::Graph& graph = model_.graph;
-    const int64_t all = std::accumulate(cycles.begin(), cycles.end(), int64_t{0});
-    std::vector<size_t> order(cycles.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::stable_sort(order, {}, [&](size_t n) { return cycles[n]; });
-    const std::vector<bool> left_float(graph.nodes.size(), false);
-    const std::vector<size_t> group = quantize::sharing_of(graph, left_float, quantize::Extrema::kShare).group;
-    std::vector<bool> is_narrow(graph.values.size(), false);
-    int64_t paid = 0;
-    std::vector<std::string_view> expensive;
-    for (const size_t n : order) {
-      paid += cycles[n];
-      if (static_cast<double>(paid) <= share * static_cast<double>(all)) continue;
-      expensive.push_back(graph.nodes[n].name);
-      for (const ir::ValueId id : graph.nodes[n].inputs) {
-        if (id.valid() && !graph[id].constant) is_narrow[group[id.index()]] = true;
-      }
+  // Schemes with 16 bits in all values but those that expensive nodes read.
+  void add_wide_but_expensive(std::vector<Candidate>& candidates) const {
+    for (WideValues& values : wide_but_expensive(model_.graph, cycles_of_nodes_)) {
+      const size_t count = values.narrow.size();
+      candidates.push_back({.scheme = scheme_with(**quantize::parse_scheme("int8"), std::move(values.wide),
+                                                  fmt::format("int16x8, but int8 where the {} most expensive {} read",
+                                                              count, count == 1 ? "node" : "nodes")),
+                            .narrow = fmt::format("{}", fmt::join(values.narrow, ", "))});
     }
-    const auto narrow = [&](ir::ValueId id) { return id.valid() && is_narrow[group[id.index()]]; };
-    const quantize::NodeScheme wide = **quantize::parse_scheme("int16x8");
-    std::vector<quantize::Override> overrides;
-    if (std::ranges::none_of(graph.inputs, narrow))
-      overrides.push_back({.of = quantize::Override::Of::kInputs, .name = {}, .scheme = wide});
-    for (const ir::Node& node : graph.nodes) {
-      if (std::ranges::none_of(node.outputs, narrow))
-        overrides.push_back({.of = quantize::Override::Of::kNode, .name = node.name, .scheme = wide});
-    }
-    if (overrides.empty() || expensive.empty()) return std::nullopt;
-    return Candidate{.scheme = scheme_with(**quantize::parse_scheme("int8"), std::move(overrides),
-                                           fmt::format("int16x8, but int8 where the {} most expensive {} read",
-                                                       expensive.size(), expensive.size() == 1 ? "node" : "nodes")),
-                     .narrow = fmt::format("{}", fmt::join(expensive, ", "))};
-  }
-
-  // Those schemes for shares of the cycles in steps of about two, each once.
-  Result<void> add_wide_but_expensive(std::vector<Candidate>& candidates) {
-    constexpr std::array kShares{0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64};
-    CARINA_TRY(const std::vector<int64_t> cycles, cycles_of_nodes());
-    for (const double share : kShares) {
-      auto one = wide_but_expensive(cycles, share);
-      if (one && one->narrow != candidates.back().narrow) candidates.push_back(*std::move(one));
-    }
-    return {};
   }
 
   // 16 bits everywhere but around products of two computed values, which some targets do not have in 16 bits: their
@@ -408,17 +380,15 @@ class MixedPrecision {
 
   // The nodes where most error enters, in 16 bits.
   Result<quantize::Scheme> worst_layers_wide() {
-    const quantize::NodeScheme narrow = **quantize::parse_scheme("int8");
-    CARINA_TRY(const ir::Graph graph, quantized(scheme_with(narrow, {}, "int8")));
-    CARINA_TRY(const auto values,
-               quantize::similarity_of_values(observed_->floats(), graph, trial_samples_, similarity_options(), Log{}));
+    CARINA_TRY(const auto values, quantize::similarity_of_values(observed_->floats(), *int8_, trial_samples_,
+                                                                 similarity_options(), Log{}));
     const std::vector<std::string> names = quantize::worst_layers(
         observed_->floats(), quantize::layer_errors(observed_->floats(), values), quantize::kWorstLayers);
     std::vector<quantize::Override> overrides;
     for (const std::string& name : names)
       overrides.push_back(
           {.of = quantize::Override::Of::kNode, .name = name, .scheme = **quantize::parse_scheme("int16x8")});
-    return scheme_with(narrow, std::move(overrides),
+    return scheme_with(**quantize::parse_scheme("int8"), std::move(overrides),
                        fmt::format("{} layers in int16x8, the rest in int8", names.size()));
   }
 
@@ -434,7 +404,7 @@ class MixedPrecision {
     CARINA_TRY(const std::vector<std::vector<bool>> found, divisions());
     for (const std::vector<bool>& parts : found)
       candidates.push_back({.scheme = scheme_of(parts, **quantize::parse_scheme("int8")), .parts = parts});
-    CARINA_CHECKED(add_wide_but_expensive(candidates));
+    add_wide_but_expensive(candidates);
     if (auto scheme = wide_but_products()) candidates.push_back({.scheme = *std::move(scheme)});
     CARINA_TRY(quantize::Scheme worst, worst_layers_wide());
     candidates.push_back({.scheme = std::move(worst)});
@@ -582,6 +552,8 @@ class MixedPrecision {
   std::optional<datasets::DataSet> calibration_;
   std::optional<quantize::Observed> observed_;
   std::optional<quantize::Observed> unequalized_;
+  std::optional<ir::Graph> int8_;                  // the model with 8 bits everywhere
+  std::vector<int64_t> cycles_of_nodes_;           // of that graph, by node of the model
   bool is_held_out_ = false;                       // whether calibration does not see the samples to measure on
   std::vector<datasets::Sample> final_samples_;    // to measure on
   std::vector<std::vector<Tensor>> final_wanted_;  // the float model's outputs for these
