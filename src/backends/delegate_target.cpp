@@ -29,6 +29,18 @@ const pte::Delegate* first_ethosu_delegate(const pte::Program& program) {
   return nullptr;
 }
 
+// The delegates share one fast memory: the largest size that one of them was compiled for; 0: none has a size.
+int64_t largest_cache_of(const pte::Program& program) {
+  int64_t largest = 0;
+  for (const pte::Plan& plan : program.plans) {
+    for (const pte::Delegate& delegate : plan.delegates) {
+      if (is_ethos_u(delegate.backend))
+        largest = std::max(largest, read_specs(delegate.compile_specs).arena_cache_bytes);
+    }
+  }
+  return largest;
+}
+
 std::unexpected<Diagnostics> memories_not_given(const targets::TargetNames& wanted, const std::string& where) {
   return fail(
       {.where = where,
@@ -78,11 +90,14 @@ Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& dele
 
 Result<plan::Target> target_of_program(const pte::Program& program, const std::string& where,
                                        const targets::TargetNames& asked, const Log& log, UnknownMemories unknown) {
+  targets::TargetNames names = asked;
   if (const pte::Delegate* delegate = first_ethosu_delegate(program)) {
-    CARINA_TRY(const std::optional<plan::Target> target, target_of_delegate(*delegate, asked, where, log, unknown));
+    if (const int64_t cache = largest_cache_of(program); cache > 0 && !names.arena_cache_bytes)
+      names.arena_cache_bytes = cache;
+    CARINA_TRY(const std::optional<plan::Target> target, target_of_delegate(*delegate, names, where, log, unknown));
     if (target) return *target;
   }
-  targets::TargetNames names = asked;
+  names = asked;
   names.accelerator = npu::kAcceleratorOfNoDelegate;
   return targets::find_target(names, log);
 }

@@ -25,8 +25,9 @@ Result<std::optional<plan::Target>> target_of_delegate(const pte::Delegate& dele
                                                        const std::string& where, const Log& log,
                                                        UnknownMemories unknown = UnknownMemories::kAssumeDefaults);
 
-// Returns the target for which the program's first Ethos-U delegate was compiled. For a program without such a delegate
-// it returns a target of which only the name is used. Errors: those of target_of_delegate().
+// Returns the target for which the program's first Ethos-U delegate was compiled, with a fast memory that is large
+// enough for all delegates. For a program without such a delegate it returns a target of which only the name is used.
+// Errors: those of target_of_delegate().
 Result<plan::Target> target_of_program(const pte::Program& program, const std::string& where,
                                        const targets::TargetNames& asked, const Log& log,
                                        UnknownMemories unknown = UnknownMemories::kAssumeDefaults);

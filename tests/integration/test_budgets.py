@@ -84,6 +84,29 @@ def test_the_planner_keeps_to_what_a_budget_leaves(run_carina, tmp_path):
     assert kept["sram_bytes"] <= budget and kept["sram_budget_bytes"] == budget and kept["over_budget"] == []
 
 
+class GrowingDelegates(torch.nn.Module):
+    """The first delegate needs less fast memory than the second."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = torch.nn.Conv2d(1, 2, 3, padding=1), torch.nn.Conv2d(2, 32, 3, padding=1)
+
+    def forward(self, x):
+        return torch.relu(self.last(torch.tanh(self.first(x))))
+
+
+def test_the_fast_memory_is_large_enough_for_every_delegate(run_carina, tmp_path):
+    torch.manual_seed(0)
+    x = torch.randn(1, 1, 8, 8)
+    torch.export.save(torch.export.export(GrowingDelegates().eval(), (x,)), tmp_path / "m.pt2")
+    np.save(tmp_path / "x.npy", x.numpy())
+    args = ["compile", tmp_path / "m.pt2", "-t", "ethos-u65-256", "--memory-mode", "Dedicated_Sram", "--sram-budget", 65536, "--cpu-op", "tanh"]
+    run_carina([*args, "-q", "int8", "--calibrate", tmp_path / "x.npy", "--dump", tmp_path / "dump", "-o", tmp_path / "m.pte"])
+    sizes = [int(np.load(path)["scratch_fast_size"]) for path in sorted((tmp_path / "dump").glob("*vela.npz"))]
+    assert len(sizes) == 2 and sizes[0] < sizes[1]
+    run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "x.npy", "-o", tmp_path / "out"])
+
+
 def test_the_flash_budget_is_of_the_file(run_carina, tmp_path):
     args = ["compile", DIGITS / "digits.pt2", "-t", TARGET, "--calibrate", DIGITS / "calibration.npz", "-o", tmp_path / "x.pte"]
     size = run_carina([*args, "--json"]).json["program_bytes"]
