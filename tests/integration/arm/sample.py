@@ -6,6 +6,8 @@ cases of some files.
 
 import hashlib
 import json
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -73,6 +75,17 @@ def part(entries):
     others = {file_of(e) for e in entries} - once_broken
     chosen = once_broken | set(sorted(others, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[::PART])
     return [e for e in entries if file_of(e) in chosen]
+
+
+def share_of(name):
+    """The cases of "whole", the sample, or of "part", that of `make test`."""
+    return read() if name == "whole" else part(read())
+
+
+def capture_apart(share):
+    """Captures in a process of its own. Its children are forks, and a process with threads should not fork. Its modules
+    have names that those of other tests have too."""
+    subprocess.run([sys.executable, Path(__file__).with_name("run.py"), "--capture-sample", share], check=True)
 
 
 def file_of(entry):
