@@ -180,9 +180,10 @@ Result<bool> avg_pool3d(Rewriter& in, const Node& node) {
   });
 }
 
-Result<bool> adaptive_avg_pool3d(Rewriter& in, const Node& node) {
+template <AtenOp kPool>
+Result<bool> adaptive_pool3d(Rewriter& in, const Node& node) {
   return plane_by_plane(in, node, [&](ValueId image, const Shape& result, size_t, size_t) {
-    return adaptive_pool(in, AtenOp::avg_pool2d_default, image, result);
+    return adaptive_pool(in, kPool, image, result);
   });
 }
 
@@ -223,8 +224,9 @@ constexpr RewriteRow kDecomposePoolsRows[] = {
     {AtenOp::max_pool3d_default, max_pool3d},
     {AtenOp::max_pool3d_with_indices_default, values_only<max_pool3d>},
     {AtenOp::avg_pool3d_default, avg_pool3d},
-    {AtenOp::adaptive_avg_pool3d_default, adaptive_avg_pool3d},
-    {AtenOp::_adaptive_avg_pool3d_default, adaptive_avg_pool3d},
+    {AtenOp::adaptive_avg_pool3d_default, adaptive_pool3d<AtenOp::avg_pool2d_default>},
+    {AtenOp::_adaptive_avg_pool3d_default, adaptive_pool3d<AtenOp::avg_pool2d_default>},
+    {AtenOp::adaptive_max_pool3d_default, values_only<adaptive_pool3d<AtenOp::max_pool2d_default>>},
     {AtenOp::avg_pool2d_default, pool_with_divisor},
 };
 static_assert(rewrites_what_becomes(kDecomposePoolsRows));

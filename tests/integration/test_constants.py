@@ -145,6 +145,36 @@ class Nothing(nn.Module):
         return tuple(x + part for part in (*made_of_nothing(self.dtype), *like))
 
 
+class Windows(nn.Module):
+    """Windows of a type, in each form that PyTorch exports."""
+
+    def __init__(self, dtype):
+        super().__init__()
+        self.dtype = dtype
+
+    def forward(self, x):
+        one = {"dtype": self.dtype}
+        windows = [torch.hann_window, torch.hamming_window, torch.blackman_window, torch.bartlett_window, torch.kaiser_window]
+        plain = [window(8, **one) for window in windows]
+        symmetric = [window(8, periodic=False, **one) for window in windows]
+        others = [
+            torch.hamming_window(8, True, 0.6, **one),
+            torch.hamming_window(8, False, 0.6, 0.3, **one),
+            torch.kaiser_window(8, True, 4.5, **one),
+            torch.hann_window(1, **one),
+            torch.bartlett_window(1, periodic=False, **one),
+            torch.logspace(-1, 1, 8, **one),
+            torch.logspace(0, 3, 8, base=2, **one),
+        ]
+        return tuple(x + part for part in (*plain, *symmetric, *others))
+
+
+class Triangles(nn.Module):
+    def forward(self, x):
+        places = [torch.tril_indices(3, 4), torch.triu_indices(4, 3, -1), torch.tril_indices(4, 3, 1), torch.triu_indices(3, 3, 5)]
+        return tuple(x[:2, None] + place for place in (*places, torch.triu_indices(2, 3, dtype=torch.int32)))
+
+
 class InFloat64(nn.Module):
     """Numbers beside float64 tensors, as exported and after decomposition."""
 
@@ -153,7 +183,7 @@ class InFloat64(nn.Module):
         return 1 - wide, 2.1 - wide, wide + 0.1, torch.tril(wide), torch.triu(wide, 1), wide.scatter(1, at, 0.1), torch.where(wide > 0, wide, 0), wide.masked_fill(wide > 0.5, 1)
 
 
-def check_float(run_carina, folder, model, x, decomposed):
+def check_float(run_carina, folder, model, x, decomposed, tolerance=None):
     program = torch.export.export(model.eval(), (x,), strict=False)
     torch.export.save(program.run_decompositions() if decomposed else program, folder / "m.pt2")
     np.save(folder / "x.npy", x.numpy())
@@ -161,9 +191,30 @@ def check_float(run_carina, folder, model, x, decomposed):
     run_carina(["run", folder / "m.pte", "-i", folder / "x.npy", "-o", folder / "out"])
     for i, wanted in enumerate(model(x)):
         got = np.load(folder / "out" / f"output_{i}.npy")
-        tolerance = 1e-15 if wanted.dtype == torch.float64 else 1e-7
+        near = tolerance or (1e-15 if wanted.dtype == torch.float64 else 1e-7)
         assert got.dtype == wanted.numpy().dtype
-        np.testing.assert_allclose(got, wanted.numpy(), rtol=tolerance, atol=tolerance, err_msg=f"output {i}")
+        np.testing.assert_allclose(got, wanted.numpy(), rtol=near, atol=near, err_msg=f"output {i}")
+
+
+@pytest.mark.parametrize("decomposed", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64], ids=str)
+def test_windows(run_carina, tmp_path, dtype, decomposed):
+    """PyTorch computes windows in their type; a few roundings add up."""
+    x = torch.rand(8, generator=torch.Generator().manual_seed(1)).to(dtype)
+    check_float(run_carina, tmp_path, Windows(dtype), x, decomposed, 20 * torch.finfo(dtype).eps)
+
+
+def test_indices_of_triangles(run_carina, tmp_path):
+    check_float(run_carina, tmp_path, Triangles(), torch.arange(8), False)
+
+
+class AdaptiveMaxima(nn.Module):
+    def forward(self, x):
+        return tuple(nn.functional.adaptive_max_pool3d(x, size) for size in (2, (1, 3, 2), (4, 5, 6)))
+
+
+def test_adaptive_maxima_of_volumes(run_carina, tmp_path):
+    check_float(run_carina, tmp_path, AdaptiveMaxima(), torch.rand(1, 2, 4, 5, 6, generator=torch.Generator().manual_seed(1)), False)
 
 
 @pytest.mark.parametrize("decomposed", [False, True])

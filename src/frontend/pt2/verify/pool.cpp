@@ -76,6 +76,7 @@ constexpr std::array kPoolRules = {
     Rule{AtenOp::_adaptive_avg_pool3d_default, adaptive_pool<3>, same_type},
     Rule{AtenOp::adaptive_max_pool1d_default, adaptive_pool<1>, values_and_indices},
     Rule{AtenOp::adaptive_max_pool2d_default, adaptive_pool<2>, values_and_indices},
+    Rule{AtenOp::adaptive_max_pool3d_default, adaptive_pool<3>, values_and_indices},
 };
 
 }  // namespace

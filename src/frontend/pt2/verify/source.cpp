@@ -75,6 +75,25 @@ Shapes linspace(const NodeView& n) {
   return one(Sizes{n.integer("steps")});
 }
 
+Shapes window(const NodeView& n) {
+  if (n.integer("window_length") < 0) return broken("a window of {} elements", n.integer("window_length"));
+  return one(Sizes{n.integer("window_length")});
+}
+
+// The rows and columns of the elements of a triangle. Their number is not checked here.
+Shapes triangle(const NodeView& n) {
+  if (n.integer("row") < 0 || n.integer("col") < 0) return broken("{} x {}", n.integer("row"), n.integer("col"));
+  const std::optional<Shape> declared = n.declared(0);
+  if (declared && (declared->rank() != 2 || (*declared)[0] != 2)) return broken("its result has another shape");
+  return std::vector<std::optional<Shape>>{std::nullopt};
+}
+
+ResultType asked_or_int64(const NodeView& n, size_t) {
+  const ir::Attribute* dtype = n.node.attributes.find("dtype");
+  if (dtype != nullptr && std::holds_alternative<DType>(*dtype)) return {.dtype = std::get<DType>(*dtype)};
+  return {.dtype = DType::kInt64};
+}
+
 Shapes eye(const NodeView& n) {
   const int64_t rows = n.integer("n");
   const int64_t columns = n.node.attributes.find("m") == nullptr ? rows : n.integer("m");
@@ -110,6 +129,22 @@ constexpr std::array kSourceRules = {
     Rule{AtenOp::linspace_Scalar_Tensor, linspace, asked_or_default},
     Rule{AtenOp::eye_default, eye, asked_or_default},
     Rule{AtenOp::eye_m, eye, asked_or_default},
+    Rule{AtenOp::hann_window_default, window, asked_or_default},
+    Rule{AtenOp::hann_window_periodic, window, asked_or_default},
+    Rule{AtenOp::hamming_window_default, window, asked_or_default},
+    Rule{AtenOp::hamming_window_periodic, window, asked_or_default},
+    Rule{AtenOp::hamming_window_periodic_alpha, window, asked_or_default},
+    Rule{AtenOp::hamming_window_periodic_alpha_beta, window, asked_or_default},
+    Rule{AtenOp::blackman_window_default, window, asked_or_default},
+    Rule{AtenOp::blackman_window_periodic, window, asked_or_default},
+    Rule{AtenOp::bartlett_window_default, window, asked_or_default},
+    Rule{AtenOp::bartlett_window_periodic, window, asked_or_default},
+    Rule{AtenOp::kaiser_window_default, window, asked_or_default},
+    Rule{AtenOp::kaiser_window_periodic, window, asked_or_default},
+    Rule{AtenOp::kaiser_window_beta, window, asked_or_default},
+    Rule{AtenOp::logspace_default, linspace, asked_or_default},
+    Rule{AtenOp::tril_indices_default, triangle, asked_or_int64},
+    Rule{AtenOp::triu_indices_default, triangle, asked_or_int64},
 };
 
 }  // namespace
