@@ -351,6 +351,14 @@ def write_then_read_view(x):
     return head + 1, y
 
 
+def write_narrow(x):
+    y = x + 0
+    y.narrow(1, 1, 2).copy_(torch.ones(3, 2))
+    y.narrow(-1, -1, 1).mul_(2)
+    y.narrow(0, -3, 1).add_(1)
+    return y
+
+
 def scalars(x, i):
     return x * 2, 1.5 - x, i * 2.5, i + 1, x > 0, x ** 2, 2 ** x.abs(), i == 3, torch.add(x, x, alpha=2), i // 2, x % 0.5, torch.pow(x, -1.5)
 
@@ -452,12 +460,13 @@ MODULES = {
     "write_through_views": (Of(write_through_views), [torch.randn(4, 4)]),
     "write_through_a_view_of_all": (Of(write_through_a_view_of_all), [torch.randn(4, 4)]),
     "write_then_read_view": (Of(write_then_read_view), [torch.randn(4, 4)]),
+    "write_narrow": (Of(write_narrow), [torch.randn(3, 4)]),
     "change_shape_in_place": (Of(change_shape_in_place), [torch.randn(4, 4)]),
     "no_grad": (Of(no_grad_inside), [torch.randn(3)]),
     "same_output_twice": (Of(lambda x: (x, x + 1, x, None, 3)), [torch.randn(3)]),
 }
 # Their exported graphs are not functional or have regions, so only the results are compared.
-NOT_FUNCTIONAL = {"conv_bn_relu", "counter", "in_place_chain", "write_through_views", "write_through_a_view_of_all", "write_then_read_view", "change_shape_in_place", "no_grad", "lstm", "gru", "rnn"}
+NOT_FUNCTIONAL = {"conv_bn_relu", "counter", "in_place_chain", "write_through_views", "write_through_a_view_of_all", "write_then_read_view", "write_narrow", "change_shape_in_place", "no_grad", "lstm", "gru", "rnn"}
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "facts/aten_traits.h"
@@ -37,6 +38,18 @@ AtenAlias alias_of(const ir::Node& node) {
   return traits_of(node.op.aten()).alias;
 }
 
+// narrow(dim, start, length) as slice(dim, start, end). A start that counts from the end stays so, unless the slice
+// reaches the end, which no negative number names.
+//   Example: start -3 and length 3 of 8 elements: from -3 to 2^63 - 1
+ir::Attributes slice_of(const ir::Attributes& narrow) {
+  const int64_t start = narrow.integer("start"), end = start + narrow.integer("length");
+  const bool reaches_the_end = start < 0 && end >= 0;
+  return {{"dim", narrow.integer("dim")},
+          {"start", start},
+          {"end", reaches_the_end ? std::numeric_limits<int64_t>::max() : end},
+          {"step", int64_t{1}}};
+}
+
 // The node that writes `source` back into the viewed tensor `base`, after the view was overwritten.
 std::optional<ir::Node> node_back(const ir::Graph& graph, const ir::Node& view, ir::ValueId base, ir::ValueId source) {
   ir::Node node{.op = AtenOp::view_default,
@@ -64,7 +77,7 @@ std::optional<ir::Node> node_back(const ir::Graph& graph, const ir::Node& view, 
     case AtenAlias::kScatter:
       node.op = view.op == ir::Op(AtenOp::select_int) ? AtenOp::select_scatter_default : AtenOp::slice_scatter_default;
       node.inputs = {base, source};
-      node.attributes = view.attributes;
+      node.attributes = view.op == ir::Op(AtenOp::narrow_default) ? slice_of(view.attributes) : view.attributes;
       return node;
   }
   CARINA_UNREACHABLE("alias of a view", alias_of(view));
