@@ -11,6 +11,7 @@
 #include <map>
 #include <random>
 
+#include "../sampled.h"
 #include "npu/payload.h"
 #include "npu/registers.h"
 #include "npu/vela_raw.h"
@@ -400,7 +401,8 @@ TEST(WeightOrder, vela_streams_hold_same_weights_for_all_targets) {
   const auto streams = peer_streams();
   if (streams.empty()) GTEST_SKIP() << tests::kNoCases;
   std::map<std::string, std::vector<int16_t>> expected;  // the first weights found for each model
-  for (const PeerStream& peer : streams) {
+  for (size_t s = 0; s < streams.size(); s += tests::kOneOf) {
+    const PeerStream& peer = streams[s];
     const std::vector<int16_t> weights = all_weights(peer);
     const auto found = expected.emplace(peer.model, weights).first;
     EXPECT_TRUE(same_weights(found->second, weights))

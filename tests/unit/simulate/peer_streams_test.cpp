@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../case_folders.h"
+#include "../sampled.h"
 #include "stream_case.h"
 
 namespace carina::simulate {
@@ -76,17 +77,17 @@ void check_target(const fs::path& model, const fs::path& target, Compared& compa
 TEST(PeerStreams, vela_streams_of_tosa_graphs_equal_reference_model) {
   if (tests::case_folders().empty()) GTEST_SKIP() << tests::kNoCases;
   Compared compared;
-  size_t parts = 0;
+  size_t parts = 0, number = 0;
   for (const fs::path& cases : tests::case_folders()) {
     for (const fs::path& model : sorted(cases)) {
       if (!fs::is_directory(model)) continue;
       for (const fs::path& target : sorted(model)) {
-        if (fs::is_directory(target)) check_target(model, target, compared, parts);
+        if (fs::is_directory(target) && number++ % tests::kOneOf == 0) check_target(model, target, compared, parts);
       }
     }
   }
-  EXPECT_GE(compared.streams, 25u);
-  EXPECT_GT(parts, 0u);
+  EXPECT_GE(compared.streams, 25 / tests::kOneOf);
+  EXPECT_TRUE(parts > 0 || tests::kOneOf > 1);
   EXPECT_EQ(compared.largest_difference, 0u);
 }
 
