@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "base/checked_math.h"
 
@@ -34,23 +35,21 @@ struct Trial {
 class Packer {
  public:
   Packer(std::span<const MemoryRequest> requests, int64_t alignment)
-      : requests_(requests), neighbors_(requests.size()) {
-    std::vector<size_t> by_start(requests.size()), alive;
-    std::iota(by_start.begin(), by_start.end(), size_t{0});
-    std::ranges::stable_sort(by_start, {}, [&](size_t i) { return requests[i].first; });
+      : requests_(requests), first_neighbor_(requests.size() + 1, 0) {
     for (const MemoryRequest& b : requests) sizes_.push_back(round_up(b.bytes, alignment));
-    const auto neighbor = [&](size_t i, size_t j) {
-      return Neighbor{.other = j,
-                      .bytes = round_up(bytes_until(requests[i], requests[j].last), alignment),
-                      .others_bytes = round_up(bytes_until(requests[j], requests[i].last), alignment)};
+    const std::vector<std::pair<size_t, size_t>> pairs = pairs_alive_together();
+    for (const auto& [i, j] : pairs) ++first_neighbor_[i + 1], ++first_neighbor_[j + 1];
+    std::partial_sum(first_neighbor_.begin(), first_neighbor_.end(), first_neighbor_.begin());
+    neighbors_.resize(2 * pairs.size());
+    std::vector<size_t> next(first_neighbor_.begin(), first_neighbor_.end() - 1);
+    const auto live_bytes = [&](size_t i, size_t j) {
+      return requests[i].fill_steps.empty() ? sizes_[i]
+                                            : round_up(bytes_until(requests[i], requests[j].last), alignment);
     };
-    for (const size_t i : by_start) {
-      std::erase_if(alive, [&](size_t j) { return requests[j].last < requests[i].first; });
-      for (const size_t j : alive) {
-        neighbors_[i].push_back(neighbor(i, j));
-        neighbors_[j].push_back(neighbor(j, i));
-      }
-      alive.push_back(i);
+    for (const auto& [i, j] : pairs) {
+      const int64_t bytes = live_bytes(i, j), others_bytes = live_bytes(j, i);
+      neighbors_[next[i]++] = {.other = j, .bytes = bytes, .others_bytes = others_bytes};
+      neighbors_[next[j]++] = {.other = i, .bytes = others_bytes, .others_bytes = bytes};
     }
   }
 
@@ -73,7 +72,7 @@ class Packer {
     trial.is_new.assign(requests_.size(), 0);
     for (const size_t i : {order[moved.first], order[moved.last]}) {
       trial.is_new[i] = 1;
-      for (const Neighbor& n : neighbors_[i]) trial.touches_moved[n.other] = 1;
+      for (const Neighbor& n : neighbors_of(i)) trial.touches_moved[n.other] = 1;
     }
     for (size_t turn = 0; turn < order.size() && result.total_bytes <= before.total_bytes; ++turn) {
       const size_t i = order[turn];
@@ -84,7 +83,7 @@ class Packer {
       }
       put(i, lowest_gap(i, result, trial.gaps), result);
       if (result.offsets[i] == before.offsets[i]) continue;
-      for (const Neighbor& n : neighbors_[i]) trial.is_new[n.other] = 1;
+      for (const Neighbor& n : neighbors_of(i)) trial.is_new[n.other] = 1;
     }
   }
 
@@ -96,7 +95,7 @@ class Packer {
     }
     const size_t tops = found.size();
     for (size_t k = 0; k < tops; ++k) {
-      for (const Neighbor& n : neighbors_[found[k]]) found.push_back(n.other);
+      for (const Neighbor& n : neighbors_of(found[k])) found.push_back(n.other);
     }
     return found;
   }
@@ -109,13 +108,28 @@ class Packer {
     int64_t bytes;
     int64_t others_bytes;
   };
+  [[nodiscard]] std::span<const Neighbor> neighbors_of(size_t i) const {
+    return std::span(neighbors_).subspan(first_neighbor_[i], first_neighbor_[i + 1] - first_neighbor_[i]);
+  }
+  [[nodiscard]] std::vector<std::pair<size_t, size_t>> pairs_alive_together() const {
+    std::vector<size_t> by_start(requests_.size()), alive;
+    std::iota(by_start.begin(), by_start.end(), size_t{0});
+    std::ranges::stable_sort(by_start, {}, [&](size_t i) { return requests_[i].first; });
+    std::vector<std::pair<size_t, size_t>> pairs;
+    for (const size_t i : by_start) {
+      std::erase_if(alive, [&](size_t j) { return requests_[j].last < requests_[i].first; });
+      for (const size_t j : alive) pairs.emplace_back(i, j);
+      alive.push_back(i);
+    }
+    return pairs;
+  }
   void put(size_t i, int64_t address, MemoryPlan& result) const {
     result.offsets[i] = address;
     result.total_bytes = std::max(result.total_bytes, address + sizes_[i]);
   }
   // Finds the lowest gap between the requests that have an offset already. `taken` is scratch memory.
   [[nodiscard]] int64_t lowest_gap(size_t i, const MemoryPlan& plan, Gaps& taken) const {
-    const std::vector<Neighbor>& neighbors = neighbors_[i];
+    const std::span<const Neighbor> neighbors = neighbors_of(i);
     taken.resize(neighbors.size());
     size_t count = 0;
     for (const Neighbor& n : neighbors) {
@@ -136,7 +150,8 @@ class Packer {
 
   std::span<const MemoryRequest> requests_;
   std::vector<int64_t> sizes_;
-  std::vector<std::vector<Neighbor>> neighbors_;
+  std::vector<size_t> first_neighbor_;  // by request, and one more: in neighbors_
+  std::vector<Neighbor> neighbors_;
 };
 
 constexpr int kMaxRounds = 2000;
