@@ -13,6 +13,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
@@ -44,13 +45,16 @@ namespace {
 // Plans copies, allocates them, and removes copies that do not fit, until all fit.
 class Fitter {
  public:
-  Fitter(const Schedule& schedule, const Context& context, std::span<const BlockConfig> blocks_for_copies)
+  Fitter(const Schedule& schedule, const Context& context, FitPurpose purpose,
+         std::span<const BlockConfig> blocks_for_copies, const PrefetchPlan* known)
       : schedule_(schedule),
         space_(working_space(context.target, context.family)),
         budget_(staging_budget(schedule, context)),
         network_(stageable(schedule, context, budget_, blocks_for_copies)),
         context_(context),
+        purpose_(purpose),
         patient_(context.options.optimize != Optimize::kSpeed),
+        known_(known),
         blocks_for_copies_(blocks_for_copies) {}
 
   std::optional<StagedSchedule> run() {
@@ -58,10 +62,12 @@ class Fitter {
     constexpr int kLastPercent = 60, kManyRounds = 32;
     search(patient_ ? kPatientRounds : 1);
     // A plan for all free memory is a lower bound: it assumes no gaps.
-    if (!patient_ && !nothing_to_copy_ && (!best_ || best_->cycles > kFarOff * planned_cycles_)) search(kPatientRounds);
+    const bool far_off = !best_ || best_->cycles > kFarOff * planned_cycles_;
+    if (!patient_ && !nothing_to_copy_ && far_off && (!best_ || purpose_ == FitPurpose::kResult))
+      search(kPatientRounds);
     work_ = kWorks - 1;
     if (!best_ && !nothing_to_copy_) fits(kLastPercent, kManyRounds);
-    if (best_) tighten();
+    if (best_ && purpose_ == FitPurpose::kResult) tighten();
     return std::move(best_);
   }
   [[nodiscard]] bool copies_pay() const { return !nothing_to_copy_; }
@@ -118,7 +124,11 @@ class Fitter {
   }
   Attempt attempted(const PrefetchProblem& problem) {
     std::optional<PrefetchFinding>& finding = findings_[work_];
-    PrefetchPlan plan = finding ? plan_prefetch(problem, *finding) : plan_prefetch(problem);
+    // The first problem is that with the whole budget.
+    const PrefetchPlan* const known = std::exchange(known_, nullptr);
+    PrefetchPlan plan = finding            ? plan_prefetch(problem, *finding)
+                        : known != nullptr ? *known
+                                           : plan_prefetch(problem);
     if (!finding) finding = plan.finding;
     if (planned_cycles_ == 0) planned_cycles_ = plan.cycles;
     nothing_to_copy_ = plan.copies.empty();
@@ -189,7 +199,9 @@ class Fitter {
   int64_t budget_;
   StageableNetwork network_;
   const Context& context_;
+  FitPurpose purpose_;
   bool patient_;
+  const PrefetchPlan* known_;  // of the first problem, until it has been used
   size_t work_ = 0;            // 0: all that the problem allows, 1: none
   double planned_cycles_ = 0;  // of the first plan
   bool nothing_to_copy_ = false;
@@ -203,9 +215,9 @@ class Fitter {
 
 }  // namespace
 
-Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& context,
-                                  std::span<const BlockConfig> blocks_for_copies) {
-  Fitter fitter(schedule, context, blocks_for_copies);
+Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& context, FitPurpose purpose,
+                                  std::span<const BlockConfig> blocks_for_copies, const PrefetchPlan* known) {
+  Fitter fitter(schedule, context, purpose, blocks_for_copies, known);
   if (auto fit = fitter.run()) return *std::move(fit);
   auto [without, plan] = fitter.without_copies();
   CARINA_TRY(Schedule allocated, allocate_storages(std::move(without), context));
@@ -238,7 +250,7 @@ Result<Schedule> stage_weights(Schedule schedule, const Context& context) {
   if (context.options.variation.staging == Variation::Staging::kNever ||
       !context.options.uses(Optimization::kStagedWeights))
     return allocate_storages(std::move(schedule), context);
-  CARINA_TRY(StagedSchedule staged, fit_copies(schedule, context, {}));
+  CARINA_TRY(StagedSchedule staged, fit_copies(schedule, context, FitPurpose::kResult));
   say_limits(staged, context);
   return std::move(staged.schedule);
 }
