@@ -126,7 +126,7 @@ class Alternatives {
   int64_t fast_bytes_;
   size_t constant_bytes_;
   Schedule usual_;  // all plans divide convolutions alike
-  Finished best_;  // so far
+  Finished best_;   // so far
   std::vector<double> cycles_;
   double least_nominal_;
 };

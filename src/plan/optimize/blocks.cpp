@@ -210,14 +210,17 @@ struct Key {
   bool operator==(const Key&) const = default;
   [[nodiscard]] uint64_t hash() const {
     uint64_t hash = static_cast<uint64_t>(subop.kind);
-    const auto add = [&](auto value) { hash = (hash ^ (hash >> 29)) * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(value); };
+    const auto add = [&](auto value) {
+      hash = (hash ^ (hash >> 29)) * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(value);
+    };
     const BlockConfig block = like.value_or(BlockConfig{});
-    for (const int64_t value : {subop.ofm.height, subop.ofm.width, subop.ofm.depth, subop.ifm.height, subop.ifm.width,
-                                subop.ifm.depth, subop.ofm.stride_x, subop.ifm.stride_x, subop.ifm.stride_y,
-                                subop.kernel.height, subop.kernel.width, subop.padding.top, block.height, block.width,
-                                block.depth, subop.activation.min, subop.activation.max})
+    for (const int64_t value :
+         {subop.ofm.height, subop.ofm.width, subop.ofm.depth, subop.ifm.height, subop.ifm.width, subop.ifm.depth,
+          subop.ofm.stride_x, subop.ifm.stride_x, subop.ifm.stride_y, subop.kernel.height, subop.kernel.width,
+          subop.padding.top, block.height, block.width, block.depth, subop.activation.min, subop.activation.max})
       add(value);
-    for (size_t i = 0; i < formats.size(); ++i) add(static_cast<size_t>(formats[i]) * kSpaces + static_cast<size_t>(spaces[i]));
+    for (size_t i = 0; i < formats.size(); ++i)
+      add(static_cast<size_t>(formats[i]) * kSpaces + static_cast<size_t>(spaces[i]));
     for (const double value : {weights.zero_rate, weights.bits_per_weight}) add(std::bit_cast<uint64_t>(value));
     add(weights_from);
     add(choice);
@@ -305,9 +308,8 @@ std::vector<std::optional<BlockConfig>> best_blocks(const Schedule& schedule, st
   }
   std::vector<AssumedTarget> models = assumed_targets(context.target);
   if (context.block_choice == BlockChoice::kNominal) models.resize(1);
-  threads.parallel_for(first.size(), [&](size_t i) {
-    answers[known + i] = best_block(schedule, questions[first[i]], context, models);
-  });
+  threads.parallel_for(
+      first.size(), [&](size_t i) { answers[known + i] = best_block(schedule, questions[first[i]], context, models); });
   std::vector<std::optional<BlockConfig>> blocks;
   for (const size_t key : key_of_question) blocks.push_back(answers[key]);
   return blocks;

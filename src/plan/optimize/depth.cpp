@@ -381,11 +381,11 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
     best = with_blocks(std::move(candidate), fit->plan);
   }
   if (at_the_cap > 0)
-    context.log.note({.where = "weights",
-                      .what = fmt::format("{} of the convolutions are cut into {} parts{}", at_the_cap, max_parts,
-                                          kNoMoreTried),
-                      .hint = context.options.optimize == Optimize::kSearch ? "" : "-O3 compares more",
-                      .severity = Severity::kNote});
+    context.log.note(
+        {.where = "weights",
+         .what = fmt::format("{} of the convolutions are cut into {} parts{}", at_the_cap, max_parts, kNoMoreTried),
+         .hint = context.options.optimize == Optimize::kSearch ? "" : "-O3 compares more",
+         .severity = Severity::kNote});
   return best ? *std::move(best) : schedule;
 }
 

@@ -168,7 +168,9 @@ namespace {
 void encode_leaders(std::vector<EncodedSlice>& encoded, const std::vector<Request>& requests,
                     const std::vector<size_t>& leaders, const Material& material, const Context& context,
                     ThreadPool& threads) {
-  const auto size = [&](size_t i) { return static_cast<size_t>(weights_in(requests[i], material[requests[i].weights])); };
+  const auto size = [&](size_t i) {
+    return static_cast<size_t>(weights_in(requests[i], material[requests[i].weights]));
+  };
   std::vector<size_t> missing;
   size_t total = 0;
   for (size_t i = 0; i < requests.size(); ++i) {

@@ -126,9 +126,7 @@ class Fitter {
     std::optional<PrefetchFinding>& finding = findings_[work_];
     // The first problem is that with the whole budget.
     const PrefetchPlan* const known = std::exchange(known_, nullptr);
-    PrefetchPlan plan = finding            ? plan_prefetch(problem, *finding)
-                        : known != nullptr ? *known
-                                           : plan_prefetch(problem);
+    PrefetchPlan plan = finding ? plan_prefetch(problem, *finding) : known != nullptr ? *known : plan_prefetch(problem);
     if (!finding) finding = plan.finding;
     if (planned_cycles_ == 0) planned_cycles_ = plan.cycles;
     nothing_to_copy_ = plan.copies.empty();
