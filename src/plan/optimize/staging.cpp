@@ -88,14 +88,21 @@ class Fitter {
     std::vector<CopyOfKernel> not_fitting = {};
   };
 
-  // `rounds`: the number of times that copies are removed.
+  // `rounds`: the number of times that copies are removed. A search with more rounds than the one before it fits at
+  // most `kStepsBack` percentages earlier.
   void search(int rounds) {
+    // Assumes less and less of the free memory, because gaps between storages take some of it.
+    constexpr std::array kPercents{100, 98, 96, 94, 91, 88, 84, 80, 75, 70, 60};
+    constexpr size_t kStepsBack = 3;
     // Tries plans with and without the search for reads in place, because the plan does not model how transfers queue.
     for (work_ = 0; work_ < kWorks; ++work_) {
       if (nothing_to_copy_) break;
-      // Assumes less and less of the free memory, because gaps between storages take some of it.
-      for (const int percent : {100, 98, 96, 94, 91, 88, 84, 80, 75, 70, 60}) {
-        if (fits(percent, rounds) && (nothing_to_copy_ || !patient_)) break;
+      const size_t first = fitted_at_[work_] - std::min(fitted_at_[work_], kStepsBack);
+      fitted_at_[work_] = 0;
+      for (size_t i = first; i < kPercents.size(); ++i) {
+        if (!fits(kPercents[i], rounds) || (!nothing_to_copy_ && patient_)) continue;
+        fitted_at_[work_] = i;
+        break;
       }
     }
   }
@@ -203,6 +210,7 @@ class Fitter {
   size_t work_ = 0;            // 0: all that the problem allows, 1: none
   double planned_cycles_ = 0;  // of the first plan
   bool nothing_to_copy_ = false;
+  std::array<size_t, kWorks> fitted_at_ = {};  // by work: the percentage of the last search, from 0 on; 0: none fitted
   // By work: the result of the first search. Later searches with less memory continue from it.
   std::array<std::optional<PrefetchFinding>, kWorks> findings_;
   std::vector<std::pair<PrefetchPlan, Attempt>> tried_;
