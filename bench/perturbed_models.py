@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from against_vela import CASES, SETTINGS, table
-from processes import BUILD, carina, process
+from processes import BUILD, carina, commit, process
 from streams import parts_of, same_sram
 
 LINES = ("ethos-u55", "ethos-u65", "ethos-u85")
@@ -99,7 +99,7 @@ PAGE = """# Against Vela under other assumptions
 
 This page shows how far the comparison with Vela ([against-vela.md](against-vela.md)) depends on
 what the cycle model assumes ([cycle-model.md](cycle-model.md)). `bench/perturbed_models.py` writes
-it.
+it; this one is of commit {commit}.
 
 Each value is Carina's cycles / Vela's at the same SRAM, with the same streams under every model.
 Reports use the nominal model. The planner, here with `-O2`, tries several plans and takes the one
@@ -119,7 +119,7 @@ that is good under all models, if its nominal cycles are at most 1 % above the l
 
 def write(path, work):
     rows = [ratios(setting, case, work) for setting in SETTINGS for case in CASES]
-    Path(path).write_text(PAGE.format(means=means(rows), cases=cases(rows)))
+    Path(path).write_text(PAGE.format(commit=commit(), means=means(rows), cases=cases(rows)))
 
 
 if __name__ == "__main__":

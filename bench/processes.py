@@ -15,6 +15,14 @@ SHARED = Path(os.environ.get("CARINA_SHARED", ROOT.parent / "shared"))
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
+def commit():
+    """The commit that is measured, for the pages that say what has been measured; followed by "+" if tracked files differ from it."""
+    git = ["git", "-c", "safe.directory=*", "-C", ROOT]
+    name = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    differs = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "src", "include", "facts"], check=False).returncode != 0
+    return name + ("+" if differs else "")
+
+
 @dataclass
 class Cost:
     seconds: float  # of CPU time, user and system

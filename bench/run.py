@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import against_vela
-from processes import ROOT, SHARED, Cost, best_of, carina, google_benchmark, peer_inference, process, program_peer
+from processes import ROOT, SHARED, Cost, best_of, carina, commit, google_benchmark, peer_inference, process, program_peer
 from streams import deit_tiny
 
 DIGITS = ROOT / "models" / "digits"
@@ -326,7 +326,7 @@ def machine():
     except (OSError, StopIteration):
         model = platform.machine()
     load = " ".join(f"{x:.1f}" for x in os.getloadavg())
-    return f"{model}, {os.cpu_count()} cores, load {load}; {time.strftime('%Y-%m-%d')}"
+    return f"{model}, {os.cpu_count()} cores, load {load}; {time.strftime('%Y-%m-%d')}, commit {commit()}"
 
 
 def parse_options():

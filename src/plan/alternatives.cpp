@@ -1,6 +1,7 @@
 #include "plan/alternatives_internal.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct Way {
   const Target* target = nullptr;  // whose costs decide; none: the network's
 };
 
-Context context_for(const Context& context, const Options& options, const Way& way) {
+Context context_for(const Context& context, const Options& options, const Way& way, const Schedule& cut_like) {
   return {.family = context.family,
           .target = way.target != nullptr ? *way.target : context.target,
           .options = options,
@@ -29,7 +30,10 @@ Context context_for(const Context& context, const Options& options, const Way& w
           .weights = context.weights,
           .working_bytes = way.working_bytes,
           .block_choice = way.blocks,
-          .scales_apart = way.scales_apart};
+          .scales_apart = way.scales_apart,
+          .blocks = way.target != nullptr ? nullptr : context.blocks,
+          .slices = context.slices,
+          .cut_like = &cut_like};
 }
 
 // The cycles of a schedule with the memories of `slow`, divided by those with the memories of `fast`.
@@ -51,6 +55,7 @@ class Alternatives {
         arena_bytes_(space_bytes(usual.schedule, Space::kArena)),
         fast_bytes_(space_bytes(usual.schedule, Space::kFastScratch)),
         constant_bytes_(usual.constants.size()),
+        usual_(usual.schedule),
         best_(std::move(usual)),
         cycles_(cycles_by_assumption(best_.schedule, context)),
         least_nominal_(cycles_.front()) {}
@@ -80,8 +85,10 @@ class Alternatives {
   void consider(Schedule schedule, const Way& way) {
     Options options = context_.options;
     options.optimize = way.optimize;
-    auto plan = finish(std::move(schedule), beginnings_.material, context_for(context_, options, way), threads_);
+    auto plan =
+        finish(std::move(schedule), beginnings_.material, context_for(context_, options, way, usual_), threads_);
     if (!plan || needs_more(*plan)) return;
+    std::ranges::copy_if(best_.notes, std::back_inserter(plan->notes), is_about_cuts);
     std::vector<double> cycles = cycles_by_assumption(plan->schedule, context_);
     least_nominal_ = std::min(least_nominal_, cycles.front());
     if (!is_better_under_assumptions(cycles, cycles_, least_nominal_)) return;
@@ -118,7 +125,8 @@ class Alternatives {
   int64_t arena_bytes_;  // of the usual plan, as the next two
   int64_t fast_bytes_;
   size_t constant_bytes_;
-  Finished best_;  // so far
+  Schedule usual_;  // all plans divide convolutions alike
+  Finished best_;   // so far
   std::vector<double> cycles_;
   double least_nominal_;
 };

@@ -11,6 +11,8 @@
 #include "plan/memory/allocate.h"
 #include "plan/memory/shortage.h"
 #include "plan/network/step_order.h"
+#include "plan/optimize/blocks_internal.h"
+#include "plan/optimize/slice_cache_internal.h"
 #include "plan/optimize/transformations.h"
 #include "plan/select/selection.h"
 #include "plan/ways_out_internal.h"
@@ -70,7 +72,9 @@ Context with_options(const Context& context, const Options& options) {
           .target = context.target,
           .options = options,
           .log = context.log,
-          .weights = context.weights};
+          .weights = context.weights,
+          .blocks = context.blocks,
+          .slices = context.slices};
 }
 
 double cycles_of(const Finished& plan, const Context& context) {
@@ -92,9 +96,15 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
                             ? 0
                             : working_limit_bytes(target, *family, options.arena_limit_bytes));
   npu::EncodedWeightsCache streams;
-  if (!options.streams && shares_encoded_weights(network.material, options)) options.streams = &streams;
+  SliceCache slices;
+  if (shares_encoded_weights(network.material, options)) {
+    context.slices = &slices;
+    if (options.streams == nullptr) options.streams = &streams;
+  }
   const std::vector<WeightFacts> facts = weight_facts(network.material, threads);
   context.weights = facts;
+  BlockCache blocks;
+  context.blocks = &blocks;
   say(CompilePhase::kBlocks, log);
   Schedule whole = checked("selection", first_schedule(network), context);
   whole = checked("formats", choose_formats(std::move(whole), context), context);

@@ -55,7 +55,10 @@ Result<Finished> finish(Schedule schedule, const Material& material, const Conte
                           .weights = context.weights,
                           .working_bytes = context.working_bytes,
                           .block_choice = context.block_choice,
-                          .scales_apart = context.scales_apart};
+                          .scales_apart = context.scales_apart,
+                          .blocks = context.blocks,
+                          .slices = context.slices,
+                          .cut_like = context.cut_like};
   auto finished = finish_recorded(std::move(schedule), material, recording, threads);
   if (!finished) {
     publish({.notes = std::move(notes), .watched = std::move(watched)}, context);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -29,9 +30,16 @@ struct Matrix {
   size_t rows_per_channel = 0;  // depthwise; otherwise 0
 
   [[nodiscard]] size_t input_channel(size_t element) const {
-    return rows_per_channel > 0 ? element / taps / rows_per_channel : element / taps % columns;
+    return input_channel(row(element), element / taps % columns);
   }
   [[nodiscard]] size_t row(size_t element) const { return element / (columns * taps); }
+  // The input channel of the elements of a row and a column.
+  [[nodiscard]] size_t input_channel(size_t row, size_t column) const {
+    return rows_per_channel > 0 ? row / rows_per_channel : column;
+  }
+  [[nodiscard]] std::span<const float> of_row(size_t row) const {
+    return weights.subspan(row * columns * taps, columns * taps);
+  }
 };
 
 class Equalizer {
@@ -62,8 +70,11 @@ class Equalizer {
   // The largest magnitude of the weights that share a scale with this row's.
   [[nodiscard]] std::vector<double> largest_of_rows(const Matrix& matrix) const {
     std::vector<double> largest(matrix.rows, 0);
-    for (size_t i = 0; i < matrix.weights.size(); ++i)
-      largest[matrix.row(i)] = std::max<double>(largest[matrix.row(i)], std::abs(matrix.weights[i]));
+    for (size_t row = 0; row < matrix.rows; ++row) {
+      const auto larger = [](float max, float weight) { return std::max(max, std::abs(weight)); };
+      const std::span<const float> weights = matrix.of_row(row);
+      largest[row] = std::accumulate(weights.begin(), weights.end(), 0.0F, larger);
+    }
     if (is_per_tensor()) largest.assign(matrix.rows, std::ranges::max(largest));
     return largest;
   }
@@ -86,13 +97,18 @@ class Equalizer {
     const std::vector<double> largest = largest_of_rows(matrix);
     const double weight_step = 1 / static_cast<double>(scheme_.weights.qmax);
     const bool is_rounded_alone = matrix.rows_per_channel > 0 && !is_per_tensor();
-    for (size_t i = 0; i < matrix.weights.size(); ++i) {
-      if (largest[matrix.row(i)] == 0) continue;
-      const size_t input = matrix.input_channel(i);
-      Noise& channel = noise[reader.channel_of[input]];
-      const double share = matrix.weights[i] / largest[matrix.row(i)] * step;
-      channel.of_activations += share * share;
-      if (!is_rounded_alone) channel.of_weights += weight_step * weight_step * inputs[input].mean_square();
+    for (size_t row = 0; row < matrix.rows; ++row) {
+      if (largest[row] == 0) continue;
+      for (size_t column = 0; column < matrix.columns; ++column) {
+        const size_t input = matrix.input_channel(row, column);
+        Noise& channel = noise[reader.channel_of[input]];
+        const double of_weight = weight_step * weight_step * inputs[input].mean_square();
+        for (const float weight : matrix.of_row(row).subspan(column * matrix.taps, matrix.taps)) {
+          const double share = weight / largest[row] * step;
+          channel.of_activations += share * share;
+          if (!is_rounded_alone) channel.of_weights += of_weight;
+        }
+      }
     }
   }
 

@@ -91,6 +91,23 @@ def links_of(page):
             yield target, (page.parent / target.split("#")[0]).resolve() if not target.startswith("#") else page
 
 
+MEASURED = ("README.md", "docs/against-vela.md", "docs/against-vela-models.md")  # pages with rows of `make bench`
+
+
+def commits_of(text):
+    return re.findall(r"\bcommit ([0-9a-f]{7,40}\+?)", " ".join(text.split()))
+
+
+def is_known(commit):
+    return subprocess.run(["git", "-c", "safe.directory=*", "cat-file", "-e", commit + "^{commit}"], cwd=ROOT, capture_output=True).returncode == 0
+
+
+def test_a_page_of_measurements_names_a_commit_of_this_repository():
+    unknown = {page: commits_of((ROOT / page).read_text()) for page in MEASURED}
+    assert not {page: commits for page, commits in unknown.items() if len(commits) != 1 or not is_known(commits[0])}
+    assert not is_known("0" * 40) and not is_known(commits_of("on Monday,\ncommit 9e6620212d+")[0]), "a tree that differs from its commit is known to nobody"
+
+
 def test_every_relative_link_leads_somewhere():
     links = [(page, name, file) for page in pages() for name, file in links_of(page)]
     assert not [f"{page.relative_to(ROOT)}: {name}" for page, name, file in links if not file.exists()]

@@ -1,8 +1,10 @@
 #include "base/memory/memory_planner.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "base/checked_math.h"
 
@@ -23,6 +25,17 @@ struct Taken {
 };
 using Gaps = std::vector<Taken>;
 
+// Moves an address up past all ranges that begin below it, until none does. The loop has no branch, because its outcome
+// is unpredictable.
+int64_t lowest_address(std::span<const Taken> taken) {
+  int64_t address = 0;
+  for (int64_t before = -1; before != address;) {
+    before = address;
+    for (const Taken& t : taken) address = std::max(address, t.last_below < address ? t.first_above : address);
+  }
+  return address;
+}
+
 // The plan of one order, and the scratch memory that its computation needs.
 struct Trial {
   MemoryPlan plan;
@@ -34,23 +47,21 @@ struct Trial {
 class Packer {
  public:
   Packer(std::span<const MemoryRequest> requests, int64_t alignment)
-      : requests_(requests), neighbors_(requests.size()) {
-    std::vector<size_t> by_start(requests.size()), alive;
-    std::iota(by_start.begin(), by_start.end(), size_t{0});
-    std::ranges::stable_sort(by_start, {}, [&](size_t i) { return requests[i].first; });
+      : requests_(requests), first_neighbor_(requests.size() + 1, 0) {
     for (const MemoryRequest& b : requests) sizes_.push_back(round_up(b.bytes, alignment));
-    const auto neighbor = [&](size_t i, size_t j) {
-      return Neighbor{.other = j,
-                      .bytes = round_up(bytes_until(requests[i], requests[j].last), alignment),
-                      .others_bytes = round_up(bytes_until(requests[j], requests[i].last), alignment)};
+    const std::vector<std::pair<size_t, size_t>> pairs = pairs_alive_together();
+    for (const auto& [i, j] : pairs) ++first_neighbor_[i + 1], ++first_neighbor_[j + 1];
+    std::partial_sum(first_neighbor_.begin(), first_neighbor_.end(), first_neighbor_.begin());
+    neighbors_.resize(2 * pairs.size());
+    std::vector<size_t> next(first_neighbor_.begin(), first_neighbor_.end() - 1);
+    const auto live_bytes = [&](size_t i, size_t j) {
+      return requests[i].fill_steps.empty() ? sizes_[i]
+                                            : round_up(bytes_until(requests[i], requests[j].last), alignment);
     };
-    for (const size_t i : by_start) {
-      std::erase_if(alive, [&](size_t j) { return requests[j].last < requests[i].first; });
-      for (const size_t j : alive) {
-        neighbors_[i].push_back(neighbor(i, j));
-        neighbors_[j].push_back(neighbor(j, i));
-      }
-      alive.push_back(i);
+    for (const auto& [i, j] : pairs) {
+      const int64_t bytes = live_bytes(i, j), others_bytes = live_bytes(j, i);
+      neighbors_[next[i]++] = {.other = j, .bytes = bytes, .others_bytes = others_bytes};
+      neighbors_[next[j]++] = {.other = i, .bytes = others_bytes, .others_bytes = bytes};
     }
   }
 
@@ -73,7 +84,7 @@ class Packer {
     trial.is_new.assign(requests_.size(), 0);
     for (const size_t i : {order[moved.first], order[moved.last]}) {
       trial.is_new[i] = 1;
-      for (const Neighbor& n : neighbors_[i]) trial.touches_moved[n.other] = 1;
+      for (const Neighbor& n : neighbors_of(i)) trial.touches_moved[n.other] = 1;
     }
     for (size_t turn = 0; turn < order.size() && result.total_bytes <= before.total_bytes; ++turn) {
       const size_t i = order[turn];
@@ -84,7 +95,7 @@ class Packer {
       }
       put(i, lowest_gap(i, result, trial.gaps), result);
       if (result.offsets[i] == before.offsets[i]) continue;
-      for (const Neighbor& n : neighbors_[i]) trial.is_new[n.other] = 1;
+      for (const Neighbor& n : neighbors_of(i)) trial.is_new[n.other] = 1;
     }
   }
 
@@ -96,7 +107,7 @@ class Packer {
     }
     const size_t tops = found.size();
     for (size_t k = 0; k < tops; ++k) {
-      for (const Neighbor& n : neighbors_[found[k]]) found.push_back(n.other);
+      for (const Neighbor& n : neighbors_of(found[k])) found.push_back(n.other);
     }
     return found;
   }
@@ -109,13 +120,28 @@ class Packer {
     int64_t bytes;
     int64_t others_bytes;
   };
+  [[nodiscard]] std::span<const Neighbor> neighbors_of(size_t i) const {
+    return std::span(neighbors_).subspan(first_neighbor_[i], first_neighbor_[i + 1] - first_neighbor_[i]);
+  }
+  [[nodiscard]] std::vector<std::pair<size_t, size_t>> pairs_alive_together() const {
+    std::vector<size_t> by_start(requests_.size()), alive;
+    std::iota(by_start.begin(), by_start.end(), size_t{0});
+    std::ranges::stable_sort(by_start, {}, [&](size_t i) { return requests_[i].first; });
+    std::vector<std::pair<size_t, size_t>> pairs;
+    for (const size_t i : by_start) {
+      std::erase_if(alive, [&](size_t j) { return requests_[j].last < requests_[i].first; });
+      for (const size_t j : alive) pairs.emplace_back(i, j);
+      alive.push_back(i);
+    }
+    return pairs;
+  }
   void put(size_t i, int64_t address, MemoryPlan& result) const {
     result.offsets[i] = address;
     result.total_bytes = std::max(result.total_bytes, address + sizes_[i]);
   }
   // Finds the lowest gap between the requests that have an offset already. `taken` is scratch memory.
   [[nodiscard]] int64_t lowest_gap(size_t i, const MemoryPlan& plan, Gaps& taken) const {
-    const std::vector<Neighbor>& neighbors = neighbors_[i];
+    const std::span<const Neighbor> neighbors = neighbors_of(i);
     taken.resize(neighbors.size());
     size_t count = 0;
     for (const Neighbor& n : neighbors) {
@@ -123,29 +149,78 @@ class Packer {
       taken[count] = {.last_below = at - n.bytes, .first_above = at + n.others_bytes};
       count += at >= 0 ? 1 : 0;
     }
-    // Moves `address` up past all ranges that begin below it, until none does. The loop has no branch, because its
-    // outcome is unpredictable.
-    int64_t address = 0;
-    for (int64_t before = -1; before != address;) {
-      before = address;
-      for (const Taken& t : std::span(taken).first(count))
-        address = std::max(address, t.last_below < address ? t.first_above : address);
-    }
-    return address;
+    return lowest_address(std::span(taken).first(count));
   }
 
   std::span<const MemoryRequest> requests_;
   std::vector<int64_t> sizes_;
-  std::vector<std::vector<Neighbor>> neighbors_;
+  std::vector<size_t> first_neighbor_;  // by request, and one more: in neighbors_
+  std::vector<Neighbor> neighbors_;
+};
+
+// Allocates like Packer::pack(), without lists of all neighbors. That is faster for one order of many requests.
+class SinglePack {
+ public:
+  SinglePack(std::span<const MemoryRequest> requests, int64_t alignment) : requests_(requests), alignment_(alignment) {
+    int64_t all = 0;
+    for (const MemoryRequest& b : requests) {
+      begin_ = std::min(begin_, b.first);
+      end_ = std::max(end_, b.last);
+      all += b.last - b.first + 1;
+    }
+    // A request then takes about two slots.
+    if (!requests.empty()) each_ = std::max<int64_t>(1, all / std::ssize(requests));
+    placed_.resize(requests.empty() ? 0 : slot_of(end_) + 1);
+  }
+
+  MemoryPlan pack(std::span<const size_t> order) {
+    MemoryPlan result{.offsets = std::vector<int64_t>(requests_.size(), -1)};
+    std::vector<size_t> seen(requests_.size(), requests_.size());
+    std::vector<Taken> taken;
+    for (const size_t i : order) {
+      const MemoryRequest& request = requests_[i];
+      taken.clear();
+      for (size_t slot = slot_of(request.first); slot <= slot_of(request.last); ++slot) {
+        for (const size_t j : placed_[slot]) {
+          const MemoryRequest& other = requests_[j];
+          if (std::exchange(seen[j], i) == i || other.first > request.last || other.last < request.first) continue;
+          taken.push_back({.last_below = result.offsets[j] - bytes(request, other.last),
+                           .first_above = result.offsets[j] + bytes(other, request.last)});
+        }
+        placed_[slot].push_back(i);
+      }
+      const int64_t address = lowest_address(taken);
+      result.offsets[i] = address;
+      result.total_bytes = std::max(result.total_bytes, address + round_up(request.bytes, alignment_));
+    }
+    return result;
+  }
+
+ private:
+  [[nodiscard]] size_t slot_of(int64_t time) const { return static_cast<size_t>((time - begin_) / each_); }
+  [[nodiscard]] int64_t bytes(const MemoryRequest& request, int64_t until) const {
+    return round_up(request.fill_steps.empty() ? request.bytes : bytes_until(request, until), alignment_);
+  }
+
+  std::span<const MemoryRequest> requests_;
+  int64_t alignment_;
+  int64_t begin_ = std::numeric_limits<int64_t>::max();
+  int64_t end_ = 0;
+  int64_t each_ = 1;                         // times of a slot
+  std::vector<std::vector<size_t>> placed_;  // by slot of time: the requests that are placed and alive then
 };
 
 constexpr int kMaxRounds = 2000;
 constexpr size_t kMoves =
     64;  // rounds of the first kind, which move blocking requests to the front; later rounds exchange two requests
 
+size_t rounds_of(size_t requests, const SearchBudget& budget) {
+  return std::min<size_t>(kMaxRounds, budget.max_work / (requests * requests + 1));
+}
+
 void improve(const Packer& packer, std::vector<size_t> order, MemoryPlan& best, const SearchBudget& budget) {
   std::mt19937 random(1);
-  const size_t rounds = std::min<size_t>(kMaxRounds, budget.max_work / (order.size() * order.size() + 1));
+  const size_t rounds = rounds_of(order.size(), budget);
   std::vector<size_t> blocked = packer.bottleneck(best);
   std::vector<size_t> candidate;
   Trial trial;
@@ -197,7 +272,6 @@ int64_t peak_live_bytes(std::span<const MemoryRequest> requests, int64_t alignme
 
 MemoryPlan plan_memory(std::span<const MemoryRequest> requests, int64_t alignment, PlanStrategy how,
                        const SearchBudget& budget) {
-  const Packer packer(requests, alignment);
   std::vector<size_t> order(requests.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, [&](size_t a, size_t b) {
@@ -205,11 +279,12 @@ MemoryPlan plan_memory(std::span<const MemoryRequest> requests, int64_t alignmen
     if (how == PlanStrategy::kFirstFit) return false;
     return requests[a].last - requests[a].first > requests[b].last - requests[b].first;
   });
+  if (how == PlanStrategy::kFirstFit || rounds_of(requests.size(), budget) == 0)
+    return SinglePack(requests, alignment).pack(order);
+  const Packer packer(requests, alignment);
   MemoryPlan best = packer.pack(order);
-  if (how == PlanStrategy::kSearch) {
-    const int64_t enough_bytes = std::max(budget.enough_bytes, peak_live_bytes(requests, alignment));
-    improve(packer, order, best, {.enough_bytes = enough_bytes, .max_work = budget.max_work});
-  }
+  const int64_t enough_bytes = std::max(budget.enough_bytes, peak_live_bytes(requests, alignment));
+  improve(packer, order, best, {.enough_bytes = enough_bytes, .max_work = budget.max_work});
   return best;
 }
 

@@ -362,9 +362,10 @@ double KernelCost::elementwise_cycles(const Step& op, const Geometry& g) const {
                                  detail_);
 }
 
-KernelCycles KernelCost::of(const Step& op, const BlockConfig& b, const Feed& feed) const {
+KernelCycles KernelCost::of(const Step& op, const BlockConfig& b, const Feed& feed, double max_cycles) const {
   const Geometry g = geometry(op, b);
   double npu = has_no_macs(op) ? elementwise_cycles(op, g) : block_cycles(op, b, g, feed);
+  if (npu > max_cycles) return {.total = std::numeric_limits<double>::infinity()};
   npu = std::max(npu, npu::decode_cycles({.npu = target_.accelerator,
                                           .port = target_.system.ports[port_of(feed.weights_from)],
                                           .weights = npu::decoded_weights({.npu = target_.accelerator,

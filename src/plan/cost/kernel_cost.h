@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 
 #include "npu/cost/cost.h"
 #include "plan/family/context.h"
@@ -35,8 +36,10 @@ class KernelCost {
   KernelCost(const Schedule& schedule, const Family& family, const Target& target,
              const npu::CostDetail& detail = npu::kTimeLineCost);
 
-  // Computes the cycles of a subop, which is what subop_of() returns. The subop is not a transfer.
-  [[nodiscard]] KernelCycles of(const Step& subop, const BlockConfig& block, const Feed& feed) const;
+  // Computes the cycles of a subop, which is what subop_of() returns. The subop is not a transfer. If they exceed
+  // `max_cycles`, `total` may be infinite.
+  [[nodiscard]] KernelCycles of(const Step& subop, const BlockConfig& block, const Feed& feed,
+                                double max_cycles = std::numeric_limits<double>::infinity()) const;
   // Computes the cycles of a copy between two spaces. kTables is the NPU's own memory.
   [[nodiscard]] double transfer(int64_t bytes, Space from, Space to) const;
   [[nodiscard]] size_t port_of(Space space) const;

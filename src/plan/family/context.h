@@ -26,6 +26,9 @@ inline void say(CompilePhase phase, const Log& log) {
 // of the model (npu/cost/assumptions.h).
 enum class BlockChoice : uint8_t { kNominal, kWorstRatio };
 
+class BlockCache;
+class SliceCache;
+
 // The target and the options that a transformation reads.
 struct Context {
   const Family& family;
@@ -35,7 +38,10 @@ struct Context {
   std::span<const WeightFacts> weights = {};  // by WeightsId; empty: unknown
   int64_t working_bytes = 0;                  // limit for cascades, copies of weights included; 0: none
   BlockChoice block_choice = BlockChoice::kNominal;
-  bool scales_apart = false;  // scales are stored apart from weights, so that each may be copied alone
+  bool scales_apart = false;           // scales are stored apart from weights, so that each may be copied alone
+  BlockCache* blocks = nullptr;        // the blocks that are known for this target (plan/optimize/blocks_internal.h)
+  SliceCache* slices = nullptr;        // the slices that are encoded (plan/optimize/slice_cache_internal.h)
+  const Schedule* cut_like = nullptr;  // a finished schedule, whose division of convolutions cut_depth() takes over
 };
 
 }  // namespace carina::plan

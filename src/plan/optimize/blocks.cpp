@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <limits>
 #include <map>
 #include <random>
+#include <unordered_map>
 
 #include "base/checked_math.h"
 #include "plan/cost/assumed_targets.h"
@@ -31,22 +34,37 @@ class CycleCost {
         weights_from_(weights_from),
         slow_(cost_.port_of(Space::kConstants)) {}
 
-  // The cost of a block. Among blocks of nearly equal speed, the one with less port traffic costs less.
-  [[nodiscard]] double of(const BlockConfig& block) const {
-    Feed feed = expected_feed(subop_, block, context_);
-    feed.weights_from = feed.scales_from = weights_from_;
-    const KernelCycles cycles = cost_.of(subop_, block, feed);
+  // The cost of a block; infinite if it is certainly more than `max`. Among blocks of nearly equal speed, the one with
+  // less port traffic costs less.
+  [[nodiscard]] double of(const BlockConfig& block, double max) const {
+    const KernelCycles cycles = cost_.of(subop_, block, feed_of(block), max);
     constexpr double kTrafficWeight = 0.01, kSlowTrafficWeight = 0.1;
     return cycles.total + kTrafficWeight * (cycles.port_busy[0] + cycles.port_busy[1]) +
            kSlowTrafficWeight * cycles.port_busy[slow_];
   }
 
  private:
+  // Consecutive blocks mostly have the same order of weights.
+  [[nodiscard]] const Feed& feed_of(const BlockConfig& block) const {
+    const BlockConfig order{.depth = block.depth,
+                            .order = block.order,
+                            .ublock = block.ublock,
+                            .sparsity = block.sparsity,
+                            .format = block.format};
+    if (fed_order_ == order) return feed_;
+    fed_order_ = order;
+    feed_ = expected_feed(subop_, block, context_);
+    feed_.weights_from = feed_.scales_from = weights_from_;
+    return feed_;
+  }
+
   const Step& subop_;
   const Context& context_;
   KernelCost cost_;
   Space weights_from_;
   size_t slow_;
+  mutable std::optional<BlockConfig> fed_order_;  // the order of weights that `feed_` is for
+  mutable Feed feed_;
 };
 
 // The factor by which another weight order has to be faster. The family lists the order with fewer weight bytes first.
@@ -63,12 +81,17 @@ class BlockCosts {
   BlockCosts(const std::vector<BlockConfig>& blocks, double other_order)
       : first_order_(blocks.front().order), other_order_(other_order) {}
 
-  // The cost of each block, divided by the least.
-  [[nodiscard]] std::vector<double> ratios(const std::vector<BlockConfig>& blocks, const CycleCost& cost) const {
+  // The cost of each block, divided by the least. A ratio above `max` may be infinite.
+  [[nodiscard]] std::vector<double> ratios(const std::vector<BlockConfig>& blocks, const CycleCost& cost,
+                                           double max = std::numeric_limits<double>::infinity()) const {
+    constexpr double kRounding = 1.0001;
+    double least = std::numeric_limits<double>::infinity();
     std::vector<double> costs;
-    for (const BlockConfig& block : blocks)
-      costs.push_back(cost.of(block) * (block.order == first_order_ ? 1 : other_order_));
-    const double least = std::ranges::min(costs);
+    for (const BlockConfig& block : blocks) {
+      const double factor = block.order == first_order_ ? 1 : other_order_;
+      costs.push_back(cost.of(block, least * max * kRounding / factor) * factor);
+      least = std::min(least, costs.back());
+    }
     for (double& each : costs) each /= least;
     return costs;
   }
@@ -101,7 +124,7 @@ std::optional<BlockConfig> cheapest(const std::vector<BlockConfig>& blocks, size
   constexpr double kNominalLoss = 1.01, kHardlyMore = 1.003;
   const double max_nominal = models > 1 ? kNominalLoss : kHardlyMore;
   const BlockCosts costs(blocks, other_order);
-  const std::vector<double> nominal = costs.ratios(blocks, cost_under(0));
+  const std::vector<double> nominal = costs.ratios(blocks, cost_under(0), max_nominal);
   std::vector<BlockConfig> candidates;
   std::vector<double> worst;
   for (size_t i = 0; i < blocks.size(); ++i) {
@@ -182,12 +205,27 @@ struct Key {
   std::optional<BlockConfig> like = {};
   Space weights_from = {};
   std::optional<npu::WeightOrder> order = {};
+  Optimize optimize = {};
+  BlockChoice choice = {};
   bool operator==(const Key&) const = default;
   [[nodiscard]] uint64_t hash() const {
     uint64_t hash = static_cast<uint64_t>(subop.kind);
-    for (const int64_t value : {subop.ofm.height, subop.ofm.width, subop.ofm.depth, subop.ifm.height, subop.ifm.width,
-                                subop.ifm.depth, subop.kernel.height, subop.kernel.width, subop.padding.top})
-      hash = hash * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(value);
+    const auto add = [&](auto value) {
+      hash = (hash ^ (hash >> 29)) * 0x9E3779B97F4A7C15u + static_cast<uint64_t>(value);
+    };
+    const BlockConfig block = like.value_or(BlockConfig{});
+    for (const int64_t value :
+         {subop.ofm.height, subop.ofm.width, subop.ofm.depth, subop.ifm.height, subop.ifm.width, subop.ifm.depth,
+          subop.ofm.stride_x, subop.ifm.stride_x, subop.ifm.stride_y, subop.kernel.height, subop.kernel.width,
+          subop.padding.top, block.height, block.width, block.depth, subop.activation.min, subop.activation.max})
+      add(value);
+    for (size_t i = 0; i < formats.size(); ++i)
+      add(static_cast<size_t>(formats[i]) * kSpaces + static_cast<size_t>(spaces[i]));
+    for (const double value : {weights.zero_rate, weights.bits_per_weight}) add(std::bit_cast<uint64_t>(value));
+    add(weights_from);
+    add(choice);
+    add(order ? static_cast<size_t>(*order) + 1 : 0);
+    add(block.order);
     return hash;
   }
 };
@@ -196,7 +234,9 @@ Key key_of(const Schedule& schedule, const BlockQuestion& question, const Contex
   Key q{.subop = subop_of(schedule, schedule[question.stripe]),
         .like = question.like,
         .weights_from = question.weights_from,
-        .order = question.order};
+        .order = question.order,
+        .optimize = context.options.optimize,
+        .choice = context.block_choice};
   std::array<FeatureMap*, 3> maps{&q.subop.ofm, &q.subop.ifm, &q.subop.ifm2};
   const bool second = q.subop.reads_second_map();
   for (size_t i = 0; i < maps.size(); ++i) {
@@ -230,27 +270,46 @@ bool has_fast_format(const Step& step, const Context& context) {
          step.weights.index() < context.weights.size() && context.weights[step.weights.index()].fast_bits != 0;
 }
 
+class BlockCache::Answers {
+ public:
+  // The index of a key; a new one is not answered yet.
+  size_t index_of(Key key) {
+    const uint64_t hash = key.hash();
+    const auto [begin, end] = by_hash_.equal_range(hash);
+    const auto same = std::find_if(begin, end, [&](const auto& entry) { return keys_[entry.second] == key; });
+    if (same != end) return same->second;
+    by_hash_.emplace(hash, keys_.size());
+    keys_.push_back(std::move(key));
+    blocks_.emplace_back();
+    return keys_.size() - 1;
+  }
+  [[nodiscard]] size_t count() const { return keys_.size(); }
+  [[nodiscard]] std::optional<BlockConfig>& operator[](size_t key) { return blocks_[key]; }
+
+ private:
+  std::vector<Key> keys_;
+  std::vector<std::optional<BlockConfig>> blocks_;  // by key
+  std::unordered_multimap<uint64_t, size_t> by_hash_;
+};
+
+BlockCache::BlockCache() : answers_(std::make_unique<Answers>()) {}
+BlockCache::~BlockCache() = default;
+
 std::vector<std::optional<BlockConfig>> best_blocks(const Schedule& schedule, std::span<const BlockQuestion> questions,
                                                     const Context& context, ThreadPool& threads) {
-  std::vector<Key> keys;
-  std::vector<size_t> first;  // by key: the first query with that key
+  BlockCache own;
+  BlockCache::Answers& answers = (context.blocks != nullptr ? *context.blocks : own).answers();
+  const size_t known = answers.count();
+  std::vector<size_t> first;  // by new key: the first question with that key
   std::vector<size_t> key_of_question;
-  std::multimap<uint64_t, size_t> by_hash;
   for (size_t i = 0; i < questions.size(); ++i) {
-    Key key = key_of(schedule, questions[i], context);
-    const auto [begin, end] = by_hash.equal_range(key.hash());
-    const auto same = std::find_if(begin, end, [&](const auto& entry) { return keys[entry.second] == key; });
-    key_of_question.push_back(same == end ? keys.size() : same->second);
-    if (same != end) continue;
-    by_hash.emplace(key.hash(), keys.size());
-    keys.push_back(std::move(key));
-    first.push_back(i);
+    key_of_question.push_back(answers.index_of(key_of(schedule, questions[i], context)));
+    if (key_of_question.back() == known + first.size()) first.push_back(i);
   }
-  std::vector<std::optional<BlockConfig>> answers(keys.size());
   std::vector<AssumedTarget> models = assumed_targets(context.target);
   if (context.block_choice == BlockChoice::kNominal) models.resize(1);
-  threads.parallel_for(keys.size(),
-                       [&](size_t i) { answers[i] = best_block(schedule, questions[first[i]], context, models); });
+  threads.parallel_for(
+      first.size(), [&](size_t i) { answers[known + i] = best_block(schedule, questions[first[i]], context, models); });
   std::vector<std::optional<BlockConfig>> blocks;
   for (const size_t key : key_of_question) blocks.push_back(answers[key]);
   return blocks;

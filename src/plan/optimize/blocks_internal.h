@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,6 +16,21 @@ struct BlockQuestion {
   std::optional<BlockConfig> like = {};        // requires this depth and order, if such a block fits
   Space weights_from = Space::kConstants;      // the space that the weights are read from
   std::optional<npu::WeightOrder> order = {};  // the only weight order that is allowed
+};
+
+// Remembers the answers of best_blocks() for one network and target, whatever the schedule, so that the plans of a
+// network share them. Not for several threads.
+class BlockCache {
+ public:
+  BlockCache();
+  ~BlockCache();
+  BlockCache(const BlockCache&) = delete;
+  BlockCache& operator=(const BlockCache&) = delete;
+  class Answers;
+  [[nodiscard]] Answers& answers() { return *answers_; }
+
+ private:
+  std::unique_ptr<Answers> answers_;
 };
 
 // Returns whether the weights of a step can be stored in the fast format.

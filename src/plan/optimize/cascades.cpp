@@ -167,10 +167,10 @@ class CascadeChooser {
 
   // The schedules with the cascades for each limit, as cascades_within().
   std::vector<Schedule> within(std::span<const int64_t> limits) const {
-    const int64_t fewest = search_.fewest_bytes();
     std::vector<Schedule> schedules;
     for (const int64_t limit : limits) {
-      const auto choice = fitting(std::max(fewest, limit), limit);
+      auto choice = fitting(limit, limit);
+      if (!choice) choice = fitting(search_.fewest_bytes(), limit);
       if (!choice || choice->cascades.empty()) continue;
       const auto is_same = [&](const Schedule& made) { return made.cascades == choice->cascades; };
       if (std::ranges::none_of(schedules, is_same)) schedules.push_back(with_cascades(schedule_, choice->cascades));

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
@@ -57,6 +59,7 @@ struct Alternatives {
   std::vector<BlockConfig> for_copies;
   int64_t at_the_cap = 0;  // convolutions with the largest permitted number of parts
   int64_t max_parts = 1;
+  std::optional<PrefetchPlan> plan = {};  // of its copies with the whole budget, if it is known
 };
 
 // How finely convolutions are cut.
@@ -128,6 +131,23 @@ class Cutter {
     for (const Stripe& stripe : both.schedule.stripes) both.for_copies.push_back(stripe.block);
     answer(copied, [&](size_t i, const BlockConfig& block) { both.for_copies[i] = block; }, both.schedule);
     return both;
+  }
+
+  // Divides stripes as the schedule `like` does.
+  void cut_like(const Schedule& like) {
+    std::vector<std::vector<const OfmBox*>> parts(schedule_.steps.size());
+    for (const Stripe& stripe : like.stripes) parts[stripe.step.index()].push_back(&stripe.ofm);
+    for (size_t i = 0; i < schedule_.stripes.size(); ++i) {
+      const Stripe& stripe = schedule_.stripes[i];
+      std::vector<const OfmBox*>& boxes = parts[stripe.step.index()];
+      const auto is_part = [&](const OfmBox* box) {
+        return box->height == stripe.ofm.height && box->width == stripe.ofm.width;
+      };
+      depths_[i].clear();
+      if (stripes_of_[stripe.step.index()] != 1 || boxes.size() < 2 || !std::ranges::all_of(boxes, is_part)) continue;
+      std::ranges::sort(boxes, {}, &OfmBox::c);
+      for (const OfmBox* box : boxes) depths_[i].push_back(box->depth);
+    }
   }
 
   // By stripe: the depths of its parts.
@@ -263,7 +283,7 @@ Expected expected_plan(const Alternatives& both, const Context& context, int64_t
 Result<StagedSchedule> expected_fit(const Alternatives& both, const Context& context) {
   Schedule schedule = both.schedule;
   expect_slices(schedule, context, both.for_copies);
-  return fit_copies(schedule, context, both.for_copies);
+  return fit_copies(schedule, context, FitPurpose::kComparison, both.for_copies, both.plan ? &*both.plan : nullptr);
 }
 
 // Fits all candidates. Nothing is logged meanwhile, because logs are for one thread.
@@ -292,7 +312,30 @@ Schedule with_blocks(Alternatives both, const PrefetchPlan& plan) {
   return std::move(both.schedule);
 }
 
+// The convolutions are divided as in `like`. Those whose weights are copied there have the blocks for copies.
+Schedule with_cut(Cutter& cutter, const Schedule& like) {
+  std::set<std::pair<StepId, int64_t>> copied;  // step, first channel
+  for (const Stripe& stripe : like.stripes) {
+    if (!stripe.slice.valid()) continue;
+    const WeightSlice& slice = like[stripe.slice];
+    if (slice.staged.valid() || slice.staged_scales.valid()) copied.emplace(stripe.step, stripe.ofm.c);
+  }
+  cutter.cut_like(like);
+  Alternatives both = cutter.alternatives();
+  for (size_t i = 0; i < both.schedule.stripes.size(); ++i) {
+    Stripe& stripe = both.schedule.stripes[i];
+    if (copied.contains({stripe.step, stripe.ofm.c})) stripe.block = both.for_copies[i];
+  }
+  return std::move(both.schedule);
+}
+
+constexpr std::string_view kNoMoreTried = ", and no more were tried";
+
 }  // namespace
+
+bool is_about_cuts(const Diagnostic& note) {
+  return note.what.ends_with(kNoMoreTried);
+}
 
 Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& threads) {
   constexpr double kWorthwhile = 1.005;  // a division takes more bytes, so it has to be faster by this factor
@@ -304,6 +347,7 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
   if (cost.port_of(Space::kConstants) == cost.port_of(working_space(context.target, context.family))) return schedule;
   const int64_t budget = staging_budget(schedule, context);
   Cutter cutter(schedule, context, threads);
+  if (context.cut_like != nullptr) return with_cut(cutter, *context.cut_like);
   const Alternatives whole = cutter.alternatives();
   std::vector<Alternatives> candidates{whole};
   std::set<std::vector<std::vector<int64_t>>> cuts, joined;
@@ -311,13 +355,14 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
     say(CompilePhase::kBlocks, context.log);
     if (!cutter.cut_fine(whole.for_copies, fineness) || !cuts.insert(cutter.depths()).second) continue;
     Alternatives fine = cutter.alternatives();
-    const Expected expected = expected_plan(fine, context, budget);
+    Expected expected = expected_plan(fine, context, budget);
     cutter.join(expected.plan);
     if (joined.insert(cutter.depths()).second) {
       candidates.push_back(cutter.alternatives());
+      candidates.back().plan = expected_plan(candidates.back(), context, budget).plan;
+      fine.plan = std::move(expected.plan);
       // Joined parts are in memory at the same time, which may leave too little for the copies of others.
-      const double cycles = expected_plan(candidates.back(), context, budget).plan.cycles;
-      if (cycles > kWorthwhile * expected.plan.cycles) candidates.push_back(std::move(fine));
+      if (candidates.back().plan->cycles > kWorthwhile * fine.plan->cycles) candidates.push_back(std::move(fine));
     }
     if (!expected.is_tight) break;  // finer parts gain nothing
   }
@@ -336,11 +381,11 @@ Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& thread
     best = with_blocks(std::move(candidate), fit->plan);
   }
   if (at_the_cap > 0)
-    context.log.note({.where = "weights",
-                      .what = fmt::format("{} of the convolutions are cut into {} parts, and no more were tried",
-                                          at_the_cap, max_parts),
-                      .hint = context.options.optimize == Optimize::kSearch ? "" : "-O3 compares more",
-                      .severity = Severity::kNote});
+    context.log.note(
+        {.where = "weights",
+         .what = fmt::format("{} of the convolutions are cut into {} parts{}", at_the_cap, max_parts, kNoMoreTried),
+         .hint = context.options.optimize == Optimize::kSearch ? "" : "-O3 compares more",
+         .severity = Severity::kNote});
   return best ? *std::move(best) : schedule;
 }
 

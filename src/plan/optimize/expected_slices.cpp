@@ -40,7 +40,7 @@ void expect_slices(Schedule& schedule, const Context& context, std::span<const B
 
 std::optional<double> expected_cycles(Schedule schedule, const Context& context) {
   expect_slices(schedule, context);
-  const auto fit = fit_copies(schedule, context, {});
+  const auto fit = fit_copies(schedule, context, FitPurpose::kComparison);
   return fit ? std::optional(fit->cycles) : std::nullopt;
 }
 

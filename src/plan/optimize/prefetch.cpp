@@ -23,13 +23,15 @@ class CopySearch {
   CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, Start start)
       : CopySearch(problem, previous, keeping, problem.max_work) {
     if (start == Start::kNothing) choice_.assign(choice_.size(), 0);
-    cycles_ = sweep_cycles();
+    work_ += choice_.size();
+    sweep();
   }
   // Continues from an earlier result, with a part of the work.
   CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, const PrefetchFinding& earlier)
       : CopySearch(problem, previous, earlier.keeping, problem.max_work / kGoingOn) {
     for (size_t k = 0; k < choice_.size(); ++k) choice_[k] = static_cast<uint8_t>(choice_[k] & earlier.choice[k]);
-    cycles_ = sweep_cycles();
+    work_ += choice_.size();
+    sweep();
   }
   void run() {
     for (bool better = true; better && !done();) {
@@ -50,12 +52,27 @@ class CopySearch {
   }
   // The best sweep found.
   [[nodiscard]] const Sweep& best() {
-    sweep_.run(choice_);
+    sweep();
     return sweep_;
   }
 
  private:
   using KernelRead = std::pair<size_t, size_t>;  // kernel, read
+  // By kernel and read: the next kernel that reads the same object; the kernel itself if there is none.
+  using NextReaders = PreviousReaders;
+
+  [[nodiscard]] NextReaders next_readers(const PreviousReaders& previous) const {
+    NextReaders next(previous.size());
+    for (size_t k = 0; k < next.size(); ++k) next[k].fill(k);
+    for (size_t k = 0; k < next.size(); ++k) {
+      for (size_t r = 0; r < p_.kernels[k].reads; ++r) {
+        if (previous[k][r] == kNobody) continue;
+        const auto& objects = p_.kernels[previous[k][r]].objects;
+        next[previous[k][r]][objects[0] == p_.kernels[k].objects[r] ? 0 : 1] = k;
+      }
+    }
+    return next;
+  }
 
   // Copies everything that is faster from a copy.
   CopySearch(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping, size_t max_work)
@@ -64,7 +81,8 @@ class CopySearch {
         keeping_(keeping),
         max_work_(max_work),
         choice_(problem.kernels.size(), 0),
-        readers_(problem.objects.size()) {
+        readers_(problem.objects.size()),
+        next_(next_readers(previous)) {
     for (size_t k = 0; k < choice_.size(); ++k) {
       for (size_t r = 0; r < p_.kernels[k].reads; ++r) {
         const size_t object = p_.kernels[k].objects[r];
@@ -75,11 +93,18 @@ class CopySearch {
     }
   }
 
-  // Infinite if they certainly exceed `max`.
-  [[nodiscard]] double sweep_cycles(double max = std::numeric_limits<double>::infinity()) {
-    work_ += choice_.size();
-    sweep_.run(choice_, max);
-    return sweep_.cycles();
+  void sweep() {
+    sweep_.run(choice_);
+    cycles_ = sweep_.cycles();
+  }
+  // The kernels whose copies depend on `reads`: of a copy that is kept, also its later reader.
+  [[nodiscard]] Sweep::Changed changed_by(const std::vector<KernelRead>& reads) const {
+    Sweep::Changed changed{.first = reads.front().first, .last = 0};
+    for (const auto& [k, r] : reads) {
+      changed.first = std::min(changed.first, k);
+      changed.last = std::max(changed.last, next_[k][r]);
+    }
+    return changed;
   }
   [[nodiscard]] bool is_shared(size_t object) const { return readers_[object].size() > 1; }
   [[nodiscard]] bool done() const { return work_ >= max_work_; }
@@ -102,8 +127,9 @@ class CopySearch {
       before.push_back(choice_[read.first]);
       choice_[read.first] = static_cast<uint8_t>(change(choice_[read.first], read.second));
     }
-    if (const double now = sweep_cycles(cycles_ - kMinGainCycles); now + kMinGainCycles <= cycles_) {
-      cycles_ = now;
+    work_ += choice_.size();
+    if (sweep_.cycles_with(choice_, changed_by(reads), cycles_ - kMinGainCycles) + kMinGainCycles <= cycles_) {
+      sweep();
       return true;
     }
     for (size_t i = reads.size(); i-- > 0;) choice_[reads[i].first] = before[i];
@@ -126,7 +152,7 @@ class CopySearch {
   // Candidates for a change: first the objects of copies during stalls, and objects with several readers whose copies
   // delay others, ordered by cost relative to gain; then the objects that are read in place.
   std::vector<size_t> waited_for() {
-    sweep_.run(choice_);
+    sweep();
     std::vector<double> gains(readers_.size(), 0), costs(readers_.size(), 0);
     std::vector<bool> concerned(readers_.size(), false);
     for (const auto& [k, d] : sweep_.readers()) {
@@ -154,6 +180,7 @@ class CopySearch {
   size_t max_work_;
   Choice choice_;
   std::vector<std::vector<KernelRead>> readers_;  // by object: the readers that gain from a copy
+  NextReaders next_;
   double cycles_ = 0;
   size_t work_ = 0;
 };

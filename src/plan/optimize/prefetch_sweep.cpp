@@ -17,27 +17,65 @@ PreviousReaders previous_readers(const PrefetchProblem& problem) {
 }
 
 Sweep::Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping)
-    : p_(problem), previous_(previous), keeping_(keeping), stalls_(problem.kernels.size() + 1) {
+    : p_(problem),
+      previous_(previous),
+      keeping_(keeping),
+      stalls_(problem.kernels.size() + 1),
+      before_(problem.kernels.size() + 1) {
   double sum = 0;
   for (const PrefetchKernel& kernel : problem.kernels) {
     min_cycles_before_.push_back(sum);
     const auto variants = std::span(kernel.variants).first(size_t{1} << kernel.reads);
     sum += std::ranges::min(variants, {}, &PrefetchKernel::Variant::cycles).cycles;
+    all_free_.push_back(std::max<int64_t>(0, kernel.free_bytes));
+    auto& rest = port_rest_.emplace_back();
+    for (size_t i = 0; i < rest.size(); ++i) {
+      const PrefetchKernel::Variant& v = kernel.variants[i];
+      rest[i] = v.cycles <= 0 ? 0 : std::max(0.0, 1 - v.slow_port_cycles / v.cycles);
+    }
   }
 }
 
-void Sweep::run(const Choice& choice, double max_cycles) {
+void Sweep::run(const Choice& choice) {
   start(choice);
-  constexpr double kRounding = 1;  // of sums in another order, in cycles
   for (size_t k = p_.kernels.size(); k-- > 0;) {
+    before_[k + 1] = {.spent = spent_, .fixed = fixed_, .is_independent = is_independent()};
     go_through(k);
-    ended_early_ = spent_ + min_cycles_before_[k] > max_cycles + kRounding;
-    if (ended_early_) return;
   }
+  before_[0] = {.spent = spent_, .fixed = fixed_, .is_independent = is_independent()};
   while (front_ < queue_.size()) wait_for_bytes(std::numeric_limits<int64_t>::max(), 0);
+  spent_by_run_ = spent_;
+}
+
+double Sweep::cycles_with(const Choice& choice, const Changed& changed, double max_cycles) {
+  constexpr double kRounding = 1;  // of sums in another order, in cycles
+  choice_ = &choice;
+  size_t top = changed.last + 1;
+  while (!before_[top].is_independent) ++top;
+  start_at(top);
+  double cycles = std::numeric_limits<double>::infinity();
+  size_t k = top;
+  for (;;) {
+    go_through(--k);
+    if (spent_ + min_cycles_before_[k] > max_cycles + kRounding) break;
+    if (k == 0) {
+      while (front_ < queue_.size()) wait_for_bytes(std::numeric_limits<int64_t>::max(), 0);
+      cycles = spent_;
+      break;
+    }
+    if (k <= changed.first && before_[k].is_independent && is_independent()) {
+      cycles = spent_ + (spent_by_run_ - before_[k].spent);
+      break;
+    }
+  }
+  const auto lowest = static_cast<std::ptrdiff_t>(std::min(k, lowest_kept_));
+  std::copy(all_free_.begin() + lowest, all_free_.begin() + static_cast<std::ptrdiff_t>(top), free_.begin() + lowest);
+  if (kept_count_ > 0) std::ranges::fill(kept_, kNobody);
+  return cycles;
 }
 
 void Sweep::go_through(size_t k) {
+  staged_[k] = 0;
   let_in(k);
   fresh_.clear();
   if (p_.kernels[k].reads > 0 || front_ < queue_.size()) read(k);
@@ -46,12 +84,12 @@ void Sweep::go_through(size_t k) {
   for (; fixed_ > 0 && p_.fixed[fixed_ - 1].kernel == k; --fixed_) add_fixed(fixed_ - 1);
   for (const size_t d : fresh_) {
     resident_ += demands_[d].bytes;
+    late_ += demands_[d].not_before > 0 ? 1 : 0;
     queue_.push_back(d);
   }
 }
 
 double Sweep::cycles() const {
-  if (ended_early_) return std::numeric_limits<double>::infinity();
   double sum = 0;
   for (size_t k = 0; k < staged_.size(); ++k) sum += stalls_[k] + p_.kernels[k].variants[staged_[k]].cycles;
   return sum;
@@ -61,18 +99,26 @@ void Sweep::start(const Choice& choice) {
   choice_ = &choice;
   staged_.assign(p_.kernels.size(), 0);
   std::ranges::fill(stalls_, 0.0);
-  free_.clear();
-  for (const PrefetchKernel& kernel : p_.kernels) free_.push_back(std::max<int64_t>(0, kernel.free_bytes));
+  free_ = all_free_;
   kept_.assign(p_.objects.size(), kNobody);
+  before_.back() = {.fixed = p_.fixed.size()};
+  start_at(p_.kernels.size());
+}
+
+// Starts before kernel `k` is visited, where kernels `k` and later do not matter.
+void Sweep::start_at(size_t k) {
+  kept_count_ = 0;
+  lowest_kept_ = k;
   demands_.clear();
   parts_.clear();
   readers_.clear();
   queue_.clear();
   front_ = 0;
-  fixed_ = p_.fixed.size();
+  waiting_ = 0;
+  late_ = 0;
+  fixed_ = before_[k].fixed;
   resident_ = 0;
-  spent_ = 0;
-  ended_early_ = false;
+  spent_ = before_[k].spent;
 }
 
 void Sweep::read(size_t k) {
@@ -82,6 +128,7 @@ void Sweep::read(size_t k) {
     const size_t object = kernel.objects[r];
     size_t d = std::exchange(kept_[object], kNobody);
     if (d != kNobody) {  // the copy is already kept for a later kernel
+      --kept_count_;
       demands_[d].first_user = k;
     } else {
       if (!may_copy(k, r) || own + p_.objects[object].bytes > free_[k]) continue;
@@ -120,6 +167,8 @@ bool Sweep::keep(size_t d, size_t previous, size_t k) {
   }
   for (size_t i = previous + 1; i < k; ++i) free_[i] -= demand.bytes;
   kept_[demand.object] = d;
+  ++kept_count_;
+  lowest_kept_ = std::min(lowest_kept_, previous);
   return true;
 }
 
@@ -137,8 +186,7 @@ double Sweep::capacity(size_t k, const Demand& demand) const {
   const PrefetchKernel::Variant& v = p_.kernels[k].variants[staged_[k]];
   if (v.cycles <= 0) return 0;
   const double share = demand.object == kNobody ? 1 : p_.objects[demand.object].port_share;
-  const double rest = std::max(0.0, 1 - v.slow_port_cycles / v.cycles);
-  return v.cycles * std::min(1.0, rest / share);
+  return v.cycles * std::min(1.0, port_rest_[k][staged_[k]] / share);
 }
 
 void Sweep::serve(size_t k) {
@@ -161,12 +209,13 @@ void Sweep::copy_front(double cycles, size_t window) {
   if (demand.left > 0) {
     resident_ += demand.bytes_left();
   } else {
+    late_ -= demand.not_before > 0 ? 1 : 0;
     ++front_;
   }
 }
 
 void Sweep::let_in(size_t k) {
-  for (size_t i = front_; i < queue_.size(); ++i) {
+  for (size_t i = front_; late_ > 0 && i < queue_.size(); ++i) {
     Demand& demand = demands_[queue_[i]];
     if (demand.not_before <= k) continue;
     resident_ -= demand.bytes_left();
@@ -174,6 +223,8 @@ void Sweep::let_in(size_t k) {
     parts_.push_back({.demand = queue_[i], .cycles = demand.left, .window = at});
     wait(demand.left, at);
     demand.left = 0;
+    --late_;
+    --waiting_;  // wait() has marked the whole queue
     queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i--));
   }
 }
@@ -193,7 +244,8 @@ void Sweep::wait_for_bytes(int64_t bytes, size_t k) {
 void Sweep::wait(double cycles, size_t kernel) {
   stalls_[kernel] += cycles;
   spent_ += cycles;
-  for (size_t i = front_; i < queue_.size(); ++i) demands_[queue_[i]].waited_for = true;
+  for (size_t i = std::max(front_, waiting_); i < queue_.size(); ++i) demands_[queue_[i]].waited_for = true;
+  waiting_ = queue_.size();
 }
 
 }  // namespace carina::plan

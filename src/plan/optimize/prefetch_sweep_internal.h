@@ -57,9 +57,20 @@ class Sweep {
  public:
   Sweep(const PrefetchProblem& problem, const PreviousReaders& previous, Keeping keeping);
 
-  // Runs the pass. It stops early if the total will certainly exceed `max_cycles`; cycles() is then infinite, and the
-  // other results are incomplete.
-  void run(const Choice& choice, double max_cycles = std::numeric_limits<double>::infinity());
+  // Runs the pass.
+  void run(const Choice& choice);
+
+  // Returns cycles() of a run with `choice`, which differs from the choice of the last run() only in the given kernels
+  // and objects. Infinite if they certainly exceed `max_cycles`. The other results are incomplete afterwards.
+  //
+  // Where no copy is pending or kept, the kernels below do not depend on the kernels above. So the pass begins at such
+  // a place above the changed kernels, and ends below them at the first place that is one with both choices.
+  //   Example: copies are pending in kernels 7 to 9 and 2 to 4 only. A change in kernel 8 visits kernels 9, 8 and 7.
+  struct Changed {
+    size_t first = 0;  // the lowest changed kernel
+    size_t last = 0;   // the highest changed kernel, or the highest one that could keep a copy for a changed kernel
+  };
+  [[nodiscard]] double cycles_with(const Choice& choice, const Changed& changed, double max_cycles);
 
   [[nodiscard]] double cycles() const;
   [[nodiscard]] const std::vector<Demand>& demands() const { return demands_; }
@@ -70,7 +81,9 @@ class Sweep {
 
  private:
   void start(const Choice& choice);
+  void start_at(size_t k);
   void go_through(size_t k);
+  [[nodiscard]] bool is_independent() const { return front_ == queue_.size() && kept_count_ == 0 && resident_ == 0; }
   [[nodiscard]] bool may_copy(size_t k, size_t r) const { return ((*choice_)[k] & copy_bit(r)) != 0; }
   [[nodiscard]] bool may_keep(size_t k, size_t r) const { return ((*choice_)[k] & keep_bit(r)) != 0; }
 
@@ -106,15 +119,28 @@ class Sweep {
   std::vector<double> stalls_;             // by kernel: cycles for which it waits for copies
   std::vector<double> min_cycles_before_;  // by kernel: minimum cycles of all earlier kernels
   double spent_ = 0;                       // cycles of the kernels visited so far, stalls included
-  bool ended_early_ = false;
+  // The last run(), before each kernel is visited, and at its end.
+  struct Before {
+    double spent = 0;
+    size_t fixed = 0;
+    bool is_independent = true;
+  };
+  std::vector<Before> before_;  // at k: kernels k and later have been visited
+  double spent_by_run_ = 0;
   Choice staged_;
+  std::vector<int64_t> all_free_;  // by kernel: without kept copies
   std::vector<int64_t> free_;
+  std::vector<std::array<double, 1 << PrefetchKernel::kReads>> port_rest_;  // by kernel and variant
   std::vector<size_t> kept_;  // by object: the demand that is kept for an earlier reader
+  size_t kept_count_ = 0;
+  size_t lowest_kept_ = 0;  // the lowest kernel for which a copy has been kept
   std::vector<Demand> demands_;
   std::vector<CopyPart> parts_;
   std::vector<std::pair<size_t, size_t>> readers_;
   std::vector<size_t> queue_;  // pending demands, the ones that are read last first; parts of them may be scheduled
   size_t front_ = 0;           // of the queue
+  size_t waiting_ = 0;         // kernels wait for all demands before this place of the queue
+  size_t late_ = 0;            // pending demands with a `not_before`
   size_t fixed_ = 0;           // fixed copies that have not been reached
   int64_t resident_ = 0;       // bytes of them that are not copied yet
   std::vector<size_t> fresh_;

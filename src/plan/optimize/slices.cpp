@@ -13,7 +13,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
-#include <numeric>
+#include <memory>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -21,6 +21,7 @@
 #include "base/checked_math.h"
 #include "base/hash/content_hash.h"
 #include "base/memory/prefault.h"
+#include "plan/optimize/slice_cache_internal.h"
 #include "plan/optimize/transformations.h"
 
 namespace carina::plan {
@@ -143,31 +144,66 @@ class EncodingProgress {
   const Log& log_;
 };
 
-// Encodes all requests, the largest first. A request with a leader has its own scales and the leader's weights.
+}  // namespace
+
+class SliceCache::Slices {
+ public:
+  using Key = decltype(Request().key());
+  [[nodiscard]] const EncodedSlice* find(const Request& request) const {
+    const auto found = slices_.find(request.key());
+    return found == slices_.end() ? nullptr : &found->second;
+  }
+  void add(const Request& request, const EncodedSlice& slice) { slices_.emplace(request.key(), slice); }
+
+ private:
+  std::map<Key, EncodedSlice> slices_;
+};
+
+SliceCache::SliceCache() : slices_(std::make_unique<Slices>()) {}
+SliceCache::~SliceCache() = default;
+
+namespace {
+
+// Encodes the requests that are their own leaders, the largest first.
+void encode_leaders(std::vector<EncodedSlice>& encoded, const std::vector<Request>& requests,
+                    const std::vector<size_t>& leaders, const Material& material, const Context& context,
+                    ThreadPool& threads) {
+  const auto size = [&](size_t i) {
+    return static_cast<size_t>(weights_in(requests[i], material[requests[i].weights]));
+  };
+  std::vector<size_t> missing;
+  size_t total = 0;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (leaders[i] != i) continue;
+    const EncodedSlice* const known = context.slices == nullptr ? nullptr : context.slices->slices().find(requests[i]);
+    if (known != nullptr) {
+      encoded[i] = *known;
+    } else {
+      missing.push_back(i);
+      total += size(i);
+    }
+  }
+  EncodingProgress progress(total, context.log);
+  std::ranges::stable_sort(missing, std::greater(), size);
+  threads.parallel_for(missing.size(), [&](size_t n) {
+    const size_t i = missing[n];
+    encoded[i] = context.family.encode(requests[i].traversal, material[requests[i].weights], requests[i].first_channel,
+                                       context.options.streams);
+    progress.add(size(i));
+  });
+  if (context.slices == nullptr) return;
+  for (const size_t i : missing) context.slices->slices().add(requests[i], encoded[i]);
+}
+
+// Encodes all requests. A request with a leader has its own scales and the leader's weights.
 std::vector<EncodedSlice> encode_all(const std::vector<Request>& requests, const std::vector<size_t>& leaders,
                                      const Material& material, const Context& context, ThreadPool& threads) {
   std::vector<EncodedSlice> encoded(requests.size());
-  const auto encode = [&](const Request& request, const Weights& weights) {
-    return context.family.encode(request.traversal, weights, request.first_channel, context.options.streams);
-  };
-  const auto size = [&](size_t i) {
-    return leaders[i] == i ? static_cast<size_t>(weights_in(requests[i], material[requests[i].weights])) : size_t{0};
-  };
-  size_t total = 0;
-  for (size_t i = 0; i < requests.size(); ++i) total += size(i);
-  EncodingProgress progress(total, context.log);
-  std::vector<size_t> order(requests.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, std::greater(), size);
-  threads.parallel_for(order.size(), [&](size_t n) {
-    const size_t i = order[n];
-    if (leaders[i] != i) return;
-    encoded[i] = encode(requests[i], material[requests[i].weights]);
-    progress.add(size(i));
-  });
+  encode_leaders(encoded, requests, leaders, material, context, threads);
   for (size_t i = 0; i < requests.size(); ++i) {
     if (leaders[i] == i) continue;
-    encoded[i] = encode(requests[i], scales_only(material[requests[i].weights]));
+    encoded[i] = context.family.encode(requests[i].traversal, scales_only(material[requests[i].weights]),
+                                       requests[i].first_channel, context.options.streams);
     const EncodedSlice& leader = encoded[leaders[i]];
     encoded[i].weights = leader.weights;
     encoded[i].values = leader.values;

@@ -13,6 +13,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
@@ -44,13 +45,16 @@ namespace {
 // Plans copies, allocates them, and removes copies that do not fit, until all fit.
 class Fitter {
  public:
-  Fitter(const Schedule& schedule, const Context& context, std::span<const BlockConfig> blocks_for_copies)
+  Fitter(const Schedule& schedule, const Context& context, FitPurpose purpose,
+         std::span<const BlockConfig> blocks_for_copies, const PrefetchPlan* known)
       : schedule_(schedule),
         space_(working_space(context.target, context.family)),
         budget_(staging_budget(schedule, context)),
         network_(stageable(schedule, context, budget_, blocks_for_copies)),
         context_(context),
+        purpose_(purpose),
         patient_(context.options.optimize != Optimize::kSpeed),
+        known_(known),
         blocks_for_copies_(blocks_for_copies) {}
 
   std::optional<StagedSchedule> run() {
@@ -58,10 +62,12 @@ class Fitter {
     constexpr int kLastPercent = 60, kManyRounds = 32;
     search(patient_ ? kPatientRounds : 1);
     // A plan for all free memory is a lower bound: it assumes no gaps.
-    if (!patient_ && !nothing_to_copy_ && (!best_ || best_->cycles > kFarOff * planned_cycles_)) search(kPatientRounds);
+    const bool far_off = !best_ || best_->cycles > kFarOff * planned_cycles_;
+    if (!patient_ && !nothing_to_copy_ && far_off && (!best_ || purpose_ == FitPurpose::kResult))
+      search(kPatientRounds);
     work_ = kWorks - 1;
     if (!best_ && !nothing_to_copy_) fits(kLastPercent, kManyRounds);
-    if (best_) tighten();
+    if (best_ && purpose_ == FitPurpose::kResult) tighten();
     return std::move(best_);
   }
   [[nodiscard]] bool copies_pay() const { return !nothing_to_copy_; }
@@ -82,14 +88,21 @@ class Fitter {
     std::vector<CopyOfKernel> not_fitting = {};
   };
 
-  // `rounds`: the number of times that copies are removed.
+  // `rounds`: the number of times that copies are removed. A search with more rounds than the one before it fits at
+  // most `kStepsBack` percentages earlier.
   void search(int rounds) {
+    // Assumes less and less of the free memory, because gaps between storages take some of it.
+    constexpr std::array kPercents{100, 98, 96, 94, 91, 88, 84, 80, 75, 70, 60};
+    constexpr size_t kStepsBack = 3;
     // Tries plans with and without the search for reads in place, because the plan does not model how transfers queue.
     for (work_ = 0; work_ < kWorks; ++work_) {
       if (nothing_to_copy_) break;
-      // Assumes less and less of the free memory, because gaps between storages take some of it.
-      for (const int percent : {100, 98, 96, 94, 91, 88, 84, 80, 75, 70, 60}) {
-        if (fits(percent, rounds) && (nothing_to_copy_ || !patient_)) break;
+      const size_t first = fitted_at_[work_] - std::min(fitted_at_[work_], kStepsBack);
+      fitted_at_[work_] = 0;
+      for (size_t i = first; i < kPercents.size(); ++i) {
+        if (!fits(kPercents[i], rounds) || (!nothing_to_copy_ && patient_)) continue;
+        fitted_at_[work_] = i;
+        break;
       }
     }
   }
@@ -118,7 +131,9 @@ class Fitter {
   }
   Attempt attempted(const PrefetchProblem& problem) {
     std::optional<PrefetchFinding>& finding = findings_[work_];
-    PrefetchPlan plan = finding ? plan_prefetch(problem, *finding) : plan_prefetch(problem);
+    // The first problem is that with the whole budget.
+    const PrefetchPlan* const known = std::exchange(known_, nullptr);
+    PrefetchPlan plan = finding ? plan_prefetch(problem, *finding) : known != nullptr ? *known : plan_prefetch(problem);
     if (!finding) finding = plan.finding;
     if (planned_cycles_ == 0) planned_cycles_ = plan.cycles;
     nothing_to_copy_ = plan.copies.empty();
@@ -189,10 +204,13 @@ class Fitter {
   int64_t budget_;
   StageableNetwork network_;
   const Context& context_;
+  FitPurpose purpose_;
   bool patient_;
+  const PrefetchPlan* known_;  // of the first problem, until it has been used
   size_t work_ = 0;            // 0: all that the problem allows, 1: none
   double planned_cycles_ = 0;  // of the first plan
   bool nothing_to_copy_ = false;
+  std::array<size_t, kWorks> fitted_at_ = {};  // by work: the percentage of the last search, from 0 on; 0: none fitted
   // By work: the result of the first search. Later searches with less memory continue from it.
   std::array<std::optional<PrefetchFinding>, kWorks> findings_;
   std::vector<std::pair<PrefetchPlan, Attempt>> tried_;
@@ -203,9 +221,9 @@ class Fitter {
 
 }  // namespace
 
-Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& context,
-                                  std::span<const BlockConfig> blocks_for_copies) {
-  Fitter fitter(schedule, context, blocks_for_copies);
+Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& context, FitPurpose purpose,
+                                  std::span<const BlockConfig> blocks_for_copies, const PrefetchPlan* known) {
+  Fitter fitter(schedule, context, purpose, blocks_for_copies, known);
   if (auto fit = fitter.run()) return *std::move(fit);
   auto [without, plan] = fitter.without_copies();
   CARINA_TRY(Schedule allocated, allocate_storages(std::move(without), context));
@@ -238,7 +256,7 @@ Result<Schedule> stage_weights(Schedule schedule, const Context& context) {
   if (context.options.variation.staging == Variation::Staging::kNever ||
       !context.options.uses(Optimization::kStagedWeights))
     return allocate_storages(std::move(schedule), context);
-  CARINA_TRY(StagedSchedule staged, fit_copies(schedule, context, {}));
+  CARINA_TRY(StagedSchedule staged, fit_copies(schedule, context, FitPurpose::kResult));
   say_limits(staged, context);
   return std::move(staged.schedule);
 }

@@ -21,9 +21,13 @@ struct StagedSchedule {
   double cycles = 0;             // of the time line, with the blocks that the plan assumes
   bool limit_too_small = false;  // copies would be faster, but none fits the user's limit
 };
+// What a staging is for. Schedules that are only compared get no second search.
+enum class FitPurpose : uint8_t { kComparison, kResult };
+
 // Finds the fastest staging that fits the budget together with everything else. `blocks_for_copies`: as in stageable().
-// Errors: as allocate_storages().
-Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& context,
-                                  std::span<const BlockConfig> blocks_for_copies);
+// `known`: plan_prefetch() of stageable() with the whole budget, if the caller has it. Errors: as allocate_storages().
+Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& context, FitPurpose purpose,
+                                  std::span<const BlockConfig> blocks_for_copies = {},
+                                  const PrefetchPlan* known = nullptr);
 
 }  // namespace carina::plan

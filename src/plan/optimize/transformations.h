@@ -39,6 +39,9 @@ Result<Schedule> choose_blocks(Schedule schedule, const Context& context, Thread
 
 Schedule cut_depth(Schedule schedule, const Context& context, ThreadPool& threads);
 
+// Whether cut_depth() has noted that more parts might gain more.
+bool is_about_cuts(const Diagnostic& note);
+
 Schedule order_weights(Schedule schedule, const Context& context, ThreadPool& threads);
 
 Schedule store_for_fast_decoder(Schedule schedule, const Context& context);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 namespace carina {
@@ -102,6 +103,16 @@ TEST(MemoryPlanner, search_ends_below_wanted_size) {
     const auto requests = random_requests(random);
     const int64_t first = plan_memory(requests, 16, PlanStrategy::kSearch, {.max_work = 0}).total_bytes;
     EXPECT_EQ(plan_memory(requests, 16, PlanStrategy::kSearch, {.enough_bytes = first}).total_bytes, first);
+  }
+}
+
+TEST(MemoryPlanner, one_order_gives_the_plan_with_which_a_search_begins) {
+  std::mt19937 random(8);
+  for (int round = 0; round < 200; ++round) {
+    const auto requests = with_fill_steps(random_requests(random), random);
+    const MemoryPlan one = plan_memory(requests, 16, PlanStrategy::kSearch, {.max_work = 0});
+    const int64_t any_size = std::numeric_limits<int64_t>::max();
+    EXPECT_EQ(one.offsets, plan_memory(requests, 16, PlanStrategy::kSearch, {.enough_bytes = any_size}).offsets);
   }
 }
 

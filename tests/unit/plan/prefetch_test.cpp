@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
+#include "plan/optimize/prefetch_sweep_internal.h"
+
 namespace carina::plan {
 namespace {
 
@@ -109,6 +114,58 @@ TEST(Prefetch, fixed_copies_start_when_memory_is_free) {
   const PrefetchPlan plan = plan_prefetch(problem);
   EXPECT_EQ(plan.cycles, 2310);  // the reader waits for the copy
   EXPECT_EQ(plan.commands.at(0).during, 2u);
+}
+
+// Kernels with up to two objects, some of which several kernels read, and table loads between them.
+PrefetchProblem random_problem(std::mt19937& random) {
+  PrefetchProblem problem;
+  const auto number = [&](unsigned end) { return static_cast<int64_t>(random() % end); };
+  for (size_t i = 0; i < 8; ++i)
+    problem.objects.push_back({.bytes = 16 * (1 + number(100)), .cycles = static_cast<double>(100 + number(900))});
+  for (size_t k = 0; k < 40; ++k) {
+    PrefetchKernel kernel{.free_bytes = number(4000), .reads = random() % 3};
+    kernel.objects[0] = random() % problem.objects.size();
+    kernel.objects[1] = (kernel.objects[0] + 1 + random() % 7) % problem.objects.size();
+    const auto cycles = static_cast<double>(200 + number(1500));
+    for (size_t copied = 0; copied < kernel.variants.size(); ++copied)
+      kernel.variants[copied] = {.cycles = cycles / static_cast<double>(1 + copied),
+                                 .slow_port_cycles = copied == 0 ? cycles / 2 : 0};
+    if (random() % 8 == 0)
+      problem.fixed.push_back(
+          {.kernel = k, .not_before = random() % (k + 1), .cycles = static_cast<double>(number(500))});
+    for (size_t r = 0; r < kernel.reads; ++r) {
+      if (random() % 8 == 0) problem.late.emplace(k, kernel.objects[r]);
+    }
+    problem.kernels.push_back(kernel);
+  }
+  return problem;
+}
+
+TEST(Sweep, change_of_choice_gives_cycles_of_whole_pass) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    const PrefetchProblem problem = random_problem(random);
+    const PreviousReaders previous = previous_readers(problem);
+    const Keeping keeping = round % 2 == 0 ? Keeping::kBold : Keeping::kCautious;
+    Choice choice(problem.kernels.size());
+    for (uint8_t& bits : choice) bits = static_cast<uint8_t>(random() % 16);
+    Sweep sweep(problem, previous, keeping), other(problem, previous, keeping);
+    sweep.run(choice);
+    const double before = sweep.cycles();
+    for (int change = 0; change < 10; ++change) {
+      const size_t k = random() % choice.size();
+      Choice changed = choice;
+      changed[k] ^= static_cast<uint8_t>(1 + random() % 15);
+      Sweep::Changed where{.first = k, .last = k};
+      for (size_t reader = k + 1; reader < choice.size(); ++reader) {
+        if (std::ranges::find(previous[reader], k) != previous[reader].end()) where.last = reader;
+      }
+      other.run(changed);
+      const double infinity = std::numeric_limits<double>::infinity();
+      EXPECT_NEAR(sweep.cycles_with(changed, where, infinity), other.cycles(), 1e-6);
+      EXPECT_NEAR(sweep.cycles_with(choice, where, infinity), before, 1e-6) << "a change leaves nothing behind";
+    }
+  }
 }
 
 }  // namespace
