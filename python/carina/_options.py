@@ -149,21 +149,23 @@ def _samples_for(source: Source, calibration: Any, note: Callable[[Diagnostic], 
 def request_of(
     model: ModelLike,
     inputs: Inputs | None,
-    target: str,
+    target: str | None,
     quantize: str | None,
     calibration: Calibration | None,
     options: Mapping[str, Any],
     note: Callable[[Diagnostic], None] = lambda note: None,
     function: str = "compile",
 ) -> _native.CompileRequest:
-    """A request to the driver, as the command line makes it from its arguments. `note` gets what is not used of the data. `function` is
-    the caller's name in messages."""
+    """A request to the driver, as the command line makes it from its arguments. target: None: that of the option board. `note` gets what
+    is not used of the data. `function` is the caller's name in messages."""
+    if target is None and not options.get("board"):
+        raise usage_error("target", "neither a target nor a board is given", expected='target="ethos-u55-128", or board="Alif_E7_HE"')
     request = _native.CompileRequest()
     source = source_of(model, inputs, function)
     request.model = source.name
     if source.file is not None:
         request.set_file(source.file)
-    request.target = memories(options, target)
+    request.target = memories(options, target or "")
     request.quantize = quantize_flags(quantize, options)
     set_calibration(request, source, calibration, note)
     if options.get("no_delegate") and options.get("delegate_all"):

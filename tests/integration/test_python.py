@@ -683,6 +683,20 @@ def test_a_sweep_is_that_of_the_command_line(package, calibration, run_carina, t
     assert package.sweep(model, (torch.zeros(1, 1, 8, 8),), targets="ethos-u55-128", calibration=calibration).rows[0]["status"] == "compiled"
 
 
+def test_a_board_stands_in_the_place_of_the_target(package, calibration, run_carina, tmp_path):
+    model = DIGITS / "digits.pt2"
+    run_carina(["compile", model, "--board", "Alif_E7_HP", "--calibrate", DIGITS / "calibration.npz", "-o", tmp_path / "x.pte"])
+    program = package.compile(model, board="Alif_E7_HP", calibration=calibration)
+    assert program.pte == (tmp_path / "x.pte").read_bytes() and program.target == "ethos-u55-256"
+    details = package.explain(model, board="Alif_E7_HP", sram_budget=0, calibration=calibration).details
+    assert (details["sram_budget_bytes"], details["flash_budget_bytes"]) == (0, 5632 << 10)
+    assert {row["target"] for row in package.sweep(model, board="Alif_E7_HE", calibration="random").rows} == {"ethos-u55-128"}
+    with pytest.raises(package.UsageError, match="did you mean Alif_E7_HE"):
+        package.compile(model, board="Alif_E7_HB")
+    with pytest.raises(package.UsageError, match="neither a target nor a board"):
+        package.compile(model)
+
+
 def test_disassembly_is_that_of_the_command_line(package, program, run_carina, tmp_path):
     program.save(tmp_path / "program.pte")
     told = run_carina(["disasm", tmp_path / "program.pte"]).stdout
