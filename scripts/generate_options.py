@@ -112,6 +112,9 @@ def _type(row: Row) -> str:
 
 def _typed_dict(name: str, bases: str, text: str, members: list[Row]) -> str:
     lines = "".join(f"    {row.python}: {_type(row)}\n" for row in members)
+    if name == "QuantizeOptions":
+        lines += "    mean: float | Sequence[float]  # of calibration data that are images: a channel value v becomes (v / 255 - mean) / std\n"
+        lines += "    std: float | Sequence[float]\n"
     return f'class {name}({bases}total=False):\n    """{text}"""\n\n{lines}'
 
 

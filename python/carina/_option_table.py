@@ -100,6 +100,8 @@ class QuantizeOptions(TypedDict, total=False):
     quantize_at: Strings
     quantize_config: Path | None
     io: Literal["float", "int8", "uint8", "int16"] | None
+    mean: float | Sequence[float]  # of calibration data that are images: a channel value v becomes (v / 255 - mean) / std
+    std: float | Sequence[float]
 
 
 class MemoryOptions(TypedDict, total=False):
