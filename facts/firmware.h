@@ -23,6 +23,16 @@ struct ImageSlot {
 };
 static_assert(sizeof(ImageSlot) == 36);
 
+// What an image that simulates the NPU itself says about its simulator, 4-byte aligned and found in the same way. Other
+// images have no such record.
+inline constexpr std::array<char, 16> kNpuCoreMagic{'C', 'A', 'R', 'I', 'N', 'A', ' ', 'N',
+                                                    'P', 'U', ' ', 'C', 'O', 'R', 'E', '\0'};
+struct NpuCore {
+  std::array<char, 16> magic = kNpuCoreMagic;
+  uint32_t workspace_bytes = 0;  // for the decoded weights of one operation, 2 bytes each
+};
+static_assert(sizeof(NpuCore) == 20);
+
 // The header at the slot's model_address. The program follows it.
 inline constexpr uint32_t kModelMagic = 0x4D524143;  // "CARM"
 struct ModelHeader {

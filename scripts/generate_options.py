@@ -93,10 +93,18 @@ def targets() -> list[str]:
     return [*ordered, "vgf", "TOSA-1.0+INT", "TOSA-1.0+FP"]
 
 
+def boards() -> list[str]:
+    """The names of boards: the rows of facts/npu_boards.h."""
+    text = (ROOT / "facts" / "npu_boards.h").read_text()
+    return re.findall(r'\.system = [^"]*"(\w+)"', text)
+
+
 def _type(row: Row) -> str:
     """The type of a keyword argument. A choice has the names of its enumeration, which is that of its default."""
     if row.python == "io":
         return _literal(["float", "int8", "uint8", "int16"]) + " | None"
+    if row.python == "board":
+        return "Board | None"
     if row.kind != "kChoice":
         return TYPES[row.kind]
     return _literal([name for _, name in values()[row.initial.split("::")[0]]])
@@ -104,6 +112,9 @@ def _type(row: Row) -> str:
 
 def _typed_dict(name: str, bases: str, text: str, members: list[Row]) -> str:
     lines = "".join(f"    {row.python}: {_type(row)}\n" for row in members)
+    if name == "QuantizeOptions":
+        lines += "    mean: float | Sequence[float]  # of calibration data that are images: a channel value v becomes (v / 255 - mean) / std\n"
+        lines += "    std: float | Sequence[float]\n"
     return f'class {name}({bases}total=False):\n    """{text}"""\n\n{lines}'
 
 
@@ -121,6 +132,7 @@ def python_module() -> str:
     spelled = "".join(
         f'    "{name}": {json.dumps(row.help)},\n' for row in rows() for name in row.names if name.startswith("--") and "_" in name.removeprefix("--")
     )
+    boards_text = "".join(f'    "{name}",\n' for name in boards())
     targets_text = "".join(f'    "{name}",\n' for name in targets())
     more = "    report: Path | None\n    threads: int\n"
     return f'''"""The options of carina.compile(). Made by scripts/generate_options.py of include/carina/options.def: do not edit."""
@@ -137,6 +149,9 @@ Strings = str | Sequence[str]
 # "TOSA-1.0+INT+int16", which this type does not list.
 Target = Literal[
 {targets_text}]
+# The rows of `carina targets --boards`.
+Board = Literal[
+{boards_text}]
 
 
 class Option(NamedTuple):

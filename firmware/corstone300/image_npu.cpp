@@ -17,6 +17,15 @@ namespace {
 
 npu_core::Workspace workspace;
 
+// An NpuCore whose size is set by the linker.
+struct CoreRecord {
+  std::array<char, 16> magic;
+  const std::byte* workspace_bytes;
+};
+static_assert(sizeof(void*) != sizeof(uint32_t) || sizeof(CoreRecord) == sizeof(NpuCore));
+[[gnu::section(".carina_slot"), gnu::used]] const CoreRecord core_record{.magic = kNpuCoreMagic,
+                                                                         .workspace_bytes = __npu_workspace_bytes};
+
 const npu::AcceleratorConfig* accelerator() {
   const auto& header = *reinterpret_cast<const ModelHeader*>(__model_start);
   return npu::find_accelerator_of_word(header.npu_config_word);

@@ -124,7 +124,7 @@ def sweep(
     model: ModelLike,
     inputs: Inputs | None = None,
     *,
-    targets: str | Sequence[str] = "all",
+    targets: str | Sequence[str] = (),
     memory_modes: str | Sequence[str] = (),
     quantize: str | Sequence[str] = (),
     calibration: Calibration | None = None,
@@ -136,8 +136,8 @@ def sweep(
 ) -> Sweep:
     """Compiles a model for many NPUs, memory modes and quantizations, as `carina sweep` does, and compares cycles and memory.
 
-    model, inputs, calibration: as of carina.compile(). targets: names, or what they begin with ("ethos-u55"), or "all". memory_modes: names,
-    or "all"; by default that of each target. quantize: schemes, such as ["int8", "int16x8"]. data: labeled data, as of carina.accuracy(). report: an .html file.
+    model, inputs, calibration: as of carina.compile(). targets: names, or what they begin with ("ethos-u55"), or "all"; by default that
+    of board=, or all. memory_modes: names, or "all"; by default that of board=, or of each target. quantize: schemes, such as ["int8", "int16x8"]. data: labeled data, as of carina.accuracy(). report: an .html file.
     options: those of `carina sweep --help`, with underscores: output (a folder for the programs), system_config, config, optimize ...
     A combination that cannot be compiled has a row with the reason. Raises: InputError: a model that cannot be read; UsageError: wrong names.
     """

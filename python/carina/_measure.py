@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from carina import _native
 from carina._listeners import Notes, Progress, Shown
 from carina._models import Source, dense, inputs_of, is_module, source_of
-from carina._options import CompileOptions, Path, QuantizeOptions, byte_size, check_names, quantize_flags, request_of, thread_count
+from carina._options import CompileOptions, Path, QuantizeOptions, byte_size, check_names, numbers, quantize_flags, request_of, thread_count
 from carina._samples import LABELS, arrays_by_input, collected
 from carina.errors import hidden
 
@@ -122,7 +122,7 @@ def accuracy(
 ) -> Measured:
     """Compares the float model, the integer graph and the NPU on data, labeled or not, as `carina accuracy` does.
 
-    data: an .npz or a folder; arrays by name: inputs (x, or the names of the model's inputs), and optional labels y; or an iterable of
+    data: an .npz, or a folder of such files or of images (mean= and std= as of compile(); its folders are the classes); arrays by name: inputs (x, or the names of the model's inputs), and optional labels y; or an iterable of
     samples or batches, such as a DataLoader of (x, y). program: the .pte made from the model. inputs: example inputs for a torch.nn.Module;
     by default of the program's shapes. dump: the folder that compile(dump=...) wrote, for the integer graph. layers: quantize the
     model instead; report for each layer how much error it adds (in dB), and the results of other schemes.
@@ -140,14 +140,15 @@ def accuracy(
         if inputs is None and is_module(model):
             inputs = _example_of(_program_of(program), data)
         source = source_of(model, inputs, "accuracy")
+        images = {"mean": numbers(options, "mean"), "std": numbers(options, "std")}
         model_file, data_file = _model_file(place, source), _data_file(place, "data", data, source, notes)
         if layers:
             calibration_file = "" if calibration is None else _data_file(place, "calibration", calibration, source, notes)
             flags = quantize_flags(quantize, options)
-            done = _native.layer_accuracy(model_file, data_file, calibration=calibration_file, quantize=flags, threads=thread_count(threads), note=notes, progress=listener)
+            done = _native.layer_accuracy(model_file, data_file, calibration=calibration_file, quantize=flags, **images, threads=thread_count(threads), note=notes, progress=listener)
         else:
             program_file = place("program.pte", program.pte if isinstance(program, Program) else program)
-            done = _native.accuracy(model_file, program_file, data_file, dump=os.fspath(dump or ""), metric=metric, threads=thread_count(threads), note=notes, progress=listener)
+            done = _native.accuracy(model_file, program_file, data_file, dump=os.fspath(dump or ""), metric=metric, **images, threads=thread_count(threads), note=notes, progress=listener)
     return Measured(done, folder)
 
 

@@ -26,6 +26,15 @@ Target = Literal[
     "TOSA-1.0+INT",
     "TOSA-1.0+FP",
 ]
+# The rows of `carina targets --boards`.
+Board = Literal[
+    "Alif_E7_HE",
+    "Alif_E7_HP",
+    "Corstone_300",
+    "Corstone_320_FVP",
+    "Nuvoton_M55M1",
+    "Nuvoton_M55M1_HyperRAM",
+]
 
 
 class Option(NamedTuple):
@@ -43,6 +52,7 @@ OPTIONS = (
     Option("memory_mode", "target", "memory_mode", "text", None),
     Option("config", "target", "config_files", "paths", None),
     Option("arena_cache_size", "target", "arena_cache_bytes", "bytes", None),
+    Option("board", "", "board", "text", None),
     Option("max_cycles", "quantize", "max_cycles", "text", None),
     Option("min_sqnr", "quantize", "min_sqnr", "text", None),
     Option("auto_front", "quantize", "auto_front", "path", None),
@@ -73,8 +83,8 @@ ARM_HELP = {
     "--memory_mode": "The memory of each kind of data: Shared_Sram, Sram_Only ...; default: the family's, or the program's",
     "--arena_cache_size": "Bytes of fast memory that the network may use, instead of the memory mode's arena_cache_size",
     "--calibration_data": "Calibration inputs: an .npz, an .npy, a folder of them or of images; or random: cycles and memory without data",
-    "--sram_budget": "The SRAM that the program may take as a whole: arena, inputs, outputs and other planned values, the runtime's tables, and constants that the memory mode keeps there; more is an error that says what would fit; 0: no limit",
-    "--flash_budget": "The size that the program file may have; more is an error that says what would fit; 0: no limit",
+    "--sram_budget": "The SRAM that the program may take as a whole: arena, inputs, outputs and other planned values, the runtime's tables, and constants that the memory mode keeps there; more is an error that says what would fit; 0: no limit; default: the board's, or no limit",
+    "--flash_budget": "The size that the program file may have; more is an error that says what would fit; 0: no limit; default: the board's, or no limit",
     "--arena_budget": "Maximum size of a delegate's arena alone; more is an error that names the tensors; 0: no limit",
     "--extra_flag": "Flags of Vela, separated by blanks (may be repeated): \"--optimise Size --verbose-allocation\"",
     "--extra_flags": "Flags of Vela, separated by blanks (may be repeated): \"--optimise Size --verbose-allocation\"",
@@ -90,6 +100,8 @@ class QuantizeOptions(TypedDict, total=False):
     quantize_at: Strings
     quantize_config: Path | None
     io: Literal["float", "int8", "uint8", "int16"] | None
+    mean: float | Sequence[float]  # of calibration data that are images: a channel value v becomes (v / 255 - mean) / std
+    std: float | Sequence[float]
 
 
 class MemoryOptions(TypedDict, total=False):
@@ -104,6 +116,7 @@ class CompileOptions(QuantizeOptions, MemoryOptions, total=False):
     """The options of `carina compile`, with the same names."""
 
     arena_cache_size: int | str | None
+    board: Board | None
     no_delegate: bool
     delegate_all: bool
     cpu_node: Strings

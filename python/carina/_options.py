@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import re
 import warnings
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from carina._models import Calibration, Inputs, ModelLike
     from carina._native import Diagnostic
 
-__all__ = ["CompileOptions", "MemoryOptions", "Path", "QuantizeOptions", "Strings", "byte_size", "check_names", "memories", "paths", "quantize_flags", "request_of", "strings"]
+__all__ = ["CompileOptions", "MemoryOptions", "Path", "QuantizeOptions", "Strings", "byte_size", "check_names", "memories", "numbers", "paths", "quantize_flags", "request_of", "strings"]
 
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -39,6 +40,20 @@ def byte_size(value: int | str, where: str) -> int:
     if match is None or int(match[1]) * _SIZES[match[2]] >= 1 << 63:
         raise usage_error(where, "not a number of bytes", expected="a whole number, with K, M, G or T after it or not", got=str(value))
     return int(match[1]) * _SIZES[match[2]]
+
+
+def numbers(options: Mapping[str, Any], name: str) -> list[float]:
+    """The numbers of an option: one for all channels of an image, or one for each; none if it is not given."""
+    given = options.get(name)
+    if given is None:
+        return []
+    try:
+        found = [float(each) for each in (given if isinstance(given, Iterable) and not isinstance(given, str) else [given])]
+    except (TypeError, ValueError):
+        found = []
+    if not found or not all(math.isfinite(each) and (name != "std" or each > 0) for each in found):
+        raise usage_error(name, "not a number for each channel of an image", expected="positive numbers" if name == "std" else "numbers", got=str(given))
+    return found
 
 
 def strings(value: Strings) -> list[str]:
@@ -149,22 +164,25 @@ def _samples_for(source: Source, calibration: Any, note: Callable[[Diagnostic], 
 def request_of(
     model: ModelLike,
     inputs: Inputs | None,
-    target: str,
+    target: str | None,
     quantize: str | None,
     calibration: Calibration | None,
     options: Mapping[str, Any],
     note: Callable[[Diagnostic], None] = lambda note: None,
     function: str = "compile",
 ) -> _native.CompileRequest:
-    """A request to the driver, as the command line makes it from its arguments. `note` gets what is not used of the data. `function` is
-    the caller's name in messages."""
+    """A request to the driver, as the command line makes it from its arguments. target: None: that of the option board. `note` gets what
+    is not used of the data. `function` is the caller's name in messages."""
+    if target is None and not options.get("board"):
+        raise usage_error("target", "neither a target nor a board is given", expected='target="ethos-u55-128", or board="Alif_E7_HE"')
     request = _native.CompileRequest()
     source = source_of(model, inputs, function)
     request.model = source.name
     if source.file is not None:
         request.set_file(source.file)
-    request.target = memories(options, target)
+    request.target = memories(options, target or "")
     request.quantize = quantize_flags(quantize, options)
+    request.set_images(numbers(options, "mean"), numbers(options, "std"))
     set_calibration(request, source, calibration, note)
     if options.get("no_delegate") and options.get("delegate_all"):
         raise usage_error("delegate_all", "excludes no_delegate")

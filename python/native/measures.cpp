@@ -1,7 +1,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+#include <vector>
 
 #include "base/io/file.h"
+#include "datasets/images/decode_image.h"
 #include "explore/accuracy.h"
 #include "explore/compare.h"
 #include "explore/layer_accuracy.h"
@@ -30,6 +35,10 @@ Result<TextReport> texts_of(const Result<Report>& report) {
   return TextReport{.json = report::to_json(*report), .text = report::to_text(*report)};
 }
 
+datasets::ImageOptions images_of(std::vector<double> mean, std::vector<double> std) {
+  return {.mean = std::move(mean), .std = std::move(std), .decoder = datasets::decode_image};
+}
+
 void save(const std::string& path, const nb::bytes& bytes) {
   const Buffer file = buffer_of(bytes);
   call({}, [&](const Log&) -> Result<int> {
@@ -50,33 +59,38 @@ void bind_measures(nb::module_& module) {
   module.def(
       "accuracy",
       [](const std::string& model, const std::string& program, const std::string& data, const std::string& dump,
-         const std::string& metric, int threads, NoteListener note, ProgressListener progress) {
+         const std::string& metric, std::vector<double> mean, std::vector<double> std, int threads, NoteListener note,
+         ProgressListener progress) {
         const explore::AccuracyRequest request{.model = model,
                                                .program = program,
                                                .data = data,
+                                               .images = images_of(std::move(mean), std::move(std)),
                                                .dump_folder = dump,
                                                .threads = threads,
                                                .metric = metric};
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return texts_of(explore::accuracy(request, log)); });
       },
-      "model"_a, "program"_a, "data"_a, nb::kw_only(), "dump"_a = "", "metric"_a = "", "threads"_a = 1,
-      CARINA_LISTENERS, "`carina accuracy`, of files.");
+      "model"_a, "program"_a, "data"_a, nb::kw_only(), "dump"_a = "", "metric"_a = "", "mean"_a = std::vector<double>(),
+      "std"_a = std::vector<double>(), "threads"_a = 1, CARINA_LISTENERS, "`carina accuracy`, of files.");
   module.def(
       "layer_accuracy",
       [](const std::string& model, const std::string& data, const std::string& calibration,
-         const models::QuantizeFlags& quantize, int threads, NoteListener note, ProgressListener progress) {
+         const models::QuantizeFlags& quantize, std::vector<double> mean, std::vector<double> std, int threads,
+         NoteListener note, ProgressListener progress) {
         const explore::LayerAccuracyRequest request{.model = model,
                                                     .data = data,
                                                     .calibration = calibration,
+                                                    .images = images_of(std::move(mean), std::move(std)),
                                                     .quantize = quantize,
                                                     .target = {},
                                                     .threads = threads};
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return texts_of(explore::layer_accuracy(request, log)); });
       },
-      "model"_a, "data"_a, nb::kw_only(), "calibration"_a = "", "quantize"_a = models::QuantizeFlags{}, "threads"_a = 1,
-      CARINA_LISTENERS, "`carina accuracy --layers`, of files.");
+      "model"_a, "data"_a, nb::kw_only(), "calibration"_a = "", "quantize"_a = models::QuantizeFlags{},
+      "mean"_a = std::vector<double>(), "std"_a = std::vector<double>(), "threads"_a = 1, CARINA_LISTENERS,
+      "`carina accuracy --layers`, of files.");
   module.def(
       "compare",
       [](const std::string& a, const std::string& b, const driver::CompileRequest& compile, const std::string& vela,

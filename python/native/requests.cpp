@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "datasets/images/decode_image.h"
 #include "datasets/run_inputs.h"
 #include "driver/compile.h"
 #include "enum_names.h"
@@ -88,7 +89,10 @@ void set_output(driver::CompileRequest& request, const std::string& word) {
 void bind_request(nb::module_& module) {
   using driver::CompileRequest;
   nb::class_<CompileRequest> request(module, "CompileRequest", "A request of `carina compile`, explain or tosa.");
-  request.def(nb::init<>());
+  request.def("__init__", [](CompileRequest* it) {
+    new (it) CompileRequest();
+    it->images.decoder = datasets::decode_image;
+  });
   bind_options<options::PartitionOptions>(request);
   bind_options<options::PipelineOptions>(request);
   bind_options<options::ScheduleOptions>(request);
@@ -97,6 +101,14 @@ void bind_request(nb::module_& module) {
       .def(
           "set_file", [](CompileRequest& it, const nb::bytes& file) { it.file = buffer_of(file); }, "file"_a,
           "The model's bytes: a .pt2, .tosa or .vgf. They are not copied.")
+      .def(
+          "set_images",
+          [](CompileRequest& it, std::vector<double> mean, std::vector<double> std) {
+            it.images.mean = std::move(mean);
+            it.images.std = std::move(std);
+          },
+          "mean"_a, "std"_a,
+          "How the channels of images are normalized: one number each, or one for all; none: 0 and 1.")
       .def_rw("target", &CompileRequest::target)
       .def_rw("quantize", &CompileRequest::quantize)
       .def("set_arrays", set_arrays, "arrays"_a, "Calibration: arrays by input, of one or many samples, as in an .npz.")

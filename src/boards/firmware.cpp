@@ -11,6 +11,7 @@
 #include "backends/delegate_target.h"
 #include "base/io/file.h"
 #include "base/system/process.h"
+#include "boards/image_needs.h"
 #include "facts/executorch.h"
 #include "files/file_kind.h"
 #include "pte/bundled.h"
@@ -170,7 +171,10 @@ Result<Firmware> make_firmware(const FirmwareRequest& request, const Log& log) {
   CARINA_TRY(const std::set<std::string> kernels, chosen_kernels(request.kernels));
   CARINA_TRY(const Buffer image, request.kernels.all() ? map_file(path) : link_image(path, kernels));
   CARINA_CHECKED(check_kernels(request, parsed, image));
-  CARINA_TRY(const firmware::ModelHeader header, header_for(request, parsed, log));
+  CARINA_TRY(firmware::ModelHeader header, header_for(request, parsed, log));
+  CARINA_TRY(const firmware::ImageSlot slot, read_slot(image, path));
+  CARINA_CHECKED(check_weights(parsed, request.program, image));
+  CARINA_CHECKED(fit_pools(program, request.program, slot, header));
   CARINA_TRY(std::vector<std::byte> elf, put_model(image, path, program, header));
   if (!request.output.empty()) CARINA_CHECKED(write_file(request.output, elf));
   results::FirmwareReport report{.program = request.program,

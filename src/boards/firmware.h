@@ -42,7 +42,8 @@ struct Firmware {
 };
 
 // Puts a program into an image. Errors: those of image_path(), put_model() and link_image(); a file that is not a
-// program; a delegate for anything but an Ethos-U; the names of kernels that the program calls and the image lacks.
+// program; a delegate for anything but an Ethos-U; the names of kernels that the program calls and the image lacks;
+// more memory than the image's pools or its simulator have, with both sizes.
 Result<Firmware> make_firmware(const FirmwareRequest& request, const Log& log);
 
 }  // namespace carina::boards

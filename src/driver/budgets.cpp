@@ -66,7 +66,7 @@ std::string parts_text(const results::CompileReport& report) {
 
 void compile_within_budget(Compilation& compilation, const CompileOptions& options, const backends::Backend& backend,
                            const CompileDelegates& compile, const Log& log) {
-  const int64_t budget = options.sram_budget_bytes;
+  const int64_t budget = options.sram_budget_bytes.value_or(0);
   if (budget == 0 || backend.clock_hz == 0) return compile(compilation, options.delegate, log);
   backends::DelegateOptions choices = options.delegate;
   if (choices.optimize == backends::Optimize::kSearch) choices.optimize = backends::Optimize::kSpeed;

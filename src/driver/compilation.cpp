@@ -55,8 +55,8 @@ void add_package(Compilation& compilation, pte::CpuKernels cpu_kernels, const Lo
 }
 
 void set_budgets(Compilation& compilation, const CompileOptions& options) {
-  compilation.sram_budget_bytes = options.sram_budget_bytes;
-  compilation.flash_budget_bytes = options.flash_budget_bytes;
+  compilation.sram_budget_bytes = options.sram_budget_bytes.value_or(0);
+  compilation.flash_budget_bytes = options.flash_budget_bytes.value_or(0);
 }
 
 std::vector<pt2::ModelNode> listed(const ir::Graph& graph) {

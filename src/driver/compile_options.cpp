@@ -9,6 +9,7 @@
 #include "datasets/sample_reader.h"
 #include "files/file_kind.h"
 #include "files/tosa_file.h"
+#include "targets/board_list.h"
 #include "vela/vela_flags.h"
 
 namespace carina::driver {
@@ -81,11 +82,37 @@ models::ImportOptions import_options_of(const CompileRequest& request) {
   return {.passes = request.passes, .loop_rounds = request.loop_rounds};
 }
 
-Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {
-  if (request.vela_flags.empty()) return request;
+namespace {
+
+// Sets what the request does not name to the board's.
+Result<void> set_board(CompileRequest& request) {
+  if (request.board.empty()) return {};
+  CARINA_TRY(const npu::Board* board, targets::find_board(request.board));
+  const auto set = [](std::string& name, std::string_view of_board) {
+    if (name.empty()) name = of_board;
+  };
+  set(request.target.accelerator, board->accelerator);
+  set(request.target.system_config, board->system.name);
+  set(request.target.memory_mode, board->memory_mode);
+  if (!request.sram_budget_bytes) request.sram_budget_bytes = board->sram_bytes;
+  if (!request.flash_budget_bytes) request.flash_budget_bytes = board->flash_bytes;
+  request.board.clear();
+  return {};
+}
+
+Result<void> set_vela_flags(CompileRequest& request, const Log& log) {
+  if (request.vela_flags.empty()) return {};
   CARINA_TRY(const vela::VelaFlags flags, vela::read_vela_flags(request.vela_flags, log));
   CARINA_CHECKED(vela::add_vela_flags(flags, request.target, request.optimize));
   std::ranges::copy(flags.shown, std::back_inserter(request.shown));
+  return {};
+}
+
+}  // namespace
+
+Result<CompileRequest> with_flags(CompileRequest request, const Log& log) {
+  CARINA_CHECKED(set_vela_flags(request, log));
+  CARINA_CHECKED(set_board(request));
   return request;
 }
 

@@ -8,6 +8,7 @@
 #include "backends/delegate_target.h"
 #include "backends/ethosu_specs.h"
 #include "base/io/file.h"
+#include "driver/compile_options.h"
 #include "estimate/estimate.h"
 #include "explore/match_layers_internal.h"
 #include "facts/executorch.h"
@@ -16,7 +17,6 @@
 #include "npu/payload.h"
 #include "npu/vela_raw.h"
 #include "pte/reader.h"
-#include "vela/vela_flags.h"
 #include "vela/vela_program.h"
 
 namespace carina::explore {
@@ -186,10 +186,9 @@ Result<Side> side_of_vela(const CompareRequest& request, const results::Compared
   return time_stream(std::move(network), "vela", request, log);
 }
 
-// Returns the request with the target and schedule settings of its Vela flags.
+// Returns the request with the target and schedule settings of its Vela flags and its board.
 Result<CompareRequest> with_flags(CompareRequest request, const Log& log) {
-  CARINA_TRY(const vela::VelaFlags flags, vela::read_vela_flags(request.compile.vela_flags, log));
-  CARINA_CHECKED(vela::add_vela_flags(flags, request.compile.target, request.compile.optimize));
+  CARINA_TRY(request.compile, driver::with_flags(std::move(request.compile), log));
   request.compile.vela_flags.clear();
   return request;
 }

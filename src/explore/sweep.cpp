@@ -453,13 +453,25 @@ Result<std::vector<size_t>> numbers_of(const Sweep& sweep, const SweepPart& part
   return numbers;
 }
 
+// The targets of a sweep: those that are given, or the board's (`with_board` has its settings), or all.
+std::vector<std::string> targets_or_board(const SweepRequest& given, const driver::CompileRequest& with_board) {
+  if (!given.targets.empty()) return given.targets;
+  return {given.model.board.empty() ? "all" : with_board.target.accelerator};
+}
+
+// Likewise the memory modes; none: each target's default.
+std::vector<std::string> modes_or_board(const SweepRequest& given, const driver::CompileRequest& with_board) {
+  if (!given.memory_modes.empty() || given.model.board.empty()) return given.memory_modes;
+  return {with_board.target.memory_mode};
+}
+
 Result<Sweep> begin(const SweepRequest& given, const Log& log) {
   Sweep sweep{.request = given, .common = {}, .axes = {}, .state = {}};
   CARINA_TRY(sweep.request.model, driver::with_flags(given.model, log));
   sweep.request.model.estimates = given.program_folder.empty();
   CARINA_TRY(sweep.common, targets::read_names(sweep.request.model.target));
-  CARINA_TRY(sweep.axes.targets, targets_of(given.targets));
-  CARINA_TRY(sweep.axes.memory_modes, modes_of(given.memory_modes, sweep.common.ini));
+  CARINA_TRY(sweep.axes.targets, targets_of(targets_or_board(given, sweep.request.model)));
+  CARINA_TRY(sweep.axes.memory_modes, modes_of(modes_or_board(given, sweep.request.model), sweep.common.ini));
   sweep.axes.schemes = given.quantizations;
   if (sweep.axes.schemes.empty()) sweep.axes.schemes.emplace_back();
   if (given.state_folder.empty()) return sweep;

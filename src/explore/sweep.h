@@ -18,8 +18,8 @@ struct SweepRequest {
   // The options that all combinations share. Its target, memory mode and quantization scheme are replaced by those of
   // the lists.
   driver::CompileRequest model;
-  std::vector<std::string> targets;        // names, or what they begin with, or "all"
-  std::vector<std::string> memory_modes;   // names, "all", or none: each target's default
+  std::vector<std::string> targets;        // names, or what they begin with, or "all"; none: the board's, or all
+  std::vector<std::string> memory_modes;   // names, "all", or none: the board's, or each target's default
   std::vector<std::string> quantizations;  // as QuantizeFlags::scheme; none: as the model is
   std::string program_folder;       // <target>_<memory mode>_<quantization>.pte go there; empty: none are written
   std::string program_prefix = {};  // what their names begin with

@@ -21,6 +21,7 @@
 #include "frontend/pt2/reader.h"
 #include "frontend/tosa/flatbuffer.h"
 #include "frontend/vgf/vgf.h"
+#include "inspect/program_signature.h"
 #include "inspect/vgf_file_internal.h"
 #include "ir/text.h"
 #include "npu/delegate_blob.h"
@@ -83,6 +84,18 @@ struct ValueText {
   }
 };
 
+// The same for a program that reads the listing: numbers are numbers.
+Listing::Value listed(const pte::Value& value) {
+  if (const auto* number = std::get_if<int64_t>(&value)) return *number;
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+  return std::visit(ValueText{}, value);
+}
+
+std::vector<int64_t> numbers_of(const auto& values) {
+  return {values.begin(), values.end()};
+}
+
 struct InstructionText {
   const pte::Plan& plan;
   std::string operator()(const pte::KernelCall& c) const {
@@ -136,25 +149,29 @@ void list_edges(const pte::Plan& plan, std::string_view kind, const std::vector<
   for (size_t i = 0; i < edges.size(); ++i) {
     const pte::Value& value = plan.values[static_cast<size_t>(edges[i])];
     const auto* tensor = std::get_if<pte::TensorSpec>(&value);
-    std::vector<std::pair<std::string, Listing::Value>> fields{
-        {"index", static_cast<int64_t>(i)},
-        {"type",
-         tensor == nullptr ? std::visit(ValueText{}, value) : datasets::type_text(tensor->dtype, tensor->shape)}};
+    Listing::Properties fields{{"method", plan.name},
+                               {"index", static_cast<int64_t>(i)},
+                               {"type", tensor == nullptr ? std::visit(ValueText{}, value)
+                                                          : datasets::type_text(tensor->dtype, tensor->shape)}};
     if (tensor != nullptr)
       fields.emplace_back("bytes", static_cast<int64_t>(tensor_bytes(tensor->dtype, tensor->shape)));
     if (const auto scaling = scaling_of(plan, edges[i], kind == "input")) {
       fields.emplace_back("quantized_as", scaling->integers);
-      fields.emplace_back("scale", fmt::format("{}", scaling->scale));
+      fields.emplace_back("scale", scaling->scale);
       fields.emplace_back("zero_point", scaling->zero_point);
     }
     listing.add(std::string(kind), std::move(fields));
   }
 }
 
-// What a program takes, gives and calls, before its details.
-void list_summary(const pte::Plan& plan, Listing& listing) {
+// What a method takes and gives.
+void list_signature(const pte::Plan& plan, Listing& listing) {
   list_edges(plan, "input", plan.inputs, listing);
   list_edges(plan, "output", plan.outputs, listing);
+}
+
+// The kernels and delegates that a method calls.
+void list_calls(const pte::Plan& plan, Listing& listing) {
   std::map<std::string, int64_t> calls;
   for (const pte::Instruction& instruction : plan.instructions) {
     if (const auto* call = std::get_if<pte::KernelCall>(&instruction))
@@ -162,25 +179,30 @@ void list_summary(const pte::Plan& plan, Listing& listing) {
     if (const auto* call = std::get_if<pte::DelegateCall>(&instruction))
       ++calls["delegate " + std::to_string(call->delegate)];
   }
+  for (const auto& [name, count] : calls) listing.add("calls", {{"method", plan.name}, {"of", name}, {"times", count}});
+}
+
+void list_delegates(const pte::Plan& plan, Listing& listing) {
   for (size_t i = 0; i < plan.delegates.size(); ++i) {
     const pte::Delegate& delegate = plan.delegates[i];
-    listing.add("delegate",
-                {{"index", static_cast<int64_t>(i)}, {"backend", delegate.backend}, {"bytes", count(delegate.blob)}});
+    listing.add("delegate", {{"method", plan.name},
+                             {"index", static_cast<int64_t>(i)},
+                             {"backend", delegate.backend},
+                             {"bytes", count(delegate.blob)}});
     for (const auto& [key, value] : delegate.compile_specs) {
       if (value.size() <= 256)
         listing.add("compile_spec", {{"key", key}, {"value", std::string(value.begin(), value.end())}});
     }
   }
-  for (const auto& [name, count] : calls) listing.add("calls", {{"of", name}, {"times", count}});
 }
 
 void list_plan(const pte::Plan& plan, Listing& listing) {
   listing.add("method", {{"name", plan.name},
-                         {"inputs", fmt::format("{}", fmt::join(plan.inputs, " "))},
-                         {"outputs", fmt::format("{}", fmt::join(plan.outputs, " "))},
-                         {"planned_bytes", fmt::format("{}", fmt::join(plan.planned_bytes, " "))}});
+                         {"inputs", numbers_of(plan.inputs)},
+                         {"outputs", numbers_of(plan.outputs)},
+                         {"planned_bytes", numbers_of(plan.planned_bytes)}});
   for (size_t i = 0; i < plan.values.size(); ++i)
-    listing.add("value", {{"index", static_cast<int64_t>(i)}, {"is", std::visit(ValueText{}, plan.values[i])}});
+    listing.add("value", {{"index", static_cast<int64_t>(i)}, {"is", listed(plan.values[i])}});
   for (size_t i = 0; i < plan.instructions.size(); ++i) {
     listing.add("instruction", {{"index", static_cast<int64_t>(i)},
                                 {"does", std::visit(InstructionText{plan}, plan.instructions[i])}});
@@ -218,11 +240,15 @@ Result<void> add_program(const Buffer& file, const std::string& path, Listing& l
   CARINA_TRY(const pte::Program program, pte::read_program(file, path));
   int64_t constant_bytes = 0;
   for (const Buffer& constant : program.constants) constant_bytes += count(constant);
-  listing.add(
-      "program",
-      {{"bytes", count(file)}, {"constants", count(program.constants) - 1}, {"constant_bytes", constant_bytes}});
-  for (const pte::Plan& plan : program.plans) list_summary(plan, listing);
+  const auto signature = signature_of(file, path);  // a damaged delegate has no target, and is listed all the same
+  listing.add("program", {{"bytes", count(file)},
+                          {"target", signature && !signature->target.empty() ? signature->target : "cpu"},
+                          {"constants", count(program.constants) - 1},
+                          {"constant_bytes", constant_bytes}});
+  for (const pte::Plan& plan : program.plans) list_signature(plan, listing);
   list_memory(file, listing);
+  for (const pte::Plan& plan : program.plans) list_calls(plan, listing);
+  for (const pte::Plan& plan : program.plans) list_delegates(plan, listing);
   for (const pte::Plan& plan : program.plans) list_plan(plan, listing);
   return {};
 }

@@ -37,7 +37,7 @@ void list_interface(std::string_view kind, const std::vector<vgf::Slot>& slots, 
                     Listing& listing) {
   for (size_t i = 0; i < slots.size(); ++i) {
     listing.add(std::string(kind), {{"name", names.empty() ? std::to_string(i) : names[i]},
-                                    {"resource", std::to_string(slots[i].resource)}});
+                                    {"resource", static_cast<int64_t>(slots[i].resource)}});
   }
 }
 
@@ -45,10 +45,10 @@ void list_segments(const vgf::Container& container, Listing& listing) {
   for (const vgf::Segment& segment : container.segments) {
     listing.add("segment", {{"name", segment.name},
                             {"type", name_of(segment.type)},
-                            {"module", std::to_string(segment.module)},
+                            {"module", static_cast<int64_t>(segment.module)},
                             {"reads", slots_text(segment.inputs)},
                             {"makes", slots_text(segment.outputs)},
-                            {"constants", std::to_string(segment.constants.size())},
+                            {"constants", static_cast<int64_t>(segment.constants.size())},
                             {"dispatch", fmt::format("{}", fmt::join(segment.dispatch_shape, "x"))}});
   }
 }
@@ -69,7 +69,7 @@ void list_modules(const vgf::Container& container, Listing& listing) {
 void list_resources(const vgf::Container& container, Listing& listing) {
   for (size_t i = 0; i < container.resources.size(); ++i) {
     const vgf::Resource& resource = container.resources[i];
-    listing.add("resource", {{"index", std::to_string(i)},
+    listing.add("resource", {{"index", static_cast<int64_t>(i)},
                              {"category", std::string(kVgfCategoryNames[static_cast<size_t>(resource.category)])},
                              {"descriptor", descriptor_name(resource.descriptor_type)},
                              {"format", vgf::format_name(resource.format)},
@@ -85,9 +85,9 @@ Result<Listing> list_vgf(const Buffer& file, const std::string& path) {
   size_t constant_bytes = 0;
   for (const vgf::Constant& constant : container.constants) constant_bytes += constant.data.size();
   listing.add("vgf", {{"version", fmt::format("{}", fmt::join(container.version, "."))},
-                      {"bytes", std::to_string(file.size())},
-                      {"constants", std::to_string(container.constants.size())},
-                      {"constant_bytes", std::to_string(constant_bytes)}});
+                      {"bytes", static_cast<int64_t>(file.size())},
+                      {"constants", static_cast<int64_t>(container.constants.size())},
+                      {"constant_bytes", static_cast<int64_t>(constant_bytes)}});
   list_interface("input", container.inputs, container.input_names, listing);
   list_interface("output", container.outputs, container.output_names, listing);
   list_segments(container, listing);

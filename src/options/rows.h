@@ -27,7 +27,17 @@ enum class OptionKind : uint8_t {
 };
 
 // The commands that take an option.
-enum class OptionGroup : uint8_t { kTarget, kMemory, kQuantize, kPartition, kSchedule, kLoop, kCompile, kCheck };
+enum class OptionGroup : uint8_t {
+  kTarget,
+  kBoard,
+  kMemory,
+  kQuantize,
+  kPartition,
+  kSchedule,
+  kLoop,
+  kCompile,
+  kCheck
+};
 
 struct OptionRow {
   OptionGroup group;

@@ -49,6 +49,12 @@ std::string modes_table(const results::TargetList& list) {
   return table.text(2);
 }
 
+// "6,656 KB"
+std::string kilobytes(int64_t bytes) {
+  constexpr int64_t kKilobyte = 1024;
+  return bytes == 0 ? "-" : grouped(bytes / kKilobyte) + " KB";
+}
+
 }  // namespace
 
 std::string to_text(const results::TargetList& list) {
@@ -78,6 +84,37 @@ std::string to_json(const results::TargetList& list) {
                      {"cache_port", row.cache_port},
                      {"arena_cache_bytes", row.cache_bytes}});
   return json_text({{"targets", targets}, {"system_configs", systems}, {"memory_modes", modes}});
+}
+
+std::string to_text(const results::BoardList& list) {
+  Table table({{.title = "board"},
+               {.title = "chip"},
+               {.title = "target"},
+               {.title = "MHz", .align = Align::kRight},
+               {.title = "SRAM", .align = Align::kRight},
+               {.title = "flash", .align = Align::kRight}});
+  for (const results::BoardRow& row : list.boards)
+    table.add({row.name, row.chip, row.target, std::to_string(row.clock_hz / 1'000'000), kilobytes(row.sram_bytes),
+               kilobytes(row.flash_bytes)});
+  return table.text(0);
+}
+
+std::string to_json(const results::BoardList& list) {
+  Json boards = Json::array();
+  for (const results::BoardRow& row : list.boards)
+    boards.push_back({{"name", row.name},
+                      {"board", row.board},
+                      {"chip", row.chip},
+                      {"target", row.target},
+                      {"system_config", row.system_config},
+                      {"memory_mode", row.memory_mode},
+                      {"clock_hz", row.clock_hz},
+                      {"sram_bytes", row.sram_bytes},
+                      {"flash_bytes", row.flash_bytes == 0 ? Json() : Json(row.flash_bytes)},
+                      {"source_of_sizes", row.sizes},
+                      {"source_of_timing", row.memories},
+                      {"evidence", row.evidence}});
+  return json_text({{"boards", boards}});
 }
 
 }  // namespace carina::report

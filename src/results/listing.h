@@ -9,7 +9,7 @@
 namespace carina::results {
 // The content of a file: parts with named properties, and a text form if there is a better one.
 struct Listing {
-  using Value = std::variant<std::string, int64_t>;
+  using Value = std::variant<std::string, int64_t, double, bool, std::vector<int64_t>>;
   using Properties = std::vector<std::pair<std::string, Value>>;
   struct Part {
     std::string kind;

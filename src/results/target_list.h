@@ -40,4 +40,25 @@ struct TargetList {
   std::vector<ModeRow> modes;
 };
 
+// A board, as `--board` takes it.
+struct BoardRow {
+  std::string name;
+  std::string board;  // what it is, in one sentence
+  std::string chip;
+  std::string target;  // its NPU
+  std::string system_config;
+  std::string memory_mode;
+  int64_t clock_hz = 0;
+  int64_t sram_bytes = 0;
+  int64_t flash_bytes = 0;  // 0: not known
+  std::string sizes;        // the sources of the sizes and of the memory timing, and what supports the row
+  std::string memories;
+  std::string evidence;
+};
+
+// The result of `carina targets --boards`.
+struct BoardList {
+  std::vector<BoardRow> boards;
+};
+
 }  // namespace carina::results

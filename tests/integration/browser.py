@@ -102,6 +102,28 @@ class Reader(HTMLParser):
         return (plot, found[1]) if plot and found else None
 
 
+# Puts what is wider than the page, or than the box that it scrolls in, into <body data-cut>.
+_FIND_CUT = """<script>setTimeout(() => {
+  const cut = [...document.querySelectorAll("section, table, .plot, .plot svg, .card, td, .scroll")].filter(
+    one => one.getBoundingClientRect().right > innerWidth + 1 || (one.matches(".scroll, .plot, .card") && one.scrollWidth > one.clientWidth + 1));
+  document.body.dataset.cut = cut.map(one => one.tagName + "#" + one.id + "." + one.className).join(" ");
+  document.body.dataset.hidden = [...document.querySelectorAll(".scroll")].filter(one => one.scrollHeight > one.clientHeight + 1).length;
+}, 3000)</script></body>"""
+
+
+def printed(path, folder, *, width=710):
+    """Shows a page with the rules of print, in the width of A4 without its margins. -> (what is cut at the right, how many tables hide rows)."""
+    text = path.read_text()
+    assert text.count("@media print") == 1
+    file = folder / f"printed_{path.name}"
+    file.write_text(text.replace("@media print", "@media screen").replace("</body>", _FIND_CUT))
+    with tempfile.TemporaryDirectory() as profile:
+        command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={profile}", f"--window-size={width},2000"]
+        done = subprocess.run([*command, "--hide-scrollbars", "--virtual-time-budget=8000", "--dump-dom", f"file://{file}"], capture_output=True, text=True, timeout=120, check=True)
+    body = re.search(r"<body[^>]*>", done.stdout)[0]
+    return re.search(r'data-cut="([^"]*)"', body)[1], int(re.search(r'data-hidden="(\d+)"', body)[1])
+
+
 def browse(path, *, dark=False):
     """Opens the page at `path` in chromium without a network. The test fails if the console has output or a script has an error."""
     program = shutil.which("chromium")

@@ -5,7 +5,11 @@ import json
 import shutil
 
 import pytest
+import torch
 from cases_fixtures import NO_SHARED, SHARED, made_case
+from conftest import ROOT
+
+DIGITS = ROOT / "models" / "digits" / "digits.pt2"
 
 SLOW_FLASH = """
 [System_Config.Slow_Flash]
@@ -40,6 +44,61 @@ def stream_of(case):
 def test_a_board_is_a_system_configuration(run_carina):
     npu = timed(run_carina, stream_of("kws"), "--system-config=alif_e7_he")
     assert npu["system_config"] == "Alif_E7_HE" and npu["clock_hz"] == 160_000_000
+
+
+def test_a_board_sets_target_memories_and_budgets(run_carina, tmp_path):
+    """Each row of the list compiles, with its own figures in the report."""
+    boards = run_carina(["targets", "--boards", "--json"]).json["boards"]
+    assert len(boards) >= 6 and all(row["source_of_sizes"] and row["source_of_timing"] and row["evidence"] for row in boards)
+    text = run_carina(["targets", "--boards"]).stdout
+    for row in boards:
+        assert row["name"] in text and f"{row['sram_bytes'] // 1024:,} KB" in text
+        made = run_carina(["compile", DIGITS, "--board", row["name"].lower(), "--calibrate", "random", "-o", tmp_path / "x.pte", "--json"]).json
+        assert (made["target"], made["system_config"], made["memory_mode"]) == (row["target"], row["name"], row["memory_mode"])
+        assert (made["clock_hz"], made["sram_budget_bytes"], made["flash_budget_bytes"]) == (row["clock_hz"], row["sram_bytes"], row["flash_bytes"] or 0)
+
+
+def test_options_take_precedence_over_the_board(run_carina):
+    words = ["explain", DIGITS, "--board", "Nuvoton_M55M1", "-t", "ethos-u55-64", "--memory-mode", "Sram_Only", "--sram-budget", "0", "--flash-budget", "1M"]
+    made = run_carina([*words, "--json"]).json
+    assert (made["target"], made["memory_mode"], made["system_config"]) == ("ethos-u55-64", "Sram_Only", "Nuvoton_M55M1")
+    assert (made["sram_budget_bytes"], made["flash_budget_bytes"]) == (0, 1 << 20)
+    flags = run_carina(["explain", DIGITS, "--board", "Nuvoton_M55M1", "--extra-flag", "--memory-mode Sram_Only", "--json"]).json
+    assert flags["memory_mode"] == "Sram_Only" and flags["sram_budget_bytes"] == 1344 << 10
+    other = run_carina(["explain", DIGITS, "--board", "Nuvoton_M55M1", "-t", "ethos-u85-256"], expect=2)
+    assert "Nuvoton_M55M1 has another NPU than ethos-u85-256" in other.stderr
+
+
+def test_a_model_that_does_not_fit_the_board_is_an_error(run_carina, tmp_path):
+    """A convolution whose output alone is larger than the SRAM of the board."""
+    module = torch.nn.Conv2d(3, 64, 1, bias=False).eval()
+    torch.export.save(torch.export.export(module, (torch.zeros(1, 3, 224, 224),)), tmp_path / "large.pt2")
+    done = run_carina(["compile", tmp_path / "large.pt2", "--board", "Nuvoton_M55M1", "--calibrate", "random", "-o", tmp_path / "x.pte"], expect=1)
+    assert "does not fit into --sram-budget: expected at most 1376256 B of SRAM" in done.stderr and not (tmp_path / "x.pte").exists()
+
+
+@pytest.mark.parametrize("command", ["compile", "explain", "sweep"])
+def test_an_unknown_board_is_answered_with_the_nearest(run_carina, command):
+    done = run_carina([command, DIGITS, "--board", "Alif_E7_HX"], expect=2)
+    assert "unknown board" in done.stderr and "did you mean Alif_E7_HE?" in done.stderr and "Corstone_300" in done.stderr
+
+
+def test_a_target_or_a_board_is_required(run_carina):
+    assert "--target (or --board) is required" in run_carina(["compile", DIGITS], expect=2).stderr
+
+
+def test_a_sweep_takes_the_target_of_its_board(run_carina):
+    rows = run_carina(["sweep", DIGITS, "--board", "Alif_E7_HP", "--quantize", "int8,int16x8", "--calibrate", "random", "--json"]).json["rows"]
+    assert [(row["target"], row["memory_mode"], row["system_config"]) for row in rows] == [("ethos-u55-256", "Shared_Sram", "Alif_E7_HP")] * 2
+    assert all(row["fits"] for row in rows)
+    rows = run_carina(["sweep", DIGITS, "--board", "Alif_E7_HP", "-t", "ethos-u55-32,ethos-u55-64", "--calibrate", "random", "--json"]).json["rows"]
+    assert [row["target"] for row in rows] == ["ethos-u55-32", "ethos-u55-64"]
+
+
+def test_the_page_has_a_row_for_each_board(run_carina):
+    page = (ROOT / "docs" / "guide" / "boards.md").read_text()
+    for row in run_carina(["targets", "--boards", "--json"]).json["boards"]:
+        assert f"| `{row['name']}` |" in page
 
 
 def test_a_board_has_one_npu(run_carina):

@@ -279,4 +279,12 @@ def test_inspect_begins_with_what_a_program_takes(run_carina, tmp_path):
     parts = run_carina(["inspect", tmp_path / "x.pte", "--json"]).json["parts"]
     kinds = [part["kind"] for part in parts]
     assert kinds[:3] == ["program", "input", "output"] and kinds.index("memory") < kinds.index("method")
-    assert parts[1]["type"] == "fp32 [1,1,8,8]" and parts[1]["quantized_as"] == "i8" and float(parts[1]["scale"]) > 0
+    assert parts[0]["target"] == TARGET and kinds.index("memory") < kinds.index("calls") < kinds.index("delegate") < kinds.index("method")
+    assert parts[1]["type"] == "fp32 [1,1,8,8]" and parts[1]["quantized_as"] == "i8" and parts[1]["scale"] > 0
+    method = next(part for part in parts if part["kind"] == "method")
+    assert method["inputs"] == [0] and method["planned_bytes"] == [320]
+    values = {part["index"]: part["is"] for part in parts if part["kind"] == "value"}
+    assert parts[1]["scale"] in values.values() and parts[1]["zero_point"] in values.values()
+    for part in parts:  # a number in a text would be quoted
+        for key, value in part.items():
+            assert not isinstance(value, str) or not value.lstrip("-").replace(".", "").isdigit(), (part["kind"], key)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import operator_graphs
 import pytest
+import torch
 from test_bundled_programs import events_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -268,16 +269,84 @@ def failure(run_carina, arguments, code=1):
     return done.stderr
 
 
+def with_pools(elf, **sizes):
+    """Changes the sizes of pools in the header of an image's model: `carina firmware` writes none that are too small."""
+    data = bytearray(elf.read_bytes())
+    fields = {"method": 12, "temp": 16, "fast": 20}  # offsets in ModelHeader (facts/firmware.h)
+    for name, size in sizes.items():
+        struct.pack_into("<I", data, data.rindex(b"CARM") + fields[name], size)
+    elf.write_bytes(data)
+    return elf
+
+
 @pytest.mark.parametrize(
-    ("option", "size", "says"),
+    ("pool", "size", "says"),
     [
-        ("--method-pool", "256", "cannot set up a planned buffer: out of memory: the method pool of 256 bytes lacks at least"),
-        ("--method-pool", "704", "cannot load the method: out of memory: the method pool of 704 bytes lacks at least"),
-        ("--temp-pool", "2K", "EthosUBackend: out of memory: the temp pool of 2048 bytes lacks at least"),
+        ("method", 256, "cannot set up a planned buffer: out of memory: the method pool of 256 bytes lacks at least"),
+        ("method", 704, "cannot load the method: out of memory: the method pool of 704 bytes lacks at least"),
+        ("temp", 2048, "EthosUBackend: out of memory: the temp pool of 2048 bytes lacks at least"),
     ],
 )
-def test_too_little_memory_says_where_and_how_much(digits, firmware, run_carina, option, size, says):
-    assert says in failure(run_carina, ["qemu", firmware(digits()[0], HOST, option, size)])
+def test_too_little_memory_says_where_and_how_much(digits, firmware, run_carina, pool, size, says):
+    assert says in failure(run_carina, ["qemu", with_pools(firmware(digits()[0], HOST), **{pool: size})])
+
+
+@pytest.mark.parametrize(("pool", "size"), [("method", 704), ("temp", 2048)])
+def test_pools_that_are_too_small_are_refused_before_the_image_is_written(digits, run_carina, tmp_path, pool, size):
+    says = failure(run_carina, ["firmware", digits()[0], f"--{pool}-pool", size, "-o", tmp_path / "a.elf"])
+    assert f"does not fit into the {pool} pool of the image: expected at most {size} bytes, got" in says and not (tmp_path / "a.elf").exists()
+
+
+class Mean(torch.nn.Module):
+    def forward(self, x):
+        return x.mean((2, 3))
+
+
+@pytest.fixture(scope="session")
+def convolutions(run_carina, tmp_path_factory):
+    """convolutions(size) -> a program of two convolutions of an image of this size."""
+    folder = tmp_path_factory.mktemp("convolutions")
+
+    def make(size):
+        torch.manual_seed(0)
+        module = torch.nn.Sequential(torch.nn.Conv2d(8, 12, 3, padding=1), torch.nn.Conv2d(12, 4, 3, padding=1), Mean()).eval()
+        torch.export.save(torch.export.export(module, (torch.rand(1, 8, size, size),)), folder / f"{size}.pt2")
+        run_carina(["compile", folder / f"{size}.pt2", "-t", "ethos-u55-128", "--calibrate", "random", "--io", "int8", "-Os", "-o", folder / f"{size}.pte"])
+        return folder / f"{size}.pte"
+
+    return make
+
+
+def memory_of(run_carina, pte):
+    return next(part for part in run_carina(["inspect", pte, "--json"]).json["parts"] if part["kind"] == "memory")
+
+
+def test_pools_are_divided_as_the_program_needs(convolutions, firmware, run_carina):
+    """The scratch of the NPU is more than half of the memory: with equal pools the program does not run."""
+    pte = convolutions(356)
+    scratch = memory_of(run_carina, pte)["scratch_bytes"]
+    assert "NPU delegations: 1" in run_carina(["qemu", firmware(pte, FLASH)]).stdout
+    total = 4 * 1024 * 1024 - 256 * 1024  # firmware/corstone300/flash.ld
+    assert total // 2 < scratch < total
+    assert "out of memory: the temp pool" in failure(run_carina, ["qemu", with_pools(firmware(pte, FLASH), method=0)])
+
+
+def test_a_program_that_needs_more_memory_than_the_image_has(convolutions, run_carina, tmp_path):
+    pte = convolutions(512)
+    says = failure(run_carina, ["firmware", pte, "--image", FLASH, "-o", tmp_path / "a.elf"])
+    assert f"expected at most {4 * 1024 * 1024 - 256 * 1024} bytes, got" in says and not (tmp_path / "a.elf").exists()
+    assert f"{(memory_of(run_carina, pte)['scratch_bytes'] + 63) // 64 * 64} the scratch of the NPU" in says
+    run_carina(["firmware", pte, "--image", IMAGE, "-o", tmp_path / "a.elf"])
+
+
+def test_weights_that_the_image_s_simulator_has_no_memory_for(run_carina, tmp_path):
+    """Said before the image is written, with the numbers that the device gives."""
+    torch.export.save(torch.export.export(torch.nn.Linear(512, 400).eval(), (torch.rand(1, 512),)), tmp_path / "wide.pt2")
+    run_carina(["compile", tmp_path / "wide.pt2", "-t", "ethos-u55-128", "--calibrate", "random", "-o", tmp_path / "wide.pte"])
+    says = failure(run_carina, ["firmware", tmp_path / "wide.pte", "--image", FLASH, "-o", tmp_path / "a.elf"])
+    assert "expected at most 131072 weights, got 204800 weights" in says and not (tmp_path / "a.elf").exists()
+    for image in (IMAGE, HOST):
+        run_carina(["firmware", tmp_path / "wide.pte", "--image", image, "-o", tmp_path / "a.elf"])
 
 
 @pytest.mark.parametrize("image", [HOST, IMAGE])
@@ -286,7 +355,7 @@ def test_no_amount_of_memory_crashes_it(digits, firmware, run_carina, image):
     pte = digits()[0]
     ran = []
     for size in (*range(64, 1280, 64), 4096):
-        done = run_carina(["qemu", firmware(pte, image, "--method-pool", size)], expect=None)
+        done = run_carina(["qemu", with_pools(firmware(pte, image), method=size)], expect=None)
         ran.append(done.code == 0)
         assert ran[-1] or "out of memory" in done.stderr or "no memory for it" in done.stderr, done.stderr
         assert "the CPU met a fault" not in done.stderr

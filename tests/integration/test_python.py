@@ -683,6 +683,54 @@ def test_a_sweep_is_that_of_the_command_line(package, calibration, run_carina, t
     assert package.sweep(model, (torch.zeros(1, 1, 8, 8),), targets="ethos-u55-128", calibration=calibration).rows[0]["status"] == "compiled"
 
 
+@pytest.fixture
+def photos(tmp_path):
+    """Digits as PNG files in a folder per class, and the same values as arrays for std=0.5."""
+    from PIL import Image
+
+    data = np.load(DIGITS / "test.npz")
+    pixels = np.clip(np.round(data["x"][:40].reshape(40, 8, 8) / data["x"].max() * 255), 0, 255).astype(np.uint8)
+    order = sorted(range(40), key=lambda n: (data["y"][n], n))
+    for n in order:
+        (tmp_path / "photos" / str(data["y"][n])).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels[n]).save(tmp_path / "photos" / str(data["y"][n]) / f"{n:03}.png")
+    x = (pixels[order].astype(np.float64) / 255 / 0.5).astype(np.float32).reshape(40, 1, 8, 8)
+    return tmp_path / "photos", {"x": x, "y": data["y"][:40][order]}
+
+
+def test_a_folder_of_images_is_calibration_and_data(package, photos, run_carina, tmp_path):
+    """Images in folders by class give the program and the figures of the arrays, and the bytes of the command line."""
+    folder, arrays = photos
+    model = DIGITS / "digits.pt2"
+    program = package.compile(model, target=TARGET, calibration=folder, std=0.5)
+    run_carina(["compile", model, "-t", TARGET, "--calibrate", folder, "--std", "0.5", "-o", tmp_path / "x.pte"])
+    assert program.pte == (tmp_path / "x.pte").read_bytes() == package.compile(model, target=TARGET, calibration=arrays["x"]).pte
+    of_images = package.accuracy(model, program, data=folder, std=[0.5]).details
+    assert of_images == package.accuracy(model, program, data=arrays).details and of_images["classes"]
+    assert package.accuracy(model, layers=True, data=str(folder), std=0.5).details == package.accuracy(model, layers=True, data={"x": arrays["x"]}).details
+    assert package.sweep(model, targets=TARGET, calibration=folder, data=folder, std=0.5).rows[0]["accuracy"]["metric"] == "top1"
+    assert package.tosa(model, calibration=folder, std=0.5) == package.tosa(model, calibration=arrays["x"])
+    for wrong in (0, "half", [0.5, float("nan")], []):
+        with pytest.raises(package.UsageError, match="std: not a number for each channel"):
+            package.compile(model, target=TARGET, calibration=folder, std=wrong)
+    with pytest.raises(package.UsageError, match="differs from the number of channels"):
+        package.compile(model, target=TARGET, calibration=folder, mean=[0.1, 0.2, 0.3])
+
+
+def test_a_board_stands_in_the_place_of_the_target(package, calibration, run_carina, tmp_path):
+    model = DIGITS / "digits.pt2"
+    run_carina(["compile", model, "--board", "Alif_E7_HP", "--calibrate", DIGITS / "calibration.npz", "-o", tmp_path / "x.pte"])
+    program = package.compile(model, board="Alif_E7_HP", calibration=calibration)
+    assert program.pte == (tmp_path / "x.pte").read_bytes() and program.target == "ethos-u55-256"
+    details = package.explain(model, board="Alif_E7_HP", sram_budget=0, calibration=calibration).details
+    assert (details["sram_budget_bytes"], details["flash_budget_bytes"]) == (0, 5632 << 10)
+    assert {row["target"] for row in package.sweep(model, board="Alif_E7_HE", calibration="random").rows} == {"ethos-u55-128"}
+    with pytest.raises(package.UsageError, match="did you mean Alif_E7_HE"):
+        package.compile(model, board="Alif_E7_HB")
+    with pytest.raises(package.UsageError, match="neither a target nor a board"):
+        package.compile(model)
+
+
 def test_disassembly_is_that_of_the_command_line(package, program, run_carina, tmp_path):
     program.save(tmp_path / "program.pte")
     told = run_carina(["disasm", tmp_path / "program.pte"]).stdout

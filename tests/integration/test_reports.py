@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from browser import browse
+from browser import browse, printed
 from conftest import ROOT
 
 DIGITS = ROOT / "models" / "digits"
@@ -210,6 +210,15 @@ def test_page_of_accuracy_by_layer(run_carina, tmp_path):
     assert [row[0].split(" ")[0] for row in page.tables["layers-table"]] == [layer["node"] for layer in report["layers"]]
     assert [row[1] for row in page.tables["remedies-table"]] == [one["options"] for one in report["remedies"]]
     assert "calibrated with 32 of the 64 samples" in [one["what"] for one in report["remedies"]]
+
+
+def test_nothing_is_cut_on_paper(compiled, run_carina, tmp_path):
+    """Tables and plots fit an A4 page, and no row is hidden in a box that scrolls."""
+    run_carina(["sweep", DIGITS / "digits.pt2", "-t", "ethos-u65,ethos-u85-128", "-q", "int8,int16x8", "--memory-modes", "all", "--calibrate", DIGITS / "calibration.npz",
+                "--data", DIGITS / "test.npz", "--sram-budget", "8K", "--report", tmp_path / "sweep.html"])  # fmt: skip
+    run_carina(["accuracy", DIGITS / "digits.pt2", "--layers", "--data", DIGITS / "test.npz", "--report", tmp_path / "layers.html"])
+    for page in (compiled[1], tmp_path / "sweep.html", tmp_path / "layers.html"):
+        assert printed(page, tmp_path) == ("", 0), page.name
 
 
 def test_a_name_is_no_script(run_carina, tmp_path):

@@ -181,10 +181,11 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   static Outputs outputs;
   add_model_options(app, request);
   add_pass_options(app, request);
-  add_target_options(app, request.target);
+  add_target_options(app, request);
   static bool delegate = true;
   app.add_flag("-d,--delegate", delegate, "Put what can run there on the NPU: the default")->group(section::kPlacement);
-  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kCompile, OptionGroup::kCheck}, request);
+  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kCompile, OptionGroup::kCheck},
+                 request);
   add_layers_option(app, outputs.layers);
   app.add_option("--summary", outputs.summary,
                  "Write a .csv file with one row about the whole network, with the columns of Vela's summary")

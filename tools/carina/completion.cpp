@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "command_tree.h"
+#include "targets/board_list.h"
 #include "targets/target_list.h"
 
 namespace carina::cli {
@@ -34,6 +35,7 @@ std::string values_of(const CLI::Option& option, const results::TargetList& know
   if (is("--target") || is("--targets")) return names_in(known.targets) + (is("--targets") ? " all" : " vgf");
   if (is("--memory-mode")) return names_in(known.modes) + (is("--memory-modes") ? " all" : "");
   if (is("--system-config")) return names_in(known.systems);
+  if (is("--board")) return names_in(targets::list_boards().boards);
   if (is("--quantize")) return "int8 int16x8 int8x4 auto none";
   if (is("--io")) return "float int8 uint8 int16";
   const std::string type = option.get_type_name();

@@ -31,16 +31,17 @@ int explain_failure(const driver::CompileRequest& request, const std::string& pa
                     const Console& console) {
   const int code = report_failure(request.model, errors, console);
   if (!std::ranges::all_of(errors, [](const Diagnostic& error) { return error.fault == Fault::kInput; })) return code;
-  results::CompileReport report{.model = request.model,
-                                .target = request.target.accelerator,
-                                .system_config = request.target.system_config,
-                                .memory_mode = request.target.memory_mode,
-                                .optimize = {},
-                                .quantization = "none",
-                                .nodes = {},
-                                .delegates = {},
-                                .output = {},
-                                .errors = errors};
+  results::CompileReport report{
+      .model = request.model,
+      .target = request.target.accelerator.empty() ? request.board : request.target.accelerator,
+      .system_config = request.target.system_config,
+      .memory_mode = request.target.memory_mode,
+      .optimize = {},
+      .quantization = "none",
+      .nodes = {},
+      .delegates = {},
+      .output = {},
+      .errors = errors};
   const auto written = write_page(page, report);
   return written ? code : print_errors(written.error());
 }
@@ -62,7 +63,7 @@ int explain(const driver::CompileRequest& request, const std::string& page, cons
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static driver::CompileRequest request;
   add_model_options(app, request);
-  add_target_options(app, request.target);
+  add_target_options(app, request);
   add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule}, request);
   static std::string page;
   add_page_option(app, page);

@@ -70,6 +70,8 @@ const char* section_of(const OptionRow& row) {
   switch (row.group) {
     case OptionGroup::kTarget:
       return std::string_view(row.names).starts_with("-t,") ? section::kMain : section::kMemory;
+    case OptionGroup::kBoard:
+      return section::kMain;
     case OptionGroup::kQuantize:
       return section::kQuantization;
     case OptionGroup::kPartition:
@@ -179,6 +181,15 @@ void add_memory_options(CLI::App& app, std::string& system_config, std::string& 
 void add_target_options(CLI::App& app, targets::TargetRequest& target, Target needed) {
   add_rows<options::TargetOptions>(app, {OptionGroup::kTarget, OptionGroup::kMemory}, target);
   app.get_option("--target")->required(needed == Target::kRequired);
+}
+
+void add_target_options(CLI::App& app, driver::CompileRequest& request) {
+  add_target_options(app, request.target, Target::kOptional);
+  add_options_of(app, {OptionGroup::kBoard}, request);
+  app.parse_complete_callback([&app] {
+    if (app.get_option("--target")->empty() && app.get_option("--board")->empty())
+      throw CLI::RequiredError("--target (or --board)");
+  });
 }
 
 }  // namespace carina::cli

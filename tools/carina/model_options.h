@@ -32,5 +32,7 @@ void add_memory_options(CLI::App& app, std::string& system_config, std::string& 
 // Adds the target and its memories. kOptional: for commands that may be given programs instead of models.
 enum class Target { kRequired, kOptional };
 void add_target_options(CLI::App& app, targets::TargetRequest& target, Target needed = Target::kRequired);
+// Adds the target and its memories, and the board, which may stand in the place of the target.
+void add_target_options(CLI::App& app, driver::CompileRequest& request);
 
 }  // namespace carina::cli

@@ -10,13 +10,13 @@ namespace carina::cli {
 namespace {
 
 void add_combination_options(CLI::App& app, explore::SweepRequest& request) {
-  request.targets = {"all"};
   app.add_option("-t,--targets,--target", request.targets,
-                 "NPUs, or beginnings of their names, separated by commas: ethos-u55,ethos-u85-256. Default: all")
+                 "NPUs, or beginnings of their names, separated by commas: ethos-u55,ethos-u85-256. Default: that "
+                 "of --board, or all")
       ->delimiter(',');
   app.add_option("--memory-modes,--memory-mode", request.memory_modes,
-                 "Memory modes, or all. Modes that a target does not support are listed as refused. Default: the "
-                 "default mode of each target")
+                 "Memory modes, or all. Modes that a target does not support are listed as refused. Default: that of "
+                 "--board, or the default mode of each target")
       ->delimiter(',');
   app.add_option("-q,--quantize", request.quantizations,
                  "Schemes, as of `carina compile`: int8,int16x8,int8x4,auto,none; default: as the model is, int8 when "
@@ -41,7 +41,7 @@ void add_file_options(CLI::App& app, explore::SweepRequest& request) {
       ->needs(app.get_option("--data"));
   add_image_options(app, request.model.images);
   app.add_option("--system-config", request.model.target.system_config,
-                 "Clock and memories of all targets; default: each family's");
+                 "Clock and memories of all targets; default: that of --board, or each family's");
   app.add_option(
          "--config", request.model.target.config_files,
          "A vela.ini with more system configurations and memory modes (may be repeated; a later file has priority)")
@@ -83,7 +83,8 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
       ->check(path());
   add_combination_options(app, options.request);
   add_file_options(app, options.request);
-  add_options_of(app, {OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kCheck}, options.request.model);
+  add_options_of(app, {OptionGroup::kBoard, OptionGroup::kPartition, OptionGroup::kSchedule, OptionGroup::kCheck},
+                 options.request.model);
   add_output_options(app, options);
   add_sharing_options(app, options);
   add_cluster_options(app, options.cluster, "combination");

@@ -19,17 +19,20 @@ _PLANNED = re.compile(r".* at \d+:\d+$")
 def _methods(parts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The methods of a program, each with its values, delegates and instructions."""
     methods: list[dict[str, Any]] = []
+    delegates: dict[str, list[dict[str, Any]]] = {}  # by method; they stand before the methods
+    last: list[dict[str, Any]] = []
     for part in parts:
         match part["kind"]:
             case "method":
-                ends = {kind: [int(word) for word in part[kind].split()] for kind in ("inputs", "outputs")}
-                methods.append({"name": part["name"], **ends, "values": {}, "delegates": [], "instructions": []})
+                ends = {kind: part[kind] for kind in ("inputs", "outputs")}
+                methods.append({"name": part["name"], **ends, "values": {}, "delegates": delegates.get(part["name"], []), "instructions": []})
             case "value":
-                methods[-1]["values"][part["index"]] = part["is"]
+                methods[-1]["values"][part["index"]] = str(part["is"])
             case "delegate":
-                methods[-1]["delegates"].append({"backend": part["backend"], "bytes": part["bytes"], "operations": None})
+                last = delegates.setdefault(part["method"], [])
+                last.append({"backend": part["backend"], "bytes": part["bytes"], "operations": None})
             case "compile_spec" if part["key"] == "carina_layers":
-                methods[-1]["delegates"][-1]["operations"] = len(part["value"].split("\n")) - part["value"].endswith("\n")
+                last[-1]["operations"] = len(part["value"].split("\n")) - part["value"].endswith("\n")
             case "instruction":
                 if found := _INSTRUCTION.fullmatch(part["does"]):
                     methods[-1]["instructions"].append((f"{part['index']}", *found.groups()))

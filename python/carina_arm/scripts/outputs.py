@@ -58,8 +58,8 @@ def _inputs_of_ones(program: Path) -> Iterable[np.ndarray[Any, Any]]:
     parts = carina.inspect(program)["parts"]
     values = {part["index"]: part["is"] for part in parts if part["kind"] == "value"}
     (method, *_) = (part for part in parts if part["kind"] == "method")
-    for index in method["inputs"].split():
-        found = re.match(r"(\w+) \[([\d,]*)\]", values[int(index)])
+    for index in method["inputs"]:
+        found = re.match(r"(\w+) \[([\d,]*)\]", str(values[index]))
         if found:  # otherwise a number, which the export has fixed
             yield np.ones([int(size) for size in found[2].split(",") if size], np.float32 if found[1].startswith(("fp", "bf")) else np.int64)
 
