@@ -62,6 +62,8 @@ inline constexpr int kMaxPoolHeight = 256;
 inline constexpr int kMaxPoolElements = 65536;
 inline constexpr int kMaxPaddedAveragePoolSize = 8;  // per axis
 inline constexpr int kMaxStride = 3;
+inline constexpr int kMaxPadBefore = 127;  // above and left of an image: the registers IFM_PAD_TOP and IFM_PAD_LEFT
+inline constexpr int kMaxPadBehind = 255;  // below and right of it
 inline constexpr int kMaxDilation = 2;
 inline constexpr int kMaxAxis = 65536;
 // The most input channels that U55 and U65 read together, by width of the IFM and order of the weights. Source:

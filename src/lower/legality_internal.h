@@ -58,6 +58,10 @@ Refused check_axes(const Candidate& c, const ir::Value& value);
 Refused check_stride(const Candidate& c, const std::vector<int64_t>& stride);
 Refused check_kernel(const Candidate& c, const std::vector<int64_t>& kernel, const std::vector<int64_t>& dilation,
                      const WindowLimit& limit);
+// Checks the kernel of a convolution in two dimensions. Rows and columns can change places, so a kernel may be as high
+// as it may be wide. With int8, parts of any kernel are convolutions whose sums of 32 bits are added.
+Refused check_convolution_kernel(const Candidate& c, const std::vector<int64_t>& kernel,
+                                 const std::vector<int64_t>& dilation);
 
 // Checks an operator of MXFP (ops/block_scaled.cpp): the target, constant weights of a known type. No other operator is
 // refused.

@@ -4,6 +4,7 @@
 
 #include "base/union_find.h"
 #include "facts/aten_traits.h"
+#include "quantize/recurrences_internal.h"
 
 namespace carina::quantize {
 
@@ -120,6 +121,7 @@ Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, 
     if (is_extremum && extrema == Extrema::kShare) std::ranges::for_each(node.inputs, leave_out);
     if (*keeps == Keeps::kActivation) leave_out(node.inputs.front());
   }
+  if (extrema == Extrema::kShare) join_steps_of_recurrences(graph, left_float, groups);
   for (size_t v = 0; v < graph.values.size(); ++v) sharing.group[v] = groups.find(v);
   return sharing;
 }

@@ -31,7 +31,7 @@ enum class Extrema { kShare, kApart };
 // an activation that is its only reader takes the activation's parameters, but not its range: what the activation cuts
 // off need not be represented. So it is with the operands of a maximum that nothing else reads: where one is below all
 // results, the result is the other. Nodes that are left float share nothing. Source: docs/facts/arm_backend.md 4.2,
-// 4.3.
+// 4.3. Our own quantization shares the parameters of a recurrence's gates over its steps (recurrences.cpp).
 Sharing sharing_of(const ir::Graph& graph, const std::vector<bool>& left_float, Extrema extrema);
 
 }  // namespace carina::quantize

@@ -139,6 +139,30 @@ def large_kernel(g, dtype):
 
 
 @row(OP.CONV2D, *SMALL)
+def first_layer_on_audio(g, dtype):
+    """Kernels that are long in one axis, with any stride, on few channels: an axis of one element beside it, or a few."""
+    long, stride = g.int(65, 260), g.choice([1, 1, 2, g.int(3, 20)])
+    length, beside = long + g.int(0, 30) * stride + g.int(0, 3), g.choice([1, 1, 4])
+    turn = (lambda pair: list(pair)) if g.chance(0.3) else (lambda pair: [pair[1], pair[0]])  # tall ones more often
+    size, kernel, strides = turn([beside, length]), turn([1 if beside == 1 else g.int(1, 3), long]), turn([g.int(1, 4), stride])
+    channels = g.choice([1, 1, 2, 3])
+    top, bottom, oh = g.window(size[0], kernel[0], strides[0], 1)
+    left, right, ow = g.window(size[1], kernel[1], strides[1], 1)
+    wide = dtype == D.INT16
+    acc, out = D.INT48 if wide else D.INT32, g.int(1, 20)
+    inputs = [g.input([1, *size, channels], dtype), weights_of(g, [out, *kernel, channels], D.INT8), g.bias(out, wide), g.zero_point(dtype), g.zero_point(D.INT8, 0)]
+    y = g.op(OP.CONV2D, inputs, [1, oh, ow, out], acc, "Conv2dAttribute", [top, bottom, left, right], strides, [1, 1], False, acc)
+    return g.finish(after(g, narrow(g, y, dtype, kernel[0] * kernel[1] * channels)))
+
+
+@row(OP.DEPTHWISE_CONV2D, *SMALL)
+def tall_depthwise(g, dtype):
+    kernel = [g.int(65, 140), g.int(1, 3)]
+    y = g.depthwise(g.input([1, kernel[0] + g.int(0, 20), kernel[1] + g.int(0, 6), g.choice([1, 3, 8])], dtype), 1, kernel, [g.int(1, 3), 1], [1, 1])
+    return g.finish(narrow(g, y, dtype, kernel[0] * kernel[1]))
+
+
+@row(OP.CONV2D, *SMALL)
 def atrous(g, dtype):
     """Dilations far above the NPU's limit, on images for which zeros between the taps would be expensive."""
     shape = [1, g.int(16, 34), g.int(16, 34), g.choice([3, 8, 16])]
@@ -152,6 +176,15 @@ def atrous(g, dtype):
     else:
         y = g.depthwise(x, 1, kernel, [1, 1], dilation)
     return g.finish(narrow(g, y, dtype, kernel[0] * kernel[1] * shape[3]))
+
+
+@row(OP.MAX_POOL2D, *SMALL)
+def long_max_pool(g, dtype):
+    """Windows that are long in one axis, with padding beyond that of the NPU's registers."""
+    long, stride = g.int(130, 256), g.int(1, 3)
+    turn = (lambda pair: pair) if g.chance(0.5) else (lambda pair: pair[::-1])
+    size, kernel, strides = turn([g.int(1, 3), long + g.int(0, 40)]), turn([1, long]), turn([1, stride])
+    return g.finish(after(g, g.max_pool(g.input([1, *size, g.int(1, 8)], dtype), kernel, strides)))
 
 
 @row(OP.MAX_POOL2D, *SMALL)

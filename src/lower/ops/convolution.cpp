@@ -141,13 +141,29 @@ Result<ValueId> linear(Lowering& in, const Node& node) {
   return in.out.reshape(scaled(in, node, sum, operands.scales), result);
 }
 
+bool is_depthwise(const Candidate& c) {
+  const int64_t groups = c.node.attributes.integer("groups");
+  return groups > 1 && groups == c.input(0).shape[1];
+}
+
+// Steps of a dense window that are as long as its stride become channels, so any stride is supported.
+Refused check_convolution_stride(const Candidate& c, const std::vector<int64_t>& kernel) {
+  std::vector<int64_t> stride = c.node.attributes.integers("stride");
+  const auto &dilation = c.node.attributes.integers("dilation"), &padding = c.node.attributes.integers("padding");
+  if (dilation == std::vector<int64_t>{1, 1} && !is_depthwise(c)) return std::nullopt;
+  for (size_t axis = 0; axis < 2; ++axis) {
+    if (kernel[axis] == 1 && padding[axis] == 0) stride[axis] = 1;  // elements are skipped by their addresses
+  }
+  return check_stride(c, stride);
+}
+
 Refused conv2d_fits(const Candidate& c) {
   const Shape &image = c.input(0).shape, &weight = c.input(1).shape, &result = c.output().shape;
   const std::vector<int64_t> kernel{taps_of(c.node, image, weight, result, 0).count,
                                     taps_of(c.node, image, weight, result, 1).count};
   return first_of({check_weights(c), check_axes(c, c.input(0)), check_axes(c, c.output()),
-                   check_kernel(c, kernel, c.node.attributes.integers("dilation"), c.target.limits.kernel),
-                   check_stride(c, c.node.attributes.integers("stride"))});
+                   check_convolution_kernel(c, kernel, c.node.attributes.integers("dilation")),
+                   check_convolution_stride(c, kernel)});
 }
 
 Refused linear_fits(const Candidate& c) {

@@ -61,4 +61,13 @@ Refused check_kernel(const Candidate& c, const std::vector<int64_t>& kernel, con
   return std::nullopt;
 }
 
+Refused check_convolution_kernel(const Candidate& c, const std::vector<int64_t>& kernel,
+                                 const std::vector<int64_t>& dilation) {
+  if (Candidate::type_of(c.input(0)) == DType::kInt8) return std::nullopt;
+  const Refused refusal = check_kernel(c, kernel, dilation, c.target.limits.kernel);
+  const bool fits_turned =
+      !check_kernel(c, {kernel[1], kernel[0]}, {dilation[1], dilation[0]}, c.target.limits.kernel).has_value();
+  return fits_turned ? std::nullopt : refusal;
+}
+
 }  // namespace carina::lower

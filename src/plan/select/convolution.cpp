@@ -76,13 +76,19 @@ Result<Convolution> read_convolution(Selection& s, size_t kernel_axis) {
 // Makes the channels contiguous, with one copy for all readers of the input. Returns whether it copied now.
 bool bring_channels(Selection& s, Convolution& c) {
   const TensorId before = c.ifm.view.tensor;
-  if (s.pending_pad(s.input(0)) == nullptr) c.ifm.view = s.with_channels(s.input(0)).view;
+  if (s.pending_pad(s.input(0)) == nullptr) c.ifm.view = oriented(c, s.with_channels(s.input(0)).view);
   return c.ifm.view.tensor != before;
+}
+
+Shape shape_of_result(const Selection& s, const Convolution& c) {
+  Shape shape = s.shape(s.output());
+  if (c.turned) std::swap(shape[1], shape[2]);
+  return shape;
 }
 
 // Gives the operand a layout that the NPU can read with the convolution's stride.
 void lay_operand(Selection& s, Convolution& c) {
-  const Shape& out = s.shape(s.output());
+  const Shape out = shape_of_result(s, c);
   if (has_patches(c, out)) return lay_patches(s, c, out);
   const bool is_copy = bring_channels(s, c);
   fold_columns(s, c, out, is_copy);
@@ -92,7 +98,7 @@ Result<void> emit_output(Selection& s, StepKind kind, const Convolution& c, cons
   CARINA_TRY(const std::vector<Epilogue> epilogues, epilogues_of(s));
   for (const Epilogue& epilogue : epilogues) {
     const View out = s.open(epilogue.value, s.shape(s.output()));
-    CARINA_CHECKED(emit_convolution(s, kind, c, biases, out, epilogue));
+    CARINA_CHECKED(emit_convolution(s, kind, c, biases, oriented(c, out), epilogue));
     s.close(epilogue.value, out, epilogue.type);
   }
   return {};
@@ -102,6 +108,7 @@ Result<void> emit_output(Selection& s, StepKind kind, const Convolution& c, cons
 
 Result<void> select_convolution(Selection& s) {
   CARINA_TRY(Convolution c, read_convolution(s, 1));
+  lay_tall_kernel_down(c);
   lay_operand(s, c);
   CARINA_TRY(const std::vector<int64_t> biases, biases_of(s, s.input(2), c.weight_shape[0]));
   return emit_output(s, StepKind::kConv, c, biases);
@@ -155,6 +162,7 @@ Result<void> select_depthwise(Selection& s) {
   c.weights = channels_first(c.weights, c.kernel.taps(), channels);
   if (multiplier > 1 && in_channels > 1) CARINA_CHECKED(repeat_channels(s, c, multiplier));
   c.weight_shape = {channels, c.kernel.height, c.kernel.width, 1};
+  lay_tall_kernel_down(c);
   if (shared) lay_operand(s, c);
   return emit_output(s, shared ? StepKind::kConv : StepKind::kDepthwise, c, biases);
 }
@@ -238,7 +246,9 @@ Result<void> emit_phase(Selection& s, const Convolution& c, const std::vector<in
   const int64_t stride_y = c.kernel.stride_y, stride_x = c.kernel.stride_x;
   const View ofm =
       stepped_axis(stepped_axis(out, 1, y.first_output, stride_y, y.outputs), 2, x.first_output, stride_x, x.outputs);
-  return emit_convolution(s, StepKind::kConv, std::move(part), biases, ofm, epilogue);
+  lay_tall_kernel_down(part);
+  const View turned = oriented(part, ofm);
+  return emit_convolution(s, StepKind::kConv, std::move(part), biases, turned, epilogue);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ struct Convolution {
   Padding padding;
   WeightValues weights;
   Shape weight_shape;
+  bool turned = false;  // rows and columns have changed places, also in the result
 };
 
 // Checks the types of a convolution's operands. Errors: types or weights that no NPU supports.
@@ -34,8 +35,9 @@ struct Steps {
   int64_t step = 1;
 };
 Steps steps_of(int64_t taps, int64_t dilation);
-// Returns whether some windows lie wholly in the padding. The NPU is not known to support such windows.
-bool has_empty_windows(const Convolution& c);
+// Returns whether the padding is beyond the NPU's registers, or some windows lie wholly in it. The NPU is not known to
+// support such windows.
+bool needs_padding_in_memory(const Convolution& c);
 // Moves the weights out of the convolution. Errors: sums that could overflow.
 Result<WeightsId> weights_of(Selection& s, Convolution& c, const std::vector<int64_t>& biases,
                              const Epilogue& epilogue);
@@ -45,6 +47,13 @@ Result<void> emit_with(Selection& s, StepKind kind, const Convolution& c, Weight
 // each phase are as close as the NPU allows. Returns false and emits nothing if it does not apply.
 Result<bool> emit_by_phases(Selection& s, StepKind kind, const Convolution& c, const std::vector<int64_t>& biases,
                             const View& out, const Epilogue& epilogue);
+
+// Swaps rows and columns of a convolution with weights [O,KH,KW,C] if its kernel is higher than the NPU allows, and not
+// wider, or if its image is one column: only the strides of views change. Then `turned` is set.
+//   Example: a 512x1 kernel on [1,1024,1,1] becomes a 1x512 kernel on [1,1,1024,1].
+void lay_tall_kernel_down(Convolution& c);
+// A view [N,H,W,C] with rows and columns in the order of the convolution's.
+View oriented(const Convolution& c, View view);
 
 // Returns whether a convolution with dense weights [O,KH,KW,C] has a stride that the NPU does not support, along an
 // axis with more than one output.

@@ -90,7 +90,7 @@ Result<void> emit_phase(Selection& s, StepKind kind, const Convolution& close, W
   part.ifm.view =
       cut(cut(close.ifm.view, 1, row.first_input, step_y, row.inputs), 2, column.first_input, step_x, column.inputs);
   part.padding = {.top = row.before, .bottom = row.after, .left = column.before, .right = column.after};
-  if (has_empty_windows(part)) pad_in_memory(s, part);
+  if (needs_padding_in_memory(part)) pad_in_memory(s, part);
   return emit_with(
       s, kind, part, weights,
       cut(cut(out, 1, row.first_output, step_y, row.outputs), 2, column.first_output, step_x, column.outputs),

@@ -11,6 +11,50 @@
 // between the taps. A kernel that is too large is divided into kernels whose sums are added.
 namespace carina::plan {
 
+namespace {
+
+bool fits_kernel_limits(int64_t rows, int64_t columns) {
+  return rows <= npu::kMaxKernelHeight && rows * columns <= npu::kMaxKernelElements;
+}
+
+// Weights [O,KH,KW,C] become [O,KW,KH,C].
+std::vector<int16_t> turned_weights(const std::vector<int16_t>& weights, const Shape& shape) {
+  std::vector<int16_t> turned;
+  turned.reserve(weights.size());
+  for (int64_t o = 0; o < shape[0]; ++o) {
+    for (int64_t x = 0; x < shape[2]; ++x) {
+      for (int64_t y = 0; y < shape[1]; ++y) {
+        const auto from = weights.begin() + ((o * shape[1] + y) * shape[2] + x) * shape[3];
+        turned.insert(turned.end(), from, from + shape[3]);
+      }
+    }
+  }
+  return turned;
+}
+
+}  // namespace
+
+View oriented(const Convolution& c, View view) {
+  if (c.turned) std::swap(view.axes[1], view.axes[2]);
+  return view;
+}
+
+void lay_tall_kernel_down(Convolution& c) {
+  Kernel& k = c.kernel;
+  Padding& p = c.padding;
+  const bool column = k.height > 1 && k.width == 1 && c.ifm.view.axes[2].size == 1 && p.left + p.right == 0;
+  if (!column && (k.extent_h() <= npu::kMaxKernelHeight || !fits_kernel_limits(k.extent_w(), k.extent_h()))) return;
+  c.turned = true;
+  c.ifm.view = oriented(c, c.ifm.view);
+  if (k.height > 1 && k.width > 1) c.weights = turned_weights(c.weights.widened(), c.weight_shape);
+  std::swap(c.weight_shape[1], c.weight_shape[2]);
+  std::swap(k.height, k.width);
+  std::swap(k.stride_y, k.stride_x);
+  std::swap(k.dilation_y, k.dilation_x);
+  std::swap(p.top, p.left);
+  std::swap(p.bottom, p.right);
+}
+
 void pad_in_memory(Selection& s, Convolution& c) {
   const Padding p = c.padding;
   if (p == Padding{}) return;
@@ -47,9 +91,14 @@ Result<void> check_convolution_types(Selection& s) {
   return {};
 }
 
-bool has_empty_windows(const Convolution& c) {
+bool fits_padding_limits(const Padding& p) {
+  return std::max(p.top, p.left) <= npu::kMaxPadBefore && std::max(p.bottom, p.right) <= npu::kMaxPadBehind;
+}
+
+bool needs_padding_in_memory(const Convolution& c) {
   const Padding& p = c.padding;
-  return std::max(p.top, p.bottom) >= c.kernel.extent_h() || std::max(p.left, p.right) >= c.kernel.extent_w();
+  return std::max(p.top, p.bottom) >= c.kernel.extent_h() || std::max(p.left, p.right) >= c.kernel.extent_w() ||
+         !fits_padding_limits(p);
 }
 
 Steps steps_of(int64_t taps, int64_t dilation) {
@@ -106,10 +155,6 @@ void dilate_taps(Convolution& c) {
   k.height = height;
   k.width = width;
   c.weight_shape = {outer, height, width, inner};
-}
-
-bool fits_kernel_limits(int64_t rows, int64_t columns) {
-  return rows <= npu::kMaxKernelHeight && rows * columns <= npu::kMaxKernelElements;
 }
 
 // Emits one operation, whose kernel is within the NPU's limits.
@@ -204,7 +249,7 @@ Result<void> emit_convolution(Selection& s, StepKind kind, Convolution c, const 
   CARINA_TRY(const bool done, emit_by_phases(s, kind, c, biases, out, epilogue));
   if (done) return {};
   if (fits_kernel_limits(c.kernel.extent_h(), c.kernel.extent_w())) {
-    if (has_empty_windows(c)) pad_in_memory(s, c);
+    if (needs_padding_in_memory(c)) pad_in_memory(s, c);
     return emit_whole(s, kind, std::move(c), biases, out, epilogue);
   }
   pad_in_memory(s, c);

@@ -15,6 +15,8 @@ FeatureMap flat_map(const View& view, ElementType type);
 // The feature map of a view of [H,W,C] or [1,H,W,C]. Every stride of the view is a stride of the map. The channels of a
 // result may have gaps between them only if is_writable() allows it.
 FeatureMap image_map(const View& image, ElementType type, int64_t zero_point);
+// Whether the NPU's registers can hold the padding.
+bool fits_padding_limits(const Padding& padding);
 // Returns whether a window operation can write its results to this view of [...,H,W,C]: the channels are contiguous, or
 // the rows or columns are, and the NPU transposes results (Abilities::transposed_results).
 bool is_writable(const Selection& s, const View& results);

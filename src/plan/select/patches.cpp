@@ -131,6 +131,11 @@ void copy_patches(Selection& s, Convolution& c, const Folding& y, const Folding&
 
 namespace {
 
+// Whether pixels of so many channels stand side by side in memory. The stride of one channel says nothing.
+bool has_dense_pixels(const View& view, int64_t channels) {
+  return view.axes[kW].stride == channels && (channels == 1 || view.axes[kC].stride == 1);
+}
+
 // Rows of pixels side by side: `step` pixels are one with as many times the channels. Nothing where groups would reach
 // over the end of a row; `is_copy`: the tensor was written as a whole, so that what stands behind a row may be read.
 std::optional<Convolution> with_folded_columns(const PlanTensor& tensor, const Convolution& c, const Shape& out,
@@ -138,7 +143,7 @@ std::optional<Convolution> with_folded_columns(const PlanTensor& tensor, const C
   const View& view = c.ifm.view;
   const int64_t step = c.kernel.stride_x, left = c.padding.left, width = view.axes[kW].size;
   const int64_t channels = c.weight_shape[3];
-  if (step == 1 || c.kernel.dilation_x != 1 || view.axes[kW].stride != channels || view.axes[kC].stride != 1) return {};
+  if (step == 1 || c.kernel.dilation_x != 1 || !has_dense_pixels(view, channels)) return {};
   Folding x{.step = step, .phases = step, .lead = (step - left % step) % step};
   x.taps = ceil_div(x.lead + c.kernel.width, step);
   const int64_t before = (left + x.lead) / step, needed = out[kW] - 1 + x.taps - before;
@@ -151,7 +156,7 @@ std::optional<Convolution> with_folded_columns(const PlanTensor& tensor, const C
   if (x.groups < 1 || before >= x.taps || needed - x.groups >= x.taps) return {};
   Convolution folded = c;
   folded.ifm.view.axes[kW] = {.size = x.groups, .stride = step * channels};
-  folded.ifm.view.axes[kC].size = step * channels;
+  folded.ifm.view.axes[kC] = {.size = step * channels, .stride = 1};
   folded.weights = patch_weights(c, unfolded(1, c.kernel.height, 1), x, {0, 1, 2});
   folded.weight_shape = {c.weight_shape[0], c.kernel.height, x.taps, step * channels};
   folded.kernel.width = x.taps;
@@ -216,13 +221,20 @@ View pad_rows(Selection& s, const Convolution& c) {
   return rows;
 }
 
+// Whether the view is of an input of the network in a slower memory than that of copies. Windows read each of its
+// elements many times.
+bool is_slow_input(Selection& s, const View& view) {
+  const npu::MemoryMode& memory = s.target().memory;
+  return s.network()[view.tensor].kind == TensorKind::kInput && memory.arena_port != memory.cache_port;
+}
+
 // Uses windows of rows if that takes fewer cycles than `cycles`, with the copies for padding included.
 bool lay_row_windows(Selection& s, Convolution& c, const Shape& out, double cycles) {
   const View& view = c.ifm.view;
   if (c.kernel.width == 1 || c.kernel.dilation_x != 1 || c.kernel.width * c.weight_shape[3] > npu::kMaxAxis)
     return false;
   const bool as_it_is =
-      c.padding.left + c.padding.right == 0 && view.axes[kC].stride == 1 && view.axes[kW].stride == c.weight_shape[3];
+      c.padding.left + c.padding.right == 0 && has_dense_pixels(view, c.weight_shape[3]) && !is_slow_input(s, view);
   const View rows = as_it_is ? view : dense_view({}, padded_rows(c));
   const double copy = as_it_is ? 0 : padding_cycles(s, c);
   if (cycles_of(s, over_row_windows(c, rows, out), out) + copy >= cycles) return false;
@@ -233,8 +245,7 @@ bool lay_row_windows(Selection& s, Convolution& c, const Shape& out, double cycl
 // Whether unrolled rows are cheaper than copied patches. Each unrolled row reads all weights.
 bool rows_are_cheaper(const Convolution& c, const Shape& out) {
   const int64_t weights = c.weight_shape.elements(), patch = weights / c.weight_shape[0];
-  return !is_too_large(c.kernel.stride_y, c.kernel.height, out[kH]) ||
-         weights * out[kH] <= 2 * out[kH] * out[kW] * patch;
+  return !is_too_large(c.kernel.stride_y, c.kernel.height, out[kH]) || weights * out[kH] <= 2 * out[kH] * out[kW] * patch;
 }
 
 }  // namespace
@@ -259,9 +270,11 @@ void lay_patches(Selection& s, Convolution& c, const Shape& out) {
   if (rows_are_cheaper(c, out)) {
     Convolution rows = c;
     rows.ifm = with_dense_channels(s, c.ifm);
-    if (auto folded = with_folded_columns(s.network()[rows.ifm.view.tensor], rows, out,
-                                          rows.ifm.view.tensor != c.ifm.view.tensor)) {
-      c = *std::move(folded);
+    auto folded =
+        with_folded_columns(s.network()[rows.ifm.view.tensor], rows, out, rows.ifm.view.tensor != c.ifm.view.tensor);
+    if (folded) {
+      if (!lay_row_windows(s, rows, out, cycles_of(s, *folded, out))) rows = *std::move(folded);
+      c = std::move(rows);
       return;
     }
   }

@@ -86,6 +86,7 @@ Result<void> select_max_pool(Selection& s) {
     pad_with_min(s, window);
     for (const size_t axis : {size_t{2}, size_t{1}}) largest_by_taps(s, window, axis, out[static_cast<int64_t>(axis)]);
   }
+  if (!fits_padding_limits(window.padding)) pad_with_min(s, window);
   return finish(s, window, s.follow(s.output(), window.ifm.type, {}));
 }
 

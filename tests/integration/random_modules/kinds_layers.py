@@ -36,6 +36,20 @@ def conv(draw, x):
     return f"{draw.member('conv', f'nn.Conv{len(kernel)}d({given})')}({x})"
 
 
+@kind("conv_long", weight=1, ranks=(3, 4))
+def conv_long(draw, x):
+    """A kernel that is long in one axis, with any stride: a first layer on raw audio, which an NPU rejects as it is."""
+    channels, *spatial = draw.shape(x)[1:]
+    axis = max(range(len(spatial)), key=lambda i: spatial[i])
+    kernel, stride, padding = [1] * len(spatial), [1] * len(spatial), [0] * len(spatial)
+    kernel[axis] = draw.randint(max(1, spatial[axis] // 2), spatial[axis] + 80)
+    padding[axis] = max(kernel[axis] - spatial[axis] + 1, draw.choice([0, 1, kernel[axis] // 2]))
+    stride[axis] = draw.choice([1, 2, 4, draw.randint(3, 16)])
+    groups = draw.choice([1, 1, channels, groups_of(draw, channels)])
+    given = f"{channels}, {groups * draw.randint(1, 3)}, {kernel}, {stride}, {padding}, groups={groups}"
+    return f"{draw.member('conv', f'nn.Conv{len(kernel)}d({given})')}({x})"
+
+
 @kind("conv_1x1", weight=2, ranks=IMAGES)
 def conv_1x1(draw, x):
     return f"{draw.member('conv', f'nn.Conv{draw.rank(x) - 2}d({draw.shape(x)[1]}, {draw.choice([1, 3, 8, 16, 17, 21, 40])}, 1)')}({x})"

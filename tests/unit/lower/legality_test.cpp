@@ -49,6 +49,32 @@ TEST(Legality, broken_limit_is_named) {
   EXPECT_EQ(rule(pool("[2, 2]", "[2, 2]")), "");
 }
 
+// A convolution of 2 channels with weights of zeros and a kernel of these sizes.
+std::string convolution(const std::string& type, int64_t height, int64_t width, const std::string& stride,
+                        int64_t groups = 1) {
+  const std::string range = type == "i8" ? "[-128, 127]" : "[-32768, 32767]";
+  const std::string q = " quantized(" + type + ", scales = [0.5], zero_points = [0], axis = -1, range = " + range + ")";
+  std::string zeros = "0";
+  for (int64_t i = 1; i < 4 / groups * height * width; ++i) zeros += ", 0";
+  return "  input %x: fp32[1,2,6000,6000]" + q + "\n  %w: fp32[2," + std::to_string(2 / groups) + "," +
+         std::to_string(height) + "," + std::to_string(width) +
+         "] quantized(i8, scales = [0.5], zero_points = [0], axis = -1, range = [-127, 127]) = i8 [" + zeros +
+         "]\n  %b: fp32[2] = [0.0, 0.0]\n  %y: fp32[1,2,900,900]" + q +
+         " = aten.conv2d.default(%x, %w, %b) {stride = " + stride +
+         ", padding = [0, 0], dilation = [1, 1], groups = " + std::to_string(groups) + "}\n  output %y\n";
+}
+
+TEST(Legality, convolution_may_be_long_in_one_axis) {
+  EXPECT_EQ(rule(convolution("i8", 512, 1, "[4, 1]")), "");
+  EXPECT_EQ(rule(convolution("i16", 512, 1, "[4, 1]")), "");
+  EXPECT_EQ(rule(convolution("i16", 1, 512, "[1, 1]")), "");
+  EXPECT_EQ(rule(convolution("i8", 80, 80, "[1, 1]")), "");  // in parts, whose sums are added
+  EXPECT_EQ(rule(convolution("i16", 80, 80, "[1, 1]")), "window.height");
+  EXPECT_EQ(rule(convolution("i16", 1, 5000, "[1, 1]")), "window.elements");
+  EXPECT_EQ(rule(convolution("i8", 3, 3, "[4, 4]")), "");
+  EXPECT_EQ(rule(convolution("i8", 3, 3, "[4, 4]", 2)), "window.stride");  // depthwise
+}
+
 // The same node under the limits of another target.
 TEST(Legality, limits_follow_the_target) {
   EXPECT_EQ(rule(pool("[300, 1]", "[1, 1]"), Target{}), "");

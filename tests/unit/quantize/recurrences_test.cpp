@@ -1,0 +1,89 @@
+#include <gtest/gtest.h>
+
+#include "graphs.h"
+#include "quantize/sharing.h"
+
+namespace carina::quantize {
+namespace {
+
+using ir::ValueId;
+
+ValueId layer(GraphBuilder& b, const std::string& name, ValueId x, ValueId weight) {
+  return b.node(AtenOp::linear_default, name, {x, weight, ValueId()}, {1, 2});
+}
+
+struct Names {
+  GraphBuilder& b;
+  [[nodiscard]] size_t group(const Sharing& sharing, std::string_view name) const {
+    for (size_t v = 0; v < b.graph.values.size(); ++v) {
+      if (b.graph.values[v].name == name) return sharing.group[v];
+    }
+    ADD_FAILURE() << name;
+    return 0;
+  }
+};
+
+Sharing sharing_of_all(const GraphBuilder& b, Extrema extrema = Extrema::kShare) {
+  return sharing_of(b.graph, std::vector<bool>(b.graph.nodes.size(), false), extrema);
+}
+
+// Two steps of a cell: gate = sigmoid(W x + U h), state = gate * h, h' = tanh(state).
+GraphBuilder two_steps() {
+  GraphBuilder b;
+  const ValueId w = b.constant<float>("w", {2, 2}, {1, 2, 3, 4}), u = b.constant<float>("u", {2, 2}, {1, 2, 3, 4});
+  ValueId h = b.input("h", {1, 2});
+  for (const std::string step : {"0", "1"}) {
+    const ValueId x = b.input("x" + step, {1, 2});
+    const ValueId sum =
+        b.node(AtenOp::add_Tensor, "sum" + step, {layer(b, "wx" + step, x, w), layer(b, "uh" + step, h, u)}, {1, 2});
+    const ValueId gate = b.node(AtenOp::sigmoid_default, "gate" + step, {sum}, {1, 2});
+    const ValueId state = b.node(AtenOp::mul_Tensor, "state" + step, {gate, h}, {1, 2});
+    h = b.node(AtenOp::tanh_default, "h" + step, {state}, {1, 2});
+  }
+  b.graph.outputs = {h};
+  return b;
+}
+
+TEST(Recurrences, gates_of_all_steps_share_their_parameters) {
+  GraphBuilder b = two_steps();
+  const Sharing sharing = sharing_of_all(b);
+  const Names names{b};
+  EXPECT_EQ(names.group(sharing, "sum0"), names.group(sharing, "sum1"));
+  EXPECT_EQ(names.group(sharing, "gate0"), names.group(sharing, "gate1"));
+  EXPECT_NE(names.group(sharing, "sum0"), names.group(sharing, "gate0"));
+  // The state is behind a function.
+  EXPECT_NE(names.group(sharing, "state0"), names.group(sharing, "state1"));
+}
+
+TEST(Recurrences, quantizers_of_torchao_share_nothing_more) {
+  GraphBuilder b = two_steps();
+  const Sharing sharing = sharing_of_all(b, Extrema::kApart);
+  const Names names{b};
+  EXPECT_NE(names.group(sharing, "sum0"), names.group(sharing, "sum1"));
+}
+
+TEST(Recurrences, steps_that_are_left_float_share_nothing) {
+  GraphBuilder b = two_steps();
+  std::vector<bool> left_float(b.graph.nodes.size(), false);
+  for (size_t n = 0; n < b.graph.nodes.size(); ++n) left_float[n] = b.graph.nodes[n].name == "gate1";
+  const Sharing sharing = sharing_of(b.graph, left_float, Extrema::kShare);
+  const Names names{b};
+  EXPECT_NE(names.group(sharing, "gate0"), names.group(sharing, "gate1"));
+}
+
+// A head on two images is no recurrence: neither result depends on the other.
+TEST(Recurrences, heads_with_the_same_weights_share_nothing) {
+  GraphBuilder b;
+  const ValueId w = b.constant<float>("w", {2, 2}, {1, 2, 3, 4});
+  for (const std::string image : {"0", "1"}) {
+    const ValueId score = layer(b, "score" + image, b.input("x" + image, {1, 2}), w);
+    b.graph.outputs.push_back(b.node(AtenOp::sigmoid_default, "p" + image, {score}, {1, 2}));
+  }
+  const Sharing sharing = sharing_of_all(b);
+  const Names names{b};
+  EXPECT_NE(names.group(sharing, "score0"), names.group(sharing, "score1"));
+  EXPECT_NE(names.group(sharing, "p0"), names.group(sharing, "p1"));
+}
+
+}  // namespace
+}  // namespace carina::quantize
