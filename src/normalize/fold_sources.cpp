@@ -189,7 +189,7 @@ Result<bool> kaiser(Rewriter& in, const Node& node) {
 
 // The rows, then the columns, of the elements of a matrix on one side of a diagonal.
 template <bool kLower>
-Result<bool> triangle(Rewriter& in, const Node& node) {
+Result<bool> triangle_places(Rewriter& in, const Node& node) {
   const int64_t rows = node.attributes.integer("row"), columns = node.attributes.integer("col");
   const int64_t offset = node.attributes.find("offset") == nullptr ? 0 : node.attributes.integer("offset");
   const Shape shape = in.shape(node.outputs[0]);
@@ -268,8 +268,8 @@ constexpr RewriteRow kFoldSourcesRows[] = {
     {AtenOp::kaiser_window_periodic, kaiser},
     {AtenOp::kaiser_window_beta, kaiser},
     {AtenOp::logspace_default, logspace},
-    {AtenOp::tril_indices_default, triangle<true>},
-    {AtenOp::triu_indices_default, triangle<false>},
+    {AtenOp::tril_indices_default, triangle_places<true>},
+    {AtenOp::triu_indices_default, triangle_places<false>},
 };
 static_assert(rewrites_what_becomes(kFoldSourcesRows));
 

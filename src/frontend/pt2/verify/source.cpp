@@ -81,7 +81,7 @@ Shapes window(const NodeView& n) {
 }
 
 // The rows and columns of the elements of a triangle. Their number is not checked here.
-Shapes triangle(const NodeView& n) {
+Shapes triangle_places(const NodeView& n) {
   if (n.integer("row") < 0 || n.integer("col") < 0) return broken("{} x {}", n.integer("row"), n.integer("col"));
   const std::optional<Shape> declared = n.declared(0);
   if (declared && (declared->rank() != 2 || (*declared)[0] != 2)) return broken("its result has another shape");
@@ -143,8 +143,8 @@ constexpr std::array kSourceRules = {
     Rule{AtenOp::kaiser_window_periodic, window, asked_or_default},
     Rule{AtenOp::kaiser_window_beta, window, asked_or_default},
     Rule{AtenOp::logspace_default, linspace, asked_or_default},
-    Rule{AtenOp::tril_indices_default, triangle, asked_or_int64},
-    Rule{AtenOp::triu_indices_default, triangle, asked_or_int64},
+    Rule{AtenOp::tril_indices_default, triangle_places, asked_or_int64},
+    Rule{AtenOp::triu_indices_default, triangle_places, asked_or_int64},
 };
 
 }  // namespace
