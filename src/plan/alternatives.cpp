@@ -33,7 +33,7 @@ Context context_for(const Context& context, const Options& options, const Way& w
           .scales_apart = way.scales_apart,
           .blocks = way.target != nullptr ? nullptr : context.blocks,
           .slices = context.slices,
-          .cut_like = &cut_like};
+          .cut_like = way.scales_apart ? nullptr : &cut_like};
 }
 
 // The cycles of a schedule with the memories of `slow`, divided by those with the memories of `fast`.
@@ -88,7 +88,7 @@ class Alternatives {
     auto plan =
         finish(std::move(schedule), beginnings_.material, context_for(context_, options, way, usual_), threads_);
     if (!plan || needs_more(*plan)) return;
-    std::ranges::copy_if(best_.notes, std::back_inserter(plan->notes), is_about_cuts);
+    if (!way.scales_apart) std::ranges::copy_if(best_.notes, std::back_inserter(plan->notes), is_about_cuts);
     std::vector<double> cycles = cycles_by_assumption(plan->schedule, context_);
     least_nominal_ = std::min(least_nominal_, cycles.front());
     if (!is_better_under_assumptions(cycles, cycles_, least_nominal_)) return;
@@ -125,7 +125,7 @@ class Alternatives {
   int64_t arena_bytes_;  // of the usual plan, as the next two
   int64_t fast_bytes_;
   size_t constant_bytes_;
-  Schedule usual_;  // all plans divide convolutions alike
+  Schedule usual_;  // plans with the same storages of weights divide convolutions alike
   Finished best_;   // so far
   std::vector<double> cycles_;
   double least_nominal_;

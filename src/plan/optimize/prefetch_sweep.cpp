@@ -45,6 +45,13 @@ void Sweep::run(const Choice& choice) {
   before_[0] = {.spent = spent_, .fixed = fixed_, .is_independent = is_independent()};
   while (front_ < queue_.size()) wait_for_bytes(std::numeric_limits<int64_t>::max(), 0);
   spent_by_run_ = spent_;
+  forget_kept(0, p_.kernels.size());
+}
+
+void Sweep::forget_kept(size_t first, size_t end) {
+  const auto at = [](size_t k) { return static_cast<std::ptrdiff_t>(k); };
+  std::copy(all_free_.begin() + at(first), all_free_.begin() + at(end), free_.begin() + at(first));
+  if (kept_count_ > 0) std::ranges::fill(kept_, kNobody);
 }
 
 double Sweep::cycles_with(const Choice& choice, const Changed& changed, double max_cycles) {
@@ -68,9 +75,7 @@ double Sweep::cycles_with(const Choice& choice, const Changed& changed, double m
       break;
     }
   }
-  const auto lowest = static_cast<std::ptrdiff_t>(std::min(k, lowest_kept_));
-  std::copy(all_free_.begin() + lowest, all_free_.begin() + static_cast<std::ptrdiff_t>(top), free_.begin() + lowest);
-  if (kept_count_ > 0) std::ranges::fill(kept_, kNobody);
+  forget_kept(std::min(k, lowest_kept_), top);
   return cycles;
 }
 

@@ -83,6 +83,8 @@ class Sweep {
   void start(const Choice& choice);
   void start_at(size_t k);
   void go_through(size_t k);
+  // Frees the memory of copies that have been kept for kernels [first, end).
+  void forget_kept(size_t first, size_t end);
   [[nodiscard]] bool is_independent() const { return front_ == queue_.size() && kept_count_ == 0 && resident_ == 0; }
   [[nodiscard]] bool may_copy(size_t k, size_t r) const { return ((*choice_)[k] & copy_bit(r)) != 0; }
   [[nodiscard]] bool may_keep(size_t k, size_t r) const { return ((*choice_)[k] & keep_bit(r)) != 0; }

@@ -63,8 +63,7 @@ class Fitter {
     search(patient_ ? kPatientRounds : 1);
     // A plan for all free memory is a lower bound: it assumes no gaps.
     const bool far_off = !best_ || best_->cycles > kFarOff * planned_cycles_;
-    if (!patient_ && !nothing_to_copy_ && far_off && (!best_ || purpose_ == FitPurpose::kResult))
-      search(kPatientRounds);
+    if (!patient_ && !nothing_to_copy_ && far_off) search(kPatientRounds);
     work_ = kWorks - 1;
     if (!best_ && !nothing_to_copy_) fits(kLastPercent, kManyRounds);
     if (best_ && purpose_ == FitPurpose::kResult) tighten();
@@ -95,8 +94,10 @@ class Fitter {
     constexpr std::array kPercents{100, 98, 96, 94, 91, 88, 84, 80, 75, 70, 60};
     constexpr size_t kStepsBack = 3;
     // Tries plans with and without the search for reads in place, because the plan does not model how transfers queue.
+    // The second search of -O2 does so only if nothing has fitted.
+    const bool is_second = !patient_ && rounds > 1;
     for (work_ = 0; work_ < kWorks; ++work_) {
-      if (nothing_to_copy_) break;
+      if (nothing_to_copy_ || (is_second && best_ && work_ > 0)) break;
       const size_t first = fitted_at_[work_] - std::min(fitted_at_[work_], kStepsBack);
       fitted_at_[work_] = 0;
       for (size_t i = first; i < kPercents.size(); ++i) {

@@ -21,7 +21,7 @@ struct StagedSchedule {
   double cycles = 0;             // of the time line, with the blocks that the plan assumes
   bool limit_too_small = false;  // copies would be faster, but none fits the user's limit
 };
-// What a staging is for. Schedules that are only compared get no second search.
+// What a staging is for. A result is also allocated in as little memory as possible.
 enum class FitPurpose : uint8_t { kComparison, kResult };
 
 // Finds the fastest staging that fits the budget together with everything else. `blocks_for_copies`: as in stageable().
