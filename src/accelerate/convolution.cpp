@@ -275,6 +275,7 @@ std::optional<Geometry> geometry_of(Arguments arguments, const Tail& tail) {
 }
 
 std::unique_ptr<Step> make_convolution(Arguments arguments, const Tail& tail) {
+  if (arguments.size() > 6 && arguments[6]->to_int() != 0) return make_transposed_convolution(arguments, tail);
   const auto geometry = geometry_of(arguments, tail);
   return geometry ? std::make_unique<Convolution>(*geometry, arguments, tail) : nullptr;
 }

@@ -66,7 +66,10 @@ class Convolution final : public Step {
   std::vector<float> own_;  // used if the output would overwrite the input
 };
 
-// No value if make_convolution() returns none.
+// nullptr if it does not support the call, or a batch norm follows.
+std::unique_ptr<Step> make_transposed_convolution(Arguments arguments, const Tail& tail);
+
+// No value if make_convolution() returns none, or the convolution is transposed.
 std::optional<Geometry> geometry_of(Arguments arguments, const Tail& tail);
 
 }  // namespace carina::accelerate

@@ -10,6 +10,7 @@
 
 #include "carina/check.h"
 #include "simd/kernels.h"
+#include "simd/within.h"
 
 // RESCALE of rows: out = clamp((value - in_zp) * multiplier >> shift, rounded, + out_zp), per tensor or per channel.
 //   Example: 100 * 1,288,490,189 >> 31 is 60: the multiplier is 0.6 in units of 2^-31.
@@ -209,6 +210,22 @@ void combine_with(int32_t* a, const int32_t* b, int64_t count, const Op& op) {
   for (; i < count; ++i) a[i] = op(a[i], b[i]);
 }
 
+bool are_within_here(const int32_t* values, int64_t count, int32_t low, int32_t high) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const D32 d32;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
+  auto least = hn::Set(d32, high), most = hn::Set(d32, low);
+  for (; i + lanes <= count; i += lanes) {
+    const auto value = hn::LoadU(d32, values + i);
+    least = hn::Min(least, value);
+    most = hn::Max(most, value);
+  }
+  if (hn::GetLane(hn::MinOfLanes(d32, least)) < low || hn::GetLane(hn::MaxOfLanes(d32, most)) > high) return false;
+#endif
+  return std::all_of(values + i, values + count, [&](int32_t value) { return value >= low && value <= high; });
+}
+
 struct AddOp {
   HWY_INLINE auto operator()(auto x, auto y) const { return x + y; }
 };
@@ -240,9 +257,14 @@ namespace carina::simd {
 HWY_EXPORT(scale_rows_here);
 HWY_EXPORT(take_row_terms_here);
 HWY_EXPORT(combine_here);
+HWY_EXPORT(are_within_here);
 
 void scale_rows(const ScaleRows& job) {
   HWY_DYNAMIC_DISPATCH(scale_rows_here)(job);
+}
+
+bool are_within(const int32_t* values, int64_t count, int32_t low, int32_t high) {
+  return HWY_DYNAMIC_DISPATCH(are_within_here)(values, count, low, high);
 }
 
 void combine_i32(Combine op, int32_t* a, const int32_t* b, int64_t count) {

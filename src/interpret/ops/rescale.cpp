@@ -1,11 +1,14 @@
 // RESCALE: converts integers to another scale.
 
+#include <algorithm>
+#include <atomic>
 #include <limits>
 
 #include "interpret/checks_internal.h"
 #include "interpret/elements_internal.h"
 #include "interpret/ops/integer_epilogue_internal.h"
 #include "interpret/ops/rescale_internal.h"
+#include "simd/within.h"
 #include "tensor/fixed_point.h"
 
 namespace carina::interpret {
@@ -138,19 +141,46 @@ Result<void> check_rescale(const NodePlan& plan) {
 
 namespace {
 
-// Returns the vector kernel if the factors are constants that are valid for every input of the type.
+std::optional<Kernel> plain_rescale(const NodePlan& plan);
+
+// What apply_scale_32 allows of inputs minus zero point, by the smallest shift: [-bound - 1, bound].
+int64_t allowed_bound(const NodePlan& plan) {
+  if (plan.in[2].constant == nullptr) return -1;
+  const int shift = std::ranges::min(plan.in[2].constant->values<int8_t>());
+  return shift < 2 ? -1 : (int64_t{1} << std::min(shift - 1, 31)) - 1;
+}
+
+bool all_within(const Call& call, int64_t count, int64_t bound) {
+  std::atomic<bool> within = true;
+  split(call.runtime.workers, count, 16'384, [&](int64_t begin, int64_t end) {
+    const auto low = static_cast<int32_t>(-bound - 1), high = static_cast<int32_t>(bound);
+    if (!simd::are_within(call.input<int32_t>(0) + begin, end - begin, low, high)) within = false;
+  });
+  return within;
+}
+
+// Returns the vector kernel if the factors are constants that are valid for every input of the type. If they are valid
+// for small inputs of 32 bits only, the inputs are looked at first, and the plain kernel handles the others.
 std::optional<Kernel> vector_rescale(const NodePlan& plan) {
   const auto zero_point =
       plan.in[3].constant == nullptr ? 0 : scalar_at(plan.in[3].constant->data.data(), plan.in[0].dtype);
   if (plan.in[0].dtype == kInt48) return std::nullopt;
   const IntegerRange range = range_of(plan.in[0].dtype);
-  const auto scales = constant_scales(plan, std::max(range.max - zero_point, zero_point - range.min - 1));
+  int64_t bound = std::max(range.max - zero_point, zero_point - range.min - 1);
+  std::optional<Kernel> for_others;
+  auto scales = constant_scales(plan, bound);
+  if (!scales && plan.in[0].dtype == kInt32) {
+    bound = allowed_bound(plan);
+    if (bound >= 0) scales = constant_scales(plan, bound);
+    if (scales) for_others = plain_rescale(plan);
+  }
   if (!scales) return std::nullopt;
   const Shape& shape = *plan.in[0].shape;
   const int64_t channels = !scales->per_channel ? shape.elements() : shape[shape.rank() - 1];
   const int64_t rows = channels == 0 ? 0 : shape.elements() / channels;
-  auto run = [scales = *scales, channels, rows, in_type = plan.in[0].dtype,
+  auto run = [scales = *scales, channels, rows, bound, for_others, in_type = plan.in[0].dtype,
               out_type = plan.out[0].dtype](const Call& call) -> Result<void> {
+    if (for_others && !all_within(call, rows * channels, bound)) return for_others->run(call);
     const auto chunk = [&](int64_t at, int64_t row_count, int64_t length) {
       simd::scale_rows({.scales = scales,
                         .in_type = in_type,
@@ -174,6 +204,26 @@ std::optional<Kernel> vector_rescale(const NodePlan& plan) {
   return Kernel{.run = std::move(run)};
 }
 
+constexpr struct {
+  DType in;
+  DType out;
+  Kernel (*make)(const NodePlan&);
+} kRescaleRows[] = {
+    {kInt8, kInt8, &rescale<int8_t, int8_t>},     {kInt8, kInt16, &rescale<int8_t, int16_t>},
+    {kInt8, kInt32, &rescale<int8_t, int32_t>},   {kInt16, kInt8, &rescale<int16_t, int8_t>},
+    {kInt16, kInt16, &rescale<int16_t, int16_t>}, {kInt16, kInt32, &rescale<int16_t, int32_t>},
+    {kInt32, kInt8, &rescale<int32_t, int8_t>},   {kInt32, kInt16, &rescale<int32_t, int16_t>},
+    {kInt32, kInt32, &rescale<int32_t, int32_t>}, {kInt48, kInt8, &rescale<int64_t, int8_t>},
+    {kInt48, kInt16, &rescale<int64_t, int16_t>}, {kInt48, kInt32, &rescale<int64_t, int32_t>},
+};
+
+std::optional<Kernel> plain_rescale(const NodePlan& plan) {
+  for (const auto& row : kRescaleRows) {
+    if (row.in == plan.in[0].dtype && row.out == plan.out[0].dtype) return row.make(plan);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<Kernel> prepare_RESCALE(const NodePlan& plan) {
@@ -181,21 +231,7 @@ Result<Kernel> prepare_RESCALE(const NodePlan& plan) {
   if (plan.kernels == Kernels::kFast) {
     if (auto kernel = vector_rescale(plan)) return *std::move(kernel);
   }
-  static constexpr struct {
-    DType in;
-    DType out;
-    Kernel (*make)(const NodePlan&);
-  } kRows[] = {
-      {kInt8, kInt8, &rescale<int8_t, int8_t>},     {kInt8, kInt16, &rescale<int8_t, int16_t>},
-      {kInt8, kInt32, &rescale<int8_t, int32_t>},   {kInt16, kInt8, &rescale<int16_t, int8_t>},
-      {kInt16, kInt16, &rescale<int16_t, int16_t>}, {kInt16, kInt32, &rescale<int16_t, int32_t>},
-      {kInt32, kInt8, &rescale<int32_t, int8_t>},   {kInt32, kInt16, &rescale<int32_t, int16_t>},
-      {kInt32, kInt32, &rescale<int32_t, int32_t>}, {kInt48, kInt8, &rescale<int64_t, int8_t>},
-      {kInt48, kInt16, &rescale<int64_t, int16_t>}, {kInt48, kInt32, &rescale<int64_t, int32_t>},
-  };
-  for (const auto& row : kRows) {
-    if (row.in == plan.in[0].dtype && row.out == plan.out[0].dtype) return row.make(plan);
-  }
+  if (auto kernel = plain_rescale(plan)) return *std::move(kernel);
   return fail(
       plan.diagnostic("RESCALE does not have these types", "i8, i16, i32 or i48 to i8, i16 or i32",
                       std::string(name_of(plan.in[0].dtype)) + " -> " + std::string(name_of(plan.out[0].dtype))));

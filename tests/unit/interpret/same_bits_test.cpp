@@ -303,6 +303,70 @@ TEST(SameBits, softmaxes_match) {
   }
 }
 
+// RESCALE of int32 with shifts below 32, which only small inputs may have: as small as allowed, at their limits, one
+// beyond (an error), and lengths around those of vectors.
+ir::Module rescale_module(DType to, const std::vector<int8_t>& shifts, const std::vector<int32_t>& multipliers,
+                          int64_t rows, int64_t rounding) {
+  Builder b;
+  const auto channels = static_cast<int64_t>(shifts.size());
+  const Shape shape{rows, channels};
+  const ir::ValueId x = b.input("x", kInt32, shape);
+  const auto constant = [&]<typename T>(DType type, const std::vector<T>& values) {
+    return b.constant(Tensor::of<T>(type, {static_cast<int64_t>(values.size())}, values));
+  };
+  b.output(b.add(TosaOp::RESCALE,
+                 {x, constant(kInt32, multipliers), constant(kInt8, shifts), b.constant(zero_point(kInt32)),
+                  b.constant(zero_point(to))},
+                 to, shape,
+                 {{"scale32", true},
+                  {"rounding_mode", rounding},
+                  {"per_channel", true},
+                  {"input_unsigned", false},
+                  {"output_unsigned", false}}));
+  return std::move(b.module);
+}
+
+TEST(SameBits, rescales_of_small_sums_match) {
+  Random random(11);
+  for (const int64_t channels : {1, 7, 16, 33}) {
+    for (const int low : {2, 9, 17, 29, 31}) {
+      std::vector<int8_t> shifts;
+      std::vector<int32_t> multipliers;
+      for (int64_t c = 0; c < channels; ++c) {
+        shifts.push_back(static_cast<int8_t>(low + static_cast<int>(random() % 8)));
+        multipliers.push_back(c == 0 ? std::numeric_limits<int32_t>::max()
+                                     : static_cast<int32_t>(random() % (uint64_t{1} << 31)));
+      }
+      shifts[static_cast<size_t>(channels) - 1] = static_cast<int8_t>(low);
+      const int64_t bound = int64_t{1} << (low - 1);
+      for (const DType to : {kInt8, kInt16, kInt32}) {
+        for (const int64_t rounding : {1, 3}) {
+          const Shape shape{41, channels};
+          Tensor values = random_integers<int32_t>(random, kInt32, shape, -bound, bound - 1);
+          const ir::Module module = rescale_module(to, shifts, multipliers, shape[0], rounding);
+          expect_same_bits(module, {values});
+          const auto numbers = values.values<int32_t>();
+          std::vector<int32_t> ends(numbers.begin(), numbers.end());
+          ends.front() = static_cast<int32_t>(-bound);
+          ends.back() = static_cast<int32_t>(bound - 1);
+          expect_same_bits(module, {Tensor::of<int32_t>(kInt32, shape, ends)});
+        }
+      }
+    }
+  }
+}
+
+// The channel with the smallest shift limits all: a larger value of another channel takes the plain kernel, and is
+// right; one of that channel is an error.
+TEST(SameBits, rescale_of_a_value_for_one_channel_only) {
+  const ir::Module module = rescale_module(kInt8, {10, 30}, {1 << 30, 1 << 30}, 2, 1);
+  expect_same_bits(module, {Tensor::of<int32_t>(kInt32, {2, 2}, std::vector<int32_t>{511, 100'000, -512, -100'000})});
+  auto interpreter = Interpreter::create(module, {});
+  ASSERT_TRUE(interpreter);
+  const std::vector<Tensor> beyond{Tensor::of<int32_t>(kInt32, {2, 2}, std::vector<int32_t>{512, 0, 0, 0})};
+  EXPECT_FALSE(interpreter->run(beyond));
+}
+
 // Adds two rescaled int8 values, with transposes before and after.
 TEST(SameBits, sums_and_transposes_match) {
   Random random(4);
