@@ -39,8 +39,8 @@ struct Context {
   int64_t working_bytes = 0;                  // limit for cascades, copies of weights included; 0: none
   BlockChoice block_choice = BlockChoice::kNominal;
   bool scales_apart = false;           // scales are stored apart from weights, so that each may be copied alone
-  BlockCache* blocks = nullptr;        // the blocks that are known for this target (plan/optimize/blocks_internal.h)
-  SliceCache* slices = nullptr;        // the slices that are encoded (plan/optimize/slice_cache_internal.h)
+  BlockCache* blocks = nullptr;        // the blocks that are known for this target (plan/optimize/blocks.h)
+  SliceCache* slices = nullptr;        // the slices that are encoded (plan/optimize/slice_cache.h)
   const Schedule* cut_like = nullptr;  // a finished schedule, whose division of convolutions cut_depth() takes over
 };
 

@@ -18,7 +18,7 @@
 #include "base/checked_math.h"
 #include "plan/cost/assumed_targets.h"
 #include "plan/cost/kernel_cost.h"
-#include "plan/optimize/blocks_internal.h"
+#include "plan/optimize/blocks.h"
 #include "plan/optimize/transformations.h"
 
 namespace carina::plan {

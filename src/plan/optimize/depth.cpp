@@ -17,7 +17,7 @@
 #include "base/checked_math.h"
 #include "facts/npu_targets.h"
 #include "plan/cost/kernel_cost.h"
-#include "plan/optimize/blocks_internal.h"
+#include "plan/optimize/blocks.h"
 #include "plan/optimize/expected_slices_internal.h"
 #include "plan/optimize/prefetch_problem_internal.h"
 #include "plan/optimize/staging_internal.h"

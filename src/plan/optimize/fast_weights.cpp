@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "plan/cost/kernel_cost.h"
-#include "plan/optimize/blocks_internal.h"
+#include "plan/optimize/blocks.h"
 #include "plan/optimize/expected_slices_internal.h"
 #include "plan/optimize/transformations.h"
 

@@ -30,8 +30,7 @@ void visit_maps(const Step& step, const auto& visit) {
 }  // namespace
 
 Schedule choose_formats(Schedule schedule, const Context& context) {
-  if (context.options.variation.formats == Variation::Formats::kLinear ||
-      !context.options.uses(Optimization::kBricks))
+  if (context.options.variation.formats == Variation::Formats::kLinear || !context.options.uses(Optimization::kBricks))
     return schedule;
   for (PlanTensor& tensor : schedule.tensors) {
     if (worth_bricks(tensor, context.options.optimize)) tensor.format = Format::kNhcwb16;

@@ -21,7 +21,7 @@
 #include "base/checked_math.h"
 #include "base/hash/content_hash.h"
 #include "base/memory/prefault.h"
-#include "plan/optimize/slice_cache_internal.h"
+#include "plan/optimize/slice_cache.h"
 #include "plan/optimize/transformations.h"
 
 namespace carina::plan {

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "plan/cost/kernel_cost.h"
-#include "plan/optimize/blocks_internal.h"
+#include "plan/optimize/blocks.h"
 #include "plan/optimize/expected_slices_internal.h"
 #include "plan/optimize/transformations.h"
 
