@@ -178,6 +178,7 @@ class Follower {
   // The axes behind the channels' may become one with it: [1,C,H,W] as [1,C*H*W].
   [[nodiscard]] std::optional<Carried> viewed(const Node& node, const Carried& x) const {
     const Shape &from = shape_of(node.inputs.front()), &to = shape_of(node.outputs.front());
+    if (from.elements() == 0) return std::nullopt;
     const auto before = [](const Shape& shape, size_t axis) {
       int64_t count = 1;
       for (size_t i = 0; i < axis; ++i) count *= shape[i];

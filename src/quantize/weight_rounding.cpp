@@ -146,8 +146,9 @@ bool fits(const LayerStatistics& statistics, const Shape& weight) {
   const auto groups = static_cast<int64_t>(statistics.groups.size());
   if (groups == 0 || weight.rank() < 2 || weight[0] % groups != 0) return false;
   const auto terms = static_cast<size_t>(weight.elements() / std::max<int64_t>(weight[0], 1));
-  return std::ranges::all_of(statistics.groups,
-                             [&](const InputStatistics& s) { return s.terms() == terms && s.count() > 0; });
+  return weight.elements() > 0 && std::ranges::all_of(statistics.groups, [&](const InputStatistics& s) {
+           return s.terms() == terms && s.count() > 0;
+         });
 }
 
 Tensor rounded_for_inputs(const Tensor& weight, Quantization& q, const LayerStatistics& statistics) {

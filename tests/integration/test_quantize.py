@@ -106,3 +106,24 @@ def test_weights_have_the_peers_parameters(case, tmp_path):
 def test_calibration_gives_the_same_parameters_every_time(case, tmp_path):
     x = np.load(case.path / "input_0.npy")
     assert run(case.model, [x], tmp_path, calibration=[x])[1] == run(case.model, [x], tmp_path, calibration=[x])[1]
+
+
+class NoOutputs(torch.nn.Module):
+    """A layer without output channels, whose result is viewed, beside an ordinary one."""
+
+    def __init__(self):
+        super().__init__()
+        self.none, self.some = torch.nn.Linear(4, 0), torch.nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.none(x)[:, 0:0], self.some(x)
+
+
+@pytest.mark.parametrize("scheme", ["int8", "int16x8", "int8+rounded-for-inputs"])
+def test_layers_without_channels_are_no_error(run_carina, tmp_path, scheme):
+    x = torch.randn(1, 2, 4, generator=torch.Generator().manual_seed(1))
+    torch.export.save(torch.export.export(NoOutputs().eval(), (x,)), tmp_path / "m.pt2")
+    np.save(tmp_path / "x.npy", x.numpy())
+    run_carina(["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "-q", scheme, "--calibrate", tmp_path / "x.npy", "-o", tmp_path / "m.pte"])
+    run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "x.npy", "-o", tmp_path / "out"])
+    assert np.load(tmp_path / "out" / "output_0.npy").shape == (1, 0, 0)
