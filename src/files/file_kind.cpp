@@ -50,7 +50,7 @@ constexpr std::array kRows{
         "load the weights into their nn.Module (safetensors.torch.load_model), then torch.export.export and "
         "torch.export.save"},
     Row{FileKind::kElf, "an ELF file: a firmware image, or a program or library of a machine",
-        "`carina firmware` makes images from a .pte, and runs them"},
+        "`carina firmware` makes an image from a .pte, and `carina qemu` runs it"},
     Row{FileKind::kPython, "a Python file",
         "run it so that it calls torch.export.export(model, inputs) and torch.export.save, and give the .pt2 that it "
         "writes"},
