@@ -140,6 +140,24 @@ inline constexpr auto kAtenNumberSources = std::to_array<std::string_view>({
     "triu_indices",
 });
 
+// Operators that nothing else replaces, with what a user writes in their place. Each of the expressions compiles.
+struct AtenRemedy {
+  std::string_view op;  // what the name begins with
+  std::string_view remedy;
+};
+inline constexpr auto kAtenRemedies = std::to_array<AtenRemedy>({
+    {"_upsample_bilinear2d_aa", "leave out antialias=True, or resize the image before the model"},
+    {"_upsample_bicubic2d_aa", "leave out antialias=True, or resize the image before the model"},
+    {"cdist",
+     "the distances are ((x * x).sum(-1, True) - 2 * x @ y.mT + (y * y).sum(-1, True).mT).clamp(min=0).sqrt()"},
+    {"_cdist",
+     "the distances are ((x * x).sum(-1, True) - 2 * x @ y.mT + (y * y).sum(-1, True).mT).clamp(min=0).sqrt()"},
+    {"pdist", "compute all distances, sqrt(|x|^2 - 2 x @ x.mT + |x|^2), and index those above the diagonal"},
+    {"_pdist", "compute all distances, sqrt(|x|^2 - 2 x @ x.mT + |x|^2), and index those above the diagonal"},
+    {"masked_scatter",
+     "give the source the shape of the tensor, each value at its place: torch.where(mask, source, x)"},
+});
+
 // Returns what to do about an operator ("aten.clip.default") that neither a target nor a kernel can run.
 constexpr std::string_view remedy_without(std::string_view op) {
   constexpr std::string_view kAten = "aten.";
@@ -151,6 +169,9 @@ constexpr std::string_view remedy_without(std::string_view op) {
            "self.register_buffer";
   if (plain.starts_with("_native_batch_norm_legit"))
     return "the model is in training mode: call model.eval() before torch.export.export";
+  for (const AtenRemedy& row : kAtenRemedies) {
+    if (plain.starts_with(row.op)) return row.remedy;
+  }
   if (std::ranges::binary_search(kAtenComposites, plain))
     return "PyTorch makes it of other operators: torch.export.save(program.run_decompositions(), file)";
   return "replace it in the model by supported operators";

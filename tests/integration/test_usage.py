@@ -9,6 +9,7 @@ import zipfile
 import npu_graphs
 import numpy as np
 import pytest
+import torch
 from conftest import ROOT
 from tosa_graphs import OP, D
 
@@ -459,3 +460,48 @@ def test_weights_that_the_npu_writes_are_asked_for_and_warned_of(run_carina, tmp
         cycles[flags] = json.loads(done.stdout)["cycles"]
         assert ("not confirmed on silicon" in done.stderr) == bool(flags)
     assert 4 * cycles["--dynamic-weights",] < cycles[()]
+
+
+class Applied(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs):
+        return self.function(*inputs)
+
+
+X, Y = torch.linspace(-1, 1, 12).reshape(4, 3), torch.linspace(2, -2, 15).reshape(5, 3)
+IMAGE = torch.zeros(1, 3, 8, 8)
+REMEDIES = [
+    ("cdist", torch.cdist, (X, Y), "y.mT"),
+    ("pdist", torch.nn.functional.pdist, (X,), "above the diagonal"),
+    ("masked_scatter", lambda x: x.masked_scatter(x > 0, torch.zeros(12)), (X,), "torch.where(mask, source, x)"),
+    ("bilinear", lambda x: torch.nn.functional.interpolate(x, scale_factor=2, mode="bilinear", antialias=True), (IMAGE,), "leave out antialias=True"),
+    ("bicubic", lambda x: torch.nn.functional.interpolate(x, scale_factor=2, mode="bicubic", antialias=True), (IMAGE,), "leave out antialias=True"),
+    ("mask", lambda x: x[:, torch.tensor([True, False, True])], (X,), "x[:, torch.tensor([0, 2])]"),
+]
+
+
+@pytest.mark.parametrize(("function", "inputs", "says"), [row[1:] for row in REMEDIES], ids=[row[0] for row in REMEDIES])
+def test_an_operator_without_a_way_is_answered_with_what_to_write(run_carina, tmp_path, function, inputs, says):
+    torch.export.save(torch.export.export(Applied(function).eval(), inputs), tmp_path / "m.pt2")
+    failed = run_carina(["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "--no-delegate", "-o", tmp_path / "m.pte"], expect=1)
+    assert says in failed.stderr
+
+
+def test_the_advice_for_cdist_compiles_and_is_right(run_carina, tmp_path):
+    def advised(x, y):
+        return ((x * x).sum(-1, True) - 2 * x @ y.mT + (y * y).sum(-1, True).mT).clamp(min=0).sqrt()
+
+    torch.export.save(torch.export.export(Applied(advised).eval(), (X, Y)), tmp_path / "m.pt2")
+    run_carina(["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "--no-delegate", "-o", tmp_path / "m.pte"])
+    np.savez(tmp_path / "in.npz", input_0=X.numpy(), input_1=Y.numpy())
+    run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "in.npz", "-o", tmp_path / "out"])
+    assert np.allclose(np.load(tmp_path / "out" / "output_0.npy"), torch.cdist(X, Y).numpy(), atol=1e-5)
+
+
+def test_operators_are_found_by_a_part_of_their_name(run_carina):
+    text = run_carina(["ops", "Conv2D"]).stdout
+    assert "| aten.conv2d.default |" in text and "| tosa.CONV2D |" in text and "aten.conv1d" not in text
+    assert "no operator has this text" in run_carina(["ops", "conv7d"], expect=2).stderr

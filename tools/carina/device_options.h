@@ -15,7 +15,7 @@ namespace carina::cli {
 inline void add_pool_options(CLI::App& app, boards::FirmwarePools& pools) {
   app.add_option("--method-pool", pools.method_bytes,
                  "Size of the method pool (the program's tables, planned buffers, inputs). Default: half of the "
-                 "image's pool memory")
+                 "image's pool memory, or what the temp pool leaves if the program needs another division")
       ->transform(byte_size());
   app.add_option(
          "--temp-pool", pools.temp_bytes,

@@ -55,7 +55,9 @@ Result<std::vector<int64_t>> read_sizes(JsonView list, Symbols& symbols, const s
     if (!size)
       return fail({.where = where,
                    .what = "a size depends on the data",
-                   .hint = "only sizes that are fixed, or known from the example input, are supported"});
+                   .hint =
+                       "only sizes that are fixed, or known from the example input, are supported; instead of a bool "
+                       "mask as an index, give the positions (x[:, torch.tensor([0, 2])]), or use torch.where"});
     sizes.push_back(*size);
   }
   return sizes;
