@@ -63,8 +63,9 @@ double sum_here(const float* in, int64_t count) {
   return sum;
 }
 
+// Inlined, or the loops around it are not vectors.
 // e^x for x <= 0, as 2^n e^r with |r| <= ln 2 / 2. The result is 0 if it is below the normal floats; NaN propagates.
-float exponential(float x) {
+HWY_INLINE float exponential(float x) {
   const float bounded = x < -87.0F ? -87.0F : x;
   const float scaled = bounded * 1.44269504F;
   const float n = (scaled + 12582912.0F) - 12582912.0F;  // rounded to the nearest integer
