@@ -273,7 +273,39 @@ class Rows final : public Step {
   EValue* out_;
 };
 
-// (input, dim: the last one, half_to_float, out)
+// Softmax along an axis with others behind it: columns of [outer, each, inner].
+class SoftmaxOfColumns final : public Step {
+ public:
+  SoftmaxOfColumns(RowWork work, size_t axis, const EValue* in, EValue* out)
+      : is_log_(work == RowWork::kLogSoftmax), each_(in->tensor.sizes()[axis]), in_(in), out_(out) {
+    for (const int64_t size : in->tensor.sizes().subspan(axis + 1)) inner_ *= size;
+  }
+  void run(ThreadPool& pool) override {
+    const int64_t outer = static_cast<int64_t>(in_->tensor.elements()) / each_ / inner_;
+    const int64_t blocks = (inner_ + kSoftmaxColumns - 1) / kSoftmaxColumns;
+    const int64_t step = pool.threads() == 1 ? outer * blocks : kGrain / kSoftmaxColumns / each_ + 1;
+    pool.parallel_for(static_cast<size_t>((outer * blocks + step - 1) / step), [&](size_t run) {
+      const int64_t begin = static_cast<int64_t>(run) * step;
+      for (int64_t block = begin; block < std::min(begin + step, outer * blocks); ++block) {
+        const int64_t column = block % blocks * kSoftmaxColumns, at = block / blocks * each_ * inner_ + column;
+        softmax_columns({.in = in_->tensor.as<const float>() + at,
+                         .out = out_->tensor.as<float>() + at,
+                         .rows = each_,
+                         .stride = inner_,
+                         .columns = std::min(kSoftmaxColumns, inner_ - column),
+                         .log = is_log_});
+      }
+    });
+  }
+
+ private:
+  bool is_log_;
+  int64_t each_, inner_ = 1;
+  const EValue* in_;
+  EValue* out_;
+};
+
+// (input, dim, half_to_float, out)
 std::unique_ptr<Step> make_softmax(RowWork work, Arguments arguments) {
   if (arguments.size() < 4 || arguments[1]->kind != Kind::kInt) return nullptr;
   const EValue& in = *arguments[0];
@@ -281,7 +313,9 @@ std::unique_ptr<Step> make_softmax(RowWork work, Arguments arguments) {
   if (!is_plain(in) || !is_output(out) || in.tensor.rank() == 0 || in.tensor.elements() == 0 || !same_layout(in, out))
     return nullptr;
   const auto rank = static_cast<int64_t>(in.tensor.rank());
-  if (arguments[1]->integer != -1 && arguments[1]->integer != rank - 1) return nullptr;
+  const int64_t axis = arguments[1]->integer < 0 ? arguments[1]->integer + rank : arguments[1]->integer;
+  if (axis < 0 || axis >= rank) return nullptr;
+  if (axis != rank - 1) return std::make_unique<SoftmaxOfColumns>(work, static_cast<size_t>(axis), &in, &out);
   return std::make_unique<Rows>(work, in.tensor.sizes().back(), &in, &out);
 }
 

@@ -63,8 +63,9 @@ double sum_here(const float* in, int64_t count) {
   return sum;
 }
 
+// Inlined, or the loops around it are not vectors.
 // e^x for x <= 0, as 2^n e^r with |r| <= ln 2 / 2. The result is 0 if it is below the normal floats; NaN propagates.
-float exponential(float x) {
+HWY_INLINE float exponential(float x) {
   const float bounded = x < -87.0F ? -87.0F : x;
   const float scaled = bounded * 1.44269504F;
   const float n = (scaled + 12582912.0F) - 12582912.0F;  // rounded to the nearest integer
@@ -94,6 +95,36 @@ void softmax_here(const float* in, float* out, int64_t count, bool log) {
   }
 }
 
+void softmax_columns_here(const SoftmaxColumns& job) {
+  float max[kSoftmaxColumns];
+  double sum[kSoftmaxColumns] = {};
+  float total[kSoftmaxColumns];
+  const int64_t columns = job.columns;
+  std::copy_n(job.in, columns, max);
+  for (int64_t row = 1; row < job.rows; ++row) {
+    const float* in = job.in + row * job.stride;
+    for (int64_t c = 0; c < columns; ++c) max[c] = in[c] > max[c] || in[c] != in[c] ? in[c] : max[c];
+  }
+  for (int64_t row = 0; row < job.rows; ++row) {
+    const float* in = job.in + row * job.stride;
+    float power[kSoftmaxColumns];
+    for (int64_t c = 0; c < columns; ++c) power[c] = exponential(in[c] - max[c]);
+    for (int64_t c = 0; c < columns; ++c) sum[c] += static_cast<double>(power[c]);
+    if (!job.log) std::copy_n(power, columns, job.out + row * job.stride);
+  }
+  for (int64_t c = 0; c < columns; ++c)
+    total[c] = job.log ? std::log(static_cast<float>(sum[c])) : static_cast<float>(sum[c]);
+  for (int64_t row = 0; row < job.rows; ++row) {
+    const float* in = job.in + row * job.stride;
+    float* out = job.out + row * job.stride;
+    if (job.log) {
+      for (int64_t c = 0; c < columns; ++c) out[c] = in[c] - max[c] - total[c];
+    } else {
+      for (int64_t c = 0; c < columns; ++c) out[c] = out[c] / total[c];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace carina::accelerate::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -105,6 +136,7 @@ HWY_EXPORT(elementwise_here);
 HWY_EXPORT(clamp_here);
 HWY_EXPORT(sum_here);
 HWY_EXPORT(softmax_here);
+HWY_EXPORT(softmax_columns_here);
 
 void elementwise(const Elementwise& job) {
   HWY_DYNAMIC_DISPATCH(elementwise_here)(job);
@@ -117,6 +149,9 @@ double sum_of(const float* in, int64_t count) {
 }
 void softmax_row(const float* in, float* out, int64_t count, bool log) {
   HWY_DYNAMIC_DISPATCH(softmax_here)(in, out, count, log);
+}
+void softmax_columns(const SoftmaxColumns& job) {
+  HWY_DYNAMIC_DISPATCH(softmax_columns_here)(job);
 }
 
 }  // namespace carina::accelerate

@@ -91,6 +91,8 @@ CASES = {
     "limits": lambda: (Function(lambda x: (F.relu(x), F.hardtanh(x, -0.2, 0.4), x.clamp(min=0.1), x.clamp(max=0.1))), [torch.cat([seeded(100), torch.tensor([float("nan"), float("inf"), -float("inf")])])]),
     "mean": lambda: (Function(lambda x: (x.mean([2, 3]), x.mean([-1], keepdim=True), x.mean([0, 1]))), [seeded(2, 5, 7, 9)]),
     "softmax": lambda: (Function(lambda x: (torch.softmax(x, -1), torch.log_softmax(x, 2), torch.softmax(x, 1))), [seeded(2, 3, 101) * 20]),
+    "softmax_columns": lambda: (Function(lambda x: (torch.softmax(x, 1), torch.log_softmax(x, 1), torch.softmax(x, -2), torch.softmax(x, 0))), [seeded(2, 21, 9, 17) * 20]),
+    "softmax_not_finite": lambda: (Function(lambda x: (torch.softmax(x, 0), torch.log_softmax(x, 0))), [torch.tensor([[float("nan"), float("inf"), -float("inf"), -float("inf"), 1.0, 200.0], [0.0, 1.0, 2.0, -float("inf"), -300.0, -200.0]])]),
     "networks_end": lambda: (nn.Sequential(with_norm(nn.Conv2d(3, 16, 3, 2, 1), nn.ReLU6()), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10), nn.Softmax(-1)), [seeded(1, 3, 32, 32)]),
 }  # fmt: skip
 
