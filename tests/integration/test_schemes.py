@@ -203,6 +203,32 @@ def test_sums_of_both_widths_stay_within_32_bits(run_carina, case, tmp_path, tar
     assert similarity[1] > similarity[0] - 3, similarity
 
 
+class PaddedAndMultiplied(torch.nn.Module):
+    """A value that is stored inside of its padded copy, and that a product reads in another order."""
+
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = torch.nn.Linear(3, 16), torch.nn.Linear(3, 16)
+
+    def forward(self, x):
+        a, b = torch.tanh(self.left(x)), self.right(x) * 0.5
+        return torch.matmul(a.transpose(-2, -1), b), torch.nn.functional.pad(b, [2, 3, 2, 2], mode="circular")
+
+
+@pytest.mark.parametrize("scheme", ["int8", "int16x8"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_copies_read_no_memory_that_is_written_later(run_carina, tmp_path, target, scheme):
+    torch.manual_seed(0)
+    x = torch.randn(1, 2, 2, 3)
+    torch.export.save(torch.export.export(PaddedAndMultiplied().eval(), (x,)), tmp_path / "m.pt2")
+    np.save(tmp_path / "x.npy", x.numpy())
+    args = ["compile", tmp_path / "m.pt2", "-t", target, "-q", scheme, "--calibrate", tmp_path / "x.npy"]
+    run_carina([*args, "--dump", tmp_path / "dump", "-o", tmp_path / "m.pte"])
+    for stream in (tmp_path / "dump").glob("*vela.npz"):
+        checked = run_carina(["npu", "run", stream, "--check"])
+        assert "never written" not in checked.stdout + checked.stderr
+
+
 class Attends(torch.nn.Module):
     """Attention: both operands of both matrix products are computed values."""
 

@@ -142,6 +142,17 @@ Operand copied(Selection& s, const Operand& operand) {
   return copy;
 }
 
+// Whether all elements of a tensor have their values: it is an input or a constant, or the steps write as many. Other
+// parts of a result that is assembled in place (of a PAD or CONCAT) may come later.
+bool is_complete(const Network& network, TensorId id) {
+  const PlanTensor& tensor = network[id];
+  if (tensor.kind == TensorKind::kInput || tensor.kind == TensorKind::kConstant) return true;
+  int64_t left = tensor.shape.elements();
+  for (const Step& step : network.steps)
+    if (step.ofm.tensor == id) left -= step.ofm.height * step.ofm.width * step.ofm.depth;
+  return left <= 0;
+}
+
 // For a slice of a tensor with another axis order, it is cheaper to copy the rows that contain it. Rows without gaps
 // are copied in one operation, rows of a slice one by one.
 std::optional<Operand> copied_with_its_rows(Selection& s, const Operand& operand) {
@@ -149,7 +160,7 @@ std::optional<Operand> copied_with_its_rows(Selection& s, const Operand& operand
   const size_t channels = view.rank() - 1;
   std::vector<int64_t> start;
   const PlanTensor& tensor = s.network()[view.tensor];
-  if (tensor.element_bytes != operand.type.bytes()) return std::nullopt;
+  if (tensor.element_bytes != operand.type.bytes() || !is_complete(s.network(), view.tensor)) return std::nullopt;
   const auto whole = whole_rows(view, tensor.shape.elements(), channels, start);
   if (!whole || whole->shape() == view.shape() || 2 * whole->elements() > 3 * view.elements()) return std::nullopt;
   Operand rows = operand;
