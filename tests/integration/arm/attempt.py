@@ -60,7 +60,7 @@ class Attempt:
                 leaving[target] = q
             else:
                 entering.setdefault(source, q)
-        return [entering.get(i) for i in numbers(method.get("inputs", ""))], [leaving.get(i) for i in numbers(method.get("outputs", ""))]
+        return [entering.get(i) for i in method.get("inputs", [])], [leaving.get(i) for i in method.get("outputs", [])]
 
     def tosa_types(self, path):
         """(types of the inputs, types of all floats in the graph except unused inputs)."""

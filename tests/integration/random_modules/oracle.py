@@ -185,11 +185,12 @@ class Oracle:
 
     def whole_program(self, where, folder):
         """Real inputs: `carina accuracy` counts the samples whose outputs, of each delegate and of the program, have
-        the same bits."""
+        the same bits. Beyond the ranges of calibration, a scaling may give more than 32 bits; TOSA does not define
+        such results."""
         data = {name: np.stack([self.arrays(number)[i] for number in TESTED]) for i, name in enumerate(self.names)}
         measured = self.must(self.engine.accuracy, self.pt2, folder, data)
         self.verdict.compared += 1
-        if measured["npu_equals_integer"] != measured["samples"]:
+        if measured["npu_equals_integer"] + measured.get("integer_undefined", 0) != measured["samples"]:
             self.fault(
                 "bits",
                 where,
