@@ -111,7 +111,8 @@ double sum_of(const float* in, int64_t count);
 // Computes one row of softmax, or of log-softmax if `log` is set. The exponential is a polynomial with an error of at
 // most 2 ULP.
 void softmax_row(const float* in, float* out, int64_t count, bool log);
-// The same of at most kSoftmaxColumns columns side by side. The elements of a column are `stride` apart, in both arrays.
+// The same of at most kSoftmaxColumns columns side by side. The elements of a column are `stride` apart, in both
+// arrays.
 inline constexpr int64_t kSoftmaxColumns = 64;
 struct SoftmaxColumns {
   const float* in;

@@ -15,9 +15,9 @@ struct WideValues {
   std::vector<std::string> narrow;       // the nodes that read 8 bits
 };
 
-// Returns such schemes for shares of the cycles in steps of about two, each once. `cycles` are those of each node with 8
-// bits; a node takes about twice as many if it reads 16 bits, so the cheapest nodes read them, as many as the share of
-// all cycles pays for. Inputs and outputs are values like others. Values that share their parameters have 8 bits if
+// Returns such schemes for shares of the cycles in steps of about two, each once. `cycles` are those of each node with
+// 8 bits; a node takes about twice as many if it reads 16 bits, so the cheapest nodes read them, as many as the share
+// of all cycles pays for. Inputs and outputs are values like others. Values that share their parameters have 8 bits if
 // one of them has.
 //   Example: 98 % of the cycles in convolutions, a share of 0.05: 8 bits are in what the convolutions read; the inputs
 //   of all other nodes, and the outputs, have 16.

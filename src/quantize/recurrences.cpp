@@ -1,8 +1,8 @@
 // Unrolled recurrences: each step computes the same gates, functions of sums of the same weights' products. If the
 // operands of a function have the same parameters in all steps, as have its results, its lookup table is one constant,
 // which the planner stores once, and which the NPU keeps while it needs no other.
-//   Example: a GRU of 16 steps has 32 sigmoids and 16 hyperbolic tangents, so 48 tables of 2 KiB in 16 bits; with shared
-//   parameters, 2.
+//   Example: a GRU of 16 steps has 32 sigmoids and 16 hyperbolic tangents, so 48 tables of 2 KiB in 16 bits; with
+//   shared parameters, 2.
 // Which nodes belong together: those of one operator, of which one depends on another, and whose operands are sums,
 // products and parts of results of the same weights. Heads that apply the same weights to several images do not depend
 // on each other and share nothing. A function of the state (the tanh of an LSTM's cell) is no gate: the state grows
