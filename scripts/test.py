@@ -170,7 +170,8 @@ def pytest(step, files, *options, **variables):
         failed.append(f"{step}: no environment (tests/integration/setup.sh makes it)")
         return
     names = [f"tests/integration/test_{name}.py" for name in files] or ["tests/integration"]
-    command = [PYTHON, "-m", "pytest", *names, "-q", "-n", JOBS, "--dist", "worksteal", f"--junitxml={path}"]
+    workers = str(int(JOBS) + 1)  # a quarter of the time, a test waits: for an emulator, a cluster or a browser
+    command = [PYTHON, "-m", "pytest", *names, "-q", "-n", workers, "--dist", "worksteal", f"--junitxml={path}"]
     command += ["-o", f"cache_dir={BUILD / 'pytest_cache'}"]
     variables = {"CARINA_DEV_CHECKS": "1", "CARINA_BUILD": str(BUILD), **variables}
     count(step, path, run(step, [*command, *options], 200, **variables))

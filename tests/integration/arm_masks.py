@@ -147,7 +147,7 @@ def check(name, case, wide=False, least=None, below=0.05):
 
 
 def known_masks_are_as_good_as_the_arm_backends():
-    for (name, function), seed in in_turn(every(3, MASKS.items()), (0, 1, 2)):
+    for (name, function), seed in in_turn(every(6, MASKS.items()), (0, 1, 2)):
         check(name, model_of(function, seed=seed), least=27)
 
 
@@ -182,7 +182,7 @@ def programs_hide_keys():
     """The converted model in PyTorch and the program on the simulator: one step of the output is about 0.5 % of its range."""
     cases = {name: model_of(function) for name, function in MASKS.items()} | {name: model_of(*case) for name, case in LATE.items()}
     cases |= {f"{name}, batch 2": model_of(MASKS[name], batch=2) for name in ("none", "causal", "flags")}
-    for (name, case), target in in_turn(every(5, cases.items()), TARGETS):
+    for (name, case), target in in_turn(every(8, cases.items()), TARGETS):
         ours, _, quantized, inputs = by_both(case, target)
         made = sqnr(case[0](*inputs).detach(), on_the_simulator(quantized, inputs, target))
         print(f"{name:>20} on {target}: converted {ours:5.1f} dB, simulated {made:5.1f} dB", flush=True)
