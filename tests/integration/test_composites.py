@@ -71,8 +71,8 @@ def test_the_advice_for_weight_norm_helps(run_carina, tmp_path):
 
 @pytest.mark.parametrize(
     "function",
-    [lambda x: torch.linalg.inv(x[:, :3]), lambda x: torch.cdist(x, x), torch.signbit, lambda x: torch.vander(x[0])],
-    ids=["inv", "cdist", "signbit", "vander"],
+    [lambda x: torch.linalg.inv(x[:, :3]), torch.signbit, lambda x: torch.vander(x[0])],
+    ids=["inv", "signbit", "vander"],
 )
 def test_other_operators_get_other_advice(run_carina, tmp_path, function):
     class Other(nn.Module):
