@@ -213,28 +213,39 @@ int64_t entry_of(const EValue& list, size_t axis, size_t axes) {
   return list.integers.size() == 1 || list.integers.size() == axes ? list.integers[at] : -1;
 }
 
-bool read_geometry(Arguments arguments, const EValue& out, Geometry& g) {
+}  // namespace
+
+std::optional<Plane> plane_of(Arguments arguments, const EValue& out) {
   const auto in = arguments[0]->tensor.sizes(), weight = arguments[1]->tensor.sizes(), to = out.tensor.sizes();
-  if (in.size() != weight.size() || in.size() != to.size() || (in.size() != 3 && in.size() != 4)) return false;
+  if (in.size() != weight.size() || in.size() != to.size() || (in.size() != 3 && in.size() != 4)) return std::nullopt;
   const size_t axes = in.size() - 2;
   const bool flat = axes == 1;
+  const auto window = [&](size_t argument, size_t axis) { return entry_of(*arguments[argument], axis, axes); };
+  return Plane{.height = flat ? 1 : in[2],
+               .width = in[axes + 1],
+               .out_height = flat ? 1 : to[2],
+               .out_width = to[axes + 1],
+               .kernel_height = flat ? 1 : weight[2],
+               .kernel_width = weight[axes + 1],
+               .stride_y = flat ? 1 : window(3, 0),
+               .stride_x = window(3, axes - 1),
+               .padding_y = flat ? 0 : window(4, 0),
+               .padding_x = window(4, axes - 1),
+               .dilation_y = flat ? 1 : window(5, 0),
+               .dilation_x = window(5, axes - 1)};
+}
+
+namespace {
+
+bool read_geometry(Arguments arguments, const EValue& out, Geometry& g) {
+  const std::optional<Plane> plane = plane_of(arguments, out);
+  if (!plane) return false;
+  const auto in = arguments[0]->tensor.sizes(), weight = arguments[1]->tensor.sizes(), to = out.tensor.sizes();
   g.batch = in[0];
   g.channels = in[1];
   g.out_channels = weight[0];
   g.groups = arguments[8]->to_int();
-  const auto window = [&](size_t argument, size_t axis) { return entry_of(*arguments[argument], axis, axes); };
-  g.plane = {.height = flat ? 1 : in[2],
-             .width = in[axes + 1],
-             .out_height = flat ? 1 : to[2],
-             .out_width = to[axes + 1],
-             .kernel_height = flat ? 1 : weight[2],
-             .kernel_width = weight[axes + 1],
-             .stride_y = flat ? 1 : window(3, 0),
-             .stride_x = window(3, axes - 1),
-             .padding_y = flat ? 0 : window(4, 0),
-             .padding_x = window(4, axes - 1),
-             .dilation_y = flat ? 1 : window(5, 0),
-             .dilation_x = window(5, axes - 1)};
+  g.plane = *plane;
   const Plane& p = g.plane;
   const auto fits = [](int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
                        int64_t to_size) {

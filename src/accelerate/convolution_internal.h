@@ -66,6 +66,10 @@ class Convolution final : public Step {
   std::vector<float> own_;  // used if the output would overwrite the input
 };
 
+// The image and the window of a call of aten.convolution; a 1-D image has one row. No value if the ranks differ or are
+// others than 3 and 4. An entry is -1 if its list has another length than the image has axes.
+std::optional<Plane> plane_of(Arguments arguments, const EValue& out);
+
 // nullptr if it does not support the call, or a batch norm follows.
 std::unique_ptr<Step> make_transposed_convolution(Arguments arguments, const Tail& tail);
 

@@ -132,11 +132,6 @@ class TransposedConvolution final : public Step {
   std::vector<float> own_;            // used if the output would overwrite the input
 };
 
-int64_t window_entry(const EValue& list, size_t axis, size_t axes) {
-  const size_t at = list.integers.size() == 1 ? 0 : axis;
-  return list.integers.size() == 1 || list.integers.size() == axes ? list.integers[at] : -1;
-}
-
 bool is_transposed_size(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
                         int64_t to_size) {
   constexpr int64_t kMaxSize = 1 << 20;
@@ -148,25 +143,11 @@ bool is_transposed_size(int64_t size, int64_t kernel, int64_t stride, int64_t pa
 }
 
 bool read_transposed_geometry(Arguments arguments, const EValue& out, Geometry& g) {
+  const std::optional<Plane> plane = plane_of(arguments, out);
+  if (!plane) return false;
   const auto in = arguments[0]->tensor.sizes(), weight = arguments[1]->tensor.sizes(), to = out.tensor.sizes();
-  if (in.size() != weight.size() || in.size() != to.size() || (in.size() != 3 && in.size() != 4)) return false;
-  const size_t axes = in.size() - 2;
-  const bool flat = axes == 1;
-  const auto window = [&](size_t argument, size_t axis) { return window_entry(*arguments[argument], axis, axes); };
-  g = {.batch = in[0], .channels = in[1], .out_channels = to[1], .groups = arguments[8]->to_int(), .plane = {}};
-  Plane& p = g.plane;
-  p = {.height = flat ? 1 : in[2],
-       .width = in[axes + 1],
-       .out_height = flat ? 1 : to[2],
-       .out_width = to[axes + 1],
-       .kernel_height = flat ? 1 : weight[2],
-       .kernel_width = weight[axes + 1],
-       .stride_y = flat ? 1 : window(3, 0),
-       .stride_x = window(3, axes - 1),
-       .padding_y = flat ? 0 : window(4, 0),
-       .padding_x = window(4, axes - 1),
-       .dilation_y = flat ? 1 : window(5, 0),
-       .dilation_x = window(5, axes - 1)};
+  g = {.batch = in[0], .channels = in[1], .out_channels = to[1], .groups = arguments[8]->to_int(), .plane = *plane};
+  const Plane& p = g.plane;
   return g.groups >= 1 && g.channels >= 1 && g.out_channels >= 1 && g.channels % g.groups == 0 &&
          g.out_channels % g.groups == 0 && weight[0] == g.channels && weight[1] == g.group_out() && to[0] == in[0] &&
          is_transposed_size(p.height, p.kernel_height, p.stride_y, p.padding_y, p.dilation_y, p.out_height) &&
