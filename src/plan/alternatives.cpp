@@ -48,15 +48,15 @@ Target with_a_fast_second_memory(Target target) {
 
 class Alternatives {
  public:
-  Alternatives(Finished usual, const Beginnings& beginnings, const Context& context, ThreadPool& threads)
+  Alternatives(Finished baseline, const Beginnings& beginnings, const Context& context, ThreadPool& threads)
       : beginnings_(beginnings),
         context_(context),
         threads_(threads),
-        arena_bytes_(space_bytes(usual.schedule, Space::kArena)),
-        fast_bytes_(space_bytes(usual.schedule, Space::kFastScratch)),
-        constant_bytes_(usual.constants.size()),
-        usual_(usual.schedule),
-        best_(std::move(usual)),
+        arena_bytes_(space_bytes(baseline.schedule, Space::kArena)),
+        fast_bytes_(space_bytes(baseline.schedule, Space::kFastScratch)),
+        constant_bytes_(baseline.constants.size()),
+        baseline_(baseline.schedule),
+        best_(std::move(baseline)),
         cycles_(cycles_by_assumption(best_.schedule, context)),
         least_nominal_(cycles_.front()) {}
 
@@ -70,7 +70,7 @@ class Alternatives {
     const bool waits = slowdown(best_.schedule, context_, context_.target, fast) > worth_trying;
     const bool depends_on_latencies = slowdown(best_.schedule, context_, slow, context_.target) > kDependence;
     // Without the longer search for transfers of -O3, which would double its time. Where latencies matter, a plan for
-    // longer ones is hardly slower with the usual ones: it copies weights that just arrive in time from slow memory.
+    // longer ones is hardly slower with the baseline's: it copies weights that just arrive in time from slow memory.
     if (depends_on_latencies)
       consider(beginnings_.stripes, {.working_bytes = context_.working_bytes, .scales_apart = true, .target = &slow});
     if (search || !depends_on_latencies)
@@ -86,7 +86,7 @@ class Alternatives {
     Options options = context_.options;
     options.optimize = way.optimize;
     auto plan =
-        finish(std::move(schedule), beginnings_.material, context_for(context_, options, way, usual_), threads_);
+        finish(std::move(schedule), beginnings_.material, context_for(context_, options, way, baseline_), threads_);
     if (!plan || needs_more(*plan)) return;
     if (!way.scales_apart) std::ranges::copy_if(best_.notes, std::back_inserter(plan->notes), is_about_cuts);
     std::vector<double> cycles = cycles_by_assumption(plan->schedule, context_);
@@ -96,7 +96,7 @@ class Alternatives {
     cycles_ = std::move(cycles);
   }
 
-  // Cascades make room for copies of weights: the tensors get a share of the memory that the usual plan needs.
+  // Cascades make room for copies of weights: the tensors get a share of the memory that the baseline plan needs.
   void consider_cascades(std::span<const int64_t> percents) {
     const bool in_arena = working_space(context_.target, context_.family) == Space::kArena;
     const int64_t bytes = in_arena ? arena_bytes_ : fast_bytes_;
@@ -107,13 +107,13 @@ class Alternatives {
     for (Schedule& schedule : *cascaded) consider(cut_stripes(std::move(schedule), context_), {.working_bytes = bytes});
   }
 
-  // More than the usual plan, and than the user's limit. Weight streams in another order differ by up to a tenth.
+  // More than the baseline plan, and than the user's limit. Weight streams in another order differ by up to a tenth.
   [[nodiscard]] bool needs_more(const Finished& plan) const {
     constexpr size_t kConstantsPercent = 110;
-    const auto exceeds = [&](Space space, int64_t usual_bytes) {
+    const auto exceeds = [&](Space space, int64_t baseline_bytes) {
       const bool works = space == working_space(context_.target, context_.family);
       const int64_t limit = works ? context_.options.arena_limit_bytes : 0;
-      return space_bytes(plan.schedule, space) > std::max(usual_bytes, limit);
+      return space_bytes(plan.schedule, space) > std::max(baseline_bytes, limit);
     };
     return exceeds(Space::kArena, arena_bytes_) || exceeds(Space::kFastScratch, fast_bytes_) ||
            plan.constants.size() * 100 > constant_bytes_ * kConstantsPercent;
@@ -122,11 +122,11 @@ class Alternatives {
   const Beginnings& beginnings_;
   const Context& context_;
   ThreadPool& threads_;
-  int64_t arena_bytes_;  // of the usual plan, as the next two
+  int64_t arena_bytes_;  // of the baseline plan, as the next two
   int64_t fast_bytes_;
   size_t constant_bytes_;
-  Schedule usual_;  // plans with the same storages of weights divide convolutions alike
-  Finished best_;   // so far
+  Schedule baseline_;  // plans with the same storages of weights divide convolutions alike
+  Finished best_;      // so far
   std::vector<double> cycles_;
   double least_nominal_;
 };
@@ -151,8 +151,9 @@ bool shares_encoded_weights(const Material& material, const Options& options) {
   return !is_planned_once(material, options) && !has_many_weights(material);
 }
 
-Finished best_alternative(Finished usual, const Beginnings& beginnings, const Context& context, ThreadPool& threads) {
-  return Alternatives(std::move(usual), beginnings, context, threads).best();
+Finished best_alternative(Finished baseline, const Beginnings& beginnings, const Context& context,
+                          ThreadPool& threads) {
+  return Alternatives(std::move(baseline), beginnings, context, threads).best();
 }
 
 std::vector<double> cycles_by_assumption(const Schedule& schedule, const Context& context) {

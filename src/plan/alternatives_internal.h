@@ -27,10 +27,10 @@ bool is_planned_once(const Material& material, const Options& options);
 // takes as much memory as the weights.
 bool shares_encoded_weights(const Material& material, const Options& options);
 
-// Returns `usual` or an alternative to it: blocks that are good under all assumptions; with -O3, also the blocks of
+// Returns `baseline` or an alternative to it: blocks that are good under all assumptions; with -O3, also the blocks of
 // -O2; and cascades, if the network waits for the second memory. An alternative needs no more working memory, and
-// hardly more constants, than `usual`.
-Finished best_alternative(Finished usual, const Beginnings& beginnings, const Context& context, ThreadPool& threads);
+// hardly more constants, than `baseline`.
+Finished best_alternative(Finished baseline, const Beginnings& beginnings, const Context& context, ThreadPool& threads);
 
 // A schedule's cycles under each assumption of the model (npu/cost/assumptions.h). The first is the nominal model.
 std::vector<double> cycles_by_assumption(const Schedule& schedule, const Context& context);
