@@ -138,9 +138,7 @@ class Oracle:
             got = [torch.as_tensor(np.array(value)) for value in outputs]
             if len(got) != len(wanted):
                 return self.fault("float", where, f"{len(got)} outputs, PyTorch gives {len(wanted)}")
-            changes = noise.moved(self.network, sample, wanted)
-            for index, (result, value, change) in enumerate(zip(got, wanted, changes, strict=True)):
-                different = noise.difference(result, value, change, self.network.precision)
+            for index, different in enumerate(noise.differences(self.network, sample, got, wanted)):
                 self.verdict.compared += 1
                 if different:
                     self.fault("float", where, f"output {index}: {different}")
