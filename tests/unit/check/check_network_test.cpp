@@ -131,6 +131,18 @@ TEST(CheckNetwork, address_outside_of_the_arena_names_the_layer) {
   EXPECT_THAT(checked(graph, network), StartsWith("CONV2D_2 (model.py:1): the NPU program is wrong"));
 }
 
+// The simulator runs operations one after the other, so the values are right without a wait, too.
+TEST(CheckNetwork, full_finds_operations_that_do_not_wait) {
+  const ir::Graph graph = three_convolutions();
+  npu::CompiledNetwork network = compiled(graph);
+  edit_stream(network, [](const Command& command) {
+    return command.kind != Command::Kind::kOperation || command.op != npu::Op::DMA_WAIT;
+  });
+  EXPECT_THAT(checked(graph, network),
+              StartsWith("check: the NPU program is wrong, although the values are the model's"));
+  EXPECT_THAT(checked(graph, network, options::Check::kQuick), StartsWith("checked"));
+}
+
 TEST(CheckNetwork, fault_is_internal_and_has_the_node) {
   const ir::Graph graph = three_convolutions();
   npu::CompiledNetwork network = compiled(graph);
