@@ -16,7 +16,7 @@ namespace carina {
 
 // The PyTorch operators that Carina knows.
 enum class AtenOp : uint16_t {
-#define CARINA_ATEN_OP(space, name, overload, schema) CARINA_ENUMERATOR_##space(name, overload),
+#define CARINA_ATEN_OP(space, name, overload, schema, ...) CARINA_ENUMERATOR_##space(name, overload),
 #include "facts/aten_ops.def"
 #undef CARINA_ATEN_OP
 };
@@ -29,7 +29,7 @@ struct AtenOpRow {
 };
 
 inline constexpr auto kAtenOps = std::to_array<AtenOpRow>({
-#define CARINA_ATEN_OP(space, name, overload, schema) \
+#define CARINA_ATEN_OP(space, name, overload, schema, ...) \
   {AtenOp::CARINA_ENUMERATOR_##space(name, overload), #space "." #name "." #overload, schema},
 #include "facts/aten_ops.def"
 #undef CARINA_ATEN_OP

@@ -67,17 +67,29 @@ struct AtenLowering {
   std::string_view text;
 };
 
-// The properties of an operator in addition to its schema (aten_ops.def). All libraries read them here. Its CPU kernel
-// is in executorch_kernels.def.
+// The CPU form of an ATen node: an out-variant kernel of ExecuTorch's runtime and its arguments in order, separated by
+// blanks. %n is the n-th tensor operand (None if absent). %* is all operands as a TensorList. =literal is a constant
+// (None, true, false, a number, [a,b]). Anything else is the node's attribute of that name. The output tensors follow
+// automatically. `hidden_outputs` are further outputs of the kernel that the node does not have, one pte element type
+// each. Names and schemas are those of ExecuTorch 1.5's portable, optimized and quantized kernel libraries.
+struct AtenKernel {
+  std::string_view name = {};      // "aten::convolution"; empty: there is none
+  std::string_view overload = {};  // "out"
+  std::string_view arguments = {};
+  std::string_view hidden_outputs = {};
+};
+
+// The properties of an operator in addition to its schema (aten_ops.def). All libraries read them here.
 struct AtenTraits {
   AtenOp op;
   AtenFamily family;
-  AtenAlias alias;
-  AtenQuantization quantization;
-  AtenData data;
-  FloatConstants float_constants;
+  AtenAlias alias = AtenAlias::kFresh;
+  AtenQuantization quantization = AtenQuantization::kOwn;
+  AtenData data = AtenData::kComputed;
+  FloatConstants float_constants = FloatConstants::kNotTaken;
   AtenLowering lowering;
   std::string_view cpu_form = {};  // for an operator without a CPU kernel: the operators that replace it on the CPU
+  AtenKernel kernel = {};
 };
 
 namespace detail {
@@ -98,24 +110,16 @@ constexpr auto aten_traits() {
   using enum AtenData;
   using enum FloatConstants;
   return std::to_array<AtenTraits>({
-#define CARINA_ATEN_TRAITS(...) {__VA_ARGS__},
-#include "facts/aten_traits.def"
-#undef CARINA_ATEN_TRAITS
+#define CARINA_ATEN_OP(space, name, overload, schema, ...) \
+  {.op = AtenOp::CARINA_ENUMERATOR_##space(name, overload), .family = CARINA_ATEN_FAMILY, __VA_ARGS__},
+#include "facts/aten_ops.def"
+#undef CARINA_ATEN_OP
   });
 }
 }  // namespace detail
 
+// By operator.
 inline constexpr auto kAtenTraits = detail::aten_traits();
-
-namespace detail {
-constexpr bool has_one_row_per_op() {
-  for (size_t i = 0; i < kAtenTraits.size(); ++i) {
-    if (kAtenTraits[i].op != static_cast<AtenOp>(i)) return false;
-  }
-  return kAtenTraits.size() == kAtenOps.size();
-}
-}  // namespace detail
-static_assert(detail::has_one_row_per_op(), "aten_traits.def has one row per operator, in the order of aten_ops.def");
 
 namespace detail {
 constexpr bool data_movement_shares() {
@@ -133,6 +137,12 @@ constexpr const AtenTraits& traits_of(AtenOp op) {
 
 constexpr bool is_lowered(AtenOp op) {
   return traits_of(op).lowering.kind == AtenLowering::Kind::kDirect;
+}
+constexpr const AtenKernel& kernel_of(AtenOp op) {
+  return traits_of(op).kernel;
+}
+constexpr bool has_kernel(AtenOp op) {
+  return !kernel_of(op).name.empty();
 }
 constexpr bool is_data_movement(AtenOp op) {
   return traits_of(op).data != AtenData::kComputed;

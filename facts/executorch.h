@@ -64,23 +64,4 @@ inline constexpr double kBundledAbsoluteTolerance = 1e-8;
 inline constexpr std::string_view kEtDumpIdentifier = "ED00";
 inline constexpr uint32_t kEtDumpVersion = 0;
 
-// The CPU form of an ATen node: an out-variant kernel of ExecuTorch's runtime and its arguments in order, separated by
-// blanks. %n is the n-th tensor operand (None if absent). %* is all operands as a TensorList. =literal is a constant
-// (None, true, false, a number, [a,b]). Anything else is the node's attribute of that name. The output tensors follow
-// automatically. `hidden_outputs` are further outputs of the kernel that the node does not have, one pte element type
-// each.
-struct KernelRow {
-  std::string_view aten;      // "aten.conv2d.default"
-  std::string_view name;      // "aten::convolution"
-  std::string_view overload;  // "out"
-  std::string_view arguments;
-  std::string_view hidden_outputs = {};
-};
-
-inline constexpr auto kKernelRows = std::to_array<KernelRow>({
-#define CARINA_KERNEL(aten, name, overload, ...) {aten, name, overload, __VA_ARGS__},
-#include "facts/executorch_kernels.def"
-#undef CARINA_KERNEL
-});
-
 }  // namespace carina

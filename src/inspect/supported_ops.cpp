@@ -7,7 +7,6 @@
 
 #include "carina/check.h"
 #include "facts/aten_traits.h"
-#include "facts/executorch.h"
 #include "facts/npu_targets.h"
 #include "facts/tosa_ops.h"
 #include "normalize/core_aten.h"
@@ -37,10 +36,6 @@ std::string state_of(TosaOp op, npu::Product product) {
   return refusal ? fmt::format("no: {}", *refusal) : "yes";
 }
 
-static_assert(std::ranges::all_of(kKernelRows,
-                                  [](const KernelRow& row) { return aten_op_of_name(row.aten).has_value(); }),
-              "executorch_kernels.def names operators of aten_ops.def");
-
 std::string on_npu(const AtenLowering& lowering) {
   switch (lowering.kind) {
     case AtenLowering::Kind::kDirect:
@@ -54,8 +49,7 @@ std::string on_npu(const AtenLowering& lowering) {
 }
 
 std::string on_cpu(const AtenTraits& traits) {
-  const auto* row = std::ranges::find(kKernelRows, name_of(traits.op), &KernelRow::aten);
-  if (row != kKernelRows.end()) return fmt::format("{}.{}", row->name, row->overload);
+  if (has_kernel(traits.op)) return fmt::format("{}.{}", traits.kernel.name, traits.kernel.overload);
   if (traits.cpu_form.empty() && normalize::becomes_core_aten(traits.op)) return "becomes core ATen operators";
   if (!traits.cpu_form.empty()) return fmt::format("becomes {}", traits.cpu_form);
   return traits.lowering.kind == AtenLowering::Kind::kBecomes ? fmt::format("becomes {}", traits.lowering.text) : "-";

@@ -10,7 +10,7 @@ namespace carina::normalize {
 bool becomes_core_aten(AtenOp op);
 
 // Rewrites the float operators of CPU nodes that have no kernel in ExecuTorch's portable library (silu, hardswish,
-// softplus, transposed convolution ...) to core ATen operators that have one (facts/executorch_kernels.def). Values
+// softplus, transposed convolution ...) to core ATen operators that have one (facts/aten). Values
 // keep their names, types and shapes. Other nodes stay. A valid graph causes no errors.
 Result<void> to_core_aten(ir::Graph& program, const Log& log);
 

@@ -8,6 +8,7 @@
 
 #include "base/memory/memory_planner.h"
 #include "facts/aten_composites.h"
+#include "facts/aten_traits.h"
 #include "facts/executorch.h"
 #include "pte/kernel_arguments_internal.h"
 #include "pte/scalar_type.h"
@@ -17,23 +18,22 @@ namespace carina::pte {
 
 namespace {
 
-const KernelRow* kernel_of(const ir::Node& node) {
-  const auto found = std::ranges::find(kKernelRows, node.op.name(), &KernelRow::aten);
-  return found == kKernelRows.end() ? nullptr : &*found;
+const AtenKernel* kernel_of(const ir::Node& node) {
+  return pte::has_kernel(node.op) ? &carina::kernel_of(node.op.aten()) : nullptr;
 }
 
 std::string location_of(const ir::Node& node) {
   return node.source.empty() ? node.name : fmt::format("{} ({})", node.name, node.source);
 }
 
-constexpr bool is_readable(const KernelRow& row) {
-  return for_each_argument(row.arguments, [](const KernelArgument&) {});
+constexpr bool is_readable(const AtenKernel& kernel) {
+  return for_each_argument(kernel.arguments, [](const KernelArgument&) {});
 }
-static_assert(std::ranges::all_of(kKernelRows, is_readable),
-              "a row of facts/executorch_kernels.def has an argument that means nothing");
+static_assert(std::ranges::all_of(kAtenTraits, is_readable, &AtenTraits::kernel),
+              "a kernel of facts/aten has an argument that means nothing");
 
 // Reports element types among a node's attributes that a .pte cannot represent.
-void note_unwritable_types(const ir::Node& node, const KernelRow& row, Diagnostics& errors) {
+void note_unwritable_types(const ir::Node& node, const AtenKernel& row, Diagnostics& errors) {
   for_each_argument(row.arguments, [&](const KernelArgument& wanted) {
     if (wanted.kind != KernelArgument::Kind::kAttribute) return;
     const ir::Attribute* attribute = node.attributes.find(wanted.attribute);
@@ -58,7 +58,7 @@ Diagnostics unwritable(const ir::Graph& graph) {
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const ir::Node& node = graph.nodes[n];
     if (node.op == ir::Op(AtenOp::executorch_call_delegate_default)) continue;
-    if (const KernelRow* row = kernel_of(node)) {
+    if (const AtenKernel* row = kernel_of(node)) {
       note_unwritable_types(node, *row, errors);
       continue;
     }
@@ -240,7 +240,7 @@ class Emitter {
     plan().instructions.emplace_back(std::move(call));
   }
 
-  void emit_kernel(const ir::Node& node, const KernelRow& row) {
+  void emit_kernel(const ir::Node& node, const AtenKernel& row) {
     KernelCall call{.op = operator_index(row.name, row.overload), .arguments = {}};
     for_each_argument(row.arguments,
                       [&](const KernelArgument& wanted) { call.arguments.push_back(argument(node, wanted)); });
@@ -248,7 +248,7 @@ class Emitter {
     for (const ir::ValueId output : node.outputs) outputs.push_back(tensor(output));
     if (!row.hidden_outputs.empty()) {
       const auto dtype = dtype_of_name(row.hidden_outputs);
-      CARINA_CHECK(dtype.has_value(), "{} in the row of {}", row.hidden_outputs, row.aten);
+      CARINA_CHECK(dtype.has_value(), "{} in the row of {}", row.hidden_outputs, node.op.name());
       outputs.push_back(planned_tensor({.dtype = *dtype,
                                         .shape = graph_[node.outputs.front()].shape,
                                         .dim_order = {},
@@ -303,7 +303,7 @@ class Emitter {
 }  // namespace
 
 bool has_kernel(ir::Op op) {
-  return std::ranges::find(kKernelRows, op.name(), &KernelRow::aten) != kKernelRows.end();
+  return op.is_aten() && carina::has_kernel(op.aten());
 }
 
 Result<Program> emit(const ir::Graph& graph, std::span<const Delegate> delegates, CpuKernels kernels) {

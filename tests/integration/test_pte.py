@@ -51,7 +51,7 @@ def conv_block():
     return layer(nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.ReLU(), nn.MaxPool2d(2)), x4)
 
 
-# Exported modules, one for each row of facts/executorch_kernels.def that torch.export can produce.
+# Exported modules, one for each row of facts/aten that torch.export can produce.
 EMITTED = {
     "add": lambda: module(lambda x, y: (x + y, x + 1.5, torch.add(x, y, alpha=2)), x24, seeded(4)),
     "sub": lambda: module(lambda x, y: (x - y, x - 1.5), x24, seeded(4)),

@@ -36,7 +36,8 @@ def names_used(root):
 
 
 def main(root):
-    known = {*names_of_aten((root / "facts" / "aten_ops.def").read_text()), *names_of_tosa(root), *OWN}
+    aten = "".join(table.read_text() for table in (root / "facts" / "aten").glob("*.def"))
+    known = {*names_of_aten(aten), *names_of_tosa(root), *OWN}
     used = list(names_used(root))
     wrong = [f"{where}: no operator has an attribute {name}" for name, where in used if name not in known]
     print("\n".join(wrong) or f"{len(used)} uses of {len({name for name, _ in used})} attributes")

@@ -2,16 +2,31 @@
 // compares their values with the official runtime.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <set>
 
+#include "facts/aten_traits.h"
 #include "runtime/kernels/element_internal.h"
+#include "runtime/kernels/kernels_internal.h"
 #include "tests/unit/runtime/program_builder.h"
 
 namespace carina::runtime {
 namespace {
+
+TEST(PortableKernels, each_kernel_of_an_aten_operator_exists) {
+  size_t named = 0;
+  for (const AtenTraits& traits : kAtenTraits) {
+    if (!has_kernel(traits.op)) continue;
+    ++named;
+    const std::string name = std::string(traits.kernel.name) + "." + std::string(traits.kernel.overload);
+    EXPECT_TRUE(std::ranges::find(portable_kernels(), name, &KernelEntry::name) != portable_kernels().end())
+        << name_of(traits.op);
+  }
+  EXPECT_GT(named, 150U);
+}
 
 TEST(Elements, float16_rounds_to_even_and_back) {
   const NumberLoader load = number_loader(PteScalarType::kHalf);
