@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 START = time.monotonic()
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "integration" / "arm_tutorials"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "integration" / "arm" / "tutorials"))
 
 import carina  # noqa: E402
 import torch  # noqa: E402

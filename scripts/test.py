@@ -37,6 +37,7 @@ BUILD = ROOT / os.environ.get("CARINA_BUILD", "build")
 RELEASE, ASAN, TSAN, COVERAGE = "release", "dev", "tsan", "coverage"
 ENVIRONMENT = Path(os.environ.get("CARINA_TEST_ENV", BUILD / "test-env"))
 PYTHON = ENVIRONMENT / "main" / "bin" / "python"
+INTEGRATION = "tests/integration"
 RESULTS = BUILD / "results"
 LOGS = BUILD / "logs"
 os.environ.setdefault("CARINA_CASES", str(BUILD / "cases"))
@@ -164,12 +165,20 @@ def ctest(step, preset, *options):
     count(step, path, run(step, [*command, "--output-junit", path], 100, CARINA_DEV_CHECKS="1"))
 
 
+def integration_files(names):
+    """The paths of integration tests: plan -> tests/integration/plan/test_plan.py. Each name is one file, in whichever folder."""
+    found = {name: list((ROOT / INTEGRATION).glob(f"*/test_{name}.py")) for name in names}
+    wrong = [name for name, paths in found.items() if len(paths) != 1]
+    assert not wrong, f"FAST and SANITIZED name tests that are not one file of {INTEGRATION}: {', '.join(wrong)}"
+    return [str(paths[0].relative_to(ROOT)) for paths in found.values()]
+
+
 def pytest(step, files, *options, **variables):
     path = results_of(step)
     if not os.access(PYTHON, os.X_OK):
         failed.append(f"{step}: no environment (tests/integration/setup.sh makes it)")
         return
-    names = [f"tests/integration/test_{name}.py" for name in files] or ["tests/integration"]
+    names = integration_files(files) or [INTEGRATION]
     workers = str(int(JOBS) + 1)  # a quarter of the time, a test waits: for an emulator, a cluster or a browser
     command = [PYTHON, "-m", "pytest", *names, "-q", "-n", workers, "--dist", "worksteal", f"--junitxml={path}"]
     command += ["-o", f"cache_dir={BUILD / 'pytest_cache'}"]

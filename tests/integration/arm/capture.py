@@ -100,18 +100,18 @@ class Recorder:
         self.cases.append(record)
 
     def export(self, case, record):
-        import graphs
+        import exported_graphs
 
         try:
-            record["float"] = graphs.capture_float(case, record["id"] + case.kind)
-        except graphs.Unable as error:
+            record["float"] = exported_graphs.capture_float(case, record["id"] + case.kind)
+        except exported_graphs.Unable as error:
             record["unable"] = str(error)
             return
         if not self.order.quantized or case.quantize_stage is None or case.kind.split("-")[0] not in QUANTIZED:
             return
         try:
-            record["quantized"] = graphs.capture_quantized(case, record["float"])
-        except graphs.Unable as error:
+            record["quantized"] = exported_graphs.capture_quantized(case, record["float"])
+        except exported_graphs.Unable as error:
             record["peer_unable"] = str(error)
 
     def pytest_runtest_setup(self, item):
@@ -196,7 +196,7 @@ def load():
     torch.set_num_threads(1)
     offline.no_downloads()
     import executorch.backends.arm.test.tester.test_pipeline  # noqa: F401
-    import graphs  # noqa: F401
+    import exported_graphs  # noqa: F401
     import pytest  # noqa: F401
 
     for strict in (False, True):  # torch.export imports more modules on its first use

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import tosa_reference_model
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import tier_plugin
 
 VERSION = "1.0.2"

@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
+TESTS = Path(__file__).resolve().parents[1]
+ROOT = TESTS.parents[1]
 BUILD = Path(os.environ.get("CARINA_BUILD", ROOT / "build"))
 PLAN_TOOL = BUILD / "release" / "bin" / "plan_tool"
 VERSION = "of this repository"
@@ -26,8 +26,8 @@ def say(line):
 def digest():
     """The digest of the tested program and of the graph generator."""
     found = hashlib.sha256(PLAN_TOOL.read_bytes())
-    for name in ("test_plan.py", "plan_graphs.py", "tosa_graphs.py", "operator_graphs.py"):
-        found.update((HERE.parent / name).read_bytes())
+    for name in ("test_plan.py", "plan_graphs.py", "vela_graphs.py", "operator_graphs.py"):
+        found.update((TESTS / "plan" / name).read_bytes())
     return found.hexdigest()
 
 
@@ -54,7 +54,7 @@ def main(words):
         say({"version": VERSION, "program_sha256": digest()})
     else:
         [job] = [word.removeprefix("--job=") for word in words]
-        sys.path.insert(0, str(HERE.parent))
+        sys.path[:0] = [str(TESTS / folder) for folder in ("", "support", "plan")]
         os.environ.setdefault("CARINA_BIN", str(PLAN_TOOL.with_name("carina")))
         for first, last in json.loads(Path(job).read_text(encoding="utf-8"))["combinations"]:
             for number in range(first, last + 1):

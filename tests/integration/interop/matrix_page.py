@@ -5,7 +5,7 @@ from matrix import RELATIVE, Outcome
 HEAD = f"""# Programs and runtimes
 
 This page lists programs that run in both runtimes, with the differences of their outputs.
-`make conformance` (`tests/integration/interop/run.py --page`) writes it. `make test` runs a sample
+`make conformance` (`tests/integration/interop/run_matrix.py --page`) writes it. `make test` runs a sample
 of the rows.
 
 Programs of Carina and of ExecuTorch run in Carina's runtime (`carina run`) and in the official
