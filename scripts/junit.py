@@ -65,7 +65,13 @@ def slowest(folder, number):
 
 def table(rows):
     lines = ["| step | test | seconds |", "|---|---|--:|"]
-    return "\n".join(lines + [f"| {step} | `{test.name.replace('|', chr(92) + '|')}` | {test.seconds:.1f} |" for step, test in rows]) + "\n"
+    return (
+        "\n".join(
+            lines
+            + [f"| {step} | `{test.name.replace('|', chr(92) + '|')}` | {test.seconds:.1f} |" for step, test in rows]
+        )
+        + "\n"
+    )
 
 
 def sums(folder):

@@ -227,7 +227,15 @@ def sanitized():
         programs = sorted(path.name for path in (BUILD / ASAN / "bin").glob("*_test"))
         gtest("asan", ASAN, dict.fromkeys(programs, "*"))
         binary = BUILD / ASAN / "bin" / "carina"
-        pytest("asan-integration", SANITIZED, "-m", "not long and not small_memory", "-k", SANITIZED_CASES, CARINA_BIN=str(binary))
+        pytest(
+            "asan-integration",
+            SANITIZED,
+            "-m",
+            "not long and not small_memory",
+            "-k",
+            SANITIZED_CASES,
+            CARINA_BIN=str(binary),
+        )
 
 
 def threads():
@@ -271,7 +279,14 @@ def covered():
 
 SETUP = {"packages": packages, "environment": environment}
 TESTS = {**SETUP, "cases": cases, "build": build, "unit": unit, "integration": integration}
-SANITIZERS = {**SETUP, "cases": cases, "sanitized": sanitized, "threads": threads, "uninitialized": uninitialized, "fuzz": fuzz}
+SANITIZERS = {
+    **SETUP,
+    "cases": cases,
+    "sanitized": sanitized,
+    "threads": threads,
+    "uninitialized": uninitialized,
+    "fuzz": fuzz,
+}
 TIERS = {
     "test": TESTS,
     "fast": {"build": build, "unit": unit, "integration": integration_fast},
@@ -304,7 +319,9 @@ def finish():
         print(f"only in make test-all: {of_other_tiers} tests, which take minutes or an environment of their own")
     if passed:
         junit.write_durations(RESULTS, RESULTS / "durations.md")
-    print(f"{tier}: {clock()} minutes, {cpu_seconds():.0f} s of processor time; durations in {RESULTS / 'durations.md'}")
+    print(
+        f"{tier}: {clock()} minutes, {cpu_seconds():.0f} s of processor time; durations in {RESULTS / 'durations.md'}"
+    )
     sums = {"passed": len(passed), "failed": len(failed), "skipped": sum(not_run.values())}
     (RESULTS / f"{tier}.json").write_text(json.dumps(sums))
     print_sums(sums, plain="TEST_TOTALS_LATER" not in os.environ)
@@ -333,7 +350,9 @@ def announce(tier, steps):
     minutes, gigabytes = COSTS[tier]
     free = shutil.disk_usage(BUILD).free / 1e9
     print(f"{tier}: {', '.join(steps)}")
-    print(f"In a fresh clone this takes about {minutes} minutes on two cores and {gigabytes} GB in {BUILD} ({free:.0f} GB are free).")
+    print(
+        f"In a fresh clone this takes about {minutes} minutes on two cores and {gigabytes} GB in {BUILD} ({free:.0f} GB are free)."
+    )
 
 
 def main():
@@ -356,8 +375,15 @@ def main():
         before, used, start = (len(passed), len(failed)), cpu_seconds(), time.monotonic()
         print(f"[{number}/{len(chosen)}] {clock()}  {name}", flush=True)
         steps[name]()
-        ran = f"{len(passed) - before[0]} passed, {len(failed) - before[1]} failed; " if (len(passed), len(failed)) != before else ""
-        print(f"    {clock()}  {name}: {ran}{time.monotonic() - start:.0f} s, {cpu_seconds() - used:.0f} s of processor time", flush=True)
+        ran = (
+            f"{len(passed) - before[0]} passed, {len(failed) - before[1]} failed; "
+            if (len(passed), len(failed)) != before
+            else ""
+        )
+        print(
+            f"    {clock()}  {name}: {ran}{time.monotonic() - start:.0f} s, {cpu_seconds() - used:.0f} s of processor time",
+            flush=True,
+        )
     finish()
 
 

@@ -55,7 +55,11 @@ OPERATORS = {
     "hardswish": (torch.nn.functional.hardswish, EDGE.hardswish.default, "hardswish"),
     "gelu": (torch.nn.functional.gelu, EDGE.gelu.default, "gelu"),
     "exp": (torch.exp, EDGE.exp.default, "exp"),
-    "view": (lambda x: x.reshape(x.shape[0], x.shape[1], x.shape[2] * 2, x.shape[3] // 2), EDGE.view_copy.default, "view"),
+    "view": (
+        lambda x: x.reshape(x.shape[0], x.shape[1], x.shape[2] * 2, x.shape[3] // 2),
+        EDGE.view_copy.default,
+        "view",
+    ),
     "softmax": (lambda x: torch.softmax(x, 1), EDGE._softmax.default, "softmax"),
 }
 SAMPLED = tuple(OPERATORS)
@@ -88,7 +92,10 @@ def _among(function, name, overload="default", word=None):
 
 
 AMONG_OTHERS: set[str] = set()
-OPERATORS |= {name: _alone(name) for name in ("atan", "sinh", "cosh", "tan", "asinh", "erf", "expm1", "floor", "ceil", "sign", "round")}
+OPERATORS |= {
+    name: _alone(name)
+    for name in ("atan", "sinh", "cosh", "tan", "asinh", "erf", "expm1", "floor", "ceil", "sign", "round")
+}
 OPERATORS |= {
     "pow": _alone("pow", "Tensor_Scalar", lambda x: torch.pow(x, 2.0)),
     "cumsum": _alone("cumsum", function=lambda x: torch.cumsum(x, 3)),
@@ -172,7 +179,9 @@ def by_executorch(model, inputs, target, check):
 
 def by_to_backend(model, inputs, target, check):
     partitioner = (EthosUPartitioner if target.startswith("ethos") else TOSAPartitioner)(spec_of(target), [check])
-    edge = to_edge(torch.export.export(model, inputs), compile_config=EdgeCompileConfig(_check_ir_validity=False)).to_backend(partitioner)
+    edge = to_edge(
+        torch.export.export(model, inputs), compile_config=EdgeCompileConfig(_check_ir_validity=False)
+    ).to_backend(partitioner)
     return delegates(edge), on_cpu(edge), outputs_of(edge, inputs, target)
 
 
@@ -183,19 +192,28 @@ def outputs_of(edge, inputs, target):
 
 
 def by_carina(model, inputs, target, check):
-    compiled = carina.arm.to_edge_transform_and_lower(torch.export.export(model, inputs), partitioner=[EthosUPartitioner(spec_of(target), [check])])
+    compiled = carina.arm.to_edge_transform_and_lower(
+        torch.export.export(model, inputs), partitioner=[EthosUPartitioner(spec_of(target), [check])]
+    )
     program = compiled.to_executorch().program
     program.save("program.pte")
     calls = [part["does"] for part in carina.inspect("program.pte")["parts"] if part["kind"] == "instruction"]
     on_npu = sum(call.startswith("delegate ") for call in calls)
-    return on_npu, [call for call in calls if call.startswith("kernel ")], np.array(program.run(*(value.numpy() for value in inputs))[0])
+    return (
+        on_npu,
+        [call for call in calls if call.startswith("kernel ")],
+        np.array(program.run(*(value.numpy() for value in inputs))[0]),
+    )
 
 
 FLOWS = (by_executorch, by_to_backend, by_carina)
 
 
 def check(name, position, target, kind, flow):
-    if name in ("hardswish", "hardsigmoid", "silu", "prelu", "layer_norm") and (target, flow) == ("TOSA-1.0+FP", by_to_backend):
+    if name in ("hardswish", "hardsigmoid", "silu", "prelu", "layer_norm") and (target, flow) == (
+        "TOSA-1.0+FP",
+        by_to_backend,
+    ):
         return  # to_edge() decomposes it before a partitioner runs
     model, inputs = network(name, position), (torch.randn(1, 3, 12, 12),)
     if target != "TOSA-1.0+FP":
@@ -224,7 +242,9 @@ def combinations(name, mode):
             continue  # the sample has each position with one target
         if name == "max_pool2d" and target == "TOSA-1.0+FP":
             continue  # ExecuTorch decomposes it, with indices, before a partitioner runs
-        flows = FLOWS if target.startswith("ethos") else (by_executorch, by_to_backend)  # Carina's own makes programs for a runtime
+        flows = (
+            FLOWS if target.startswith("ethos") else (by_executorch, by_to_backend)
+        )  # Carina's own makes programs for a runtime
         every = list(itertools.product(CHECKS, flows))
         for kind, flow in every if whole else [every[(number * 5 + first) % len(every)]]:
             yield position, target, kind, flow
@@ -243,7 +263,15 @@ def main():
                     check(name, *combination)
             except Exception as error:
                 wrong += 1
-                print(name, combination[:3], combination[3].__name__, type(error).__name__, str(error)[:400].replace("\n", " "), file=sys.stderr, flush=True)
+                print(
+                    name,
+                    combination[:3],
+                    combination[3].__name__,
+                    type(error).__name__,
+                    str(error)[:400].replace("\n", " "),
+                    file=sys.stderr,
+                    flush=True,
+                )
                 if "-v" in sys.argv:
                     traceback.print_exc(limit=8)
         failed += wrong > 0

@@ -122,7 +122,9 @@ def by_both(case, target="ethos-u85-256", wide=False):
     config = (get_symmetric_a16w8_quantization_config if wide else get_symmetric_quantization_config)()
     ours = converted(model, samples, EthosUQuantizer(EthosUCompileSpec(target)).set_global(config))
     try:
-        peer = converted(model, samples, PeersQuantizer(PeersSpec(target)).set_global((peers_a16w8 if wide else peers_int8)()))
+        peer = converted(
+            model, samples, PeersQuantizer(PeersSpec(target)).set_global((peers_a16w8 if wide else peers_int8)())
+        )
         its = sqnr(wanted, peer(*inputs))
     except Exception as error:  # noqa: BLE001  any error of the Arm backend
         its = type(error).__name__
@@ -143,7 +145,10 @@ def on_the_simulator(quantized, inputs, target):
 def check(name, case, wide=False, least=None, below=0.05):
     """`below`: by how many dB Carina may be below the Arm backend. Masks must not lose anything beside chance."""
     ours, its, *_ = by_both(case, wide=wide)
-    print(f"{name:>20}: Carina {ours:5.1f} dB, the Arm backend {its if isinstance(its, str) else round(its, 1)}", flush=True)
+    print(
+        f"{name:>20}: Carina {ours:5.1f} dB, the Arm backend {its if isinstance(its, str) else round(its, 1)}",
+        flush=True,
+    )
     assert isinstance(its, str) or np.isnan(its) or ours >= its - below, (name, ours, its)
     assert least is None or ours >= least, (name, ours)
 
@@ -177,12 +182,18 @@ def batches_and_groups():
             check(f"{name}, batch {batch}", model_of(MASKS[name], batch=batch), least=27)
         case = model_of(lambda q, k, v: grouped(q, k[:, :2], v[:, :2]), batch=batch)
         check(f"groups, batch {batch}", case, least=27, below=0.3)  # no mask: the roundings of other nodes
-        check(f"groups, causal, batch {batch}", model_of(lambda q, k, v: grouped(q, k[:, :2], v[:, :2], is_causal=True), batch=batch), least=27)
+        check(
+            f"groups, causal, batch {batch}",
+            model_of(lambda q, k, v: grouped(q, k[:, :2], v[:, :2], is_causal=True), batch=batch),
+            least=27,
+        )
 
 
 def programs_hide_keys():
     """The converted model in PyTorch and the program on the simulator: one step of the output is about 0.5 % of its range."""
-    cases = {name: model_of(function) for name, function in MASKS.items()} | {name: model_of(*case) for name, case in LATE.items()}
+    cases = {name: model_of(function) for name, function in MASKS.items()} | {
+        name: model_of(*case) for name, case in LATE.items()
+    }
     cases |= {f"{name}, batch 2": model_of(MASKS[name], batch=2) for name in ("none", "causal", "flags")}
     for (name, case), target in in_turn(every(8, cases.items()), TARGETS):
         ours, _, quantized, inputs = by_both(case, target)
@@ -193,7 +204,9 @@ def programs_hide_keys():
 
 def masks_in_training():
     model, inputs, samples = model_of(MASKS["causal"])
-    quantizer = EthosUQuantizer(EthosUCompileSpec("ethos-u85-256")).set_global(get_symmetric_quantization_config(is_qat=True))
+    quantizer = EthosUQuantizer(EthosUCompileSpec("ethos-u85-256")).set_global(
+        get_symmetric_quantization_config(is_qat=True)
+    )
     prepared = prepare_qat_pt2e(torch.export.export(model, inputs).module(check_guards=False), quantizer)
     for sample in samples:
         prepared(*sample).square().mean().backward()
@@ -223,6 +236,7 @@ def other_infinities_saturate():
         lambda x: torch.where(some, x, INFINITY).amin(1),
         lambda x: torch.clamp(x, -INFINITY, 0.5),
     ):
+
         class Function(torch.nn.Module):
             def forward(self, x, function=function):
                 return function(x)
@@ -230,7 +244,11 @@ def other_infinities_saturate():
         torch.manual_seed(0)
         samples = [(torch.randn(4, 6),) for _ in range(5)]
         model, inputs = Function(), samples[-1]
-        quantized = converted(model, samples, EthosUQuantizer(EthosUCompileSpec("ethos-u85-256")).set_global(get_symmetric_quantization_config()))
+        quantized = converted(
+            model,
+            samples,
+            EthosUQuantizer(EthosUCompileSpec("ethos-u85-256")).set_global(get_symmetric_quantization_config()),
+        )
         assert sqnr(model(*inputs), quantized(*inputs)) > 20, quantized(*inputs)
 
 

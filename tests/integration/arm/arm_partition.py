@@ -82,7 +82,9 @@ def lowered(model, inputs, target, checks=None, spec=None):
     partitioner = partitioner_of(target)(spec or spec_of(target), checks)
     assert isinstance(partitioner, Partitioner)
     program = torch.export.export(model, inputs)
-    return to_edge_transform_and_lower(program, partitioner=[partitioner], compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    return to_edge_transform_and_lower(
+        program, partitioner=[partitioner], compile_config=EdgeCompileConfig(_check_ir_validity=False)
+    )
 
 
 def delegates(edge):
@@ -129,7 +131,9 @@ MOVES = {
 
 
 def moves_become_delegates():
-    for (name, (function, shape)), target in in_turn(MOVES.items(), ("TOSA-1.0+FP", "TOSA-1.0+INT", "TOSA-1.0+INT+int16")):
+    for (name, (function, shape)), target in in_turn(
+        MOVES.items(), ("TOSA-1.0+FP", "TOSA-1.0+INT", "TOSA-1.0+INT+int16")
+    ):
         model, inputs = Function(function), (torch.rand(shape),)
         if "INT" in target:
             config = get_symmetric_a16w8_quantization_config() if "int16" in target else None
@@ -165,13 +169,20 @@ KEPT_BY_ARM = {
     "upsample_nearest2d.vec": (torch.nn.UpsamplingNearest2d(scale_factor=3), (1, 3, 4, 4), U55_SPEC),
     "max_pool2d": (torch.nn.MaxPool2d(2, stride=2, dilation=2), (1, 3, 12, 12), "TOSA-1.0+FP"),
     "max.default": (torch.max, (2, 5), "TOSA-1.0+FP"),
-    "_native_batch_norm_legit.no_stats": (torch.nn.BatchNorm2d(3, track_running_stats=False), (2, 3, 4, 4), "TOSA-1.0+FP"),
+    "_native_batch_norm_legit.no_stats": (
+        torch.nn.BatchNorm2d(3, track_running_stats=False),
+        (2, 3, 4, 4),
+        "TOSA-1.0+FP",
+    ),
 }
 
 
 def arm_partitions_keep_what_the_arm_backend_keeps():
     for name, (function, shape, target) in KEPT_BY_ARM.items():
-        model, inputs = (function if isinstance(function, torch.nn.Module) else Function(function)).eval(), (torch.rand(shape),)
+        model, inputs = (
+            (function if isinstance(function, torch.nn.Module) else Function(function)).eval(),
+            (torch.rand(shape),),
+        )
         if "INT" in target:
             model = quantized(model, inputs, target)
         assert delegates(lowered(model, inputs, target)) == 1, name
@@ -193,8 +204,11 @@ def arm_partitions_are_kept_in_specs():
 
 def arm_partitions_delegate_constants_alone():
     """A constant beside a kept node is quantized with the other operand, and is a delegate without an input."""
-    for function, shape in ((lambda x: x < 2, (2, 6)), (lambda x: torch.where(x > 0.5, x, torch.full_like(x, 2.0)), (2, 6)),
-                            (lambda x: torch.eye(5, dtype=torch.int64) + x, (5,))):
+    for function, shape in (
+        (lambda x: x < 2, (2, 6)),
+        (lambda x: torch.where(x > 0.5, x, torch.full_like(x, 2.0)), (2, 6)),
+        (lambda x: torch.eye(5, dtype=torch.int64) + x, (5,)),
+    ):
         inputs, spec = (torch.rand(shape),), spec_of(U55_SPEC).set_arm_partition()
         edge = lowered(quantized(Function(function), inputs, U55_SPEC, spec=spec), inputs, U55_SPEC, spec=spec)
         calls = [node for node in edge.exported_program().graph.nodes if "executorch_call_delegate" in str(node.target)]
@@ -211,7 +225,9 @@ POOLS = [
 
 
 def pools_with_divisors():
-    for options, target in in_turn(POOLS, ("TOSA-1.0+FP", "TOSA-1.0+INT", "TOSA-1.0+INT+int16", U55, "ethos-u85-128"), number=2):
+    for options, target in in_turn(
+        POOLS, ("TOSA-1.0+FP", "TOSA-1.0+INT", "TOSA-1.0+INT+int16", U55, "ethos-u85-128"), number=2
+    ):
         model, inputs = torch.nn.AvgPool2d(**options), (torch.rand(1, 4, 14, 14),)
         if target != "TOSA-1.0+FP":
             config = get_symmetric_a16w8_quantization_config() if "int16" in target else None
@@ -224,12 +240,19 @@ def pools_with_divisors():
 
 def adaptive_pools_repeat_elements():
     """An image that is smaller than the result, and windows of two sizes: a pool for each window size, joined."""
-    for (size, result), target in in_turn(((1, 3), (7, 10), (7, 5)), ("TOSA-1.0+INT", "TOSA-1.0+INT+int16", U55), number=2):
+    for (size, result), target in in_turn(
+        ((1, 3), (7, 10), (7, 5)), ("TOSA-1.0+INT", "TOSA-1.0+INT+int16", U55), number=2
+    ):
         inputs = (torch.rand(1, 3, size, size),)
         config = get_symmetric_a16w8_quantization_config() if "int16" in target else None
         model = quantized(torch.nn.AdaptiveAvgPool2d((result, result)), inputs, target, config)
         edge = lowered(model, inputs, target)
-        assert delegates(edge) == 1 and not any("pool" in name for name in on_cpu(edge)), (size, result, target, on_cpu(edge))
+        assert delegates(edge) == 1 and not any("pool" in name for name in on_cpu(edge)), (
+            size,
+            result,
+            target,
+            on_cpu(edge),
+        )
         if target.startswith("TOSA"):
             same(edge, model, inputs, steps=1)
 
@@ -264,8 +287,10 @@ def vgf_follows_its_specification():
     """Without floats in its specification, a VGF delegate takes and gives integers."""
     inputs = (torch.rand(1, 5), torch.rand(1, 5))
     model = quantized(Function(torch.add), inputs, "TOSA-1.0+INT")
-    counts = [sum("quantize_per_tensor" in name for name in on_cpu(lowered(model, inputs, "vgf", spec=VgfCompileSpec(spec))))
-              for spec in ("TOSA-1.0+INT", "TOSA-1.0+FP+INT")]
+    counts = [
+        sum("quantize_per_tensor" in name for name in on_cpu(lowered(model, inputs, "vgf", spec=VgfCompileSpec(spec))))
+        for spec in ("TOSA-1.0+INT", "TOSA-1.0+FP+INT")
+    ]
     assert counts == [3, 0], counts
 
 
@@ -334,7 +359,11 @@ def checks_cut_the_network():
         count = 1 if name == "relu" and target != "TOSA-1.0+FP" else 2
         assert delegates(edge) == count, (name, target, delegates(edge), on_cpu(edge))
         # ExecuTorch decomposes a hardswish unless a partitioner wants it whole.
-        assert any(name in op or (name, "aten.clamp" in op) == ("hardswish", True) for op in on_cpu(edge)), (name, target, on_cpu(edge))
+        assert any(name in op or (name, "aten.clamp" in op) == ("hardswish", True) for op in on_cpu(edge)), (
+            name,
+            target,
+            on_cpu(edge),
+        )
         if target.startswith("TOSA"):
             same(edge, model, inputs, steps=2)
 
@@ -364,7 +393,12 @@ class QuantizedAndFloat(torch.nn.Module):
 def floats_between_integers():
     inputs = (torch.randn(2, 3, 4), torch.randn(2, 3, 4))
     for target, count in (("TOSA-1.0+INT+FP", 1), ("TOSA-1.0+INT", 2)):
-        model = quantized(QuantizedAndFloat(), inputs, target, setup=lambda quantizer: quantizer.set_module_type(torch.nn.Sigmoid, None))
+        model = quantized(
+            QuantizedAndFloat(),
+            inputs,
+            target,
+            setup=lambda quantizer: quantizer.set_module_type(torch.nn.Sigmoid, None),
+        )
         edge = lowered(model, inputs, target)
         assert delegates(edge) == count, (target, delegates(edge), on_cpu(edge))
         assert (on_cpu(edge) == []) == (count == 1), on_cpu(edge)
@@ -386,7 +420,11 @@ def all_orders_of_memory():
         assert delegates(edge) == 1
         same(edge, model, inputs)
     last = torch.randn(1, 3, 4, 5).to(memory_format=torch.channels_last)
-    for function in (lambda x: x * 2, lambda x: (x * 2).contiguous(), lambda x: x.clone(memory_format=torch.contiguous_format) * x):
+    for function in (
+        lambda x: x * 2,
+        lambda x: (x * 2).contiguous(),
+        lambda x: x.clone(memory_format=torch.contiguous_format) * x,
+    ):
         edge = lowered(Function(function), (last,), "TOSA-1.0+FP")
         same(edge, Function(function), (last,))
 
@@ -422,7 +460,9 @@ def multiples_are_added():
     for shapes, target in in_turn(ranks, ("TOSA-1.0+FP", "TOSA-1.0+INT", "TOSA-1.0+INT+int16"), number=2):
         model, inputs = Function(lambda x, y: torch.add(x, y, alpha=1.5)), tuple(torch.randn(shape) for shape in shapes)
         if "INT" in target:
-            model = quantized(model, inputs, target, get_symmetric_a16w8_quantization_config() if "int16" in target else None)
+            model = quantized(
+                model, inputs, target, get_symmetric_a16w8_quantization_config() if "int16" in target else None
+            )
         edge = lowered(model, inputs, target)
         assert delegates(edge) == 1, (shapes, target, on_cpu(edge))
         assert "aten.add.Tensor" not in on_cpu(edge), (shapes, target)
@@ -471,7 +511,9 @@ def values_in_parts_of_tensors_are_selected_and_moved():
         graph = quantized(model, inputs, "TOSA-1.0+INT")
         targets = [str(node.target) for node in graph.graph.nodes]
         assert all(f"aten.{name}" in targets for name in names), targets
-        assert not any(target.startswith("aten.") and ("scatter" in target or "tril" in target) for target in targets), targets
+        assert not any(
+            target.startswith("aten.") and ("scatter" in target or "tril" in target) for target in targets
+        ), targets
         edge = lowered(graph, inputs, "TOSA-1.0+INT")
         assert delegates(edge) == 1 and not any("aten" in name for name in on_cpu(edge)), (targets, on_cpu(edge))
         same(edge, graph, inputs, steps=1)
@@ -480,7 +522,11 @@ def values_in_parts_of_tensors_are_selected_and_moved():
 def numbers_beside_scalars_keep_ranks():
     """A number that becomes a tensor has the rank of the result beside a tensor without dimensions."""
     inputs = (torch.rand(3, 4),)
-    model = quantized(Function(lambda x: torch.stack((torch.where(x.sum() != 0, x.sum(), x.amax()), x.sum() / 2))), inputs, "TOSA-1.0+INT")
+    model = quantized(
+        Function(lambda x: torch.stack((torch.where(x.sum() != 0, x.sum(), x.amax()), x.sum() / 2))),
+        inputs,
+        "TOSA-1.0+INT",
+    )
     assert model(*inputs).shape == (2,)
     assert lowered(model, inputs, "TOSA-1.0+INT").exported_program()
 
@@ -528,7 +574,10 @@ def transposed_convolutions_train():
     for groups, scales in ((1, 4), (2, 1)):
         model, inputs = torch.nn.ConvTranspose2d(6, 4, 3, groups=groups), (torch.randn(1, 6, 5, 5),)
         config = get_symmetric_quantization_config(is_qat=True)
-        prepared = prepare_qat_pt2e(torch.export.export(model, inputs).module(check_guards=False), TOSAQuantizer(spec_of("TOSA-1.0+INT")).set_global(config))
+        prepared = prepare_qat_pt2e(
+            torch.export.export(model, inputs).module(check_guards=False),
+            TOSAQuantizer(spec_of("TOSA-1.0+INT")).set_global(config),
+        )
         prepared(*inputs)
         counts = {module.scale.numel() for module in prepared.modules() if hasattr(module, "scale")}
         assert counts == {1, scales}, counts
@@ -598,7 +647,9 @@ class Limits(torch.nn.Module):
 def constants_are_quantized():
     inputs = (torch.randn(3, 4),)
     model = quantized(Limits().eval(), inputs, "TOSA-1.0+INT")
-    operands = [operand for node in model.graph.nodes if "aten." in str(node.target) for operand in node.all_input_nodes]
+    operands = [
+        operand for node in model.graph.nodes if "aten." in str(node.target) for operand in node.all_input_nodes
+    ]
     assert len(operands) == 6 and all("dequantize" in str(operand.target) for operand in operands), operands
     edge = lowered(model, inputs, "TOSA-1.0+INT")
     assert delegates(edge) == 1
@@ -627,7 +678,12 @@ class State(torch.nn.Module):
 def state_stays_on_the_cpu():
     """What does not overwrite the state is quantized and delegated, also if only a type of modules has a config."""
     inputs = (torch.randn(1, 4),)
-    for setup in (None, lambda quantizer: quantizer.set_global(None).set_module_type(torch.nn.Linear, get_symmetric_quantization_config())):
+    for setup in (
+        None,
+        lambda quantizer: quantizer.set_global(None).set_module_type(
+            torch.nn.Linear, get_symmetric_quantization_config()
+        ),
+    ):
         edge = lowered(quantized(State().eval(), inputs, U55, setup=setup), inputs, U55)
         assert delegates(edge) >= 1, on_cpu(edge)
         pte = edge.to_executorch().buffer
@@ -654,9 +710,13 @@ def conditions_with_constants_stay_on_the_cpu():
 def uint8_ends_are_in_the_delegate():
     model, inputs = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU()).eval(), (torch.randn(1, 3, 8, 8),)
     for target in (U55, "ethos-u85-256", "TOSA-1.0+INT"):
-        converted = quantized(model, inputs, target, setup=lambda quantizer: quantizer.set_io(get_uint8_io_quantization_config()))
+        converted = quantized(
+            model, inputs, target, setup=lambda quantizer: quantizer.set_io(get_uint8_io_quantization_config())
+        )
         edge = lowered(converted, inputs, target)
-        assert [name.split(".")[1] for name in on_cpu(edge)] == ["quantize_per_tensor", "dequantize_per_tensor"], on_cpu(edge)
+        assert [name.split(".")[1] for name in on_cpu(edge)] == ["quantize_per_tensor", "dequantize_per_tensor"], (
+            on_cpu(edge)
+        )
         if target.startswith("ethos"):
             (result,) = carina.run(edge.to_executorch().buffer, [inputs[0].numpy()])
             torch.testing.assert_close(torch.from_numpy(result), converted(*inputs), rtol=0, atol=0.02)
@@ -683,7 +743,10 @@ def integers_have_functions():
     for function, target in in_turn((torch.abs, torch.neg, torch.sign), (U55, "ethos-u85-256")):
         edge = lowered(quantized(Function(function), (numbers,), target), (numbers,), target)
         assert delegates(edge) == 1 and not on_cpu(edge), (function, target, on_cpu(edge))
-        assert (carina.run(edge.to_executorch().buffer, [numbers.numpy()])[0] == function(numbers).numpy()).all(), (function, target)
+        assert (carina.run(edge.to_executorch().buffer, [numbers.numpy()])[0] == function(numbers).numpy()).all(), (
+            function,
+            target,
+        )
 
 
 def limits_may_be_tensors():
@@ -715,7 +778,10 @@ def blocks_of(edge):
 def blocks_are_external():
     """The blocks of a delegate with external data are those of the delegate without, and the two tagged ones are in files of their own."""
     model, inputs = torch.nn.Conv2d(3, 4, 3).eval(), (torch.randn(1, 3, 8, 8),)
-    whole, apart = EthosUCompileSpec(U55), EthosUCompileSpec(U55, external_block_placements=VelaExternalBlockPlacements("commands", "weights"))
+    whole, apart = (
+        EthosUCompileSpec(U55),
+        EthosUCompileSpec(U55, external_block_placements=VelaExternalBlockPlacements("commands", "weights")),
+    )
     quantized_model = quantized(model, inputs, U55)
     expected = blocks_of(lowered(quantized_model, inputs, U55, spec=whole))
     edge = lowered(quantized_model, inputs, U55, spec=apart)
@@ -747,9 +813,14 @@ def delegates_print_summaries():
         rows = dict(re.findall(r"^(.+?) {2,}(\S.*)$", said.getvalue(), re.MULTILINE))
         assert (rows["System configuration"], rows["Memory mode"]) == (system, mode), rows
         used = {name: float(value.split()[0]) for name, value in rows.items() if name.endswith(" used")}
-        assert list(used) == [f"Total {memory} used" for memory in memories] and all(value > 0 for value in used.values()), used
+        assert list(used) == [f"Total {memory} used" for memory in memories] and all(
+            value > 0 for value in used.values()
+        ), used
         assert int(rows["Neural network macs"].removesuffix(" MACs/batch")) >= 6 * 6 * 4 * 27
-        assert rows["Original Weights Size"] == f"{4 * 27 / 1024:.2f} KiB" and float(rows["NPU Encoded Weights Size"].split()[0]) > 0
+        assert (
+            rows["Original Weights Size"] == f"{4 * 27 / 1024:.2f} KiB"
+            and float(rows["NPU Encoded Weights Size"].split()[0]) > 0
+        )
         assert "Total   SRAM bandwidth" in said.getvalue() and "Design peak SRAM bandwidth" in rows
 
 
@@ -764,8 +835,12 @@ def quantizers_report():
     log.removeHandler(handler)
     log.setLevel(logging.NOTSET)
     (report,) = (text for text in said if "FINAL QUANTIZATION REPORT" in text)
-    assert re.search(r"^   conv2d +x: QuantizationSpec\(dtype=INT16, range=\(-32767,32767\)\) +Quant", report, re.MULTILINE), report
-    assert "dtype=INT8, range=(-127,127)" in report and "\n    conv2d_1\n" in report.split("Non annotated nodes:")[1], report
+    assert re.search(
+        r"^   conv2d +x: QuantizationSpec\(dtype=INT16, range=\(-32767,32767\)\) +Quant", report, re.MULTILINE
+    ), report
+    assert "dtype=INT8, range=(-127,127)" in report and "\n    conv2d_1\n" in report.split("Non annotated nodes:")[1], (
+        report
+    )
 
 
 def settings_take_lists():
@@ -776,11 +851,16 @@ def settings_take_lists():
         quantizer.set_module_type([torch.nn.Conv2d], None).set_node_name(["conv2d", "relu"], narrow)
 
     def by_target(quantizer):
-        quantizer.set_node_target((torch.ops.aten.conv2d.default, torch.ops.aten.relu.default), narrow).set_module_name(["conv2"], None)
+        quantizer.set_node_target((torch.ops.aten.conv2d.default, torch.ops.aten.relu.default), narrow).set_module_name(
+            ["conv2"], None
+        )
 
     for setup in (by_node, by_target):
         assert [weight for _, weight in quantized_operands(setup)] == [True, False]
-    assert quantized_operands(lambda quantizer: quantizer.set_global(None).add_quantizer(OneNode())) == [(True, False), (False, False)]
+    assert quantized_operands(lambda quantizer: quantizer.set_global(None).add_quantizer(OneNode())) == [
+        (True, False),
+        (False, False),
+    ]
 
 
 def symmetric(dtype):
@@ -811,9 +891,17 @@ def integers_of_32_bits():
     table = QuantizationConfig(symmetric(torch.int16), symmetric(torch.int32), None, None)
     inputs = (torch.rand(3, 4), torch.rand(3, 4))
     for target in ("TOSA-1.0+INT+int16", U55):
-        model = quantized(Function(torch.add), inputs, target, wide, lambda quantizer: quantizer.set_io(get_symmetric_quantization_config()))
+        model = quantized(
+            Function(torch.add),
+            inputs,
+            target,
+            wide,
+            lambda quantizer: quantizer.set_io(get_symmetric_quantization_config()),
+        )
         is_one_delegate(model, inputs, target, 2 / 255)
-        model = quantized(SumOfTables(), inputs, target, wide, lambda quantizer: quantizer.set_module_type(torch.nn.Sigmoid, table))
+        model = quantized(
+            SumOfTables(), inputs, target, wide, lambda quantizer: quantizer.set_module_type(torch.nn.Sigmoid, table)
+        )
         tables = [node for node in model.graph.nodes if "sigmoid" in str(node.target)]
         assert [node.args[0].args[-1] for node in tables] == [torch.int16] * 2, tables
         is_one_delegate(model, inputs, target, 2e-4)

@@ -25,7 +25,15 @@ from carina.arm import get_symmetric_a16w8_quantization_config
 from tier_plugin import collect_garbage_rarely
 from torch.nn import functional
 
-TARGETS = ("TOSA-1.0+FP", "TOSA-1.0+INT", "TOSA-1.0+INT+int16", "TOSA-1.0+INT+FP", U55, "ethos-u85-256", "ethos-u65-256")
+TARGETS = (
+    "TOSA-1.0+FP",
+    "TOSA-1.0+INT",
+    "TOSA-1.0+INT+int16",
+    "TOSA-1.0+INT+FP",
+    U55,
+    "ethos-u85-256",
+    "ethos-u65-256",
+)
 
 
 class Network(torch.nn.Module):
@@ -45,7 +53,14 @@ class Network(torch.nn.Module):
 
 def _conv(draw, shape):
     kernel = draw.choice([1, 3])
-    return torch.nn.Conv2d(shape[1], draw.randint(1, 6), kernel, stride=draw.choice([1, 1, 2]), padding=draw.choice([0, kernel // 2]), bias=draw.random() < 0.7)
+    return torch.nn.Conv2d(
+        shape[1],
+        draw.randint(1, 6),
+        kernel,
+        stride=draw.choice([1, 1, 2]),
+        padding=draw.choice([0, kernel // 2]),
+        bias=draw.random() < 0.7,
+    )
 
 
 def _linear(draw, shape):
@@ -64,27 +79,87 @@ def _pool(draw, shape):
 
 
 UNARY = (
-    torch.relu, torch.sigmoid, torch.tanh, functional.hardswish, functional.gelu, functional.silu, functional.elu, torch.abs, torch.neg,
-    functional.leaky_relu, functional.hardtanh, functional.relu6, torch.exp, lambda x: x * 0.5, lambda x: x + 1.5, lambda x: 2 - x, lambda x: torch.clamp(x, -1, 0.5),
-    lambda x: x.clone(), lambda x: torch.softmax(x, -1), torch.ceil, lambda x: x / 3, lambda x: torch.pow(x, 2), torch.nn.Dropout(),
-    lambda x: torch.sqrt(torch.abs(x)), lambda x: functional.prelu(x, torch.tensor([0.25])), torch.sin, lambda x: torch.where(x > 0, x, x * 0.25),
-    lambda x: torch.full_like(x, 0.5) + x, lambda x: torch.round(x * 4), torch.floor, lambda x: torch.rsqrt(torch.abs(x) + 1), lambda x: torch.log(torch.abs(x) + 1),
+    torch.relu,
+    torch.sigmoid,
+    torch.tanh,
+    functional.hardswish,
+    functional.gelu,
+    functional.silu,
+    functional.elu,
+    torch.abs,
+    torch.neg,
+    functional.leaky_relu,
+    functional.hardtanh,
+    functional.relu6,
+    torch.exp,
+    lambda x: x * 0.5,
+    lambda x: x + 1.5,
+    lambda x: 2 - x,
+    lambda x: torch.clamp(x, -1, 0.5),
+    lambda x: x.clone(),
+    lambda x: torch.softmax(x, -1),
+    torch.ceil,
+    lambda x: x / 3,
+    lambda x: torch.pow(x, 2),
+    torch.nn.Dropout(),
+    lambda x: torch.sqrt(torch.abs(x)),
+    lambda x: functional.prelu(x, torch.tensor([0.25])),
+    torch.sin,
+    lambda x: torch.where(x > 0, x, x * 0.25),
+    lambda x: torch.full_like(x, 0.5) + x,
+    lambda x: torch.round(x * 4),
+    torch.floor,
+    lambda x: torch.rsqrt(torch.abs(x) + 1),
+    lambda x: torch.log(torch.abs(x) + 1),
 )
 BINARY = (
-    torch.add, torch.sub, torch.mul, torch.maximum, torch.minimum, lambda x, y: x / (torch.abs(y) + 1), lambda x, y: torch.add(x, y, alpha=0.5),
-    lambda x, y: torch.where(x < y, x, y), lambda x, y: torch.cat((x, y), -1), lambda x, y: torch.stack((x, y), 0).sum(0), lambda x, y: (x >= y) * x,
+    torch.add,
+    torch.sub,
+    torch.mul,
+    torch.maximum,
+    torch.minimum,
+    lambda x, y: x / (torch.abs(y) + 1),
+    lambda x, y: torch.add(x, y, alpha=0.5),
+    lambda x, y: torch.where(x < y, x, y),
+    lambda x, y: torch.cat((x, y), -1),
+    lambda x, y: torch.stack((x, y), 0).sum(0),
+    lambda x, y: (x >= y) * x,
     lambda x, y: torch.where(torch.eq(x, y), y, x + y),
 )
 MOVING = (
-    lambda x: x.transpose(-1, -2), lambda x: torch.flip(x, (0, -1)), lambda x: x.reshape(-1), lambda x: x.unsqueeze(0), lambda x: x.select(0, 0), lambda x: x[..., ::2],
-    lambda x: x.permute(*reversed(range(x.dim()))), lambda x: x.flatten(), lambda x: x.repeat(*[2] * x.dim()), lambda x: torch.narrow(x, -1, 0, 1),
-    lambda x: functional.pad(x, (1, 1)), lambda x: x.contiguous(), lambda x: x.expand(2, *x.shape), lambda x: torch.roll(x, 1, -1),
-    lambda x: torch.split(x, 1, 0)[0], lambda x: torch.index_select(x, -1, torch.tensor([0])),
+    lambda x: x.transpose(-1, -2),
+    lambda x: torch.flip(x, (0, -1)),
+    lambda x: x.reshape(-1),
+    lambda x: x.unsqueeze(0),
+    lambda x: x.select(0, 0),
+    lambda x: x[..., ::2],
+    lambda x: x.permute(*reversed(range(x.dim()))),
+    lambda x: x.flatten(),
+    lambda x: x.repeat(*[2] * x.dim()),
+    lambda x: torch.narrow(x, -1, 0, 1),
+    lambda x: functional.pad(x, (1, 1)),
+    lambda x: x.contiguous(),
+    lambda x: x.expand(2, *x.shape),
+    lambda x: torch.roll(x, 1, -1),
+    lambda x: torch.split(x, 1, 0)[0],
+    lambda x: torch.index_select(x, -1, torch.tensor([0])),
 )
-REDUCING = (lambda x: x.mean(-1, keepdim=True), lambda x: x.sum(0), lambda x: torch.amax(x, -1), lambda x: x.mean(), lambda x: torch.var(x, -1, keepdim=True, unbiased=False),
-            lambda x: torch.amin(x, 0, keepdim=True), lambda x: torch.cumsum(x, -1))
-SPATIAL = (lambda x: functional.interpolate(x, scale_factor=2), lambda x: functional.interpolate(x, scale_factor=2, mode="bilinear"), lambda x: functional.pad(x, (1, 0, 0, 1)),
-           lambda x: x.to(memory_format=torch.channels_last), lambda x: x.mean((2, 3), keepdim=True))
+REDUCING = (
+    lambda x: x.mean(-1, keepdim=True),
+    lambda x: x.sum(0),
+    lambda x: torch.amax(x, -1),
+    lambda x: x.mean(),
+    lambda x: torch.var(x, -1, keepdim=True, unbiased=False),
+    lambda x: torch.amin(x, 0, keepdim=True),
+    lambda x: torch.cumsum(x, -1),
+)
+SPATIAL = (
+    lambda x: functional.interpolate(x, scale_factor=2),
+    lambda x: functional.interpolate(x, scale_factor=2, mode="bilinear"),
+    lambda x: functional.pad(x, (1, 0, 0, 1)),
+    lambda x: x.to(memory_format=torch.channels_last),
+    lambda x: x.mean((2, 3), keepdim=True),
+)
 
 
 def network_of(seed):
@@ -107,14 +182,23 @@ def network_of(seed):
             made = function(*(values[i] for i in indices))
         except (RuntimeError, IndexError, TypeError, ValueError):
             continue  # PyTorch does not support these shapes
-        if not made.is_floating_point() or not 0 < made.numel() <= 4096 or made.dim() > 5 or not made.isfinite().all() or made.abs().max() > 1e4:
+        if (
+            not made.is_floating_point()
+            or not 0 < made.numel() <= 4096
+            or made.dim() > 5
+            or not made.isfinite().all()
+            or made.abs().max() > 1e4
+        ):
             continue
         if isinstance(function, torch.nn.Module):
             modules.append(function)
             function = len(modules) - 1
         steps.append((function, indices))
         values.append(made)
-    outputs = [len(values) - 1, *draw.sample(range(len(inputs), len(values) - 1), k=min(len(steps) - 1, draw.choice([0, 0, 0, 1])))]
+    outputs = [
+        len(values) - 1,
+        *draw.sample(range(len(inputs), len(values) - 1), k=min(len(steps) - 1, draw.choice([0, 0, 0, 1]))),
+    ]
     return Network(steps, modules, outputs).eval(), tuple(inputs)
 
 
@@ -151,7 +235,11 @@ def check_values(result, eager, target, rounding=0.0):
     """
     steps = np.diff(np.unique(eager))
     span = float(np.ptp(eager)) if eager.size else 0.0
-    bound = 1e-4 * max(1.0, span) if target == "TOSA-1.0+FP" else max(6 * float(steps.min()) if len(steps) else 0.05, 0.05 * span)
+    bound = (
+        1e-4 * max(1.0, span)
+        if target == "TOSA-1.0+FP"
+        else max(6 * float(steps.min()) if len(steps) else 0.05, 0.05 * span)
+    )
     np.testing.assert_allclose(result, eager, rtol=1e-3, atol=max(bound, rounding))
 
 
@@ -175,7 +263,9 @@ def check(seed, mixed=False):
     model, inputs = (mixed_network_of if mixed else network_of)(seed)
     exact, coarsest = [value.detach().numpy() for value in model(*inputs)], 0.0
     if target != "TOSA-1.0+FP":
-        model = quantized(model, inputs, target, get_symmetric_a16w8_quantization_config() if "int16" in target else None)
+        model = quantized(
+            model, inputs, target, get_symmetric_a16w8_quantization_config() if "int16" in target else None
+        )
         coarsest = coarsest_step(model)
     expected = [value.detach().numpy() for value in model(*inputs)]
     edge = lowered(model, inputs, target)
@@ -205,7 +295,14 @@ def main():
                 check(seed, "mixed" in sys.argv)
         except Exception as error:
             failed += 1
-            print(seed, TARGETS[seed % len(TARGETS)], type(error).__name__, str(error)[:600].replace("\n", " "), file=sys.stderr, flush=True)
+            print(
+                seed,
+                TARGETS[seed % len(TARGETS)],
+                type(error).__name__,
+                str(error)[:600].replace("\n", " "),
+                file=sys.stderr,
+                flush=True,
+            )
             if "-v" in sys.argv:
                 traceback.print_exc(limit=-6)
         else:

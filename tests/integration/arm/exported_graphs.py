@@ -72,7 +72,9 @@ def export(module, inputs, dynamic=None, strict=True):
     try:
         return torch.export.export(module, inputs, dynamic_shapes=dynamic, strict=False)
     except Exception:
-        return torch.export.export(module, inputs, dynamic_shapes=dynamic, strict=True)  # callers see the error of the strict export
+        return torch.export.export(
+            module, inputs, dynamic_shapes=dynamic, strict=True
+        )  # callers see the error of the strict export
 
 
 def exported(module, inputs, dynamic):
@@ -119,7 +121,14 @@ def save(key, program, inputs, reference, more):
         if arrays:
             np.savez(part / "cal.npz", **dict(zip(names, arrays)))
         (part / "graph.json").write_text(
-            json.dumps({"inputs": names, "input_types": [dtype_name(v.dtype) for v in values], "operators": operators_of(program), **more})
+            json.dumps(
+                {
+                    "inputs": names,
+                    "input_types": [dtype_name(v.dtype) for v in values],
+                    "operators": operators_of(program),
+                    **more,
+                }
+            )
         )
         shutil.rmtree(target, ignore_errors=True)
         part.rename(target)
@@ -130,7 +139,10 @@ def save(key, program, inputs, reference, more):
 
 def capture_float(case, name):
     """The key of the case's float model."""
-    key = fingerprint(case.module, case.inputs, repr(case.dynamic)) or hashlib.sha256(f"float {name}".encode()).hexdigest()[:24]
+    key = (
+        fingerprint(case.module, case.inputs, repr(case.dynamic))
+        or hashlib.sha256(f"float {name}".encode()).hexdigest()[:24]
+    )
     if (cache.graph(key) / "graph.json").exists():
         return key
     try:
@@ -144,10 +156,25 @@ def capture_float(case, name):
 
 
 def parameters(q):
-    return None if q is None else {"scale": float(q.scale), "zp": int(q.zp), "qmin": int(q.qmin), "qmax": int(q.qmax), "dtype": dtype_name(q.dtype)}
+    return (
+        None
+        if q is None
+        else {
+            "scale": float(q.scale),
+            "zp": int(q.zp),
+            "qmin": int(q.qmin),
+            "qmax": int(q.qmax),
+            "dtype": dtype_name(q.dtype),
+        }
+    )
 
 
-UNSETTLED = ("pattern_matcher", "compile_spec", "tosa_spec", "_graph_annotations")  # equal in all quantizers, or no settings
+UNSETTLED = (
+    "pattern_matcher",
+    "compile_spec",
+    "tosa_spec",
+    "_graph_annotations",
+)  # equal in all quantizers, or no settings
 
 
 def settings(thing, depth=5):
@@ -155,7 +182,11 @@ def settings(thing, depth=5):
     if isinstance(thing, (list, tuple)):
         return "[" + ",".join(settings(item, depth) for item in thing) + "]"
     if isinstance(thing, dict):
-        return "{" + ",".join(f"{key}:{settings(value, depth)}" for key, value in thing.items() if key not in UNSETTLED) + "}"
+        return (
+            "{"
+            + ",".join(f"{key}:{settings(value, depth)}" for key, value in thing.items() if key not in UNSETTLED)
+            + "}"
+        )
     if depth and "quantizer" in type(thing).__module__ and hasattr(thing, "__dict__"):
         return type(thing).__name__ + settings(vars(thing), depth - 1)
     return re.sub(r" at 0x[0-9a-f]+", "", repr(thing))

@@ -4,7 +4,20 @@ import pytest
 from arm_programs import run_programs
 from tier_plugin import sampled
 
-OPERATORS = ("sigmoid", "tanh", "relu", "add", "mul", "max_pool2d", "avg_pool2d", "hardswish", "gelu", "exp", "view", "softmax")
+OPERATORS = (
+    "sigmoid",
+    "tanh",
+    "relu",
+    "add",
+    "mul",
+    "max_pool2d",
+    "avg_pool2d",
+    "hardswish",
+    "gelu",
+    "exp",
+    "view",
+    "softmax",
+)
 MORE = ("abs", "neg", "sub", "clamp", "hardtanh", "leaky_relu", "elu", "cat", "permute", "slice", "sin", "cos", "atan", "sinh", "cosh",
         "tan", "asinh", "erf", "expm1", "floor", "ceil", "sign", "round", "pow", "cumsum", "log_softmax", "hardsigmoid", "silu", "prelu",
         "flip", "repeat", "constant_pad_nd", "upsample_nearest2d", "upsample_bilinear2d", "index_select", "asin", "acos", "atanh",
@@ -14,7 +27,9 @@ MORE = ("abs", "neg", "sub", "clamp", "hardtanh", "leaky_relu", "elu", "cat", "p
 
 @pytest.fixture(scope="module")
 def outcome(carina, tmp_path_factory):
-    return run_programs(carina, tmp_path_factory.mktemp("arm_checks"), "arm_checks.py", sampled("sample", "all"), seconds=7200)
+    return run_programs(
+        carina, tmp_path_factory.mktemp("arm_checks"), "arm_checks.py", sampled("sample", "all"), seconds=7200
+    )
 
 
 @pytest.mark.parametrize("operator", sampled(OPERATORS, OPERATORS + MORE))

@@ -11,7 +11,13 @@ FILES = ("add", "avgpool2d", "conv1d", "elu", "linear", "mul", "permute", "upsam
 @pytest.fixture(scope="module")
 def outcomes(carina, tmp_path_factory):
     files = [f"operators/test_{name}.py" for name in FILES]
-    return generic.run(files, tmp_path_factory.mktemp("generic") / "outcomes.json", carina.parents[1] / "python", every=sampled(6, 1), seconds=3000)
+    return generic.run(
+        files,
+        tmp_path_factory.mktemp("generic") / "outcomes.json",
+        carina.parents[1] / "python",
+        every=sampled(6, 1),
+        seconds=3000,
+    )
 
 
 def test_all_tests_of_the_sample_pass(outcomes):
@@ -21,5 +27,9 @@ def test_all_tests_of_the_sample_pass(outcomes):
 
 @pytest.mark.parametrize("flow", generic.FLOWS)
 def test_each_flow_runs_delegates(outcomes, flow):
-    own = [results for test, (outcome, results, _) in outcomes.items() if outcome == "passed" and generic.flow_of(test) == flow]
+    own = [
+        results
+        for test, (outcome, results, _) in outcomes.items()
+        if outcome == "passed" and generic.flow_of(test) == flow
+    ]
     assert any("SUCCESS" in results for results in own)

@@ -145,7 +145,9 @@ def python(carina, forked_python):
 
 def with_other_imports(script):
     """The script's text, in which only the part between `from` and `import` differs."""
-    text, count = re.subn(r"(?m)^from executorch\.backends\.arm[\w.]* import", "from carina.arm import", script.read_text())
+    text, count = re.subn(
+        r"(?m)^from executorch\.backends\.arm[\w.]* import", "from carina.arm import", script.read_text()
+    )
     assert count >= 2
     return text
 
@@ -172,8 +174,20 @@ def test_scripts_give_the_programs_of_the_command_line(converted, unchanged, pyt
     python(RUN, *NAMES, folder=converted)
     for name in NAMES:
         assert (converted / f"{name}.pte").read_bytes() == (unchanged / f"{name}.pte").read_bytes()
-        run_carina(["compile", converted / f"{name}.pt2", "--target", "ethos-u55-128", "-o", converted / f"{name}_cli.pte"])
-        report = run_carina(["run", converted / f"{name}_cli.pte", "-i", converted / f"{name}_input.npy", "-o", converted / name, "--json"]).json
+        run_carina(
+            ["compile", converted / f"{name}.pt2", "--target", "ethos-u55-128", "-o", converted / f"{name}_cli.pte"]
+        )
+        report = run_carina(
+            [
+                "run",
+                converted / f"{name}_cli.pte",
+                "-i",
+                converted / f"{name}_input.npy",
+                "-o",
+                converted / name,
+                "--json",
+            ]
+        ).json
         official = np.load(converted / f"{name}_official.npy")
         np.testing.assert_array_equal(official, np.load(converted / name / "output_0.npy"))
         step = np.diff(np.unique(official)).min()
@@ -184,7 +198,9 @@ def test_scripts_give_the_programs_of_the_command_line(converted, unchanged, pyt
 def test_our_own_way_gives_the_bytes_of_the_command_line(converted, python, run_carina):
     python(OWN, *NAMES, folder=converted, lean=True)
     for name in NAMES:
-        run_carina(["compile", converted / f"{name}.pt2", "--target", "ethos-u55-128", "-o", converted / f"{name}_cli.pte"])
+        run_carina(
+            ["compile", converted / f"{name}.pt2", "--target", "ethos-u55-128", "-o", converted / f"{name}_cli.pte"]
+        )
         assert (converted / f"{name}_own.pte").read_bytes() == (converted / f"{name}_cli.pte").read_bytes()
     assert any((converted / "own").glob("output_tag0_*.tosa"))
 
@@ -212,14 +228,17 @@ def test_channels_last_tensors_cross_the_boundaries_of_delegates(python, tmp_pat
 
 
 def test_options_of_rewrites_that_have_no_effect_are_said(python, tmp_path):
-    said = python("""
+    said = python(
+        """
 import logging
 logging.basicConfig(format="%(message)s")
 from carina.arm import ArmPassPipelineConfig, EthosUCompileSpec, QuantizeInfConfig, SoftmaxDecompositionConfig
 spec = EthosUCompileSpec("ethos-u55-128")
 spec.set_pass_pipeline_config(ArmPassPipelineConfig(softmax=SoftmaxDecompositionConfig.STABLE))
 spec.set_pass_pipeline_config(ArmPassPipelineConfig(quantize_inf=QuantizeInfConfig(neg_inf=-8.0, pos_inf=7.0)))
-""", folder=tmp_path).stderr.splitlines()
+""",
+        folder=tmp_path,
+    ).stderr.splitlines()
     assert len(said) == 1 and "quantize_inf.pos_inf has no effect" in said[0]
 
 

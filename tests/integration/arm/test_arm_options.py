@@ -23,7 +23,9 @@ SETUP = ROOT / "scripts" / "setup.sh"
 
 def test_the_page_has_the_parsers_rows(ours):
     made = ours("carina_arm.scripts.option_tables").with_tables(PAGE.read_text(), SETUP.read_text())
-    assert made == PAGE.read_text(), "PYTHONPATH=build/release/python python -m carina_arm.scripts.option_tables docs/guide/script-options.md scripts/setup.sh"
+    assert made == PAGE.read_text(), (
+        "PYTHONPATH=build/release/python python -m carina_arm.scripts.option_tables docs/guide/script-options.md scripts/setup.sh"
+    )
     for name in ("--direct_drive", "ET_NUM_INFERENCES", "--i-agree-to-the-contained-eula", "--portable_kernels"):
         assert f"`{name}`" in made
 
@@ -36,11 +38,16 @@ SETUP_SH = """--i-agree-to-the-contained-eula --root-dir --enable-baremetal-tool
 
 def test_every_option_of_setup_sh(ours, tmp_path):
     """The system's package tool has no packages, so each missing package is named and nothing is installed."""
-    rows = {name: (effect, text) for name, effect, text in ours("carina_arm.scripts.option_tables").setup_rows(SETUP.read_text())}
+    rows = {
+        name: (effect, text)
+        for name, effect, text in ours("carina_arm.scripts.option_tables").setup_rows(SETUP.read_text())
+    }
     assert set(SETUP_SH.split()) <= set(rows)
     for name, (effect, text) in rows.items():
         value = "=gnu" if name == "--target-toolchain" else ""
-        done = subprocess.run(["bash", SETUP, name + value], env={"PATH": str(bare_tools(tmp_path))}, capture_output=True, text=True)
+        done = subprocess.run(
+            ["bash", SETUP, name + value], env={"PATH": str(bare_tools(tmp_path))}, capture_output=True, text=True
+        )
         if effect.name == "REFUSED":
             assert done.returncode == 2 and f"{name}: not supported: {text}" in done.stderr
         elif effect.name == "NONE":
@@ -70,7 +77,9 @@ def commands(ours, monkeypatch, tmp_path):
     taken = []
     for name in ("run", "image"):
         home = ours(f"carina_arm.scripts.{name}")
-        monkeypatch.setattr(home, "carina", lambda words, environment=None: taken.append([*words, *(environment or {})]) or 0)
+        monkeypatch.setattr(
+            home, "carina", lambda words, environment=None: taken.append([*words, *(environment or {})]) or 0
+        )
     run = ours("carina_arm.scripts.run")
     monkeypatch.setattr(run, "carina_bundle", run.carina)
     monkeypatch.setattr(run, "python", lambda module, words: taken.append(["python", module, *words]) or 0)
@@ -116,17 +125,37 @@ EFFECTS = {
     "--config": (["--config=C.ini"], "aot ", "--config=C.ini"),
     "--pte_placement": ([QEMU, "--pte_placement=0x28000000"], "firmware ", "--image corstone300-flash"),
     "--perf_overlay": (["--perf_overlay"], "run ", "layers.json"),
-    "--select_ops_list": ([QEMU, "--select_ops_list=aten::_softmax.out"], "firmware ", "--ops aten::_softmax.out,quantized_decomposed::quantize_per_tensor.out"),
+    "--select_ops_list": (
+        [QEMU, "--select_ops_list=aten::_softmax.out"],
+        "firmware ",
+        "--ops aten::_softmax.out,quantized_decomposed::quantize_per_tensor.out",
+    ),
     "--portable_kernels": ([QEMU, "--portable_kernels=aten::add.out"], "firmware ", "--ops aten::add.out,"),
     "--extra_build_flags": ([QEMU, "--extra_build_flags=-DET_NUM_INFERENCES=10"], "qemu ", "--inferences 10"),
     "--etdump": (["--etdump"], "run ", "--etdump arm_test/net/etdump.etdp"),
     "--timeout": ([QEMU, "--timeout=9"], "qemu ", "--timeout 9"),
     "--trace_file": (["--trace_file=t.csv"], "run ", "--per-layer t.csv"),
-    "--etrecord": (["--etdump", "--etrecord=r.bin"], "python ", "--etdump_path arm_test/net/etdump.etdp --etrecord_path r.bin"),
+    "--etrecord": (
+        ["--etdump", "--etrecord=r.bin"],
+        "python ",
+        "--etdump_path arm_test/net/etdump.etdp --etrecord_path r.bin",
+    ),
 }
 # The words that an option removes.
-LESS = {"--no_delegate": ("aot ", "--delegate"), "--no_quantize": ("aot ", "--quantize"), "--build_only": ("run ", ""), "--fast": ("run ", "--timed")}
-ELSEWHERE = {"--elf", "--data", "--bundle", "--model_explorer", "--visualize_pte", "--visualize_tosa"}  # options with tests of their own
+LESS = {
+    "--no_delegate": ("aot ", "--delegate"),
+    "--no_quantize": ("aot ", "--quantize"),
+    "--build_only": ("run ", ""),
+    "--fast": ("run ", "--timed"),
+}
+ELSEWHERE = {
+    "--elf",
+    "--data",
+    "--bundle",
+    "--model_explorer",
+    "--visualize_pte",
+    "--visualize_tosa",
+}  # options with tests of their own
 
 
 @pytest.mark.parametrize("name", sorted(EFFECTS))
@@ -163,7 +192,14 @@ def test_an_option_of_arm_run_takes_something_away(arm_run, name):
     assert not any(command.startswith(start) and words in command for command in arm_run(name)[0])
 
 
-VALUES = {"--build_type": "Debug", "--build-dir": "x", "--toolchain": "arm-none-eabi-gcc", "--scratch-dir": "x", "--semihosting-cwd": "x", "--ethosu_tools_dir": "x"}
+VALUES = {
+    "--build_type": "Debug",
+    "--build-dir": "x",
+    "--toolchain": "arm-none-eabi-gcc",
+    "--scratch-dir": "x",
+    "--semihosting-cwd": "x",
+    "--ethosu_tools_dir": "x",
+}
 
 
 def test_every_row_of_arm_run_has_a_case(ours):
@@ -186,7 +222,10 @@ def test_options_of_arm_run_without_effect_are_noted(ours, arm_run):
 # Options and their messages.
 REFUSED = [
     ([QEMU, "--etdump", "--extra_build_flags=-DET_DUMP_OUTPUTS=ON"], "ET_DUMP_OUTPUTS: not supported for firmware"),
-    ([QEMU, "--pte_placement=0x38000000"], "no image has memory for models at 0x38000000: 0x70000000 to 0x7fffffff (corstone300-host)"),
+    (
+        [QEMU, "--pte_placement=0x38000000"],
+        "no image has memory for models at 0x38000000: 0x70000000 to 0x7fffffff (corstone300-host)",
+    ),
     ([QEMU, "--pte_placement=bogus"], "bogus: expected elf or an address"),
     ([QEMU, "--extra_build_flags=-DTARGET_CPU=cortex-m4"], "TARGET_CPU=cortex-m4: images are built for"),
     (["--etrecord=r"], "--etrecord requires --etdump"),
@@ -217,7 +256,12 @@ VARIABLES = {
     "ET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE": ("60000", [QEMU], "firmware ", "--method-pool 60000"),
     "ET_ARM_BAREMETAL_SCRATCH_TEMP_ALLOCATOR_POOL_SIZE": ("0x200000", [QEMU], "firmware ", "--temp-pool 2097152"),
     "ET_ARM_BAREMETAL_FAST_SCRATCH_TEMP_ALLOCATOR_POOL_SIZE": ("393216", [QEMU], "firmware ", "--fast-pool 393216"),
-    "EXECUTORCH_SELECT_OPS_LIST": ("aten::add.out;aten::mul.out", [QEMU], "firmware ", "--ops aten::add.out,aten::mul.out,"),
+    "EXECUTORCH_SELECT_OPS_LIST": (
+        "aten::add.out;aten::mul.out",
+        [QEMU],
+        "firmware ",
+        "--ops aten::add.out,aten::mul.out,",
+    ),
     "SYSTEM_CONFIG": ("A", [], "aot ", "--system_config=A"),
     "MEMORY_MODE": ("B", [], "aot ", "--memory_mode=B"),
     "ETHOSU_TARGET_NPU_CONFIG": ("ethos-u85-128", [], "aot ", "--target=ethos-u85-128"),
@@ -243,7 +287,11 @@ def test_a_variable_has_its_effect(arm_run, name):
 def test_every_variable_has_a_case(ours, arm_run):
     rows = ours("carina_arm.scripts.build_variables").VARIABLES
     with_effect = {row.name for row in rows if row.effect.name == "HAS"}
-    assert with_effect == {*VARIABLES, "ET_LOG_DUMP_OUTPUT", "ET_LOG_DUMP_INPUT"}  # test_all_values_of_outputs_are_shown tests the last two
+    assert with_effect == {
+        *VARIABLES,
+        "ET_LOG_DUMP_OUTPUT",
+        "ET_LOG_DUMP_INPUT",
+    }  # test_all_values_of_outputs_are_shown tests the last two
     idle = [row.name for row in rows if row.effect.name == "NONE"]
     _, said = arm_run("--extra_build_flags=" + " ".join(f"-D{name}=x" for name in idle))
     assert len(idle) > 20 and all(f"{name} makes no difference: " in said for name in idle)
@@ -253,7 +301,10 @@ def test_options_of_firmware_are_noted_on_the_host(arm_run):
     _, said = arm_run("--timeout=3", "--select_ops_list=aten::add.out", "--inferences=2", "--pte_placement=0x70000000")
     for name in ("--timeout", "--select_ops_list", "--inferences", "--pte_placement"):
         assert f"{name} makes no difference on the host" in said
-    assert "--select_ops_list makes no difference for a bundle" in arm_run(QEMU, "--bundleio", "--select_ops_list=aten::add.out")[1]
+    assert (
+        "--select_ops_list makes no difference for a bundle"
+        in arm_run(QEMU, "--bundleio", "--select_ops_list=aten::add.out")[1]
+    )
 
 
 def test_bundles_run_as_firmware(arm_run):
@@ -268,12 +319,17 @@ def test_an_image_runs_on_the_npu_that_is_asked_for(arm_run, carina, tmp_path):
     image = carina.parents[1] / "share" / "carina" / "firmware" / "corstone300-host.elf"
     made, _ = arm_run(f"--elf={image}", "--data=m.pte@0x70000000", own=False)
     assert made == [f"firmware m.pte --image {image} -o m.elf", "qemu m.elf"]
-    assert "has its memory for models at 0x70000000, not at 0x70000010" in arm_run(f"--elf={image}", "--data=m.pte@0x70000010", own=False, expect=1)[1]
+    assert (
+        "has its memory for models at 0x70000000, not at 0x70000010"
+        in arm_run(f"--elf={image}", "--data=m.pte@0x70000010", own=False, expect=1)[1]
+    )
 
 
 def test_model_explorer_is_named_with_its_file(arm_run):
     _, tosa = arm_run("--model_explorer", "--build_only")
-    assert re.search(r"model-explorer arm_test/net/output_tag0_\S+\.tosa --extensions=tosa_adapter_model_explorer", tosa)
+    assert re.search(
+        r"model-explorer arm_test/net/output_tag0_\S+\.tosa --extensions=tosa_adapter_model_explorer", tosa
+    )
     _, pte = arm_run("--model_explorer", "--visualize_pte", "--build_only")
     assert re.search(r"model-explorer arm_test/net/\S+\.pte --extensions=pte_adapter_model_explorer", pte)
 
@@ -296,20 +352,35 @@ BUILD_SH = """--pte --target --build_type --bundleio --system_config --memory_mo
 def test_every_option_of_arm_build(ours, arm_build, carina):
     rows = {row.names[-1]: row for row in ours("carina_arm.scripts.runner_options").BUILD_OPTIONS}
     assert set(BUILD_SH.split()) <= set(rows)
-    assert arm_build("--pte=m.pte")[0] == ["firmware m.pte --image corstone300-host -o m/cmake-out/arm_executor_runner.elf -t ethos-u55-128"]
-    assert "-o out/arm_executor_runner.elf -t ethos-u55-256" in arm_build("--pte=m.pte", "--output=out", "--target=ethos-u55-256")[0][0]
+    assert arm_build("--pte=m.pte")[0] == [
+        "firmware m.pte --image corstone300-host -o m/cmake-out/arm_executor_runner.elf -t ethos-u55-128"
+    ]
+    assert (
+        "-o out/arm_executor_runner.elf -t ethos-u55-256"
+        in arm_build("--pte=m.pte", "--output=out", "--target=ethos-u55-256")[0][0]
+    )
     assert "--ops aten::add.out," in arm_build("--pte=m.pte", "--select_ops_list=aten::add.out")[0][0]
     assert "--ops aten::mul.out," in arm_build("--pte=m.pte", "--portable_kernels=aten::mul.out")[0][0]
-    assert "--method-pool 99" in arm_build("--pte=m.pte", "--extra_build_flags=-DET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE=99")[0][0]
+    assert (
+        "--method-pool 99"
+        in arm_build("--pte=m.pte", "--extra_build_flags=-DET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE=99")[0][0]
+    )
     assert "--image corstone320-host" in arm_build("--pte=m.pte", "--extra_build_flags=-DTARGET_CPU=cortex-m85")[0][0]
     made, said = arm_build("--pte=m.pte", "--target=ethos-u85-128")
     assert "corstone300-host" in made[0] and "-t ethos-u85-128" in made[0] and "in place of cortex-m85" in said
     made, said = arm_build("--pte=0x70000000", "--et_build_root=root")
     image = Path("root/ethos-u55-128_0x70000000/cmake-out/arm_executor_runner.elf")
-    assert not made and image.read_bytes() == (carina.parents[1] / "share" / "carina" / "firmware" / "corstone300-host.elf").read_bytes()
+    assert (
+        not made
+        and image.read_bytes()
+        == (carina.parents[1] / "share" / "carina" / "firmware" / "corstone300-host.elf").read_bytes()
+    )
     assert "--pte=semihosting: not supported" in arm_build("--pte=semihosting", expect=1)[1]
     assert "`carina qemu --etdump` takes it" in arm_build("--pte=m.pte", "--etdump")[1]
-    assert "ET_DUMP_OUTPUTS: not supported for firmware" in arm_build("--pte=m.pte", "--extra_build_flags=-DET_DUMP_OUTPUTS=ON", expect=1)[1]
+    assert (
+        "ET_DUMP_OUTPUTS: not supported for firmware"
+        in arm_build("--pte=m.pte", "--extra_build_flags=-DET_DUMP_OUTPUTS=ON", expect=1)[1]
+    )
     for name in ("--system_config", "--memory_mode"):
         assert "makes no difference to an image" in arm_build("--pte=m.pte", name, "x")[1]
     for name in ("--bundleio", "--ethosu_tools_dir", "--build_type"):
@@ -388,7 +459,17 @@ def test_quantized_cortex_m_programs_call_its_kernels(script, run_carina, model,
     assert "cortex_m::quantized_conv2d_nhwc.out" in kernels or "cortex_m::quantized_conv2d.out" in kernels, kernels
     np.save(tmp_path / "x.npy", __import__("runpy").run_path(str(model))["ModelInputs"][0].numpy())
     options = ["--no-delegate", "--cpu-kernels", "cortex-m", "-q", "int8", "--calibrate", tmp_path / "x.npy"]
-    run_carina(["compile", tmp_path / "i" / "net_exported_program.pt2", "-t", "ethos-u55-128", *options, "-o", tmp_path / "cli.pte"])
+    run_carina(
+        [
+            "compile",
+            tmp_path / "i" / "net_exported_program.pt2",
+            "-t",
+            "ethos-u55-128",
+            *options,
+            "-o",
+            tmp_path / "cli.pte",
+        ]
+    )
     assert (tmp_path / "aot.pte").read_bytes() == (tmp_path / "cli.pte").read_bytes()
     script("aot_arm_compiler", "-m", model, "-t", "cortex-m55", "-o", tmp_path / "float.pte")
     assert "cortex_m::" not in run_carina(["inspect", tmp_path / "float.pte"]).stdout
@@ -396,7 +477,9 @@ def test_quantized_cortex_m_programs_call_its_kernels(script, run_carina, model,
 
 def test_the_quantized_kernels_need_no_library(script, model, tmp_path):
     for path in ("", "cmake-out/libquantized_ops_aot_lib.so"):
-        said = script("aot_arm_compiler", "-m", model, "-d", "-q", "-o", tmp_path / "x.pte", f"--so_library={path}").stderr
+        said = script(
+            "aot_arm_compiler", "-m", model, "-d", "-q", "-o", tmp_path / "x.pte", f"--so_library={path}"
+        ).stderr
         assert "quantized_ops_aot_lib is not needed" in said
     assert script("aot_arm_compiler", "-m", model, "-o", tmp_path / "x.pte", "--so_library=other.so", expect=1).stderr
 
@@ -408,18 +491,35 @@ def test_all_values_of_outputs_are_shown(run_carina, environment, tmp_path):
     """Firmware with three inferences, selected kernels and pools of given sizes; and a bundle of the same model."""
     (tmp_path / "wide.py").write_text(MODEL.replace("nn.Linear(8, 5)", "nn.Linear(8, 40)"))
     flags = "-DET_LOG_DUMP_OUTPUT=ON -DET_LOG_DUMP_INPUT=ON -DET_NUM_INFERENCES=3 -DET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE=65536"
-    done = run_carina(["arm-run", f"--model_name={tmp_path / 'wide.py'}", "--on=qemu", f"--output={tmp_path / 'o'}", f"--extra_build_flags={flags}"], env=environment)
+    done = run_carina(
+        [
+            "arm-run",
+            f"--model_name={tmp_path / 'wide.py'}",
+            "--on=qemu",
+            f"--output={tmp_path / 'o'}",
+            f"--extra_build_flags={flags}",
+        ],
+        env=environment,
+    )
     assert "3 inferences" in done.stdout and "/ 65536" in done.stdout
     shown = dict(re.findall(r"^Output\[0\]\[(\d+)\]: \(float\) (\S+)$", done.stdout, flags=re.MULTILINE))
     written = np.load(tmp_path / "o" / "outputs" / "output_0.npy").reshape(-1)
     np.testing.assert_allclose([float(shown[str(place)]) for place in range(40)], written, atol=1e-6)
     run_carina(["run", tmp_path / "o" / "wide_arm_delegate_ethos-u55-128.pte", "-o", tmp_path / "host"])
-    assert np.array_equal(np.load(tmp_path / "host" / "output_0.npy").reshape(-1), written)  # the third inference has the inputs of the first
+    assert np.array_equal(
+        np.load(tmp_path / "host" / "output_0.npy").reshape(-1), written
+    )  # the third inference has the inputs of the first
     assert len(re.findall(r"^Input\[0\]\[\d+\]: \(float\) 1\.000000$", done.stdout, flags=re.MULTILINE)) == 3 * 12 * 12
-    done = run_carina(["arm-run", f"--model_name={tmp_path / 'wide.py'}", "--on=qemu", "--bundleio", f"--output={tmp_path / 'b'}"], env=environment)
+    done = run_carina(
+        ["arm-run", f"--model_name={tmp_path / 'wide.py'}", "--on=qemu", "--bundleio", f"--output={tmp_path / 'b'}"],
+        env=environment,
+    )
     assert re.search(r"1 of 1 pass", done.stdout)
     lines = done.stdout.splitlines()
-    assert [line for line in lines if "BundleIO" in line or "Model run" in line] == ["TEST: BundleIO index[0] Test_result: PASS", "Model run: 1"]
+    assert [line for line in lines if "BundleIO" in line or "Model run" in line] == [
+        "TEST: BundleIO index[0] Test_result: PASS",
+        "Model run: 1",
+    ]
 
 
 def test_etdump_and_record_are_a_table(run_carina, environment, model, tmp_path):

@@ -34,6 +34,12 @@ def test_the_sample_is_as_good_as_it_was(carina):
     pairs = [(e["class"], o) for e, o in zip(entries, outcomes)]
     better = [f"{o['kind']} {o['id']}" for was, o in pairs if was not in GOOD and o["class"] in GOOD]
     if better:
-        warnings.warn(f"{len(better)} cases have become good (tests/integration/arm/run.py --choose): " + ", ".join(better))
-    bad = [f"{o['kind']} {o['id']}: was {was}, is {o['class']}: {o.get('reason')}" for was, o in pairs if worse(was, o["class"])]
+        warnings.warn(
+            f"{len(better)} cases have become good (tests/integration/arm/run.py --choose): " + ", ".join(better)
+        )
+    bad = [
+        f"{o['kind']} {o['id']}: was {was}, is {o['class']}: {o.get('reason')}"
+        for was, o in pairs
+        if worse(was, o["class"])
+    ]
     assert not bad, "\n".join(bad)

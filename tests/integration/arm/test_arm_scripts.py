@@ -59,7 +59,14 @@ def package(carina):
 
 @pytest.fixture(scope="session")
 def environment(package, carina):
-    return {**os.environ, "PYTHONPATH": str(package), "CARINA_PYTHON": sys.executable, "CARINA_BIN": str(carina), "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"}
+    return {
+        **os.environ,
+        "PYTHONPATH": str(package),
+        "CARINA_PYTHON": sys.executable,
+        "CARINA_BIN": str(carina),
+        "PYTHONWARNINGS": "ignore",
+        "OMP_NUM_THREADS": "1",
+    }
 
 
 @dataclass
@@ -143,7 +150,9 @@ def test_every_option_of_aot_arm_compiler(ours, monkeypatch):
 
 def test_every_option_of_evaluate_model(ours, monkeypatch):
     # The peer's evaluators need torchvision; its options do not.
-    monkeypatch.setitem(sys.modules, "executorch.backends.arm.util.arm_model_evaluator", ours("carina_arm.scripts.metrics"))
+    monkeypatch.setitem(
+        sys.modules, "executorch.backends.arm.util.arm_model_evaluator", ours("carina_arm.scripts.metrics")
+    )
     from executorch.backends.arm.scripts import evaluate_model
 
     theirs = parser_in(evaluate_model._get_args, monkeypatch)
@@ -165,7 +174,9 @@ def test_every_option_of_the_shell_scripts(ours):
 
 
 def test_options_without_meaning_are_taken_and_explained(script, model):
-    said = script("aot_arm_compiler", "-m", model, "--enable_qdq_fusion_pass", "-e", "mv2", "--cortex-m-explicit-layout").stderr
+    said = script(
+        "aot_arm_compiler", "-m", model, "--enable_qdq_fusion_pass", "-e", "mv2", "--cortex-m-explicit-layout"
+    ).stderr
     for option in ("--enable_qdq_fusion_pass", "--evaluate", "--cortex-m-explicit-layout"):
         assert len([line for line in said.splitlines() if f"{option} makes no difference: " in line]) == 1, said
 
@@ -205,10 +216,33 @@ def test_one_model_in_every_form_is_one_program(script, model, run_carina, tmp_p
     torch.export.save(exported, tmp_path / "exported.pt2")
     (tmp_path / "only.py").write_text(MODEL.replace("ModelInputs =", "Unused ="))
     inputs = ("--model_input", tmp_path / "inputs.pt")
-    forms = [(model,), (tmp_path / "saved.pt", *inputs), (tmp_path / "saved.pth", *inputs), (tmp_path / "exported.pt2",), (tmp_path / "only.py", *inputs)]
-    made = [compiled(script, tmp_path / str(place), "-d", "-q", "-m", *form)[0].read_bytes() for place, form in enumerate(forms)]
+    forms = [
+        (model,),
+        (tmp_path / "saved.pt", *inputs),
+        (tmp_path / "saved.pth", *inputs),
+        (tmp_path / "exported.pt2",),
+        (tmp_path / "only.py", *inputs),
+    ]
+    made = [
+        compiled(script, tmp_path / str(place), "-d", "-q", "-m", *form)[0].read_bytes()
+        for place, form in enumerate(forms)
+    ]
     np.save(tmp_path / "x.npy", net.ModelInputs[0].numpy())
-    run_carina(["compile", tmp_path / "exported.pt2", "-t", "ethos-u55-128", "-q", "int8", "--calibrate", tmp_path / "x.npy", "--delegate-all", "-o", tmp_path / "cli.pte"])
+    run_carina(
+        [
+            "compile",
+            tmp_path / "exported.pt2",
+            "-t",
+            "ethos-u55-128",
+            "-q",
+            "int8",
+            "--calibrate",
+            tmp_path / "x.npy",
+            "--delegate-all",
+            "-o",
+            tmp_path / "cli.pte",
+        ]
+    )
     made.append((tmp_path / "cli.pte").read_bytes())
     assert len(set(made)) == 1
 
@@ -247,7 +281,9 @@ def test_data_do_not_run_code_unless_trusted(script, model, tmp_path, option):
 
 
 def test_intermediates_hold_what_came_between(script, model, tmp_path, reference_model):
-    _, said = compiled(script, tmp_path / "out", "-m", model, "-d", "-q", "-i", tmp_path / "between", "-t", "ethos-u85-256")
+    _, said = compiled(
+        script, tmp_path / "out", "-m", model, "-d", "-q", "-i", tmp_path / "between", "-t", "ethos-u85-256"
+    )
     assert torch.export.load(tmp_path / "between" / "net_exported_program.pt2").module()
     (graph,) = (tmp_path / "between").glob("output_tag0_TOSA-1.0*.tosa")
     assert reference_model(graph, [np.zeros((1, 3, 12, 12), np.int8)])[0].shape == (1, 5)
@@ -257,11 +293,18 @@ def test_intermediates_hold_what_came_between(script, model, tmp_path, reference
 
 
 def test_debug_json_leads_from_tosa_to_the_model(script, model, tmp_path):
-    compiled(script, tmp_path / "out", "-m", model, "-d", "-q", "-i", tmp_path / "between", "--enable_debug_mode", "json")
+    compiled(
+        script, tmp_path / "out", "-m", model, "-d", "-q", "-i", tmp_path / "between", "--enable_debug_mode", "json"
+    )
     events = json.loads((tmp_path / "between" / "debug.json").read_text())
     found = {event["aten_info"]["operator_name"]: event for event in events}
     assert {"conv2d.default", "mean.dim", "softmax.int", "linear.default"} <= set(found)
-    (conv,) = (event for event in events if event["tosa_info"]["operator_name"].lower().endswith("conv2d") and "conv2d" in event["aten_info"]["node_name"])
+    (conv,) = (
+        event
+        for event in events
+        if event["tosa_info"]["operator_name"].lower().endswith("conv2d")
+        and "conv2d" in event["aten_info"]["node_name"]
+    )
     assert any("net.py" in line for line in conv["torch_info"]["stack_trace"])
     assert any("first" in str(entry) for entry in conv["torch_info"]["nn_module_stack"].values())
 
@@ -283,7 +326,15 @@ class PeersInfo:
         self.delegation_by_operator = {op: self.Row(op, count) for op, count in delegation.non_delegated.items()}
 
 
-@pytest.mark.parametrize(("delegated", "outside"), [({}, {}), ({}, {"aten_add_out": 2}), ({"aten_relu_default": 3}, {}), ({"aten_relu_default": 3}, {"b": 1, "a": 1, "c": 4})])
+@pytest.mark.parametrize(
+    ("delegated", "outside"),
+    [
+        ({}, {}),
+        ({}, {"aten_add_out": 2}),
+        ({"aten_relu_default": 3}, {}),
+        ({"aten_relu_default": 3}, {"b": 1, "a": 1, "c": 4}),
+    ],
+)
 @pytest.mark.parametrize("folder", [None, "work"])
 def test_the_summary_is_the_peers(ours, capsys, delegated, outside, folder):
     delegation = ours("carina_arm.scripts.delegation").Delegation(len(delegated), Counter(delegated), Counter(outside))
@@ -310,8 +361,16 @@ def executorch_operators(file):
     from executorch.exir.schema import KernelCall
 
     plan = deserialize_pte_binary(file.read_bytes()).program.execution_plan[0]
-    calls = [step.instr_args for chain in plan.chains for step in chain.instructions if isinstance(step.instr_args, KernelCall)]
-    return [".".join(filter(None, (plan.operators[call.op_index].name, plan.operators[call.op_index].overload))) for call in calls]
+    calls = [
+        step.instr_args
+        for chain in plan.chains
+        for step in chain.instructions
+        if isinstance(step.instr_args, KernelCall)
+    ]
+    return [
+        ".".join(filter(None, (plan.operators[call.op_index].name, plan.operators[call.op_index].overload)))
+        for call in calls
+    ]
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------------
@@ -369,14 +428,24 @@ for bundle in sys.argv[1:]:
 
 def test_a_bundle_passes_in_the_official_runtime_to_the_bit(script, ours, model, environment, tmp_path):
     bundle, _ = compiled(script, tmp_path / "b", "-m", model, "-d", "-q", "--bundleio", "-i", tmp_path / "between")
-    (given,), (wanted,) = torch.load(tmp_path / "between" / "input_0.pt"), torch.load(tmp_path / "between" / "output_ref_0.pt")
+    (given,), (wanted,) = (
+        torch.load(tmp_path / "between" / "input_0.pt"),
+        torch.load(tmp_path / "between" / "output_ref_0.pt"),
+    )
     assert given.shape == (1, 3, 12, 12)
     program, _ = compiled(script, tmp_path / "p", "-m", model, "-d", "-q")
     other = tmp_path / "other.bpte"
-    other.write_bytes(ours("carina_arm.scripts.bundle").bundle(ours("carina").Program.load(program), [given], [wanted + 1 / 256]))
-    done = subprocess.run([sys.executable, "-c", OFFICIAL, bundle, other], env=environment, capture_output=True, text=True)
+    other.write_bytes(
+        ours("carina_arm.scripts.bundle").bundle(ours("carina").Program.load(program), [given], [wanted + 1 / 256])
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", OFFICIAL, bundle, other], env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert [line for line in done.stdout.splitlines() if line.startswith(("as", "other"))] == ["as expected [True]", "other outputs [True]"]
+    assert [line for line in done.stdout.splitlines() if line.startswith(("as", "other"))] == [
+        "as expected [True]",
+        "other outputs [True]",
+    ]
 
 
 def test_arm_run_is_compile_and_run(run_carina, environment, model, tmp_path):
@@ -397,11 +466,17 @@ def test_arm_run_is_compile_and_run(run_carina, environment, model, tmp_path):
 
 def test_carina_starts_python_or_says_why_not(run_carina, carina, environment, tmp_path):
     assert "--calibration_data" in run_carina(["aot", "--help"], env=environment).stdout
-    nowhere = run_carina(["aot", "-m", "qadd"], expect=1, env={**environment, "CARINA_PYTHON": str(tmp_path / "python")})
+    nowhere = run_carina(
+        ["aot", "-m", "qadd"], expect=1, env={**environment, "CARINA_PYTHON": str(tmp_path / "python")}
+    )
     assert "this command needs Python" in nowhere.stderr and "CARINA_PYTHON" in nowhere.stderr
-    bare = subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], capture_output=True, check=False)
+    bare = subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], capture_output=True, check=False
+    )
     assert bare.returncode == 0
-    without = run_carina(["aot", "-m", "qadd"], expect=1, env={**environment, "CARINA_PYTHON": str(tmp_path / "bare" / "bin" / "python")})
+    without = run_carina(
+        ["aot", "-m", "qadd"], expect=1, env={**environment, "CARINA_PYTHON": str(tmp_path / "bare" / "bin" / "python")}
+    )
     assert "No module named 'torch'" in without.stderr and "pip install" in without.stderr
 
 
@@ -409,9 +484,14 @@ def test_carina_starts_python_or_says_why_not(run_carina, carina, environment, t
 
 
 def test_figures_are_those_of_numpy(ours, script, model, tmp_path):
-    said = script("evaluate_model", "-m", model, "-t", "ethos-u55-128", "-q", "int8", "-e", "numerical", "-i", tmp_path / "work")
+    said = script(
+        "evaluate_model", "-m", model, "-t", "ethos-u55-128", "-q", "int8", "-e", "numerical", "-i", tmp_path / "work"
+    )
     written = json.loads((tmp_path / "work" / "ethos-u55-128_metrics.json").read_text())
-    assert (written["name"], written["target"]) == ("net", "ethos-u55-128") and "Model was partially delegated." in said.stdout
+    assert (written["name"], written["target"]) == (
+        "net",
+        "ethos-u55-128",
+    ) and "Model was partially delegated." in said.stdout
     program, _ = compiled(script, tmp_path / "out", "-m", model, "-d", "-q")
     module = __import__("runpy").run_path(str(model))
     wanted = module["ModelUnderTest"](*module["ModelInputs"]).detach().numpy().astype(np.float64)
@@ -424,9 +504,25 @@ def test_figures_are_those_of_numpy(ours, script, model, tmp_path):
     assert figures["compression_ratio"] > 1
 
 
-@pytest.mark.parametrize(("target", "options"), [("TOSA-1.0+INT", ["-q", "int8"]), ("TOSA-1.0+FP", []), ("TOSA-1.0+INT+int16", ["-q", "a16w8"]), ("vgf", [])])
+@pytest.mark.parametrize(
+    ("target", "options"),
+    [("TOSA-1.0+INT", ["-q", "int8"]), ("TOSA-1.0+FP", []), ("TOSA-1.0+INT+int16", ["-q", "a16w8"]), ("vgf", [])],
+)
 def test_tosa_targets_are_evaluated_in_the_interpreter(script, model, tmp_path, target, options):
-    script("evaluate_model", "-m", model, "-t", target, *options, "-e", "numerical", "-i", tmp_path / "work", "-o", tmp_path / "m.json")
+    script(
+        "evaluate_model",
+        "-m",
+        model,
+        "-t",
+        target,
+        *options,
+        "-e",
+        "numerical",
+        "-i",
+        tmp_path / "work",
+        "-o",
+        tmp_path / "m.json",
+    )
     figures = json.loads((tmp_path / "m.json").read_text())["metrics"]
     assert figures["max_absolute_error"] < (0.01 if options else 1e-5) and figures["compression_ratio"] > 1
 
@@ -447,8 +543,15 @@ def test_top_1_and_top_5_of_a_folder_of_classes(script, tmp_path):
 
 def test_the_peers_own_tests_of_its_evaluators(package, tmp_path):
     """Runs the peer's tests with Carina's classes instead of the peer's. torchvision, which the peer's modules import, is not needed."""
-    (tmp_path / "conftest.py").write_text("import sys\nimport carina_arm.scripts.metrics as ours\nsys.modules['executorch.backends.arm.util.arm_model_evaluator'] = ours\n")
+    (tmp_path / "conftest.py").write_text(
+        "import sys\nimport carina_arm.scripts.metrics as ours\nsys.modules['executorch.backends.arm.util.arm_model_evaluator'] = ours\n"
+    )
     theirs = Path(peer.__file__).parents[1] / "test" / "misc" / "test_model_evaluator.py"
     (tmp_path / "test_theirs.py").write_text(theirs.read_text())
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", tmp_path], env={**os.environ, "PYTHONPATH": str(package)}, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", tmp_path],
+        env={**os.environ, "PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+    )
     assert re.search(r"4 passed", done.stdout), done.stdout[-3000:]

@@ -20,7 +20,9 @@ def programs(ours, name, folder):
     own, theirs = folder / "own.pte", folder / "theirs.pte"
     program = ours("carina").compile(exported, target="ethos-u55-128", no_delegate=True)
     program.save(own)
-    theirs.write_bytes(to_edge(exported, compile_config=EdgeCompileConfig(_check_ir_validity=False)).to_executorch().buffer)
+    theirs.write_bytes(
+        to_edge(exported, compile_config=EdgeCompileConfig(_check_ir_validity=False)).to_executorch().buffer
+    )
     return program, set(executorch_operators(own)), set(executorch_operators(theirs))
 
 

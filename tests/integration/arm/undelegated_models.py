@@ -85,7 +85,12 @@ def _modules():
         "adaptive_avg_pool_of_parts": (nn.AdaptiveAvgPool2d(3), (image,)),
         "embedding": (nn.Embedding(10, 4), (torch.tensor([[1, 2]]),)),
         "encoder": (nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (row,)),
-        "network": (nn.Sequential(nn.Conv2d(4, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 5), nn.Softmax(1)), (image,)),
+        "network": (
+            nn.Sequential(
+                nn.Conv2d(4, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 5), nn.Softmax(1)
+            ),
+            (image,),
+        ),
     }
 
 

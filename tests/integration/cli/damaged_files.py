@@ -1,6 +1,6 @@
 """Damages files: mutations of bytes and of structure. Each comes from a number, so that any of them can be repeated.
 
-    python tests/integration/cli/damaged_files.py KIND NUMBER FILE OUT      writes mutation NUMBER of FILE
+python tests/integration/cli/damaged_files.py KIND NUMBER FILE OUT      writes mutation NUMBER of FILE
 """
 
 import io
@@ -11,7 +11,25 @@ import sys
 import zipfile
 from pathlib import Path
 
-EXTREMES = [0, 1, -1, 2, 127, 128, 255, 256, 65535, 2**31 - 1, 2**31, 2**32 - 1, -(2**31), 2**40, 2**62, 2**63 - 1, -(2**63)]
+EXTREMES = [
+    0,
+    1,
+    -1,
+    2,
+    127,
+    128,
+    255,
+    256,
+    65535,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    -(2**31),
+    2**40,
+    2**62,
+    2**63 - 1,
+    -(2**63),
+]
 
 
 def cut(data, rng):

@@ -49,7 +49,15 @@ def test_the_page_shows_each_output(run_carina, two_outputs, tmp_path):
 
 
 def test_bits_of_all_outputs_are_compared(run_carina, two_outputs):
-    args = ["accuracy", two_outputs / "wrong.pt2", two_outputs / "wrong.pte", "--data", two_outputs / "c.npz", "--dump", two_outputs / "d"]
+    args = [
+        "accuracy",
+        two_outputs / "wrong.pt2",
+        two_outputs / "wrong.pte",
+        "--data",
+        two_outputs / "c.npz",
+        "--dump",
+        two_outputs / "d",
+    ]
     report = run_carina([*args, "--json"]).json
     assert report["npu_equals_integer"] == report["samples"] == 16
     assert all(output["sqnr_db"] > 35 for output in report["outputs"])
@@ -57,8 +65,21 @@ def test_bits_of_all_outputs_are_compared(run_carina, two_outputs):
 
 def test_a_program_with_fewer_outputs_is_refused(run_carina, two_outputs, tmp_path):
     save(tmp_path / "one.pt2", nn.Linear(8, 4), torch.randn(1, 8))
-    run_carina(["compile", tmp_path / "one.pt2", "--target", "ethos-u55-128", "--calibrate", two_outputs / "c.npz", "-o", tmp_path / "one.pte"])
-    done = run_carina(["accuracy", two_outputs / "right.pt2", tmp_path / "one.pte", "--data", two_outputs / "c.npz"], expect=1)
+    run_carina(
+        [
+            "compile",
+            tmp_path / "one.pt2",
+            "--target",
+            "ethos-u55-128",
+            "--calibrate",
+            two_outputs / "c.npz",
+            "-o",
+            tmp_path / "one.pte",
+        ]
+    )
+    done = run_carina(
+        ["accuracy", two_outputs / "right.pt2", tmp_path / "one.pte", "--data", two_outputs / "c.npz"], expect=1
+    )
     assert "not as many outputs" in done.stderr
 
 
@@ -81,7 +102,17 @@ def growing(run_carina, tmp_path_factory):
     samples = np.random.RandomState(0).randn(2, 1, 4, 40, 40).astype("f4")
     np.savez(folder / "c.npz", x=samples)
     np.savez(folder / "in.npz", input_0=samples[:1])
-    args = ["--target", "ethos-u55-128", "--calibrate", folder / "c.npz", "--cpu-node", "sigmoid", "--dump", folder / "d", "--json"]
+    args = [
+        "--target",
+        "ethos-u55-128",
+        "--calibrate",
+        folder / "c.npz",
+        "--cpu-node",
+        "sigmoid",
+        "--dump",
+        folder / "d",
+        "--json",
+    ]
     delegates = run_carina(["compile", folder / "m.pt2", *args, "-o", folder / "o.pte"]).json["delegates"]
     small, large = (delegate["scratch_bytes"] for delegate in delegates)
     assert small < 2**16 < large
@@ -90,7 +121,9 @@ def growing(run_carina, tmp_path_factory):
 
 def test_bits_are_those_of_one_run_although_memory_grows(run_carina, growing):
     folder, _ = growing
-    report = run_carina(["accuracy", folder / "m.pt2", folder / "o.pte", "--data", folder / "c.npz", "--dump", folder / "d", "--json"]).json
+    report = run_carina(
+        ["accuracy", folder / "m.pt2", folder / "o.pte", "--data", folder / "c.npz", "--dump", folder / "d", "--json"]
+    ).json
     assert report["npu_equals_integer"] == report["samples"] == 2
 
 
@@ -121,14 +154,29 @@ def segments(run_carina, tmp_path_factory):
     labels[:, 0] = (labels[:, 0] + 1) % 3
     labels[:, 1] = 255
     np.savez(folder / "c.npz", x=x, y=labels)
-    run_carina(["compile", folder / "m.pt2", "--target", "ethos-u55-128", "--calibrate", folder / "c.npz", "--dump", folder / "d", "-o", folder / "m.pte"])
+    run_carina(
+        [
+            "compile",
+            folder / "m.pt2",
+            "--target",
+            "ethos-u55-128",
+            "--calibrate",
+            folder / "c.npz",
+            "--dump",
+            folder / "d",
+            "-o",
+            folder / "m.pte",
+        ]
+    )
     return folder
 
 
 def test_metrics_take_a_label_per_pixel(run_carina, segments, tmp_path):
     args = ["accuracy", segments / "m.pt2", segments / "m.pte", "--data", segments / "c.npz", "--dump", segments / "d"]
     task = run_carina([*args, "--metric", "pixel", "--json"]).json["task"]
-    assert task["float"] == pytest.approx(100 * 6 / 7) and task["npu"] == task["integer"] == pytest.approx(task["float"], abs=3)
+    assert task["float"] == pytest.approx(100 * 6 / 7) and task["npu"] == task["integer"] == pytest.approx(
+        task["float"], abs=3
+    )
     assert task["npu_interval"][0] <= task["npu"] <= task["npu_interval"][1]
     assert task["difference_interval"][0] <= task["npu"] - task["float"] <= task["difference_interval"][1]
     done = run_carina([*args, "--metric", "iou", "--report", tmp_path / "page.html"])
@@ -150,7 +198,19 @@ def test_samples_without_a_defined_integer_result_are_counted(run_carina, tmp_pa
     save(tmp_path / "m.pt2", Cumulates(), x[:1])
     x[1] = 2**30
     np.savez(tmp_path / "x.npz", x=x.numpy())
-    run_carina(["compile", tmp_path / "m.pt2", "--target", "ethos-u85-256", "--delegate-all", "--dump", tmp_path / "d", "-o", tmp_path / "m.pte"])
+    run_carina(
+        [
+            "compile",
+            tmp_path / "m.pt2",
+            "--target",
+            "ethos-u85-256",
+            "--delegate-all",
+            "--dump",
+            tmp_path / "d",
+            "-o",
+            tmp_path / "m.pte",
+        ]
+    )
     args = ["accuracy", tmp_path / "m.pt2", tmp_path / "m.pte", "--data", tmp_path / "x.npz", "--dump", tmp_path / "d"]
     report = run_carina([*args, "--json"]).json
     assert (report["samples"], report["npu_equals_integer"], report["integer_undefined"]) == (3, 2, 1)

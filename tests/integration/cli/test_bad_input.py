@@ -78,7 +78,13 @@ def test_unknown_target_lists_the_valid_ones(run_carina, tmp_path):
 
 
 def test_unknown_memory_mode_lists_the_valid_ones(run_carina, tmp_path):
-    refused(run_carina, compile_args(tmp_path / "out.pte", MODEL, "ethos-u55-128", "--memory-mode", "Flash_Only"), 2, "Flash_Only", "Shared_Sram")
+    refused(
+        run_carina,
+        compile_args(tmp_path / "out.pte", MODEL, "ethos-u55-128", "--memory-mode", "Flash_Only"),
+        2,
+        "Flash_Only",
+        "Shared_Sram",
+    )
 
 
 def test_unknown_option_is_a_usage_error(run_carina, tmp_path):
@@ -87,12 +93,26 @@ def test_unknown_option_is_a_usage_error(run_carina, tmp_path):
 
 
 def test_int8_without_calibration_data(run_carina, tmp_path):
-    refused(run_carina, ["compile", MODEL, "--target", "ethos-u55-128", "--quantize", "int8", "-o", tmp_path / "out.pte"], 2, "--calibrate")
+    refused(
+        run_carina,
+        ["compile", MODEL, "--target", "ethos-u55-128", "--quantize", "int8", "-o", tmp_path / "out.pte"],
+        2,
+        "--calibrate",
+    )
 
 
 def test_calibration_of_another_shape(run_carina, tmp_path):
     np.savez(tmp_path / "wrong.npz", x=np.zeros((4, 3, 8, 8), np.float32))
-    args = ["compile", MODEL, "--target", "ethos-u55-128", "--calibrate", tmp_path / "wrong.npz", "-o", tmp_path / "out.pte"]
+    args = [
+        "compile",
+        MODEL,
+        "--target",
+        "ethos-u55-128",
+        "--calibrate",
+        tmp_path / "wrong.npz",
+        "-o",
+        tmp_path / "out.pte",
+    ]
     refused(run_carina, args, 1, "wrong.npz", "[1,1,8,8]", "[4,3,8,8]")
 
 

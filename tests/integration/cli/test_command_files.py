@@ -52,7 +52,16 @@ def test_names_that_are_no_utf8_are_written(run_carina, tmp_path):
     model = (tmp_path / "m.tosa").read_bytes()
     assert b"linear" in model
     (tmp_path / "bad.tosa").write_bytes(model.replace(b"linear", b"\xffinea\xfe"))
-    args = ["compile", tmp_path / "bad.tosa", "--target", "ethos-u55-128", "--dump", tmp_path / "dump", "-o", tmp_path / "o.pte"]
+    args = [
+        "compile",
+        tmp_path / "bad.tosa",
+        "--target",
+        "ethos-u55-128",
+        "--dump",
+        tmp_path / "dump",
+        "-o",
+        tmp_path / "o.pte",
+    ]
     told = run_carina([*args, "--report", tmp_path / "r.html", "--per-layer", tmp_path / "l.csv", "--json"]).json
     assert told and list((tmp_path / "dump").glob("*operators*.json"))
 
@@ -77,7 +86,10 @@ def test_minus_is_no_folder(run_carina, tmp_path, option):
 
 def test_a_file_is_no_folder(run_carina, program, tmp_path):
     (tmp_path / "taken").touch()
-    assert "taken is a file: expected the name of a folder" in run_carina(["run", program, "-o", "taken"], expect=2, cwd=tmp_path).stderr
+    assert (
+        "taken is a file: expected the name of a folder"
+        in run_carina(["run", program, "-o", "taken"], expect=2, cwd=tmp_path).stderr
+    )
 
 
 def test_a_link_to_a_new_file_is_that_file(run_carina, program, tmp_path):
@@ -172,7 +184,11 @@ def test_a_full_disk_leaves_nothing(carina, tmp_path, run_carina):
         resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, 6_000))
 
     run_carina(["tosa", DIGITS / "digits.pt2", "-o", tmp_path / "m.tosa"])
-    done = subprocess.run([carina, *COMPILE, "--dump", tmp_path / "dump", "-o", tmp_path / "o.pte"], capture_output=True, preexec_fn=small_files)
+    done = subprocess.run(
+        [carina, *COMPILE, "--dump", tmp_path / "dump", "-o", tmp_path / "o.pte"],
+        capture_output=True,
+        preexec_fn=small_files,
+    )
     assert done.returncode == 1
     assert [path.name for path in tmp_path.iterdir()] == ["m.tosa"]
 
@@ -195,9 +211,23 @@ def test_a_failed_compile_keeps_the_dump_of_an_earlier_one(carina, run_carina, t
 
     run_carina([*COMPILE, "--dump", tmp_path / "dump", "-o", tmp_path / "o.pte"])
     before = files_in(tmp_path / "dump")
-    done = subprocess.run([carina, *OTHER_NPU, "--dump", tmp_path / "dump", "-o", tmp_path / "o.pte"], capture_output=True, preexec_fn=small_files)
+    done = subprocess.run(
+        [carina, *OTHER_NPU, "--dump", tmp_path / "dump", "-o", tmp_path / "o.pte"],
+        capture_output=True,
+        preexec_fn=small_files,
+    )
     assert done.returncode == 1 and files_in(tmp_path / "dump") == before
-    run_carina(["accuracy", DIGITS / "digits.pt2", tmp_path / "o.pte", "--data", DIGITS / "test.npz", "--dump", tmp_path / "dump"])
+    run_carina(
+        [
+            "accuracy",
+            DIGITS / "digits.pt2",
+            tmp_path / "o.pte",
+            "--data",
+            DIGITS / "test.npz",
+            "--dump",
+            tmp_path / "dump",
+        ]
+    )
 
 
 def test_a_dump_replaces_the_files_of_an_earlier_compile_and_no_others(run_carina, tmp_path):
@@ -207,7 +237,9 @@ def test_a_dump_replaces_the_files_of_an_earlier_compile_and_no_others(run_carin
         (folder / name).write_text("old")
     run_carina([*COMPILE, "--dump", folder, "-o", tmp_path / "o.pte"])
     once = files_in(folder)
-    assert {"mine.txt", "output_tagged.npz"} < set(once) and not {"output_tag7_vela.npz", "output_tag0_old.tosa"} & set(once)
+    assert {"mine.txt", "output_tagged.npz"} < set(once) and not {"output_tag7_vela.npz", "output_tag0_old.tosa"} & set(
+        once
+    )
     run_carina([*COMPILE, "--dump", folder, "-o", tmp_path / "o.pte"])
     assert files_in(folder) == once
 
@@ -218,8 +250,13 @@ def test_a_folder_that_two_compiles_dump_into_has_the_files_of_one(carina, run_c
         run_carina([*command, "--dump", tmp_path / f"alone{number}", "-o", tmp_path / "o.pte"])
         alone.append(files_in(tmp_path / f"alone{number}"))
     for attempt in range(3):
-        commands = [[carina, *command, "--dump", tmp_path / "dump", "-o", tmp_path / f"{attempt}-{i}.pte"] for i, command in enumerate([COMPILE, OTHER_NPU] * 3)]
-        children = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for command in commands]
+        commands = [
+            [carina, *command, "--dump", tmp_path / "dump", "-o", tmp_path / f"{attempt}-{i}.pte"]
+            for i, command in enumerate([COMPILE, OTHER_NPU] * 3)
+        ]
+        children = [
+            subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for command in commands
+        ]
         errors = [child.communicate(timeout=120)[1] for child in children]
         assert [child.returncode for child in children] == [0] * len(children), errors
         assert files_in(tmp_path / "dump") in alone
@@ -232,16 +269,22 @@ def test_several_inputs_after_one_option(run_carina, program, tmp_path):
     assert run_carina(["run", program, "-i", tmp_path / "0.npy", "--timed", "--json"]).json
     for args in (["-i", "0.npy", "1.npy"], ["--input", "0.npy", "1.npy", "2.npy"]):
         several = run_carina(["run", program, *args], cwd=tmp_path, expect=None)
-        repeated = run_carina(["run", program, *[word for name in args[1:] for word in ("-i", name)]], cwd=tmp_path, expect=None)
+        repeated = run_carina(
+            ["run", program, *[word for name in args[1:] for word in ("-i", name)]], cwd=tmp_path, expect=None
+        )
         assert (several.code, several.stdout, several.stderr) == (repeated.code, repeated.stdout, repeated.stderr)
         assert "too many" not in several.stderr
-    assert run_carina(["run", "-i", tmp_path / "0.npy", program]).stdout == one, "the program behind an input, as before"
+    assert run_carina(["run", "-i", tmp_path / "0.npy", program]).stdout == one, (
+        "the program behind an input, as before"
+    )
 
 
 def test_hints_of_usage(run_carina, program):
     assert "the model is missing" in run_carina(["compile"], expect=2).stderr
     assert "options follow the command" in run_carina(["--json", "targets"], expect=2).stderr
-    assert re.search(r"model TEXT:PATH REQUIRED(.|\n)*--model_name TEXT:PATH +A \.pt2", run_carina(["compile", "--help"]).stdout)
+    assert re.search(
+        r"model TEXT:PATH REQUIRED(.|\n)*--model_name TEXT:PATH +A \.pt2", run_carina(["compile", "--help"]).stdout
+    )
     assert "takes no =" in run_carina(["run", program, "-i=x.npy"], expect=2).stderr
 
 

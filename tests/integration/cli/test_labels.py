@@ -9,7 +9,14 @@ DIGITS = ROOT / "models" / "digits"
 
 @pytest.mark.parametrize("name", ["y", "label", "labels", "target"])
 def test_labels_by_their_usual_names(run_carina, tmp_path, name):
-    compiled = ["compile", DIGITS / "digits.pt2", "--target", "ethos-u55-128", "--calibrate", DIGITS / "calibration.npz"]
+    compiled = [
+        "compile",
+        DIGITS / "digits.pt2",
+        "--target",
+        "ethos-u55-128",
+        "--calibrate",
+        DIGITS / "calibration.npz",
+    ]
     run_carina([*compiled, "-o", tmp_path / "o.pte"])
     test = np.load(DIGITS / "test.npz")
     np.savez(tmp_path / "d.npz", **{"x": test["x"][:40], name: test["y"][:40], "extra": np.zeros(3)})

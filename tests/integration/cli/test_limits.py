@@ -23,7 +23,20 @@ MB = 1 << 20
 def stream(run_carina, tmp_path_factory):
     """Vela's raw file of digits, as arrays."""
     folder = tmp_path_factory.mktemp("limits")
-    run_carina(["compile", MODEL, "--target", "ethos-u55-128", "--calibrate", CALIBRATION, "--dump", folder, "-o", folder / "x.pte"])
+    run_carina(
+        [
+            "compile",
+            MODEL,
+            "--target",
+            "ethos-u55-128",
+            "--calibrate",
+            CALIBRATION,
+            "--dump",
+            folder,
+            "-o",
+            folder / "x.pte",
+        ]
+    )
     return dict(np.load(folder / "output_tag0_vela.npz"))
 
 
@@ -111,7 +124,9 @@ def test_an_input_that_changes_while_it_is_read_is_no_crash(carina, tmp_path):
     writer = threading.Thread(target=save_again)
     writer.start()
     try:
-        codes = {subprocess.run([carina, "inspect", model], capture_output=True, timeout=60).returncode for _ in range(15)}
+        codes = {
+            subprocess.run([carina, "inspect", model], capture_output=True, timeout=60).returncode for _ in range(15)
+        }
     finally:
         stop.set()
         writer.join()
@@ -171,9 +186,30 @@ def test_zip64_sizes_of_numpy(run_carina, tmp_path):
     np.save(array, np.arange(4, dtype=np.float32))
     data, name = array.getvalue(), b"x.npy"
     crc = zipfile.crc32(data)
-    local = struct.pack("<IHHHHHIIIHH", 0x04034B50, 45, 0, 0, 0, 0x21, crc, 0xFFFFFFFF, 0xFFFFFFFF, len(name), 20) + name
+    local = (
+        struct.pack("<IHHHHHIIIHH", 0x04034B50, 45, 0, 0, 0, 0x21, crc, 0xFFFFFFFF, 0xFFFFFFFF, len(name), 20) + name
+    )
     local += struct.pack("<HHQQ", 1, 16, len(data), len(data)) + data
-    central = struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, 45, 45, 0, 0, 0, 0x21, crc, 0xFFFFFFFF, 0xFFFFFFFF, len(name), 20, 0, 0, 0, 0, 0)
+    central = struct.pack(
+        "<IHHHHHHIIIHHHHHII",
+        0x02014B50,
+        45,
+        45,
+        0,
+        0,
+        0,
+        0x21,
+        crc,
+        0xFFFFFFFF,
+        0xFFFFFFFF,
+        len(name),
+        20,
+        0,
+        0,
+        0,
+        0,
+        0,
+    )
     central += name + struct.pack("<HHQQ", 1, 16, len(data), len(data))
     end = struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 1, 1, len(central), len(local), 0)
     (tmp_path / "x.npz").write_bytes(local + central + end)

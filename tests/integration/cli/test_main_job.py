@@ -10,7 +10,9 @@ import pytest
 
 SUPPORTED = ("softmax", "add_int32", "add_float", "kws", "resnet20", "ds_cnn", "resnet8", "mobilenet_v2")
 TARGET = "ethos-u55-128"
-RANDOM_INPUTS = {"mobilenet_v2": 2}  # other networks get ten; the reference model takes half a second per input for this one
+RANDOM_INPUTS = {
+    "mobilenet_v2": 2
+}  # other networks get ten; the reference model takes half a second per input for this one
 QUANTIZED = {"float", "int8"}
 
 
@@ -23,7 +25,18 @@ def calibration_of(case):
 
 def compile_case(case, kind, run_carina, folder, target=TARGET, extra=()):
     program = folder / "model.pte"
-    args = ["compile", case.model if kind == "float" else case.model_int8, "--target", target, "--dump", folder / "dump", "-o", program, "--json", *extra]
+    args = [
+        "compile",
+        case.model if kind == "float" else case.model_int8,
+        "--target",
+        target,
+        "--dump",
+        folder / "dump",
+        "-o",
+        program,
+        "--json",
+        *extra,
+    ]
     if kind == "float" and case.name != "add_int32":
         args += ["--quantize", "int8", "--calibrate", calibration_of(case)]
     return program, run_carina(args).json
@@ -47,7 +60,10 @@ def quantization_of(run_carina, program):
         if part["kind"] == "instruction" and "quantize_per_tensor" in part["does"]:
             name = "dequantize" if "dequantize" in part["does"] else "quantize"
             indices = [int(i) for i in part["does"].split("(")[1].rstrip(")").split(",")]
-            found.setdefault(name, (float(values[indices[1]]), int(values[indices[2]]), int(values[indices[3]]), int(values[indices[4]])))
+            found.setdefault(
+                name,
+                (float(values[indices[1]]), int(values[indices[2]]), int(values[indices[3]]), int(values[indices[4]])),
+            )
     return found
 
 
@@ -82,7 +98,9 @@ def run_stream(run_carina, stream, arrays, folder):
 
 @pytest.mark.cases(*SUPPORTED)
 @pytest.mark.parametrize("kind", sorted(QUANTIZED))
-def test_npu_equals_interpreter_equals_reference_model_equals_vela(case, kind, run_carina, reference_model, vela, tmp_path):
+def test_npu_equals_interpreter_equals_reference_model_equals_vela(
+    case, kind, run_carina, reference_model, vela, tmp_path
+):
     program, report = compile_case(case, kind, run_carina, tmp_path)
     assert len(report["delegates"]) == 1, "the whole network runs in one delegate"
     assert all(node["runs_on"] in ("npu", "folded") for node in report["nodes"])
@@ -97,9 +115,15 @@ def test_npu_equals_interpreter_equals_reference_model_equals_vela(case, kind, r
         integers = integers_of(array, quantization["quantize"]) if quantization else array
         expected = reference_model(tosa, [integers])[0]
         np.testing.assert_array_equal(interpret(run_carina, tosa, [integers], tmp_path), expected)
-        real = (expected.astype(np.float32) - quantization["dequantize"][1]) * np.float32(quantization["dequantize"][0]) if quantization else expected
+        real = (
+            (expected.astype(np.float32) - quantization["dequantize"][1]) * np.float32(quantization["dequantize"][0])
+            if quantization
+            else expected
+        )
         np.testing.assert_array_equal(result, real)
-        np.testing.assert_array_equal(run_stream(run_carina, vela_stream, [integers], tmp_path).ravel(), expected.ravel())
+        np.testing.assert_array_equal(
+            run_stream(run_carina, vela_stream, [integers], tmp_path).ravel(), expected.ravel()
+        )
 
 
 @pytest.mark.cases("softmax", "add_float", "kws", "ds_cnn", "resnet8", "resnet20")
@@ -128,7 +152,9 @@ def test_imported_mobilenet_is_as_close_to_eager_torch_as_the_peer(case, run_car
 @pytest.mark.cases("kws")
 def test_kws_answers_all_labeled_inputs_right(case, run_carina, tmp_path):
     program, _ = compile_case(case, "float", run_carina, tmp_path)
-    report = run_carina(["accuracy", case.model, program, "--data", case.path / "labelled.npz", "--dump", tmp_path / "dump", "--json"]).json
+    report = run_carina(
+        ["accuracy", case.model, program, "--data", case.path / "labelled.npz", "--dump", tmp_path / "dump", "--json"]
+    ).json
     assert report["samples"] == 10
     assert report["npu_right"] == report["integer_right"] == 10
     assert report["npu_equals_integer"] == 10

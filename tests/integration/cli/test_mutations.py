@@ -35,7 +35,9 @@ READERS = [
 @pytest.fixture(scope="module")
 def sources(run_carina, tmp_path_factory):
     folder = tmp_path_factory.mktemp("mutations")
-    run_carina(["compile", MODEL, *T, "--calibrate", CALIBRATION, "--dump", folder / "dump", "-o", folder / "digits.pte"])
+    run_carina(
+        ["compile", MODEL, *T, "--calibrate", CALIBRATION, "--dump", folder / "dump", "-o", folder / "digits.pte"]
+    )
     run_carina(["compile", MODEL, *T, "-o", folder / "float.pte"])
     (folder / "digits.pt2").write_bytes(MODEL.read_bytes())
     (folder / "digits.tosa").write_bytes(next((folder / "dump").glob("*.tosa")).read_bytes())

@@ -116,7 +116,9 @@ def test_an_input_in_the_output_folder_is_never_overwritten(run_carina, work, tm
     dump.mkdir()
     name = next(p.name for p in (work / "dump").glob("*.tosa"))
     (dump / name).write_bytes((work / "dump" / name).read_bytes())
-    run_carina(["compile", dump / name, "--target", "ethos-u55-128", "--dump", dump, "-o", tmp_path / "x.pte"], expect=2)
+    run_carina(
+        ["compile", dump / name, "--target", "ethos-u55-128", "--dump", dump, "-o", tmp_path / "x.pte"], expect=2
+    )
     assert (tmp_path / "output_0.npy").read_bytes() == before
     np.save(tmp_path / "image.npy", x)  # another name in the folder of the outputs: allowed
     run_carina(["run", work / "digits.pte", "-i", tmp_path / "image.npy", "-o", tmp_path / "out"])
@@ -158,7 +160,9 @@ def test_a_signal_leaves_nothing(carina, tmp_path, number):
             os.write(writer, b"x" * 4096)
     except BlockingIOError:
         os.set_blocking(writer, True)
-    child = subprocess.Popen([carina, *COMPILE, "-o", tmp_path / "out" / "x.pte"], stdout=writer, stderr=subprocess.PIPE, preexec_fn=hangs_up)
+    child = subprocess.Popen(
+        [carina, *COMPILE, "-o", tmp_path / "out" / "x.pte"], stdout=writer, stderr=subprocess.PIPE, preexec_fn=hangs_up
+    )
     for _ in range(600):
         if os.listdir(tmp_path / "out"):
             break
@@ -184,7 +188,9 @@ def on_a_full_disk():
 @pytest.mark.parametrize("trouble", [without_stdout, on_a_full_disk])
 def test_what_cannot_be_printed_is_an_error(carina, tmp_path, args, trouble):
     with open(tmp_path / "stdout", "w") as out:
-        done = subprocess.run([carina, *args], stdout=out, stderr=subprocess.PIPE, text=True, preexec_fn=trouble, timeout=60)
+        done = subprocess.run(
+            [carina, *args], stdout=out, stderr=subprocess.PIPE, text=True, preexec_fn=trouble, timeout=60
+        )
     assert done.returncode == 1
     assert "carina: error: standard output: cannot write: " in done.stderr
 
@@ -200,7 +206,13 @@ def test_all_streams_closed_is_an_exit_code_and_no_file(carina, tmp_path):
 @pytest.mark.parametrize("command", ["compile", "tosa"])
 def test_a_run_that_cannot_print_writes_nothing(carina, tmp_path, command):
     args = COMPILE if command == "compile" else ["tosa", MODEL, "--calibrate", CALIBRATION]
-    done = subprocess.run([carina, *args, "-o", tmp_path / "out"], stderr=subprocess.PIPE, text=True, preexec_fn=without_stdout, timeout=60)
+    done = subprocess.run(
+        [carina, *args, "-o", tmp_path / "out"],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=without_stdout,
+        timeout=60,
+    )
     assert done.returncode == 1 and "standard output" in done.stderr
     assert os.listdir(tmp_path) == []
 

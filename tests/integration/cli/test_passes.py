@@ -17,18 +17,35 @@ def model(tmp_path_factory):
 
 
 def test_the_graph_is_printed_after_a_pass(model, run_carina, tmp_path):
-    printed = run_carina(["tosa", model, "-o", tmp_path / "m.tosa", "--print-after", "canonicalize,merge-duplicates"]).stderr
+    printed = run_carina(
+        ["tosa", model, "-o", tmp_path / "m.tosa", "--print-after", "canonicalize,merge-duplicates"]
+    ).stderr
     assert "# after canonicalize\n" in printed and "# after decompose\n" not in printed
     canonical, clean = printed.split("# after merge-duplicates\n")
-    assert "aten.view.default" in canonical and "flatten" not in canonical.replace("%flatten", "") and "aten.softmax" in canonical
+    assert (
+        "aten.view.default" in canonical
+        and "flatten" not in canonical.replace("%flatten", "")
+        and "aten.softmax" in canonical
+    )
     assert "tosa.EXP" in clean and "aten." not in clean
 
 
 def test_passes_are_left_out(model, run_carina, tmp_path):
-    printed = run_carina(["tosa", model, "-o", tmp_path / "m.tosa", "--disable-pass", "fold-movement", "--print-after", "fold-movement"]).stderr
+    printed = run_carina(
+        ["tosa", model, "-o", tmp_path / "m.tosa", "--disable-pass", "fold-movement", "--print-after", "fold-movement"]
+    ).stderr
     assert "# after" not in printed
     printed = run_carina(
-        ["tosa", model, "-o", tmp_path / "m.tosa", "--stop-after", "sink-transposes", "--print-after", "sink-transposes,merge-duplicates"]
+        [
+            "tosa",
+            model,
+            "-o",
+            tmp_path / "m.tosa",
+            "--stop-after",
+            "sink-transposes",
+            "--print-after",
+            "sink-transposes,merge-duplicates",
+        ]
     ).stderr
     assert "# after sink-transposes\n" in printed and "# after merge-duplicates\n" not in printed
 

@@ -22,7 +22,9 @@ class Halves(nn.Module):
 def program(folder, module, *inputs):
     from executorch.exir import EdgeCompileConfig, to_edge
 
-    edge = to_edge(torch.export.export(module.eval(), inputs), compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    edge = to_edge(
+        torch.export.export(module.eval(), inputs), compile_config=EdgeCompileConfig(_check_ir_validity=False)
+    )
     (folder / "model.pte").write_bytes(edge.to_executorch().buffer)
     return folder / "model.pte"
 
@@ -76,10 +78,14 @@ def test_numbers_and_csv(run_carina, tmp_path):
     np.testing.assert_allclose(added.reshape(4, 6), rows + np.float32(0.5), rtol=1e-6)
     np.savetxt(tmp_path / "one.csv", rows[:1].reshape(2, 3), delimiter=";")
     _, (added, _) = outputs(run_carina, tmp_path, path, "-i", tmp_path / "one.csv", "-i", "1,2,3,4,5,6")
-    np.testing.assert_allclose(added, rows[0].reshape(2, 3) + np.arange(1, 7, dtype=np.float32).reshape(2, 3), rtol=1e-6)
+    np.testing.assert_allclose(
+        added, rows[0].reshape(2, 3) + np.arange(1, 7, dtype=np.float32).reshape(2, 3), rtol=1e-6
+    )
     assert "expected 6 for fp32 [2,3], got 2" in run_carina(["run", path, "-i", "1,2", "-i", "1"], expect=1).stderr
     (tmp_path / "bad.csv").write_text("1,2,3,4,5,6\n1,2,x,4,5,6\n")
-    assert "bad.csv:2: not a number" in run_carina(["run", path, "-i", tmp_path / "bad.csv", "-i", "1"], expect=1).stderr
+    assert (
+        "bad.csv:2: not a number" in run_carina(["run", path, "-i", tmp_path / "bad.csv", "-i", "1"], expect=1).stderr
+    )
 
 
 def test_raw_bytes(run_carina, tmp_path):
@@ -150,7 +156,18 @@ def test_pools_of_a_given_size(run_carina, tmp_path):
     """As on a device: the log shows use and size of each pool. If memory is missing, the message names the pool and the missing bytes, and with
     so much more memory the run succeeds."""
     program = tmp_path / "model.pte"
-    run_carina(["compile", ROOT / "models/digits/digits.pt2", "-t", "ethos-u55-128", "--calibrate", ROOT / "models/digits/calibration.npz", "-o", program])
+    run_carina(
+        [
+            "compile",
+            ROOT / "models/digits/digits.pt2",
+            "-t",
+            "ethos-u55-128",
+            "--calibrate",
+            ROOT / "models/digits/calibration.npz",
+            "-o",
+            program,
+        ]
+    )
     said = run_carina(["run", program, "--method-pool", "64K", "--temp-pool", "32K", "-o", tmp_path / "pools"]).stdout
     used = int(re.search(r"method_allocator_used: (\d+) / 65536  free: \d+ \( used: \d+ % \)", said)[1])
     temp = int(re.search(r"temp_allocator: (\d+) / 32768  free", said)[1])

@@ -21,7 +21,20 @@ TEST = ROOT / "models" / "digits" / "test.npz"
 @pytest.fixture(scope="module")
 def work(run_carina, tmp_path_factory):
     folder = tmp_path_factory.mktemp("usage")
-    run_carina(["compile", MODEL, "--target", "ethos-u55-128", "--calibrate", CALIBRATION, "--dump", folder / "dump", "-o", folder / "digits.pte"])
+    run_carina(
+        [
+            "compile",
+            MODEL,
+            "--target",
+            "ethos-u55-128",
+            "--calibrate",
+            CALIBRATION,
+            "--dump",
+            folder / "dump",
+            "-o",
+            folder / "digits.pte",
+        ]
+    )
     (folder / "digits.tosa").write_bytes(next((folder / "dump").glob("*.tosa")).read_bytes())
     (folder / "stream.npz").write_bytes((folder / "dump" / "output_tag0_vela.npz").read_bytes())
     np.save(folder / "x.npy", np.zeros((1, 1, 8, 8), np.float32))
@@ -67,9 +80,23 @@ def test_the_program_alone_prints_the_help(run_carina):
 
 def test_help_has_sections_with_what_is_needed_first(run_carina):
     text = run_carina(["compile", "--help"]).stdout
-    places = [text.index(title) for title in ("Target and output:", "Quantization:", "NPU or CPU:", "Memory, budgets and speed:", "Reports:", "Passes")]
+    places = [
+        text.index(title)
+        for title in (
+            "Target and output:",
+            "Quantization:",
+            "NPU or CPU:",
+            "Memory, budgets and speed:",
+            "Reports:",
+            "Passes",
+        )
+    ]
     assert places == sorted(places)
-    assert text.index("--target") < places[1] and text.index("--output") < places[1] and text.index("--sram-budget") > places[3]
+    assert (
+        text.index("--target") < places[1]
+        and text.index("--output") < places[1]
+        and text.index("--sram-budget") > places[3]
+    )
 
 
 def test_the_program_is_named_after_the_model(run_carina, work, tmp_path):
@@ -82,15 +109,27 @@ def test_help_is_a_command_too(run_carina):
     assert run_carina(["help", "compile"]).stdout == run_carina(["compile", "--help"]).stdout
 
 
-@pytest.mark.parametrize(("typed", "completed"), [("comp", {"compile", "compare", "completion"}), ("compile --calibr", {"--calibrate", "--calibration_data"}),
-                                                    ("compile -t ethos-u65", {"ethos-u65-256", "ethos-u65-512"}), ("sweep --memory-modes Sram", {"Sram_Only"}),
-                                                    ("explain -q int8", {"int8", "int8x4"}), ("completion f", {"fish"}), ("npu r", {"run"}),
-                                                    ("compile --io = ui", {"uint8"})])
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("comp", {"compile", "compare", "completion"}),
+        ("compile --calibr", {"--calibrate", "--calibration_data"}),
+        ("compile -t ethos-u65", {"ethos-u65-256", "ethos-u65-512"}),
+        ("sweep --memory-modes Sram", {"Sram_Only"}),
+        ("explain -q int8", {"int8", "int8x4"}),
+        ("completion f", {"fish"}),
+        ("npu r", {"run"}),
+        ("compile --io = ui", {"uint8"}),
+    ],
+)
 def test_bash_completes_commands_and_options(run_carina, tmp_path, typed, completed):
     (tmp_path / "script").write_text(run_carina(["completion", "bash"]).stdout)
     words = f"carina {typed}".split()
     shell = f"source {tmp_path / 'script'}; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _carina; echo ${{COMPREPLY[@]}}"
-    assert set(subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True).stdout.split()) == completed
+    assert (
+        set(subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True).stdout.split())
+        == completed
+    )
 
 
 def test_completion_has_each_command_and_names_the_shells(run_carina):
@@ -114,7 +153,9 @@ def test_manual_has_each_option_of_each_command(run_carina, tmp_path):
             continue  # its --help is made by Python
         names = re.findall(r"^  (?:-\w,)?(--[\w-]+)", run_carina([command, "--help"]).stdout, flags=re.MULTILINE)
         assert names and not [name for name in names if name.replace("-", r"\-") not in page]
-        assert not re.search(r"^['.](?!TH|SH|SS|TP|PP|nf|fi|ad|nh)", page, flags=re.MULTILINE), "text that roff takes for a request"
+        assert not re.search(r"^['.](?!TH|SH|SS|TP|PP|nf|fi|ad|nh)", page, flags=re.MULTILINE), (
+            "text that roff takes for a request"
+        )
     assert "no command compil" in run_carina(["manual", "compil"], expect=2).stderr
 
 
@@ -131,7 +172,13 @@ def test_what_a_program_is_made_for_stands_in_the_report(run_carina, work, tmp_p
     args = ["compile", work / "digits.tosa", "--accelerator-config", "ethos-u55-128", "-o", tmp_path / "x.pte"]
     usual = run_carina([*args, "--json"]).json
     assert (usual["optimize"], usual["sram_budget_bytes"], usual["arena_cache_bytes"]) == ("speed", 0, 0)
-    for flag, name in [(["-O2"], "speed"), (["-O3"], "search"), (["-Os"], "size"), (["--optimise", "Size"], "size"), (["--optimize=Performance"], "speed")]:
+    for flag, name in [
+        (["-O2"], "speed"),
+        (["-O3"], "search"),
+        (["-Os"], "size"),
+        (["--optimise", "Size"], "size"),
+        (["--optimize=Performance"], "speed"),
+    ]:
         assert run_carina([*args, *flag, "--json"]).json["optimize"] == name
     said = run_carina([*args, "-Os", "--arena-budget", "1M", "--arena-cache-size", "512K"]).stdout
     assert "optimized for size, at most 1,048,576 B of arena, at most 524,288 B of fast memory" in said
@@ -151,7 +198,9 @@ def test_what_a_program_is_made_for_stands_in_the_report(run_carina, work, tmp_p
     ],
 )  # fmt: skip
 def test_memories_that_do_not_fit_the_target(run_carina, work, tmp_path, args, words):
-    done = run_carina(["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-o", tmp_path / "x.pte", *args], expect=2)
+    done = run_carina(
+        ["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-o", tmp_path / "x.pte", *args], expect=2
+    )
     for word in words:
         assert word in done.stderr, done.stderr
 
@@ -161,7 +210,9 @@ def vela_flags():
     import subprocess
     import sys
 
-    text = subprocess.run([sys.executable, "-m", "ethosu.vela", "--help"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(
+        [sys.executable, "-m", "ethosu.vela", "--help"], capture_output=True, text=True, check=True
+    ).stdout
     usage = re.sub(r"\s+", " ", text[: text.index("positional arguments")])
     found = re.findall(r"\[(--[a-z0-9-]+)(?: ([^\[\]]+(?:\[[^\]]*\][^\[\]]*)*))?\]", usage)
     return {flag: value.strip("{}").split(",")[0] for flag, value in found}
@@ -171,20 +222,44 @@ def test_every_flag_of_vela_is_known(run_carina, work, tmp_path):
     flags = vela_flags()
     assert len(flags) >= 50 and flags["--optimise"] == "Size"
     for flag, value in flags.items():
-        done = run_carina(["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-o", tmp_path / "x.pte", f"--extra-flag={flag} {value}"], expect=None)
+        done = run_carina(
+            [
+                "compile",
+                work / "digits.tosa",
+                "-t",
+                "ethos-u55-128",
+                "-o",
+                tmp_path / "x.pte",
+                f"--extra-flag={flag} {value}",
+            ],
+            expect=None,
+        )
         assert done.code in (0, 1, 2) and "unknown flag" not in done.stderr, (flag, done.stderr)
         assert "takes no value" not in done.stderr and "value is missing" not in done.stderr, (flag, done.stderr)
 
 
 def test_flags_of_vela_mean_what_they_say(run_carina, work, tmp_path):
     args = ["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-o", tmp_path / "x.pte"]
-    shown = run_carina([*args, "--extra_flags", "--optimise Size --verbose-config", "--extra-flag=--verbose-register-command-stream"])
+    shown = run_carina(
+        [*args, "--extra_flags", "--optimise Size --verbose-config", "--extra-flag=--verbose-register-command-stream"]
+    )
     assert "optimized for size" in shown.stdout and "core_clock=5e+08" in shown.stdout and "NPU_OP_CONV" in shown.stdout
     delegate = run_carina([*args, "--extra-flag", "--verbose-all", "--json"]).json["delegates"][0]
-    assert list(delegate["shown"]) == ["config", "graph", "schedule", "allocation", "operations", "commands", "weights", "performance"]
+    assert list(delegate["shown"]) == [
+        "config",
+        "graph",
+        "schedule",
+        "allocation",
+        "operations",
+        "commands",
+        "weights",
+        "performance",
+    ]
     assert "tosa.CONV2D" in delegate["shown"]["graph"] and "arena" in delegate["shown"]["allocation"]
     ignored = run_carina([*args, "--extra-flag", "--recursion-limit 2000 --max-block-dependency=3"])
-    assert "note: --recursion-limit: makes no difference" in ignored.stderr and "--max-block-dependency" in ignored.stderr
+    assert (
+        "note: --recursion-limit: makes no difference" in ignored.stderr and "--max-block-dependency" in ignored.stderr
+    )
     for flags, words in [("--optimse Size", ["did you mean --optimise?"]), ("--output-dir x", ["not supported by Carina", "--dump DIR"]),
                          ("--output-format tflite", ["writes no .tflite", "-o FILE.npz"]), ("--optimise Small", ["Size or Performance", "Small"]),
                          ("--arena-cache-size", ["its value is missing"]), ("--accelerator-config ethos-u85-256", ["the NPU contradicts", "ethos-u85-256"]),
@@ -192,14 +267,22 @@ def test_flags_of_vela_mean_what_they_say(run_carina, work, tmp_path):
         done = run_carina([*args, "--extra-flag", flags], expect=2)
         for word in words:
             assert word in done.stderr, done.stderr
-    assert "the level of optimization contradicts" in run_carina([*args, "-Os", "--extra-flag", "--optimise=Performance"], expect=2).stderr
+    assert (
+        "the level of optimization contradicts"
+        in run_carina([*args, "-Os", "--extra-flag", "--optimise=Performance"], expect=2).stderr
+    )
 
 
 def test_a_stream_instead_of_a_program(run_carina, work, tmp_path):
     run_carina(["compile", work / "digits.tosa", "-t", "ethos-u55-128", "--dump", tmp_path, "-o", tmp_path / "x.pte"])
-    report = run_carina(["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-o", tmp_path / "x_vela.npz", "--json"]).json
+    report = run_carina(
+        ["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-o", tmp_path / "x_vela.npz", "--json"]
+    ).json
     assert (tmp_path / "x_vela.npz").read_bytes() == (tmp_path / "output_tag0_vela.npz").read_bytes()
-    assert report["program_bytes"] == report["delegates"][0]["command_stream_bytes"] + report["delegates"][0]["weight_bytes"]
+    assert (
+        report["program_bytes"]
+        == report["delegates"][0]["command_stream_bytes"] + report["delegates"][0]["weight_bytes"]
+    )
     run_carina(["npu", "run", tmp_path / "x_vela.npz", "--check"])
     partly = run_carina(["compile", MODEL, "-t", "ethos-u55-128", "--calibrate", CALIBRATION, "-o", tmp_path / "y.npz"])
     assert "run on the CPU and are not part of the .npz" in partly.stderr
@@ -289,7 +372,11 @@ def test_files_of_other_tools_are_named(run_carina, tmp_path, name):
     content, kind = FILES_OF_OTHER_TOOLS[name]
     path = tmp_path / name
     path.write_bytes(content)
-    for args in (["compile", path, "--target", "ethos-u55-128", "-o", tmp_path / "x.pte"], ["inspect", path], ["run", path]):
+    for args in (
+        ["compile", path, "--target", "ethos-u55-128", "-o", tmp_path / "x.pte"],
+        ["inspect", path],
+        ["run", path],
+    ):
         done = run_carina(args, expect=1)
         assert kind in done.stderr, done.stderr
         assert "torch.export.save" in done.stderr or "carina firmware" in done.stderr, done.stderr
@@ -299,12 +386,19 @@ def test_inspect_goes_by_what_a_file_holds(run_carina, work, tmp_path):
     (tmp_path / "odd.bin").write_bytes((work / "digits.pte").read_bytes())
     assert run_carina(["inspect", tmp_path / "odd.bin"]).stdout == run_carina(["inspect", work / "digits.pte"]).stdout
     assert "fp32 [1,1,8,8]" in run_carina(["inspect", work / "x.npy"]).stdout
-    for content, word in [(b"", "an empty file"), (b"\x80\x02}q\x00.", "torch.save"), (b"\x1c\0\0\0TFL3" + bytes(40), "TensorFlow Lite")]:
+    for content, word in [
+        (b"", "an empty file"),
+        (b"\x80\x02}q\x00.", "torch.save"),
+        (b"\x1c\0\0\0TFL3" + bytes(40), "TensorFlow Lite"),
+    ]:
         (tmp_path / "odd.bin").write_bytes(content)
         assert word in run_carina(["inspect", tmp_path / "odd.bin"], expect=1).stderr
     with zipfile.ZipFile(tmp_path / "script.pt", "w") as archive:
         archive.writestr("m/constants.pkl", b"")
-    assert "TorchScript" in run_carina(["compile", tmp_path / "script.pt", "-t", "ethos-u55-128", "-o", tmp_path / "x"], expect=1).stderr
+    assert (
+        "TorchScript"
+        in run_carina(["compile", tmp_path / "script.pt", "-t", "ethos-u55-128", "-o", tmp_path / "x"], expect=1).stderr
+    )
 
 
 def test_numbers_are_numbers_in_json(run_carina, work):
@@ -367,14 +461,36 @@ def test_a_folder_of_one_file_per_input(run_carina, tmp_path):
     rng = np.random.default_rng(0)
     for name in ("ctx", "sensor"):
         np.save(folder / f"{name}.npy", rng.normal(size=(32, 4)).astype(np.float32))
-    report = run_carina(["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "--calibrate", folder, "-o", tmp_path / "x.pte", "--json"]).json
+    report = run_carina(
+        [
+            "compile",
+            tmp_path / "m.pt2",
+            "-t",
+            "ethos-u55-128",
+            "--calibrate",
+            folder,
+            "-o",
+            tmp_path / "x.pte",
+            "--json",
+        ]
+    ).json
     assert "32 samples" in report["quantization"]
 
 
 def test_batches_of_calibration_data(run_carina, tmp_path):
     two_inputs(tmp_path / "m.pt2", batch=4)
     data = np.random.default_rng(0).normal(size=(32, 4)).astype(np.float32)
-    args = ["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "x.pte", "--json"]
+    args = [
+        "compile",
+        tmp_path / "m.pt2",
+        "-t",
+        "ethos-u55-128",
+        "--calibrate",
+        tmp_path / "c.npz",
+        "-o",
+        tmp_path / "x.pte",
+        "--json",
+    ]
     np.savez(tmp_path / "c.npz", sensor=data, ctx=data)
     assert "8 samples" in run_carina(args).json["quantization"]
     np.savez(tmp_path / "c.npz", sensor=data[:31], ctx=data[:31])
@@ -406,7 +522,9 @@ def test_a_dump_folder_is_of_one_program(run_carina, work, tmp_path):
     stale = ["output_tag7_TOSA-1.0+INT.tosa", "output_tag7_vela.npz"]
     for name in [*stale, "mine.txt", "output_tags.tosa"]:
         (dump / name).write_bytes(b"old")
-    run_carina(["compile", MODEL, "-t", "ethos-u55-128", "--calibrate", CALIBRATION, "--dump", dump, "-o", tmp_path / "x.pte"])
+    run_carina(
+        ["compile", MODEL, "-t", "ethos-u55-128", "--calibrate", CALIBRATION, "--dump", dump, "-o", tmp_path / "x.pte"]
+    )
     names = {p.name for p in dump.iterdir()}
     assert not names & set(stale) and {"mine.txt", "output_tags.tosa", "output_tag0_vela.npz"} <= names
 
@@ -433,7 +551,9 @@ def test_layers_are_folded_unless_all_are_asked_for(run_carina, work):
     each = run_carina(["npu", "run", work / "stream.npz", "--timed", "--json"]).json["npu"]["layers"]
     assert len(rows("--all")) == len(each)
     folded = run_carina(["run", work / "digits.pte", "--timed"]).stdout
-    names = [layer["name"] for layer in run_carina(["run", work / "digits.pte", "--timed", "--json"]).json["npu"]["layers"]]
+    names = [
+        layer["name"] for layer in run_carina(["run", work / "digits.pte", "--timed", "--json"]).json["npu"]["layers"]
+    ]
     assert len(set(names)) < len(names)  # digits has layers of several operations
     table = folded[folded.index("  layer") : folded.index("total:")].splitlines()[1:]
     assert len(table) == len(set(names))
@@ -448,7 +568,9 @@ def test_a_header_that_is_cut_in_a_word(run_carina, tmp_path):
 
 def a_product(g):
     a, b = g.input([1, 64, 64], D.INT8), g.input([1, 64, 64], D.INT8)
-    y = g.op(OP.MATMUL, [a, b, g.zero_point(D.INT8, 0), g.zero_point(D.INT8, 0)], [1, 64, 64], D.INT32, "MatMulAttribute")
+    y = g.op(
+        OP.MATMUL, [a, b, g.zero_point(D.INT8, 0), g.zero_point(D.INT8, 0)], [1, 64, 64], D.INT32, "MatMulAttribute"
+    )
     return g.finish(y)
 
 
@@ -456,7 +578,18 @@ def test_weights_that_the_npu_writes_are_asked_for_and_warned_of(run_carina, tmp
     (tmp_path / "product.tosa").write_bytes(npu_graphs.generate(0, "ethos-u55-128", a_product).tosa)
     cycles = {}
     for flags in ((), ("--dynamic-weights",)):
-        done = run_carina(["compile", tmp_path / "product.tosa", "--target", "ethos-u55-128", *flags, "-o", tmp_path / "x.pte", "--json"])
+        done = run_carina(
+            [
+                "compile",
+                tmp_path / "product.tosa",
+                "--target",
+                "ethos-u55-128",
+                *flags,
+                "-o",
+                tmp_path / "x.pte",
+                "--json",
+            ]
+        )
         cycles[flags] = json.loads(done.stdout)["cycles"]
         assert ("not confirmed on silicon" in done.stderr) == bool(flags)
     assert 4 * cycles["--dynamic-weights",] < cycles[()]
@@ -477,16 +610,30 @@ REMEDIES = [
     ("cdist", torch.cdist, (X, Y), "y.mT"),
     ("pdist", torch.nn.functional.pdist, (X,), "above the diagonal"),
     ("masked_scatter", lambda x: x.masked_scatter(x > 0, torch.zeros(12)), (X,), "torch.where(mask, source, x)"),
-    ("bilinear", lambda x: torch.nn.functional.interpolate(x, scale_factor=2, mode="bilinear", antialias=True), (IMAGE,), "leave out antialias=True"),
-    ("bicubic", lambda x: torch.nn.functional.interpolate(x, scale_factor=2, mode="bicubic", antialias=True), (IMAGE,), "leave out antialias=True"),
+    (
+        "bilinear",
+        lambda x: torch.nn.functional.interpolate(x, scale_factor=2, mode="bilinear", antialias=True),
+        (IMAGE,),
+        "leave out antialias=True",
+    ),
+    (
+        "bicubic",
+        lambda x: torch.nn.functional.interpolate(x, scale_factor=2, mode="bicubic", antialias=True),
+        (IMAGE,),
+        "leave out antialias=True",
+    ),
     ("mask", lambda x: x[:, torch.tensor([True, False, True])], (X,), "x[:, torch.tensor([0, 2])]"),
 ]
 
 
-@pytest.mark.parametrize(("function", "inputs", "says"), [row[1:] for row in REMEDIES], ids=[row[0] for row in REMEDIES])
+@pytest.mark.parametrize(
+    ("function", "inputs", "says"), [row[1:] for row in REMEDIES], ids=[row[0] for row in REMEDIES]
+)
 def test_an_operator_without_a_way_is_answered_with_what_to_write(run_carina, tmp_path, function, inputs, says):
     torch.export.save(torch.export.export(Applied(function).eval(), inputs), tmp_path / "m.pt2")
-    failed = run_carina(["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "--no-delegate", "-o", tmp_path / "m.pte"], expect=1)
+    failed = run_carina(
+        ["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "--no-delegate", "-o", tmp_path / "m.pte"], expect=1
+    )
     assert says in failed.stderr
 
 

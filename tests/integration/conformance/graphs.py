@@ -40,11 +40,17 @@ def verdict(number, folder):
     if line is None:
         return {"graph": number, "status": "refused", "text": "by the reference model"}
     (folder / "list").write_text(f"{line}\n")
-    done = subprocess.run([PLAN_TOOL, "--batch", folder / "list", "verify=1"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [PLAN_TOOL, "--batch", folder / "list", "verify=1"], capture_output=True, text=True, check=False
+    )
     if done.returncode < 0:  # a signal counts as a fault of the machine, any other exit code as one of Carina
         raise OSError(f"plan_tool was killed by signal {-done.returncode}")
     same = done.returncode == 0 and done.stdout.startswith("ok ")
-    return {"graph": number, "status": "same" if same else "differs", "text": "" if same else f"{choice}: {done.stdout}{done.stderr[-500:]}"}
+    return {
+        "graph": number,
+        "status": "same" if same else "differs",
+        "text": "" if same else f"{choice}: {done.stdout}{done.stderr[-500:]}",
+    }
 
 
 def main(words):

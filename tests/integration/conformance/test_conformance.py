@@ -29,13 +29,17 @@ def test_sample_of_the_conformance_tests(carina):
 
     with corpus.alone(FOLDER):
         folder = corpus.sample(FOLDER)
-        outcomes = official.check(folder, corpus.tests_in(folder), carina, os.environ.get("JOBS", "2"), FOLDER / "sample.log")
+        outcomes = official.check(
+            folder, corpus.tests_in(folder), carina, os.environ.get("JOBS", "2"), FOLDER / "sample.log"
+        )
     wrong = [outcome for outcome in outcomes if not outcome.passed]
     assert not wrong, f"{len(wrong)} of {len(outcomes)} tests:\n{listing(wrong)}"
     names = [Path(outcome.test).name for outcome in outcomes]
     assert len(names) >= LEAST
     assert sum("_ERRORIF_" in name for name in names) >= LEAST_REFUSED
-    assert not [operator for operator in corpus.sampled_operators() if not any(name.startswith(operator) for name in names)]
+    assert not [
+        operator for operator in corpus.sampled_operators() if not any(name.startswith(operator) for name in names)
+    ]
 
 
 def test_the_page_is_what_the_kept_outcomes_say():

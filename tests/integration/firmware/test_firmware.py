@@ -20,7 +20,9 @@ IMAGES = Path(os.environ["CARINA_FIRMWARE"])
 HOST, IMAGE, FLASH = "corstone300-host", "corstone300-image", "corstone300-flash"
 
 pytestmark = [
-    pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="not run: no qemu-system-arm (scripts/setup.sh --full)"),
+    pytest.mark.skipif(
+        shutil.which("qemu-system-arm") is None, reason="not run: no qemu-system-arm (scripts/setup.sh --full)"
+    ),
     pytest.mark.skipif(
         shutil.which("arm-none-eabi-g++") is None, reason="not run: no arm-none-eabi-g++ (scripts/setup.sh --full)"
     ),
@@ -43,7 +45,19 @@ def digits(run_carina, tmp_path_factory):
     def make(target="ethos-u55-128", *options):
         pte = folder / f"{target}{''.join(options)}.pte"
         if not pte.exists():
-            run_carina(["compile", DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz", "-t", target, "-o", pte, *options])
+            run_carina(
+                [
+                    "compile",
+                    DIGITS / "digits.pt2",
+                    "--calibrate",
+                    DIGITS / "calibration.npz",
+                    "-t",
+                    target,
+                    "-o",
+                    pte,
+                    *options,
+                ]
+            )
         return pte, image
 
     return make
@@ -144,7 +158,9 @@ def test_every_operator_in_the_image(part, run_carina, firmware, tmp_path):
         run_carina(["run", folder / "model.pte", *inputs, "-o", folder / "host"])
         run_carina(["qemu", firmware(folder / "model.pte", IMAGE), *inputs, "-o", folder / "device"])
         for output in (folder / "host").iterdir():
-            assert output.read_bytes() == (folder / "device" / output.name).read_bytes(), f"{row.name}, {config}, {output.name}"
+            assert output.read_bytes() == (folder / "device" / output.name).read_bytes(), (
+                f"{row.name}, {config}, {output.name}"
+            )
 
 
 # --- the log -------------------------------------------------------------------------------------------------------
@@ -210,7 +226,10 @@ def test_the_log_is_that_of_executorch_s_runner(digits, firmware, run_carina):
         assert values[rf"ethosu_pmu_cntr{i} : (\d+)"] == 3 * timed["npu"]["pmu"].get(event, 0), event
     # The program's figures equal the host's, except that tables of pointers are half as large.
     assert values[r"model_pte_loaded_size:      (\d+) bytes"] == timed["memory"]["model_pte_loaded_size"]
-    assert values[r"temp_allocator:             (\d+) / \d+  free: \d+ \( used: \d+ % \)"] == timed["memory"]["temp_allocator"]
+    assert (
+        values[r"temp_allocator:             (\d+) / \d+  free: \d+ \( used: \d+ % \)"]
+        == timed["memory"]["temp_allocator"]
+    )
     assert 0 < values[r"stack:                      (\d+) / \d+  free: \d+ \( used: \d+ % \)"] < 8192
     outputs = lines[len(LOG) :]
     assert [line.split(":")[0] for line in outputs[:-2]] == [f"Output[0][{i}]" for i in range(10)]
@@ -223,7 +242,18 @@ def test_records_of_a_run_in_the_image(digits, firmware, run_carina, tmp_path):
     pte, sample = digits()
     image = firmware(pte)
     run_carina(["run", pte, "-i", sample, "--timed", "--per-layer", tmp_path / "host.csv", "-o", tmp_path / "host"])
-    words = ["-i", sample, "-n", 2, "--per-layer", tmp_path / "device.csv", "--etdump", tmp_path / "run.etdp", "-o", tmp_path / "device"]
+    words = [
+        "-i",
+        sample,
+        "-n",
+        2,
+        "--per-layer",
+        tmp_path / "device.csv",
+        "--etdump",
+        tmp_path / "run.etdp",
+        "-o",
+        tmp_path / "device",
+    ]
     console = run_carina(["qemu", image, *words, "--json"]).json["console"]
     assert (tmp_path / "device.csv").read_text() == (tmp_path / "host.csv").read_text()
     events = events_of(tmp_path / "run.etdp")
@@ -241,7 +271,20 @@ def test_records_of_a_run_in_the_image(digits, firmware, run_carina, tmp_path):
     assert "ethosu_pmu_cycle_cntr : 0" in untimed
     outputs = [(tmp_path / folder / "output_0.npy").read_bytes() for folder in ("host", "device", "untimed")]
     assert outputs[0] == outputs[1] == outputs[2]
-    run_carina(["run", pte, "--on", "qemu", "-i", sample, "--etdump", tmp_path / "of_run.etdp", "--per-layer", tmp_path / "of_run.csv"])
+    run_carina(
+        [
+            "run",
+            pte,
+            "--on",
+            "qemu",
+            "-i",
+            sample,
+            "--etdump",
+            tmp_path / "of_run.etdp",
+            "--per-layer",
+            tmp_path / "of_run.csv",
+        ]
+    )
     assert (tmp_path / "of_run.csv").read_text() == (tmp_path / "host.csv").read_text()
     assert [event.name for event in events_of(tmp_path / "of_run.etdp")] == [event.name for event in events]
 
@@ -294,7 +337,10 @@ def test_too_little_memory_says_where_and_how_much(digits, firmware, run_carina,
 @pytest.mark.parametrize(("pool", "size"), [("method", 704), ("temp", 2048)])
 def test_pools_that_are_too_small_are_refused_before_the_image_is_written(digits, run_carina, tmp_path, pool, size):
     says = failure(run_carina, ["firmware", digits()[0], f"--{pool}-pool", size, "-o", tmp_path / "a.elf"])
-    assert f"does not fit into the {pool} pool of the image: expected at most {size} bytes, got" in says and not (tmp_path / "a.elf").exists()
+    assert (
+        f"does not fit into the {pool} pool of the image: expected at most {size} bytes, got" in says
+        and not (tmp_path / "a.elf").exists()
+    )
 
 
 class Mean(torch.nn.Module):
@@ -309,9 +355,25 @@ def convolutions(run_carina, tmp_path_factory):
 
     def make(size):
         torch.manual_seed(0)
-        module = torch.nn.Sequential(torch.nn.Conv2d(8, 12, 3, padding=1), torch.nn.Conv2d(12, 4, 3, padding=1), Mean()).eval()
+        module = torch.nn.Sequential(
+            torch.nn.Conv2d(8, 12, 3, padding=1), torch.nn.Conv2d(12, 4, 3, padding=1), Mean()
+        ).eval()
         torch.export.save(torch.export.export(module, (torch.rand(1, 8, size, size),)), folder / f"{size}.pt2")
-        run_carina(["compile", folder / f"{size}.pt2", "-t", "ethos-u55-128", "--calibrate", "random", "--io", "int8", "-Os", "-o", folder / f"{size}.pte"])
+        run_carina(
+            [
+                "compile",
+                folder / f"{size}.pt2",
+                "-t",
+                "ethos-u55-128",
+                "--calibrate",
+                "random",
+                "--io",
+                "int8",
+                "-Os",
+                "-o",
+                folder / f"{size}.pte",
+            ]
+        )
         return folder / f"{size}.pte"
 
     return make
@@ -341,8 +403,12 @@ def test_a_program_that_needs_more_memory_than_the_image_has(convolutions, run_c
 
 def test_weights_that_the_image_s_simulator_has_no_memory_for(run_carina, tmp_path):
     """Said before the image is written, with the numbers that the device gives."""
-    torch.export.save(torch.export.export(torch.nn.Linear(512, 400).eval(), (torch.rand(1, 512),)), tmp_path / "wide.pt2")
-    run_carina(["compile", tmp_path / "wide.pt2", "-t", "ethos-u55-128", "--calibrate", "random", "-o", tmp_path / "wide.pte"])
+    torch.export.save(
+        torch.export.export(torch.nn.Linear(512, 400).eval(), (torch.rand(1, 512),)), tmp_path / "wide.pt2"
+    )
+    run_carina(
+        ["compile", tmp_path / "wide.pt2", "-t", "ethos-u55-128", "--calibrate", "random", "-o", tmp_path / "wide.pte"]
+    )
     says = failure(run_carina, ["firmware", tmp_path / "wide.pte", "--image", FLASH, "-o", tmp_path / "a.elf"])
     assert "expected at most 131072 weights, got 204800 weights" in says and not (tmp_path / "a.elf").exists()
     for image in (IMAGE, HOST):
@@ -363,7 +429,9 @@ def test_no_amount_of_memory_crashes_it(digits, firmware, run_carina, image):
 
 
 def test_pools_beyond_the_image_s_memory(digits, run_carina, tmp_path):
-    says = failure(run_carina, ["firmware", digits()[0], "--image", FLASH, "--temp-pool", "8M", "-o", tmp_path / "a.elf"], code=2)
+    says = failure(
+        run_carina, ["firmware", digits()[0], "--image", FLASH, "--temp-pool", "8M", "-o", tmp_path / "a.elf"], code=2
+    )
     assert "the pools do not fit: expected at most" in says
 
 
@@ -373,7 +441,10 @@ def test_a_program_for_another_npu(digits, firmware, run_carina, image):
     on_host = image == HOST
     elf = firmware(pte, image, *([] if on_host else ["-t", "ethos-u55-256"]))
     says = failure(run_carina, ["qemu", elf, *(["-t", "ethos-u55-256"] if on_host else [])])
-    assert "the program was compiled for ethos-u55-128 (CONFIG 0x00001807), this NPU is ethos-u55-256 (CONFIG 0x00003008)" in says
+    assert (
+        "the program was compiled for ethos-u55-128 (CONFIG 0x00001807), this NPU is ethos-u55-256 (CONFIG 0x00003008)"
+        in says
+    )
 
 
 def test_an_npu_that_the_image_cannot_be(digits, firmware, run_carina):
@@ -385,7 +456,9 @@ def test_wrong_inputs(digits, firmware, run_carina, tmp_path):
     short, whole = tmp_path / "short.bin", tmp_path / "whole.bin"
     short.write_bytes(bytes(100))
     whole.write_bytes(bytes(256))
-    assert "input 0 does not fit: the program takes 256 bytes, the file in0 has 100" in failure(run_carina, ["qemu", elf, "-i", short])
+    assert "input 0 does not fit: the program takes 256 bytes, the file in0 has 100" in failure(
+        run_carina, ["qemu", elf, "-i", short]
+    )
     says = failure(run_carina, ["qemu", elf, "-i", whole, "-i", whole])
     assert "wrong number of inputs: the program takes 1, given are 2" in says
     np.save(tmp_path / "wrong.npy", np.zeros((1, 1, 4, 4), np.float32))
@@ -408,7 +481,9 @@ def run_qemu(elf):
     semihosting = "enable=on,target=native,arg=app"
     quiet = ["-display", "none", "-serial", "null", "-monitor", "none"]
     command = ["qemu-system-arm", "-M", "mps3-an547", *quiet, "-kernel", elf, "-semihosting-config", semihosting]
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60, stdin=subprocess.DEVNULL)
+    return subprocess.run(
+        command, capture_output=True, text=True, errors="replace", timeout=60, stdin=subprocess.DEVNULL
+    )
 
 
 @pytest.mark.parametrize("options", [[], ["--no-delegate"]], ids=["npu", "cpu"])
@@ -436,11 +511,15 @@ def test_damaged_programs_on_the_device(digits, firmware, tmp_path, options):
 def test_an_image_that_is_none(digits, run_carina, tmp_path):
     pte = digits()[0]
     assert "this is an ExecuTorch program" in failure(run_carina, ["qemu", pte])
-    assert "unknown firmware image" in failure(run_carina, ["firmware", pte, "--image", "no-such", "-o", tmp_path / "a.elf"])
+    assert "unknown firmware image" in failure(
+        run_carina, ["firmware", pte, "--image", "no-such", "-o", tmp_path / "a.elf"]
+    )
     assert "the image has no model" in failure(run_carina, ["qemu", IMAGES / f"{HOST}.elf"])
     elf = tmp_path / "a.elf"
     run_carina(["firmware", pte, "-o", elf])
-    assert "already contains a model" in failure(run_carina, ["firmware", pte, "--image", elf, "-o", tmp_path / "b.elf"])
+    assert "already contains a model" in failure(
+        run_carina, ["firmware", pte, "--image", elf, "-o", tmp_path / "b.elf"]
+    )
     elf.write_bytes(elf.read_bytes()[:5000])
     assert "cut off" in failure(run_carina, ["qemu", elf])
 
@@ -479,17 +558,24 @@ def test_sizes_known_at_run_time_are_the_planned_ones_on_the_device(run_carina, 
     from executorch.exir import to_edge
 
     shapes = ({0: torch.export.Dim("rows", min=1, max=4)},)
-    exported = torch.export.export(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Softmax(-1)).eval(), (torch.ones(3, 5),), dynamic_shapes=shapes)
+    exported = torch.export.export(
+        torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Softmax(-1)).eval(), (torch.ones(3, 5),), dynamic_shapes=shapes
+    )
     to_edge(exported).to_executorch().save(str(tmp_path / "model.pte"))
     x = np.random.default_rng(4).normal(size=(4, 5)).astype(np.float32)
     for rows, name in ((4, "whole"), (2, "part")):
         np.save(tmp_path / f"{name}.npy", x[:rows])
-        run_carina(["run", tmp_path / "model.pte", "--portable-kernels", "-i", tmp_path / f"{name}.npy", "-o", tmp_path / name])
+        run_carina(
+            ["run", tmp_path / "model.pte", "--portable-kernels", "-i", tmp_path / f"{name}.npy", "-o", tmp_path / name]
+        )
         assert np.load(tmp_path / name / "output_0.npy").shape == (rows, 5)
     run_carina(["run", tmp_path / "model.pte", "--on", "qemu", "-i", tmp_path / "whole.npy", "-o", tmp_path / "device"])
     assert (tmp_path / "whole" / "output_0.npy").read_bytes() == (tmp_path / "device" / "output_0.npy").read_bytes()
     refused = run_carina(["run", tmp_path / "model.pte", "--on", "qemu", "-i", tmp_path / "part.npy"], expect=1).stderr
-    assert "smaller than planned, which the firmware does not support" in refused and "expected 80 bytes, got 40" in refused
+    assert (
+        "smaller than planned, which the firmware does not support" in refused
+        and "expected 80 bytes, got 40" in refused
+    )
 
 
 def test_a_batch_on_the_device(digits, run_carina, tmp_path):
@@ -509,7 +595,9 @@ def test_test_cases_on_the_device(digits, run_carina, tmp_path):
     tests = run_carina(["run", bundle, "--on", "qemu", "--json", "-o", tmp_path / "out"]).json["tests"]
     assert [(case["method"], case["passed"]) for case in tests["cases"]] == [("forward", True)]
     assert (tmp_path / "out" / "forward_0" / "output_0.npy").exists()
-    expected = run_carina(["run", pte, "-i", image, "-o", tmp_path / "host"]) and np.load(tmp_path / "host" / "output_0.npy")
+    expected = run_carina(["run", pte, "-i", image, "-o", tmp_path / "host"]) and np.load(
+        tmp_path / "host" / "output_0.npy"
+    )
     content = bundle.read_bytes()
     assert content.count(expected.tobytes()) == 1
     bundle.write_bytes(content.replace(expected.tobytes(), (expected + 1).tobytes()))

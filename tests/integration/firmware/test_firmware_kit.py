@@ -20,7 +20,9 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import firmware_kit  # noqa: E402
 
 pytestmark = [
-    pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="not run: no qemu-system-arm (scripts/setup.sh --full)"),
+    pytest.mark.skipif(
+        shutil.which("qemu-system-arm") is None, reason="not run: no qemu-system-arm (scripts/setup.sh --full)"
+    ),
     pytest.mark.skipif(
         shutil.which("arm-none-eabi-g++") is None, reason="not run: no arm-none-eabi-g++ (scripts/setup.sh --full)"
     ),
@@ -29,7 +31,9 @@ pytestmark = [
 
 def block(language, start=""):
     """The page's only block of the language that starts so."""
-    found = re.findall(rf"^```{language}\n({re.escape(start)}.*?)^```$", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
+    found = re.findall(
+        rf"^```{language}\n({re.escape(start)}.*?)^```$", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE
+    )
     assert len(found) == 1, f"{PAGE}: {len(found)} blocks of {language}"
     return found[0]
 
@@ -79,7 +83,14 @@ def kit(prefix):
 def programs(run_carina, tmp_path_factory):
     """digits for the CPU and for an NPU, and an input."""
     folder = tmp_path_factory.mktemp("programs")
-    compile_digits = ["compile", DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz", "-t", "ethos-u55-128"]
+    compile_digits = [
+        "compile",
+        DIGITS / "digits.pt2",
+        "--calibrate",
+        DIGITS / "calibration.npz",
+        "-t",
+        "ethos-u55-128",
+    ]
     run_carina([*compile_digits, "--no-delegate", "-o", folder / "cpu.pte"])
     run_carina([*compile_digits, "-o", folder / "npu.pte"])
     np.save(folder / "image.npy", np.load(DIGITS / "test.npz")["x"][:1])
@@ -105,7 +116,9 @@ def own_main(folder, machine):
     """Writes the files of the page. The regions of board.ld are those of the machine."""
     script = block("ld")
     for region, (origin, size) in MACHINES[machine][1].items():
-        script, changed = re.subn(rf"({region} +\(\w+\) *: ORIGIN = )\w+, LENGTH = \w+", rf"\g<1>{origin}, LENGTH = {size}", script)
+        script, changed = re.subn(
+            rf"({region} +\(\w+\) *: ORIGIN = )\w+, LENGTH = \w+", rf"\g<1>{origin}, LENGTH = {size}", script
+        )
         assert changed == 1
     (folder / "board.ld").write_text(script)
     (folder / "main.cpp").write_text(block("cpp"))
@@ -152,7 +165,15 @@ def test_c_array_of_the_page_runs(prefix, kit, run_carina, tmp_path):
     startup = whole[whole.index("// From reset to main()") :]
     includes = "#include <algorithm>\n#include <array>\n#include <cstddef>\n#include <cstdint>\n"
     (tmp_path / "main.cpp").write_text(includes + code + console + CLASSIFY + startup)
-    words = ["compile", DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz", "-t", "ethos-u55-128", "--no-delegate"]
+    words = [
+        "compile",
+        DIGITS / "digits.pt2",
+        "--calibrate",
+        DIGITS / "calibration.npz",
+        "-t",
+        "ethos-u55-128",
+        "--no-delegate",
+    ]
     run_carina([*words, "-o", tmp_path / "digits.h"])
     run_carina([*words, "-o", tmp_path / "digits.pte"])  # CMakeLists.txt names it as a dependency
     app = build(tmp_path, prefix, kit, "cortex-m55")
@@ -160,14 +181,33 @@ def test_c_array_of_the_page_runs(prefix, kit, run_carina, tmp_path):
     header = (tmp_path / "digits.h").read_text()
     listed = dict(re.findall(r"^#define DIGITS_(\w+) (\S+)", header, flags=re.MULTILINE))
     assert int(listed["PROGRAM_BYTES"]) == (tmp_path / "digits.pte").stat().st_size == header.count("0x")
-    memory = next(part for part in run_carina(["inspect", tmp_path / "digits.pte", "--json"]).json["parts"] if part["kind"] == "memory")
-    assert [int(listed[name]) for name in ("METHOD_BYTES", "PLANNED_BYTES", "SCRATCH_BYTES")] == [memory[f"{name}_bytes"] for name in ("method_arena", "planned", "scratch")]
+    memory = next(
+        part
+        for part in run_carina(["inspect", tmp_path / "digits.pte", "--json"]).json["parts"]
+        if part["kind"] == "memory"
+    )
+    assert [int(listed[name]) for name in ("METHOD_BYTES", "PLANNED_BYTES", "SCRATCH_BYTES")] == [
+        memory[f"{name}_bytes"] for name in ("method_arena", "planned", "scratch")
+    ]
 
 
 @pytest.mark.parametrize("ending", ["h", "c"])
 def test_c_array_is_c99_and_aligned(run_carina, tmp_path, ending):
     """An int8 program with a delegate: its constants have the values by which `carina compile` says what the integers mean."""
-    told = run_carina(["compile", DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz", "-t", "ethos-u55-128", "--io", "int8", "-o", tmp_path / f"digits.{ending}"]).stderr
+    told = run_carina(
+        [
+            "compile",
+            DIGITS / "digits.pt2",
+            "--calibrate",
+            DIGITS / "calibration.npz",
+            "-t",
+            "ethos-u55-128",
+            "--io",
+            "int8",
+            "-o",
+            tmp_path / f"digits.{ending}",
+        ]
+    ).stderr
     check = """#include "digits.h"
 #include <stdint.h>
 int main(void) {
@@ -203,15 +243,19 @@ def test_delegate_runs_on_the_simulated_npu_of_the_kit(machine, prefix, kit, pro
     cpu, regions = MACHINES[machine]
     memory = "".join(f"  {name} : ORIGIN = {origin}, LENGTH = {size}\n" for name, (origin, size) in regions.items())
     (tmp_path / "map.ld").write_text(
-        f"STACK_BYTES = 32K;\nNPU_WORKSPACE_BYTES = 256K;\nMEMORY\n{{\n{memory}}}\nREGION_ALIAS(\"VECTORS\", CODE)\nINCLUDE sections.ld\n"
+        f'STACK_BYTES = 32K;\nNPU_WORKSPACE_BYTES = 256K;\nMEMORY\n{{\n{memory}}}\nREGION_ALIAS("VECTORS", CODE)\nINCLUDE sections.ld\n'
     )
     (tmp_path / "CMakeLists.txt").write_text(RUNNER)
     app = build(tmp_path, prefix, kit, cpu)
-    run_carina(["firmware", programs / "npu.pte", "--image", app.rename(app.with_suffix(".elf")), "-o", tmp_path / "full.elf"])
+    run_carina(
+        ["firmware", programs / "npu.pte", "--image", app.rename(app.with_suffix(".elf")), "-o", tmp_path / "full.elf"]
+    )
     np.load(programs / "image.npy").tofile(tmp_path / "in.bin")
     console = qemu(machine, tmp_path / "full.elf", "-i", "in.bin", "-o", "out", cwd=tmp_path)
     assert "NPU delegations: 1 (1.00 per inference)" in console
-    run_carina(["run", programs / "npu.pte", "--portable-kernels", "-i", programs / "image.npy", "-o", tmp_path / "host"])
+    run_carina(
+        ["run", programs / "npu.pte", "--portable-kernels", "-i", programs / "image.npy", "-o", tmp_path / "host"]
+    )
     device = np.fromfile(tmp_path / "out-0.bin", np.float32)
     assert device.tobytes() == np.load(tmp_path / "host" / "output_0.npy").tobytes()
 
@@ -242,12 +286,18 @@ def test_libraries_from_source(way, prefix, kit, tmp_path):
     lists += "add_library(app STATIC ${CMAKE_SOURCE_DIR}/app.cpp)\ntarget_link_libraries(app PRIVATE carina::runtime)\n"
     (tmp_path / "CMakeLists.txt").write_text(lists)
     (tmp_path / "app.cpp").write_text('#include "runtime/method.h"\ncarina::runtime::Method method;\n')
-    where = configure(tmp_path, prefix, kit, "cortex-m33", "-DCARINA_FROM_SOURCE=ON", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    where = configure(
+        tmp_path, prefix, kit, "cortex-m33", "-DCARINA_FROM_SOURCE=ON", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"
+    )
     run(["ninja", "-C", where, "CMakeFiles/app.dir/app.cpp.obj"], cwd=tmp_path)
     sources = set(re.findall(r'"file": "(.*)"', (where / "compile_commands.json").read_text()))
     root = kit if way in ("kit", "find_package") else ROOT
     assert {str(root / file) for file in firmware_kit.parts()["runtime"]} <= sources
-    one = next(line for line in run(["ninja", "-C", where, "-t", "targets", "all"], cwd=tmp_path).splitlines() if "program.cpp.obj:" in line)
+    one = next(
+        line
+        for line in run(["ninja", "-C", where, "-t", "targets", "all"], cwd=tmp_path).splitlines()
+        if "program.cpp.obj:" in line
+    )
     run(["ninja", "-C", where, one.split(":")[0]], cwd=tmp_path)  # needs the headers of the file format
 
 
@@ -285,7 +335,10 @@ def test_cmsis_pack_lists_the_files_of_the_kit(kit):
         listed[component.get("Csub")] = [name for name in names if name.endswith(".cpp")]
     parts = firmware_kit.parts()
     assert listed == {name: list(map(str, parts[name])) for name in firmware_kit.LIBRARIES}
-    assert package.find("releases/release").get("version") == re.search(r"project\(carina VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
+    assert (
+        package.find("releases/release").get("version")
+        == re.search(r"project\(carina VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1]
+    )
 
 
 ZEPHYR = """cmake_minimum_required(VERSION 3.25)
@@ -330,4 +383,7 @@ def test_zephyr_module_compiles_the_files_of_the_kit(root, prefix, kit, tmp_path
     assert sources == {str(module / file) for part in ("runtime", "core_driver", "board") for file in parts[part]}
     for name in ("program", "core_driver", "console"):
         targets = run(["ninja", "-C", where, "-t", "targets", "all"], cwd=tmp_path).splitlines()
-        run(["ninja", "-C", where, next(line for line in targets if f"/{name}.cpp.obj:" in line).split(":")[0]], cwd=tmp_path)
+        run(
+            ["ninja", "-C", where, next(line for line in targets if f"/{name}.cpp.obj:" in line).split(":")[0]],
+            cwd=tmp_path,
+        )

@@ -39,7 +39,13 @@ def row_text(outcome: Outcome) -> str:
 
 
 def table(title: str, outcomes: list[Outcome]) -> list[str]:
-    lines = ["", f"## {title}", "", "| model | program | delegate calls | kernel calls | outputs | host kernels |", "|---|---|--:|--:|---|---|"]
+    lines = [
+        "",
+        f"## {title}",
+        "",
+        "| model | program | delegate calls | kernel calls | outputs | host kernels |",
+        "|---|---|--:|--:|---|---|",
+    ]
     return lines + [row_text(outcome) for outcome in outcomes]
 
 

@@ -22,7 +22,9 @@ class LayoutBuilder(Builder):
             stored = super().input([shape[perms.index(i)] for i in range(len(shape))], dtype, low, high)
             return self.transposed(stored, perms)
         axis, before, behind = self.int(0, len(shape) - 1), self.int(0, 2), self.int(0, 2)
-        stored = super().input([size + (before + behind if i == axis else 0) for i, size in enumerate(shape)], dtype, low, high)
+        stored = super().input(
+            [size + (before + behind if i == axis else 0) for i, size in enumerate(shape)], dtype, low, high
+        )
         start = [before if i == axis else 0 for i in range(len(shape))]
         return self.op(OP.SLICE, [stored, self.shape(start), self.shape(shape)], shape, dtype, "SliceAttribute")
 
@@ -39,7 +41,9 @@ class LayoutBuilder(Builder):
         for _ in range(self.choice([0, 1, 1, 1, 2])):
             if y.dtype not in STORED or not 1 <= len(y.shape) <= MAX_RANK or np.prod(y.shape) > MAX_ELEMENTS:
                 break
-            y = getattr(self, self.choice(["permuted", "permuted", "joined", "stacked", "merged", "padded", "turned", "cut"]))(y)
+            y = getattr(
+                self, self.choice(["permuted", "permuted", "joined", "stacked", "merged", "padded", "turned", "cut"])
+            )(y)
         return y
 
     def permutation(self, rank):
@@ -86,7 +90,13 @@ class LayoutBuilder(Builder):
     def padded(self, y):
         padding = [self.int(0, 2) for _ in range(2 * len(y.shape))]
         shape = [size + padding[2 * i] + padding[2 * i + 1] for i, size in enumerate(y.shape)]
-        return self.op(OP.PAD, [y, self.shape(padding), self.const(self.values([1], y.dtype), y.dtype)], shape, y.dtype, "PadAttribute")
+        return self.op(
+            OP.PAD,
+            [y, self.shape(padding), self.const(self.values([1], y.dtype), y.dtype)],
+            shape,
+            y.dtype,
+            "PadAttribute",
+        )
 
     def turned(self, y):
         return self.op(OP.REVERSE, [y], y.shape, y.dtype, "ReverseAttribute", self.int(0, len(y.shape) - 1))

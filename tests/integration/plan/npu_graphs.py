@@ -29,7 +29,9 @@ def batched(g):
     x = g.input([n, h, w, c], D.INT8)
     form = g.int(0, 2)
     if form == 0:
-        y = g.rescale(g.conv2d(x, g.int(1, 24), kernel, stride, [1, 1]), D.INT8, g.gain_of(kernel[0] * kernel[1] * c, D.INT8))
+        y = g.rescale(
+            g.conv2d(x, g.int(1, 24), kernel, stride, [1, 1]), D.INT8, g.gain_of(kernel[0] * kernel[1] * c, D.INT8)
+        )
     elif form == 1:
         y = g.rescale(g.depthwise(x, 1, kernel, stride, [1, 1]), D.INT8, g.gain_of(kernel[0] * kernel[1], D.INT8))
     else:
@@ -45,7 +47,9 @@ def conv16(g):
     y = g.conv2d(x, g.int(1, 40), kernel, [g.int(1, 2), g.int(1, 2)], [1, 1])
     target = g.choice([D.INT8, D.INT16, D.INT32])
     gain = g.gain_of(kernel[0] * kernel[1] * shape[3], D.INT16)
-    return g.finish(g.rescale(y, target, {D.INT8: gain / 256, D.INT16: gain * g.choice([1, 8]), D.INT32: gain * 4}[target]))
+    return g.finish(
+        g.rescale(y, target, {D.INT8: gain / 256, D.INT16: gain * g.choice([1, 8]), D.INT32: gain * 4}[target])
+    )
 
 
 def dilated16(g):
@@ -76,7 +80,9 @@ def dynamic_weights(g):
     channels = g.int(1, 20)
     x, weights = g.input(shape, D.INT8), g.input([channels, 1, 1, shape[3]], D.INT8, -127, 127)
     inputs = [x, weights, g.bias(channels, False), g.zero_point(D.INT8), g.zero_point(D.INT8, 0)]
-    y = g.op(OP.CONV2D, inputs, [*shape[:3], channels], D.INT32, "Conv2dAttribute", [0] * 4, [1, 1], [1, 1], False, D.INT32)
+    y = g.op(
+        OP.CONV2D, inputs, [*shape[:3], channels], D.INT32, "Conv2dAttribute", [0] * 4, [1, 1], [1, 1], False, D.INT32
+    )
     return g.finish(g.rescale(y, D.INT8, g.gain_of(shape[3], D.INT8), False))
 
 
@@ -104,7 +110,9 @@ def long_rows(g):
     x = g.input(shape, D.INT8)
     if form == 0:
         kernel = [1, g.int(1, min(5, shape[2]))]
-        y = g.rescale(g.conv2d(x, g.int(1, 12), kernel, [1, g.int(1, 3)], [1, 1]), D.INT8, g.gain_of(kernel[1] * shape[3], D.INT8))
+        y = g.rescale(
+            g.conv2d(x, g.int(1, 12), kernel, [1, g.int(1, 3)], [1, 1]), D.INT8, g.gain_of(kernel[1] * shape[3], D.INT8)
+        )
     elif form == 1:
         y = g.max_pool(x, [1, min(3, shape[2])], [1, 1])
     else:
@@ -128,7 +136,9 @@ def scalars(g):
         return g.finish(g.requantized_add(a, b, g.choice([OP.ADD, OP.SUB])))
     if form == 1:
         y = g.mul(a, b, D.INT32, 12 if dtype == D.INT32 else 0)
-        return g.finish(y if dtype == D.INT32 else g.rescale(y, dtype, 2.0**-8 if dtype == D.INT8 else 2.0**-16, False, input_zp=0))
+        return g.finish(
+            y if dtype == D.INT32 else g.rescale(y, dtype, 2.0**-8 if dtype == D.INT8 else 2.0**-16, False, input_zp=0)
+        )
     if dtype != D.INT32:
         a, b = g.rescale(a, D.INT32, 1.0, False), g.rescale(b, D.INT32, 1.0, False)
     if form == 2:
@@ -174,11 +184,21 @@ def softmax(g):
     shape = [1, g.int(1, 6), g.int(1, 6), g.int(2, 24)]
     x = g.input(shape, D.INT8)
     top = g.op(OP.REDUCE_MAX, [x], [*shape[:3], 1], D.INT8, "ReduceMaxAttribute", 3, PROPAGATE)
-    difference = g.binary(OP.SUB, g.rescale(x, D.INT32, 1.0, False, input_zp=0), g.rescale(top, D.INT32, 1.0, False, input_zp=0), None, "SubAttribute")
+    difference = g.binary(
+        OP.SUB,
+        g.rescale(x, D.INT32, 1.0, False, input_zp=0),
+        g.rescale(top, D.INT32, 1.0, False, input_zp=0),
+        None,
+        "SubAttribute",
+    )
     wide = g.table(g.rescale(difference, D.INT16, 2.0**5, False, input_zp=0))
-    total = g.op(OP.REDUCE_SUM, [g.rescale(wide, D.INT32, 2.0**-6, False)], [*shape[:3], 1], D.INT32, "ReduceSumAttribute", 3)
+    total = g.op(
+        OP.REDUCE_SUM, [g.rescale(wide, D.INT32, 2.0**-6, False)], [*shape[:3], 1], D.INT32, "ReduceSumAttribute", 3
+    )
     zeros = g.op(OP.CLZ, [total], total.shape, D.INT32, "ClzAttribute")
-    shifted = g.binary(OP.LOGICAL_LEFT_SHIFT, total, zeros, None, "LogicalLeftShiftAttribute") if g.chance(0.5) else total
+    shifted = (
+        g.binary(OP.LOGICAL_LEFT_SHIFT, total, zeros, None, "LogicalLeftShiftAttribute") if g.chance(0.5) else total
+    )
     y = g.mul(g.rescale(shifted, D.INT32, 2.0**-4, False), g.rescale(wide, D.INT32, 2.0**-8, False), D.INT32, 20)
     return g.finish(g.rescale(y, D.INT8, 2.0**-10, False, input_zp=0))
 
@@ -204,7 +224,9 @@ def rescale48(g):
     shape = g.image(8, 24)
     y = g.conv2d(g.input(shape, D.INT16), g.int(1, 20), [1, 1], [1, 1], [1, 1])
     gain = g.gain_of(shape[3], D.INT16)
-    return g.finish(g.rescale(y, D.INT16, gain), g.rescale(y, D.INT32, gain * 4, False), g.rescale(y, D.INT8, gain / 256, False))
+    return g.finish(
+        g.rescale(y, D.INT16, gain), g.rescale(y, D.INT32, gain * 4, False), g.rescale(y, D.INT8, gain / 256, False)
+    )
 
 
 def wide_products(g):
@@ -257,7 +279,13 @@ def reduce_rank(g):
     shape = shape_of_rank(g, g.int(1, 5))
     axis = g.int(0, len(shape) - 1)
     out = [1 if i == axis else s for i, s in enumerate(shape)]
-    op, name = g.choice([(OP.REDUCE_SUM, "ReduceSumAttribute"), (OP.REDUCE_MAX, "ReduceMaxAttribute"), (OP.REDUCE_MIN, "ReduceMinAttribute")])
+    op, name = g.choice(
+        [
+            (OP.REDUCE_SUM, "ReduceSumAttribute"),
+            (OP.REDUCE_MAX, "ReduceMaxAttribute"),
+            (OP.REDUCE_MIN, "ReduceMinAttribute"),
+        ]
+    )
     if op == OP.REDUCE_SUM:
         return g.finish(g.op(op, [g.input(shape, D.INT32, -(2**22), 2**22)], out, D.INT32, name, axis))
     dtype = g.choice([D.INT8, D.INT16])
@@ -336,7 +364,11 @@ def while_loop(g):
 
     def body(i, y, s):
         less = g.binary(OP.SUB, i, g.const([1], D.INT32), None, "SubAttribute")
-        return [less, g.binary(OP.ADD, y, s, None, "AddAttribute"), g.op(OP.IDENTITY, [s], s.shape, D.INT32, "IdentityAttribute")]
+        return [
+            less,
+            g.binary(OP.ADD, y, s, None, "AddAttribute"),
+            g.op(OP.IDENTITY, [s], s.shape, D.INT32, "IdentityAttribute"),
+        ]
 
     subgraph(g, "cond_block", state, condition)
     subgraph(g, "body_block", state, body)

@@ -47,7 +47,11 @@ def row(op, *types):
         for dtype in types or ((),):
             dtypes = dtype if isinstance(dtype, tuple) else (dtype,)
             made = Row(op, dtypes, BOTH, make)
-            ROWS.append(replace(made, families=() if made.name in BEYOND_ALL else U85 if made.name in BEYOND_U55 else made.families))
+            ROWS.append(
+                replace(
+                    made, families=() if made.name in BEYOND_ALL else U85 if made.name in BEYOND_U55 else made.families
+                )
+            )
         return make
 
     return add
@@ -121,8 +125,25 @@ def conv2d(g, dtype, weights):
     channels, wide = g.int(1, 40), dtype == D.INT16
     acc = D.INT48 if wide else D.INT32
     zero = g.zero_point(weights, 0)
-    inputs = [g.input(shape, dtype), weights_of(g, [channels, *kernel, shape[3]], weights), g.bias(channels, wide), g.zero_point(dtype), zero]
-    y = g.op(OP.CONV2D, inputs, [shape[0], oh, ow, channels], acc, "Conv2dAttribute", [top, bottom, left, right], stride, dilation, False, acc)
+    inputs = [
+        g.input(shape, dtype),
+        weights_of(g, [channels, *kernel, shape[3]], weights),
+        g.bias(channels, wide),
+        g.zero_point(dtype),
+        zero,
+    ]
+    y = g.op(
+        OP.CONV2D,
+        inputs,
+        [shape[0], oh, ow, channels],
+        acc,
+        "Conv2dAttribute",
+        [top, bottom, left, right],
+        stride,
+        dilation,
+        False,
+        acc,
+    )
     if acc == D.INT32 and g.chance(0.1):
         return g.finish(y)
     return g.finish(after(g, narrow(g, y, dtype, kernel[0] * kernel[1] * shape[3], weights)))
@@ -144,21 +165,48 @@ def first_layer_on_audio(g, dtype):
     long, stride = g.int(65, 260), g.choice([1, 1, 2, g.int(3, 20)])
     length, beside = long + g.int(0, 30) * stride + g.int(0, 3), g.choice([1, 1, 4])
     turn = (lambda pair: list(pair)) if g.chance(0.3) else (lambda pair: [pair[1], pair[0]])  # tall ones more often
-    size, kernel, strides = turn([beside, length]), turn([1 if beside == 1 else g.int(1, 3), long]), turn([g.int(1, 4), stride])
+    size, kernel, strides = (
+        turn([beside, length]),
+        turn([1 if beside == 1 else g.int(1, 3), long]),
+        turn([g.int(1, 4), stride]),
+    )
     channels = g.choice([1, 1, 2, 3])
     top, bottom, oh = g.window(size[0], kernel[0], strides[0], 1)
     left, right, ow = g.window(size[1], kernel[1], strides[1], 1)
     wide = dtype == D.INT16
     acc, out = D.INT48 if wide else D.INT32, g.int(1, 20)
-    inputs = [g.input([1, *size, channels], dtype), weights_of(g, [out, *kernel, channels], D.INT8), g.bias(out, wide), g.zero_point(dtype), g.zero_point(D.INT8, 0)]
-    y = g.op(OP.CONV2D, inputs, [1, oh, ow, out], acc, "Conv2dAttribute", [top, bottom, left, right], strides, [1, 1], False, acc)
+    inputs = [
+        g.input([1, *size, channels], dtype),
+        weights_of(g, [out, *kernel, channels], D.INT8),
+        g.bias(out, wide),
+        g.zero_point(dtype),
+        g.zero_point(D.INT8, 0),
+    ]
+    y = g.op(
+        OP.CONV2D,
+        inputs,
+        [1, oh, ow, out],
+        acc,
+        "Conv2dAttribute",
+        [top, bottom, left, right],
+        strides,
+        [1, 1],
+        False,
+        acc,
+    )
     return g.finish(after(g, narrow(g, y, dtype, kernel[0] * kernel[1] * channels)))
 
 
 @row(OP.DEPTHWISE_CONV2D, *SMALL)
 def tall_depthwise(g, dtype):
     kernel = [g.int(65, 140), g.int(1, 3)]
-    y = g.depthwise(g.input([1, kernel[0] + g.int(0, 20), kernel[1] + g.int(0, 6), g.choice([1, 3, 8])], dtype), 1, kernel, [g.int(1, 3), 1], [1, 1])
+    y = g.depthwise(
+        g.input([1, kernel[0] + g.int(0, 20), kernel[1] + g.int(0, 6), g.choice([1, 3, 8])], dtype),
+        1,
+        kernel,
+        [g.int(1, 3), 1],
+        [1, 1],
+    )
     return g.finish(narrow(g, y, dtype, kernel[0] * kernel[1]))
 
 
@@ -207,9 +255,26 @@ def conv3d(g, dtype, weights):
     windows = [g.window(s, k, t, d) for s, k, t, d in zip(size, kernel, stride, dilation, strict=True)]
     channels, wide = g.int(1, 16), dtype == D.INT16
     acc = D.INT48 if wide else D.INT32
-    inputs = [g.input([n, *size, c], dtype), weights_of(g, [channels, *kernel, c], weights), g.bias(channels, wide), g.zero_point(dtype), g.zero_point(weights, 0)]
+    inputs = [
+        g.input([n, *size, c], dtype),
+        weights_of(g, [channels, *kernel, c], weights),
+        g.bias(channels, wide),
+        g.zero_point(dtype),
+        g.zero_point(weights, 0),
+    ]
     pad = [p for before, behind, _ in windows for p in (before, behind)]
-    y = g.op(OP.CONV3D, inputs, [n, *(w[2] for w in windows), channels], acc, "Conv3dAttribute", pad, stride, dilation, False, acc)
+    y = g.op(
+        OP.CONV3D,
+        inputs,
+        [n, *(w[2] for w in windows), channels],
+        acc,
+        "Conv3dAttribute",
+        pad,
+        stride,
+        dilation,
+        False,
+        acc,
+    )
     return g.finish(narrow(g, y, dtype, int(np.prod(kernel)) * c, weights))
 
 
@@ -221,9 +286,26 @@ def depthwise(g, dtype, weights):
     left, right, ow = g.window(shape[2], kernel[1], stride[1], dilation[1])
     multiplier, wide = 1 if g.chance(0.7) else g.int(2, 4), dtype == D.INT16
     acc, channels = D.INT48 if wide else D.INT32, shape[3] * multiplier
-    inputs = [g.input(shape, dtype), weights_of(g, [*kernel, shape[3], multiplier], weights), g.bias(channels, wide), g.zero_point(dtype), g.zero_point(weights, 0)]
+    inputs = [
+        g.input(shape, dtype),
+        weights_of(g, [*kernel, shape[3], multiplier], weights),
+        g.bias(channels, wide),
+        g.zero_point(dtype),
+        g.zero_point(weights, 0),
+    ]
     pad = [top, bottom, left, right]
-    y = g.op(OP.DEPTHWISE_CONV2D, inputs, [shape[0], oh, ow, channels], acc, "DepthwiseConv2dAttribute", pad, stride, dilation, False, acc)
+    y = g.op(
+        OP.DEPTHWISE_CONV2D,
+        inputs,
+        [shape[0], oh, ow, channels],
+        acc,
+        "DepthwiseConv2dAttribute",
+        pad,
+        stride,
+        dilation,
+        False,
+        acc,
+    )
     return g.finish(after(g, narrow(g, y, dtype, kernel[0] * kernel[1], weights)))
 
 
@@ -232,10 +314,21 @@ def transpose_conv(g, dtype, weights):
     n, h, w, c = g.image(8, 24, g.choice([1, 1, 2]))
     kernel, stride, channels = [g.int(1, 5), g.int(1, 5)], [g.int(1, 4), g.int(1, 4)], g.int(1, 20)
     pad = [g.int(1 - kernel[0], 2), g.int(1 - kernel[0], 2), g.int(1 - kernel[1], 2), g.int(1 - kernel[1], 2)]
-    out = [n, (h - 1) * stride[0] + pad[0] + pad[1] + kernel[0], (w - 1) * stride[1] + pad[2] + pad[3] + kernel[1], channels]
+    out = [
+        n,
+        (h - 1) * stride[0] + pad[0] + pad[1] + kernel[0],
+        (w - 1) * stride[1] + pad[2] + pad[3] + kernel[1],
+        channels,
+    ]
     wide = dtype == D.INT16
     acc = D.INT48 if wide else D.INT32
-    inputs = [g.input([n, h, w, c], dtype), weights_of(g, [channels, *kernel, c], weights), g.bias(channels, wide), g.zero_point(dtype), g.zero_point(weights, 0)]
+    inputs = [
+        g.input([n, h, w, c], dtype),
+        weights_of(g, [channels, *kernel, c], weights),
+        g.bias(channels, wide),
+        g.zero_point(dtype),
+        g.zero_point(weights, 0),
+    ]
     y = g.op(OP.TRANSPOSE_CONV2D, inputs, out, acc, "TransposeConv2dAttribute", pad, stride, False, acc)
     return g.finish(narrow(g, y, dtype, kernel[0] * kernel[1] * c, weights))
 
@@ -274,7 +367,9 @@ def argmax(g, dtype):
     if g.chance(0.2):
         shape[axis] = g.int(100, 300)
     x = g.input(shape, dtype, -6, 6) if g.chance(0.5) else g.input(shape, dtype)
-    return g.finish(g.op(OP.ARGMAX, [x], [s for i, s in enumerate(shape) if i != axis], D.INT32, "ArgMaxAttribute", axis, PROPAGATE))
+    return g.finish(
+        g.op(OP.ARGMAX, [x], [s for i, s in enumerate(shape) if i != axis], D.INT32, "ArgMaxAttribute", axis, PROPAGATE)
+    )
 
 
 # --- elementwise ---
@@ -336,7 +431,11 @@ def shift_operands(g, dtype):
 
 @row(OP.ARITHMETIC_RIGHT_SHIFT, *INTEGERS)
 def arithmetic_right_shift(g, dtype):
-    return g.finish(g.binary(OP.ARITHMETIC_RIGHT_SHIFT, *shift_operands(g, dtype), None, "ArithmeticRightShiftAttribute", g.chance(0.5)))
+    return g.finish(
+        g.binary(
+            OP.ARITHMETIC_RIGHT_SHIFT, *shift_operands(g, dtype), None, "ArithmeticRightShiftAttribute", g.chance(0.5)
+        )
+    )
 
 
 @row(OP.LOGICAL_LEFT_SHIFT, *INTEGERS)
@@ -398,7 +497,9 @@ def intdiv(g, dtype):
     divisor[divisor == 0] = 7
     dividend = g.operand(shape, dtype, -(2**31) + 1)
     g.inputs.append(divisor)
-    return g.finish(g.binary(OP.INTDIV, dividend, g.file.addPlaceholder(list(divisor.shape), dtype, None), None, "IntDivAttribute"))
+    return g.finish(
+        g.binary(OP.INTDIV, dividend, g.file.addPlaceholder(list(divisor.shape), dtype, None), None, "IntDivAttribute")
+    )
 
 
 @row(OP.SELECT, *STORED)
@@ -416,7 +517,9 @@ def quantized_choice(g, dtype):
     """torch.where(a > b, a, b), as a quantizer lowers it."""
     a, b = pair(g, dtype)
     x, y = g.rescale(a, D.INT32, 1.0, False), g.rescale(b, D.INT32, 1.0, False)
-    op, name = g.choice([(OP.GREATER, "GreaterAttribute"), (OP.GREATER_EQUAL, "GreaterEqualAttribute"), (OP.EQUAL, "EqualAttribute")])
+    op, name = g.choice(
+        [(OP.GREATER, "GreaterAttribute"), (OP.GREATER_EQUAL, "GreaterEqualAttribute"), (OP.EQUAL, "EqualAttribute")]
+    )
     condition = g.binary(op, x, y, D.BOOL, name)
     if g.chance(0.3):
         condition = g.op(OP.LOGICAL_NOT, [condition], condition.shape, D.BOOL, "LogicalNotAttribute")
@@ -449,7 +552,9 @@ def quantized_reduce_sum(g, dtype):
     if g.chance(0.4):
         shape[axis] = 1
     x = g.unit(g.input(shape, dtype)) if g.chance(0.8) else g.rescale(g.input(shape, dtype), D.INT32, 1.0, False)
-    total = g.op(OP.REDUCE_SUM, [x], [1 if i == axis else s for i, s in enumerate(shape)], D.INT32, "ReduceSumAttribute", axis)
+    total = g.op(
+        OP.REDUCE_SUM, [x], [1 if i == axis else s for i, s in enumerate(shape)], D.INT32, "ReduceSumAttribute", axis
+    )
     target = g.choice(INTEGERS)
     gain = 2.0 ** g.random.uniform(-12, 6 if target == D.INT32 else 0)
     return g.finish(after(g, g.rescale(total, target, gain / shape[axis], False, input_zp=0, value_bits=26)))
@@ -487,7 +592,9 @@ def concat(g, dtype):
         parts.append(g.operand([size if i == axis else s for i, s in enumerate(shape)], dtype))
     g.input([1], D.INT8) if not g.inputs else None
     total = sum(part.shape[axis] for part in parts)
-    return g.finish(g.op(OP.CONCAT, parts, [total if i == axis else s for i, s in enumerate(shape)], dtype, "ConcatAttribute", axis))
+    return g.finish(
+        g.op(OP.CONCAT, parts, [total if i == axis else s for i, s in enumerate(shape)], dtype, "ConcatAttribute", axis)
+    )
 
 
 @row(OP.PAD, *STORED)
@@ -510,7 +617,9 @@ def reshape(g, dtype):
 @row(OP.REVERSE, *STORED)
 def reverse(g, dtype):
     shape = any_shape(g)
-    return g.finish(g.op(OP.REVERSE, [g.input(shape, dtype)], shape, dtype, "ReverseAttribute", g.int(0, len(shape) - 1)))
+    return g.finish(
+        g.op(OP.REVERSE, [g.input(shape, dtype)], shape, dtype, "ReverseAttribute", g.int(0, len(shape) - 1))
+    )
 
 
 @row(OP.SLICE, *STORED)
@@ -518,7 +627,9 @@ def slice_of(g, dtype):
     shape = any_shape(g)
     start = [g.int(0, s - 1) for s in shape]
     size = [g.int(1, s - b) for s, b in zip(shape, start, strict=True)]
-    return g.finish(g.op(OP.SLICE, [g.input(shape, dtype), g.shape(start), g.shape(size)], size, dtype, "SliceAttribute"))
+    return g.finish(
+        g.op(OP.SLICE, [g.input(shape, dtype), g.shape(start), g.shape(size)], size, dtype, "SliceAttribute")
+    )
 
 
 @row(OP.TILE, *STORED)
@@ -533,7 +644,9 @@ def tile(g, dtype):
 def transpose(g, dtype):
     shape = any_shape(g)
     perms = [int(p) for p in g.random.permutation(len(shape))]
-    return g.finish(g.op(OP.TRANSPOSE, [g.input(shape, dtype)], [shape[p] for p in perms], dtype, "TransposeAttribute", perms))
+    return g.finish(
+        g.op(OP.TRANSPOSE, [g.input(shape, dtype)], [shape[p] for p in perms], dtype, "TransposeAttribute", perms)
+    )
 
 
 @row(OP.GATHER, *INTEGERS)
@@ -550,7 +663,9 @@ def scatter(g, dtype):
     values = g.input([n, k, c], dtype)
     g.inputs.append(np.stack([g.random.permutation(k)[:w] for _ in range(n)]).astype(np.int32))
     indices = g.file.addPlaceholder([n, w], D.INT32, None)
-    return g.finish(g.op(OP.SCATTER, [values, indices, g.input([n, w, c], dtype)], [n, k, c], dtype, "ScatterAttribute"))
+    return g.finish(
+        g.op(OP.SCATTER, [values, indices, g.input([n, w, c], dtype)], [n, k, c], dtype, "ScatterAttribute")
+    )
 
 
 # --- images and types ---
@@ -573,7 +688,12 @@ def resized(g, dtype, mode):
             border[axis] += 1
         if border[axis] >= num or border[axis] < -16 * num or den >= 16 * num:
             raise Impossible
-    out = [n, ((h - 1) * scale[0] - offset[0] + border[0]) // scale[1] + 1, ((w - 1) * scale[2] - offset[1] + border[1]) // scale[3] + 1, c]
+    out = [
+        n,
+        ((h - 1) * scale[0] - offset[0] + border[0]) // scale[1] + 1,
+        ((w - 1) * scale[2] - offset[1] + border[1]) // scale[3] + 1,
+        c,
+    ]
     if min(out) < 1 or max(out[1:3]) > 60:
         raise Impossible
     result = dtype if mode == ResizeMode().NEAREST else {D.INT8: D.INT32, D.INT16: D.INT48}[dtype]
@@ -631,7 +751,9 @@ def rescale_wide(g, dtype):
     shape = g.image(8, 24)
     y = g.conv2d(g.input(shape, D.INT16), g.int(1, 20), [1, 1], [1, 1], [1, 1])
     gain = g.gain_of(shape[3], D.INT16)
-    return g.finish(g.rescale(y, D.INT16, gain), g.rescale(y, D.INT32, gain * 4, False), g.rescale(y, D.INT8, gain / 256, False))
+    return g.finish(
+        g.rescale(y, D.INT16, gain), g.rescale(y, D.INT32, gain * 4, False), g.rescale(y, D.INT8, gain / 256, False)
+    )
 
 
 # --- control flow ---

@@ -25,7 +25,9 @@ def transpose(g, x, perms):
 
 def slice_of(g, x):
     start = [0] + [g.int(0, s - 1) if g.chance(0.4) else 0 for s in x.shape[1:]]
-    size = [x.shape[0]] + [g.int(1, s - b) if g.chance(0.5) else s - b for s, b in zip(x.shape[1:], start[1:], strict=True)]
+    size = [x.shape[0]] + [
+        g.int(1, s - b) if g.chance(0.5) else s - b for s, b in zip(x.shape[1:], start[1:], strict=True)
+    ]
     return g.op(OP.SLICE, [x, g.shape(start), g.shape(size)], size, x.dtype, "SliceAttribute")
 
 
@@ -93,7 +95,9 @@ def branches(g):
             y = conv_of(g, x, g.choice([8, 16, 19, 32]), [1, 1], [1, 1], [1, 1])
         elif layer == "depthwise":
             k = [g.int(1, min(3, h)), g.int(1, min(3, w))]
-            y = g.rescale(g.depthwise(x, g.choice([1, 1, 1, 2]), k, [1, 1], [1, 1]), dtype, g.gain_of(k[0] * k[1], dtype))
+            y = g.rescale(
+                g.depthwise(x, g.choice([1, 1, 1, 2]), k, [1, 1], [1, 1]), dtype, g.gain_of(k[0] * k[1], dtype)
+            )
         elif layer == "slice":
             y = slice_of(g, x)
         elif layer == "pad":
@@ -104,14 +108,24 @@ def branches(g):
                 y = g.rescale(z, dtype, g.gain_of(9 * c, dtype))
         elif layer == "concat":
             axis = g.int(1, 3)
-            others = [v for v in values if [s for i, s in enumerate(v.shape) if i != axis] == [s for i, s in enumerate(x.shape) if i != axis]]
+            others = [
+                v
+                for v in values
+                if [s for i, s in enumerate(v.shape) if i != axis] == [s for i, s in enumerate(x.shape) if i != axis]
+            ]
             y = concat(g, [x, *[g.choice(others) for _ in range(g.int(1, 2))]], axis)
         elif layer == "add":
             others = [v for v in values if v.shape == x.shape]
             y = g.requantized_add(x, g.choice(others), g.choice([OP.ADD, OP.SUB]))
         elif layer == "mul":
             others = [v for v in values if v.shape == x.shape]
-            y = g.rescale(g.mul(g.unit(x, g.int(-128, 127)), g.unit(g.choice(others), 3), D.INT32), dtype, 2.0**-7, False, input_zp=0)
+            y = g.rescale(
+                g.mul(g.unit(x, g.int(-128, 127)), g.unit(g.choice(others), 3), D.INT32),
+                dtype,
+                2.0**-7,
+                False,
+                input_zp=0,
+            )
         elif layer == "max":
             y = g.max_pool(x, [g.int(1, min(3, h)), g.int(1, min(3, w))], [g.int(1, 2), g.int(1, 2)])
         elif layer == "avg":
@@ -180,12 +194,19 @@ def odd_windows(g):
     if kind == "conv":
         return g.finish(conv_of(g, x, g.int(1, 20), k, stride, dilation, dtype))
     if kind == "depthwise":
-        return g.finish(g.rescale(g.depthwise(x, g.choice([1, 2, 3]), k, stride, dilation), dtype, g.gain_of(k[0] * k[1], dtype)))
+        return g.finish(
+            g.rescale(g.depthwise(x, g.choice([1, 2, 3]), k, stride, dilation), dtype, g.gain_of(k[0] * k[1], dtype))
+        )
     if kind == "transposed":
         x = g.input([n, g.int(1, 8), g.int(1, 8), c], D.INT8)
         stride = [g.int(1, 4), g.int(1, 4)]
         out_pad = [g.int(1 - k[0], 3), g.int(1 - k[0], 3), g.int(1 - k[1], 3), g.int(1 - k[1], 3)]
-        out = [n, (x.shape[1] - 1) * stride[0] + out_pad[0] + out_pad[1] + k[0], (x.shape[2] - 1) * stride[1] + out_pad[2] + out_pad[3] + k[1], 5]
+        out = [
+            n,
+            (x.shape[1] - 1) * stride[0] + out_pad[0] + out_pad[1] + k[0],
+            (x.shape[2] - 1) * stride[1] + out_pad[2] + out_pad[3] + k[1],
+            5,
+        ]
         weights = g.const(g.weights([5, *k, c]), D.INT8)
         inputs = [x, weights, g.bias(5, False), g.zero_point(D.INT8), g.zero_point(D.INT8, 0)]
         y = g.op(OP.TRANSPOSE_CONV2D, inputs, out, D.INT32, "TransposeConv2dAttribute", out_pad, stride, False, D.INT32)
@@ -228,19 +249,25 @@ def shortcuts(g):
             y = conv_of(g, y, 16, [3, 3], [2, 2] if g.chance(0.5) else [1, 1], [1, 1], padded=g.chance(0.5))
         return g.finish(transpose(g, y, [0, 3, 1, 2]) if g.chance(0.7) else y)
     if g.chance(0.7):
-        x = transpose(g, g.clamp(conv_of(g, transpose(g, x, [0, 2, 3, 1]), x.shape[1], [3, 3], [1, 1], [1, 1])), [0, 3, 1, 2])
+        x = transpose(
+            g, g.clamp(conv_of(g, transpose(g, x, [0, 2, 3, 1]), x.shape[1], [3, 3], [1, 1], [1, 1])), [0, 3, 1, 2]
+        )
     more = g.int(0, 4)
     y = conv_of(g, transpose(g, x, [0, 2, 3, 1]), x.shape[1] + 2 * more, [3, 3], [2, 2], [1, 1])
     short = every_second(g, every_second(g, x, 2), 3)
     if more:
         padding = [0, 0, more, more, 0, 0, 0, 0]
         shape = [1, short.shape[1] + 2 * more, *short.shape[2:]]
-        short = g.op(OP.PAD, [short, g.shape(padding), g.const([g.int(-128, 127)], D.INT8)], shape, D.INT8, "PadAttribute")
+        short = g.op(
+            OP.PAD, [short, g.shape(padding), g.const([g.int(-128, 127)], D.INT8)], shape, D.INT8, "PadAttribute"
+        )
     y = transpose(g, y, [0, 3, 1, 2])
     if list(y.shape) != list(short.shape):
         raise Impossible
     z = g.requantized_add(y, short, g.choice([OP.ADD, OP.SUB]))
-    return g.finish(*([z, conv_of(g, transpose(g, z, [0, 2, 3, 1]), 8, [1, 1], [1, 1], [1, 1])] if g.chance(0.5) else [z]))
+    return g.finish(
+        *([z, conv_of(g, transpose(g, z, [0, 2, 3, 1]), 8, [1, 1], [1, 1], [1, 1])] if g.chance(0.5) else [z])
+    )
 
 
 def first_layers(g):
@@ -312,7 +339,9 @@ def shared(g):
     b = g.rescale(y, D.INT8, g.gain_of(x.shape[3], D.INT8), rounding=g.rounding())
     c = g.clamp(a)
     w = g.unit(c, 5)
-    d = g.rescale(g.binary(OP.ADD, w, g.rescale(b, D.INT32, 1.0, False), None, "AddAttribute"), D.INT8, 0.5, False, input_zp=0)
+    d = g.rescale(
+        g.binary(OP.ADD, w, g.rescale(b, D.INT32, 1.0, False), None, "AddAttribute"), D.INT8, 0.5, False, input_zp=0
+    )
     e = g.binary(OP.MAXIMUM, w, g.unit(d, 1), None, "MaximumAttribute", PROPAGATE)
     f = g.rescale(e, D.INT8, 0.9, False, input_zp=0)
     outputs = [v for v in (a, b, c, d, e, f) if g.chance(0.4)] or [f]
@@ -367,7 +396,9 @@ def tokens(g):
     y = g.requantized_add(y, g.operand(y.shape, D.INT8, const=0.7))
     if g.chance(0.6):
         wide = g.unit(y, g.int(-128, 127))
-        mean = g.rescale(g.op(OP.REDUCE_SUM, [wide], [1, 1, t], D.INT32, "ReduceSumAttribute", 1), D.INT8, 1 / c, False, input_zp=0)
+        mean = g.rescale(
+            g.op(OP.REDUCE_SUM, [wide], [1, 1, t], D.INT32, "ReduceSumAttribute", 1), D.INT8, 1 / c, False, input_zp=0
+        )
         y = g.requantized_add(y, mean, OP.SUB)
     if g.chance(0.3):
         return g.finish(g.op(OP.REDUCE_MAX, [y], [1, 1, t], D.INT8, "ReduceMaxAttribute", 1, PROPAGATE))
@@ -381,7 +412,12 @@ def tokens(g):
 def products(g):
     """One matrix product of two computed values: any zero points, sizes that need padding or several parts, results with and without a
     scale."""
-    n, h, c, w = g.int(1, 3), g.choice([1, 5, 16, 33, 60]), g.choice([1, 4, 6, 16, 40, 64, 77, 130]), g.choice([1, 3, 8, 21, 70, 130, 200])
+    n, h, c, w = (
+        g.int(1, 3),
+        g.choice([1, 5, 16, 33, 60]),
+        g.choice([1, 4, 6, 16, 40, 64, 77, 130]),
+        g.choice([1, 3, 8, 21, 70, 130, 200]),
+    )
     a, b = g.input([n, h, c], D.INT8), g.input([n, c, w], D.INT8)
     if g.chance(0.6):
         b = transpose(g, g.input([n, w, c], D.INT8), [0, 2, 1])
@@ -432,7 +468,11 @@ def transposed_results(g):
         return (g.max_pool if kind == "max" else g.avg_pool)(x, [1, min(2, w)], [1, g.int(1, 2)])
 
     def moved(y):
-        perms = [0] + [int(p) + 1 for p in g.random.permutation(3)] if g.chance(0.8) else [int(p) for p in g.random.permutation(4)]
+        perms = (
+            [0] + [int(p) + 1 for p in g.random.permutation(3)]
+            if g.chance(0.8)
+            else [int(p) for p in g.random.permutation(4)]
+        )
         return transpose(g, g.table(y) if g.chance(0.2) else y, perms)
 
     outputs = [moved(result()) for _ in range(g.int(1, 2))]
@@ -444,7 +484,22 @@ def transposed_results(g):
     return g.finish(y, *outputs)
 
 
-KINDS = [(branches, 9), (classifier, 4), (odd_windows, 6), (large, 2), (shortcuts, 3), (first_layers, 4), (long_rows, 2), (products, 3), (tokens, 3), (shared, 3), (sixteen, 3), (attention, 2), (transposed_parts, 2), (transposed_results, 4)]
+KINDS = [
+    (branches, 9),
+    (classifier, 4),
+    (odd_windows, 6),
+    (large, 2),
+    (shortcuts, 3),
+    (first_layers, 4),
+    (long_rows, 2),
+    (products, 3),
+    (tokens, 3),
+    (shared, 3),
+    (sixteen, 3),
+    (attention, 2),
+    (transposed_parts, 2),
+    (transposed_results, 4),
+]
 
 
 def generate(seed, config, builder=vela_graphs.Builder):

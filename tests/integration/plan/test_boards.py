@@ -49,21 +49,62 @@ def test_a_board_is_a_system_configuration(run_carina):
 def test_a_board_sets_target_memories_and_budgets(run_carina, tmp_path):
     """Each row of the list compiles, with its own figures in the report."""
     boards = run_carina(["targets", "--boards", "--json"]).json["boards"]
-    assert len(boards) >= 6 and all(row["source_of_sizes"] and row["source_of_timing"] and row["evidence"] for row in boards)
+    assert len(boards) >= 6 and all(
+        row["source_of_sizes"] and row["source_of_timing"] and row["evidence"] for row in boards
+    )
     text = run_carina(["targets", "--boards"]).stdout
     for row in boards:
         assert row["name"] in text and f"{row['sram_bytes'] // 1024:,} KB" in text
-        made = run_carina(["compile", DIGITS, "--board", row["name"].lower(), "--calibrate", "random", "-o", tmp_path / "x.pte", "--json"]).json
-        assert (made["target"], made["system_config"], made["memory_mode"]) == (row["target"], row["name"], row["memory_mode"])
-        assert (made["clock_hz"], made["sram_budget_bytes"], made["flash_budget_bytes"]) == (row["clock_hz"], row["sram_bytes"], row["flash_bytes"] or 0)
+        made = run_carina(
+            [
+                "compile",
+                DIGITS,
+                "--board",
+                row["name"].lower(),
+                "--calibrate",
+                "random",
+                "-o",
+                tmp_path / "x.pte",
+                "--json",
+            ]
+        ).json
+        assert (made["target"], made["system_config"], made["memory_mode"]) == (
+            row["target"],
+            row["name"],
+            row["memory_mode"],
+        )
+        assert (made["clock_hz"], made["sram_budget_bytes"], made["flash_budget_bytes"]) == (
+            row["clock_hz"],
+            row["sram_bytes"],
+            row["flash_bytes"] or 0,
+        )
 
 
 def test_options_take_precedence_over_the_board(run_carina):
-    words = ["explain", DIGITS, "--board", "Nuvoton_M55M1", "-t", "ethos-u55-64", "--memory-mode", "Sram_Only", "--sram-budget", "0", "--flash-budget", "1M"]
+    words = [
+        "explain",
+        DIGITS,
+        "--board",
+        "Nuvoton_M55M1",
+        "-t",
+        "ethos-u55-64",
+        "--memory-mode",
+        "Sram_Only",
+        "--sram-budget",
+        "0",
+        "--flash-budget",
+        "1M",
+    ]
     made = run_carina([*words, "--json"]).json
-    assert (made["target"], made["memory_mode"], made["system_config"]) == ("ethos-u55-64", "Sram_Only", "Nuvoton_M55M1")
+    assert (made["target"], made["memory_mode"], made["system_config"]) == (
+        "ethos-u55-64",
+        "Sram_Only",
+        "Nuvoton_M55M1",
+    )
     assert (made["sram_budget_bytes"], made["flash_budget_bytes"]) == (0, 1 << 20)
-    flags = run_carina(["explain", DIGITS, "--board", "Nuvoton_M55M1", "--extra-flag", "--memory-mode Sram_Only", "--json"]).json
+    flags = run_carina(
+        ["explain", DIGITS, "--board", "Nuvoton_M55M1", "--extra-flag", "--memory-mode Sram_Only", "--json"]
+    ).json
     assert flags["memory_mode"] == "Sram_Only" and flags["sram_budget_bytes"] == 1344 << 10
     other = run_carina(["explain", DIGITS, "--board", "Nuvoton_M55M1", "-t", "ethos-u85-256"], expect=2)
     assert "Nuvoton_M55M1 has another NPU than ethos-u85-256" in other.stderr
@@ -73,14 +114,31 @@ def test_a_model_that_does_not_fit_the_board_is_an_error(run_carina, tmp_path):
     """A convolution whose output alone is larger than the SRAM of the board."""
     module = torch.nn.Conv2d(3, 64, 1, bias=False).eval()
     torch.export.save(torch.export.export(module, (torch.zeros(1, 3, 224, 224),)), tmp_path / "large.pt2")
-    done = run_carina(["compile", tmp_path / "large.pt2", "--board", "Nuvoton_M55M1", "--calibrate", "random", "-o", tmp_path / "x.pte"], expect=1)
-    assert "does not fit into --sram-budget: expected at most 1376256 B of SRAM" in done.stderr and not (tmp_path / "x.pte").exists()
+    done = run_carina(
+        [
+            "compile",
+            tmp_path / "large.pt2",
+            "--board",
+            "Nuvoton_M55M1",
+            "--calibrate",
+            "random",
+            "-o",
+            tmp_path / "x.pte",
+        ],
+        expect=1,
+    )
+    assert (
+        "does not fit into --sram-budget: expected at most 1376256 B of SRAM" in done.stderr
+        and not (tmp_path / "x.pte").exists()
+    )
 
 
 @pytest.mark.parametrize("command", ["compile", "explain", "sweep"])
 def test_an_unknown_board_is_answered_with_the_nearest(run_carina, command):
     done = run_carina([command, DIGITS, "--board", "Alif_E7_HX"], expect=2)
-    assert "unknown board" in done.stderr and "did you mean Alif_E7_HE?" in done.stderr and "Corstone_300" in done.stderr
+    assert (
+        "unknown board" in done.stderr and "did you mean Alif_E7_HE?" in done.stderr and "Corstone_300" in done.stderr
+    )
 
 
 def test_a_target_or_a_board_is_required(run_carina):
@@ -88,10 +146,16 @@ def test_a_target_or_a_board_is_required(run_carina):
 
 
 def test_a_sweep_takes_the_target_of_its_board(run_carina):
-    rows = run_carina(["sweep", DIGITS, "--board", "Alif_E7_HP", "--quantize", "int8,int16x8", "--calibrate", "random", "--json"]).json["rows"]
-    assert [(row["target"], row["memory_mode"], row["system_config"]) for row in rows] == [("ethos-u55-256", "Shared_Sram", "Alif_E7_HP")] * 2
+    rows = run_carina(
+        ["sweep", DIGITS, "--board", "Alif_E7_HP", "--quantize", "int8,int16x8", "--calibrate", "random", "--json"]
+    ).json["rows"]
+    assert [(row["target"], row["memory_mode"], row["system_config"]) for row in rows] == [
+        ("ethos-u55-256", "Shared_Sram", "Alif_E7_HP")
+    ] * 2
     assert all(row["fits"] for row in rows)
-    rows = run_carina(["sweep", DIGITS, "--board", "Alif_E7_HP", "-t", "ethos-u55-32,ethos-u55-64", "--calibrate", "random", "--json"]).json["rows"]
+    rows = run_carina(
+        ["sweep", DIGITS, "--board", "Alif_E7_HP", "-t", "ethos-u55-32,ethos-u55-64", "--calibrate", "random", "--json"]
+    ).json["rows"]
     assert [row["target"] for row in rows] == ["ethos-u55-32", "ethos-u55-64"]
 
 
@@ -130,7 +194,12 @@ def test_networks_that_wait_for_flash_say_so(run_carina, tmp_path):
 def measured(run_carina, tmp_path):
     """A CSV of two networks on a board with slow flash, and the cycles of a third network."""
     (tmp_path / "slow.ini").write_text(SLOW_FLASH)
-    cycles = {case: timed(run_carina, stream_of(case), "--system-config=Slow_Flash", f"--config={tmp_path}/slow.ini")["cycles"] for case in STREAMS}
+    cycles = {
+        case: timed(run_carina, stream_of(case), "--system-config=Slow_Flash", f"--config={tmp_path}/slow.ini")[
+            "cycles"
+        ]
+        for case in STREAMS
+    }
     with open(tmp_path / "measured.csv", "w") as file:
         rows = csv.writer(file)
         rows.writerow(["stream", "milliseconds"])
@@ -155,7 +224,16 @@ def test_names_of_streams_may_have_blanks_commas_and_quotes(run_carina, tmp_path
     shutil.copyfile(stream_of("kws"), tmp_path / name)
     with open(tmp_path / "measured.csv", "w", newline="") as file:
         csv.writer(file).writerows([["stream", "cycles"], [name, 300_000]])
-    done = run_carina(["calibrate-board", tmp_path / "measured.csv", "--memory-mode=Shared_Sram", "-o", tmp_path / "board.ini", "--json"])
+    done = run_carina(
+        [
+            "calibrate-board",
+            tmp_path / "measured.csv",
+            "--memory-mode=Shared_Sram",
+            "-o",
+            tmp_path / "board.ini",
+            "--json",
+        ]
+    )
     assert [row["stream"] for row in json.loads(done.stdout)["measurements"]] == [name]
 
 
@@ -165,11 +243,16 @@ def test_calibration_never_replaces_a_stream_of_the_csv(run_carina, tmp_path, ou
     (tmp_path / "link.npz").symlink_to("net.npz")
     (tmp_path / "measured.csv").write_text("stream,cycles\nnet.npz,300000\n")
     before = (tmp_path / "net.npz").read_bytes()
-    done = run_carina(["calibrate-board", "measured.csv", "--memory-mode=Shared_Sram", "-o", output], expect=2, cwd=tmp_path)
+    done = run_carina(
+        ["calibrate-board", "measured.csv", "--memory-mode=Shared_Sram", "-o", output], expect=2, cwd=tmp_path
+    )
     assert "is an input of this command" in done.stderr and (tmp_path / "net.npz").read_bytes() == before
 
 
-@pytest.mark.parametrize("text", ["", "stream,cycles\n", "name,cycles\na,1\n", "stream,cycles\nmissing.npz,1\n", "stream,cycles\nmissing.npz,-1\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "stream,cycles\n", "name,cycles\na,1\n", "stream,cycles\nmissing.npz,1\n", "stream,cycles\nmissing.npz,-1\n"],
+)
 def test_calibration_refuses_files_without_measurements(run_carina, tmp_path, text):
     (tmp_path / "bad.csv").write_text(text)
     done = run_carina(["calibrate-board", tmp_path / "bad.csv", "-o", tmp_path / "board.ini"], expect=1)

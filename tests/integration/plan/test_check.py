@@ -35,7 +35,12 @@ def test_the_report_says_that_all_operators_were_checked(run_carina, tmp_path, t
     report = compiled(run_carina, tmp_path, [DIGITS, "-t", target, *check])
     assert report["delegates"]
     for delegate in report["delegates"]:
-        assert delegate["check"] == {"operators": delegate["tosa_operators"], "samples": 2, "unchecked": "", "left_out": ""}
+        assert delegate["check"] == {
+            "operators": delegate["tosa_operators"],
+            "samples": 2,
+            "unchecked": "",
+            "left_out": "",
+        }
 
 
 @pytest.mark.parametrize("target", [TARGET, "vgf"])
@@ -59,9 +64,15 @@ def test_large_images_are_checked_in_part(run_carina, tmp_path, large_images):
     arguments = [large_images / "m.pt2", "-t", TARGET, "--calibrate", large_images / "c.npz"]
     done = run_carina(["compile", *arguments, "-o", tmp_path / "m.pte"])
     assert "checked: the first " in done.stdout and "--check=full" in done.stdout
-    one, two = (compiled(run_carina, tmp_path, [*arguments, "--threads", n])["delegates"][0]["check"] for n in ("1", "3"))
+    one, two = (
+        compiled(run_carina, tmp_path, [*arguments, "--threads", n])["delegates"][0]["check"] for n in ("1", "3")
+    )
     assert one == two
-    assert 0 < one["operators"] < compiled(run_carina, tmp_path, [*arguments, "--check=full"])["delegates"][0]["check"]["operators"]
+    assert (
+        0
+        < one["operators"]
+        < compiled(run_carina, tmp_path, [*arguments, "--check=full"])["delegates"][0]["check"]["operators"]
+    )
 
 
 def test_explain_checks_nothing(run_carina):

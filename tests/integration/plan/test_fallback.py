@@ -31,7 +31,21 @@ def model(tmp_path_factory):
 
 def test_what_the_npu_compiler_refuses_runs_on_the_cpu(model, run_carina, tmp_path):
     program = tmp_path / "model.pte"
-    report = run_carina(["compile", model / "model.pt2", "--target", "ethos-u55-128", "--quantize", "int8", "--calibrate", model / "x.npy", "-o", program, "--json"]).json
+    report = run_carina(
+        [
+            "compile",
+            model / "model.pt2",
+            "--target",
+            "ethos-u55-128",
+            "--quantize",
+            "int8",
+            "--calibrate",
+            model / "x.npy",
+            "-o",
+            program,
+            "--json",
+        ]
+    ).json
     nodes = {node["name"]: node for node in report["nodes"]}
     assert nodes["conv2d"]["runs_on"] == "cpu", nodes["conv2d"]
     assert "the accumulators could overflow" in nodes["conv2d"]["reason"], nodes["conv2d"]
@@ -54,7 +68,9 @@ def select(x, at):
 
 
 @pytest.mark.parametrize("function", [put, select])
-def test_integers_stay_on_the_cpu_where_the_specification_has_floats_alone(function, run_carina, reference_model, tmp_path):
+def test_integers_stay_on_the_cpu_where_the_specification_has_floats_alone(
+    function, run_carina, reference_model, tmp_path
+):
     """int32 indices are computed with PRO-INT. The reference model accepts the TOSA file of the remaining delegate."""
     import torch
     from function_as_module import Fn

@@ -32,14 +32,18 @@ NETWORKS = {
     "norm_silu": lambda axes: nn.Sequential(convolution(axes), norm(axes), nn.SiLU()),
     "depthwise_hardswish": lambda axes: nn.Sequential(convolution(axes, 16, 16), nn.Hardswish()),
     "pool_sigmoid": lambda axes: nn.Sequential(pool(axes), nn.Sigmoid()),
-    "two_layers": lambda axes: nn.Sequential(convolution(axes, 1, 16), nn.GELU(), pool(axes), convolution(axes), nn.Tanh()),
+    "two_layers": lambda axes: nn.Sequential(
+        convolution(axes, 1, 16), nn.GELU(), pool(axes), convolution(axes), nn.Tanh()
+    ),
 }
 
 
 def export(folder, name, axes):
     torch.manual_seed(0)
     model = NETWORKS[name](axes).eval()
-    samples = torch.from_numpy(np.random.default_rng(1).standard_normal((4, 1, 16, *([64] if axes == 1 else [1, 64])), "f4"))
+    samples = torch.from_numpy(
+        np.random.default_rng(1).standard_normal((4, 1, 16, *([64] if axes == 1 else [1, 64])), "f4")
+    )
     torch.export.save(torch.export.export(model, (samples[0],)), folder / f"{axes}.pt2")
     np.savez(folder / f"{axes}.npz", **{"input": samples.numpy()})
 
@@ -52,9 +56,24 @@ def test_lines_take_the_cycles_of_images(name, run_carina, tmp_path):
         cycles = []
         for axes in (1, 2):
             model, data = tmp_path / f"{axes}.pt2", tmp_path / f"{axes}.npz"
-            args = ["compile", model, "-t", target, "-q", "int8", "--calibrate", data, "--dump", tmp_path / "d", "-o", tmp_path / "o.pte"]
+            args = [
+                "compile",
+                model,
+                "-t",
+                target,
+                "-q",
+                "int8",
+                "--calibrate",
+                data,
+                "--dump",
+                tmp_path / "d",
+                "-o",
+                tmp_path / "o.pte",
+            ]
             cycles.append(sum(delegate["cycles"] for delegate in run_carina([*args, "--json"]).json["delegates"]))
-            report = run_carina(["accuracy", model, tmp_path / "o.pte", "--data", data, "--dump", tmp_path / "d", "--json"]).json
+            report = run_carina(
+                ["accuracy", model, tmp_path / "o.pte", "--data", data, "--dump", tmp_path / "d", "--json"]
+            ).json
             assert report["npu_equals_integer"] == report["samples"] == 4, target
         assert cycles[0] <= 1.03 * cycles[1], target
 
@@ -69,6 +88,18 @@ def test_mixed_widths_take_no_more_cycles_than_16_bits(target, run_carina, tmp_p
     np.savez(tmp_path / "c.npz", input=samples.numpy())
     cycles = []
     for scheme in (["int8", "--quantize-at", "node:conv2d=int16x8"], ["int16x8"]):
-        args = ["compile", tmp_path / "m.pt2", "-t", target, "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "o.pte", "--json", "-q", *scheme]
+        args = [
+            "compile",
+            tmp_path / "m.pt2",
+            "-t",
+            target,
+            "--calibrate",
+            tmp_path / "c.npz",
+            "-o",
+            tmp_path / "o.pte",
+            "--json",
+            "-q",
+            *scheme,
+        ]
         cycles.append(sum(delegate["cycles"] for delegate in run_carina(args).json["delegates"]))
     assert cycles[0] <= cycles[1]

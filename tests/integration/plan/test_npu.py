@@ -142,7 +142,9 @@ def test_listing_is_that_of_vela(npu_tool, tmp_path, config, seed):
     assert ours == theirs
 
 
-@pytest.mark.parametrize("kind", [npu_graphs.cond_if, npu_graphs.while_loop, vela_graphs.gather, vela_graphs.resize, vela_graphs.conv3d])
+@pytest.mark.parametrize(
+    "kind", [npu_graphs.cond_if, npu_graphs.while_loop, vela_graphs.gather, vela_graphs.resize, vela_graphs.conv3d]
+)
 def test_listing_of_what_only_u85_has_is_that_of_vela(npu_tool, tmp_path, kind):
     ours, theirs = listings(npu_tool, "ethos-u85-512", npu_graphs.generate(1, "ethos-u85-512", kind).tosa, tmp_path)
     assert ours == theirs
@@ -158,7 +160,9 @@ def test_numpy_reads_our_raw_file(npu_tool, tmp_path, vela):
             if name in ("cmd_data", "weight_data"):
                 assert ours[name].tobytes() == theirs[name].tobytes()
             else:
-                assert ours[name].size == theirs[name].size and np.array_equal(ours[name].ravel(), theirs[name].ravel()), name
+                assert ours[name].size == theirs[name].size and np.array_equal(
+                    ours[name].ravel(), theirs[name].ravel()
+                ), name
 
 
 # --- carina npu run ---
@@ -180,15 +184,27 @@ def test_run_prints_cycles_only_when_asked(run_carina, small_network):
     plain = run_carina(["npu", "run", stream, "-i", file])
     assert "cycles" not in plain.stdout and "check" not in plain.stdout and plain.stderr == ""
     assert plain.stdout.startswith("output_0: i8 [")
-    assert set(run_carina(["npu", "run", stream, "-i", file, "--json"]).json) == {"program", "samples", "outputs", "memory", "cpu_kernels", "delegate_calls"}
+    assert set(run_carina(["npu", "run", stream, "-i", file, "--json"]).json) == {
+        "program",
+        "samples",
+        "outputs",
+        "memory",
+        "cpu_kernels",
+        "delegate_calls",
+    }
     timed = run_carina(["npu", "run", stream, "-i", file, "--json", "--timed"]).json["npu"]
-    assert timed["cycles"] > 0 and [layer["operation"] for layer in timed["layers"] if layer["operation"] != "dma"] == ["conv", "pool max"]
+    assert timed["cycles"] > 0 and [layer["operation"] for layer in timed["layers"] if layer["operation"] != "dma"] == [
+        "conv",
+        "pool max",
+    ]
 
 
 def test_run_gives_the_same_bytes_whatever_the_options(run_carina, small_network, tmp_path):
     stream, file = small_network
     seen = set()
-    for i, options in enumerate(([], ["--threads", 2], ["--timed"], ["--check", "--poison"], ["--memory-mode", "Sram_Only", "--timed"])):
+    for i, options in enumerate(
+        ([], ["--threads", 2], ["--timed"], ["--check", "--poison"], ["--memory-mode", "Sram_Only", "--timed"])
+    ):
         run_carina(["npu", "run", stream, "-i", file, "-o", tmp_path / str(i), *options])
         seen.add((tmp_path / str(i) / "output_0.npy").read_bytes())
     assert len(seen) == 1
@@ -209,7 +225,11 @@ def test_run_checks(run_carina, vela, tmp_path):
     waits = words[8:] == 0x0011
     assert waits.any()
     words[8:][waits] = 0x0001
-    np.savez(tmp_path / "racy.npz", **arrays | {"cmd_data": words.view(np.uint8), "weight_data": np.frombuffer(arrays["weight_data"].tobytes(), np.uint8)})
+    np.savez(
+        tmp_path / "racy.npz",
+        **arrays
+        | {"cmd_data": words.view(np.uint8), "weight_data": np.frombuffer(arrays["weight_data"].tobytes(), np.uint8)},
+    )
     racy = run_carina(["npu", "run", tmp_path / "racy.npz", "-i", file, "--check"], expect=1)
     assert "NPU_OP_DMA_WAIT is missing" in racy.stdout
 
@@ -222,7 +242,9 @@ def test_run_writes_a_trace(run_carina, small_network, tmp_path):
     assert set(tracks) == {"operations", "DMA", "MAC array", "output unit"}
     shown = [event for event in events if event["ph"] == "X"]
     assert all(event["ts"] >= 0 and event["dur"] >= 0 and event["tid"] in tracks.values() for event in shown)
-    operations = sorted((event for event in shown if event["tid"] == tracks["operations"]), key=lambda event: event["ts"])
+    operations = sorted(
+        (event for event in shown if event["tid"] == tracks["operations"]), key=lambda event: event["ts"]
+    )
     assert [event["name"] for event in operations] == ["CONV", "POOL MAX"]
     assert operations[0]["ts"] + operations[0]["dur"] <= operations[1]["ts"] + 1e-6
     end = max(event["ts"] + event["dur"] for event in operations)
@@ -242,7 +264,10 @@ def test_run_refuses_wrong_inputs(run_carina, small_network, tmp_path, array, me
     stream, file = small_network
     refused = run_carina(["npu", "run", stream, "-i", tmp_path / "wrong.npy"], expect=1)
     assert f"{tmp_path / 'wrong.npy'}: " in refused.stderr and message in refused.stderr and refused.stdout == ""
-    assert "wrong number of inputs: expected 1, got 2" in run_carina(["npu", "run", stream, "-i", file, "-i", file], expect=1).stderr
+    assert (
+        "wrong number of inputs: expected 1, got 2"
+        in run_carina(["npu", "run", stream, "-i", file, "-i", file], expect=1).stderr
+    )
     assert "no file" in run_carina(["npu", "run", stream, "-i", "no file"], expect=1).stderr
     assert "unknown memory mode" in run_carina(["npu", "run", stream, "--memory-mode", "Nowhere"], expect=2).stderr
 
@@ -259,14 +284,30 @@ def test_a_table_with_a_steep_step_is_that_of_vela(run_carina, vela, tmp_path, c
     y = g.op(OP.TABLE, [x, g.const(entries, D.INT16)], x.shape, D.INT32, "TableAttribute")
     if narrowed:
         factor = [g.const([2**23], D.INT32), g.const([30], D.INT8), g.const([0], D.INT32), g.const([0], D.INT16)]
-        y = g.op(OP.RESCALE, [y, *factor], x.shape, D.INT16, "RescaleAttribute", True, vela_graphs.ROUND.SINGLE_ROUND, False, False, False)
+        y = g.op(
+            OP.RESCALE,
+            [y, *factor],
+            x.shape,
+            D.INT16,
+            "RescaleAttribute",
+            True,
+            vela_graphs.ROUND.SINGLE_ROUND,
+            False,
+            False,
+            False,
+        )
     tosa, _ = g.finish(y)
     (tmp_path / "table.tosa").write_bytes(tosa)
     np.save(tmp_path / "in.npy", np.arange(-2048, 8192, dtype=np.int16).reshape(1, 8, 16, 80))
     done = run_carina(["compile", tmp_path / "table.tosa", "--target", config, "-o", tmp_path / "table.pte"])
-    assert "3 of 512 steps of the table need more than 16 bits" in done.stderr and "(inputs 5504 to 5631)" in done.stderr
+    assert (
+        "3 of 512 steps of the table need more than 16 bits" in done.stderr and "(inputs 5504 to 5631)" in done.stderr
+    )
     run_carina(["run", tmp_path / "table.pte", "-i", tmp_path / "in.npy", "-o", tmp_path / "ours"])
     run_carina(["npu", "run", vela(tosa, config), "-i", tmp_path / "in.npy", "-o", tmp_path / "velas"])
     ours, velas = (np.load(tmp_path / name / "output_0.npy") for name in ("ours", "velas"))
     assert np.array_equal(ours.ravel(), velas.ravel()) and len(np.unique(ours)) > 1000
-    assert "neighboring table entries" in run_carina(["interpret", tmp_path / "table.tosa", "-i", tmp_path / "in.npy"], expect=1).stderr
+    assert (
+        "neighboring table entries"
+        in run_carina(["interpret", tmp_path / "table.tosa", "-i", tmp_path / "in.npy"], expect=1).stderr
+    )

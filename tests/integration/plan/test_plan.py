@@ -61,7 +61,9 @@ def check(plan_tool, lines, folder):
     (folder / "list").write_text("".join(f"{line}\n" for line in lines))
     done = plan_tool("--batch", folder / "list", "verify=1")
     bad = [line for line in done.stdout.splitlines() if not line.startswith("ok ")]
-    assert not bad and done.returncode == 0, f"{len(bad)} of {len(lines)}:\n" + "\n".join(bad[:20]) + done.stderr[-2000:]
+    assert not bad and done.returncode == 0, (
+        f"{len(bad)} of {len(lines)}:\n" + "\n".join(bad[:20]) + done.stderr[-2000:]
+    )
     assert len(done.stdout.splitlines()) == len(lines)
 
 
@@ -102,7 +104,10 @@ def test_networks_of_the_peer(graph, plan_tool, tmp_path):
     random = np.random.default_rng(1)
     tosa = graph.read_bytes()
     cases = [case_of(tmp_path, "given", tosa, given)]
-    cases += [case_of(tmp_path, f"random{i}", tosa, [random.integers(-128, 128, x.shape).astype(x.dtype) for x in given]) for i in range(2)]
+    cases += [
+        case_of(tmp_path, f"random{i}", tosa, [random.integers(-128, 128, x.shape).astype(x.dtype) for x in given])
+        for i in range(2)
+    ]
     # If the peer's own result is stored, the current reference model must agree with it.
     for i, path in enumerate(sorted(graph.parent.glob(f"{prefix}out_*.npy"))):
         np.testing.assert_array_equal(np.load(path), np.load(tmp_path / f"given_out_{i}.npy"))
@@ -128,7 +133,10 @@ def test_every_operator_and_type(family, plan_tool, tmp_path):
         config = configs[number % len(configs)]
         choices = choices_of(config)
         samples = (operator_graphs.generate(row, seed, config) for seed in itertools.count(100 * SEED))
-        cases = (line_of(tmp_path, f"{s.kind}_{i}", s.tosa, s.inputs, config, choices[(number + i) % len(choices)]) for i, s in enumerate(samples))
+        cases = (
+            line_of(tmp_path, f"{s.kind}_{i}", s.tosa, s.inputs, config, choices[(number + i) % len(choices)])
+            for i, s in enumerate(samples)
+        )
         found = list(itertools.islice(filter(None, itertools.islice(cases, 40)), 2))
         assert found, f"{row.name}: the reference model refuses all"
         (lines if family in row.families else refused).extend(found)
@@ -149,7 +157,10 @@ def test_every_operator_in_every_layout(family, plan_tool, tmp_path):
     for number, row in enumerate(row for row in operator_graphs.ROWS if family in row.families):
         config = configs[number % len(configs)]
         samples = (operator_graphs.generate(row, seed, config, LayoutBuilder) for seed in itertools.count(100 * SEED))
-        cases = (line_of(tmp_path, f"{s.kind}_{i}", s.tosa, s.inputs, config, "registers=overwritten") for i, s in enumerate(samples))
+        cases = (
+            line_of(tmp_path, f"{s.kind}_{i}", s.tosa, s.inputs, config, "registers=overwritten")
+            for i, s in enumerate(samples)
+        )
         lines += itertools.islice(filter(None, itertools.islice(cases, 40)), max(3, GRAPHS // 100))
     check(plan_tool, lines, tmp_path)
 
@@ -158,11 +169,29 @@ def test_every_operator_has_a_row():
     """The INT profile's operators are those of facts/tosa_ops.def without the floating-point ones, and without the operators for data and
     those unknown to TOSA."""
     listed = re.findall(r"CARINA_TOSA_OP\((\w+)", (ROOT / "facts" / "tosa_ops.def").read_text())
-    floating = {"FFT2D", "RFFT2D", "ERF", "SIGMOID", "TANH", "POW", "CEIL", "COS", "EXP", "FLOOR", "LOG", "RECIPROCAL", "RSQRT", "SIN", "REDUCE_PRODUCT"}
+    floating = {
+        "FFT2D",
+        "RFFT2D",
+        "ERF",
+        "SIGMOID",
+        "TANH",
+        "POW",
+        "CEIL",
+        "COS",
+        "EXP",
+        "FLOOR",
+        "LOG",
+        "RECIPROCAL",
+        "RSQRT",
+        "SIN",
+        "REDUCE_PRODUCT",
+    }
     data = {"CONST", "CONST_SHAPE", "CUSTOM"}
     state = {"VARIABLE", "VARIABLE_READ", "VARIABLE_WRITE"}  # rejected for every NPU: tests/unit/plan/family_test.cpp
     scaled = {name for name in listed if name.endswith("_BLOCK_SCALED")}
-    assert set(listed) - floating - data - state - scaled == {operator_graphs.NAME_OF[row.op] for row in operator_graphs.ROWS}
+    assert set(listed) - floating - data - state - scaled == {
+        operator_graphs.NAME_OF[row.op] for row in operator_graphs.ROWS
+    }
 
 
 def sample_of(number):

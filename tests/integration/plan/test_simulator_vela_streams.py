@@ -43,8 +43,18 @@ def compile_in_process(folder, config, options):
     """Vela's raw output, or None if Vela rejects the graph."""
     from ethosu.vela import vela
 
-    arguments = [f"{folder}/graph.tosa", f"--accelerator-config={config}", "--config=Arm/vela.ini", "--output-format=raw", f"--output-dir={folder}"]
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(Exception, SystemExit):
+    arguments = [
+        f"{folder}/graph.tosa",
+        f"--accelerator-config={config}",
+        "--config=Arm/vela.ini",
+        "--output-format=raw",
+        f"--output-dir={folder}",
+    ]
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+        contextlib.suppress(Exception, SystemExit),
+    ):
         vela.main([*arguments, *options])
     made = Path(folder, "graph_vela.npz")
     return made if made.exists() else None
@@ -69,7 +79,9 @@ def planned(config):
     """The kinds of one configuration's streams. All configurations of a family share one sequence of kinds."""
     shares = [(STREAMS - i + len(CONFIGS) - 1) // len(CONFIGS) for i in range(len(CONFIGS))]
     number = CONFIGS.index(config)
-    before = sum(share for share, other in zip(shares[:number], CONFIGS, strict=False) if ("u85" in other) == ("u85" in config))
+    before = sum(
+        share for share, other in zip(shares[:number], CONFIGS, strict=False) if ("u85" in other) == ("u85" in config)
+    )
     return npu_graphs.plan(config, shares[number], before)
 
 
@@ -117,7 +129,11 @@ def test_sample_covers_every_kind_and_option():
         drawn = {kind for config in CONFIGS for kind in planned(config) if ("u85" in config) == ("u85" in family)}
         assert drawn == set(npu_graphs.kinds_of(family)), family
     for config in CONFIGS:
-        options = {option for seed in range(len(planned(config))) for option in vela_options(np.random.default_rng(seed), config)}
+        options = {
+            option
+            for seed in range(len(planned(config)))
+            for option in vela_options(np.random.default_rng(seed), config)
+        }
         assert "--optimise=Size" in options
         assert {f"--arena-cache-size={size}" for size in ARENAS} <= options
         assert {"--memory-mode=Sram_Only", "--memory-mode=Shared_Sram"} <= options
@@ -127,7 +143,9 @@ def test_cycle_model_page_is_current(run_stream, shared):
     program = Path(os.environ["CARINA_BIN"]).parent / "cycle_table"
     printed = subprocess.run([program, shared], capture_output=True, text=True, timeout=600)
     assert printed.returncode == 0, printed.stderr
-    assert (ROOT / "docs" / "cycle-model.md").read_text() == printed.stdout, "run `cycle_table ../shared > docs/cycle-model.md`"
+    assert (ROOT / "docs" / "cycle-model.md").read_text() == printed.stdout, (
+        "run `cycle_table ../shared > docs/cycle-model.md`"
+    )
 
 
 # --- errors of Vela 5.2, each with its proof ---
@@ -157,7 +175,17 @@ def transposed_convolution(seed, config):
     weights = g.const(g.weights([8, 3, 3, 8]), vela_graphs.D.INT8)
     inputs = [x, weights, g.bias(8, False), g.zero_point(vela_graphs.D.INT8, 0), g.zero_point(vela_graphs.D.INT8, 0)]
     i32 = vela_graphs.D.INT32
-    y = g.op(vela_graphs.OP.TRANSPOSE_CONV2D, inputs, [1, 7, 6, 8], i32, "TransposeConv2dAttribute", [1, 0, 0, 0], [1, 1], False, i32)
+    y = g.op(
+        vela_graphs.OP.TRANSPOSE_CONV2D,
+        inputs,
+        [1, 7, 6, 8],
+        i32,
+        "TransposeConv2dAttribute",
+        [1, 0, 0, 0],
+        [1, 1],
+        False,
+        i32,
+    )
     return g.finish(g.rescale(y, vela_graphs.D.INT8, 2.0**-9, False))
 
 
@@ -176,8 +204,24 @@ def unequal_strides(stride, pad):
     """A transposed convolution with one output column."""
     g = vela_graphs.Builder(np.random.default_rng(2), "ethos-u65-256")
     d = vela_graphs.D
-    inputs = [g.input([1, 2, 2, 4], d.INT8), g.const(g.weights([18, 5, 5, 4]), d.INT8), g.bias(18, False), g.zero_point(d.INT8, 0), g.zero_point(d.INT8, 0)]
-    y = g.op(vela_graphs.OP.TRANSPOSE_CONV2D, inputs, [1, 5, 1, 18], d.INT32, "TransposeConv2dAttribute", pad, stride, False, d.INT32)
+    inputs = [
+        g.input([1, 2, 2, 4], d.INT8),
+        g.const(g.weights([18, 5, 5, 4]), d.INT8),
+        g.bias(18, False),
+        g.zero_point(d.INT8, 0),
+        g.zero_point(d.INT8, 0),
+    ]
+    y = g.op(
+        vela_graphs.OP.TRANSPOSE_CONV2D,
+        inputs,
+        [1, 5, 1, 18],
+        d.INT32,
+        "TransposeConv2dAttribute",
+        pad,
+        stride,
+        False,
+        d.INT32,
+    )
     return g.finish(g.rescale(y, d.INT8, 2.0**-9, False, input_zp=0, output_zp=0))
 
 
@@ -209,7 +253,10 @@ def test_vela_loses_the_second_rounding_behind_resize(run_stream, reference_mode
     np.testing.assert_array_equal(once[1][0], twice[1][0])
     expected = reference_model(*once)[0]
     assert (expected != reference_model(*twice)[0]).any()
-    first, second = (vela_says(tmp_path / name, "ethos-u85-256", *graph, run_stream) for name, graph in (("once", once), ("twice", twice)))
+    first, second = (
+        vela_says(tmp_path / name, "ethos-u85-256", *graph, run_stream)
+        for name, graph in (("once", once), ("twice", twice))
+    )
     assert first[0] == second[0]
     np.testing.assert_array_equal(first[1].reshape(expected.shape), expected)
 
@@ -221,7 +268,13 @@ def batch_of_slices(config, batch, pad):
     x = g.rescale(g.input([batch, 8, 8, 16], d.INT8), d.INT8, 0.5, False, input_zp=0, output_zp=0)
     size = [batch, 8, 6, 16]
     y = g.op(op.SLICE, [x, g.shape([0] * 4), g.shape(size)], size, d.INT8, "SliceAttribute")
-    inputs = [y, g.const(g.weights([8, 3, 3, 16]), d.INT8), g.bias(8, False), g.zero_point(d.INT8, 0), g.zero_point(d.INT8, 0)]
+    inputs = [
+        y,
+        g.const(g.weights([8, 3, 3, 16]), d.INT8),
+        g.bias(8, False),
+        g.zero_point(d.INT8, 0),
+        g.zero_point(d.INT8, 0),
+    ]
     out = [batch, 8 + pad[0] + pad[1] - 2, 6 + pad[2] + pad[3] - 2, 8]
     y = g.op(op.CONV2D, inputs, out, d.INT32, "Conv2dAttribute", pad, [1, 1], [1, 1], False, d.INT32)
     return g.finish(g.rescale(y, d.INT8, 2.0**-9, False, input_zp=0, output_zp=0))

@@ -13,7 +13,18 @@ OFFICIAL = Path(next(iter(ethosu.__path__))) / "config_files" / "Arm" / "vela.in
 
 
 def compile_report(run_carina, folder, *extra, expect=0):
-    args = ["compile", MODEL, "--target", "ethos-u55-128", "--calibrate", CALIBRATION, "-o", folder / "model.pte", "--json", *extra]
+    args = [
+        "compile",
+        MODEL,
+        "--target",
+        "ethos-u55-128",
+        "--calibrate",
+        CALIBRATION,
+        "-o",
+        folder / "model.pte",
+        "--json",
+        *extra,
+    ]
     return run_carina(args, expect=expect)
 
 
@@ -44,7 +55,9 @@ def test_the_official_file_for_other_lines(target, system, mode, run_carina, tmp
     args = ["compile", MODEL, *names, "--calibrate", CALIBRATION, "-o", tmp_path / "model.pte", "--json"]
     built_in = run_carina(args).json
     program = (tmp_path / "model.pte").read_bytes()
-    assert run_carina([*args, "--config", OFFICIAL]).json == built_in and (tmp_path / "model.pte").read_bytes() == program
+    assert (
+        run_carina([*args, "--config", OFFICIAL]).json == built_in and (tmp_path / "model.pte").read_bytes() == program
+    )
     assert run_carina([*args, "--config", "Arm/vela.ini"]).json == built_in
     assert built_in["arena_memory"] == ("DRAM" if mode.startswith("Dedicated") else "SRAM")
 

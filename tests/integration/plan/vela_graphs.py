@@ -144,12 +144,22 @@ class Builder:
             self.zero_point(x.dtype, input_zp if x.dtype == D.INT8 else 0),
             self.zero_point(dtype, output_zp if dtype == D.INT8 else 0),
         ]
-        return self.op(OP.RESCALE, inputs, x.shape, dtype, "RescaleAttribute", scale32, rounding, per_channel, False, False)
+        return self.op(
+            OP.RESCALE, inputs, x.shape, dtype, "RescaleAttribute", scale32, rounding, per_channel, False, False
+        )
 
     def unit(self, x, zero_point=None):
         """RESCALE to int32 that only removes the zero point."""
-        inputs = [x, self.const([1 << 30], D.INT32), self.const([30], D.INT8), self.zero_point(x.dtype, zero_point), self.const([0], D.INT32)]
-        return self.op(OP.RESCALE, inputs, x.shape, D.INT32, "RescaleAttribute", True, self.rounding(), False, False, False)
+        inputs = [
+            x,
+            self.const([1 << 30], D.INT32),
+            self.const([30], D.INT8),
+            self.zero_point(x.dtype, zero_point),
+            self.const([0], D.INT32),
+        ]
+        return self.op(
+            OP.RESCALE, inputs, x.shape, D.INT32, "RescaleAttribute", True, self.rounding(), False, False, False
+        )
 
     def clamp(self, x):
         low, high = LIMITS[x.dtype]
@@ -163,7 +173,9 @@ class Builder:
 
     def table(self, x):
         if x.dtype == D.INT8:
-            return self.op(OP.TABLE, [x, self.const(self.values([256], D.INT8), D.INT8)], x.shape, D.INT8, "TableAttribute")
+            return self.op(
+                OP.TABLE, [x, self.const(self.values([256], D.INT8), D.INT8)], x.shape, D.INT8, "TableAttribute"
+            )
         t = np.clip(np.cumsum(self.random.integers(-3000, 3000, 513)), -32768, 32767)
         return self.op(OP.TABLE, [x, self.const(t, D.INT16)], x.shape, D.INT32, "TableAttribute")
 
@@ -214,7 +226,9 @@ class Builder:
         inputs = [x, weights, self.bias(channels, wide), self.zero_point(x.dtype), self.zero_point(D.INT8, 0)]
         acc = D.INT48 if wide else D.INT32
         pad = [top, bottom, left, right]
-        return self.op(OP.CONV2D, inputs, [n, oh, ow, channels], acc, "Conv2dAttribute", pad, stride, dilation, False, acc)
+        return self.op(
+            OP.CONV2D, inputs, [n, oh, ow, channels], acc, "Conv2dAttribute", pad, stride, dilation, False, acc
+        )
 
     def depthwise(self, x, multiplier, kernel, stride, dilation):
         wide = x.dtype == D.INT16
@@ -226,7 +240,16 @@ class Builder:
         acc = D.INT48 if wide else D.INT32
         pad = [top, bottom, left, right]
         return self.op(
-            OP.DEPTHWISE_CONV2D, inputs, [n, oh, ow, c * multiplier], acc, "DepthwiseConv2dAttribute", pad, stride, dilation, False, acc
+            OP.DEPTHWISE_CONV2D,
+            inputs,
+            [n, oh, ow, c * multiplier],
+            acc,
+            "DepthwiseConv2dAttribute",
+            pad,
+            stride,
+            dilation,
+            False,
+            acc,
         )
 
     def max_pool(self, x, kernel, stride):
@@ -234,7 +257,15 @@ class Builder:
         top, bottom, oh = self.window(h, kernel[0], stride[0], 1)
         left, right, ow = self.window(w, kernel[1], stride[1], 1)
         return self.op(
-            OP.MAX_POOL2D, [x], [n, oh, ow, c], x.dtype, "MaxPool2dAttribute", kernel, stride, [top, bottom, left, right], PROPAGATE
+            OP.MAX_POOL2D,
+            [x],
+            [n, oh, ow, c],
+            x.dtype,
+            "MaxPool2dAttribute",
+            kernel,
+            stride,
+            [top, bottom, left, right],
+            PROPAGATE,
         )
 
     def avg_pool(self, x, kernel, stride, padded=True):
@@ -242,7 +273,17 @@ class Builder:
         top, bottom, oh = self.window(h, kernel[0], stride[0], 1, None if padded else 0)
         left, right, ow = self.window(w, kernel[1], stride[1], 1, None if padded else 0)
         inputs = [x, self.zero_point(x.dtype), self.zero_point(x.dtype)]
-        return self.op(OP.AVG_POOL2D, inputs, [n, oh, ow, c], x.dtype, "AvgPool2dAttribute", kernel, stride, [top, bottom, left, right], D.INT32)
+        return self.op(
+            OP.AVG_POOL2D,
+            inputs,
+            [n, oh, ow, c],
+            x.dtype,
+            "AvgPool2dAttribute",
+            kernel,
+            stride,
+            [top, bottom, left, right],
+            D.INT32,
+        )
 
     def binary(self, op, a, b, dtype=None, attribute=None, *args):
         shape = [max(p, q) for p, q in zip(a.shape, b.shape, strict=True)]
@@ -256,7 +297,12 @@ class Builder:
         """An 8-bit addition, as a quantizer lowers it."""
         common = self.choice([2.0**20, 2.0**19, 1.0] if a.dtype == D.INT8 else [2.0**13, 2.0**12, 1.0])
         left, right = self.rescale(a, D.INT32, common, False), self.rescale(b, D.INT32, common, False)
-        total = self.binary(OP.ADD if op is None else op, left, right, attribute="AddAttribute" if op in (None, OP.ADD) else "SubAttribute")
+        total = self.binary(
+            OP.ADD if op is None else op,
+            left,
+            right,
+            attribute="AddAttribute" if op in (None, OP.ADD) else "SubAttribute",
+        )
         return self.rescale(total, a.dtype, 1 / common, False, input_zp=0)
 
     # --- shapes ---
@@ -268,7 +314,11 @@ class Builder:
         return self.choice([D.INT8, D.INT8, D.INT8, D.INT16])
 
     def gain_of(self, taps, dtype):
-        return 2.0 ** self.random.uniform(-1, 1) / (np.sqrt(taps) * (64 if dtype == D.INT8 else 64)) * self.random.uniform(0.3, 3)
+        return (
+            2.0 ** self.random.uniform(-1, 1)
+            / (np.sqrt(taps) * (64 if dtype == D.INT8 else 64))
+            * self.random.uniform(0.3, 3)
+        )
 
 
 # --- kinds: each makes one graph ---
@@ -333,13 +383,27 @@ def transpose_conv(g):
     kernel, stride = [g.int(1, 5), g.int(1, 5)], [g.int(1, 2), g.int(1, 2)]
     # U55 and U65 have one upscaling factor for both axes. Vela 5.2 accepts a few other graphs of this kind but drops
     # the stride.
-    if not g.u85 and stride[0] != stride[1] and not any(stride[i] == 1 and (h, w)[i] == 1 and kernel[i] == 1 for i in (0, 1)):
+    if (
+        not g.u85
+        and stride[0] != stride[1]
+        and not any(stride[i] == 1 and (h, w)[i] == 1 and kernel[i] == 1 for i in (0, 1))
+    ):
         raise Impossible
     channels = g.int(1, 24)
     # Vela 5.2 misplaces the result of a positive leading pad on U55 and U65 (docs/npu-open-points.md).
     leading = 1 if g.u85 else 0
-    pad = [g.int(1 - kernel[0], leading), g.int(1 - kernel[0], 1), g.int(1 - kernel[1], leading), g.int(1 - kernel[1], 1)]
-    out = [n, (h - 1) * stride[0] + pad[0] + pad[1] + kernel[0], (w - 1) * stride[1] + pad[2] + pad[3] + kernel[1], channels]
+    pad = [
+        g.int(1 - kernel[0], leading),
+        g.int(1 - kernel[0], 1),
+        g.int(1 - kernel[1], leading),
+        g.int(1 - kernel[1], 1),
+    ]
+    out = [
+        n,
+        (h - 1) * stride[0] + pad[0] + pad[1] + kernel[0],
+        (w - 1) * stride[1] + pad[2] + pad[3] + kernel[1],
+        channels,
+    ]
     if min(out) < 1:
         raise Impossible
     x = g.input([n, h, w, c], dtype)
@@ -405,7 +469,9 @@ def add(g):
 
 def arithmetic32(g):
     a, b = broadcast_pair(g, D.INT32, -(2**29), 2**29)
-    op, attribute = g.choice([(OP.ADD, "AddAttribute"), (OP.SUB, "SubAttribute"), (OP.MAXIMUM, None), (OP.MINIMUM, None)])
+    op, attribute = g.choice(
+        [(OP.ADD, "AddAttribute"), (OP.SUB, "SubAttribute"), (OP.MAXIMUM, None), (OP.MINIMUM, None)]
+    )
     if attribute is None:
         y = g.binary(op, a, b, None, "MaximumAttribute" if op == OP.MAXIMUM else "MinimumAttribute", PROPAGATE)
     else:
@@ -437,7 +503,9 @@ def shifts(g):
     if op == OP.ARITHMETIC_RIGHT_SHIFT:
         y = g.binary(op, a, b, None, "ArithmeticRightShiftAttribute", rounded)
     else:
-        y = g.binary(op, a, b, None, "LogicalLeftShiftAttribute" if op == OP.LOGICAL_LEFT_SHIFT else "LogicalRightShiftAttribute")
+        y = g.binary(
+            op, a, b, None, "LogicalLeftShiftAttribute" if op == OP.LOGICAL_LEFT_SHIFT else "LogicalRightShiftAttribute"
+        )
     return g.finish(y)
 
 
@@ -453,7 +521,13 @@ def reduce(g):
     shape = g.image(12, 40)
     axis = g.int(1, 3)
     dtype = g.choice([D.INT8, D.INT16] + ([D.INT32] if g.u85 else []))
-    op, attribute = g.choice([(OP.REDUCE_SUM, "ReduceSumAttribute"), (OP.REDUCE_MAX, "ReduceMaxAttribute"), (OP.REDUCE_MIN, "ReduceMinAttribute")])
+    op, attribute = g.choice(
+        [
+            (OP.REDUCE_SUM, "ReduceSumAttribute"),
+            (OP.REDUCE_MAX, "ReduceMaxAttribute"),
+            (OP.REDUCE_MIN, "ReduceMinAttribute"),
+        ]
+    )
     out = [1 if i == axis else s for i, s in enumerate(shape)]
     if op == OP.REDUCE_SUM:
         x = g.input(shape, D.INT32, -(2**22), 2**22)
@@ -515,7 +589,9 @@ def concat(g):
         size = g.int(1, 20)
         parts.append(g.input([size if i == axis else s for i, s in enumerate(shape)], dtype))
         total += size
-    return g.finish(g.op(OP.CONCAT, parts, [total if i == axis else s for i, s in enumerate(shape)], dtype, "ConcatAttribute", axis))
+    return g.finish(
+        g.op(OP.CONCAT, parts, [total if i == axis else s for i, s in enumerate(shape)], dtype, "ConcatAttribute", axis)
+    )
 
 
 def slices(g):
@@ -578,7 +654,10 @@ def resize(g):
     n, h, w, c = g.image(8, 20)
     if g.u85:
         scale = [g.int(1, 8), g.int(1, 4), g.int(1, 8), g.int(1, 4)]
-        offset = [g.int(-scale[0] + 1, scale[0] - 1) if g.chance(0.4) else 0, g.int(-scale[2] + 1, scale[2] - 1) if g.chance(0.4) else 0]
+        offset = [
+            g.int(-scale[0] + 1, scale[0] - 1) if g.chance(0.4) else 0,
+            g.int(-scale[2] + 1, scale[2] - 1) if g.chance(0.4) else 0,
+        ]
     else:
         factor = 2 ** g.int(1, 3)
         scale, offset = [2 * factor, 2, 2 * factor, 2], [0, 0]
@@ -593,7 +672,12 @@ def resize(g):
             border[axis] += 1
         if border[axis] >= num or not -num <= offset[axis] < 16 * num:
             raise Impossible
-    out = [n, ((h - 1) * scale[0] - offset[0] + border[0]) // scale[1] + 1, ((w - 1) * scale[2] - offset[1] + border[1]) // scale[3] + 1, c]
+    out = [
+        n,
+        ((h - 1) * scale[0] - offset[0] + border[0]) // scale[1] + 1,
+        ((w - 1) * scale[2] - offset[1] + border[1]) // scale[3] + 1,
+        c,
+    ]
     if max(out[1:3]) > 60:
         raise Impossible
     wide = {D.INT8: D.INT32, D.INT16: D.INT48}[dtype]
@@ -624,20 +708,34 @@ def scatter(g):
     rows = np.stack([g.random.permutation(k)[:w] for _ in range(n)]).astype(np.int32)
     g.inputs.append(rows)
     indices = g.file.addPlaceholder([n, w], D.INT32, None)
-    return g.finish(g.op(OP.SCATTER, [values, indices, g.input([n, w, c], dtype)], [n, k, c], dtype, "ScatterAttribute"))
+    return g.finish(
+        g.op(OP.SCATTER, [values, indices, g.input([n, w, c], dtype)], [n, k, c], dtype, "ScatterAttribute")
+    )
 
 
 def bitwise(g):
     dtype = g.choice([D.INT8, D.INT16, D.INT32])
     a, b = broadcast_pair(g, dtype)
-    op, name = g.choice([(OP.BITWISE_AND, "BitwiseAndAttribute"), (OP.BITWISE_OR, "BitwiseOrAttribute"), (OP.BITWISE_XOR, "BitwiseXorAttribute")])
+    op, name = g.choice(
+        [
+            (OP.BITWISE_AND, "BitwiseAndAttribute"),
+            (OP.BITWISE_OR, "BitwiseOrAttribute"),
+            (OP.BITWISE_XOR, "BitwiseXorAttribute"),
+        ]
+    )
     y = g.binary(op, a, b, None, name)
     return g.finish(g.op(OP.BITWISE_NOT, [y], y.shape, dtype, "BitwiseNotAttribute") if g.chance(0.3) else y)
 
 
 def logical(g):
     a, b = broadcast_pair(g, D.BOOL)
-    op, name = g.choice([(OP.LOGICAL_AND, "LogicalAndAttribute"), (OP.LOGICAL_OR, "LogicalOrAttribute"), (OP.LOGICAL_XOR, "LogicalXorAttribute")])
+    op, name = g.choice(
+        [
+            (OP.LOGICAL_AND, "LogicalAndAttribute"),
+            (OP.LOGICAL_OR, "LogicalOrAttribute"),
+            (OP.LOGICAL_XOR, "LogicalXorAttribute"),
+        ]
+    )
     y = g.binary(op, a, b, None, name)
     return g.finish(g.op(OP.LOGICAL_NOT, [y], y.shape, D.BOOL, "LogicalNotAttribute") if g.chance(0.3) else y)
 
@@ -645,7 +743,9 @@ def logical(g):
 def compare(g):
     small = g.chance(0.5)
     a, b = broadcast_pair(g, D.INT32, -3 if small else None, 3 if small else None)
-    op, name = g.choice([(OP.EQUAL, "EqualAttribute"), (OP.GREATER, "GreaterAttribute"), (OP.GREATER_EQUAL, "GreaterEqualAttribute")])
+    op, name = g.choice(
+        [(OP.EQUAL, "EqualAttribute"), (OP.GREATER, "GreaterAttribute"), (OP.GREATER_EQUAL, "GreaterEqualAttribute")]
+    )
     y = g.binary(op, a, b, D.BOOL, name)
     if g.chance(0.4):
         dtype = g.choice([D.INT8, D.INT16, D.INT32])
@@ -657,7 +757,15 @@ def compare(g):
 def select(g):
     dtype = g.choice([D.INT8, D.INT16, D.INT32])
     shape = g.image(12, 40)
-    return g.finish(g.op(OP.SELECT, [g.input(shape, D.BOOL), g.input(shape, dtype), g.operand(shape, dtype)], shape, dtype, "SelectAttribute"))
+    return g.finish(
+        g.op(
+            OP.SELECT,
+            [g.input(shape, D.BOOL), g.input(shape, dtype), g.operand(shape, dtype)],
+            shape,
+            dtype,
+            "SelectAttribute",
+        )
+    )
 
 
 def intdiv(g):
@@ -693,7 +801,11 @@ def network(g):
         elif layer == "pointwise":
             x = g.rescale(g.conv2d(x, g.choice([8, 16, 48]), [1, 1], [1, 1], [1, 1]), dtype, g.gain_of(c, dtype))
         elif layer == "depthwise":
-            x = g.rescale(g.depthwise(x, 1, [3, 3], [1, 1] if min(h, w) < 8 else [g.int(1, 2)] * 2, [1, 1]), dtype, g.gain_of(9, dtype))
+            x = g.rescale(
+                g.depthwise(x, 1, [3, 3], [1, 1] if min(h, w) < 8 else [g.int(1, 2)] * 2, [1, 1]),
+                dtype,
+                g.gain_of(9, dtype),
+            )
         elif layer == "residual":
             y = g.rescale(g.conv2d(x, c, [1, 1], [1, 1], [1, 1]), dtype, g.gain_of(c, dtype))
             x = g.requantized_add(x, y)

@@ -21,7 +21,16 @@ from conftest import ROOT
 DIGITS = ROOT / "models" / "digits"
 MODEL = [DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz"]
 # Two schemes, three NPUs and all memory modes: 36 combinations.
-WORDS = [*MODEL, "--targets", "ethos-u55-32,ethos-u65-256,ethos-u85-128", "--memory-modes", "all", "--quantize", "int8,int16x8", "--json"]
+WORDS = [
+    *MODEL,
+    "--targets",
+    "ethos-u55-32,ethos-u65-256,ethos-u85-128",
+    "--memory-modes",
+    "all",
+    "--quantize",
+    "int8,int16x8",
+    "--json",
+]
 COUNT = 36
 sys.path.insert(0, str(ROOT / "python"))
 Parts = runpy.run_path(str(ROOT / "python" / "carina" / "cluster" / "parts.py"))["Parts"]
@@ -73,8 +82,18 @@ class Cluster:
 
     def start(self, name, module, words, **environment):
         with open(self.folder / f"{name}.log", "wb") as log:
-            command = [sys.executable, "-m", f"distributed.cli.{module}", "--scheduler-file", self.file, *self.tls, *map(str, words)]
-            self.processes.append(subprocess.Popen(command, cwd=self.folder, env={**os.environ, **environment}, stdout=log, stderr=log))
+            command = [
+                sys.executable,
+                "-m",
+                f"distributed.cli.{module}",
+                "--scheduler-file",
+                self.file,
+                *self.tls,
+                *map(str, words),
+            ]
+            self.processes.append(
+                subprocess.Popen(command, cwd=self.folder, env={**os.environ, **environment}, stdout=log, stderr=log)
+            )
         return self.processes[-1]
 
     def add_worker(self, fault=":", version="", nanny=False):
@@ -82,14 +101,28 @@ class Cluster:
         home = self.folder / f"w{len(self.workers)}"
         home.mkdir()
         script = home / "carina"
-        script.write_text(SCRIPT.format(log=home / "jobs", carina=self.carina, fault=fault.replace("{{", "{").replace("}}", "}"), version=version))
+        script.write_text(
+            SCRIPT.format(
+                log=home / "jobs",
+                carina=self.carina,
+                fault=fault.replace("{{", "{").replace("}}", "}"),
+                version=version,
+            )
+        )
         script.chmod(0o755)
         self.start_worker(home.name, nanny)
         return home / "jobs"
 
     def start_worker(self, name, nanny=False):
         home = self.folder / name
-        options = ["--nthreads", 1, "--no-dashboard", "--local-directory", home / "local", *([] if nanny else ["--no-nanny"])]
+        options = [
+            "--nthreads",
+            1,
+            "--no-dashboard",
+            "--local-directory",
+            home / "local",
+            *([] if nanny else ["--no-nanny"]),
+        ]
         self.workers.append(self.start(name, "dask_worker", options, CARINA_BIN=str(home / "carina")))
         return self.workers[-1]
 
@@ -100,7 +133,9 @@ class Cluster:
     def start_sweep(self, *words, cwd=None, command="sweep", **more):
         environment = {**os.environ, "CARINA_PYTHON": sys.executable, "PYTHONPATH": str(ROOT / "python")}
         line = [self.carina, command, "--scheduler", self.address, *map(str, words)]
-        return subprocess.Popen(line, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+        return subprocess.Popen(
+            line, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
+        )
 
     def sweep(self, *words, expect=0, **more):
         """Runs a sweep. Returns stdout and stderr."""
@@ -146,7 +181,12 @@ def programs(folder):
 def done(jobs):
     """The indices of the combinations in a log of jobs."""
     lines = jobs.read_text().splitlines() if jobs.exists() else []
-    return [number for line in lines for first, last in json.loads(line)["combinations"] for number in range(first, last + 1)]
+    return [
+        number
+        for line in lines
+        for first, last in json.loads(line)["combinations"]
+        for number in range(first, last + 1)
+    ]
 
 
 def test_bytes_are_the_same_although_a_worker_dies(alone, cluster, tmp_path):
@@ -186,7 +226,10 @@ def test_combination_that_kills_carina_is_a_failed_row(cluster):
     rows = json.loads(output)["rows"]
     assert [row["status"] for row in rows] == ["failed", "failed"]
     for row in rows:
-        assert "failed after 4 attempts: killed by signal 9 (SIGKILL), possibly out of memory on tcp://127.0.0.1" in row["reason"]
+        assert (
+            "failed after 4 attempts: killed by signal 9 (SIGKILL), possibly out of memory on tcp://127.0.0.1"
+            in row["reason"]
+        )
     assert sorted(done(jobs)) == [0, 0, 0, 0, 1, 1, 1, 1]
 
 
@@ -250,8 +293,15 @@ def test_only_named_files_are_sent(alone, cluster, run_carina, tmp_path):
     assert cluster.sweep(*WORDS, *words, cwd=here, expect=locally.code)[0] == locally.stdout, "braces are text"
 
 
-@pytest.mark.parametrize("words, message, code", [(["--targets", "ethos-u99"], "ethos-u55-32", 2), (["--part", "0", "--parts", "2"], "--part", 2),
-    (["--table", "missing/x.csv"], "missing", 1), (["-o", "/dev/null/missing"], "missing", 1)])
+@pytest.mark.parametrize(
+    "words, message, code",
+    [
+        (["--targets", "ethos-u99"], "ethos-u55-32", 2),
+        (["--part", "0", "--parts", "2"], "--part", 2),
+        (["--table", "missing/x.csv"], "missing", 1),
+        (["-o", "/dev/null/missing"], "missing", 1),
+    ],
+)
 def test_wrong_options_fail_before_the_client_connects(run_carina, words, message, code, tmp_path):
     failed = run_carina(["sweep", *MODEL, "--scheduler", "tcp://127.0.0.1:1", *words], expect=code, cwd=tmp_path)
     assert message in failed.stderr
@@ -267,7 +317,9 @@ def test_scheduler_that_stops_is_one_line(cluster, tmp_path):
     cluster.scheduler.kill()
     _, errors = sweep.communicate(timeout=120)
     assert sweep.returncode == 1
-    assert "has stopped" in errors and "the same command continues with the others" in errors and "Traceback" not in errors
+    assert (
+        "has stopped" in errors and "the same command continues with the others" in errors and "Traceback" not in errors
+    )
 
 
 @pytest.mark.long
@@ -293,7 +345,9 @@ def test_slow_worker_is_not_refused_before_it_is_set_up(alone, cluster):
 @pytest.mark.long
 def test_sweep_under_nohup_survives_the_end_of_its_terminal(alone, cluster):
     jobs = cluster.add_worker(SLOW)
-    sweep = cluster.start_sweep(*WORDS, "--progress", "/dev/full", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    sweep = cluster.start_sweep(
+        *WORDS, "--progress", "/dev/full", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    )
     wait_for(lambda: done(jobs))
     sweep.send_signal(signal.SIGHUP)
     output, errors = sweep.communicate(timeout=300)
@@ -319,7 +373,12 @@ def test_worker_whose_carina_cannot_be_run_is_refused(alone, cluster):
     (home / "list").write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec {cluster.carina} --version\necho "[]"\n')
     (home / "list").chmod(0o755)
     for name in ("missing", "list"):
-        cluster.start("worker-" + name, "dask_worker", ["--nthreads", 1, "--no-dashboard", "--no-nanny", "--local-directory", home / name[0]], CARINA_BIN=str(home / name))
+        cluster.start(
+            "worker-" + name,
+            "dask_worker",
+            ["--nthreads", 1, "--no-dashboard", "--no-nanny", "--local-directory", home / name[0]],
+            CARINA_BIN=str(home / name),
+        )
     cluster.add_worker()
     cluster.wait_for_workers(3)
     output, errors = cluster.sweep(*WORDS)
@@ -363,7 +422,9 @@ def test_killed_client_leaves_nothing_on_workers(cluster, tmp_path, number):
 def test_full_disk_keeps_finished_rows(alone, cluster, tmp_path):
     cluster.add_worker()
     state = ["--state", tmp_path / "state"]
-    _, errors = cluster.sweep(*WORDS, *state, expect=1, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000)))
+    _, errors = cluster.sweep(
+        *WORDS, *state, expect=1, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+    )
     assert "cannot keep the results: " in errors and "the same command continues with the others" in errors
     output, _ = cluster.sweep(*WORDS, *state)
     assert output == alone[0]
@@ -373,7 +434,9 @@ def test_full_disk_keeps_finished_rows(alone, cluster, tmp_path):
 def test_rows_are_kept_if_an_output_cannot_be_written(alone, cluster):
     jobs = cluster.add_worker()
     output, errors = cluster.sweep(*WORDS, "--table", "/dev/full", expect=1)
-    [folder] = [word.rstrip(":") for word in errors.split() if word.startswith(f"{tempfile.gettempdir()}/carina-sweep-")][:1]
+    [folder] = [
+        word.rstrip(":") for word in errors.split() if word.startswith(f"{tempfile.gettempdir()}/carina-sweep-")
+    ][:1]
     before = len(done(jobs))
     output, _ = cluster.sweep(*WORDS, "--state", folder)
     assert output == alone[0]
@@ -439,7 +502,10 @@ def test_tls(alone, carina, tmp_path):
 @pytest.mark.long
 def test_several_models_have_the_rows_of_one_machine(cluster, run_carina, tmp_path):
     cluster.add_worker()
-    text = "".join(f"[{name}]\nmodel = '{MODEL[0]}'\ncalibrate = '{MODEL[2]}'\nquantize = '{scheme}'\n" for name, scheme in (("a", "int8"), ("b", "int16x8")))
+    text = "".join(
+        f"[{name}]\nmodel = '{MODEL[0]}'\ncalibrate = '{MODEL[2]}'\nquantize = '{scheme}'\n"
+        for name, scheme in (("a", "int8"), ("b", "int16x8"))
+    )
     (tmp_path / "models.toml").write_text(text)
     words = ["--models", tmp_path / "models.toml", "--targets", "ethos-u55", "--json"]
     assert cluster.sweep(*words)[0] == run_carina(["sweep", *words]).stdout
@@ -462,7 +528,9 @@ def test_parts_have_all_items_once_and_little_preparation():
     # Two schemes, eleven NPUs with six memory modes. An NPU takes 0.5 s, the preparation 0.3 s.
     parts = Parts([[0, 131]], 66, 6)
     taken = [parts.take(64), parts.take(64)]
-    assert taken == [list(range(6)), list(range(66, 72))] and parts.take(64) is None, "the first parts measure the times"
+    assert taken == [list(range(6)), list(range(66, 72))] and parts.take(64) is None, (
+        "the first parts measure the times"
+    )
     for part in taken:
         parts.measured(part[0], len(part), 0.3, 0.8)
     while part := parts.take(64):
@@ -493,7 +561,10 @@ def test_items_that_a_part_did_not_reach_are_given_back():
 def test_part_that_takes_long_stops_after_a_line(monkeypatch):
     from carina.cluster import on_worker
 
-    lines = "".join(f"print('{{\"started\": {n}}}', flush=True); time.sleep(0.2); print('{{\"row\": {n}}}', flush=True);" for n in range(100))
+    lines = "".join(
+        f"print('{{\"started\": {n}}}', flush=True); time.sleep(0.2); print('{{\"row\": {n}}}', flush=True);"
+        for n in range(100)
+    )
     with subprocess.Popen([sys.executable, "-c", f"import time; {lines}"], stdout=subprocess.PIPE) as child:
         site = on_worker.Site({"limit": 0})
         result = {"lines": [], "fault": None, "at": None, "prepare_seconds": 0.0}
@@ -522,7 +593,16 @@ def test_finished_job_closes_its_state(tmp_path):
     from carina.cluster.command import Here
     from carina.cluster.sweep import _jobs
 
-    sweep = {"model": "m", "key": "key", "options": [], "files": [], "schemes": [""], "targets": ["t"], "memory_modes": ["m"], "missing": [[0, 0]]}
+    sweep = {
+        "model": "m",
+        "key": "key",
+        "options": [],
+        "files": [],
+        "schemes": [""],
+        "targets": ["t"],
+        "memory_modes": ["m"],
+        "missing": [[0, 0]],
+    }
     here = Here({"here": [], "version": "", "program_sha256": ""})
     before = len(os.listdir("/proc/self/fd"))
     [job] = _jobs({"sweeps": [sweep]}, here, tmp_path)
@@ -539,7 +619,9 @@ ROUNDS = int(os.environ.get("CARINA_CLUSTER_ROUNDS", "8"))
 
 def worker_process(worker):
     """The worker process of a nanny."""
-    found = subprocess.run(["pgrep", "-P", str(worker.pid), "-f", "spawn_main"], capture_output=True, text=True).stdout.split()
+    found = subprocess.run(
+        ["pgrep", "-P", str(worker.pid), "-f", "spawn_main"], capture_output=True, text=True
+    ).stdout.split()
     return int(found[0]) if found else worker.pid
 
 
@@ -548,7 +630,12 @@ def start_and_kill(cluster, state, what):
     sweep = cluster.start_sweep(*WORDS, "--state", state)
     wait_for(lambda: has_rows(state) or sweep.poll() is not None)
     worker = cluster.workers[-1]
-    victims = {"worker": worker_process(worker), "nanny": worker.pid, "scheduler": cluster.scheduler.pid, "client": sweep.pid}
+    victims = {
+        "worker": worker_process(worker),
+        "nanny": worker.pid,
+        "scheduler": cluster.scheduler.pid,
+        "client": sweep.pid,
+    }
     os.kill(victims[what], signal.SIGKILL)
     output, errors = sweep.communicate(timeout=300)
     assert "Traceback" not in errors, (what, errors)
@@ -570,7 +657,9 @@ def test_rounds_of_kill(alone, cluster, tmp_path):
             cluster.start_worker("w1", nanny=True)
         if what == "scheduler":
             cluster.scheduler.wait()
-            for worker in cluster.workers[-2:]:  # their workers end with them; SIGTERM takes minutes without a scheduler
+            for worker in cluster.workers[
+                -2:
+            ]:  # their workers end with them; SIGTERM takes minutes without a scheduler
                 worker.kill()
                 worker.wait()
             cluster.start_scheduler(port)

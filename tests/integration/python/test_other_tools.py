@@ -50,11 +50,20 @@ def environment(tmp_path_factory):
     info = tmp_path_factory.mktemp("site") / f"carina-{project['version']}.dist-info"
     info.mkdir()
     (mlia,) = project["optional-dependencies"]["mlia"]
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: carina\nVersion: {project['version']}\nRequires-Dist: {mlia}; extra == 'mlia'\n")
-    points = "\n".join(f"[{group}]\n" + "\n".join(f"{name} = {place}" for name, place in rows.items()) for group, rows in project["entry-points"].items())
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: carina\nVersion: {project['version']}\nRequires-Dist: {mlia}; extra == 'mlia'\n"
+    )
+    points = "\n".join(
+        f"[{group}]\n" + "\n".join(f"{name} = {place}" for name, place in rows.items())
+        for group, rows in project["entry-points"].items()
+    )
     (info / "entry_points.txt").write_text(points + "\n")
     package = os.path.join(os.path.dirname(os.path.dirname(os.environ["CARINA_BIN"])), "python")
-    return programs, {**os.environ, "PYTHONPATH": os.pathsep.join([str(info.parent), package]), "HOME": str(info.parent)}
+    return programs, {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(info.parent), package]),
+        "HOME": str(info.parent),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +72,9 @@ def explained(run_carina, tmp_path_factory):
     dump = tmp_path_factory.mktemp("dump")
     quantized = {"quantize": "int8", "calibration": str(DIGITS / "calibration.npz")}
     options = ["--quantize", "int8", "--calibrate", quantized["calibration"]]
-    run_carina(["compile", DIGITS / "digits.pt2", "--target", TARGET, *options, "--dump", dump, "-o", dump / "digits.pte"])
+    run_carina(
+        ["compile", DIGITS / "digits.pt2", "--target", TARGET, *options, "--dump", dump, "-o", dump / "digits.pte"]
+    )
     tosa = next(dump.glob("*.tosa"))
     return {
         "pt2": (DIGITS / "digits.pt2", "builtin_pytorch_exportedprogram", quantized, options),
@@ -76,19 +87,33 @@ def test_model_explorer_shows_the_figures_of_explain(kind, environment, explaine
     programs, variables = environment
     model, adapter, settings, options = explained[kind]
     report = run_carina(["explain", model, "--target", TARGET, *options, "--json"]).json
-    command = [programs / "python", "-W", "ignore", "-c", EXPLORER, sysconfig.get_path("purelib"), model, adapter, json.dumps({"target": TARGET, **settings})]
+    command = [
+        programs / "python",
+        "-W",
+        "ignore",
+        "-c",
+        EXPLORER,
+        sysconfig.get_path("purelib"),
+        model,
+        adapter,
+        json.dumps({"target": TARGET, **settings}),
+    ]
     done = subprocess.run(command, env=variables, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-4000:]
     shown = json.loads(done.stdout.splitlines()[-1])
     assert not shown["error"]
     assert "carina" in shown["offered"]
-    columns = {column["name"]: {name: row["value"] for name, row in column["results"].items()} for column in shown["result"]}
+    columns = {
+        column["name"]: {name: row["value"] for name, row in column["results"].items()} for column in shown["result"]
+    }
     ids = {node["id"] for node in shown["graph"]["nodes"]}
     assert all(set(column) <= ids for column in columns.values()), "every row belongs to a node of the graph"
     places = {"npu": "NPU", "cpu": "CPU", "folded": "folded"}
     assert sorted(columns["Runs on"].values()) == sorted(places[node["runs_on"]] for node in report["nodes"])
     assert sum(columns["NPU cycles"].values()) == report["cycles"]
-    assert sorted(columns["NPU cycles"].values()) == sorted(node["cycles"] for node in report["nodes"] if node["cycles"])
+    assert sorted(columns["NPU cycles"].values()) == sorted(
+        node["cycles"] for node in report["nodes"] if node["cycles"]
+    )
     if kind == "pt2":
         assert columns["NPU cycles"] == {node["name"]: node["cycles"] for node in report["nodes"] if node["cycles"]}
     assert 0 < max(columns["SRAM in use (bytes)"].values()) <= report["scratch_bytes"]
@@ -103,12 +128,24 @@ def test_model_explorer_draws_a_program_with_the_figures_of_run(options, environ
     quantized = ["--quantize", "int8", "--calibrate", DIGITS / "calibration.npz"]
     run_carina(["compile", DIGITS / "digits.pt2", "--target", TARGET, *quantized, *options, "-o", program])
     report = run_carina(["run", program, "--timed", "--json"]).json
-    command = [programs / "python", "-W", "ignore", "-c", EXPLORER, sysconfig.get_path("purelib"), program, "carina_pte", "{}"]
+    command = [
+        programs / "python",
+        "-W",
+        "ignore",
+        "-c",
+        EXPLORER,
+        sysconfig.get_path("purelib"),
+        program,
+        "carina_pte",
+        "{}",
+    ]
     done = subprocess.run(command, env=variables, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-4000:]
     shown = json.loads(done.stdout.splitlines()[-1])
     nodes = {node["id"]: node for node in shown["graph"]["nodes"]}
-    columns = {column["name"]: {name: row["value"] for name, row in column["results"].items()} for column in shown["result"]}
+    columns = {
+        column["name"]: {name: row["value"] for name, row in column["results"].items()} for column in shown["result"]
+    }
     assert sum(columns["NPU cycles"].values()) == report["npu"]["cycles"]
     operations = [node for node in shown["graph"]["nodes"] if node["namespace"].startswith("EthosUBackend")]
     assert [node["label"] for node in operations] == [layer["operation"] for layer in report["npu"]["layers"]]
@@ -126,8 +163,22 @@ def test_model_explorer_draws_a_program_with_the_figures_of_run(options, environ
 def mlia_check(environment, folder, model, **settings):
     programs, variables = environment
     profile = folder / "profile.toml"
-    profile.write_text("".join(f"{name} = {json.dumps(str(value))}\n" for name, value in {"target": "carina", "npu": TARGET, **settings}.items()))
-    command = [programs / "mlia", "check", model, "--target-profile", profile, "--performance", "--compatibility", "--json"]
+    profile.write_text(
+        "".join(
+            f"{name} = {json.dumps(str(value))}\n"
+            for name, value in {"target": "carina", "npu": TARGET, **settings}.items()
+        )
+    )
+    command = [
+        programs / "mlia",
+        "check",
+        model,
+        "--target-profile",
+        profile,
+        "--performance",
+        "--compatibility",
+        "--json",
+    ]
     done = subprocess.run([*map(str, command)], env=variables, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return json.loads(done.stdout[done.stdout.index("{") :])
@@ -136,7 +187,9 @@ def mlia_check(environment, folder, model, **settings):
 def test_mlia_advises_with_the_figures_of_explain(environment, run_carina, tmp_path):
     quantized = ["--quantize", "int8", "--calibrate", DIGITS / "calibration.npz"]
     report = run_carina(["explain", DIGITS / "digits.pt2", "--target", TARGET, *quantized, "--json"]).json
-    output = mlia_check(environment, tmp_path, DIGITS / "digits.pt2", quantize="int8", calibration=DIGITS / "calibration.npz")
+    output = mlia_check(
+        environment, tmp_path, DIGITS / "digits.pt2", quantize="int8", calibration=DIGITS / "calibration.npz"
+    )
     results = {result["kind"]: result for result in output["results"]}
     assert results["compatibility"]["status"] == "ok"
     metrics = {metric["name"]: metric.get("value") for metric in results["performance"]["metrics"]}
@@ -150,7 +203,9 @@ def test_mlia_warns_of_nodes_on_the_cpu(environment, tmp_path):
     output = mlia_check(environment, tmp_path, DIGITS / "digits.pt2")  # float: nothing runs on the NPU
     result = next(result for result in output["results"] if result["kind"] == "compatibility")
     assert result["status"] == "incompatible"
-    assert any("quantize the model" in advice["message"] and advice["severity"] == "warning" for advice in result["advice"])
+    assert any(
+        "quantize the model" in advice["message"] and advice["severity"] == "warning" for advice in result["advice"]
+    )
 
 
 def joined(outputs):
@@ -162,7 +217,12 @@ def joined(outputs):
 def test_the_notebook_gives_the_outputs_that_it_shows(environment):
     programs, variables = environment
     path = ROOT / "docs" / "guide" / "first-steps.ipynb"
-    done = subprocess.run([programs / "python", "-W", "ignore", "-c", JUPYTER, path, ROOT], env=variables, capture_output=True, text=True)
+    done = subprocess.run(
+        [programs / "python", "-W", "ignore", "-c", JUPYTER, path, ROOT], env=variables, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr[-4000:]
-    shown, made = ([joined(cell["outputs"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"] for text in (path.read_text(), done.stdout))
+    shown, made = (
+        [joined(cell["outputs"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+        for text in (path.read_text(), done.stdout)
+    )
     assert made == shown

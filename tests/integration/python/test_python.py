@@ -54,7 +54,19 @@ def cli_bytes(run_carina, tmp_path_factory):
 
     def compile(*options):
         folder = tmp_path_factory.mktemp("cli")
-        run_carina(["compile", DIGITS / "digits.pt2", "--target", TARGET, "--calibrate", DIGITS / "calibration.npz", *options, "-o", folder / "model.pte"])
+        run_carina(
+            [
+                "compile",
+                DIGITS / "digits.pt2",
+                "--target",
+                TARGET,
+                "--calibrate",
+                DIGITS / "calibration.npz",
+                *options,
+                "-o",
+                folder / "model.pte",
+            ]
+        )
         return (folder / "model.pte").read_bytes()
 
     return compile
@@ -63,10 +75,31 @@ def cli_bytes(run_carina, tmp_path_factory):
 def in_a_process(code, *arguments):
     """Runs Python code with the package in a separate process and returns its result."""
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=300)
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
 
 
-@pytest.mark.parametrize("form", ["path", "arrays", "array", "samples", "tensor", "loader", "batches", "dicts", "data set", "rows", "pairs of a dict"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "path",
+        "arrays",
+        "array",
+        "samples",
+        "tensor",
+        "loader",
+        "batches",
+        "dicts",
+        "data set",
+        "rows",
+        "pairs of a dict",
+    ],
+)
 def test_calibration_in_every_form_gives_the_bytes_of_the_command_line(form, package, calibration, cli_bytes):
     given = {
         "path": DIGITS / "calibration.npz",
@@ -74,7 +107,9 @@ def test_calibration_in_every_form_gives_the_bytes_of_the_command_line(form, pac
         "array": calibration,
         "samples": [(sample[None],) for sample in calibration],
         "tensor": torch.from_numpy(calibration),
-        "loader": DataLoader(TensorDataset(torch.from_numpy(calibration), torch.arange(len(calibration))), batch_size=24),
+        "loader": DataLoader(
+            TensorDataset(torch.from_numpy(calibration), torch.arange(len(calibration))), batch_size=24
+        ),
         "batches": DataLoader(torch.from_numpy(calibration), batch_size=24),
         "dicts": [{"x": sample, "label": 3, "path": "a.png"} for sample in calibration],
         "data set": TensorDataset(torch.from_numpy(calibration), torch.arange(len(calibration))),
@@ -92,17 +127,30 @@ def test_rows_of_a_loader_are_batches_of_the_model(package, calibration):
     program = package.compile(model, example, target=TARGET, calibration=loader)
     assert program.pte == package.compile(model, example, target=TARGET, calibration=calibration[:60]).pte
     texts = [str(note) for note in program.notes if note.where == "calibration"]
-    assert len(texts) == 2 and "array 2 of each sample: taken for labels, not used" in texts[0] and "the last 2 rows are not used" in texts[1]
+    assert (
+        len(texts) == 2
+        and "array 2 of each sample: taken for labels, not used" in texts[0]
+        and "the last 2 rows are not used" in texts[1]
+    )
 
 
 def test_samples_of_a_model_with_two_inputs(package):
     torch.manual_seed(0)
     samples = [(torch.rand(4, 8), torch.rand(4, 8)) for _ in range(8)]
     model, inputs = Sum().eval(), samples[0]
-    wanted = package.compile(model, inputs, target=TARGET, calibration={"x": torch.stack([x for x, _ in samples]), "y": torch.stack([y for _, y in samples])}).pte
+    wanted = package.compile(
+        model,
+        inputs,
+        target=TARGET,
+        calibration={"x": torch.stack([x for x, _ in samples]), "y": torch.stack([y for _, y in samples])},
+    ).pte
     assert package.compile(model, inputs, target=TARGET, calibration=samples).pte == wanted
-    assert package.compile(model, inputs, target=TARGET, calibration=[{"y": y, "x": x} for x, y in samples]).pte == wanted
-    assert package.compile(model, inputs, target=TARGET, calibration=[(pair, 1) for pair in samples]).pte == wanted, "the pair is the inputs, 1 is the label"
+    assert (
+        package.compile(model, inputs, target=TARGET, calibration=[{"y": y, "x": x} for x, y in samples]).pte == wanted
+    )
+    assert package.compile(model, inputs, target=TARGET, calibration=[(pair, 1) for pair in samples]).pte == wanted, (
+        "the pair is the inputs, 1 is the label"
+    )
     with pytest.raises(package.InputError, match="too few arrays: expected 2 .x float32.4, 8.*got 1"):
         package.compile(model, inputs, target=TARGET, calibration=[(x,) for x, _ in samples])
     with pytest.raises(package.InputError, match="no array for the input y: expected x, y, got x, z"):
@@ -119,16 +167,26 @@ def test_samples_of_a_model_with_two_inputs(package):
         (["--quantize", "int16x8", "--io", "int16"], {"quantize": "int16x8", "io": "int16"}),
         (["--no-delegate"], {"no_delegate": True}),
         (["--no-delegate", "--cpu-kernels", "cortex-m"], {"no_delegate": True, "cpu_kernels": "cortex-m"}),
-        (["--cpu-op", "linear", "--cpu-module", "stem", "-Os"], {"cpu_op": "linear", "cpu_module": ["stem"], "optimize": "size"}),
-        (["--memory-mode", "Sram_Only", "--arena-cache-size", "1M"], {"memory_mode": "Sram_Only", "arena_cache_size": "1M"}),
+        (
+            ["--cpu-op", "linear", "--cpu-module", "stem", "-Os"],
+            {"cpu_op": "linear", "cpu_module": ["stem"], "optimize": "size"},
+        ),
+        (
+            ["--memory-mode", "Sram_Only", "--arena-cache-size", "1M"],
+            {"memory_mode": "Sram_Only", "arena_cache_size": "1M"},
+        ),
         (["--extra-flag", "--optimise Size"], {"extra_flag": "--optimise Size"}),
     ],
 )
 def test_options_mean_what_they_mean_on_the_command_line(words, options, package, calibration, cli_bytes):
-    assert package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, **options).pte == cli_bytes(*words)
+    assert package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, **options).pte == cli_bytes(
+        *words
+    )
 
 
-@pytest.mark.parametrize("old, new", [({"optimise": "size"}, {"optimize": "size"}), ({"fix": True}, {"legalize": True})])
+@pytest.mark.parametrize(
+    "old, new", [({"optimise": "size"}, {"optimize": "size"}), ({"fix": True}, {"legalize": True})]
+)
 def test_old_spellings_are_taken_with_a_warning(old, new, package, calibration):
     with pytest.warns(FutureWarning, match=f"{next(iter(old))} is called {next(iter(new))} now"):
         told = package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, **old)
@@ -175,7 +233,9 @@ def test_results_of_a_type_that_export_cannot_save_are_flat(package):
 def test_a_run_is_that_of_the_command_line(package, program, image, run_carina, tmp_path):
     program.save(tmp_path / "model.pte")
     np.save(tmp_path / "x.npy", image)
-    told = run_carina(["run", tmp_path / "model.pte", "-i", tmp_path / "x.npy", "-o", tmp_path, "--timed", "--json"]).json
+    told = run_carina(
+        ["run", tmp_path / "model.pte", "-i", tmp_path / "x.npy", "-o", tmp_path, "--timed", "--json"]
+    ).json
     run = package.Program.load(tmp_path / "model.pte").run(image, timed=True)
     np.testing.assert_array_equal(run[0], np.load(tmp_path / "output_0.npy"))
     assert run.cycles == told["npu"]["cycles"] and run.names == ["output_0"] and len(list(run)) == 1
@@ -217,10 +277,25 @@ def refusal(action, kind):
 def test_errors_say_what_where_expected_and_got(package, program, image, tmp_path):
     wrong = refusal(lambda: program.run(image.astype(np.float64)), package.InputError)
     (said,) = wrong.diagnostics
-    assert (said.expected, said.got, said.fault, said.severity) == ("fp32 [1,1,8,8]", "fp64 [1,1,8,8]", "input", "error")
+    assert (said.expected, said.got, said.fault, said.severity) == (
+        "fp32 [1,1,8,8]",
+        "fp64 [1,1,8,8]",
+        "input",
+        "error",
+    )
     assert "astype(np.float32)" in said.hint and said.hint in str(wrong)
-    assert "ethos-u85-2048" in refusal(lambda: package.compile(DIGITS / "digits.pt2", target="u99"), package.UsageError).diagnostics[0].expected
-    assert refusal(lambda: package.compile(tmp_path / "none.pt2", target=TARGET), package.EnvironmentFailure).diagnostics[0].fault == "environment"
+    assert (
+        "ethos-u85-2048"
+        in refusal(lambda: package.compile(DIGITS / "digits.pt2", target="u99"), package.UsageError)
+        .diagnostics[0]
+        .expected
+    )
+    assert (
+        refusal(lambda: package.compile(tmp_path / "none.pt2", target=TARGET), package.EnvironmentFailure)
+        .diagnostics[0]
+        .fault
+        == "environment"
+    )
     assert refusal(lambda: package.compile(b"no model", target=TARGET), package.InputError)
     assert refusal(lambda: package.compile(object(), target=TARGET), package.UsageError).diagnostics[0].got == "object"
     assert refusal(lambda: package.run(program.pte[:100], image), package.InputError)
@@ -235,7 +310,9 @@ def test_warnings_and_notes_reach_the_caller(package):
         program = package.compile(DIGITS / "digits.pt2", target=TARGET)
     assert [note.severity for note in program.notes] == ["warning"]
     heard, steps = [], set()
-    package.compile(DIGITS / "digits.pt2", target=TARGET, note=heard.append, progress=lambda step, done, total: steps.add(step))
+    package.compile(
+        DIGITS / "digits.pt2", target=TARGET, note=heard.append, progress=lambda step, done, total: steps.add(step)
+    )
     assert heard and "not quantized" in heard[0].what
     assert steps, "passes over the graph at least"
 
@@ -319,7 +396,13 @@ def test_a_signal_from_outside_ends_a_compile_too():
         """
     )
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
-    process = subprocess.Popen([sys.executable, "-c", code, str(DIGITS / "digits.pt2")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(DIGITS / "digits.pt2")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
     assert process.stdout.readline() == "ready\n"
     threading.Timer(0.3, process.send_signal, [signal.SIGINT]).start()
     _, errors = process.communicate(timeout=120)
@@ -359,19 +442,30 @@ def test_ctrl_c_ends_a_run_on_the_simulator_and_one_in_the_interpreter():
 
 
 def test_importing_loads_neither_torch_nor_numpy_nor_the_compiler():
-    done = in_a_process("import carina, sys; print([m for m in ('torch', 'numpy', 'carina._native') if m in sys.modules], 'compile' in dir(carina))")
+    done = in_a_process(
+        "import carina, sys; print([m for m in ('torch', 'numpy', 'carina._native') if m in sys.modules], 'compile' in dir(carina))"
+    )
     assert done.stdout.strip() == "[] True", done.stderr
-    done = in_a_process("import carina, sys; carina.compile(sys.argv[1], target='ethos-u55-128', no_delegate=True); print('torch' in sys.modules)", DIGITS / "digits.pt2")
+    done = in_a_process(
+        "import carina, sys; carina.compile(sys.argv[1], target='ethos-u55-128', no_delegate=True); print('torch' in sys.modules)",
+        DIGITS / "digits.pt2",
+    )
     assert done.stdout.strip() == "False", done.stderr
 
 
 def test_accuracy_compare_and_npu_are_the_commands(package, program, calibration, run_carina, tmp_path):
     program.save(tmp_path / "model.pte")
-    told = run_carina(["accuracy", DIGITS / "digits.pt2", tmp_path / "model.pte", "--data", DIGITS / "test.npz", "--json"]).json
+    told = run_carina(
+        ["accuracy", DIGITS / "digits.pt2", tmp_path / "model.pte", "--data", DIGITS / "test.npz", "--json"]
+    ).json
     test = np.load(DIGITS / "test.npz")
     measured = package.accuracy(DIGITS / "digits.pt2", program, data={"x": test["x"], "y": test["y"]})
-    assert {k: v for k, v in measured.details.items() if k != "program"} == {k: v for k, v in told.items() if k != "program"}
-    smaller = package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, optimize="size", dump=tmp_path / "dump")
+    assert {k: v for k, v in measured.details.items() if k != "program"} == {
+        k: v for k, v in told.items() if k != "program"
+    }
+    smaller = package.compile(
+        DIGITS / "digits.pt2", target=TARGET, calibration=calibration, optimize="size", dump=tmp_path / "dump"
+    )
     smaller.save(tmp_path / "smaller.pte")
     told = run_carina(["compare", tmp_path / "model.pte", tmp_path / "smaller.pte", "--json"]).json
     assert package.compare(program, smaller).details["layers"] == told["layers"]
@@ -395,7 +489,9 @@ def test_parts_of_the_library_make_the_command_line_s_delegate(package, calibrat
     flags = _native.read_flags("--accelerator-config=ethos-u55-128 --optimise Performance --config Arm/vela.ini")
     assert flags.optimize == "speed"
     cut = _native.partition(model, flags.target)
-    assert all(decision.runs_on_npu for decision in cut.decisions) and {"conv2d", "linear"} <= {decision.user_node for decision in cut.decisions}
+    assert all(decision.runs_on_npu for decision in cut.decisions) and {"conv2d", "linear"} <= {
+        decision.user_node for decision in cut.decisions
+    }
     blobs = [_native.compile_delegate(tosa, flags.target) for tosa in cut.delegates]
     assert [blob.backend_id for blob in blobs] == ["EthosUBackend"] and blobs[0].cycles > 0
     assert blobs[0].blob in cli_bytes()
@@ -406,12 +502,19 @@ def test_parts_of_the_library_make_the_command_line_s_delegate(package, calibrat
 
 def test_types():
     """mypy --strict accepts the package, including the stubs of the module."""
-    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "-p", "carina", "-p", "carina_arm"], cwd=PACKAGE, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "-p", "carina", "-p", "carina_arm"],
+        cwd=PACKAGE,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_style():
-    done = subprocess.run([sys.executable, "-m", "ruff", "check", "--no-cache", ROOT / "python"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--no-cache", ROOT / "python"], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -421,7 +524,9 @@ def test_programs_are_copied_and_pickled(package, program):
 
     for again in (pickle.loads(pickle.dumps(program)), copy.deepcopy(program)):
         assert again.pte == program.pte and str(again.report()) == str(program.report())
-        assert again.explain().nodes == program.explain().nodes and again.report().to_html() == program.report().to_html()
+        assert (
+            again.explain().nodes == program.explain().nodes and again.report().to_html() == program.report().to_html()
+        )
         assert [str(note) for note in again.notes] == [str(note) for note in program.notes]
     assert pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(program)))).pte == program.pte
 
@@ -433,7 +538,12 @@ def test_runs_are_copied_and_pickled(package, program, image):
     done = program.run(image, timed=True)
     for again in (pickle.loads(pickle.dumps(done)), copy.deepcopy(done), pickle.loads(pickle.dumps(copy.copy(done)))):
         assert [array.tobytes() for array in again] == [array.tobytes() for array in done] and again.names == done.names
-        assert (again.cycles, again.details, str(again), repr(again)) == (done.cycles, done.details, str(done), repr(done))
+        assert (again.cycles, again.details, str(again), repr(again)) == (
+            done.cycles,
+            done.details,
+            str(done),
+            repr(done),
+        )
         assert [str(note) for note in again.notes] == [str(note) for note in done.notes]
 
 
@@ -443,11 +553,17 @@ def test_wrong_names_of_calibration_are_errors(package, calibration, names):
         package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=dict.fromkeys(names, calibration))
     assert "name the arrays as the inputs: x" in str(raised.value)
     labeled = {"x": calibration, "y": np.zeros(len(calibration), "i8")}
-    assert package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=labeled).pte == package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration).pte
+    assert (
+        package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=labeled).pte
+        == package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration).pte
+    )
 
 
 def test_zero_threads_are_an_error_of_usage(package, program):
-    for call in (lambda: program.run(threads=0), lambda: package.compile(DIGITS / "digits.pt2", target=TARGET, threads=0)):
+    for call in (
+        lambda: program.run(threads=0),
+        lambda: package.compile(DIGITS / "digits.pt2", target=TARGET, threads=0),
+    ):
         with pytest.raises(package.UsageError, match="threads: not a number of threads: expected 1 to 256"):
             call()
 
@@ -464,7 +580,9 @@ def test_hints_speak_of_python(package, program):
 def test_no_temporary_path_is_shown(package, program):
     data = dict(np.load(DIGITS / "test.npz"))
     measured = package.accuracy(DIGITS / "digits.pt2", program, data=data)
-    assert str(measured).startswith("program.pte on 450 labeled samples") and measured.details["program"] == "program.pte"
+    assert (
+        str(measured).startswith("program.pte on 450 labeled samples") and measured.details["program"] == "program.pte"
+    )
 
 
 def test_warnings_name_the_callers_line(package):
@@ -483,7 +601,9 @@ def test_hints_of_warnings_speak_of_python(package):
 
 @pytest.mark.parametrize("wrong", ["abc", [["a"]], None])
 def test_what_is_no_array_is_an_error_of_usage(package, program, wrong):
-    with pytest.raises(package.UsageError, match="not an array of numbers: expected an array or a tensor for each input"):
+    with pytest.raises(
+        package.UsageError, match="not an array of numbers: expected an array or a tensor for each input"
+    ):
         program.run(wrong)
 
 
@@ -535,7 +655,14 @@ def test_inputs_are_given_in_order_by_name_or_as_a_dict(package):
     program = package.compile(Sum().eval(), inputs, target=TARGET, calibration=[inputs])
     wanted = program.run(*inputs)[0].copy()
     x, y = inputs
-    for run in (program(x, y), program.run(y=y, x=x), program.run(x, y=y), program.run({"y": y, "x": x}), program.run({"input_1": y, "x": x}), program.run([x, y])):
+    for run in (
+        program(x, y),
+        program.run(y=y, x=x),
+        program.run(x, y=y),
+        program.run({"y": y, "x": x}),
+        program.run({"input_1": y, "x": x}),
+        program.run([x, y]),
+    ):
         np.testing.assert_array_equal(run[0], wanted)
     np.testing.assert_array_equal(package.run(program.pte, {"input_1": y, "input_0": x})[0], wanted)
     for call in (lambda: program.run(x, z=y), lambda: program.run(x, y, y=y), lambda: program.run({"x": x, "why": y})):
@@ -560,11 +687,18 @@ def test_a_program_says_what_it_takes_gives_and_costs(package, program, calibrat
     image = np.load(DIGITS / "test.npz")["x"][:1]
     integers = np.clip(np.rint(image / port.scale) + port.zero_point, -128, 127).astype(np.int8)
     (result,) = raw.outputs
-    np.testing.assert_array_equal((raw(integers)[0].astype(np.float32) - result.zero_point) * np.float32(result.scale), program(image)[0])
+    np.testing.assert_array_equal(
+        (raw(integers)[0].astype(np.float32) - result.zero_point) * np.float32(result.scale), program(image)[0]
+    )
     program.save(tmp_path / "model.pte")
     loaded = package.Program.load(tmp_path / "model.pte")
     assert loaded == program and hash(loaded) == hash(program) and loaded != raw and loaded != loaded.pte
-    assert (loaded.inputs[0].name, loaded.inputs[0].shape, loaded.target, loaded.cycles) == ("input_0", (1, 1, 8, 8), TARGET, None)
+    assert (loaded.inputs[0].name, loaded.inputs[0].shape, loaded.target, loaded.cycles) == (
+        "input_0",
+        (1, 1, 8, 8),
+        TARGET,
+        None,
+    )
     with pytest.raises(package.UsageError, match="a program from a file has no report.*\n.*carina.compile"):
         loaded.report()
     assert "input_0" in loaded._repr_html_() and "<iframe" in program._repr_html_()
@@ -573,10 +707,23 @@ def test_a_program_says_what_it_takes_gives_and_costs(package, program, calibrat
 
 
 def test_every_object_has_a_short_representation(package, program, image):
-    objects = [program, program.report(), program.explain(), program.run(image), program.run(image, timed=True), package.accuracy(DIGITS / "digits.pt2", program, data=DIGITS / "test.npz")]
+    objects = [
+        program,
+        program.report(),
+        program.explain(),
+        program.run(image),
+        program.run(image, timed=True),
+        package.accuracy(DIGITS / "digits.pt2", program, data=DIGITS / "test.npz"),
+    ]
     for each in objects:
         text = repr(each)
-        assert text.startswith(f"<carina.{type(each).__name__}") and text.endswith(">") and len(text) < 200 and "0x" not in text and "\n" not in text, text
+        assert (
+            text.startswith(f"<carina.{type(each).__name__}")
+            and text.endswith(">")
+            and len(text) < 200
+            and "0x" not in text
+            and "\n" not in text
+        ), text
     assert "14 of 14 nodes on the NPU" in repr(program.explain()) and TARGET in repr(program)
 
 
@@ -658,7 +805,9 @@ def test_accuracy_of_a_module_on_a_loader(package, calibration):
     model = Digits().eval()
     test = np.load(DIGITS / "test.npz")
     x, y = torch.from_numpy(test["x"]), torch.from_numpy(test["y"])
-    program = package.compile(model, (x[:1],), target=TARGET, calibration=DataLoader(TensorDataset(x, y), batch_size=50))
+    program = package.compile(
+        model, (x[:1],), target=TARGET, calibration=DataLoader(TensorDataset(x, y), batch_size=50)
+    )
     wanted = package.accuracy(model, program, data={"x": test["x"], "y": test["y"]}, inputs=(x[:1],)).details
     assert wanted["samples"] == 450 and "npu_right" in wanted
     assert package.accuracy(model, program, data=DataLoader(TensorDataset(x, y), batch_size=64)).details == wanted
@@ -668,10 +817,23 @@ def test_accuracy_of_a_module_on_a_loader(package, calibration):
 
 
 def test_a_sweep_is_that_of_the_command_line(package, calibration, run_carina, tmp_path):
-    words = ["sweep", DIGITS / "digits.pt2", "--targets", "ethos-u55-128,ethos-u85-256", "--quantize", "int8,int16x8", "--calibrate", DIGITS / "calibration.npz"]
+    words = [
+        "sweep",
+        DIGITS / "digits.pt2",
+        "--targets",
+        "ethos-u55-128,ethos-u85-256",
+        "--quantize",
+        "int8,int16x8",
+        "--calibrate",
+        DIGITS / "calibration.npz",
+    ]
     told = run_carina([*words, "--json"]).json
     result = package.sweep(
-        DIGITS / "digits.pt2", targets=["ethos-u55-128", "ethos-u85-256"], quantize=["int8", "int16x8"], calibration=list(calibration), report=tmp_path / "page.html"
+        DIGITS / "digits.pt2",
+        targets=["ethos-u55-128", "ethos-u85-256"],
+        quantize=["int8", "int16x8"],
+        calibration=list(calibration),
+        report=tmp_path / "page.html",
     )
     key = ("quantization", "target", "cycles", "sram_bytes", "program_bytes", "program_sha256")
     assert [[row[name] for name in key] for row in result.rows] == [[row[name] for name in key] for row in told["rows"]]
@@ -680,7 +842,12 @@ def test_a_sweep_is_that_of_the_command_line(package, calibration, run_carina, t
     with pytest.raises(package.UsageError, match="unknown target"):
         package.sweep(DIGITS / "digits.pt2", targets="ethos-u56")
     model = Digits().eval()
-    assert package.sweep(model, (torch.zeros(1, 1, 8, 8),), targets="ethos-u55-128", calibration=calibration).rows[0]["status"] == "compiled"
+    assert (
+        package.sweep(model, (torch.zeros(1, 1, 8, 8),), targets="ethos-u55-128", calibration=calibration).rows[0][
+            "status"
+        ]
+        == "compiled"
+    )
 
 
 @pytest.fixture
@@ -704,11 +871,21 @@ def test_a_folder_of_images_is_calibration_and_data(package, photos, run_carina,
     model = DIGITS / "digits.pt2"
     program = package.compile(model, target=TARGET, calibration=folder, std=0.5)
     run_carina(["compile", model, "-t", TARGET, "--calibrate", folder, "--std", "0.5", "-o", tmp_path / "x.pte"])
-    assert program.pte == (tmp_path / "x.pte").read_bytes() == package.compile(model, target=TARGET, calibration=arrays["x"]).pte
+    assert (
+        program.pte
+        == (tmp_path / "x.pte").read_bytes()
+        == package.compile(model, target=TARGET, calibration=arrays["x"]).pte
+    )
     of_images = package.accuracy(model, program, data=folder, std=[0.5]).details
     assert of_images == package.accuracy(model, program, data=arrays).details and of_images["classes"]
-    assert package.accuracy(model, layers=True, data=str(folder), std=0.5).details == package.accuracy(model, layers=True, data={"x": arrays["x"]}).details
-    assert package.sweep(model, targets=TARGET, calibration=folder, data=folder, std=0.5).rows[0]["accuracy"]["metric"] == "top1"
+    assert (
+        package.accuracy(model, layers=True, data=str(folder), std=0.5).details
+        == package.accuracy(model, layers=True, data={"x": arrays["x"]}).details
+    )
+    assert (
+        package.sweep(model, targets=TARGET, calibration=folder, data=folder, std=0.5).rows[0]["accuracy"]["metric"]
+        == "top1"
+    )
     assert package.tosa(model, calibration=folder, std=0.5) == package.tosa(model, calibration=arrays["x"])
     for wrong in (0, "half", [0.5, float("nan")], []):
         with pytest.raises(package.UsageError, match="std: not a number for each channel"):
@@ -719,12 +896,16 @@ def test_a_folder_of_images_is_calibration_and_data(package, photos, run_carina,
 
 def test_a_board_stands_in_the_place_of_the_target(package, calibration, run_carina, tmp_path):
     model = DIGITS / "digits.pt2"
-    run_carina(["compile", model, "--board", "Alif_E7_HP", "--calibrate", DIGITS / "calibration.npz", "-o", tmp_path / "x.pte"])
+    run_carina(
+        ["compile", model, "--board", "Alif_E7_HP", "--calibrate", DIGITS / "calibration.npz", "-o", tmp_path / "x.pte"]
+    )
     program = package.compile(model, board="Alif_E7_HP", calibration=calibration)
     assert program.pte == (tmp_path / "x.pte").read_bytes() and program.target == "ethos-u55-256"
     details = package.explain(model, board="Alif_E7_HP", sram_budget=0, calibration=calibration).details
     assert (details["sram_budget_bytes"], details["flash_budget_bytes"]) == (0, 5632 << 10)
-    assert {row["target"] for row in package.sweep(model, board="Alif_E7_HE", calibration="random").rows} == {"ethos-u55-128"}
+    assert {row["target"] for row in package.sweep(model, board="Alif_E7_HE", calibration="random").rows} == {
+        "ethos-u55-128"
+    }
     with pytest.raises(package.UsageError, match="did you mean Alif_E7_HE"):
         package.compile(model, board="Alif_E7_HB")
     with pytest.raises(package.UsageError, match="neither a target nor a board"):
@@ -739,24 +920,39 @@ def test_disassembly_is_that_of_the_command_line(package, program, run_carina, t
         package.disasm(package.compile(DIGITS / "digits.pt2", target=TARGET, no_delegate=True))
 
 
-@pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="not run: no qemu-system-arm (scripts/setup.sh --full)")
+@pytest.mark.skipif(
+    shutil.which("qemu-system-arm") is None, reason="not run: no qemu-system-arm (scripts/setup.sh --full)"
+)
 def test_firmware_and_qemu_run_a_program(package, program, image, tmp_path):
     report = package.firmware(program, tmp_path / "app.elf")
     assert report["program_bytes"] == len(program.pte) and (tmp_path / "app.elf").exists()
     wanted = package.run(program.pte, image, portable_kernels=True)[0]
     for run in (package.qemu(tmp_path / "app.elf", image), package.qemu(program, image)):
         np.testing.assert_array_equal(run[0], wanted)
-        assert any("NPU Inferences" in line for line in run.console) and repr(run).startswith("<carina.DeviceRun float32[1, 10]")
+        assert any("NPU Inferences" in line for line in run.console) and repr(run).startswith(
+            "<carina.DeviceRun float32[1, 10]"
+        )
     with pytest.raises(package.CarinaError, match="unknown firmware image"):
         package.firmware(program, tmp_path / "x.elf", image="corstone999")
 
 
 @pytest.mark.parametrize("ending", ["h", "c"])
 def test_a_saved_array_is_that_of_the_command_line(package, calibration, run_carina, tmp_path, ending):
-    words = ["compile", DIGITS / "digits.pt2", "--target", TARGET, "--calibrate", DIGITS / "calibration.npz", "--io", "int8"]
+    words = [
+        "compile",
+        DIGITS / "digits.pt2",
+        "--target",
+        TARGET,
+        "--calibrate",
+        DIGITS / "calibration.npz",
+        "--io",
+        "int8",
+    ]
     run_carina([*words, "-o", tmp_path / f"digits.{ending}"])
     (tmp_path / "python").mkdir()
-    package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, io="int8").save(tmp_path / "python" / f"digits.{ending}")
+    package.compile(DIGITS / "digits.pt2", target=TARGET, calibration=calibration, io="int8").save(
+        tmp_path / "python" / f"digits.{ending}"
+    )
     files = sorted(path.name for path in tmp_path.glob("digits.*"))
     assert files == (["digits.h"] if ending == "h" else ["digits.c", "digits.h"])
     for name in files:
@@ -783,16 +979,31 @@ def test_types_of_names_and_of_carina_arm(tmp_path):
     """mypy knows the classes behind carina.arm, the names of targets, and that a timed run has cycles."""
     (tmp_path / "use.py").write_text(ARM_TYPES)
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", tmp_path / "use.py"], cwd=PACKAGE, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", tmp_path / "use.py"],
+        cwd=PACKAGE,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     said = [line.split("use.py:")[1] for line in done.stdout.splitlines() if "use.py:" in line]
     text = "\n".join(said)
-    assert 'Revealed type is "carina_arm.ethosu_compile_spec.EthosUCompileSpec"' in text and "def (" in next(line for line in said if line.startswith("7:"))
+    assert 'Revealed type is "carina_arm.ethosu_compile_spec.EthosUCompileSpec"' in text and "def (" in next(
+        line for line in said if line.startswith("7:")
+    )
     assert any(line.startswith("8:") and "error" in line for line in said), text
-    assert any(line.startswith("9:") and "Literal" in line for line in said) and any(line.startswith("10:") and "Literal" in line for line in said), text
-    assert next(line for line in said if line.startswith("12:")).endswith('"int"') and next(line for line in said if line.startswith("13:")).endswith('"int | None"'), text
+    assert any(line.startswith("9:") and "Literal" in line for line in said) and any(
+        line.startswith("10:") and "Literal" in line for line in said
+    ), text
+    assert next(line for line in said if line.startswith("12:")).endswith('"int"') and next(
+        line for line in said if line.startswith("13:")
+    ).endswith('"int | None"'), text
 
 
 def test_stubs_of_carina_arm_are_current():
-    done = subprocess.run([sys.executable, ROOT / "scripts" / "generate_arm_types.py", "--check"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "generate_arm_types.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr

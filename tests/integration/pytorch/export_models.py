@@ -12,7 +12,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from cases.networks import DsCnn, Lstm, MobilenetV2, Resnet8, Resnet20, settled
 from torchao.quantization.pt2e import PerChannelMinMaxObserver
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
-from torchao.quantization.pt2e.quantizer import FixedQParamsQuantizationSpec, QuantizationAnnotation, QuantizationSpec, Quantizer
+from torchao.quantization.pt2e.quantizer import (
+    FixedQParamsQuantizationSpec,
+    QuantizationAnnotation,
+    QuantizationSpec,
+    Quantizer,
+)
 
 MODELS = {
     "ds_cnn": (DsCnn, (1, 1, 49, 10)),
@@ -22,9 +27,16 @@ MODELS = {
     "resnet20": (Resnet20, (1, 3, 32, 32)),
 }
 # Parameters that do not depend on the kernels of a version of torch.
-ACTIVATION = FixedQParamsQuantizationSpec(torch.int8, scale=1 / 16, zero_point=-3, quant_min=-128, quant_max=127, qscheme=torch.per_tensor_affine)
+ACTIVATION = FixedQParamsQuantizationSpec(
+    torch.int8, scale=1 / 16, zero_point=-3, quant_min=-128, quant_max=127, qscheme=torch.per_tensor_affine
+)
 WEIGHT = QuantizationSpec(
-    torch.int8, PerChannelMinMaxObserver.with_args(eps=2**-12), quant_min=-127, quant_max=127, qscheme=torch.per_channel_symmetric, ch_axis=0
+    torch.int8,
+    PerChannelMinMaxObserver.with_args(eps=2**-12),
+    quant_min=-127,
+    quant_max=127,
+    qscheme=torch.per_channel_symmetric,
+    ch_axis=0,
 )
 LAYERS = (torch.ops.aten.conv2d.default, torch.ops.aten.linear.default)
 
@@ -36,7 +48,9 @@ class FixedQuantizer(Quantizer):
         for node in model.graph.nodes:
             if node.op == "call_function" and node.target in LAYERS:
                 inputs = {node.args[0]: ACTIVATION, node.args[1]: WEIGHT}
-                node.meta["quantization_annotation"] = QuantizationAnnotation(input_qspec_map=inputs, output_qspec=ACTIVATION, _annotated=True)
+                node.meta["quantization_annotation"] = QuantizationAnnotation(
+                    input_qspec_map=inputs, output_qspec=ACTIVATION, _annotated=True
+                )
         return model
 
     def validate(self, model):
@@ -57,9 +71,13 @@ def export(weights, folder):
         inputs = (torch.ones(shape),)
         torch.export.save(torch.export.export(model, inputs, strict=True), folder / f"{name}.pt2")
         if name != "lstm":
-            prepared = prepare_pt2e(torch.export.export(model, inputs, strict=True).module(check_guards=False), FixedQuantizer())
+            prepared = prepare_pt2e(
+                torch.export.export(model, inputs, strict=True).module(check_guards=False), FixedQuantizer()
+            )
             prepared(*inputs)
-            torch.export.save(torch.export.export(convert_pt2e(prepared), inputs, strict=True), folder / f"{name}_int8.pt2")
+            torch.export.save(
+                torch.export.export(convert_pt2e(prepared), inputs, strict=True), folder / f"{name}_int8.pt2"
+            )
 
 
 if __name__ == "__main__":

@@ -22,7 +22,11 @@ class Module:
 
     def example(self, seed=0):
         generator = torch.Generator().manual_seed(seed)
-        draw = (lambda s: torch.rand(s, generator=generator) * 1.9 + 0.1) if self.positive else (lambda s: torch.randn(s, generator=generator))
+        draw = (
+            (lambda s: torch.rand(s, generator=generator) * 1.9 + 0.1)
+            if self.positive
+            else (lambda s: torch.randn(s, generator=generator))
+        )
         return tuple(draw(s) for s in self.inputs)
 
     def eager(self):
@@ -234,13 +238,19 @@ MODULES = [
     Module("slice_strided", fn(lambda x: x[:, :, ::2, 1::2] * 2), ((1, 4, 10, 11),)),
     Module("slice_strided_far", fn(lambda x: x[:, ::3, ::5] * 2), ((1, 9, 11),)),
     Module("select", fn(lambda x: x[:, -1] + x[:, 0]), ((2, 3, 8),)),
-    Module("split", fn(lambda x: torch.cat([p * (i + 1.0) for i, p in enumerate(torch.split(x, 3, 1))], 1)), ((2, 7, 4),)),
+    Module(
+        "split", fn(lambda x: torch.cat([p * (i + 1.0) for i, p in enumerate(torch.split(x, 3, 1))], 1)), ((2, 7, 4),)
+    ),
     Module("chunk", fn(lambda x: x.chunk(2, -1)[0] * x.chunk(2, -1)[1]), ((2, 3, 8),)),
     Module("pad", fn(lambda x: F.pad(x, (1, 2, 0, 3)) + 1), (IMAGE,)),
     Module("pad_value", fn(lambda x: F.pad(x, (1, 2), value=0.5) * 2), ((2, 5),)),
-    Module("pad_conv", lambda: nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(4, 8, 3, stride=2)), ((1, 4, 10, 10),)),
+    Module(
+        "pad_conv", lambda: nn.Sequential(nn.ZeroPad2d((0, 1, 0, 1)), nn.Conv2d(4, 8, 3, stride=2)), ((1, 4, 10, 10),)
+    ),
     # Vela supports five axes only if the product of any three of them is at most 2^16.
-    Module("permute_many_heads", fn(lambda x: x.reshape(1, 197, 3, 6, 64).permute(2, 0, 3, 1, 4) * 2), ((1, 197, 1152),)),
+    Module(
+        "permute_many_heads", fn(lambda x: x.reshape(1, 197, 3, 6, 64).permute(2, 0, 3, 1, 4) * 2), ((1, 197, 1152),)
+    ),
     Module("permute", fn(lambda x: x.permute(0, 2, 3, 1) * 2), (IMAGE,)),
     Module("expand", fn(lambda x: x.expand(3, 4, 5) * 2), ((1, 4, 1),)),
     Module("repeat", fn(lambda x: x.repeat(2, 1, 3) + 1), ((2, 3, 4),)),
@@ -252,81 +262,291 @@ MODULES = [
     Module("logsumexp", fn(lambda x: x.logsumexp(-1)), ((2, 3, 8),), int8=False),
     Module("cosine_similarity", fn(lambda x, y: F.cosine_similarity(x, y, -1)), ((2, 3, 8),) * 2, int8=False),
     Module("std", fn(lambda x: (x.std(-1), x.std((0, 2), correction=0, keepdim=True))), ((2, 3, 8),), int8=False),
-    Module("inverse_circular", fn(lambda x: (torch.asin(x), torch.acos(x), torch.atan(x * 9), torch.atanh(x))), ((2, 40),), int8=False, tolerance=1e-5),
-    Module("inverse_hyperbolic", fn(lambda x: (torch.asinh(x * 9), torch.acosh(x + 0.9), torch.erfinv(x), torch.logit(x, 1e-3))), ((2, 40),), int8=False, tolerance=1e-5),
-    Module("near_zero", fn(lambda x: (torch.log1p(x * 1e-4), torch.expm1(x * 1e-4), torch.sinc(x), torch.erfc(x), torch.frac(x * 5))), ((2, 40),), int8=False, tolerance=1e-5),
-    Module("thresholds", fn(lambda x: F.threshold(x, 0.1, 20) + F.hardshrink(x) + F.softshrink(x) + F.rrelu(x)), ((2, 40),), int8=False),
-    Module("pow_of_tensors", fn(lambda x, y: (torch.pow(x, torch.round(y * 2)), torch.pow(x.abs(), y), torch.pow(2.5, y))), ((2, 40),) * 2, int8=False, tolerance=1e-5),
-    Module("angles", fn(lambda x, y: (torch.atan2(x, y), torch.hypot(x, y), torch.logaddexp(x, y), torch.addcdiv(x, y, y.abs() + 1, value=0.3))), ((2, 40),) * 2, int8=False, tolerance=1e-5),
-    Module("products", fn(lambda x: (x.prod(), x.prod(1), x.prod(0, keepdim=True))), ((3, 5),), int8=False, tolerance=1e-5),
-    Module("spread_and_mean", fn(lambda x: (*torch.var_mean(x, -1), *torch.std_mean(x, (0, 2), keepdim=True))), ((2, 3, 8),), int8=False),
-    Module("lengths", fn(lambda x: (x.norm(), torch.norm(x, 3, 1), torch.linalg.norm(x, dim=-1), torch.linalg.vector_norm(x, -torch.inf, 0))), ((2, 3, 8),), int8=False, tolerance=1e-5),
+    Module(
+        "inverse_circular",
+        fn(lambda x: (torch.asin(x), torch.acos(x), torch.atan(x * 9), torch.atanh(x))),
+        ((2, 40),),
+        int8=False,
+        tolerance=1e-5,
+    ),
+    Module(
+        "inverse_hyperbolic",
+        fn(lambda x: (torch.asinh(x * 9), torch.acosh(x + 0.9), torch.erfinv(x), torch.logit(x, 1e-3))),
+        ((2, 40),),
+        int8=False,
+        tolerance=1e-5,
+    ),
+    Module(
+        "near_zero",
+        fn(lambda x: (torch.log1p(x * 1e-4), torch.expm1(x * 1e-4), torch.sinc(x), torch.erfc(x), torch.frac(x * 5))),
+        ((2, 40),),
+        int8=False,
+        tolerance=1e-5,
+    ),
+    Module(
+        "thresholds",
+        fn(lambda x: F.threshold(x, 0.1, 20) + F.hardshrink(x) + F.softshrink(x) + F.rrelu(x)),
+        ((2, 40),),
+        int8=False,
+    ),
+    Module(
+        "pow_of_tensors",
+        fn(lambda x, y: (torch.pow(x, torch.round(y * 2)), torch.pow(x.abs(), y), torch.pow(2.5, y))),
+        ((2, 40),) * 2,
+        int8=False,
+        tolerance=1e-5,
+    ),
+    Module(
+        "angles",
+        fn(
+            lambda x, y: (
+                torch.atan2(x, y),
+                torch.hypot(x, y),
+                torch.logaddexp(x, y),
+                torch.addcdiv(x, y, y.abs() + 1, value=0.3),
+            )
+        ),
+        ((2, 40),) * 2,
+        int8=False,
+        tolerance=1e-5,
+    ),
+    Module(
+        "products", fn(lambda x: (x.prod(), x.prod(1), x.prod(0, keepdim=True))), ((3, 5),), int8=False, tolerance=1e-5
+    ),
+    Module(
+        "spread_and_mean",
+        fn(lambda x: (*torch.var_mean(x, -1), *torch.std_mean(x, (0, 2), keepdim=True))),
+        ((2, 3, 8),),
+        int8=False,
+    ),
+    Module(
+        "lengths",
+        fn(
+            lambda x: (
+                x.norm(),
+                torch.norm(x, 3, 1),
+                torch.linalg.norm(x, dim=-1),
+                torch.linalg.vector_norm(x, -torch.inf, 0),
+            )
+        ),
+        ((2, 3, 8),),
+        int8=False,
+        tolerance=1e-5,
+    ),
     Module("cat_with_nothing", fn(lambda x: torch.cat((x[..., :4].relu(), x[..., 8:], x[..., 2:6]), -1)), ((2, 3, 8),)),
-    Module("distance", fn(lambda x, y: F.pairwise_distance(x, y) + F.pairwise_distance(x, y, 1)), ((3, 8),) * 2, int8=False),
+    Module(
+        "distance", fn(lambda x, y: F.pairwise_distance(x, y) + F.pairwise_distance(x, y, 1)), ((3, 8),) * 2, int8=False
+    ),
     Module("running_products", fn(lambda x: (x.cumprod(1), x.cumprod(0))), ((3, 5),), int8=False, tolerance=1e-5),
     Module("bilinear", lambda: nn.Bilinear(6, 4, 5), ((2, 3, 6), (2, 3, 4)), int8=False),
-    Module("orders", fn(lambda x: (*x.topk(3), *x.topk(2, 1, largest=False), *x.sort(1, descending=True), x.argsort(-1))), ((2, 7, 9),), int8=False),
-    Module("middles", fn(lambda x: (x.median(), *x.median(1), *x.kthvalue(4, -1, keepdim=True), *torch.aminmax(x, dim=0))), ((4, 7),), int8=False),
+    Module(
+        "orders",
+        fn(lambda x: (*x.topk(3), *x.topk(2, 1, largest=False), *x.sort(1, descending=True), x.argsort(-1))),
+        ((2, 7, 9),),
+        int8=False,
+    ),
+    Module(
+        "middles",
+        fn(lambda x: (x.median(), *x.median(1), *x.kthvalue(4, -1, keepdim=True), *torch.aminmax(x, dim=0))),
+        ((4, 7),),
+        int8=False,
+    ),
     Module(
         "grid_sampler",
-        fn(lambda x, g: F.grid_sample(x, g, align_corners=False) + F.grid_sample(x, g, "nearest", "border", False) + F.grid_sample(x, g, "bilinear", "reflection", True)),
+        fn(
+            lambda x, g: (
+                F.grid_sample(x, g, align_corners=False)
+                + F.grid_sample(x, g, "nearest", "border", False)
+                + F.grid_sample(x, g, "bilinear", "reflection", True)
+            )
+        ),
         ((2, 3, 6, 5), (2, 4, 7, 2)),
         int8=False,
     ),
-    Module("affine_grid", fn(lambda x: F.affine_grid(x, [2, 3, 4, 5], align_corners=False) + F.affine_grid(x, [2, 3, 4, 5], align_corners=True)), ((2, 2, 3),), int8=False),
+    Module(
+        "affine_grid",
+        fn(
+            lambda x: (
+                F.affine_grid(x, [2, 3, 4, 5], align_corners=False) + F.affine_grid(x, [2, 3, 4, 5], align_corners=True)
+            )
+        ),
+        ((2, 2, 3),),
+        int8=False,
+    ),
     Module("orders_of_equals", fn(lambda x: (*torch.sort(torch.round(x * 2), stable=True),)), ((4, 20),), int8=False),
     Module("pixel_shuffle", lambda: nn.PixelShuffle(2), ((2, 8, 3, 5),), int8=False),
-    Module("repeat_interleave", fn(lambda x: (x.repeat_interleave(3, 1), x.repeat_interleave(2))), ((2, 3, 4),), int8=False),
-    Module("conv3d", lambda: nn.Conv3d(2, 5, (3, 2, 3), stride=(2, 1, 1), padding=(1, 0, 1), dilation=(1, 2, 1)), ((1, 2, 6, 7, 8),), vela=False),
+    Module(
+        "repeat_interleave", fn(lambda x: (x.repeat_interleave(3, 1), x.repeat_interleave(2))), ((2, 3, 4),), int8=False
+    ),
+    Module(
+        "conv3d",
+        lambda: nn.Conv3d(2, 5, (3, 2, 3), stride=(2, 1, 1), padding=(1, 0, 1), dilation=(1, 2, 1)),
+        ((1, 2, 6, 7, 8),),
+        vela=False,
+    ),
     Module("conv3d_grouped", lambda: nn.Conv3d(4, 6, 3, groups=2, padding="same"), ((2, 4, 4, 5, 6),), vela=False),
     Module("conv3d_depthwise", lambda: nn.Conv3d(3, 6, (2, 3, 3), groups=3), ((3, 4, 5, 6),), int8=False),
-    Module("conv_transposed", lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1), (IMAGE,), vela=False),
-    Module("conv_transposed_uneven", lambda: nn.ConvTranspose2d(4, 6, (2, 5), stride=(3, 1), padding=(0, 2)), ((2, 4, 5, 6),), vela=False),
-    Module("conv_transposed_cropped", lambda: nn.ConvTranspose2d(4, 6, 2, stride=2, padding=3), ((2, 4, 5, 6),), int8=False),
-    Module("conv_transposed_dilated", lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, dilation=(2, 3)), ((1, 4, 5, 6),), int8=False),
-    Module("conv_transposed_grouped", lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, groups=2), ((1, 4, 5, 6),), int8=False),
-    Module("conv1d_transposed", lambda: nn.ConvTranspose1d(4, 6, 5, stride=3, padding=1, output_padding=2, dilation=2), ((2, 4, 11),), int8=False),
-    Module("conv3d_transposed", lambda: nn.ConvTranspose3d(4, 6, (2, 3, 1), (1, 2, 3), (0, 1, 0), (0, 0, 1), 2, dilation=(2, 1, 1)), ((2, 4, 3, 4, 5),), int8=False),
-    Module("conv_computed_weights", fn(lambda x, w, b: F.conv2d(x, w * 2, b, stride=2, groups=2)), ((1, 4, 8, 8), (4, 2, 3, 3), (4,)), int8=False),
+    Module(
+        "conv_transposed",
+        lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1),
+        (IMAGE,),
+        vela=False,
+    ),
+    Module(
+        "conv_transposed_uneven",
+        lambda: nn.ConvTranspose2d(4, 6, (2, 5), stride=(3, 1), padding=(0, 2)),
+        ((2, 4, 5, 6),),
+        vela=False,
+    ),
+    Module(
+        "conv_transposed_cropped", lambda: nn.ConvTranspose2d(4, 6, 2, stride=2, padding=3), ((2, 4, 5, 6),), int8=False
+    ),
+    Module(
+        "conv_transposed_dilated",
+        lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, dilation=(2, 3)),
+        ((1, 4, 5, 6),),
+        int8=False,
+    ),
+    Module(
+        "conv_transposed_grouped", lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, groups=2), ((1, 4, 5, 6),), int8=False
+    ),
+    Module(
+        "conv1d_transposed",
+        lambda: nn.ConvTranspose1d(4, 6, 5, stride=3, padding=1, output_padding=2, dilation=2),
+        ((2, 4, 11),),
+        int8=False,
+    ),
+    Module(
+        "conv3d_transposed",
+        lambda: nn.ConvTranspose3d(4, 6, (2, 3, 1), (1, 2, 3), (0, 1, 0), (0, 0, 1), 2, dilation=(2, 1, 1)),
+        ((2, 4, 3, 4, 5),),
+        int8=False,
+    ),
+    Module(
+        "conv_computed_weights",
+        fn(lambda x, w, b: F.conv2d(x, w * 2, b, stride=2, groups=2)),
+        ((1, 4, 8, 8), (4, 2, 3, 3), (4,)),
+        int8=False,
+    ),
     Module("linear_computed_weights", fn(lambda x, w, b: F.linear(x, w, b)), ((2, 3, 8), (5, 8), (5,)), int8=False),
-    Module("products_of_vectors", fn(lambda m, v: (m @ v, v @ m.mT, torch.dot(v, v), torch.mv(m[0], v))), ((2, 4, 6), (6,)), int8=False),
+    Module(
+        "products_of_vectors",
+        fn(lambda m, v: (m @ v, v @ m.mT, torch.dot(v, v), torch.mv(m[0], v))),
+        ((2, 4, 6), (6,)),
+        int8=False,
+    ),
     Module("products_broadcast", fn(lambda a, b: a @ b), ((2, 1, 3, 4, 6), (2, 2, 1, 6, 5)), int8=False),
-    Module("sums_and_products", fn(lambda a, b, c: (torch.addmm(a, b, c, alpha=0.5, beta=2), torch.addmv(b[:, 0], b, c[:, 0], beta=3))), ((5,), (4, 6), (6, 5)), int8=False),
-    Module("einsum", fn(lambda a, b: (torch.einsum("bqhd,bkhd->bhqk", a, b), torch.einsum("b...d,xyzd", a, b), torch.einsum("ijkl->jl", a))), ((2, 4, 3, 5), (2, 6, 3, 5)), int8=False),
+    Module(
+        "sums_and_products",
+        fn(lambda a, b, c: (torch.addmm(a, b, c, alpha=0.5, beta=2), torch.addmv(b[:, 0], b, c[:, 0], beta=3))),
+        ((5,), (4, 6), (6, 5)),
+        int8=False,
+    ),
+    Module(
+        "einsum",
+        fn(
+            lambda a, b: (
+                torch.einsum("bqhd,bkhd->bhqk", a, b),
+                torch.einsum("b...d,xyzd", a, b),
+                torch.einsum("ijkl->jl", a),
+            )
+        ),
+        ((2, 4, 3, 5), (2, 6, 3, 5)),
+        int8=False,
+    ),
     Module(
         "einsum_diagonals",
-        fn(lambda a, b: (torch.einsum("bii->bi", a), torch.einsum("bii", a), torch.einsum("bii,bij->jb", a, b), torch.einsum("iii->i", a[:, :2, :2]))),
+        fn(
+            lambda a, b: (
+                torch.einsum("bii->bi", a),
+                torch.einsum("bii", a),
+                torch.einsum("bii,bij->jb", a, b),
+                torch.einsum("iii->i", a[:, :2, :2]),
+            )
+        ),
         ((2, 3, 3), (2, 3, 4)),
         int8=False,
     ),
     Module("taps_in_padding", lambda: nn.Conv2d(3, 5, 3, padding=(9, 4), dilation=(9, 4)), ((1, 3, 7, 6),)),
     Module("einsum_weights", EinsumWeights, ((2, 3, 6),), int8=False),
-    Module("attention_masked_row", fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, HIDDEN_ROW)), ((1, 2, 3, 8),) * 3, int8=False),
-    Module("attention_hidden", fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, HIDDEN_ROW == 0, scale=0.3)), ((1, 2, 3, 8),) * 3, int8=False),
-    Module("attention_causal", fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)), ((1, 4, 5, 8), (1, 2, 7, 8), (1, 2, 7, 6)), int8=False),
+    Module(
+        "attention_masked_row",
+        fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, HIDDEN_ROW)),
+        ((1, 2, 3, 8),) * 3,
+        int8=False,
+    ),
+    Module(
+        "attention_hidden",
+        fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, HIDDEN_ROW == 0, scale=0.3)),
+        ((1, 2, 3, 8),) * 3,
+        int8=False,
+    ),
+    Module(
+        "attention_causal",
+        fn(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)),
+        ((1, 4, 5, 8), (1, 2, 7, 8), (1, 2, 7, 6)),
+        int8=False,
+    ),
     Module("lstm", lambda: Lstm(4, 6, num_layers=2, bidirectional=True, batch_first=True), ((2, 5, 4),), int8=False),
     Module("lstm_projected", lambda: Lstm(4, 6, proj_size=3, bias=False), ((3, 2, 4),), int8=False),
     Module("gru", lambda: nn.GRU(4, 6, num_layers=2, bidirectional=True), ((5, 2, 4), (4, 2, 6)), int8=False),
     Module("rnn", lambda: nn.RNN(4, 6, nonlinearity="relu", bidirectional=True), ((5, 2, 4),), int8=False),
     Module("lstm_cell", lambda: nn.LSTMCell(4, 6), ((2, 4),), int8=False),
     Module("gru_cell", lambda: nn.GRUCell(4, 6), ((2, 4), (2, 6)), int8=False),
-    Module("index_several", fn(lambda x: x[torch.tensor([0, -1]), :, torch.tensor([[2], [0]])] * 2), ((3, 4, 5),), vela=False),
-    Module("index_put_nowhere_twice", fn(lambda x, v: torch.index_put(x, (torch.tensor([2, 0]), torch.tensor([1, 3])), v) * 2), ((3, 4, 5), (2, 5)), int8=False),
-    Module("index_put_adds_again", fn(lambda x, v: torch.index_put(x, (torch.tensor([2, 0, 2]),), v, True)), ((3, 4), (3, 4)), int8=False),
-    Module("gather_many", fn(lambda x: x.gather(1, torch.arange(150).reshape(2, 75) * 7 % 97) * 2), ((2, 97),), vela=False),
-    Module("slice_scatter_stepped", fn(lambda x, v: torch.slice_scatter(x, v, 1, 1, 6, 2) + 1), ((2, 7), (2, 3)), int8=False),
+    Module(
+        "index_several",
+        fn(lambda x: x[torch.tensor([0, -1]), :, torch.tensor([[2], [0]])] * 2),
+        ((3, 4, 5),),
+        vela=False,
+    ),
+    Module(
+        "index_put_nowhere_twice",
+        fn(lambda x, v: torch.index_put(x, (torch.tensor([2, 0]), torch.tensor([1, 3])), v) * 2),
+        ((3, 4, 5), (2, 5)),
+        int8=False,
+    ),
+    Module(
+        "index_put_adds_again",
+        fn(lambda x, v: torch.index_put(x, (torch.tensor([2, 0, 2]),), v, True)),
+        ((3, 4), (3, 4)),
+        int8=False,
+    ),
+    Module(
+        "gather_many", fn(lambda x: x.gather(1, torch.arange(150).reshape(2, 75) * 7 % 97) * 2), ((2, 97),), vela=False
+    ),
+    Module(
+        "slice_scatter_stepped",
+        fn(lambda x, v: torch.slice_scatter(x, v, 1, 1, 6, 2) + 1),
+        ((2, 7), (2, 3)),
+        int8=False,
+    ),
     Module("diagonal_scatter", fn(lambda x, v: x.diagonal_scatter(v, 1, 0, 2)), ((5, 4, 6), (4, 5)), int8=False),
     Module("as_strided", fn(lambda x: torch.as_strided(x, (5, 4, 3), (1, 3, 2), 2) * 2), ((50,),)),
     Module("unfold_overlapping", fn(lambda x: x.unfold(1, 4, 3) * 2), ((2, 20, 3),)),
     Module("im2col", fn(lambda x: F.unfold(x, (3, 2), dilation=2, padding=1, stride=2)), ((2, 3, 9, 8),), int8=False),
     Module("flip", fn(lambda x: x.flip(1, -1) + 1), (IMAGE,), vela=False),
     Module("max_pool_dilated", lambda: nn.MaxPool2d(3, 2, 1, dilation=(2, 3)), ((1, 4, 11, 12),), int8=False),
-    Module("avg_pool_divisor", lambda: nn.AvgPool2d(3, 2, 1, ceil_mode=True, divisor_override=5), ((2, 3, 12, 12),), int8=False),
+    Module(
+        "avg_pool_divisor",
+        lambda: nn.AvgPool2d(3, 2, 1, ceil_mode=True, divisor_override=5),
+        ((2, 3, 12, 12),),
+        int8=False,
+    ),
     Module("adaptive_avg_pool_uneven", lambda: nn.AdaptiveAvgPool2d((3, 5)), ((1, 4, 10, 12),)),
     Module("adaptive_max_pool_uneven", lambda: nn.AdaptiveMaxPool2d((3, 5)), ((1, 4, 10, 12),), int8=False),
     Module("avg_pool_volume", lambda: nn.AvgPool3d((2, 3, 3), 2, 1), ((2, 3, 7, 8, 9),), int8=False),
-    Module("bilinear_corners", fn(lambda x: F.interpolate(x, size=(7, 9), mode="bilinear", align_corners=True)), ((1, 3, 5, 4),), vela=False),
-    Module("bilinear_factor", fn(lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear")), ((1, 3, 6, 4),), vela=False),
+    Module(
+        "bilinear_corners",
+        fn(lambda x: F.interpolate(x, size=(7, 9), mode="bilinear", align_corners=True)),
+        ((1, 3, 5, 4),),
+        vela=False,
+    ),
+    Module(
+        "bilinear_factor",
+        fn(lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear")),
+        ((1, 3, 6, 4),),
+        vela=False,
+    ),
     Module("bicubic", fn(lambda x: F.interpolate(x, size=(7, 9), mode="bicubic")), ((1, 3, 5, 4),), int8=False),
     Module("nearest_to_other_sizes", fn(lambda x: F.interpolate(x, size=(7, 3))), ((1, 3, 5, 4),)),
     Module("residual", Residual, ((1, 8, 7, 7),), steps=1),
@@ -336,20 +556,76 @@ MODULES = [
     Module("patches", Patches, ((1, 3, 16, 16),), steps=3),
     Module("choices", fn(lambda x, y: torch.where(x < y, x * 2, y - 1)), (IMAGE, IMAGE), vela=False),
     Module("masked", fn(lambda x: x.masked_fill(x > 0.5, -1.5)), (IMAGE,), vela=False),
-    Module("logic", fn(lambda x, y: (((x > 0) & ~(y > 0.1)) | (x == y) ^ (x != 0)).to(torch.float32)), (IMAGE, IMAGE), int8=False),
-    Module("logic_of_numbers", fn(lambda x, y: torch.logical_xor(x.round(), y.round()).float() + torch.logical_not(x.round())), (IMAGE, IMAGE), int8=False),
-    Module("any_all", fn(lambda x: ((x > 1).any(1).float(), (x > -1).all(-1, keepdim=True).float(), (x.round() != 0).all().float())), (IMAGE,), int8=False),
-    Module("bits", fn(lambda x: (((x * 16).to(torch.int32) & 12) | 3) ^ ((x * 4).to(torch.int32) << 2 >> 1)), (IMAGE,), int8=False),
-    Module("whole_quotients", fn(lambda x, y: (torch.div(x * 4, y, rounding_mode="floor"), torch.div(x, 0.3, rounding_mode="trunc"), (x * 9).int() // 4)), (IMAGE, IMAGE), int8=False),
-    Module("remainders", fn(lambda x, y: (x % 0.7, torch.fmod(x, -1.3), torch.remainder((x * 99).int(), 7), torch.remainder(x * 8, y))), (IMAGE, IMAGE), tolerance=1e-3, int8=False),
-    Module("rounding", fn(lambda x: ((x * 4).round() + (x * 2).round() / 2, x.trunc(), x.sign(), x.round(decimals=1))), (IMAGE,), int8=False),
+    Module(
+        "logic",
+        fn(lambda x, y: (((x > 0) & ~(y > 0.1)) | (x == y) ^ (x != 0)).to(torch.float32)),
+        (IMAGE, IMAGE),
+        int8=False,
+    ),
+    Module(
+        "logic_of_numbers",
+        fn(lambda x, y: torch.logical_xor(x.round(), y.round()).float() + torch.logical_not(x.round())),
+        (IMAGE, IMAGE),
+        int8=False,
+    ),
+    Module(
+        "any_all",
+        fn(lambda x: ((x > 1).any(1).float(), (x > -1).all(-1, keepdim=True).float(), (x.round() != 0).all().float())),
+        (IMAGE,),
+        int8=False,
+    ),
+    Module(
+        "bits",
+        fn(lambda x: (((x * 16).to(torch.int32) & 12) | 3) ^ ((x * 4).to(torch.int32) << 2 >> 1)),
+        (IMAGE,),
+        int8=False,
+    ),
+    Module(
+        "whole_quotients",
+        fn(
+            lambda x, y: (
+                torch.div(x * 4, y, rounding_mode="floor"),
+                torch.div(x, 0.3, rounding_mode="trunc"),
+                (x * 9).int() // 4,
+            )
+        ),
+        (IMAGE, IMAGE),
+        int8=False,
+    ),
+    Module(
+        "remainders",
+        fn(lambda x, y: (x % 0.7, torch.fmod(x, -1.3), torch.remainder((x * 99).int(), 7), torch.remainder(x * 8, y))),
+        (IMAGE, IMAGE),
+        tolerance=1e-3,
+        int8=False,
+    ),
+    Module(
+        "rounding",
+        fn(lambda x: ((x * 4).round() + (x * 2).round() / 2, x.trunc(), x.sign(), x.round(decimals=1))),
+        (IMAGE,),
+        int8=False,
+    ),
     Module("places", fn(lambda x: (x.argmax(1), x.argmin(-1, keepdim=True), x.argmax() + 1)), (IMAGE,), int8=False),
-    Module("places_among_integers", fn(lambda x: ((x * 3).int().argmax(1), (x * 3).int().argmin(-1, keepdim=True), (x > 0).int().argmax())), (IMAGE,), int8=False),
+    Module(
+        "places_among_integers",
+        fn(lambda x: ((x * 3).int().argmax(1), (x * 3).int().argmin(-1, keepdim=True), (x > 0).int().argmax())),
+        (IMAGE,),
+        int8=False,
+    ),
     Module("running_sum", fn(lambda x: x.cumsum(-1)), (IMAGE,)),
     Module("running_sum_of_integers", fn(lambda x: (x * 9).int().cumsum(1)), (IMAGE,), int8=False),
     Module("limits_that_are_tensors", fn(torch.clamp), (IMAGE, (1, 4, 1, 1), (11,)), int8=False),
-    Module("integers", fn(lambda x: ((x * 40).to(torch.int8) * 3 + (x * 9).to(torch.int16)).abs().clamp(2, 90).sum(1)), (IMAGE,), int8=False),
+    Module(
+        "integers",
+        fn(lambda x: ((x * 40).to(torch.int8) * 3 + (x * 9).to(torch.int16)).abs().clamp(2, 90).sum(1)),
+        (IMAGE,),
+        int8=False,
+    ),
     Module("mixed_types", fn(lambda x: x * (x > 0) + (x * 9).int() / 4), (IMAGE,), int8=False),
-    Module("condition", fn(lambda x: torch.cond(x.sum() > 0, lambda z: z * 2, lambda z: z - 1, (x,))), (IMAGE,), int8=False),
-    Module("two_inputs_conv", fn(lambda x, w: F.conv2d(x * w, torch.ones(2, 4, 1, 1))), (IMAGE, (1, 4, 1, 1)), int8=False),
+    Module(
+        "condition", fn(lambda x: torch.cond(x.sum() > 0, lambda z: z * 2, lambda z: z - 1, (x,))), (IMAGE,), int8=False
+    ),
+    Module(
+        "two_inputs_conv", fn(lambda x, w: F.conv2d(x * w, torch.ones(2, 4, 1, 1))), (IMAGE, (1, 4, 1, 1)), int8=False
+    ),
 ]

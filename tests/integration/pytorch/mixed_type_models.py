@@ -17,8 +17,19 @@ import numpy as np
 import torch
 
 warnings.filterwarnings("ignore")
-TARGETS = ["ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512",
-           "ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"]
+TARGETS = [
+    "ethos-u55-32",
+    "ethos-u55-64",
+    "ethos-u55-128",
+    "ethos-u55-256",
+    "ethos-u65-256",
+    "ethos-u65-512",
+    "ethos-u85-128",
+    "ethos-u85-256",
+    "ethos-u85-512",
+    "ethos-u85-1024",
+    "ethos-u85-2048",
+]
 TYPES = [torch.float32, torch.float32, torch.int64, torch.int32, torch.bool]
 
 
@@ -26,12 +37,48 @@ def as_type(tensor, dtype):
     return tensor.to(dtype)
 
 
-UNARY = [torch.abs, torch.neg, torch.sign, torch.relu, torch.floor, torch.round, torch.trunc, torch.sigmoid, torch.exp,
-         torch.square, torch.logical_not, torch.bitwise_not, torch.tanh, torch.ceil]
-BINARY = [torch.add, torch.sub, torch.mul, torch.maximum, torch.minimum, torch.div, torch.remainder, torch.fmod,
-          torch.eq, torch.ne, torch.lt, torch.le, torch.gt, torch.ge, torch.logical_and, torch.logical_or,
-          torch.logical_xor, torch.bitwise_and, torch.bitwise_or, torch.bitwise_xor, torch.floor_divide, torch.pow,
-          torch.atan2, torch.heaviside]
+UNARY = [
+    torch.abs,
+    torch.neg,
+    torch.sign,
+    torch.relu,
+    torch.floor,
+    torch.round,
+    torch.trunc,
+    torch.sigmoid,
+    torch.exp,
+    torch.square,
+    torch.logical_not,
+    torch.bitwise_not,
+    torch.tanh,
+    torch.ceil,
+]
+BINARY = [
+    torch.add,
+    torch.sub,
+    torch.mul,
+    torch.maximum,
+    torch.minimum,
+    torch.div,
+    torch.remainder,
+    torch.fmod,
+    torch.eq,
+    torch.ne,
+    torch.lt,
+    torch.le,
+    torch.gt,
+    torch.ge,
+    torch.logical_and,
+    torch.logical_or,
+    torch.logical_xor,
+    torch.bitwise_and,
+    torch.bitwise_or,
+    torch.bitwise_xor,
+    torch.floor_divide,
+    torch.pow,
+    torch.atan2,
+    torch.heaviside,
+]
 REDUCE = [torch.sum, torch.mean, torch.amax, torch.amin, torch.any, torch.all, torch.argmax, torch.cumsum, torch.prod]
 
 
@@ -168,8 +215,20 @@ def check(carina, folder, seed, target=None):
     save(folder, seed)
     target = target or TARGETS[seed % len(TARGETS)]
     scheme = ["int8", "int16x8", "none"][seed % 7 % 3] if seed % 7 > 3 else "int8"
-    compiled = ["compile", "m.pt2", "--target", target, "--calibrate", "c.npz", "--quantize", scheme, "-o", "o.pte",
-                "--dump", "d"]
+    compiled = [
+        "compile",
+        "m.pt2",
+        "--target",
+        target,
+        "--calibrate",
+        "c.npz",
+        "--quantize",
+        scheme,
+        "-o",
+        "o.pte",
+        "--dump",
+        "d",
+    ]
     if scheme == "none":
         compiled = ["compile", "m.pt2", "--target", target, "-o", "o.pte", "--dump", "d"]
     done = subprocess.run([carina, *compiled], cwd=folder, capture_output=True, text=True, timeout=60)
@@ -179,8 +238,13 @@ def check(carina, folder, seed, target=None):
         return None if "error" in done.stderr else f"{target}: refused without a reason"
     if not list((folder / "d").glob("output_tag0_*.tosa")):
         return None
-    done = subprocess.run([carina, "accuracy", "m.pt2", "o.pte", "--data", "c.npz", "--dump", "d", "--json"],
-                          cwd=folder, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [carina, "accuracy", "m.pt2", "o.pte", "--data", "c.npz", "--dump", "d", "--json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     if done.returncode not in (0, 1):
         return f"{target} {scheme}: accuracy: exit code {done.returncode}: {done.stderr[-600:]}"
     if done.returncode == 1:

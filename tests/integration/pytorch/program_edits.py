@@ -67,7 +67,11 @@ def an_argument(program, rng):
             lambda: {"as_tensor": tensor(program, rng)},
             lambda: {"as_tensor": tensor(program, rng)},
             lambda: {"as_tensors": [tensor(program, rng) for _ in range(few)]},
-            lambda: {"as_optional_tensors": [rng.choice([{"as_tensor": tensor(program, rng)}, {"as_none": True}]) for _ in range(few)]},
+            lambda: {
+                "as_optional_tensors": [
+                    rng.choice([{"as_tensor": tensor(program, rng)}, {"as_none": True}]) for _ in range(few)
+                ]
+            },
             lambda: {"as_optional_tensor": {"as_none": True}},
             lambda: {"as_scalar_type": rng.choice(SCALAR_TYPES)},
             lambda: {"as_memory_format": rng.choice([1, 2, 3, 4])},
@@ -126,7 +130,12 @@ def change_kind(program, rng):
 
 def change_number(program, rng):
     node, chosen = an_input(program, rng)
-    numbers = [(n, i) for n in program.nodes for i in n["inputs"] if set(i["arg"]) & {"as_int", "as_ints", "as_float", "as_bool"}]
+    numbers = [
+        (n, i)
+        for n in program.nodes
+        for i in n["inputs"]
+        if set(i["arg"]) & {"as_int", "as_ints", "as_float", "as_bool"}
+    ]
     if not numbers:
         return None
     node, chosen = rng.choice(numbers)
@@ -238,7 +247,13 @@ def change_target(program, rng):
     before = node["target"]
     node["target"] = rng.choice(sorted({n["target"] for n in program.nodes}))
     if rng.random() < 0.5:
-        similar = {"2d": ["1d", "3d"], "1d": ["2d", "3d"], "max": ["min", "argmax"], "sum": ["mean", "amax"], ".default": ["_.default", ".Tensor"]}
+        similar = {
+            "2d": ["1d", "3d"],
+            "1d": ["2d", "3d"],
+            "max": ["min", "argmax"],
+            "sum": ["mean", "amax"],
+            ".default": ["_.default", ".Tensor"],
+        }
         for word, others in similar.items():
             if word in before:
                 node["target"] = before.replace(word, rng.choice(others))
@@ -305,7 +320,9 @@ def change_symbol(program, rng):
     if not meta["sizes"]:
         return None
     hint = rng.choice([integer(rng.choice(SIZES)), None])
-    meta["sizes"][rng.randrange(len(meta["sizes"]))] = {"as_expr": {"expr_str": "Symbol('s0', integer=True)", "hint": hint}}
+    meta["sizes"][rng.randrange(len(meta["sizes"]))] = {
+        "as_expr": {"expr_str": "Symbol('s0', integer=True)", "hint": hint}
+    }
     return f"{name}: symbolic size"
 
 
@@ -339,7 +356,9 @@ def change_weight(program, rng):
         config["config"].pop(weight)
     else:
         same = [v for v in program.values.values() if v["sizes"] == meta["sizes"] and v["dtype"] == meta["dtype"]]
-        sizes = rng.choice([meta["sizes"][::-1], meta["sizes"][1:], [integer(1), *meta["sizes"]], [integer(0)] * len(meta["sizes"])])
+        sizes = rng.choice(
+            [meta["sizes"][::-1], meta["sizes"][1:], [integer(1), *meta["sizes"]], [integer(0)] * len(meta["sizes"])]
+        )
         dtype = rng.choice([meta["dtype"], 2, 6, 12])
         for changed in [meta, *same]:
             changed.update(sizes=sizes, strides=[integer(1)] * len(sizes), dtype=dtype)

@@ -51,7 +51,10 @@ def exported(model):
 def compiled(run_carina, folder, program, expect):
     np.savez(folder / "c.npz", x=np.random.RandomState(0).randn(6, 3, 4).astype("f4"))
     torch.export.save(program, folder / "m.pt2")
-    return run_carina(["compile", folder / "m.pt2", "--target", TARGET, "--calibrate", folder / "c.npz", "-o", folder / "o.pte"], expect=expect)
+    return run_carina(
+        ["compile", folder / "m.pt2", "--target", TARGET, "--calibrate", folder / "c.npz", "-o", folder / "o.pte"],
+        expect=expect,
+    )
 
 
 def check_advice(run_carina, folder, program):
@@ -86,7 +89,10 @@ def test_other_operators_get_other_advice(run_carina, tmp_path, function):
 def is_decomposed(name, table):
     packet = getattr(torch.ops.aten, name)
     overloads = [getattr(packet, overload) for overload in packet.overloads()]
-    return any(op in table or torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "CompositeImplicitAutograd") for op in overloads)
+    return any(
+        op in table or torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "CompositeImplicitAutograd")
+        for op in overloads
+    )
 
 
 def test_the_list_is_of_pytorch_and_in_order():

@@ -91,7 +91,9 @@ def model(request, tmp_path_factory):
 
 
 def sqnr_db(wanted, got):
-    return 10 * np.log10((wanted.astype(np.float64) ** 2).sum() / max(((wanted.astype(np.float64) - got) ** 2).sum(), 1e-30))
+    return 10 * np.log10(
+        (wanted.astype(np.float64) ** 2).sum() / max(((wanted.astype(np.float64) - got) ** 2).sum(), 1e-30)
+    )
 
 
 def outputs(run_carina, program, samples, folder):
@@ -106,7 +108,19 @@ def outputs(run_carina, program, samples, folder):
 def test_quantized(model, run_carina):
     folder, samples, wanted, min_db = model
     done = run_carina(
-        ["compile", folder / "model.pt2", "--target", TARGET, "--quantize", "int8", "--calibrate", folder / "data.npz", "-o", folder / "int8.pte", "--json"]
+        [
+            "compile",
+            folder / "model.pt2",
+            "--target",
+            TARGET,
+            "--quantize",
+            "int8",
+            "--calibrate",
+            folder / "data.npz",
+            "-o",
+            folder / "int8.pte",
+            "--json",
+        ]
     )
     nodes = done.json["nodes"]
     assert [n for n in nodes if n["runs_on"] not in ("npu", "folded")] == []
@@ -119,7 +133,17 @@ def test_float(model, run_carina):
     assert sqnr_db(wanted[:2], outputs(run_carina, folder / "float.pte", samples[:2], folder)) > 110
 
 
-DTYPES = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64]
+DTYPES = [
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+]
 
 
 def made_of_nothing(dtype):
@@ -141,7 +165,11 @@ class Nothing(nn.Module):
         self.dtype = dtype
 
     def forward(self, x):
-        like = [torch.zeros_like(x, dtype=self.dtype), torch.full_like(x, 3, dtype=self.dtype), x.new_full((8,), 2, dtype=self.dtype)]
+        like = [
+            torch.zeros_like(x, dtype=self.dtype),
+            torch.full_like(x, 3, dtype=self.dtype),
+            x.new_full((8,), 2, dtype=self.dtype),
+        ]
         return tuple(x + part for part in (*made_of_nothing(self.dtype), *like))
 
 
@@ -154,7 +182,13 @@ class Windows(nn.Module):
 
     def forward(self, x):
         one = {"dtype": self.dtype}
-        windows = [torch.hann_window, torch.hamming_window, torch.blackman_window, torch.bartlett_window, torch.kaiser_window]
+        windows = [
+            torch.hann_window,
+            torch.hamming_window,
+            torch.blackman_window,
+            torch.bartlett_window,
+            torch.kaiser_window,
+        ]
         plain = [window(8, **one) for window in windows]
         symmetric = [window(8, periodic=False, **one) for window in windows]
         others = [
@@ -171,7 +205,12 @@ class Windows(nn.Module):
 
 class Triangles(nn.Module):
     def forward(self, x):
-        places = [torch.tril_indices(3, 4), torch.triu_indices(4, 3, -1), torch.tril_indices(4, 3, 1), torch.triu_indices(3, 3, 5)]
+        places = [
+            torch.tril_indices(3, 4),
+            torch.triu_indices(4, 3, -1),
+            torch.tril_indices(4, 3, 1),
+            torch.triu_indices(3, 3, 5),
+        ]
         return tuple(x[:2, None] + place for place in (*places, torch.triu_indices(2, 3, dtype=torch.int32)))
 
 
@@ -180,7 +219,16 @@ class InFloat64(nn.Module):
 
     def forward(self, x):
         wide, at = x.double(), torch.tensor([[0], [1], [2]])
-        return 1 - wide, 2.1 - wide, wide + 0.1, torch.tril(wide), torch.triu(wide, 1), wide.scatter(1, at, 0.1), torch.where(wide > 0, wide, 0), wide.masked_fill(wide > 0.5, 1)
+        return (
+            1 - wide,
+            2.1 - wide,
+            wide + 0.1,
+            torch.tril(wide),
+            torch.triu(wide, 1),
+            wide.scatter(1, at, 0.1),
+            torch.where(wide > 0, wide, 0),
+            wide.masked_fill(wide > 0.5, 1),
+        )
 
 
 def check_float(run_carina, folder, model, x, decomposed, tolerance=None):
@@ -214,15 +262,25 @@ class AdaptiveMaxima(nn.Module):
 
 
 def test_adaptive_maxima_of_volumes(run_carina, tmp_path):
-    check_float(run_carina, tmp_path, AdaptiveMaxima(), torch.rand(1, 2, 4, 5, 6, generator=torch.Generator().manual_seed(1)), False)
+    check_float(
+        run_carina,
+        tmp_path,
+        AdaptiveMaxima(),
+        torch.rand(1, 2, 4, 5, 6, generator=torch.Generator().manual_seed(1)),
+        False,
+    )
 
 
 @pytest.mark.parametrize("decomposed", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_tensors_made_of_nothing_have_every_type(run_carina, tmp_path, dtype, decomposed):
-    check_float(run_carina, tmp_path, Nothing(dtype), torch.rand(8, generator=torch.Generator().manual_seed(1)), decomposed)
+    check_float(
+        run_carina, tmp_path, Nothing(dtype), torch.rand(8, generator=torch.Generator().manual_seed(1)), decomposed
+    )
 
 
 @pytest.mark.parametrize("decomposed", [False, True])
 def test_numbers_beside_float64(run_carina, tmp_path, decomposed):
-    check_float(run_carina, tmp_path, InFloat64(), torch.rand(3, 4, generator=torch.Generator().manual_seed(1)), decomposed)
+    check_float(
+        run_carina, tmp_path, InFloat64(), torch.rand(3, 4, generator=torch.Generator().manual_seed(1)), decomposed
+    )

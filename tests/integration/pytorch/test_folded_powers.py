@@ -32,7 +32,9 @@ def compiled(run_carina, folder, model, samples, *args):
     torch.export.save(torch.export.export(model.eval(), (torch.tensor(samples[0]),), strict=False), folder / "m.pt2")
     calibrate = [] if "--no-delegate" in args else ["--calibrate", folder / "c.npz"]
     run_carina(["compile", folder / "m.pt2", "--target", "ethos-u55-128", *calibrate, *args, "-o", folder / "o.pte"])
-    return run_carina(["accuracy", folder / "m.pt2", folder / "o.pte", "--data", folder / "c.npz", "--json"]).json["sqnr_db"]
+    return run_carina(["accuracy", folder / "m.pt2", folder / "o.pte", "--data", folder / "c.npz", "--json"]).json[
+        "sqnr_db"
+    ]
 
 
 def test_a_power_of_a_constant_is_folded(run_carina, tmp_path):
@@ -50,13 +52,18 @@ def test_a_power_runs_on_the_cpu(run_carina, tmp_path):
         def forward(self, x):
             return 3.0**x
 
-    assert compiled(run_carina, tmp_path, Power(), np.random.RandomState(0).randn(6, 1, 8).astype("f4"), "--no-delegate") > 90
+    assert (
+        compiled(run_carina, tmp_path, Power(), np.random.RandomState(0).randn(6, 1, 8).astype("f4"), "--no-delegate")
+        > 90
+    )
 
 
 def test_the_pages_of_operators_and_kernels_agree():
     """An operator names its out variant if the runtime has that kernel, unless a reason says why it is not used."""
     kernels = set(re.findall(r'"(aten::[\w.]+)"', (ROOT / "runtime" / "kernels" / "portable_kernels.def").read_text()))
-    rows = re.findall(r"^\| aten\.(\w+)\.(\w+) \| (.*) \| (.*) \|$", (ROOT / "docs" / "SUPPORTED_OPS.md").read_text(), re.M)
+    rows = re.findall(
+        r"^\| aten\.(\w+)\.(\w+) \| (.*) \| (.*) \|$", (ROOT / "docs" / "SUPPORTED_OPS.md").read_text(), re.M
+    )
     assert len(rows) > 400
     silent = []
     for name, overload, npu, cpu in rows:

@@ -11,7 +11,6 @@ from torch import nn
 from function_as_module import Fn
 
 
-
 MODELS = {
     "conv": (lambda: nn.Conv2d(3, 4, 3), (1, 3, 8, 8)),
     "conv_without_bias": (lambda: nn.Conv2d(3, 4, 3, stride=2, padding=1, bias=False), (1, 3, 8, 8)),
@@ -21,7 +20,10 @@ MODELS = {
     "pad": (lambda: nn.ConstantPad1d(1, 0.5), (1, 2, 3)),
     "bmm": (lambda: Fn(lambda x: torch.bmm(x, x.transpose(1, 2))), (2, 3, 4)),
     "arithmetic": (lambda: Fn(lambda x: (x * 0.3 + x / 7 - 1) / (x * x + 1) + torch.add(x, x, alpha=0.5)), (3, 40)),
-    "functions": (lambda: Fn(lambda x: torch.tanh(x) + torch.sqrt(x.abs()) + F.gelu(x) + torch.atan(x) + F.elu(x)), (3, 40)),
+    "functions": (
+        lambda: Fn(lambda x: torch.tanh(x) + torch.sqrt(x.abs()) + F.gelu(x) + torch.atan(x) + F.elu(x)),
+        (3, 40),
+    ),
     "softmax": (lambda: nn.Softmax(-1), (3, 40)),
     "layer_norm": (lambda: nn.LayerNorm(16), (3, 16)),
     "conv_bn_relu": (lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU6()), (1, 3, 8, 8)),

@@ -42,7 +42,20 @@ def test_no_number_changes(model, run_carina, reference_model):
     before = run_carina(["explain", *quantized(folder), *TARGET, "--json"]).json
     assert rule in {node["rule"] for node in before["nodes"] if node["runs_on"] != "npu"}, before["nodes"]
 
-    said = run_carina(["compile", *quantized(folder), *TARGET, "--legalize", "--delegate-all", "--io", "int8", "-o", folder / "m.pte", "--json"]).json
+    said = run_carina(
+        [
+            "compile",
+            *quantized(folder),
+            *TARGET,
+            "--legalize",
+            "--delegate-all",
+            "--io",
+            "int8",
+            "-o",
+            folder / "m.pte",
+            "--json",
+        ]
+    ).json
     assert [fix["rule"] for fix in said["legalized"]] == [rule] and said["legalized"][0]["change"]
     assert all(node["runs_on"] in ("npu", "folded") for node in said["nodes"]), said["nodes"]
 
@@ -51,7 +64,9 @@ def test_no_number_changes(model, run_carina, reference_model):
     integers = np.random.default_rng(2).integers(-128, 128, like.shape, dtype=np.int8)
     np.save(folder / "in.npy", integers)
     run_carina(["run", folder / "m.pte", "-i", folder / "in.npy", "-o", folder / "out"])
-    np.testing.assert_array_equal(np.load(folder / "out" / "output_0.npy"), reference_model(folder / "m.tosa", [integers])[0])
+    np.testing.assert_array_equal(
+        np.load(folder / "out" / "output_0.npy"), reference_model(folder / "m.tosa", [integers])[0]
+    )
 
 
 @pytest.mark.parametrize("model", ["dilated"], indirect=True)
@@ -102,4 +117,6 @@ def test_long_kernels_and_strides_run_on_the_npu(name, scheme, target, run_carin
     integers = np.random.default_rng(2).integers(limits.min, limits.max, shape, dtype=bits, endpoint=True)
     np.save(tmp_path / "in.npy", integers)
     run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "in.npy", "-o", tmp_path / "out"])
-    np.testing.assert_array_equal(np.load(tmp_path / "out" / "output_0.npy"), reference_model(tmp_path / "m.tosa", [integers])[0])
+    np.testing.assert_array_equal(
+        np.load(tmp_path / "out" / "output_0.npy"), reference_model(tmp_path / "m.tosa", [integers])[0]
+    )

@@ -59,7 +59,21 @@ def test_rounds_in_floats(loop, run_carina, tmp_path):
 def test_rounds_in_integers(loop, run_carina, tmp_path, target):
     model, cases = loop
     calibration = model.parent / "calibration.npy"
-    run_carina(["compile", model, "--loop-rounds", ROUNDS, "--target", target, "--calibrate", calibration, "--delegate-all", "-o", tmp_path / "m.pte"])
+    run_carina(
+        [
+            "compile",
+            model,
+            "--loop-rounds",
+            ROUNDS,
+            "--target",
+            target,
+            "--calibrate",
+            calibration,
+            "--delegate-all",
+            "-o",
+            tmp_path / "m.pte",
+        ]
+    )
     for x, wanted in cases:
         np.save(tmp_path / "x.npy", x)
         run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "x.npy", "-o", tmp_path / "out"])
@@ -102,7 +116,9 @@ def sequence_models():
 
     class Nested(torch.nn.Module):
         def forward(self, x, y):
-            return map_over(lambda rows: scan(lambda state, row: (state + row, state.clone()), rows[0], rows)[1], x), y * 1
+            return map_over(
+                lambda rows: scan(lambda state, row: (state + row, state.clone()), rows[0], rows)[1], x
+            ), y * 1
 
     return {"map": Map(), "plain_map": PlainMap(), "scan": Scan(), "plain_scan": PlainScan(), "nested": Nested()}
 
@@ -112,7 +128,10 @@ def test_map_and_scan(name, run_carina, tmp_path):
     import torch
 
     model = sequence_models()[name].eval()
-    x, y = torch.randn(3, 2, 4, generator=torch.Generator().manual_seed(1)), torch.randn(2, 4, generator=torch.Generator().manual_seed(2))
+    x, y = (
+        torch.randn(3, 2, 4, generator=torch.Generator().manual_seed(1)),
+        torch.randn(2, 4, generator=torch.Generator().manual_seed(2)),
+    )
     torch.export.save(torch.export.export(model, (x, y)), tmp_path / "m.pt2")
     expected = [value.detach().numpy() for value in torch.utils._pytree.tree_leaves(model(x, y))]
     np.savez(tmp_path / "inputs.npz", x=x.numpy(), y=y.numpy(), input_0=x.numpy(), input_1=y.numpy())

@@ -90,7 +90,10 @@ def is_op(node, name):
 def io_parameters(program):
     """(scale, zero point, min, max) of each user input and output."""
     graph = program.graph
-    user_inputs, outputs = set(program.graph_signature.user_inputs), next(n for n in graph.nodes if n.op == "output").args[0]
+    user_inputs, outputs = (
+        set(program.graph_signature.user_inputs),
+        next(n for n in graph.nodes if n.op == "output").args[0],
+    )
     inputs = []
     for node in graph.nodes:
         if node.op == "placeholder" and node.name in user_inputs:
@@ -116,7 +119,9 @@ def test_int8(module, lower_tool, reference_model, vela, tmp_path):
         got = reference_model(tosa, [to_int8(x.numpy(), q) for x, q in zip(inputs, inputs_q, strict=True)])
         for g, w, q in zip(got, wanted, outputs_q, strict=True):
             steps = np.abs(g.astype(int) - to_int8(w.detach().numpy(), q))
-            assert g.dtype == np.int8 and steps.max(initial=0) <= module.steps, f"{steps.max()} steps, {(steps > 0).sum()} of {steps.size} differ"
+            assert g.dtype == np.int8 and steps.max(initial=0) <= module.steps, (
+                f"{steps.max()} steps, {(steps > 0).sum()} of {steps.size} differ"
+            )
     if module.vela:
         vela(tosa)
 
@@ -167,7 +172,10 @@ class Decoder(torch.nn.Module):
     def __init__(self, size):
         super().__init__()
         self.size = size
-        self.first, self.second = torch.nn.Conv2d(3, 8, 3, stride=2, padding=1), torch.nn.Conv2d(8, 16, 3, stride=2, padding=1)
+        self.first, self.second = (
+            torch.nn.Conv2d(3, 8, 3, stride=2, padding=1),
+            torch.nn.Conv2d(8, 16, 3, stride=2, padding=1),
+        )
         self.last = torch.nn.Conv2d(24, 4, 3, padding=1)
 
     def forward(self, x):

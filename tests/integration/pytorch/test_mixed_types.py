@@ -44,8 +44,12 @@ def test_integers_among_floats(run_carina, tmp_path, model, target, decomposed):
     decomposed = decomposed or model is Heaviside
     program = torch.export.export(model().eval(), (torch.tensor(samples[0]),), strict=False)
     torch.export.save(program.run_decompositions() if decomposed else program, tmp_path / "m.pt2")
-    run_carina(["compile", tmp_path / "m.pt2", "--target", target, "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "o.pte"])
-    report = run_carina(["accuracy", tmp_path / "m.pt2", tmp_path / "o.pte", "--data", tmp_path / "c.npz", "--json"]).json
+    run_carina(
+        ["compile", tmp_path / "m.pt2", "--target", target, "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "o.pte"]
+    )
+    report = run_carina(
+        ["accuracy", tmp_path / "m.pt2", tmp_path / "o.pte", "--data", tmp_path / "c.npz", "--json"]
+    ).json
     assert report["sqnr_db"] > 30
 
 
@@ -53,7 +57,9 @@ class OfIntegers(nn.Module):
     """Functions that PyTorch computes in float although they read integers."""
 
     def forward(self, x):
-        return tuple(function(x) for function in (torch.tanh, torch.sigmoid, torch.sqrt, torch.log1p, torch.erf, torch.rsqrt)) + (torch.abs(x),)
+        return tuple(
+            function(x) for function in (torch.tanh, torch.sigmoid, torch.sqrt, torch.log1p, torch.erf, torch.rsqrt)
+        ) + (torch.abs(x),)
 
 
 class AmongFloats(nn.Module):
@@ -70,7 +76,20 @@ def check_quantized(run_carina, folder, model, samples, targets, db=30):
     torch.export.save(torch.export.export(model.eval(), (torch.tensor(samples[0]),), strict=False), folder / "m.pt2")
     np.savez(folder / "c.npz", x=samples)
     for target in targets:
-        run_carina(["compile", folder / "m.pt2", "--target", target, "--quantize", "int8", "--calibrate", folder / "c.npz", "-o", folder / "o.pte"])
+        run_carina(
+            [
+                "compile",
+                folder / "m.pt2",
+                "--target",
+                target,
+                "--quantize",
+                "int8",
+                "--calibrate",
+                folder / "c.npz",
+                "-o",
+                folder / "o.pte",
+            ]
+        )
         report = run_carina(["accuracy", folder / "m.pt2", folder / "o.pte", "--data", folder / "c.npz", "--json"]).json
         assert report["sqnr_db"] > db, target
 
@@ -80,8 +99,23 @@ def check_quantized(run_carina, folder, model, samples, targets, db=30):
 def test_functions_of_integers_compute_in_float(run_carina, tmp_path, model, dtype):
     samples = np.random.RandomState(0).randint(1, 6, (16, 4, 7)).astype(dtype)
     check_quantized(run_carina, tmp_path, model(), samples, TARGETS)
-    run_carina(["compile", tmp_path / "m.pt2", "--target", "vgf", "--quantize", "int8", "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "v.pte"])
-    run_carina(["tosa", tmp_path / "m.pt2", "--quantize", "int8", "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "m.tosa"])
+    run_carina(
+        [
+            "compile",
+            tmp_path / "m.pt2",
+            "--target",
+            "vgf",
+            "--quantize",
+            "int8",
+            "--calibrate",
+            tmp_path / "c.npz",
+            "-o",
+            tmp_path / "v.pte",
+        ]
+    )
+    run_carina(
+        ["tosa", tmp_path / "m.pt2", "--quantize", "int8", "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "m.tosa"]
+    )
 
 
 class Bytes(nn.Module):

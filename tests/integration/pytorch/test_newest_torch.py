@@ -38,7 +38,9 @@ def test_program_has_the_same_bytes(kind, exported, run_carina, tmp_path):
     programs = []
     for folder in exported:
         program = tmp_path / f"{folder.name}.pte"
-        report = run_carina(["compile", folder / f"{kind}.pt2", "--target", "ethos-u55-128", *options, "-o", program, "--json"]).json
+        report = run_carina(
+            ["compile", folder / f"{kind}.pt2", "--target", "ethos-u55-128", *options, "-o", program, "--json"]
+        ).json
         assert report["delegates"], "something runs on the NPU"
         programs.append(program.read_bytes())
     assert programs[0] == programs[1]

@@ -55,7 +55,13 @@ class Images(nn.Module):
         z = F.interpolate(self.depth(y), scale_factor=2, mode="bilinear")
         w = F.max_pool2d(y, 2) + F.avg_pool2d(y, 2)
         mask = torch.where(w > 0.1, w, 0.0).masked_fill(w > 2, -1.0)
-        return self.last(y.mean((2, 3))).log_softmax(-1), self.groups(z), F.pixel_shuffle(y, 2), mask, F.interpolate(w, size=(3, 3))
+        return (
+            self.last(y.mean((2, 3))).log_softmax(-1),
+            self.groups(z),
+            F.pixel_shuffle(y, 2),
+            mask,
+            F.interpolate(w, size=(3, 3)),
+        )
 
 
 class Sequences(nn.Module):
@@ -63,7 +69,11 @@ class Sequences(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.words, self.lstm, self.norm = nn.Embedding(11, 8), nn.LSTM(8, 4, bidirectional=True, batch_first=True), nn.LayerNorm(8)
+        self.words, self.lstm, self.norm = (
+            nn.Embedding(11, 8),
+            nn.LSTM(8, 4, bidirectional=True, batch_first=True),
+            nn.LayerNorm(8),
+        )
 
     def forward(self, tokens, x):
         e = self.words(tokens) + x
@@ -74,7 +84,14 @@ class Sequences(nn.Module):
         e = e.clone()
         e[:, 0] = 0
         e[:, 1:3].mul_(2)
-        return attended, first + second, e, e[:, torch.tensor([0, 2])], torch.einsum("bij,bkj->bik", e, e), e.cumsum(1).sort(1)[0]
+        return (
+            attended,
+            first + second,
+            e,
+            e[:, torch.tensor([0, 2])],
+            torch.einsum("bij,bkj->bik", e, e),
+            e.cumsum(1).sort(1)[0],
+        )
 
 
 NETWORKS = {
@@ -150,22 +167,33 @@ def argument(target, at, value):
 
 
 def sizes(name, *numbers):
-    return lambda node, values: values[name].update(sizes=[integer(n) for n in numbers], strides=[integer(1)] * len(numbers))
+    return lambda node, values: values[name].update(
+        sizes=[integer(n) for n in numbers], strides=[integer(1)] * len(numbers)
+    )
 
 
 # One edit each, and what the message says.
 EDITS = {
-    "outputs_thrice": (lambda node, values: node("gather").update(outputs=node("gather")["outputs"] * 3), "it has 3 results, not 1"),
+    "outputs_thrice": (
+        lambda node, values: node("gather").update(outputs=node("gather")["outputs"] * 3),
+        "it has 3 results, not 1",
+    ),
     "stack_empty": (argument("stack", 0, {"as_tensors": []}), "its list is empty"),
     "conv_weight_int": (argument("conv1d", 1, {"as_int": -1}), "its weights have rank 0, not 3"),
     "conv_result_rank": (sizes("conv1d", 0), "expected [1,4,7], got [0]"),
     "conv_result_type": (lambda node, values: values["conv1d"].update(dtype=6), "expected fp32, got fp16"),
     "slice_of_float": (argument("slice", 0, {"as_float": -1.0}), "its operand has no axis"),
     "gather_of_int": (argument("gather", 0, {"as_int": 2**62}), "axis 2 of a tensor of rank 0"),
-    "std_dims": (argument("std.correction", 1, {"as_ints": [1, 0, 0, 2**62, 1, 2**31] * 20}), "argument dim is too large"),
+    "std_dims": (
+        argument("std.correction", 1, {"as_ints": [1, 0, 0, 2**62, 1, 2**31] * 20}),
+        "argument dim is too large",
+    ),
     "std_axis": (argument("std.correction", 1, {"as_ints": [1, 3]}), "axis 3 of a tensor of rank 3"),
     "std_axis_twice": (argument("std.correction", 1, {"as_ints": [1, -2]}), "axis -2 is given twice"),
-    "transposed_vector": (argument("conv_transpose1d", 0, {"as_tensor": {"name": "p_scale"}}), "its operand has rank 1, not 2 or 3"),
+    "transposed_vector": (
+        argument("conv_transpose1d", 0, {"as_tensor": {"name": "p_scale"}}),
+        "its operand has rank 1, not 2 or 3",
+    ),
     "slice_of_vector": (argument("slice", 0, {"as_tensor": {"name": "p_scale"}}), "axis 1 of a tensor of rank 1"),
     "pool_rank": (sizes("adaptive_avg_pool1d", 2**31, -1, 2**31, 7, 1, 1), "the tensor's shape is not possible"),
     "matmul_zero": (sizes("matmul", 0, 0, 0), "expected [1,4,4], got [0,0,0]"),
@@ -206,9 +234,17 @@ def test_missing_weights_are_errors(carina, folder, name):
         for command in COMMANDS[:4]:
             args = ["lost.pt2" if a == "FILE" else a for a in command]
             done = subprocess.run([carina, *args], cwd=folder, capture_output=True, text=True)
-            assert done.returncode == 1 and "the archive has no such entry" in done.stdout + done.stderr, (gone, args, done)
+            assert done.returncode == 1 and "the archive has no such entry" in done.stdout + done.stderr, (
+                gone,
+                args,
+                done,
+            )
     done = subprocess.run([carina, "inspect", "lost.pt2"], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 1 and f"{count} stored tensors cannot be read" in done.stderr and len(done.stderr.splitlines()) <= 2, done
+    assert (
+        done.returncode == 1
+        and f"{count} stored tensors cannot be read" in done.stderr
+        and len(done.stderr.splitlines()) <= 2
+    ), done
 
 
 def test_complex_weights_are_errors(carina, folder):
@@ -222,5 +258,7 @@ def test_complex_weights_are_errors(carina, folder):
     for command in COMMANDS:
         args = ["complex.pt2" if a == "FILE" else a for a in command]
         done = subprocess.run([carina, *args], cwd=folder, capture_output=True, text=True)
-        assert done.returncode == 1 and "tensors of type complex64 are not supported" in done.stdout + done.stderr, (args, done)
-
+        assert done.returncode == 1 and "tensors of type complex64 are not supported" in done.stdout + done.stderr, (
+            args,
+            done,
+        )

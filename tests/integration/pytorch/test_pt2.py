@@ -20,12 +20,28 @@ from conftest import ROOT
 
 ROW = re.compile(r'CARINA_ATEN_OP\((\w+), (\w+), (\w+), "(.*)"\)')
 DTYPES = {
-    "bool": torch.bool, "i8": torch.int8, "u8": torch.uint8, "i16": torch.int16, "u16": torch.uint16, "i32": torch.int32,
-    "u32": torch.uint32, "i64": torch.int64, "fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32,
-    "fp64": torch.float64, "fp8e4m3": torch.float8_e4m3fn, "fp8e5m2": torch.float8_e5m2,
+    "bool": torch.bool,
+    "i8": torch.int8,
+    "u8": torch.uint8,
+    "i16": torch.int16,
+    "u16": torch.uint16,
+    "i32": torch.int32,
+    "u32": torch.uint32,
+    "i64": torch.int64,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "fp32": torch.float32,
+    "fp64": torch.float64,
+    "fp8e4m3": torch.float8_e4m3fn,
+    "fp8e5m2": torch.float8_e5m2,
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
-MEMORY_FORMATS = {0: torch.contiguous_format, 1: torch.preserve_format, 2: torch.channels_last, 3: torch.channels_last_3d}
+MEMORY_FORMATS = {
+    0: torch.contiguous_format,
+    1: torch.preserve_format,
+    2: torch.channels_last,
+    3: torch.channels_last_3d,
+}
 
 
 def tool():
@@ -44,7 +60,9 @@ class Imported:
         assert done.returncode == 0, done.stderr
         self.notes = done.stderr
         graph = json.loads(done.stdout)
-        self.inputs, self.outputs, self.values, self.nodes = (graph[key] for key in ("inputs", "outputs", "values", "nodes"))
+        self.inputs, self.outputs, self.values, self.nodes = (
+            graph[key] for key in ("inputs", "outputs", "values", "nodes")
+        )
         with np.load(npz) as arrays:
             self.constants = {name: self.tensor(name, arrays[name]) for name in arrays.files}
 
@@ -65,7 +83,11 @@ class Imported:
             for name, value in zip(node["outputs"], flat, strict=True):
                 if name is not None:
                     declared = self.values[name]
-                    assert NAMES[value.dtype] == declared["dtype"] and list(value.shape) == declared["shape"], (node, value.shape, declared)
+                    assert NAMES[value.dtype] == declared["dtype"] and list(value.shape) == declared["shape"], (
+                        node,
+                        value.shape,
+                        declared,
+                    )
                     env[name] = value
         return [env[name] for name in self.outputs]
 
@@ -136,7 +158,9 @@ def save(program, tmp_path, name="model"):
 
 def check_results(imported, module, args, kwargs=None):
     with torch.no_grad():
-        copies = torch.utils._pytree.tree_map(lambda t: t.clone() if isinstance(t, torch.Tensor) else t, (args, kwargs or {}))
+        copies = torch.utils._pytree.tree_map(
+            lambda t: t.clone() if isinstance(t, torch.Tensor) else t, (args, kwargs or {})
+        )
         expected = module(*copies[0], **copies[1])
     wanted = [t for t in torch.utils._pytree.tree_leaves(expected) if isinstance(t, torch.Tensor)]
     given = [t for t in torch.utils._pytree.tree_leaves((args, kwargs or {})) if isinstance(t, torch.Tensor)]
@@ -158,7 +182,11 @@ def check_constants(imported, program):
         owner = owners[name]
         theirs = program.state_dict[owner] if owner in program.state_dict else program.constants[owner]
         assert tensor.dtype == theirs.dtype and tensor.shape == theirs.shape, name
-        assert tensor.contiguous().view(torch.uint8).equal(theirs.detach().contiguous().view(torch.uint8)) if tensor.dim() else tensor.equal(theirs), name
+        assert (
+            tensor.contiguous().view(torch.uint8).equal(theirs.detach().contiguous().view(torch.uint8))
+            if tensor.dim()
+            else tensor.equal(theirs)
+        ), name
         seen += 1
     return seen
 
@@ -172,7 +200,11 @@ def dead_code_removed(program):
         if node not in live:
             live.add(node)
             stack += node.all_input_nodes
-    return [node for node in graph.nodes if node in live and node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload)]
+    return [
+        node
+        for node in graph.nodes
+        if node in live and node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload)
+    ]
 
 
 def plain(value):
@@ -211,9 +243,17 @@ def check_structure(imported, program):
         assert ours["op"] == str(theirs.target).replace("detach_", "detach"), ours
         operands = []
         for position, argument in enumerate(schema.arguments):
-            given = theirs.args[position] if position < len(theirs.args) else theirs.kwargs.get(argument.name, argument.default_value)
+            given = (
+                theirs.args[position]
+                if position < len(theirs.args)
+                else theirs.kwargs.get(argument.name, argument.default_value)
+            )
             if not is_tensor(argument):
-                assert same_attribute(argument, ours["attributes"][argument.name], plain(given)), (ours, argument.name, given)
+                assert same_attribute(argument, ours["attributes"][argument.name], plain(given)), (
+                    ours,
+                    argument.name,
+                    given,
+                )
             elif is_list(argument):
                 operands += plain(given if given is not None else [])
             else:
@@ -285,7 +325,11 @@ class Constants(nn.Module):
 
     def forward(self, x):
         y = x + self.kept * self.dropped + self.plain + torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-        return torch.where(self.mask, y, self.narrow.float() + self.brain.float()), y[self.index], y.double() + self.wide_numbers
+        return (
+            torch.where(self.mask, y, self.narrow.float() + self.brain.float()),
+            y[self.index],
+            y.double() + self.wide_numbers,
+        )
 
 
 class Counter(nn.Module):
@@ -360,16 +404,41 @@ def write_narrow(x):
 
 
 def scalars(x, i):
-    return x * 2, 1.5 - x, i * 2.5, i + 1, x > 0, x ** 2, 2 ** x.abs(), i == 3, torch.add(x, x, alpha=2), i // 2, x % 0.5, torch.pow(x, -1.5)
+    return (
+        x * 2,
+        1.5 - x,
+        i * 2.5,
+        i + 1,
+        x > 0,
+        x**2,
+        2 ** x.abs(),
+        i == 3,
+        torch.add(x, x, alpha=2),
+        i // 2,
+        x % 0.5,
+        torch.pow(x, -1.5),
+    )
 
 
 def sources(x):
-    a = torch.arange(0, 4, dtype=torch.float32) + torch.full((4,), 2.0) + torch.zeros(4) + torch.ones(4, dtype=torch.float32)
+    a = (
+        torch.arange(0, 4, dtype=torch.float32)
+        + torch.full((4,), 2.0)
+        + torch.zeros(4)
+        + torch.ones(4, dtype=torch.float32)
+    )
     return x + a, torch.full_like(x, -float("inf")), torch.eye(3), torch.full((2, 2), True), torch.scalar_tensor(2.0)
 
 
 def casts(x):
-    return x.to(torch.float16).float(), x.int(), (x > 0).to(torch.int8), x.double(), x.to(torch.bfloat16) + 1, x.long().bool()
+    return (
+        x.to(torch.float16).float(),
+        x.int(),
+        (x > 0).to(torch.int8),
+        x.double(),
+        x.to(torch.bfloat16) + 1,
+        x.long().bool(),
+    )
 
 
 def attention(q, k, v):
@@ -381,7 +450,18 @@ def slices(x):
 
 
 def views(x):
-    return x.view(-1, 4), x.reshape(2, 3, 2, 2), x.flatten(1), x.permute(2, 0, 1), x.transpose(0, 2), x.unflatten(2, (2, 2)), x.unsqueeze(1).expand(2, 5, 3, 4), x.movedim(0, 2), x.mT, x.repeat(1, 2, 1)
+    return (
+        x.view(-1, 4),
+        x.reshape(2, 3, 2, 2),
+        x.flatten(1),
+        x.permute(2, 0, 1),
+        x.transpose(0, 2),
+        x.unflatten(2, (2, 2)),
+        x.unsqueeze(1).expand(2, 5, 3, 4),
+        x.movedim(0, 2),
+        x.mT,
+        x.repeat(1, 2, 1),
+    )
 
 
 def joins(x):
@@ -407,31 +487,119 @@ def no_grad_inside(x):
 
 
 def pools(x):
-    return F.max_pool2d(x, 2), F.avg_pool2d(x, 3, stride=2, padding=1, count_include_pad=False), F.adaptive_avg_pool2d(x, 1), F.adaptive_avg_pool2d(x, (2, 3)), F.max_pool2d(x, 3, stride=1, padding=1, dilation=1, ceil_mode=True), F.max_pool2d(x, 2, return_indices=True), x.mean((2, 3)), x.mean(), x.sum(1, keepdim=True), x.amax((1, 2))
+    return (
+        F.max_pool2d(x, 2),
+        F.avg_pool2d(x, 3, stride=2, padding=1, count_include_pad=False),
+        F.adaptive_avg_pool2d(x, 1),
+        F.adaptive_avg_pool2d(x, (2, 3)),
+        F.max_pool2d(x, 3, stride=1, padding=1, dilation=1, ceil_mode=True),
+        F.max_pool2d(x, 2, return_indices=True),
+        x.mean((2, 3)),
+        x.mean(),
+        x.sum(1, keepdim=True),
+        x.amax((1, 2)),
+    )
 
 
 def resample(x):
-    return F.interpolate(x, scale_factor=2, mode="nearest"), F.interpolate(x, size=(7, 9), mode="bilinear", align_corners=False), F.pad(x, (1, 2, 3, 4)), F.pad(x, (1, 1, 1, 1), value=-float("inf")), F.pad(x, (1, 1, 1, 1), mode="reflect"), F.pixel_shuffle(x, 2)
+    return (
+        F.interpolate(x, scale_factor=2, mode="nearest"),
+        F.interpolate(x, size=(7, 9), mode="bilinear", align_corners=False),
+        F.pad(x, (1, 2, 3, 4)),
+        F.pad(x, (1, 1, 1, 1), value=-float("inf")),
+        F.pad(x, (1, 1, 1, 1), mode="reflect"),
+        F.pixel_shuffle(x, 2),
+    )
 
 
 def activations(x):
-    return [f(x) for f in (F.relu6, F.gelu, F.silu, F.hardswish, F.hardsigmoid, F.elu, F.leaky_relu, F.softplus, F.mish, F.selu, torch.sigmoid, torch.tanh, torch.erf, lambda v: F.gelu(v, approximate="tanh"), lambda v: v.clamp(-1, 0.5), lambda v: v.clamp(min=0), lambda v: F.softmax(v, -1), lambda v: F.log_softmax(v, 1), lambda v: F.glu(v, 1))]
+    return [
+        f(x)
+        for f in (
+            F.relu6,
+            F.gelu,
+            F.silu,
+            F.hardswish,
+            F.hardsigmoid,
+            F.elu,
+            F.leaky_relu,
+            F.softplus,
+            F.mish,
+            F.selu,
+            torch.sigmoid,
+            torch.tanh,
+            torch.erf,
+            lambda v: F.gelu(v, approximate="tanh"),
+            lambda v: v.clamp(-1, 0.5),
+            lambda v: v.clamp(min=0),
+            lambda v: F.softmax(v, -1),
+            lambda v: F.log_softmax(v, 1),
+            lambda v: F.glu(v, 1),
+        )
+    ]
 
 
 def masks(x, m):
-    return torch.where(m, x, 0.0), x.masked_fill(m, -1e9), m & ~m, torch.logical_or(m, x > 0), (x > 0).any(), m.all(1), x.tril(), torch.where(x > 0, x, x * 0.1)
+    return (
+        torch.where(m, x, 0.0),
+        x.masked_fill(m, -1e9),
+        m & ~m,
+        torch.logical_or(m, x > 0),
+        (x > 0).any(),
+        m.all(1),
+        x.tril(),
+        torch.where(x > 0, x, x * 0.1),
+    )
 
 
 def gathers(x, i):
-    return x[i], x.index_select(0, i), x.gather(0, i.unsqueeze(1).expand(3, 4)), x[:, i], x.index_put((i,), torch.zeros(3, 4)), F.one_hot(i, 5), x[i, i]
+    return (
+        x[i],
+        x.index_select(0, i),
+        x.gather(0, i.unsqueeze(1).expand(3, 4)),
+        x[:, i],
+        x.index_put((i,), torch.zeros(3, 4)),
+        F.one_hot(i, 5),
+        x[i, i],
+    )
 
 
 IMAGE = (1, 4, 12, 12)
 MODULES = {
-    "conv_bn_relu": (nn.Sequential(nn.Conv2d(4, 8, 3, stride=2, padding=1), nn.BatchNorm2d(8), nn.ReLU6(inplace=True), nn.Conv2d(8, 8, 3, groups=8, bias=False)), [torch.randn(IMAGE)]),
-    "convs": (Of(lambda a, b, c, d, x: (a(x), b(x), c(x.flatten(2)), d(x)), nn.Conv2d(4, 6, (1, 3), dilation=2, padding="same"), nn.ConvTranspose2d(4, 5, 3, stride=2, output_padding=1), nn.Conv1d(4, 2, 5), nn.Conv2d(4, 4, 3, padding=1, padding_mode="reflect")), [torch.randn(IMAGE)]),
-    "mlp": (nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Dropout(0.2), nn.LayerNorm(32), nn.Linear(32, 4), nn.Softmax(-1)), [torch.randn(2, 16)]),
-    "norms": (Of(lambda a, b, c, x: (a(x), b(x), c(x), F.normalize(x), F.rms_norm(x, (12,))), nn.GroupNorm(2, 4), nn.InstanceNorm2d(4, affine=True), nn.BatchNorm2d(4, affine=False)), [torch.randn(IMAGE)]),
+    "conv_bn_relu": (
+        nn.Sequential(
+            nn.Conv2d(4, 8, 3, stride=2, padding=1),
+            nn.BatchNorm2d(8),
+            nn.ReLU6(inplace=True),
+            nn.Conv2d(8, 8, 3, groups=8, bias=False),
+        ),
+        [torch.randn(IMAGE)],
+    ),
+    "convs": (
+        Of(
+            lambda a, b, c, d, x: (a(x), b(x), c(x.flatten(2)), d(x)),
+            nn.Conv2d(4, 6, (1, 3), dilation=2, padding="same"),
+            nn.ConvTranspose2d(4, 5, 3, stride=2, output_padding=1),
+            nn.Conv1d(4, 2, 5),
+            nn.Conv2d(4, 4, 3, padding=1, padding_mode="reflect"),
+        ),
+        [torch.randn(IMAGE)],
+    ),
+    "mlp": (
+        nn.Sequential(
+            nn.Linear(16, 32), nn.GELU(), nn.Dropout(0.2), nn.LayerNorm(32), nn.Linear(32, 4), nn.Softmax(-1)
+        ),
+        [torch.randn(2, 16)],
+    ),
+    "norms": (
+        Of(
+            lambda a, b, c, x: (a(x), b(x), c(x), F.normalize(x), F.rms_norm(x, (12,))),
+            nn.GroupNorm(2, 4),
+            nn.InstanceNorm2d(4, affine=True),
+            nn.BatchNorm2d(4, affine=False),
+        ),
+        [torch.randn(IMAGE)],
+    ),
     "lstm": (nn.LSTM(8, 16, num_layers=2, bidirectional=True, batch_first=True), [torch.randn(1, 5, 8)]),
     "gru": (nn.GRU(8, 16), [torch.randn(5, 1, 8)]),
     "rnn": (nn.RNN(8, 16, nonlinearity="relu"), [torch.randn(5, 1, 8)]),
@@ -451,7 +619,12 @@ MODULES = {
     "masks": (Of(masks), [torch.randn(3, 4), torch.rand(3, 4) > 0.5]),
     "gathers": (Of(gathers), [torch.randn(5, 4), torch.tensor([0, 2, 1])]),
     "embedding": (nn.Embedding(10, 8, padding_idx=0), [torch.tensor([[1, 2, 0]])]),
-    "einsum": (Of(lambda x, y: (torch.einsum("bij,bkj->bik", x, y), x @ y.mT, torch.bmm(x, y.mT), torch.matmul(x[0], y[0, 0]))), [torch.randn(2, 3, 4), torch.randn(2, 5, 4)]),
+    "einsum": (
+        Of(
+            lambda x, y: (torch.einsum("bij,bkj->bik", x, y), x @ y.mT, torch.bmm(x, y.mT), torch.matmul(x[0], y[0, 0]))
+        ),
+        [torch.randn(2, 3, 4), torch.randn(2, 5, 4)],
+    ),
     "shared_weights": (SharedWeights(), [torch.randn(2, 8)]),
     "strided_weights": (StridedWeights(), [torch.randn(4, 10)]),
     "constants": (Constants(), [torch.randn(6)]),
@@ -466,7 +639,20 @@ MODULES = {
     "same_output_twice": (Of(lambda x: (x, x + 1, x, None, 3)), [torch.randn(3)]),
 }
 # Their exported graphs are not functional or have regions, so only the results are compared.
-NOT_FUNCTIONAL = {"conv_bn_relu", "counter", "in_place_chain", "write_through_views", "write_through_a_view_of_all", "write_then_read_view", "write_narrow", "change_shape_in_place", "no_grad", "lstm", "gru", "rnn"}
+NOT_FUNCTIONAL = {
+    "conv_bn_relu",
+    "counter",
+    "in_place_chain",
+    "write_through_views",
+    "write_through_a_view_of_all",
+    "write_then_read_view",
+    "write_narrow",
+    "change_shape_in_place",
+    "no_grad",
+    "lstm",
+    "gru",
+    "rnn",
+}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -495,7 +681,9 @@ def test_keyword_and_nested_inputs(tmp_path):
 def test_dynamic_sizes_stand_at_the_example(tmp_path):
     module = Of(lambda x: x.reshape(x.shape[0] * 2, -1)[: x.shape[0]].sum(1) * x.shape[0])
     args = (torch.randn(4, 6),)
-    program = torch.export.export(module, args, dynamic_shapes={"args": ({0: torch.export.Dim("batch", min=2, max=64)},)})
+    program = torch.export.export(
+        module, args, dynamic_shapes={"args": ({0: torch.export.Dim("batch", min=2, max=64)},)}
+    )
     imported = Imported(save(program, tmp_path))
     assert "fixed at the example's" in imported.notes and "= 4" in imported.notes
     check_results(imported, module, args)
@@ -520,9 +708,13 @@ def test_edge_dialect(tmp_path):
     from executorch.exir import EdgeCompileConfig, to_edge
 
     module, args = MODULES["conv_bn_relu"]
-    edge = to_edge(torch.export.export(module.eval(), tuple(args)), compile_config=EdgeCompileConfig(_check_ir_validity=False)).exported_program()
+    edge = to_edge(
+        torch.export.export(module.eval(), tuple(args)), compile_config=EdgeCompileConfig(_check_ir_validity=False)
+    ).exported_program()
     imported = Imported(save(edge, tmp_path))
-    assert [node["name"] for node in imported.nodes] == [n.name for n in edge.graph.nodes if n.op == "call_function" and "getitem" not in str(n.target)]
+    assert [node["name"] for node in imported.nodes] == [
+        n.name for n in edge.graph.nodes if n.op == "call_function" and "getitem" not in str(n.target)
+    ]
     check_constants(imported, edge)
     if all("dim_order" not in node["op"] for node in imported.nodes):
         check_results(imported, module, tuple(args))
@@ -535,14 +727,20 @@ def refused(path):
 
 
 def test_state_between_runs_is_refused(tmp_path):
-    for program in (torch.export.export(Remembers(), (torch.randn(4),)), torch.export.export(Remembers(), (torch.randn(4),)).run_decompositions()):
+    for program in (
+        torch.export.export(Remembers(), (torch.randn(4),)),
+        torch.export.export(Remembers(), (torch.randn(4),)).run_decompositions(),
+    ):
         assert "state between runs is not supported" in refused(save(program, tmp_path))
 
 
 def test_all_unsupported_operators_at_once(tmp_path):
     module = Of(lambda x: (torch.linalg.qr(x)[0], torch.special.i0(x), torch.fft.fft(x).real))
     text = refused(save(torch.export.export(module, (torch.randn(3, 3),)), tmp_path))
-    assert re.search(r"model.pt2: linalg_qr \(test_pt2.py:\d+\): the operator torch.ops.aten.linalg_qr.default is not supported", text), text
+    assert re.search(
+        r"model.pt2: linalg_qr \(test_pt2.py:\d+\): the operator torch.ops.aten.linalg_qr.default is not supported",
+        text,
+    ), text
     assert "torch.ops.aten.special_i0.default" in text and "fft" in text
 
 
@@ -613,4 +811,4 @@ def test_rows_are_torchs_schemas():
         if space == "higher_order":
             continue
         text = str(operator(f"{space}.{name}.{overload}")._schema)
-        assert text[text.index("("):] == schema.replace('\\"', '"'), name
+        assert text[text.index("(") :] == schema.replace('\\"', '"'), name

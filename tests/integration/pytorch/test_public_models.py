@@ -18,7 +18,16 @@ def compiled(run_carina, folder, model, samples, target="ethos-u55-128", decompo
 
 
 def accuracy(run_carina, folder):
-    args = ["accuracy", folder / "m.pt2", folder / "o.pte", "--data", folder / "c.npz", "--dump", folder / "d", "--json"]
+    args = [
+        "accuracy",
+        folder / "m.pt2",
+        folder / "o.pte",
+        "--data",
+        folder / "c.npz",
+        "--dump",
+        folder / "d",
+        "--json",
+    ]
     report = run_carina(args).json
     assert report["npu_equals_integer"] == report["samples"]
     return report["sqnr_db"]
@@ -46,7 +55,9 @@ class ScaledWeights(nn.Module):
 def test_normalized_weights_are_constants(run_carina, tmp_path, decompose):
     compiled(run_carina, tmp_path, ScaledWeights(), samples_of(1, 3, 8, 8), decompose=decompose)
     nodes = run_carina(["explain", tmp_path / "m.pt2", "--target", "ethos-u55-128", "--json"]).json["nodes"]
-    assert accuracy(run_carina, tmp_path) > 35 and not [node for node in nodes if "mean" in node["op"] or "rsqrt" in node["op"]]
+    assert accuracy(run_carina, tmp_path) > 35 and not [
+        node for node in nodes if "mean" in node["op"] or "rsqrt" in node["op"]
+    ]
 
 
 class BatchStatistics(nn.Module):
@@ -117,7 +128,9 @@ class ManyParts(nn.Module):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(("model", "shape"), [(ManyGroups(70), (1, 140, 5, 5)), (ManyParts(), (1, 2, 3))], ids=["groups", "parts"])
+@pytest.mark.parametrize(
+    ("model", "shape"), [(ManyGroups(70), (1, 140, 5, 5)), (ManyParts(), (1, 2, 3))], ids=["groups", "parts"]
+)
 def test_a_concat_keeps_to_the_level_of_tosa(run_carina, tmp_path, target, model, shape):
     compiled(run_carina, tmp_path, model, samples_of(*shape), target)
     for graph in (tmp_path / "d").glob("*.tosa"):

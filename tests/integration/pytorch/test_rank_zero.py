@@ -67,7 +67,17 @@ def test_quantized_all_on_the_npu(name, target, models, run_carina, tmp_path):
 @pytest.mark.parametrize("name", MOVEMENT)
 def test_movement_alone_stays_on_the_cpu_unless_asked(name, models, run_carina, tmp_path):
     report = run_carina(
-        ["compile", models / f"{name}.pt2", "-t", TARGETS[0], "--calibrate", models / "x.npy", "-o", tmp_path / "m.pte", "--json"]
+        [
+            "compile",
+            models / f"{name}.pt2",
+            "-t",
+            TARGETS[0],
+            "--calibrate",
+            models / "x.npy",
+            "-o",
+            tmp_path / "m.pte",
+            "--json",
+        ]
     ).json
     assert report["delegates"] == []
     assert all("--delegate-all" in node["hint"] for node in report["nodes"] if node["runs_on"] == "cpu")

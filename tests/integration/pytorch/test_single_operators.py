@@ -23,14 +23,29 @@ class Exported:
         exported = torch.export.export(module, tuple(samples[0]))
         torch.export.save(exported.run_decompositions() if model.decomposed else exported, self.path)
         names = exported.graph_signature.user_inputs
-        np.savez(self.calibration, **{name: np.concatenate([s[i].numpy() for s in samples]) for i, name in enumerate(names)})
+        np.savez(
+            self.calibration, **{name: np.concatenate([s[i].numpy() for s in samples]) for i, name in enumerate(names)}
+        )
         self.samples = samples[:2]
         with torch.no_grad():
             self.wanted = [module(*sample).numpy() for sample in self.samples]
 
     def compile(self, run_carina, *extra, **how):
         return run_carina(
-            ["compile", self.path, "--target", TARGET, "--quantize", "int8", "--calibrate", self.calibration, "-o", self.folder / "model.pte", *extra], **how
+            [
+                "compile",
+                self.path,
+                "--target",
+                TARGET,
+                "--quantize",
+                "int8",
+                "--calibrate",
+                self.calibration,
+                "-o",
+                self.folder / "model.pte",
+                *extra,
+            ],
+            **how,
         )
 
     def run(self, run_carina, sample):

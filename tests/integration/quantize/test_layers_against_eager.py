@@ -58,4 +58,6 @@ def test_each_layer_is_within_a_step_of_eager_torch(case, run_carina, tmp_path):
     assert len(layers) >= {"mobilenet_v2": 64, "ds_cnn": 10}[case.name], layers
     assert all(max_error <= 1 for _, _, _, max_error in layers), [layer for layer in layers if layer[3] > 1]
     elements, different = (sum(layer[i] for layer in layers) for i in (1, 2))
-    assert different < elements / 10_000, f"{different} of {elements} differ: more than sums that lie between two integers"
+    assert different < elements / 10_000, (
+        f"{different} of {elements} differ: more than sums that lie between two integers"
+    )

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 
-
 def tool():
     beside = Path(os.environ["CARINA_BIN"]).parent
     path = Path(os.environ.get("CARINA_QUANTIZE_TOOL", beside / "quantize_tool"))
@@ -94,7 +93,9 @@ def test_weights_have_the_peers_parameters(case, tmp_path):
     _, peers = run(case.model_int8, [x], tmp_path)
 
     def weight_scales(about):
-        return [v["scales"] for v in about["values"].values() if v["constant"] and v["dtype"] == "i8" and v["axis"] == 0]
+        return [
+            v["scales"] for v in about["values"].values() if v["constant"] and v["dtype"] == "i8" and v["axis"] == 0
+        ]
 
     ours, peers = weight_scales(ours), weight_scales(peers)
     assert len(ours) == len(peers)
@@ -124,6 +125,19 @@ def test_layers_without_channels_are_no_error(run_carina, tmp_path, scheme):
     x = torch.randn(1, 2, 4, generator=torch.Generator().manual_seed(1))
     torch.export.save(torch.export.export(NoOutputs().eval(), (x,)), tmp_path / "m.pt2")
     np.save(tmp_path / "x.npy", x.numpy())
-    run_carina(["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "-q", scheme, "--calibrate", tmp_path / "x.npy", "-o", tmp_path / "m.pte"])
+    run_carina(
+        [
+            "compile",
+            tmp_path / "m.pt2",
+            "-t",
+            "ethos-u55-128",
+            "-q",
+            scheme,
+            "--calibrate",
+            tmp_path / "x.npy",
+            "-o",
+            tmp_path / "m.pte",
+        ]
+    )
     run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "x.npy", "-o", tmp_path / "out"])
     assert np.load(tmp_path / "out" / "output_0.npy").shape == (1, 0, 0)

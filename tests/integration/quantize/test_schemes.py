@@ -43,7 +43,9 @@ def test_raw_integers_at_the_edges_are_the_floats(run_carina, case, tmp_path, ta
     for name, kind in (("int8", np.int8), ("uint8", np.uint8)):
         said = run_carina([*args, "--io", name, "-o", tmp_path / f"{name}.pte"]).stderr
         steps = re.findall(r"real = \(integer ([+-]) (\d+)\) \* (\S+)", said)
-        (zero_in, scale_in), (zero_out, scale_out) = ((int(f"{'-' if sign == '+' else ''}{zero}"), float(scale)) for sign, zero, scale in steps)
+        (zero_in, scale_in), (zero_out, scale_out) = (
+            (int(f"{'-' if sign == '+' else ''}{zero}"), float(scale)) for sign, zero, scale in steps
+        )
         limits = np.iinfo(kind)
         integers = np.clip(np.rint(x / np.float32(scale_in)) + zero_in, limits.min, limits.max).astype(kind)
         np.save(tmp_path / "x.npy", integers)
@@ -62,7 +64,9 @@ def test_parts_of_a_model_have_schemes_of_their_own(run_carina, case, tmp_path, 
     np.savez(tmp_path / "samples.npz", x=np.concatenate(samples))
     floats = torch.export.load(case.model).module()
     wanted = [floats(torch.from_numpy(sample)).detach().numpy() for sample in samples]
-    (tmp_path / "scheme.json").write_text(json.dumps({"scheme": "int8", "overrides": ["op:aten.conv2d.default=int16x8"]}))
+    (tmp_path / "scheme.json").write_text(
+        json.dumps({"scheme": "int8", "overrides": ["op:aten.conv2d.default=int16x8"]})
+    )
     args = ["compile", case.model, "-t", target, "--calibrate", tmp_path / "samples.npz", "-o", tmp_path / "m.pte"]
     similarity = []
     for extra in (["-q", "int8"], ["--quantize-config", tmp_path / "scheme.json"],
@@ -94,7 +98,19 @@ def test_auto_comes_nearer_within_its_budget(run_carina, case, tmp_path):
 @pytest.mark.cases("kws")
 def test_auto_with_more_cycles_is_never_worse(run_carina, case, tmp_path):
     """The schemes that are considered do not depend on the budget."""
-    args = ["compile", case.model, "-t", "ethos-u55-128", "--calibrate", case.path / "input_0.npy", "-o", tmp_path / "m.pte", "--json", "-q", "auto"]
+    args = [
+        "compile",
+        case.model,
+        "-t",
+        "ethos-u55-128",
+        "--calibrate",
+        case.path / "input_0.npy",
+        "-o",
+        tmp_path / "m.pte",
+        "--json",
+        "-q",
+        "auto",
+    ]
     promised = []
     for percent in 101, 105, 115, 150, 175:
         done = run_carina([*args, "--max-cycles", f"{percent}%"])
@@ -108,7 +124,12 @@ class Coordinates(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.features = torch.nn.Sequential(
-            torch.nn.Conv2d(1, 32, 3, padding=1), torch.nn.ReLU(), torch.nn.Conv2d(32, 32, 3, padding=1), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()
+            torch.nn.Conv2d(1, 32, 3, padding=1),
+            torch.nn.ReLU(),
+            torch.nn.Conv2d(32, 32, 3, padding=1),
+            torch.nn.ReLU(),
+            torch.nn.AdaptiveAvgPool2d(1),
+            torch.nn.Flatten(),
         )
         self.head = torch.nn.Linear(32, 4)
         self.register_buffer("scale", torch.tensor([1.0, 8.0, 64.0, 300.0]))
@@ -122,7 +143,17 @@ def test_auto_gives_16_bits_where_they_cost_nothing(run_carina, tmp_path):
     model, x = Coordinates().eval(), torch.rand(48, 1, 24, 24)
     torch.export.save(torch.export.export(model, (x[:1],)), tmp_path / "m.pt2")
     np.savez(tmp_path / "c.npz", x=x.numpy())
-    args = ["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "m.pte", "--json"]
+    args = [
+        "compile",
+        tmp_path / "m.pt2",
+        "-t",
+        "ethos-u55-128",
+        "--calibrate",
+        tmp_path / "c.npz",
+        "-o",
+        tmp_path / "m.pte",
+        "--json",
+    ]
     narrow = run_carina([*args, "-q", "int8"]).json["cycles"]
     done = run_carina([*args, "-q", "auto", "--max-cycles", "102%"])
     assert done.json["cycles"] <= 1.02 * narrow
@@ -137,7 +168,17 @@ def test_auto_counts_the_cpu_and_keeps_what_it_promises(run_carina, tmp_path):
     torch.export.save(torch.export.export(model, (x[:1],)), tmp_path / "m.pt2")
     np.savez(tmp_path / "c.npz", x=x[:96].numpy())
     np.savez(tmp_path / "t.npz", x=x[96:].numpy())
-    args = ["compile", tmp_path / "m.pt2", "-t", "ethos-u55-128", "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "m.pte", "--json"]
+    args = [
+        "compile",
+        tmp_path / "m.pt2",
+        "-t",
+        "ethos-u55-128",
+        "--calibrate",
+        tmp_path / "c.npz",
+        "-o",
+        tmp_path / "m.pte",
+        "--json",
+    ]
 
     def cycles(done):
         return done.json["cycles"] + sum(node["cpu_cycles"] for node in done.json["nodes"])
@@ -148,13 +189,27 @@ def test_auto_counts_the_cpu_and_keeps_what_it_promises(run_carina, tmp_path):
     assert cycles(done) <= 1.5 * narrow
     promised = float(re.search(r"SQNR ([\d.]+) dB", done.stderr)[1])
     assert "samples that were not calibrated with" in done.stderr
-    measured = run_carina(["accuracy", tmp_path / "m.pt2", tmp_path / "m.pte", "--data", tmp_path / "t.npz", "--json"]).json
+    measured = run_carina(
+        ["accuracy", tmp_path / "m.pt2", tmp_path / "m.pte", "--data", tmp_path / "t.npz", "--json"]
+    ).json
     assert measured["sqnr_db"] == pytest.approx(promised, abs=2)
 
 
 @pytest.mark.cases("kws")
 def test_auto_picks_from_a_front(run_carina, case, tmp_path):
-    args = ["compile", case.model, "-t", "ethos-u55-128", "--calibrate", case.path / "input_0.npy", "-o", tmp_path / "m.pte", "--json", "-q", "auto"]
+    args = [
+        "compile",
+        case.model,
+        "-t",
+        "ethos-u55-128",
+        "--calibrate",
+        case.path / "input_0.npy",
+        "-o",
+        tmp_path / "m.pte",
+        "--json",
+        "-q",
+        "auto",
+    ]
     done = run_carina([*args, "--min-sqnr", "40", "--auto-front", tmp_path / "front.json"])
     front = json.loads((tmp_path / "front.json").read_text())["front"]
     assert len(front) > 2 and front[0]["scheme"].startswith("int8") and front[-1]["scheme"].startswith("int16x8")
@@ -183,7 +238,11 @@ def test_layers_say_where_the_error_enters_and_what_helps(run_carina, case):
     assert wide["sqnr_db"] == pytest.approx(best["sqnr_db"])
     assert "enters dB" in run_carina(args).stdout
     worst = sorted(report["layers"], key=lambda layer: -layer["entered_db"])[0]["node"]
-    of_worst = [one for one in report["remedies"] if one["options"].startswith(f"--quantize-at node:{worst}=") and one["what"].endswith(f" in {worst}")]
+    of_worst = [
+        one
+        for one in report["remedies"]
+        if one["options"].startswith(f"--quantize-at node:{worst}=") and one["what"].endswith(f" in {worst}")
+    ]
     assert {one["what"] for one in of_worst} == {f"16 bits in {worst}", f"another range in {worst}"}
     for one in of_worst:
         tried = json.loads(run_carina([*args, *one["options"].split(), "--json"]).stdout)
@@ -198,7 +257,9 @@ def test_sums_of_both_widths_stay_within_32_bits(run_carina, case, tmp_path, tar
     x = case.path / "input_0.npy"
     wanted, similarity = np.load(case.path / "out_torch_float_0.npy"), []
     for extra in ([], ["--quantize-at", f"{wide}=int16x8"]):
-        run_carina(["compile", case.model, "-t", target, "-q", "int8", *extra, "--calibrate", x, "-o", tmp_path / "m.pte"])
+        run_carina(
+            ["compile", case.model, "-t", target, "-q", "int8", *extra, "--calibrate", x, "-o", tmp_path / "m.pte"]
+        )
         similarity.append(sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", x, tmp_path)))
     assert similarity[1] > similarity[0] - 3, similarity
 
@@ -260,7 +321,15 @@ def test_products_take_factors_of_both_widths(run_carina, reference_model, atten
     args = ["compile", folder / "m.pt2", "-t", "ethos-u85-256", "-q", "int8", "--quantize-at", f"node:{wide}=int16x8"]
     run_carina([*args, "--calibrate", folder / "c.npz", "--dump", tmp_path / "dump", "-o", tmp_path / "m.pte"])
     assert sqnr_db(wanted, run(run_carina, tmp_path / "m.pte", folder / "x.npy", tmp_path)) > 28
-    compared = ["accuracy", folder / "m.pt2", tmp_path / "m.pte", "--data", folder / "c.npz", "--dump", tmp_path / "dump"]
+    compared = [
+        "accuracy",
+        folder / "m.pt2",
+        tmp_path / "m.pte",
+        "--data",
+        folder / "c.npz",
+        "--dump",
+        tmp_path / "dump",
+    ]
     assert "NPU bits = integer graph's bits: 8 of 8" in run_carina(compared).stdout
     (tosa,) = (tmp_path / "dump").glob("*.tosa")
     integers = np.random.default_rng(0).integers(-128, 128, (1, 6, 16)).astype(np.int8)

@@ -16,7 +16,9 @@ class Function(nn.Module):
 
 
 def compiled(run_carina, folder, model, sample, args):
-    torch.export.save(torch.export.export(model.eval(), tuple(torch.tensor(x) for x in sample), strict=False), folder / "m.pt2")
+    torch.export.save(
+        torch.export.export(model.eval(), tuple(torch.tensor(x) for x in sample), strict=False), folder / "m.pt2"
+    )
     run_carina(["compile", folder / "m.pt2", *args, "-o", folder / "o.pte"])
 
 
@@ -32,7 +34,13 @@ def test_functions_that_jump_are_exact_in_16_bits(run_carina, tmp_path, name, ta
     x = np.random.RandomState(0).randn(8, 1, 64).astype("f4") * 3
     np.savez(tmp_path / "c.npz", x=x)
     function = getattr(torch, name)
-    compiled(run_carina, tmp_path, Function(function), [x[0]], ["--target", target, "--quantize", "int16x8", "--calibrate", tmp_path / "c.npz"])
+    compiled(
+        run_carina,
+        tmp_path,
+        Function(function),
+        [x[0]],
+        ["--target", target, "--quantize", "int16x8", "--calibrate", tmp_path / "c.npz"],
+    )
     wanted, got = function(torch.tensor(x)).numpy(), outputs(run_carina, tmp_path, [x]).reshape(x.shape)
     step = np.abs(x).max() / 32767
     # If the input's rounding does not move it across a step, the only error is the output's rounding.

@@ -1,5 +1,4 @@
-"""If int8 has no step for a value, the node stays float or the compiler warns. No number is silently wrong. Checked against eager PyTorch.
-"""
+"""If int8 has no step for a value, the node stays float or the compiler warns. No number is silently wrong. Checked against eager PyTorch."""
 
 import numpy as np
 import pytest
@@ -15,7 +14,9 @@ def compiled(run_carina, folder, function, *inputs):
     torch.export.save(torch.export.export(module, inputs), folder / "m.pt2")
     names = [n.name for n in torch.export.load(folder / "m.pt2").graph.nodes if n.op == "placeholder"]
     np.savez(folder / "cal.npz", **{name: x.numpy() for name, x in zip(names, inputs, strict=True)})
-    said = run_carina(["compile", folder / "m.pt2", *TARGET, "--calibrate", folder / "cal.npz", "-o", folder / "m.pte"]).stderr
+    said = run_carina(
+        ["compile", folder / "m.pt2", *TARGET, "--calibrate", folder / "cal.npz", "-o", folder / "m.pte"]
+    ).stderr
     args = ["run", folder / "m.pte", "-o", folder / "out"]
     for i, x in enumerate(inputs):
         np.save(folder / f"x{i}.npy", x.numpy())
@@ -43,7 +44,9 @@ def test_a_mask_of_large_numbers_is_warned_about(run_carina, tmp_path):
     mask[:, 12:] = -1e9
     *_, said = compiled(run_carina, tmp_path, lambda x, m: torch.softmax(x + m, -1), x, mask)
     assert "takes nearly all steps" in said and "-inf" in said
-    *_, said = compiled(run_carina, tmp_path, lambda x, m: torch.softmax(x + m, -1), x, mask.masked_fill(mask < 0, float("-inf")))
+    *_, said = compiled(
+        run_carina, tmp_path, lambda x, m: torch.softmax(x + m, -1), x, mask.masked_fill(mask < 0, float("-inf"))
+    )
     assert "takes nearly all steps" not in said
 
 

@@ -1,5 +1,4 @@
-"""Integers wider than int8, compared with eager PyTorch: attention whose run-time mask hides whole rows, and values quantized to 32 bits.
-"""
+"""Integers wider than int8, compared with eager PyTorch: attention whose run-time mask hides whole rows, and values quantized to 32 bits."""
 
 import numpy as np
 import pytest
@@ -41,7 +40,16 @@ def test_a_query_that_sees_no_key_gets_nothing(run_carina, tmp_path, kind, calib
     samples = [queries(kind, calibrated_on_hidden and n % 2 == 0, n) for n in range(8)]
     arrays = {name: np.stack([s[i].numpy() for s in samples]) for i, name in enumerate(("q", "k", "v", "mask"))}
     np.savez(tmp_path / "calibration.npz", **arrays)
-    args = ["compile", tmp_path / "m.pt2", "-t", target, "--quantize", "int8", "--calibrate", tmp_path / "calibration.npz"]
+    args = [
+        "compile",
+        tmp_path / "m.pt2",
+        "-t",
+        target,
+        "--quantize",
+        "int8",
+        "--calibrate",
+        tmp_path / "calibration.npz",
+    ]
     run_carina([*args, "-o", tmp_path / "m.pte"])
     for i, x in enumerate(inputs):
         np.save(tmp_path / f"{i}.npy", x.numpy())
@@ -65,7 +73,9 @@ class Wide(torch.nn.Module):
 
 def quantized(x, scale, qmin, qmax, dtype):
     ops = torch.ops.quantized_decomposed
-    return ops.dequantize_per_tensor.default(ops.quantize_per_tensor.default(x, scale, 0, qmin, qmax, dtype), scale, 0, qmin, qmax, dtype)
+    return ops.dequantize_per_tensor.default(
+        ops.quantize_per_tensor.default(x, scale, 0, qmin, qmax, dtype), scale, 0, qmin, qmax, dtype
+    )
 
 
 @pytest.mark.parametrize("target", TARGETS)

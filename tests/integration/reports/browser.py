@@ -50,7 +50,11 @@ class Reader(HTMLParser):
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
         page = self.page
-        page.links += [value for name, value in attributes.items() if name in ("src", "href", "xlink:href") or name.startswith("on")]
+        page.links += [
+            value
+            for name, value in attributes.items()
+            if name in ("src", "href", "xlink:href") or name.startswith("on")
+        ]
         if tag == "body":
             page.body = attributes
         elif tag == "section":
@@ -118,8 +122,22 @@ def printed(path, folder, *, width=710):
     file = folder / f"printed_{path.name}"
     file.write_text(text.replace("@media print", "@media screen").replace("</body>", _FIND_CUT))
     with tempfile.TemporaryDirectory() as profile:
-        command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={profile}", f"--window-size={width},2000"]
-        done = subprocess.run([*command, "--hide-scrollbars", "--virtual-time-budget=8000", "--dump-dom", f"file://{file}"], capture_output=True, text=True, timeout=120, check=True)
+        command = [
+            "chromium",
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            f"--user-data-dir={profile}",
+            f"--window-size={width},2000",
+        ]
+        done = subprocess.run(
+            [*command, "--hide-scrollbars", "--virtual-time-budget=8000", "--dump-dom", f"file://{file}"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
     body = re.search(r"<body[^>]*>", done.stdout)[0]
     return re.search(r'data-cut="([^"]*)"', body)[1], int(re.search(r'data-hidden="(\d+)"', body)[1])
 
@@ -130,8 +148,23 @@ def browse(path, *, dark=False):
     if program is None:
         pytest.fail("chromium is missing: scripts/setup.sh --full")
     with tempfile.TemporaryDirectory() as profile:
-        command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={profile}", "--window-size=1250,2000"]
-        command += ["--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=4000", "--enable-logging=stderr", *([DARK] if dark else []), "--dump-dom", f"file://{path}"]
+        command = [
+            program,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            f"--user-data-dir={profile}",
+            "--window-size=1250,2000",
+        ]
+        command += [
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            "--virtual-time-budget=4000",
+            "--enable-logging=stderr",
+            *([DARK] if dark else []),
+            "--dump-dom",
+            f"file://{path}",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     assert not said, "\n".join(said)

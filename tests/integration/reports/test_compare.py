@@ -29,7 +29,9 @@ def cycles(run_carina, file, *extra):
 def test_ours_beside_velas(run_carina, vela, work, target):
     report = run_carina(["compare", work / "digits.tosa", "-t", target, *VELA, "--json"]).json
     names = ["--system-config", report["a"]["system_config"], "--memory-mode", report["a"]["memory_mode"]]
-    theirs = cycles(run_carina, vela(work / "digits.tosa", target, system_config=names[1], memory_mode=names[3]), *names)
+    theirs = cycles(
+        run_carina, vela(work / "digits.tosa", target, system_config=names[1], memory_mode=names[3]), *names
+    )
     assert report["b"]["label"] == "vela" and report["b"]["target"] == report["a"]["target"] == target
     assert report["b"]["cycles"] == theirs["cycles"] and report["b"]["macs"] == theirs["macs"]
     assert report["matched_by"] == "name"
@@ -39,7 +41,9 @@ def test_ours_beside_velas(run_carina, vela, work, target):
     assert convolutions and all(layer["a"]["macs"] == layer["b"]["macs"] for layer in convolutions)
     for side in "ab":
         assert sum(layer[side]["cycles"] for layer in report["layers"] if layer[side]) <= report[side]["cycles"]
-        assert report[side]["sram_bytes"] == max(layer[side]["held_sram_bytes"] for layer in report["layers"] if layer[side])
+        assert report[side]["sram_bytes"] == max(
+            layer[side]["held_sram_bytes"] for layer in report["layers"] if layer[side]
+        )
     text = run_carina(["compare", work / "digits.tosa", "-t", target, *VELA]).stdout
     assert f"{report['a']['cycles']:,}" in text and f"{report['b']['cycles']:,}" in text and "layers by name" in text
 
@@ -55,11 +59,16 @@ def test_programs_and_streams(run_carina, work):
     lines = run_carina(["compare", work / "fast.pte", work / "small.pte"]).stdout.splitlines()
     for which, line in zip("ab", lines[-2:], strict=True):
         interval = sizes[which]["cycles_interval"]
-        assert line.startswith(f"{which.upper()}, hardware: {interval['lowest']:,} to {interval['highest']:,} cycles expected (")
+        assert line.startswith(
+            f"{which.upper()}, hardware: {interval['lowest']:,} to {interval['highest']:,} cycles expected ("
+        )
     assert sizes["matched_by"] == "name" and all(layer["a"] and layer["b"] for layer in sizes["layers"])
     assert sizes["b"]["sram_bytes"] <= sizes["a"]["sram_bytes"]
     models = run_carina(["compare", work / "digits.tosa", work / "fast.npz", "-t", "ethos-u55-128", "--json"]).json
-    assert models["a"]["cycles"] == models["b"]["cycles"] and models["a"]["commands_bytes"] == models["b"]["commands_bytes"]
+    assert (
+        models["a"]["cycles"] == models["b"]["cycles"]
+        and models["a"]["commands_bytes"] == models["b"]["commands_bytes"]
+    )
 
 
 def test_what_cannot_be_compared(run_carina, work, tmp_path):

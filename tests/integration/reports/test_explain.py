@@ -169,7 +169,9 @@ def islands(tmp_path_factory):
     ],
 )
 def test_each_cpu_node_has_rule_cost_and_reason(options, op, rule, delegates, islands, run_carina):
-    said = run_carina(["explain", islands / "model.pt2", *TARGET, "--calibrate", islands / "x.npy", *options, "--json"]).json
+    said = run_carina(
+        ["explain", islands / "model.pt2", *TARGET, "--calibrate", islands / "x.npy", *options, "--json"]
+    ).json
     on_cpu = [node for node in said["nodes"] if node["runs_on"] == "cpu"]
     assert rule in {node["rule"] for node in on_cpu if node["op"] == op}
     assert all(node["rule"] and node["reason"] and node["cpu_cycles"] > 0 for node in on_cpu)
@@ -190,7 +192,19 @@ class Composites(torch.nn.Module):
         return self.linear(self.gru(F.max_pool1d(x.cumsum(-1), 3, 1, 1))[0].roll(1, -1) @ x.transpose(1, 2) @ x)
 
 
-COMPOSITES = ["softmax", "layer_norm", "group_norm", "scaled_dot_product_attention", "var", "div", "cumsum", "max_pool1d", "gru", "roll", "matmul"]
+COMPOSITES = [
+    "softmax",
+    "layer_norm",
+    "group_norm",
+    "scaled_dot_product_attention",
+    "var",
+    "div",
+    "cumsum",
+    "max_pool1d",
+    "gru",
+    "roll",
+    "matmul",
+]
 
 
 @pytest.fixture(scope="module")
@@ -205,25 +219,45 @@ def composites(tmp_path_factory):
 
 @pytest.mark.parametrize("name", COMPOSITES)
 def test_cpu_op_names_an_operator_of_the_model(name, composites, run_carina):
-    said = run_carina(["explain", composites / "model.pt2", *TARGET, "--calibrate", composites / "x.npz", "--cpu-op", name, "--json"]).json
+    said = run_carina(
+        ["explain", composites / "model.pt2", *TARGET, "--calibrate", composites / "x.npz", "--cpu-op", name, "--json"]
+    ).json
     kept = [node for node in said["nodes"] if node["op"].split(".")[1] == name]
     assert kept and all(node["runs_on"] in ("cpu", "folded") for node in kept), kept
     assert any(node["runs_on"] == "npu" for node in said["nodes"])
 
 
 def test_cpu_op_lists_the_operators_of_the_model(composites, run_carina):
-    rejected = run_carina(["explain", composites / "model.pt2", *TARGET, "--calibrate", composites / "x.npz", "--cpu-op", "conv9d"], expect=2)
+    rejected = run_carina(
+        ["explain", composites / "model.pt2", *TARGET, "--calibrate", composites / "x.npz", "--cpu-op", "conv9d"],
+        expect=2,
+    )
     assert "aten.softmax.int" in rejected.stderr and "conv9d" in rejected.stderr
 
 
 def test_quantize_at_names_an_operator_of_the_model(composites, run_carina):
-    said = run_carina(["explain", composites / "model.pt2", *TARGET, "--calibrate", composites / "x.npz", "--quantize", "int8", "--quantize-at", "op:softmax=float", "--json"]).json
+    said = run_carina(
+        [
+            "explain",
+            composites / "model.pt2",
+            *TARGET,
+            "--calibrate",
+            composites / "x.npz",
+            "--quantize",
+            "int8",
+            "--quantize-at",
+            "op:softmax=float",
+            "--json",
+        ]
+    ).json
     (softmax,) = [node for node in said["nodes"] if node["op"] == "aten.softmax.int"]
     assert softmax["runs_on"] == "cpu", softmax
 
 
 def test_no_such_module(islands, run_carina):
-    done = run_carina(["explain", islands / "model.pt2", *TARGET, "--calibrate", islands / "x.npy", "--cpu-module", "lost"], expect=2)
+    done = run_carina(
+        ["explain", islands / "model.pt2", *TARGET, "--calibrate", islands / "x.npy", "--cpu-module", "lost"], expect=2
+    )
     assert "unknown module" in done.stderr and "the modules are: " in done.stderr and "last" in done.stderr
 
 
@@ -247,7 +281,9 @@ def advice(nodes):
 
 @pytest.mark.cases("lstm")
 def test_each_node_of_the_lstm_that_is_not_delegated_has_rule_cost_and_advice(case, run_carina):
-    said = run_carina(["explain", case.model, *TARGET, "--calibrate", case.path / "input_0.npy", "--cpu-op", "sigmoid", "--json"]).json
+    said = run_carina(
+        ["explain", case.model, *TARGET, "--calibrate", case.path / "input_0.npy", "--cpu-op", "sigmoid", "--json"]
+    ).json
     assert all(node["rule"] and node["hint"] and node["cpu_cycles"] > 0 for node in advice(said["nodes"]))
 
 

@@ -35,40 +35,78 @@ def rows(path):
 )
 def test_sram_held_is_what_vela_says_of_its_stream(run_carina, tosa, tmp_path, target, system, mode):
     names = ["--system-config", system, "--memory-mode", mode]
-    flags = ["--accelerator-config", target, "--config", "Arm/vela.ini", *names, "--output-format", "raw", "--verbose-performance"]
-    subprocess.run([sys.executable, "-m", "ethosu.vela", tosa, *flags, "--output-dir", tmp_path], check=True, capture_output=True)
+    flags = [
+        "--accelerator-config",
+        target,
+        "--config",
+        "Arm/vela.ini",
+        *names,
+        "--output-format",
+        "raw",
+        "--verbose-performance",
+    ]
+    subprocess.run(
+        [sys.executable, "-m", "ethosu.vela", tosa, *flags, "--output-dir", tmp_path], check=True, capture_output=True
+    )
     theirs = rows(tmp_path / "digits_per-layer.csv")
     assert list(theirs[0]) == VELA_COLUMNS
     run_carina(["npu", "run", tmp_path / "digits_vela.npz", *names, "--all", "--csv", tmp_path / "ours.csv"])
     ours = [row for row in rows(tmp_path / "ours.csv") if row["NNG Operator"] != "dma"]
     assert [row["Staging Usage"] for row in ours] == [row["Staging Usage"] for row in theirs]
-    assert [row["MAC Count"] for row in ours if "conv" in row["NNG Operator"]] == [row["MAC Count"] for row in theirs if row["NNG Operator"] == "Conv2D"]
+    assert [row["MAC Count"] for row in ours if "conv" in row["NNG Operator"]] == [
+        row["MAC Count"] for row in theirs if row["NNG Operator"] == "Conv2D"
+    ]
 
 
 def test_the_summary_has_the_columns_of_velas(run_carina, tosa, tmp_path):
     names = ["--system-config", "Ethos_U65_High_End", "--memory-mode", "Dedicated_Sram_384KB"]
     flags = ["--accelerator-config", "ethos-u65-256", "--config", "Arm/vela.ini", *names, "--output-format", "raw"]
-    subprocess.run([sys.executable, "-m", "ethosu.vela", tosa, *flags, "--output-dir", tmp_path], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "ethosu.vela", tosa, *flags, "--output-dir", tmp_path], check=True, capture_output=True
+    )
     (theirs,) = rows(next(tmp_path.glob("*_summary_*.csv")))
     compile_ = ["compile", tosa, "-t", "ethos-u65-256", *names, "-o", tmp_path / "x.pte"]
     report = run_carina([*compile_, "--json", "--summary", tmp_path / "ours.csv"]).json
     (ours,) = rows(tmp_path / "ours.csv")
     assert list(ours) == list(theirs)
-    of_the_target = [c for c in theirs if c.startswith(("accelerator", "system", "memory_mode", "core_clock", "arena_cache", "weights_storage", "feature_map_storage"))]
+    of_the_target = [
+        c
+        for c in theirs
+        if c.startswith(
+            (
+                "accelerator",
+                "system",
+                "memory_mode",
+                "core_clock",
+                "arena_cache",
+                "weights_storage",
+                "feature_map_storage",
+            )
+        )
+    ]
     assert {c: ours[c] for c in of_the_target} == {c: theirs[c] for c in of_the_target} and len(of_the_target) == 7
     for port in ("sram", "dram"):
         assert float(ours[f"{port}_bandwidth"]) == pytest.approx(float(theirs[f"{port}_bandwidth"]))
-        parts = [int(ours[f"{port}_{what}_bytes"]) for what in ("feature_map_read", "feature_map_write", "weight_read", "weight_write")]
+        parts = [
+            int(ours[f"{port}_{what}_bytes"])
+            for what in ("feature_map_read", "feature_map_write", "weight_read", "weight_write")
+        ]
         assert sum(parts) == int(ours[f"{port}_total_bytes"]) > 0
-    assert int(ours["cycles_total"]) == report["cycles"] and int(ours["nn_macs"]) == sum(d["macs"] for d in report["delegates"])
+    assert int(ours["cycles_total"]) == report["cycles"] and int(ours["nn_macs"]) == sum(
+        d["macs"] for d in report["delegates"]
+    )
     assert float(ours["inference_time"]) == pytest.approx(report["cycles"] / report["clock_hz"])
     assert float(ours["sram_memory_used"]) * 1024 == report["fast_scratch_bytes"]
-    assert float(ours["dram_memory_used"]) * 1024 == report["scratch_bytes"] + sum(d["weight_bytes"] for d in report["delegates"])
+    assert float(ours["dram_memory_used"]) * 1024 == report["scratch_bytes"] + sum(
+        d["weight_bytes"] for d in report["delegates"]
+    )
 
 
 def test_rows_of_all_forms_and_commands_are_one_source(run_carina, tosa, tmp_path):
     compile_ = ["compile", tosa, "-t", "ethos-u55-128", "-o", tmp_path / "x.pte"]
-    report = run_carina([*compile_, "--json", "--dump", tmp_path / "dump", "--per-layer", tmp_path / "each.csv", "--all"]).json
+    report = run_carina(
+        [*compile_, "--json", "--dump", tmp_path / "dump", "--per-layer", tmp_path / "each.csv", "--all"]
+    ).json
     each = rows(tmp_path / "each.csv")
     assert list(each[0])[: len(VELA_COLUMNS)] == VELA_COLUMNS
     assert sum(int(row["Op Cycles"]) for row in each) == report["cycles"]
@@ -82,7 +120,9 @@ def test_rows_of_all_forms_and_commands_are_one_source(run_carina, tosa, tmp_pat
     run_carina(["npu", "run", tmp_path / "dump" / "output_tag0_vela.npz", "--csv", tmp_path / "stream.csv", "--all"])
     figures = [c for c in each[0] if c not in ("Original Operator", "Name", "Source")]
     for other in ("run.csv", "stream.csv"):
-        assert [[row[c] for c in figures] for row in rows(tmp_path / other)] == [[row[c] for c in figures] for row in each]
+        assert [[row[c] for c in figures] for row in rows(tmp_path / other)] == [
+            [row[c] for c in figures] for row in each
+        ]
     run_carina([*compile_, "--per-layer", tmp_path / "table.txt"])
     lines = (tmp_path / "table.txt").read_text().splitlines()
     assert lines[0].startswith("Original Operator  NNG Operator") and len(lines) == len(folded) + 1

@@ -19,7 +19,7 @@ MODEL = ["compile", DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.
 
 
 def number(text):
-    """"1,234 −5.0 %" -> 1234"""
+    """ "1,234 −5.0 %" -> 1234"""
     return int(re.match(r"[\d,]+", text)[0].replace(",", ""))
 
 
@@ -27,7 +27,9 @@ def number(text):
 def compiled(run_carina, tmp_path_factory):
     """The page of a compilation, its file, and the JSON of the same command."""
     folder = tmp_path_factory.mktemp("report")
-    report = run_carina([*MODEL, "--target", "ethos-u55-128", "-o", folder / "digits.pte", "--report", folder / "page.html", "--json"]).json
+    report = run_carina(
+        [*MODEL, "--target", "ethos-u55-128", "-o", folder / "digits.pte", "--report", folder / "page.html", "--json"]
+    ).json
     return browse(folder / "page.html"), folder / "page.html", report
 
 
@@ -71,10 +73,21 @@ def test_plots_have_a_mark_for_each_thing(compiled):
 def test_bars_stand_in_the_order_in_which_layers_compute(run_carina, tmp_path):
     """The last layer has many weights, and their transfer begins while the first layers compute."""
     torch.manual_seed(0)
-    model = torch.nn.Sequential(*(torch.nn.Conv2d(8, 8, 3, padding=1) for _ in range(4)), torch.nn.Flatten(), torch.nn.Linear(8 * 144, 64)).eval()
+    model = torch.nn.Sequential(
+        *(torch.nn.Conv2d(8, 8, 3, padding=1) for _ in range(4)), torch.nn.Flatten(), torch.nn.Linear(8 * 144, 64)
+    ).eval()
     torch.export.save(torch.export.export(model, (torch.randn(1, 8, 12, 12),)), tmp_path / "m.pt2")
     np.savez(tmp_path / "c.npz", x=np.random.RandomState(0).randn(4, 1, 8, 12, 12).astype("f4"))
-    arguments = ["compile", tmp_path / "m.pt2", "--target", "ethos-u55-128", "--calibrate", tmp_path / "c.npz", "-o", tmp_path / "m.pte"]
+    arguments = [
+        "compile",
+        tmp_path / "m.pt2",
+        "--target",
+        "ethos-u55-128",
+        "--calibrate",
+        tmp_path / "c.npz",
+        "-o",
+        tmp_path / "m.pte",
+    ]
     report = run_carina([*arguments, "--report", tmp_path / "page.html", "--json"]).json
     page = browse(tmp_path / "page.html")
     [part] = report["delegates"]
@@ -90,10 +103,22 @@ def test_bars_stand_in_the_order_in_which_layers_compute(run_carina, tmp_path):
 def test_the_share_of_a_layer_is_what_taking_it_out_saves(run_carina, tmp_path):
     """Other layers wait while the last layer's weights are read over the same port."""
     torch.manual_seed(0)
-    model = torch.nn.Sequential(*(torch.nn.Conv2d(64, 64, 1) for _ in range(6)), torch.nn.Flatten(), torch.nn.Linear(64 * 16, 512)).eval()
+    model = torch.nn.Sequential(
+        *(torch.nn.Conv2d(64, 64, 1) for _ in range(6)), torch.nn.Flatten(), torch.nn.Linear(64 * 16, 512)
+    ).eval()
     torch.export.save(torch.export.export(model, (torch.randn(1, 64, 4, 4),)), tmp_path / "m.pt2")
     np.savez(tmp_path / "c.npz", x=np.random.RandomState(0).randn(4, 1, 64, 4, 4).astype("f4"))
-    arguments = ["explain", tmp_path / "m.pt2", "--target", "ethos-u55-128", "--calibrate", tmp_path / "c.npz", "--report", tmp_path / "page.html", "--json"]
+    arguments = [
+        "explain",
+        tmp_path / "m.pt2",
+        "--target",
+        "ethos-u55-128",
+        "--calibrate",
+        tmp_path / "c.npz",
+        "--report",
+        tmp_path / "page.html",
+        "--json",
+    ]
     report = run_carina(arguments).json
     npu = report["delegates"][0]["npu"]
     assert set(npu["saved_cycles"]) == {layer["name"] for layer in npu["layers"]}
@@ -113,10 +138,15 @@ def test_constants_that_lie_in_sram_are_counted_there(run_carina, tmp_path, mode
     assert constants > 1000 and report["sram_bytes"] == arena + constants * in_sram
     names, values = (tmp_path / "s.csv").read_text().strip().split("\n")
     summary = dict(zip(names.split(","), values.split(","), strict=True))
-    assert float(summary["sram_memory_used"]) * 1024 == report["sram_bytes"] - report["planned_bytes"] - report["tables_bytes"], "the table counts the NPU's memory"
+    assert (
+        float(summary["sram_memory_used"]) * 1024
+        == report["sram_bytes"] - report["planned_bytes"] - report["tables_bytes"]
+    ), "the table counts the NPU's memory"
     text = run_carina(arguments).stdout
     assert f"memory: SRAM {report['sram_bytes']:,} B" in text and (f"+ constants {constants:,})" in text) == in_sram
-    rows = run_carina(["sweep", *MODEL[1:], "--targets", "ethos-u55-128", "--memory-modes", mode, "--json"]).json["rows"]
+    rows = run_carina(["sweep", *MODEL[1:], "--targets", "ethos-u55-128", "--memory-modes", mode, "--json"]).json[
+        "rows"
+    ]
     assert rows[0]["sram_bytes"] == report["sram_bytes"]
 
 
@@ -154,7 +184,9 @@ def test_what_other_choices_bring_is_what_they_give(compiled, run_carina, tmp_pa
         options = alternative["options"].split()
         target = [] if "--target" in options else ["--target", "ethos-u55-128"]
         with_it = run_carina([*MODEL, *target, *options, "-o", tmp_path / "other.pte", "--json"]).json
-        assert (with_it["cycles"], with_it["program_bytes"]) == (alternative["cycles"], alternative["program_bytes"]), alternative["what"]
+        assert (with_it["cycles"], with_it["program_bytes"]) == (alternative["cycles"], alternative["program_bytes"]), (
+            alternative["what"]
+        )
         assert with_it["sram_bytes"] == alternative["sram_bytes"], alternative["what"]
     seconds = [one["cycles"] / one["clock_hz"] for one in alternatives]
     assert seconds == sorted(seconds)
@@ -165,12 +197,24 @@ def test_the_page_shows_the_schemes_that_auto_measured(run_carina, tmp_path):
     report = run_carina([*MODEL, "--target", "ethos-u55-128", *auto, "-o", tmp_path / "digits.pte"]).json
     page = browse(tmp_path / "page.html")
     assert len(report["schemes"]) > 1
-    assert [(row[0], number(row[1])) for row in page.tables["schemes-table"]] == [(one["scheme"], one["cycles"]) for one in report["schemes"]]
+    assert [(row[0], number(row[1])) for row in page.tables["schemes-table"]] == [
+        (one["scheme"], one["cycles"]) for one in report["schemes"]
+    ]
     assert page.marks["schemes-plot"]["symbol"] == len(report["schemes"])
 
 
 def test_explain_page_of_nodes_on_the_cpu(run_carina, tmp_path):
-    arguments = ["explain", *MODEL[1:], "--target", "ethos-u85-256", "--cpu-node", "relu_2", "--report", tmp_path / "page.html", "--json"]
+    arguments = [
+        "explain",
+        *MODEL[1:],
+        "--target",
+        "ethos-u85-256",
+        "--cpu-node",
+        "relu_2",
+        "--report",
+        tmp_path / "page.html",
+        "--json",
+    ]
     report = run_carina(arguments).json
     page = browse(tmp_path / "page.html")
     [on_cpu] = [row for row in page.tables["nodes-table"] if row[2] == "CPU"]
@@ -183,31 +227,61 @@ def test_explain_page_of_nodes_on_the_cpu(run_carina, tmp_path):
 
 def test_run_compare_and_accuracy_pages(run_carina, tmp_path):
     for name, options in {"a": [], "b": ["-Os"]}.items():
-        run_carina([*MODEL, "--target", "ethos-u55-128", *options, "-o", tmp_path / f"{name}.pte", "--dump", tmp_path / f"dump_{name}"])
+        run_carina(
+            [
+                *MODEL,
+                "--target",
+                "ethos-u55-128",
+                *options,
+                "-o",
+                tmp_path / f"{name}.pte",
+                "--dump",
+                tmp_path / f"dump_{name}",
+            ]
+        )
     report = run_carina(["run", tmp_path / "a.pte", "--report", tmp_path / "run.html", "--json"]).json
     page = browse(tmp_path / "run.html")
     assert int(page.cards["cycles"]) == report["npu"]["cycles"]
     assert {row[0]: number(row[1]) for row in page.tables["pmu-table"]} == report["npu"]["pmu"]
     assert {row[0]: number(row[1]) for row in page.tables["memory-table"]} == report["memory"]
 
-    report = run_carina(["compare", tmp_path / "a.pte", tmp_path / "b.pte", "--report", tmp_path / "compare.html", "--json"]).json
+    report = run_carina(
+        ["compare", tmp_path / "a.pte", tmp_path / "b.pte", "--report", tmp_path / "compare.html", "--json"]
+    ).json
     page = browse(tmp_path / "compare.html")
     assert int(page.cards["cycles"]) == report["b"]["cycles"]
     assert [row[0] for row in page.tables["layers-table"]] == [row["name"] for row in report["layers"]]
-    assert page.marks["layers-plot"]["rect"] == sum((row["a"] is not None) + (row["b"] is not None) for row in report["layers"])
+    assert page.marks["layers-plot"]["rect"] == sum(
+        (row["a"] is not None) + (row["b"] is not None) for row in report["layers"]
+    )
 
     data = ["--data", DIGITS / "test.npz", "--dump", tmp_path / "dump_a"]
-    report = run_carina(["accuracy", DIGITS / "digits.pt2", tmp_path / "a.pte", *data, "--report", tmp_path / "accuracy.html", "--json"]).json
+    report = run_carina(
+        ["accuracy", DIGITS / "digits.pt2", tmp_path / "a.pte", *data, "--report", tmp_path / "accuracy.html", "--json"]
+    ).json
     page = browse(tmp_path / "accuracy.html")
-    assert {key: int(page.cards[key]) for key in ("float_right", "npu_right", "integer_right")} == {key: report[key] for key in ("float_right", "npu_right", "integer_right")}
+    assert {key: int(page.cards[key]) for key in ("float_right", "npu_right", "integer_right")} == {
+        key: report[key] for key in ("float_right", "npu_right", "integer_right")
+    }
 
 
 def test_page_of_accuracy_by_layer(run_carina, tmp_path):
-    arguments = ["accuracy", DIGITS / "digits.pt2", "--layers", "--data", DIGITS / "calibration.npz", "--report", tmp_path / "page.html", "--json"]
+    arguments = [
+        "accuracy",
+        DIGITS / "digits.pt2",
+        "--layers",
+        "--data",
+        DIGITS / "calibration.npz",
+        "--report",
+        tmp_path / "page.html",
+        "--json",
+    ]
     report = run_carina(arguments).json
     page = browse(tmp_path / "page.html")
     assert float(page.cards["sqnr_db"]) == report["sqnr_db"]
-    assert [row[0].split(" ")[0] for row in page.tables["layers-table"]] == [layer["node"] for layer in report["layers"]]
+    assert [row[0].split(" ")[0] for row in page.tables["layers-table"]] == [
+        layer["node"] for layer in report["layers"]
+    ]
     assert [row[1] for row in page.tables["remedies-table"]] == [one["options"] for one in report["remedies"]]
     assert "calibrated with 32 of the 64 samples" in [one["what"] for one in report["remedies"]]
 
@@ -216,7 +290,17 @@ def test_nothing_is_cut_on_paper(compiled, run_carina, tmp_path):
     """Tables and plots fit an A4 page, and no row is hidden in a box that scrolls."""
     run_carina(["sweep", DIGITS / "digits.pt2", "-t", "ethos-u65,ethos-u85-128", "-q", "int8,int16x8", "--memory-modes", "all", "--calibrate", DIGITS / "calibration.npz",
                 "--data", DIGITS / "test.npz", "--sram-budget", "8K", "--report", tmp_path / "sweep.html"])  # fmt: skip
-    run_carina(["accuracy", DIGITS / "digits.pt2", "--layers", "--data", DIGITS / "test.npz", "--report", tmp_path / "layers.html"])
+    run_carina(
+        [
+            "accuracy",
+            DIGITS / "digits.pt2",
+            "--layers",
+            "--data",
+            DIGITS / "test.npz",
+            "--report",
+            tmp_path / "layers.html",
+        ]
+    )
     for page in (compiled[1], tmp_path / "sweep.html", tmp_path / "layers.html"):
         assert printed(page, tmp_path) == ("", 0), page.name
 
@@ -237,7 +321,9 @@ import carina
 made = carina.compile({str(DIGITS / "digits.pt2")!r}, target="ethos-u55-128", calibration={str(DIGITS / "calibration.npz")!r}, report={str(tmp_path / "page.html")!r})
 open({str(tmp_path / "notebook.html")!r}, "w").write(made.report()._repr_html_())
 """
-    subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(carina.parents[1] / "python")}, check=True)
+    subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(carina.parents[1] / "python")}, check=True
+    )
     page, _, _ = compiled
     from_python = browse(tmp_path / "page.html")
     assert (from_python.cards, from_python.tables, from_python.marks) == (page.cards, page.tables, page.marks)
@@ -248,5 +334,7 @@ open({str(tmp_path / "notebook.html")!r}, "w").write(made.report()._repr_html_()
 
 
 def test_a_page_does_not_replace_an_input(run_carina):
-    failed = run_carina(["explain", DIGITS / "digits.pt2", "--target", "ethos-u55-128", "--report", DIGITS / "digits.pt2"], expect=2)
+    failed = run_carina(
+        ["explain", DIGITS / "digits.pt2", "--target", "ethos-u55-128", "--report", DIGITS / "digits.pt2"], expect=2
+    )
     assert "--report" in failed.stderr

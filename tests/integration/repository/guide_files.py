@@ -15,7 +15,9 @@ POOL = """graph @main {
 }
 """
 COS = "graph @main {\n input %x: fp32[2]\n %y: fp32[2] = tosa.COS(%x)\n output %y\n}\n"
-GATHER = "graph @main {\n input %v: i8[1,2,1]\n input %i: i32[1,1]\n %y: i8[1,1,1] = tosa.GATHER(%v, %i)\n output %y\n}\n"
+GATHER = (
+    "graph @main {\n input %v: i8[1,2,1]\n input %i: i32[1,1]\n %y: i8[1,1,1] = tosa.GATHER(%v, %i)\n output %y\n}\n"
+)
 
 SPLIT = """import torch
 class Net(torch.nn.Module):
@@ -55,7 +57,9 @@ inputs = (torch.randn(1, 4, 32, generator=torch.Generator().manual_seed(0)), tor
 
 def _graph(carina: Path, folder: Path, name: str, text: str) -> None:
     (folder / "graph.txt").write_text(text)
-    subprocess.run([carina.parent / "tosa_tool", "assemble", "graph.txt", name], cwd=folder, check=True, capture_output=True)
+    subprocess.run(
+        [carina.parent / "tosa_tool", "assemble", "graph.txt", name], cwd=folder, check=True, capture_output=True
+    )
 
 
 def _model(folder: Path, name: str, module: str, text: str) -> list[np.ndarray]:
@@ -70,7 +74,12 @@ def _model(folder: Path, name: str, module: str, text: str) -> list[np.ndarray]:
 
 
 def _compile(carina: Path, folder: Path, model: str, program: str, *options: str) -> None:
-    subprocess.run([carina, "compile", model, "--target", "ethos-u55-128", *options, "-o", program], cwd=folder, check=True, capture_output=True)
+    subprocess.run(
+        [carina, "compile", model, "--target", "ethos-u55-128", *options, "-o", program],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    )
 
 
 def _for_scripts(carina: Path, folder: Path) -> None:
@@ -99,7 +108,9 @@ def _for_troubleshooting(carina: Path, folder: Path) -> None:
     own = (folder / "add.pte").read_bytes().replace(b"aten::add", b"my_ops::f")
     (folder / "own.pte").write_bytes(own)
     # A string of a flatbuffer: its length, its bytes, and zeros up to a multiple of four.
-    ours, other = (struct.pack("<I", len(name)) + name.ljust(16, b"\0") for name in (b"EthosUBackend", b"XnnpackBackend"))
+    ours, other = (
+        struct.pack("<I", len(name)) + name.ljust(16, b"\0") for name in (b"EthosUBackend", b"XnnpackBackend")
+    )
     (folder / "xnnpack.pte").write_bytes((folder / "digits.pte").read_bytes().replace(ours, other))
 
 

@@ -76,7 +76,11 @@ def fences(text: str) -> list[Block]:
 
 def blocks(text: str) -> list[Block]:
     """The fenced blocks that hold sessions, or parts of an output."""
-    return [block for block in fences(text) if block.comment.startswith("$ ") or (not block.language and block.text.startswith("$ "))]
+    return [
+        block
+        for block in fences(text)
+        if block.comment.startswith("$ ") or (not block.language and block.text.startswith("$ "))
+    ]
 
 
 def sessions(block: Block) -> list[Session]:
@@ -98,7 +102,9 @@ def runs_firmware(carina: Path) -> bool:
 def is_elsewhere(command: str, page: Path, carina: Path) -> bool:
     if page in FIRMWARE_PAGES and command.startswith(FIRMWARE):
         return not runs_firmware(carina)
-    return any(command.startswith(words) or (words in command and not words.startswith("carina ")) for words in ELSEWHERE)
+    return any(
+        command.startswith(words) or (words in command and not words.startswith("carina ")) for words in ELSEWHERE
+    )
 
 
 def prepare(folder: Path, carina: Path) -> None:
@@ -111,21 +117,37 @@ def prepare(folder: Path, carina: Path) -> None:
     scale, zero_point = 0.003921568859368563, -128
     np.save(folder / "integers.npy", np.clip(np.rint(image / scale) + zero_point, -128, 127).astype(np.int8))
     compiled = ["compile", "model.pt2", "--target", "ethos-u55-128", "--calibrate", "models/digits/calibration.npz"]
-    subprocess.run([carina, *compiled, "--dump", "dump", "-o", "digits.pte"], cwd=folder, check=True, capture_output=True)
+    subprocess.run(
+        [carina, *compiled, "--dump", "dump", "-o", "digits.pte"], cwd=folder, check=True, capture_output=True
+    )
     lowered = ["tosa", "model.pt2", "--calibrate", "models/digits/calibration.npz", "-o", "digits.tosa"]
     subprocess.run([carina, *lowered], cwd=folder, check=True, capture_output=True)
 
 
 def environment(carina: Path) -> dict[str, str]:
     """Of a command. The Arm backend's scripts are Python programs."""
-    package = {"PYTHONPATH": str(carina.parents[1] / "python"), "CARINA_PYTHON": sys.executable, "PYTHONWARNINGS": "ignore", "CARINA_BIN": str(carina)}
+    package = {
+        "PYTHONPATH": str(carina.parents[1] / "python"),
+        "CARINA_PYTHON": sys.executable,
+        "PYTHONWARNINGS": "ignore",
+        "CARINA_BIN": str(carina),
+    }
     return {**os.environ, **package, "LC_ALL": "C"}
 
 
 def printed(session: Session, folder: Path, carina: Path) -> list[str]:
     """The command's current output, with messages if the page shows one."""
     command = re.sub(r"^carina |(?<=&& )carina ", f"{shlex.quote(str(carina))} ", session.command)
-    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600, env=environment(carina))
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=600,
+        env=environment(carina),
+    )
     said = [line.startswith("carina: ") for line in session.lines]
     assert any(said) or session.is_part or done.returncode == 0, f"$ {session.command}\n{done.stderr}"
     shown = done.stderr if said[:1] == [True] else done.stdout + (done.stderr if any(said) else "")
@@ -165,7 +187,10 @@ def renewed(session: Session, lines: list[str]) -> list[str]:
     """The page's lines with current output. The numbers of lines before the first "..." and after the last stay as they are."""
     cuts = [i for i, line in enumerate(session.lines) if line.strip() == LEFT_OUT]
     if not cuts:
-        return [*lines, *session.lines[len("\n".join(session.lines).rstrip().split("\n")) :]]  # and the blank lines behind them
+        return [
+            *lines,
+            *session.lines[len("\n".join(session.lines).rstrip().split("\n")) :],
+        ]  # and the blank lines behind them
     last = len(session.lines) - cuts[-1] - 1
     return [*lines[: cuts[0]], *session.lines[cuts[0] : cuts[-1] + 1], *(lines[-last:] if last else [])]
 
@@ -174,7 +199,12 @@ def run_page(page: Path, folder: Path, carina: Path) -> list[tuple[Session, list
     """Runs each session of a page that can run here. Returns the sessions with their current output."""
     prepare(folder, carina)
     guide_files.prepare(page, carina, folder)
-    here = [session for block in blocks(page.read_text()) for session in sessions(block) if not is_elsewhere(session.command, page, carina)]
+    here = [
+        session
+        for block in blocks(page.read_text())
+        for session in sessions(block)
+        if not is_elsewhere(session.command, page, carina)
+    ]
     return [(session, printed(session, folder, carina)) for session in here]
 
 
@@ -185,7 +215,9 @@ def write_page(page: Path, folder: Path, carina: Path) -> None:
         if session.is_part and not agrees(session, lines):
             print(f"{page.name}: change the block by hand: $ {session.command}", *lines, sep="\n")
         elif session.lines and not agrees(session, lines):
-            text = text.replace(f"$ {session.command}\n{old}", "\n".join([f"$ {session.command}", *renewed(session, lines)]) + "\n")
+            text = text.replace(
+                f"$ {session.command}\n{old}", "\n".join([f"$ {session.command}", *renewed(session, lines)]) + "\n"
+            )
     page.write_text(text)
 
 
@@ -211,13 +243,16 @@ def programs(text: str) -> list[Program]:
 
 
 _MARK = "--- program "
-_RUN = """
+_RUN = (
+    """
 import sys
 names = {}
 for number, code in enumerate(open(sys.argv[1]).read().split("\\0")):
     print(f"%s{number}", flush=True)
     exec(compile(code, f"block {number}", "exec"), names)
-""" % _MARK
+"""
+    % _MARK
+)
 
 
 def run_programs(page: Path, folder: Path, carina: Path) -> list[tuple[Program, list[str]]]:
@@ -225,11 +260,22 @@ def run_programs(page: Path, folder: Path, carina: Path) -> list[tuple[Program, 
     prepare(folder, carina)
     blocks_of_page = programs(page.read_text())
     (folder / "blocks").write_text("\0".join(program.code for program in blocks_of_page))
-    done = subprocess.run([sys.executable, "-c", _RUN, "blocks"], cwd=folder, capture_output=True, text=True, timeout=600, env=environment(carina))
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN, "blocks"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env=environment(carina),
+    )
     assert done.returncode == 0, f"{page.name}: {done.stderr[-3000:]}"
     outputs = re.split(rf"^{_MARK}\d+\n", done.stdout, flags=re.MULTILINE)[1:]
     made = zip(blocks_of_page, outputs, strict=True)
-    return [(program, [line.rstrip() for line in output.rstrip().splitlines()]) for program, output in made if program.lines is not None]
+    return [
+        (program, [line.rstrip() for line in output.rstrip().splitlines()])
+        for program, output in made
+        if program.lines is not None
+    ]
 
 
 def write_programs(page: Path, folder: Path, carina: Path) -> None:
@@ -242,15 +288,25 @@ def write_programs(page: Path, folder: Path, carina: Path) -> None:
 
 def listings(text: str) -> list[tuple[str, list[str]]]:
     """The folders whose files a page lists, and the files on the page."""
-    return [(block.comment.removeprefix("files of "), block.text.splitlines()) for block in fences(text) if block.comment.startswith("files of ")]
+    return [
+        (block.comment.removeprefix("files of "), block.text.splitlines())
+        for block in fences(text)
+        if block.comment.startswith("files of ")
+    ]
 
 
 def uncompared(page: Path) -> list[str]:
     """The first lines of blocks of output that nothing compares: neither sessions, commands alone, outputs of programs nor excused."""
     text = page.read_text()
     of_programs = {"\n".join(program.lines) for program in programs(text) if program.lines}
-    others = [block for block in fences(text) if not block.language and not block.comment and not block.text.startswith("$ ")]
-    return [block.text.splitlines()[0] for block in others if block.text.rstrip("\n") not in of_programs and not is_commands(block.text)]
+    others = [
+        block for block in fences(text) if not block.language and not block.comment and not block.text.startswith("$ ")
+    ]
+    return [
+        block.text.splitlines()[0]
+        for block in others
+        if block.text.rstrip("\n") not in of_programs and not is_commands(block.text)
+    ]
 
 
 def is_commands(text: str) -> bool:

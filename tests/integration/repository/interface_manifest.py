@@ -44,15 +44,33 @@ def keys(value, path=""):
 
 def manifest(carina, python):
     def printed(*words):
-        return subprocess.run([str(word) for word in (carina, *words)], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+        return subprocess.run(
+            [str(word) for word in (carina, *words)],
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ).stdout
 
     options = re.findall(r'^    (\S+)\) options="([^"]*)"', printed("completion", "bash"), flags=re.MULTILINE)
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "digits.pte"
-        compiled = printed("compile", DIGITS / "digits.pt2", "-t", "ethos-u55-128", "--calibrate", DIGITS / "calibration.npz", "-o", program, "--json")
+        compiled = printed(
+            "compile",
+            DIGITS / "digits.pt2",
+            "-t",
+            "ethos-u55-128",
+            "--calibrate",
+            DIGITS / "calibration.npz",
+            "-o",
+            program,
+            "--json",
+        )
         score = printed("accuracy", DIGITS / "digits.pt2", program, "--data", DIGITS / "test.npz", "--json")
     environment = {**os.environ, "PYTHONPATH": str(Path(carina).parents[1] / "python")}
-    names = subprocess.run([python, "-W", "ignore", "-c", SIGNATURES], check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+    names = subprocess.run(
+        [python, "-W", "ignore", "-c", SIGNATURES], check=True, stdout=subprocess.PIPE, text=True, env=environment
+    ).stdout
     return {
         "commands": {command: sorted(listed.split()) for command, listed in options},
         "json": {"compile": sorted(set(keys(json.loads(compiled)))), "accuracy": sorted(set(keys(json.loads(score))))},

@@ -29,7 +29,9 @@ def test_flatc_is_the_one_of_the_headers_version(tmp_path):
     assert done.returncode == 0, done.stderr
     cache = (tmp_path / "both" / "build" / "CMakeCache.txt").read_text()
     found = next(line.split("=")[1] for line in cache.splitlines() if line.startswith("FLATC:"))
-    assert subprocess.check_output([found, "--version"], text=True) != subprocess.check_output([of_executorch, "--version"], text=True)
+    assert subprocess.check_output([found, "--version"], text=True) != subprocess.check_output(
+        [of_executorch, "--version"], text=True
+    )
 
 
 def test_without_such_a_flatc_the_message_says_which_one_is_missing(tmp_path):
@@ -38,5 +40,10 @@ def test_without_such_a_flatc_the_message_says_which_one_is_missing(tmp_path):
     (tools / "flatc").write_text("#!/bin/sh\necho flatc version 0.1.2\n")
     (tools / "flatc").chmod(0o755)
     nowhere_else = ("-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF", "-DCMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH=OFF")
-    done = configured(tmp_path / "other", f"-DCMAKE_PROGRAM_PATH={tools}", f"-DCMAKE_MAKE_PROGRAM={shutil.which('ninja')}", *nowhere_else)
+    done = configured(
+        tmp_path / "other",
+        f"-DCMAKE_PROGRAM_PATH={tools}",
+        f"-DCMAKE_MAKE_PROGRAM={shutil.which('ninja')}",
+        *nowhere_else,
+    )
     assert done.returncode == 1 and "the version of the headers in" in done.stderr, done.stderr

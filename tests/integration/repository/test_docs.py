@@ -38,7 +38,9 @@ def test_every_subcommand_has_help_with_examples(run_carina):
 def test_the_guide_shows_what_commands_print(carina, page, tmp_path):
     for session, lines in guide_pages.run_page(page, tmp_path, carina):
         now = "\n".join(lines)
-        assert guide_pages.agrees(session, lines), f"run python tests/integration/repository/guide_pages.py: $ {session.command}\n{now}"
+        assert guide_pages.agrees(session, lines), (
+            f"run python tests/integration/repository/guide_pages.py: $ {session.command}\n{now}"
+        )
 
 
 @pytest.mark.parametrize("page", guide_pages.pages_with_programs(), ids=lambda page: page.stem)
@@ -63,7 +65,11 @@ def test_a_part_of_an_output_is_compared():
 def test_a_program_of_the_guide_is_paired_with_its_output():
     text = "```python\na\n```\nprints\n```\n1\n```\n```python\nb\n```\n```\n2\n```\n```python\nc\n```\nthen:\n```\nd\n```\n"
     assert guide_pages.programs(text) == [("a\n", ["1"]), ("b\n", ["2"])]
-    assert {page.stem for page in guide_pages.pages_with_programs()} == {"from-the-arm-backend", "official-runtime", "python"}
+    assert {page.stem for page in guide_pages.pages_with_programs()} == {
+        "from-the-arm-backend",
+        "official-runtime",
+        "python",
+    }
 
 
 # --- references of pages and of code comments ----------------------------------------------------------------------
@@ -72,7 +78,13 @@ CODE = ("*.h", "*.cpp", "*.def", "*.py", "*.cmake", "CMakeLists.txt", "*.toml", 
 
 
 def tracked(*patterns):
-    listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "-c", "safe.directory=*", "ls-files", "-z", *patterns],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()]
 
 
@@ -99,13 +111,20 @@ def commits_of(text):
 
 
 def is_known(commit):
-    return subprocess.run(["git", "-c", "safe.directory=*", "cat-file", "-e", commit + "^{commit}"], cwd=ROOT, capture_output=True).returncode == 0
+    return (
+        subprocess.run(
+            ["git", "-c", "safe.directory=*", "cat-file", "-e", commit + "^{commit}"], cwd=ROOT, capture_output=True
+        ).returncode
+        == 0
+    )
 
 
 def test_a_page_of_measurements_names_a_commit_of_this_repository():
     unknown = {page: commits_of((ROOT / page).read_text()) for page in MEASURED}
     assert not {page: commits for page, commits in unknown.items() if len(commits) != 1 or not is_known(commits[0])}
-    assert not is_known("0" * 40) and not is_known(commits_of("on Monday,\ncommit 9e6620212d+")[0]), "a tree that differs from its commit is known to nobody"
+    assert not is_known("0" * 40) and not is_known(commits_of("on Monday,\ncommit 9e6620212d+")[0]), (
+        "a tree that differs from its commit is known to nobody"
+    )
 
 
 def test_every_relative_link_leads_somewhere():
@@ -184,7 +203,11 @@ def test_a_function_that_the_tour_invents_is_found():
 
 
 def test_prose_is_wrapped():
-    long = [f"{page.relative_to(ROOT)}:{line}" for page in tracked("*.md") for line, _ in format_markdown.too_long(page.read_text())]
+    long = [
+        f"{page.relative_to(ROOT)}:{line}"
+        for page in tracked("*.md")
+        for line, _ in format_markdown.too_long(page.read_text())
+    ]
     assert not long, "run python3 scripts/format_markdown.py FILE..."
 
 
@@ -194,7 +217,9 @@ def test_the_readme_is_short():
 
 def test_comments_are_wrapped():
     sources = [path for path in tracked(*format_comments.PATTERNS) if "tests/integration/cases" not in path.as_posix()]
-    long = [f"{path.relative_to(ROOT)}:{line}" for path in sources for line in format_comments.too_long(path.read_text())]
+    long = [
+        f"{path.relative_to(ROOT)}:{line}" for path in sources for line in format_comments.too_long(path.read_text())
+    ]
     assert len(sources) > 1000 and not long, "run python3 scripts/format_comments.py FILE..."
 
 

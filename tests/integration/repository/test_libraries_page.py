@@ -12,7 +12,9 @@ import generate_libraries  # noqa: E402
 
 def test_page_has_every_library(tmp_path):
     output = tmp_path / "libraries.md"
-    subprocess.run([sys.executable, ROOT / "scripts" / "generate_libraries.py", output], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, ROOT / "scripts" / "generate_libraries.py", output], check=True, capture_output=True
+    )
     text = output.read_text()
     names = tomllib.loads((ROOT / "libraries.toml").read_text())["libraries"]
     assert [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")] == list(names)
@@ -27,7 +29,9 @@ def test_every_library_has_a_job_and_files():
 def test_every_header_has_a_contract():
     headers = [header for library in generate_libraries.libraries() for header in library.headers]
     assert len(headers) > 100
-    assert [header.relative_to(ROOT).as_posix() for header in headers if not generate_libraries._first_sentence(header)] == []
+    assert [
+        header.relative_to(ROOT).as_posix() for header in headers if not generate_libraries._first_sentence(header)
+    ] == []
 
 
 def test_drawing_implies_every_include():

@@ -9,7 +9,11 @@ import pytest
 from conftest import ROOT, TEST_ENV
 
 PACKAGING = ROOT / "packaging"
-DOCKERFILE, CONDA, (YOCTO,) = PACKAGING / "docker" / "Dockerfile", PACKAGING / "conda" / "recipe.yaml", list((PACKAGING / "yocto").glob("*.bb"))
+DOCKERFILE, CONDA, (YOCTO,) = (
+    PACKAGING / "docker" / "Dockerfile",
+    PACKAGING / "conda" / "recipe.yaml",
+    list((PACKAGING / "yocto").glob("*.bb")),
+)
 VERSION = re.search(r"project\(carina VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
 # Renders the conda recipe for a variant as conda-forge has it, and prints it.
 RENDER = """
@@ -57,7 +61,9 @@ def test_hadolint_accepts_the_dockerfile(programs):
 
 @pytest.mark.long
 def test_oelint_accepts_the_yocto_recipe(programs):
-    run(programs / "oelint-adv", "--quiet", "--jobs", "1", "--suppress", "oelint.vars.homepageping", YOCTO)  # the address needs a network
+    run(
+        programs / "oelint-adv", "--quiet", "--jobs", "1", "--suppress", "oelint.vars.homepageping", YOCTO
+    )  # the address needs a network
 
 
 @pytest.mark.long
@@ -93,5 +99,9 @@ def test_recipes_name_the_version_and_the_license():
 
 def test_yocto_packs_the_files_of_the_debian_package():
     """${datadir}/carina and ${mandir} are in FILES by default."""
-    debian = {line.split("/")[2] for line in (ROOT / "debian" / "carina.install").read_text().split() if line.startswith("usr/share/")}
+    debian = {
+        line.split("/")[2]
+        for line in (ROOT / "debian" / "carina.install").read_text().split()
+        if line.startswith("usr/share/")
+    }
     assert debian - {"carina", "man"} == set(re.findall(r"\$\{datadir\}/([\w-]+)", YOCTO.read_text()))

@@ -13,7 +13,18 @@ TYPES = {  # ExecuTorch's numbers of the types
     torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6, torch.float64: 7,
     torch.complex32: 8, torch.complex64: 9, torch.complex128: 10, torch.bool: 11, torch.bfloat16: 15, torch.uint16: 27, torch.uint32: 28,
 }  # fmt: skip
-ERRORS = ["ok", "internal", "invalid program", "invalid argument", "out of memory", "operator missing", "backend missing", "data missing", "not supported", "delegate failed"]
+ERRORS = [
+    "ok",
+    "internal",
+    "invalid program",
+    "invalid argument",
+    "out of memory",
+    "operator missing",
+    "backend missing",
+    "data missing",
+    "not supported",
+    "delegate failed",
+]
 
 
 def program():
@@ -72,14 +83,18 @@ def text(content):
 def encoded_tensor(tensor, order, is_output=False, resizable=False):
     order = tuple(order) or contiguous_order(tensor)
     head = struct.pack("<BBBB", is_output, resizable, TYPES[tensor.dtype], tensor.dim())
-    return b"t" + head + struct.pack(f"<{tensor.dim()}i", *tensor.shape) + bytes(order) + text(raw(tensor.permute(order)))
+    return (
+        b"t" + head + struct.pack(f"<{tensor.dim()}i", *tensor.shape) + bytes(order) + text(raw(tensor.permute(order)))
+    )
 
 
 def encoded_output(out, call):
     call.outputs.append(out)
     if not isinstance(out.like, torch.Tensor):
         return b"v"
-    start = out.start if out.start is not None else torch.zeros(out.capacity or tuple(out.like.shape), dtype=out.like.dtype)
+    start = (
+        out.start if out.start is not None else torch.zeros(out.capacity or tuple(out.like.shape), dtype=out.like.dtype)
+    )
     return encoded_tensor(start, out.order, is_output=True, resizable=bool(out.capacity))
 
 
@@ -158,5 +173,7 @@ def run_calls_of(command, calls):
         if error:
             results.append(ERRORS[error] if error < len(ERRORS) else f"error {error}")
         else:
-            results.append([reader.tensor(out) if isinstance(out.like, torch.Tensor) else reader.number() for out in call.outputs])
+            results.append(
+                [reader.tensor(out) if isinstance(out.like, torch.Tensor) else reader.number() for out in call.outputs]
+            )
     return results

@@ -13,7 +13,9 @@ SCRATCH = torch.zeros(1, dtype=torch.int8)
 
 def codes(r, *shape, dtype=torch.int8):
     info = torch.iinfo(dtype)
-    x = torch.randint(info.min, info.max + 1, shape, generator=torch.Generator().manual_seed(r.getrandbits(40))).to(dtype)
+    x = torch.randint(info.min, info.max + 1, shape, generator=torch.Generator().manual_seed(r.getrandbits(40))).to(
+        dtype
+    )
     if x.numel() and r.random() < 0.5:
         flat = x.flatten()
         flat[r.randrange(flat.numel())] = r.choice((info.min, info.max, 0))
@@ -61,7 +63,20 @@ def same_or_channels(r):
 
 def add(r):
     a, b = same_or_channels(r)
-    return [a, zero(r), multiplier(r), r.randint(-3, 0), b, zero(r), multiplier(r), r.randint(-3, 0), zero(r), multiplier(r), r.randint(-20, -17), *limits(r)]
+    return [
+        a,
+        zero(r),
+        multiplier(r),
+        r.randint(-3, 0),
+        b,
+        zero(r),
+        multiplier(r),
+        r.randint(-3, 0),
+        zero(r),
+        multiplier(r),
+        r.randint(-20, -17),
+        *limits(r),
+    ]
 
 
 def mul(r):
@@ -72,7 +87,14 @@ def mul(r):
 def div(r):
     dtype = r.choice((torch.int8, torch.int16))
     shape = r.choice(((7,), (2, 30), (1, 3, 4, 5)))
-    return [codes(r, *shape, dtype=dtype), zero(r), codes(r, *shape, dtype=dtype), zero(r), zero(r), r.uniform(0.05, 40)]
+    return [
+        codes(r, *shape, dtype=dtype),
+        zero(r),
+        codes(r, *shape, dtype=dtype),
+        zero(r),
+        zero(r),
+        r.uniform(0.05, 40),
+    ]
 
 
 def quantize(r):
@@ -96,7 +118,18 @@ def linear(r):
     low, high = limits(r)
     with_sums = r.random() < 0.5
     sums = [None, whole(r, -3000, 3000, outputs)] if with_sums else [bias_of(r, outputs), None]
-    return [x, weight, *sums, zero(r), 0 if with_sums else zero(r), zero(r), [multiplier(r)], [r.randint(-11, -8)], high, low]
+    return [
+        x,
+        weight,
+        *sums,
+        zero(r),
+        0 if with_sums else zero(r),
+        zero(r),
+        [multiplier(r)],
+        [r.randint(-11, -8)],
+        high,
+        low,
+    ]
 
 
 def window(r):
@@ -109,7 +142,19 @@ def convolution(layout):
         outputs, (kernel, padding) = groups * r.randint(1, 5), window(r)
         weight = codes(r, outputs, *kernel, inputs)
         scratch = torch.zeros(r.choice([1, 30, 100, 400]), dtype=torch.int8)  # for no window, or for some
-        return [image(r, layout, groups * inputs), weight, bias_of(r, outputs), [r.randint(1, 3), r.randint(1, 3)], [p - 1 for p in padding], [1, 1], zero(r), zero(r), *requantized(r, outputs), *limits(r), scratch]
+        return [
+            image(r, layout, groups * inputs),
+            weight,
+            bias_of(r, outputs),
+            [r.randint(1, 3), r.randint(1, 3)],
+            [p - 1 for p in padding],
+            [1, 1],
+            zero(r),
+            zero(r),
+            *requantized(r, outputs),
+            *limits(r),
+            scratch,
+        ]
 
     return draw
 
@@ -119,7 +164,14 @@ def depthwise(layout):
         channels, times, (kernel, padding) = r.randint(1, 9), r.choice((1, 1, 2)), window(r)
         weight = codes(r, 1, *kernel, channels * times)
         rest = [[1, 1], times, zero(r), zero(r), *requantized(r, channels * times), *limits(r), SCRATCH]
-        return [image(r, layout, channels), weight, bias_of(r, channels * times), [r.randint(1, 2), r.randint(1, 2)], [p - 1 for p in padding], *rest]
+        return [
+            image(r, layout, channels),
+            weight,
+            bias_of(r, channels * times),
+            [r.randint(1, 2), r.randint(1, 2)],
+            [p - 1 for p in padding],
+            *rest,
+        ]
 
     return draw
 
@@ -130,19 +182,46 @@ def transposed(layout):
         stride = [r.randint(1, 3), r.randint(1, 3)]
         more = [r.randint(0, s - 1) for s in stride]
         rest = [more, [1, 1], zero(r), zero(r), *requantized(r, outputs), *limits(r), SCRATCH, SCRATCH]
-        return [image(r, layout, inputs), codes(r, outputs, *kernel, inputs), bias_of(r, outputs), stride, [p - 1 for p in padding], *rest]
+        return [
+            image(r, layout, inputs),
+            codes(r, outputs, *kernel, inputs),
+            bias_of(r, outputs),
+            stride,
+            [p - 1 for p in padding],
+            *rest,
+        ]
 
     return draw
 
 
 def average(layout):
-    return lambda r: [image(r, layout, r.randint(1, 5)), [3, 2], [r.randint(1, 2), r.randint(1, 3)], [r.randint(0, 1), 0], bool(r.randint(0, 1)), zero(r), multiplier(r), r.randint(-6, -3), SCRATCH]
+    return lambda r: [
+        image(r, layout, r.randint(1, 5)),
+        [3, 2],
+        [r.randint(1, 2), r.randint(1, 3)],
+        [r.randint(0, 1), 0],
+        bool(r.randint(0, 1)),
+        zero(r),
+        multiplier(r),
+        r.randint(-6, -3),
+        SCRATCH,
+    ]
 
 
 def greatest(layout):
     def draw(r):
         own = zero(r)
-        return [image(r, layout, r.randint(1, 5)), [3, 2], [r.randint(1, 2), r.randint(1, 3)], [r.randint(0, 1), r.randint(0, 1)], [1, 1], False, own, own, *limits(r)]
+        return [
+            image(r, layout, r.randint(1, 5)),
+            [3, 2],
+            [r.randint(1, 2), r.randint(1, 3)],
+            [r.randint(0, 1), r.randint(0, 1)],
+            [1, 1],
+            False,
+            own,
+            own,
+            *limits(r),
+        ]
 
     return draw
 

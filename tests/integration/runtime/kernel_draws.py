@@ -28,7 +28,14 @@ def moved_in_memory(random, tensor):
 
 
 # Kernels that take only contiguous tensors, as ExecuTorch's do.
-CONTIGUOUS = {"native_layer_norm.out", "native_group_norm.out", "embedding.out", "linear.out", "as_strided_copy.out", "allclose.out"}
+CONTIGUOUS = {
+    "native_layer_norm.out",
+    "native_group_norm.out",
+    "embedding.out",
+    "linear.out",
+    "as_strided_copy.out",
+    "allclose.out",
+}
 DYNAMIC = {"masked_select.out", "nonzero.out", "repeat_interleave.Tensor_out", "index.Tensor_out"}
 
 
@@ -41,7 +48,9 @@ def made_call(name, arguments, random, capacity=None):
         return None
     wanted, kept = done
     call = KernelCall(f"aten::{name}", [])
-    in_place = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write and not a.is_out]
+    in_place = [
+        i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write and not a.is_out
+    ]
     training = name == "_native_batch_norm_legit.out" and arguments[5]
     for i, value in enumerate(arguments):
         if i in in_place and (training or len(in_place) == 1):

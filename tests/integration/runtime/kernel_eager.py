@@ -4,14 +4,24 @@ import warnings
 
 import torch
 
-TOLERANCE = {torch.float32: (2e-5, 2e-5), torch.float64: (1e-10, 1e-10), torch.float16: (4e-3, 4e-3), torch.bfloat16: (3e-2, 3e-2), torch.complex32: (4e-3, 4e-3), torch.complex64: (1e-4, 1e-4), torch.complex128: (1e-9, 1e-9)}
+TOLERANCE = {
+    torch.float32: (2e-5, 2e-5),
+    torch.float64: (1e-10, 1e-10),
+    torch.float16: (4e-3, 4e-3),
+    torch.bfloat16: (3e-2, 3e-2),
+    torch.complex32: (4e-3, 4e-3),
+    torch.complex64: (1e-4, 1e-4),
+    torch.complex128: (1e-9, 1e-9),
+}
 
 
 def is_known(name, got, wanted):
     """Whether this is a known difference from eager PyTorch; the comments give the reasons."""
     if name == "aten::sign.out":  # NaN stays NaN, as in ExecuTorch's kernel
         return difference(torch.where(got.isnan(), wanted, got), wanted, name) is None
-    if name == "aten::var_mean.correction_out":  # the mean of an infinity is an infinity; PyTorch's running mean loses it
+    if (
+        name == "aten::var_mean.correction_out"
+    ):  # the mean of an infinity is an infinity; PyTorch's running mean loses it
         return difference(torch.where(wanted.isnan(), wanted, got), wanted, name) is None
     return False
 
@@ -24,7 +34,9 @@ def operator_of(name):
     wanted = [(a.name, str(a.type)) for a in out._schema.arguments if not a.is_out]
     for candidate in packet.overloads():
         plain = getattr(packet, candidate)
-        if [(a.name, str(a.type)) for a in plain._schema.arguments if not a.kwarg_only or a.name in dict(wanted)] == wanted and not any(a.is_out for a in plain._schema.arguments):
+        if [
+            (a.name, str(a.type)) for a in plain._schema.arguments if not a.kwarg_only or a.name in dict(wanted)
+        ] == wanted and not any(a.is_out for a in plain._schema.arguments):
             return plain, out._schema
     return out, out._schema
 

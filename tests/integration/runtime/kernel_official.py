@@ -20,10 +20,33 @@ def official_program(folder):
     import executorch
 
     package, path = Path(executorch.__path__[0]), folder / "official_kernels"
-    includes = ["-isystem", package / "include", "-isystem", package / "include/executorch/runtime/core/portable_type/c10"]
-    libraries = [f"-L{package}/lib", "-Wl,--no-as-needed", *(f"-lexecutorch{name}" for name in ("", "_kernels_optimized", "_kernels_quantized", "_threadpool")), f"-Wl,-rpath,{package}/lib"]
+    includes = [
+        "-isystem",
+        package / "include",
+        "-isystem",
+        package / "include/executorch/runtime/core/portable_type/c10",
+    ]
+    libraries = [
+        f"-L{package}/lib",
+        "-Wl,--no-as-needed",
+        *(f"-lexecutorch{name}" for name in ("", "_kernels_optimized", "_kernels_quantized", "_threadpool")),
+        f"-Wl,-rpath,{package}/lib",
+    ]
     source = Path(__file__).with_name("official_kernels.cpp")
-    subprocess.run([os.environ.get("CXX", "g++"), "-std=c++17", "-O1", "-DC10_USING_CUSTOM_GENERATED_MACROS", *includes, source, "-o", path, *libraries], check=True)
+    subprocess.run(
+        [
+            os.environ.get("CXX", "g++"),
+            "-std=c++17",
+            "-O1",
+            "-DC10_USING_CUSTOM_GENERATED_MACROS",
+            *includes,
+            source,
+            "-o",
+            path,
+            *libraries,
+        ],
+        check=True,
+    )
     return path
 
 
@@ -36,7 +59,9 @@ class Compared:
     wanted: list
     official: object
     ours: object
-    is_eager: bool = True  # False: PyTorch rejects the call's types; `wanted` is its result for floats, converted to this type
+    is_eager: bool = (
+        True  # False: PyTorch rejects the call's types; `wanted` is its result for floats, converted to this type
+    )
 
     def tensors(self):
         def flat(values):
@@ -86,9 +111,14 @@ class Deviation:
 def as_doubles(compared):
     """Whether Carina's result equals PyTorch's result for the same arguments as doubles."""
     operator_, schema = operator_of(compared.name)
-    arguments = [v.double() if isinstance(v, torch.Tensor) else v for v in compared.call.arguments[: len(schema.arguments) - len(compared.wanted)]]
+    arguments = [
+        v.double() if isinstance(v, torch.Tensor) else v
+        for v in compared.call.arguments[: len(schema.arguments) - len(compared.wanted)]
+    ]
     wanted, _ = evaluated(operator_, schema, arguments)
-    return all(difference(ours, exact.to(ours.dtype), compared.name) is None for ours, exact in zip(compared.ours, wanted))
+    return all(
+        difference(ours, exact.to(ours.dtype), compared.name) is None for ours, exact in zip(compared.ours, wanted)
+    )
 
 
 def same_elements(compared):
@@ -171,7 +201,9 @@ def verdict_of(compared, fired):
     if said is None:
         return None
     for row in DEVIATIONS:
-        if not row.covers(compared) or (row.as_floats and differs(compared.name, compared.ours, compared.official, as_floats=True)):
+        if not row.covers(compared) or (
+            row.as_floats and differs(compared.name, compared.ours, compared.official, as_floats=True)
+        ):
             continue
         fired.add(row.reason)
         full = f"aten::{compared.name}"
@@ -181,6 +213,8 @@ def verdict_of(compared, fired):
             return None
         if not compared.is_eager and not row.by_floats:
             return f"{said}; and PyTorch has no such kernel that could say who is right"
-        as_eager = all(difference(x, y, full) is None or is_known(full, x, y) for x, y in zip(compared.ours, compared.wanted))
+        as_eager = all(
+            difference(x, y, full) is None or is_known(full, x, y) for x, y in zip(compared.ours, compared.wanted)
+        )
         return None if as_eager else f"{said}; and ours is not PyTorch's either"
     return said

@@ -22,7 +22,17 @@ from kernel_types import NAMES, plain_names, types_taken
 sys.path.insert(0, str(ROOT / "scripts"))
 import format_markdown  # noqa: E402
 
-REAL = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64)
+REAL = (
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+)
 GROUPS = {
     "real": REAL,
     "integers": REAL[:5],
@@ -59,14 +69,21 @@ def table(path):
 
 def portable_names():
     """The portable library's kernels, except one that returns a new tensor, which no program can call."""
-    names = [row.get("op") or row["func"].split("(")[0].removeprefix("aten::") for row in table("kernels/portable/functions.yaml")]
+    names = [
+        row.get("op") or row["func"].split("(")[0].removeprefix("aten::")
+        for row in table("kernels/portable/functions.yaml")
+    ]
     custom = [row["func"].split("(")[0] for row in table("kernels/portable/custom_ops.yaml")]
     return sorted(set(names + custom) - {"allclose.Tensor"})
 
 
 def schemas_of(path):
     """{name: schema} of the rows that contain a schema."""
-    return {row["func"].split("(")[0].removeprefix("aten::"): row["func"].removeprefix("aten::") for row in table(path) if "func" in row}
+    return {
+        row["func"].split("(")[0].removeprefix("aten::"): row["func"].removeprefix("aten::")
+        for row in table(path)
+        if "func" in row
+    }
 
 
 def full_name(name):
@@ -99,11 +116,17 @@ def portable_rows(taken):
 
 
 def quantized_rows(schemas, taken):
-    return [f"| `{schema}` | {text_of(taken[name.removeprefix('quantized_decomposed::')])} |" for name, schema in sorted(schemas.items())]
+    return [
+        f"| `{schema}` | {text_of(taken[name.removeprefix('quantized_decomposed::')])} |"
+        for name, schema in sorted(schemas.items())
+    ]
 
 
 def cortex_m_rows(schemas):
-    return [f"| `{schema}` | {'i8, i16' if name.removeprefix('cortex_m::').removesuffix('.out') in INT16_TOO else 'i8'} |" for name, schema in sorted(schemas.items())]
+    return [
+        f"| `{schema}` | {'i8, i16' if name.removeprefix('cortex_m::').removesuffix('.out') in INT16_TOO else 'i8'} |"
+        for name, schema in sorted(schemas.items())
+    ]
 
 
 def deviation_rows():
@@ -127,11 +150,18 @@ def probed():
 
 def missing_types(taken):
     """[(kernel, types)] that the official kernel supports and Carina's does not."""
-    return [(name, types_text(set(row.official) - set(row.ours))) for name, row in taken.portable.items() if set(row.official) - set(row.ours)]
+    return [
+        (name, types_text(set(row.official) - set(row.ours)))
+        for name, row in taken.portable.items()
+        if set(row.official) - set(row.ours)
+    ]
 
 
 def page(taken):
-    quantized, cortex_m = schemas_of("kernels/quantized/quantized.yaml"), schemas_of("backends/cortex_m/ops/operators.yaml")
+    quantized, cortex_m = (
+        schemas_of("kernels/quantized/quantized.yaml"),
+        schemas_of("backends/cortex_m/ops/operators.yaml"),
+    )
     ours = kernel_names()
     official = {full_name(name) for name in portable_names()} | set(quantized) | set(cortex_m)
     beyond = [name for name in ours if name not in official]
@@ -151,13 +181,31 @@ The references are eager PyTorch, on random shapes, orders of axes, types and va
 """.splitlines()
     lines += list(portable_rows(taken.portable))
     for title, reference, rows in (
-        ("Quantized", "Types are those of the values before quantization or after dequantization, and those of the integers. The official kernels take the same types. The references are the official kernels, bit by bit (`tests/integration/runtime/test_kernels.py`, `test_official_kernels.py`).", quantized_rows(quantized, taken.quantized)),
-        ("Of the Cortex-M backend", "Types are those of the integers, as in the backend's C++ kernels, which are not in the package. The references are the backend's Python implementations, bit by bit, on random calls (`tests/integration/runtime/test_cortex_m_kernels.py`).", cortex_m_rows(cortex_m)),
+        (
+            "Quantized",
+            "Types are those of the values before quantization or after dequantization, and those of the integers. The official kernels take the same types. The references are the official kernels, bit by bit (`tests/integration/runtime/test_kernels.py`, `test_official_kernels.py`).",
+            quantized_rows(quantized, taken.quantized),
+        ),
+        (
+            "Of the Cortex-M backend",
+            "Types are those of the integers, as in the backend's C++ kernels, which are not in the package. The references are the backend's Python implementations, bit by bit, on random calls (`tests/integration/runtime/test_cortex_m_kernels.py`).",
+            cortex_m_rows(cortex_m),
+        ),
     ):
         lines += ["", f"## {title}", reference, "", "| kernel | types |", "|---|---|", *rows]
-    lines += ["", "## Other kernels", "These are kernels of the runtime itself (numbers of a program, views, orders of axes) and embeddings of ExecuTorch's passes. The references are Python's arithmetic, PyTorch, and the passes' own functions.", ""]
+    lines += [
+        "",
+        "## Other kernels",
+        "These are kernels of the runtime itself (numbers of a program, views, orders of axes) and embeddings of ExecuTorch's passes. The references are Python's arithmetic, PyTorch, and the passes' own functions.",
+        "",
+    ]
     lines += [", ".join(f"`{name}`" for name in beyond)]
-    lines += ["", "## Where official kernels differ", "In these calls the official kernels differ from eager PyTorch, and Carina's kernels agree with it. All other results are equal; integers are equal bit by bit. A test fails for a row that no call needs.", ""]
+    lines += [
+        "",
+        "## Where official kernels differ",
+        "In these calls the official kernels differ from eager PyTorch, and Carina's kernels agree with it. All other results are equal; integers are equal bit by bit. A test fails for a row that no call needs.",
+        "",
+    ]
     lines += ["| kernels | what the official kernel does |", "|---|---|", *deviation_rows()]
     return format_markdown.formatted("\n".join(lines))
 

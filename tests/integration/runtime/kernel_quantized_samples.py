@@ -6,7 +6,13 @@ reject the pair.
 
 import torch
 
-CODES = {torch.uint8: (0, 255), torch.int8: (-128, 127), torch.uint16: (0, 65535), torch.int16: (-32768, 32767), torch.int32: (-(2**31), 2**31 - 1)}
+CODES = {
+    torch.uint8: (0, 255),
+    torch.int8: (-128, 127),
+    torch.uint16: (0, 65535),
+    torch.int16: (-32768, 32767),
+    torch.int32: (-(2**31), 2**31 - 1),
+}
 NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 NARROW = 1000  # test_kernels.py tests larger codes: a float cannot hold the values of all int32 codes
 
@@ -17,7 +23,9 @@ def limits(code):
 
 def codes(r, shape, code):
     low, high = limits(code)
-    drawn = torch.randint(max(low, -NARROW), min(high, NARROW) + 1, shape, generator=torch.Generator().manual_seed(r.getrandbits(40)))
+    drawn = torch.randint(
+        max(low, -NARROW), min(high, NARROW) + 1, shape, generator=torch.Generator().manual_seed(r.getrandbits(40))
+    )
     return drawn.to(code)
 
 
@@ -34,43 +42,81 @@ def zeros(r, *shape, low=0):
 
 
 def per_tensor(r, number, code):
-    return [numbers(r, (3, 5), number), r.uniform(0.01, 0.1), r.randint(0, 9), *limits(code), code], [codes(r, (3, 5), code)]
+    return [numbers(r, (3, 5), number), r.uniform(0.01, 0.1), r.randint(0, 9), *limits(code), code], [
+        codes(r, (3, 5), code)
+    ]
 
 
 def per_tensor_back(r, number, code):
-    return [codes(r, (3, 5), code), r.uniform(0.01, 0.1), r.randint(0, 9), *limits(code), code, number], [numbers(r, (3, 5), number)]
+    return [codes(r, (3, 5), code), r.uniform(0.01, 0.1), r.randint(0, 9), *limits(code), code, number], [
+        numbers(r, (3, 5), number)
+    ]
 
 
 def in_tensors(arguments):
-    return [arguments[0], torch.tensor([arguments[1]], dtype=torch.float64), torch.tensor([arguments[2]]), *arguments[3:]]
+    return [
+        arguments[0],
+        torch.tensor([arguments[1]], dtype=torch.float64),
+        torch.tensor([arguments[2]]),
+        *arguments[3:],
+    ]
 
 
 def per_channel(r, number, code):
     axis = r.randint(-3, 2)
     x = numbers(r, (2, 3, 4), number)
-    return [x, scales(r, x.shape[axis], dtype=torch.float64), zeros(r, x.shape[axis]), axis, *limits(code), code], [codes(r, (2, 3, 4), code)]
+    return [x, scales(r, x.shape[axis], dtype=torch.float64), zeros(r, x.shape[axis]), axis, *limits(code), code], [
+        codes(r, (2, 3, 4), code)
+    ]
 
 
 def per_channel_back(r, number, code):
     axis = r.randint(-3, 2)
     x = codes(r, (2, 3, 4), code)
-    return [x, scales(r, x.shape[axis], dtype=torch.float64), r.choice((zeros(r, x.shape[axis]), None)), axis, *limits(code), code, number], [numbers(r, (2, 3, 4), number)]
+    return [
+        x,
+        scales(r, x.shape[axis], dtype=torch.float64),
+        r.choice((zeros(r, x.shape[axis]), None)),
+        axis,
+        *limits(code),
+        code,
+        number,
+    ], [numbers(r, (2, 3, 4), number)]
 
 
 def per_token(r, number, code):
-    return [numbers(r, (2, 3, 8), number), scales(r, 2, 3, 1, dtype=torch.float64), zeros(r, 2, 3, 1), *limits(code), code], [codes(r, (2, 3, 8), code)]
+    return [
+        numbers(r, (2, 3, 8), number),
+        scales(r, 2, 3, 1, dtype=torch.float64),
+        zeros(r, 2, 3, 1),
+        *limits(code),
+        code,
+    ], [codes(r, (2, 3, 8), code)]
 
 
 def per_token_back(r, number, code):
-    return [codes(r, (2, 3, 8), code), scales(r, 2, 3, 1, dtype=torch.float64), zeros(r, 2, 3, 1), *limits(code), code, number], [numbers(r, (2, 3, 8), number)]
+    return [
+        codes(r, (2, 3, 8), code),
+        scales(r, 2, 3, 1, dtype=torch.float64),
+        zeros(r, 2, 3, 1),
+        *limits(code),
+        code,
+        number,
+    ], [numbers(r, (2, 3, 8), number)]
 
 
 def found(r, number, code):
-    return [numbers(r, (4, 7), number), *limits(code), 1e-6, code], [torch.zeros(1, dtype=torch.float64), torch.zeros(1, dtype=torch.int64)]
+    return [numbers(r, (4, 7), number), *limits(code), 1e-6, code], [
+        torch.zeros(1, dtype=torch.float64),
+        torch.zeros(1, dtype=torch.int64),
+    ]
 
 
 def found_per_token(r, number, code):
-    return [numbers(r, (2, 3, 8), number), code], [torch.zeros(2, 3, 1, dtype=torch.float64), torch.zeros(2, 3, 1, dtype=torch.int64)]
+    return [numbers(r, (2, 3, 8), number), code], [
+        torch.zeros(2, 3, 1, dtype=torch.float64),
+        torch.zeros(2, 3, 1, dtype=torch.int64),
+    ]
 
 
 def summed(r, number, code):
@@ -81,7 +127,9 @@ def summed(r, number, code):
     def quantization():
         return [r.uniform(0.01, 0.1), r.randint(0, 9), *limits(code)]
 
-    return [codes(r, (3, 5), code), *quantization(), codes(r, (3, 5), code), *quantization(), *quantization()], [codes(r, (3, 5), code)]
+    return [codes(r, (3, 5), code), *quantization(), codes(r, (3, 5), code), *quantization(), *quantization()], [
+        codes(r, (3, 5), code)
+    ]
 
 
 def embedded(elements_per_byte, has_type):
@@ -100,7 +148,9 @@ def embedded(elements_per_byte, has_type):
 
 
 def mixed_mm(r, number, code):
-    return [numbers(r, (3, 8), number), codes(r, (8, 5), code), scales(r, 8).to(number), None], [torch.zeros(3, 5, dtype=number)]
+    return [numbers(r, (3, 8), number), codes(r, (8, 5), code), scales(r, 8).to(number), None], [
+        torch.zeros(3, 5, dtype=number)
+    ]
 
 
 def mixed_linear(r, number, code):
@@ -113,7 +163,9 @@ DRAWS = {
     "choose_qparams.Tensor_out": found,
     "choose_qparams_per_token_asymmetric.out": found_per_token,
     "dequantize_per_channel.out": per_channel_back,
-    "dequantize_per_tensor.Tensor_out": lambda r, number, code: (lambda a, outs: (in_tensors(a), outs))(*per_tensor_back(r, number, code)),
+    "dequantize_per_tensor.Tensor_out": lambda r, number, code: (lambda a, outs: (in_tensors(a), outs))(
+        *per_tensor_back(r, number, code)
+    ),
     "dequantize_per_tensor.out": per_tensor_back,
     "dequantize_per_token.out": per_token_back,
     "embedding_2bit.dtype_out": embedded(4, True),
@@ -125,7 +177,9 @@ DRAWS = {
     "mixed_linear.out": mixed_linear,
     "mixed_mm.out": mixed_mm,
     "quantize_per_channel.out": per_channel,
-    "quantize_per_tensor.Tensor_out": lambda r, number, code: (lambda a, outs: (in_tensors(a), outs))(*per_tensor(r, number, code)),
+    "quantize_per_tensor.Tensor_out": lambda r, number, code: (lambda a, outs: (in_tensors(a), outs))(
+        *per_tensor(r, number, code)
+    ),
     "quantize_per_tensor.out": per_tensor,
     "quantize_per_token.out": per_token,
 }

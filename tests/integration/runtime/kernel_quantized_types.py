@@ -1,5 +1,4 @@
-"""Finds the element types that ExecuTorch's quantized kernels support, by calling each kernel with all pairs of number type and code type.
-"""
+"""Finds the element types that ExecuTorch's quantized kernels support, by calling each kernel with all pairs of number type and code type."""
 
 import torch
 from kernel_calls import TYPES, KernelCall, Out
@@ -19,7 +18,15 @@ def quantized_calls(seed):
             for code in CODES_TRIED:
                 random = Random(f"{seed} {name} {number} {code}")
                 drawn = [found for found in (draw(random, number, code) for _ in range(2)) if found is not None]
-                calls += [(name, number, code, KernelCall(f"quantized_decomposed::{name}", [*given, *(Out(y) for y in outs)], repr(given))) for given, outs in drawn]
+                calls += [
+                    (
+                        name,
+                        number,
+                        code,
+                        KernelCall(f"quantized_decomposed::{name}", [*given, *(Out(y) for y in outs)], repr(given)),
+                    )
+                    for given, outs in drawn
+                ]
     return calls
 
 
@@ -31,7 +38,10 @@ def taken_of(results, calls):
             refused.add((name, number, code))
         else:
             taken.setdefault(name, {}).setdefault((number, code), []).append(got)
-    return {name: {types: got for types, got in rows.items() if (name, *types) not in refused} for name, rows in taken.items()}
+    return {
+        name: {types: got for types, got in rows.items() if (name, *types) not in refused}
+        for name, rows in taken.items()
+    }
 
 
 def text_of(pairs):
@@ -42,5 +52,7 @@ def text_of(pairs):
     groups = {}
     for number in NUMBERS_TRIED:
         if number in codes_of:
-            groups.setdefault(tuple(NAMES[code] for code in CODES_TRIED if code in codes_of[number] and code in CODES), []).append(NAMES[number])
+            groups.setdefault(
+                tuple(NAMES[code] for code in CODES_TRIED if code in codes_of[number] and code in CODES), []
+            ).append(NAMES[number])
     return "; ".join(f"{', '.join(numbers)} with {', '.join(codes)}" for codes, numbers in groups.items())

@@ -37,7 +37,9 @@ class Random(python_random.Random):
         if dtype == torch.bool:
             return torch.randint(0, 2, shape, generator=generator).bool()
         if dtype.is_complex:
-            return torch.complex(torch.randn(shape, generator=generator), torch.randn(shape, generator=generator)).to(dtype)
+            return torch.complex(torch.randn(shape, generator=generator), torch.randn(shape, generator=generator)).to(
+                dtype
+            )
         if dtype.is_floating_point:
             x = (torch.randn(shape, generator=generator) * scale).to(dtype)
             specials = (math.nan, math.inf, -math.inf, 0.0, -0.0, 0.5, -1.0)
@@ -115,7 +117,11 @@ def flip_coin(r, _):
 
 
 def alpha(r, a):
-    return r.randint(-2, 3) if not any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in a) else r.uniform(-2, 2)
+    return (
+        r.randint(-2, 3)
+        if not any(isinstance(x, torch.Tensor) and x.is_floating_point() for x in a)
+        else r.uniform(-2, 2)
+    )
 
 
 def places(r, shape, size, negative=False):
@@ -162,7 +168,10 @@ def slice_ends(r, a):
 def concatenation(r):
     shape, kind = list(r.full_shape()), r.dtype()
     axis = r.randrange(len(shape))
-    parts = [r.tensor(tuple(r.randint(0, 3) if i == axis else n for i, n in enumerate(shape)), kind) for _ in range(r.randint(1, 4))]
+    parts = [
+        r.tensor(tuple(r.randint(0, 3) if i == axis else n for i, n in enumerate(shape)), kind)
+        for _ in range(r.randint(1, 4))
+    ]
     return [parts, r.choice((axis, axis - len(shape)))]
 
 
@@ -182,14 +191,24 @@ def split_with_sizes(r):
 
 def strided(r):
     x = r.tensor((24,), r.dtype())
-    return [x, [r.randint(1, 3), r.randint(1, 3)], [r.randint(0, 4), r.randint(0, 3)], r.choice((None, r.randint(0, 9)))]
+    return [
+        x,
+        [r.randint(1, 3), r.randint(1, 3)],
+        [r.randint(0, 4), r.randint(0, 3)],
+        r.choice((None, r.randint(0, 9))),
+    ]
 
 
 def narrow(r):
     x = r.tensor(r.full_shape(), r.dtype())
     dim = r.dim(x.dim())
     start = r.randint(0, x.shape[dim])
-    return [x, dim, start - r.choice((0, x.shape[dim])) if start < x.shape[dim] else start, r.randint(0, x.shape[dim] - start)]
+    return [
+        x,
+        dim,
+        start - r.choice((0, x.shape[dim])) if start < x.shape[dim] else start,
+        r.randint(0, x.shape[dim] - start),
+    ]
 
 
 def selected(r):
@@ -225,7 +244,12 @@ def scattered(value):
         limit = x.shape[dim]
         # No index occurs twice along the dimension, since PyTorch does not define which value wins.
         shape = [r.randint(0, n) for n in x.shape]
-        index = torch.argsort(torch.rand(shape[:dim] + [limit] + shape[dim + 1 :], generator=torch.Generator().manual_seed(r.getrandbits(40))), dim=dim)
+        index = torch.argsort(
+            torch.rand(
+                shape[:dim] + [limit] + shape[dim + 1 :], generator=torch.Generator().manual_seed(r.getrandbits(40))
+            ),
+            dim=dim,
+        )
         index = index.narrow(dim, 0, shape[dim]).contiguous()
         dim = r.choice((dim, dim - x.dim()))
         if value == "value":
@@ -250,7 +274,9 @@ def index_lists(r, x, masks=True):
             return entries
         else:
             shape = tuple(1 if r.random() < 0.2 else n for n in common)
-            entries.append(places(r, shape, x.shape[axis], negative=True).to(r.choice((torch.int64, torch.int64, torch.int32))))
+            entries.append(
+                places(r, shape, x.shape[axis], negative=True).to(r.choice((torch.int64, torch.int64, torch.int32)))
+            )
         axis += 1
         if r.random() < 0.2 and any(e is not None for e in entries):
             break
@@ -270,7 +296,11 @@ def index_put(r):
     if not accumulate:
         first = next(i for i, e in enumerate(entries) if e is not None)
         if entries[first].dtype != torch.bool:
-            entries = [None] * first + [torch.randperm(x.shape[first], generator=torch.Generator().manual_seed(r.getrandbits(40)))[: r.randint(1, 5)]]
+            entries = [None] * first + [
+                torch.randperm(x.shape[first], generator=torch.Generator().manual_seed(r.getrandbits(40)))[
+                    : r.randint(1, 5)
+                ]
+            ]
     entries = [e.long() if e is not None and e.dtype == torch.int32 else e for e in entries]
     shape = torch.ops.aten.index.Tensor(x, entries).shape
     shape = [1 if r.random() < 0.2 else n for n in shape][r.choice((0, 0, 1)) if shape else 0 :]
@@ -313,7 +343,9 @@ def rolled(r):
 
 def image(r, kinds, channels=None, batch=True):
     lead = (r.randint(1, 2),) if batch or r.random() < 0.6 else ()
-    return r.tensor(lead + (channels or r.randint(1, 4), r.randint(4, 8), r.randint(4, 8)), r.dtype(kinds), edges=False, scale=1.0)
+    return r.tensor(
+        lead + (channels or r.randint(1, 4), r.randint(4, 8), r.randint(4, 8)), r.dtype(kinds), edges=False, scale=1.0
+    )
 
 
 def convolution(transposed):
@@ -323,11 +355,23 @@ def convolution(transposed):
         kind = r.dtype(FLOATS)
         x = r.tensor((r.randint(1, 2), ic) + tuple(r.randint(4, 8) for _ in range(axes)), kind, edges=False, scale=1.0)
         kernel = tuple(r.randint(1, 3) for _ in range(axes))
-        weight = r.tensor(((ic, oc // groups) if transposed else (oc, ic // groups)) + kernel, kind, edges=False, scale=1.0)
+        weight = r.tensor(
+            ((ic, oc // groups) if transposed else (oc, ic // groups)) + kernel, kind, edges=False, scale=1.0
+        )
         bias = r.choice((None, r.tensor((oc,), kind, edges=False)))
         stride = [r.randint(1, 3) for _ in range(axes)]
         more = [r.randint(0, s - 1) for s in stride] if transposed else [0] * axes
-        return [x, weight, bias, stride, [r.randint(0, 2) for _ in range(axes)], [r.randint(1, 2) for _ in range(axes)], transposed, more, groups]
+        return [
+            x,
+            weight,
+            bias,
+            stride,
+            [r.randint(0, 2) for _ in range(axes)],
+            [r.randint(1, 2) for _ in range(axes)],
+            transposed,
+            more,
+            groups,
+        ]
 
     return draw
 
@@ -340,7 +384,19 @@ def convolution_backward(r):
     x, weight, bias, stride, padding_, dilation, transposed, more, groups = convolution(bool(r.random() < 0.3))(r)
     x, weight = x.float(), weight.float()
     y = torch.ops.aten.convolution.default(x, weight, None, stride, padding_, dilation, transposed, more, groups)
-    return [r.tensor(tuple(y.shape), edges=False), x, weight, [y.shape[1]], stride, padding_, dilation, transposed, more, groups, [True, True, True]]
+    return [
+        r.tensor(tuple(y.shape), edges=False),
+        x,
+        weight,
+        [y.shape[1]],
+        stride,
+        padding_,
+        dilation,
+        transposed,
+        more,
+        groups,
+        [True, True, True],
+    ]
 
 
 def pool_window(r, dilated):
@@ -350,7 +406,13 @@ def pool_window(r, dilated):
 
 
 def average_pool(r):
-    return [image(r, FLOATS[:3], batch=False), *pool_window(r, False), flip_coin(r, 0), flip_coin(r, 0), r.choice((None, 3))]
+    return [
+        image(r, FLOATS[:3], batch=False),
+        *pool_window(r, False),
+        flip_coin(r, 0),
+        flip_coin(r, 0),
+        r.choice((None, 3)),
+    ]
 
 
 def max_pool(r):
@@ -390,7 +452,10 @@ def matrices(batch=0, transposed=False):
     def draw(r):
         m, k, n = r.randint(1, 7), r.randint(0, 9), r.randint(1, 7)
         kind, lead = r.dtype(FLOATS[:3] + (torch.int32, torch.int64)), (r.randint(1, 3),) * batch
-        return [r.tensor(lead + (m, k), kind, edges=False), r.tensor(lead + ((n, k) if transposed else (k, n)), kind, edges=False)]
+        return [
+            r.tensor(lead + (m, k), kind, edges=False),
+            r.tensor(lead + ((n, k) if transposed else (k, n)), kind, edges=False),
+        ]
 
     return draw
 
@@ -419,18 +484,36 @@ def group_norm(r):
     groups, each, n, size = r.randint(1, 3), r.randint(1, 3), r.randint(1, 2), r.randint(2, 9)
     c = groups * each
     x = r.tensor((n, c, size), r.dtype(FLOATS[:3]), edges=False)
-    return [x, r.choice((None, r.tensor((c,), x.dtype, edges=False))), r.choice((None, r.tensor((c,), x.dtype, edges=False))), n, c, size, groups, 1e-5]
+    return [
+        x,
+        r.choice((None, r.tensor((c,), x.dtype, edges=False))),
+        r.choice((None, r.tensor((c,), x.dtype, edges=False))),
+        n,
+        c,
+        size,
+        groups,
+        1e-5,
+    ]
 
 
 def batch_norm(kind):
     def draw(r):
-        x = r.tensor((r.randint(2, 3), r.randint(1, 4)) + tuple(r.randint(2, 4) for _ in range(r.randint(1, 2))), edges=False)
+        x = r.tensor(
+            (r.randint(2, 3), r.randint(1, 4)) + tuple(r.randint(2, 4) for _ in range(r.randint(1, 2))), edges=False
+        )
         c = x.shape[1]
         affine = [r.choice((None, r.tensor((c,), edges=False))) for _ in range(2)]
         running = [r.tensor((c,), edges=False), r.tensor((c,), edges=False).abs() + 0.1]
         if kind == "no_training":
             return [x, *affine, *running, 0.1, 1e-5]
-        return [x, *affine, *(running if kind == "stats" else []), True if kind == "none" else flip_coin(r, 0), 0.1, 1e-5]
+        return [
+            x,
+            *affine,
+            *(running if kind == "stats" else []),
+            True if kind == "none" else flip_coin(r, 0),
+            0.1,
+            1e-5,
+        ]
 
     return draw
 
@@ -443,11 +526,18 @@ def embedding(r):
 def distances(r):
     kind = r.choice((torch.float32, torch.float64))
     lead, m = r.choice(((), (2,), (2, 3))), r.randint(1, 5)
-    return [r.tensor(lead + (r.randint(1, 4), m), kind, edges=False), r.tensor(lead + (r.randint(1, 4), m), kind, edges=False), r.choice((0.0, 1.0, 2.0, 3.0, math.inf, 1.5)), None]
+    return [
+        r.tensor(lead + (r.randint(1, 4), m), kind, edges=False),
+        r.tensor(lead + (r.randint(1, 4), m), kind, edges=False),
+        r.choice((0.0, 1.0, 2.0, 3.0, math.inf, 1.5)),
+        None,
+    ]
 
 
 def real_transform(r):
-    x = r.tensor(tuple(r.randint(1, 9) for _ in range(r.randint(1, 3))), r.choice((torch.float32, torch.float64)), edges=False)
+    x = r.tensor(
+        tuple(r.randint(1, 9) for _ in range(r.randint(1, 3))), r.choice((torch.float32, torch.float64)), edges=False
+    )
     return [x, r.sample(range(x.dim()), r.randint(1, x.dim())), r.randint(0, 2), flip_coin(r, 0)]
 
 
@@ -619,5 +709,7 @@ for word in "and or xor".split():
     NAMED[f"bitwise_{word}.Tensor_out"] = binary(WHOLE + (torch.bool,))
     NAMED[f"bitwise_{word}.Scalar_out"] = with_scalar(WHOLE, whole=True)
 for word in "left right".split():
-    NAMED[f"bitwise_{word}_shift.Tensor_out"] = lambda r: (lambda pair, kind: [r.tensor(pair[0], kind), r.tensor(pair[1], kind, edges=False) % 8])(r.broadcast_pair(), r.dtype(WHOLE))
+    NAMED[f"bitwise_{word}_shift.Tensor_out"] = lambda r: (
+        lambda pair, kind: [r.tensor(pair[0], kind), r.tensor(pair[1], kind, edges=False) % 8]
+    )(r.broadcast_pair(), r.dtype(WHOLE))
     NAMED[f"bitwise_{word}_shift.Tensor_Scalar_out"] = lambda r: [r.tensor(r.shape(), r.dtype(WHOLE)), r.randint(0, 7)]

@@ -71,20 +71,34 @@ def call_of(name, kind, random):
         try:
             arguments = NAMED[name](random)
             found = expected(operator_, schema, arguments, kind)
-        except (IndexError, ValueError, RuntimeError, TypeError, NotImplementedError):  # PyTorch has no such shape or type
+        except (
+            IndexError,
+            ValueError,
+            RuntimeError,
+            TypeError,
+            NotImplementedError,
+        ):  # PyTorch has no such shape or type
             continue
         if found is None:
             continue
         wanted, is_eager = found
-        if not any(y.numel() for y in wanted) or not any(isinstance(v, torch.Tensor) and v.dtype == kind for a in arguments for v in (a if isinstance(a, list) else [a])):
+        if not any(y.numel() for y in wanted) or not any(
+            isinstance(v, torch.Tensor) and v.dtype == kind
+            for a in arguments
+            for v in (a if isinstance(a, list) else [a])
+        ):
             continue
         given = [as_schema_says(value, a) for value, a in zip(arguments, schema.arguments)]
         call = KernelCall(f"aten::{name}", given, repr(arguments))
         if any(a.is_out for a in schema.arguments):
             outs = [Out(y) for y in wanted]
-            call.arguments += [outs] if any(str(a.type) == "List[Tensor]" and a.is_out for a in schema.arguments) else outs
+            call.arguments += (
+                [outs] if any(str(a.type) == "List[Tensor]" and a.is_out for a in schema.arguments) else outs
+            )
         else:
-            written = next(i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write)
+            written = next(
+                i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write
+            )
             call.arguments[written] = Out(wanted[0], start=arguments[written])
         return call, wanted, is_eager
     return None
@@ -110,11 +124,17 @@ def types_taken(command, names, seed="types", draws=2):
     for name in names:
         for kind in FORCED:
             random = OfOneType(f"{seed} {name} {kind}", kind)
-            drawn += [(name, kind, *found) for found in (call_of(name, kind, random) for _ in range(draws)) if found is not None]
+            drawn += [
+                (name, kind, *found)
+                for found in (call_of(name, kind, random) for _ in range(draws))
+                if found is not None
+            ]
     calls = [call for _, _, call, *_ in drawn]
     taken = {name: Taken() for name in names}
     refused, ours_refused = set(), set()
-    for (name, kind, call, wanted, is_eager), official, own in zip(drawn, run_calls_of(command, calls), run_calls(calls), strict=True):
+    for (name, kind, call, wanted, is_eager), official, own in zip(
+        drawn, run_calls_of(command, calls), run_calls(calls), strict=True
+    ):
         taken[name].calls.append(Compared(name, call, wanted, official, own, is_eager))
         if isinstance(official, str):
             refused.add((name, kind))

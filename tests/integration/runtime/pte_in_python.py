@@ -6,10 +6,33 @@ import math
 import executorch.backends.cortex_m.passes.replace_quant_nodes_pass  # noqa: F401  defines torch.ops.cortex_m
 import torch
 from executorch.exir._serialize._program import deserialize_pte_binary
-from executorch.exir.schema import Bool, BoolList, Double, DoubleList, Int, IntList, KernelCall, Null, OptionalTensorList, String, Tensor, TensorList
+from executorch.exir.schema import (
+    Bool,
+    BoolList,
+    Double,
+    DoubleList,
+    Int,
+    IntList,
+    KernelCall,
+    Null,
+    OptionalTensorList,
+    String,
+    Tensor,
+    TensorList,
+)
 
 # By ExecuTorch's numbers (facts/executorch.h).
-TYPES = {0: torch.uint8, 1: torch.int8, 2: torch.int16, 3: torch.int32, 4: torch.int64, 5: torch.half, 6: torch.float32, 7: torch.float64, 11: torch.bool}
+TYPES = {
+    0: torch.uint8,
+    1: torch.int8,
+    2: torch.int16,
+    3: torch.int32,
+    4: torch.int64,
+    5: torch.half,
+    6: torch.float32,
+    7: torch.float64,
+    11: torch.bool,
+}
 
 
 class Values:
@@ -60,7 +83,11 @@ def call(values, instruction):
     if space in ("cortex_m", "quantized_decomposed"):  # implemented in Python as functions of the inputs
         schema = packet.default._schema
         given = arguments[: len(schema.arguments)]
-        types = {i: TYPES[x] for i, (x, a) in enumerate(zip(given, schema.arguments)) if "ScalarType" in str(a.type) and x is not None}
+        types = {
+            i: TYPES[x]
+            for i, (x, a) in enumerate(zip(given, schema.arguments))
+            if "ScalarType" in str(a.type) and x is not None
+        }
         positional = [types.get(i, x) for i, (x, a) in enumerate(zip(given, schema.arguments)) if not a.kwarg_only]
         keyword = {a.name: types.get(i, x) for i, (x, a) in enumerate(zip(given, schema.arguments)) if a.kwarg_only}
         result = packet.default(*positional, **keyword)
@@ -68,10 +95,18 @@ def call(values, instruction):
         overload = getattr(packet, operator.overload)
         inputs = [a for a in overload._schema.arguments if not a.is_out]
         positional = [x for x, a in zip(arguments, inputs) if not a.kwarg_only]
-        keyword = {a.name: (None if "ScalarType" in str(a.type) or "MemoryFormat" in str(a.type) else x) for x, a in zip(arguments, inputs) if a.kwarg_only}
+        keyword = {
+            a.name: (None if "ScalarType" in str(a.type) or "MemoryFormat" in str(a.type) else x)
+            for x, a in zip(arguments, inputs)
+            if a.kwarg_only
+        }
         result = overload(*positional, **keyword, out=torch.empty(0, dtype=values.tensors[out].dtype))
     wanted = values.tensors[out]
-    assert result.dtype == wanted.dtype and tuple(result.shape) == tuple(wanted.shape), (operator.name, result.shape, wanted.shape)
+    assert result.dtype == wanted.dtype and tuple(result.shape) == tuple(wanted.shape), (
+        operator.name,
+        result.shape,
+        wanted.shape,
+    )
     values.tensors[out] = result.contiguous()
 
 

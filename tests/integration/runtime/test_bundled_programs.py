@@ -24,12 +24,17 @@ class Scaled(nn.Module):
 def exported(module, inputs):
     from executorch.exir import EdgeCompileConfig, to_edge
 
-    return to_edge(torch.export.export(module.eval(), inputs), compile_config=EdgeCompileConfig(_check_ir_validity=False)).to_executorch()
+    return to_edge(
+        torch.export.export(module.eval(), inputs), compile_config=EdgeCompileConfig(_check_ir_validity=False)
+    ).to_executorch()
 
 
 def samples(count=3, seed=5):
     generator = torch.Generator().manual_seed(seed)
-    return [(torch.randn(2, 3, 4, 5, generator=generator), torch.randn(2, 3, 4, 5, generator=generator)) for _ in range(count)]
+    return [
+        (torch.randn(2, 3, 4, 5, generator=generator), torch.randn(2, 3, 4, 5, generator=generator))
+        for _ in range(count)
+    ]
 
 
 def bundled(program, cases):
@@ -126,7 +131,10 @@ def test_compile_writes_bundles(run_carina, tmp_path):
         for n in range(2):
             verified(path.read_bytes(), n, 1e-5, 1e-6)
         assert run_carina(["run", path, "--json", "--atol", "1e-6"]).json["tests"]["passed"]
-    failed = run_carina(["compile", tmp_path / "gate.pt2", "--target", "ethos-u55-128", "--no-delegate", "-o", tmp_path / "none.bpte"], expect=2)
+    failed = run_carina(
+        ["compile", tmp_path / "gate.pt2", "--target", "ethos-u55-128", "--no-delegate", "-o", tmp_path / "none.bpte"],
+        expect=2,
+    )
     assert "--test-inputs" in failed.stderr
 
 
@@ -154,7 +162,20 @@ def quantized_program(run_carina, tmp_path_factory):
     x = torch.randn(1, 3, 12, 12, generator=torch.Generator().manual_seed(2))
     torch.export.save(torch.export.export(model, (x,)), folder / "model.pt2")
     np.save(folder / "x.npy", x.numpy())
-    run_carina(["compile", folder / "model.pt2", "--target", "ethos-u55-128", "-q", "int8", "--calibrate", folder / "x.npy", "-o", folder / "model.pte"])
+    run_carina(
+        [
+            "compile",
+            folder / "model.pt2",
+            "--target",
+            "ethos-u55-128",
+            "-q",
+            "int8",
+            "--calibrate",
+            folder / "x.npy",
+            "-o",
+            folder / "model.pte",
+        ]
+    )
     return folder
 
 

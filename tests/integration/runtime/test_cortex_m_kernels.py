@@ -45,7 +45,9 @@ class Call(nn.Module):
 
 
 def scales(channels, generator):
-    multipliers = torch.randint(1 << 30, (1 << 31) - 1, (channels,), dtype=torch.int64, generator=generator).to(torch.int32)
+    multipliers = torch.randint(1 << 30, (1 << 31) - 1, (channels,), dtype=torch.int64, generator=generator).to(
+        torch.int32
+    )
     return multipliers, torch.randint(-11, -6, (channels,), dtype=torch.int64, generator=generator).to(torch.int32)
 
 
@@ -65,7 +67,24 @@ def convolution(layout, groups=1, stride=(1, 1), padding=(1, 1), dilation=(1, 1)
         x = image(g, layout, 2, 4, 9, 8)
         weight = int8(6, 3, 3, 4 // groups, generator=g)
         op = OPS.quantized_conv2d_nhwc if layout == "nhwc" else OPS.quantized_conv2d
-        return op, [x, weight, sums(6, g) if bias else None, list(stride), list(padding), list(dilation), 7, -3, *scales(6, g), -120, 110, SCRATCH], [0]
+        return (
+            op,
+            [
+                x,
+                weight,
+                sums(6, g) if bias else None,
+                list(stride),
+                list(padding),
+                list(dilation),
+                7,
+                -3,
+                *scales(6, g),
+                -120,
+                110,
+                SCRATCH,
+            ],
+            [0],
+        )
 
     return make
 
@@ -75,7 +94,25 @@ def depthwise(layout, multiplier=1, stride=(1, 1)):
         x = image(g, layout, 1, 5, 8, 7)
         weight = int8(1, 3, 2, 5 * multiplier, generator=g)
         op = OPS.quantized_depthwise_conv2d_nhwc if layout == "nhwc" else OPS.quantized_depthwise_conv2d
-        return op, [x, weight, sums(5 * multiplier, g), list(stride), [1, 0], [1, 1], multiplier, -4, 5, *scales(5 * multiplier, g), -128, 127, SCRATCH], [0]
+        return (
+            op,
+            [
+                x,
+                weight,
+                sums(5 * multiplier, g),
+                list(stride),
+                [1, 0],
+                [1, 1],
+                multiplier,
+                -4,
+                5,
+                *scales(5 * multiplier, g),
+                -128,
+                127,
+                SCRATCH,
+            ],
+            [0],
+        )
 
     return make
 
@@ -93,7 +130,11 @@ def wide_convolution(inputs, outputs, kernel, stride=1, padding=0):
 
 def wide_depthwise(g):
     x, weight = image(g, "nchw", 2, 37, 13, 11), int8(1, 5, 3, 37, generator=g)
-    return OPS.quantized_depthwise_conv2d, [x, weight, sums(37, g), [2, 1], [2, 1], [1, 1], 1, 128, 5, *scales(37, g), -128, 127, SCRATCH], [0]
+    return (
+        OPS.quantized_depthwise_conv2d,
+        [x, weight, sums(37, g), [2, 1], [2, 1], [1, 1], 1, 128, 5, *scales(37, g), -128, 127, SCRATCH],
+        [0],
+    )
 
 
 def wide_linear(g):
@@ -111,7 +152,26 @@ def transposed(layout, stride=(2, 2), output_padding=(1, 0)):
         x = image(g, layout, 1, 3, 5, 4)
         op = OPS.quantized_transpose_conv2d_nhwc if layout == "nhwc" else OPS.quantized_transpose_conv2d
         weight = int8(4, 3, 3, 3, generator=g)
-        return op, [x, weight, sums(4, g), list(stride), [1, 1], list(output_padding), [1, 1], 3, 2, *scales(4, g), -128, 127, SCRATCH, SCRATCH], [0]
+        return (
+            op,
+            [
+                x,
+                weight,
+                sums(4, g),
+                list(stride),
+                [1, 1],
+                list(output_padding),
+                [1, 1],
+                3,
+                2,
+                *scales(4, g),
+                -128,
+                127,
+                SCRATCH,
+                SCRATCH,
+            ],
+            [0],
+        )
 
     return make
 
@@ -136,20 +196,80 @@ def linear(kernel_sum):
     def make(g):
         x, weight = int8(3, 5, 20, generator=g), int8(7, 20, generator=g)
         start = [None, sums(7, g)] if kernel_sum else [sums(7, g), None]
-        return OPS.quantized_linear, [x, weight, *start, 9, 0 if kernel_sum else 2, -7, [1500000000], [-9], 127, -128], [0]
+        return (
+            OPS.quantized_linear,
+            [x, weight, *start, 9, 0 if kernel_sum else 2, -7, [1500000000], [-9], 127, -128],
+            [0],
+        )
 
     return make
 
 
 CALLS = {
-    "add": lambda g: (OPS.quantized_add, [int8(2, 3, 4, 5, generator=g), 3, 1518500250, -1, int8(2, 3, 4, 5, generator=g), -7, 1200000000, -2, 4, 1700000000, -18, -100, 120], [0, 4]),
-    "add_broadcast": lambda g: (OPS.quantized_add, [image(g, "nchw", 1, 3, 4, 5), 3, 1518500250, -1, image(g, "nchw", 1, 3, 1, 1), -7, 1200000000, -2, 4, 1700000000, -18, -128, 127], [0, 4]),
-    "mul": lambda g: (OPS.quantized_mul, [int8(2, 30, generator=g), 3, int8(2, 30, generator=g), -7, 4, 1700000000, -7], [0, 2]),
-    "mul_left_shift": lambda g: (OPS.quantized_mul, [int8(2, 30, generator=g), 3, int8(2, 30, generator=g), -7, 4, 11000000, 2], [0, 2]),
-    "div": lambda g: (OPS.quantized_div, [int8(2, 300, generator=g), 3, int8(2, 300, generator=g), -7, 4, 17.3], [0, 2]),
-    "div_int16": lambda g: (OPS.quantized_div, [int8(2, 300, generator=g).to(torch.int16) * 99, 3, int8(2, 300, generator=g).to(torch.int16), -7, 4, 17.3], [0, 2]),
+    "add": lambda g: (
+        OPS.quantized_add,
+        [
+            int8(2, 3, 4, 5, generator=g),
+            3,
+            1518500250,
+            -1,
+            int8(2, 3, 4, 5, generator=g),
+            -7,
+            1200000000,
+            -2,
+            4,
+            1700000000,
+            -18,
+            -100,
+            120,
+        ],
+        [0, 4],
+    ),
+    "add_broadcast": lambda g: (
+        OPS.quantized_add,
+        [
+            image(g, "nchw", 1, 3, 4, 5),
+            3,
+            1518500250,
+            -1,
+            image(g, "nchw", 1, 3, 1, 1),
+            -7,
+            1200000000,
+            -2,
+            4,
+            1700000000,
+            -18,
+            -128,
+            127,
+        ],
+        [0, 4],
+    ),
+    "mul": lambda g: (
+        OPS.quantized_mul,
+        [int8(2, 30, generator=g), 3, int8(2, 30, generator=g), -7, 4, 1700000000, -7],
+        [0, 2],
+    ),
+    "mul_left_shift": lambda g: (
+        OPS.quantized_mul,
+        [int8(2, 30, generator=g), 3, int8(2, 30, generator=g), -7, 4, 11000000, 2],
+        [0, 2],
+    ),
+    "div": lambda g: (
+        OPS.quantized_div,
+        [int8(2, 300, generator=g), 3, int8(2, 300, generator=g), -7, 4, 17.3],
+        [0, 2],
+    ),
+    "div_int16": lambda g: (
+        OPS.quantized_div,
+        [int8(2, 300, generator=g).to(torch.int16) * 99, 3, int8(2, 300, generator=g).to(torch.int16), -7, 4, 17.3],
+        [0, 2],
+    ),
     "activation": lambda g: (OPS.quantized_activation, [int8(4, 300, generator=g), int8(256, generator=g)], [0]),
-    "batch_matmul": lambda g: (OPS.quantized_batch_matmul, [int8(3, 5, 16, generator=g), 4, int8(3, 6, 16, generator=g), -3, 2, 1700000000, -9, SCRATCH], [0, 2]),
+    "batch_matmul": lambda g: (
+        OPS.quantized_batch_matmul,
+        [int8(3, 5, 16, generator=g), 4, int8(3, 6, 16, generator=g), -3, 2, 1700000000, -9, SCRATCH],
+        [0, 2],
+    ),
     "minimum": lambda g: (OPS.minimum, [int8(2, 30, generator=g), int8(2, 30, generator=g)], [0, 1]),
     "maximum": lambda g: (OPS.maximum, [int8(2, 30, generator=g), int8(1, 30, generator=g)], [0, 1]),
     "linear_bias": linear(False),
@@ -252,4 +372,6 @@ def test_random_calls_have_the_bits_of_the_python_implementation(name):
 def test_every_operator_is_drawn_for():
     from kernel_calls import kernel_names
 
-    assert set(kernel_cortex_m_samples.NAMES) == {name.removeprefix("cortex_m::").removesuffix(".out") for name in kernel_names() if name.startswith("cortex_m::")}
+    assert set(kernel_cortex_m_samples.NAMES) == {
+        name.removeprefix("cortex_m::").removesuffix(".out") for name in kernel_names() if name.startswith("cortex_m::")
+    }

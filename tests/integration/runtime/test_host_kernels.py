@@ -25,7 +25,12 @@ def seeded(*shape):
 def with_norm(convolution, act=None):
     torch.manual_seed(3)
     norm = nn.BatchNorm2d(convolution.out_channels)
-    nn.init.uniform_(norm.running_mean), nn.init.uniform_(norm.running_var, 0.5, 2), nn.init.uniform_(norm.weight, -1, 1), nn.init.uniform_(norm.bias)
+    (
+        nn.init.uniform_(norm.running_mean),
+        nn.init.uniform_(norm.running_var, 0.5, 2),
+        nn.init.uniform_(norm.weight, -1, 1),
+        nn.init.uniform_(norm.bias),
+    )
     return nn.Sequential(convolution, norm, *([act] if act else [])).eval()
 
 
@@ -98,7 +103,9 @@ CASES = {
 
 
 # Each case runs on one thread or on two, alternating. In `make test-all` it runs on both.
-CALLS = sampled([(name, 1 + i % 2) for i, name in enumerate(CASES)], [(name, threads) for name in CASES for threads in (1, 2)])
+CALLS = sampled(
+    [(name, 1 + i % 2) for i, name in enumerate(CASES)], [(name, threads) for name in CASES for threads in (1, 2)]
+)
 
 
 @pytest.mark.parametrize(("name", "threads"), CALLS)

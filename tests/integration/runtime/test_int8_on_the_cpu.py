@@ -45,7 +45,18 @@ def network(run_carina, tmp_path_factory):
     torch.export.save(torch.export.export(Network().eval(), (x,)), folder / "model.pt2")
     np.savez(folder / "data.npz", x=torch.randn(16, 3, 16, 16, generator=torch.Generator().manual_seed(3)).numpy())
     for name, options in (("int8", OPTIONS), ("portable", OPTIONS[:2])):
-        run_carina(["compile", folder / "model.pt2", "--calibrate", folder / "data.npz", "--no-delegate", *options, "-o", folder / f"{name}.pte"])
+        run_carina(
+            [
+                "compile",
+                folder / "model.pt2",
+                "--calibrate",
+                folder / "data.npz",
+                "--no-delegate",
+                *options,
+                "-o",
+                folder / f"{name}.pte",
+            ]
+        )
     return folder, x.numpy()
 
 
@@ -70,7 +81,23 @@ def test_a_network_of_every_operator(network, run_carina, tmp_path):
     integer = {"quantized_conv2d_nhwc", "quantized_depthwise_conv2d_nhwc", "quantized_add", "quantized_mul", "quantized_activation", "quantized_max_pool2d_nhwc",
                "quantized_batch_matmul", "quantized_linear", "transpose"}  # fmt: skip
     assert {f"cortex_m::{name}.out" for name in integer} <= set(kernels)
-    floats = ("convolution", "linear", "relu", "add", "mul", "tanh", "sigmoid", "avg_pool2d", "max_pool2d_with_indices", "bmm", "gelu", "hardtanh", "sub", "mean", "sum")
+    floats = (
+        "convolution",
+        "linear",
+        "relu",
+        "add",
+        "mul",
+        "tanh",
+        "sigmoid",
+        "avg_pool2d",
+        "max_pool2d_with_indices",
+        "bmm",
+        "gelu",
+        "hardtanh",
+        "sub",
+        "mean",
+        "sum",
+    )
     assert not [k for k in kernels if k.split("::")[1].split(".")[0] in floats], kernels
     near, _ = outputs_of(run_carina, folder / "portable.pte", x, tmp_path)
     got, _ = outputs_of(run_carina, folder / "int8.pte", x, tmp_path)
@@ -113,12 +140,22 @@ def test_between_delegates(run_carina, tmp_path):
     (split,), report = outputs_of(run_carina, tmp_path / "split.pte", x.numpy(), tmp_path)
     (whole,), _ = outputs_of(run_carina, tmp_path / "whole.pte", x.numpy(), tmp_path)
     assert report["delegate_calls"] == 2 and "cortex_m::quantized_conv2d_nhwc.out" in report["cpu_kernels"]
-    assert [k for k in report["cpu_kernels"] if "quantize_per_tensor" in k] == ["quantized_decomposed::quantize_per_tensor.out", "quantized_decomposed::dequantize_per_tensor.out"]
+    assert [k for k in report["cpu_kernels"] if "quantize_per_tensor" in k] == [
+        "quantized_decomposed::quantize_per_tensor.out",
+        "quantized_decomposed::dequantize_per_tensor.out",
+    ]
     assert np.abs(split - whole).max() <= 3 * np.diff(np.unique(whole)).min()
 
 
 def test_tables_are_those_of_the_cortex_m_backend(run_carina, tmp_path):
-    functions = {"sigmoid": torch.sigmoid, "tanh": torch.tanh, "gelu": F.gelu, "sqrt": torch.sqrt, "log": torch.log, "rsqrt": torch.rsqrt}
+    functions = {
+        "sigmoid": torch.sigmoid,
+        "tanh": torch.tanh,
+        "gelu": F.gelu,
+        "sqrt": torch.sqrt,
+        "log": torch.log,
+        "rsqrt": torch.rsqrt,
+    }
 
     class Function(nn.Module):
         def __init__(self, name):
@@ -129,14 +166,35 @@ def test_tables_are_those_of_the_cortex_m_backend(run_carina, tmp_path):
             return self.function(x)
 
     for name in functions:
-        x = torch.rand(4, 64, generator=torch.Generator().manual_seed(8)) + 0.1 if name in ("sqrt", "log", "rsqrt") else torch.randn(4, 64)
+        x = (
+            torch.rand(4, 64, generator=torch.Generator().manual_seed(8)) + 0.1
+            if name in ("sqrt", "log", "rsqrt")
+            else torch.randn(4, 64)
+        )
         torch.export.save(torch.export.export(Function(name), (x,)), tmp_path / "model.pt2")
         np.savez(tmp_path / "data.npz", x=x.numpy()[None])
-        run_carina(["compile", tmp_path / "model.pt2", "--calibrate", tmp_path / "data.npz", "--no-delegate", *OPTIONS, "-o", tmp_path / "model.pte"])
+        run_carina(
+            [
+                "compile",
+                tmp_path / "model.pt2",
+                "--calibrate",
+                tmp_path / "data.npz",
+                "--no-delegate",
+                *OPTIONS,
+                "-o",
+                tmp_path / "model.pte",
+            ]
+        )
         found = pte_in_python.calls((tmp_path / "model.pte").read_bytes())
-        assert [n for n, _ in found] == ["quantized_decomposed::quantize_per_tensor", "cortex_m::quantized_activation", "quantized_decomposed::dequantize_per_tensor"]
+        assert [n for n, _ in found] == [
+            "quantized_decomposed::quantize_per_tensor",
+            "cortex_m::quantized_activation",
+            "quantized_decomposed::dequantize_per_tensor",
+        ]
         (_, quantize), (_, activation), (_, dequantize) = found
-        wanted = build_activation_lut(getattr(exir_ops.edge.aten, name).default, quantize[1], quantize[2], dequantize[1], dequantize[2])
+        wanted = build_activation_lut(
+            getattr(exir_ops.edge.aten, name).default, quantize[1], quantize[2], dequantize[1], dequantize[2]
+        )
         assert torch.equal(activation[1], wanted), name
 
 
@@ -154,10 +212,20 @@ def test_scratch_is_enough_for_cmsis_nn_on_every_core(network):
         weight = list(a[1].shape)
         filters = [weight[3], weight[1], weight[2], 1] if depthwise else weight
         shapes = {"input_nhwc": list(a[0].shape), "filter_nhwc": filters, "output_nhwc": list(a[-1].shape)}
-        rest = {"padding_hw": a[4], "stride_hw": a[3], "dilation_hw": a[5], "input_offset": a[at], "output_offset": a[at + 1], "activation_min": a[at + 4], "activation_max": a[at + 5]}
+        rest = {
+            "padding_hw": a[4],
+            "stride_hw": a[3],
+            "dilation_hw": a[5],
+            "input_offset": a[at],
+            "output_offset": a[at + 1],
+            "activation_min": a[at + 4],
+            "activation_max": a[at + 5],
+        }
         for backend in (cmsis_nn.Backend.MVE, cmsis_nn.Backend.DSP, cmsis_nn.Backend.SCALAR):
             if depthwise:
-                needed = cmsis_nn.depthwise_conv_wrapper_buffer_size(backend, cmsis_nn.DataType.A8W8, **shapes, **rest, ch_mult=a[6])
+                needed = cmsis_nn.depthwise_conv_wrapper_buffer_size(
+                    backend, cmsis_nn.DataType.A8W8, **shapes, **rest, ch_mult=a[6]
+                )
             else:
                 needed = cmsis_nn.convolve_wrapper_buffer_size(backend, cmsis_nn.DataType.A8W8, **shapes, **rest)
             assert a[-3].numel() >= needed, (name, backend, a[-3].numel(), needed)

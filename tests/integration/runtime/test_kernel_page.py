@@ -14,12 +14,16 @@ def taken():
 
 
 def test_every_type_of_an_official_kernel_is_taken(taken):
-    assert sum(len(row.official) for row in taken.portable.values()) > 1500, "the official kernels refuse nearly everything: the probe is wrong"
+    assert sum(len(row.official) for row in taken.portable.values()) > 1500, (
+        "the official kernels refuse nearly everything: the probe is wrong"
+    )
     assert not kernel_page.missing_types(taken)
 
 
 def test_the_page_is_current(taken):
-    assert (ROOT / "docs" / "kernels.md").read_text() == kernel_page.page(taken), "run tests/integration/runtime/kernel_page.py"
+    assert (ROOT / "docs" / "kernels.md").read_text() == kernel_page.page(taken), (
+        "run tests/integration/runtime/kernel_page.py"
+    )
 
 
 def test_every_kernel_of_the_tables_is_there_and_on_the_page():
@@ -36,8 +40,15 @@ def test_every_kernel_has_a_reference():
     """Each kernel is drawn and compared with eager PyTorch, or named in a test. Embeddings and arithmetic on numbers are matched by
     pattern."""
     drawn = {f"aten::{name}" for name, draw in NAMED.items() if draw}
-    sources = "".join(Path(__file__).with_name(name).read_text() for name in ("test_kernels.py", "test_cortex_m_kernels.py", "test_runtime.py"))
-    ours = {name for name in kernel_names() if name not in drawn and not name.startswith(("executorch_prim::", "quantized_decomposed::embedding_"))}
+    sources = "".join(
+        Path(__file__).with_name(name).read_text()
+        for name in ("test_kernels.py", "test_cortex_m_kernels.py", "test_runtime.py")
+    )
+    ours = {
+        name
+        for name in kernel_names()
+        if name not in drawn and not name.startswith(("executorch_prim::", "quantized_decomposed::embedding_"))
+    }
     bare = {name: name.split("::")[1].split(".")[0] for name in ours}
     assert not [name for name, word in bare.items() if word not in sources]
     assert set(kernel_page.BY_HAND) <= ours

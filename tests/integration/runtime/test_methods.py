@@ -15,7 +15,10 @@ INPUTS = {"forward": (2, 5), "encode": (3, 4, 6)}
 def program(tmp_path_factory):
     """(path, {method: module})"""
     torch.manual_seed(5)
-    modules = {"forward": nn.Sequential(nn.Linear(5, 7), nn.ReLU()).eval(), "encode": nn.Sequential(nn.Flatten(), nn.LayerNorm(24)).eval()}
+    modules = {
+        "forward": nn.Sequential(nn.Linear(5, 7), nn.ReLU()).eval(),
+        "encode": nn.Sequential(nn.Flatten(), nn.LayerNorm(24)).eval(),
+    }
     edge = to_edge({name: torch.export.export(module, (torch.ones(INPUTS[name]),)) for name, module in modules.items()})
     path = tmp_path_factory.mktemp("methods") / "model.pte"
     edge.to_executorch().save(str(path))

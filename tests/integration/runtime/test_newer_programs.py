@@ -32,7 +32,12 @@ def fill(program):
     plan["planned_scratch"] = [4096]
     for delegate in plan["delegates"]:
         delegate["planned_scratch"] = [0, 4096]
-    calls = [row["instr_args"] for chain in plan["chains"] for row in chain["instructions"] if row["instr_args_type"] == "DelegateCall"]
+    calls = [
+        row["instr_args"]
+        for chain in plan["chains"]
+        for row in chain["instructions"]
+        if row["instr_args_type"] == "DelegateCall"
+    ]
     for call in calls:
         call["planned_scratch"] = [0]
     return len(calls)
@@ -44,7 +49,10 @@ def later_program(data, folder):
     (folder / "now.fbs").write_text(SCHEMA)
     (folder / "later.fbs").write_text(later_schema())
     flatc = [shutil.which("flatc"), "-o", folder]
-    subprocess.run([*flatc, "--json", "--strict-json", "--raw-binary", folder / "now.fbs", "--", folder / "program.bin"], check=True)
+    subprocess.run(
+        [*flatc, "--json", "--strict-json", "--raw-binary", folder / "now.fbs", "--", folder / "program.bin"],
+        check=True,
+    )
     program = json.loads((folder / "program.json").read_text())
     assert fill(program) == 1
     (folder / "program.json").write_text(json.dumps(program))
@@ -55,7 +63,18 @@ def later_program(data, folder):
 @pytest.fixture(scope="module")
 def programs(run_carina, tmp_path_factory):
     folder = tmp_path_factory.mktemp("later")
-    run_carina(["compile", DIGITS / "digits.pt2", "--target", "ethos-u55-128", "--calibrate", DIGITS / "calibration.npz", "-o", folder / "now.pte"])
+    run_carina(
+        [
+            "compile",
+            DIGITS / "digits.pt2",
+            "--target",
+            "ethos-u55-128",
+            "--calibrate",
+            DIGITS / "calibration.npz",
+            "-o",
+            folder / "now.pte",
+        ]
+    )
     (folder / "later.pte").write_bytes(later_program((folder / "now.pte").read_bytes(), folder))
     return folder / "now.pte", folder / "later.pte"
 

@@ -66,7 +66,20 @@ def official(library, forked_python, tmp_path):
 @pytest.fixture(scope="session")
 def digits(run_carina, tmp_path_factory):
     program = tmp_path_factory.mktemp("digits") / "digits.pte"
-    run_carina(["compile", DIGITS / "digits.pt2", "--target", "ethos-u55-128", "--quantize", "int8", "--calibrate", DIGITS / "calibration.npz", "-o", program])
+    run_carina(
+        [
+            "compile",
+            DIGITS / "digits.pt2",
+            "--target",
+            "ethos-u55-128",
+            "--quantize",
+            "int8",
+            "--calibrate",
+            DIGITS / "calibration.npz",
+            "-o",
+            program,
+        ]
+    )
     return program
 
 
@@ -91,7 +104,9 @@ def test_our_program(digits, official, run_carina, tmp_path):
 @pytest.mark.parametrize("target", ["ethos-u65-256", "ethos-u65-512", "ethos-u85-128", "ethos-u85-2048"])
 def test_our_programs_of_other_lines(target, official, run_carina, tmp_path):
     program = tmp_path / "digits.pte"
-    run_carina(["compile", DIGITS / "digits.pt2", "--target", target, "--calibrate", DIGITS / "calibration.npz", "-o", program])
+    run_carina(
+        ["compile", DIGITS / "digits.pt2", "--target", target, "--calibrate", DIGITS / "calibration.npz", "-o", program]
+    )
     ours, report = carina_run(run_carina, program, digit(), tmp_path)
     theirs = official(program, digit())
     np.testing.assert_array_equal(theirs["output"], ours)
@@ -126,12 +141,28 @@ def test_vgf(calibrate, official, run_carina, tmp_path):
     assert [len(report["vgf_nanoseconds"]) for report in theirs["reports"]] == [1, 1]
 
 
-@pytest.mark.parametrize("delegates", [["--no-delegate"], ["--delegate-all", "--cpu-node", "linear"]], ids=["CPU", "partly"])
+@pytest.mark.parametrize(
+    "delegates", [["--no-delegate"], ["--delegate-all", "--cpu-node", "linear"]], ids=["CPU", "partly"]
+)
 def test_cortex_m_kernels(delegates, official, run_carina, tmp_path):
     """Operators of the Cortex-M backend, which the official runtime lacks. Here they are compared with `carina run`.
     test_int8_on_the_cpu.py and test_cortex_m_kernels.py compare them with the backend's Python implementations."""
     program = tmp_path / "digits.pte"
-    run_carina(["compile", DIGITS / "digits.pt2", "--target", "ethos-u55-128", "--calibrate", DIGITS / "calibration.npz", "--cpu-kernels", "cortex-m", *delegates, "-o", program])
+    run_carina(
+        [
+            "compile",
+            DIGITS / "digits.pt2",
+            "--target",
+            "ethos-u55-128",
+            "--calibrate",
+            DIGITS / "calibration.npz",
+            "--cpu-kernels",
+            "cortex-m",
+            *delegates,
+            "-o",
+            program,
+        ]
+    )
     ours, report = carina_run(run_carina, program, digit(), tmp_path)
     assert any(kernel.startswith("cortex_m::quantized_") for kernel in report["cpu_kernels"])
     theirs = official(program, digit())
@@ -142,7 +173,10 @@ def test_every_cortex_m_kernel_is_registered(library):
     """A program that calls any operator of the wheel's table for the backend can be loaded."""
     import yaml
 
-    wanted = {row["func"].split("(")[0] for row in yaml.safe_load((EXECUTORCH / "backends/cortex_m/ops/operators.yaml").read_text())}
+    wanted = {
+        row["func"].split("(")[0]
+        for row in yaml.safe_load((EXECUTORCH / "backends/cortex_m/ops/operators.yaml").read_text())
+    }
     ask = "import carina.executorch as npu\nnpu.register()\nfrom executorch.extension.pybindings.portable_lib import _get_operator_names\nprint(*_get_operator_names())"
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "CARINA_EXECUTORCH_LIBRARY": str(library)}
     done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env=environment)
@@ -162,11 +196,30 @@ def test_a_damaged_stream_is_refused(digits, official, tmp_path):
 
 def test_from_c_plus_plus(digits, library, run_carina, tmp_path):
     runner = tmp_path / "runner"
-    includes = [f"-I{ROOT}", "-isystem", EXECUTORCH / "include", "-isystem", EXECUTORCH / "include/executorch/runtime/core/portable_type/c10"]
+    includes = [
+        f"-I{ROOT}",
+        "-isystem",
+        EXECUTORCH / "include",
+        "-isystem",
+        EXECUTORCH / "include/executorch/runtime/core/portable_type/c10",
+    ]
     libraries = [f"-L{EXECUTORCH}/lib", "-lexecutorch", "-Wl,--no-as-needed", "-lexecutorch_kernels_optimized", "-lexecutorch_kernels_quantized",
                  "-lexecutorch_threadpool", library, f"-Wl,-rpath,{EXECUTORCH}/lib:{library.parent}"]  # fmt: skip
     source = Path(__file__).with_name("official_runner.cpp")
-    subprocess.run(["g++", "-std=c++17", "-O1", "-DC10_USING_CUSTOM_GENERATED_MACROS", *includes, source, "-o", runner, *libraries], check=True)
+    subprocess.run(
+        [
+            "g++",
+            "-std=c++17",
+            "-O1",
+            "-DC10_USING_CUSTOM_GENERATED_MACROS",
+            *includes,
+            source,
+            "-o",
+            runner,
+            *libraries,
+        ],
+        check=True,
+    )
     ours, _ = carina_run(run_carina, digits, digit(), tmp_path)
     digit().tofile(tmp_path / "in.bin")
     done = subprocess.run([runner, digits, tmp_path / "in.bin", tmp_path / "out.bin"], capture_output=True, text=True)
@@ -177,5 +230,10 @@ def test_from_c_plus_plus(digits, library, run_carina, tmp_path):
 
 def test_asking_before_registering():
     ask = "import carina.executorch as npu\ntry:\n  npu.reports()\nexcept RuntimeError as error:\n  print(error)"
-    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+    done = subprocess.run(
+        [sys.executable, "-c", ask],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+    )
     assert "register() was not called" in done.stdout, done.stderr

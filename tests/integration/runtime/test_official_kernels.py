@@ -35,7 +35,9 @@ def of_all_types(command):
 def drawn(command):
     """Calls with random shapes, axis orders, types and edge values. Kernels with rows get more calls, because rows are about rare values."""
     with_rows = sorted({name for row in DEVIATIONS for name in row.kernels})
-    return compared_calls(command, drawn_names(), CALLS_EACH, SEED) + compared_calls(command, with_rows, 2 * CALLS_EACH, f"{SEED} rows")
+    return compared_calls(command, drawn_names(), CALLS_EACH, SEED) + compared_calls(
+        command, with_rows, 2 * CALLS_EACH, f"{SEED} rows"
+    )
 
 
 def problems(calls):
@@ -70,7 +72,16 @@ def test_a_wrong_value_is_seen(drawn):
     """Tests the comparison itself: a wrong value is found for a kernel without a row and for one with a row."""
     rows = {name for row in DEVIATIONS for name in row.kernels}
     for has_row in (False, True):
-        call = next(c for c in drawn if (c.name in rows) == has_row and not isinstance(c.official, str) and not isinstance(c.ours, str) and c.ours[0].numel() and c.ours[0].dtype == torch.float32 and c.ours[0].isfinite().all())
+        call = next(
+            c
+            for c in drawn
+            if (c.name in rows) == has_row
+            and not isinstance(c.official, str)
+            and not isinstance(c.ours, str)
+            and c.ours[0].numel()
+            and c.ours[0].dtype == torch.float32
+            and c.ours[0].isfinite().all()
+        )
         right = call.ours
         call.ours = [right[0] + 1, *right[1:]]
         assert verdict_of(call, set())
@@ -79,21 +90,30 @@ def test_a_wrong_value_is_seen(drawn):
 
 def test_quantized_kernels_have_the_types_and_bits_of_the_official_ones(command):
     calls = quantized_calls(SEED)
-    official, ours = taken_of(run_calls_of(command, [c for *_, c in calls]), calls), taken_of(run_calls([c for *_, c in calls]), calls)
+    official, ours = (
+        taken_of(run_calls_of(command, [c for *_, c in calls]), calls),
+        taken_of(run_calls([c for *_, c in calls]), calls),
+    )
     assert set(official) == set(QUANTIZED) and sum(len(values) for values in official.values()) > 150
     for name, of_types in official.items():
         for types, results in of_types.items():
             assert types in ours[name], f"{name} of {types}: refused"
             for mine, theirs in zip(ours[name][types], results, strict=True):
                 # Sums of fp16 numbers in another order round differently.
-                same = (lambda a, b, name=name: difference(a, b, name) is None) if name.startswith("mixed_") else torch.equal
+                same = (
+                    (lambda a, b, name=name: difference(a, b, name) is None)
+                    if name.startswith("mixed_")
+                    else torch.equal
+                )
                 assert all(same(a, b) for a, b in zip(mine, theirs, strict=True)), f"{name} of {types}"
 
 
 def test_integers_of_resizes_and_grids_are_the_official_ones(command):
     """Except for resizes of bytes, eager PyTorch has no such kernels, so the official kernel is the only reference."""
     kinds = (torch.int8, torch.int16, torch.int32, torch.int64)
-    calls = [call for _ in range(CALLS_EACH) for kind in kinds for call in integer_calls(Random(f"{SEED} {kind} {_}"), kind)]
+    calls = [
+        call for _ in range(CALLS_EACH) for kind in kinds for call in integer_calls(Random(f"{SEED} {kind} {_}"), kind)
+    ]
     for call, theirs, ours in zip(calls, run_calls_of(command, calls), run_calls(calls), strict=True):
         assert not isinstance(theirs, str) and not isinstance(ours, str), (call.name, theirs, ours)
         assert torch.equal(theirs[0], ours[0]), f"{call.name}\n{call.note}\n{theirs[0]}\n{ours[0]}"
@@ -107,8 +127,14 @@ def integer_calls(r, kind):
     mode, padding = r.randint(0, 2), r.randint(0, 2)
     sampled = Out(torch.zeros(*x.shape[:2], 3, 4, dtype=kind))
     yield KernelCall("aten::upsample_bilinear2d.vec_out", [x, size, corners, None, resized], f"{x} {size} {corners}")
-    yield KernelCall("aten::_upsample_bilinear2d_aa.out", [x, size, corners, None, None, resized], f"{x} {size} {corners}")
-    yield KernelCall("aten::grid_sampler_2d.out", [x, grid, mode, padding, corners, sampled], f"{x} {grid} {mode} {padding} {corners}")
+    yield KernelCall(
+        "aten::_upsample_bilinear2d_aa.out", [x, size, corners, None, None, resized], f"{x} {size} {corners}"
+    )
+    yield KernelCall(
+        "aten::grid_sampler_2d.out",
+        [x, grid, mode, padding, corners, sampled],
+        f"{x} {grid} {mode} {padding} {corners}",
+    )
 
 
 def test_eager_pytorch_has_no_such_integers():

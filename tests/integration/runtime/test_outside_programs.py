@@ -16,7 +16,9 @@ def to_program(module, inputs, transform=None, **config):
     """The outputs of the edge program's Python implementations, and the program."""
     from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge
 
-    edge = to_edge(torch.export.export(module.eval(), inputs), compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    edge = to_edge(
+        torch.export.export(module.eval(), inputs), compile_config=EdgeCompileConfig(_check_ir_validity=False)
+    )
     if transform is not None:
         edge = edge.transform([transform])
     outputs = edge.exported_program().module()(*inputs)
@@ -53,7 +55,9 @@ def test_cortex_m_kernels_give_their_python_implementations_values(run_carina, t
 
     generator = torch.Generator().manual_seed(3)
     for scale, zero_point in ((0.0235294122248888, -11), (0.5, 0), (0.0007843137136660516, 3)):
-        x = torch.cat([torch.randn(2000, generator=generator) * 40 * scale, torch.arange(-200, 200) * (scale / 2)])[None]
+        x = torch.cat([torch.randn(2000, generator=generator) * 40 * scale, torch.arange(-200, 200) * (scale / 2)])[
+            None
+        ]
         x = torch.cat([x, torch.tensor([[1e30, -1e30, 0.0, -0.0]])], 1)
         wanted, program = to_program(Requantized(scale, zero_point, dtype, both), (x,), ReplaceQuantNodesPass())
         assert b"cortex_m::quantize_per_tensor" in program.buffer
@@ -77,7 +81,9 @@ def external(tmp_path_factory):
 
 def test_external_tensors_are_taken_from_a_ptd(run_carina, external, tmp_path):
     program, data, x, wanted = external
-    np.testing.assert_allclose(run_arrays(run_carina, tmp_path, program, [x], "--data", data), wanted, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(
+        run_arrays(run_carina, tmp_path, program, [x], "--data", data), wanted, rtol=1e-6, atol=1e-7
+    )
 
 
 def test_external_tensors_are_found_beside_the_program(run_carina, external, tmp_path):
@@ -87,25 +93,40 @@ def test_external_tensors_are_found_beside_the_program(run_carina, external, tmp
         folder.mkdir()
         (folder / "model.pte").write_bytes(program.read_bytes())
         (folder / name).write_bytes(data.read_bytes())
-        np.testing.assert_allclose(run_arrays(run_carina, folder, folder / "model.pte", [x]), wanted, rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(
+            run_arrays(run_carina, folder, folder / "model.pte", [x]), wanted, rtol=1e-6, atol=1e-7
+        )
         assert name in run_carina(["run", folder / "model.pte"]).stderr
 
 
 def test_missing_external_tensors_are_named(run_carina, external, tmp_path):
     program, data, _, _ = external
     message = run_carina(["run", program], expect=1).stderr
-    assert "4 tensors of the program are in another file: 0.bias, 0.weight, 2.bias, 2.weight" in message and "--data" in message
+    assert (
+        "4 tensors of the program are in another file: 0.bias, 0.weight, 2.bias, 2.weight" in message
+        and "--data" in message
+    )
     (tmp_path / "wrong.ptd").write_bytes(data.read_bytes().replace(b"0.weight", b"0.WEIGHT"))
-    assert "1 tensor of the program is in another file" in run_carina(["run", program, "--data", tmp_path / "wrong.ptd"], expect=1).stderr
+    assert (
+        "1 tensor of the program is in another file"
+        in run_carina(["run", program, "--data", tmp_path / "wrong.ptd"], expect=1).stderr
+    )
     (tmp_path / "cut.ptd").write_bytes(data.read_bytes()[:100])
-    assert "cut.ptd: not a file of external tensors, or damaged" in run_carina(["run", program, "--data", tmp_path / "cut.ptd"], expect=1).stderr
+    assert (
+        "cut.ptd: not a file of external tensors, or damaged"
+        in run_carina(["run", program, "--data", tmp_path / "cut.ptd"], expect=1).stderr
+    )
 
 
 def old_blob(blob):
     """A blob in the format of ExecuTorch before 0.4: scratch_data with the scratch's size, shapes of four axes followed by zeros."""
 
     def block(name, data):
-        return name.encode().ljust(16, b"\0") + struct.pack("<I", len(data)).ljust(16, b"\0") + data.ljust(-(-len(data) // 16) * 16, b"\0")
+        return (
+            name.encode().ljust(16, b"\0")
+            + struct.pack("<I", len(data)).ljust(16, b"\0")
+            + data.ljust(-(-len(data) // 16) * 16, b"\0")
+        )
 
     out, at = b"", 0
     while at < len(blob):
@@ -116,7 +137,9 @@ def old_blob(blob):
         elif name in ("inputs", "outputs"):
             rows = np.frombuffer(data[4:], "<i4").reshape(-1, 9)
             shapes = [[d for d in row[:6] if d != 1] or [1] for row in rows]
-            data = data[:4] + b"".join(struct.pack("<7i", *(s + [0] * (4 - len(s))), *row[6:]) for s, row in zip(shapes, rows))
+            data = data[:4] + b"".join(
+                struct.pack("<7i", *(s + [0] * (4 - len(s))), *row[6:]) for s, row in zip(shapes, rows)
+            )
         out, at = out + block(name, data), at + 32 + -(-size // 16) * 16
     return out
 
@@ -128,9 +151,27 @@ def compiled(run_carina, tmp_path_factory):
     for seed in (1, 2):
         torch.manual_seed(seed)
         folder = tmp_path_factory.mktemp("compiled")
-        torch.export.save(torch.export.export(nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4)).eval(), (torch.randn(1, 8),)), folder / "m.pt2")
-        np.savez(folder / "data.npz", x=np.random.default_rng(seed).normal(size=(32, 8)).astype(np.float32), y=np.arange(32) % 4)
-        args = ["compile", folder / "m.pt2", "--target", "ethos-u55-128", "--quantize", "int8", "--calibrate", folder / "data.npz"]
+        torch.export.save(
+            torch.export.export(
+                nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 4)).eval(), (torch.randn(1, 8),)
+            ),
+            folder / "m.pt2",
+        )
+        np.savez(
+            folder / "data.npz",
+            x=np.random.default_rng(seed).normal(size=(32, 8)).astype(np.float32),
+            y=np.arange(32) % 4,
+        )
+        args = [
+            "compile",
+            folder / "m.pt2",
+            "--target",
+            "ethos-u55-128",
+            "--quantize",
+            "int8",
+            "--calibrate",
+            folder / "data.npz",
+        ]
         run_carina([*args, "--dump", folder / "dump", "-o", folder / "m.pte"])
         found.append(folder)
     return found
@@ -179,7 +220,10 @@ def test_numbers_are_inputs(run_carina, tmp_path):
     with pytest.raises(RuntimeError, match="0x12"):  # the official runtime also rejects any other number
         _load_for_executorch_from_buffer(program.buffer).run_method("forward", (x, 4, 0.5, True))
     message = run_carina([*given, "4", "-i", "0.5", "-i", "true"], expect=1).stderr
-    assert "input_1: the program was exported for another value of this number" in message and "expected 3, got 4" in message
+    assert (
+        "input_1: the program was exported for another value of this number" in message
+        and "expected 3, got 4" in message
+    )
     assert "not a tensor" in run_carina([*given, "3", "-i", "half", "-i", "true"], expect=1).stderr
 
 

@@ -57,14 +57,45 @@ EMITTED = {
     "sub": lambda: module(lambda x, y: (x - y, x - 1.5), x24, seeded(4)),
     "mul": lambda: module(lambda x, y: (x * y, x * 0.3), x24, seeded(4)),
     "div": lambda: module(lambda x, y: (x / y, x / 3), x24, seeded(4)),
-    "limits": lambda: module(lambda x, y: (torch.maximum(x, y), torch.minimum(x, y), torch.clamp(x, -0.2, 0.4), F.hardtanh(x), F.relu(x), F.relu6(x)), x24, seeded(4)),
-    "curves": lambda: module(lambda x: (torch.sigmoid(x), torch.tanh(x), torch.exp(x), torch.neg(x), torch.abs(x), F.gelu(x), F.leaky_relu(x, 0.3)), x24),
-    "positive": lambda: module(lambda x: (torch.log(x), torch.sqrt(x), torch.rsqrt(x), torch.reciprocal(x), x**1.5), x24.abs() + 0.1),
+    "limits": lambda: module(
+        lambda x, y: (
+            torch.maximum(x, y),
+            torch.minimum(x, y),
+            torch.clamp(x, -0.2, 0.4),
+            F.hardtanh(x),
+            F.relu(x),
+            F.relu6(x),
+        ),
+        x24,
+        seeded(4),
+    ),
+    "curves": lambda: module(
+        lambda x: (
+            torch.sigmoid(x),
+            torch.tanh(x),
+            torch.exp(x),
+            torch.neg(x),
+            torch.abs(x),
+            F.gelu(x),
+            F.leaky_relu(x, 0.3),
+        ),
+        x24,
+    ),
+    "positive": lambda: module(
+        lambda x: (torch.log(x), torch.sqrt(x), torch.rsqrt(x), torch.reciprocal(x), x**1.5), x24.abs() + 0.1
+    ),
     "softmax": lambda: module(lambda x: (torch.softmax(x, 1), torch.log_softmax(x, -1)), x4),
-    "reductions": lambda: module(lambda x: (x.mean([2, 3]), x.sum(1, keepdim=True), torch.amax(x, -1), torch.amin(x, [0, 1])), x4),
+    "reductions": lambda: module(
+        lambda x: (x.mean([2, 3]), x.sum(1, keepdim=True), torch.amax(x, -1), torch.amin(x, [0, 1])), x4
+    ),
     "pools": lambda: module(lambda x: (F.avg_pool2d(x, 2), F.max_pool2d(x, 3, 2, 1), F.adaptive_avg_pool2d(x, 1)), x4),
-    "layout": lambda: module(lambda x: (x.permute(0, 2, 3, 1) + 0.5, x.transpose(1, 2) + 0.5, x.reshape(2, -1) + 0.5, x.unsqueeze(1) + 0.5), x4),
-    "parts": lambda: module(lambda x: (x[:, 1:, ::2] + 0.5, x[:, -1] + 0.5, torch.cat([x, x], 1), torch.constant_pad_nd(x, (1, 2), 0.5)), x4),
+    "layout": lambda: module(
+        lambda x: (x.permute(0, 2, 3, 1) + 0.5, x.transpose(1, 2) + 0.5, x.reshape(2, -1) + 0.5, x.unsqueeze(1) + 0.5),
+        x4,
+    ),
+    "parts": lambda: module(
+        lambda x: (x[:, 1:, ::2] + 0.5, x[:, -1] + 0.5, torch.cat([x, x], 1), torch.constant_pad_nd(x, (1, 2), 0.5)), x4
+    ),
     "expand": lambda: module(lambda x: (x.expand(3, 2, 4) * 1.5, x.t() * 1.5), x24),
     "conv_block": conv_block,
     "conv1d": lambda: layer(nn.Conv1d(3, 5, 3, stride=2, padding=1), seeded(2, 3, 11)),
@@ -74,16 +105,62 @@ EMITTED = {
     "addmm": lambda: module(lambda b, x, y: torch.addmm(b, x, y), seeded(3), seeded(5, 7), seeded(7, 3)),
     "embedding": lambda: layer(nn.Embedding(10, 4), torch.tensor([[1, 9, 0]])),
     "where": lambda: module(lambda c, x, y: torch.where(c, x, y), x24 > 0, x24, x24 * 2),
-    "compare": lambda: module(lambda x, y: (x == y, x != y, x < y, x <= y, x > y, x >= y, x < 0.5, x == 1.0), x24, x24.flip(0)),
-    "logic": lambda: module(lambda x, y: (torch.logical_and(x, y), torch.logical_or(x, y), torch.logical_xor(x, y), torch.logical_not(x), x & y, x | y, x ^ y, ~x), x24 > 0, x24 > 0.5),
-    "rounding": lambda: module(lambda x: (torch.floor(x), torch.ceil(x), torch.round(x), torch.trunc(x), torch.sign(x)), x24 * 4),
-    "trigonometry": lambda: module(lambda x: (torch.sin(x), torch.cos(x), torch.tan(x), torch.asin(x), torch.atan(x), torch.sinh(x), torch.erf(x)), torch.tanh(x24)),
-    "quotients": lambda: module(lambda x, y: (torch.div(x, y, rounding_mode="floor"), torch.remainder(x, y), torch.fmod(x, 0.7), torch.pow(y, x)), x24, x24.abs() + 0.1),
+    "compare": lambda: module(
+        lambda x, y: (x == y, x != y, x < y, x <= y, x > y, x >= y, x < 0.5, x == 1.0), x24, x24.flip(0)
+    ),
+    "logic": lambda: module(
+        lambda x, y: (
+            torch.logical_and(x, y),
+            torch.logical_or(x, y),
+            torch.logical_xor(x, y),
+            torch.logical_not(x),
+            x & y,
+            x | y,
+            x ^ y,
+            ~x,
+        ),
+        x24 > 0,
+        x24 > 0.5,
+    ),
+    "rounding": lambda: module(
+        lambda x: (torch.floor(x), torch.ceil(x), torch.round(x), torch.trunc(x), torch.sign(x)), x24 * 4
+    ),
+    "trigonometry": lambda: module(
+        lambda x: (torch.sin(x), torch.cos(x), torch.tan(x), torch.asin(x), torch.atan(x), torch.sinh(x), torch.erf(x)),
+        torch.tanh(x24),
+    ),
+    "quotients": lambda: module(
+        lambda x, y: (
+            torch.div(x, y, rounding_mode="floor"),
+            torch.remainder(x, y),
+            torch.fmod(x, 0.7),
+            torch.pow(y, x),
+        ),
+        x24,
+        x24.abs() + 0.1,
+    ),
     "elu": lambda: module(lambda x: (F.elu(x), torch.clamp(x, torch.full((4,), -0.5))), x24),
-    "places": lambda: module(lambda x: (torch.argmax(x, 1), torch.argmin(x, -1, keepdim=True), *torch.max(x, 1), *torch.min(x, 2), torch.max(x)), x4),
-    "spreads": lambda: module(lambda x: (torch.var(x, 1), torch.cumsum(x, 1), torch.prod(x, 1), torch.any(x > 0.5, 1), torch.mean(x)), x4),
-    "pieces": lambda: module(lambda x: (torch.stack([x, x], 1), x.repeat(2, 1), torch.flip(x, [1]), x[None].squeeze(0) + 0.5), x24),
-    "indices": lambda: module(lambda x, i: (torch.index_select(x, 1, i), torch.gather(x, 1, i[None]), x.masked_fill(x > 0, -1.0)), x24, torch.tensor([2, 0])),
+    "places": lambda: module(
+        lambda x: (
+            torch.argmax(x, 1),
+            torch.argmin(x, -1, keepdim=True),
+            *torch.max(x, 1),
+            *torch.min(x, 2),
+            torch.max(x),
+        ),
+        x4,
+    ),
+    "spreads": lambda: module(
+        lambda x: (torch.var(x, 1), torch.cumsum(x, 1), torch.prod(x, 1), torch.any(x > 0.5, 1), torch.mean(x)), x4
+    ),
+    "pieces": lambda: module(
+        lambda x: (torch.stack([x, x], 1), x.repeat(2, 1), torch.flip(x, [1]), x[None].squeeze(0) + 0.5), x24
+    ),
+    "indices": lambda: module(
+        lambda x, i: (torch.index_select(x, 1, i), torch.gather(x, 1, i[None]), x.masked_fill(x > 0, -1.0)),
+        x24,
+        torch.tensor([2, 0]),
+    ),
     "pixel_shuffle": lambda: module(lambda x: F.pixel_shuffle(x, 2), seeded(2, 8, 3, 4)),
     "shared_output": lambda: module(lambda x: ((y := F.relu(x)), y), x24),
 }
@@ -105,7 +182,15 @@ def test_emitted_programs_run_in_the_official_runtime(name, pte_tool, tmp_path):
 
 def network():
     return layer(
-        nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU6(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(128, 10), nn.Softmax(-1)),
+        nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding=1),
+            nn.BatchNorm2d(8),
+            nn.ReLU6(),
+            nn.AvgPool2d(2),
+            nn.Flatten(),
+            nn.Linear(128, 10),
+            nn.Softmax(-1),
+        ),
         seeded(1, 3, 8, 8),
     )
 
@@ -156,7 +241,15 @@ def delegates_of(pte):
 def check_layout(blob):
     blocks = blocks_of(blob)
     names = [name for name, _ in blocks]
-    assert names == ["vela_bin_stream", "cmd_data", "weight_data", "scratch_size", "inputs", "outputs", "vela_end_stream"]
+    assert names == [
+        "vela_bin_stream",
+        "cmd_data",
+        "weight_data",
+        "scratch_size",
+        "inputs",
+        "outputs",
+        "vela_end_stream",
+    ]
     content = dict(blocks)
     assert content["cmd_data"][:4] == b"COP1"
     assert len(content["scratch_size"]) == 4
@@ -176,7 +269,11 @@ def test_peers_delegates_are_read(case, pte_tool):
     lines = pte_tool("blob", peer).splitlines()
     (scratch,) = struct.unpack("<I", content["scratch_size"])
     assert lines[0] == f"commands {len(content['cmd_data'])} weights {len(content['weight_data'])} scratch {scratch}"
-    rows = [(kind[:-1], struct.unpack_from("<9i", content[kind], 4 + 36 * i)) for kind in ("inputs", "outputs") for i in range(struct.unpack_from("<i", content[kind])[0])]
+    rows = [
+        (kind[:-1], struct.unpack_from("<9i", content[kind], 4 + 36 * i))
+        for kind in ("inputs", "outputs")
+        for i in range(struct.unpack_from("<i", content[kind])[0])
+    ]
     assert lines[1:] == [f"{kind} {' '.join(map(str, row))}" for kind, row in rows]
 
 
@@ -227,7 +324,16 @@ LINES = [("ethos-u65-256", "Dedicated_Sram_384KB"), ("ethos-u65-512", "Dedicated
 @pytest.mark.parametrize(("target", "mode"), LINES)
 def test_programs_of_every_line_are_read_and_give_the_integer_graphs_bits(target, mode, run_carina, tmp_path):
     """The official reader accepts the programs, their delegates satisfy the device's reader, and the NPU computes the graph."""
-    args = ["compile", DIGITS / "digits.pt2", "-t", target, "--memory-mode", mode, "--calibrate", DIGITS / "calibration.npz"]
+    args = [
+        "compile",
+        DIGITS / "digits.pt2",
+        "-t",
+        target,
+        "--memory-mode",
+        mode,
+        "--calibrate",
+        DIGITS / "calibration.npz",
+    ]
     run_carina([*args, "--dump", tmp_path / "dump", "-o", tmp_path / "x.pte"])
     ((backend, blob),) = delegates_of((tmp_path / "x.pte").read_bytes())
     assert backend == "EthosUBackend"
@@ -239,9 +345,24 @@ def test_programs_of_every_line_are_read_and_give_the_integer_graphs_bits(target
             assert region == 1 and offset % 16 == 0
             assert offset + int(np.prod(row[:6])) * size <= struct.unpack("<I", content["scratch_size"])[0]
     assert count == 1
-    flags = {s.key: bytes(s.value).decode() for s in deserialized((tmp_path / "x.pte").read_bytes()).execution_plan[0].delegates[0].compile_specs}
-    assert f"--accelerator-config={target}" in flags["compile_flags"] and f"--memory-mode={mode}" in flags["compile_flags"]
-    accuracy = run_carina(["accuracy", DIGITS / "digits.pt2", tmp_path / "x.pte", "--data", DIGITS / "test.npz", "--dump", tmp_path / "dump"]).stdout
+    flags = {
+        s.key: bytes(s.value).decode()
+        for s in deserialized((tmp_path / "x.pte").read_bytes()).execution_plan[0].delegates[0].compile_specs
+    }
+    assert (
+        f"--accelerator-config={target}" in flags["compile_flags"] and f"--memory-mode={mode}" in flags["compile_flags"]
+    )
+    accuracy = run_carina(
+        [
+            "accuracy",
+            DIGITS / "digits.pt2",
+            tmp_path / "x.pte",
+            "--data",
+            DIGITS / "test.npz",
+            "--dump",
+            tmp_path / "dump",
+        ]
+    ).stdout
     assert "NPU bits = integer graph's bits: 450 of 450" in accuracy
 
 

@@ -34,8 +34,27 @@ def recorded(tmp_path_factory, run_carina):
     etrecord.update_representative_inputs([(x,)])
     etrecord.save(str(folder / "record.bin"))
     np.save(folder / "x.npy", x.numpy())
-    run_carina(["run", folder / "model.pte", "-i", folder / "x.npy", "--etdump", folder / "run.etdp", "--debug-buffer", folder / "values.bin"])
-    return module, x, Inspector(etdump_path=str(folder / "run.etdp"), debug_buffer_path=str(folder / "values.bin"), etrecord=str(folder / "record.bin"))
+    run_carina(
+        [
+            "run",
+            folder / "model.pte",
+            "-i",
+            folder / "x.npy",
+            "--etdump",
+            folder / "run.etdp",
+            "--debug-buffer",
+            folder / "values.bin",
+        ]
+    )
+    return (
+        module,
+        x,
+        Inspector(
+            etdump_path=str(folder / "run.etdp"),
+            debug_buffer_path=str(folder / "values.bin"),
+            etrecord=str(folder / "record.bin"),
+        ),
+    )
 
 
 def data_of(inspector, name):
@@ -66,9 +85,37 @@ def test_a_delegate_has_what_it_takes_and_gives(recorded, run_carina, tmp_path):
     module, x, _ = recorded
     torch.export.save(torch.export.export(module.convolution, (x,)), tmp_path / "model.pt2")
     np.save(tmp_path / "x.npy", x.numpy())
-    run_carina(["compile", tmp_path / "model.pt2", "--target", "ethos-u55-128", "-q", "int8", "--calibrate", tmp_path / "x.npy", "-o", tmp_path / "model.pte"])
-    run_carina(["run", tmp_path / "model.pte", "-i", tmp_path / "x.npy", "-o", tmp_path, "--etdump", tmp_path / "run.etdp", "--debug-buffer", tmp_path / "values.bin"])
-    (block,) = Inspector(etdump_path=str(tmp_path / "run.etdp"), debug_buffer_path=str(tmp_path / "values.bin")).event_blocks
+    run_carina(
+        [
+            "compile",
+            tmp_path / "model.pt2",
+            "--target",
+            "ethos-u55-128",
+            "-q",
+            "int8",
+            "--calibrate",
+            tmp_path / "x.npy",
+            "-o",
+            tmp_path / "model.pte",
+        ]
+    )
+    run_carina(
+        [
+            "run",
+            tmp_path / "model.pte",
+            "-i",
+            tmp_path / "x.npy",
+            "-o",
+            tmp_path,
+            "--etdump",
+            tmp_path / "run.etdp",
+            "--debug-buffer",
+            tmp_path / "values.bin",
+        ]
+    )
+    (block,) = Inspector(
+        etdump_path=str(tmp_path / "run.etdp"), debug_buffer_path=str(tmp_path / "values.bin")
+    ).event_blocks
     taken, given = next(event.debug_data for event in block.events if event.name == "DELEGATE_CALL")
     assert taken.dtype == given.dtype == torch.int8 and taken.shape == x.shape and len(given.unique()) > 10
     torch.testing.assert_close(block.run_output[0].numpy(), np.load(tmp_path / "output_0.npy"), rtol=0, atol=0)
@@ -81,5 +128,17 @@ def test_what_it_cannot_keep(recorded, run_carina, tmp_path):
     alone = run_carina(["run", tmp_path / "model.pte", "--debug-buffer", tmp_path / "values.bin"], expect=2)
     assert "--etdump" in alone.stderr
     np.save(tmp_path / "two.npy", np.ones((2, 4), np.float32))
-    two = run_carina(["run", tmp_path / "model.pte", "-i", tmp_path / "two.npy", "--etdump", tmp_path / "e", "--debug-buffer", tmp_path / "v"], expect=2)
+    two = run_carina(
+        [
+            "run",
+            tmp_path / "model.pte",
+            "-i",
+            tmp_path / "two.npy",
+            "--etdump",
+            tmp_path / "e",
+            "--debug-buffer",
+            tmp_path / "v",
+        ],
+        expect=2,
+    )
     assert "one sample" in two.stderr and not (tmp_path / "v").exists()

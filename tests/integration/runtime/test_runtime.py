@@ -87,8 +87,12 @@ CASES = {
     "quantize": lambda: module(lambda x: quantized(x), seeded(4, 500) * 3),
     "quantize_uint8": lambda: module(lambda x: quantized(x, torch.uint8, 0, 255), seeded(4, 500) * 3),
     "quantize_int16": lambda: module(lambda x: quantized(x, torch.int16, -32768, 32767, 0.0003, 0), seeded(4, 500) * 3),
-    "quantize_int32": lambda: module(lambda x: quantized(x, torch.int32, -(2**31), 2**31 - 1, 1e-4, 0), seeded(4, 500) * 3),
-    "quantize_halves": lambda: module(lambda x: quantized(x, scale=0.5, zero_point=0), torch.arange(-70, 70, dtype=torch.float32) * 0.25),
+    "quantize_int32": lambda: module(
+        lambda x: quantized(x, torch.int32, -(2**31), 2**31 - 1, 1e-4, 0), seeded(4, 500) * 3
+    ),
+    "quantize_halves": lambda: module(
+        lambda x: quantized(x, scale=0.5, zero_point=0), torch.arange(-70, 70, dtype=torch.float32) * 0.25
+    ),
     "dequantize": lambda: module(lambda x: dequantized(x), integers(4, 50, low=-128, high=127, dtype=torch.int8)),
     "dequantize_int16": lambda: module(
         lambda x: dequantized(x, torch.int16, -32768, 32767), integers(4, 50, low=-32768, high=32767, dtype=torch.int16)
@@ -98,7 +102,9 @@ CASES = {
     "add_scalar": lambda: module(lambda x: x + 1.7, x24),
     "add_int": lambda: module(lambda x, y: torch.add(x, y, alpha=3), ints, ints * 7),
     "add_int_float": lambda: module(lambda x, y: x + y, ints, seeded(3, 4)),
-    "add_int_wraps": lambda: module(lambda x, y: x + y, torch.full((4,), 2**31 - 1, dtype=torch.int32), torch.arange(4, dtype=torch.int32)),
+    "add_int_wraps": lambda: module(
+        lambda x, y: x + y, torch.full((4,), 2**31 - 1, dtype=torch.int32), torch.arange(4, dtype=torch.int32)
+    ),
     "sub": lambda: module(lambda x, y: x - y, x4, seeded(3, 1, 1)),
     "sub_scalar": lambda: module(lambda x: x - 3, ints),
     "rsub": lambda: module(lambda x: 1.5 - x, x24),
@@ -106,7 +112,9 @@ CASES = {
     "mul_scalar": lambda: module(lambda x: x * 0.3, x24),
     "div": lambda: module(lambda x, y: x / y, x24, positive),
     "div_int": lambda: module(lambda x, y: x / y, ints, ints.abs() + 1),
-    "div_floor": lambda: module(lambda x, y: torch.div(x, y, rounding_mode="floor"), seeded(40) * 9, seeded(40).abs() + 0.1),
+    "div_floor": lambda: module(
+        lambda x, y: torch.div(x, y, rounding_mode="floor"), seeded(40) * 9, seeded(40).abs() + 0.1
+    ),
     "div_trunc_int": lambda: module(lambda x: torch.div(x, 3, rounding_mode="trunc"), ints),
     "floor_divide_int": lambda: module(lambda x: torch.div(x, -3, rounding_mode="floor"), ints),
     "remainder": lambda: module(lambda x: torch.remainder(x, 3), ints),
@@ -120,7 +128,9 @@ CASES = {
     "atan2": lambda: module(torch.atan2, x24, positive),
     "compare": lambda: module(lambda x, y: (x < y, x <= y, x > y, x >= y, x == y, x != y), ints, ints.flip(1)),
     "compare_scalar": lambda: module(lambda x: (x < 0.1, x >= 0.1, x == 0.1), torch.tensor([0.1, 0.2, -1.0])),
-    "logical": lambda: module(lambda x, y: (torch.logical_and(x, y), torch.logical_or(x, y), torch.logical_xor(x, y), ~x), x24 > 0, x24 > 0.5),
+    "logical": lambda: module(
+        lambda x, y: (torch.logical_and(x, y), torch.logical_or(x, y), torch.logical_xor(x, y), ~x), x24 > 0, x24 > 0.5
+    ),
     "bitwise": lambda: module(lambda x, y: (x & y, x | y, x ^ y, ~x, x & 6), ints, ints.flip(0)),
     "relu": lambda: module(F.relu, x4),
     "relu_int": lambda: module(F.relu, ints),
@@ -137,19 +147,42 @@ CASES = {
     "silu": lambda: module(F.silu, x24),
     "sigmoid": lambda: module(torch.sigmoid, x24),
     "tanh": lambda: module(torch.tanh, x24),
-    "exp_log": lambda: module(lambda x: (torch.exp(x), torch.log(x), torch.log2(x), torch.log10(x), torch.log1p(x), torch.expm1(x)), positive),
+    "exp_log": lambda: module(
+        lambda x: (torch.exp(x), torch.log(x), torch.log2(x), torch.log10(x), torch.log1p(x), torch.expm1(x)), positive
+    ),
     "roots": lambda: module(lambda x: (torch.sqrt(x), torch.rsqrt(x), torch.reciprocal(x)), positive),
     "trigonometry": lambda: module(
-        lambda x: (torch.sin(x), torch.cos(x), torch.tan(x), torch.asin(x), torch.acos(x), torch.atan(x), torch.sinh(x), torch.cosh(x), torch.asinh(x), torch.atanh(x)),
+        lambda x: (
+            torch.sin(x),
+            torch.cos(x),
+            torch.tan(x),
+            torch.asin(x),
+            torch.acos(x),
+            torch.atan(x),
+            torch.sinh(x),
+            torch.cosh(x),
+            torch.asinh(x),
+            torch.atanh(x),
+        ),
         unit,
     ),
     "rounding": lambda: module(
-        lambda x: (torch.round(x), torch.floor(x), torch.ceil(x), torch.trunc(x), torch.sign(x), torch.abs(x), torch.neg(x)),
+        lambda x: (
+            torch.round(x),
+            torch.floor(x),
+            torch.ceil(x),
+            torch.trunc(x),
+            torch.sign(x),
+            torch.abs(x),
+            torch.neg(x),
+        ),
         torch.cat([seeded(20) * 4, torch.arange(-4, 4) * 0.5]),
     ),
     "abs_int": lambda: module(lambda x: (torch.abs(x), torch.neg(x), torch.sign(x)), ints),
     "erf": lambda: module(torch.erf, x24),
-    "isnan": lambda: module(lambda x: (torch.isnan(x), torch.isinf(x)), torch.tensor([1.0, float("nan"), float("inf"), -float("inf")])),
+    "isnan": lambda: module(
+        lambda x: (torch.isnan(x), torch.isinf(x)), torch.tensor([1.0, float("nan"), float("inf"), -float("inf")])
+    ),
     "softmax": lambda: module(lambda x: torch.softmax(x, -1), x4),
     "softmax_1": lambda: module(lambda x: torch.softmax(x, 1), x4),
     "log_softmax": lambda: module(lambda x: torch.log_softmax(x, 1), x4),
@@ -171,7 +204,9 @@ CASES = {
     "mm": lambda: module(torch.mm, seeded(5, 7), seeded(7, 3)),
     "bmm": lambda: module(torch.bmm, seeded(2, 5, 7), seeded(2, 7, 3)),
     "matmul": lambda: module(torch.matmul, seeded(2, 3, 5, 7), seeded(7, 4)),
-    "addmm": lambda: module(lambda b, x, y: torch.addmm(b, x, y, beta=0.5, alpha=2), seeded(3), seeded(5, 7), seeded(7, 3)),
+    "addmm": lambda: module(
+        lambda b, x, y: torch.addmm(b, x, y, beta=0.5, alpha=2), seeded(3), seeded(5, 7), seeded(7, 3)
+    ),
     "linear": lambda: layer(nn.Linear(7, 5), seeded(4, 7)),
     "linear_3d": lambda: layer(nn.Linear(7, 5, bias=False), seeded(2, 4, 7)),
     "conv2d": lambda: layer(nn.Conv2d(3, 8, 3, stride=2, padding=1), x4),
@@ -180,10 +215,16 @@ CASES = {
     "conv2d_groups": lambda: layer(nn.Conv2d(4, 6, 3, groups=2, bias=False), seeded(1, 4, 6, 6)),
     "conv1d": lambda: layer(nn.Conv1d(3, 5, 3, stride=2, padding=1), seeded(2, 3, 11)),
     "conv2d_same": lambda: layer(nn.Conv2d(3, 4, 3, padding="same"), x4),
-    "conv_transpose": lambda: layer(nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1), seeded(2, 3, 5, 4)),
-    "conv_transpose_groups": lambda: layer(nn.ConvTranspose2d(4, 6, (2, 3), stride=(1, 2), groups=2, dilation=(2, 1)), seeded(1, 4, 5, 4)),
+    "conv_transpose": lambda: layer(
+        nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1), seeded(2, 3, 5, 4)
+    ),
+    "conv_transpose_groups": lambda: layer(
+        nn.ConvTranspose2d(4, 6, (2, 3), stride=(1, 2), groups=2, dilation=(2, 1)), seeded(1, 4, 5, 4)
+    ),
     "conv_channels_last": lambda: layer(
-        nn.Sequential(nn.Conv2d(3, 8, 3).to(memory_format=torch.channels_last), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)),
+        nn.Sequential(
+            nn.Conv2d(3, 8, 3).to(memory_format=torch.channels_last), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)
+        ),
         seeded(1, 3, 8, 8).to(memory_format=torch.channels_last),
     ),
     "max_pool": lambda: module(lambda x: F.max_pool2d(x, 2), x4),
@@ -191,7 +232,9 @@ CASES = {
     "max_pool_dilated": lambda: module(lambda x: F.max_pool2d(x, 2, 1, 1, dilation=2), x4),
     "avg_pool": lambda: module(lambda x: F.avg_pool2d(x, 2), x4),
     "avg_pool_pad": lambda: module(lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True), x4),
-    "avg_pool_inside": lambda: module(lambda x: F.avg_pool2d(x, (3, 2), (2, 1), 1, ceil_mode=True, count_include_pad=False), x4),
+    "avg_pool_inside": lambda: module(
+        lambda x: F.avg_pool2d(x, (3, 2), (2, 1), 1, ceil_mode=True, count_include_pad=False), x4
+    ),
     "avg_pool_divisor": lambda: module(lambda x: F.avg_pool2d(x, 2, divisor_override=3), x4),
     "adaptive_avg_pool": lambda: module(lambda x: F.adaptive_avg_pool2d(x, (3, 4)), x4),
     "adaptive_avg_pool_1": lambda: module(lambda x: F.adaptive_avg_pool2d(x, 1), x4),
@@ -221,20 +264,28 @@ CASES = {
     "upsample_nearest_odd_factor": lambda: module(lambda x: F.interpolate(x, scale_factor=1.3), x4),
     "upsample_bilinear": lambda: module(lambda x: F.interpolate(x, scale_factor=2.0, mode="bilinear"), x4),
     "upsample_bilinear_down": lambda: module(lambda x: F.interpolate(x, size=(3, 5), mode="bilinear"), x4),
-    "upsample_bilinear_corners": lambda: module(lambda x: F.interpolate(x, size=(11, 4), mode="bilinear", align_corners=True), x4),
+    "upsample_bilinear_corners": lambda: module(
+        lambda x: F.interpolate(x, size=(11, 4), mode="bilinear", align_corners=True), x4
+    ),
     "roll": lambda: module(lambda x: (torch.roll(x, (1, -3), (1, 3)), torch.roll(x, 5)), x4),
     "tril": lambda: module(lambda x: (torch.tril(x), torch.tril(x, -2), torch.tril(x, 1)), x4),
     "topk": lambda: module(lambda x: (*torch.topk(x, 3, 2), *torch.topk(x, 2, -1, largest=False)), x4),
     "topk_int": lambda: module(lambda x: torch.topk(x, 4, 0)[0], integers(9, 2)),
     "unfold": lambda: module(lambda x: x.unfold(2, 3, 2) + 0, x4),
     "scatter_slices": lambda: module(
-        lambda x, y, z: (torch.slice_scatter(x, y, 1, 0, 2), torch.select_scatter(x, z, 0, -1)), x4, seeded(2, 2, 8, 9), seeded(3, 8, 9)
+        lambda x, y, z: (torch.slice_scatter(x, y, 1, 0, 2), torch.select_scatter(x, z, 0, -1)),
+        x4,
+        seeded(2, 2, 8, 9),
+        seeded(3, 8, 9),
     ),
     "flip": lambda: module(lambda x: torch.flip(x, [1, 3]), x4),
     "pixel_shuffle": lambda: module(lambda x: F.pixel_shuffle(x, 2), seeded(2, 8, 3, 4)),
     "clone": lambda: module(lambda x: x.clone(), x24),
     "to_channels_last": lambda: module(lambda x: x.to(memory_format=torch.channels_last) + 1, x4),
-    "casts": lambda: module(lambda x: (x.to(torch.int32), x.to(torch.float64), x.to(torch.bool), x.to(torch.half).to(torch.float32)), x24 * 10),
+    "casts": lambda: module(
+        lambda x: (x.to(torch.int32), x.to(torch.float64), x.to(torch.bool), x.to(torch.half).to(torch.float32)),
+        x24 * 10,
+    ),
     "layer_norm": lambda: layer(nn.LayerNorm([8, 9]), x4),
     "layer_norm_plain": lambda: layer(nn.LayerNorm(4, elementwise_affine=False), x24),
     "group_norm": lambda: layer(nn.GroupNorm(2, 6), seeded(2, 6, 3, 4)),
@@ -244,15 +295,28 @@ CASES = {
     "masked_fill": lambda: module(lambda x: x.masked_fill(x > 0, -1.5), x24),
     "index_select": lambda: module(lambda x, i: torch.index_select(x, 1, i), x4, torch.tensor([2, 0, 2, 1])),
     "index_tensors": lambda: module(
-        lambda x, i, j: (x[:, i], x[i, :, j], x[:, i.unsqueeze(1), j], x[i, i]), seeded(3, 4, 5), torch.tensor([2, 0, 1]), torch.tensor([[1, 0, 3]]).squeeze(0)
+        lambda x, i, j: (x[:, i], x[i, :, j], x[:, i.unsqueeze(1), j], x[i, i]),
+        seeded(3, 4, 5),
+        torch.tensor([2, 0, 1]),
+        torch.tensor([[1, 0, 3]]).squeeze(0),
     ),
     "gather": lambda: module(lambda x, i: torch.gather(x, 1, i), x24, torch.tensor([[0, 3], [2, 2]])),
-    "full": lambda: module(lambda x: (torch.full_like(x, 2.5) + x, torch.arange(4) + x, torch.ones(4) * x, torch.zeros(2, 4) + x), x24),
+    "full": lambda: module(
+        lambda x: (torch.full_like(x, 2.5) + x, torch.arange(4) + x, torch.ones(4) * x, torch.zeros(2, 4) + x), x24
+    ),
     "attention": lambda: layer(nn.MultiheadAttention(8, 2, batch_first=True), *(seeded(1, 4, 8),) * 3),
     "half": lambda: module(lambda x: torch.softmax(x * 2, 1) + 1, x24.to(torch.half)),
     "bfloat16": lambda: module(lambda x: F.relu(x * 2) + 1, x24.to(torch.bfloat16)),
     "small_network": lambda: layer(
-        nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU6(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(128, 10), nn.Softmax(-1)),
+        nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding=1),
+            nn.BatchNorm2d(8),
+            nn.ReLU6(),
+            nn.AvgPool2d(2),
+            nn.Flatten(),
+            nn.Linear(128, 10),
+            nn.Softmax(-1),
+        ),
         seeded(1, 3, 8, 8),
     ),
     "int_pipeline": lambda: module(lambda x: dequantized(F.relu(quantized(x)), zero_point=0), x4),
@@ -273,7 +337,9 @@ def official_program(model, inputs):
 
     exported = torch.export.export(model, tuple(inputs), strict=False)
     # ExecuTorch has a kernel for it, but core ATen does not contain it.
-    config = EdgeCompileConfig(_core_aten_ops_exception_list=[torch.ops.aten.unfold.default, torch.ops.aten.unfold_copy.default])
+    config = EdgeCompileConfig(
+        _core_aten_ops_exception_list=[torch.ops.aten.unfold.default, torch.ops.aten.unfold_copy.default]
+    )
     return to_edge(exported, compile_config=config).to_executorch().buffer
 
 

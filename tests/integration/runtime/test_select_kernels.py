@@ -72,7 +72,14 @@ def test_cmake_reads_the_program_again_when_it_changes(program, tmp_path):
     shutil.copy(program, source / "models" / "model.pte")
 
     def cmake(*words):
-        return subprocess.run(["cmake", *map(str, words)], cwd=tmp_path, env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            ["cmake", *map(str, words)],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     done = cmake("-S", source, "-B", build, "-G", "Ninja")
     assert done.returncode == 0 and "app: 2 of " in done.stdout, done.stdout + done.stderr
@@ -81,7 +88,9 @@ def test_cmake_reads_the_program_again_when_it_changes(program, tmp_path):
     assert done.returncode == 0 and "app: 2 of " in done.stdout, done.stdout + done.stderr
     (source / "models" / "model.pte").unlink()
     done = cmake("-S", source, "-B", build)
-    assert done.returncode != 0 and f"{source / 'models' / 'model.pte'}: no such file" in " ".join(done.stderr.split()), done.stderr
+    assert done.returncode != 0 and f"{source / 'models' / 'model.pte'}: no such file" in " ".join(
+        done.stderr.split()
+    ), done.stderr
 
 
 def test_a_kernel_that_does_not_exist_is_named(tmp_path):
@@ -110,7 +119,9 @@ def test_an_image_without_a_kernel_is_refused_before_anything_runs(program, run_
 def linked(program, run_carina):
     """The program in an image with only its kernels, and the command's output."""
     image = program.with_name("few.elf")
-    report = run_carina(["firmware", program, "--ops-from", program, "--image", "corstone300-host", "-o", image, "--json"]).json
+    report = run_carina(
+        ["firmware", program, "--ops-from", program, "--image", "corstone300-host", "-o", image, "--json"]
+    ).json
     return image, report
 
 
@@ -130,20 +141,34 @@ def test_it_gives_the_host_s_bytes(linked, program, run_carina, tmp_path):
 
 
 def test_kernels_that_are_missing_are_named_before_anything_runs(program, run_carina, tmp_path):
-    done = run_carina(["firmware", program, "--ops", "aten::add.out,aten::relu.out", "-o", tmp_path / "x.elf"], expect=1)
-    assert "no kernel aten::sigmoid.out" in done.stderr and "aten::add.out" not in done.stderr and "--ops-from" in done.stderr
-    done = run_carina(["firmware", program, "--ops", "aten::no_such.out,aten::add.out,aten::nor_this", "-o", tmp_path / "x.elf"], expect=2)
+    done = run_carina(
+        ["firmware", program, "--ops", "aten::add.out,aten::relu.out", "-o", tmp_path / "x.elf"], expect=1
+    )
+    assert (
+        "no kernel aten::sigmoid.out" in done.stderr
+        and "aten::add.out" not in done.stderr
+        and "--ops-from" in done.stderr
+    )
+    done = run_carina(
+        ["firmware", program, "--ops", "aten::no_such.out,aten::add.out,aten::nor_this", "-o", tmp_path / "x.elf"],
+        expect=2,
+    )
     assert "the runtime has no kernel aten::no_such.out, aten::nor_this" in done.stderr
     assert not (tmp_path / "x.elf").exists()
 
 
 def test_without_a_cross_compiler_it_says_what_to_do(program, carina, tmp_path):
     command = [carina, "firmware", program, "--ops-from", program, "-o", tmp_path / "x.elf"]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env={**os.environ, "PATH": str(tmp_path)})
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, env={**os.environ, "PATH": str(tmp_path)}
+    )
     assert done.returncode != 0 and "arm-none-eabi-g++" in done.stderr and "scripts/setup.sh --full" in done.stderr
 
 
 def test_an_image_of_one_s_own_is_not_linked_anew(program, linked, run_carina, tmp_path):
     (tmp_path / "own.elf").write_bytes((linked[0].parent / "few.elf").read_bytes())
-    done = run_carina(["firmware", program, "--ops-from", program, "--image", tmp_path / "own.elf", "-o", tmp_path / "x.elf"], expect=2)
+    done = run_carina(
+        ["firmware", program, "--ops-from", program, "--image", tmp_path / "own.elf", "-o", tmp_path / "x.elf"],
+        expect=2,
+    )
     assert "cannot be linked with other kernels" in done.stderr and "docs/porting.md" in done.stderr

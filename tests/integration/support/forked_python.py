@@ -28,7 +28,9 @@ class ForkedPython:
         # One thread: a fork keeps only the thread that called it.
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-W", "ignore", __file__, *modules]
-        self.server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        self.server = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
 
     def run(self, source, *arguments, cwd=None, env=None, timeout=600):
         with tempfile.TemporaryDirectory() as folder:

@@ -69,7 +69,12 @@ def test_a_case_made_again_has_the_same_numbers(copy):
     """The second target's program, into which only Vela's part is put, equals the program of the peer's own flow. A process of its own makes
     them: other tests replace parts of the peer in this one."""
     kept = copy.rename(copy.with_name("kept"))
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", MADE_AGAIN, copy], cwd=Path(__file__).parents[1], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", MADE_AGAIN, copy],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     files = json.loads((copy / "recipe.json").read_text())["files"]
     assert files == json.loads((kept / "recipe.json").read_text())["files"]

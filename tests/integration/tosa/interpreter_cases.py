@@ -12,11 +12,26 @@ import tosa_serializer as ts
 
 D = ts.DType
 NUMPY = {
-    D.BOOL: np.bool_, D.INT4: np.int8, D.INT8: np.int8, D.INT16: np.int16, D.INT32: np.int32, D.INT48: np.int64,
-    D.FP32: np.float32, D.FP16: np.float16, D.BF16: ml_dtypes.bfloat16, D.FP8E4M3: ml_dtypes.float8_e4m3fn,
-    D.FP8E5M2: ml_dtypes.float8_e5m2, D.SHAPE: np.int64,
+    D.BOOL: np.bool_,
+    D.INT4: np.int8,
+    D.INT8: np.int8,
+    D.INT16: np.int16,
+    D.INT32: np.int32,
+    D.INT48: np.int64,
+    D.FP32: np.float32,
+    D.FP16: np.float16,
+    D.BF16: ml_dtypes.bfloat16,
+    D.FP8E4M3: ml_dtypes.float8_e4m3fn,
+    D.FP8E5M2: ml_dtypes.float8_e5m2,
+    D.SHAPE: np.int64,
 }
-RANGE = {D.INT4: (-7, 7), D.INT8: (-128, 127), D.INT16: (-32768, 32767), D.INT32: (-(2**31), 2**31 - 1), D.INT48: (-(2**47), 2**47 - 1)}
+RANGE = {
+    D.INT4: (-7, 7),
+    D.INT8: (-128, 127),
+    D.INT16: (-32768, 32767),
+    D.INT32: (-(2**31), 2**31 - 1),
+    D.INT48: (-(2**47), 2**47 - 1),
+}
 FLOATS = [D.FP32, D.FP16, D.BF16]
 FP8 = [D.FP8E4M3, D.FP8E5M2]
 NAN = [ts.NanPropagationMode.PROPAGATE, ts.NanPropagationMode.IGNORE]
@@ -32,9 +47,9 @@ class Case:
     tosa: bytes = b""
     inputs: list = field(default_factory=list)
     outputs: list = field(default_factory=list)  # the DType of each output
-    exact: bool = True       # outputs must be bit-exact
-    ulps: float = 0          # in ulps of the output's type, if not exact
-    scale: object = None     # sum of the absolute products, for error bounds of sums: |difference| <= ulps * eps * scale
+    exact: bool = True  # outputs must be bit-exact
+    ulps: float = 0  # in ulps of the output's type, if not exact
+    scale: object = None  # sum of the absolute products, for error bounds of sums: |difference| <= ulps * eps * scale
 
 
 class Builder:
@@ -42,7 +57,9 @@ class Builder:
 
     def __init__(self, rng):
         self.rng = rng
-        self.serializer = ts.TosaSerializer("", ts.ConstMode.EMBED, targetMajor=1, targetMinor=0, targetPatch=0, targetDraft=False)
+        self.serializer = ts.TosaSerializer(
+            "", ts.ConstMode.EMBED, targetMajor=1, targetMinor=0, targetPatch=0, targetDraft=False
+        )
         self.operands, self.arrays = [], []
 
     def value(self, dtype, shape, low=None, high=None, special=0.0):
@@ -51,7 +68,9 @@ class Builder:
             return rng.integers(0, 2, shape).astype(np.bool_)
         if dtype in RANGE:
             lo, hi = RANGE[dtype]
-            return rng.integers(lo if low is None else low, (hi if high is None else high) + 1, shape, dtype=np.int64).astype(NUMPY[dtype])
+            return rng.integers(
+                lo if low is None else low, (hi if high is None else high) + 1, shape, dtype=np.int64
+            ).astype(NUMPY[dtype])
         values = rng.uniform(-4 if low is None else low, 4 if high is None else high, shape)
         if special and values.size:
             flat = values.reshape(-1)
@@ -78,7 +97,13 @@ class Builder:
         kind, *values = attribute
         getattr(attr, kind + "Attribute")(*values)
         self.serializer.addOperator(op, self.operands, names, attr)
-        return Case(name=name, tosa=bytes(self.serializer.serialize()), inputs=self.arrays, outputs=[dtype for dtype, _ in outputs], **how)
+        return Case(
+            name=name,
+            tosa=bytes(self.serializer.serialize()),
+            inputs=self.arrays,
+            outputs=[dtype for dtype, _ in outputs],
+            **how,
+        )
 
 
 def random_shape(rng, rank=None, low=1, high=7):
@@ -101,7 +126,11 @@ def binary(op, kind, dtype, out=None, low=None, high=None, low2=None, high2=None
         b = Builder(rng)
         (s1, s2), shape = broadcast_pair(rng)
         b.operand(dtype, b.value(dtype, s1, low, high, special))
-        b.operand(dtype, b.value(dtype, s2, low if low2 is None else low2, high if high2 is None else high2, special), constant=rng.random() < 0.3)
+        b.operand(
+            dtype,
+            b.value(dtype, s2, low if low2 is None else low2, high if high2 is None else high2, special),
+            constant=rng.random() < 0.3,
+        )
         attr = attribute(rng) if callable(attribute) else attribute
         return b.finish("", op, [(out or dtype, shape)], (kind, *attr), **how)
 
@@ -189,7 +218,9 @@ def cast(source, target):
         b = Builder(rng)
         shape = random_shape(rng)
         wide = {D.INT8: 200, D.INT16: 50000, D.INT32: 3e9, D.FP8E4M3: 600, D.FP8E5M2: 80000}.get(target, 1e5)
-        bound = min(wide, {D.FP16: 60000, D.FP8E4M3: 440, D.FP8E5M2: 50000}.get(source, 1e30)) if is_float(source) else None
+        bound = (
+            min(wide, {D.FP16: 60000, D.FP8E4M3: 440, D.FP8E5M2: 50000}.get(source, 1e30)) if is_float(source) else None
+        )
         b.operand(source, b.value(source, shape, bound and -bound, bound, special=0.0 if target in RANGE else 0.05))
         return b.finish("", ts.Op.CAST, [(target, shape)], ("Cast",))
 
@@ -227,7 +258,12 @@ def rescale(source, target):
         b.operand(source, zero_point(source, input_unsigned), constant=True)
         b.operand(target, zero_point(target, output_unsigned), constant=True)
         mode = ts.RoundingMode.DOUBLE_ROUND if double else ts.RoundingMode.SINGLE_ROUND
-        return b.finish("", ts.Op.RESCALE, [(target, shape)], ("Rescale", scale32, mode, per_channel, input_unsigned, output_unsigned))
+        return b.finish(
+            "",
+            ts.Op.RESCALE,
+            [(target, shape)],
+            ("Rescale", scale32, mode, per_channel, input_unsigned, output_unsigned),
+        )
 
     return make
 
@@ -259,7 +295,9 @@ def argmax(dtype):
         axis = int(rng.integers(len(shape)))
         bound = 3 if dtype in RANGE else None
         b.operand(dtype, b.value(dtype, shape, bound and -bound, bound, special=0 if dtype in FP8 else 0.05))
-        return b.finish("", ts.Op.ARGMAX, [(D.INT32, shape[:axis] + shape[axis + 1 :])], ("ArgMax", axis, NAN[rng.integers(2)]))
+        return b.finish(
+            "", ts.Op.ARGMAX, [(D.INT32, shape[:axis] + shape[axis + 1 :])], ("ArgMax", axis, NAN[rng.integers(2)])
+        )
 
     return make
 
@@ -290,7 +328,9 @@ def layout(op, dtype):
             pads = [int(p) for p in rng.integers(0, 4, 2 * rank)]
             b.shape(pads)
             b.operand(dtype, b.value(dtype, [1]), constant=True)
-            return b.finish("", op, [(dtype, [d + pads[2 * i] + pads[2 * i + 1] for i, d in enumerate(shape)])], ("Pad",))
+            return b.finish(
+                "", op, [(dtype, [d + pads[2 * i] + pads[2 * i + 1] for i, d in enumerate(shape)])], ("Pad",)
+            )
         if op == ts.Op.SLICE:
             start = [int(rng.integers(0, d)) for d in shape]
             size = [int(rng.integers(1, d - s + 1)) for d, s in zip(shape, start)]
@@ -315,7 +355,9 @@ def gather(dtype):
         n, k, w, c = random_shape(rng, 4)
         b = Builder(rng)
         b.operand(dtype, b.value(dtype, [n, k, c]))
-        b.operand(D.INT32, b.value(D.INT32, [n, w], 0, k - 1))  # the reference model reads out of bounds for invalid indices
+        b.operand(
+            D.INT32, b.value(D.INT32, [n, w], 0, k - 1)
+        )  # the reference model reads out of bounds for invalid indices
         return b.finish("", ts.Op.GATHER, [(dtype, [n, w, c])], ("Gather",))
 
     return make
@@ -327,7 +369,12 @@ def scatter(dtype):
         w = min(w, k)
         b = Builder(rng)
         b.operand(dtype, b.value(dtype, [n, k, c]))
-        b.operand(D.INT32, np.stack([rng.permutation(k)[:w] for _ in range(n)]) if rng.random() < 0.9 else b.value(D.INT32, [n, w], 0, k - 1))
+        b.operand(
+            D.INT32,
+            np.stack([rng.permutation(k)[:w] for _ in range(n)])
+            if rng.random() < 0.9
+            else b.value(D.INT32, [n, w], 0, k - 1),
+        )
         b.operand(dtype, b.value(dtype, [n, w, c]))
         return b.finish("", ts.Op.SCATTER, [(dtype, [n, k, c])], ("Scatter",))
 
@@ -355,8 +402,15 @@ def resize(source, target, mode):
         b.shape([yn, yd, xn, xd])
         b.shape([yo, xo])
         b.shape([yb, xb])
-        return b.finish("", ts.Op.RESIZE, [(target, [n, oh, ow, c])], ("Resize", mode), exact=not is_float(source) or mode == ts.ResizeMode.NEAREST,
-                        ulps=8, scale=16.0)
+        return b.finish(
+            "",
+            ts.Op.RESIZE,
+            [(target, [n, oh, ow, c])],
+            ("Resize", mode),
+            exact=not is_float(source) or mode == ts.ResizeMode.NEAREST,
+            ulps=8,
+            scale=16.0,
+        )
 
     return make
 
@@ -418,13 +472,24 @@ def conv(kind, source, weight, target, acc):
         x = b.operand(source, b.value(source, [n, *sizes, ic]))
         w = b.operand(weight, b.value(weight, weights), constant)
         bias_bound = 2**20 if not is_float(target) else None
-        b.operand(target, b.value(target, [oc if rng.random() < 0.8 else 1], bias_bound and -bias_bound, bias_bound), constant)
+        b.operand(
+            target, b.value(target, [oc if rng.random() < 0.8 else 1], bias_bound and -bias_bound, bias_bound), constant
+        )
         b.operand(source, b.value(source, [1]) if source == D.INT8 else np.zeros(1), constant=True)
-        b.operand(weight, b.value(weight, [1]) if weight == D.INT8 and rng.random() < 0.3 else np.zeros(1), constant=True)
+        b.operand(
+            weight, b.value(weight, [1]) if weight == D.INT8 and rng.random() < 0.3 else np.zeros(1), constant=True
+        )
         op = {"Conv2d": ts.Op.CONV2D, "Conv3d": ts.Op.CONV3D, "DepthwiseConv2d": ts.Op.DEPTHWISE_CONV2D}[kind]
         terms = np.prod(kernels) * (1 if kind == "DepthwiseConv2d" else ic) + 1
-        return b.finish("", op, [(target, [n, *outs, oc])], (kind, pads, strides, dilations, False, acc), exact=not is_float(source), ulps=4 + terms / 4,
-                        scale=16.0 * terms)
+        return b.finish(
+            "",
+            op,
+            [(target, [n, *outs, oc])],
+            (kind, pads, strides, dilations, False, acc),
+            exact=not is_float(source),
+            ulps=4 + terms / 4,
+            scale=16.0 * terms,
+        )
 
     return make
 
@@ -444,8 +509,15 @@ def transpose_conv(source, weight, target, acc):
         b.operand(target, b.value(target, [oc if rng.random() < 0.8 else 1], bias_bound and -bias_bound, bias_bound))
         b.operand(source, b.value(source, [1]) if source == D.INT8 else np.zeros(1), constant=True)
         b.operand(weight, np.zeros(1), constant=True)
-        return b.finish("", ts.Op.TRANSPOSE_CONV2D, [(target, [n, oh, ow, oc])], ("TransposeConv2d", pads, [sy, sx], False, acc),
-                        exact=not is_float(source), ulps=20, scale=16.0 * kh * kw * ic)
+        return b.finish(
+            "",
+            ts.Op.TRANSPOSE_CONV2D,
+            [(target, [n, oh, ow, oc])],
+            ("TransposeConv2d", pads, [sy, sx], False, acc),
+            exact=not is_float(source),
+            ulps=20,
+            scale=16.0 * kh * kw * ic,
+        )
 
     return make
 
@@ -459,7 +531,15 @@ def matmul(source, target):
         b.operand(source, b.value(source, [n, c, w]), constant=bool(rng.random() < 0.3))
         for _ in range(2):
             b.operand(source, b.value(source, [1]) if source == D.INT8 else np.zeros(1), constant=True)
-        return b.finish("", ts.Op.MATMUL, [(target, [n, h, w])], ("MatMul",), exact=not is_float(source), ulps=4 + c / 4, scale=16.0 * c)
+        return b.finish(
+            "",
+            ts.Op.MATMUL,
+            [(target, [n, h, w])],
+            ("MatMul",),
+            exact=not is_float(source),
+            ulps=4 + c / 4,
+            scale=16.0 * c,
+        )
 
     return make
 
@@ -471,12 +551,24 @@ def pool(kind, dtype, acc=None):
         kernels = [int(k) for k in rng.integers(1, 6, 2)]
         strides = [int(k) for k in rng.integers(1, 4, 2)]
         sizes, pads, outs = fitted(rng, 8, kernels, strides, [1, 1])
-        b.operand(dtype, b.value(dtype, [n, *sizes, c], special=0.05 if kind == "MaxPool2d" and dtype not in FP8 else 0))
+        b.operand(
+            dtype, b.value(dtype, [n, *sizes, c], special=0.05 if kind == "MaxPool2d" and dtype not in FP8 else 0)
+        )
         if kind == "MaxPool2d":
-            return b.finish("", ts.Op.MAX_POOL2D, [(dtype, [n, *outs, c])], (kind, kernels, strides, pads, NAN[rng.integers(2)]))
+            return b.finish(
+                "", ts.Op.MAX_POOL2D, [(dtype, [n, *outs, c])], (kind, kernels, strides, pads, NAN[rng.integers(2)])
+            )
         for _ in range(2):
             b.operand(dtype, b.value(dtype, [1]) if dtype == D.INT8 else np.zeros(1), constant=True)
-        return b.finish("", ts.Op.AVG_POOL2D, [(dtype, [n, *outs, c])], (kind, kernels, strides, pads, acc), exact=not is_float(dtype), ulps=8, scale=8.0)
+        return b.finish(
+            "",
+            ts.Op.AVG_POOL2D,
+            [(dtype, [n, *outs, c])],
+            (kind, kernels, strides, pads, acc),
+            exact=not is_float(dtype),
+            ulps=8,
+            scale=8.0,
+        )
 
     return make
 
@@ -504,11 +596,23 @@ def rows():
 
     big = 2**30
     for d in [D.INT32, *FLOATS]:
-        row("add", [d], binary(ts.Op.ADD, "Add", d, low=-big if d == D.INT32 else None, high=big if d == D.INT32 else None))
-        row("sub", [d], binary(ts.Op.SUB, "Sub", d, low=-big if d == D.INT32 else None, high=big if d == D.INT32 else None))
+        row(
+            "add",
+            [d],
+            binary(ts.Op.ADD, "Add", d, low=-big if d == D.INT32 else None, high=big if d == D.INT32 else None),
+        )
+        row(
+            "sub",
+            [d],
+            binary(ts.Op.SUB, "Sub", d, low=-big if d == D.INT32 else None, high=big if d == D.INT32 else None),
+        )
         row("maximum", [d], binary(ts.Op.MAXIMUM, "Maximum", d, attribute=lambda rng: (NAN[rng.integers(2)],)))
         row("minimum", [d], binary(ts.Op.MINIMUM, "Minimum", d, attribute=lambda rng: (NAN[rng.integers(2)],)))
-        row("equal", [d], binary(ts.Op.EQUAL, "Equal", d, D.BOOL, low=-3 if d == D.INT32 else None, high=3 if d == D.INT32 else None))
+        row(
+            "equal",
+            [d],
+            binary(ts.Op.EQUAL, "Equal", d, D.BOOL, low=-3 if d == D.INT32 else None, high=3 if d == D.INT32 else None),
+        )
         row("greater", [d], binary(ts.Op.GREATER, "Greater", d, D.BOOL))
         row("greater_equal", [d], binary(ts.Op.GREATER_EQUAL, "GreaterEqual", d, D.BOOL))
         row("abs", [d], unary(ts.Op.ABS, "Abs", d))
@@ -521,9 +625,23 @@ def rows():
         row("bitwise_xor", [d], binary(ts.Op.BITWISE_XOR, "BitwiseXor", d))
         row("bitwise_not", [d], unary(ts.Op.BITWISE_NOT, "BitwiseNot", d))
         row("logical_left_shift", [d], binary(ts.Op.LOGICAL_LEFT_SHIFT, "LogicalLeftShift", d, low2=0, high2=width - 1))
-        row("logical_right_shift", [d], binary(ts.Op.LOGICAL_RIGHT_SHIFT, "LogicalRightShift", d, low2=0, high2=width - 1))
-        row("arithmetic_right_shift", [d], binary(ts.Op.ARITHMETIC_RIGHT_SHIFT, "ArithmeticRightShift", d, low2=0, high2=width - 1,
-                                                  attribute=lambda rng: (bool(rng.random() < 0.5),)))
+        row(
+            "logical_right_shift",
+            [d],
+            binary(ts.Op.LOGICAL_RIGHT_SHIFT, "LogicalRightShift", d, low2=0, high2=width - 1),
+        )
+        row(
+            "arithmetic_right_shift",
+            [d],
+            binary(
+                ts.Op.ARITHMETIC_RIGHT_SHIFT,
+                "ArithmeticRightShift",
+                d,
+                low2=0,
+                high2=width - 1,
+                attribute=lambda rng: (bool(rng.random() < 0.5),),
+            ),
+        )
     row("clz", [D.INT32], unary(ts.Op.CLZ, "Clz", D.INT32))
     row("logical_and", [D.BOOL], binary(ts.Op.LOGICAL_AND, "LogicalAnd", D.BOOL))
     row("logical_or", [D.BOOL], binary(ts.Op.LOGICAL_OR, "LogicalOr", D.BOOL))
@@ -538,9 +656,17 @@ def rows():
         row("clamp", [d], clamp(d))
     for d in FLOATS:
         row("pow", [d], binary(ts.Op.POW, "Pow", d, low=0.01, high=5, low2=-3, high2=3, special=0, exact=False, ulps=2))
-        for op, kind, low, high in [(ts.Op.ERF, "Erf", -4, 4), (ts.Op.SIGMOID, "Sigmoid", -20, 20), (ts.Op.TANH, "Tanh", -6, 6),
-                                    (ts.Op.COS, "Cos", -1000, 1000), (ts.Op.SIN, "Sin", -1000, 1000), (ts.Op.EXP, "Exp", -20, 10), (ts.Op.LOG, "Log", -0.1, 100),
-                                    (ts.Op.RECIPROCAL, "Reciprocal", -9, 9), (ts.Op.RSQRT, "Rsqrt", -0.1, 99)]:
+        for op, kind, low, high in [
+            (ts.Op.ERF, "Erf", -4, 4),
+            (ts.Op.SIGMOID, "Sigmoid", -20, 20),
+            (ts.Op.TANH, "Tanh", -6, 6),
+            (ts.Op.COS, "Cos", -1000, 1000),
+            (ts.Op.SIN, "Sin", -1000, 1000),
+            (ts.Op.EXP, "Exp", -20, 10),
+            (ts.Op.LOG, "Log", -0.1, 100),
+            (ts.Op.RECIPROCAL, "Reciprocal", -9, 9),
+            (ts.Op.RSQRT, "Rsqrt", -0.1, 99),
+        ]:
             row(kind.lower(), [d], unary(op, kind, d, low, high, exact=False, ulps=2))
         row("ceil", [d], unary(ts.Op.CEIL, "Ceil", d))
         row("floor", [d], unary(ts.Op.FLOOR, "Floor", d))
@@ -555,7 +681,16 @@ def rows():
         row("select", [d], select(d))
     row("table", [D.INT8], table(D.INT8))
     row("table", [D.INT16], table(D.INT16))
-    for op in [ts.Op.CONCAT, ts.Op.TRANSPOSE, ts.Op.REVERSE, ts.Op.PAD, ts.Op.SLICE, ts.Op.TILE, ts.Op.RESHAPE, ts.Op.IDENTITY]:
+    for op in [
+        ts.Op.CONCAT,
+        ts.Op.TRANSPOSE,
+        ts.Op.REVERSE,
+        ts.Op.PAD,
+        ts.Op.SLICE,
+        ts.Op.TILE,
+        ts.Op.RESHAPE,
+        ts.Op.IDENTITY,
+    ]:
         for d in [D.BOOL, D.INT8, D.INT16, D.INT32, *FLOATS, *FP8]:
             if op == ts.Op.REVERSE and d in FP8:
                 pass
@@ -582,20 +717,51 @@ def rows():
     for a in [D.INT8, D.INT16, D.INT32, D.INT48]:
         for b in ints:
             row("rescale", [a, b], rescale(a, b))
-    for a, b, mode in [(D.INT8, D.INT8, "N"), (D.INT16, D.INT16, "N"), (D.INT8, D.INT32, "B"), (D.INT16, D.INT48, "B"),
-                       *[(d, d, m) for d in FLOATS for m in "NB"]]:
+    for a, b, mode in [
+        (D.INT8, D.INT8, "N"),
+        (D.INT16, D.INT16, "N"),
+        (D.INT8, D.INT32, "B"),
+        (D.INT16, D.INT48, "B"),
+        *[(d, d, m) for d in FLOATS for m in "NB"],
+    ]:
         kind = ts.ResizeMode.NEAREST if mode == "N" else ts.ResizeMode.BILINEAR
         row("resize_" + ("nearest" if mode == "N" else "bilinear"), [a, b], resize(a, b, kind))
-    types = [(D.INT8, D.INT8, D.INT32, D.INT32), (D.INT8, D.INT4, D.INT32, D.INT32), (D.INT16, D.INT8, D.INT48, D.INT48), (D.FP32, D.FP32, D.FP32, D.FP32),
-             (D.FP16, D.FP16, D.FP16, D.FP16), (D.FP16, D.FP16, D.FP16, D.FP32), (D.BF16, D.BF16, D.BF16, D.FP32), (D.FP8E4M3, D.FP8E4M3, D.FP16, D.FP16),
-             (D.FP8E5M2, D.FP8E5M2, D.FP16, D.FP16)]
+    types = [
+        (D.INT8, D.INT8, D.INT32, D.INT32),
+        (D.INT8, D.INT4, D.INT32, D.INT32),
+        (D.INT16, D.INT8, D.INT48, D.INT48),
+        (D.FP32, D.FP32, D.FP32, D.FP32),
+        (D.FP16, D.FP16, D.FP16, D.FP16),
+        (D.FP16, D.FP16, D.FP16, D.FP32),
+        (D.BF16, D.BF16, D.BF16, D.FP32),
+        (D.FP8E4M3, D.FP8E4M3, D.FP16, D.FP16),
+        (D.FP8E5M2, D.FP8E5M2, D.FP16, D.FP16),
+    ]
     for t in types:
         for kind in ["Conv2d", "DepthwiseConv2d", "Conv3d"]:
             row(kind.lower(), t, conv(kind, *t))
         row("transpose_conv2d", t, transpose_conv(*t))
-    for a, b in [(D.INT8, D.INT32), (D.INT16, D.INT48), (D.FP32, D.FP32), (D.FP16, D.FP16), (D.FP16, D.FP32), (D.BF16, D.FP32), (D.FP8E4M3, D.FP16), (D.FP8E5M2, D.FP16)]:
+    for a, b in [
+        (D.INT8, D.INT32),
+        (D.INT16, D.INT48),
+        (D.FP32, D.FP32),
+        (D.FP16, D.FP16),
+        (D.FP16, D.FP32),
+        (D.BF16, D.FP32),
+        (D.FP8E4M3, D.FP16),
+        (D.FP8E5M2, D.FP16),
+    ]:
         row("matmul", [a, b], matmul(a, b))
-    for d, acc in [(D.INT8, D.INT32), (D.INT16, D.INT32), (D.FP32, D.FP32), (D.FP16, D.FP16), (D.FP16, D.FP32), (D.BF16, D.FP32), (D.FP8E4M3, D.FP16), (D.FP8E5M2, D.FP16)]:
+    for d, acc in [
+        (D.INT8, D.INT32),
+        (D.INT16, D.INT32),
+        (D.FP32, D.FP32),
+        (D.FP16, D.FP16),
+        (D.FP16, D.FP32),
+        (D.BF16, D.FP32),
+        (D.FP8E4M3, D.FP16),
+        (D.FP8E5M2, D.FP16),
+    ]:
         row("avg_pool2d", [d, acc], pool("AvgPool2d", d, acc))
     for d in [D.INT8, D.INT16, *FLOATS, *FP8]:
         row("max_pool2d", [d], pool("MaxPool2d", d))

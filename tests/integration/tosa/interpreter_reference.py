@@ -59,8 +59,16 @@ def reference_by_program(case):
             return ",".join(f"{stem}{i}{suffix}" for i in range(count))
 
         inputs, outputs = len(case.inputs), len(case.outputs)
-        command = [program, "--tosa_file=t.tosa", "--ifm_name=" + names("input-", inputs), "--ifm_file=" + names("i", inputs, ".npy"),
-                   "--ofm_name=" + names("result-", outputs), "--ofm_file=" + names("o", outputs, ".npy"), "-l", "NONE"]
+        command = [
+            program,
+            "--tosa_file=t.tosa",
+            "--ifm_name=" + names("input-", inputs),
+            "--ifm_file=" + names("i", inputs, ".npy"),
+            "--ofm_name=" + names("result-", outputs),
+            "--ofm_file=" + names("o", outputs, ".npy"),
+            "-l",
+            "NONE",
+        ]
         done = subprocess.run(command + ([] if case.exact else ["-p", "1"]), cwd=here, capture_output=True, timeout=600)
         return None if done.returncode != 0 else [np.load(here / f"o{i}.npy") for i in range(outputs)]
 
@@ -81,7 +89,11 @@ def difference(case, index, wanted, got):
     if got.shape != wanted.shape:
         return f"shape {got.shape}, wanted {wanted.shape}"
     if dtype.kind in "iub":
-        return None if np.array_equal(wanted, got) else f"{np.count_nonzero(wanted != got)} of {wanted.size} integers differ"
+        return (
+            None
+            if np.array_equal(wanted, got)
+            else f"{np.count_nonzero(wanted != got)} of {wanted.size} integers differ"
+        )
     want = (wanted.view(dtype) if wanted.dtype.kind == "V" else wanted).astype(np.float64)
     have = got.view(dtype).astype(np.float64)
     if not np.array_equal(np.isnan(want), np.isnan(have)):
@@ -106,7 +118,11 @@ def check(case, result):
     if wanted is None or isinstance(result, str):
         if wanted is None and isinstance(result, str):
             return None
-        return f"{case.name}: we refuse what the reference model runs: {result}" if wanted is not None else f"{case.name}: we run what it refuses"
+        return (
+            f"{case.name}: we refuse what the reference model runs: {result}"
+            if wanted is not None
+            else f"{case.name}: we run what it refuses"
+        )
     for index, (want, have) in enumerate(zip(wanted, result, strict=True)):
         why = difference(case, index, want, have)
         if why:

@@ -12,8 +12,19 @@ from interpreter_cases import NAN, NUMPY, RANGE
 from random_tosa_ir import D, INF, LARGEST, Graph, Node, full_range, is_float
 from random_tosa_makers import MAKERS, Impossible, hull, maker
 
-TYPES = {"bool": D.BOOL, "i4": D.INT4, "i8": D.INT8, "i16": D.INT16, "i32": D.INT32, "i48": D.INT48, "fp32": D.FP32, "fp16": D.FP16, "bf16": D.BF16,
-         "fp8e4m3": D.FP8E4M3, "fp8e5m2": D.FP8E5M2}
+TYPES = {
+    "bool": D.BOOL,
+    "i4": D.INT4,
+    "i8": D.INT8,
+    "i16": D.INT16,
+    "i32": D.INT32,
+    "i48": D.INT48,
+    "fp32": D.FP32,
+    "fp16": D.FP16,
+    "bf16": D.BF16,
+    "fp8e4m3": D.FP8E4M3,
+    "fp8e5m2": D.FP8E5M2,
+}
 # Operators that random graphs omit, and why.
 LEFT_OUT = {
     "CUSTOM": "has no meaning of its own",
@@ -22,8 +33,10 @@ LEFT_OUT = {
     "VARIABLE_WRITE": "as VARIABLE",
     "CONST": "stands in every graph: constants are not nodes here",
     "CONST_SHAPE": "as CONST",
-    **dict.fromkeys(("CAST_TO_BLOCK_SCALED", "CAST_FROM_BLOCK_SCALED", "MATMUL_T_BLOCK_SCALED", "CONV2D_BLOCK_SCALED"),
-                    "of TOSA 1.1: test_mxfp.py compares it with the reference model"),
+    **dict.fromkeys(
+        ("CAST_TO_BLOCK_SCALED", "CAST_FROM_BLOCK_SCALED", "MATMUL_T_BLOCK_SCALED", "CONV2D_BLOCK_SCALED"),
+        "of TOSA 1.1: test_mxfp.py compares it with the reference model",
+    ),
 }
 FAMILIES = {
     "INT": {D.BOOL, D.INT4, D.INT8, D.INT16, D.INT32, D.INT48},
@@ -85,7 +98,9 @@ class Gen:
             low, high = RANGE[dtype][0] if low is None else int(low), RANGE[dtype][1] if high is None else int(high)
             data = self.rng.integers(low, high + 1, shape, dtype=np.int64)
             if self.chance(0.4):  # most errors in rounding and saturation are at extremes
-                data = np.where(self.rng.random(shape) < 0.15, self.rng.choice([low, high, max(low, min(0, high))], shape), data)
+                data = np.where(
+                    self.rng.random(shape) < 0.15, self.rng.choice([low, high, max(low, min(0, high))], shape), data
+                )
             return data.astype(NUMPY[dtype])
         scale = min(self.choice([1.0, 4.0, 4.0, 300.0]), LARGEST[dtype])
         data = self.rng.uniform(-scale if low is None else low, scale if high is None else high, shape)
@@ -151,7 +166,12 @@ class Gen:
     def converted(self, dtype):
         """A value of another type, cast to this one; or None."""
         legal = {TYPES[row["types"]["in_t"]] for row in self.rows["CAST"] if TYPES[row["types"]["out_t"]] == dtype}
-        options = [v for source in legal for v in self.made(source)[-3:] if not (is_float(source) and not is_float(dtype) and v.wild)]
+        options = [
+            v
+            for source in legal
+            for v in self.made(source)[-3:]
+            if not (is_float(source) and not is_float(dtype) and v.wild)
+        ]
         if not options:
             return None
         value = self.choice(sorted(options, key=lambda v: v.id))
@@ -168,7 +188,11 @@ class Gen:
 
     def broadcast_pair(self, dtype, low=None, high=None):
         a = self.take(dtype, low=low, high=high)
-        options = [v for v in self.made(dtype) if v.rank == a.rank and all(x == y or 1 in (x, y) for x, y in zip(v.shape, a.shape))]
+        options = [
+            v
+            for v in self.made(dtype)
+            if v.rank == a.rank and all(x == y or 1 in (x, y) for x, y in zip(v.shape, a.shape))
+        ]
         if options and self.chance(0.5):
             b = self.limit(self.choice(options), low, high)
         else:
@@ -203,7 +227,9 @@ class Gen:
         if compliance is not None and self.depth:
             raise Impossible  # control flow is compared bit for bit
         values = [self.graph.value(dtype, shape, **known) for dtype, shape, known in outputs]
-        node = Node(op, self.mode, kind, attributes, [v.id for v in inputs], [v.id for v in values], compliance, list(graphs))
+        node = Node(
+            op, self.mode, kind, attributes, [v.id for v in inputs], [v.id for v in values], compliance, list(graphs)
+        )
         self.graph.nodes.append(node)
         return values
 
@@ -239,7 +265,9 @@ class Gen:
     def limit_i32(self, value, low, high):
         if low == 0 and (high & (high + 1)) == 0 and self.chance(0.5):
             mask = self.constant(D.INT32, np.full([1] * value.rank, high))
-            return self.node("BITWISE_AND", "BitwiseAnd", (), [value, mask], D.INT32, value.shape, {"low": 0, "high": high})
+            return self.node(
+                "BITWISE_AND", "BitwiseAnd", (), [value, mask], D.INT32, value.shape, {"low": 0, "high": high}
+            )
         for op, bound in (("MAXIMUM", low), ("MINIMUM", high)):
             if value.low < bound if op == "MAXIMUM" else value.high > bound:
                 end = self.constant(D.INT32, np.full([1] * value.rank, bound))
@@ -323,22 +351,42 @@ def product_and_rescale(g, op):
         raise Impossible
     types = {name: TYPES[t] for name, t in g.choice(rows)["types"].items()}
     channels = g.int(1, g.choice([8, 40, 140]))
-    space = [g.int(1, 2), channels] if op == "MATMUL" else [g.int(1, 8) for _ in range(3 if op == "CONV3D" else 2)] + [channels]
+    space = (
+        [g.int(1, 2), channels]
+        if op == "MATMUL"
+        else [g.int(1, 8) for _ in range(3 if op == "CONV3D" else 2)] + [channels]
+    )
     bounds = (-4.0, 4.0) if is_float(types["in_t"]) else ()
     MAKERS[op](_Fixed(g, g.fresh(types["in_t"], [g.int(1, 2), *space], *bounds)), types, op)
     value = last(g)
     if not is_float(value.dtype):
-        value = MAKERS["RESCALE"](g, {"in_t": value.dtype, "out_t": g.choice([D.INT8, D.INT8, D.INT16, D.INT32])}, "RESCALE", value)
+        value = MAKERS["RESCALE"](
+            g, {"in_t": value.dtype, "out_t": g.choice([D.INT8, D.INT8, D.INT16, D.INT32])}, "RESCALE", value
+        )
     maybe_clamped(g, value)
 
 
 def scaled(g, value, shift):
     """The value as i32, times 2^(30 - shift)."""
     zero = g.int(-128, 127) if value.dtype == D.INT8 else 0
-    operands = [value, g.constant(D.INT32, [g.int(2**30, 2**31 - 1)]), g.constant(D.INT8, [shift]), g.constant(value.dtype, [zero]), g.constant(D.INT32, [0])]
+    operands = [
+        value,
+        g.constant(D.INT32, [g.int(2**30, 2**31 - 1)]),
+        g.constant(D.INT8, [shift]),
+        g.constant(value.dtype, [zero]),
+        g.constant(D.INT32, [0]),
+    ]
     mode = g.choice([ts.RoundingMode.SINGLE_ROUND, ts.RoundingMode.DOUBLE_ROUND])
     bound = (value.magnitude + 128) * 2 ** (31 - shift) + 1
-    return g.node("RESCALE", "Rescale", (True, mode, False, False, False), operands, D.INT32, value.shape, {"low": -bound, "high": bound})
+    return g.node(
+        "RESCALE",
+        "Rescale",
+        (True, mode, False, False, False),
+        operands,
+        D.INT32,
+        value.shape,
+        {"low": -bound, "high": bound},
+    )
 
 
 def rescaled_arithmetic(g, op):
@@ -356,7 +404,12 @@ def rescaled_arithmetic(g, op):
         raise Impossible
     operands = [a, b, g.constant(D.INT8, [0])] if op == "MUL" else [a, b]
     value = g.node(op, attributes[op], (), operands, D.INT32, shape, {"low": -bound, "high": bound})
-    maybe_clamped(g, MAKERS["RESCALE"](g, {"in_t": D.INT32, "out_t": g.choice([D.INT8, D.INT8, D.INT16, D.INT32])}, "RESCALE", value))
+    maybe_clamped(
+        g,
+        MAKERS["RESCALE"](
+            g, {"in_t": D.INT32, "out_t": g.choice([D.INT8, D.INT8, D.INT16, D.INT32])}, "RESCALE", value
+        ),
+    )
 
 
 IDIOMS = [
@@ -370,7 +423,10 @@ IDIOMS = [
 
 def inner(g, name, operands):
     """A graph for control flow with these inputs."""
-    rows = {op: [r for r in rows if all(TYPES[t] != D.INT48 for t in r["types"].values())] or rows for op, rows in g.rows.items()}
+    rows = {
+        op: [r for r in rows if all(TYPES[t] != D.INT48 for t in r["types"].values())] or rows
+        for op, rows in g.rows.items()
+    }
     sub = Gen(g.rng, rows, False, g.top, g.depth + 1, g.counter, f"{name}_{next(g.counter)}")
     for v in operands:
         value = sub.graph.value(v.dtype, v.shape, low=v.low, high=v.high, wild=v.wild)
@@ -403,7 +459,11 @@ def cond_if(g, t, op):
     results = [then.graph.values[v] for v in then.graph.outputs]
     other = inner(g, "else", operands)
     for wanted in results:
-        same = [other.graph.values[i] for i in other.graph.inputs if (other.graph.values[i].dtype, other.graph.values[i].shape) == (wanted.dtype, wanted.shape)]
+        same = [
+            other.graph.values[i]
+            for i in other.graph.inputs
+            if (other.graph.values[i].dtype, other.graph.values[i].shape) == (wanted.dtype, wanted.shape)
+        ]
         if same:
             value = g.choice(same)
         else:
@@ -411,13 +471,23 @@ def cond_if(g, t, op):
         out = other.node("IDENTITY", "Identity", (), [value], wanted.dtype, wanted.shape, hull(value))
         other.graph.outputs.append(out.id)
     outs = [(a.dtype, a.shape, hull(a, other.graph.values[b])) for a, b in zip(results, other.graph.outputs)]
-    g.nodes(op, "CondIf", (then.graph.name, other.graph.name), [condition, *operands], outs, None, [then.graph, other.graph])
+    g.nodes(
+        op, "CondIf", (then.graph.name, other.graph.name), [condition, *operands], outs, None, [then.graph, other.graph]
+    )
 
 
 STEPS = {  # operators that keep type and shape, and their effect on a value of a supported type
     "REVERSE": ("Reverse", lambda s, v: (s.int(0, v.rank - 1),), lambda s, v: [v]),
-    "BITWISE_XOR": ("BitwiseXor", lambda s, v: (), lambda s, v: [v, s.constant(v.dtype, s.elements(v.dtype, [1] * v.rank))]),
-    "MAXIMUM": ("Maximum", lambda s, v: (s.choice(NAN),), lambda s, v: [v, s.constant(v.dtype, s.elements(v.dtype, v.shape))]),
+    "BITWISE_XOR": (
+        "BitwiseXor",
+        lambda s, v: (),
+        lambda s, v: [v, s.constant(v.dtype, s.elements(v.dtype, [1] * v.rank))],
+    ),
+    "MAXIMUM": (
+        "Maximum",
+        lambda s, v: (s.choice(NAN),),
+        lambda s, v: [v, s.constant(v.dtype, s.elements(v.dtype, v.shape))],
+    ),
     "LOGICAL_NOT": ("LogicalNot", lambda s, v: (), lambda s, v: [v]),
     "IDENTITY": ("Identity", lambda s, v: (), lambda s, v: [v]),
 }
@@ -445,18 +515,41 @@ def while_loop(g, t, op):
             value = step(body, value)
         body.graph.outputs.append(value.id)
     outs = [(D.INT32, [], {"low": 0, "high": 8})] + [(v.dtype, v.shape, full_range(v.dtype)) for v in state]
-    g.nodes(op, "WhileLoop", (condition.graph.name, body.graph.name), operands, outs, None, [condition.graph, body.graph])
+    g.nodes(
+        op, "WhileLoop", (condition.graph.name, body.graph.name), operands, outs, None, [condition.graph, body.graph]
+    )
 
 
 def step(body, value):
-    legal = [op for op in STEPS if any(TYPES[next(iter(r["types"].values()))] == value.dtype for r in body.rows[op]) and (value.rank or op != "REVERSE")]
+    legal = [
+        op
+        for op in STEPS
+        if any(TYPES[next(iter(r["types"].values()))] == value.dtype for r in body.rows[op])
+        and (value.rank or op != "REVERSE")
+    ]
     op = body.choice(legal)
     kind, attributes, operands = STEPS[op]
-    return body.node(op, kind, attributes(body, value), operands(body, value), value.dtype, value.shape, full_range(value.dtype))
+    return body.node(
+        op, kind, attributes(body, value), operands(body, value), value.dtype, value.shape, full_range(value.dtype)
+    )
 
 
 CONTROL_FLOW = {"COND_IF", "WHILE_LOOP"}  # for any types
-INEXACT = {"POW", "ERF", "SIGMOID", "TANH", "COS", "SIN", "EXP", "LOG", "RECIPROCAL", "RSQRT", "REDUCE_PRODUCT", "FFT2D", "RFFT2D"}
+INEXACT = {
+    "POW",
+    "ERF",
+    "SIGMOID",
+    "TANH",
+    "COS",
+    "SIN",
+    "EXP",
+    "LOG",
+    "RECIPROCAL",
+    "RSQRT",
+    "REDUCE_PRODUCT",
+    "FFT2D",
+    "RFFT2D",
+}
 
 
 def exact_ops(rows):
@@ -468,7 +561,10 @@ def generate(rows, seed, top=None, count=None, ops=None):
     top = top or (20 if seed % 10 == 9 else 7)
     rng = np.random.default_rng([seed, top, count or 0])
     types = FAMILIES[("INT", "FP", "mixed")[seed % 3]]
-    legal = {op: [r for r in all_rows if all(TYPES.get(t) in types for t in r["types"].values())] for op, all_rows in rows.items()}
+    legal = {
+        op: [r for r in all_rows if all(TYPES.get(t) in types for t in r["types"].values())]
+        for op, all_rows in rows.items()
+    }
     names = [op for op in sorted(MAKERS) if (legal[op] or op in CONTROL_FLOW) and (ops is None or op in ops)]
     g = Gen(rng, legal, bool(rng.random() < CARELESS), top)
     for _ in range(g.int(1, 3)):

@@ -22,11 +22,11 @@ class Value:
     id: int
     dtype: object
     shape: tuple
-    low: float = 0        # every element is in [low, high], unless `wild`
+    low: float = 0  # every element is in [low, high], unless `wild`
     high: float = 0
-    wild: bool = False    # it may also be NaN or infinite
+    wild: bool = False  # it may also be NaN or infinite
     constant: object = None
-    data: object = None   # the elements, if it is a graph input
+    data: object = None  # the elements, if it is a graph input
 
     @property
     def rank(self):
@@ -45,7 +45,7 @@ class Value:
 class Node:
     op: str
     mode: str
-    kind: str             # type of the serializer's attribute
+    kind: str  # type of the serializer's attribute
     attributes: tuple
     inputs: list
     outputs: list
@@ -88,7 +88,9 @@ class Writer:
     """Writes a graph's nodes with the official serializer."""
 
     def __init__(self):
-        self.serializer = ts.TosaSerializer("", ts.ConstMode.EMBED, targetMajor=1, targetMinor=0, targetPatch=0, targetDraft=False)
+        self.serializer = ts.TosaSerializer(
+            "", ts.ConstMode.EMBED, targetMajor=1, targetMinor=0, targetPatch=0, targetDraft=False
+        )
         self.waiting = []
 
     def write(self, graph, inputs, nodes, outputs):
@@ -99,7 +101,9 @@ class Writer:
             names[value], tensors[value] = tensor.name, tensor
 
         for value in inputs:
-            keep(value, self.serializer.addPlaceholder(list(graph.values[value].shape), graph.values[value].dtype, None))
+            keep(
+                value, self.serializer.addPlaceholder(list(graph.values[value].shape), graph.values[value].dtype, None)
+            )
         for node in nodes:
             for value in node.inputs:
                 if value not in names:
@@ -108,7 +112,9 @@ class Writer:
                 keep(value, self.serializer.addIntermediate(list(graph.values[value].shape), graph.values[value].dtype))
             attribute = ts.TosaSerializerAttribute()
             getattr(attribute, node.kind + "Attribute")(*node.attributes)
-            self.serializer.addOperator(getattr(ts.Op, node.op), [names[v] for v in node.inputs], [names[v] for v in node.outputs], attribute)
+            self.serializer.addOperator(
+                getattr(ts.Op, node.op), [names[v] for v in node.inputs], [names[v] for v in node.outputs], attribute
+            )
             self.waiting += node.graphs
         for value in outputs:
             self.serializer.addOutputTensor(tensors[value])

@@ -109,18 +109,36 @@ def compare(g, t, op):
     g.node(op, kind, (), [a, b], D.BOOL, g.broadcast_shape(a, b), full_range(D.BOOL))
 
 
-BITWISE = {"BITWISE_AND": "BitwiseAnd", "BITWISE_OR": "BitwiseOr", "BITWISE_XOR": "BitwiseXor", "LOGICAL_AND": "LogicalAnd", "LOGICAL_OR": "LogicalOr",
-           "LOGICAL_XOR": "LogicalXor"}
+BITWISE = {
+    "BITWISE_AND": "BitwiseAnd",
+    "BITWISE_OR": "BitwiseOr",
+    "BITWISE_XOR": "BitwiseXor",
+    "LOGICAL_AND": "LogicalAnd",
+    "LOGICAL_OR": "LogicalOr",
+    "LOGICAL_XOR": "LogicalXor",
+}
 
 
 @maker(*BITWISE)
 def bitwise(g, t, op):
     dtype = t["in_out_t"]
     a, b = g.broadcast_pair(dtype)
-    g.node(op, BITWISE[op], (), [a, b], dtype, g.broadcast_shape(a, b), full_range(dtype) | ({"low": -(2**31)} if dtype == D.INT32 else {}))
+    g.node(
+        op,
+        BITWISE[op],
+        (),
+        [a, b],
+        dtype,
+        g.broadcast_shape(a, b),
+        full_range(dtype) | ({"low": -(2**31)} if dtype == D.INT32 else {}),
+    )
 
 
-SHIFTS = {"LOGICAL_LEFT_SHIFT": "LogicalLeftShift", "LOGICAL_RIGHT_SHIFT": "LogicalRightShift", "ARITHMETIC_RIGHT_SHIFT": "ArithmeticRightShift"}
+SHIFTS = {
+    "LOGICAL_LEFT_SHIFT": "LogicalLeftShift",
+    "LOGICAL_RIGHT_SHIFT": "LogicalRightShift",
+    "ARITHMETIC_RIGHT_SHIFT": "ArithmeticRightShift",
+}
 
 
 @maker(*SHIFTS)
@@ -154,12 +172,23 @@ def select(g, t, op):
 def clamp(g, t, op):
     dtype = t["in_out_t"]
     x = g.take(dtype)
-    bounds = sorted(float(v) for v in g.elements(dtype, [2], -20 if is_float(dtype) else None, 20 if is_float(dtype) else None))
+    bounds = sorted(
+        float(v) for v in g.elements(dtype, [2], -20 if is_float(dtype) else None, 20 if is_float(dtype) else None)
+    )
     g.clamp(x, bounds[0], bounds[1], g.choice(NAN))
 
 
-UNARY = {"ERF": ("Erf", -8, 8), "SIGMOID": ("Sigmoid", -30, 30), "TANH": ("Tanh", -20, 20), "COS": ("Cos", -100, 100), "SIN": ("Sin", -100, 100),
-         "EXP": ("Exp", -20, 8), "LOG": ("Log", 0, 1000), "RECIPROCAL": ("Reciprocal", -50, 50), "RSQRT": ("Rsqrt", 0, 1000)}
+UNARY = {
+    "ERF": ("Erf", -8, 8),
+    "SIGMOID": ("Sigmoid", -30, 30),
+    "TANH": ("Tanh", -20, 20),
+    "COS": ("Cos", -100, 100),
+    "SIN": ("Sin", -100, 100),
+    "EXP": ("Exp", -20, 8),
+    "LOG": ("Log", 0, 1000),
+    "RECIPROCAL": ("Reciprocal", -50, 50),
+    "RSQRT": ("Rsqrt", 0, 1000),
+}
 UNIT = {"ERF", "SIGMOID", "TANH", "COS", "SIN"}
 
 
@@ -179,7 +208,11 @@ def unary_exact(g, t, op):
     dtype = t["in_out_t"]
     low = -(2**31) + 1 if dtype == D.INT32 and not g.careless else None
     x = g.take(dtype, low=low)
-    known = {"low": max(x.low - 1, -LARGEST.get(dtype, 2**31)), "high": min(x.high + 1, LARGEST.get(dtype, 2**31 - 1)), "wild": x.wild}
+    known = {
+        "low": max(x.low - 1, -LARGEST.get(dtype, 2**31)),
+        "high": min(x.high + 1, LARGEST.get(dtype, 2**31 - 1)),
+        "wild": x.wild,
+    }
     if op == "ABS":
         known = {"low": 0, "high": x.magnitude, "wild": x.wild}
     g.node(op, op.capitalize(), (), [x], dtype, x.shape, known)
@@ -189,8 +222,16 @@ def unary_exact(g, t, op):
 def unary_bits(g, t, op):
     dtype = t["in_out_t"]
     x = g.take(dtype)
-    known = {"low": 0, "high": 32} if op == "CLZ" else {"low": -x.high - 1, "high": -x.low - 1} if op == "BITWISE_NOT" else full_range(dtype)
-    g.node(op, {"BITWISE_NOT": "BitwiseNot", "LOGICAL_NOT": "LogicalNot", "CLZ": "Clz"}[op], (), [x], dtype, x.shape, known)
+    known = (
+        {"low": 0, "high": 32}
+        if op == "CLZ"
+        else {"low": -x.high - 1, "high": -x.low - 1}
+        if op == "BITWISE_NOT"
+        else full_range(dtype)
+    )
+    g.node(
+        op, {"BITWISE_NOT": "BitwiseNot", "LOGICAL_NOT": "LogicalNot", "CLZ": "Clz"}[op], (), [x], dtype, x.shape, known
+    )
 
 
 def zero_point(g, dtype):
@@ -252,7 +293,11 @@ def rescale(g, t, op, value=None):
     scale32 = source != D.INT48 and g.chance(0.7)
     per_channel = x.rank > 0 and g.chance(0.5)
     count = x.shape[-1] if per_channel else 1
-    modes = [ts.RoundingMode.SINGLE_ROUND] * 3 + [ts.RoundingMode.DOUBLE_ROUND] * (2 if scale32 else 0) + [ts.RoundingMode.INEXACT_ROUND] * g.chance(0.3)
+    modes = (
+        [ts.RoundingMode.SINGLE_ROUND] * 3
+        + [ts.RoundingMode.DOUBLE_ROUND] * (2 if scale32 else 0)
+        + [ts.RoundingMode.INEXACT_ROUND] * g.chance(0.3)
+    )
     mode = g.choice(modes)
     narrow = source in (D.INT8, D.INT16) and target in (D.INT8, D.INT16)
     unsigned = g.choice(["", "", "", "in", "out"]) if narrow else ""
@@ -263,19 +308,39 @@ def rescale(g, t, op, value=None):
     bits = 31 if scale32 else 15
     shifts = []
     for _ in range(count):
-        shift = math.ceil(math.log2(largest) + bits - math.log2(wanted)) + g.int(-1, 2) if g.chance(0.95) else g.int(2, 62)
+        shift = (
+            math.ceil(math.log2(largest) + bits - math.log2(wanted)) + g.int(-1, 2) if g.chance(0.95) else g.int(2, 62)
+        )
         min_shift = math.ceil(math.log2(largest)) + bits - 30
         if scale32:
             min_shift = max(min_shift, int(largest).bit_length() + 2)
         # INEXACT_ROUND: the reference model computes in floats and does not check the REQUIREs.
         free = g.careless and mode != ts.RoundingMode.INEXACT_ROUND
         shifts.append(min(62, max(2, shift if free else max(shift, min_shift))))
-    multipliers = [g.int(2 ** (bits - 1), 2**bits - 1) if g.chance(0.9) else g.int(0, 2**bits - 1) for _ in range(count)]
-    inputs = [x, g.constant(D.INT32 if scale32 else D.INT16, multipliers), g.constant(D.INT8, shifts), g.constant(source, [zero]),
-              g.constant(target, [rescale_zero_point(g, target, unsigned == "out")])]
+    multipliers = [
+        g.int(2 ** (bits - 1), 2**bits - 1) if g.chance(0.9) else g.int(0, 2**bits - 1) for _ in range(count)
+    ]
+    inputs = [
+        x,
+        g.constant(D.INT32 if scale32 else D.INT16, multipliers),
+        g.constant(D.INT8, shifts),
+        g.constant(source, [zero]),
+        g.constant(target, [rescale_zero_point(g, target, unsigned == "out")]),
+    ]
     attributes = (scale32, mode, per_channel, unsigned == "in", unsigned == "out")
-    inexact = {"rounding_mode": mode, "output_unsigned": unsigned == "out"} if mode == ts.RoundingMode.INEXACT_ROUND else None
-    return g.node(op, "Rescale", attributes, inputs, target, x.shape, full_range(target) | ({"low": -(2**31)} if target == D.INT32 else {}), inexact)
+    inexact = (
+        {"rounding_mode": mode, "output_unsigned": unsigned == "out"} if mode == ts.RoundingMode.INEXACT_ROUND else None
+    )
+    return g.node(
+        op,
+        "Rescale",
+        attributes,
+        inputs,
+        target,
+        x.shape,
+        full_range(target) | ({"low": -(2**31)} if target == D.INT32 else {}),
+        inexact,
+    )
 
 
 @maker("IDENTITY")
@@ -287,7 +352,12 @@ def identity(g, t, op):
 
 # --- reductions -------------------------------------------------------------------------------------------------------
 
-REDUCTIONS = {"REDUCE_ALL": "ReduceAll", "REDUCE_ANY": "ReduceAny", "REDUCE_MAX": "ReduceMax", "REDUCE_MIN": "ReduceMin"}
+REDUCTIONS = {
+    "REDUCE_ALL": "ReduceAll",
+    "REDUCE_ANY": "ReduceAny",
+    "REDUCE_MAX": "ReduceMax",
+    "REDUCE_MIN": "ReduceMin",
+}
 
 
 def reduced(x, axis):
@@ -318,7 +388,9 @@ def reduce_sum(g, t, op):
         return
     x = g.limit(x, -50.0, 50.0)
     compliance = {"dot": True, "ks": n, "acc_type": t["acc_t"]}
-    g.node(op, "ReduceSum", (axis,), [x], dtype, reduced(x, axis), rounded(dtype, n * x.low, n * x.high, False), compliance)
+    g.node(
+        op, "ReduceSum", (axis,), [x], dtype, reduced(x, axis), rounded(dtype, n * x.low, n * x.high, False), compliance
+    )
 
 
 @maker("REDUCE_PRODUCT")
@@ -347,9 +419,13 @@ def concat(g, t, op):
     axis = g.int(0, x.rank - 1)
     parts = [x]
     for _ in range(g.int(0, 3)):
-        parts.insert(g.int(0, len(parts)), g.operand(dtype, [g.int(1, 4) if i == axis else d for i, d in enumerate(x.shape)]))
+        parts.insert(
+            g.int(0, len(parts)), g.operand(dtype, [g.int(1, 4) if i == axis else d for i, d in enumerate(x.shape)])
+        )
     total = sum(p.shape[axis] for p in parts)
-    g.node(op, "Concat", (axis,), parts, dtype, [total if i == axis else d for i, d in enumerate(x.shape)], hull(*parts))
+    g.node(
+        op, "Concat", (axis,), parts, dtype, [total if i == axis else d for i, d in enumerate(x.shape)], hull(*parts)
+    )
 
 
 @maker("PAD")
@@ -440,7 +516,12 @@ def resize_axis(g, size):
         numerator, denominator = g.int(1, 16), g.int(1, 16)
         offset, border = g.int(-numerator, 2 * numerator), g.int(-2 * numerator, numerator - 1)
         span = (size - 1) * numerator - offset + border
-        if span < 0 or span // denominator + 1 > 24 or border - span % denominator < -16 * numerator or denominator >= 16 * numerator:
+        if (
+            span < 0
+            or span // denominator + 1 > 24
+            or border - span % denominator < -16 * numerator
+            or denominator >= 16 * numerator
+        ):
             continue
         return numerator, denominator, offset, border - span % denominator, span // denominator + 1
     raise Impossible
@@ -509,7 +590,13 @@ def conv(g, t, op):
     else:  # sometimes more than one vector
         oc = g.int(1, g.choice([9, 9, 9, 40, 140]))
         ks, shape = int(np.prod(kernels)) * ic, [oc, *kernels, ic]
-    inputs = [x, weights(g, t["weight_t"], shape), bias_of(g, t["out_t"], oc), zero_point(g, t["in_t"]), zero_point(g, t["weight_t"])]
+    inputs = [
+        x,
+        weights(g, t["weight_t"], shape),
+        bias_of(g, t["out_t"], oc),
+        zero_point(g, t["in_t"]),
+        zero_point(g, t["weight_t"]),
+    ]
     kind = {"CONV2D": "Conv2d", "CONV3D": "Conv3d", "DEPTHWISE_CONV2D": "DepthwiseConv2d"}[op]
     g.node(op, kind, (pads, strides, dilations, g.chance(0.1), t["acc_t"]), inputs, t["out_t"], [x.shape[0], *outs, oc], sum_known(g, t, x, ks, 2),
            sum_compliance(t, ks))  # fmt: skip
@@ -521,11 +608,19 @@ def transpose_conv(g, t, op):
     x = window_input(g, t["in_t"], [g.int(1, 5), g.int(1, 5)])
     n, ih, iw, ic = x.shape
     pads = [g.int(-k + 1, 3) for k in kernels for _ in range(2)]
-    outs = [(i - 1) * s + pads[2 * a] + pads[2 * a + 1] + k for a, (i, s, k) in enumerate(zip((ih, iw), strides, kernels))]
+    outs = [
+        (i - 1) * s + pads[2 * a] + pads[2 * a + 1] + k for a, (i, s, k) in enumerate(zip((ih, iw), strides, kernels))
+    ]
     if min(outs) < 1:
         raise Impossible
     oc = g.int(1, 9)
-    inputs = [x, weights(g, t["weight_t"], [oc, *kernels, ic]), bias_of(g, t["out_t"], oc), zero_point(g, t["in_t"]), zero_point(g, t["weight_t"])]
+    inputs = [
+        x,
+        weights(g, t["weight_t"], [oc, *kernels, ic]),
+        bias_of(g, t["out_t"], oc),
+        zero_point(g, t["in_t"]),
+        zero_point(g, t["weight_t"]),
+    ]
     ks = int(np.prod(kernels)) * ic
     g.node(op, "TransposeConv2d", (pads, strides, g.chance(0.1), t["acc_t"]), inputs, t["out_t"], [n, *outs, oc], sum_known(g, t, x, ks, 2),
            sum_compliance(t, ks))  # fmt: skip
@@ -543,7 +638,16 @@ def matmul(g, t, op):
     known = sum_known(g, t, a, c, b.magnitude)
     if a.dtype == D.INT16:
         known = {"low": -c * 2**30, "high": c * 2**30}
-    g.node(op, "MatMul", (), [a, b, zero_point(g, a.dtype), zero_point(g, a.dtype)], t["out_t"], [n, h, b.shape[2]], known, compliance)
+    g.node(
+        op,
+        "MatMul",
+        (),
+        [a, b, zero_point(g, a.dtype), zero_point(g, a.dtype)],
+        t["out_t"],
+        [n, h, b.shape[2]],
+        known,
+        compliance,
+    )
 
 
 @maker("MAX_POOL2D", "AVG_POOL2D")
@@ -559,7 +663,16 @@ def pool(g, t, op):
     known = full_range(dtype) if not is_float(dtype) else rounded(dtype, min(0, x.low), max(0, x.high), False)
     ks = kernels[0] * kernels[1]
     compliance = {"dot": True, "ks": ks, "acc_type": t["acc_t"]} if is_float(dtype) else None
-    g.node(op, "AvgPool2d", (kernels, strides, pads, t["acc_t"]), [x, zero_point(g, dtype), zero_point(g, dtype)], dtype, shape, known, compliance)
+    g.node(
+        op,
+        "AvgPool2d",
+        (kernels, strides, pads, t["acc_t"]),
+        [x, zero_point(g, dtype), zero_point(g, dtype)],
+        dtype,
+        shape,
+        known,
+        compliance,
+    )
 
 
 @maker("FFT2D", "RFFT2D")
@@ -570,7 +683,21 @@ def fft(g, t, op):
     bound = 20.0 * h * w
     known = {"low": -bound, "high": bound}
     if op == "RFFT2D":
-        g.nodes(op, "RFFT2d", (g.chance(0.5),), [real], [(D.FP32, [n, h, w // 2 + 1], known)] * 2, {"dot": True, "ks": h * w, "acc_type": D.FP32})
+        g.nodes(
+            op,
+            "RFFT2d",
+            (g.chance(0.5),),
+            [real],
+            [(D.FP32, [n, h, w // 2 + 1], known)] * 2,
+            {"dot": True, "ks": h * w, "acc_type": D.FP32},
+        )
         return
     imaginary = g.operand(D.FP32, shape, -10.0, 10.0)
-    g.nodes(op, "FFT2d", (g.chance(0.5), g.chance(0.5)), [real, imaginary], [(D.FP32, shape, known)] * 2, {"dot": True, "ks": 2 * h * w, "acc_type": D.FP32})
+    g.nodes(
+        op,
+        "FFT2d",
+        (g.chance(0.5), g.chance(0.5)),
+        [real, imaginary],
+        [(D.FP32, shape, known)] * 2,
+        {"dot": True, "ks": 2 * h * w, "acc_type": D.FP32},
+    )

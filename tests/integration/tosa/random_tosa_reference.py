@@ -136,7 +136,10 @@ def by_program(tosa, inputs, outputs, compliance=None):
             "ofm_name": list(outputs), "ofm_file": [f"o{i}.npy" for i in range(len(outputs))],
         }  # fmt: skip
         if compliance is not None:
-            description |= {"meta": {"compliance": {"version": "1.0", "tensors": compliance}}, "test_requirements": {"bounds_file_required": True}}
+            description |= {
+                "meta": {"compliance": {"version": "1.0", "tensors": compliance}},
+                "test_requirements": {"bounds_file_required": True},
+            }
         (here / "desc.json").write_text(json.dumps(description))
         mode = [] if compliance is None else ["--precise_mode=1"]
         command = [SITE / "bin" / "tosa_reference_model", "--test_desc=desc.json", "-l", "NONE", *mode]
@@ -161,7 +164,7 @@ class Sample:
     tosa: bytes = b""
     names: dict = field(default_factory=dict)
     outcome: object = None  # with the graph's outputs only, and with fusion
-    dumped: object = None   # with every value
+    dumped: object = None  # with every value
 
     def __post_init__(self):
         self.tosa, self.names = tosa_file(self.graph)
@@ -183,7 +186,7 @@ class Sample:
 
 @dataclass
 class Verdict:
-    what: str       # SAME, BOTH_REFUSE, or the difference
+    what: str  # SAME, BOTH_REFUSE, or the difference
     node: object = None
 
     @property
@@ -221,7 +224,9 @@ def first_difference(dtype, wanted, got):
 def reference_run(graph, sample, nodes, inputs, outputs):
     tosa, names = tosa_file(graph, inputs, nodes, outputs)
     arrays = {names[i]: sample.computed(i) for i in inputs}
-    if any(graph.values[i].dtype in (D.INT4, D.INT48) for i in (*inputs, *outputs)):  # types that the Python module does not return
+    if any(
+        graph.values[i].dtype in (D.INT4, D.INT48) for i in (*inputs, *outputs)
+    ):  # types that the Python module does not return
         return by_program(tosa, arrays, [names[i] for i in outputs])
     return in_process(tosa, list(arrays.values()))
 
@@ -252,12 +257,16 @@ def isolated(sample, nodes):
         for i in node.inputs:
             old = sample.graph.values[i]
             data = None if old.constant is not None else sample.computed(i)
-            graph.values.append(Value(len(graph.values), old.dtype, old.shape, old.low, old.high, old.wild, old.constant, data))
+            graph.values.append(
+                Value(len(graph.values), old.dtype, old.shape, old.low, old.high, old.wild, old.constant, data)
+            )
             inputs.append(graph.values[-1].id)
             if old.constant is None:
                 graph.inputs.append(inputs[-1])
         outputs = [graph.value(sample.graph.values[i].dtype, sample.graph.values[i].shape).id for i in node.outputs]
-        copies.append(type(node)(node.op, node.mode, node.kind, node.attributes, inputs, outputs, node.compliance, node.graphs))
+        copies.append(
+            type(node)(node.op, node.mode, node.kind, node.attributes, inputs, outputs, node.compliance, node.graphs)
+        )
         graph.outputs += outputs
     graph.nodes = copies
     return graph, copies
@@ -266,7 +275,11 @@ def isolated(sample, nodes):
 def official_rule(graph, node, output, name):
     """The compliance mode and numbers of the official test generator."""
     known = dict(node.compliance)
-    known["dg_type"] = generator_utils.DataGenType.DOT_PRODUCT if known.pop("dot", False) else generator_utils.DataGenType.PSEUDO_RANDOM
+    known["dg_type"] = (
+        generator_utils.DataGenType.DOT_PRODUCT
+        if known.pop("dot", False)
+        else generator_utils.DataGenType.PSEUDO_RANDOM
+    )
     known["s"] = -1  # not a statistical test set
     row = TosaTestGen.TOSA_OP_LIST.get(node.op.lower(), {"op": getattr(ts.Op, node.op)})
     value = graph.values[output]
@@ -291,10 +304,14 @@ def complies(rule, name, got, wanted, bound):
     elif got.dtype in ROW_TYPES:
         got = got.view(f"V{got.dtype.itemsize}")
     library, kind = verifier(), rule["data_type"]
-    tensors = [library._get_tensor_data(name, np.ascontiguousarray(a), kind) for a in (wanted, bound, got) if a is not None]
+    tensors = [
+        library._get_tensor_data(name, np.ascontiguousarray(a), kind) for a in (wanted, bound, got) if a is not None
+    ]
     reference, bounds, implementation = tensors if bound is not None else (tensors[0], None, tensors[1])
     with quiet():
-        return library.tvf_verify_data(reference, bounds, implementation, json.dumps({"version": "1.0", "tensors": {name: rule}}).encode())
+        return library.tvf_verify_data(
+            reference, bounds, implementation, json.dumps({"version": "1.0", "tensors": {name: rule}}).encode()
+        )
 
 
 def nearer_to_truth(graph, node, output, got):
@@ -346,20 +363,28 @@ def check(sample):
         refusal = sample.outcome.refused or sample.dumped.refused
         if sample.outcome.stage != sample.dumped.stage:
             return Verdict(f"refused with or without the dump only: {refusal}")
-        if reference_run(sample.graph, sample, sample.graph.nodes, sample.graph.inputs, sample.graph.outputs) is not None or sample.outcome.stage != 4:
+        if (
+            reference_run(sample.graph, sample, sample.graph.nodes, sample.graph.inputs, sample.graph.outputs)
+            is not None
+            or sample.outcome.stage != 4
+        ):
             return Verdict(f"we refuse what the reference model runs: {refusal}")
         return Verdict(BOTH_REFUSE)
     for value in sample.graph.outputs:
         name = sample.names[value]
         if sample.outcome.values[name] != sample.dumped.values[name]:
-            return Verdict(f"{sample.graph.producer(value).op}: other elements when nodes are fused", sample.graph.producer(value))
+            return Verdict(
+                f"{sample.graph.producer(value).op}: other elements when nodes are fused", sample.graph.producer(value)
+            )
     exact = check_exact(sample)
     return exact if exact.wrong else check_inexact(sample)
 
 
 def interpret_all(folder, samples, *options):
     files = [(s.tosa, s.arrays) for s in samples]
-    for sample, outcome, dumped in zip(samples, run_ours(folder, files, *options), run_ours(folder, files, "--dump", *options)):
+    for sample, outcome, dumped in zip(
+        samples, run_ours(folder, files, *options), run_ours(folder, files, "--dump", *options)
+    ):
         sample.outcome, sample.dumped = outcome, dumped
     return samples
 
@@ -425,7 +450,9 @@ def failure_text(folder, name, sample, verdict):
     """Writes the graph, its text form and its inputs. Returns the text for the failure message."""
     stem = Path(folder) / f"failure-{name}"
     stem.with_suffix(".tosa").write_bytes(sample.tosa)
-    printed = subprocess.run([program("tosa_tool"), "print", stem.with_suffix(".tosa")], capture_output=True, text=True).stdout
+    printed = subprocess.run(
+        [program("tosa_tool"), "print", stem.with_suffix(".tosa")], capture_output=True, text=True
+    ).stdout
     inputs = "\n".join(f"# {sample.names[i]} = {sample.graph.values[i].data.tolist()}" for i in sample.graph.inputs)
     text = f"# {name}: {verdict.what}\n{printed}\n{inputs}\n"
     stem.with_suffix(".txt").write_text(text)

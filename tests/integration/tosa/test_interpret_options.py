@@ -18,8 +18,14 @@ def test_every_value_is_dumped_and_the_last_one_is_the_output(ran):
 
     case, folder, _ = ran
     block = TosaGraph.GetRootAs(bytearray((case / "out.tosa").read_bytes()), 0).Regions(0).Blocks(0)
-    made = {block.Operators(i).Outputs(j).decode() for i in range(block.OperatorsLength()) for j in range(block.Operators(i).OutputsLength())}
-    constants = {block.Tensors(i).Name().decode() for i in range(block.TensorsLength()) if block.Tensors(i).DataLength()}
+    made = {
+        block.Operators(i).Outputs(j).decode()
+        for i in range(block.OperatorsLength())
+        for j in range(block.Operators(i).OutputsLength())
+    }
+    constants = {
+        block.Tensors(i).Name().decode() for i in range(block.TensorsLength()) if block.Tensors(i).DataLength()
+    }
     shapes = {block.Shapes(i).Name().decode() for i in range(block.ShapesLength())}
     inputs = {block.Inputs(i).decode() for i in range(block.InputsLength())}
     dumped = {path.stem: np.load(path) for path in (folder / "dump").glob("*.npy")}

@@ -42,7 +42,11 @@ def arrays_of(tosa, seed):
     for array in random_inputs(tosa, seed):
         if array.dtype.kind == "i":
             # Half the range of i32, because networks add values.
-            low, high = (-(2**30), 2**30 - 1) if array.dtype == np.int32 else (np.iinfo(array.dtype).min, np.iinfo(array.dtype).max)
+            low, high = (
+                (-(2**30), 2**30 - 1)
+                if array.dtype == np.int32
+                else (np.iinfo(array.dtype).min, np.iinfo(array.dtype).max)
+            )
             if seed % 4 == 1:
                 low, high = -4, 4
             data = random.integers(low, high + 1, array.shape)

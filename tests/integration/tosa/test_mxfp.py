@@ -33,7 +33,9 @@ class File:
     """A TOSA 1.1 file of the official serializer."""
 
     def __init__(self):
-        self.serializer = ts.TosaSerializer("", ts.ConstMode.EMBED, targetMajor=1, targetMinor=1, targetPatch=0, targetDraft=True)
+        self.serializer = ts.TosaSerializer(
+            "", ts.ConstMode.EMBED, targetMajor=1, targetMinor=1, targetPatch=0, targetDraft=True
+        )
 
     def input(self, array, dtype=D.FP32):
         return self.serializer.addPlaceholder(list(array.shape), dtype, None).name
@@ -70,7 +72,19 @@ def edge_rows(name):
     """Rows of one block. The second element shows the scale: it is the smallest subnormal, which a larger scale rounds away."""
     _, _, largest, limit = FORMATS[name]
     smallest = {"fp4e2m1": 0.5, "fp6e2m3": 0.125, "fp6e3m2": 0.0625, "fp8e4m3": 2.0**-9, "fp8e5m2": 2.0**-16}[name]
-    tops = [0.0, -0.0, largest, limit, np.nextafter(limit, np.float32(np.inf)), -limit, 2 * largest, np.nan, np.inf, -np.inf, np.finfo(np.float32).max]
+    tops = [
+        0.0,
+        -0.0,
+        largest,
+        limit,
+        np.nextafter(limit, np.float32(np.inf)),
+        -limit,
+        2 * largest,
+        np.nan,
+        np.inf,
+        -np.inf,
+        np.finfo(np.float32).max,
+    ]
     tops += [largest * (1 + k / 200) for k in range(200)] + [2.0**-126, 2.0**-149, 7 * 2.0**-130, 2.0**-126 * largest]
     rows = np.zeros((len(tops), 32), np.float32)
     rows[:, 0], rows[:, 1], rows[:, 2] = tops, smallest, -smallest * 1.25
@@ -140,7 +154,10 @@ def test_products_are_those_of_the_reference_model(name, batches, reference_mode
     assert np.abs(wanted).max() > 1
 
 
-@pytest.mark.parametrize(("pad", "stride", "dilation", "out"), [((0, 0, 0, 0), (1, 1), (1, 1), (5, 4)), ((1, 1, 2, 1), (2, 1), (1, 2), (4, 5))])
+@pytest.mark.parametrize(
+    ("pad", "stride", "dilation", "out"),
+    [((0, 0, 0, 0), (1, 1), (1, 1), (5, 4)), ((1, 1, 2, 1), (2, 1), (1, 2), (4, 5))],
+)
 def test_convolutions_are_those_of_the_reference_model(name, pad, stride, dilation, out, reference_model, tmp_path):
     rng = np.random.default_rng(1)
     x = rng.standard_normal((2, 7, 6, 64)).astype(np.float32)
@@ -148,7 +165,12 @@ def test_convolutions_are_those_of_the_reference_model(name, pad, stride, dilati
     bias = rng.standard_normal(3).astype(np.float32)
     file, dtype = File(), FORMATS[name][0]
     shapes = [file.serializer.addConst([len(v)], D.SHAPE, np.array(v, np.int64)).name for v in (pad, stride, dilation)]
-    operands = [*file.blocks(file.input(x), x.shape, dtype), *file.blocks(file.input(w), w.shape, dtype), file.input(bias), *shapes]
+    operands = [
+        *file.blocks(file.input(x), x.shape, dtype),
+        *file.blocks(file.input(w), w.shape, dtype),
+        file.input(bias),
+        *shapes,
+    ]
     file.node(ts.Op.CONV2D_BLOCK_SCALED, "Conv2dBlockScaled", operands, [file.output([2, *out, 3])])
     (wanted,) = reference_model(file.bytes(), [x, w, bias])
     (got,) = interpret(tmp_path, [(file.bytes(), [x, w, bias])])
@@ -161,7 +183,12 @@ def test_half_floats_give_the_blocks_of_their_fp32_values(name, tmp_path):
     x = np.random.default_rng(5).standard_normal((20, 64)).astype(np.float16)
     half = x.astype(ml_dtypes.bfloat16)
     cases = []
-    for array, dtype in ((x, D.FP16), (x.astype(np.float32), D.FP32), (half, D.BF16), (half.astype(np.float32), D.FP32)):
+    for array, dtype in (
+        (x, D.FP16),
+        (x.astype(np.float32), D.FP32),
+        (half, D.BF16),
+        (half.astype(np.float32), D.FP32),
+    ):
         file = File()
         outputs = [file.output(x.shape, FORMATS[name][0]), file.output([20, 2], D.FP8UE8M0)]
         file.node(ts.Op.CAST_TO_BLOCK_SCALED, "CastToBlockScaled", [file.input(array, dtype)], outputs)
@@ -191,7 +218,10 @@ def models():
         "linear": (torch.nn.Linear(96, 7), torch.randn(2, 5, 96)),
         "linear of a vector": (torch.nn.Linear(64, 3, bias=False), torch.randn(64)),
         "conv2d": (torch.nn.Conv2d(32, 5, 3, stride=2, padding=1), torch.randn(1, 32, 9, 10)),
-        "conv2d with rows that no window reads": (torch.nn.Conv2d(64, 4, (3, 2), stride=2, dilation=(1, 2), bias=False), torch.randn(2, 64, 8, 9)),
+        "conv2d with rows that no window reads": (
+            torch.nn.Conv2d(64, 4, (3, 2), stride=2, dilation=(1, 2), bias=False),
+            torch.randn(2, 64, 8, 9),
+        ),
     }
 
 
@@ -218,7 +248,18 @@ def test_models_are_delegated_whole(mxfp_model, name, run_carina, reference_mode
     module, x, wanted = mxfp_model
     torch.export.save(torch.export.export(module, (x,)), tmp_path / "m.pt2")
     np.save(tmp_path / "x.npy", x.numpy())
-    args = ["compile", tmp_path / "m.pt2", "--target", SPEC, "--delegate-all", "--dump", tmp_path / "dump", "-o", tmp_path / "m.pte", "--json"]
+    args = [
+        "compile",
+        tmp_path / "m.pt2",
+        "--target",
+        SPEC,
+        "--delegate-all",
+        "--dump",
+        tmp_path / "dump",
+        "-o",
+        tmp_path / "m.pte",
+        "--json",
+    ]
     report = run_carina(args).json
     assert all(node["runs_on"] != "cpu" for node in report["nodes"])
     run_carina(["run", tmp_path / "m.pte", "-i", tmp_path / "x.npy", "-o", tmp_path / "out"])
@@ -271,4 +312,7 @@ def test_a_file_with_blocks_is_one_of_tosa_1_1(run_carina, tmp_path):
     assert "needs EXT-MXFP" in done.stdout + done.stderr
     done = run_carina(["tosa", tmp_path / "m.tosa", "--tosa-version", "0.80", "-o", tmp_path / "old.tosa"], expect=1)
     assert "does not exist in TOSA 0.80" in done.stderr
-    assert "has no block-scaled operators" in run_carina(["tosa", tmp_path / "m.tosa", "-o", tmp_path / "m.vgf"], expect=1).stderr
+    assert (
+        "has no block-scaled operators"
+        in run_carina(["tosa", tmp_path / "m.tosa", "-o", tmp_path / "m.vgf"], expect=1).stderr
+    )

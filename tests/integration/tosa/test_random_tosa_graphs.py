@@ -13,7 +13,19 @@ import pytest
 import random_tosa_reference
 from random_tosa_graphs import LEFT_OUT, generate
 from random_tosa_ir import D, is_float
-from random_tosa_reference import BOTH_REFUSE, SAME, Sample, check, failure_text, in_process, interpret_all, program, run_ours, shrink, smaller
+from random_tosa_reference import (
+    BOTH_REFUSE,
+    SAME,
+    Sample,
+    check,
+    failure_text,
+    in_process,
+    interpret_all,
+    program,
+    run_ours,
+    shrink,
+    smaller,
+)
 from random_tosa_makers import MAKERS
 from tier_plugin import sampled
 
@@ -42,7 +54,9 @@ def test_every_operator_has_a_maker_or_a_reason(rows):
 def of_type_row(rows, op, row, index):
     """A graph with one or two nodes of this operator and these types."""
     for attempt in range(20):
-        graph = generate({**rows, op: [row]}, 3 * (FIRST + 20 * index + attempt) + 2, 7, 2, {op})  # a seed without careless graphs
+        graph = generate(
+            {**rows, op: [row]}, 3 * (FIRST + 20 * index + attempt) + 2, 7, 2, {op}
+        )  # a seed without careless graphs
         if not graph.careless and any((node.op, node.mode) == (op, row["mode"]) for node in graph.nodes):
             return Sample(graph, f"{op} {row['mode']}")
     pytest.fail(f"no graph of {op}, {row['mode']}")
@@ -83,7 +97,10 @@ def test_a_wrong_element_is_noticed(rows, tmp_path):
     for sample in interpret_all(tmp_path, samples_of(rows, 0, 30)):
         if sample.dumped.refused:
             continue
-        for node in (next((n for n in reversed(sample.graph.nodes) if (n.compliance is None) == exact), None) for exact in (True, False)):
+        for node in (
+            next((n for n in reversed(sample.graph.nodes) if (n.compliance is None) == exact), None)
+            for exact in (True, False)
+        ):
             if node is None:
                 continue
             value = sample.graph.values[node.outputs[0]]
@@ -101,7 +118,11 @@ def test_a_wrong_element_is_noticed(rows, tmp_path):
 
 
 def ways():
-    found = subprocess.run([program(), "--targets"], capture_output=True, text=True).stdout.split() if program().exists() else []
+    found = (
+        subprocess.run([program(), "--targets"], capture_output=True, text=True).stdout.split()
+        if program().exists()
+        else []
+    )
     return [["--threads", "2"], ["--threads", "3"]] + [["--target", name] for name in found]
 
 
@@ -110,7 +131,11 @@ def test_a_failure_shrinks_to_one_operator_in_a_text_file(rows, tmp_path, monkey
 
     def fake(sample):
         node = next((n for n in sample.graph.nodes if n.op == "CLZ"), None)
-        return random_tosa_reference.Verdict("CLZ: said to be wrong", node) if node else random_tosa_reference.Verdict(SAME)
+        return (
+            random_tosa_reference.Verdict("CLZ: said to be wrong", node)
+            if node
+            else random_tosa_reference.Verdict(SAME)
+        )
 
     monkeypatch.setattr(random_tosa_reference, "check_exact", fake)
     candidates = interpret_all(tmp_path, samples_of(rows, 0, 30))
@@ -131,7 +156,11 @@ def test_printed_parsed_and_written_it_is_the_same(rows, tmp_path):
     compared = 0
     for sample, outcome in zip(samples, outcomes, strict=True):
         written = outcome.values.pop("file", None)
-        assert (outcome.stage, outcome.message, outcome.values) == (sample.outcome.stage, sample.outcome.message, sample.outcome.values), sample.seed
+        assert (outcome.stage, outcome.message, outcome.values) == (
+            sample.outcome.stage,
+            sample.outcome.message,
+            sample.outcome.values,
+        ), sample.seed
         if any(sample.graph.values[i].dtype == D.INT48 for i in sample.graph.inputs):
             continue  # the Python module accepts none
         before, after = in_process(sample.tosa, sample.arrays), in_process(written, sample.arrays)
@@ -155,4 +184,6 @@ def test_same_bits_on_every_processor_and_number_of_threads(options, large_graph
     files, outcomes = large_graphs
     assert sum(not outcome.refused for outcome in outcomes) > 50
     for index, (wanted, got) in enumerate(zip(outcomes, run_ours(tmp_path, files, *options), strict=True)):
-        assert (wanted.stage, wanted.message, wanted.values) == (got.stage, got.message, got.values), f"seed {FIRST + index}"
+        assert (wanted.stage, wanted.message, wanted.values) == (got.stage, got.message, got.values), (
+            f"seed {FIRST + index}"
+        )

@@ -79,7 +79,9 @@ def test_profiles_of_0_80(run_carina, tmp_path):
     write = ["tosa", DIGITS / "digits.pt2", "--tosa-version", "0.80", "-o", tmp_path / "old.tosa"]
     assert "rule PROFILE.1" in run_carina([*write, "--profile", "BI"], expect=1).stderr
     run_carina([*write, "--profile", "MI"])
-    run_carina(["tosa", DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz", *write[2:], "--profile", "BI"])
+    run_carina(
+        ["tosa", DIGITS / "digits.pt2", "--calibrate", DIGITS / "calibration.npz", *write[2:], "--profile", "BI"]
+    )
 
 
 def read_with_vela(path):
@@ -146,7 +148,11 @@ def test_vela_reads_the_numbers_that_we_meant(tosa_tool, run_carina, tmp_path): 
     assert conv.attrs["explicit_padding"] == (0, 2, 1, 3) and conv.attrs["strides"] == (1, 1, 2, 1)
     assert (conv.attrs["input_zp"], conv.attrs["weight_zp"]) == (5, -3)
     assert conv.inputs[2].values.tolist() == [7, 7, 7]
-    assert rescale.attrs["multiplier"] == (1073741824, 1073741825, 1073741826) and rescale.attrs["shift"] == (35, 36, 37)
+    assert rescale.attrs["multiplier"] == (1073741824, 1073741825, 1073741826) and rescale.attrs["shift"] == (
+        35,
+        36,
+        37,
+    )
     assert (rescale.attrs["input_zp"], rescale.attrs["output_zp"]) == (0, -10)
     assert rescale.attrs["double_round"] and rescale.attrs["per_channel"] and rescale.attrs["scale32"]
     assert (clamp.attrs["min_int"], clamp.attrs["max_int"]) == (-7, 100)
@@ -156,7 +162,16 @@ def test_vela_reads_the_numbers_that_we_meant(tosa_tool, run_carina, tmp_path): 
 
 # Vela no longer compiles 0.80 files, but still contains the compiler. It supports few graphs. It is called in this
 # process, after the check of the file's name.
-LEGACY = [("conv", 0), ("deep_conv", 1), ("depthwise", 1), ("mul", 0), ("concat", 0), ("reshape", 1), ("ranks", 1), ("unsigned", 1)]
+LEGACY = [
+    ("conv", 0),
+    ("deep_conv", 1),
+    ("depthwise", 1),
+    ("mul", 0),
+    ("concat", 0),
+    ("reshape", 1),
+    ("ranks", 1),
+    ("unsigned", 1),
+]
 
 
 def compile_with_old_vela(tosa, folder):
@@ -164,7 +179,12 @@ def compile_with_old_vela(tosa, folder):
 
     shutil.copy(tosa, folder / "graph.tflite")
     read = model_reader.read_model
-    flags = ["--accelerator-config=ethos-u55-128", "--config=Arm/vela.ini", "--output-format=raw", "--debug-force-legacy-core"]
+    flags = [
+        "--accelerator-config=ethos-u55-128",
+        "--config=Arm/vela.ini",
+        "--output-format=raw",
+        "--debug-force-legacy-core",
+    ]
     flags += ["--system-config=Ethos_U55_High_End_Embedded", "--memory-mode=Shared_Sram"]
     try:
         model_reader.read_model = lambda _, options: read(str(tosa), options)
@@ -190,7 +210,9 @@ def test_velas_old_compiler_makes_right_streams_of_what_we_write(kind, seed, run
         fields.append(",".join(map(str, files)))
     (tmp_path / "list").write_text("|".join(fields) + "\n")
     carina = Path(os.environ["CARINA_BIN"])
-    done = subprocess.run([carina.parent / "run_stream", "--batch", tmp_path / "list"], capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [carina.parent / "run_stream", "--batch", tmp_path / "list"], capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0 and done.stdout.startswith("ok "), done.stdout + done.stderr
 
 
@@ -239,7 +261,18 @@ def fully_connected(f):
     f.input("x", [3, 5], "INT8")
     f.const("w", [4, 5], "INT8", w.tobytes())
     f.const("b", [4], "INT32", b.tobytes())
-    f.output(f.op("FULLY_CONNECTED", ["x", "w", "b"], "y", [3, 4], "INT32", "FullyConnectedAttribute", input_zp=7, weight_zp=-2))
+    f.output(
+        f.op(
+            "FULLY_CONNECTED",
+            ["x", "w", "b"],
+            "y",
+            [3, 4],
+            "INT32",
+            "FullyConnectedAttribute",
+            input_zp=7,
+            weight_zp=-2,
+        )
+    )
     return [x], [(x.astype(np.int32) - 7) @ (w.astype(np.int32) + 2).T + b]
 
 
@@ -304,7 +337,14 @@ def rescale_flag(f):
     """A tensor of type INT8 with the flag of 0.80.1."""
     x = RANDOM.integers(-(2**15), 2**15, [4, 2]).astype(np.int16)
     f.input("x", [4, 2], "INT16")
-    slots = {"input_zp": 0, "output_zp": 128, "multiplier": [1 << 30], "shift": [36], "scale32": True, "output_unsigned": True}
+    slots = {
+        "input_zp": 0,
+        "output_zp": 128,
+        "multiplier": [1 << 30],
+        "shift": [36],
+        "scale32": True,
+        "output_unsigned": True,
+    }
     f.output(f.op("RESCALE", ["x"], "y", [4, 2], "INT8", "RescaleAttribute", **slots))
     return [x], [np.clip(((x.astype(np.int64) + 32) >> 6) + 128, 0, 255).astype(np.uint8).view(np.int8)]
 
@@ -312,10 +352,19 @@ def rescale_flag(f):
 def rescale_by_channel(f):
     x = RANDOM.integers(-(2**20), 2**20, [4, 2]).astype(np.int32)
     f.input("x", [4, 2], "INT32")
-    slots = {"multiplier": [1 << 30, 3 << 29], "shift": [40, 44], "scale32": True, "double_round": True, "per_channel": True}
+    slots = {
+        "multiplier": [1 << 30, 3 << 29],
+        "shift": [40, 44],
+        "scale32": True,
+        "double_round": True,
+        "per_channel": True,
+    }
     f.output(f.op("RESCALE", ["x"], "y", [4, 2], "INT16", "RescaleAttribute", **slots))
     half = np.where(x >= 0, 1 << 30, -(1 << 30))  # DOUBLE_ROUND adds this first
-    scaled = [(x[:, c].astype(np.int64) * m + half[:, c] + (1 << (s - 1))) >> s for c, (m, s) in enumerate([(1 << 30, 40), (3 << 29, 44)])]
+    scaled = [
+        (x[:, c].astype(np.int64) * m + half[:, c] + (1 << (s - 1))) >> s
+        for c, (m, s) in enumerate([(1 << 30, 40), (3 << 29, 44)])
+    ]
     return [x], [np.clip(np.stack(scaled, 1), -(2**15), 2**15 - 1).astype(np.int16)]
 
 
@@ -325,15 +374,33 @@ def pads(f):
     f.input("r", [2, 2], "FP16" if hasattr(tosa_0_80_writer.DType.DType, "FP16") else 10)
     f.output(f.op("PAD", ["x"], "y", [5, 4], "INT8", "PadAttribute", padding=[1, 2, 2, 0], pad_const_int=-7))
     f.output(f.op("PAD", ["r"], "s", [3, 3], 10, "PadAttribute", padding=[1, 0, 0, 1], pad_const_fp=f32(0.5)))
-    return [x, r], [np.pad(x, [(1, 2), (2, 0)], constant_values=-7), np.pad(r, [(1, 0), (0, 1)], constant_values=np.float16(0.5))]
+    return [x, r], [
+        np.pad(x, [(1, 2), (2, 0)], constant_values=-7),
+        np.pad(r, [(1, 0), (0, 1)], constant_values=np.float16(0.5)),
+    ]
 
 
 def clamps(f):
     x, r = bytes8([20]), RANDOM.standard_normal(20).astype(np.float32)
     f.input("x", [20], "INT8")
     f.input("r", [20], "FP32")
-    f.output(f.op("CLAMP", ["x"], "y", [20], "INT8", "ClampAttribute", min_int=-5, max_int=6, min_fp=f32(0), max_fp=f32(0)))
-    f.output(f.op("CLAMP", ["r"], "s", [20], "FP32", "ClampAttribute", min_int=3, max_int=4, min_fp=f32(-0.25), max_fp=f32(0.75)))
+    f.output(
+        f.op("CLAMP", ["x"], "y", [20], "INT8", "ClampAttribute", min_int=-5, max_int=6, min_fp=f32(0), max_fp=f32(0))
+    )
+    f.output(
+        f.op(
+            "CLAMP",
+            ["r"],
+            "s",
+            [20],
+            "FP32",
+            "ClampAttribute",
+            min_int=3,
+            max_int=4,
+            min_fp=f32(-0.25),
+            max_fp=f32(0.75),
+        )
+    )
     return [x, r], [np.clip(x, -5, 6), np.clip(r, np.float32(-0.25), np.float32(0.75))]
 
 
@@ -344,7 +411,10 @@ def tables(f):
     f.input("u", [9], "INT16")
     f.output(f.op("TABLE", ["x"], "y", [40], "INT8", "TableAttribute", table=t))
     f.output(f.op("TABLE", ["u"], "w", [9], "INT32", "TableAttribute", table=v))
-    return [x, u], [t.astype(np.int8)[x.astype(np.int32) + 128], v.astype(np.int32)[(u.astype(np.int32) >> 7) + 256] * 128]
+    return [x, u], [
+        t.astype(np.int8)[x.astype(np.int32) + 128],
+        v.astype(np.int32)[(u.astype(np.int32) >> 7) + 256] * 128,
+    ]
 
 
 def movement(f):
@@ -363,25 +433,37 @@ def movement(f):
 def resize(f):
     x = bytes8([1, 2, 3, 2])
     f.input("x", [1, 2, 3, 2], "INT8")
-    slots = {name: np.array(value, np.int16) for name, value in {"scale": [4, 2, 4, 2], "offset": [0, 0], "border": [2, 2]}.items()}
+    slots = {
+        name: np.array(value, np.int16)
+        for name, value in {"scale": [4, 2, 4, 2], "offset": [0, 0], "border": [2, 2]}.items()
+    }
     f.output(f.op("RESIZE", ["x"], "y", [1, 4, 6, 2], "INT8", "ResizeAttribute", mode=1, **slots))
     near = [np.minimum((np.arange(2 * n) * 2 + 2) // 4, n - 1) for n in (2, 3)]
     return [x], [x[:, near[0]][:, :, near[1]]]
 
 
 def arithmetic(f):
-    a, b = RANDOM.integers(-(2**20), 2**20, [2, 6]).astype(np.int32), RANDOM.integers(-(2**20), 2**20, [1, 6]).astype(np.int32)
+    a, b = (
+        RANDOM.integers(-(2**20), 2**20, [2, 6]).astype(np.int32),
+        RANDOM.integers(-(2**20), 2**20, [1, 6]).astype(np.int32),
+    )
     s, n = RANDOM.integers(0, 20, [2, 6]).astype(np.int32), bytes8([6])
     f.input("a", [2, 6], "INT32")
     f.input("b", [1, 6], "INT32")
     f.input("s", [2, 6], "INT32")
     f.input("n", [6], "INT8")
     f.output(f.op("MUL", ["a", "b"], "m", [2, 6], "INT32", "MulAttribute", shift=10))
-    f.output(f.op("ARITHMETIC_RIGHT_SHIFT", ["a", "s"], "r", [2, 6], "INT32", "ArithmeticRightShiftAttribute", round=True))
+    f.output(
+        f.op("ARITHMETIC_RIGHT_SHIFT", ["a", "s"], "r", [2, 6], "INT32", "ArithmeticRightShiftAttribute", round=True)
+    )
     f.output(f.op("NEGATE", ["n"], "g", [6], "INT8", "NegateAttribute", input1_zp=3, output_zp=-4))
     product = (a.astype(np.int64) * b + (1 << 9)) >> 10
     shifted = (a >> s) + np.where(s > 0, (a >> np.maximum(s - 1, 0)) & 1, 0)
-    return [a, b, s, n], [product.astype(np.int32), shifted.astype(np.int32), np.clip(3 - n.astype(np.int32) - 4, -128, 127).astype(np.int8)]
+    return [a, b, s, n], [
+        product.astype(np.int32),
+        shifted.astype(np.int32),
+        np.clip(3 - n.astype(np.int32) - 4, -128, 127).astype(np.int8),
+    ]
 
 
 def reductions(f):
@@ -498,7 +580,18 @@ def wide_result(f):
 
 
 def large_number(f):
-    f.output(f.op("MATMUL", [f.input("x", [1, 1, 1], "INT8"), "x"], "y", [1, 1, 1], "INT32", "MatMulAttribute", a_zp=300, b_zp=0))
+    f.output(
+        f.op(
+            "MATMUL",
+            [f.input("x", [1, 1, 1], "INT8"), "x"],
+            "y",
+            [1, 1, 1],
+            "INT32",
+            "MatMulAttribute",
+            a_zp=300,
+            b_zp=0,
+        )
+    )
     return "A_zp"
 
 
@@ -507,7 +600,10 @@ def missing_operand(f):
     return "operand input2 is missing"
 
 
-@pytest.mark.parametrize("make", [bad_operator, unknown_number, unsigned_arithmetic, wrong_attributes, wide_result, large_number, missing_operand])
+@pytest.mark.parametrize(
+    "make",
+    [bad_operator, unknown_number, unsigned_arithmetic, wrong_attributes, wide_result, large_number, missing_operand],
+)
 def test_bad_old_files_are_refused(make, run_carina, tmp_path):
     file = OldFile()
     word = make(file)

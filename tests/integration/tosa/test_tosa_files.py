@@ -26,7 +26,9 @@ def tosa_tool():
 
     def run(*arguments, expect=0):
         done = subprocess.run([path, *map(str, arguments)], capture_output=True, text=True, timeout=600)
-        assert done.returncode == expect, f"{arguments}: exit code {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        assert done.returncode == expect, (
+            f"{arguments}: exit code {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        )
         return done.stdout
 
     return run
@@ -72,7 +74,10 @@ def test_vela_accepts_what_we_write(file, tosa_tool, vela, tmp_path):
     """Vela also compiles the rewritten file to the same stream, because names and the order of operators stay the same."""
     tosa_tool("rewrite", file, tmp_path / "out.tosa")
     config = "ethos-u85-256" if "ethos-u85" in str(file) else "ethos-u55-128"
-    before, after = np.load(vela(file, config), allow_pickle=True), np.load(vela(tmp_path / "out.tosa", config), allow_pickle=True)
+    before, after = (
+        np.load(vela(file, config), allow_pickle=True),
+        np.load(vela(tmp_path / "out.tosa", config), allow_pickle=True),
+    )
     for name in ("input_shape", "output_shape"):
         assert before[name].tolist() == after[name].tolist()
 
@@ -206,8 +211,12 @@ module {
     [
         pytest.param(SHAPES, [np.arange(6, dtype=np.int8).reshape(2, 3)], id="shapes"),
         pytest.param(VARIABLES, [np.array([3, 4], np.int8)], id="variables"),
-        pytest.param(CONTROL_FLOW, [np.array(True), np.array([3, 4], np.int32), np.array(0, np.int32)], id="control-flow"),
-        pytest.param(CONTROL_FLOW, [np.array(False), np.array([3, 4], np.int32), np.array(2, np.int32)], id="other-branch"),
+        pytest.param(
+            CONTROL_FLOW, [np.array(True), np.array([3, 4], np.int32), np.array(0, np.int32)], id="control-flow"
+        ),
+        pytest.param(
+            CONTROL_FLOW, [np.array(False), np.array([3, 4], np.int32), np.array(2, np.int32)], id="other-branch"
+        ),
     ],
 )
 def test_files_of_the_official_front_end(text, inputs, tosa_tool, reference_model, tmp_path):
@@ -242,7 +251,9 @@ def test_front_end_pads_constants_and_aligns_them_to_4(tmp_path):
     """Ensures that other tests read such files: constants longer than needed, and wide elements at unaligned offsets."""
     (tmp_path / "in.mlir").write_text(SHAPES)
     flags = ["--tosa-serialize", f"--tosa-flatbuffer-filename={tmp_path}/in.tosa"]
-    subprocess.run([Path(sys.executable).with_name("tosa-opt"), *flags, tmp_path / "in.mlir"], check=True, capture_output=True)
+    subprocess.run(
+        [Path(sys.executable).with_name("tosa-opt"), *flags, tmp_path / "in.mlir"], check=True, capture_output=True
+    )
     for file in (tmp_path / "in.tosa", *(folder / "ds_cnn" / "out.tosa" for folder in cases_folders())):
         places = list(data_of_constants(file.read_bytes()))
         assert any(length > needed for needed, length, _ in places)
@@ -264,7 +275,9 @@ def branches(blocks_in_one_region):
     file = ts.TosaSerializer("", ts.ConstMode.EMBED, 1, 0, 0, False)
     condition, x = file.addPlaceholder([1], ts.DType.BOOL, None), file.addPlaceholder([2], ts.DType.INT32, None)
     result = file.addOutput([2], ts.DType.INT32)
-    file.addOperator(ts.Op.COND_IF, [condition.name, x.name], [result.name], attribute("CondIfAttribute", "twice", "none"))
+    file.addOperator(
+        ts.Op.COND_IF, [condition.name, x.name], [result.name], attribute("CondIfAttribute", "twice", "none")
+    )
     for name, op, kind in (("twice", ts.Op.ADD, "AddAttribute"), ("none", ts.Op.SUB, "SubAttribute")):
         if not blocks_in_one_region:
             file.startRegion(name, "")
@@ -284,7 +297,18 @@ def test_several_regions_and_blocks(condition, run_carina, tosa_tool, reference_
         (tmp_path / "in.tosa").write_bytes(branches(blocks))
         tosa_tool("retext", tmp_path / "in.tosa", tmp_path / "out.tosa")
         np.testing.assert_array_equal(reference_model(tmp_path / "out.tosa", inputs)[0], wanted)
-        run_carina(["interpret", tmp_path / "in.tosa", "-i", tmp_path / "c.npy", "-i", tmp_path / "x.npy", "-o", tmp_path / "o"])
+        run_carina(
+            [
+                "interpret",
+                tmp_path / "in.tosa",
+                "-i",
+                tmp_path / "c.npy",
+                "-i",
+                tmp_path / "x.npy",
+                "-o",
+                tmp_path / "o",
+            ]
+        )
         np.testing.assert_array_equal(np.load(tmp_path / "o" / "output_0.npy"), wanted)
 
 
@@ -303,7 +327,9 @@ def test_draft_of_1_1_as_the_tools_write_by_default(run_carina, reference_model,
     run_carina(["tosa", tmp_path / "in.tosa", "-o", tmp_path / "out.tosa"])
     assert "TOSA 1.0.0," in run_carina(["tosa", "--verify", tmp_path / "out.tosa"]).stdout
     inputs = [np.arange(6, dtype=np.int32).reshape(2, 3)]
-    for a, b in zip(reference_model(tmp_path / "in.tosa", inputs), reference_model(tmp_path / "out.tosa", inputs), strict=True):
+    for a, b in zip(
+        reference_model(tmp_path / "in.tosa", inputs), reference_model(tmp_path / "out.tosa", inputs), strict=True
+    ):
         np.testing.assert_array_equal(a, b)
 
 
@@ -321,11 +347,11 @@ def test_operators_of_1_1_are_refused(run_carina, tmp_path):
 # --- the verifier on the command line ------------------------------------------------------------------------------
 
 RESIZED = "graph @main {\n input %x: i32[2,3]\n %y: i32[2,4] = tosa.ADD(%x, %x)\n output %y\n}\n"
-MATMUL16 = (
-    "graph @main {\n input %a: i16[1,1,1]\n %z: i16[1] = [0]\n %y: i48[1,1,1] = tosa.MATMUL(%a, %a, %z, %z)\n output %y\n}\n"
-)
+MATMUL16 = "graph @main {\n input %a: i16[1,1,1]\n %z: i16[1] = [0]\n %y: i48[1,1,1] = tosa.MATMUL(%a, %a, %z, %z)\n output %y\n}\n"
 RANK7 = "graph @main {\n input %x: i32[1,1,1,1,1,1,1]\n %y: i32[1,1,1,1,1,1,1] = tosa.ABS(%x)\n output %y\n}\n"
-GATHER = "graph @main {\n input %v: i8[1,2,1]\n input %i: i32[1,1]\n %y: i8[1,1,1] = tosa.GATHER(%v, %i)\n output %y\n}\n"
+GATHER = (
+    "graph @main {\n input %v: i8[1,2,1]\n input %i: i32[1,1]\n %y: i8[1,1,1] = tosa.GATHER(%v, %i)\n output %y\n}\n"
+)
 
 
 @pytest.fixture
@@ -347,7 +373,12 @@ def test_verify_names_the_rule_and_its_section(assemble, run_carina):
     listed = run_carina(["tosa", "--verify", file, "--json"], expect=1).json
     assert not listed["sound"] and listed["version"] == "1.0.0" and listed["level"] == "8K"
     (violation,) = listed["violations"]
-    assert (violation["rule"], violation["section"], violation["op"], violation["node"]) == ("BROADCAST.1", "2.5.1", "tosa.ADD", "y")
+    assert (violation["rule"], violation["section"], violation["op"], violation["node"]) == (
+        "BROADCAST.1",
+        "2.5.1",
+        "tosa.ADD",
+        "y",
+    )
 
 
 def test_verify_keeps_to_profiles_extensions_and_levels(assemble, run_carina):
@@ -386,7 +417,9 @@ def test_refused_and_unpredictable_are_told_apart(assemble, run_carina, tmp_path
     assert [(e["kind"], e["rule"]) for e in refused.json["errors"]] == [("rule", "BROADCAST.1")]
     np.save(tmp_path / "v.npy", np.zeros([1, 2, 1], np.int8))
     np.save(tmp_path / "i.npy", np.full([1, 1], 2, np.int32))
-    broken = run_carina(["interpret", assemble(GATHER), "-i", tmp_path / "v.npy", "-i", tmp_path / "i.npy", "--json"], expect=1)
+    broken = run_carina(
+        ["interpret", assemble(GATHER), "-i", tmp_path / "v.npy", "-i", tmp_path / "i.npy", "--json"], expect=1
+    )
     assert broken.json["status"] == "unpredictable"
     assert [e["kind"] for e in broken.json["errors"]] == ["require"]
     assert "REQUIRE broken at element [0,0]" in broken.stderr

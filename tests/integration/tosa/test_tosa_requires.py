@@ -98,12 +98,21 @@ def abs_min(broken):
 @pair("NEGATE of -2^31")
 def negate_min(broken):
     zero = (D.INT32, np.zeros(1), True)
-    return built(ts.Op.NEGATE, "Negate", [(D.INT32, np.array([1, -I32 - 1 if broken else -I32])), zero, zero], [(D.INT32, [2])])
+    return built(
+        ts.Op.NEGATE, "Negate", [(D.INT32, np.array([1, -I32 - 1 if broken else -I32])), zero, zero], [(D.INT32, [2])]
+    )
 
 
 def pow_pairs():
-    for name, base, exponent in (("a negative number", -2.0, 2.0), ("zero to 0", 0.0, 0.0), ("zero to a negative power", -0.0, -1.0), ("NaN", np.nan, 0.0),
-                                 ("a number to NaN", 1.0, np.nan), ("infinity", np.inf, 1.0), ("a number to infinity", 1.0, -np.inf)):
+    for name, base, exponent in (
+        ("a negative number", -2.0, 2.0),
+        ("zero to 0", 0.0, 0.0),
+        ("zero to a negative power", -0.0, -1.0),
+        ("NaN", np.nan, 0.0),
+        ("a number to NaN", 1.0, np.nan),
+        ("infinity", np.inf, 1.0),
+        ("a number to infinity", 1.0, -np.inf),
+    ):
         for dtype in (D.FP32, D.FP16, D.BF16):
 
             def power(broken, dtype=dtype, base=base, exponent=exponent):
@@ -116,8 +125,11 @@ def pow_pairs():
 pow_pairs()
 
 
-SHIFTS = [("ARITHMETIC_RIGHT_SHIFT", "ArithmeticRightShift", (True,)), ("LOGICAL_LEFT_SHIFT", "LogicalLeftShift", ()),
-          ("LOGICAL_RIGHT_SHIFT", "LogicalRightShift", ())]
+SHIFTS = [
+    ("ARITHMETIC_RIGHT_SHIFT", "ArithmeticRightShift", (True,)),
+    ("LOGICAL_LEFT_SHIFT", "LogicalLeftShift", ()),
+    ("LOGICAL_RIGHT_SHIFT", "LogicalRightShift", ()),
+]
 
 
 def shift_pairs():
@@ -126,7 +138,9 @@ def shift_pairs():
             name = f"{op} of {bits} bits by"
 
             def too_far(broken, op=op, kind=kind, attribute=attribute, dtype=dtype, bits=bits):
-                return binary(getattr(ts.Op, op), kind, dtype, [1, 5, 3], [1, bits if broken else bits - 1, 0], attribute)
+                return binary(
+                    getattr(ts.Op, op), kind, dtype, [1, 5, 3], [1, bits if broken else bits - 1, 0], attribute
+                )
 
             def negative(broken, op=op, kind=kind, attribute=attribute, dtype=dtype):
                 return binary(getattr(ts.Op, op), kind, dtype, [1, 5, 3], [1, -1 if broken else 0, 0], attribute)
@@ -145,29 +159,48 @@ def table_steep(broken):
 
 
 def rescaled(values, multiplier, shift, scale32=True, mode=ts.RoundingMode.SINGLE_ROUND, constant=True):
-    operands = [(D.INT32, np.array(values)), (D.INT32 if scale32 else D.INT16, np.array([multiplier]), constant), (D.INT8, np.array([shift]), constant),
-                (D.INT32, np.zeros(1), True), (D.INT32, np.zeros(1), True)]
+    operands = [
+        (D.INT32, np.array(values)),
+        (D.INT32 if scale32 else D.INT16, np.array([multiplier]), constant),
+        (D.INT8, np.array([shift]), constant),
+        (D.INT32, np.zeros(1), True),
+        (D.INT32, np.zeros(1), True),
+    ]
     return built(ts.Op.RESCALE, "Rescale", operands, [(D.INT32, [len(values)])], (scale32, mode, False, False, False))
 
 
 def rescale_pairs():
     for mode in (ts.RoundingMode.SINGLE_ROUND, ts.RoundingMode.DOUBLE_ROUND):
         name = f"RESCALE with {str(mode).split('.')[-1]},"
-        PAIRS[f"{name} a value outside its shift"] = lambda broken, mode=mode: rescaled([1, 4], 2**30, 3 if broken else 4, mode=mode)
-        PAIRS[f"{name} a value below its shift"] = lambda broken, mode=mode: rescaled([1, -5 if broken else -4], 2**30, 3, mode=mode)
+        PAIRS[f"{name} a value outside its shift"] = lambda broken, mode=mode: rescaled(
+            [1, 4], 2**30, 3 if broken else 4, mode=mode
+        )
+        PAIRS[f"{name} a value below its shift"] = lambda broken, mode=mode: rescaled(
+            [1, -5 if broken else -4], 2**30, 3, mode=mode
+        )
     for constant, when in ((True, "of the file"), (False, "given when it runs")):
         for name, bad, good in (("shift 1", 1, 2), ("shift 63", 63, 62)):
-            PAIRS[f"RESCALE by 16 bits, {name} {when}"] = lambda broken, bad=bad, good=good, constant=constant: rescaled(
-                [0, 4], 2**14, bad if broken else good, scale32=False, constant=constant)
-            PAIRS[f"RESCALE by 32 bits, {name} {when}"] = lambda broken, bad=bad, good=good, constant=constant: rescaled(
-                [0, 0], 2**30, bad if broken else good, constant=constant)
+            PAIRS[f"RESCALE by 16 bits, {name} {when}"] = lambda broken, bad=bad, good=good, constant=constant: (
+                rescaled([0, 4], 2**14, bad if broken else good, scale32=False, constant=constant)
+            )
+            PAIRS[f"RESCALE by 32 bits, {name} {when}"] = lambda broken, bad=bad, good=good, constant=constant: (
+                rescaled([0, 0], 2**30, bad if broken else good, constant=constant)
+            )
         PAIRS[f"RESCALE by 32 bits, negative multiplier {when}"] = lambda broken, constant=constant: rescaled(
-            [1, 4], -1 if broken else 0, 30, constant=constant)
-    PAIRS["RESCALE by 16 bits, negative multiplier"] = lambda broken: rescaled([1, 4], -1 if broken else 0, 16, scale32=False)
-    PAIRS["RESCALE by 16 bits, result above i32"] = lambda broken: rescaled([1, I32], 2**15 - 1, 14 if broken else 15, scale32=False)
-    PAIRS["RESCALE by 16 bits, result below i32"] = lambda broken: rescaled([1, -I32 - 1], 2**15 - 1, 14 if broken else 15, scale32=False)
+            [1, 4], -1 if broken else 0, 30, constant=constant
+        )
+    PAIRS["RESCALE by 16 bits, negative multiplier"] = lambda broken: rescaled(
+        [1, 4], -1 if broken else 0, 16, scale32=False
+    )
+    PAIRS["RESCALE by 16 bits, result above i32"] = lambda broken: rescaled(
+        [1, I32], 2**15 - 1, 14 if broken else 15, scale32=False
+    )
+    PAIRS["RESCALE by 16 bits, result below i32"] = lambda broken: rescaled(
+        [1, -I32 - 1], 2**15 - 1, 14 if broken else 15, scale32=False
+    )
     PAIRS["RESCALE with INEXACT_ROUND, a value outside its shift"] = lambda broken: rescaled(
-        [1, 4], 2**30, 3 if broken else 4, mode=ts.RoundingMode.INEXACT_ROUND)
+        [1, 4], 2**30, 3 if broken else 4, mode=ts.RoundingMode.INEXACT_ROUND
+    )
 
 
 rescale_pairs()
@@ -175,12 +208,20 @@ rescale_pairs()
 
 @pair("REDUCE_SUM above i32")
 def sum_above(broken):
-    return built(ts.Op.REDUCE_SUM, "ReduceSum", [(D.INT32, np.array([[1, 2], [I32 - 2, I32 - 2], [1, 1 if broken else 0]]))], [(D.INT32, [1, 2])], (0,))
+    return built(
+        ts.Op.REDUCE_SUM,
+        "ReduceSum",
+        [(D.INT32, np.array([[1, 2], [I32 - 2, I32 - 2], [1, 1 if broken else 0]]))],
+        [(D.INT32, [1, 2])],
+        (0,),
+    )
 
 
 @pair("REDUCE_SUM below i32, then back")
 def sum_below(broken):
-    return built(ts.Op.REDUCE_SUM, "ReduceSum", [(D.INT32, np.array([-I32 - 1, -1 if broken else 0, 1]))], [(D.INT32, [1])], (0,))
+    return built(
+        ts.Op.REDUCE_SUM, "ReduceSum", [(D.INT32, np.array([-I32 - 1, -1 if broken else 0, 1]))], [(D.INT32, [1])], (0,)
+    )
 
 
 @pair("GATHER beyond the last row")
@@ -197,24 +238,39 @@ def gather_below(broken):
 
 @pair("SCATTER beyond the last row")
 def scatter_above(broken):
-    operands = [(D.INT8, np.zeros([2, 3, 2])), (D.INT32, np.array([[0, 1], [2, 3 if broken else 1]])), (D.INT8, np.ones([2, 2, 2]))]
+    operands = [
+        (D.INT8, np.zeros([2, 3, 2])),
+        (D.INT32, np.array([[0, 1], [2, 3 if broken else 1]])),
+        (D.INT8, np.ones([2, 2, 2])),
+    ]
     return built(ts.Op.SCATTER, "Scatter", operands, [(D.INT8, [2, 3, 2])])
 
 
 @pair("SCATTER before the first row")
 def scatter_below(broken):
-    operands = [(D.INT8, np.zeros([2, 3, 2])), (D.INT32, np.array([[0, 1], [2, -1 if broken else 1]])), (D.INT8, np.ones([2, 2, 2]))]
+    operands = [
+        (D.INT8, np.zeros([2, 3, 2])),
+        (D.INT32, np.array([[0, 1], [2, -1 if broken else 1]])),
+        (D.INT8, np.ones([2, 2, 2])),
+    ]
     return built(ts.Op.SCATTER, "Scatter", operands, [(D.INT8, [2, 3, 2])])
 
 
 @pair("SCATTER to a row twice")
 def scatter_twice(broken):
-    operands = [(D.INT8, np.zeros([2, 3, 2])), (D.INT32, np.array([[0, 1], [2, 2 if broken else 1]])), (D.INT8, np.ones([2, 2, 2]))]
+    operands = [
+        (D.INT8, np.zeros([2, 3, 2])),
+        (D.INT32, np.array([[0, 1], [2, 2 if broken else 1]])),
+        (D.INT8, np.ones([2, 2, 2])),
+    ]
     return built(ts.Op.SCATTER, "Scatter", operands, [(D.INT8, [2, 3, 2])])
 
 
 def convolved(op, kind, x_type, w_type, out_type, acc, bias, spatial):
-    x, w = (x_type, np.full([1, *[2] * spatial, 1], 100)), (w_type, np.full([1, *[1] * spatial, 1], 7), w_type == D.INT4)
+    x, w = (
+        (x_type, np.full([1, *[2] * spatial, 1], 100)),
+        (w_type, np.full([1, *[1] * spatial, 1], 7), w_type == D.INT4),
+    )
     operands = [x, w, (out_type, np.array([bias]), True), (x_type, np.zeros(1), True), (w_type, np.zeros(1), True)]
     if kind == "TransposeConv2d":
         attribute = ([0] * 4, [1, 1], False, acc)
@@ -224,13 +280,21 @@ def convolved(op, kind, x_type, w_type, out_type, acc, bias, spatial):
 
 
 def convolution_pairs():
-    for op, kind, spatial in ((ts.Op.CONV2D, "Conv2d", 2), (ts.Op.CONV3D, "Conv3d", 3), (ts.Op.DEPTHWISE_CONV2D, "DepthwiseConv2d", 2),
-                              (ts.Op.TRANSPOSE_CONV2D, "TransposeConv2d", 2)):
-        for types, top in (((D.INT8, D.INT8, D.INT32, D.INT32), 2**31), ((D.INT8, D.INT4, D.INT32, D.INT32), 2**31),
-                           ((D.INT16, D.INT8, D.INT48, D.INT48), 2**47)):
+    for op, kind, spatial in (
+        (ts.Op.CONV2D, "Conv2d", 2),
+        (ts.Op.CONV3D, "Conv3d", 3),
+        (ts.Op.DEPTHWISE_CONV2D, "DepthwiseConv2d", 2),
+        (ts.Op.TRANSPOSE_CONV2D, "TransposeConv2d", 2),
+    ):
+        for types, top in (
+            ((D.INT8, D.INT8, D.INT32, D.INT32), 2**31),
+            ((D.INT8, D.INT4, D.INT32, D.INT32), 2**31),
+            ((D.INT16, D.INT8, D.INT48, D.INT48), 2**47),
+        ):
             name = f"{str(op).split('.')[-1]} of {' by '.join(str(t).split('.')[-1].lower() for t in types[:2])}, accumulator above"
             PAIRS[name] = lambda broken, op=op, kind=kind, types=types, top=top, spatial=spatial: convolved(
-                op, kind, *types, top - 700 - (0 if broken else 1), spatial)
+                op, kind, *types, top - 700 - (0 if broken else 1), spatial
+            )
 
 
 convolution_pairs()
@@ -258,7 +322,13 @@ def average_i16(broken):
     x.reshape(-1)[: 2**16] = -32768  # -2^31, then -1 more
     x.reshape(-1)[-1] = -1 if broken else 0
     zero = (D.INT16, np.zeros(1), True)
-    return built(ts.Op.AVG_POOL2D, "AvgPool2d", [(D.INT16, x), zero, zero], [(D.INT16, [1, 1, 1, 1])], ([256, 257], [1, 1], [0] * 4, D.INT32))
+    return built(
+        ts.Op.AVG_POOL2D,
+        "AvgPool2d",
+        [(D.INT16, x), zero, zero],
+        [(D.INT16, [1, 1, 1, 1])],
+        ([256, 257], [1, 1], [0] * 4, D.INT32),
+    )
 
 
 def reference_code(case):
@@ -270,8 +340,16 @@ def reference_code(case):
             np.save(here / f"i{i}.npy", array)
         names = ",".join(f"input-{i}" for i in range(len(case.inputs)))
         files = ",".join(f"i{i}.npy" for i in range(len(case.inputs)))
-        command = [SITE / "bin" / "tosa_reference_model", "--tosa_file=t.tosa", f"--ifm_name={names}", f"--ifm_file={files}", "--ofm_name=result-0",
-                   "--ofm_file=o.npy", "-l", "NONE"]
+        command = [
+            SITE / "bin" / "tosa_reference_model",
+            "--tosa_file=t.tosa",
+            f"--ifm_name={names}",
+            f"--ifm_file={files}",
+            "--ofm_name=result-0",
+            "--ofm_file=o.npy",
+            "-l",
+            "NONE",
+        ]
         code = subprocess.run(command, cwd=here, capture_output=True, timeout=300).returncode
         return code, np.load(here / "o.npy") if code == 0 else None
 
@@ -281,10 +359,14 @@ def test_require(name, tmp_path):
     broken, kept = PAIRS[name](True), PAIRS[name](False)
     ours, fine = run_ours(tmp_path, [(case.tosa, case.inputs) for case in (broken, kept)])
     # The verifier already rejects constants that break a REQUIRE.
-    assert (ours.stage == 4 and "element" in ours.message) or (ours.stage == 2 and "rule RESCALE" in ours.message), ours.refused or "we run it"
+    assert (ours.stage == 4 and "element" in ours.message) or (ours.stage == 2 and "rule RESCALE" in ours.message), (
+        ours.refused or "we run it"
+    )
     assert not fine.refused, fine.refused
     code, _ = reference_code(broken)
-    assert code == (0 if name.startswith(UNCHECKED) else DIES.get(name, UNPREDICTABLE)), f"the reference model ends with {code}"
+    assert code == (0 if name.startswith(UNCHECKED) else DIES.get(name, UNPREDICTABLE)), (
+        f"the reference model ends with {code}"
+    )
     code, wanted = reference_code(kept)
     assert code == 0
     (got,) = fine.values.values()

@@ -5,7 +5,17 @@ file = OldFile(); x = file.input("x", [2, 3], "INT8"); ...; file.output(y); byte
 
 import flatbuffers
 import numpy as np
-from ethosu.vela.tosa import Attribute, DType, Op, TosaBasicBlock, TosaGraph, TosaOperator, TosaRegion, TosaTensor, Version
+from ethosu.vela.tosa import (
+    Attribute,
+    DType,
+    Op,
+    TosaBasicBlock,
+    TosaGraph,
+    TosaOperator,
+    TosaRegion,
+    TosaTensor,
+    Version,
+)
 
 # Slots that version 0.80.1 appended to the tables that Vela knows.
 NEWER_SLOTS = {"input_unsigned": 7, "output_unsigned": 8, "local_bound": 5}
@@ -138,7 +148,9 @@ class OldFile(Block):
             elif isinstance(value, bytes):
                 value = self.builder.CreateNumpyVector(np.frombuffer(value, np.uint8))
             elif isinstance(value, (list, np.ndarray)):
-                value = self.builder.CreateNumpyVector(np.asarray(value, None if isinstance(value, np.ndarray) else np.int32))
+                value = self.builder.CreateNumpyVector(
+                    np.asarray(value, None if isinstance(value, np.ndarray) else np.int32)
+                )
             ready[slot] = value
         self.builder.StartObject(MOST_SLOTS)
         for slot, value in ready.items():

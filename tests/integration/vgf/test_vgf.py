@@ -129,7 +129,9 @@ def test_both_files_compute_the_same_bits_as_the_tosa(converted, run_carina, tmp
         assert not wanted.refused, f"{sample.seed}: {wanted.refused}"
         for name, got in (("ours", ours), ("model-converter's", theirs)):
             assert not got.refused, f"{sample.seed}: {name}: {got.refused}"
-            assert set(got.values.values()) == set(wanted.values.values()), f"{sample.seed}: {name} computes something else"
+            assert set(got.values.values()) == set(wanted.values.values()), (
+                f"{sample.seed}: {name} computes something else"
+            )
 
 
 def test_control_flow_is_refused_with_the_reason(samples, run_carina, tmp_path):
@@ -148,7 +150,9 @@ def test_names_stay(converted):
     table = {}
     mine, peer = canonical(ours.read_bytes(), table).container, canonical(theirs.read_bytes(), table).container
     assert len(mine.names("Input")) == len(peer.names("Input")) and mine.names("Input") != peer.names("Input")
-    assert (mine.header.GetMajor(), mine.header.GetMinor()) == (peer.header.GetMajor(), peer.header.GetMinor()) == (0, 5)
+    assert (
+        (mine.header.GetMajor(), mine.header.GetMinor()) == (peer.header.GetMajor(), peer.header.GetMinor()) == (0, 5)
+    )
 
 
 def test_cases(case, run_carina, tmp_path):
@@ -164,7 +168,11 @@ def test_cases(case, run_carina, tmp_path):
         equal, left_out = compare(ours.read_bytes(), theirs.read_bytes())
         assert equal or set(left_out) == {TRANSPOSE}, tosa
         check_spirv(ours.read_bytes(), tmp_path)
-        inputs = [arg for npy in sorted(tosa.parent.glob("tosa_in_*.npy")) for arg in ("-i", npy)] if tosa.name == "out.tosa" else []
+        inputs = (
+            [arg for npy in sorted(tosa.parent.glob("tosa_in_*.npy")) for arg in ("-i", npy)]
+            if tosa.name == "out.tosa"
+            else []
+        )
         kept = {}
         for name, file in (("tosa", tosa), ("ours", ours), ("theirs", theirs)):
             folder = tmp_path / f"{index}_{name}"
@@ -177,7 +185,9 @@ def test_inspect_and_disasm(converted, run_carina):
     _, ours, theirs = converted[0]
     for file in (ours, theirs):
         shown = run_carina(["inspect", file]).stdout
-        assert "vgf version=0.5.0" in shown and "segment name=graph_segment_0 type=graph" in shown and "graph @" in shown
+        assert (
+            "vgf version=0.5.0" in shown and "segment name=graph_segment_0 type=graph" in shown and "graph @" in shown
+        )
         kinds = {part["kind"] for part in run_carina(["inspect", file, "--json"]).json["parts"]}
         assert {"vgf", "input", "output", "segment", "module", "resource"} <= kinds
         words = run_carina(["disasm", file]).stdout

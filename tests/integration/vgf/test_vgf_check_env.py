@@ -15,7 +15,12 @@ def check_env(carina):
     """check_env("--aot", ...) -> exit code, output."""
 
     def run(*arguments, **variables):
-        environment = {"PYTHONPATH": str(carina.parents[1] / "python"), "CARINA_BIN": str(carina), "PATH": "/usr/bin:/bin", **variables}
+        environment = {
+            "PYTHONPATH": str(carina.parents[1] / "python"),
+            "CARINA_BIN": str(carina),
+            "PATH": "/usr/bin:/bin",
+            **variables,
+        }
         done = subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, env=environment)
         return done.returncode, done.stdout + done.stderr
 
@@ -50,7 +55,10 @@ def test_a_build_folder_is_looked_at(check_env, carina, tmp_path):
 
 def test_modes_exclude_each_other(check_env):
     assert check_env("--aot", "--runtime")[0] == 2
-    assert check_env("--build-dir", "x")[0] == 2 and "--build-dir requires --source-build" in check_env("--build-dir", "x")[1]
+    assert (
+        check_env("--build-dir", "x")[0] == 2
+        and "--build-dir requires --source-build" in check_env("--build-dir", "x")[1]
+    )
 
 
 VALIDATE = """

@@ -92,7 +92,9 @@ def test_cases_of_the_arm_backend_on_vulkan(carina, vulkan):  # noqa: F811
     share = sampled("part", "whole")
     sample.capture_apart(share)
     entries = sample.share_of(share)
-    good = [pair for e, pair in zip(entries, sample.captured(entries)) if e["kind"].startswith("VGF") and e["class"] in GOOD]
+    good = [
+        pair for e, pair in zip(entries, sample.captured(entries)) if e["kind"].startswith("VGF") and e["class"] in GOOD
+    ]
     pairs = {(case["id"], kind): (case, kind) for case, kind in good if lavapipe_takes(case)}
     wanted = spread([(key[0].split("::")[0], key) for key in pairs], CASES)
     assert len(wanted) == CASES

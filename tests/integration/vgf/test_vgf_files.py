@@ -1,5 +1,4 @@
-"""VGF files of other programs: one of the previous version, and one with a compute shader beside its graph, written by Arm's VGF library.
-"""
+"""VGF files of other programs: one of the previous version, and one with a compute shader beside its graph, written by Arm's VGF library."""
 
 import io
 
@@ -17,7 +16,16 @@ MINOR = 9  # offset of the minor version
 @pytest.fixture
 def digits(run_carina, tmp_path):
     """model-converter's file, of the digits model."""
-    run_carina(["tosa", "models/digits/digits.pt2", "--calibrate", "models/digits/calibration.npz", "-o", tmp_path / "digits.tosa"])
+    run_carina(
+        [
+            "tosa",
+            "models/digits/digits.pt2",
+            "--calibrate",
+            "models/digits/calibration.npz",
+            "-o",
+            tmp_path / "digits.tosa",
+        ]
+    )
     return convert(tmp_path / "digits.tosa", tmp_path / "digits.vgf")
 
 
@@ -49,7 +57,10 @@ def with_shader(entry_point, code):
         encoder.AddBindingSlot(1, encoder.AddIntermediateResource(TENSOR, R8_SINT, *shape)),
         encoder.AddBindingSlot(2, encoder.AddOutputResource(TENSOR, R8_SINT, *shape)),
     ]
-    for module, name, (reads, makes) in ((graph, "graph_segment_0", slots[:2]), (shader, "compute_segment_0", slots[1:])):
+    for module, name, (reads, makes) in (
+        (graph, "graph_segment_0", slots[:2]),
+        (shader, "compute_segment_0", slots[1:]),
+    ):
         described = encoder.AddDescriptorSetInfo([reads, makes])
         encoder.AddSegmentInfo(module, name, [described], [reads], [makes], constants=[], dispatchShape=[1, 1, 1])
     encoder.AddModelSequenceInputsOutputs(slots[:1], ["x"], slots[2:], ["y"])
@@ -67,7 +78,11 @@ def test_compute_shaders_are_shown_and_refused_by_name(digits, run_carina, tmp_p
     assert "segment name=compute_segment_0 type=compute module=1" in shown and "entry_point=sharpen_main" in shown
     disassembled = run_carina(["disasm", file]).stdout
     assert "void main() {}" in disassembled and "OpGraphEntryPointARM" in disassembled
-    for command in (["tosa", file, "-o", tmp_path / "out.tosa"], ["interpret", file], ["compile", file, "--target", "vgf", "-o", tmp_path / "m.pte"]):
+    for command in (
+        ["tosa", file, "-o", tmp_path / "out.tosa"],
+        ["interpret", file],
+        ["compile", file, "--target", "vgf", "-o", tmp_path / "m.pte"],
+    ):
         refused = run_carina(command, expect=1).stderr
         assert "compute_segment_0" in refused and "sharpen_main" in refused
     assert not (tmp_path / "out.tosa").exists() and not (tmp_path / "m.pte").exists()

@@ -56,7 +56,11 @@ class Mixed(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.first, self.second, self.last = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1), nn.Linear(512, 10)
+        self.first, self.second, self.last = (
+            nn.Conv2d(3, 8, 3, padding=1),
+            nn.Conv2d(8, 8, 3, padding=1),
+            nn.Linear(512, 10),
+        )
 
     def forward(self, x):
         y = torch.relu(self.first(x))
@@ -101,7 +105,9 @@ class Filtered(nn.Module):
         return y @ y.transpose(-1, -2)
 
 
-@pytest.mark.parametrize("module, shapes", [(Scaled, [(2, 4), (3,)]), (Filtered, [(1, 2, 5, 6)])], ids=["sums", "layers"])
+@pytest.mark.parametrize(
+    "module, shapes", [(Scaled, [(2, 4), (3,)]), (Filtered, [(1, 2, 5, 6)])], ids=["sums", "layers"]
+)
 def test_float64_is_float32_inside_of_a_delegate(run_carina, tmp_path, module, shapes):
     torch.manual_seed(3)
     module, inputs = module().double().eval(), tuple(torch.randn(shape, dtype=torch.float64) for shape in shapes)
@@ -132,12 +138,25 @@ def test_the_file_alone(run_carina, tmp_path):
 )
 def test_a_file_of_another_target(target, output, words, run_carina, tmp_path):
     calibration = ["--calibrate", "models/digits/calibration.npz"] if target != "vgf" else []
-    done = run_carina(["compile", "models/digits/digits.pt2", "--target", target, *calibration, "-o", tmp_path / output], expect=2)
+    done = run_carina(
+        ["compile", "models/digits/digits.pt2", "--target", target, *calibration, "-o", tmp_path / output], expect=2
+    )
     assert words in done.stderr and not (tmp_path / output).exists()
 
 
 def test_memories_make_no_difference(run_carina, tmp_path):
-    done = run_carina(["compile", "models/digits/digits.pt2", "--target", "vgf", "--memory-mode", "Sram_Only", "-o", tmp_path / "m.pte"])
+    done = run_carina(
+        [
+            "compile",
+            "models/digits/digits.pt2",
+            "--target",
+            "vgf",
+            "--memory-mode",
+            "Sram_Only",
+            "-o",
+            tmp_path / "m.pte",
+        ]
+    )
     assert "have no effect" in done.stderr
 
 

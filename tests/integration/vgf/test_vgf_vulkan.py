@@ -59,14 +59,22 @@ def interpreted(run_carina, vgf, inputs, folder):
         np.save(folder / f"input_{place}.npy", array)
         options += ["-i", folder / f"input_{place}.npy"]
     run_carina(["interpret", vgf, *options, "-o", folder / "interpreted"])
-    return [np.load(npy) for npy in sorted((folder / "interpreted").glob("output_*.npy"), key=lambda p: int(p.stem.split("_")[1]))]
+    return [
+        np.load(npy)
+        for npy in sorted((folder / "interpreted").glob("output_*.npy"), key=lambda p: int(p.stem.split("_")[1]))
+    ]
 
 
 def integer_sample(rows, op):  # noqa: F811
     for seed in range(FIRST, FIRST + 400):
         graph = generate(rows, 3 * seed + 2, 7, 2, {op})  # a seed without careless graphs
         types = {value.dtype for value in graph.values}
-        if not graph.careless and op in {node.op for node in graph.nodes} and types <= INTEGERS | {D.SHAPE} and len(set(graph.outputs)) == len(graph.outputs):
+        if (
+            not graph.careless
+            and op in {node.op for node in graph.nodes}
+            and types <= INTEGERS | {D.SHAPE}
+            and len(set(graph.outputs)) == len(graph.outputs)
+        ):
             return Sample(graph, op)
     pytest.fail(f"no integer graph of {op}")
 
@@ -98,7 +106,9 @@ def own_run(run_carina, program, inputs, folder, vulkan):  # noqa: F811
     for place, array in enumerate(inputs):
         np.save(folder / f"in_{place}.npy", array)
         options += ["-i", folder / f"in_{place}.npy"]
-    done = run_carina(["run", program, "--on", "vulkan", *options, "-o", folder / "out", "--timed", "--json"], env=vulkan)
+    done = run_carina(
+        ["run", program, "--on", "vulkan", *options, "-o", folder / "out", "--timed", "--json"], env=vulkan
+    )
     assert done.json["delegate_calls"] == len(done.json["vgf_nanoseconds"]) > 0
     made = sorted((folder / "out").glob("output_*.npy"), key=lambda path: int(path.stem.split("_")[1]))
     return [np.load(path) for path in made]
@@ -142,7 +152,9 @@ def test_check_env(layers, mode, vulkan, carina):  # noqa: F811
     environment = {**vulkan, "PYTHONPATH": str(carina.parents[1] / "python"), "CARINA_BIN": str(carina)}
     if not layers:
         environment["VK_INSTANCE_LAYERS"] = ""
-    done = subprocess.run([sys.executable, "-m", "carina.vgf.check_env", *mode, "--json"], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-m", "carina.vgf.check_env", *mode, "--json"], capture_output=True, text=True, env=environment
+    )
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
     assert checks["Vulkan loader"]["status"] == "PASS" and (checks["Vulkan device"]["status"] == "PASS") == layers
     assert done.returncode == (0 if layers else 1) and bool(checks["Vulkan device"]["action"]) != layers

@@ -50,7 +50,10 @@ class Container:
         """The resource of this binding in the only segment."""
         handle = getattr(self.sequence, f"getSegment{which}BindingSlotsHandle")(0)
         pairs = range(self.sequence.getBindingsSize(handle))
-        return {self.sequence.getBindingSlotBinding(handle, i): self.sequence.getBindingSlotMrtIndex(handle, i) for i in pairs}
+        return {
+            self.sequence.getBindingSlotBinding(handle, i): self.sequence.getBindingSlotMrtIndex(handle, i)
+            for i in pairs
+        }
 
     def words(self):
         code = bytes(self.modules.getSPIRVModuleCode(0))
@@ -211,7 +214,9 @@ class Graph:
             self.operators.append(code)
             return
         shape = described[2]
-        while code == RESHAPE and self.key(operands[0])[0] == RESHAPE:  # a reshape of a reshape is a reshape of the first value
+        while (
+            code == RESHAPE and self.key(operands[0])[0] == RESHAPE
+        ):  # a reshape of a reshape is a reshape of the first value
             operands[0] = self.key(operands[0])[1]
         if self.changes_nothing(code, operands, shape):
             self.values[result] = operands[SAME_AS[code]]

@@ -27,7 +27,11 @@ def variables(driver, folders):
 @pytest.fixture(scope="session")
 def vulkan(tmp_path_factory):
     """The environment variables with which programs find the emulated device."""
-    drivers = [os.environ["CARINA_LAVAPIPE"]] if "CARINA_LAVAPIPE" in os.environ else glob.glob("/usr/share/vulkan/icd.d/lvp_icd*.json")
+    drivers = (
+        [os.environ["CARINA_LAVAPIPE"]]
+        if "CARINA_LAVAPIPE" in os.environ
+        else glob.glob("/usr/share/vulkan/icd.d/lvp_icd*.json")
+    )
     assert drivers, "no lavapipe: scripts/setup.sh --full installs it (Debian: mesa-vulkan-drivers)"
     folders = [tmp_path_factory.mktemp(name) for name in ("Graph", "Tensor")]
     for folder, name in zip(folders, ("Graph", "Tensor")):

@@ -7,7 +7,11 @@ BLOCKS = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3,
 
 
 def convolution(inputs, outputs, kernel=1, stride=1, groups=1):
-    return [nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False), nn.BatchNorm2d(outputs), nn.ReLU6()]
+    return [
+        nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False),
+        nn.BatchNorm2d(outputs),
+        nn.ReLU6(),
+    ]
 
 
 class Block(nn.Module):
@@ -15,7 +19,9 @@ class Block(nn.Module):
         super().__init__()
         hidden = inputs * expansion
         wider = convolution(inputs, hidden) if expansion > 1 else []
-        self.steps = nn.Sequential(*wider, *convolution(hidden, hidden, 3, stride, hidden), *convolution(hidden, outputs)[:2])
+        self.steps = nn.Sequential(
+            *wider, *convolution(hidden, hidden, 3, stride, hidden), *convolution(hidden, outputs)[:2]
+        )
         self.adds = stride == 1 and inputs == outputs
 
     def forward(self, x):
@@ -28,5 +34,11 @@ def mobilenet_v2():
         for block in range(count):
             layers.append(Block(channels, outputs, stride if block == 0 else 1, expansion))
             channels = outputs
-    layers += [*convolution(channels, 1280), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(0.2), nn.Linear(1280, 1000)]
+    layers += [
+        *convolution(channels, 1280),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Dropout(0.2),
+        nn.Linear(1280, 1000),
+    ]
     return nn.Sequential(*layers).eval()

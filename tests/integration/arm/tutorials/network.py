@@ -15,9 +15,14 @@ class InvertedResidual(nn.Module):
         self.residual = inputs == outputs and stride == 1
         wide = inputs * 4
         self.layers = nn.Sequential(
-            nn.Conv2d(inputs, wide, 1, bias=False), nn.BatchNorm2d(wide), nn.ReLU6(),
-            nn.Conv2d(wide, wide, 3, stride, 1, groups=wide, bias=False), nn.BatchNorm2d(wide), nn.ReLU6(),
-            nn.Conv2d(wide, outputs, 1, bias=False), nn.BatchNorm2d(outputs),
+            nn.Conv2d(inputs, wide, 1, bias=False),
+            nn.BatchNorm2d(wide),
+            nn.ReLU6(),
+            nn.Conv2d(wide, wide, 3, stride, 1, groups=wide, bias=False),
+            nn.BatchNorm2d(wide),
+            nn.ReLU6(),
+            nn.Conv2d(wide, outputs, 1, bias=False),
+            nn.BatchNorm2d(outputs),
         )
 
     def forward(self, x):
@@ -27,7 +32,9 @@ class InvertedResidual(nn.Module):
 class Network(nn.Module):
     def __init__(self):
         super().__init__()
-        self.features = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.ReLU6(), InvertedResidual(8, 8, 1), InvertedResidual(8, 16, 2))
+        self.features = nn.Sequential(
+            nn.Conv2d(3, 8, 3, 2, 1), nn.ReLU6(), InvertedResidual(8, 8, 1), InvertedResidual(8, 16, 2)
+        )
         self.classifier = nn.Sequential(nn.Dropout(0.2), nn.Linear(16, 10))
 
     def forward(self, x):
