@@ -511,11 +511,22 @@ def test_types():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_style():
+def test_ruff_accepts_the_package():
     done = subprocess.run(
         [sys.executable, "-m", "ruff", "check", "--no-cache", ROOT / "python"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_python_is_formatted():
+    folders = ["bench", "models", "python", "scripts", "tests"]
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "format", "--check", "--no-cache", *folders],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, "run ruff format\n" + done.stdout + done.stderr
 
 
 def test_programs_are_copied_and_pickled(package, program):
