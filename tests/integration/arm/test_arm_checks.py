@@ -33,7 +33,7 @@ def outcome(carina, tmp_path_factory):
 
 
 @pytest.mark.parametrize("operator", sampled(OPERATORS, OPERATORS + MORE))
-def test_checks(outcome, operator):
+def test_checks_divide_the_network(outcome, operator):
     passed, errors = outcome
     wrong = [line for line in errors.splitlines() if line.startswith(operator + " ")]
     assert operator in passed, "\n".join(wrong) or errors[-4000:]

@@ -22,6 +22,6 @@ def outcome(carina, tmp_path_factory):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_masks(outcome, program):
+def test_program_with_masks_passes(outcome, program):
     passed, errors = outcome
     assert program in passed, errors[-6000:]

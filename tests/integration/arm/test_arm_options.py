@@ -241,7 +241,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("options", "says"), REFUSED)
-def test_what_arm_run_refuses(arm_run, options, says):
+def test_arm_run_rejects_unsupported_options(arm_run, options, says):
     made, said = arm_run(*options, expect=1)
     assert says in said and not made
 

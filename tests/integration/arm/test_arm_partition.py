@@ -58,6 +58,6 @@ def outcome(carina, tmp_path_factory):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_partitions(outcome, program):
+def test_program_of_the_partitioner_passes(outcome, program):
     passed, errors = outcome
     assert program in passed, errors[-6000:]

@@ -24,7 +24,7 @@ def worse(expected, got):
     return (expected in GOOD and got not in GOOD) or (expected == "partial" and got == "refused")
 
 
-def test_the_sample_is_as_good_as_it_was(carina):
+def test_no_case_is_worse_than_its_recorded_class(carina):
     share = sampled("part", "whole")
     entries = sample.share_of(share)
     assert len(entries) >= LEAST[share]

@@ -342,7 +342,7 @@ def test_the_summary_is_the_peers(ours, capsys, delegated, outside, folder):
     assert delegation.summary(folder) + "\n" == capsys.readouterr().out
 
 
-def test_the_summary_says_what_is_so(script, tmp_path):
+def test_delegation_summary_agrees_with_the_program(script, tmp_path):
     (tmp_path / "split.py").write_text(SPLIT)
     file, said = compiled(script, tmp_path / "out", "-m", tmp_path / "split.py", "-d", "-q")
     assert "Model was partially delegated." in said
@@ -396,7 +396,7 @@ def executorch_operators(file):
         (["-m", "mv2"], 1, ["mv2", "torchvision"]),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said(script, tmp_path, arguments, code, words):
+def test_wrong_arguments_are_rejected_with_a_reason(script, tmp_path, arguments, code, words):
     torch.save(torch.zeros(7, 7), tmp_path / "in.pt")
     torch.save({"w": torch.zeros(1)}, tmp_path / "weights.pt")
     (tmp_path / "empty.py").write_text("")

@@ -98,7 +98,7 @@ def test_a_link_to_a_new_file_is_that_file(run_carina, program, tmp_path):
     assert "one would overwrite the other" in done.stderr and not (tmp_path / "new").exists()
 
 
-def test_wrote_is_said_of_what_is_written(run_carina):
+def test_failed_write_is_not_reported_as_wrote(run_carina):
     done = run_carina(["tosa", DIGITS / "digits.pt2", "-o", "/dev/full"], expect=1)
     assert "wrote" not in done.stdout and "No space" in done.stderr
 
@@ -127,7 +127,7 @@ def test_files_that_are_not_there_are_errors(run_carina, tmp_path, args):
         (["--quantize", "int9"], "auto, none"),
     ],
 )
-def test_values_that_mean_nothing_are_refused(run_carina, tmp_path, args, said):
+def test_meaningless_option_values_are_rejected(run_carina, tmp_path, args, said):
     assert said in run_carina([*COMPILE, *args, "-o", tmp_path / "o.pte"], expect=2).stderr
 
 

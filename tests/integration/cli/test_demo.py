@@ -54,7 +54,7 @@ def test_each_node_says_where_it_runs(demo):
     assert rows.count("NPU") == int(on_npu)
 
 
-def test_sizes(demo, made):
+def test_memory_and_flash_agree_with_the_files(demo, made):
     sram, flash = re.search(r"memory: SRAM ([\d,]+) B .* flash ([\d,]+) B", demo).groups()
     size = (made / "digits.pte").stat().st_size
     assert number(flash) == size == int(re.search(r"model_pte_program_size: (\d+) bytes", demo).group(1))

@@ -23,7 +23,7 @@ def test_generated_files_are_current():
     assert done.returncode == 0, done.stderr
 
 
-def test_every_row_is_read():
+def test_generator_reads_every_row_of_the_table():
     text = generate_options.TABLE.read_text()
     calls = sum(
         line.startswith(

@@ -529,7 +529,7 @@ def test_a_dump_folder_is_of_one_program(run_carina, work, tmp_path):
     assert not names & set(stale) and {"mine.txt", "output_tags.tosa", "output_tag0_vela.npz"} <= names
 
 
-def test_nothing_on_the_npu_is_said_on_top(run_carina, tmp_path):
+def test_compile_warns_first_if_nothing_runs_on_the_npu(run_carina, tmp_path):
     args = ["compile", MODEL, "-t", "ethos-u55-128", "-o", tmp_path / "x.pte"]
     first = run_carina(args).stderr
     assert "warning" in first and "nothing runs on the NPU" in first and "--calibrate" in first
@@ -574,7 +574,7 @@ def a_product(g):
     return g.finish(y)
 
 
-def test_weights_that_the_npu_writes_are_asked_for_and_warned_of(run_carina, tmp_path):
+def test_dynamic_weights_need_a_flag_and_are_warned_of(run_carina, tmp_path):
     (tmp_path / "product.tosa").write_bytes(npu_graphs.generate(0, "ethos-u55-128", a_product).tosa)
     cycles = {}
     for flags in ((), ("--dynamic-weights",)):

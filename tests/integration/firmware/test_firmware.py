@@ -416,7 +416,7 @@ def test_weights_that_the_image_s_simulator_has_no_memory_for(run_carina, tmp_pa
 
 
 @pytest.mark.parametrize("image", [HOST, IMAGE])
-def test_no_amount_of_memory_crashes_it(digits, firmware, run_carina, image):
+def test_too_little_memory_is_an_error_at_every_size(digits, firmware, run_carina, image):
     """In each run, a later allocation is the first to fail. With enough memory, none fails."""
     pte = digits()[0]
     ran = []
@@ -542,7 +542,7 @@ def segments(elf):
     return [struct.unpack_from("<8I", elf, offset + 32 * i) for i in range(count)]
 
 
-def test_the_model_is_one_segment_more(digits, firmware):
+def test_model_is_an_additional_segment_of_the_image(digits, firmware):
     pte = digits()[0].read_bytes()
     plain, filled = (IMAGES / f"{HOST}.elf").read_bytes(), firmware(digits()[0]).read_bytes()
     *before, model = segments(filled)

@@ -44,7 +44,7 @@ def test_the_report_says_that_all_operators_were_checked(run_carina, tmp_path, t
 
 
 @pytest.mark.parametrize("target", [TARGET, "vgf"])
-def test_off_checks_nothing_and_gives_the_same_program(run_carina, tmp_path, target):
+def test_check_off_gives_the_same_program_without_a_check(run_carina, tmp_path, target):
     report = compiled(run_carina, tmp_path, [DIGITS, "-t", target, "--check=off"])
     unchecked = (tmp_path / "m.pte").read_bytes()
     assert all("check" not in delegate for delegate in report["delegates"])

@@ -210,7 +210,7 @@ def test_run_gives_the_same_bytes_whatever_the_options(run_carina, small_network
     assert len(seen) == 1
 
 
-def test_run_checks(run_carina, vela, tmp_path):
+def test_npu_run_check_finds_a_missing_dma_wait(run_carina, vela, tmp_path):
     """Vela's stream passes all checks. The same stream fails if the DMA_WAIT for its lookup table is replaced by an IRQ."""
     g = vela_graphs.Builder(np.random.default_rng(7), "ethos-u55-128")
     tosa, inputs = g.finish(g.table(g.input([1, 6, 5, 8], vela_graphs.D.INT8)))

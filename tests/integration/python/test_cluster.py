@@ -482,7 +482,7 @@ def make_certificates(folder):
 
 
 @pytest.mark.long
-def test_tls(alone, carina, tmp_path):
+def test_sweep_over_tls_has_the_rows_of_one_machine(alone, carina, tmp_path):
     ca, certificate, key = make_certificates(tmp_path)
     cluster = Cluster(carina, tmp_path, ("--tls-ca-file", ca, "--tls-cert", certificate, "--tls-key", key))
     try:

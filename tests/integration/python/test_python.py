@@ -500,7 +500,7 @@ def test_parts_of_the_library_make_the_command_line_s_delegate(package, calibrat
     assert [decision.rule for decision in kept.decisions if decision.user_node == "linear"] != [""]
 
 
-def test_types():
+def test_mypy_strict_accepts_the_package():
     """mypy --strict accepts the package, including the stubs of the module."""
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "-p", "carina", "-p", "carina_arm"],

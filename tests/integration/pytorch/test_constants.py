@@ -105,7 +105,7 @@ def outputs(run_carina, program, samples, folder):
     return np.concatenate(results)
 
 
-def test_quantized(model, run_carina):
+def test_quantized_program_reaches_its_sqnr(model, run_carina):
     folder, samples, wanted, min_db = model
     done = run_carina(
         [
@@ -127,7 +127,7 @@ def test_quantized(model, run_carina):
     assert sqnr_db(wanted[:8], outputs(run_carina, folder / "int8.pte", samples[:8], folder)) > min_db
 
 
-def test_float(model, run_carina):
+def test_float_program_equals_eager(model, run_carina):
     folder, samples, wanted, _ = model
     run_carina(["compile", folder / "model.pt2", "--target", TARGET, "-o", folder / "float.pte"])
     assert sqnr_db(wanted[:2], outputs(run_carina, folder / "float.pte", samples[:2], folder)) > 110

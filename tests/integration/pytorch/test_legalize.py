@@ -70,7 +70,7 @@ def test_no_number_changes(model, run_carina, reference_model):
 
 
 @pytest.mark.parametrize("model", ["dilated"], indirect=True)
-def test_what_was_rewritten_is_said(model, run_carina):
+def test_rewrites_are_reported(model, run_carina):
     folder, _ = model
     text = run_carina(["explain", *quantized(folder), *TARGET, "--legalize"]).stdout
     assert "rewritten:\n" in text and "stride_y is 4, ethos-u55-128 supports at most 3: the kernel moves by one" in text

@@ -46,7 +46,7 @@ def export(module, example, folder):
 
 
 @pytest.mark.parametrize("module", FLOAT)
-def test_float(module, lower_tool, reference_model, tmp_path):
+def test_lowered_float_graph_equals_eager(module, lower_tool, reference_model, tmp_path):
     eager, example = module.eager(), module.example()
     _, path = export(eager, example, tmp_path)
     tosa = lower_tool(path, tmp_path / "out.tosa")
@@ -107,7 +107,7 @@ def to_int8(x, q):
 
 
 @pytest.mark.parametrize("module", INT8)
-def test_int8(module, lower_tool, reference_model, vela, tmp_path):
+def test_lowered_int8_graph_is_close_to_eager_and_vela_compiles_it(module, lower_tool, reference_model, vela, tmp_path):
     eager = quantized(module)
     program, path = export(eager, module.example(), tmp_path)
     inputs_q, outputs_q = io_parameters(program)

@@ -658,7 +658,7 @@ NOT_FUNCTIONAL = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dialect", ["training", "aten"])
 @pytest.mark.parametrize("name", sorted(MODULES))
-def test_module(name, dialect, tmp_path):
+def test_imported_module_equals_the_graph_of_torch(name, dialect, tmp_path):
     torch.manual_seed(0)
     module, args = MODULES[name]
     program = torch.export.export(module.eval(), tuple(args))

@@ -79,14 +79,14 @@ def exported(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", [m.name for m in MODELS.values() if not m.refused])
-def test_it_compiles_and_is_right(name, exported, run_carina):
+def test_compiled_model_reaches_its_sqnr(name, exported, run_carina):
     case = exported(name)
     case.compile(run_carina)
     assert case.sqnr_db(run_carina) > MODELS[name].min_db
 
 
 @pytest.mark.parametrize("name", [m.name for m in MODELS.values() if m.refused])
-def test_known_refusals(name, exported, run_carina):
+def test_unsupported_model_is_rejected_with_its_reason(name, exported, run_carina):
     """Fails when one of these models starts to work. It then belongs to the other list."""
     done = exported(name).compile(run_carina, expect=1)
     assert MODELS[name].refused in done.stderr

@@ -173,7 +173,7 @@ def test_explain_shows_the_figures_of_what_does_not_fit(run_carina, photo, tmp_p
     assert report["errors"] == [] and "--sram-budget" in report["over_budget"][0]["what"] and report["cycles"] > 0
 
 
-def test_sweeps_say_what_fits(run_carina):
+def test_sweep_reports_which_rows_fit(run_carina):
     args = [
         "sweep",
         DIGITS / "digits.pt2",
@@ -310,7 +310,7 @@ def test_sweeps_measure_accuracy(run_carina, tmp_path):
     assert "float model: " in text and "top1 %" in text and "SQNR dB" in text
 
 
-def test_modes_that_an_npu_lacks_are_one_line(run_carina):
+def test_memory_modes_that_an_npu_lacks_are_one_line(run_carina):
     text = run_carina(
         [
             "sweep",

@@ -71,7 +71,7 @@ def test_programs_and_streams(run_carina, work):
     )
 
 
-def test_what_cannot_be_compared(run_carina, work, tmp_path):
+def test_incomparable_files_are_rejected(run_carina, work, tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(3))
     for args, code, words in [
         ([work / "fast.pte"], 2, ["a second file, or --with vela"]),

@@ -174,7 +174,7 @@ def test_causes_add_up(run_carina, tmp_path, target):
     assert sum(operation["cycles"] for operation in npu["layers"]) == npu["cycles"]
 
 
-def test_what_other_choices_bring_is_what_they_give(compiled, run_carina, tmp_path):
+def test_alternatives_have_the_figures_of_compiling_with_them(compiled, run_carina, tmp_path):
     page, _, report = compiled
     alternatives = [one for one in report["alternatives"] if not one["failure"]]
     assert {"-Os", "--memory-mode Sram_Only", "--target ethos-u55-256"} <= {one["options"] for one in alternatives}

@@ -52,7 +52,7 @@ def test_every_combination_has_a_row(swept, run_carina):
         ("int8", "ethos-u85-2048", "Shared_Sram"),
     ],
 )
-def test_a_row_is_what_compile_gives(swept, run_carina, tmp_path, scheme, target, mode):
+def test_row_has_the_figures_and_the_program_of_compile(swept, run_carina, tmp_path, scheme, target, mode):
     folder, sweep = swept
     [row] = [
         row
@@ -95,7 +95,7 @@ def test_tables_and_threads(swept, run_carina):
     )
 
 
-def test_page(swept):
+def test_page_agrees_with_json(swept):
     folder, sweep = swept
     page = browse(folder / "sweep.html")
     compiled = [row for row in sweep["rows"] if row["status"] == "compiled"]
@@ -120,7 +120,7 @@ def test_page(swept):
     assert page.marks["heat-plot"]["rect"] == sum(len(row["layers"]) for row in first_mode)
 
 
-def test_what_fails_is_a_row(run_carina, tmp_path):
+def test_failed_combination_is_a_row(run_carina, tmp_path):
     words = [
         "sweep",
         DIGITS / "digits.pt2",
@@ -146,7 +146,7 @@ def test_what_fails_is_a_row(run_carina, tmp_path):
         (["--rows", "x.json"], "either a model or --rows"),
     ],
 )
-def test_usage(run_carina, words, message):
+def test_wrong_command_line_is_rejected(run_carina, words, message):
     failed = run_carina(["sweep", *MODEL, *words], expect=2)
     assert message in failed.stderr
 
@@ -179,7 +179,7 @@ def test_state_keeps_finished_combinations(run_carina, tmp_path):
     assert len(list((tmp_path / "state").glob("*.jsonl"))) == 2
 
 
-def test_several_models(run_carina, tmp_path):
+def test_rows_of_several_models_equal_those_of_each_alone(run_carina, tmp_path):
     other = tmp_path / "other.pt2"
     other.write_bytes((DIGITS / "digits.pt2").read_bytes())
     (tmp_path / "programs").mkdir()

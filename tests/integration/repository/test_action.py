@@ -62,7 +62,7 @@ def run_action(repository, carina, folder, **inputs):
     return done.returncode, summary, done.stdout + done.stderr
 
 
-def test_the_step_passes_where_nothing_has_changed(repository, carina, tmp_path):
+def test_step_passes_if_nothing_changed(repository, carina, tmp_path):
     code, summary, said = run_action(
         repository,
         carina,

@@ -345,7 +345,7 @@ def mixed_products(random):
 
 
 @pytest.mark.parametrize("draw", [by_tensors, by_channels, by_tokens, parameters, sums, embeddings, mixed_products])
-def test_kernel_is_as_the_official_quantized_one(draw):
+def test_quantized_kernel_equals_the_official_one(draw):
     random = Random(f"{SEED} {draw.__name__}")
     check([pair for _ in range(DRAWS) for pair in draw(random)])
 

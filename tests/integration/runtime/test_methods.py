@@ -54,7 +54,7 @@ def test_an_unknown_method_is_refused_with_the_names_of_all(program, run_carina)
     assert "no method of this name" in says and all(name in says for name in INPUTS) and "decode" in says
 
 
-def test_one_method_says_nothing_of_methods(run_carina, tmp_path):
+def test_report_of_one_method_lists_no_methods(run_carina, tmp_path):
     to_edge(torch.export.export(nn.ReLU(), (torch.ones(3),))).to_executorch().save(str(tmp_path / "model.pte"))
     report = run_carina(["run", tmp_path / "model.pte", "--json"]).json
     assert "methods" not in report and "all_methods_planned_shared" not in report["memory"]

@@ -93,7 +93,7 @@ def digit():
     return np.load(DIGITS / "test.npz")["x"][:1]
 
 
-def test_our_program(digits, official, run_carina, tmp_path):
+def test_own_program_equals_carina_run(digits, official, run_carina, tmp_path):
     ours, report = carina_run(run_carina, digits, digit(), tmp_path)
     theirs = official(digits, digit())
     np.testing.assert_array_equal(theirs["output"], ours)
@@ -132,7 +132,7 @@ def test_programs_of_the_peer(case, target, official, run_carina, tmp_path):
 
 
 @pytest.mark.parametrize("calibrate", [[], ["--calibrate", DIGITS / "calibration.npz"]], ids=["float", "int8"])
-def test_vgf(calibrate, official, run_carina, tmp_path):
+def test_vgf_program_equals_carina_run(calibrate, official, run_carina, tmp_path):
     program = tmp_path / "digits.pte"
     run_carina(["compile", DIGITS / "digits.pt2", "--target", "vgf", *calibrate, "-o", program])
     ours, _ = carina_run(run_carina, program, digit(), tmp_path)

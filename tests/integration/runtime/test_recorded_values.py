@@ -121,7 +121,7 @@ def test_a_delegate_has_what_it_takes_and_gives(recorded, run_carina, tmp_path):
     torch.testing.assert_close(block.run_output[0].numpy(), np.load(tmp_path / "output_0.npy"), rtol=0, atol=0)
 
 
-def test_what_it_cannot_keep(recorded, run_carina, tmp_path):
+def test_debug_buffer_rejects_what_it_cannot_record(recorded, run_carina, tmp_path):
     module, x, _ = recorded
     torch.export.save(torch.export.export(module.linear, (torch.ones(1, 4),)), tmp_path / "model.pt2")
     run_carina(["compile", tmp_path / "model.pt2", "--target", "ethos-u55-128", "-o", tmp_path / "model.pte"])

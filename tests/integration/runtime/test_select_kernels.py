@@ -134,7 +134,7 @@ def test_an_image_is_linked_with_a_program_s_kernels_only(linked, program, run_c
     assert b"aten::sigmoid.out\0" in content and b"aten::relu.out\0" not in content
 
 
-def test_it_gives_the_host_s_bytes(linked, program, run_carina, tmp_path):
+def test_image_with_selected_kernels_gives_the_bytes_of_the_host(linked, program, run_carina, tmp_path):
     run_carina(["qemu", linked[0], "-o", tmp_path / "device"])
     run_carina(["run", program, "-o", tmp_path / "host", "--portable-kernels"])
     assert (tmp_path / "device" / "output_0.npy").read_bytes() == (tmp_path / "host" / "output_0.npy").read_bytes()

@@ -19,7 +19,7 @@ def copy(monkeypatch, tmp_path):
     return tmp_path / "cases" / "add_float"
 
 
-def test_all_are_there_and_nothing_is_made_again():
+def test_existing_cases_are_not_made_again():
     assert [name for name in store.recipes() if not store.is_made(name)] == []
     assert store.ensure() == []
 

@@ -82,7 +82,7 @@ def test_each_type_row(rows, tmp_path):
 
 
 @pytest.mark.parametrize(("first", "count"), CHUNKS)
-def test_graphs(first, count, rows, tmp_path):
+def test_interpreter_equals_reference_model(first, count, rows, tmp_path):
     samples = interpret_all(tmp_path, samples_of(rows, first, count))
     text, verdicts = explained(tmp_path, rows, samples)
     assert not text, text
@@ -149,7 +149,7 @@ def test_a_failure_shrinks_to_one_operator_in_a_text_file(rows, tmp_path, monkey
     assert "tosa.CLZ(" in (tmp_path / "failure-clz.txt").read_text()
 
 
-def test_printed_parsed_and_written_it_is_the_same(rows, tmp_path):
+def test_rewritten_graph_gives_the_same_results(rows, tmp_path):
     """The rewritten graph gives identical results in Carina's interpreter and in the reference model, whose reader accepts Carina's files."""
     samples = interpret_all(tmp_path, samples_of(rows, FIRST, 100))
     outcomes = run_ours(tmp_path, [(sample.tosa, sample.arrays) for sample in samples], "--rewrite")

@@ -355,7 +355,7 @@ def reference_code(case):
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_require(name, tmp_path):
+def test_broken_require_is_reported_and_nearest_valid_case_runs(name, tmp_path):
     broken, kept = PAIRS[name](True), PAIRS[name](False)
     ours, fine = run_ours(tmp_path, [(case.tosa, case.inputs) for case in (broken, kept)])
     # The verifier already rejects constants that break a REQUIRE.

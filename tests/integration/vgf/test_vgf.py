@@ -104,7 +104,7 @@ def test_graphs_equal_those_of_model_converter(converted):
     assert sum(equal) > 0.8 * len(equal), f"{sum(equal)} of {len(equal)}"
 
 
-def test_every_extension_is_among_them(converted):
+def test_graphs_cover_every_extension(converted):
     types = {value.dtype for sample, _, _ in converted for value in sample.graph.values}
     assert {D.BF16, D.FP8E4M3, D.FP8E5M2, D.INT4, D.INT16, D.INT48} <= types
 
@@ -144,7 +144,7 @@ def test_control_flow_is_refused_with_the_reason(samples, run_carina, tmp_path):
         assert not (tmp_path / "out.vgf").exists()
 
 
-def test_names_stay(converted):
+def test_files_keep_the_names_of_the_model(converted):
     """model-converter uses the names input_0 and output_0; Carina uses the model's names."""
     _, ours, theirs = converted[0]
     table = {}

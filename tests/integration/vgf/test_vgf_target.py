@@ -29,7 +29,7 @@ def compiled(run_carina, model, folder):
     return folder / "model.pte", report
 
 
-def test_float_cases(case, run_carina, tmp_path):
+def test_float_program_equals_eager(case, run_carina, tmp_path):
     program, report = compiled(run_carina, case.model, tmp_path)
     assert len(report["delegates"]) == 1
     made, _ = run_program(run_carina, program, case.inputs, tmp_path / "run")
@@ -37,7 +37,7 @@ def test_float_cases(case, run_carina, tmp_path):
         np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_integer_cases(case, run_carina, tmp_path):
+def test_integer_program_is_within_a_step_of_the_recorded_outputs(case, run_carina, tmp_path):
     if not case.model_int8.exists():
         pytest.skip("not run: the case has no integer model")
     program, report = compiled(run_carina, case.model_int8, tmp_path)

@@ -91,7 +91,7 @@ def test_integer_operators(op, rows, vulkan, run_on_vulkan, run_carina, tmp_path
 
 
 @pytest.mark.cases("add_float", "kws", "ds_cnn", "softmax", "mobilenet_v2", either=True)
-def test_cases(case, vulkan, run_on_vulkan, run_carina, tmp_path):  # noqa: F811
+def test_device_gives_the_recorded_bits(case, vulkan, run_on_vulkan, run_carina, tmp_path):  # noqa: F811
     run_carina(["tosa", case.path / "out.tosa", "-o", tmp_path / "m.vgf"])
     made = run_on_vulkan(tmp_path / "m.vgf", case.arrays("tosa_in_"))
     assert [array.tobytes() for array in made] == [array.tobytes() for array in case.arrays("tosa_out_")]
