@@ -74,16 +74,16 @@ bench: setup-full test-env build ## benchmarks, as ratios beside the peers run i
 	@$(if $(filter large,$(BENCH)),tests/integration/setup.sh arm && $(TEST_PYTHON) bench/large.py,$(TEST_PYTHON) bench/run.py && $(TEST_PYTHON) bench/kernels.py)
 
 conformance: setup-full test-env build ## 5,000 random modules, 3,000 random graphs for every NPU, the Arm backend's own tests, ExecuTorch's generic backend suite, programs in both runtimes, the tutorials on mobilenet_v2, 300 of both on a Vulkan device, then all tests of the official TOSA conformance generator; goes on where it stopped (two hours); SCHEDULER=tcp://HOST:PORT: the random graphs on a Dask cluster
-	@$(if $(SCHEDULER),$(TEST_PYTHON) tests/integration/conformance/on_cluster.py $(SCHEDULER) --graphs 3000,N=3000 nice $(TEST_PYTHON) -m pytest tests/integration/test_plan.py -q -n $(JOBS))
+	@$(if $(SCHEDULER),$(TEST_PYTHON) tests/integration/conformance/on_cluster.py $(SCHEDULER) --graphs 3000,N=3000 nice $(TEST_PYTHON) -m pytest tests/integration/plan/test_plan.py -q -n $(JOBS))
 	@PYTHONPATH=build/release/python nice $(TEST_PYTHON) -W ignore tests/integration/random_modules/run.py --count 5000 --ways 22 --jobs $(JOBS) --state build/test-env/random-modules.jsonl --failures build/test-env/random-modules
 	@tests/integration/setup.sh arm
 	@nice build/test-env/arm/bin/python tests/integration/arm/run.py --kind all --jobs $(JOBS) --json build/test-env/arm-outcomes.json
 	@nice build/test-env/arm/bin/python tests/integration/arm/run.py --page build/test-env/arm-outcomes.json --choose build/test-env/arm-outcomes.json
 	@nice $(TEST_PYTHON) tests/integration/arm/generic.py
-	@OMP_NUM_THREADS=1 nice $(TEST_PYTHON) tests/integration/interop/run.py --page
-	@TUTORIAL_NETWORK=mobilenet_v2 nice $(TEST_PYTHON) -m pytest tests/integration/test_arm_names.py -q -k "programs_of_the_command_line or our_own_way_gives"
-	@CARINA_VULKAN_GRAPHS=200 CARINA_VULKAN_CASES=100 nice $(TEST_PYTHON) -m pytest tests/integration/test_vgf_conformance.py -q
-	@nice $(TEST_PYTHON) tests/integration/conformance/run.py --jobs $(JOBS)
+	@OMP_NUM_THREADS=1 nice $(TEST_PYTHON) tests/integration/interop/run_matrix.py --page
+	@TUTORIAL_NETWORK=mobilenet_v2 nice $(TEST_PYTHON) -m pytest tests/integration/arm/test_arm_names.py -q -k "programs_of_the_command_line or our_own_way_gives"
+	@CARINA_VULKAN_GRAPHS=200 CARINA_VULKAN_CASES=100 nice $(TEST_PYTHON) -m pytest tests/integration/vgf/test_vgf_conformance.py -q
+	@nice $(TEST_PYTHON) tests/integration/conformance/run_corpus.py --jobs $(JOBS)
 
 arm-suite: test-env build ## the Arm backend's own pytest files on Carina: make arm-suite DIR=CHECKOUT [FILES="ops/test_add.py ..."]; writes docs/conformance-arm-api.md
 	@test -n "$(DIR)" || { echo "arm-suite: DIR=CHECKOUT, a checkout of ExecuTorch"; exit 2; }

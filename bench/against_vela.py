@@ -42,7 +42,10 @@ def mean(pairs):
 
 
 def table(head, rows):
-    return "\n".join([f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+    return (
+        "\n".join([f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)])
+        + "\n"
+    )
 
 
 def of_vela(pair, what):
@@ -96,15 +99,26 @@ def losses_of(pair, limits):
     for what in ("seconds", "megabytes"):
         ours, vela = getattr(pair.ours.cost, what), getattr(pair.vela.cost, what)
         if ours > vela:
-            yield [pair.setting.target, pair.case, f"compiler's {what}", f"{ours / vela:.2f}", f"{ours - vela:.2f} more"]
+            yield [
+                pair.setting.target,
+                pair.case,
+                f"compiler's {what}",
+                f"{ours / vela:.2f}",
+                f"{ours - vela:.2f} more",
+            ]
 
 
 def losses(pairs, limits):
     rows = [row for pair in pairs if not pair.refused for row in losses_of(pair, limits)]
-    return table(["NPU", "case", "what", "ratio", "where (cycles: by operation and what bounds it)"], rows) if rows else "None.\n"
+    return (
+        table(["NPU", "case", "what", "ratio", "where (cycles: by operation and what bounds it)"], rows)
+        if rows
+        else "None.\n"
+    )
 
 
 # --- DeiT-tiny ------------------------------------------------------------------------------------------------------
+
 
 def deit_pairs(work):
     tosa = deit_tosa(work)
@@ -112,7 +126,14 @@ def deit_pairs(work):
         bar = DEIT.get(setting.target)
         for flag, share in bar.shares.items() if bar else ():
             flags = flag.split()
-            pair = compare(setting, f"deit_tiny {flag}", [tosa], "Performance", lambda vela, s=setting, flags=flags: [*same_sram(s, vela.sram), *flags], work)
+            pair = compare(
+                setting,
+                f"deit_tiny {flag}",
+                [tosa],
+                "Performance",
+                lambda vela, s=setting, flags=flags: [*same_sram(s, vela.sram), *flags],
+                work,
+            )
             yield [*row_of(pair), f"{pair.ours.cycles / bar.peers_cycles:.3f}", f"{share:.2f}"]
 
 
@@ -160,8 +181,19 @@ For size:
 
 def write(path, work, machine):
     """Compiles and runs all cases and writes the page."""
-    speed = [compare(s, c, parts_of(c, s), "Performance", lambda vela, s=s: same_sram(s, vela.sram), work) for s in SETTINGS for c in CASES]
-    roomy = compare(SETTINGS[0], "mobilenet_v2", parts_of("mobilenet_v2", SETTINGS[0]), "Performance", lambda vela: ["--arena-budget=2M"], work)
+    speed = [
+        compare(s, c, parts_of(c, s), "Performance", lambda vela, s=s: same_sram(s, vela.sram), work)
+        for s in SETTINGS
+        for c in CASES
+    ]
+    roomy = compare(
+        SETTINGS[0],
+        "mobilenet_v2",
+        parts_of("mobilenet_v2", SETTINGS[0]),
+        "Performance",
+        lambda vela: ["--arena-budget=2M"],
+        work,
+    )
     size = [compare(s, c, parts_of(c, s), "Size", lambda vela: ["-O", "size"], work) for s in SETTINGS for c in CASES]
     deit = list(deit_pairs(work))
     page = PAGE.format(

@@ -20,9 +20,13 @@ HERE = Path(__file__).resolve().parent
 TICKS = os.sysconf("SC_CLK_TCK")
 IDLE_SECONDS = 15
 # A worker monitors itself every 20 ms. With 250 workers in a process, this would take all CPU time.
-CALM = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False", "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "60s",
-        "DASK_DISTRIBUTED__ADMIN__TICK__CYCLE": "60s", "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "60s",
-        "DASK_DISTRIBUTED__WORKER__MEMORY__SPILL": "False"}
+CALM = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "60s",
+    "DASK_DISTRIBUTED__ADMIN__TICK__CYCLE": "60s",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "60s",
+    "DASK_DISTRIBUTED__WORKER__MEMORY__SPILL": "False",
+}
 WORKERS = """
 import asyncio, os, signal, sys
 from distributed import Worker
@@ -40,7 +44,9 @@ if __name__ == "__main__":
 def figures(process):
     """CPU seconds and peak bytes of a running process."""
     fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    peak = next(line for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    peak = next(
+        line for line in Path(f"/proc/{process.pid}/status").read_text().splitlines() if line.startswith("VmHWM")
+    )
     return (int(fields[11]) + int(fields[12])) / TICKS, int(peak.split()[1]) * 1024
 
 
@@ -59,7 +65,9 @@ def make_stub(folder):
 def start_scheduler(folder):
     file = folder / "scheduler.json"
     words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file]
-    process = subprocess.Popen([sys.executable, "-m", "distributed.cli.dask_scheduler", *words], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_scheduler", *words], stderr=subprocess.DEVNULL
+    )
     while not (file.exists() and file.read_text().endswith("}")):
         time.sleep(0.05)
     return process, json.loads(file.read_text())["address"]
@@ -69,7 +77,15 @@ def start_workers(address, folder, count, per_process, environment):
     started = []
     for first in range(0, count, per_process):
         command = [sys.executable, "-c", WORKERS, address, folder, str(first), str(min(per_process, count - first))]
-        started.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=open(folder / f"workers{first}.log", "wb"), text=True))
+        started.append(
+            subprocess.Popen(
+                command,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=open(folder / f"workers{first}.log", "wb"),
+                text=True,
+            )
+        )
     for process in started:
         assert process.stdout.readline() == "ready\n"
     return started
@@ -86,7 +102,12 @@ def main():
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent / "python")}
-    environment |= {"STUB_TARGETS": str(-(-given.rows // given.modes)), "STUB_MODES": str(given.modes), "STUB_ROW_BYTES": str(given.row_bytes), "STUB_SECONDS": str(given.seconds)}
+    environment |= {
+        "STUB_TARGETS": str(-(-given.rows // given.modes)),
+        "STUB_MODES": str(given.modes),
+        "STUB_ROW_BYTES": str(given.row_bytes),
+        "STUB_SECONDS": str(given.seconds),
+    }
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         environment["CARINA_BIN"] = str(make_stub(folder))
@@ -98,7 +119,19 @@ def main():
         idle_rate = (idle_cpu - started) / IDLE_SECONDS
         before = loopback_bytes()
         begin = time.monotonic()
-        command = [sys.executable, "-m", "carina.cluster", "sweep", "m", "--scheduler", address, "--state", str(folder / "state"), "--progress", str(folder / "progress")]
+        command = [
+            sys.executable,
+            "-m",
+            "carina.cluster",
+            "sweep",
+            "m",
+            "--scheduler",
+            address,
+            "--state",
+            str(folder / "state"),
+            "--progress",
+            str(folder / "progress"),
+        ]
         client = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         printed = client.stdout.read()
         _, status, usage = os.wait4(client.pid, 0)
@@ -110,12 +143,19 @@ def main():
         for process in [*workers, scheduler]:
             process.send_signal(signal.SIGTERM)
             process.wait()
-    print(printed.strip(), f"exit code {os.waitstatus_to_exitcode(status)}, {rows} rows kept, {parts} parts, {seconds:.1f} s")
+    print(
+        printed.strip(),
+        f"exit code {os.waitstatus_to_exitcode(status)}, {rows} rows kept, {parts} parts, {seconds:.1f} s",
+    )
     client_cpu = usage.ru_utime + usage.ru_stime
     used = cpu - idle_cpu
     idle = idle_rate * seconds
-    print(f"scheduler: {used:.1f} CPU s, {1e3 * used / parts:.2f} ms a part, {1e3 * (used - idle) / parts:.2f} without the {idle:.1f} s that it takes when idle; peak {peak / 1e6:.0f} MB")
-    print(f"client: {client_cpu:.1f} CPU s, {1e3 * client_cpu / parts:.2f} ms a part; peak {usage.ru_maxrss * 1024 / 1e6:.0f} MB")
+    print(
+        f"scheduler: {used:.1f} CPU s, {1e3 * used / parts:.2f} ms a part, {1e3 * (used - idle) / parts:.2f} without the {idle:.1f} s that it takes when idle; peak {peak / 1e6:.0f} MB"
+    )
+    print(
+        f"client: {client_cpu:.1f} CPU s, {1e3 * client_cpu / parts:.2f} ms a part; peak {usage.ru_maxrss * 1024 / 1e6:.0f} MB"
+    )
     print(f"loopback: {moved / 1e6:.0f} MB, {moved / parts / 1e3:.1f} kB a part")
 
 

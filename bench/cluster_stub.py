@@ -31,7 +31,16 @@ def options():
 
 def row(index):
     target, mode = TARGETS[index // len(MODES)], MODES[index % len(MODES)]
-    figures = {"quantization": "int8", "target": target, "system_config": "s", "memory_mode": mode, "status": "compiled", "reason": "", "notes": [PADDING], "cycles": index}
+    figures = {
+        "quantization": "int8",
+        "target": target,
+        "system_config": "s",
+        "memory_mode": mode,
+        "status": "compiled",
+        "reason": "",
+        "notes": [PADDING],
+        "cycles": index,
+    }
     return {"scheme": "int8", "target": target, "memory_mode": mode, "row": figures}
 
 
@@ -58,8 +67,19 @@ def main():
     if "--describe" in given:
         known = sum(1 for _ in open(lines, encoding="utf-8")) if os.path.exists(lines) else 0
         missing = [[known, len(TARGETS) * len(MODES) - 1]] if known < len(TARGETS) * len(MODES) else []
-        sweep = {"model": "m", "key": "key", "options": [], "files": [], "schemes": ["int8"], "targets": TARGETS, "memory_modes": MODES, "missing": missing}
-        here = [{"name": name, "values": [value] if value else []} for name, value in given.items() if name.startswith("--")]
+        sweep = {
+            "model": "m",
+            "key": "key",
+            "options": [],
+            "files": [],
+            "schemes": ["int8"],
+            "targets": TARGETS,
+            "memory_modes": MODES,
+            "missing": missing,
+        }
+        here = [
+            {"name": name, "values": [value] if value else []} for name, value in given.items() if name.startswith("--")
+        ]
         return say({"version": "0.0.0", "program_sha256": DIGEST, "here": here, "sweeps": [sweep]})
     with open(lines, encoding="utf-8") as file:
         print(f"{sum(1 for _ in file)} rows")

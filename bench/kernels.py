@@ -51,7 +51,19 @@ def rows_of(text):
 
 
 def measured(image=IMAGE):
-    command = ["qemu-system-arm", "-M", "mps3-an547", "-display", "none", "-serial", "null", "-monitor", "none", "-icount", f"shift={NANOSECONDS.bit_length() - 1}"]
+    command = [
+        "qemu-system-arm",
+        "-M",
+        "mps3-an547",
+        "-display",
+        "none",
+        "-serial",
+        "null",
+        "-monitor",
+        "none",
+        "-icount",
+        f"shift={NANOSECONDS.bit_length() - 1}",
+    ]
     command += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if done.returncode != 0:

@@ -40,7 +40,18 @@ class Bench:
 
     def compile(self, name, data=None, threads=1, more=()):
         model, sample = self.model(name)
-        words = ["--target", TARGET, "--quantize", "int8", "--calibrate", data or sample, "--threads", threads, "-o", self.work / f"{name}.pte"]
+        words = [
+            "--target",
+            TARGET,
+            "--quantize",
+            "int8",
+            "--calibrate",
+            data or sample,
+            "--threads",
+            threads,
+            "-o",
+            self.work / f"{name}.pte",
+        ]
         return process(carina("compile", model, *words, *more))[0]
 
     def program(self, name):
@@ -69,13 +80,26 @@ class Bench:
         if not self.is_wanted(row):
             return
         cost = run()
-        memory = f"{cost.megabytes:6.0f} MB of {megabytes:4.0f} ({megabytes / cost.megabytes:4.2f}x)" if megabytes else f"{cost.megabytes:6.0f} MB"
-        print(f"{row:46} {cost.seconds:7.2f} s of {seconds:4.1f} asked ({seconds / cost.seconds:4.2f}x)  {memory}", flush=True)
+        memory = (
+            f"{cost.megabytes:6.0f} MB of {megabytes:4.0f} ({megabytes / cost.megabytes:4.2f}x)"
+            if megabytes
+            else f"{cost.megabytes:6.0f} MB"
+        )
+        print(
+            f"{row:46} {cost.seconds:7.2f} s of {seconds:4.1f} asked ({seconds / cost.seconds:4.2f}x)  {memory}",
+            flush=True,
+        )
 
 
 def compile_rows(bench):
     for name, seconds, beside_map in (("resnet50", 0.9, 250), ("mlp125", 4.0, 300), ("vit_base", 4.0, 350)):
-        of_file = 0 if name == "resnet50" else bench.model(name)[0].stat().st_size / 2**20 if bench.is_wanted(f"compile {name}") else 0
+        of_file = (
+            0
+            if name == "resnet50"
+            else bench.model(name)[0].stat().st_size / 2**20
+            if bench.is_wanted(f"compile {name}")
+            else 0
+        )
         bench.asked(f"compile {name}, one sample", lambda name=name: bench.compile(name), seconds, beside_map + of_file)
     for name, seconds in (("resnet50", 4.0), ("mobilenet_v2_896", 8.0)):
         bench.asked(f"compile {name}, {MANY} samples", lambda name=name: bench.compile(name, bench.many(name)), seconds)
@@ -87,9 +111,19 @@ def vela_row(bench):
     if not bench.is_wanted(row):
         return
     tosa = bench.tosa("resnet50")
-    ours, _ = process(carina("compile", tosa, "--target", TARGET, "--threads", 1, "-o", bench.work / "tosa.pte"), repeat=3)
-    flags = [f"--accelerator-config={TARGET}", "--output-format=raw", "--config=Arm/vela.ini", "--system-config=Ethos_U55_High_End_Embedded", "--memory-mode=Shared_Sram"]
-    vela, _ = process([sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={bench.work}/vela", tosa], repeat=2, cwd=bench.work)
+    ours, _ = process(
+        carina("compile", tosa, "--target", TARGET, "--threads", 1, "-o", bench.work / "tosa.pte"), repeat=3
+    )
+    flags = [
+        f"--accelerator-config={TARGET}",
+        "--output-format=raw",
+        "--config=Arm/vela.ini",
+        "--system-config=Ethos_U55_High_End_Embedded",
+        "--memory-mode=Shared_Sram",
+    ]
+    vela, _ = process(
+        [sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={bench.work}/vela", tosa], repeat=2, cwd=bench.work
+    )
     print(
         f"{row:46} {ours.seconds:7.2f} s, Vela {vela.seconds:.2f} s ({vela.seconds / ours.seconds:.2f}x, 4x asked)  {ours.megabytes:6.0f} MB, Vela {vela.megabytes:.0f} ({vela.megabytes / ours.megabytes:.2f}x)",
         flush=True,
@@ -101,8 +135,14 @@ def thread_rows(bench):
         row = f"compile {name}: two threads"
         if not bench.is_wanted(row):
             continue
-        one, two = (min((bench.compile(name, threads=threads) for _ in range(3)), key=lambda cost: cost.wall) for threads in (1, 2))
-        print(f"{row:46} {two.wall:7.2f} s on the clock, one thread {one.wall:.2f} s ({one.wall / two.wall:.2f}x, 1.7x asked)", flush=True)
+        one, two = (
+            min((bench.compile(name, threads=threads) for _ in range(3)), key=lambda cost: cost.wall)
+            for threads in (1, 2)
+        )
+        print(
+            f"{row:46} {two.wall:7.2f} s on the clock, one thread {one.wall:.2f} s ({one.wall / two.wall:.2f}x, 1.7x asked)",
+            flush=True,
+        )
 
 
 def growth_rows(bench):
@@ -111,9 +151,16 @@ def growth_rows(bench):
         row = f"growth with {size}"
         if not bench.is_wanted(row):
             continue
-        few, many = (min((bench.compile(name) for _ in range(3)), key=lambda cost: cost.seconds) for name in (small, large))
-        seconds, megabytes = (math.log(b / a, times) for a, b in ((few.seconds, many.seconds), (few.megabytes, many.megabytes)))
-        print(f"{row:46} {few.seconds:7.2f} s and {many.seconds:.2f} s, {times} times the {size}: exponents {seconds:.2f} of time, {megabytes:.2f} of memory (1.05 asked)", flush=True)
+        few, many = (
+            min((bench.compile(name) for _ in range(3)), key=lambda cost: cost.seconds) for name in (small, large)
+        )
+        seconds, megabytes = (
+            math.log(b / a, times) for a, b in ((few.seconds, many.seconds), (few.megabytes, many.megabytes))
+        )
+        print(
+            f"{row:46} {few.seconds:7.2f} s and {many.seconds:.2f} s, {times} times the {size}: exponents {seconds:.2f} of time, {megabytes:.2f} of memory (1.05 asked)",
+            flush=True,
+        )
 
 
 def stream_rows(bench):
@@ -131,22 +178,42 @@ def data_rows(bench):
         return
     test = np.load(DIGITS / "test.npz")
     program = bench.work / "digits.pte"
-    process(carina("compile", DIGITS / "digits.pt2", "--target", TARGET, "--calibrate", DIGITS / "calibration.npz", "-o", program))
+    process(
+        carina(
+            "compile",
+            DIGITS / "digits.pt2",
+            "--target",
+            TARGET,
+            "--calibrate",
+            DIGITS / "calibration.npz",
+            "-o",
+            program,
+        )
+    )
     peaks = {}
     for count in (10, 100_000):
         data = bench.work / f"digits_{count}.npz"
         order = np.arange(count) % len(test["x"])
         np.savez(data, x=test["x"][order], y=test["y"][order])
-        peaks["accuracy", count] = process(carina("accuracy", DIGITS / "digits.pt2", program, "--data", data))[0].megabytes
-        peaks["compile", count] = process(carina("compile", DIGITS / "digits.pt2", "--target", TARGET, "--calibrate", data, "-o", program))[0].megabytes
+        peaks["accuracy", count] = process(carina("accuracy", DIGITS / "digits.pt2", program, "--data", data))[
+            0
+        ].megabytes
+        peaks["compile", count] = process(
+            carina("compile", DIGITS / "digits.pt2", "--target", TARGET, "--calibrate", data, "-o", program)
+        )[0].megabytes
     for command in ("accuracy", "compile"):
         few, many = peaks[command, 10], peaks[command, 100_000]
-        print(f"{f'{command} digits: 100,000 samples':46} {many:7.1f} MB, of 10 samples {few:.1f} MB ({many / few:.2f} times, 1.2 asked)", flush=True)
+        print(
+            f"{f'{command} digits: 100,000 samples':46} {many:7.1f} MB, of 10 samples {few:.1f} MB ({many / few:.2f} times, 1.2 asked)",
+            flush=True,
+        )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", default=[], metavar="WORD", help="only rows whose name holds this word")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="WORD", help="only rows whose name holds this word"
+    )
     parser.add_argument("--models", type=Path, metavar="FOLDER", help="where exported models are, and stay")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="carina_large_") as folder:

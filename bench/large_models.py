@@ -44,7 +44,9 @@ def convolutions():
 
 def vit_small():
     """ViT-S/16: 22 million parameters."""
-    return zoo.VisionTransformer(image_size=224, patch_size=16, num_layers=12, num_heads=6, hidden_dim=384, mlp_dim=1536)
+    return zoo.VisionTransformer(
+        image_size=224, patch_size=16, num_layers=12, num_heads=6, hidden_dim=384, mlp_dim=1536
+    )
 
 
 MODELS = {

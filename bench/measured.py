@@ -18,5 +18,7 @@ _, status, usage = os.wait4(pid, 0)
 wall = time.perf_counter() - start
 code = os.waitstatus_to_exitcode(status)
 with open(cost_file, "w") as file:
-    json.dump({"wall": wall, "cpu": usage.ru_utime + usage.ru_stime, "megabytes": usage.ru_maxrss / 1024, "exit": code}, file)
+    json.dump(
+        {"wall": wall, "cpu": usage.ru_utime + usage.ru_stime, "megabytes": usage.ru_maxrss / 1024, "exit": code}, file
+    )
 sys.exit(code if code >= 0 else 1)

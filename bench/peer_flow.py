@@ -41,7 +41,9 @@ def main(model, input_file, target, out):
     done("quantize")
     exported = torch.export.export(converted, inputs, strict=True)
     done("export")
-    edge = to_edge_transform_and_lower(exported, partitioner=[EthosUPartitioner(spec)], compile_config=EdgeCompileConfig(_check_ir_validity=False))
+    edge = to_edge_transform_and_lower(
+        exported, partitioner=[EthosUPartitioner(spec)], compile_config=EdgeCompileConfig(_check_ir_validity=False)
+    )
     done("lower")
     result = edge.to_executorch(config=ExecutorchBackendConfig(extract_delegate_segments=False))
     with open(out, "wb") as file:

@@ -16,7 +16,11 @@ from processes import BUILD, carina, commit, process
 from streams import parts_of, same_sram
 
 LINES = ("ethos-u55", "ethos-u65", "ethos-u85")
-GOALS = {"ethos-u55": (0.68, 0.72), "ethos-u65": (0.55, 0.62), "ethos-u85": (0.72, 0.78)}  # nominal, perturbed: geometric means
+GOALS = {
+    "ethos-u55": (0.68, 0.72),
+    "ethos-u65": (0.55, 0.62),
+    "ethos-u85": (0.72, 0.78),
+}  # nominal, perturbed: geometric means
 WORST = (1.005, 1.03)
 
 
@@ -42,7 +46,12 @@ def vela_stream(tosa, setting, work):
     npz = folder / f"{tosa.stem}_vela.npz"
     if not npz.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        flags = [f"--accelerator-config={setting.target}", "--config=Arm/vela.ini", "--output-format=raw", *setting.flags()]
+        flags = [
+            f"--accelerator-config={setting.target}",
+            "--config=Arm/vela.ini",
+            "--output-format=raw",
+            *setting.flags(),
+        ]
         process([sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={folder}", tosa], cwd=folder)
     return npz
 
@@ -64,7 +73,10 @@ def ratios(setting, case, work):
             for model, cycles in cycles_by_model(npz, setting).items():
                 total[model] = total.get(model, 0) + cycles
     row = Ratios(setting, case, {model: ours[model] / theirs[model] for model in ours})
-    print(f"{setting.target} {case}: {row.by_model['nominal']:.3f}, worst {row.by_model[row.worst()]:.3f} ({row.worst()})", file=sys.stderr)
+    print(
+        f"{setting.target} {case}: {row.by_model['nominal']:.3f}, worst {row.by_model[row.worst()]:.3f} ({row.worst()})",
+        file=sys.stderr,
+    )
     return row
 
 
@@ -91,7 +103,16 @@ def cases(rows):
     for row in rows:
         others = [ratio for model, ratio in row.by_model.items() if model != "nominal"]
         worst = row.worst()
-        body.append([row.setting.target, row.case, f"{row.by_model['nominal']:.3f}", f"{geometric_mean(others):.3f}", f"{row.by_model[worst]:.3f}", worst])
+        body.append(
+            [
+                row.setting.target,
+                row.case,
+                f"{row.by_model['nominal']:.3f}",
+                f"{geometric_mean(others):.3f}",
+                f"{row.by_model[worst]:.3f}",
+                worst,
+            ]
+        )
     return table(["NPU", "case", "nominal", "mean of the others", "worst", "model of the worst"], body)
 
 

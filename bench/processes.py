@@ -18,8 +18,12 @@ ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPE
 def commit():
     """The commit that is measured, for the pages that say what has been measured; followed by "+" if tracked files differ from it."""
     git = ["git", "-c", "safe.directory=*", "-C", ROOT]
-    name = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    differs = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "src", "include", "facts"], check=False).returncode != 0
+    name = subprocess.run(
+        [*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    differs = (
+        subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "src", "include", "facts"], check=False).returncode != 0
+    )
     return name + ("+" if differs else "")
 
 
@@ -40,7 +44,9 @@ def process(command, repeat=1, **options):
     for _ in range(repeat):
         with tempfile.NamedTemporaryFile() as cost_file:
             launcher = [sys.executable, "-I", "-S", ROOT / "bench" / "measured.py", cost_file.name]
-            done = subprocess.run([str(word) for word in [*launcher, *command]], capture_output=True, text=True, env=ONE_THREAD, **options)
+            done = subprocess.run(
+                [str(word) for word in [*launcher, *command]], capture_output=True, text=True, env=ONE_THREAD, **options
+            )
             if done.returncode != 0:
                 raise RuntimeError(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr[-2000:]}")
             measured = json.load(cost_file)
@@ -55,7 +61,13 @@ WALL_ONLY = ("two",)
 
 def google_benchmark(program, *args, repetitions=3, seconds=0.2):
     """{name: Cost} of one of Carina's benchmark programs: the best repetition."""
-    command = [BUILD / program, "--benchmark_format=json", f"--benchmark_repetitions={repetitions}", f"--benchmark_min_time={seconds}", *args]
+    command = [
+        BUILD / program,
+        "--benchmark_format=json",
+        f"--benchmark_repetitions={repetitions}",
+        f"--benchmark_min_time={seconds}",
+        *args,
+    ]
     cost, text = process(command)
     unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
     costs = {}

@@ -20,7 +20,10 @@ def make(model, folder):
     def exported():
         return torch.export.load(model)
 
-    programs = {"portable": to_edge(exported()), "xnnpack": to_edge_transform_and_lower(exported(), partitioner=[XnnpackPartitioner()])}
+    programs = {
+        "portable": to_edge(exported()),
+        "xnnpack": to_edge_transform_and_lower(exported(), partitioner=[XnnpackPartitioner()]),
+    }
     for name, program in programs.items():
         (Path(folder) / f"{name}.pte").write_bytes(program.to_executorch().buffer)
 
@@ -57,9 +60,15 @@ def make_cortex_m(model, input_file, folder):
     float_module = torch.export.load(model).module(check_guards=False)
     # The Cortex-M backend requires convolutions with channels-last inputs from the beginning.
     last = tuple(x.to(memory_format=torch.channels_last) for x in int8_inputs(input_file))
-    module = quantized(exported(float_module.to(memory_format=torch.channels_last), last).module(check_guards=False), last, CortexMQuantizer())
+    module = quantized(
+        exported(float_module.to(memory_format=torch.channels_last), last).module(check_guards=False),
+        last,
+        CortexMQuantizer(),
+    )
     edge = to_edge(exported(module, last), compile_config=cortex_m_edge_compile_config())
-    passes = CortexMPassManager(edge.exported_program(), CortexMPassManager.pass_list, target_config=CortexMTargetConfig(cpu=CortexM.M55))
+    passes = CortexMPassManager(
+        edge.exported_program(), CortexMPassManager.pass_list, target_config=CortexMTargetConfig(cpu=CortexM.M55)
+    )
     program = EdgeProgramManager(passes.transform(), compile_config=cortex_m_edge_compile_config())
     (Path(folder) / "cortex_m.pte").write_bytes(program.to_executorch().buffer)
 
@@ -67,7 +76,10 @@ def make_cortex_m(model, input_file, folder):
 def make_xnnpack_int8(model, input_file, folder):
     import torch
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import XNNPACKQuantizer, get_symmetric_quantization_config
+    from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
+        XNNPACKQuantizer,
+        get_symmetric_quantization_config,
+    )
     from executorch.exir import to_edge_transform_and_lower
 
     inputs = int8_inputs(input_file)
@@ -83,7 +95,9 @@ def run(program, input_file):
     from executorch.extension.pybindings import portable_lib
 
     torch.set_num_threads(1)
-    portable_lib._unsafe_reset_threadpool(1)  # XNNPACK's thread pool, which by default has as many threads as the machine has cores
+    portable_lib._unsafe_reset_threadpool(
+        1
+    )  # XNNPACK's thread pool, which by default has as many threads as the machine has cores
     method = portable_lib._load_for_executorch(program)
     inputs = [torch.from_numpy(np.load(input_file))]
     method.forward(inputs)

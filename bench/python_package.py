@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 START = time.monotonic()
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "integration" / "arm_tutorials"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "integration" / "arm" / "tutorials"))
 
 import carina  # noqa: E402
 import torch  # noqa: E402
@@ -24,7 +24,10 @@ def main():
     for name in ("fresh process", "warm", "warm"):
         cpu, wall = (0.0, START) if name == "fresh process" else (time.process_time(), time.monotonic())
         program = carina.compile(model, (x,), target="ethos-u55-128", quantize="int8", calibration=x)
-        print(f"{name:14} {time.process_time() - cpu:6.2f} s CPU {time.monotonic() - wall:6.2f} s wall, {len(program.pte):,} bytes", flush=True)
+        print(
+            f"{name:14} {time.process_time() - cpu:6.2f} s CPU {time.monotonic() - wall:6.2f} s wall, {len(program.pte):,} bytes",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -65,8 +65,12 @@ class Bottleneck(nn.Module):
     def __init__(self, width, wide, act, squeezed=False, stride=1):
         super().__init__()
         self.expand = nn.Sequential(nn.Conv2d(width, wide, 1, bias=False), nn.BatchNorm2d(wide), act(wide))
-        self.deep = nn.Sequential(nn.Conv2d(wide, wide, 3, stride, 1, groups=wide, bias=False), nn.BatchNorm2d(wide), act(wide))
-        self.squeeze = nn.Sequential(nn.Conv2d(wide, 8, 1), nn.ReLU(), nn.Conv2d(8, wide, 1), nn.Sigmoid()) if squeezed else None
+        self.deep = nn.Sequential(
+            nn.Conv2d(wide, wide, 3, stride, 1, groups=wide, bias=False), nn.BatchNorm2d(wide), act(wide)
+        )
+        self.squeeze = (
+            nn.Sequential(nn.Conv2d(wide, 8, 1), nn.ReLU(), nn.Conv2d(8, wide, 1), nn.Sigmoid()) if squeezed else None
+        )
         self.project = nn.Sequential(nn.Conv2d(wide, width, 1, bias=False), nn.BatchNorm2d(width))
         self.stride = stride
 
@@ -156,7 +160,12 @@ class Portrait(nn.Module):
         self.first = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.PReLU(8))
         self.down = nn.Sequential(nn.Conv2d(8, 8, 3, 2, 1, groups=8, bias=False), nn.Conv2d(8, 24, 1, bias=False))
         self.norm, self.act = nn.BatchNorm2d(32), nn.PReLU(32)
-        self.deep = nn.ModuleList(nn.Sequential(nn.Conv2d(32, 32, 3, padding=d, dilation=d, groups=32, bias=False), nn.Conv2d(32, 32, 1, bias=False)) for d in (1, 2, 3))
+        self.deep = nn.ModuleList(
+            nn.Sequential(
+                nn.Conv2d(32, 32, 3, padding=d, dilation=d, groups=32, bias=False), nn.Conv2d(32, 32, 1, bias=False)
+            )
+            for d in (1, 2, 3)
+        )
         self.norms = nn.ModuleList(nn.Sequential(nn.BatchNorm2d(32), nn.PReLU(32)) for _ in range(3))
         self.narrow, self.up_norm = nn.Conv2d(32, 8, 1, bias=False), nn.Sequential(nn.BatchNorm2d(8), nn.PReLU(8))
         self.join = nn.Sequential(nn.BatchNorm2d(16), nn.PReLU(16), nn.Conv2d(16, 2, 1), nn.BatchNorm2d(2))
@@ -178,7 +187,10 @@ class Sequence(nn.Module):
         super().__init__()
         self.first, self.place = nn.Linear(6, 32), nn.Parameter(torch.randn(1, 20, 32) * 0.1)
         self.norms = nn.ModuleList(nn.LayerNorm(32) for _ in range(4))
-        self.qkv, self.out = nn.ModuleList(nn.Linear(32, 96) for _ in range(2)), nn.ModuleList(nn.Linear(32, 32) for _ in range(2))
+        self.qkv, self.out = (
+            nn.ModuleList(nn.Linear(32, 96) for _ in range(2)),
+            nn.ModuleList(nn.Linear(32, 32) for _ in range(2)),
+        )
         self.wide = nn.ModuleList(nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 32)) for _ in range(2))
         self.head = nn.Linear(32, classes)
 
@@ -281,7 +293,10 @@ def plates(rng, count):
     digits = load_digits()
     chosen = rng.integers(0, len(digits.target), (count, 5))
     x = np.concatenate([digits.images[chosen[:, i]] for i in range(5)], 2)[:, None] / 16
-    light = contrast(rng, count, 1, 1, 1) * np.linspace(rng.uniform(0.5, 1, count), rng.uniform(0.5, 1, count), 40).T[:, None, None]
+    light = (
+        contrast(rng, count, 1, 1, 1)
+        * np.linspace(rng.uniform(0.5, 1, count), rng.uniform(0.5, 1, count), 40).T[:, None, None]
+    )
     return (x * light + rng.normal(0, 0.12, x.shape)).astype(np.float32), digits.target[chosen].astype(np.int64)
 
 
@@ -320,7 +335,9 @@ def crops(rng, count, side):
     for _ in range(count):
         photo = photos[rng.integers(2)]
         top, left, zoom = rng.integers(0, 427 - 3 * side), rng.integers(0, 640 - 3 * side), rng.integers(1, 4)
-        made.append(photo[top : top + zoom * side, left : left + zoom * side].reshape(side, zoom, side, zoom).mean((1, 3)))
+        made.append(
+            photo[top : top + zoom * side, left : left + zoom * side].reshape(side, zoom, side, zoom).mean((1, 3))
+        )
     return np.array(made, np.float32)[:, None]
 
 
@@ -375,7 +392,9 @@ def gestures(rng, count):
     speed, shape = 1 + kinds % 4 * 0.6, kinds // 4
     phase, size = rng.uniform(0, 2 * np.pi, (count, 1, 6)) * 0.3 + np.arange(6) * 0.7, contrast(rng, count, 1, 6)
     wave = np.sin(2 * np.pi * speed[:, None, None] * t + phase)
-    x = size * np.where(shape[:, None, None] == 1, np.sign(wave) * np.abs(wave) ** 0.3, wave) + rng.normal(0, 0.35, (count, 20, 6))
+    x = size * np.where(shape[:, None, None] == 1, np.sign(wave) * np.abs(wave) ** 0.3, wave) + rng.normal(
+        0, 0.35, (count, 20, 6)
+    )
     peaks = (rng.random(x.shape) < 0.004) * rng.normal(0, 6, x.shape)
     return (x + peaks).astype(np.float32), kinds.astype(np.int64)
 
@@ -402,7 +421,14 @@ def curves(rng, count):
     """Regression: three numbers from eight, of very different sizes."""
     x = rng.normal(0, 1, (count, 8)) * np.array((1, 1, 1, 1, 0.1, 0.1, 3, 3))
     x[:, 6] *= rng.random(count) < 0.3
-    y = np.stack((np.sin(x[:, 0]) * x[:, 1] + x[:, 6] * 0.3, np.abs(x[:, 2]) + 5 * x[:, 4] * x[:, 3], np.tanh(x[:, 7]) + 4 * x[:, 5] ** 2), 1)
+    y = np.stack(
+        (
+            np.sin(x[:, 0]) * x[:, 1] + x[:, 6] * 0.3,
+            np.abs(x[:, 2]) + 5 * x[:, 4] * x[:, 3],
+            np.tanh(x[:, 7]) + 4 * x[:, 5] ** 2,
+        ),
+        1,
+    )
     return x.astype(np.float32), y.astype(np.float32)
 
 
@@ -443,7 +469,14 @@ def rmse(outputs, truth):
     return np.sqrt(((outputs[0] - truth) ** 2).mean())
 
 
-UNITS = {right: "% right", whole_plates: "% whole plates", near_places: "% places", overlap: "% IoU", psnr: "dB PSNR", rmse: "RMSE"}
+UNITS = {
+    right: "% right",
+    whole_plates: "% whole plates",
+    near_places: "% places",
+    overlap: "% IoU",
+    psnr: "dB PSNR",
+    rmse: "RMSE",
+}
 
 
 def loss_in_points(metric, wanted, got):

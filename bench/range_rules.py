@@ -31,7 +31,21 @@ def run(carina, *args):
 def compiled(carina, name, scheme, work, target, *more):
     """The program, the report of the compilation, and its notes."""
     program = work / f"{name}.pte"
-    done = run(carina, "compile", work / f"{name}.pt2", "--target", target, "--quantize", scheme, "--calibrate", work / f"{name}_calibration.npz", "-o", program, "--json", *more)
+    done = run(
+        carina,
+        "compile",
+        work / f"{name}.pt2",
+        "--target",
+        target,
+        "--quantize",
+        scheme,
+        "--calibrate",
+        work / f"{name}_calibration.npz",
+        "-o",
+        program,
+        "--json",
+        *more,
+    )
     return program, json.loads(done.stdout), done.stderr
 
 
@@ -62,7 +76,9 @@ def measured(carina, name, rule, work, target, wanted):
     program, report, _ = compiled(carina, name, rule, work, target)
     shutil.rmtree(out, ignore_errors=True)
     run(carina, "run", program, "-i", work / f"{name}_test.npz", "-o", out)
-    return report, [np.load(file).reshape(one.shape) for file, one in zip(sorted(out.glob("*.npy")), wanted, strict=True)]
+    return report, [
+        np.load(file).reshape(one.shape) for file, one in zip(sorted(out.glob("*.npy")), wanted, strict=True)
+    ]
 
 
 def row_of(carina, name, rules, work, target, is_sqnr):

@@ -25,7 +25,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import against_vela
-from processes import ROOT, SHARED, Cost, best_of, carina, commit, google_benchmark, peer_inference, process, program_peer
+from processes import (
+    ROOT,
+    SHARED,
+    Cost,
+    best_of,
+    carina,
+    commit,
+    google_benchmark,
+    peer_inference,
+    process,
+    program_peer,
+)
 from streams import deit_tiny
 
 DIGITS = ROOT / "models" / "digits"
@@ -91,7 +102,9 @@ def reference_program(model, work):
 
 def two_threads(tosa, inputs):
     """(wall time with two threads, wall time with one). The bursts are short, and the best one counts."""
-    costs = google_benchmark("interpret_bench", "--benchmark_filter=warm|two", tosa, *inputs, repetitions=25, seconds=0.03)
+    costs = google_benchmark(
+        "interpret_bench", "--benchmark_filter=warm|two", tosa, *inputs, repetitions=25, seconds=0.03
+    )
     return (Cost(costs[name].wall, costs[name].wall) for name in ("two", "warm"))
 
 
@@ -118,9 +131,28 @@ def digits(work):
 
     image = np.load(DIGITS / "test.npz")["x"][:1]
     np.save(work / "digits.npy", image)
-    process(carina("compile", DIGITS / "digits.pt2", "--target", TARGET, "--calibrate", DIGITS / "calibration.npz", "--dump", work / "digits", "-o", work / "digits.pte"))
+    process(
+        carina(
+            "compile",
+            DIGITS / "digits.pt2",
+            "--target",
+            TARGET,
+            "--calibrate",
+            DIGITS / "calibration.npz",
+            "--dump",
+            work / "digits",
+            "-o",
+            work / "digits.pte",
+        )
+    )
     np.save(work / "digits_int8.npy", np.zeros(image.shape, np.int8))
-    return Model("digits", DIGITS / "digits.pt2", work / "digits.npy", next((work / "digits").glob("*.tosa")), [work / "digits_int8.npy"])
+    return Model(
+        "digits",
+        DIGITS / "digits.pt2",
+        work / "digits.npy",
+        next((work / "digits").glob("*.tosa")),
+        [work / "digits_int8.npy"],
+    )
 
 
 def shared_case(name):
@@ -136,19 +168,56 @@ def shared_case(name):
 def compile_rows(model, work, options):
     out = work / f"{model.name}.pte"
     dump = work / f"dump_{model.name}"
-    command = carina("compile", model.float_model, "--target", TARGET, "--quantize", "int8", "--calibrate", model.input_file, "--threads", "1", "-o", out)
+    command = carina(
+        "compile",
+        model.float_model,
+        "--target",
+        TARGET,
+        "--quantize",
+        "int8",
+        "--calibrate",
+        model.input_file,
+        "--threads",
+        "1",
+        "-o",
+        out,
+    )
     ours, _ = process(command, repeat=5)
     peer = None
     if not options.quick:
-        peer, text = process([sys.executable, ROOT / "bench" / "peer_flow.py", model.float_model, model.input_file, TARGET, work / "peer.pte"], cwd=work)
+        peer, text = process(
+            [
+                sys.executable,
+                ROOT / "bench" / "peer_flow.py",
+                model.float_model,
+                model.input_file,
+                TARGET,
+                work / "peer.pte",
+            ],
+            cwd=work,
+        )
         phases = json.loads(text.splitlines()[-1])
-        print(f"  the peer's phases for {model.name}: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in phases.items()), file=sys.stderr)
+        print(
+            f"  the peer's phases for {model.name}: "
+            + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in phases.items()),
+            file=sys.stderr,
+        )
     yield Row(f"compile {model.name}: float .pt2 to .pte", ours, peer, "ExecuTorch Arm backend, fresh process")
     process([*command, "--dump", dump])
     tosa = next(dump.glob("*.tosa"))
     ours, _ = process(carina("compile", tosa, "--target", TARGET, "-o", out), repeat=5)
-    flags = [f"--accelerator-config={TARGET}", "--output-format=raw", "--config=Arm/vela.ini", "--system-config=Ethos_U55_High_End_Embedded", "--memory-mode=Shared_Sram"]
-    peer, _ = process([sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={work}/vela_{model.name}", tosa], repeat=2, cwd=work)
+    flags = [
+        f"--accelerator-config={TARGET}",
+        "--output-format=raw",
+        "--config=Arm/vela.ini",
+        "--system-config=Ethos_U55_High_End_Embedded",
+        "--memory-mode=Shared_Sram",
+    ]
+    peer, _ = process(
+        [sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={work}/vela_{model.name}", tosa],
+        repeat=2,
+        cwd=work,
+    )
     yield Row(f"compile {model.name}: TOSA to NPU", ours, peer, "Vela, fresh process")
 
 
@@ -157,7 +226,18 @@ ASKED = {"mobilenet_v2": 0.15, "deit_tiny": 0.5}  # goals: seconds on one core
 
 def front_end(name, model, image, work):
     """Import, quantization with one sample, and lowering."""
-    command = carina("tosa", model, "--quantize", "int8", "--calibrate", image, "--threads", "1", "-o", work / f"{name}_front_end.tosa")
+    command = carina(
+        "tosa",
+        model,
+        "--quantize",
+        "int8",
+        "--calibrate",
+        image,
+        "--threads",
+        "1",
+        "-o",
+        work / f"{name}_front_end.tosa",
+    )
     ours, _ = process(command, repeat=8)
     return Row(f"front end {name}: .pt2 to INT TOSA", ours, Cost(ASKED[name], ASKED[name]), "what is asked for")
 
@@ -171,18 +251,41 @@ def front_end_rows(model, work, options):
 
 def sweep_rows(model, work, options):
     """All NPUs with their legal memory modes in one command from the float model, compared with as many runs of Vela alone from TOSA."""
-    words = ["sweep", model.float_model, "--targets", "all", "--memory-modes", "all", "--quantize", "int8", "--calibrate", model.input_file]
+    words = [
+        "sweep",
+        model.float_model,
+        "--targets",
+        "all",
+        "--memory-modes",
+        "all",
+        "--quantize",
+        "int8",
+        "--calibrate",
+        model.input_file,
+    ]
     ours, text = process(carina(*words, "--json"), repeat=2)
     rows = [row for row in json.loads(text)["rows"] if row["status"] == "compiled"]
     peer = None
     if not options.quick:
         peer = Cost(0.0, 0.0)
         for row in rows:
-            flags = [f"--accelerator-config={row['target']}", "--output-format=raw", "--config=Arm/vela.ini", f"--system-config={row['system_config']}", f"--memory-mode={row['memory_mode']}"]
-            one, _ = process([sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={work}/vela_sweep", model.tosa], cwd=work)
+            flags = [
+                f"--accelerator-config={row['target']}",
+                "--output-format=raw",
+                "--config=Arm/vela.ini",
+                f"--system-config={row['system_config']}",
+                f"--memory-mode={row['memory_mode']}",
+            ]
+            one, _ = process(
+                [sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={work}/vela_sweep", model.tosa], cwd=work
+            )
             peer = Cost(peer.seconds + one.seconds, peer.wall + one.wall, max(peer.megabytes, one.megabytes))
     yield Row(f"sweep {model.name}: {len(rows)} programs", ours, peer, f"Vela alone, {len(rows)} processes")
-    print(f"  wall time of the sweep: {ours.wall:.1f} s" + (f", of Vela's processes one after the other: {peer.wall:.1f} s" if peer else ""), file=sys.stderr)
+    print(
+        f"  wall time of the sweep: {ours.wall:.1f} s"
+        + (f", of Vela's processes one after the other: {peer.wall:.1f} s" if peer else ""),
+        file=sys.stderr,
+    )
 
 
 def interpret_rows(model, work, options):
@@ -190,22 +293,48 @@ def interpret_rows(model, work, options):
     ours.megabytes = interpreter_memory(model.tosa, model.tosa_inputs)
     peer = reference_model(model)
     peer.megabytes = reference_program(model, work).megabytes
-    yield Row(f"interpret {model.name}: int8, warm", ours, peer, "tosa_reference_model, in process; memory of its program")
-    yield Row(f"interpret {model.name}: int8, two threads", *two_threads(model.tosa, model.tosa_inputs), "Carina with one thread, wall time")
+    yield Row(
+        f"interpret {model.name}: int8, warm", ours, peer, "tosa_reference_model, in process; memory of its program"
+    )
+    yield Row(
+        f"interpret {model.name}: int8, two threads",
+        *two_threads(model.tosa, model.tosa_inputs),
+        "Carina with one thread, wall time",
+    )
 
 
 def simulate_rows(model, work, options):
     peer = reference_model(model)
-    process(carina("compile", model.tosa, "--target", TARGET, "--dump", work / f"stream_{model.name}", "-o", work / "stream.pte"))
+    process(
+        carina(
+            "compile",
+            model.tosa,
+            "--target",
+            TARGET,
+            "--dump",
+            work / f"stream_{model.name}",
+            "-o",
+            work / "stream.pte",
+        )
+    )
     streams = {"our stream": next((work / f"stream_{model.name}").glob("*_vela.npz"))}
-    for target, name in {TARGET: "Vela's stream", "ethos-u65-512": "Vela's, U65-512", "ethos-u85-256": "Vela's, U85-256"}.items():
+    for target, name in {
+        TARGET: "Vela's stream",
+        "ethos-u65-512": "Vela's, U65-512",
+        "ethos-u85-256": "Vela's, U85-256",
+    }.items():
         vela = SHARED / "cases" / model.name / target / "out_vela.npz"
         if vela.exists():
             streams[name] = vela
     for name, stream in streams.items():
         costs = google_benchmark("simulate_bench", stream)
         for speed in ("cold", "warm", "timed"):
-            yield Row(f"simulate {model.name}: {name}, {speed}", costs[speed], peer, "tosa_reference_model (no NPU), in process")
+            yield Row(
+                f"simulate {model.name}: {name}, {speed}",
+                costs[speed],
+                peer,
+                "tosa_reference_model (no NPU), in process",
+            )
 
 
 def eager_rows(model, work, options):
@@ -222,7 +351,11 @@ def eager_rows(model, work, options):
     with torch.no_grad():
         peer = best_of(lambda: module(example))
     yield Row(f"interpret {model.name}: fp32, warm", ours, peer, "eager PyTorch, one thread")
-    yield Row(f"interpret {model.name}: fp32, two threads", *two_threads(tosa, [model.input_file]), "Carina with one thread, wall time")
+    yield Row(
+        f"interpret {model.name}: fp32, two threads",
+        *two_threads(tosa, [model.input_file]),
+        "Carina with one thread, wall time",
+    )
 
 
 def program_rows(model, work, options):
@@ -230,15 +363,34 @@ def program_rows(model, work, options):
     folder.mkdir()
     program_peer("make", model.float_model, folder)
     portable = folder / "portable.pte"
-    ours = google_benchmark("program_bench", "--benchmark_filter=host|two", portable, model.input_file, repetitions=8, seconds=0.1)
+    ours = google_benchmark(
+        "program_bench", "--benchmark_filter=host|two", portable, model.input_file, repetitions=8, seconds=0.1
+    )
     costs = {name: peer_inference(folder / f"{name}.pte", model.input_file) for name in ("portable", "xnnpack")}
-    yield Row(f"program {model.name}: fp32, undelegated", ours["host"], costs["portable"], "ExecuTorch's portable kernels, the same .pte")
-    yield Row(f"program {model.name}: fp32, undelegated", ours["host"], costs["xnnpack"], "ExecuTorch with XNNPACK, one thread")
+    yield Row(
+        f"program {model.name}: fp32, undelegated",
+        ours["host"],
+        costs["portable"],
+        "ExecuTorch's portable kernels, the same .pte",
+    )
+    yield Row(
+        f"program {model.name}: fp32, undelegated",
+        ours["host"],
+        costs["xnnpack"],
+        "ExecuTorch with XNNPACK, one thread",
+    )
     tosa = folder / "float.tosa"
     process(carina("tosa", model.float_model, "-o", tosa))
     interpreter = google_benchmark("interpret_bench", "--benchmark_filter=warm", tosa, model.input_file)["warm"]
-    yield Row(f"interpret {model.name}: fp32, warm", interpreter, costs["xnnpack"], "ExecuTorch with XNNPACK, one thread")
-    yield Row(f"program {model.name}: fp32, two threads", Cost(ours["two"].wall, ours["two"].wall), Cost(ours["host"].wall, ours["host"].wall), "Carina with one thread, wall time")
+    yield Row(
+        f"interpret {model.name}: fp32, warm", interpreter, costs["xnnpack"], "ExecuTorch with XNNPACK, one thread"
+    )
+    yield Row(
+        f"program {model.name}: fp32, two threads",
+        Cost(ours["two"].wall, ours["two"].wall),
+        Cost(ours["host"].wall, ours["host"].wall),
+        "Carina with one thread, wall time",
+    )
 
 
 def int8_program_rows(model, work, options):
@@ -248,23 +400,61 @@ def int8_program_rows(model, work, options):
         program_peer(kind, model.float_model, model.input_file, folder)
     ours = google_benchmark("program_bench", folder / "cortex_m.pte", model.input_file, repetitions=8, seconds=0.1)
     peer = peer_inference(folder / "xnnpack8.pte", model.input_file)
-    yield Row(f"program {model.name}: int8, undelegated", ours["host"], peer, "ExecuTorch with XNNPACK's int8, one thread; ours: the Cortex-M backend's operators")
+    yield Row(
+        f"program {model.name}: int8, undelegated",
+        ours["host"],
+        peer,
+        "ExecuTorch with XNNPACK's int8, one thread; ours: the Cortex-M backend's operators",
+    )
     interpreter = google_benchmark("interpret_bench", "--benchmark_filter=warm", model.tosa, *model.tosa_inputs)["warm"]
     yield Row(f"interpret {model.name}: int8, warm", interpreter, peer, "ExecuTorch with XNNPACK's int8, one thread")
-    yield Row(f"program {model.name}: int8, undelegated", ours["host"], ours["portable"], "Carina's kernels as firmware has them, the same .pte")
-    yield Row(f"program {model.name}: int8, two threads", Cost(ours["two"].wall, ours["two"].wall), Cost(ours["host"].wall, ours["host"].wall), "Carina with one thread, wall time")
+    yield Row(
+        f"program {model.name}: int8, undelegated",
+        ours["host"],
+        ours["portable"],
+        "Carina's kernels as firmware has them, the same .pte",
+    )
+    yield Row(
+        f"program {model.name}: int8, two threads",
+        Cost(ours["two"].wall, ours["two"].wall),
+        Cost(ours["host"].wall, ours["host"].wall),
+        "Carina with one thread, wall time",
+    )
 
 
 def session_rows(model, work, options):
     import numpy as np
 
     pte, samples = work / f"session_{model.name}.pte", work / "samples.npy"
-    process(carina("compile", model.float_model, "--target", TARGET, "--quantize", "int8", "--calibrate", model.input_file, "-o", pte))
+    process(
+        carina(
+            "compile",
+            model.float_model,
+            "--target",
+            TARGET,
+            "--quantize",
+            "int8",
+            "--calibrate",
+            model.input_file,
+            "-o",
+            pte,
+        )
+    )
     np.save(samples, np.concatenate([np.load(model.input_file)] * BATCH))
     batch, _ = process(carina("run", pte, "-i", samples, "-o", work / "outputs", "--threads", "1"), repeat=3)
     costs = google_benchmark("session_bench", pte, model.input_file, repetitions=8)
-    yield Row(f"session {model.name}: a run on the simulated NPU", costs["one"], Cost(batch.seconds / BATCH, batch.wall / BATCH), f"carina run, a sample of {BATCH}")
-    yield Row(f"session {model.name}: two threads", Cost(costs["two"].wall, costs["two"].wall), Cost(costs["one"].wall, costs["one"].wall), "a session of one thread, wall time")
+    yield Row(
+        f"session {model.name}: a run on the simulated NPU",
+        costs["one"],
+        Cost(batch.seconds / BATCH, batch.wall / BATCH),
+        f"carina run, a sample of {BATCH}",
+    )
+    yield Row(
+        f"session {model.name}: two threads",
+        Cost(costs["two"].wall, costs["two"].wall),
+        Cost(costs["one"].wall, costs["one"].wall),
+        "a session of one thread, wall time",
+    )
 
 
 def vgf_rows(model, work, options):
@@ -279,7 +469,9 @@ def vgf_rows(model, work, options):
         ours, _ = process(carina("tosa", graph, "-o", work / f"{model.name}.vgf"), repeat=5)
         peer, _ = process([converter, "-i", graph, "-o", theirs], repeat=3, cwd=work)
         yield Row(f"vgf {model.name}: {kind} TOSA to .vgf", ours, peer, "Arm's model-converter, fresh process")
-    ours, _ = process(carina("compile", model.float_model, "--target", "vgf", "-o", work / f"{model.name}.vgf"), repeat=5)
+    ours, _ = process(
+        carina("compile", model.float_model, "--target", "vgf", "-o", work / f"{model.name}.vgf"), repeat=5
+    )
     yield Row(f"vgf {model.name}: float .pt2 to .vgf", ours, peer, "model-converter alone, from the TOSA file")
 
 
@@ -332,7 +524,9 @@ def machine():
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="without the peer's whole compile flow")
-    parser.add_argument("--only", action="append", default=[], metavar="WORD", help="only rows whose name holds this word")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="WORD", help="only rows whose name holds this word"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the rows there too")
     return parser.parse_args()
 
@@ -376,7 +570,10 @@ def main():
     for line in not_run:
         print(f"not run: {line}")
     if options.json:
-        content = [{"name": r.name, "ours": vars(r.ours), "peer": vars(r.peer) if r.peer else None, "peer_name": r.peer_name} for r in rows]
+        content = [
+            {"name": r.name, "ours": vars(r.ours), "peer": vars(r.peer) if r.peer else None, "peer_name": r.peer_name}
+            for r in rows
+        ]
         Path(options.json).write_text(json.dumps({"machine": machine(), "rows": content}, indent=1) + "\n")
     return 1 if any("no ../shared" not in line for line in not_run) else 0
 

@@ -24,10 +24,18 @@ def measured(carina, name, scheme, target, work, test):
     """(cycles, SQNR in dB, samples, of these with equal bits, promised SQNR or None)"""
     dump = work / f"{name}_bits"
     program, report, notes = compiled(carina, name, scheme, work, target, "--dump", dump)
-    accuracy = json.loads(run(carina, "accuracy", work / f"{name}.pt2", program, "--dump", dump, "--data", test, "--json").stdout)
+    accuracy = json.loads(
+        run(carina, "accuracy", work / f"{name}.pt2", program, "--dump", dump, "--data", test, "--json").stdout
+    )
     promised = re.search(r"cycles \(.*?\), SQNR ([\d.]+) dB", notes)
     cycles = report["cycles"] + sum(node["cpu_cycles"] for node in report["nodes"])
-    return cycles, accuracy["sqnr_db"], accuracy["samples"], accuracy["npu_equals_integer"], float(promised[1]) if promised else None
+    return (
+        cycles,
+        accuracy["sqnr_db"],
+        accuracy["samples"],
+        accuracy["npu_equals_integer"],
+        float(promised[1]) if promised else None,
+    )
 
 
 def main():
@@ -48,7 +56,10 @@ def main():
         for target in options.targets.split(","):
             rows = {scheme: measured(options.carina, name, scheme, target, options.work, test) for scheme in SCHEMES}
             for scheme, (cycles, sqnr, samples, equal, promised) in rows.items():
-                print(f"| {name} | {target} | {scheme} | {cycles} | {sqnr:.1f} | {promised or ''} | {equal} of {samples} |", flush=True)
+                print(
+                    f"| {name} | {target} | {scheme} | {cycles} | {sqnr:.1f} | {promised or ''} | {equal} of {samples} |",
+                    flush=True,
+                )
                 if equal != samples:
                     wrong.append(f"{name} {target} {scheme}: {samples - equal} samples differ")
                 if scheme != "auto" and cycles <= rows["auto"][0] and sqnr > rows["auto"][1] + 0.5:

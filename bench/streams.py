@@ -42,7 +42,11 @@ class Stream:
         self.sram = max(self.sram, other.sram)
         self.constants += other.constants
         self.commands += other.commands
-        self.cost = Cost(self.cost.seconds + other.cost.seconds, self.cost.wall + other.cost.wall, max(self.cost.megabytes, other.cost.megabytes))
+        self.cost = Cost(
+            self.cost.seconds + other.cost.seconds,
+            self.cost.wall + other.cost.wall,
+            max(self.cost.megabytes, other.cost.megabytes),
+        )
         self.causes += other.causes
 
 
@@ -82,7 +86,13 @@ def measured(npz, setting, cost):
 
 
 def vela_stream(tosa, setting, optimize, work):
-    flags = [f"--accelerator-config={setting.target}", "--config=Arm/vela.ini", "--output-format=raw", f"--optimise={optimize}", *setting.flags()]
+    flags = [
+        f"--accelerator-config={setting.target}",
+        "--config=Arm/vela.ini",
+        "--output-format=raw",
+        f"--optimise={optimize}",
+        *setting.flags(),
+    ]
     cost, _ = process([sys.executable, "-m", "ethosu.vela", *flags, f"--output-dir={work}", tosa], cwd=work)
     return measured(work / f"{tosa.stem}_vela.npz", setting, cost)
 
@@ -132,7 +142,10 @@ def deit_tiny(work):
     """deit_tiny_patch16_224 as a .pt2, and an image: (paths)."""
     packages = ROOT / "build" / "bench" / "timm"
     if not packages.exists():
-        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", packages, *DEIT_PACKAGES], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", packages, *DEIT_PACKAGES],
+            check=True,
+        )
     model, image = work / "deit_tiny.pt2", work / "deit_tiny.npy"
     process([sys.executable, ROOT / "bench" / "deit_tiny.py", packages, model, image])
     return model, image

@@ -8,7 +8,7 @@ namespace carina {
 
 // ATen operators that Carina does not take, some of them in one overload only, but that
 // ExportedProgram.run_decompositions() replaces by operators that it does take. Names are without overloads and sorted.
-// tests/integration/test_composites.py compiles some of them. Source: torch 2.13, core_aten_decompositions and
+// tests/integration/pytorch/test_composites.py compiles some of them. Source: torch 2.13, core_aten_decompositions and
 // CompositeImplicitAutograd; each was compiled after run_decompositions().
 inline constexpr auto kAtenComposites = std::to_array<std::string_view>({
     "_weight_norm",

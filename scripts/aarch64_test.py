@@ -21,7 +21,15 @@ ROOT = Path(__file__).resolve().parent.parent
 DIGITS = ROOT / "models" / "digits"
 HERE = [ROOT / "build" / "release" / "bin" / "carina"]
 ROOTS = ROOT / "build" / "aarch64"
-PIP = ["install", "-q", "--no-input", "--no-compile", "--disable-pip-version-check", "--root-user-action=ignore", "--only-binary=:all:"]
+PIP = [
+    "install",
+    "-q",
+    "--no-input",
+    "--no-compile",
+    "--disable-pip-version-check",
+    "--root-user-action=ignore",
+    "--only-binary=:all:",
+]
 PLATFORMS = [f"--platform=manylinux_2_{minor}_aarch64" for minor in range(17, 37)]  # Debian 12 has glibc 2.36
 CALIBRATED = ["--calibrate", DIGITS / "calibration.npz"]
 CASES = (
@@ -45,7 +53,11 @@ def made_by(program: list[object], case: list[object], folder: Path) -> dict[str
     folder.mkdir()
     sh(*program, "compile", *case, "-o", "model.pte", cwd=folder)
     report = sh(*program, "run", "model.pte", "-o", ".", "--timed", "--json", cwd=folder)
-    return {"program": (folder / "model.pte").read_bytes(), "output": (folder / "output_0.npy").read_bytes(), "report": report}
+    return {
+        "program": (folder / "model.pte").read_bytes(),
+        "output": (folder / "output_0.npy").read_bytes(),
+        "report": report,
+    }
 
 
 def check_program(wheels: list[Path], models: list[Path]) -> None:
@@ -68,16 +80,39 @@ def check_program(wheels: list[Path], models: list[Path]) -> None:
 def check_package(python: Path, wheels: Path, folder: Path) -> None:
     """Installs the wheel that fits the interpreter, and compiles and runs a model with its module."""
     version = python.name.removeprefix("python")
-    fits = [f"--python-version={version}", "--implementation=cp", f"--abi=cp{version.replace('.', '')}", "--abi=abi3", "--abi=none", *PLATFORMS]
+    fits = [
+        f"--python-version={version}",
+        "--implementation=cp",
+        f"--abi=cp{version.replace('.', '')}",
+        "--abi=abi3",
+        "--abi=none",
+        *PLATFORMS,
+    ]
     (pip, *_) = sorted((ROOT / "build").glob("wheel-tools*/bin/python"))
     site = folder / "site"
     for words in (["numpy"], ["--upgrade", "--no-index", "--no-deps", "--find-links", wheels, "carina"]):
         sh(pip, "-m", "pip", *PIP, *fits, "--target", site, *words)
-    said = sh(*emulator(python.parents[2]), "-E", f"PYTHONPATH={site}", python, "-c", IN_PYTHON, DIGITS, folder / "there.pte", site, 5, cwd=folder)
+    said = sh(
+        *emulator(python.parents[2]),
+        "-E",
+        f"PYTHONPATH={site}",
+        python,
+        "-c",
+        IN_PYTHON,
+        DIGITS,
+        folder / "there.pte",
+        site,
+        5,
+        cwd=folder,
+    )
     sh(*HERE, *COMPILE, folder / "here.pte")
-    assert (folder / "there.pte").read_bytes() == (folder / "here.pte").read_bytes(), "another program than this machine's"
+    assert (folder / "there.pte").read_bytes() == (folder / "here.pte").read_bytes(), (
+        "another program than this machine's"
+    )
     assert not (missing := missing_papers(site)), missing
-    tag = next(line for line in next(site.glob("carina-*.dist-info/WHEEL")).read_text().splitlines() if line.startswith("Tag:"))
+    tag = next(
+        line for line in next(site.glob("carina-*.dist-info/WHEEL")).read_text().splitlines() if line.startswith("Tag:")
+    )
     print(f"Python {version}: {tag}; same bytes; {said.decode().strip()}", flush=True)
 
 

@@ -79,7 +79,13 @@ def rows(now, base, arguments):
         yield name, base.get(key), now[key], limit, limit is not None and now[key] > limit
     if "right_percent" in now:
         limit = arguments.min_right
-        yield "right answers, %", base.get("right_percent"), now["right_percent"], limit, limit is not None and now["right_percent"] < limit
+        yield (
+            "right answers, %",
+            base.get("right_percent"),
+            now["right_percent"],
+            limit,
+            limit is not None and now["right_percent"] < limit,
+        )
 
 
 def shown(number):
@@ -91,9 +97,16 @@ def change(base, now):
 
 
 def summary(model, target, table):
-    lines = [f"### {Path(model).name} on {target}", "", "| figure | base | now | change | limit | |", "|---|--:|--:|--:|--:|---|"]
+    lines = [
+        f"### {Path(model).name} on {target}",
+        "",
+        "| figure | base | now | change | limit | |",
+        "|---|--:|--:|--:|--:|---|",
+    ]
     for name, base, now, limit, exceeded in table:
-        lines.append(f"| {name} | {shown(base)} | {shown(now)} | {change(base, now)} | {shown(limit)} | {'**exceeded**' if exceeded else '' if limit is None else 'ok'} |")
+        lines.append(
+            f"| {name} | {shown(base)} | {shown(now)} | {change(base, now)} | {shown(limit)} | {'**exceeded**' if exceeded else '' if limit is None else 'ok'} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -133,7 +146,10 @@ def main():
     if arguments.figures:
         arguments.figures.write_text(json.dumps(now, indent=2) + "\n")
     if all(limit is None for _, _, _, limit, _ in table):
-        print("check_budget: nothing is checked: give a budget (--max-sram 256K), or --max-growth with --base", file=sys.stderr)
+        print(
+            "check_budget: nothing is checked: give a budget (--max-sram 256K), or --max-growth with --base",
+            file=sys.stderr,
+        )
     exceeded = [name for name, _, _, _, is_exceeded in table if is_exceeded]
     if exceeded:
         sys.exit(f"check_budget: exceeded: {', '.join(exceeded)}")

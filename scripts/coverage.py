@@ -41,7 +41,10 @@ def table(files):
         for name in (library_of(file["filename"]), "**all**"):
             covered[name] += file["line_covered"]
             lines[name] += file["line_total"]
-    rows = [f"| {name} | {lines[name]:,} | {100 * covered[name] / lines[name]:.1f} % |" for name in sorted(lines, key=lambda n: (n[0] == "*", n))]
+    rows = [
+        f"| {name} | {lines[name]:,} | {100 * covered[name] / lines[name]:.1f} % |"
+        for name in sorted(lines, key=lambda n: (n[0] == "*", n))
+    ]
     return "\n".join(["| library | lines | covered |", "|---|--:|--:|", *rows]) + "\n"
 
 

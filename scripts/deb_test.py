@@ -28,9 +28,27 @@ ROOT = Path(__file__).resolve().parent.parent
 DIGITS = ROOT / "models" / "digits"
 SUITE = "bookworm"
 TOOLS = ["qemu-system-arm", "man-db", "bash-completion", "zsh", "fish"]
-BARE = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive", "TERM": "dumb", "MANWIDTH": "100"}
+BARE = {
+    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/root",
+    "LC_ALL": "C.UTF-8",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "TERM": "dumb",
+    "MANWIDTH": "100",
+}
 # Written by other programs whenever packages are installed or removed.
-OTHERS = ("./proc/", "./sys/", "./dev/", "./tmp/", "./run/", "./root/", "./var/log/", "./var/cache/", "./var/lib/dpkg/", "./var/lib/apt/")
+OTHERS = (
+    "./proc/",
+    "./sys/",
+    "./dev/",
+    "./tmp/",
+    "./run/",
+    "./root/",
+    "./var/log/",
+    "./var/cache/",
+    "./var/lib/dpkg/",
+    "./var/lib/apt/",
+)
 # The words that a shell offers after `carina com`, one on a line.
 BASH = """
 source /usr/share/bash-completion/bash_completion
@@ -49,7 +67,14 @@ def inside(root: Path, *command: str) -> list[object]:
 
 def sh(*command: object, **options: object) -> str:
     """Output of a command that must succeed."""
-    done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)  # type: ignore[call-overload]
+    done = subprocess.run(
+        [str(word) for word in command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        **options,
+    )  # type: ignore[call-overload]
     if done.returncode:
         sys.exit(f"deb_test: {' '.join(str(word) for word in command[:4])} ... failed:\n{done.stdout[-4000:]}")
     return done.stdout
@@ -59,7 +84,9 @@ def offered_by_zsh(root: Path) -> str:
     """What zsh shows when Tab is pressed after `carina comp`. It completes only in a terminal."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 100, 0, 0))  # 50 lines of 100 columns
-    zsh = subprocess.Popen(inside(root, "zsh", "-f", "-i"), stdin=its, stdout=its, stderr=its, env=BARE, start_new_session=True)
+    zsh = subprocess.Popen(
+        inside(root, "zsh", "-f", "-i"), stdin=its, stdout=its, stderr=its, env=BARE, start_new_session=True
+    )
     os.close(its)
     shown = ""
     for typed, awaited in (("", "# "), (ZSH, "> "), ("carina comp\t", "completion")):
@@ -105,7 +132,19 @@ def first_image() -> bytes:
 
 def check_program(run) -> None:  # type: ignore[no-untyped-def]
     print(run("carina", "--version").splitlines()[0])
-    report = run("carina", "compile", "digits.pt2", "--target", "ethos-u55-128", "--quantize", "int8", "--calibrate", "calibration.npz", "-o", "digits.pte")
+    report = run(
+        "carina",
+        "compile",
+        "digits.pt2",
+        "--target",
+        "ethos-u55-128",
+        "--quantize",
+        "int8",
+        "--calibrate",
+        "calibration.npz",
+        "-o",
+        "digits.pte",
+    )
     assert "nodes: 14 of 14 on the NPU" in report, report
     run("carina", "run", "digits.pte", "-i", "image.npy", "-o", "host")
     run("carina", "run", "digits.pte", "-i", "image.npy", "-o", "qemu", "--on", "qemu")
@@ -155,7 +194,9 @@ def main() -> int:
     folders = sorted((ROOT / "build").glob("release-*/"), key=os.path.getmtime)
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else folders[-1] if folders else Path()
     packages = sorted(folder.glob("*.deb"))
-    (carina,) = [package for package in packages if package.name.startswith("carina_")] or sys.exit("deb_test: no package carina_*.deb: scripts/release.sh")  # type: ignore[misc]
+    (carina,) = [package for package in packages if package.name.startswith("carina_")] or sys.exit(
+        "deb_test: no package carina_*.deb: scripts/release.sh"
+    )  # type: ignore[misc]
     without_errors(packages)
     with tempfile.TemporaryDirectory(prefix="carina-deb-") as place:
         os.chmod(place, 0o755)

@@ -57,7 +57,15 @@ def element(parent, tag, text=None, **attributes):
 
 
 def component(parent, name, version, condition, files):
-    made = element(parent, "component", Cclass="Machine Learning", Cgroup="Carina", Csub=name, Cversion=version, condition=condition)
+    made = element(
+        parent,
+        "component",
+        Cclass="Machine Learning",
+        Cgroup="Carina",
+        Csub=name,
+        Cversion=version,
+        condition=condition,
+    )
     element(made, "description", DESCRIPTIONS[name])
     listed = element(made, "files")
     for category, path in files:

@@ -16,14 +16,21 @@ PATTERNS = ("*.h", "*.cpp", "*.c", "*.def", "*.py", "*.cmake", "*CMakeLists.txt"
 
 def is_prose(text: str) -> bool:
     """False for rulers, directives and addresses that cannot be broken."""
-    return not re.match(r"(---|===|!|include|define|if|endif|el|pragma|undef|error|NOLINT|clang-format)", text) and " " in text
+    return (
+        not re.match(r"(---|===|!|include|define|if|endif|el|pragma|undef|error|NOLINT|clang-format)", text)
+        and " " in text
+    )
 
 
 def too_long(text: str) -> list[int]:
     """The numbers of comment lines above 120 columns."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
-        if len(line) > COLUMNS and (comment := COMMENT.match(line)) and (is_prose(comment["text"]) or comment["mark"] == "//"):
+        if (
+            len(line) > COLUMNS
+            and (comment := COMMENT.match(line))
+            and (is_prose(comment["text"]) or comment["mark"] == "//")
+        ):
             found.append(number)
     return found
 
@@ -51,7 +58,9 @@ def formatted(text: str) -> str:
         rest = line[end + 1 :]
         lines[i] = line[:end].rstrip()
         following = COMMENT.match(lines[i + 1]) if i + 1 < len(lines) else None
-        continues = following and lines[i + 1].startswith(head + following["text"][:1]) and not KEY.match(following["text"])
+        continues = (
+            following and lines[i + 1].startswith(head + following["text"][:1]) and not KEY.match(following["text"])
+        )
         if continues and len(following["gap"]) == _hang(comment) and is_prose(following["text"] + " "):
             lines[i + 1] = f"{head}{rest} {following['text']}"
         else:

@@ -19,7 +19,12 @@ def package_stub() -> str:
     """The names that carina_arm/__init__.py imports for type checkers."""
     tree = ast.parse((MODULES / "__init__.py").read_text())
     (block,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
-    lines = [f"from carina_arm.{node.module} import {alias.name} as {alias.name}\n" for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    lines = [
+        f"from carina_arm.{node.module} import {alias.name} as {alias.name}\n"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
     return HEAD + "".join(lines)
 
 
@@ -37,7 +42,10 @@ def main() -> int:
     stale += [path for path in STUBS.rglob("*.pyi") if path not in wanted]
     for path in stale:
         if check:
-            print(f"{path.relative_to(ROOT)}: not what python/carina_arm gives; run scripts/generate_arm_types.py", file=sys.stderr)
+            print(
+                f"{path.relative_to(ROOT)}: not what python/carina_arm gives; run scripts/generate_arm_types.py",
+                file=sys.stderr,
+            )
         elif path in wanted:
             path.write_text(wanted[path])
         else:

@@ -48,13 +48,29 @@ def libraries() -> list[Library]:
     text = (ROOT / "libraries.toml").read_text()
     table = tomllib.loads(text)
     jobs, folders = _jobs(text), table["folders"]
-    found = [Library(name, jobs[name], folders.get(name, f"src/{name}"), includes) for name, includes in table["libraries"].items()]
+    found = [
+        Library(name, jobs[name], folders.get(name, f"src/{name}"), includes)
+        for name, includes in table["libraries"].items()
+    ]
     by_folder = sorted(found, key=lambda library: -len(library.folder))
-    listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "*.h", "*.cpp", "*.def"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "-c", "safe.directory=*", "ls-files", "*.h", "*.cpp", "*.def"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     for name in listed.stdout.split():
         path = ROOT / name
         public = table["public"].get(name.removeprefix("include/"))
-        owner = next((library for library in by_folder if library.name == public or (public is None and name.startswith(library.folder + "/"))), None)
+        owner = next(
+            (
+                library
+                for library in by_folder
+                if library.name == public or (public is None and name.startswith(library.folder + "/"))
+            ),
+            None,
+        )
         if owner is None or not path.exists():
             continue
         if path.suffix in (".h", ".cpp"):
@@ -78,12 +94,19 @@ def edges(all_libraries: list[Library]) -> list[tuple[str, str]]:
 
 
 def _section(library: Library, users: list[str]) -> str:
-    size = f"{library.lines:,} lines" + (" (more than one library should have)" if library.lines > LARGEST_LINES else "")
+    size = f"{library.lines:,} lines" + (
+        " (more than one library should have)" if library.lines > LARGEST_LINES else ""
+    )
     lines = [f"## {library.name}", "", f"{library.job[0].upper()}{library.job[1:]}. `{library.folder}`, {size}.", ""]
-    lines.append("Includes: " + (", ".join(library.includes) or "none") + ". Included by: " + (", ".join(users) or "none") + ".")
+    lines.append(
+        "Includes: " + (", ".join(library.includes) or "none") + ". Included by: " + (", ".join(users) or "none") + "."
+    )
     if library.headers:
         lines += ["", "| header | contract |", "|---|---|"]
-        lines += [f"| `{header.relative_to(ROOT)}` | {_first_sentence(header).replace('|', chr(92) + '|')} |" for header in sorted(library.headers)]
+        lines += [
+            f"| `{header.relative_to(ROOT)}` | {_first_sentence(header).replace('|', chr(92) + '|')} |"
+            for header in sorted(library.headers)
+        ]
     return "\n".join(lines)
 
 
@@ -93,8 +116,12 @@ def page() -> str:
     users = {library.name: [other.name for other in found if library.name in other.includes] for library in found}
     drawing = "\n".join(f"  {a} --> {b}" for a, b in edges(found))
     return (
-        "# Libraries\n\nMade by `scripts/generate_libraries.py` from `libraries.toml` and the headers. An arrow means \"includes\";\n"
-        "arrows that follow from others are left out.\n\n```mermaid\nflowchart BT\n" + drawing + "\n```\n\n" + "\n\n".join(_section(library, users[library.name]) for library in found) + "\n"
+        '# Libraries\n\nMade by `scripts/generate_libraries.py` from `libraries.toml` and the headers. An arrow means "includes";\n'
+        "arrows that follow from others are left out.\n\n```mermaid\nflowchart BT\n"
+        + drawing
+        + "\n```\n\n"
+        + "\n\n".join(_section(library, users[library.name]) for library in found)
+        + "\n"
     )
 
 

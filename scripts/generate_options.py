@@ -12,7 +12,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "include" / "carina" / "options.def"
-STAGES = {"Target": "target", "Quantize": "quantize"}  # member of CompileRequest with the stage's options; default: the request
+STAGES = {
+    "Target": "target",
+    "Quantize": "quantize",
+}  # member of CompileRequest with the stage's options; default: the request
 TYPES = {
     "kFlag": "bool",
     "kCount": "int",
@@ -56,21 +59,57 @@ def _columns(text: str) -> list[str]:
         else:
             now += token
     columns.append(now.strip())
-    return ["".join(re.findall(r'"((?:[^"\\]|\\.)*)"', each)).replace('\\"', '"').replace("\\n", " ") if each.startswith('"') else each for each in columns]
+    return [
+        "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', each)).replace('\\"', '"').replace("\\n", " ")
+        if each.startswith('"')
+        else each
+        for each in columns
+    ]
 
 
 def rows() -> list[Row]:
     """All rows, in the order of the table."""
     text = TABLE.read_text()
     found = []
-    for at in re.finditer(r'^CARINA_(?:(\w+?)_(OPTION|FLAG))\(((?:"(?:[^"\\]|\\.)*"|[^"()])*)\)$', re.sub(r"^\s*(?:#|//).*$", "", text, flags=re.M), re.M):
+    for at in re.finditer(
+        r'^CARINA_(?:(\w+?)_(OPTION|FLAG))\(((?:"(?:[^"\\]|\\.)*"|[^"()])*)\)$',
+        re.sub(r"^\s*(?:#|//).*$", "", text, flags=re.M),
+        re.M,
+    ):
         stage, columns = at[1].capitalize(), _columns(at[3])
         if at[2] == "FLAG":
             group, member, value, names, python, help_text = columns
-            found.append(Row(stage, group, member, "", "kFlag", "", tuple(names.split(",")), python, "", help_text, value.split("::")[-1]))
+            found.append(
+                Row(
+                    stage,
+                    group,
+                    member,
+                    "",
+                    "kFlag",
+                    "",
+                    tuple(names.split(",")),
+                    python,
+                    "",
+                    help_text,
+                    value.split("::")[-1],
+                )
+            )
         else:
             group, _, member, initial, kind, limits, names, python, key, help_text = columns
-            found.append(Row(stage, group, member, initial, kind, limits, tuple(filter(None, names.split(","))), python, key, help_text))
+            found.append(
+                Row(
+                    stage,
+                    group,
+                    member,
+                    initial,
+                    kind,
+                    limits,
+                    tuple(filter(None, names.split(","))),
+                    python,
+                    key,
+                    help_text,
+                )
+            )
     return found
 
 
@@ -124,13 +163,18 @@ def python_module() -> str:
     quantize = [row for row in taken if row.stage == "Quantize"]
     memory = [row for row in taken if row.group == "kMemory"]
     other = [row for row in taken if row not in quantize and row not in memory]
-    names = {(kind, value): name for kind, all_values in reversed(values().items()) for value, name in reversed(all_values)}
+    names = {
+        (kind, value): name for kind, all_values in reversed(values().items()) for value, name in reversed(all_values)
+    }
     table = ""
     for row in taken:
         value = next((name for (_, each), name in names.items() if each == row.value), None)
         table += f'    Option("{row.python}", "{STAGES.get(row.stage, "")}", "{row.member}", "{row.kind[1:].lower()}", {value and repr(value).replace(chr(39), chr(34))}),\n'
     spelled = "".join(
-        f'    "{name}": {json.dumps(row.help)},\n' for row in rows() for name in row.names if name.startswith("--") and "_" in name.removeprefix("--")
+        f'    "{name}": {json.dumps(row.help)},\n'
+        for row in rows()
+        for name in row.names
+        if name.startswith("--") and "_" in name.removeprefix("--")
     )
     boards_text = "".join(f'    "{name}",\n' for name in boards())
     targets_text = "".join(f'    "{name}",\n' for name in targets())
@@ -198,7 +242,13 @@ def page() -> str:
             default = next(name for value, name in values()[kind] if value == first)
         elif row.kind not in ("kFlag", "kCount"):
             limits = {"kBytes": "bytes, `512K`", "kPath": "a path", "kPaths": "paths"}.get(row.kind, "text")
-        lines.append("| " + " | ".join([", ".join(map(_code, row.names)), _code(row.python), limits, default, _code(row.json), row.help]).replace("  ", " ") + " |")
+        lines.append(
+            "| "
+            + " | ".join(
+                [", ".join(map(_code, row.names)), _code(row.python), limits, default, _code(row.json), row.help]
+            ).replace("  ", " ")
+            + " |"
+        )
     return (
         "# Options of a compilation\n\n"
         "This page is made of the table `include/carina/options.def` by `scripts/generate_options.py`. The\n"
@@ -218,7 +268,10 @@ def main() -> int:
     stale = [path for path, make in OUTPUTS.items() if not path.exists() or path.read_text() != make()]
     for path in stale:
         if check:
-            print(f"{path.relative_to(ROOT)}: not what include/carina/options.def gives; run scripts/generate_options.py", file=sys.stderr)
+            print(
+                f"{path.relative_to(ROOT)}: not what include/carina/options.def gives; run scripts/generate_options.py",
+                file=sys.stderr,
+            )
         else:
             path.write_text(OUTPUTS[path]())
             print(f"{path.relative_to(ROOT)}: written")

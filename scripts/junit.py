@@ -4,6 +4,7 @@ usage: scripts/junit.py durations     writes the table of slow tests in docs/tes
 """
 
 import os
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ def test_of(case):
     wrong = case.find("failure") is not None or case.find("error") is not None or case.get("status") == "fail"
     reason = reason_of(case)
     outcome = "failed" if wrong else "passed" if reason is None else "skipped"
-    owner = (case.get("classname") or "").removeprefix("tests.integration.")
+    owner = re.sub(r"^tests\.integration\.(\w+\.)?(?=test_)", "", case.get("classname") or "")
     name = case.get("name")
     return Test(name if owner in ("", name) else f"{owner}.{name}", outcome, reason or "", seconds_of(case))
 
@@ -64,7 +65,13 @@ def slowest(folder, number):
 
 def table(rows):
     lines = ["| step | test | seconds |", "|---|---|--:|"]
-    return "\n".join(lines + [f"| {step} | `{test.name.replace('|', chr(92) + '|')}` | {test.seconds:.1f} |" for step, test in rows]) + "\n"
+    return (
+        "\n".join(
+            lines
+            + [f"| {step} | `{test.name.replace('|', chr(92) + '|')}` | {test.seconds:.1f} |" for step, test in rows]
+        )
+        + "\n"
+    )
 
 
 def sums(folder):

@@ -77,7 +77,9 @@ def checked(command, **options):
 
 def copy_sources():
     """Unchanged files keep their time stamps, so that only changes since the last run are compiled."""
-    listed = checked(["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT).split("\0")
+    listed = checked(
+        ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT
+    ).split("\0")
     present = {name for name in listed if name and (ROOT / name).is_file()}
     for copy in [path for path in SOURCE.rglob("*") if path.is_file() and str(path.relative_to(SOURCE)) not in present]:
         copy.unlink()
@@ -97,7 +99,11 @@ def build(programs):
 def tests_pass(programs):
     for program in programs:
         try:
-            done = run([BUILD / "bin" / program, "--gtest_brief=1", "--gtest_fail_fast"], timeout=LIMIT_SECONDS, env={**os.environ, "CARINA_DEV_CHECKS": "1"})
+            done = run(
+                [BUILD / "bin" / program, "--gtest_brief=1", "--gtest_fail_fast"],
+                timeout=LIMIT_SECONDS,
+                env={**os.environ, "CARINA_DEV_CHECKS": "1"},
+            )
         except subprocess.TimeoutExpired:
             return False
         if done.returncode != 0:
@@ -166,7 +172,9 @@ def main():
             counts[name] += 1
         if found == []:
             print(f"survived: {mutant}", flush=True)
-    print(f"{given.library}: {len(every)} possible changes, {len(chosen)} made; noticed by or else: {', '.join(f'{name} {number}' for name, number in counts.items())}")
+    print(
+        f"{given.library}: {len(every)} possible changes, {len(chosen)} made; noticed by or else: {', '.join(f'{name} {number}' for name, number in counts.items())}"
+    )
 
 
 if __name__ == "__main__":

@@ -79,7 +79,9 @@ def kernels_of(program):
     try:
         root = Table(file, struct.unpack_from("<I", file)[0])
         return {
-            ".".join(filter(None, (operator.text(NAME), operator.text(OVERLOAD)))) for plan in root.tables(PLANS) for operator in plan.tables(OPERATORS)
+            ".".join(filter(None, (operator.text(NAME), operator.text(OVERLOAD))))
+            for plan in root.tables(PLANS)
+            for operator in plan.tables(OPERATORS)
         }
     except (struct.error, ValueError):
         sys.exit(f"select_kernels: {program}: the program is damaged or cut off")
@@ -87,7 +89,11 @@ def kernels_of(program):
 
 def table(names, known):
     rows = "".join(f'    {{"{name}", {known[name]}}},\n' for name in sorted(names, key=str.encode))
-    kernels = f"constexpr KernelEntry kKernels[] = {{\n{rows}}};\n" if rows else "constexpr std::span<const KernelEntry> kKernels;\n"
+    kernels = (
+        f"constexpr KernelEntry kKernels[] = {{\n{rows}}};\n"
+        if rows
+        else "constexpr std::span<const KernelEntry> kKernels;\n"
+    )
     return f"""// Made by scripts/select_kernels.py.
 #include "runtime/kernels/kernels_internal.h"
 
@@ -116,7 +122,11 @@ def main():
     known = known_kernels()
     missing = sorted(names - set(known))
     if missing:
-        sys.exit("select_kernels: the runtime has no kernel " + ", ".join(missing) + "; runtime/kernels/portable_kernels.def names those that it has")
+        sys.exit(
+            "select_kernels: the runtime has no kernel "
+            + ", ".join(missing)
+            + "; runtime/kernels/portable_kernels.def names those that it has"
+        )
     Path(options.output).write_text(table(names, known))
     print(f"{len(names)} of {len(known)} kernels")
 

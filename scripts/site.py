@@ -30,7 +30,10 @@ def tools():
     stamp = TOOLS / ".stamp"
     if not stamp.exists() or stamp.read_text() != str(REQUIREMENTS):
         subprocess.run([sys.executable, "-m", "venv", "--clear", TOOLS], check=True)
-        subprocess.run([TOOLS / "bin" / "pip", "install", "-q", "--no-input", "--disable-pip-version-check", *REQUIREMENTS], check=True)
+        subprocess.run(
+            [TOOLS / "bin" / "pip", "install", "-q", "--no-input", "--disable-pip-version-check", *REQUIREMENTS],
+            check=True,
+        )
         stamp.write_text(str(REQUIREMENTS))
     if shutil.which("doxygen") is None:
         sys.exit("site: doxygen is not installed. Debian: apt-get install doxygen")
@@ -59,15 +62,21 @@ def with_links(page, text):
 def pages():
     """Writes all pages into SOURCE."""
     shutil.rmtree(SOURCE, ignore_errors=True)
-    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\n")
+    listed = subprocess.run(
+        ["git", "ls-files", "*.md"], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout.split("\n")
     for page in map(Path, filter(None, listed)):
         if page.parts[0] == ".github":
             continue
         target = SOURCE / page
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(with_links(page, (ROOT / page).read_text()))
-    (SOURCE / "cpp.md").write_text(REFERENCE.format(title="C++ API", address="reference/cpp/index.html", what="headers in include/carina"))
-    (SOURCE / "python.md").write_text(REFERENCE.format(title="Python API", address="reference/python/carina.html", what="package"))
+    (SOURCE / "cpp.md").write_text(
+        REFERENCE.format(title="C++ API", address="reference/cpp/index.html", what="headers in include/carina")
+    )
+    (SOURCE / "python.md").write_text(
+        REFERENCE.format(title="Python API", address="reference/python/carina.html", what="package")
+    )
 
 
 def cpp_reference():
@@ -97,7 +106,18 @@ def python_reference():
         sys.exit(f"site: {modules} or {python} is missing: make test-env build")
     (packages,) = (TOOLS / "lib").glob("python3*/site-packages")
     environment = {**os.environ, "PYTHONPATH": f"{modules}:{packages}"}
-    command = [python, "-W", "ignore", "-m", "pdoc", "-o", SOURCE / "reference" / "python", "carina", "!carina.arm", "!carina.__main__"]
+    command = [
+        python,
+        "-W",
+        "ignore",
+        "-m",
+        "pdoc",
+        "-o",
+        SOURCE / "reference" / "python",
+        "carina",
+        "!carina.arm",
+        "!carina.__main__",
+    ]
     subprocess.run(command, check=True, env=environment)
 
 

@@ -37,6 +37,7 @@ BUILD = ROOT / os.environ.get("CARINA_BUILD", "build")
 RELEASE, ASAN, TSAN, COVERAGE = "release", "dev", "tsan", "coverage"
 ENVIRONMENT = Path(os.environ.get("CARINA_TEST_ENV", BUILD / "test-env"))
 PYTHON = ENVIRONMENT / "main" / "bin" / "python"
+INTEGRATION = "tests/integration"
 RESULTS = BUILD / "results"
 LOGS = BUILD / "logs"
 os.environ.setdefault("CARINA_CASES", str(BUILD / "cases"))
@@ -164,12 +165,20 @@ def ctest(step, preset, *options):
     count(step, path, run(step, [*command, "--output-junit", path], 100, CARINA_DEV_CHECKS="1"))
 
 
+def integration_files(names):
+    """The paths of integration tests: plan -> tests/integration/plan/test_plan.py. Each name is one file, in whichever folder."""
+    found = {name: list((ROOT / INTEGRATION).glob(f"*/test_{name}.py")) for name in names}
+    wrong = [name for name, paths in found.items() if len(paths) != 1]
+    assert not wrong, f"FAST and SANITIZED name tests that are not one file of {INTEGRATION}: {', '.join(wrong)}"
+    return [str(paths[0].relative_to(ROOT)) for paths in found.values()]
+
+
 def pytest(step, files, *options, **variables):
     path = results_of(step)
     if not os.access(PYTHON, os.X_OK):
         failed.append(f"{step}: no environment (tests/integration/setup.sh makes it)")
         return
-    names = [f"tests/integration/test_{name}.py" for name in files] or ["tests/integration"]
+    names = integration_files(files) or [INTEGRATION]
     workers = str(int(JOBS) + 1)  # a quarter of the time, a test waits: for an emulator, a cluster or a browser
     command = [PYTHON, "-m", "pytest", *names, "-q", "-n", workers, "--dist", "worksteal", f"--junitxml={path}"]
     command += ["-o", f"cache_dir={BUILD / 'pytest_cache'}"]
@@ -218,7 +227,15 @@ def sanitized():
         programs = sorted(path.name for path in (BUILD / ASAN / "bin").glob("*_test"))
         gtest("asan", ASAN, dict.fromkeys(programs, "*"))
         binary = BUILD / ASAN / "bin" / "carina"
-        pytest("asan-integration", SANITIZED, "-m", "not long and not small_memory", "-k", SANITIZED_CASES, CARINA_BIN=str(binary))
+        pytest(
+            "asan-integration",
+            SANITIZED,
+            "-m",
+            "not long and not small_memory",
+            "-k",
+            SANITIZED_CASES,
+            CARINA_BIN=str(binary),
+        )
 
 
 def threads():
@@ -262,7 +279,14 @@ def covered():
 
 SETUP = {"packages": packages, "environment": environment}
 TESTS = {**SETUP, "cases": cases, "build": build, "unit": unit, "integration": integration}
-SANITIZERS = {**SETUP, "cases": cases, "sanitized": sanitized, "threads": threads, "uninitialized": uninitialized, "fuzz": fuzz}
+SANITIZERS = {
+    **SETUP,
+    "cases": cases,
+    "sanitized": sanitized,
+    "threads": threads,
+    "uninitialized": uninitialized,
+    "fuzz": fuzz,
+}
 TIERS = {
     "test": TESTS,
     "fast": {"build": build, "unit": unit, "integration": integration_fast},
@@ -295,7 +319,9 @@ def finish():
         print(f"only in make test-all: {of_other_tiers} tests, which take minutes or an environment of their own")
     if passed:
         junit.write_durations(RESULTS, RESULTS / "durations.md")
-    print(f"{tier}: {clock()} minutes, {cpu_seconds():.0f} s of processor time; durations in {RESULTS / 'durations.md'}")
+    print(
+        f"{tier}: {clock()} minutes, {cpu_seconds():.0f} s of processor time; durations in {RESULTS / 'durations.md'}"
+    )
     sums = {"passed": len(passed), "failed": len(failed), "skipped": sum(not_run.values())}
     (RESULTS / f"{tier}.json").write_text(json.dumps(sums))
     print_sums(sums, plain="TEST_TOTALS_LATER" not in os.environ)
@@ -324,7 +350,9 @@ def announce(tier, steps):
     minutes, gigabytes = COSTS[tier]
     free = shutil.disk_usage(BUILD).free / 1e9
     print(f"{tier}: {', '.join(steps)}")
-    print(f"In a fresh clone this takes about {minutes} minutes on two cores and {gigabytes} GB in {BUILD} ({free:.0f} GB are free).")
+    print(
+        f"In a fresh clone this takes about {minutes} minutes on two cores and {gigabytes} GB in {BUILD} ({free:.0f} GB are free)."
+    )
 
 
 def main():
@@ -347,8 +375,15 @@ def main():
         before, used, start = (len(passed), len(failed)), cpu_seconds(), time.monotonic()
         print(f"[{number}/{len(chosen)}] {clock()}  {name}", flush=True)
         steps[name]()
-        ran = f"{len(passed) - before[0]} passed, {len(failed) - before[1]} failed; " if (len(passed), len(failed)) != before else ""
-        print(f"    {clock()}  {name}: {ran}{time.monotonic() - start:.0f} s, {cpu_seconds() - used:.0f} s of processor time", flush=True)
+        ran = (
+            f"{len(passed) - before[0]} passed, {len(failed) - before[1]} failed; "
+            if (len(passed), len(failed)) != before
+            else ""
+        )
+        print(
+            f"    {clock()}  {name}: {ran}{time.monotonic() - start:.0f} s, {cpu_seconds() - used:.0f} s of processor time",
+            flush=True,
+        )
     finish()
 
 

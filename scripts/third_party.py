@@ -57,26 +57,38 @@ def source_of(row):
             found = metadata.distribution(row["distribution"])
         except metadata.PackageNotFoundError:
             return "", "", ""
-        texts = [found.locate_file(file).read_text(errors="replace") for file in found.files or [] if "LICENSE" in file.name]
+        texts = [
+            found.locate_file(file).read_text(errors="replace") for file in found.files or [] if "LICENSE" in file.name
+        ]
         return row["distribution"], found.version, "\n".join(texts)
     return "", "", ""
 
 
 def notices():
-    parts = ["Carina contains or uses the following third-party components. Carina itself is under the Apache License 2.0.\n"]
+    parts = [
+        "Carina contains or uses the following third-party components. Carina itself is under the Apache License 2.0.\n"
+    ]
     shared = set()
     for name, row in components():
         package, version, text = source_of(row)
-        head = f"{RULE}\n{name} {version}".rstrip() + f"\n{row['url']}\nLicense: {row['license']}\nUse: {row['use']}\n{RULE}\n"
+        head = (
+            f"{RULE}\n{name} {version}".rstrip()
+            + f"\n{row['url']}\nLicense: {row['license']}\nUse: {row['use']}\n{RULE}\n"
+        )
         if not text:
-            print(f"third_party: no license text of {name} is installed; the notices give its address only", file=sys.stderr)
+            print(
+                f"third_party: no license text of {name} is installed; the notices give its address only",
+                file=sys.stderr,
+            )
             text = f"The license text was not installed where this file was made. See {row['url']}\n"
         shared.update(re.findall(r"/usr/share/common-licenses/([\w.-]*\w)", text))
         parts.append(f"{head}\n{text.rstrip()}\n")
     for name in sorted(shared):  # texts to which copyright files refer
         file = COMMON_LICENSES / name
         if file.is_file():
-            parts.append(f"{RULE}\nText of /usr/share/common-licenses/{name}\n{RULE}\n\n{file.read_text(errors='replace').rstrip()}\n")
+            parts.append(
+                f"{RULE}\nText of /usr/share/common-licenses/{name}\n{RULE}\n\n{file.read_text(errors='replace').rstrip()}\n"
+            )
     return "\n".join(parts)
 
 
@@ -84,7 +96,9 @@ def sbom(version):
     rows = []
     for name, row in components():
         package, installed, _ = source_of(row)
-        upstream = re.split(r"[+~-]", re.sub(r"^\d+:", "", installed))[0]  # 1:2.1.5+ds-2 is version 2.1.5 of the original project
+        upstream = re.split(r"[+~-]", re.sub(r"^\d+:", "", installed))[
+            0
+        ]  # 1:2.1.5+ds-2 is version 2.1.5 of the original project
         kind = "pypi" if "distribution" in row else "deb/debian"
         component = {
             "type": "library",
@@ -99,7 +113,13 @@ def sbom(version):
         if package:
             component["purl"] = f"pkg:{kind}/{package}@{installed}"
         rows.append(component)
-    carina = {"type": "application", "bom-ref": "carina", "name": "carina", "version": version, "licenses": [{"expression": "Apache-2.0"}]}
+    carina = {
+        "type": "application",
+        "bom-ref": "carina",
+        "name": "carina",
+        "version": version,
+        "licenses": [{"expression": "Apache-2.0"}],
+    }
     content = json.dumps([carina, rows], sort_keys=True)
     bom = {
         "bomFormat": "CycloneDX",

@@ -19,7 +19,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DIGITS = ROOT / "models" / "digits"
-COMPILE = ["compile", DIGITS / "digits.pt2", "--target", "ethos-u55-128", "--calibrate", DIGITS / "calibration.npz", "-o"]
+COMPILE = [
+    "compile",
+    DIGITS / "digits.pt2",
+    "--target",
+    "ethos-u55-128",
+    "--calibrate",
+    DIGITS / "calibration.npz",
+    "-o",
+]
 BUNDLED = ("libtbb", "libfmt", "libhwy", "libminizip", "libdeflate", "libinih")
 # Arguments: models/digits, the program to write, the folder that the package is installed in, how many images to run.
 IN_PYTHON = """
@@ -37,13 +45,17 @@ print(right, "of", images, "right; torch loaded:", "torch" in sys.modules)
 
 def sh(*command: object, **options: object) -> str:
     """Output of a command that must succeed."""
-    return subprocess.run([str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True, **options).stdout  # type: ignore[call-overload]
+    return subprocess.run(
+        [str(word) for word in command], check=True, stdout=subprocess.PIPE, text=True, **options
+    ).stdout  # type: ignore[call-overload]
 
 
 def foreign_libraries(binary: Path) -> list[str]:
     """Libraries of BUNDLED that the binary would load from the system."""
     lines = sh("ldd", binary).splitlines()
-    return [line.strip() for line in lines if any(name in line for name in BUNDLED) and ".libs/" not in line.split("=>")[-1]]
+    return [
+        line.strip() for line in lines if any(name in line for name in BUNDLED) and ".libs/" not in line.split("=>")[-1]
+    ]
 
 
 def missing_papers(site: Path) -> list[str]:
@@ -51,7 +63,12 @@ def missing_papers(site: Path) -> list[str]:
     shared, info = site / "carina" / "share" / "carina", next(site.glob("carina-*.dist-info"))
     papers = [info / "licenses" / "LICENSE", shared / "THIRD-PARTY-NOTICES.txt", shared / "sbom.cdx.json"]
     components = json.loads((shared / "sbom.cdx.json").read_text())["components"]
-    named = {entry["value"].split(".so")[0] for component in components for entry in component["properties"] if entry["name"] == "carina:library"}
+    named = {
+        entry["value"].split(".so")[0]
+        for component in components
+        for entry in component["properties"]
+        if entry["name"] == "carina:library"
+    }
     bundled = {path.name.split("-")[0] for path in (site / "carina.libs").glob("*.so*")}
     return [str(path.relative_to(site)) for path in papers if not path.exists()] + sorted(bundled - named)
 
@@ -72,7 +89,16 @@ def check(python: str, wheels: Path, place: Path) -> None:
     """Installs and runs the wheel that fits the interpreter, in an empty folder."""
     sh(python, "-m", "venv", place / "venv")
     own = place / "venv" / "bin"
-    install = [own / "python", "-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check", "--only-binary=:all:"]
+    install = [
+        own / "python",
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-input",
+        "--disable-pip-version-check",
+        "--only-binary=:all:",
+    ]
     sh(*install, "numpy")
     sh(*install, "--no-index", "--find-links", wheels, "carina", env={**os.environ, "PIP_FIND_LINKS": ""})
     bare = {"PATH": str(own), "HOME": str(place), "LANG": "C.UTF-8"}
@@ -80,15 +106,24 @@ def check(python: str, wheels: Path, place: Path) -> None:
     print(sh(own / "python", "-c", IN_PYTHON, DIGITS, place / "package.pte", place, 50, env=bare, cwd=place), end="")
     sh(own / "carina", *COMPILE, place / "program.pte", env=bare, cwd=place)
     sh(ROOT / "build" / "release" / "bin" / "carina", *COMPILE, place / "tree.pte", env=os.environ)
-    sums = {name: hashlib.sha256((place / f"{name}.pte").read_bytes()).hexdigest()[:16] for name in ("package", "program", "tree")}
+    sums = {
+        name: hashlib.sha256((place / f"{name}.pte").read_bytes()).hexdigest()[:16]
+        for name in ("package", "program", "tree")
+    }
     assert len(set(sums.values())) == 1, sums
     (site,) = (place / "venv" / "lib").glob("python3*/site-packages")
     installed = site / "carina"
-    foreign = [line for binary in (next(installed.glob("_native.*so")), installed / "bin" / "carina") for line in foreign_libraries(binary)]
+    foreign = [
+        line
+        for binary in (next(installed.glob("_native.*so")), installed / "bin" / "carina")
+        for line in foreign_libraries(binary)
+    ]
     assert not foreign, foreign
     assert not (missing := missing_papers(site)), missing
     assert not (missing := missing_images(own, place, bare)), missing
-    tag = next(line for line in next(site.glob("carina-*.dist-info/WHEEL")).read_text().splitlines() if line.startswith("Tag:"))
+    tag = next(
+        line for line in next(site.glob("carina-*.dist-info/WHEEL")).read_text().splitlines() if line.startswith("Tag:")
+    )
     print(f"{sh(python, '-V').strip()}: {tag}; {sums}")
 
 

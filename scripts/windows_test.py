@@ -25,7 +25,10 @@ def main() -> int:
             here, there = made_by([*HERE], case, Path(folder, "here")), made_by([*THERE], case, Path(folder, "there"))
         different = [name for name, content in here.items() if content != there[name]]
         failed += bool(different)
-        print(f"{' '.join(Path(str(word)).name for word in case)}: {'DIFFERENT ' + ', '.join(different) if different else 'same bytes'}", flush=True)
+        print(
+            f"{' '.join(Path(str(word)).name for word in case)}: {'DIFFERENT ' + ', '.join(different) if different else 'same bytes'}",
+            flush=True,
+        )
     print(f"{len(cases) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -1,6 +1,6 @@
 // Calls kernels with fixed arguments, and prints for each call the CPU cycles and a digest of the results. In QEMU the
 // cycles are those of the executed instructions (bench/kernels.py); the digests are those of the same program on a host
-// (tests/integration/test_kernel_instructions.py).
+// (tests/integration/runtime/test_kernel_instructions.py).
 #include <array>
 #include <bit>
 #include <cstring>

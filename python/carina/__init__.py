@@ -61,7 +61,15 @@ _HOMES = {
     "carina._program": ("Explanation", "Port", "Program", "Report", "compile", "explain", "tosa"),
     "carina_arm.edge": ("to_edge_transform_and_lower",),
     "carina._run": ("Run", "TimedRun", "interpret", "npu", "run"),
-    "carina.errors": ("CarinaError", "CarinaWarning", "Diagnostic", "EnvironmentFailure", "InputError", "InternalError", "UsageError"),
+    "carina.errors": (
+        "CarinaError",
+        "CarinaWarning",
+        "Diagnostic",
+        "EnvironmentFailure",
+        "InputError",
+        "InternalError",
+        "UsageError",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

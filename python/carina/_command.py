@@ -48,13 +48,18 @@ def _words(options: Mapping[str, Any]) -> Iterator[str]:
 def _diagnostics(said: dict[str, Any], code: int) -> list[Diagnostic]:
     fault = _EXIT_FAULTS.get(code, "input")
     parts = ("where", "what", "expected", "got", "hint")
-    return [_native.Diagnostic(**{part: error.get(part, "") for part in parts}, fault=error.get("fault", fault)) for error in said.get("errors", [])]
+    return [
+        _native.Diagnostic(**{part: error.get(part, "") for part in parts}, fault=error.get("fault", fault))
+        for error in said.get("errors", [])
+    ]
 
 
 def _run(words: Sequence[str], note: Callable[[Diagnostic], None], *, as_json: bool = True) -> str:
     """Runs a command of the program. Returns what it prints; its notes go to `note`. Raises: the errors of the command."""
     command = [str(program_path()), *words, *(["--json"] if as_json else [])]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CARINA_PYTHON": sys.executable}, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "CARINA_PYTHON": sys.executable}, check=False
+    )
     for line in done.stderr.splitlines():
         for severity in ("warning", "note"):
             if line.startswith(f"carina: {severity}: "):
@@ -64,12 +69,18 @@ def _run(words: Sequence[str], note: Callable[[Diagnostic], None], *, as_json: b
         said = json.loads(done.stdout) if as_json else {}
     except json.JSONDecodeError:
         said = {}
-    if done.returncode == 0 or (said and "errors" not in said):  # a sweep in which nothing compiled has rows with the reasons
+    if done.returncode == 0 or (
+        said and "errors" not in said
+    ):  # a sweep in which nothing compiled has rows with the reasons
         return done.stdout
     errors = _diagnostics(said, done.returncode)
     if not errors:
         text = done.stderr.strip().removeprefix("carina: error: ") or f"the command ended with code {done.returncode}"
-        errors = [_native.Diagnostic(words[0], text, expected="", got="", hint="", fault=_EXIT_FAULTS.get(done.returncode, "input"))]
+        errors = [
+            _native.Diagnostic(
+                words[0], text, expected="", got="", hint="", fault=_EXIT_FAULTS.get(done.returncode, "input")
+            )
+        ]
     raise error_of(errors)
 
 
@@ -163,10 +174,20 @@ def sweep(
             np.savez(folder / f"{name}.npz", **arrays)
             return str(folder / f"{name}.npz")
 
-        words = ["sweep", source.name if source.file is None else place(f"{FilePath(source.name).stem}.pt2", source.file)]
+        words = [
+            "sweep",
+            source.name if source.file is None else place(f"{FilePath(source.name).stem}.pt2", source.file),
+        ]
         lists = {"targets": targets, "memory_modes": memory_modes, "quantize": quantize}
         words += _words({name: ",".join(strings(value)) or None for name, value in lists.items()})
-        words += _words({"calibrate": arrays_file("calibration", calibration), "data": arrays_file("data", data), "threads": threads, **options})
+        words += _words(
+            {
+                "calibrate": arrays_file("calibration", calibration),
+                "data": arrays_file("data", data),
+                "threads": threads,
+                **options,
+            }
+        )
         rows, page = folder / "rows.json", folder / "page.html"
         rows.write_text(_run(words, told).replace(str(folder) + os.sep, ""))
         text = _run(["sweep", "--rows", str(rows), "--report", str(page)], told, as_json=False)
@@ -177,7 +198,12 @@ def sweep(
 
 
 def firmware(
-    program: Program | Path | bytes, output: Path, *, image: Path = "corstone300-host", note: Callable[[Diagnostic], None] | None = None, **options: Any
+    program: Program | Path | bytes,
+    output: Path,
+    *,
+    image: Path = "corstone300-host",
+    note: Callable[[Diagnostic], None] | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Puts a program into a firmware image for a Cortex-M55, as `carina firmware` does. Returns its report.
 
@@ -187,7 +213,15 @@ def firmware(
     """
     notes = Notes(note)
     with _placed() as (_, place, without):
-        words = ["firmware", place("program.pte", program), "--image", os.fspath(image), "-o", os.fspath(output), *_words(options)]
+        words = [
+            "firmware",
+            place("program.pte", program),
+            "--image",
+            os.fspath(image),
+            "-o",
+            os.fspath(output),
+            *_words(options),
+        ]
         report: dict[str, Any] = json.loads(_run(words, lambda said: notes(without(said))))
         return report
 
@@ -222,7 +256,13 @@ class DeviceRun(Sequence["NDArray[Any]"]):
         return f"<carina.DeviceRun {', '.join(f'{array.dtype}{list(array.shape)}' for array in self._outputs)}; {len(self.console)} lines of console>"
 
 
-def qemu(program: Program | Path | bytes, inputs: Inputs | None = None, *, note: Callable[[Diagnostic], None] | None = None, **options: Any) -> DeviceRun:
+def qemu(
+    program: Program | Path | bytes,
+    inputs: Inputs | None = None,
+    *,
+    note: Callable[[Diagnostic], None] | None = None,
+    **options: Any,
+) -> DeviceRun:
     """Runs a program on an emulated Cortex-M55 beside the simulated NPU, as `carina qemu` does. Needs qemu-system-arm.
 
     program: an .elf of carina.firmware(), or a program, which is put into the image corstone300-host first. inputs: one array per input;

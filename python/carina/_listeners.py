@@ -33,7 +33,11 @@ def callers_level() -> int:
 class Notes:
     """Collects the notes of one call. A warning is also a Python warning, unless the caller gave a listener."""
 
-    def __init__(self, listener: Callable[[Diagnostic], None] | None, change: Callable[[Diagnostic], Diagnostic] = lambda note: note) -> None:
+    def __init__(
+        self,
+        listener: Callable[[Diagnostic], None] | None,
+        change: Callable[[Diagnostic], Diagnostic] = lambda note: note,
+    ) -> None:
         self.all: list[Diagnostic] = []
         self._listener = listener
         self._change = change

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 from carina import _native
 from carina._listeners import Notes, Progress, Shown
 from carina._models import Source, dense, inputs_of, is_module, source_of
-from carina._options import CompileOptions, Path, QuantizeOptions, byte_size, check_names, numbers, quantize_flags, request_of, thread_count
+from carina._options import (
+    CompileOptions,
+    Path,
+    QuantizeOptions,
+    byte_size,
+    check_names,
+    numbers,
+    quantize_flags,
+    request_of,
+    thread_count,
+)
 from carina._samples import LABELS, arrays_by_input, collected
 from carina.errors import hidden
 
@@ -66,7 +76,9 @@ def _model_file(place: Callable[[str, Any], str], source: Source) -> str:
     return source.name if source.file is None else place("model.pt2", source.file)
 
 
-def _data_file(place: Callable[[str, Any], str], name: str, data: Data, source: Source, note: Callable[[Diagnostic], None]) -> str:
+def _data_file(
+    place: Callable[[str, Any], str], name: str, data: Data, source: Source, note: Callable[[Diagnostic], None]
+) -> str:
     """The file with the data: the given one, or one that is made of the arrays or samples in memory."""
     if isinstance(data, (str, os.PathLike)):
         return os.fspath(data)
@@ -143,12 +155,33 @@ def accuracy(
         images = {"mean": numbers(options, "mean"), "std": numbers(options, "std")}
         model_file, data_file = _model_file(place, source), _data_file(place, "data", data, source, notes)
         if layers:
-            calibration_file = "" if calibration is None else _data_file(place, "calibration", calibration, source, notes)
+            calibration_file = (
+                "" if calibration is None else _data_file(place, "calibration", calibration, source, notes)
+            )
             flags = quantize_flags(quantize, options)
-            done = _native.layer_accuracy(model_file, data_file, calibration=calibration_file, quantize=flags, **images, threads=thread_count(threads), note=notes, progress=listener)
+            done = _native.layer_accuracy(
+                model_file,
+                data_file,
+                calibration=calibration_file,
+                quantize=flags,
+                **images,
+                threads=thread_count(threads),
+                note=notes,
+                progress=listener,
+            )
         else:
             program_file = place("program.pte", program.pte if isinstance(program, Program) else program)
-            done = _native.accuracy(model_file, program_file, data_file, dump=os.fspath(dump or ""), metric=metric, **images, threads=thread_count(threads), note=notes, progress=listener)
+            done = _native.accuracy(
+                model_file,
+                program_file,
+                data_file,
+                dump=os.fspath(dump or ""),
+                metric=metric,
+                **images,
+                threads=thread_count(threads),
+                note=notes,
+                progress=listener,
+            )
     return Measured(done, folder)
 
 
@@ -175,9 +208,20 @@ def compare(
 
     check_names(options, CompileOptions)
     with _files() as (place, folder), hidden(folder) as without, Shown(progress) as listener:
-        file_a, file_b = ("" if given is None else place(name, given.pte if isinstance(given, Program) else given) for name, given in (("a.pte", a), ("b.pte", b)))
+        file_a, file_b = (
+            "" if given is None else place(name, given.pte if isinstance(given, Program) else given)
+            for name, given in (("a.pte", a), ("b.pte", b))
+        )
         notes = Notes(note, without)
         request = request_of(file_a, None, target, quantize, None, options, notes, "compare")
         request.calibration = os.fspath(calibration or "")
-        done = _native.compare(file_a, file_b, request, vela=os.fspath(vela), memory_budget_bytes=byte_size(memory_budget, "memory_budget"), note=notes, progress=listener)
+        done = _native.compare(
+            file_a,
+            file_b,
+            request,
+            vela=os.fspath(vela),
+            memory_budget_bytes=byte_size(memory_budget, "memory_budget"),
+            note=notes,
+            progress=listener,
+        )
     return Measured(done, folder)

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
     from carina._native import InputType
 
     ModelLike: TypeAlias = "str | os.PathLike[str] | bytes | torch.nn.Module | torch.export.ExportedProgram"
-    Inputs: TypeAlias = "Sequence[ArrayLike | torch.Tensor] | NDArray[Any] | torch.Tensor | Mapping[str, ArrayLike | torch.Tensor]"
+    Inputs: TypeAlias = (
+        "Sequence[ArrayLike | torch.Tensor] | NDArray[Any] | torch.Tensor | Mapping[str, ArrayLike | torch.Tensor]"
+    )
     # An iterable of samples: a DataLoader, a list, a data set of PyTorch (which may have an index and a length only).
     SampleSet: TypeAlias = "Iterable[Any] | torch.utils.data.Dataset[Any]"
-    Calibration: TypeAlias = "str | os.PathLike[str] | Mapping[str, ArrayLike] | NDArray[Any] | torch.Tensor | SampleSet"
+    Calibration: TypeAlias = (
+        "str | os.PathLike[str] | Mapping[str, ArrayLike] | NDArray[Any] | torch.Tensor | SampleSet"
+    )
     Data: TypeAlias = "str | os.PathLike[str] | Mapping[str, ArrayLike] | SampleSet"
 
 
@@ -64,7 +68,12 @@ def dense(value: Any) -> Any:
 
     array = np.asarray(value)
     if array.dtype.kind in "OSU":  # objects and texts
-        raise usage_error("inputs", "not an array of numbers", expected="an array or a tensor for each input, in order", got=type(value).__name__)
+        raise usage_error(
+            "inputs",
+            "not an array of numbers",
+            expected="an array or a tensor for each input, in order",
+            got=type(value).__name__,
+        )
     return array
 
 
@@ -104,7 +113,12 @@ def source_of(model: ModelLike, inputs: Inputs | None, function: str = "compile"
     if torch is not None and hasattr(torch, "export") and isinstance(model, torch.export.ExportedProgram):
         with _no_collections():
             return Source("model", saved(model))
-    raise usage_error("model", "not a model", expected="a path, bytes, a torch.nn.Module or an ExportedProgram", got=type(model).__name__)
+    raise usage_error(
+        "model",
+        "not a model",
+        expected="a path, bytes, a torch.nn.Module or an ExportedProgram",
+        got=type(model).__name__,
+    )
 
 
 def inputs_of(source: Source) -> list[InputType] | None:
@@ -119,8 +133,14 @@ def inputs_of(source: Source) -> list[InputType] | None:
 
 
 _EXPORT_HINTS = (
-    ("data-dependent", "write a condition on values as torch.where() or torch.cond(), which become part of the program"),
-    ("GuardOnDataDependentSymNode", "write a condition on values as torch.where() or torch.cond(), which become part of the program"),
+    (
+        "data-dependent",
+        "write a condition on values as torch.where() or torch.cond(), which become part of the program",
+    ),
+    (
+        "GuardOnDataDependentSymNode",
+        "write a condition on values as torch.where() or torch.cond(), which become part of the program",
+    ),
     ("constraints", "give example inputs of the sizes that the program is to have, without dynamic shapes"),
     ("argument", "`inputs` has one entry per argument of forward(), in order, or a dict by name"),
 )
@@ -131,10 +151,24 @@ def _not_exported(name: str, error: Exception) -> InputError:
     text = str(error)
     (first, *_) = [line.strip() for line in text.splitlines() if line.strip()] or [""]
     kind = type(error).__name__
-    hint = next((hint for word, hint in _EXPORT_HINTS if word in kind or word in text), "torch.export.export(model.eval(), inputs) gives the same error, with its trace")
+    hint = next(
+        (hint for word, hint in _EXPORT_HINTS if word in kind or word in text),
+        "torch.export.export(model.eval(), inputs) gives the same error, with its trace",
+    )
     if kind in ("GuardOnDataDependentSymNode", "UserError") and "data-dependent" in text.lower():
         first = "the model branches on values of a tensor, which torch.export cannot follow: " + first
-    return InputError([_native.Diagnostic(name, "torch.export cannot export the model", expected="", got=f"{kind}: {first}", hint=hint, fault="input")])
+    return InputError(
+        [
+            _native.Diagnostic(
+                name,
+                "torch.export cannot export the model",
+                expected="",
+                got=f"{kind}: {first}",
+                hint=hint,
+                fault="input",
+            )
+        ]
+    )
 
 
 # How a function takes example inputs.
@@ -162,11 +196,19 @@ def exported(module: torch.nn.Module, inputs: Inputs | None, function: str = "co
             ]
         )
     if inputs is None:
-        raise usage_error("inputs", "a torch.nn.Module needs example inputs", hint=_EXAMPLE_INPUTS.get(function, _EXAMPLE_INPUTS["compile"]).format(function))
+        raise usage_error(
+            "inputs",
+            "a torch.nn.Module needs example inputs",
+            hint=_EXAMPLE_INPUTS.get(function, _EXAMPLE_INPUTS["compile"]).format(function),
+        )
     args, kwargs = _tensors(inputs)
     was_training = module.training
     if was_training:
-        warnings.warn("the model is in training mode: it is exported in evaluation mode", CarinaWarning, stacklevel=callers_level())
+        warnings.warn(
+            "the model is in training mode: it is exported in evaluation mode",
+            CarinaWarning,
+            stacklevel=callers_level(),
+        )
     try:
         with torch.no_grad():
             return torch.export.export(module.eval(), args, kwargs)

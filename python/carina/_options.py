@@ -20,7 +20,21 @@ if TYPE_CHECKING:
     from carina._models import Calibration, Inputs, ModelLike
     from carina._native import Diagnostic
 
-__all__ = ["CompileOptions", "MemoryOptions", "Path", "QuantizeOptions", "Strings", "byte_size", "check_names", "memories", "numbers", "paths", "quantize_flags", "request_of", "strings"]
+__all__ = [
+    "CompileOptions",
+    "MemoryOptions",
+    "Path",
+    "QuantizeOptions",
+    "Strings",
+    "byte_size",
+    "check_names",
+    "memories",
+    "numbers",
+    "paths",
+    "quantize_flags",
+    "request_of",
+    "strings",
+]
 
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
@@ -38,7 +52,9 @@ def byte_size(value: int | str, where: str) -> int:
         return value
     match = re.fullmatch(r"(\d+)\s*([kmgt]?)(i?b)?", str(value).strip().lower())
     if match is None or int(match[1]) * _SIZES[match[2]] >= 1 << 63:
-        raise usage_error(where, "not a number of bytes", expected="a whole number, with K, M, G or T after it or not", got=str(value))
+        raise usage_error(
+            where, "not a number of bytes", expected="a whole number, with K, M, G or T after it or not", got=str(value)
+        )
     return int(match[1]) * _SIZES[match[2]]
 
 
@@ -48,11 +64,18 @@ def numbers(options: Mapping[str, Any], name: str) -> list[float]:
     if given is None:
         return []
     try:
-        found = [float(each) for each in (given if isinstance(given, Iterable) and not isinstance(given, str) else [given])]
+        found = [
+            float(each) for each in (given if isinstance(given, Iterable) and not isinstance(given, str) else [given])
+        ]
     except (TypeError, ValueError):
         found = []
     if not found or not all(math.isfinite(each) and (name != "std" or each > 0) for each in found):
-        raise usage_error(name, "not a number for each channel of an image", expected="positive numbers" if name == "std" else "numbers", got=str(given))
+        raise usage_error(
+            name,
+            "not a number for each channel of an image",
+            expected="positive numbers" if name == "std" else "numbers",
+            got=str(given),
+        )
     return found
 
 
@@ -77,10 +100,16 @@ def unknown_option(name: str, names: Iterable[str]) -> TypeError:
     """The error for an option that does not exist, with the nearest names."""
     known = sorted({*names, *_OWN_NAMES})
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    return TypeError(f"unknown option {name!r}: " + (f"did you mean {near[0]!r}? " if near else "") + f"expected one of {', '.join(known)}")
+    return TypeError(
+        f"unknown option {name!r}: "
+        + (f"did you mean {near[0]!r}? " if near else "")
+        + f"expected one of {', '.join(known)}"
+    )
 
 
-def check_names(options: Any, known: type) -> None:  # accepts any TypedDict, which mypy does not accept as a MutableMapping
+def check_names(
+    options: Any, known: type
+) -> None:  # accepts any TypedDict, which mypy does not accept as a MutableMapping
     """Raises TypeError for an unknown option. An option under its former name is accepted with a warning and renamed in `options`."""
     for old, new in _RENAMED.items():
         if old in options and new not in options:
@@ -137,7 +166,9 @@ def quantize_flags(quantize: str | None, options: Mapping[str, Any]) -> _native.
     return flags
 
 
-def set_calibration(request: _native.CompileRequest, source: Source, calibration: Calibration | None, note: Callable[[Diagnostic], None]) -> None:
+def set_calibration(
+    request: _native.CompileRequest, source: Source, calibration: Calibration | None, note: Callable[[Diagnostic], None]
+) -> None:
     """Adds the calibration data to a request for the model `source`. `note` gets what is not used of them."""
     if calibration is None:
         return
@@ -174,7 +205,9 @@ def request_of(
     """A request to the driver, as the command line makes it from its arguments. target: None: that of the option board. `note` gets what
     is not used of the data. `function` is the caller's name in messages."""
     if target is None and not options.get("board"):
-        raise usage_error("target", "neither a target nor a board is given", expected='target="ethos-u55-128", or board="Alif_E7_HE"')
+        raise usage_error(
+            "target", "neither a target nor a board is given", expected='target="ethos-u55-128", or board="Alif_E7_HE"'
+        )
     request = _native.CompileRequest()
     source = source_of(model, inputs, function)
     request.model = source.name

@@ -114,7 +114,9 @@ class Port:
 class Program:
     """An ExecuTorch program. `pte` has its bytes, which the official runtime can run too. Programs with equal bytes are equal."""
 
-    def __init__(self, pte: bytes, report: _native.CompileReport | _SavedReport | None = None, notes: Sequence[Diagnostic] = ()) -> None:
+    def __init__(
+        self, pte: bytes, report: _native.CompileReport | _SavedReport | None = None, notes: Sequence[Diagnostic] = ()
+    ) -> None:
         self.pte = pte
         self.notes = tuple(notes)
         self._report = report
@@ -124,7 +126,18 @@ class Program:
         """Reads a program from a .pte file, or a bundled one. It has no report. Raises: InputError for a file of another kind."""
         pte = FilePath(path).read_bytes()
         if pte[4:6] not in (b"ET", b"BP"):  # the identifiers of programs and of bundled programs
-            raise InputError([_native.Diagnostic(os.fspath(path), "not an ExecuTorch program", expected="a .pte, or a .bpte", got="", hint="", fault="input")])
+            raise InputError(
+                [
+                    _native.Diagnostic(
+                        os.fspath(path),
+                        "not an ExecuTorch program",
+                        expected="a .pte, or a .bpte",
+                        got="",
+                        hint="",
+                        fault="input",
+                    )
+                ]
+            )
         return cls(pte)
 
     @cached_property
@@ -136,7 +149,10 @@ class Program:
         details = [] if self._report is None else json.loads(self._report.to_json()).get(kind, [])
         if len(details) != len(ports):
             return ports
-        return [Port(row["name"], port.dtype, port.shape, row.get("scale"), row.get("zero_point")) for port, row in zip(ports, details, strict=True)]
+        return [
+            Port(row["name"], port.dtype, port.shape, row.get("scale"), row.get("zero_point"))
+            for port, row in zip(ports, details, strict=True)
+        ]
 
     @cached_property
     def inputs(self) -> list[Port]:
@@ -193,7 +209,9 @@ class Program:
             raise unknown_input(unknown[0], names[len(given) :])
         missing = [name for name in names[len(given) :] if name not in named]
         if missing:
-            raise usage_error("inputs", f"no array for the input {missing[0]}", expected=", ".join(names), got=", ".join(named))
+            raise usage_error(
+                "inputs", f"no array for the input {missing[0]}", expected=", ".join(names), got=", ".join(named)
+            )
         return [*given, *(named[name] for name in names[len(given) :])]
 
     def explain(self) -> Explanation:
@@ -211,14 +229,20 @@ class Program:
         if file.suffix not in (".h", ".c"):
             _native.write_file(os.fspath(path), self.pte)
             return
-        ports = [[(port.name, port.scale, port.zero_point or 0) for port in side] for side in (self.inputs, self.outputs)]
+        ports = [
+            [(port.name, port.scale, port.zero_point or 0) for port in side] for side in (self.inputs, self.outputs)
+        ]
         header, source = _native.c_source(self.pte, file.stem, *ports, with_source=file.suffix == ".c")
         if source:
             _native.write_file(str(file), f'#include "{file.stem}.h"\n\n{source}'.encode())
         _native.write_file(str(file.with_suffix(".h")), header.encode())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"pte": self.pte, "notes": self.notes, "_report": None if self._report is None else _SavedReport(self._report)}
+        return {
+            "pte": self.pte,
+            "notes": self.notes,
+            "_report": None if self._report is None else _SavedReport(self._report),
+        }
 
     def __eq__(self, other: object) -> bool:
         return self.pte == other.pte if isinstance(other, Program) else NotImplemented
@@ -234,7 +258,10 @@ class Program:
         if self._report is not None:
             return self.report()._repr_html_()
         rows = [("input", port) for port in self.inputs] + [("output", port) for port in self.outputs]
-        lines = "".join(f"<tr><td>{kind}</td><td>{html.escape(port.name)}</td><td>{port.dtype}</td><td>{list(port.shape)}</td></tr>" for kind, port in rows)
+        lines = "".join(
+            f"<tr><td>{kind}</td><td>{html.escape(port.name)}</td><td>{port.dtype}</td><td>{list(port.shape)}</td></tr>"
+            for kind, port in rows
+        )
         return f"<p>{html.escape(repr(self)[1:-1])}</p><table><tr><th></th><th>name</th><th>type</th><th>shape</th></tr>{lines}</table>"
 
     def _made(self) -> _native.CompileReport | _SavedReport:
@@ -342,4 +369,12 @@ def tosa(
     notes = Notes(note)
     request = request_of(model, inputs, "", quantize, calibration, {**options, "threads": threads}, notes, "tosa")
     with Shown(progress) as listener:
-        return _native.tosa(request, version=tosa_version, level=level, profiles=strings(profile), extensions=strings(extension), note=notes, progress=listener)
+        return _native.tosa(
+            request,
+            version=tosa_version,
+            level=level,
+            profiles=strings(profile),
+            extensions=strings(extension),
+            note=notes,
+            progress=listener,
+        )

@@ -103,7 +103,11 @@ RUN_OPTIONS = ("data", "on", "portable_kernels", "note", "progress", "system_con
 def unknown_input(name: str, names: Sequence[str]) -> TypeError:
     """The error for a keyword that is neither an input nor an option of run()."""
     near = difflib.get_close_matches(name, [*names, *RUN_OPTIONS, "timed", "threads"], n=1, cutoff=0.6)
-    return TypeError(f"{name!r} is no input: " + (f"did you mean {near[0]!r}? " if near else "") + f"expected {', '.join(names) or 'no further input'}")
+    return TypeError(
+        f"{name!r} is no input: "
+        + (f"did you mean {near[0]!r}? " if near else "")
+        + f"expected {', '.join(names) or 'no further input'}"
+    )
 
 
 def _in_order(inputs: Inputs | None, names: Callable[[], list[str]]) -> list[Any] | None:

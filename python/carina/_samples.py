@@ -107,7 +107,10 @@ class Samples:
         found, labels = self._matched(item_of(given))
         self.labels += labels[:1]
         arrays = [dense(value) for value in found]
-        counts = [None if wanted.is_number else rows_in(array, wanted) for array, wanted in zip(arrays, self._inputs, strict=True)]
+        counts = [
+            None if wanted.is_number else rows_in(array, wanted)
+            for array, wanted in zip(arrays, self._inputs, strict=True)
+        ]
         batches = {tuple(wanted.shape)[0] for wanted in self._inputs if not wanted.is_number and tuple(wanted.shape)}
         if None in counts or len(set(counts)) != 1 or len(batches) != 1 or not counts[0]:
             self._add_as_they_are(arrays)
@@ -117,7 +120,10 @@ class Samples:
 
     def _add_as_they_are(self, arrays: list[Array]) -> None:
         """Adds one sample, or those that arrays of shape [n, *input] hold. The compiler says what does not fit."""
-        stacked = {_shape(array)[0] if array.ndim and _shape(array)[1:] == tuple(wanted.shape) else None for array, wanted in zip(arrays, self._inputs, strict=True)}
+        stacked = {
+            _shape(array)[0] if array.ndim and _shape(array)[1:] == tuple(wanted.shape) else None
+            for array, wanted in zip(arrays, self._inputs, strict=True)
+        }
         count = stacked.pop() if len(stacked) == 1 else None
         self.samples += [arrays] if count is None else [[array[n] for array in arrays] for n in range(count)]
 
@@ -140,10 +146,16 @@ class Samples:
         count = len(self._inputs)
         if len(item.ordered) < count or not self._inputs:
             wanted = ", ".join(f"{wanted.name} {wanted.dtype}{list(wanted.shape)}" for wanted in self._inputs)
-            raise _wrong(self._where, "a sample has too few arrays", expected=f"{count} ({wanted})", got=str(len(item.ordered)))
+            raise _wrong(
+                self._where, "a sample has too few arrays", expected=f"{count} ({wanted})", got=str(len(item.ordered))
+            )
         surplus = item.ordered[count:]
         if surplus:
-            self._ignore(f"array {count + 1} of each sample" if len(surplus) == 1 else f"arrays {count + 1} to {len(item.ordered)} of each sample")
+            self._ignore(
+                f"array {count + 1} of each sample"
+                if len(surplus) == 1
+                else f"arrays {count + 1} to {len(item.ordered)} of each sample"
+            )
         return item.ordered[:count], surplus
 
     def _by_name(self, item: Item) -> tuple[list[Any], list[Any]]:
@@ -151,16 +163,28 @@ class Samples:
         found = {name: item.named[name] for name in names if name in item.named}
         others = [name for name in item.named if name not in found]
         if len(names) == 1 and not found:  # a model with one input takes "x", or the only array that is no label
-            alone = ["x"] if "x" in others else [name for name in others if name not in LABELS and is_array(item.named[name])]
+            alone = (
+                ["x"]
+                if "x" in others
+                else [name for name in others if name not in LABELS and is_array(item.named[name])]
+            )
             if len(alone) == 1:
                 found[names[0]] = item.named[alone[0]]
                 others.remove(alone[0])
         missing = [name for name in names if name not in found]
         if missing:
-            raise _wrong(self._where, f"a sample has no array for the input {missing[0]}", expected=", ".join(names), got=", ".join(map(str, item.named)))
+            raise _wrong(
+                self._where,
+                f"a sample has no array for the input {missing[0]}",
+                expected=", ".join(names),
+                got=", ".join(map(str, item.named)),
+            )
         if others or item.ordered:
             self._ignore(", ".join(map(str, others)) or "the second part of each sample")
-        return [found[name] for name in names], [*(item.named[name] for name in LABELS if name in others), *item.ordered]
+        return [found[name] for name in names], [
+            *(item.named[name] for name in LABELS if name in others),
+            *item.ordered,
+        ]
 
     def _ignore(self, what: str) -> None:
         if self._surplus:
@@ -168,17 +192,34 @@ class Samples:
         self._surplus = what
         names = ", ".join(wanted.name for wanted in self._inputs)
         text = "taken for labels, not used" if self._where == "calibration" else "taken for labels"
-        self._note(_native.Diagnostic(self._where, f"{what}: {text}; the inputs of the model are {names}", expected="", got="", hint="", fault="input", severity="note"))
+        self._note(
+            _native.Diagnostic(
+                self._where,
+                f"{what}: {text}; the inputs of the model are {names}",
+                expected="",
+                got="",
+                hint="",
+                fault="input",
+                severity="note",
+            )
+        )
 
     def finish(self) -> list[list[Array]]:
         """All samples. Raises: InputError: there is none."""
         if self._pending_rows and self.samples:
             batch = tuple(self._inputs[0].shape)[0]
             text = f"the last {self._pending_rows} rows are not used: the model takes {batch} at once"
-            self._note(_native.Diagnostic(self._where, text, expected="", got="", hint="", fault="input", severity="note"))
+            self._note(
+                _native.Diagnostic(self._where, text, expected="", got="", hint="", fault="input", severity="note")
+            )
         elif self._pending_rows:
             batch = tuple(self._inputs[0].shape)[0]
-            raise _wrong(self._where, "too few rows for one sample", expected=f"at least {batch}, which the model takes at once", got=str(self._pending_rows))
+            raise _wrong(
+                self._where,
+                "too few rows for one sample",
+                expected=f"at least {batch}, which the model takes at once",
+                got=str(self._pending_rows),
+            )
         if not self.samples:
             raise _wrong(self._where, "no sample", expected="at least one", got="an empty iterable")
         return self.samples
@@ -209,7 +250,10 @@ def arrays_by_input(samples: Samples, inputs: Sequence[InputType]) -> dict[str, 
     """The samples as one array per input, and their labels, as carina.accuracy() writes them to a file."""
     import numpy as np
 
-    arrays = {wanted.name: np.concatenate([np.asarray(dense(sample[n])) for sample in samples.samples]) for n, wanted in enumerate(inputs)}
+    arrays = {
+        wanted.name: np.concatenate([np.asarray(dense(sample[n])) for sample in samples.samples])
+        for n, wanted in enumerate(inputs)
+    }
     if samples.labels:
         name = next(name for name in LABELS if name not in arrays)
         arrays[name] = np.concatenate([np.atleast_1d(np.asarray(dense(label))) for label in samples.labels])

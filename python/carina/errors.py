@@ -9,7 +9,17 @@ from dataclasses import dataclass
 
 from carina._native import Diagnostic
 
-__all__ = ["CarinaError", "CarinaWarning", "Diagnostic", "EnvironmentFailure", "InputError", "InternalError", "UsageError", "error_of", "usage_error"]
+__all__ = [
+    "CarinaError",
+    "CarinaWarning",
+    "Diagnostic",
+    "EnvironmentFailure",
+    "InputError",
+    "InternalError",
+    "UsageError",
+    "error_of",
+    "usage_error",
+]
 
 
 class CarinaError(Exception):
@@ -82,7 +92,9 @@ def _argument(match: re.Match[str]) -> str:
 def in_python(diagnostic: Diagnostic) -> Diagnostic:
     """The diagnostic with a hint in Python terms: options are arguments, and arrays are in memory."""
     d = diagnostic
-    hint = _OPTION.sub(_argument, d.hint).replace("save it as that type: np.save(file, array.astype(", "convert it: (array.astype(")
+    hint = _OPTION.sub(_argument, d.hint).replace(
+        "save it as that type: np.save(file, array.astype(", "convert it: (array.astype("
+    )
     return _changed(d, d.hint, hint) if hint != d.hint else d
 
 
@@ -92,7 +104,17 @@ def _changed(d: Diagnostic, old: str, new: str) -> Diagnostic:
     def changed(part: str) -> str:
         return part.replace(old, new)
 
-    saved = SavedDiagnostic(changed(d.where), changed(d.what), changed(d.expected), changed(d.got), changed(d.hint), d.fault, d.severity, d.node, changed(str(d)))
+    saved = SavedDiagnostic(
+        changed(d.where),
+        changed(d.what),
+        changed(d.expected),
+        changed(d.got),
+        changed(d.hint),
+        d.fault,
+        d.severity,
+        d.node,
+        changed(str(d)),
+    )
     return saved  # type: ignore[return-value]  # the same attributes
 
 
@@ -111,7 +133,12 @@ def hidden(folder: str) -> Iterator[Callable[[Diagnostic], Diagnostic]]:
 
 
 # From the least to the most severe. The most severe fault determines the exception, as it determines the exit code.
-_BY_FAULT: dict[str, type[CarinaError]] = {"input": InputError, "environment": EnvironmentFailure, "usage": UsageError, "internal": InternalError}
+_BY_FAULT: dict[str, type[CarinaError]] = {
+    "input": InputError,
+    "environment": EnvironmentFailure,
+    "usage": UsageError,
+    "internal": InternalError,
+}
 
 
 def error_of(diagnostics: Sequence[Diagnostic]) -> CarinaError:

@@ -38,7 +38,11 @@ _loaded: ctypes.CDLL | None = None
 def _search_paths() -> list[Path]:
     """The paths of the library, in order: the package; the build of this package; the release build of the source."""
     package, source = Path(__file__).absolute().parent, Path(__file__).resolve().parent
-    return [package / _NAME, package.parents[1] / "lib" / _NAME, source.parents[1] / "build" / "release" / "lib" / _NAME]
+    return [
+        package / _NAME,
+        package.parents[1] / "lib" / _NAME,
+        source.parents[1] / "build" / "release" / "lib" / _NAME,
+    ]
 
 
 def library_path() -> Path:
@@ -75,7 +79,10 @@ def _without_missing_kernels() -> Iterator[None]:
 
 def _say_unregistered() -> None:
     if _loaded is None and "executorch.runtime" in sys.modules:
-        print("carina: warning: carina.executorch was imported, and register() was not called: nothing ran on the simulated NPU", file=sys.stderr)
+        print(
+            "carina: warning: carina.executorch was imported, and register() was not called: nothing ran on the simulated NPU",
+            file=sys.stderr,
+        )
 
 
 atexit.register(_say_unregistered)
@@ -117,7 +124,9 @@ def register(*, timed: bool = True) -> None:
 def reports() -> list[Report]:
     """One report per delegate call since the start or the last clear_reports(), as `carina run --json` prints them."""
     library, size = _library(), ctypes.c_size_t()
-    texts = (library.carina_executorch_report(i, ctypes.byref(size)) for i in range(library.carina_executorch_report_count()))
+    texts = (
+        library.carina_executorch_report(i, ctypes.byref(size)) for i in range(library.carina_executorch_report_count())
+    )
     return [json.loads(text) for text in texts if text is not None]
 
 

@@ -164,7 +164,9 @@ class _Annotator:
 
     def _spec(self, value: int, *, result: bool) -> Any:
         config = self.plan.configs[self.values[value].scheme]
-        return self._seen(config.get_output_act_qspec() if result else config.get_input_act_qspec(), self.values[value].group)
+        return self._seen(
+            config.get_output_act_qspec() if result else config.get_input_act_qspec(), self.values[value].group
+        )
 
     def _seen(self, spec: Any, group: int) -> Any:
         rows = self.rows.get(group)
@@ -185,7 +187,9 @@ class _Annotator:
         self.specs[group] = self._spec(value, result=result is not None)
         return self.specs[group]
 
-    def _activation(self, operand: _native.AnnotatedOperand, source: Node, node: Node, found: _native.AnnotatedNode) -> Any:
+    def _activation(
+        self, operand: _native.AnnotatedOperand, source: Node, node: Node, found: _native.AnnotatedNode
+    ) -> Any:
         converted = self._converted(operand, found)
         spec = converted or self._spec(operand.value, result=False)
         if operand.end_int8 is not None and isinstance(spec, QuantizationSpec):

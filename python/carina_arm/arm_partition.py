@@ -89,7 +89,9 @@ def _is_cast_of_ethos_u55(call: _Call) -> bool:
 
 def _is_cast_of_floats(call: _Call) -> bool:
     """A cast of quantized floats to integers, which the Arm backend would have to do with the floats themselves."""
-    return not call.spec.support_float() and call.operands[0].is_floating_point() and not call.result.is_floating_point()
+    return (
+        not call.spec.support_float() and call.operands[0].is_floating_point() and not call.result.is_floating_point()
+    )
 
 
 def _is_other_flip(call: _Call) -> bool:
@@ -102,16 +104,26 @@ def _is_other_nearest(call: _Call) -> bool:
     if call.argument("scale_factors"):
         steps = call.pair("scale_factors", 1)
         return before[0] != 1 or steps[0] != steps[1] or steps[0] not in (2, 4, 8)
-    return before[0] != 1 or not any(after[2] == scale * before[2] and after[3] == scale * before[3] for scale in (2, 4, 8))
+    return before[0] != 1 or not any(
+        after[2] == scale * before[2] and after[3] == scale * before[3] for scale in (2, 4, 8)
+    )
 
 
 def _is_large_pool(call: _Call) -> bool:
     kernel = call.pair("kernel_size", 1)
     stride = call.pool_stride()
     shape = call.operands[0].shape
-    padded = not call.argument("count_include_pad") and call.argument("divisor_override") is None and any(call.pair("padding", 0))
+    padded = (
+        not call.argument("count_include_pad")
+        and call.argument("divisor_override") is None
+        and any(call.pair("padding", 0))
+    )
     return (
-        shape[0] != 1 or max(stride) > 3 or kernel[0] > 256 or kernel[0] * kernel[1] > 65536 or (padded and max(kernel) > 8)
+        shape[0] != 1
+        or max(stride) > 3
+        or kernel[0] > 256
+        or kernel[0] * kernel[1] > 65536
+        or (padded and max(kernel) > 8)
     )
 
 
@@ -122,7 +134,9 @@ def _is_large_step(call: _Call) -> bool:
     stride, dilation = call.pair("stride", 1), call.pair("dilation", 1)
     if call.argument("transposed") or call.schema.name.startswith("aten::conv_transpose"):
         rows_alone, columns_alone = operand.shape[2] == 1 and kernel[0] == 1, operand.shape[-1] == 1 and kernel[1] == 1
-        return not (stride in ((1, 1), (2, 2)) or (stride == (1, 2) and rows_alone) or (stride == (2, 1) and columns_alone))
+        return not (
+            stride in ((1, 1), (2, 2)) or (stride == (1, 2) and rows_alone) or (stride == (2, 1) and columns_alone)
+        )
     if operand.dim() == 5 and (kernel[2] != 1 or call.argument("stride")[0] > 1):
         return True
     padding = call.argument("padding")
@@ -140,7 +154,11 @@ def _has_dilated_steps(call: _Call) -> bool:
 
 def _is_other_argmax(call: _Call) -> bool:
     """TOSA's ARGMAX has results of int32, and with a specification without INT it takes no integers."""
-    values = [None if user.op == "output" else user.meta.get("val") for user in call.node.users if "_assert" not in str(user.target)]
+    values = [
+        None if user.op == "output" else user.meta.get("val")
+        for user in call.node.users
+        if "_assert" not in str(user.target)
+    ]
     casts = [isinstance(value, torch.Tensor) and value.dtype == torch.int32 for value in values]
     integers = not call.spec.support_integer() and not call.operands[0].is_floating_point()
     return integers or not casts or not all(casts)
@@ -166,7 +184,9 @@ def _mixes_floats_and_integers(call: _Call) -> bool:
 
 
 def _shrinks(too_much: Callable[[int, int], bool]) -> Callable[[_Call], bool]:
-    return lambda call: any(too_much(before, after) for before, after in zip(call.operands[0].shape[2:], call.result.shape[2:], strict=True))
+    return lambda call: any(
+        too_much(before, after) for before, after in zip(call.operands[0].shape[2:], call.result.shape[2:], strict=True)
+    )
 
 
 def _of_all_elements(call: _Call) -> bool:
@@ -174,24 +194,113 @@ def _of_all_elements(call: _Call) -> bool:
 
 
 # What its tables compute, and the extrema of axes.
-_FUNCTIONS = ("acos", "acosh", "amax", "amin", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "elu", "erf", "erfinv", "exp", "expm1",
-              "floor", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "log", "log10", "log1p", "pow", "reciprocal", "remainder", "round",
-              "rsqrt", "sigmoid", "silu", "sin", "sinh", "tan", "tanh")
+_FUNCTIONS = (
+    "acos",
+    "acosh",
+    "amax",
+    "amin",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "elu",
+    "erf",
+    "erfinv",
+    "exp",
+    "expm1",
+    "floor",
+    "gelu",
+    "hardsigmoid",
+    "hardswish",
+    "leaky_relu",
+    "log",
+    "log10",
+    "log1p",
+    "pow",
+    "reciprocal",
+    "remainder",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "silu",
+    "sin",
+    "sinh",
+    "tan",
+    "tanh",
+)
 
 _ROWS = (
-    _Row(("any", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "__and__", "__or__", "__xor__", "logical_and", "logical_or",
-          "logical_xor", "logical_not", "eq", "ne", "ge", "gt", "le", "lt", "where", "masked_fill", "gather", "grid_sampler_2d", "index",
-          "index_select", "index_put", "scatter", "scatter_add", "scatter_reduce", "select_scatter", "unfold_copy", "upsample_bilinear2d",
-          "reflection_pad1d", "reflection_pad2d", "reflection_pad3d"), _always, u55=True),
-    _Row(("cat", "expand", "expand_copy", "repeat", "constant_pad_nd", "pad", "view", "view_copy", "reshape", "permute", "permute_copy",
-          "transpose", "transpose_copy"), _is_bool_or_int64, u55=True),
+    _Row(
+        (
+            "any",
+            "bitwise_and",
+            "bitwise_or",
+            "bitwise_xor",
+            "bitwise_not",
+            "__and__",
+            "__or__",
+            "__xor__",
+            "logical_and",
+            "logical_or",
+            "logical_xor",
+            "logical_not",
+            "eq",
+            "ne",
+            "ge",
+            "gt",
+            "le",
+            "lt",
+            "where",
+            "masked_fill",
+            "gather",
+            "grid_sampler_2d",
+            "index",
+            "index_select",
+            "index_put",
+            "scatter",
+            "scatter_add",
+            "scatter_reduce",
+            "select_scatter",
+            "unfold_copy",
+            "upsample_bilinear2d",
+            "reflection_pad1d",
+            "reflection_pad2d",
+            "reflection_pad3d",
+        ),
+        _always,
+        u55=True,
+    ),
+    _Row(
+        (
+            "cat",
+            "expand",
+            "expand_copy",
+            "repeat",
+            "constant_pad_nd",
+            "pad",
+            "view",
+            "view_copy",
+            "reshape",
+            "permute",
+            "permute_copy",
+            "transpose",
+            "transpose_copy",
+        ),
+        _is_bool_or_int64,
+        u55=True,
+    ),
     _Row(("_to_copy", "_to_dim_order_copy", "to"), _is_cast_of_ethos_u55, u55=True),
     _Row(("_to_copy", "_to_dim_order_copy", "to"), _is_cast_of_floats),
     _Row(_FUNCTIONS, _has_32_bits, u55=True),
     _Row(("flip",), _is_other_flip, u55=True),
     _Row(("upsample_nearest2d",), _is_other_nearest, u55=True),
     _Row(("avg_pool2d",), _is_large_pool, u55=True),
-    _Row(("convolution", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"), _is_large_step, u55=True),
+    _Row(
+        ("convolution", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"), _is_large_step, u55=True
+    ),
     _Row(("upsample_nearest2d",), _shrinks(lambda before, after: before >= 16 * after)),
     _Row(("upsample_bilinear2d",), _shrinks(lambda before, after: before > 16 * after)),
     _Row(("max_pool2d", "max_pool2d_with_indices"), _has_dilated_steps),
@@ -225,8 +334,12 @@ def constants_alone(program: ExportedProgram, spec: TosaSpecification) -> list[l
 
 
 def _is_constant(node: Node) -> bool:
-    return (node.op == "call_function" and "delegation_tag" not in node.meta and not node.all_input_nodes
-            and operator_name(node) in ("aten::full", "aten::ones", "aten::zeros", "aten::eye"))
+    return (
+        node.op == "call_function"
+        and "delegation_tag" not in node.meta
+        and not node.all_input_nodes
+        and operator_name(node) in ("aten::full", "aten::ones", "aten::zeros", "aten::eye")
+    )
 
 
 def _with_quantization(node: Node, spec: TosaSpecification) -> list[Node]:

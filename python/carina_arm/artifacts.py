@@ -85,10 +85,14 @@ def write_debug_info(program: ExportedProgram, folder: Path) -> None:
         if not dumped.exists():
             return
         operators = [operator for operator in json.loads(dumped.read_text()) if operator["node"] in nodes]
-        _write_events(folder, f"output_tag{index}", [
-            _operator_event(number, nodes[operator["node"]], operator["result"], operator["op"])
-            for number, operator in enumerate(operators)
-        ])
+        _write_events(
+            folder,
+            f"output_tag{index}",
+            [
+                _operator_event(number, nodes[operator["node"]], operator["result"], operator["op"])
+                for number, operator in enumerate(operators)
+            ],
+        )
 
 
 def _operator_event(number: int, node: Node, result: str, op: str) -> dict[str, Any]:
@@ -127,14 +131,16 @@ def _trace(node: Node) -> list[dict[str, Any]] | str:
     left = [(source, -1) for source in node.meta["from_node"]]
     while left:
         source, led_to = left.pop()
-        rows.append({
-            "name": source.name,
-            "target": source.target,
-            "graph_id": source.graph_id,
-            "pass_name": source.pass_name,
-            "action": source._get_action_string(),
-            "parent_graph_id": led_to,
-        })
+        rows.append(
+            {
+                "name": source.name,
+                "target": source.target,
+                "graph_id": source.graph_id,
+                "pass_name": source.pass_name,
+                "action": source._get_action_string(),
+                "parent_graph_id": led_to,
+            }
+        )
         left += [(earlier, source.graph_id) for earlier in source.from_node]
     return rows
 

@@ -52,7 +52,9 @@ class ArmCompileSpecBuilder:
         flags = extra_flags.split() if extra_flags else None
         return self._take(EthosUCompileSpec(name or "", system_config, memory_mode, flags, config_ini))
 
-    def vgf_compile_spec(self, tosa_spec: TosaSpecification | str | None = None, compiler_flags: str | None = "") -> Self:
+    def vgf_compile_spec(
+        self, tosa_spec: TosaSpecification | str | None = None, compiler_flags: str | None = ""
+    ) -> Self:
         """Selects VGF. The default specification is "TOSA-1.0+FP"."""
         return self._take(VgfCompileSpec(tosa_spec or "TOSA-1.0+FP", compiler_flags.split() if compiler_flags else []))
 
@@ -96,7 +98,9 @@ class ArmCompileSpecBuilder:
             ValueError: no target has been selected.
         """
         if self._spec is None:
-            raise ValueError("say first what to compile for: ethosu_compile_spec(), vgf_compile_spec() or tosa_compile_spec()")
+            raise ValueError(
+                "say first what to compile for: ethosu_compile_spec(), vgf_compile_spec() or tosa_compile_spec()"
+            )
         return self._spec.dump_intermediate_artifacts_to(self._folder).dump_debug_info(self._debug)._to_list()
 
     def _take(self, spec: ArmCompileSpec) -> Self:
@@ -116,7 +120,9 @@ def generate_ethosu_compile_spec(
 ) -> list[CompileSpecEntry]:
     """The compile specs of an Ethos-U; `permute_memory_to_nhwc` has no effect."""
     del permute_memory_to_nhwc
-    return ArmCompileSpecBuilder().ethosu_compile_spec(config, system_config, memory_mode, extra_flags, config_ini).build()
+    return (
+        ArmCompileSpecBuilder().ethosu_compile_spec(config, system_config, memory_mode, extra_flags, config_ini).build()
+    )
 
 
 def generate_tosa_compile_spec(

@@ -40,7 +40,12 @@ def _known(module: GraphModule, is_left: Callable[[Node], bool]) -> dict[Node, N
             value = attribute_of(module, str(node.target))
             is_known = type(value) is torch.Tensor and node not in overwritten
         else:
-            is_known = node.op == "call_function" and _is_function(node) and not is_left(node) and all(x in known for x in node.all_input_nodes)
+            is_known = (
+                node.op == "call_function"
+                and _is_function(node)
+                and not is_left(node)
+                and all(x in known for x in node.all_input_nodes)
+            )
         if is_known:
             known[node] = None
     return known
@@ -49,7 +54,11 @@ def _known(module: GraphModule, is_left: Callable[[Node], bool]) -> dict[Node, N
 def _is_function(node: Node) -> bool:
     """Whether the node's result depends on its arguments only, and is a tensor."""
     target = node.target
-    if not isinstance(target, OpOverload) or target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags:
+    if (
+        not isinstance(target, OpOverload)
+        or target._schema.is_mutable
+        or torch.Tag.nondeterministic_seeded in target.tags
+    ):
         return False
     return isinstance(node.meta.get("val"), torch.Tensor) and not _has_free_sizes(node.meta["val"])
 
@@ -60,8 +69,12 @@ def _has_free_sizes(value: torch.Tensor) -> bool:
 
 def _overwritten(module: GraphModule) -> set[Node]:
     """The nodes that a node may overwrite: its operands, and all of which they may be views."""
-    left = [source for node in module.graph.nodes if getattr(getattr(node.target, "_schema", None), "is_mutable", False)
-            for source in node.all_input_nodes]
+    left = [
+        source
+        for node in module.graph.nodes
+        if getattr(getattr(node.target, "_schema", None), "is_mutable", False)
+        for source in node.all_input_nodes
+    ]
     found: set[Node] = set()
     while left:
         node = left.pop()

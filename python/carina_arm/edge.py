@@ -56,15 +56,22 @@ def to_edge_transform_and_lower(
         carina.InputError: all operators that neither the target nor a kernel of ExecuTorch can run.
     """
     del compile_config
-    for name, given in (("transform_passes", transform_passes), ("constant_methods", constant_methods),
-                        ("generate_etrecord", generate_etrecord or None)):
+    for name, given in (
+        ("transform_passes", transform_passes),
+        ("constant_methods", constant_methods),
+        ("generate_etrecord", generate_etrecord or None),
+    ):
         if given is not None:
             raise usage_error(name, "Carina does not build the graphs that this is about", hint=_THROUGH_EXECUTORCH)
     program = _only("programs", programs)
     partitioners = list(_only("partitioner", partitioner) or ()) if partitioner is not None else []
     if len(partitioners) > 1 or not all(isinstance(given, TOSAPartitioner) for given in partitioners):
-        raise usage_error("partitioner", "one partitioner of carina.arm", got=", ".join(type(p).__name__ for p in partitioners),
-                          hint=_THROUGH_EXECUTORCH)
+        raise usage_error(
+            "partitioner",
+            "one partitioner of carina.arm",
+            got=", ".join(type(p).__name__ for p in partitioners),
+            hint=_THROUGH_EXECUTORCH,
+        )
     return EdgeProgramManager(program, _compiled(program, partitioners[0] if partitioners else None, note))
 
 
@@ -123,7 +130,9 @@ def _only(name: str, given: Any) -> Any:
 
 def _check_method(method: str, where: str = "method_name") -> None:
     if method != "forward":
-        raise usage_error(where, "a program has one method here", expected="forward", got=method, hint=_THROUGH_EXECUTORCH)
+        raise usage_error(
+            where, "a program has one method here", expected="forward", got=method, hint=_THROUGH_EXECUTORCH
+        )
 
 
 def _compiled(program: ExportedProgram, partitioner: TOSAPartitioner | None, note: Any) -> Program:

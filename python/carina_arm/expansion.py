@@ -20,8 +20,16 @@ from .spelling import FROM
 _LEFT_OUT = ("layout", "device", "pin_memory", "memory_format", "non_blocking")
 # Source: c10/core/ScalarType.h
 _DTYPES = {
-    0: torch.uint8, 1: torch.int8, 2: torch.int16, 3: torch.int32, 4: torch.int64, 5: torch.float16, 6: torch.float32,
-    7: torch.float64, 11: torch.bool, 15: torch.bfloat16,
+    0: torch.uint8,
+    1: torch.int8,
+    2: torch.int16,
+    3: torch.int32,
+    4: torch.int64,
+    5: torch.float16,
+    6: torch.float32,
+    7: torch.float64,
+    11: torch.bool,
+    15: torch.bfloat16,
 }
 
 
@@ -73,7 +81,9 @@ class _Expander:
         node.meta["val"] = tensor
         return node
 
-    def _insert(self, op: str, operands: Sequence[int], attributes: Mapping[str, object], results: Sequence[int]) -> None:
+    def _insert(
+        self, op: str, operands: Sequence[int], attributes: Mapping[str, object], results: Sequence[int]
+    ) -> None:
         if op == "aten.view.default":  # torch cannot view all tensors in another shape: the operand may be transposed
             op, attributes = "aten.reshape.default", {"shape": attributes["size"]}
         target = _overload(op)
@@ -87,7 +97,11 @@ class _Expander:
     def _bind(self, node: Node, results: Sequence[int]) -> None:
         import operator
 
-        if len(results) == 1 and len(node.target._schema.returns) == 1 and "[]" not in str(node.target._schema.returns[0].type):  # type: ignore[union-attr]
+        if (
+            len(results) == 1
+            and len(node.target._schema.returns) == 1
+            and "[]" not in str(node.target._schema.returns[0].type)
+        ):  # type: ignore[union-attr]
             self.made[results[0]] = node
             return
         for place, index in enumerate(results):
@@ -115,7 +129,9 @@ def _overload(op: str) -> OpOverload:
     return found
 
 
-def _arguments(target: OpOverload, operands: list[Any], attributes: Mapping[str, object]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _arguments(
+    target: OpOverload, operands: list[Any], attributes: Mapping[str, object]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The operator's arguments: tensors in the order of its schema, all others by name."""
     left = list(operands)
     args: list[Any] = []

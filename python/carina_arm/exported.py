@@ -34,7 +34,9 @@ from .layout import Order, lay_out_boundary
 from .opaque import make_opaque, opaque_nodes, overwritten_buffers, states_of, without_state
 
 
-def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = None, *, boundary: Order | None = None) -> bytes:
+def save_program(
+    program: ExportedProgram, weights: Mapping[str, Any] | None = None, *, boundary: Order | None = None
+) -> bytes:
     """The .pt2 of an exported program in any dialect.
 
     ExecuTorch passes partitioners a program without its weights. Then the weights come by name from `weights`, or are invented if they are
@@ -44,7 +46,14 @@ def save_program(program: ExportedProgram, weights: Mapping[str, Any] | None = N
     """
     state, constants = dict(program.state_dict), dict(program.constants)
     overwrites = bool(overwritten_buffers(program.graph, program.graph_signature))
-    if boundary is not None or has_edge_dialect(program) or _is_fake(state) or _is_fake(constants) or overwrites or left_whole(program):
+    if (
+        boundary is not None
+        or has_edge_dialect(program)
+        or _is_fake(state)
+        or _is_fake(constants)
+        or overwrites
+        or left_whole(program)
+    ):
         tensors = _real(state, weights or {}), _real(constants, weights or {})
         program = _in_plain_dialect(program, *tensors, boundary=boundary)
     return saved(program)
@@ -103,8 +112,9 @@ def has_edge_dialect(program: ExportedProgram) -> bool:
     return any(_is_edge(node) or "executorch_call_delegate" in str(node.target) for node in program.graph.nodes)
 
 
-def asked_in_edge_dialect(holds: Callable[[Mapping[str, Any], Node], bool], modules: Mapping[str, Any],
-                          node: Node) -> bool:
+def asked_in_edge_dialect(
+    holds: Callable[[Mapping[str, Any], Node], bool], modules: Mapping[str, Any], node: Node
+) -> bool:
     """Calls the user's check for a node. The check may support operators of the edge dialect only."""
     plain = node.target
     try:
@@ -185,8 +195,9 @@ def plain_target(target: Any) -> Any:
     return target if isinstance(target, OpOverload) else getattr(target, "_op", target)
 
 
-def _in_plain_dialect(program: ExportedProgram, state: dict[str, Any], constants: dict[str, Any], *,
-                      boundary: Order | None) -> ExportedProgram:
+def _in_plain_dialect(
+    program: ExportedProgram, state: dict[str, Any], constants: dict[str, Any], *, boundary: Order | None
+) -> ExportedProgram:
     graph = Graph()
     _copy_plain(program.graph, graph)
     make_opaque(graph, left_whole(program))

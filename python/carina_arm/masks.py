@@ -1,9 +1,9 @@
 """Finds the values that only softmaxes read, whose observers are those of carina_arm.row_observers.
 
-    %masked = add(%scores, %mask)         its result is a summand's sum: %scores and %mask are summands
-    %highest = amax(%masked, [-1], True)
-    %difference = sub(%masked, %highest)  %masked and %difference are values that only a softmax reads
-    %power = exp(%difference)
+%masked = add(%scores, %mask)         its result is a summand's sum: %scores and %mask are summands
+%highest = amax(%masked, [-1], True)
+%difference = sub(%masked, %highest)  %masked and %difference are values that only a softmax reads
+%power = exp(%difference)
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ aten = torch.ops.aten
 
 # Operators whose result has the rows of an operand, and may share its parameters.
 _KEEPS_ROWS = {
-    getattr(aten, name) for name in ("where", "masked_fill", "maximum", "clamp", "clone", "contiguous", "detach", "alias", "dropout")
+    getattr(aten, name)
+    for name in ("where", "masked_fill", "maximum", "clamp", "clone", "contiguous", "detach", "alias", "dropout")
 }
 # Those for which this is so if the rows are the last axis, and the result has the same last axis.
-_KEEPS_LAST_AXIS = {getattr(aten, name) for name in ("view", "reshape", "_unsafe_view", "expand", "unsqueeze", "squeeze")}
+_KEEPS_LAST_AXIS = {
+    getattr(aten, name) for name in ("view", "reshape", "_unsafe_view", "expand", "unsqueeze", "squeeze")
+}
 
 
 def rows_of_groups(module: GraphModule, group_of: Mapping[Node, int], depth: float) -> dict[int, Rows]:
@@ -39,8 +42,10 @@ def rows_of_groups(module: GraphModule, group_of: Mapping[Node, int], depth: flo
 
 
 def _has_infinities(module: GraphModule) -> bool:
-    return any(_is_infinite(module, node) or any(_is_infinite_number(x) for x in tree_flatten((node.args, node.kwargs))[0])
-               for node in module.graph.nodes)
+    return any(
+        _is_infinite(module, node) or any(_is_infinite_number(x) for x in tree_flatten((node.args, node.kwargs))[0])
+        for node in module.graph.nodes
+    )
 
 
 def _is_infinite_number(number: object) -> bool:
@@ -52,7 +57,9 @@ def _is_infinite(module: GraphModule, node: Node) -> bool:
     if node.op != "get_attr":
         return False
     tensor = attribute_of(module, str(node.target))
-    return isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and bool((tensor.detach().abs() >= LIMIT).any())
+    return (
+        isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and bool((tensor.detach().abs() >= LIMIT).any())
+    )
 
 
 class _Softmaxes:
@@ -89,7 +96,9 @@ class _Softmaxes:
                 continue
             group = self.group_of.get(x)
             rows = Rows(axis, x.meta["val"].shape[axis], skips_alike=True)
-            if group is not None and self._is_read_only(group, rows, lambda member, user: user in self.readers.get(member, ())):
+            if group is not None and self._is_read_only(
+                group, rows, lambda member, user: user in self.readers.get(member, ())
+            ):
                 found[group] = rows
         self._add_summands(found, depth)
         return found
@@ -104,7 +113,9 @@ class _Softmaxes:
                     if group is None or group in found:
                         continue
                     rows = replace(found[self.group_of[total]], depth=depth, skips_alike=False)
-                    if self._is_read_only(group, rows, lambda _, user: _is_sum(user) and self.group_of.get(user) in found):
+                    if self._is_read_only(
+                        group, rows, lambda _, user: _is_sum(user) and self.group_of.get(user) in found
+                    ):
                         found[group] = replace(rows, leaves_lowest=self._meets_infinity(group))
                         left.append(group)
 
@@ -112,7 +123,8 @@ class _Softmaxes:
         """Whether the values of a group are only read by these readers, and by nodes whose results have the same rows and share the group."""
         return all(
             is_reader(member, user) or self._keeps(member, user, rows) or self._compares_with_infinity(user)
-            for member in self.members[group] for user in member.users
+            for member in self.members[group]
+            for user in member.users
         )
 
     def _keeps(self, member: Node, user: Node, rows: Rows) -> bool:
@@ -129,7 +141,9 @@ class _Softmaxes:
 
     def _compares_with_infinity(self, node: Node) -> bool:
         """Whether the node is x > -infinity: attention decides with it which queries see a key."""
-        return node.target is aten.gt.Tensor and isinstance(node.args[1], Node) and _is_infinite(self.module, node.args[1])
+        return (
+            node.target is aten.gt.Tensor and isinstance(node.args[1], Node) and _is_infinite(self.module, node.args[1])
+        )
 
 
 def _is_sum(node: Node) -> bool:

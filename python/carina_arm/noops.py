@@ -14,10 +14,16 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
 
-def without_noops(program: ExportedProgram, assignments: Sequence[_native.NodeAssignment]) -> list[_native.NodeAssignment]:
+def without_noops(
+    program: ExportedProgram, assignments: Sequence[_native.NodeAssignment]
+) -> list[_native.NodeAssignment]:
     """The assignments without delegates that only rename or reshape tensors."""
     nodes = {node.name: node for node in program.graph.nodes}
-    busy = {assignment.delegate for assignment in assignments if assignment.name in nodes and not _is_noop(assignment.op, nodes[assignment.name])}
+    busy = {
+        assignment.delegate
+        for assignment in assignments
+        if assignment.name in nodes and not _is_noop(assignment.op, nodes[assignment.name])
+    }
     return [assignment for assignment in assignments if assignment.delegate < 0 or assignment.delegate in busy]
 
 
@@ -57,7 +63,11 @@ def _keeps_elements(node: Node) -> bool:
 
 def _keeps_strides(node: Node) -> bool:
     operand, result = _operand(node), node.meta["val"]
-    return _keeps_shape(node) and operand.stride() == result.stride() and operand.storage_offset() == result.storage_offset()
+    return (
+        _keeps_shape(node)
+        and operand.stride() == result.stride()
+        and operand.storage_offset() == result.storage_offset()
+    )
 
 
 def _keeps_order(node: Node) -> bool:

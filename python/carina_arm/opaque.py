@@ -24,7 +24,11 @@ _library.define("opaque.many(Tensor[] operands) -> Tensor[]")  # type: ignore[no
 
 def opaque_nodes(module: GraphModule, states: Collection[str]) -> dict[str, str]:
     """The names of these nodes, with the reason. `states`: the names of the nodes that read the state."""
-    found = {node.name: "a constant in one of its branches" for node in module.graph.nodes if _has_constants_in_branches(module, node)}
+    found = {
+        node.name: "a constant in one of its branches"
+        for node in module.graph.nodes
+        if _has_constants_in_branches(module, node)
+    }
     return found | dict.fromkeys(_overwriting(module.graph, states), "the state of the model, which it overwrites")
 
 
@@ -53,9 +57,14 @@ def overwritten_buffers(graph: Graph, signature: ExportGraphSignature) -> set[st
 
 def without_state(signature: ExportGraphSignature, states: Collection[str]) -> ExportGraphSignature:
     """The signature with these buffers as inputs, and their new contents as outputs."""
-    inputs = [InputSpec(InputKind.USER_INPUT, spec.arg, target=None) if spec.arg.name in states else spec for spec in signature.input_specs]
-    outputs = [replace(spec, kind=OutputKind.USER_OUTPUT, target=None) if spec.kind is OutputKind.BUFFER_MUTATION else spec
-               for spec in signature.output_specs]
+    inputs = [
+        InputSpec(InputKind.USER_INPUT, spec.arg, target=None) if spec.arg.name in states else spec
+        for spec in signature.input_specs
+    ]
+    outputs = [
+        replace(spec, kind=OutputKind.USER_OUTPUT, target=None) if spec.kind is OutputKind.BUFFER_MUTATION else spec
+        for spec in signature.output_specs
+    ]
     return ExportGraphSignature(inputs, outputs)
 
 
@@ -68,7 +77,8 @@ def states_of(module: GraphModule) -> set[str]:
 
 def _has_constants_in_branches(module: GraphModule, node: Node) -> bool:
     return isinstance(node.target, HigherOrderOperator) and any(
-        operand.op == "get_attr" and _has_constants(getattr(module, str(operand.target), None)) for operand in node.all_input_nodes
+        operand.op == "get_attr" and _has_constants(getattr(module, str(operand.target), None))
+        for operand in node.all_input_nodes
     )
 
 

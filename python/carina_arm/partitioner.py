@@ -40,12 +40,18 @@ class TOSAPartitioner:
 
     backend_id: ClassVar[str] = "TOSABackend"
 
-    def __init__(self, compile_spec: TosaCompileSpec | list[CompileSpecEntry],
-                 additional_checks: Sequence[OperatorSupportBase] | None = None) -> None:
+    def __init__(
+        self,
+        compile_spec: TosaCompileSpec | list[CompileSpecEntry],
+        additional_checks: Sequence[OperatorSupportBase] | None = None,
+    ) -> None:
         self._set_up(compile_spec, additional_checks)
 
-    def _set_up(self, given: ArmCompileSpec | Sequence[CompileSpecEntry],
-                additional_checks: Sequence[OperatorSupportBase] | None) -> None:
+    def _set_up(
+        self,
+        given: ArmCompileSpec | Sequence[CompileSpecEntry],
+        additional_checks: Sequence[OperatorSupportBase] | None,
+    ) -> None:
         compile_spec = spec_of(given)
         self.compile_spec = compile_spec
         self.tosa_spec = compile_spec.tosa_spec
@@ -108,9 +114,7 @@ class TOSAPartitioner:
         tag_constant_data(exported_program)
         return PartitionResult(tagged_exported_program=exported_program, partition_tags=tags)
 
-    def ops_to_not_decompose(
-        self, ep: ExportedProgram
-    ) -> tuple[list[OpOverload], Callable[[Node], bool] | None]:
+    def ops_to_not_decompose(self, ep: ExportedProgram) -> tuple[list[OpOverload], Callable[[Node], bool] | None]:
         """The operators that ExecuTorch must not decompose: those that delegates support."""
         from torch._ops import OpOverload
 
@@ -122,7 +126,9 @@ class TOSAPartitioner:
         self._rejected = self._left_by_arm(ep) | dict(_rejected(ep, self.additional_checks or ()))
         taken = {assignment.name for assignment in self._assignments(ep) if assignment.delegate >= 0}
         if self.compile_spec._arm_partition:
-            taken |= {node.name for node in ep.graph.nodes if str(node.target) == "aten.eye.default"}  # see constants_alone()
+            taken |= {
+                node.name for node in ep.graph.nodes if str(node.target) == "aten.eye.default"
+            }  # see constants_alone()
         targets: dict[OpOverload, bool] = {}
         for node in ep.graph.nodes:
             if isinstance(node.target, OpOverload):
@@ -161,7 +167,9 @@ class TOSAPartitioner:
                 kept.setdefault(node.name, made_of)
         if not self.tosa_spec.support_float():
             kept |= dict.fromkeys(_left_float(program), "its quantizer, which leaves it float")
-        kept |= dict.fromkeys(_beyond(self.tosa_spec, program), "the specification, which has no profile or extension for it")
+        kept |= dict.fromkeys(
+            _beyond(self.tosa_spec, program), "the specification, which has no profile or extension for it"
+        )
         if isinstance(self.compile_spec, EthosUCompileSpec):
             kept |= dict.fromkeys(_of_open_sizes(program), "the target, whose delegates have fixed sizes")
         kept |= self._left_by_arm(program) | left_whole(program)
@@ -169,8 +177,12 @@ class TOSAPartitioner:
             logger.info("%s: Rejected by %s", name, check)
         try:
             assignments = _native.map_delegates(
-                save_program(program, self._weights), "program", partition_target(self.compile_spec, program),
-                cpu_nodes=list(kept), delegates="npu" if self.compile_spec._cost_rule else "all", note=note,
+                save_program(program, self._weights),
+                "program",
+                partition_target(self.compile_spec, program),
+                cpu_nodes=list(kept),
+                delegates="npu" if self.compile_spec._cost_rule else "all",
+                note=note,
             )
         except InputError as error:
             logger.warning("nothing is delegated, since the program cannot be read as a whole: %s", error)
@@ -183,8 +195,11 @@ class EthosUPartitioner(TOSAPartitioner):
 
     backend_id: ClassVar[str] = "EthosUBackend"
 
-    def __init__(self, compile_spec: EthosUCompileSpec | list[CompileSpecEntry],
-                 additional_checks: Sequence[OperatorSupportBase] | None = None) -> None:
+    def __init__(
+        self,
+        compile_spec: EthosUCompileSpec | list[CompileSpecEntry],
+        additional_checks: Sequence[OperatorSupportBase] | None = None,
+    ) -> None:
         self._set_up(compile_spec, additional_checks)
 
 
@@ -193,8 +208,11 @@ class VgfPartitioner(TOSAPartitioner):
 
     backend_id: ClassVar[str] = "VgfBackend"
 
-    def __init__(self, compile_spec: VgfCompileSpec | list[CompileSpecEntry],
-                 additional_checks: Sequence[OperatorSupportBase] | None = None) -> None:
+    def __init__(
+        self,
+        compile_spec: VgfCompileSpec | list[CompileSpecEntry],
+        additional_checks: Sequence[OperatorSupportBase] | None = None,
+    ) -> None:
         self._set_up(compile_spec, additional_checks)
 
 
@@ -220,13 +238,19 @@ def _left_float(program: ExportedProgram) -> list[str]:
     if not any(marks.values()):
         return []
     return [
-        node.name for node, is_marked in marks.items()
-        if not is_marked and node.users and node.all_input_nodes
+        node.name
+        for node, is_marked in marks.items()
+        if not is_marked
+        and node.users
+        and node.all_input_nodes
         and all(_is_quantization(other) for other in (*node.all_input_nodes, *node.users))
     ]
 
 
-_BITWISE = tuple("aten::" + name for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "__and__", "__or__", "__xor__"))
+_BITWISE = tuple(
+    "aten::" + name
+    for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "__and__", "__or__", "__xor__")
+)
 _COMPARISONS = ("aten::eq", "aten::ge", "aten::gt", "aten::le", "aten::lt")
 _CASTS = ("aten::_to_copy", "dim_order_ops::_to_dim_order_copy")
 
@@ -266,7 +290,11 @@ def _of_open_sizes(program: ExportedProgram) -> list[str]:
     from torch.fx.experimental.symbolic_shapes import has_free_symbols
 
     calls = [node for node in program.graph.nodes if node.op == "call_function" and not _is_quantization(node)]
-    return [node.name for node in calls if any(has_free_symbols(value.meta.get("val")) for value in (node, *node.all_input_nodes))]
+    return [
+        node.name
+        for node in calls
+        if any(has_free_symbols(value.meta.get("val")) for value in (node, *node.all_input_nodes))
+    ]
 
 
 def _is_quantization(node: Node) -> bool:
@@ -290,7 +318,9 @@ def _rejected(program: ExportedProgram, checks: Iterable[OperatorSupportBase]) -
 
 
 def _report(assignments: Sequence[_native.NodeAssignment], spec: object, folder: str | None) -> None:
-    rows = [f"  {assignment.name} ({assignment.op}): {assignment.reason}" for assignment in assignments if assignment.reason]
+    rows = [
+        f"  {assignment.name} ({assignment.op}): {assignment.reason}" for assignment in assignments if assignment.reason
+    ]
     text = "\n".join([f"The following nodes were rejected for {spec}:", *rows])
     logger.info("%s", text)
     if folder and logger.isEnabledFor(logging.INFO):

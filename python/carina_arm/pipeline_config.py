@@ -60,7 +60,9 @@ class ArmPassPipelineConfig:
         """One sentence for each changed option that Carina does not support."""
         said = []
         if self.quantize_inf.pos_inf != QuantizeInfConfig.pos_inf:
-            said.append("quantize_inf.pos_inf has no effect: an infinity saturates at the end of the range that the other elements have")
+            said.append(
+                "quantize_inf.pos_inf has no effect: an infinity saturates at the end of the range that the other elements have"
+            )
         if self.sdpa_safe_softmax_guard is not SDPASafeSoftmaxGuardPolicy.PRESERVE:
             said.append("sdpa_safe_softmax_guard has no effect: attention keeps its guard against rows that see no key")
         return said

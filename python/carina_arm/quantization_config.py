@@ -107,9 +107,7 @@ def _checked(spec: Any, schemes: tuple[torch.qscheme, ...], ending: str) -> Any:
 
 def _product_of_scales(observers: list[Any]) -> tuple[torch.Tensor, torch.Tensor]:
     if len(observers) != 2:
-        raise ValueError(
-            f"Expecting two obs/fqs, one for activation and one for weight, got: {len(observers)}"
-        )
+        raise ValueError(f"Expecting two obs/fqs, one for activation and one for weight, got: {len(observers)}")
     (activation, _), (weight, _) = (observer.calculate_qparams() for observer in observers)
     return (activation * weight).to(torch.float32), torch.zeros_like(weight, dtype=torch.int32)
 
@@ -120,9 +118,7 @@ def _derived_bias(activation: Any, weight: Any, node: Node) -> DerivedQuantizati
     if not isinstance(activation, QuantizationSpec) or not isinstance(weight, QuantizationSpec):
         raise ValueError("QuantizationConfig input_activation and weight must be instances of QuantizationSpec.")
     if activation.dtype not in (torch.int8, torch.int16) or weight.dtype != torch.int8:
-        raise NotImplementedError(
-            f"Bias quantization of types: i:{activation.dtype}, w:{weight.dtype} not implemented"
-        )
+        raise NotImplementedError(f"Bias quantization of types: i:{activation.dtype}, w:{weight.dtype} not implemented")
     return DerivedQuantizationSpec(
         derived_from=((node.args[0], node), (node.args[1], node)),
         derive_qparams_fn=_product_of_scales,
@@ -139,8 +135,9 @@ def _bias_of_scheme(node: Node) -> None:
     del node
 
 
-def _activation(dtype: torch.dtype, low: int, high: int, scheme: torch.qscheme, is_qat: bool, is_dynamic: bool,
-                eps: float) -> QuantizationSpec:
+def _activation(
+    dtype: torch.dtype, low: int, high: int, scheme: torch.qscheme, is_qat: bool, is_dynamic: bool, eps: float
+) -> QuantizationSpec:
     more: dict[str, Any] = {"eps": eps}
     if is_qat and is_dynamic:
         more["observer"] = MovingAverageMinMaxObserver.with_args(averaging_constant=1)
@@ -165,8 +162,14 @@ def _weights(is_per_channel: bool, is_qat: bool, low: int, high: int, eps: float
     observer: Any = PerChannelMinMaxObserver if is_per_channel else MinMaxObserver
     if is_qat and is_per_channel:
         made = FakeQuantize.with_args(
-            observer=observer, quant_min=low, quant_max=high, dtype=torch.qint8, qscheme=scheme, reduce_range=False,
-            ch_axis=0, eps=eps,
+            observer=observer,
+            quant_min=low,
+            quant_max=high,
+            dtype=torch.qint8,
+            qscheme=scheme,
+            reduce_range=False,
+            ch_axis=0,
+            eps=eps,
         )
     else:
         made = (FakeQuantize if is_qat else observer).with_args(eps=eps)
@@ -181,8 +184,9 @@ def _weights(is_per_channel: bool, is_qat: bool, low: int, high: int, eps: float
     )
 
 
-def _label(function: str, is_per_channel: bool, is_qat: bool, is_dynamic: bool, act: tuple[int, int],
-           weight: tuple[int, int]) -> str:
+def _label(
+    function: str, is_per_channel: bool, is_qat: bool, is_dynamic: bool, act: tuple[int, int], weight: tuple[int, int]
+) -> str:
     return (
         f"arm_quantizer.{function}(per_channel={int(is_per_channel)}, qat={int(is_qat)}, dynamic={int(is_dynamic)}, "
         f"act_range=[{act[0]}, {act[1]}], weight_range=[{weight[0]}, {weight[1]}])"
@@ -210,8 +214,14 @@ def get_symmetric_quantization_config(
         eps: the smallest scale.
     """
     activation = _activation(torch.int8, act_qmin, act_qmax, torch.per_tensor_affine, is_qat, is_dynamic, eps)
-    label = _label("get_symmetric_quantization_config", is_per_channel, is_qat, is_dynamic, (act_qmin, act_qmax),
-                   (weight_qmin, weight_qmax))
+    label = _label(
+        "get_symmetric_quantization_config",
+        is_per_channel,
+        is_qat,
+        is_dynamic,
+        (act_qmin, act_qmax),
+        (weight_qmin, weight_qmax),
+    )
     weights = _weights(is_per_channel, is_qat, weight_qmin, weight_qmax, eps)
     return TOSAQuantizationConfig(activation, None if is_dynamic else activation, weights, _bias_of_scheme, label)
 
@@ -238,8 +248,14 @@ def get_symmetric_a16w8_quantization_config(
     """
     low, high = -32767, 32767
     activation = _activation(torch.int16, low, high, torch.per_tensor_symmetric, is_qat, is_dynamic, epsilon)
-    label = _label("get_symmetric_a16w8_quantization_config", is_per_channel, is_qat, is_dynamic, (low, high),
-                   (weight_qmin, weight_qmax))
+    label = _label(
+        "get_symmetric_a16w8_quantization_config",
+        is_per_channel,
+        is_qat,
+        is_dynamic,
+        (low, high),
+        (weight_qmin, weight_qmax),
+    )
     weights = _weights(is_per_channel, is_qat, weight_qmin, weight_qmax, 2**-16)
     return TOSAQuantizationConfig(activation, None if is_dynamic else activation, weights, _bias_of_scheme, label)
 

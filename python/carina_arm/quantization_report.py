@@ -53,4 +53,7 @@ def _text(spec: object) -> str:
 def _table(rows: Sequence[tuple[str, str, str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(_HEADER, *rows, strict=True)]
     lines = [_HEADER, tuple("-" * width for width in widths), *rows]
-    return ["   " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return [
+        "   " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]

@@ -100,8 +100,11 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         TypeError: the argument is not a spec.
     """
 
-    def __init__(self, compile_spec_or_tosa_spec: ArmCompileSpec | TosaSpecification | list[CompileSpecEntry],
-                 use_composable_quantizer: bool = True) -> None:
+    def __init__(
+        self,
+        compile_spec_or_tosa_spec: ArmCompileSpec | TosaSpecification | list[CompileSpecEntry],
+        use_composable_quantizer: bool = True,
+    ) -> None:
         super().__init__()
         given = compile_spec_or_tosa_spec
         if isinstance(given, TosaSpecification):
@@ -205,7 +208,9 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         self._annotate_ends(model, plan, annotate(model, plan))
         for node in model.graph.nodes:
             if node.op == "call_function" and plan.config_of(node.name) is None:
-                node.meta.setdefault(Q_ANNOTATION_KEY, QuantizationAnnotation())  # so that users see that it stays float
+                node.meta.setdefault(
+                    Q_ANNOTATION_KEY, QuantizationAnnotation()
+                )  # so that users see that it stays float
         log_report(model)
         return model
 
@@ -218,9 +223,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         for node in model.graph.nodes:
             devices = set() if node.op != "call_function" else set(_devices(node.all_input_nodes))
             if len(devices) > 1:
-                raise ValueError(
-                    f"Quantizer detected operator {node.name} with different device inputs: {devices}."
-                )
+                raise ValueError(f"Quantizer detected operator {node.name} with different device inputs: {devices}.")
 
     @property
     def global_config(self) -> Config:
@@ -296,9 +299,7 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
             return numbers[id(config)]
 
         general = number(self._global)
-        of_node = {
-            node.name: number(config) for finder, config in self._finders for node in finder.find_nodes(model)
-        }
+        of_node = {node.name: number(config) for finder, config in self._finders for node in finder.find_nodes(model)}
         io = dict(self._io)
         ends = [io.get(kind, self._global) for kind in ("input", "output")]
         hidden = -self.compile_spec._get_pass_pipeline_config().quantize_inf.neg_inf
@@ -312,8 +313,13 @@ class TOSAQuantizer(Quantizer):  # type: ignore[misc]
         output = model.graph.output_node()
         _annotate_output(output, given.get("output", plan.config_of(output.name)))
 
-    def _quantize_with_submodules(self, model: GraphModule, calibration_samples: list[tuple[Any, ...]],
-                                  is_qat: bool = False, fold_quantize: bool = True) -> Any:
+    def _quantize_with_submodules(
+        self,
+        model: GraphModule,
+        calibration_samples: list[tuple[Any, ...]],
+        is_qat: bool = False,
+        fold_quantize: bool = True,
+    ) -> Any:
         """Runs prepare, calibration and convert. Branches of conditions are not quantized."""
         from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e, prepare_qat_pt2e
 
@@ -331,14 +337,18 @@ _TOSAQuantizerV2 = TOSAQuantizer
 class EthosUQuantizer(TOSAQuantizer):
     """A TOSAQuantizer for an Ethos-U compile spec."""
 
-    def __init__(self, compile_spec: EthosUCompileSpec | list[CompileSpecEntry], use_composable_quantizer: bool = True) -> None:
+    def __init__(
+        self, compile_spec: EthosUCompileSpec | list[CompileSpecEntry], use_composable_quantizer: bool = True
+    ) -> None:
         super().__init__(compile_spec, use_composable_quantizer)
 
 
 class VgfQuantizer(TOSAQuantizer):
     """A TOSAQuantizer for a VGF compile spec."""
 
-    def __init__(self, compile_spec: VgfCompileSpec | list[CompileSpecEntry], use_composable_quantizer: bool = True) -> None:
+    def __init__(
+        self, compile_spec: VgfCompileSpec | list[CompileSpecEntry], use_composable_quantizer: bool = True
+    ) -> None:
         super().__init__(compile_spec, use_composable_quantizer)
 
 
@@ -349,7 +359,10 @@ def _is_float(node: Node) -> bool:
 
 def _annotate_input(node: Node, config: Config, spec_of_input: Callable[[Node, Any], Any]) -> None:
     if config is not None and node.users and _is_float(node) and not is_annotated(node):
-        mark(node, QuantizationAnnotation(output_qspec=spec_of_input(node, config.get_output_act_qspec()), _annotated=True))
+        mark(
+            node,
+            QuantizationAnnotation(output_qspec=spec_of_input(node, config.get_output_act_qspec()), _annotated=True),
+        )
 
 
 def _annotate_output(node: Node, config: Config) -> None:

@@ -31,7 +31,9 @@ from .vgf_compile_spec import VgfCompileSpec
 
 ARM_BACKEND = "arm"
 
-logger = logging.getLogger("executorch.backends.arm.recipes.arm_recipe_provider")  # this logger's name is known to users of recipes
+logger = logging.getLogger(
+    "executorch.backends.arm.recipes.arm_recipe_provider"
+)  # this logger's name is known to users of recipes
 
 
 class ArmRecipeType(RecipeType):  # type: ignore[misc]

@@ -33,7 +33,9 @@ from torchao.quantization.pt2e import (
 )
 from torchao.quantization.pt2e.quantizer import QuantizationSpec
 
-HIDDEN = 16.0  # an element that is lower than the maximum of its row by this has no weight in a softmax of int8 or int16
+HIDDEN = (
+    16.0  # an element that is lower than the maximum of its row by this has no weight in a softmax of int8 or int16
+)
 LIMIT = 1e38  # numbers of a larger magnitude are infinities, or limits of fp32 that represent them
 
 

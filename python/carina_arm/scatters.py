@@ -69,7 +69,9 @@ def _select_scatter(build: Builder, x: Node, source: Node, dim: int, index: int)
     return build.call(aten.where.self, mask, whole, x)
 
 
-def _slice_scatter(build: Builder, x: Node, source: Node, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Node:
+def _slice_scatter(
+    build: Builder, x: Node, source: Node, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Node:
     shape = list(x.meta["val"].shape)
     dim = dim % len(shape)
     first, last, step = slice(start, end, step).indices(shape[dim])

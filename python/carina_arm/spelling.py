@@ -1,20 +1,20 @@
 """Spells operators as the Arm backend does before it annotates, because users' quantizers look for these operators.
 
-    aten.lt.Scalar(x, 0.5) -> aten.lt.Tensor(x, tensor([0.5]))
-    aten.ne.Tensor(x, y)   -> aten.logical_not(aten.eq.Tensor(x, y))
-    aten.sqrt(x)           -> aten.pow.Tensor_Scalar(x, 0.5)
-    aten.rsub.Scalar(x, 2) -> aten.sub.Tensor(tensor([2]), x)
-    aten.add.Tensor(x, 2)  -> aten.add.Tensor(x, tensor([2]))
-    aten.div.Tensor(x, 2)  -> aten.mul.Tensor(x, tensor([0.5]))
-    aten.celu(x, 2)        -> aten.elu(x, 2, 1, 0.5)
-    aten.index_copy(x, 1, i, y) -> aten.index_put(x, [None, i], y)
-    aten.floor_divide(x, y) -> aten.floor(aten.div.Tensor(x, y))
-    aten.max.dim(x, 1)[0]  -> aten.amax(x, [1])
-    aten.clamp.Tensor(x, low, high) -> aten.minimum(aten.maximum(x, low), high)
-    aten.add_.Tensor(x, y) -> aten.add.Tensor(x, y), so that calibration does not change its samples
-    aten.detach_(aten.lift_fresh_copy(constant)) -> constant
-    an int64 input that is an index -> its conversion to int32, which delegates support
-    tril, select_scatter, slice_scatter -> operators that select and move (carina_arm.scatters)
+aten.lt.Scalar(x, 0.5) -> aten.lt.Tensor(x, tensor([0.5]))
+aten.ne.Tensor(x, y)   -> aten.logical_not(aten.eq.Tensor(x, y))
+aten.sqrt(x)           -> aten.pow.Tensor_Scalar(x, 0.5)
+aten.rsub.Scalar(x, 2) -> aten.sub.Tensor(tensor([2]), x)
+aten.add.Tensor(x, 2)  -> aten.add.Tensor(x, tensor([2]))
+aten.div.Tensor(x, 2)  -> aten.mul.Tensor(x, tensor([0.5]))
+aten.celu(x, 2)        -> aten.elu(x, 2, 1, 0.5)
+aten.index_copy(x, 1, i, y) -> aten.index_put(x, [None, i], y)
+aten.floor_divide(x, y) -> aten.floor(aten.div.Tensor(x, y))
+aten.max.dim(x, 1)[0]  -> aten.amax(x, [1])
+aten.clamp.Tensor(x, low, high) -> aten.minimum(aten.maximum(x, low), high)
+aten.add_.Tensor(x, y) -> aten.add.Tensor(x, y), so that calibration does not change its samples
+aten.detach_(aten.lift_fresh_copy(constant)) -> constant
+an int64 input that is an index -> its conversion to int32, which delegates support
+tril, select_scatter, slice_scatter -> operators that select and move (carina_arm.scatters)
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ aten = torch.ops.aten
 
 FROM = "carina_from"  # key in a node's meta: the name and the target of the node that it replaces
 _FULL = "carina_full"  # key in a module's meta
-DISALLOWED = "_arm_disallow_tfa"  # the Arm backend's mark of a node that must not be transformed, because it stays float
+DISALLOWED = (
+    "_arm_disallow_tfa"  # the Arm backend's mark of a node that must not be transformed, because it stays float
+)
 
 # Operators in which a number is replaced by a tensor.
 _WITH_TENSOR = {
@@ -117,7 +119,11 @@ def _narrow_index(module: GraphModule, node: Node) -> None:
     users = [user for user in node.users if not user.meta[DISALLOWED] and _is_index(node, user)]
     if not users:
         return
-    to_int32 = torch.ops.dim_order_ops._to_dim_order_copy.default if "executorch.exir" in sys.modules else aten._to_copy.default
+    to_int32 = (
+        torch.ops.dim_order_ops._to_dim_order_copy.default
+        if "executorch.exir" in sys.modules
+        else aten._to_copy.default
+    )
     with module.graph.inserting_after(node):
         made = module.graph.call_function(to_int32, (node,), {"dtype": torch.int32})
     made.meta = {"val": value.to(torch.int32), DISALLOWED: False}
@@ -140,7 +146,8 @@ def _without_copy(module: GraphModule, node: Node) -> None:
 
 def _is_overwritten(node: Node) -> bool:
     return any(
-        _is_overwritten(user) if user.target is aten.detach_.default
+        _is_overwritten(user)
+        if user.target is aten.detach_.default
         else isinstance(user.target, OpOverload) and user.target._schema.is_mutable
         for user in node.users
     )
@@ -173,9 +180,13 @@ def _respell(module: GraphModule, node: Node) -> None:
     elif node.target is aten.div.Tensor and isinstance(node.args[1], (int, float)) and _is_float(node):
         factor = 1.0 / node.args[1] if node.args[1] else math.inf
         _replace(module, node, lambda: _call(module, node, aten.mul.Tensor, node.args[0], factor))
-    elif node.target in _WITH_NUMBER and not all(isinstance(operand, Node) for operand in node.args) and _is_float(node):
+    elif (
+        node.target in _WITH_NUMBER and not all(isinstance(operand, Node) for operand in node.args) and _is_float(node)
+    ):
         with module.graph.inserting_before(node):
-            node.args = tuple(operand if isinstance(operand, Node) else _constant(module, node) for operand in node.args)
+            node.args = tuple(
+                operand if isinstance(operand, Node) else _constant(module, node) for operand in node.args
+            )
     elif node.target is aten.clamp.Tensor and _is_float(node):
         _replace(module, node, lambda: _clamped(module, node))
     elif node.target in _LIKE and module.meta[_FULL] and _is_float(node) and "memory_format" not in node.kwargs:
@@ -299,7 +310,10 @@ def _constant(module: GraphModule, node: Node) -> Node:
     tensor = torch.full(shape, number, dtype=dtype)  # type: ignore[arg-type]
     if module.meta[_FULL]:
         made = module.graph.call_function(aten.full.default, (list(shape), number), {"dtype": dtype})
-        made.meta = {"val": value.fake_mode.from_tensor(tensor), DISALLOWED: False}  # torchao observes fake tensors only
+        made.meta = {
+            "val": value.fake_mode.from_tensor(tensor),
+            DISALLOWED: False,
+        }  # torchao observes fake tensors only
         return made
     name = f"_carina_{node.name}_other"
     module.register_buffer(name, tensor)

@@ -45,7 +45,11 @@ def _used_bytes(memories: _native.TargetMemories, blob: _native.DelegateBlob) ->
 
 def _peak_rows(blob: _native.DelegateBlob) -> list[str]:
     return [
-        _row(f"Design peak {_VELAS_NAMES.get(use.memory, use.memory)} bandwidth", f"{use.bytes_per_second / 2**30:.2f}", "GB/s")
+        _row(
+            f"Design peak {_VELAS_NAMES.get(use.memory, use.memory)} bandwidth",
+            f"{use.bytes_per_second / 2**30:.2f}",
+            "GB/s",
+        )
         for use in _used_memories(blob)
     ]
 
@@ -83,8 +87,13 @@ def _weight_rows(blob: _native.DelegateBlob, original_weights: int | None) -> li
     return [*(_row(name, f"{size / 1024:.2f}", "KiB") for name, size in sizes.items()), ""]
 
 
-def _summary(name: str, target: _native.Target, memories: _native.TargetMemories, blob: _native.DelegateBlob,
-             original_weights: int | None) -> str:
+def _summary(
+    name: str,
+    target: _native.Target,
+    memories: _native.TargetMemories,
+    blob: _native.DelegateBlob,
+    original_weights: int | None,
+) -> str:
     rows = [
         f"\nNetwork summary for {name}",
         _row("Accelerator configuration", target.accelerator.replace("ethos-u", "Ethos_U").replace("-", "_")),
@@ -105,7 +114,10 @@ def _summary(name: str, target: _native.Target, memories: _native.TargetMemories
         *_weight_rows(blob, original_weights),
     ]
     if blob.cycles is not None and blob.macs is not None:
-        rows += [_row("Neural network macs", str(blob.macs), "MACs/batch"), _row("NPU cycles (estimate)", str(blob.cycles), "cycles/batch")]
+        rows += [
+            _row("Neural network macs", str(blob.macs), "MACs/batch"),
+            _row("NPU cycles (estimate)", str(blob.cycles), "cycles/batch"),
+        ]
         if memories.clock_hz:
             rows.append(_row("Batch Inference time", f"{blob.cycles / memories.clock_hz * 1000:.2f}", "ms"))
     return "\n".join(rows) + "\n"

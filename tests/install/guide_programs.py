@@ -16,7 +16,9 @@ def main() -> None:
     lists = [block for language, block in fenced if language == "cmake"]
     names = re.findall(r"^`(\w+\.cpp)`", text, flags=re.MULTILINE)
     if len(names) != len(programs) or len(programs) != 3 or len(lists) != 1:
-        sys.exit(f"{sys.argv[1]}: {len(programs)} programs, {len(names)} names in front of them, {len(lists)} CMakeLists.txt")
+        sys.exit(
+            f"{sys.argv[1]}: {len(programs)} programs, {len(names)} names in front of them, {len(lists)} CMakeLists.txt"
+        )
     for name, program in zip(names, programs):
         (folder / name).write_text(program)
     (folder / "CMakeLists.txt").write_text(lists[0])

@@ -111,7 +111,9 @@ def reference_model():
     import tosa_reference_model as model
 
     def run(tosa, inputs):
-        outputs, status = model.run(bytes(content_of(tosa)), [np.ascontiguousarray(x) for x in inputs], verbosity="NONE")
+        outputs, status = model.run(
+            bytes(content_of(tosa)), [np.ascontiguousarray(x) for x in inputs], verbosity="NONE"
+        )
         assert status == model.GraphStatus.TOSA_VALID, f"the TOSA reference model says {status}"
         return [np.asarray(y) for y in outputs]
 
@@ -153,7 +155,9 @@ def vela(forked_python):
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
             source = Path(folder, "out.tosa")
             source.write_bytes(content)
-            done = forked_python("ethosu.vela.vela").run(RUN_VELA, *flags, f"--output-dir={folder}/output", source, cwd=folder)
+            done = forked_python("ethosu.vela.vela").run(
+                RUN_VELA, *flags, f"--output-dir={folder}/output", source, cwd=folder
+            )
             made = Path(folder, "output", "out_vela.npz")
             if done.returncode != 0 or not made.exists():
                 raise VelaError(f"vela {' '.join(flags)}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}")

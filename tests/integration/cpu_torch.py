@@ -57,7 +57,17 @@ def link_stand_in(compiler, target, names, version):
     with tempfile.TemporaryDirectory() as folder:
         source, script = Path(folder, "s.c"), Path(folder, "s.map")
         source.write_text("".join(f"int {name}(void) {{ return 100; }}\n" for name in sorted(names)))
-        command = [compiler, "-shared", "-fPIC", "-w", "-O1", f"-Wl,-soname,{target.name}", "-o", str(target), str(source)]
+        command = [
+            compiler,
+            "-shared",
+            "-fPIC",
+            "-w",
+            "-O1",
+            f"-Wl,-soname,{target.name}",
+            "-o",
+            str(target),
+            str(source),
+        ]
         if version:
             script.write_text(f"{version} {{ global: *; }};\n")
             command.append(f"-Wl,--version-script,{script}")
@@ -95,7 +105,9 @@ def main():
     chain = needed_names(folder / "libtorch_cuda.so")
     home = next(name for name in missing if name in chain and name not in version_of)
     for name in missing:
-        link_stand_in(compiler, folder / name, versioned[name] | (loose if name == home else set()), version_of.get(name))
+        link_stand_in(
+            compiler, folder / name, versioned[name] | (loose if name == home else set()), version_of.get(name)
+        )
     print(f"cpu_torch: {len(missing)} stand-ins for CUDA's libraries in {os.path.relpath(folder, sys.prefix)}")
     return 0
 

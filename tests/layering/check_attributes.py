@@ -7,8 +7,27 @@ import re
 import sys
 from pathlib import Path
 
-FOLDERS = ("ir", "frontend/tosa", "interpret", "normalize", "lower", "legalize", "observe", "quantize", "partition", "plan", "pte")
-BUILDERS = ("normalize", "lower", "legalize", "observe", "quantize", "partition")  # they make nodes, where {"dim", axis} is an attribute
+FOLDERS = (
+    "ir",
+    "frontend/tosa",
+    "interpret",
+    "normalize",
+    "lower",
+    "legalize",
+    "observe",
+    "quantize",
+    "partition",
+    "plan",
+    "pte",
+)
+BUILDERS = (
+    "normalize",
+    "lower",
+    "legalize",
+    "observe",
+    "quantize",
+    "partition",
+)  # they make nodes, where {"dim", axis} is an attribute
 OWN = {"delegate"}  # an attribute of a delegate's call, which only Carina makes
 ASKED = re.compile(r'\b(?:integers?|number|is_none|find|set|get(?:<[^()"]*?>)?)\("(\w+)"')
 GIVEN = re.compile(r'(?<!\w)\{"(\w+)", ')  # after a type's name, the brace begins another kind of row

@@ -56,7 +56,9 @@ def main() -> int:
     root = pathlib.Path(sys.argv[1]) / "python"
     files = {name: file for package in PACKAGES for name, file in modules(root / package).items()}
     # A package's __init__ re-exports names: it may import its modules. The modules import each other, but not __init__.
-    graph = {name: imported(name, file, set(files)) for name, file in files.items() if name not in (*FACADES, "carina_arm")}
+    graph = {
+        name: imported(name, file, set(files)) for name, file in files.items() if name not in (*FACADES, "carina_arm")
+    }
     graph = {name: {other for other in others if other in graph} for name, others in graph.items()}
     if found := cycle(graph):
         print("a cycle of imports: " + " -> ".join(found))

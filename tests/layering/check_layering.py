@@ -70,7 +70,11 @@ def product_names(root: pathlib.Path, file: pathlib.Path, products: dict[str, li
         return []
     name = re.compile("|".join(products["names"]), re.IGNORECASE)
     lines = enumerate(file.read_text().splitlines(), 1)
-    return [f"{path}:{number}: names a product; ask for its limits (libraries.toml): {line.strip()}" for number, line in lines if name.search(line)]
+    return [
+        f"{path}:{number}: names a product; ask for its limits (libraries.toml): {line.strip()}"
+        for number, line in lines
+        if name.search(line)
+    ]
 
 
 def system_names(root: pathlib.Path, file: pathlib.Path, system: dict[str, list[str]]) -> list[str]:
@@ -82,7 +86,11 @@ def system_names(root: pathlib.Path, file: pathlib.Path, system: dict[str, list[
     paths = "|".join(re.escape(text) for text in system["paths"])
     name = re.compile(rf'^\s*#\s*include\s*<({headers})>|"({paths})')
     lines = enumerate(file.read_text().splitlines(), 1)
-    return [f"{path}:{number}: is of an operating system; src/base is for that (libraries.toml): {line.strip()}" for number, line in lines if name.search(line)]
+    return [
+        f"{path}:{number}: is of an operating system; src/base is for that (libraries.toml): {line.strip()}"
+        for number, line in lines
+        if name.search(line)
+    ]
 
 
 def both_ways(root: pathlib.Path, libraries: Libraries, files: set[pathlib.Path], allowed: list[str]) -> list[str]:
@@ -91,10 +99,20 @@ def both_ways(root: pathlib.Path, libraries: Libraries, files: set[pathlib.Path]
     for file in files:
         name = file.relative_to(root)
         for included in INCLUDE.findall(file.read_text()):
-            target = next((pathlib.Path(start, included) for start in ("src", "") if (root / start / included).exists()), None)
-            if target and target.parent != name.parent and libraries.of_file(target.as_posix()) == libraries.of_file(name.as_posix()):
+            target = next(
+                (pathlib.Path(start, included) for start in ("src", "") if (root / start / included).exists()), None
+            )
+            if (
+                target
+                and target.parent != name.parent
+                and libraries.of_file(target.as_posix()) == libraries.of_file(name.as_posix())
+            ):
                 seen.add((name.parent.as_posix(), target.parent.as_posix()))
-    return [f"{a} and {b} include each other" for a, b in sorted(seen) if a < b and (b, a) in seen and not {a, b} & set(allowed)]
+    return [
+        f"{a} and {b} include each other"
+        for a, b in sorted(seen)
+        if a < b and (b, a) in seen and not {a, b} & set(allowed)
+    ]
 
 
 def main() -> int:
@@ -112,16 +130,23 @@ def main() -> int:
         for included in INCLUDE.findall(file.read_text()):
             if wrong := libraries.wrong_include(library, included):
                 errors.append(f"{name}: {wrong}")
-    for file in sorted(path for folder in ("src", "include") for path in (root / folder).rglob("*") if path.suffix in (".h", ".cpp")):
+    for file in sorted(
+        path for folder in ("src", "include") for path in (root / folder).rglob("*") if path.suffix in (".h", ".cpp")
+    ):
         if libraries.of_file(file.relative_to(root).as_posix()) is None:
             errors.append(f"{file.relative_to(root)}: in no library (libraries.toml)")
     for file in sorted((root / "include").rglob("*.h")):
         outside = [path for path in INCLUDE.findall(file.read_text()) if not path.startswith("carina/")]
-        errors += [f"{file.relative_to(root)}: a public header includes {path}, which is not installed" for path in outside]
+        errors += [
+            f"{file.relative_to(root)}: a public header includes {path}, which is not installed" for path in outside
+        ]
     errors += both_ways(root, libraries, files, table["operators"]["folders"])
     if not files:
         errors.append(f"no source file found below {root}")
-    print("\n".join(errors) or f"{len(files)} files of {len(libraries.listed)} libraries: every include and name is allowed")
+    print(
+        "\n".join(errors)
+        or f"{len(files)} files of {len(libraries.listed)} libraries: every include and name is allowed"
+    )
     return 1 if errors else 0
 
 

@@ -19,7 +19,11 @@ def main(root):
     ]
     if not tests:
         sys.exit("check_test_names: no unit tests found")
-    wrong = [f"{path}: {suite}.{name} is not of the form Subject.condition_result" for path, suite, name in tests if not NAME.fullmatch(name)]
+    wrong = [
+        f"{path}: {suite}.{name} is not of the form Subject.condition_result"
+        for path, suite, name in tests
+        if not NAME.fullmatch(name)
+    ]
     if wrong:
         sys.exit("\n".join(wrong))
     print(f"{len(tests)} unit tests have names of the form Subject.condition_result")

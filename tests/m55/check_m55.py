@@ -43,8 +43,12 @@ ALLOWED_IMPORTS = re.compile(
 FORBIDDEN = {
     "heap": re.compile(r"_?(malloc|free|calloc|realloc)(_r)?|_sbrk(_r)?|_Z(n|d)[aw]\w+"),
     "stdio": re.compile(r"_?_?(\w*printf|\w*scanf|fopen|fwrite|fputs|fputc|puts|putchar|sinit|swrite)(_r)?"),
-    "exceptions": re.compile(r"__cxa_\w+|__gxx_personality\w*|_Unwind_\w+|__aeabi_unwind\w*|_ZSt9terminatev|_ZTI\w+|_ZTS\w+"),
-    "the end of the process": re.compile(r"__assert_func|abort|exit|_exit|raise|__verbose_terminate_handler|_ZSt\d+__throw_\w+"),
+    "exceptions": re.compile(
+        r"__cxa_\w+|__gxx_personality\w*|_Unwind_\w+|__aeabi_unwind\w*|_ZSt9terminatev|_ZTI\w+|_ZTS\w+"
+    ),
+    "the end of the process": re.compile(
+        r"__assert_func|abort|exit|_exit|raise|__verbose_terminate_handler|_ZSt\d+__throw_\w+"
+    ),
 }
 
 
@@ -54,7 +58,11 @@ def tool(name, *arguments):
 
 def build(source, folder):
     """Updates the build in `folder`. Without a folder, the build of the preset m55."""
-    commands = [["cmake", "--build", folder]] if folder else [["cmake", "--preset", "m55"], ["cmake", "--build", "--preset", "m55"]]
+    commands = (
+        [["cmake", "--build", folder]]
+        if folder
+        else [["cmake", "--preset", "m55"], ["cmake", "--build", "--preset", "m55"]]
+    )
     for command in commands:
         done = subprocess.run(command, cwd=source, capture_output=True, text=True)
         if done.returncode != 0:
@@ -75,12 +83,27 @@ def wrong_in_image(archive):
     """Links the whole runtime with newlib, so that everything that library functions pull in is checked too."""
     with tempfile.TemporaryDirectory() as folder:
         image = Path(folder) / "runtime.elf"
-        tool("g++", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "--specs=nano.specs", "-nostartfiles", "-Wl,-e,0",
-             "-Wl,--whole-archive", archive, "-Wl,--no-whole-archive", "-o", image)
+        tool(
+            "g++",
+            "-mcpu=cortex-m55",
+            "-mthumb",
+            "-mfloat-abi=hard",
+            "--specs=nano.specs",
+            "-nostartfiles",
+            "-Wl,-e,0",
+            "-Wl,--whole-archive",
+            archive,
+            "-Wl,--no-whole-archive",
+            "-o",
+            image,
+        )
         names = symbols(image)
         sections = tool("objdump", "-h", image)
     errors = [
-        f"{what}: '{name}' is in the image" for what, pattern in FORBIDDEN.items() for name in sorted(names) if pattern.fullmatch(name)
+        f"{what}: '{name}' is in the image"
+        for what, pattern in FORBIDDEN.items()
+        for name in sorted(names)
+        if pattern.fullmatch(name)
     ]
     if ".init_array" in sections:
         errors.append("global constructors: the image has an .init_array")
@@ -92,15 +115,32 @@ def wrong_in_images(source, folder, images):
     errors = []
     for name in footprint.IMAGES:
         names = symbols(images / f"{name}.elf")
-        errors += [f"{what}: '{n}' is in {name}" for what, pattern in FORBIDDEN.items() for n in sorted(names) if pattern.fullmatch(n)]
+        errors += [
+            f"{what}: '{n}' is in {name}"
+            for what, pattern in FORBIDDEN.items()
+            for n in sorted(names)
+            if pattern.fullmatch(n)
+        ]
         errors += footprint.beyond_limits(name, footprint.sections_of(folder / "firmware" / f"{name}.map", source))
     return errors
 
 
 def compiled(source, *arguments):
     """The cross compiler's messages for a file or for a link."""
-    command = [TOOLS + "g++", "-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-std=c++23", "-fno-exceptions", "-fno-rtti",
-               "-Wall", "-Werror", "-I", source, *arguments]
+    command = [
+        TOOLS + "g++",
+        "-mcpu=cortex-m55",
+        "-mthumb",
+        "-mfloat-abi=hard",
+        "-std=c++23",
+        "-fno-exceptions",
+        "-fno-rtti",
+        "-Wall",
+        "-Werror",
+        "-I",
+        source,
+        *arguments,
+    ]
     return subprocess.run(list(map(str, command)), capture_output=True, text=True)
 
 
@@ -127,17 +167,36 @@ def wrong_constructors(source, archive):
     """The linker script must reject a global constructor and accept a global object without one."""
     folder = source / "tests" / "m55"
     board = source / "firmware" / "corstone300"
-    script = ["--specs=nano.specs", "-nostartfiles", "-ffunction-sections", "-fdata-sections", "-T", board / "flash.ld", "-L", board,
-              "-Wl,--gc-sections"]
+    script = [
+        "--specs=nano.specs",
+        "-nostartfiles",
+        "-ffunction-sections",
+        "-fdata-sections",
+        "-T",
+        board / "flash.ld",
+        "-L",
+        board,
+        "-Wl,--gc-sections",
+    ]
     errors = []
     with tempfile.TemporaryDirectory() as work:
         done = compiled(source, "-Os", folder / "constructor.cpp", *script, "-o", Path(work) / "constructor.elf")
         if done.returncode == 0 or "global constructors are not run" not in done.stderr:
             errors.append(f"the linker script does not refuse a global constructor:\n{done.stderr[-2000:]}")
         for level in ("-O0", "-Os"):
-            done = compiled(source, level, folder / "constant_backend.cpp", archive, *script, "-o", Path(work) / "constant_backend.elf")
+            done = compiled(
+                source,
+                level,
+                folder / "constant_backend.cpp",
+                archive,
+                *script,
+                "-o",
+                Path(work) / "constant_backend.elf",
+            )
             if done.returncode != 0:
-                errors.append(f"an image with a global EthosUBackend does not link with {level}:\n{done.stderr[-2000:]}")
+                errors.append(
+                    f"an image with a global EthosUBackend does not link with {level}:\n{done.stderr[-2000:]}"
+                )
     return errors
 
 
@@ -166,8 +225,10 @@ def growth(now, baseline):
         for section, size in sections.items():
             before = baseline["bytes"][part][section]
             if size > before * (1 + GROWTH_ALLOWED):
-                errors.append(f"{part} {section}: {size} bytes, at most {int(before * (1 + GROWTH_ALLOWED))} are allowed ({before} in the baseline)"
-                              "\n  when the growth is worth it: tests/m55/check_m55.py . --rebase")
+                errors.append(
+                    f"{part} {section}: {size} bytes, at most {int(before * (1 + GROWTH_ALLOWED))} are allowed ({before} in the baseline)"
+                    "\n  when the growth is worth it: tests/m55/check_m55.py . --rebase"
+                )
     return errors
 
 
@@ -191,11 +252,19 @@ def main():
     if options.rebase:
         file.write_text(json.dumps({"compiler": compiler(), "bytes": now}, indent=2) + "\n")
         (source / "runtime" / "kernels" / "kernel_stacks.def").write_text(stack.table(archive, source))
-    errors = wrong_imports(archive) + wrong_in_image(archive) + wrong_in_images(source, folder, options.images or folder / "bin")
+    errors = (
+        wrong_imports(archive)
+        + wrong_in_image(archive)
+        + wrong_in_images(source, folder, options.images or folder / "bin")
+    )
     baseline = json.loads(file.read_text())
     if baseline["compiler"] == compiler():
         errors += stack.more_than_listed(archive, source)
-    errors += without_a_vendor_s_driver(source, options.ethosu_driver) + wrong_constructors(source, archive) + growth(now, baseline)
+    errors += (
+        without_a_vendor_s_driver(source, options.ethosu_driver)
+        + wrong_constructors(source, archive)
+        + growth(now, baseline)
+    )
     print("\n".join(errors) or "no heap, no stdio, no exceptions, no global constructors; within the size budget")
     return 1 if errors else 0
 

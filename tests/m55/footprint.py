@@ -55,7 +55,9 @@ FIRMWARE = {}
 def inputs_of(map_file):
     """(section of the image, object file or None, bytes) of each part of an object file in the image"""
     text = map_file.read_text().split("Linker script and memory map", 1)[1]
-    text = re.sub(r"^( \.\S+)\n\s+", r"\1 ", text, flags=re.MULTILINE)  # joins long names, which have a line of their own
+    text = re.sub(
+        r"^( \.\S+)\n\s+", r"\1 ", text, flags=re.MULTILINE
+    )  # joins long names, which have a line of their own
     section = None
     for line in map(str.rstrip, text.splitlines()):
         if output := OUTPUT.match(line):
@@ -99,14 +101,20 @@ def beyond_limits(name, sizes):
     ram = total(sizes, RAM)
     errors = []
     if runtime > MAX_RUNTIME_FLASH:
-        errors.append(f"{name}: the runtime without kernels takes {runtime} bytes of flash, at most {MAX_RUNTIME_FLASH} are allowed")
+        errors.append(
+            f"{name}: the runtime without kernels takes {runtime} bytes of flash, at most {MAX_RUNTIME_FLASH} are allowed"
+        )
     if ram > MAX_RAM:
         errors.append(f"{name}: {ram} bytes of RAM beside stack and pools, at most {MAX_RAM} are allowed")
     return errors
 
 
 def table(sizes):
-    rows = [f"| {part} | {sizes[part]['text']:,} | {total(sizes, RAM, [part]):,} |" for part in PARTS if any(sizes[part].values())]
+    rows = [
+        f"| {part} | {sizes[part]['text']:,} | {total(sizes, RAM, [part]):,} |"
+        for part in PARTS
+        if any(sizes[part].values())
+    ]
     rows.append(f"| **all** | **{total(sizes, FLASH + ('data',)):,}** | **{total(sizes, RAM):,}** |")
     return "\n".join(["| part | text and rodata | data and bss |", "|---|--:|--:|", *rows])
 
@@ -119,7 +127,7 @@ def page(source, build):
         "This page lists the size of the firmware images, in bytes.",
         "`python3 tests/m55/footprint.py .` writes it from the linker maps of the images that the preset",
         "`m55` builds (`-Os`, newlib-nano, all kernels).\n",
-        "In the row \"all\", the first number is what the image takes in flash, including the initial values",
+        'In the row "all", the first number is what the image takes in flash, including the initial values',
         "of data. The second number is what it takes in RAM, without the stack and the memory pools.\n",
         f"- The runtime without kernels takes **{host['runtime']['text']:,}** bytes of text and rodata (limit {MAX_RUNTIME_FLASH:,}), with",
         "  FlatBuffers' verifier. ExecuTorch's size test takes 115,868 bytes.",
@@ -144,7 +152,9 @@ def page(source, build):
         "an image takes about 1 KB. `method_sizes()` (`runtime/sizes.h`) gives the stack of the kernel of a",
         "program that takes most; `runtime/kernels/kernel_stacks.def` lists all kernels. These are all",
         f"functions of the runtime with frames of {LARGE_FRAME:,} bytes and more:\n",
-        "| function | bytes |\n|---|--:|\n" + "\n".join(f"| `{name}` | {size:,} |" for name, size in stack.large_frames(library, LARGE_FRAME)) + "\n",
+        "| function | bytes |\n|---|--:|\n"
+        + "\n".join(f"| `{name}` | {size:,} |" for name, size in stack.large_frames(library, LARGE_FRAME))
+        + "\n",
     ]
     return "\n".join(parts)
 

@@ -38,7 +38,9 @@ def frames(library):
         elif name is None:
             continue
         elif saved := SAVED.search(line):
-            found[name][0] += registers(saved[1]) * 4 if saved[1] else registers(saved[3]) * (8 if "d" in saved[3] else 4)
+            found[name][0] += (
+                registers(saved[1]) * 4 if saved[1] else registers(saved[3]) * (8 if "d" in saved[3] else 4)
+            )
         elif reserved := RESERVED.search(line):
             found[name][0] += int(reserved[1])
         elif before := BEFORE.search(line):
@@ -58,7 +60,9 @@ def depths(found):
             return known.get(key, 0)
         own, called = found[key]
         chain = chain | {key}
-        known[key] = own + max((depth((key[0], n) if (key[0], n) in found else anywhere.get(n), chain) for n in called), default=0)
+        known[key] = own + max(
+            (depth((key[0], n) if (key[0], n) in found else anywhere.get(n), chain) for n in called), default=0
+        )
         return known[key]
 
     for key in found:
@@ -76,15 +80,22 @@ def kernel_stacks(library, source):
     stacks = {}
     for name, function in table:
         prefix = f"_ZN6carina7runtime{len(function)}{function}E"
-        (stacks[name],) = [stack for (_, symbol), stack in known.items() if symbol.startswith(prefix) and "Arena" in symbol]
+        (stacks[name],) = [
+            stack for (_, symbol), stack in known.items() if symbol.startswith(prefix) and "Arena" in symbol
+        ]
     return stacks
 
 
 def large_frames(library, at_least):
     """[(function, bytes of its frame)], the largest first"""
     found = {name: own for (_, name), (own, _) in frames(library).items() if own >= at_least}
-    names = subprocess.run(["arm-none-eabi-c++filt"], input="\n".join(found), capture_output=True, text=True, check=True).stdout
-    plain = [re.sub(r"<.*|\(.*", "", re.sub(r"\(anonymous namespace\)::|carina::runtime::|^Error ", "", n)) for n in names.splitlines()]
+    names = subprocess.run(
+        ["arm-none-eabi-c++filt"], input="\n".join(found), capture_output=True, text=True, check=True
+    ).stdout
+    plain = [
+        re.sub(r"<.*|\(.*", "", re.sub(r"\(anonymous namespace\)::|carina::runtime::|^Error ", "", n))
+        for n in names.splitlines()
+    ]
     return sorted(zip(plain, found.values()), key=lambda row: (-row[1], row[0]))
 
 

@@ -25,7 +25,15 @@ def _prepare_process() -> None:
 def _report(error: ClusterError, is_json: bool) -> None:
     print(f"carina: error: {error}" + (f"\n  hint: {error.hint}" if error.hint else ""), file=sys.stderr)
     if is_json:
-        one = {"kind": "error", "rule": "", "where": "--scheduler", "what": str(error), "expected": "", "got": "", "hint": error.hint}
+        one = {
+            "kind": "error",
+            "rule": "",
+            "where": "--scheduler",
+            "what": str(error),
+            "expected": "",
+            "got": "",
+            "hint": error.hint,
+        }
         print(json.dumps({"file": "", "status": "failed", "errors": [one]}, indent=2))
 
 

@@ -48,7 +48,11 @@ def share(here: Here, what: str, total: int, missing: int, jobs: Iterator[Job], 
         with connected(here.value("--scheduler"), *tls) as client, reported(client, here.value("--performance-report")):
             Sharing(client, here.identity, progress, here.number("--wait", _WAIT_SECONDS)).run(jobs)
     except (KeyboardInterrupt, ClusterError, OSError) as error:
-        kept = f"{progress.done} of {total} {what} are kept in {folder}; the same command continues with the others" if here.has("--state") else ""
+        kept = (
+            f"{progress.done} of {total} {what} are kept in {folder}; the same command continues with the others"
+            if here.has("--state")
+            else ""
+        )
         raise _explained(error, what, kept) from error
     finally:
         progress.close()
@@ -83,7 +87,10 @@ def with_state(name: str, words: Sequence[str], do: Callable[[dict[str, Any], He
         if code != _NOT_REPORTED:
             return code
         if temporary is not None and any(Path(temporary).iterdir()):
-            print(f"carina: note: the results are kept in {temporary}: the same command with --state {temporary} reports them", file=sys.stderr)
+            print(
+                f"carina: note: the results are kept in {temporary}: the same command with --state {temporary} reports them",
+                file=sys.stderr,
+            )
             temporary = None
         return 1
     finally:

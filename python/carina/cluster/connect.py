@@ -50,8 +50,14 @@ def connected(address: str, ca: str = "", cert: str = "", key: str = "") -> Iter
     try:
         client = Client(address, timeout=f"{_CONNECT_SECONDS}s", security=security, set_as_default=False)
     except (OSError, TypeError, ValueError, RuntimeError) as error:
-        hint = "" if not address.startswith("tls") or security else "a tls:// scheduler needs --tls-ca, --tls-cert and --tls-key, or Dask's own settings"
-        raise ClusterError(f"no connection to the scheduler {address}: {str(error).splitlines()[0]}", hint=hint) from error
+        hint = (
+            ""
+            if not address.startswith("tls") or security
+            else "a tls:// scheduler needs --tls-ca, --tls-cert and --tls-key, or Dask's own settings"
+        )
+        raise ClusterError(
+            f"no connection to the scheduler {address}: {str(error).splitlines()[0]}", hint=hint
+        ) from error
     try:
         yield client
     finally:

@@ -59,12 +59,16 @@ def command(program: dict[str, Any]) -> str:
     beside = Path(sys.executable).parent / name
     found = os.environ.get(variable) or (str(beside) if beside.exists() else None) or shutil.which(name)
     if found is None:
-        raise Refused(f"the command {name} is not installed: {variable} is not set, and it is neither beside the worker's Python nor in PATH")
+        raise Refused(
+            f"the command {name} is not installed: {variable} is not set, and it is neither beside the worker's Python nor in PATH"
+        )
     return found
 
 
 def _output(words: list[str]) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=_ANSWER_SECONDS)
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=_ANSWER_SECONDS
+    )
     if done.returncode != 0:
         raise Refused(f"`{' '.join(words)}` returned exit code {done.returncode}: {done.stderr.strip()[-200:]}")
     return done.stdout
@@ -82,7 +86,9 @@ def check_command(found: str, work: dict[str, Any]) -> None:
     except (OSError, ValueError, KeyError, TypeError, subprocess.TimeoutExpired) as error:
         raise Refused(f"{found} cannot be run: {error}") from error
     if here != digest:
-        raise Refused(f"{found} is another build of version {version} (SHA-256 {here[:12]}, the client's {digest[:12]})")
+        raise Refused(
+            f"{found} is another build of version {version} (SHA-256 {here[:12]}, the client's {digest[:12]})"
+        )
 
 
 def place(folder: Path, index: int, sent: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +119,9 @@ def check_parents(folder: Path) -> None:
         found = parent.stat()
         others_write = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
         if others_write or found.st_uid not in (0, os.getuid()):
-            raise Refused(f"other users can change {parent}, which contains the worker's files: choose another --local-directory")
+            raise Refused(
+                f"other users can change {parent}, which contains the worker's files: choose another --local-directory"
+            )
 
 
 def check_placed(folder: Path, placed: list[dict[str, Any]]) -> None:
@@ -223,7 +231,14 @@ class Site(WorkerPlugin):  # type: ignore[misc]
         """Runs a part. Returns its lines with their indices (compressed), the programs, and the fault if there was one."""
         if not self.is_set_up:
             return None
-        result: dict[str, Any] = {"lines": [], "programs": {}, "fault": None, "at": None, "prepare_seconds": 0.0, "seconds": 0.0}
+        result: dict[str, Any] = {
+            "lines": [],
+            "programs": {},
+            "fault": None,
+            "at": None,
+            "prepare_seconds": 0.0,
+            "seconds": 0.0,
+        }
         result |= {"worker": self.worker.address, "host": socket.gethostname()}
         try:
             if self.refusal is not None:
@@ -278,8 +293,15 @@ class Site(WorkerPlugin):  # type: ignore[misc]
 
     def _words(self, here: Path, items: list[list[int]]) -> list[str]:
         job = here / "job.json"
-        job.write_text(json.dumps({"combinations": items, "names": [[one["path"], one["original"]] for one in self.placed]}))
-        words = [self.command, *self.work["command"], *self.work["options"], *(f"{one['option']}={one['path']}" if one["option"] else one["path"] for one in self.placed)]
+        job.write_text(
+            json.dumps({"combinations": items, "names": [[one["path"], one["original"]] for one in self.placed]})
+        )
+        words = [
+            self.command,
+            *self.work["command"],
+            *self.work["options"],
+            *(f"{one['option']}={one['path']}" if one["option"] else one["path"] for one in self.placed),
+        ]
         programs = here / "programs"
         programs.mkdir()
         return [*words, f"--job={job}", *([f"--output={programs}"] if self.work["programs"] else [])]
@@ -291,13 +313,23 @@ class Site(WorkerPlugin):  # type: ignore[misc]
                 self._run_child(self._words(here, items), here, result)
             finally:
                 made = {json.loads(line).get("program") for _, line in result["lines"]}
-                result["programs"] = {file.name: file.read_bytes() for file in sorted((here / "programs").iterdir()) if file.name in made}
+                result["programs"] = {
+                    file.name: file.read_bytes() for file in sorted((here / "programs").iterdir()) if file.name in made
+                }
 
     def _run_child(self, words: list[str], here: Path, result: dict[str, Any]) -> None:
         key = get_worker().get_current_task()
         begin = time.monotonic()
         with open(here / "stderr", "w+b") as errors:
-            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, cwd=here, start_new_session=True, preexec_fn=end_with_parent)
+            child = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                cwd=here,
+                start_new_session=True,
+                preexec_fn=end_with_parent,
+            )
             with self.lock:
                 self.children[key] = child
             try:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 _MAX_OVERHEAD = 0.12  # maximum ratio of preparation to other work in a part
 _PARTS_PER_THREAD = 3
-_PART_SECONDS = 2.0  # maximum time of a part if possible, because its lines are lost when its worker dies; see on_worker.py
+_PART_SECONDS = (
+    2.0  # maximum time of a part if possible, because its lines are lost when its worker dies; see on_worker.py
+)
 
 Ranges = list[list[int]]
 

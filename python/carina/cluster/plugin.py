@@ -53,7 +53,10 @@ class Cleaner(SchedulerPlugin):  # type: ignore[misc]
         self._client, self._prefix, self.name = client, prefix, f"{prefix}-cleaner"
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return eval, (_LOAD_CLEANER, {"__name__": "carina_cleaner", "source": _CLEANER, "client": self._client, "prefix": self._prefix})
+        return eval, (
+            _LOAD_CLEANER,
+            {"__name__": "carina_cleaner", "source": _CLEANER, "client": self._client, "prefix": self._prefix},
+        )
 
 
 class OfWorker:

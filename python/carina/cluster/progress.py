@@ -76,4 +76,6 @@ class Progress:
         left = self.left_seconds()
         more = f", {self.failed} failed" if self.failed else ""
         end = "" if left is None else f", {left:.0f} s left"
-        return f"{self.done} of {self.total} {self.what} done{more}; {self.running} running on {self.workers} workers{end}"
+        return (
+            f"{self.done} of {self.total} {self.what} done{more}; {self.running} running on {self.workers} workers{end}"
+        )

@@ -43,7 +43,9 @@ class Job:
 
     work: Work
     parts: Parts
-    add: Callable[[int, dict[str, Any], str, dict[str, bytes]], None]  # item, line as JSON and as text, programs. Errors: OSError
+    add: Callable[
+        [int, dict[str, Any], str, dict[str, bytes]], None
+    ]  # item, line as JSON and as text, programs. Errors: OSError
     give_up: Callable[[int, str], None]  # item, reason. Errors: OSError
     close: Callable[[], None] = lambda: None  # all items are finished
     attempts: Attempts = field(default_factory=Attempts)
@@ -71,7 +73,14 @@ def quiet() -> None:
 class Sharing:
     """One run. Errors of run(): ClusterError."""
 
-    def __init__(self, client: "Client", identity: tuple[str, str], progress: Progress, wait_seconds: float, program: Program = CARINA) -> None:
+    def __init__(
+        self,
+        client: "Client",
+        identity: tuple[str, str],
+        progress: Progress,
+        wait_seconds: float,
+        program: Program = CARINA,
+    ) -> None:
         from distributed import as_completed
 
         self._client, self._identity, self._progress, self._wait = client, identity, progress, wait_seconds
@@ -153,9 +162,15 @@ class Sharing:
             return
         refused = self._workers.refused
         if refused and set(refused) == self._workers.present():
-            raise ClusterError(f"no worker of {self._address} can be used: " + "; ".join(f"{address}: {why}" for address, why in sorted(refused.items())))
+            raise ClusterError(
+                f"no worker of {self._address} can be used: "
+                + "; ".join(f"{address}: {why}" for address, why in sorted(refused.items()))
+            )
         if now - self._last_worker > self._wait:
-            raise ClusterError(f"{self._address} had no worker for {self._wait:g} s", hint="start workers, or wait longer: --wait SECONDS")
+            raise ClusterError(
+                f"{self._address} had no worker for {self._wait:g} s",
+                hint="start workers, or wait longer: --wait SECONDS",
+            )
         if not self._said_waiting:
             self._progress.say(f"note: waiting at most {self._wait:g} s for a worker at {self._address}")
             self._said_waiting = True
@@ -163,12 +178,16 @@ class Sharing:
     def _move_stranded(self) -> None:
         """Submits tasks again that were restricted to workers that no longer exist."""
         present = self._workers.present()
-        self._move([future for future, part in self._sent.items() if part.workers is not None and not part.workers & present])
+        self._move(
+            [future for future, part in self._sent.items() if part.workers is not None and not part.workers & present]
+        )
 
     def _move_silent(self) -> None:
         """Submits tasks again that are on workers that do not answer."""
         if self._workers.silent and self._workers.accepted():
-            keys = {key for some in self._client.processing(workers=sorted(self._workers.silent)).values() for key in some}
+            keys = {
+                key for some in self._client.processing(workers=sorted(self._workers.silent)).values() for key in some
+            }
             self._move([future for future in self._sent if future.key in keys])
 
     def _move(self, futures: Sequence["Future"]) -> None:
@@ -196,7 +215,9 @@ class Sharing:
         keys = [f"{name}-part-{self._count + index}" for index in range(len(parts))]
         self._count += len(parts)
         where = {} if workers is None else {"workers": sorted(workers)}
-        futures = self._client.map(OfWorker(name, "run"), [ranges_of(part.items) for part in parts], key=keys, pure=False, **where)
+        futures = self._client.map(
+            OfWorker(name, "run"), [ranges_of(part.items) for part in parts], key=keys, pure=False, **where
+        )
         self._sent.update(zip(futures, parts, strict=True))
         self._ended.update(futures)
 
@@ -271,7 +292,9 @@ class Sharing:
         sending = self._plugins.get(part.job.name)
         part.unready += sending is None or sending.done()  # large files take time
         if part.unready * _UNREADY_SECONDS > max(self._wait, 10 * _UNREADY_SECONDS):
-            raise ClusterError(f"the workers of {self._address} do not receive the files; the scheduler may have been restarted")
+            raise ClusterError(
+                f"the workers of {self._address} do not receive the files; the scheduler may have been restarted"
+            )
         part.not_before = time.monotonic() + _UNREADY_SECONDS
         self._again.append(part)
 
@@ -286,7 +309,11 @@ class Sharing:
             if len(part.items) > 1:  # it is not known which item is the cause, so each item runs alone
                 self._put_back(job, *([item] for item in part.items))
             else:
-                self._give_up(job, part.items[0], f"killed {error.allowed_failures + 1} workers, at last {address} ({self._workers.host(address) or error.last_worker.name})")
+                self._give_up(
+                    job,
+                    part.items[0],
+                    f"killed {error.allowed_failures + 1} workers, at last {address} ({self._workers.host(address) or error.last_worker.name})",
+                )
         else:
             fault = Fault("worker", f"{type(error).__name__}: {_first_line(error)}", "", "")
             self._try_again(job, part.items, fault)
@@ -381,7 +408,9 @@ class Sharing:
         """Cancels tasks and removes the plugins. Workers then kill their children and remove the files."""
         if self._client.status != "running":
             return
-        with contextlib.suppress(OSError, ValueError, RuntimeError):  # the scheduler has stopped, and its plugins with it
+        with contextlib.suppress(
+            OSError, ValueError, RuntimeError
+        ):  # the scheduler has stopped, and its plugins with it
             if self._sent:
                 self._client.cancel(list(self._sent))
             for name in [*(job.name for job in self._jobs), self._id]:

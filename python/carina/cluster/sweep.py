@@ -15,7 +15,9 @@ from carina.cluster.work import Work, stamps
 
 
 def _words_of(options: Sequence[dict[str, Any]]) -> list[str]:
-    return [f"{option['name']}={value}" for option in options for value in option["values"]] + [option["name"] for option in options if not option["values"]]
+    return [f"{option['name']}={value}" for option in options for value in option["values"]] + [
+        option["name"] for option in options if not option["values"]
+    ]
 
 
 class _Sink:
@@ -38,7 +40,11 @@ class _Sink:
     def _names(self, item: int) -> tuple[str, str, str]:
         """Scheme, target and memory mode."""
         schemes, targets, modes = self._sweep["schemes"], self._sweep["targets"], self._sweep["memory_modes"]
-        return schemes[item // (len(targets) * len(modes))], targets[item // len(modes) % len(targets)], modes[item % len(modes)]
+        return (
+            schemes[item // (len(targets) * len(modes))],
+            targets[item // len(modes) % len(targets)],
+            modes[item % len(modes)],
+        )
 
     def add(self, item: int, line: dict[str, Any], text: str, programs: dict[str, bytes]) -> None:
         if (line["scheme"], line["target"], line["memory_mode"]) != self._names(item):
@@ -47,8 +53,18 @@ class _Sink:
 
     def give_up(self, item: int, reason: str) -> None:
         scheme, target, mode = self._names(item)
-        row = {"quantization": scheme or "as is", "target": target, "system_config": "", "memory_mode": mode, "status": "failed", "reason": reason, "notes": []}
-        self._open().add(json.dumps({"scheme": scheme, "target": target, "memory_mode": mode, "machine": True, "row": row}), None, {})
+        row = {
+            "quantization": scheme or "as is",
+            "target": target,
+            "system_config": "",
+            "memory_mode": mode,
+            "status": "failed",
+            "reason": reason,
+            "notes": [],
+        }
+        self._open().add(
+            json.dumps({"scheme": scheme, "target": target, "memory_mode": mode, "machine": True, "row": row}), None, {}
+        )
 
 
 def _files_of(sweep: dict[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -63,7 +79,13 @@ def _jobs(said: dict[str, Any], here: Here, folder: Path) -> Iterator[Job]:
         if stamps(files) != before:  # the key of the state has the old content
             raise ClusterError(f"{sweep['model']}: a file was changed after the sweep began")
         modes, targets = len(sweep["memory_modes"]), len(sweep["targets"])
-        work = Work(("sweep", "--threads=1"), tuple(_words_of(sweep["options"])), files, here.has("--output"), here.number("--timeout", 0))
+        work = Work(
+            ("sweep", "--threads=1"),
+            tuple(_words_of(sweep["options"])),
+            files,
+            here.has("--output"),
+            here.number("--timeout", 0),
+        )
         sink = _Sink(sweep, folder)
         yield Job(work, Parts(sweep["missing"], targets * modes, modes), sink.add, sink.give_up, sink.close)
 

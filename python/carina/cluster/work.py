@@ -58,7 +58,13 @@ def read(option: str, path: str) -> dict[str, Any]:
     place = Path(path)
     is_folder = stat.S_ISDIR(place.stat().st_mode)
     contents = [(file.name, file.read_bytes()) for file in _contents(place)]
-    return {"option": option, "original": path, "name": place.resolve().name if place.name in ("", "..") else place.name, "is_folder": is_folder, "contents": contents}
+    return {
+        "option": option,
+        "original": path,
+        "name": place.resolve().name if place.name in ("", "..") else place.name,
+        "is_folder": is_folder,
+        "contents": contents,
+    }
 
 
 def packed(work: Work, name: str, version: str, digest: str) -> dict[str, Any]:
@@ -68,7 +74,11 @@ def packed(work: Work, name: str, version: str, digest: str) -> dict[str, Any]:
         "python": f"{sys.version_info[0]}.{sys.version_info[1]}",
         "version": version,
         "digest": digest,
-        "program": {"name": work.program.name, "variable": work.program.variable, "identity": list(work.program.identity)},
+        "program": {
+            "name": work.program.name,
+            "variable": work.program.variable,
+            "identity": list(work.program.identity),
+        },
         "command": list(work.command),
         "options": list(work.options),
         "files": [read(option, path) for option, path in work.files],

@@ -24,7 +24,9 @@ class Workers:
         self._threads: dict[str, int] = {}
         self._hosts: dict[str, str] = {}  # host of each checked worker
         self._asked: dict[str, calls.Call] = {}
-        self._pauses: dict[str, tuple[float, float]] = {}  # until when a worker is not asked again, and the seconds of this pause
+        self._pauses: dict[
+            str, tuple[float, float]
+        ] = {}  # until when a worker is not asked again, and the seconds of this pause
         self.refused: dict[str, str] = {}
         self.silent: set[str] = set()
         self._checked = time.monotonic()
@@ -36,7 +38,15 @@ class Workers:
         self.refused = {address: why for address, why in self.refused.items() if address in self._threads}
         self._asked = {address: call for address, call in self._asked.items() if address in self._threads}
         now = time.monotonic()
-        self._ask([address for address in self._threads if address not in self._hosts and address not in self._asked and self._pauses.get(address, (now, 0))[0] <= now])
+        self._ask(
+            [
+                address
+                for address in self._threads
+                if address not in self._hosts
+                and address not in self._asked
+                and self._pauses.get(address, (now, 0))[0] <= now
+            ]
+        )
         for address, call in list(self._asked.items()):
             if call.done():
                 del self._asked[address]
@@ -51,14 +61,18 @@ class Workers:
         seen = {address: float(worker["last_seen"]) for address, worker in workers.items()}
         silent = {address for address in seen if max(seen.values()) - seen[address] > _SILENT_SECONDS}
         for address in sorted(silent - self.silent):
-            self._say(f"warning: {self.name(address)} has not answered for {_SILENT_SECONDS:g} s: other workers do its work")
+            self._say(
+                f"warning: {self.name(address)} has not answered for {_SILENT_SECONDS:g} s: other workers do its work"
+            )
         self.silent = silent
 
     def _ask(self, new: list[str]) -> None:
         # Each worker has a call of its own, because one that does not answer delays the answers of the others in a
         # common call.
         for address in new:
-            self._asked[address] = calls.begin(self._client, self._client.run, OfWorker(self._site, "status"), workers=[address], on_error="return")
+            self._asked[address] = calls.begin(
+                self._client, self._client.run, OfWorker(self._site, "status"), workers=[address], on_error="return"
+            )
         calls.wait([self._asked[address] for address in new], _ANSWER_SECONDS)
 
     def _answered(self, address: str, said: dict[str, Any] | None) -> None:

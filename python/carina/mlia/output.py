@@ -54,7 +54,13 @@ def compatibility(explanation: carina.Explanation) -> schema.Result:
     """A check for each node, and an advice for each that does not run on the NPU."""
     nodes = _placed(explanation)
     rejected = [node for node in nodes if node["runs_on"] != "npu"]
-    status = schema.ResultStatus.OK if not rejected else schema.ResultStatus.PARTIAL if len(rejected) < len(nodes) else schema.ResultStatus.INCOMPATIBLE
+    status = (
+        schema.ResultStatus.OK
+        if not rejected
+        else schema.ResultStatus.PARTIAL
+        if len(rejected) < len(nodes)
+        else schema.ResultStatus.INCOMPATIBLE
+    )
     return schema.Result(
         kind=schema.ResultKind.COMPATIBILITY,
         status=schema.ResultStatus.FAILED if explanation.errors else status,
@@ -75,7 +81,8 @@ def compatibility(explanation: carina.Explanation) -> schema.Result:
                 id=f"cpu/{node['name']}",
                 category=schema.AdviceCategory.COMPATIBILITY,
                 severity=schema.AdviceSeverity.WARNING,
-                message=f"{node['name']} ({node['source']}) runs on the CPU: {node['reason']}." + (f" To keep it on the NPU: {node['hint']}." if node["hint"] else ""),
+                message=f"{node['name']} ({node['source']}) runs on the CPU: {node['reason']}."
+                + (f" To keep it on the NPU: {node['hint']}." if node["hint"] else ""),
                 affected_entity_ids=[_entity_id(node)],
             )
             for node in rejected
@@ -91,19 +98,40 @@ def _metrics(explanation: carina.Explanation) -> list[schema.Metric]:
         schema.Metric(name="npu_total_cycles", value=cycles, unit="cycles"),
         schema.Metric(name="cpu_total_cycles", value=sum(node["cpu_cycles"] for node in nodes), unit="cycles"),
         schema.Metric(name="program_size", value=details["program_bytes"], unit=schema.UNIT_BYTES),
-        schema.Metric(name=schema.METRIC_NAME_PEAK_ACTIVATION_MEMORY, value=details["scratch_bytes"] + details["planned_bytes"], unit=schema.UNIT_BYTES),
+        schema.Metric(
+            name=schema.METRIC_NAME_PEAK_ACTIVATION_MEMORY,
+            value=details["scratch_bytes"] + details["planned_bytes"],
+            unit=schema.UNIT_BYTES,
+        ),
     ]
     on_npu = [node for node in nodes if node["runs_on"] == "npu"]
     if nodes:
         share = 100 * len(on_npu) / len(nodes)
-        metrics.append(schema.Metric(name=schema.METRIC_NAME_ACCELERATOR_OPERATOR_PERCENTAGE, value=share, unit=schema.UNIT_PERCENT))
+        metrics.append(
+            schema.Metric(
+                name=schema.METRIC_NAME_ACCELERATOR_OPERATOR_PERCENTAGE, value=share, unit=schema.UNIT_PERCENT
+            )
+        )
     if cycles and len(on_npu) == len(nodes):
-        weights, busy = sum(delegate["weight_bytes"] for delegate in delegates), sum(d["npu"]["utilization"] * d["cycles"] for d in delegates)
+        weights, busy = (
+            sum(delegate["weight_bytes"] for delegate in delegates),
+            sum(d["npu"]["utilization"] * d["cycles"] for d in delegates),
+        )
         metrics += [
-            schema.Metric(name=schema.METRIC_NAME_INFERENCE_TIME, value=1e3 * cycles / details["clock_hz"], unit=schema.UNIT_MILLISECONDS),
-            schema.Metric(name=schema.METRIC_NAME_INFERENCES_PER_SECOND, value=details["clock_hz"] / cycles, unit=schema.UNIT_INFERENCES_PER_SECOND),
+            schema.Metric(
+                name=schema.METRIC_NAME_INFERENCE_TIME,
+                value=1e3 * cycles / details["clock_hz"],
+                unit=schema.UNIT_MILLISECONDS,
+            ),
+            schema.Metric(
+                name=schema.METRIC_NAME_INFERENCES_PER_SECOND,
+                value=details["clock_hz"] / cycles,
+                unit=schema.UNIT_INFERENCES_PER_SECOND,
+            ),
             schema.Metric(name=schema.METRIC_NAME_MODEL_WEIGHT_MEMORY, value=weights, unit=schema.UNIT_BYTES),
-            schema.Metric(name=schema.METRIC_NAME_TARGET_UTILIZATION, value=100 * busy / cycles, unit=schema.UNIT_PERCENT),
+            schema.Metric(
+                name=schema.METRIC_NAME_TARGET_UTILIZATION, value=100 * busy / cycles, unit=schema.UNIT_PERCENT
+            ),
         ]
     return metrics
 
@@ -148,7 +176,12 @@ def output_of(model: Path, npu: str, options: Mapping[str, Any], results: list[s
             components=[schema.Component(type=schema.ComponentType.NPU, family=family, model=line, variant=macs)],
             configuration=settings,
         ),
-        model=schema.Model(name=model.name, format=model.suffix.lstrip("."), hash=hashlib.sha256(model.read_bytes()).hexdigest(), size_bytes=model.stat().st_size),
+        model=schema.Model(
+            name=model.name,
+            format=model.suffix.lstrip("."),
+            hash=hashlib.sha256(model.read_bytes()).hexdigest(),
+            size_bytes=model.stat().st_size,
+        ),
         context=schema.Context(cli_arguments=[Path(sys.argv[0]).name, *sys.argv[1:]]),
         backends=[schema.Backend(id=_PRODUCER, name="Carina", version=carina.__version__, configuration=settings)],
         results=results,

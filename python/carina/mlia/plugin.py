@@ -50,7 +50,9 @@ class CarinaCollector(ContextAwareDataCollector):  # type: ignore[misc]
         return "carina"
 
     def collect_data(self) -> Advised:
-        explanation = carina.explain(self.model, target=cast(carina.Target, self.settings.npu), note=lambda note: None, **self.settings.options)
+        explanation = carina.explain(
+            self.model, target=cast(carina.Target, self.settings.npu), note=lambda note: None, **self.settings.options
+        )
         results = [make(explanation) for category, make in _ADVICE.items() if self.context.category_enabled(category)]
         return Advised(output_of(self.model, self.settings.npu, self.settings.options, results))
 
@@ -85,7 +87,9 @@ class CarinaBackendPlugin(BackendPlugin):  # type: ignore[misc]
 
     @staticmethod
     def register(registry: BackendRegistry) -> None:
-        configuration = BackendConfiguration(supported_advice=list(_ADVICE), supported_systems=None, backend_type=BackendType.BUILTIN, installation=None)
+        configuration = BackendConfiguration(
+            supported_advice=list(_ADVICE), supported_systems=None, backend_type=BackendType.BUILTIN, installation=None
+        )
         registry.register("carina", configuration, pretty_name="Carina")
 
 
@@ -96,5 +100,10 @@ class CarinaTargetPlugin(TargetPlugin):  # type: ignore[misc]
 
     @staticmethod
     def register(registry: TargetRegistry) -> None:
-        target = TargetInfo(supported_backends=["carina"], default_backends=["carina"], advisor_factory_func=_advisor_of, target_profile_cls=CarinaProfile)
+        target = TargetInfo(
+            supported_backends=["carina"],
+            default_backends=["carina"],
+            advisor_factory_func=_advisor_of,
+            target_profile_cls=CarinaProfile,
+        )
         registry.register("carina", target, pretty_name="Ethos-U by Carina")

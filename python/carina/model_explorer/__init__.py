@@ -33,7 +33,11 @@ def columns_of(rows: Iterable[tuple[str, str, Mapping[str, int]]]) -> list[dict[
         for column, value in values.items():
             if value:
                 columns[column][node_id] = {"value": value}
-    return [{"name": name, "results": results, **({} if name == "Runs on" else {"gradient": _GRADIENT})} for name, results in columns.items() if results]
+    return [
+        {"name": name, "results": results, **({} if name == "Runs on" else {"gradient": _GRADIENT})}
+        for name, results in columns.items()
+        if results
+    ]
 
 
 def node_data(details: Mapping[str, Any], ids: Mapping[str, Iterable[str]] | None = None) -> list[dict[str, Any]]:
@@ -47,7 +51,11 @@ def node_data(details: Mapping[str, Any], ids: Mapping[str, Iterable[str]] | Non
 
     def rows() -> Iterable[tuple[str, str, Mapping[str, int]]]:
         for node in details["nodes"]:
-            values = {"NPU cycles": node["cycles"], "CPU cycles": node["cpu_cycles"], "SRAM in use (bytes)": held.get(node["name"], 0)}
+            values = {
+                "NPU cycles": node["cycles"],
+                "CPU cycles": node["cpu_cycles"],
+                "SRAM in use (bytes)": held.get(node["name"], 0),
+            }
             for node_id in (node["name"],) if ids is None else ids.get(node["name"], ()):
                 yield node_id, node["runs_on"], values
 

@@ -46,7 +46,9 @@ def _graph_of(data: dict[str, Any]) -> graph_builder.Graph:
     kinds = {"incomingEdges": graph_builder.IncomingEdge, "attrs": graph_builder.KeyValue}
 
     def node(row: dict[str, Any]) -> graph_builder.GraphNode:
-        return graph_builder.GraphNode(**{key: [kinds[key](**item) for item in value] if key in kinds else value for key, value in row.items()})
+        return graph_builder.GraphNode(
+            **{key: [kinds[key](**item) for item in value] if key in kinds else value for key, value in row.items()}
+        )
 
     return graph_builder.Graph(id=data["id"], nodes=[node(row) for row in data["nodes"]])
 
@@ -62,7 +64,10 @@ class CarinaAdapter(Adapter):  # type: ignore[misc]
     """Draws a .pte: kernels, delegates, and the operations of the NPU."""
 
     metadata = AdapterMetadata(
-        id="carina_pte", name="Carina's reader of .pte", description="ExecuTorch programs with the operations of the NPU", fileExts=["pte"]
+        id="carina_pte",
+        name="Carina's reader of .pte",
+        description="ExecuTorch programs with the operations of the NPU",
+        fileExts=["pte"],
     )
 
     def convert(self, model_path: str, settings: dict[str, Any]) -> ModelExplorerGraphs:
@@ -81,22 +86,44 @@ class CarinaProvider(NodeDataProvider):  # type: ignore[misc]
     )
 
     def get_config_editors(self, provider_id: str) -> GetConfigEditorsResult:
-        targets = [config_editor.OptionItem(value=name, label=name) for name in carina.targets() if name.startswith("ethos-")]
-        quantizations = [config_editor.OptionItem(value=name, label=name or "as in the model") for name in _QUANTIZATIONS]
+        targets = [
+            config_editor.OptionItem(value=name, label=name) for name in carina.targets() if name.startswith("ethos-")
+        ]
+        quantizations = [
+            config_editor.OptionItem(value=name, label=name or "as in the model") for name in _QUANTIZATIONS
+        ]
         return GetConfigEditorsResult(
             configEditors=[
-                config_editor.DropDownConfigEditor(id="target", label="NPU", required=True, defaultValue=_TARGET, options=targets),
-                config_editor.DropDownConfigEditor(id="quantize", label="Quantization", defaultValue="", options=quantizations),
-                config_editor.FileConfigEditor(id="calibration", label="Calibration data", description="Inputs of a float model", fileExts=["npz", "npy"]),
+                config_editor.DropDownConfigEditor(
+                    id="target", label="NPU", required=True, defaultValue=_TARGET, options=targets
+                ),
+                config_editor.DropDownConfigEditor(
+                    id="quantize", label="Quantization", defaultValue="", options=quantizations
+                ),
+                config_editor.FileConfigEditor(
+                    id="calibration",
+                    label="Calibration data",
+                    description="Inputs of a float model",
+                    fileExts=["npz", "npy"],
+                ),
             ]
         )
 
-    def run(self, provider_id: str, model_path: str, graph_id: str, config_values: dict[str, Any], graph: graph_builder.Graph | None) -> NodeDataProviderResult:
+    def run(
+        self,
+        provider_id: str,
+        model_path: str,
+        graph_id: str,
+        config_values: dict[str, Any],
+        graph: graph_builder.Graph | None,
+    ) -> NodeDataProviderResult:
         if model_path.endswith(".pte"):
             return self._of_program(model_path)
         chosen = {name: config_values[name] for name in ("quantize", "calibration") if config_values.get(name)}
         try:
-            explanation = carina.explain(model_path, target=config_values.get("target", _TARGET), note=lambda note: None, **chosen)
+            explanation = carina.explain(
+                model_path, target=config_values.get("target", _TARGET), note=lambda note: None, **chosen
+            )
         except carina.CarinaError as error:
             return NodeDataProviderResult(error=str(error))
         data = node_data(explanation.details, _ids_of(graph) if graph else None)

@@ -25,7 +25,15 @@ def _methods(parts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         match part["kind"]:
             case "method":
                 ends = {kind: part[kind] for kind in ("inputs", "outputs")}
-                methods.append({"name": part["name"], **ends, "values": {}, "delegates": delegates.get(part["name"], []), "instructions": []})
+                methods.append(
+                    {
+                        "name": part["name"],
+                        **ends,
+                        "values": {},
+                        "delegates": delegates.get(part["name"], []),
+                        "instructions": [],
+                    }
+                )
             case "value":
                 methods[-1]["values"][part["index"]] = str(part["is"])
             case "delegate":
@@ -44,7 +52,9 @@ def _calls(method: Mapping[str, Any]) -> list[tuple[str, int]]:
     return [(index, int(number)) for index, kind, number, _, _ in method["instructions"] if kind == "delegate"]
 
 
-def layers_of_calls(method: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+def layers_of_calls(
+    method: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Mapping[str, Any]]]:
     """The operations of a timed run by the call that ran them. Programs of other compilers do not tell where a delegate's operations end: with
     several calls there, the result is empty."""
     calls = _calls(method)
@@ -65,18 +75,30 @@ def _attributes(values: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _edges(sources: Iterable[str]) -> list[dict[str, str]]:
-    return [{"sourceNodeId": source, "sourceNodeOutputId": "0", "targetNodeInputId": f"{place}"} for place, source in enumerate(sources)]
+    return [
+        {"sourceNodeId": source, "sourceNodeOutputId": "0", "targetNodeInputId": f"{place}"}
+        for place, source in enumerate(sources)
+    ]
 
 
 def _node(name: str, label: str, sources: Iterable[str], **attributes: Any) -> dict[str, Any]:
     return {"id": name, "label": label, "incomingEdges": _edges(sources), "attrs": _attributes(attributes)}
 
 
-def _operation_nodes(call: str, namespace: str, layers: Sequence[Mapping[str, Any]], sources: list[str]) -> list[dict[str, Any]]:
+def _operation_nodes(
+    call: str, namespace: str, layers: Sequence[Mapping[str, Any]], sources: list[str]
+) -> list[dict[str, Any]]:
     """The operations of a delegate. They run in the order of the command stream, which the edges show."""
     nodes = []
     for place, layer in enumerate(layers):
-        node = _node(f"{call}/{place}", layer["operation"], sources, layer=layer["name"], MACs=layer["macs"], bottleneck=layer["bottleneck"])
+        node = _node(
+            f"{call}/{place}",
+            layer["operation"],
+            sources,
+            layer=layer["name"],
+            MACs=layer["macs"],
+            bottleneck=layer["bottleneck"],
+        )
         nodes.append({**node, "namespace": namespace})
         sources = [node["id"]]
     return nodes
@@ -89,19 +111,37 @@ def _graph(method: Mapping[str, Any], layers: Sequence[Mapping[str, Any]]) -> di
     for index, kind, name, backend, text in method["instructions"]:
         arguments = [int(word) for word in text.split(",") if word.strip()]
         sources = list(dict.fromkeys(writers[argument] for argument in arguments if argument in writers))
-        written = list(dict.fromkeys(argument for argument in arguments if argument not in writers and _PLANNED.match(values.get(argument, ""))))
+        written = list(
+            dict.fromkeys(
+                argument
+                for argument in arguments
+                if argument not in writers and _PLANNED.match(values.get(argument, ""))
+            )
+        )
         if inside := divided.get(index):
             made = _operation_nodes(index, f"{backend} {name}", inside, sources)
         else:
             label = f"{backend} {name}" if kind == "delegate" else name
-            made = [_node(index, label, sources, **{f"output {place}": values[argument] for place, argument in enumerate(written)})]
+            made = [
+                _node(
+                    index,
+                    label,
+                    sources,
+                    **{f"output {place}": values[argument] for place, argument in enumerate(written)},
+                )
+            ]
         nodes += made
         writers |= {argument: made[-1]["id"] for argument in written}
-    nodes += [_node(f"output {index}", "output", [writers[index]] if index in writers else [], type=values[index]) for index in method["outputs"]]
+    nodes += [
+        _node(f"output {index}", "output", [writers[index]] if index in writers else [], type=values[index])
+        for index in method["outputs"]
+    ]
     return {"id": method["name"], "nodes": nodes}
 
 
-def program_graphs(parts: Iterable[Mapping[str, Any]], layers: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
+def program_graphs(
+    parts: Iterable[Mapping[str, Any]], layers: Sequence[Mapping[str, Any]] = ()
+) -> list[dict[str, Any]]:
     """A graph for each method. parts: `carina.inspect(file)["parts"]`. layers: ["npu"]["layers"] of a timed run of the first method."""
     return [_graph(method, () if place else layers) for place, method in enumerate(_methods(parts))]
 
@@ -113,7 +153,12 @@ def program_data(parts: Iterable[Mapping[str, Any]], layers: Sequence[Mapping[st
     rows = []
     for index, kind, _, backend, _ in method["instructions"]:
         if inside := divided.get(index):
-            rows += [(f"{index}/{place}", "npu", layer["cycles"], layer["held_sram_bytes"]) for place, layer in enumerate(inside)]
+            rows += [
+                (f"{index}/{place}", "npu", layer["cycles"], layer["held_sram_bytes"])
+                for place, layer in enumerate(inside)
+            ]
         elif kind == "kernel" or backend == "EthosUBackend":
             rows.append((index, "cpu" if kind == "kernel" else "npu", 0, 0))
-    return columns_of((name, place, {"NPU cycles": cycles, "SRAM in use (bytes)": held or 0}) for name, place, cycles, held in rows)
+    return columns_of(
+        (name, place, {"NPU cycles": cycles, "SRAM in use (bytes)": held or 0}) for name, place, cycles, held in rows
+    )

@@ -105,7 +105,9 @@ def carina_program() -> str | None:
 
 def _program() -> VgfEnvironmentCheck:
     program = carina_program()
-    return _check("carina", program is not None, program or "not found", "build it, put it on the PATH, or set CARINA_BIN")
+    return _check(
+        "carina", program is not None, program or "not found", "build it, put it on the PATH, or set CARINA_BIN"
+    )
 
 
 def _unneeded(name: str, package: str, why: str) -> VgfEnvironmentCheck:
@@ -121,12 +123,17 @@ def _devices() -> list[VgfEnvironmentCheck]:
     program = carina_program()
     if program is None:
         return []
-    said = json.loads(subprocess.run([program, "targets", "--vulkan", "--json"], capture_output=True, text=True, check=True).stdout)
+    said = json.loads(
+        subprocess.run([program, "targets", "--vulkan", "--json"], capture_output=True, text=True, check=True).stdout
+    )
     loader = _check("Vulkan loader", bool(said["loader"]), said["loader"] or "none", "install it (Debian: libvulkan1)")
     ready = [device["name"] for device in said["devices"] if device["runs_graphs"]]
     lacks = "; ".join(f"{device['name']} lacks {', '.join(device['missing'])}" for device in said["devices"])
     action = f"a driver with VK_ARM_tensors and VK_ARM_data_graph; or Arm's emulation layers ({_LAYER_PACKAGE}) over any Vulkan 1.3 driver (Debian: mesa-vulkan-drivers)"
-    return [loader, _check("Vulkan device", bool(ready), ", ".join(ready) or lacks or said["failure"] or "none", action)]
+    return [
+        loader,
+        _check("Vulkan device", bool(ready), ", ".join(ready) or lacks or said["failure"] or "none", action),
+    ]
 
 
 def _emulation_layers(*, needed: bool) -> VgfEnvironmentCheck:
@@ -136,7 +143,9 @@ def _emulation_layers(*, needed: bool) -> VgfEnvironmentCheck:
     problems = [f"VK_INSTANCE_LAYERS is missing {', '.join(missing)}"] if missing else []
     problems += [f"VK_LAYER_PATH names no folder: {', '.join(gone)}"] if gone else []
     action = f"pip install {_LAYER_PACKAGE}; `carina arm-run --on=vulkan` sets the variables that start the layers and prints them"
-    return _check("VKML emulation layer", not problems, "; ".join(problems) or ", ".join(_LAYERS), action, needed=needed)
+    return _check(
+        "VKML emulation layer", not problems, "; ".join(problems) or ", ".join(_LAYERS), action, needed=needed
+    )
 
 
 def _runtime() -> VgfEnvironmentCheck:
@@ -147,7 +156,12 @@ def _runtime() -> VgfEnvironmentCheck:
         importlib.metadata.version("executorch")
         found = str(library_path())
     except importlib.metadata.PackageNotFoundError:
-        return _check("VGF runtime backend", False, "the package executorch is not installed", "pip install executorch; `carina run` needs neither")
+        return _check(
+            "VGF runtime backend",
+            False,
+            "the package executorch is not installed",
+            "pip install executorch; `carina run` needs neither",
+        )
     except FileNotFoundError as missing:
         return _check("VGF runtime backend", False, str(missing), "`carina run` runs VGF programs without it")
     return _check("VGF runtime backend", True, f"VgfBackend, after carina.executorch.register(): {found}", "")
@@ -201,13 +215,21 @@ def check_vgf_source_build_environment(build_dir: str | os.PathLike[str] | None 
     text = cache.read_text(errors="replace") if cache.is_file() else ""
     is_carina = "CMAKE_PROJECT_NAME:STATIC=carina" in text
     detail = str(cache) if is_carina else f"{cache}: {'the build of another project' if text else 'no such file'}"
-    flags = _check("VGF source-build CMake flags", is_carina, detail, "cmake --preset release, then --build-dir build/release")
+    flags = _check(
+        "VGF source-build CMake flags", is_carina, detail, "cmake --preset release, then --build-dir build/release"
+    )
     library = cache.parent / "lib" / "libcarina_executorch.so"
     action = "configure with -DCARINA_EXECUTORCH=.../site-packages/executorch, then cmake --build"
-    return _report("source-build", flags, _check("VGF library", library.exists(), f"{library}{'' if library.exists() else ': not built'}", action))
+    return _report(
+        "source-build",
+        flags,
+        _check("VGF library", library.exists(), f"{library}{'' if library.exists() else ': not built'}", action),
+    )
 
 
-def check_environment(build_dir: str | os.PathLike[str] | None = None, *, require_runtime_build: bool = False) -> VgfEnvironmentReport:
+def check_environment(
+    build_dir: str | os.PathLike[str] | None = None, *, require_runtime_build: bool = False
+) -> VgfEnvironmentReport:
     """The checks of --aot; with an argument, those of --source-build."""
     if build_dir is not None or require_runtime_build:
         return check_vgf_source_build_environment(build_dir)
@@ -219,9 +241,17 @@ def _parser() -> argparse.ArgumentParser:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--aot", action="store_true", help="whether models can be compiled to VGF")
     mode.add_argument("--runtime", action="store_true", help="whether ExecuTorch's runtime can run VGF programs")
-    mode.add_argument("--host-emulator", action="store_true", help="whether graphs run on a device that Arm's layers emulate")
-    mode.add_argument("--source-build", action="store_true", help="whether a build folder has the VgfBackend of ExecuTorch's runtime")
-    parser.add_argument("--build-dir", metavar="FOLDER", help="with --source-build: the folder, or its CMakeCache.txt; default: build/release")
+    mode.add_argument(
+        "--host-emulator", action="store_true", help="whether graphs run on a device that Arm's layers emulate"
+    )
+    mode.add_argument(
+        "--source-build", action="store_true", help="whether a build folder has the VgfBackend of ExecuTorch's runtime"
+    )
+    parser.add_argument(
+        "--build-dir",
+        metavar="FOLDER",
+        help="with --source-build: the folder, or its CMakeCache.txt; default: build/release",
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
     return parser
 
@@ -232,7 +262,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.build_dir and not options.source_build:
         parser.error("--build-dir requires --source-build")
-    modes = {"aot": check_vgf_aot_environment, "runtime": check_vgf_runtime_environment, "host_emulator": check_vgf_host_emulator_environment}
+    modes = {
+        "aot": check_vgf_aot_environment,
+        "runtime": check_vgf_runtime_environment,
+        "host_emulator": check_vgf_host_emulator_environment,
+    }
     asked = next((check for name, check in modes.items() if getattr(options, name)), check_vgf_device_environment)
     report = check_vgf_source_build_environment(options.build_dir) if options.source_build else asked()
     print(json.dumps(report.to_dict(), indent=2, sort_keys=True) if options.json else report.format())

@@ -45,8 +45,12 @@ def _in_fp32(model: LoadedModel) -> LoadedModel:
     halves = {tensor.dtype for tensor in tensors if isinstance(tensor, torch.Tensor) and tensor.dtype in _HALVES}
     if not halves or model.exported is not None:
         return model
-    note(f"the model computes in {', '.join(sorted(str(kind).removeprefix('torch.') for kind in halves))}: it is converted to float32 and then quantized")
-    inputs = pytree.tree_map(lambda leaf: leaf.float() if isinstance(leaf, torch.Tensor) and leaf.dtype in _HALVES else leaf, model.inputs)
+    note(
+        f"the model computes in {', '.join(sorted(str(kind).removeprefix('torch.') for kind in halves))}: it is converted to float32 and then quantized"
+    )
+    inputs = pytree.tree_map(
+        lambda leaf: leaf.float() if isinstance(leaf, torch.Tensor) and leaf.dtype in _HALVES else leaf, model.inputs
+    )
     return replace(model, module=model.module.float(), inputs=inputs)
 
 

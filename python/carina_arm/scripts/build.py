@@ -40,20 +40,37 @@ def _cpu(args: argparse.Namespace) -> str:
     found = re.match(r"cortex-m[0-9]+(?:plus|p)?", args.target)
     theirs = found.group() if found else "cortex-m85" if "ethos-u85" in args.target else "cortex-m55"
     if theirs != "cortex-m55":
-        note(f"the image is for a Cortex-M55 in place of {theirs}: QEMU emulates it; --extra_build_flags=-DTARGET_CPU=cortex-m85 takes the image of Corstone-320")
+        note(
+            f"the image is for a Cortex-M55 in place of {theirs}: QEMU emulates it; --extra_build_flags=-DTARGET_CPU=cortex-m85 takes the image of Corstone-320"
+        )
     return "cortex-m55"
 
 
 def build(args: argparse.Namespace) -> int:
     """Runs the script. Returns the exit code of the command. Raises: ValueError."""
-    for dest in ("inferences", "method_pool", "temp_pool", "fast_pool", "target_cpu", "atol", "rtol", "dump_input", "dump_output", "debug_buffer"):
+    for dest in (
+        "inferences",
+        "method_pool",
+        "temp_pool",
+        "fast_pool",
+        "target_cpu",
+        "atol",
+        "rtol",
+        "dump_input",
+        "dump_output",
+        "debug_buffer",
+    ):
         setattr(args, dest, None)
     args.pte_placement = "elf"
     apply(args.extra_build_flags, args)
     if args.pte == "semihosting":
-        raise ValueError("--pte=semihosting: not supported: an image holds its program; `carina firmware` puts another one into it, without a compiler")
+        raise ValueError(
+            "--pte=semihosting: not supported: an image holds its program; `carina firmware` puts another one into it, without a compiler"
+        )
     if args.debug_buffer:
-        raise ValueError("ET_DUMP_OUTPUTS: not supported for firmware: the runtime on the host records values (`carina run --debug-buffer`)")
+        raise ValueError(
+            "ET_DUMP_OUTPUTS: not supported for firmware: the runtime on the host records values (`carina run --debug-buffer`)"
+        )
     for dest, command in _OF_A_RUN.items():
         if getattr(args, dest) not in (None, False):
             note(f"{command} takes it; it makes no difference to an image")

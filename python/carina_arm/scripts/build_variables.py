@@ -29,17 +29,35 @@ VARIABLES = (
     Variable("ET_NUM_INFERENCES", "As --inferences", dest="inferences"),
     Variable("ET_ARM_BAREMETAL_METHOD_ALLOCATOR_POOL_SIZE", "As `carina firmware --method-pool`", dest="method_pool"),
     Variable("ET_ARM_BAREMETAL_SCRATCH_TEMP_ALLOCATOR_POOL_SIZE", "As `carina firmware --temp-pool`", dest="temp_pool"),
-    Variable("ET_ARM_BAREMETAL_FAST_SCRATCH_TEMP_ALLOCATOR_POOL_SIZE", "As `carina firmware --fast-pool`", dest="fast_pool"),
-    Variable("ET_ARM_BAREMETAL_PLANNED_FAST_MEMORY_SIZE", "programs of Carina plan no buffers in a memory of number 3", Effect.NONE),
-    Variable("ET_ARM_BAREMETAL_SEMIHOSTING_FILE_ALLOCATOR_POOL_SIZE", "the program stands in the image, and inputs are read into its buffers", Effect.NONE),
+    Variable(
+        "ET_ARM_BAREMETAL_FAST_SCRATCH_TEMP_ALLOCATOR_POOL_SIZE", "As `carina firmware --fast-pool`", dest="fast_pool"
+    ),
+    Variable(
+        "ET_ARM_BAREMETAL_PLANNED_FAST_MEMORY_SIZE",
+        "programs of Carina plan no buffers in a memory of number 3",
+        Effect.NONE,
+    ),
+    Variable(
+        "ET_ARM_BAREMETAL_SEMIHOSTING_FILE_ALLOCATOR_POOL_SIZE",
+        "the program stands in the image, and inputs are read into its buffers",
+        Effect.NONE,
+    ),
     Variable("EXECUTORCH_SELECT_OPS_LIST", "As --select_ops_list", dest="select_ops_list"),
     Variable("SYSTEM_CONFIG", "As --system_config", dest="system_config"),
     Variable("MEMORY_MODE", "As --memory_mode", dest="memory_mode"),
     Variable("ETHOSU_TARGET_NPU_CONFIG", "As --target", dest="target"),
-    Variable("TARGET_CPU", "cortex-m55 or cortex-m85: the CPU that the image is built for (cortex-m85: the image corstone320-host)", dest="target_cpu"),
+    Variable(
+        "TARGET_CPU",
+        "cortex-m55 or cortex-m85: the CPU that the image is built for (cortex-m85: the image corstone320-host)",
+        dest="target_cpu",
+    ),
     Variable("ET_MODEL_PTE_ADDR", "As --pte_placement", dest="pte_placement"),
     Variable("ET_PTE_FILE_PATH", "the program is named by --model_name or --pte", Effect.REFUSED),
-    Variable("ET_LOG_DUMP_OUTPUT", "ON: the log has all values of the outputs; OFF and default: the first 16", dest="dump_output"),
+    Variable(
+        "ET_LOG_DUMP_OUTPUT",
+        "ON: the log has all values of the outputs; OFF and default: the first 16",
+        dest="dump_output",
+    ),
     Variable("ET_LOG_DUMP_INPUT", "ON: the log has all values of the inputs; OFF is the default", dest="dump_input"),
     Variable("ET_BUNDLE_IO", "As --bundleio", dest="bundleio"),
     Variable("ET_ATOL", "Of --bundleio: the absolute tolerance (default here: ExecuTorch's 1e-8)", dest="atol"),
@@ -48,13 +66,40 @@ VARIABLES = (
     Variable("ET_DUMP_OUTPUTS", "With --etdump: outputs of each instruction in debug_buffer.bin", dest="debug_buffer"),
     Variable("ET_DUMP_INTERMEDIATE_OUTPUTS", "As ET_DUMP_OUTPUTS", dest="debug_buffer"),
     Variable("ET_DEBUG_BUFFER_SIZE", "the buffer is a file on the host", Effect.NONE),
-    Variable("SEMIHOSTING", "inputs and outputs are files of the host in any case; the program stands in the image", Effect.NONE),
-    *(_built(f"EXECUTORCH_BUILD_{part}") for part in ("ARM_BAREMETAL", "CORTEX_M", "DEVTOOLS", "EXTENSION_RUNNER_UTIL", "KERNELS_QUANTIZED", "PRESET_FILE", "VGF")),
+    Variable(
+        "SEMIHOSTING",
+        "inputs and outputs are files of the host in any case; the program stands in the image",
+        Effect.NONE,
+    ),
+    *(
+        _built(f"EXECUTORCH_BUILD_{part}")
+        for part in (
+            "ARM_BAREMETAL",
+            "CORTEX_M",
+            "DEVTOOLS",
+            "EXTENSION_RUNNER_UTIL",
+            "KERNELS_QUANTIZED",
+            "PRESET_FILE",
+            "VGF",
+        )
+    ),
     *(
         _built(name)
         for name in (
-            *("BUNDLED_PROGRAM_LIBRARY_DIR", "CMAKE_BUILD_TYPE", "CMAKE_TOOLCHAIN_FILE", "CMSIS_NN_LOCAL_PATH", "ETHOS_SDK_PATH"),
-            *("ET_BUILD_DIR_PATH", "ET_DIR_PATH", "ET_INCLUDE_PATH", "EXECUTORCH_BAREMETAL_SKIP_INSTALL", "EXECUTORCH_ROOT"),
+            *(
+                "BUNDLED_PROGRAM_LIBRARY_DIR",
+                "CMAKE_BUILD_TYPE",
+                "CMAKE_TOOLCHAIN_FILE",
+                "CMSIS_NN_LOCAL_PATH",
+                "ETHOS_SDK_PATH",
+            ),
+            *(
+                "ET_BUILD_DIR_PATH",
+                "ET_DIR_PATH",
+                "ET_INCLUDE_PATH",
+                "EXECUTORCH_BAREMETAL_SKIP_INSTALL",
+                "EXECUTORCH_ROOT",
+            ),
             *("FETCH_ETHOS_U_CONTENT", "FLATC_EXECUTABLE", "MAX_KERNEL_NUM", "PYTHON_EXECUTABLE"),
         )
     ),

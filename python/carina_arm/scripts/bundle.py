@@ -23,8 +23,12 @@ def bundle(program: Program, inputs: Sequence[Any], expected: Sequence[Any]) -> 
         from executorch.devtools.bundled_program.config import MethodTestCase, MethodTestSuite
         from executorch.devtools.bundled_program.serialize import serialize_from_bundled_program_to_flatbuffer
     except ImportError as error:
-        raise ImportError(f"--bundleio needs the package executorch, which writes bundled programs: pip install executorch ({error})") from error
-    suite = MethodTestSuite(method_name=_METHOD, test_cases=[MethodTestCase(inputs=list(inputs), expected_outputs=list(expected))])
+        raise ImportError(
+            f"--bundleio needs the package executorch, which writes bundled programs: pip install executorch ({error})"
+        ) from error
+    suite = MethodTestSuite(
+        method_name=_METHOD, test_cases=[MethodTestCase(inputs=list(inputs), expected_outputs=list(expected))]
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "program.pte"
         program.save(path)

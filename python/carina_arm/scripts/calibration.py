@@ -62,7 +62,11 @@ def check_sample(sample: tuple[Any, ...], example: tuple[Any, ...]) -> list[Any]
     for place, (actual, expected) in enumerate(zip(got, wanted, strict=True)):
         if isinstance(expected, torch.Tensor) and isinstance(actual, torch.Tensor):
             if expected.shape != actual.shape:
-                raise ValueError(f"Calibration sample input {place} shape {list(actual.shape)} does not match expected shape {list(expected.shape)}.")
+                raise ValueError(
+                    f"Calibration sample input {place} shape {list(actual.shape)} does not match expected shape {list(expected.shape)}."
+                )
         elif type(expected) is not type(actual):
-            raise ValueError(f"Calibration sample input {place} type {type(actual).__name__} does not match expected type {type(expected).__name__}.")
+            raise ValueError(
+                f"Calibration sample input {place} type {type(actual).__name__} does not match expected type {type(expected).__name__}."
+            )
     return got

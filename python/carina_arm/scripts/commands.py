@@ -43,13 +43,18 @@ def _result_lines(line: str) -> list[str]:
     found = re.fullmatch(r"\S+ (\d+): (pass|FAIL)", line.rstrip())
     if found is None:
         return []
-    return [f"TEST: BundleIO index[{found[1]}] Test_result: {found[2].upper()}", f"Model run: {int(found[2] == 'pass')}"]
+    return [
+        f"TEST: BundleIO index[{found[1]}] Test_result: {found[2].upper()}",
+        f"Model run: {int(found[2] == 'pass')}",
+    ]
 
 
 def carina_bundle(words: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     """As carina(), for a run of a bundle. Each test case also gets the lines of ExecuTorch's runner, which scripts search for."""
     print("CALL " + shlex.join(["carina", *words]), flush=True)
-    with subprocess.Popen([carina_program(), *words], stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}) as running:
+    with subprocess.Popen(
+        [carina_program(), *words], stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+    ) as running:
         assert running.stdout is not None
         for line in running.stdout:
             if line.rstrip() == _MODEL_RUN:

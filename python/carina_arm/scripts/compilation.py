@@ -31,7 +31,9 @@ class Request:
     target: str
     delegate: bool = True
     samples: Sequence[Sequence[Any]] | None = None
-    quantize: str | None = None  # a scheme of `carina compile`; None: int8, or int16 activations if the target contains int16
+    quantize: str | None = (
+        None  # a scheme of `carina compile`; None: int8, or int16 activations if the target contains int16
+    )
     system_config: str | None = None
     memory_mode: str | None = None
     config: str | None = None

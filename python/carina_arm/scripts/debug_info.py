@@ -1,5 +1,4 @@
-"""Writes debug.json for `--enable_debug_mode`: for each operator of a delegate's TOSA file, the operator of the model that it comes from.
-"""
+"""Writes debug.json for `--enable_debug_mode`: for each operator of a delegate's TOSA file, the operator of the model that it comes from."""
 
 import json
 from pathlib import Path
@@ -17,9 +16,18 @@ def write_debug_info(exported: ExportedProgram, folder: str) -> None:
     exported: the program from which they were compiled. Raises: OSError.
     """
     nodes = {node.name: node for node in exported.graph.nodes}
-    operators = [row for file in sorted(Path(folder).glob("output_tag*_operators.json"), key=_place) for row in json.loads(file.read_text())]
+    operators = [
+        row
+        for file in sorted(Path(folder).glob("output_tag*_operators.json"), key=_place)
+        for row in json.loads(file.read_text())
+    ]
     known = [row for row in operators if row["node"] in nodes]
-    events = [event(number, nodes[row["node"]], {"node_name": row["result"], "operator_name": row["op"], "operator_id": number}) for number, row in enumerate(known)]
+    events = [
+        event(
+            number, nodes[row["node"]], {"node_name": row["result"], "operator_name": row["op"], "operator_id": number}
+        )
+        for number, row in enumerate(known)
+    ]
     (Path(folder) / "debug.json").write_text(json.dumps(events, indent=4) + "\n")
 
 

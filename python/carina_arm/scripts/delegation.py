@@ -39,7 +39,9 @@ class Delegation:
             subgraphs=len(report["delegates"]),
             delegated=Counter(_op_type(node["op"]) for node in nodes if node["runs_on"] == _ON_NPU),
             non_delegated=Counter(_op_type(kernel) for kernel in kernels),
-            reasons=tuple(_reason(node) for node in nodes if node["runs_on"] == _ON_CPU and node["rule"] != _WITHOUT_DELEGATE),
+            reasons=tuple(
+                _reason(node) for node in nodes if node["runs_on"] == _ON_CPU and node["rule"] != _WITHOUT_DELEGATE
+            ),
         )
 
     def summary(self, folder: str | None = None) -> str:
@@ -65,7 +67,9 @@ class Delegation:
         titles = ("op_type", "occurrences_in_delegated_graphs", "occurrences_in_non_delegated_graphs")
         width = max(len(titles[0]), *(len(op) for op, _, _ in rows))
         lines = [f"{titles[0]:<{width}}  {titles[1]}  {titles[2]}"]
-        lines += [f"{op:<{width}}  {inside:>{len(titles[1])}}  {outside:>{len(titles[2])}}" for op, inside, outside in rows]
+        lines += [
+            f"{op:<{width}}  {inside:>{len(titles[1])}}  {outside:>{len(titles[2])}}" for op, inside, outside in rows
+        ]
         return "\n".join(lines)
 
     def write(self, folder: str) -> None:

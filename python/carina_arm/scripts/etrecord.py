@@ -22,7 +22,9 @@ def write_etrecord(exported: ExportedProgram, inputs: Sequence[Any], path: Path)
     try:
         from executorch.exir import EdgeCompileConfig, to_edge
     except ImportError as error:
-        raise ImportError(f"--etrecord needs the package executorch, which writes records: pip install executorch ({error})") from error
+        raise ImportError(
+            f"--etrecord needs the package executorch, which writes records: pip install executorch ({error})"
+        ) from error
     edge = to_edge(exported, compile_config=EdgeCompileConfig(_check_ir_validity=False), generate_etrecord=True)
     record = edge.to_executorch().get_etrecord()
     record.update_representative_inputs([tuple(inputs)])

@@ -16,19 +16,31 @@ DTYPES = ("bf16", "fp16", "fp32")
 
 OPTIONS = (
     option("-m", "--model_name", required=True, help="Model file .py/.pth/.pt/.pt2, or a known model (see below)"),
-    option("-t", "--target", required=True, help="A TOSA specification (TOSA-1.0+INT, TOSA-1.0+FP+bf16), an NPU or vgf"),
+    option(
+        "-t", "--target", required=True, help="A TOSA specification (TOSA-1.0+INT, TOSA-1.0+FP+bf16), an NPU or vgf"
+    ),
     option("-q", "--quant_mode", choices=QUANT_MODES, help="Quantize the model"),
-    option("--calibration_data", help="A .pt or .pth, a folder of up to 1000 of them, or, with imagenet, a folder of images; default: the example inputs"),
+    option(
+        "--calibration_data",
+        help="A .pt or .pth, a folder of up to 1000 of them, or, with imagenet, a folder of images; default: the example inputs",
+    ),
     TRUST_DATA,
     option("--no_delegate", action="store_false", dest="delegate", help="Keep everything on the CPU"),
     option("-e", "--evaluators", required=True, help=f"Some of {', '.join(EVALUATORS)}, with commas between"),
     option("--evaluation_dataset", help="For imagenet: a folder with a folder of samples for each class"),
-    option("--batch_size", type=int, default=1, help="Samples that imagenet hands over at a time; default: %(default)s"),
+    option(
+        "--batch_size", type=int, default=1, help="Samples that imagenet hands over at a time; default: %(default)s"
+    ),
     option("--max_samples", type=int, help="At most so many samples"),
     option("-s", "--so_library", help="A shared library with the model's custom operators"),
     option("--debug", action="store_true", help="Show all that there is to say"),
     option("--dtype", choices=DTYPES, help="Make the model and its inputs this type first"),
-    option("-i", "--intermediates", required=True, help="A folder for what comes between: the exported program, TOSA files, delegation_info.txt"),
+    option(
+        "-i",
+        "--intermediates",
+        required=True,
+        help="A folder for what comes between: the exported program, TOSA files, delegation_info.txt",
+    ),
     option("-o", "--output", help="The JSON to write; default: TARGET_metrics.json in the folder of -i"),
 )
 

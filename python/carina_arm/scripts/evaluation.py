@@ -14,7 +14,13 @@ from torch.utils import _pytree as pytree
 from carina_arm.scripts.calibration import MAX_SAMPLES, check_sample, load_samples
 from carina_arm.scripts.compilation import Compiled, Request, compile_model
 from carina_arm.scripts.image_folder import ImageFolder
-from carina_arm.scripts.metrics import Evaluator, FileCompressionEvaluator, ImageNetEvaluator, NumericalModelEvaluator, evaluate_all
+from carina_arm.scripts.metrics import (
+    Evaluator,
+    FileCompressionEvaluator,
+    ImageNetEvaluator,
+    NumericalModelEvaluator,
+    evaluate_all,
+)
 from carina_arm.scripts.models import LoadedModel, load_model
 from carina_arm.scripts.options import note
 
@@ -37,7 +43,9 @@ def _samples(args: argparse.Namespace, model: LoadedModel) -> list[list[Any]] | 
     if "imagenet" in args.evaluators and path is not None and Path(path).is_dir():
         folder = ImageFolder(path)
         return [[folder[place][0].unsqueeze(0)] for place in range(min(MAX_SAMPLES, len(folder)))]
-    return [check_sample(sample, model.inputs) for sample in load_samples(path, trusted=args.trust_data) or [model.inputs]]
+    return [
+        check_sample(sample, model.inputs) for sample in load_samples(path, trusted=args.trust_data) or [model.inputs]
+    ]
 
 
 class _Program:
@@ -57,7 +65,9 @@ class _Program:
         """The first output for a batch [N,...]. If the program has a smaller batch size, it runs several times."""
         parts = [images[first : first + self._batch] for first in range(0, images.shape[0], self._batch)]
         if parts[-1].shape[0] != self._batch:
-            raise ValueError(f"the model takes {self._batch} samples at a time, which {images.shape[0]} are no multiple of")
+            raise ValueError(
+                f"the model takes {self._batch} samples at a time, which {images.shape[0]} are no multiple of"
+            )
         return torch.cat([self._compiled.outputs([part])[0] for part in parts])
 
 
@@ -72,7 +82,11 @@ def _evaluators(args: argparse.Namespace, reference: LoadedModel, program: _Prog
     if "numerical" in args.evaluators:
         evaluators.append(NumericalModelEvaluator(reference.name, reference.module, program, reference.inputs, dtype))
     if "imagenet" in args.evaluators:
-        evaluators.append(ImageNetEvaluator(reference.name, program.classify, args.batch_size, args.evaluation_dataset, dtype, args.max_samples))
+        evaluators.append(
+            ImageNetEvaluator(
+                reference.name, program.classify, args.batch_size, args.evaluation_dataset, dtype, args.max_samples
+            )
+        )
     return evaluators
 
 

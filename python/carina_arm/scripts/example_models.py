@@ -27,7 +27,9 @@ class _Sums(torch.nn.Module):
 class _Arithmetic(torch.nn.Module):
     """Tensors that broadcast -> w - x, + y, * z"""
 
-    def forward(self, w: torch.Tensor, x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def forward(
+        self, w: torch.Tensor, x: torch.Tensor, y: torch.Tensor, z: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         o1 = w - x
         o2 = o1 + y
         return o1, o2, o2 * z
@@ -59,7 +61,12 @@ BUILT_IN: dict[str, BuiltIn] = {
     "qops": BuiltIn(
         _Arithmetic,
         # Small negative values beside large ones, which one common scale cannot represent.
-        lambda: (torch.randn(3, 1, 2), torch.randn(3, 5, 2), torch.randn(3, 5, 1) * -0.000001, torch.randn(3, 5, 2) * 1000),
+        lambda: (
+            torch.randn(3, 1, 2),
+            torch.randn(3, 5, 2),
+            torch.randn(3, 5, 1) * -0.000001,
+            torch.randn(3, 5, 2) * 1000,
+        ),
     ),
     "qlinear": BuiltIn(_Linear, lambda: (torch.randn(8, 61),)),
 }

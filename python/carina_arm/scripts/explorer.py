@@ -18,9 +18,15 @@ def show_in_explorer(program: Path, folder: Path, *, pte: bool) -> None:
     """
     graphs = sorted(folder.glob("output_tag0_TOSA*.tosa"))
     if not pte and not graphs:
-        raise ValueError(f"--model_explorer: there is no TOSA file in {folder}, since nothing is delegated: use --visualize_pte")
+        raise ValueError(
+            f"--model_explorer: there is no TOSA file in {folder}, since nothing is delegated: use --visualize_pte"
+        )
     file, adapter = (program, _PTE) if pte else (graphs[0], _TOSA)
     print("Model Explorer: " + shlex.join(["model-explorer", str(file), f"--extensions={adapter}"]), flush=True)
     if missing := [name for name in ("model_explorer", adapter) if importlib.util.find_spec(name) is None]:
-        packages = {"model_explorer": "ai-edge-model-explorer", _PTE: "pte-adapter-model-explorer", _TOSA: "tosa-adapter-model-explorer"}
+        packages = {
+            "model_explorer": "ai-edge-model-explorer",
+            _PTE: "pte-adapter-model-explorer",
+            _TOSA: "tosa-adapter-model-explorer",
+        }
         note("Model Explorer is not installed: pip install " + " ".join(packages[name] for name in missing))

@@ -16,7 +16,11 @@ _INPUT, _USAGE, _INTERNAL = 1, 2, 3
 def failure_code(error: Exception, *, show_trace: bool) -> int:
     """Prints the error to stderr. An exception in the user's own code is shown with its traceback. Returns the exit code of
     docs/guide/ci.md."""
-    from carina.errors import CarinaError, InternalError, UsageError  # loads the native module, which --help does not need
+    from carina.errors import (
+        CarinaError,
+        InternalError,
+        UsageError,
+    )  # loads the native module, which --help does not need
 
     if show_trace or not isinstance(error, (CarinaError, ModelError, ValueError, OSError, ImportError)):
         traceback.print_exception(error)

@@ -38,7 +38,9 @@ _IMAGES = (
 
 def _address(text: str) -> int:
     if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text) is None:
-        raise ValueError(f"--pte_placement: {text}: expected elf or an address, 0x followed by up to 16 hexadecimal digits")
+        raise ValueError(
+            f"--pte_placement: {text}: expected elf or an address, 0x followed by up to 16 hexadecimal digits"
+        )
     return int(text, 16)
 
 
@@ -47,14 +49,18 @@ def image_of(placement: str, cpu: str | None) -> str:
     wanted = cpu or "cortex-m55"
     of_cpu = [image for image in _IMAGES if image.cpu == wanted]
     if not of_cpu:
-        raise ValueError(f"TARGET_CPU={wanted}: images are built for cortex-m55 and cortex-m85; for others build your own: docs/porting.md")
+        raise ValueError(
+            f"TARGET_CPU={wanted}: images are built for cortex-m55 and cortex-m85; for others build your own: docs/porting.md"
+        )
     if placement == "elf":
         return of_cpu[0].name
     address = _address(placement)
     found = next((image for image in of_cpu if image.first <= address <= image.last), None)
     if found is None:
         places = ", ".join(f"0x{image.first:08x} to 0x{image.last:08x} ({image.name})" for image in of_cpu)
-        raise ValueError(f"--pte_placement: no image has memory for models at 0x{address:08x}: {places}; for other maps see docs/porting.md")
+        raise ValueError(
+            f"--pte_placement: no image has memory for models at 0x{address:08x}: {places}; for other maps see docs/porting.md"
+        )
     return found.name
 
 
@@ -77,7 +83,10 @@ def _folders_of_images() -> list[Path]:
     program of a wheel is in its package, and a script of that name starts it."""
     programs = [Path(carina_program()).resolve(), program_path().resolve()]
     named = os.environ.get("CARINA_FIRMWARE")
-    return [*([Path(named)] if named else []), *(program.parents[1] / "share" / "carina" / "firmware" for program in programs)]
+    return [
+        *([Path(named)] if named else []),
+        *(program.parents[1] / "share" / "carina" / "firmware" for program in programs),
+    ]
 
 
 def copy_of_image(name: str, path: Path) -> None:
@@ -86,7 +95,9 @@ def copy_of_image(name: str, path: Path) -> None:
     found = next((folder / f"{name}.elf" for folder in folders if (folder / f"{name}.elf").exists()), None)
     if found is None:
         places = ", ".join(dict.fromkeys(map(str, folders)))
-        raise FileNotFoundError(f"the firmware image {name} is in none of {places}: `make build` makes it where the cross compiler is installed")
+        raise FileNotFoundError(
+            f"the firmware image {name} is in none of {places}: `make build` makes it where the cross compiler is installed"
+        )
     shutil.copy(found, path)
 
 
@@ -96,7 +107,9 @@ def _given(args: argparse.Namespace, **names: str) -> list[str]:
     return [word for name, value in found if value is not None for word in (f"--{name}", str(value))]
 
 
-def make_image(args: argparse.Namespace, program: Path, image: Path, base: str | None = None, target: str | None = None) -> int:
+def make_image(
+    args: argparse.Namespace, program: Path, image: Path, base: str | None = None, target: str | None = None
+) -> int:
     """Puts the program into an image. Returns the exit code of `carina firmware`. Raises: ValueError."""
     name = base or image_of(getattr(args, "pte_placement", "elf"), getattr(args, "target_cpu", None))
     words = ["firmware", str(program), "--image", name, "-o", str(image)]
@@ -108,4 +121,6 @@ def make_image(args: argparse.Namespace, program: Path, image: Path, base: str |
 
 def qemu_options(args: argparse.Namespace) -> list[str]:
     """The options of `carina qemu` for these arguments."""
-    return _given(args, timeout="timeout", inferences="inferences", system_config="system_config", memory_mode="memory_mode")
+    return _given(
+        args, timeout="timeout", inferences="inferences", system_config="system_config", memory_mode="memory_mode"
+    )

@@ -21,14 +21,23 @@ def _read_image(path: Path) -> torch.Tensor:
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError(f"{path}: images need the package Pillow: pip install Pillow; .npy and .pt samples do not") from error
+        raise ImportError(
+            f"{path}: images need the package Pillow: pip install Pillow; .npy and .pt samples do not"
+        ) from error
     with Image.open(path) as file:
         image = file.convert("RGB")
     scale = _SHORTER_SIDE / min(image.size)
-    image = image.resize((max(_SHORTER_SIDE, int(image.width * scale)), max(_SHORTER_SIDE, int(image.height * scale))), Image.Resampling.BILINEAR)
+    image = image.resize(
+        (max(_SHORTER_SIDE, int(image.width * scale)), max(_SHORTER_SIDE, int(image.height * scale))),
+        Image.Resampling.BILINEAR,
+    )
     left, top = round((image.width - _CROP) / 2), round((image.height - _CROP) / 2)
     pixels = np.asarray(image.crop((left, top, left + _CROP, top + _CROP)), np.float32) / 255
-    return torch.from_numpy((pixels - np.array(_MEAN, np.float32)) / np.array(_DEVIATION, np.float32)).permute(2, 0, 1).contiguous()
+    return (
+        torch.from_numpy((pixels - np.array(_MEAN, np.float32)) / np.array(_DEVIATION, np.float32))
+        .permute(2, 0, 1)
+        .contiguous()
+    )
 
 
 def _read_array(path: Path) -> torch.Tensor:
@@ -60,7 +69,12 @@ class ImageFolder(Dataset[Any]):
         if not root.is_dir():
             raise FileNotFoundError(f"Directory: {folder} does not exist.")
         self.classes = sorted(place.name for place in root.iterdir() if place.is_dir())
-        self._samples = [(path, label) for label, name in enumerate(self.classes) for path in sorted((root / name).rglob("*")) if path.suffix.lower() in _READERS]
+        self._samples = [
+            (path, label)
+            for label, name in enumerate(self.classes)
+            for path in sorted((root / name).rglob("*"))
+            if path.suffix.lower() in _READERS
+        ]
         if not self._samples:
             raise ValueError(f"{folder}: no samples: expected FOLDER/CLASS/FILE, of {', '.join(_READERS)}")
 

@@ -57,7 +57,14 @@ class NumericalModelEvaluator(Evaluator):
     converted.
     """
 
-    def __init__(self, model_name: str, ref_model: Model, eval_model: Model, example_inputs: tuple[Any, ...], eval_dtype: torch.dtype | None = None) -> None:
+    def __init__(
+        self,
+        model_name: str,
+        ref_model: Model,
+        eval_model: Model,
+        example_inputs: tuple[Any, ...],
+        eval_dtype: torch.dtype | None = None,
+    ) -> None:
         self._model_name = model_name
         self._ref_model = ref_model
         self._eval_model = eval_model
@@ -71,7 +78,9 @@ class NumericalModelEvaluator(Evaluator):
             reference = pytree.tree_flatten(self._ref_model(*self._example_inputs))[0]
             actual = pytree.tree_flatten(self._eval_model(*self._eval_inputs()))[0]
         if [output.shape for output in reference] != [output.shape for output in actual]:
-            raise ValueError(f"{self._model_name}: the outputs are {[list(o.shape) for o in actual]}, expected {[list(o.shape) for o in reference]}")
+            raise ValueError(
+                f"{self._model_name}: the outputs are {[list(o.shape) for o in actual]}, expected {[list(o.shape) for o in reference]}"
+            )
         each = [error_figures(wanted, got) for wanted, got in zip(reference, actual, strict=True)]
         worst = {name: max(figures[name] for figures in each) for name in each[0] if name != "sqnr_db"}
         ratios = [figures["sqnr_db"] for figures in each if figures["sqnr_db"] is not None]
@@ -80,7 +89,9 @@ class NumericalModelEvaluator(Evaluator):
     def _eval_inputs(self) -> tuple[Any, ...]:
         if self._eval_dtype is None:
             return self._example_inputs
-        return tuple(value.to(self._eval_dtype) if isinstance(value, torch.Tensor) else value for value in self._example_inputs)
+        return tuple(
+            value.to(self._eval_dtype) if isinstance(value, torch.Tensor) else value for value in self._example_inputs
+        )
 
 
 class ImageNetEvaluator(Evaluator):
@@ -118,7 +129,9 @@ class ImageNetEvaluator(Evaluator):
         count = len(dataset) if self._max_samples is None else min(self._max_samples, len(dataset))
         if count == 0:
             raise ValueError("validation dataset must contain at least one sample")
-        first, among_five = self._right(DataLoader(Subset(dataset, range(count)), batch_size=self._batch_size, shuffle=False))
+        first, among_five = self._right(
+            DataLoader(Subset(dataset, range(count)), batch_size=self._batch_size, shuffle=False)
+        )
         return {"num_samples": count, "accuracy": {"top-1": first / count, "top-5": among_five / count}}
 
     def _right(self, batches: "DataLoader[Any]") -> tuple[int, int]:

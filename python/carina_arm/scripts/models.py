@@ -49,7 +49,9 @@ class LoadedModel:
 
 def _read_module(path: str) -> Any:
     """A whole module is Python objects of any class: a file of the user's, like a .py."""
-    note(f"--model_name: {path} is read with torch.load(weights_only=False), which runs code of the file; use files that you trust")
+    note(
+        f"--model_name: {path} is read with torch.load(weights_only=False), which runs code of the file; use files that you trust"
+    )
     try:
         return torch.load(path, weights_only=False)
     except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
@@ -64,7 +66,9 @@ def _load_inputs(path: str | None, *, trusted: bool) -> tuple[Any, ...] | None:
     if path is None:
         return None
     if not path.endswith((".pt", ".pth")):
-        raise ModelError(f"Model input data '{path}' is not a valid name. Use --model_input <FILE>.pt e.g. saved with torch.save()")
+        raise ModelError(
+            f"Model input data '{path}' is not a valid name. Use --model_input <FILE>.pt e.g. saved with torch.save()"
+        )
     try:
         return _input_tuple(read_data(path, trusted=trusted))
     except (OSError, ValueError) as error:
@@ -90,9 +94,13 @@ def _registered(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | None
     try:
         module, own_inputs, _, _ = EagerModelFactory.create_model(*examples[name])
     except ImportError as error:
-        raise ModelError(f"--model_name: the example {name} needs the package {error.name}, which is not installed") from error
+        raise ModelError(
+            f"--model_name: the example {name} needs the package {error.name}, which is not installed"
+        ) from error
     except (URLError, OSError) as error:
-        raise ModelError(f"--model_name: the example {name} needs a file that cannot be had ({error}); a model of yours goes as FILE.py, FILE.pt or FILE.pt2") from error
+        raise ModelError(
+            f"--model_name: the example {name} needs a file that cannot be had ({error}); a model of yours goes as FILE.py, FILE.pt or FILE.pt2"
+        ) from error
     return LoadedModel(name, module, inputs or _input_tuple(own_inputs))
 
 
@@ -108,7 +116,9 @@ def _python_file(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | Non
     spec.loader.exec_module(module)
     wanted = ["ModelUnderTest", *([] if inputs else ["ModelInputs"])]
     if missing := [what for what in wanted if not hasattr(module, what)]:
-        raise ModelError(f"--model_name: {name} does not define {' and '.join(missing)}: ModelUnderTest is the module, ModelInputs the tuple of its inputs")
+        raise ModelError(
+            f"--model_name: {name} does not define {' and '.join(missing)}: ModelUnderTest is the module, ModelInputs the tuple of its inputs"
+        )
     return LoadedModel(Path(name).stem, module.ModelUnderTest, inputs or _input_tuple(module.ModelInputs))
 
 
@@ -119,7 +129,9 @@ def _saved(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | None:
         raise ModelError(f"--model_name: there is no file {name}")
     module = _read_module(name)
     if not isinstance(module, torch.nn.Module):
-        raise ModelError(f"--model_name: {name} holds a {type(module).__name__}, not a module: save the whole model, torch.save(model, FILE)")
+        raise ModelError(
+            f"--model_name: {name} holds a {type(module).__name__}, not a module: save the whole model, torch.save(model, FILE)"
+        )
     if inputs is None:
         raise ModelError(f"Model '{name}' requires input data specify --model_input <FILE>.pt")
     return LoadedModel(Path(name).stem, module, inputs)
@@ -138,7 +150,13 @@ def _exported(name: str, inputs: tuple[Any, ...] | None) -> LoadedModel | None:
     return LoadedModel(Path(name).stem, program.module(), own_inputs, program)
 
 
-_LOADERS: tuple[Callable[[str, tuple[Any, ...] | None], LoadedModel | None], ...] = (_built_in, _registered, _python_file, _saved, _exported)
+_LOADERS: tuple[Callable[[str, tuple[Any, ...] | None], LoadedModel | None], ...] = (
+    _built_in,
+    _registered,
+    _python_file,
+    _saved,
+    _exported,
+)
 
 
 def load_model(name: str, input_file: str | None = None, *, trusted: bool = False) -> LoadedModel:
@@ -154,4 +172,6 @@ def load_model(name: str, input_file: str | None = None, *, trusted: bool = Fals
             if loaded.exported is None:
                 loaded.module.eval().requires_grad_(False)
             return loaded
-    raise ModelError(f"Model '{name}' is not a valid name. Use a file (.py, .pt, .pth, .pt2) or one of: {', '.join(known_names())}")
+    raise ModelError(
+        f"Model '{name}' is not a valid name. Use a file (.py, .pt, .pth, .pt2) or one of: {', '.join(known_names())}"
+    )

@@ -39,17 +39,24 @@ def _table(title: str, rows: Iterable[str]) -> str:
 def setup_rows(script: str) -> Iterator[tuple[str, Effect, str]]:
     """The Arm backend's options of scripts/setup.sh: lines "name=effect=text" of its list."""
     listed = re.search(r"^arm_options=\(\n(.*?)^\)$", script, flags=re.MULTILINE | re.DOTALL)
-    for name, effect, text in re.findall(r"^  '(--[\w-]+)\|(\w+)\|(.*)'$", listed.group(1) if listed else "", flags=re.MULTILINE):
+    for name, effect, text in re.findall(
+        r"^  '(--[\w-]+)\|(\w+)\|(.*)'$", listed.group(1) if listed else "", flags=re.MULTILINE
+    ):
         yield name, Effect[effect], text
 
 
 def tables(setup: str) -> dict[str, str]:
     """Name -> table. setup: the text of scripts/setup.sh."""
     found = {
-        script: _table("option", (_row(", ".join(f"`{name}`" for name in row.names), row.effect, _text(row)) for row in rows)) for script, rows in _SCRIPTS.items()
+        script: _table(
+            "option", (_row(", ".join(f"`{name}`" for name in row.names), row.effect, _text(row)) for row in rows)
+        )
+        for script, rows in _SCRIPTS.items()
     }
     found["setup"] = _table("option", (_row(f"`{name}`", effect, text) for name, effect, text in setup_rows(setup)))
-    found["variables"] = _table("variable", (_row(f"`{row.name}`", row.effect, row.help.replace("|", "\\|")) for row in VARIABLES))
+    found["variables"] = _table(
+        "variable", (_row(f"`{row.name}`", row.effect, row.help.replace("|", "\\|")) for row in VARIABLES)
+    )
     return found
 
 

@@ -61,7 +61,10 @@ def _inputs_of_ones(program: Path) -> Iterable[np.ndarray[Any, Any]]:
     for index in method["inputs"]:
         found = re.match(r"(\w+) \[([\d,]*)\]", str(values[index]))
         if found:  # otherwise a number, which the export has fixed
-            yield np.ones([int(size) for size in found[2].split(",") if size], np.float32 if found[1].startswith(("fp", "bf")) else np.int64)
+            yield np.ones(
+                [int(size) for size in found[2].split(",") if size],
+                np.float32 if found[1].startswith(("fp", "bf")) else np.int64,
+            )
 
 
 def print_inputs(program: Path, files: Iterable[str]) -> None:

@@ -162,14 +162,18 @@ def _run_bundle_on_qemu(args: argparse.Namespace, bundle: str | Path) -> int:
     if args.fast:
         note("--fast makes no difference for a bundle as firmware")
     folder = Path(bundle).parent
-    return carina_bundle(["run", str(bundle), "--on", "qemu", *_tolerances(args), *_traced(args, folder), *_dumped(args, folder)])
+    return carina_bundle(
+        ["run", str(bundle), "--on", "qemu", *_tolerances(args), *_traced(args, folder), *_dumped(args, folder)]
+    )
 
 
 def _inputs(args: argparse.Namespace, folder: Path) -> list[str]:
     """-i FILE for each input. A bundle contains its inputs."""
     if args.model_input is None or args.bundleio:
         return []
-    return [word for file in write_inputs(args.model_input, folder, trusted=args.trust_data) for word in ("-i", str(file))]
+    return [
+        word for file in write_inputs(args.model_input, folder, trusted=args.trust_data) for word in ("-i", str(file))
+    ]
 
 
 def _is_graph(target: str) -> bool:
@@ -204,7 +208,9 @@ def _run_image(args: argparse.Namespace, target: str | None) -> int:
             return code
     folder = Path(args.output or Path(image).parent)
     recorded = [*_traced(args, folder), *_dumped(args, folder), *_untimed(args)]
-    return _inspected(carina(["qemu", image, *(["-t", target] if target else []), *qemu_options(args), *recorded]), args, folder)
+    return _inspected(
+        carina(["qemu", image, *(["-t", target] if target else []), *qemu_options(args), *recorded]), args, folder
+    )
 
 
 def _run_bundle(args: argparse.Namespace) -> int:
@@ -225,7 +231,17 @@ _IMAGE_ONLY = {
 }
 
 
-_OF_A_MODEL = ("model_name", "model_input", "trust_data", "bundleio", "build_only", "no_delegate", "no_quantize", "aot_arm_compiler_flags", "model_explorer")
+_OF_A_MODEL = (
+    "model_name",
+    "model_input",
+    "trust_data",
+    "bundleio",
+    "build_only",
+    "no_delegate",
+    "no_quantize",
+    "aot_arm_compiler_flags",
+    "model_explorer",
+)
 
 
 def _check_fixed(args: argparse.Namespace) -> None:
@@ -243,16 +259,24 @@ def _note_unused_image_options(args: argparse.Namespace) -> None:
     bundled = args.bundleio or args.bundle
     if not bundled and (args.elf is None or args.data):
         return
-    names = {name: None for dest, name in _IMAGE_ONLY.items() if getattr(args, dest) is not None and (bundled or dest not in ("inferences", "timeout"))}
+    names = {
+        name: None
+        for dest, name in _IMAGE_ONLY.items()
+        if getattr(args, dest) is not None and (bundled or dest not in ("inferences", "timeout"))
+    }
     for name in names:
-        note(f"{name} makes no difference for {'a bundle: its image is made for it' if bundled else 'an image that is built already'}")
+        note(
+            f"{name} makes no difference for {'a bundle: its image is made for it' if bundled else 'an image that is built already'}"
+        )
 
 
 def _check(args: argparse.Namespace) -> None:
     """Checks combinations of options. Raises: ValueError."""
     on_image = args.on == "qemu" or args.elf is not None
     if on_image and args.debug_buffer:
-        raise ValueError("ET_DUMP_OUTPUTS: not supported for firmware: the runtime on the host records values; leave --on=qemu out")
+        raise ValueError(
+            "ET_DUMP_OUTPUTS: not supported for firmware: the runtime on the host records values; leave --on=qemu out"
+        )
     for dest, name in _IMAGE_ONLY.items():
         if not on_image and getattr(args, dest) is not None:
             note(f"{name} makes no difference on the host: it is for firmware (--on=qemu)")

@@ -30,7 +30,9 @@ def vulkan_environment() -> Mapping[str, str]:
         return {}
     layers = _layers()
     if layers is None:
-        note("Arm's emulation layers are not installed (pip install ai-ml-emulation-layer-for-vulkan): the device needs the ML extensions itself")
+        note(
+            "Arm's emulation layers are not installed (pip install ai-ml-emulation-layer-for-vulkan): the device needs the ML extensions itself"
+        )
         return {}
     folders = [Path(tempfile.mkdtemp(prefix=f"carina_{name}_")) for name in _LAYERS]
     for folder, name in zip(folders, _LAYERS, strict=True):

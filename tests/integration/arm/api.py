@@ -59,7 +59,12 @@ APART_TESTS = {
     "misc/test_extract_io_params_tosa.py::test_only_vgf_partitioner_registers": "its custom shaders, by a private attribute",
     "misc/test_high_rank_permute_view_invariants.py::test_transpose_invariants": "how many TRANSPOSE its passes leave",
 }
-FAST = ("misc/test_compile_spec.py", "misc/test_save_exported_model.py", "recipes/test_arm_recipes.py", "public_api_bc/test_ethosu_flow.py")
+FAST = (
+    "misc/test_compile_spec.py",
+    "misc/test_save_exported_model.py",
+    "recipes/test_arm_recipes.py",
+    "public_api_bc/test_ethosu_flow.py",
+)
 
 
 def tests_folder():
@@ -71,11 +76,15 @@ def tests_folder():
 def files():
     """All test files, by their names below the folder of tests."""
     root = tests_folder()
-    return [str(path.relative_to(root)) for part in ("misc", "recipes", "public_api_bc") for path in sorted((root / part).glob("test_*.py"))]
+    return [
+        str(path.relative_to(root))
+        for part in ("misc", "recipes", "public_api_bc")
+        for path in sorted((root / part).glob("test_*.py"))
+    ]
 
 
 def file_of(report):
-    """"misc/test_compile_spec.py", wherever pytest believes that it lies."""
+    """ "misc/test_compile_spec.py", wherever pytest believes that it lies."""
     return "/".join(Path(report.nodeid.split("::")[0]).parts[-2:])
 
 
@@ -119,15 +128,36 @@ def child(names, output):
     empty = Path(output).with_suffix(".ini")
     empty.write_text("[pytest]\n")
     off = [f"-pno:{name}" for name in ("cacheprovider", "unraisableexception", "threadexception")]
-    pytest.main([*off, "--assert=plain", "-q", "-W", "ignore", "--import-mode=importlib", "-c", str(empty), "--rootdir", str(root), "--tb=line", "--show-capture=no",
-                 *[str(root / name) for name in names]], plugins=[recorder])
+    pytest.main(
+        [
+            *off,
+            "--assert=plain",
+            "-q",
+            "-W",
+            "ignore",
+            "--import-mode=importlib",
+            "-c",
+            str(empty),
+            "--rootdir",
+            str(root),
+            "--tb=line",
+            "--show-capture=no",
+            *[str(root / name) for name in names],
+        ],
+        plugins=[recorder],
+    )
     Path(output).write_text(json.dumps(recorder.outcomes))
 
 
 def run(names, package, folder, seconds=3600):
     """{test: [outcome, last line]} of the files, with the `carina` package in this folder."""
     output = Path(folder) / "outcomes.json"
-    environment = {**os.environ, "PYTHONPATH": str(package), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(package),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "OMP_NUM_THREADS": "1",
+    }
     command = [sys.executable, str(FOLDER / "api.py"), "--child", str(output), *names]
     log = Path(folder) / "log.txt"
     output.unlink(missing_ok=True)
@@ -148,7 +178,9 @@ def counted(outcomes):
     counts = {}
     for test, (outcome, _) in sorted(outcomes.items()):
         if applies(test):
-            counts.setdefault(test.split("::")[0], Counter())["not run" if outcome in ("skipped", "xfailed") else outcome] += 1
+            counts.setdefault(test.split("::")[0], Counter())[
+                "not run" if outcome in ("skipped", "xfailed") else outcome
+            ] += 1
     return counts
 
 
@@ -167,7 +199,7 @@ def page(outcomes):
         "This page lists the results of the Arm backend's tests of its API. `tests/integration/arm/api.py",
         "--page` writes it. The tests are files of `backends/arm/test` in ExecuTorch's wheel that test the",
         "API, specs, errors, quantizer and partitioner. They run with redirected imports on",
-        "[`carina.arm`](guide/from-the-arm-backend.md). \"Not run\" are tests that the suite itself skips or",
+        '[`carina.arm`](guide/from-the-arm-backend.md). "Not run" are tests that the suite itself skips or',
         "expects to fail.",
         "",
         f"{total['passed']} of {total['passed'] + total['failed']} applicable tests pass ({100 * share(outcomes):.0f} %).",
@@ -181,7 +213,11 @@ def page(outcomes):
         "",
         "| test | last line |",
         "|---|---|",
-        *(f"| {test} | {cell(text)} |" for test, (outcome, text) in sorted(outcomes.items()) if outcome == "failed" and applies(test)),
+        *(
+            f"| {test} | {cell(text)} |"
+            for test, (outcome, text) in sorted(outcomes.items())
+            if outcome == "failed" and applies(test)
+        ),
         "",
         *left_out(outcomes),
         "## Not applicable",

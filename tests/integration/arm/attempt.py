@@ -12,7 +12,9 @@ from program import Crash, Refused
 
 TARGETS = {"U55": "ethos-u55-128", "U65": "ethos-u65-256", "U85": "ethos-u85-128", "VGF": "vgf"}
 NUMPY = {"i8": np.int8, "i16": np.int16, "i32": np.int32}
-ROUNDS = {"ops/test_while.py": 6}  # the largest number of loop rounds; carina runs exactly as many as it is told (adr/0058)
+ROUNDS = {
+    "ops/test_while.py": 6
+}  # the largest number of loop rounds; carina runs exactly as many as it is told (adr/0058)
 BORDER = re.compile(r"kernel quantized_decomposed::(de)?quantize_per_tensor\.out \((.*)\)")
 
 
@@ -36,7 +38,9 @@ class Attempt:
         return [word for path in paths for word in ("-i", path)]
 
     def results(self, graph):
-        paths = sorted((self.folder / "out").glob("output_*.npy"), key=lambda p: int(re.search(r"_(\d+)\.npy", p.name).group(1)))
+        paths = sorted(
+            (self.folder / "out").glob("output_*.npy"), key=lambda p: int(re.search(r"_(\d+)\.npy", p.name).group(1))
+        )
         types = graph.facts["output_types"] + [""] * len(paths)
         return [decoded(np.load(path), type_) for path, type_ in zip(paths, types)]
 
@@ -68,7 +72,9 @@ class Attempt:
         given = re.findall(r"^  input (%[^\s:]+): (\w+)\[", text, re.M)
         read = set(re.findall(r"%[^\s:,()]+", re.sub(r"^  input .*$", "", text, flags=re.M)))
         computed = re.findall(r": (fp\w+|bf\w+)\[", re.sub(r"^  input .*$", "", text, flags=re.M))
-        return [type_ for _, type_ in given], sorted({*computed, *(t for name, t in given if name in read and t[:2] in ("fp", "bf"))})
+        return [type_ for _, type_ in given], sorted(
+            {*computed, *(t for name, t in given if name in read and t[:2] in ("fp", "bf"))}
+        )
 
     def quantizing(self, graph):
         calibration = graph.folder / "cal.npz"
@@ -88,7 +94,11 @@ class Attempt:
         """Carina's quantization parameters of inputs and outputs, from the programs that it compiles for the same model."""
         entering, leaving = [None] * len(graph.inputs), [None] * len(graph.reference)
         on_npu = ["--delegate-movement"]
-        for more in (["--target", "ethos-u85-128", *on_npu], ["--target", "ethos-u55-128", *on_npu], ["--target", "ethos-u55-128", "--no-delegate"]):
+        for more in (
+            ["--target", "ethos-u85-128", *on_npu],
+            ["--target", "ethos-u55-128", *on_npu],
+            ["--target", "ethos-u55-128", "--no-delegate"],
+        ):
             pte = self.folder / "q.pte"
             try:
                 self.program("compile", graph.model, *self.quantizing(graph), *more, "-o", pte)
@@ -122,7 +132,11 @@ class Attempt:
             return ours, None
         if q is None:
             self.found["guessed"] = True
-            fits = lambda p: np.nan_to_num(np.abs(p.dequantize(ours) - theirs).max(), nan=np.inf) if ours.shape == theirs.shape and theirs.size else 0
+            fits = lambda p: (
+                np.nan_to_num(np.abs(p.dequantize(ours) - theirs).max(), nan=np.inf)
+                if ours.shape == theirs.shape and theirs.size
+                else 0
+            )
             q = min([observed(theirs), *candidates], key=fits)
         return q.dequantize(ours), q
 
@@ -158,9 +172,15 @@ class Attempt:
     def compiled(self, graph, options):
         """Compiles for the kind's target and runs: the NPU is simulated, VGF is interpreted. The compiler's report is added to `found`."""
         target, pte = TARGETS[self.base], self.folder / "m.pte"
-        report = json.loads(self.program("compile", graph.model, "--target", target, *options, "--delegate-movement", "-o", pte, "--json"))
+        report = json.loads(
+            self.program(
+                "compile", graph.model, "--target", target, *options, "--delegate-movement", "-o", pte, "--json"
+            )
+        )
         self.found["delegates"] = len(report.get("delegates", []))
-        self.found["on_cpu"] = [[n["op"], n["reason"]] for n in report.get("nodes", []) if n.get("runs_on") == "cpu"][:20]
+        self.found["on_cpu"] = [[n["op"], n["reason"]] for n in report.get("nodes", []) if n.get("runs_on") == "cpu"][
+            :20
+        ]
         self.found["npu_cycles"] = report.get("cycles")
         self.program.own("run", pte, *self.program.device, *self.feed(graph.inputs), "-o", self.folder / "out")
         return self.results(graph)
@@ -192,7 +212,9 @@ class Attempt:
 
     def check_peer_target(self):
         graph = Graph(self.case["quantized"])
-        return self.not_all_delegated(self.comparison.compare(self.compiled(graph, self.reading), graph, graph.parameters("output")))
+        return self.not_all_delegated(
+            self.comparison.compare(self.compiled(graph, self.reading), graph, graph.parameters("output"))
+        )
 
     def check(self):
         kind, base = self.kind, self.base

@@ -43,9 +43,18 @@ def peer_mark(item):
         first = mark.args[0] if mark.args else None
         why = str(mark.kwargs.get("reason", first if isinstance(first, str) else ""))
         condition = mark.kwargs.get("condition", first if isinstance(first, bool) else True)
-        if mark.name in ("skip", "skipif") and (mark.name == "skip" or condition is True) and "model-converter" not in why:
+        if (
+            mark.name in ("skip", "skipif")
+            and (mark.name == "skip" or condition is True)
+            and "model-converter" not in why
+        ):
             return f"skip: {why[:80]}"
-        if mark.name == "xfail" and condition is True and mark.kwargs.get("raises") is not FileNotFoundError and "VKML" not in why:
+        if (
+            mark.name == "xfail"
+            and condition is True
+            and mark.kwargs.get("raises") is not FileNotFoundError
+            and "VKML" not in why
+        ):
             found = f"xfail: {why[:80]}"
     return found
 
@@ -63,7 +72,10 @@ class Order:
         return cache.is_captured(self.test_file, self.quantized, self.part)
 
     def keep(self, cases, quantized):
-        cache.write(cache.file_record(self.test_file, self.part), {"file": self.test_file, "quantized": quantized, "cases": cases})
+        cache.write(
+            cache.file_record(self.test_file, self.part),
+            {"file": self.test_file, "quantized": quantized, "cases": cases},
+        )
 
 
 class Recorder:
@@ -100,18 +112,18 @@ class Recorder:
         self.cases.append(record)
 
     def export(self, case, record):
-        import graphs
+        import exported_graphs
 
         try:
-            record["float"] = graphs.capture_float(case, record["id"] + case.kind)
-        except graphs.Unable as error:
+            record["float"] = exported_graphs.capture_float(case, record["id"] + case.kind)
+        except exported_graphs.Unable as error:
             record["unable"] = str(error)
             return
         if not self.order.quantized or case.quantize_stage is None or case.kind.split("-")[0] not in QUANTIZED:
             return
         try:
-            record["quantized"] = graphs.capture_quantized(case, record["float"])
-        except graphs.Unable as error:
+            record["quantized"] = exported_graphs.capture_quantized(case, record["float"])
+        except exported_graphs.Unable as error:
             record["peer_unable"] = str(error)
 
     def pytest_runtest_setup(self, item):
@@ -123,11 +135,26 @@ class Recorder:
             return
         self.count = -1
         text = str(report.longrepr).strip().splitlines()[-1][:300] if report.longrepr else ""
-        self.cases.append({"id": self.name(), "kind": "NO-PIPELINE", "peer": peer_mark(self.item), "outcome": report.outcome, "why": text})
+        self.cases.append(
+            {
+                "id": self.name(),
+                "kind": "NO-PIPELINE",
+                "peer": peer_mark(self.item),
+                "outcome": report.outcome,
+                "why": text,
+            }
+        )
 
     def pytest_collectreport(self, report):
         if report.failed:
-            self.cases.append({"id": self.order.test_file, "kind": "FILE", "peer": "", "unable": str(report.longrepr).strip().splitlines()[-1][:300]})
+            self.cases.append(
+                {
+                    "id": self.order.test_file,
+                    "kind": "FILE",
+                    "peer": "",
+                    "unable": str(report.longrepr).strip().splitlines()[-1][:300],
+                }
+            )
 
 
 def drive(recorder, path, root, log):
@@ -145,7 +172,14 @@ def drive(recorder, path, root, log):
     off = ("cacheprovider", "skipping", "unraisableexception", "threadexception")
     empty = log.with_suffix(".ini")
     empty.write_text("[pytest]\n")
-    options = [f"-pno:{name}" for name in off] + ["--assert=plain", "-q", "-s", "-W", "ignore", "--import-mode=importlib"]
+    options = [f"-pno:{name}" for name in off] + [
+        "--assert=plain",
+        "-q",
+        "-s",
+        "-W",
+        "ignore",
+        "--import-mode=importlib",
+    ]
     pytest.main([*options, "-c", str(empty), "--rootdir", str(root), str(path)], plugins=[recorder])
 
 
@@ -196,7 +230,7 @@ def load():
     torch.set_num_threads(1)
     offline.no_downloads()
     import executorch.backends.arm.test.tester.test_pipeline  # noqa: F401
-    import graphs  # noqa: F401
+    import exported_graphs  # noqa: F401
     import pytest  # noqa: F401
 
     for strict in (False, True):  # torch.export imports more modules on its first use
@@ -218,4 +252,8 @@ def capture(orders, again=False):
             if again or not order.is_done():
                 capture_file(order)
         seconds, cases = time.monotonic() - started, len(cache.cases_of(order.test_file, order.part))
-        print(f"captured {number}/{len(missing)} {order.test_file}: {cases} cases, {seconds:.0f} s", file=sys.stderr, flush=True)
+        print(
+            f"captured {number}/{len(missing)} {order.test_file}: {cases} cases, {seconds:.0f} s",
+            file=sys.stderr,
+            flush=True,
+        )

@@ -44,7 +44,9 @@ class Comparison:
             if ours.shape != theirs.shape:
                 bad.append(f"output {i}: shape {list(ours.shape)} instead of {list(theirs.shape)}")
             elif not close(ours, theirs, case["atol"] + (case["qtol"] * q.scale if q else 0), case["rtol"]):
-                bad.append(f"output {i}: max difference {measured.get('max_difference')}, {measured.get('steps')} steps, SQNR {measured.get('sqnr')} dB")
+                bad.append(
+                    f"output {i}: max difference {measured.get('max_difference')}, {measured.get('steps')} steps, SQNR {measured.get('sqnr')} dB"
+                )
         return ("wrong", "; ".join(bad)) if bad else ("pass", "")
 
     def compare_own(self, results, graph, parameters):
@@ -83,7 +85,8 @@ class Comparison:
             return False
         peer = Graph(self.case["quantized"]).reference
         fails = any(
-            theirs.dtype.kind == "f" and against_float(its, theirs, observed(theirs), self.case["frobenius"], self.case["cosine"])
+            theirs.dtype.kind == "f"
+            and against_float(its, theirs, observed(theirs), self.case["frobenius"], self.case["cosine"])
             for its, theirs in zip(peer, graph.reference)
         )
         its_sqnr = [metrics(its, theirs).get("sqnr") for its, theirs in zip(peer, graph.reference)]

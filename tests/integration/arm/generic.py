@@ -20,7 +20,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[2]
-PAGE = ROOT / "docs" / "conformance-backend-suite" ".md"
+PAGE = ROOT / "docs" / "conformance-backend-suite.md"
 FLOWS = ("arm_ethos_u55", "arm_ethos_u85", "arm_tosa_int", "arm_tosa_fp")
 
 
@@ -106,9 +106,23 @@ def run(tests, output, package, flows=FLOWS, every=1, offset=0, seconds=7200):
     output.unlink(missing_ok=True)
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
                    "PYTHONPATH": str(package), "PYTEST_PLUGINS": "carina.arm.pytest_plugin", "CARINA_ARM_PARTITION": "0"}  # fmt: skip
-    command = [sys.executable, str(FOLDER / "generic.py"), *tests, "--child", str(output), "--flows", ",".join(flows), "--every", str(every), "--offset", str(offset)]
+    command = [
+        sys.executable,
+        str(FOLDER / "generic.py"),
+        *tests,
+        "--child",
+        str(output),
+        "--flows",
+        ",".join(flows),
+        "--every",
+        str(every),
+        "--offset",
+        str(offset),
+    ]
     with output.with_suffix(".log").open("w") as log, contextlib.suppress(subprocess.TimeoutExpired):
-        subprocess.run(command, cwd=output.parent, env=environment, stdout=log, stderr=subprocess.STDOUT, timeout=seconds)
+        subprocess.run(
+            command, cwd=output.parent, env=environment, stdout=log, stderr=subprocess.STDOUT, timeout=seconds
+        )
     return json.loads(output.read_text()) if output.exists() else {}
 
 
@@ -135,10 +149,17 @@ def page(outcomes, every):
         count = Counter(outcome for outcome, _, _ in own)
         alone = sum(outcome == "passed" and set(results) <= {"SUCCESS_UNDELEGATED"} for outcome, results, _ in own)
         if own:
-            lines.append(f"| {flow} | {len(own)} | {count['passed']} | {alone} | {count['skipped']} | {count['failed']} |")
+            lines.append(
+                f"| {flow} | {len(own)} | {count['passed']} | {alone} | {count['skipped']} | {count['failed']} |"
+            )
     failed = {test: error for test, (outcome, _, error) in sorted(outcomes.items()) if outcome == "failed"}
     if failed:
-        lines += ["", "| failed | error |", "|---|---|", *(f"| {test} | {error.replace('|', ' ')} |" for test, error in failed.items())]
+        lines += [
+            "",
+            "| failed | error |",
+            "|---|---|",
+            *(f"| {test} | {error.replace('|', ' ')} |" for test, error in failed.items()),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -155,11 +176,21 @@ def main():
     flows = options.flows.split(",")
     if options.child:
         return child(options.files, options.child, flows, options.every, options.offset)
-    outcomes = run(options.files, ROOT / "build" / "test-env" / "cache" / "generic" / "outcomes.json", options.package, flows, options.every, options.offset)
+    outcomes = run(
+        options.files,
+        ROOT / "build" / "test-env" / "cache" / "generic" / "outcomes.json",
+        options.package,
+        flows,
+        options.every,
+        options.offset,
+    )
     for test, (outcome, results, error) in sorted(outcomes.items()):
         if outcome == "failed":
             print(f"{test}: {', '.join(results)}: {error}")
-    print(Counter(outcome for outcome, _, _ in outcomes.values()), Counter(result for _, results, _ in outcomes.values() for result in results))
+    print(
+        Counter(outcome for outcome, _, _ in outcomes.values()),
+        Counter(result for _, results, _ in outcomes.values() for result in results),
+    )
     if options.page:
         PAGE.write_text(page(outcomes, options.every))
 

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-NARROW = {"bfloat16": ml_dtypes.bfloat16, "float8_e4m3fn": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2}
+NARROW = {
+    "bfloat16": ml_dtypes.bfloat16,
+    "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
+    "float8_e5m2": ml_dtypes.float8_e5m2,
+}
 
 
 @dataclass
@@ -47,7 +51,9 @@ def close(result, reference, atol, rtol):
         return False
     if result.dtype == bool or reference.dtype == bool:
         return bool(np.array_equal(result.astype(bool), reference.astype(bool)))
-    return bool(np.allclose(result.astype(np.float64), reference.astype(np.float64), atol=atol, rtol=rtol, equal_nan=True))
+    return bool(
+        np.allclose(result.astype(np.float64), reference.astype(np.float64), atol=atol, rtol=rtol, equal_nan=True)
+    )
 
 
 def sqnr(error_energy, energy):
@@ -106,4 +112,6 @@ def against_float(result, reference, q, frobenius, min_cosine):
         discount = 0.02 if angle >= max(0.98, min_cosine) else 0.0
         if max(0.0, relative - discount) > frobenius:
             return f"relative Frobenius error {relative:.4f} above {frobenius}, cosine {angle:.4f}"
-    return f"cosine {angle:.4f} below {min_cosine}, relative Frobenius error {relative:.4f}" if angle < min_cosine else ""
+    return (
+        f"cosine {angle:.4f} below {min_cosine}, relative Frobenius error {relative:.4f}" if angle < min_cosine else ""
+    )

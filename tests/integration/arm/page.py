@@ -12,21 +12,42 @@ import format_markdown  # noqa: E402
 
 KINDS = [
     ("FP", "the float graph in the interpreter, compared with eager PyTorch in the test's own tolerance"),
-    ("INT", "Carina's int8 quantizer, in the interpreter, compared with the float model by the suite's rule for floats"),
-    ("U55, U65, U85", "as INT, compiled for ethos-u55-128, ethos-u65-256, ethos-u85-128 and run on the simulated NPU; the number of delegates is that of the test"),
-    ("PT2E", "the backend's quantizer makes the graph, and Carina lowers it; compared with that graph, with as many steps of difference as the test allows (one)"),
-    ("-A16W8, -A8W4, -Q32", "16-bit activations, 4-bit weights, 32-bit activations: the backend's quantizer, compared as PT2E"),
+    (
+        "INT",
+        "Carina's int8 quantizer, in the interpreter, compared with the float model by the suite's rule for floats",
+    ),
+    (
+        "U55, U65, U85",
+        "as INT, compiled for ethos-u55-128, ethos-u65-256, ethos-u85-128 and run on the simulated NPU; the number of delegates is that of the test",
+    ),
+    (
+        "PT2E",
+        "the backend's quantizer makes the graph, and Carina lowers it; compared with that graph, with as many steps of difference as the test allows (one)",
+    ),
+    (
+        "-A16W8, -A8W4, -Q32",
+        "16-bit activations, 4-bit weights, 32-bit activations: the backend's quantizer, compared as PT2E",
+    ),
     ("NS-", "tests of what the backend does not support; a rejection is no failure, a wrong number is"),
-    ("VGF", "compiled for `--target vgf` and run, with the delegates in the interpreter; INT with Carina's quantizer in the test's widths, compared as INT; floats in the FP test's tolerance if the test itself compares none"),
+    (
+        "VGF",
+        "compiled for `--target vgf` and run, with the delegates in the interpreter; INT with Carina's quantizer in the test's widths, compared as INT; floats in the FP test's tolerance if the test itself compares none",
+    ),
 ]
 EXPECTED_REFUSAL = "NS-"
 CLASSES = [
     ("pass", "correct, with the delegates of the test"),
-    ("as_peer", "misses the suite's rule for floats, as the backend's own quantized model does, and is at most 1 dB below it"),
+    (
+        "as_peer",
+        "misses the suite's rule for floats, as the backend's own quantized model does, and is at most 1 dB below it",
+    ),
     ("partial", "the numbers are correct, but not everything is on the NPU, or not everything is integer"),
     ("refused", "exit code 1 with a reason"),
     ("wrong, crash", "wrong numbers, or a crash"),
-    ("na", "PyTorch cannot run or export the test, a package or a download is missing, or the backend's quantizer fails"),
+    (
+        "na",
+        "PyTorch cannot run or export the test, a package or a download is missing, or the backend's quantizer fails",
+    ),
     ("counted", "not run: tests of the backend's passes, of types beyond TOSA 1.0, and tests without a pipeline"),
 ]
 
@@ -48,12 +69,23 @@ CAUSES = [  # (text in the reason, its cause)
     ("the array for the input x does not fit", "a quantizer for a bf16 model: only fp32 models are quantized"),
     ("NaN) from the calibration", "acosh below 1 has no value to quantize"),
     ("is quantized to i32", "a product of 32-bit values has no rescaling in TOSA"),
-    ("not all integer: fp32", "its quantizer leaves nodes float, or gives the branches of a choice other parameters; these nodes are floats, the numbers are correct"),
+    (
+        "not all integer: fp32",
+        "its quantizer leaves nodes float, or gives the branches of a choice other parameters; these nodes are floats, the numbers are correct",
+    ),
     ("along axis 0, TOSA needs", "the backend's annotation of transposed weights; it fails on them too"),
 ]
 CASES = [  # (case and kind, its cause)
-    ("test_acosh_tosa_INT[large]", "PT2E", "PyTorch's NaN below 1 becomes the integer 0, which represents a number in the middle; Carina gives the value at the domain's end, which is next to the float model's"),
-    ("test_sd3_transformer_tosa_INT", "INT", "sin and cos whose steps are longer than their period stay float: integers would be noise"),
+    (
+        "test_acosh_tosa_INT[large]",
+        "PT2E",
+        "PyTorch's NaN below 1 becomes the integer 0, which represents a number in the middle; Carina gives the value at the domain's end, which is next to the float model's",
+    ),
+    (
+        "test_sd3_transformer_tosa_INT",
+        "INT",
+        "sin and cos whose steps are longer than their period stay float: integers would be noise",
+    ),
     ("[large_values]", "", "tan whose steps are longer than its period stays float (adr/0044)"),
     ("[exp_one]", "", "pow(x, 1) is x: nothing is left to compute"),
     ("same_size]", "", "a resize to the same size is left out: nothing is left to compute"),
@@ -84,7 +116,9 @@ def parameter(outcome):
 
 def cause_of(outcome, why):
     """The known cause of a failure, beyond its message."""
-    of_case = [cause for name, kind, cause in CASES if outcome["id"].endswith(name) and outcome["kind"].startswith(kind)]
+    of_case = [
+        cause for name, kind, cause in CASES if outcome["id"].endswith(name) and outcome["kind"].startswith(kind)
+    ]
     of_reason = [cause for words, cause in CAUSES if words in why]
     return f": {(of_case + of_reason)[0]}" if of_case or of_reason else ""
 
@@ -102,7 +136,9 @@ def bars(outcomes):
         wrong = sum(o["class"] in ("wrong", "crash") for o in outcomes if o["kind"] in kinds)
         met = "yes" if all_ and 100 * good >= min_percent * all_ else "no"
         rows.append([", ".join(kinds), f"{min_percent} %", report.share(good, all_), wrong, met])
-    return report.table(["kinds", "goal: at least", "good, of those that the backend passes", "wrong or crash", "met"], rows)
+    return report.table(
+        ["kinds", "goal: at least", "good, of those that the backend passes", "wrong or crash", "met"], rows
+    )
 
 
 def in_decibels(values):
@@ -115,7 +151,9 @@ def near_the_peer(outcomes):
     for o in sorted(outcomes, key=lambda o: (o["id"], o["kind"])):
         if o["class"] == "as_peer":
             ours = in_decibels(measured.get("sqnr") for measured in o.get("out", []))
-            lines.append(f"- `{test_of(o)}` {o['kind']} (`{parameter(o)}`): {ours} dB, the backend's {in_decibels(o.get('peer_sqnr', []))} dB")
+            lines.append(
+                f"- `{test_of(o)}` {o['kind']} (`{parameter(o)}`): {ours} dB, the backend's {in_decibels(o.get('peer_sqnr', []))} dB"
+            )
     return lines
 
 
@@ -146,7 +184,7 @@ def text(outcomes):
         "# The Arm backend's own tests",
         "This page lists the results of the Arm backend's own tests. `make conformance` writes it; do not edit it. The tests are those of the executorch wheel "
         "(`backends/arm/test/ops`, `modules`, `models`), with the suite's inputs and seed. `tests/integration/arm` runs them; models have random weights. Without an FVP, the Arm backend "
-        "skips its own NPU tests. \"The backend\" below is ExecuTorch's Arm backend.",
+        'skips its own NPU tests. "The backend" below is ExecuTorch\'s Arm backend.',
         "\n".join(f"- **{kind}**: {what}" for kind, what in KINDS),
         "\n".join(f"- `{class_}`: {what}" for class_, what in CLASSES),
     ]
@@ -156,6 +194,9 @@ def text(outcomes):
             parts.append(f"## {name}\n\n{report.by_kind(some)}")
     parts.append("## Failures\n\n" + "\n".join(failures(outcomes)))
     if near := near_the_peer(outcomes):
-        parts.append("## Below the suite's rule, as the backend\n\nSQNR to the float model, of Carina and of the backend's own quantized graph. Both are noise if weights are random, or if 256 steps cannot represent an operator's results.\n\n" + "\n".join(near))
+        parts.append(
+            "## Below the suite's rule, as the backend\n\nSQNR to the float model, of Carina and of the backend's own quantized graph. Both are noise if weights are random, or if 256 steps cannot represent an operator's results.\n\n"
+            + "\n".join(near)
+        )
     parts.append("## Not applicable\n\n" + "\n".join(unable(outcomes)))
     return format_markdown.formatted("\n\n".join(parts))

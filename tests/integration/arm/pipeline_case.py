@@ -73,7 +73,13 @@ def closed_over(function):
 def tolerances(pipeline):
     """The suite's tolerances (atol, rtol, qtol). It compares the lowered graph with PyTorch's graph, and a quantized one with the float
     model."""
-    found = {"atol": 1e-3, "rtol": 1e-3, "qtol": 0 if "FP" in type(pipeline).__name__ else 1, "frobenius": 0.15, "cosine": 0.9}
+    found = {
+        "atol": 1e-3,
+        "rtol": 1e-3,
+        "qtol": 0 if "FP" in type(pipeline).__name__ else 1,
+        "frobenius": 0.15,
+        "cosine": 0.9,
+    }
     found["float_checked"] = False
     for s in pipeline._stages:
         if s.id.split(".")[0] != "run_method_and_compare_outputs":

@@ -32,7 +32,9 @@ class Program:
         """Returns its stdout. Raises Refused or Crash."""
         try:
             words = [self.path, command, *map(str, arguments)]
-            done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=SECONDS, env=self.environment)
+            done = subprocess.run(
+                words, capture_output=True, text=True, errors="replace", timeout=SECONDS, env=self.environment
+            )
         except subprocess.TimeoutExpired:
             raise Crash(command, f"time-out after {SECONDS} s") from None
         if done.returncode == 0:
@@ -46,10 +48,14 @@ class Program:
         try:
             return self(command, *arguments)
         except Refused as error:
-            raise Crash(command, "refuses its own file: " + "; ".join(what for _, what in reasons(error.text))) from None
+            raise Crash(
+                command, "refuses its own file: " + "; ".join(what for _, what in reasons(error.text))
+            ) from None
 
 
-OPERATOR = re.compile(r"\b((?:aten|prim|prims|higher_order|quantized_decomposed|torchvision|_operator|operator|math|torch)\.[\w.]+)")
+OPERATOR = re.compile(
+    r"\b((?:aten|prim|prims|higher_order|quantized_decomposed|torchvision|_operator|operator|math|torch)\.[\w.]+)"
+)
 LEADING = re.compile(r"([a-z][a-z0-9_]*) (?:with|of|to|over|is|has)\b")
 
 
@@ -63,6 +69,8 @@ def reasons(text):
         what = re.sub(r"^\S+\.pt2: ", "", error.group(1))
         what = re.sub(r"^\w+(?:\.\w+)*(?: \([^()]*\))?: ", "", what)  # removes the node and its line
         operator, leading = OPERATOR.search(what), LEADING.match(what)
-        name = operator.group(1).rstrip(".").replace("torch.ops.", "") if operator else leading.group(1) if leading else ""
+        name = (
+            operator.group(1).rstrip(".").replace("torch.ops.", "") if operator else leading.group(1) if leading else ""
+        )
         found.append((name, what[:300]))
     return found or [("", text.strip()[:300])]

@@ -30,7 +30,21 @@ def needs_peer(kind):
     return kind.startswith("PT2E") or kind.endswith(("-A16W8", "-A8W4", "-Q32"))
 
 
-RUN = ("FP", "INT", "U55", "U85", "U65", "PT2E", "PT2E-U55", "PT2E-U85", "NS-FP", "NS-INT", "NS-U55", "VGF-FP", "VGF-INT")
+RUN = (
+    "FP",
+    "INT",
+    "U55",
+    "U85",
+    "U65",
+    "PT2E",
+    "PT2E-U55",
+    "PT2E-U85",
+    "NS-FP",
+    "NS-INT",
+    "NS-U55",
+    "VGF-FP",
+    "VGF-INT",
+)
 RUN += tuple(f"{base}-{scheme}" for scheme in ("A16W8", "A8W4", "Q32") for base in ("INT", "U55", "U85"))
 
 
@@ -40,7 +54,11 @@ def inapplicable(case, kind):
     if "unable" in case:
         return {"class": "na", "stage": "pytorch", "reason": case["unable"]}
     if needs_peer(kind) and "quantized" not in case:
-        return {"class": "na", "stage": "peer quantizer", "reason": case.get("peer_unable", "the pipeline does not quantize")}
+        return {
+            "class": "na",
+            "stage": "peer quantizer",
+            "reason": case.get("peer_unable", "the pipeline does not quantize"),
+        }
     return None
 
 
@@ -55,7 +73,14 @@ def outcome(program, case, kind):
         found["class"], found["reason"] = attempt.check()
     except Refused as error:
         why = reasons(error.text)
-        found.update({"class": "refused", "stage": error.stage, "reason": why[0][1], "reasons": [list(r) for r in dict.fromkeys(why)][:12]})
+        found.update(
+            {
+                "class": "refused",
+                "stage": error.stage,
+                "reason": why[0][1],
+                "reasons": [list(r) for r in dict.fromkeys(why)][:12],
+            }
+        )
     except Crash as error:
         found.update({"class": "crash", "stage": error.stage, "reason": error.text[:500]})
     finally:

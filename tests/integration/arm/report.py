@@ -35,7 +35,13 @@ def kind_row(kind, outcomes):
     run = [o for o in outcomes if is_run(o)]
     peer = [o for o in run if peer_passes(o)]
     good = lambda some: sum(o["class"] in GOOD for o in some)
-    return [kind, len(outcomes), *(count[c] or "" for c in CLASSES), share(good(run), len(run)), share(good(peer), len(peer))]
+    return [
+        kind,
+        len(outcomes),
+        *(count[c] or "" for c in CLASSES),
+        share(good(run), len(run)),
+        share(good(peer), len(peer)),
+    ]
 
 
 def by_kind(outcomes):
@@ -62,7 +68,10 @@ def refused_by_operator(outcomes, kind):
             alone.update(names)
         for name, what in o["reasons"]:
             texts[name][what] += 1
-    return [(name or "(no operator)", n, alone[name], texts[name].most_common(1)[0][0][:110].replace("|", "\\|")) for name, n in cases.most_common()]
+    return [
+        (name or "(no operator)", n, alone[name], texts[name].most_common(1)[0][0][:110].replace("|", "\\|"))
+        for name, n in cases.most_common()
+    ]
 
 
 def text(outcomes):
@@ -84,7 +93,9 @@ def partials(outcomes):
     for o in outcomes:
         if o["class"] == "partial":
             groups[o["kind"], o["reason"]].append(o["id"])
-    return ["\n".join(f"partial {kind}, {len(ids)} cases like {ids[0]}: {why[:200]}" for (kind, why), ids in groups.items())]
+    return [
+        "\n".join(f"partial {kind}, {len(ids)} cases like {ids[0]}: {why[:200]}" for (kind, why), ids in groups.items())
+    ]
 
 
 def line(o):

@@ -71,7 +71,9 @@ def arguments():
     parser.add_argument("--kind", default=",".join(DEFAULT_KINDS), help="with commas, or all")
     parser.add_argument("--case", default="", help="only cases whose name contains this")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--program", type=Path, default=os.environ.get("CARINA", cache.ROOT / "build" / "release" / "bin" / "carina"))
+    parser.add_argument(
+        "--program", type=Path, default=os.environ.get("CARINA", cache.ROOT / "build" / "release" / "bin" / "carina")
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--capture", action="store_true", help="only capture")
     parser.add_argument("--float", action="store_true", help="capture without the graphs of the peer's quantizer")
@@ -79,7 +81,11 @@ def arguments():
     parser.add_argument("--report", type=Path)
     parser.add_argument("--page", type=Path, nargs="+")
     parser.add_argument("--choose", type=Path, nargs="+")
-    parser.add_argument("--capture-sample", choices=["whole", "part"], help="only capture the cases of sample.json, or those of `make test`")
+    parser.add_argument(
+        "--capture-sample",
+        choices=["whole", "part"],
+        help="only capture the cases of sample.json, or those of `make test`",
+    )
     return parser.parse_args()
 
 
@@ -120,7 +126,9 @@ def main():
     outcomes = check_all(Program(given.program), selected(cases_of(files, given.case), kinds), given.jobs)
     if given.json:
         seconds = round(time.monotonic() - started)
-        cache.write(given.json, {"program": str(given.program), "kinds": list(kinds), "seconds": seconds, "outcomes": outcomes})
+        cache.write(
+            given.json, {"program": str(given.program), "kinds": list(kinds), "seconds": seconds, "outcomes": outcomes}
+        )
     print(report.text(outcomes))
 
 

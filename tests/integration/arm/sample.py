@@ -16,7 +16,18 @@ import capture
 import reference
 
 FILE = Path(__file__).with_name("sample.json")
-SIZES = {"FP": 110, "INT": 90, "U55": 70, "U85": 70, "PT2E": 24, "INT-A16W8": 12, "U55-A16W8": 12, "U85-A16W8": 12, "VGF-FP": 55, "VGF-INT": 55}
+SIZES = {
+    "FP": 110,
+    "INT": 90,
+    "U55": 70,
+    "U85": 70,
+    "PT2E": 24,
+    "INT-A16W8": 12,
+    "U55-A16W8": 12,
+    "U85-A16W8": 12,
+    "VGF-FP": 55,
+    "VGF-INT": 55,
+}
 LONGEST_SECONDS = 0.5
 PART = 20
 ONCE_BROKEN = [  # always in the sample, because they failed once
@@ -62,7 +73,9 @@ def choose(outcomes):
 
 
 def write(entries):
-    FILE.write_text("[\n" + ",\n".join(json.dumps(e) for e in sorted(entries, key=lambda e: (e["id"], e["kind"]))) + "\n]\n")
+    FILE.write_text(
+        "[\n" + ",\n".join(json.dumps(e) for e in sorted(entries, key=lambda e: (e["id"], e["kind"]))) + "\n]\n"
+    )
 
 
 def read():

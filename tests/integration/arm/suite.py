@@ -86,7 +86,10 @@ class Recorder:
 
     def pytest_collectreport(self, report):
         if report.failed:
-            self.outcomes[self.name_of(report.nodeid).rstrip(":") + "::collection"] = ["failed", last_line(report.longrepr)]
+            self.outcomes[self.name_of(report.nodeid).rstrip(":") + "::collection"] = [
+                "failed",
+                last_line(report.longrepr),
+            ]
 
 
 def last_line(report):
@@ -104,23 +107,56 @@ def child(root, tests, output, cases):
     empty = Path(output).with_suffix(".ini")
     empty.write_text("[pytest]\n")
     off = [f"-pno:{name}" for name in ("cacheprovider", "unraisableexception", "threadexception")]
-    pytest.main([*off, "-q", "--continue-on-collection-errors", "-W", "ignore", "--import-mode=importlib", "-c", str(empty), "--rootdir", str(root), "--tb=short", "--show-capture=no",
-                 *[str(Path(root) / test) for test in tests]], plugins=[recorder])
+    pytest.main(
+        [
+            *off,
+            "-q",
+            "--continue-on-collection-errors",
+            "-W",
+            "ignore",
+            "--import-mode=importlib",
+            "-c",
+            str(empty),
+            "--rootdir",
+            str(root),
+            "--tb=short",
+            "--show-capture=no",
+            *[str(Path(root) / test) for test in tests],
+        ],
+        plugins=[recorder],
+    )
     recorder.write()
 
 
 def run(root, tests, output, package=None, seconds=7200, cases=0):
     """{test: [outcome, first line of the error]} of files or tests. With `package` they run on Carina, otherwise on the Arm backend."""
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # model-converter, without which VGF tests are skipped
-    environment = {**os.environ, "PATH": tools, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {
+        **os.environ,
+        "PATH": tools,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     if package:
         environment |= {"PYTHONPATH": str(package), "PYTEST_PLUGINS": "carina.arm.pytest_plugin"}
     output = Path(output).resolve()
     output.parent.mkdir(parents=True, exist_ok=True)
     output.unlink(missing_ok=True)
-    command = [sys.executable, str(FOLDER / "suite.py"), str(root), *tests, "--child", str(output), "--cases", str(cases)]
+    command = [
+        sys.executable,
+        str(FOLDER / "suite.py"),
+        str(root),
+        *tests,
+        "--child",
+        str(output),
+        "--cases",
+        str(cases),
+    ]
     with output.with_suffix(".log").open("w") as log, contextlib.suppress(subprocess.TimeoutExpired):
-        subprocess.run(command, cwd=output.parent, env=environment, stdout=log, stderr=subprocess.STDOUT, timeout=seconds)
+        subprocess.run(
+            command, cwd=output.parent, env=environment, stdout=log, stderr=subprocess.STDOUT, timeout=seconds
+        )
     if not output.exists():
         return {}, {}
     found = json.loads(output.read_text())
@@ -139,8 +175,14 @@ def measure(root, names, package, peer, cases):
     tests = [*sorted(whole), *(test for test in failed if test.partition("::")[0] not in whole)]
     beside, own = run(root, tests, place_of(names[0], "peer"), cases=cases) if tests else ({}, {})
     for name in names:
-        summary = {"carina": of_file(name, found), "peer": of_file(name, beside), "all": name in whole, "seconds": of_file(name, seconds),
-                   "own": of_file(name, own), "cases": cases}
+        summary = {
+            "carina": of_file(name, found),
+            "peer": of_file(name, beside),
+            "all": name in whole,
+            "seconds": of_file(name, seconds),
+            "own": of_file(name, own),
+            "cases": cases,
+        }
         place_of(name, "both").parent.mkdir(parents=True, exist_ok=True)
         place_of(name, "both").write_text(json.dumps(summary))
         row = row_of(summary)
@@ -199,13 +241,22 @@ def row_of(summary):
             if not suite_reasons.is_internal(test):
                 functions[test.partition("[")[0]] = False
     internal = sum(suite_reasons.is_internal(test) for test in differences)
-    return {"passed": passed, "peer": by_peer - internal, "not_run": not_run, "internal": internal, "differences": differences,
-            "cases": summary.get("cases", 0), "functions": [sum(functions.values()), len(functions)]}
+    return {
+        "passed": passed,
+        "peer": by_peer - internal,
+        "not_run": not_run,
+        "internal": internal,
+        "differences": differences,
+        "cases": summary.get("cases", 0),
+        "functions": [sum(functions.values()), len(functions)],
+    }
 
 
 def stored():
     """{file: summary} of the files that have been run here."""
-    return {path.stem.replace("__", "/"): json.loads(path.read_text()) for path in sorted((CACHE / "both").glob("*.json"))}
+    return {
+        path.stem.replace("__", "/"): json.loads(path.read_text()) for path in sorted((CACHE / "both").glob("*.json"))
+    }
 
 
 def kept():
@@ -234,7 +285,12 @@ def page(rows):
     passed, peer = (sum(row[key] for row in rows.values()) for key in ("passed", "peer"))
     internal = sum(row["internal"] for row in rows.values())
     whole, functions = (sum(row["functions"][place] for row in rows.values()) for place in (0, 1))
-    open_ones = {test: text for row in rows.values() for test, text in row["differences"].items() if not suite_reasons.is_internal(test)}
+    open_ones = {
+        test: text
+        for row in rows.values()
+        for test, text in row["differences"].items()
+        if not suite_reasons.is_internal(test)
+    }
     more = sum(suite_reasons.delegates_more(test) for test in open_ones)
     inside = [test for row in rows.values() for test in row["differences"] if suite_reasons.is_internal(test)]
     first = sum(row["cases"] > 0 for row in rows.values())
@@ -256,7 +312,10 @@ def page(rows):
         *time_of(kept_times()),
         "| file | passed by the Arm backend | passed by Carina | about its inside | not run |",
         "|---|---|---|---|---|",
-        *(f"| {name_of(name, row)} | {row['peer']} | {row['passed']} | {row['internal']} | {row['not_run']} |" for name, row in rows.items()),
+        *(
+            f"| {name_of(name, row)} | {row['peer']} | {row['passed']} | {row['internal']} | {row['not_run']} |"
+            for name, row in rows.items()
+        ),
         f"| all | {peer} | {passed} | {internal} | {sum(row['not_run'] for row in rows.values())} |",
         "",
         "## What differs",
@@ -280,16 +339,22 @@ def time_of(times):
         return []
     carina, peer = (sum(row[who] for row in times.values()) for who in ("carina", "peer"))
     limited = sum(row["cases"] > 0 for row in times.values())
-    return [f"CPU time of {len(times)} files, of {limited} only the first case or cases of each function (user and system, a process for each",
-            "file, with the loading of PyTorch):",
-            f"{carina:.0f} s on Carina, {peer:.0f} s on the Arm backend ({carina / peer:.2f} of it).", ""]
+    return [
+        f"CPU time of {len(times)} files, of {limited} only the first case or cases of each function (user and system, a process for each",
+        "file, with the loading of PyTorch):",
+        f"{carina:.0f} s on Carina, {peer:.0f} s on the Arm backend ({carina / peer:.2f} of it).",
+        "",
+    ]
 
 
 def grouped(tests):
     """Rows of the page. Tests of one function with the same reason share a row."""
     groups = {}
     for test, text in sorted(tests.items()):
-        key = test.partition("[")[0], suite_reasons.reason_of(test) or f"`{text.replace('|', ' ').replace('`', chr(39))[:110]}`"
+        key = (
+            test.partition("[")[0],
+            suite_reasons.reason_of(test) or f"`{text.replace('|', ' ').replace('`', chr(39))[:110]}`",
+        )
         groups.setdefault(key, []).append(test)
     return [f"| {name} | {len(found)} | {reason} |" for (name, reason), found in groups.items()]
 
@@ -301,13 +366,17 @@ def sample():
     for summary in stored().values():
         outcomes |= {test: outcome for test, (outcome, _) in summary["carina"].items()}
     stays = [test for test in before if outcomes.get(test, "passed") == "passed"]
-    others = [test for test, outcome in outcomes.items() if outcome == "passed" and test not in stays and is_in_wheel(test)]
+    others = [
+        test for test, outcome in outcomes.items() if outcome == "passed" and test not in stays and is_in_wheel(test)
+    ]
     return sorted([*stays, *random.Random(0).sample(sorted(others), min(SAMPLE - len(stays), len(others)))])
 
 
 def write_page():
     rows = kept()
-    KEPT.write_text(json.dumps({"rows": rows, "sample": sample(), "times": kept_times()}, indent=0, sort_keys=True) + "\n")
+    KEPT.write_text(
+        json.dumps({"rows": rows, "sample": sample(), "times": kept_times()}, indent=0, sort_keys=True) + "\n"
+    )
     PAGE.write_text(page(rows))
 
 

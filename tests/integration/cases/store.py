@@ -92,7 +92,9 @@ def ensure(names=None, jobs=1, say=print):
         if not missing:
             return []
         start = time.monotonic()
-        say(f"cases: making {', '.join(missing)} in {CASES} with the installed peers (about 3 minutes of CPU time for all {len(ORDER)}, once)")
+        say(
+            f"cases: making {', '.join(missing)} in {CASES} with the installed peers (about 3 minutes of CPU time for all {len(ORDER)}, once)"
+        )
         # Forked after the imports, which take longer than most recipes.
         import cases.peers  # noqa: F401
 

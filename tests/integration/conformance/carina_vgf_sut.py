@@ -8,4 +8,7 @@ import carina_sut
 class TosaSUTRunner(carina_sut.TosaSUTRunner):
     def commands(self, folder):
         file = Path(folder) / "m.vgf"
-        return [["tosa", self.testDirPath / self.testDesc["tosa_file"], "-o", file], ["interpret", file, *self.inputs(), "-o", folder]]
+        return [
+            ["tosa", self.testDirPath / self.testDesc["tosa_file"], "-o", file],
+            ["interpret", file, *self.inputs(), "-o", folder],
+        ]

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import tosa_reference_model
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import tier_plugin
 
 VERSION = "1.0.2"
@@ -57,7 +57,10 @@ OTHERS = {"permutes": ["rank", "type"], "maximum": 1}
 # One operator from each chapter: sums of products, activations, elements, reductions, gathering and type conversion.
 FEW = ["conv2d", "matmul", "sigmoid", "add", "abs", "greater", "reduce_sum", "gather", "rescale"]
 CONTROL_FLOW = ["cond_if", "while_loop"]  # the generator's option for constant inputs fails on these
-LATER = ["gather/gather_*_b_*", "scatter/scatter_*_b_*"]  # the generator makes them for any version, but bool came with 1.1
+LATER = [
+    "gather/gather_*_b_*",
+    "scatter/scatter_*_b_*",
+]  # the generator makes them for any version, but bool came with 1.1
 
 
 def official_config():
@@ -122,9 +125,7 @@ def sample(root):
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(parents=True)
     selection = making / "selection.json"
-    selection.write_text(
-        json.dumps({name: {"selection": {"default": SELECTIONS.get(name, OTHERS)}} for name in names})
-    )
+    selection.write_text(json.dumps({name: {"selection": {"default": SELECTIONS.get(name, OTHERS)}} for name in names}))
     log = Path(root) / "generator.log"
     log.unlink(missing_ok=True)
     small = ["--tensor-dim-range", "1,10"]

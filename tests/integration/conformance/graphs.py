@@ -12,8 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
+TESTS = Path(__file__).resolve().parents[1]
+ROOT = TESTS.parents[1]
 BUILD = Path(os.environ.get("CARINA_BUILD", ROOT / "build"))
 PLAN_TOOL = BUILD / "release" / "bin" / "plan_tool"
 VERSION = "of this repository"
@@ -26,8 +26,8 @@ def say(line):
 def digest():
     """The digest of the tested program and of the graph generator."""
     found = hashlib.sha256(PLAN_TOOL.read_bytes())
-    for name in ("test_plan.py", "plan_graphs.py", "tosa_graphs.py", "operator_graphs.py"):
-        found.update((HERE.parent / name).read_bytes())
+    for name in ("test_plan.py", "plan_graphs.py", "vela_graphs.py", "operator_graphs.py"):
+        found.update((TESTS / "plan" / name).read_bytes())
     return found.hexdigest()
 
 
@@ -40,11 +40,17 @@ def verdict(number, folder):
     if line is None:
         return {"graph": number, "status": "refused", "text": "by the reference model"}
     (folder / "list").write_text(f"{line}\n")
-    done = subprocess.run([PLAN_TOOL, "--batch", folder / "list", "verify=1"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [PLAN_TOOL, "--batch", folder / "list", "verify=1"], capture_output=True, text=True, check=False
+    )
     if done.returncode < 0:  # a signal counts as a fault of the machine, any other exit code as one of Carina
         raise OSError(f"plan_tool was killed by signal {-done.returncode}")
     same = done.returncode == 0 and done.stdout.startswith("ok ")
-    return {"graph": number, "status": "same" if same else "differs", "text": "" if same else f"{choice}: {done.stdout}{done.stderr[-500:]}"}
+    return {
+        "graph": number,
+        "status": "same" if same else "differs",
+        "text": "" if same else f"{choice}: {done.stdout}{done.stderr[-500:]}",
+    }
 
 
 def main(words):
@@ -54,7 +60,7 @@ def main(words):
         say({"version": VERSION, "program_sha256": digest()})
     else:
         [job] = [word.removeprefix("--job=") for word in words]
-        sys.path.insert(0, str(HERE.parent))
+        sys.path[:0] = [str(TESTS / folder) for folder in ("", "support", "plan")]
         os.environ.setdefault("CARINA_BIN", str(PLAN_TOOL.with_name("carina")))
         for first, last in json.loads(Path(job).read_text(encoding="utf-8"))["combinations"]:
             for number in range(first, last + 1):

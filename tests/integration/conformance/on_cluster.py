@@ -65,7 +65,10 @@ def main():
         sys.exit(f"error: {error}")
     finally:
         progress.close()
-    found = {status: [line for line in sink.verdicts.values() if line["status"] == status] for status in ("same", "refused", "differs", "failed")}
+    found = {
+        status: [line for line in sink.verdicts.values() if line["status"] == status]
+        for status in ("same", "refused", "differs", "failed")
+    }
     print(", ".join(f"{len(lines)} {status}" for status, lines in found.items()))
     for line in [*found["differs"], *found["failed"]]:
         print(f"graph {line['graph']}: {line['status']}: {line['text']}")

@@ -10,9 +10,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 import format_markdown  # noqa: E402
 
 NOT_APPLICABLE = [
-    ("operators of TOSA 1.1-draft (block-scaled, shape arithmetic, adaptive pooling, ROW_GATHER, MATMUL_T)", "Carina has TOSA 1.0, and of 1.1 EXT-MXFP: tests/integration/test_mxfp.py"),
+    (
+        "operators of TOSA 1.1-draft (block-scaled, shape arithmetic, adaptive pooling, ROW_GATHER, MATMUL_T)",
+        "Carina has TOSA 1.0, and of 1.1 EXT-MXFP: tests/integration/tosa/test_mxfp.py",
+    ),
     ("types INT64, FP4, FP6, MXINT8", "types of 1.1-draft"),
-    ("variable operators", "the generator makes no tests for them; tests/integration/test_tosa_files.py has one"),
+    ("variable operators", "the generator makes no tests for them; tests/integration/tosa/test_tosa_files.py has one"),
 ]
 
 
@@ -45,7 +48,9 @@ def text(results, operators):
     ]
     for row in rows:
         bad = len(row["failed"])
-        lines.append(f"| {row['operator']} | {row['made']} | {row['negative']} | {row['made'] - bad - row['skipped']} | {bad} |")
+        lines.append(
+            f"| {row['operator']} | {row['made']} | {row['negative']} | {row['made'] - bad - row['skipped']} | {bad} |"
+        )
     lines += ["", "## Not applicable", ""]
     lines += [f"- {what}: {why}" for what, why in NOT_APPLICABLE]
     if missing:

@@ -164,7 +164,9 @@ def our_methods(**config):
 
         external = bool(config.get("external_constants"))
         methods, partitioners, x = quantized_methods(float_linear=external)
-        program = to_edge_transform_and_lower(methods, partitioner=partitioners).to_executorch(ExecutorchBackendConfig(**config))
+        program = to_edge_transform_and_lower(methods, partitioner=partitioners).to_executorch(
+            ExecutorchBackendConfig(**config)
+        )
         made = Made(written(shop, program), method_calls(x))
         program.write_tensor_data_to_file(str(shop.folder))
         made.data = next(shop.folder.glob("*.ptd"), None)
@@ -201,7 +203,10 @@ class Rows(nn.Module):
 
 def their_loop(shop):
     inputs = (seeded(5, 3), seeded(3))
-    return Made(written(shop, edge(Rows(), inputs).to_executorch()), [Call("forward", arrays(inputs)), Call("forward", arrays(inputs), times=2)])
+    return Made(
+        written(shop, edge(Rows(), inputs).to_executorch()),
+        [Call("forward", arrays(inputs)), Call("forward", arrays(inputs), times=2)],
+    )
 
 
 def their_layout(shop):
@@ -219,10 +224,22 @@ def their_sizes(shop):
 
 def their_windows(shop):
     """Planned for at most 4 images of 32 x 24, and run with those and with fewer and smaller ones."""
-    n, height, width = torch.export.Dim("n", max=4), torch.export.Dim("height", min=2, max=8), torch.export.Dim("width", min=2, max=6)
-    program = edge(Windows(), (seeded(4, 3, 32, 24),), dynamic_shapes={"x": {0: n, 2: 4 * height, 3: 4 * width}}).to_executorch()
+    n, height, width = (
+        torch.export.Dim("n", max=4),
+        torch.export.Dim("height", min=2, max=8),
+        torch.export.Dim("width", min=2, max=6),
+    )
+    program = edge(
+        Windows(), (seeded(4, 3, 32, 24),), dynamic_shapes={"x": {0: n, 2: 4 * height, 3: 4 * width}}
+    ).to_executorch()
     path = written(shop, program)
-    return Made(path, [Call("forward", arrays([seeded(*shape)])) for shape in ((4, 3, 32, 24), (2, 3, 32, 24), (1, 3, 16, 8), (3, 3, 8, 24))])
+    return Made(
+        path,
+        [
+            Call("forward", arrays([seeded(*shape)]))
+            for shape in ((4, 3, 32, 24), (2, 3, 32, 24), (1, 3, 16, 8), (3, 3, 8, 24))
+        ],
+    )
 
 
 def with_expected(shop):
@@ -233,13 +250,38 @@ def with_expected(shop):
 
 
 FEATURES = [
-    Row("Carina", "24 inputs and outputs of 4 types", "float and integers, CPU", our_many("-t", "ethos-u55-128", "--no-delegate")),
-    Row("Carina", "24 inputs and outputs of 4 types", "integers, ethos-u85-256", our_many("-t", "ethos-u85-256", "--delegate-all")),
-    Row("Carina", "2 methods", "int8, ethos-u55-128, packed by ExecuTorch", our_methods(extract_delegate_segments=False)),
-    Row("Carina", "2 methods", "int8, ethos-u55-128, delegates as segments", our_methods(extract_delegate_segments=True)),
-    Row("Carina", "2 methods", "int8, ethos-u55-128, constants in a .ptd", our_methods(extract_delegate_segments=False, external_constants=True)),
+    Row(
+        "Carina",
+        "24 inputs and outputs of 4 types",
+        "float and integers, CPU",
+        our_many("-t", "ethos-u55-128", "--no-delegate"),
+    ),
+    Row(
+        "Carina",
+        "24 inputs and outputs of 4 types",
+        "integers, ethos-u85-256",
+        our_many("-t", "ethos-u85-256", "--delegate-all"),
+    ),
+    Row(
+        "Carina", "2 methods", "int8, ethos-u55-128, packed by ExecuTorch", our_methods(extract_delegate_segments=False)
+    ),
+    Row(
+        "Carina", "2 methods", "int8, ethos-u55-128, delegates as segments", our_methods(extract_delegate_segments=True)
+    ),
+    Row(
+        "Carina",
+        "2 methods",
+        "int8, ethos-u55-128, constants in a .ptd",
+        our_methods(extract_delegate_segments=False, external_constants=True),
+    ),
     Row("ExecuTorch", "24 inputs and outputs of 4 types", "float and integers, portable kernels", their_many),
-    Row("ExecuTorch", "24 inputs and outputs of 4 types", "the same beside eager PyTorch", with_expected, reference="eager PyTorch"),
+    Row(
+        "ExecuTorch",
+        "24 inputs and outputs of 4 types",
+        "the same beside eager PyTorch",
+        with_expected,
+        reference="eager PyTorch",
+    ),
     Row("ExecuTorch", "2 methods", "float, portable kernels", their_methods),
     Row("ExecuTorch", "constants in a .ptd", "float, portable kernels", their_data),
     Row("ExecuTorch", "state, third run", "float, portable kernels", their_state),

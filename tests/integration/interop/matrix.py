@@ -32,9 +32,21 @@ class Official:
     """The official runtime in a child process, because its registry of delegates cannot be changed in a process."""
 
     def __init__(self, library: Path, python: Path) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(python), "CARINA_EXECUTORCH_LIBRARY": str(library), "OMP_NUM_THREADS": "1"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(python),
+            "CARINA_EXECUTORCH_LIBRARY": str(library),
+            "OMP_NUM_THREADS": "1",
+        }
         command = [sys.executable, Path(__file__).with_name("worker.py")]
-        self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+        self.child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
 
     def run(self, made: Made, call: Call, folder: Path) -> list[np.ndarray]:
         job = {"program": made.program, "method": call.method, "inputs": folder / "inputs.npz", "outputs": folder / "official.npz",
@@ -66,21 +78,28 @@ def ours(carina: Path, made: Made, call: Call, folder: Path, *options: str) -> t
     assert done.returncode == 0, f"carina run: {done.stderr[-400:]}"
     found = [np.load(output / f"output_{i}.npy") for i in range(len(list(output.glob("output_*.npy"))))]
     if call.times > 1:
-        found = [np.split(y, call.times)[-1].reshape(y.shape[1:] if y.shape[0] == call.times else (-1, *y.shape[1:])) for y in found]
+        found = [
+            np.split(y, call.times)[-1].reshape(y.shape[1:] if y.shape[0] == call.times else (-1, *y.shape[1:]))
+            for y in found
+        ]
     shutil.rmtree(output)
     return found, json.loads(done.stdout)
 
 
 def difference(got: np.ndarray, wanted: np.ndarray) -> float:
     """The largest difference, relative to the largest expected value."""
-    return float(np.abs(got.astype(np.float64) - wanted).max(initial=0)) / max(float(np.abs(wanted).max(initial=0)), 1e-30)
+    return float(np.abs(got.astype(np.float64) - wanted).max(initial=0)) / max(
+        float(np.abs(wanted).max(initial=0)), 1e-30
+    )
 
 
 def compare(outcome: Outcome, got: list[np.ndarray], wanted: list[np.ndarray]) -> None:
     """Raises: AssertionError that names the wrong output."""
     assert len(got) == len(wanted), f"{len(got)} outputs, expected {len(wanted)}"
     for i, (a, b) in enumerate(zip(got, wanted)):
-        assert a.dtype == b.dtype and a.shape == b.shape, f"output {i}: {a.dtype} {a.shape}, expected {b.dtype} {b.shape}"
+        assert a.dtype == b.dtype and a.shape == b.shape, (
+            f"output {i}: {a.dtype} {a.shape}, expected {b.dtype} {b.shape}"
+        )
         if b.dtype.kind != "f":
             assert np.array_equal(a, b), f"output {i}: {int((a != b).sum())} of {b.size} integers differ"
             outcome.integers += 1

@@ -5,7 +5,7 @@ from matrix import RELATIVE, Outcome
 HEAD = f"""# Programs and runtimes
 
 This page lists programs that run in both runtimes, with the differences of their outputs.
-`make conformance` (`tests/integration/interop/run.py --page`) writes it. `make test` runs a sample
+`make conformance` (`tests/integration/interop/run_matrix.py --page`) writes it. `make test` runs a sample
 of the rows.
 
 Programs of Carina and of ExecuTorch run in Carina's runtime (`carina run`) and in the official
@@ -39,7 +39,13 @@ def row_text(outcome: Outcome) -> str:
 
 
 def table(title: str, outcomes: list[Outcome]) -> list[str]:
-    lines = ["", f"## {title}", "", "| model | program | delegate calls | kernel calls | outputs | host kernels |", "|---|---|--:|--:|---|---|"]
+    lines = [
+        "",
+        f"## {title}",
+        "",
+        "| model | program | delegate calls | kernel calls | outputs | host kernels |",
+        "|---|---|--:|--:|---|---|",
+    ]
     return lines + [row_text(outcome) for outcome in outcomes]
 
 

@@ -86,7 +86,9 @@ def calibrated(model, *options):
 
 
 def nodes_on_the_npu(shop, source, target):
-    done = subprocess.run([shop.carina, "explain", source, "-t", target, "--json"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [shop.carina, "explain", source, "-t", target, "--json"], capture_output=True, text=True, check=True
+    )
     return [node["name"] for node in json.loads(done.stdout)["nodes"] if node["runs_on"] == "npu"]
 
 
@@ -97,7 +99,9 @@ def split(model, target, parts):
         source = shop.cases / model / "model_int8.pt2"
         names = nodes_on_the_npu(shop, source, target)
         kept = [names[len(names) * (i + 1) // parts] for i in range(parts - 1)]
-        program = shop.compile(source, "-t", target, "--delegate-all", *(word for name in kept for word in ("--cpu-node", name)))
+        program = shop.compile(
+            source, "-t", target, "--delegate-all", *(word for name in kept for word in ("--cpu-node", name))
+        )
         return Made(program, [Call("forward", shop.inputs(model))])
 
     return make
@@ -117,7 +121,12 @@ def raw_io(model, target):
 
 def of_carina(model):
     integer = "model.pt2" if model == "add_int32" else "model_int8.pt2"
-    yield Row("Carina", model, "float, CPU" if model != "add_int32" else "int32, CPU", compiled(model, "model.pt2", "-t", "ethos-u55-128", "--no-delegate"))
+    yield Row(
+        "Carina",
+        model,
+        "float, CPU" if model != "add_int32" else "int32, CPU",
+        compiled(model, "model.pt2", "-t", "ethos-u55-128", "--no-delegate"),
+    )
     if model != "add_int32":
         yield Row("Carina", model, "int8, CPU", compiled(model, integer, "-t", "ethos-u55-128", "--no-delegate"))
     for target in ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "vgf"):
@@ -125,12 +134,23 @@ def of_carina(model):
         yield Row("Carina", model, f"{kind}, {target}", compiled(model, integer, "-t", target, "--delegate-all"))
     if model != "add_int32":
         yield Row("Carina", model, "float, vgf", compiled(model, "model.pt2", "-t", "vgf", "--delegate-all"))
-        yield Row("Carina", model, "int16x8, ethos-u85-256", calibrated(model, "-t", "ethos-u85-256", "-q", "int16x8", "--delegate-all"))
+        yield Row(
+            "Carina",
+            model,
+            "int16x8, ethos-u85-256",
+            calibrated(model, "-t", "ethos-u85-256", "-q", "int16x8", "--delegate-all"),
+        )
     if model in ("ds_cnn", "kws", "lstm", "mobilenet_v2", "resnet20", "resnet8"):
         yield Row("Carina", model, "int8, 2 delegates, ethos-u55-128", split(model, "ethos-u55-128", 2))
         yield Row("Carina", model, "int8, 4 delegates, ethos-u85-256", split(model, "ethos-u85-256", 4))
         yield Row("Carina", model, "int8, int8 in and out, ethos-u55-128", raw_io(model, "ethos-u55-128"))
-        yield Row("Carina", model, "int8, CPU, Cortex-M operators", integer_kernels(model), reference="ExecuTorch's Python implementations")
+        yield Row(
+            "Carina",
+            model,
+            "int8, CPU, Cortex-M operators",
+            integer_kernels(model),
+            reference="ExecuTorch's Python implementations",
+        )
 
 
 def integer_kernels(model):
@@ -141,7 +161,9 @@ def integer_kernels(model):
         import pte_in_python
         import torch
 
-        program = shop.compile(shop.cases / model / "model_int8.pt2", "-t", "ethos-u55-128", "--no-delegate", "--cpu-kernels", "cortex-m")
+        program = shop.compile(
+            shop.cases / model / "model_int8.pt2", "-t", "ethos-u55-128", "--no-delegate", "--cpu-kernels", "cortex-m"
+        )
         inputs = shop.inputs(model)
         wanted = [y.numpy() for y in pte_in_python.run(program.read_bytes(), [torch.from_numpy(x) for x in inputs])]
         return Made(program, [Call("forward", inputs, wanted=wanted)])
@@ -198,7 +220,9 @@ def partly(model, target):
                 return node.name not in convolutions[2:3]
 
         partitioner = EthosUPartitioner(EthosUCompileSpec(target), additional_checks=[Middle()])
-        program = to_edge_transform_and_lower(exported, partitioner=[partitioner]).to_executorch(ExecutorchBackendConfig(extract_delegate_segments=False))
+        program = to_edge_transform_and_lower(exported, partitioner=[partitioner]).to_executorch(
+            ExecutorchBackendConfig(extract_delegate_segments=False)
+        )
         path = shop.folder / "model.pte"
         path.write_bytes(program.buffer)
         return Made(path, [Call("forward", shop.inputs(model))])
@@ -221,34 +245,57 @@ def cortex_m(model):
 
         arrays = shop.inputs(model)
         last = [x.ndim == 4 for x in arrays]
-        inputs = tuple(torch.from_numpy(x).to(memory_format=torch.channels_last if flag else torch.contiguous_format) for x, flag in zip(arrays, last))
-        module = torch.export.load(shop.cases / model / "model.pt2").module(check_guards=False).to(memory_format=torch.channels_last)
+        inputs = tuple(
+            torch.from_numpy(x).to(memory_format=torch.channels_last if flag else torch.contiguous_format)
+            for x, flag in zip(arrays, last)
+        )
+        module = (
+            torch.export.load(shop.cases / model / "model.pt2")
+            .module(check_guards=False)
+            .to(memory_format=torch.channels_last)
+        )
         prepared = prepare_pt2e(torch.export.export(module, inputs).module(check_guards=False), CortexMQuantizer())
         prepared(*inputs)
         config = cortex_m_edge_compile_config()
         edge = to_edge(torch.export.export(convert_pt2e(prepared), inputs), compile_config=config)
-        passes = CortexMPassManager(edge.exported_program(), CortexMPassManager.pass_list, target_config=CortexMTargetConfig(cpu=CortexM.M55))
+        passes = CortexMPassManager(
+            edge.exported_program(), CortexMPassManager.pass_list, target_config=CortexMTargetConfig(cpu=CortexM.M55)
+        )
         manager = EdgeProgramManager(passes.transform(), compile_config=config)
         with torch.no_grad():
             outputs = manager.exported_program().module(check_guards=False)(*inputs)
         wanted = [y.contiguous().numpy() for y in ([outputs] if isinstance(outputs, torch.Tensor) else outputs)]
         path = shop.folder / "model.pte"
         path.write_bytes(manager.to_executorch().buffer)
-        return Made(path, [Call("forward", arrays, channels_last=[i for i, flag in enumerate(last) if flag], wanted=wanted)])
+        return Made(
+            path, [Call("forward", arrays, channels_last=[i for i, flag in enumerate(last) if flag], wanted=wanted)]
+        )
 
     return make
 
 
 def of_executorch(model):
     for target in PEERS_TARGETS:
-        yield Row("ExecuTorch", model, f"{'int32' if model == 'add_int32' else 'int8'}, {target}, by Vela", of_the_peer(model, target))
-    yield Row("ExecuTorch", model, "float, portable kernels" if model != "add_int32" else "int32, portable kernels", portable(model, "model.pt2"))
+        yield Row(
+            "ExecuTorch",
+            model,
+            f"{'int32' if model == 'add_int32' else 'int8'}, {target}, by Vela",
+            of_the_peer(model, target),
+        )
+    yield Row(
+        "ExecuTorch",
+        model,
+        "float, portable kernels" if model != "add_int32" else "int32, portable kernels",
+        portable(model, "model.pt2"),
+    )
     if model != "add_int32":
         yield Row("ExecuTorch", model, "int8, portable kernels", portable(model, "model_int8.pt2"))
     if model in ("ds_cnn", "kws", "resnet8"):
         yield Row("ExecuTorch", model, "int8, 2 delegates, ethos-u55-128, by Vela", partly(model, "ethos-u55-128"))
     if model in ("ds_cnn", "kws", "mobilenet_v2", "resnet8"):
-        yield Row("ExecuTorch", model, "int8, Cortex-M operators", cortex_m(model), reference="its Python implementations")
+        yield Row(
+            "ExecuTorch", model, "int8, Cortex-M operators", cortex_m(model), reference="its Python implementations"
+        )
 
 
 def rows(cases: Path) -> list[Row]:

@@ -24,7 +24,7 @@ import warnings
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.extend(str(Path(__file__).resolve().parents[1] / folder) for folder in ("", "support"))
 
 import torch
 from tier_plugin import collect_garbage_rarely

@@ -6,7 +6,7 @@
 #include "networks.h"
 
 // Checks which steps selection makes of graphs whose axes have another order than the NPU's. No step only moves data if
-// an address can express the layout. tests/integration/test_plan.py checks the results.
+// an address can express the layout. tests/integration/plan/test_plan.py checks the results.
 namespace carina::plan {
 namespace {
 

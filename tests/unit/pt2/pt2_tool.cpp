@@ -1,6 +1,6 @@
 // pt2_tool MODEL.pt2 [FILE.npz]: prints the imported graph as JSON and writes its constants, for
-// tests/integration/test_pt2.py. Messages go to stderr; the exit code is 1 if the model is rejected. pt2_tool MODEL.pt2
-// --time REPETITIONS: the shortest time of a read, in milliseconds.
+// tests/integration/pytorch/test_pt2.py. Messages go to stderr; the exit code is 1 if the model is rejected. pt2_tool
+// MODEL.pt2 --time REPETITIONS: the shortest time of a read, in milliseconds.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

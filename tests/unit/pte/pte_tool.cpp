@@ -1,4 +1,4 @@
-// For tests/integration/test_pte.py.
+// For tests/integration/runtime/test_pte.py.
 // pte_tool rewrite IN.pte OUT.pte inline|segment: reads a program and writes it again, with the delegates inline or in
 // segments. pte_tool emit MODEL.pt2 OUT.pte: writes the imported graph as a program of kernels. pte_tool blob IN.pte:
 // prints the blocks and tensors of the first delegate's blob, as the runtime reads them.

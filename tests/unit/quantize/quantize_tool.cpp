@@ -1,8 +1,8 @@
 // quantize_tool MODEL.pt2 INPUTS.npz OUTPUTS.npz [CALIBRATION.npz [SCHEME]]: quantizes the model, lowers it and runs
-// the integer graph on every input, for tests/integration/test_quantize.py. The parameters come from the model's
-// quantize nodes or from calibration. Arrays of the .npz files are called "<sample>_<input>" and "<sample>_<output>".
-// Inputs and outputs are floats: the tool quantizes and dequantizes them. It prints the quantization of each value as
-// JSON.
+// the integer graph on every input, for tests/integration/quantize/test_quantize.py. The parameters come from the
+// model's quantize nodes or from calibration. Arrays of the .npz files are called "<sample>_<input>" and
+// "<sample>_<output>". Inputs and outputs are floats: the tool quantizes and dequantizes them. It prints the
+// quantization of each value as JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

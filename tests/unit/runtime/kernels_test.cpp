@@ -1,5 +1,5 @@
-// Tests kernels in cases that no official program has: types, limits, rejected calls. tests/integration/test_runtime.py
-// compares their values with the official runtime.
+// Tests kernels in cases that no official program has: types, limits, rejected calls.
+// tests/integration/runtime/test_runtime.py compares their values with the official runtime.
 #include <gtest/gtest.h>
 
 #include <algorithm>

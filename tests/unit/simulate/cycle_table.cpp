@@ -425,7 +425,7 @@ channels and taps either, although Vela's choice of the traversal does. Carina's
 both: the FVP figure above shows the padding, and no port can transfer more than its width. Both
 increase the difference to Vela: its median is 7.7 % for U55 and U65, and 20.3 % for U85. U85 layers
 without padding that do not wait for their decoders are within 5 % of Vela's rows
-(`tests/integration/test_cycle_model.py`).
+(`tests/integration/plan/test_cycle_model.py`).
 
 Causes of the differences, by parts of the breakdown:
 - *Layout.* Vela estimates a transposition from the tensor before it is divided into operations.

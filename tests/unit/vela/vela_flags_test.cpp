@@ -1,4 +1,4 @@
-// Tests what Vela's flags set, and how they combine with a command's own options. tests/integration/test_usage.py
+// Tests what Vela's flags set, and how they combine with a command's own options. tests/integration/cli/test_usage.py
 // compares the list of flags with the installed Vela.
 #include "vela/vela_flags.h"
 
