@@ -211,6 +211,8 @@ def unit():
 
 
 def integration():
+    seed = os.environ.setdefault("CARINA_MODULES_SEED", str(int(time.time())))
+    print(f"    random modules: CARINA_MODULES_SEED={seed} repeats them", flush=True)
     pytest("integration", [], "-m", "not long")
 
 
