@@ -107,6 +107,12 @@ void add_schemes(const driver::CompileRequest& request, const driver::PreparedMo
   };
   add("int8", "8-bit activations and weights");
   add("int8x4", "4-bit weights");
+  if (!request.quantize.prune.empty() || model.model.quantization.starts_with("auto")) return;
+  choices.push_back({.what = "two of each four weights pruned (other results: see carina accuracy)",
+                     .options = "--prune-weights 2:4",
+                     .request = request,
+                     .quantizes_anew = true});
+  choices.back().request.quantize.prune = "2:4";
 }
 
 Alternative measured(const Choice& choice, const driver::PreparedModel& model) {

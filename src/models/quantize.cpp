@@ -28,6 +28,11 @@ bool has_quantized_activation(const ir::Graph& graph, const ir::Node& node) {
 
 Result<void> take_imported(Model& model, const QuantizeRequest& request, const Log& log) {
   const bool has_data = request.samples && request.origin != QuantizeRequest::Origin::kStandIn;
+  if (request.scheme.general.weights.pruning != quantize::Pruning::kNone)
+    return fail({.where = model.name,
+                 .what = "the model is quantized already, so its weights cannot be pruned",
+                 .hint = "prune the float model, or leave --prune-weights out",
+                 .fault = Fault::kUsage});
   if (has_data || request.mode == QuantizeMode::kAlways) {
     log.note({.where = model.name,
               .what = "the model is quantized already; the calibration data is not used",

@@ -73,10 +73,11 @@ Result<QuantizeFlags> flags_of_file(const std::string& file) {
 // command line replace those of the file; its overrides are appended.
 Result<QuantizeFlags> with_file(const QuantizeFlags& flags) {
   if (flags.file.empty()) return flags;
-  CARINA_TRY(QuantizeFlags all, flags_of_file(flags.file));
-  if (!flags.scheme.empty()) all.scheme = flags.scheme;
-  if (!flags.io.empty()) all.io = flags.io;
-  std::ranges::copy(flags.overrides, std::back_inserter(all.overrides));
+  CARINA_TRY(const QuantizeFlags of_file, flags_of_file(flags.file));
+  QuantizeFlags all = flags;
+  if (all.scheme.empty()) all.scheme = of_file.scheme;
+  if (all.io.empty()) all.io = of_file.io;
+  all.overrides.insert(all.overrides.begin(), of_file.overrides.begin(), of_file.overrides.end());
   return all;
 }
 
@@ -130,6 +131,24 @@ Result<void> check_search(const QuantizeFlags& flags, const QuantizeRequest& req
   return {};
 }
 
+// Adds --prune-weights to the scheme.
+Result<void> prune(const QuantizeFlags& flags, QuantizeRequest& request) {
+  if (flags.prune.empty()) return {};
+  const auto wrong = [&](std::string what, std::string expected, const std::string& got) {
+    return fail({.where = "--prune-weights",
+                 .what = std::move(what),
+                 .expected = std::move(expected),
+                 .got = got,
+                 .fault = Fault::kUsage});
+  };
+  if (flags.prune != "2:4") return wrong("unknown pattern of zeros", "2:4", flags.prune);
+  if (request.auto_goal || request.mode == QuantizeMode::kNone)
+    return wrong("the option has no effect with this quantization", "a scheme: int8, int16x8", flags.scheme);
+  request.scheme.general.weights.pruning = quantize::Pruning::kTwoOfFour;
+  request.scheme.name += "+pruned-2:4";
+  return {};
+}
+
 Result<void> set_scheme(const QuantizeFlags& flags, QuantizeRequest& request) {
   if (flags.scheme.empty()) return {};
   request.mode = flags.scheme == kNoQuantization ? QuantizeMode::kNone : QuantizeMode::kAlways;
@@ -173,6 +192,7 @@ Result<QuantizeRequest> parse_quantize_flags(const QuantizeFlags& given) {
   CARINA_TRY(const QuantizeFlags flags, with_file(given));
   QuantizeRequest request;
   CARINA_CHECKED(set_scheme(flags, request));
+  CARINA_CHECKED(prune(flags, request));
   CARINA_CHECKED(check_search(flags, request));
   CARINA_TRY(request.raw_io, edges_of(flags.io));
   Diagnostics errors;

@@ -81,6 +81,7 @@ constexpr std::array kDetails{
     Detail{"percentile", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kPercentile; }},
     Detail{"moving-average", "ranges", [](NodeScheme& s) { s.activations.ranges = RangeChoice::kMovingAverage; }},
     Detail{"equalized", "equalization", [](NodeScheme& s) { s.weights.equalization = Equalization::kAcrossLayers; }},
+    Detail{"pruned-2:4", "pruning", [](NodeScheme& s) { s.weights.pruning = Pruning::kTwoOfFour; }},
     Detail{"unequalized", "equalization", [](NodeScheme& s) { s.weights.equalization = Equalization::kNone; }},
 };
 

@@ -11,6 +11,7 @@
 #include "quantize/equalize.h"
 #include "quantize/measured_ranges_internal.h"
 #include "quantize/own_channels_internal.h"
+#include "quantize/prune_internal.h"
 #include "quantize/quantizer_internal.h"
 #include "quantize/similarity.h"
 
@@ -175,6 +176,7 @@ Result<Observed> Observed::create(ir::Graph aten, const datasets::DataSet& sampl
   state->samples = samples.size();
   const ir::Graph& graph = state->graph;
   CARINA_TRY(const SchemeOf schemes, SchemeOf::create(graph, options.scheme, options.user_nodes));
+  prune_weights(state->graph, schemes, log);
   CalibrationOptions calibration{
       .threads = options.threads,
       .evaluator = options.evaluator,

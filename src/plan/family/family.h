@@ -48,7 +48,7 @@ struct Abilities {
   bool written_weights = false;
   // Convolutions and pools whose OFM has contiguous rows or columns instead of channels (FeatureMap::stride_c).
   bool transposed_results = false;
-  // Convolutions that multiply only two of each four input channels (are_two_of_four).
+  // Convolutions that multiply only two of each four input channels (two_of_four).
   bool sparse_weights = false;
   // A second format of weights, which is decoded faster and takes more bytes (npu::WeightFormat::FWD).
   bool fast_weights = false;

@@ -39,18 +39,22 @@ bool has_two_zeros(std::span<const T> group) {
 
 }  // namespace
 
-bool are_two_of_four(const Weights& weights) {
+TwoOfFour two_of_four(const Weights& weights) {
+  TwoOfFour found;
   const auto channels = static_cast<size_t>(weights.in_channels);
-  if (channels < kGroup || weights.values.empty()) return false;
-  return weights.values.visit([&](const auto& values) {
+  if (channels < kGroup || weights.values.empty()) return found;
+  weights.values.visit([&](const auto& values) {
     constexpr int kLeast = -127;
+    found.groups = values.size() / channels * ((channels + kGroup - 1) / kGroup);
     for (size_t filter = 0; filter < values.size(); filter += channels) {
       for (size_t c = 0; c < channels; c += kGroup) {
-        if (!has_two_zeros(values.subspan(filter + c, std::min(kGroup, channels - c)))) return false;
+        if (has_two_zeros(values.subspan(filter + c, std::min(kGroup, channels - c)))) continue;
+        if (++found.full_groups > found.groups / 20) return;
       }
     }
-    return std::ranges::all_of(values, [](auto value) { return value >= kLeast && value <= -kLeast; });
+    found.fits = std::ranges::all_of(values, [](auto value) { return value >= kLeast && value <= -kLeast; });
   });
+  return found;
 }
 
 }  // namespace carina::plan

@@ -63,10 +63,17 @@ struct Weights {
   AccWidth acc = AccWidth::kNarrow;  // of the steps that read them; it decides the format of the scales
 };
 
-// Returns whether at most two of each four consecutive input channels have a weight other than zero, at each tap of
-// each filter (2:4 sparsity), and no weight is below -127. False for fewer than four input channels and for depthwise
-// kernels.
-bool are_two_of_four(const Weights& weights);
+// How near weights are to 2:4 sparsity: at most two weights other than zero among each four consecutive input channels,
+// at each tap of each filter.
+struct TwoOfFour {
+  size_t groups = 0;       // of four channels at one tap; 0: fewer than four input channels, or a depthwise kernel
+  size_t full_groups = 0;  // groups with more than two such weights; counting ends when more than a twentieth have
+  bool fits = true;        // no weight is below -127
+
+  [[nodiscard]] bool holds() const { return groups > 0 && full_groups == 0 && fits; }
+  [[nodiscard]] bool nearly_holds() const { return full_groups > 0 && full_groups <= groups / 20; }
+};
+TwoOfFour two_of_four(const Weights& weights);
 
 // Data of the network that no scheduling decision changes: the bytes of constants and weights, and the node of each
 // step.

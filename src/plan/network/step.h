@@ -158,7 +158,7 @@ struct Step {
   Padding padding = {};
   WeightsId weights = {};       // CONV, DEPTHWISE, and pools with a scale per channel
   int64_t first_channel = 0;    // of `weights`; the OFM's depth is the number of channels
-  bool sparse_weights = false;  // CONV: are_two_of_four(weights), and the NPU has a form for them
+  bool sparse_weights = false;  // CONV: two_of_four(weights).holds(), and the NPU has a form for them
   bool per_channel = false;     // scales come from `weights`
   Scaling scaling = {};         // used if not per_channel; its rounding always applies
   OperandScaling operands = {};

@@ -93,6 +93,7 @@ Result<Network> Selection::run() && {
   if (!errors.empty()) return fail(std::move(errors));
   current_ = {};
   note_slow_matmuls();
+  note_sparse_weights();
   note_steep_tables();
   for (const ir::ValueId id : graph_.outputs) {
     const TensorId tensor = output_tensor_[id.index()];
@@ -202,6 +203,15 @@ void Selection::could_write_weights(const WrittenWeights& cycles) {
   slow_cycles_.then += cycles.then;
 }
 
+void Selection::note_sparse_weights() const {
+  if (sparse_layers_ == 0 && nearly_sparse_.empty()) return;
+  log_.note({.where = "weights",
+             .what = fmt::format("2:4 sparse in {} layers, which may take half the multiplications{}{}", sparse_layers_,
+                                 nearly_sparse_.empty() ? "" : "; nearly in ", nearly_sparse_),
+             .hint = nearly_sparse_.empty() ? "" : "--prune-weights 2:4 keeps the two largest of each group",
+             .severity = Severity::kNote});
+}
+
 void Selection::note_slow_matmuls() const {
   if (slow_matmuls_ == 0 || slow_cycles_.then >= slow_cycles_.now) return;
   log_.note({.where = "MATMUL",
@@ -291,7 +301,15 @@ void Selection::push(Step step) {
 bool Selection::has_sparse_weights(WeightsId id) {
   if (!family_.abilities.sparse_weights || !id.valid() || !options_.uses(Optimization::kSparseWeights)) return false;
   const auto [known, is_new] = sparse_weights_.emplace(id.index(), false);
-  if (is_new) known->second = are_two_of_four(network_.material[id]);
+  if (!is_new) return known->second;
+  const TwoOfFour found = two_of_four(network_.material[id]);
+  known->second = found.holds();
+  sparse_layers_ += found.holds() ? 1 : 0;
+  if (found.nearly_holds()) {
+    nearly_sparse_ +=
+        fmt::format("{}{} ({} of {} groups of four input channels have more than two)",
+                    nearly_sparse_.empty() ? "" : ", ", graph_[current_].name, found.full_groups, found.groups);
+  }
   return known->second;
 }
 

@@ -157,7 +157,7 @@ class Selection {
   View new_tensor(std::string name, const Shape& shape, ElementType type);
   TensorId new_constant(std::string name, std::span<const std::byte> bytes, const Shape& shape, int64_t element_bytes);
   void push(Step step);
-  // Returns whether the NPU can use that two of each four weights are zero (are_two_of_four).
+  // Returns whether the NPU can use that two of each four weights are zero (two_of_four).
   bool has_sparse_weights(WeightsId id);
   // Reports a product of two activations that Options::dynamic_weights would make faster. The message is given once per
   // network.
@@ -181,6 +181,7 @@ class Selection {
   // Notes which values are in memory as TOSA defines them, and where.
   void note_values();
   void note_slow_matmuls() const;
+  void note_sparse_weights() const;
   // Warns of TABLEs whose entries differ by more than 16 bits (select/table.cpp).
   void note_steep_tables() const;
   void fail_outputs();  // of the current node; the readers are not selected either
@@ -220,7 +221,9 @@ class Selection {
   std::vector<bool> absorbed_;                             // by node
   std::unordered_multimap<uint64_t, TensorId> constants_;  // by content
   std::unordered_map<size_t, bool> sparse_weights_;        // by WeightsId: the results of has_sparse_weights()
-  size_t slow_matmuls_ = 0;                                // number of calls of could_write_weights()
+  size_t sparse_layers_ = 0;
+  std::string nearly_sparse_;  // the layers whose weights are nearly 2:4 sparse
+  size_t slow_matmuls_ = 0;    // number of calls of could_write_weights()
   WrittenWeights slow_cycles_ = {};
   ir::NodeId current_;
 };

@@ -1,0 +1,79 @@
+"""2:4 sparse weights: `--prune-weights 2:4` and the notes about networks that come with such weights."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+TARGET = "ethos-u85-256"
+
+
+@pytest.fixture(scope="module")
+def convolutions():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(128, 128, 3, padding=1), nn.ReLU(), nn.Conv2d(128, 128, 3, padding=1)).eval()
+
+
+@pytest.fixture(scope="module")
+def model(convolutions, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pruned")
+    save(convolutions, folder / "m.pt2")
+    np.savez(folder / "c.npz", x=np.random.RandomState(0).randn(4, 1, 128, 16, 16).astype("f4"))
+    return folder / "m.pt2"
+
+
+def save(module, path):
+    torch.export.save(torch.export.export(module, (torch.zeros(1, 128, 16, 16),)), path)
+
+
+def pruned(weight):
+    """With the two largest magnitudes of each four input channels, by PyTorch."""
+    groups = weight.detach().reshape(weight.shape[0], -1, 4, *weight.shape[2:])
+    smallest = groups.abs().topk(2, dim=2, largest=False).indices
+    return groups.scatter(2, smallest, 0.0).reshape(weight.shape)
+
+
+def compiled(run_carina, model, *options, expect=0):
+    given = ["compile", model, "-t", TARGET, "--calibrate", model.with_name("c.npz"), *options]
+    return run_carina([*given, "-o", model.with_name("m.pte"), "--json"], expect=expect)
+
+
+def test_pruned_layers_take_less_and_have_the_bits_of_the_integer_graph(run_carina, model):
+    dense = compiled(run_carina, model).json
+    done = compiled(run_carina, model, "--prune-weights", "2:4")
+    assert done.json["cycles"] < 0.6 * dense["cycles"]
+    assert "147456 of 294912 weights in 2 layers became zero" in done.stderr
+    by_scheme = compiled(run_carina, model, "--quantize", "int8+pruned-2:4").json
+    assert by_scheme["cycles"] == done.json["cycles"]
+    data = ["accuracy", model, model.with_name("m.pte"), "--data", model.with_name("c.npz"), "--json"]
+    measured = run_carina(data).json
+    assert measured["npu_equals_integer"] == measured["samples"] == 4
+    assert 3 < measured["sqnr_db"] < 20
+
+
+def test_weights_that_pytorch_pruned_give_the_same_program(run_carina, model, convolutions, tmp_path):
+    compiled(run_carina, model, "--quantize", "int8+unequalized+pruned-2:4")
+    ours = model.with_name("m.pte").read_bytes()
+    for part in (convolutions[0], convolutions[2]):
+        part.weight.data = pruned(part.weight)
+    save(convolutions, model.with_name("sparse.pt2"))
+    done = compiled(run_carina, model.with_name("sparse.pt2"), "--quantize", "int8+unequalized")
+    assert model.with_name("m.pte").read_bytes() == ours
+    assert "2:4 sparse in 2 layers" in done.stderr
+    convolutions[2].weight.data[3, :4, 1, 1] = 0.02
+    save(convolutions, model.with_name("nearly.pt2"))
+    done = compiled(run_carina, model.with_name("nearly.pt2"), "--quantize", "int8+unequalized")
+    assert "2:4 sparse in 1 layers" in done.stderr
+    assert "(1 of 36864 groups of four input channels have more than two)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--prune-weights", "1:4"], "unknown pattern of zeros"),
+        (["--prune-weights", "2:4", "-q", "auto"], "no effect with this quantization"),
+        (["--prune-weights", "2:4", "-q", "none"], "no effect with this quantization"),
+    ],
+)
+def test_wrong_pruning_is_an_error(run_carina, model, options, text):
+    assert text in compiled(run_carina, model, *options, expect=2).stdout
