@@ -97,13 +97,11 @@ class _Expander:
     def _bind(self, node: Node, results: Sequence[int]) -> None:
         import operator
 
-        if (
-            len(results) == 1
-            and len(node.target._schema.returns) == 1
-            and "[]" not in str(node.target._schema.returns[0].type)
-        ):  # type: ignore[union-attr]
-            self.made[results[0]] = node
-            return
+        if len(results) == 1:
+            returns = node.target._schema.returns  # type: ignore[union-attr]
+            if len(returns) == 1 and "[]" not in str(returns[0].type):
+                self.made[results[0]] = node
+                return
         for place, index in enumerate(results):
             if index >= 0:
                 self.made[index] = self.module.graph.call_function(operator.getitem, (node, place))

@@ -5,8 +5,8 @@ from matrix import RELATIVE, Outcome
 HEAD = f"""# Programs and runtimes
 
 This page lists programs that run in both runtimes, with the differences of their outputs.
-`make conformance` (`tests/integration/interop/run_matrix.py --page`) writes it. `make test` runs a sample
-of the rows.
+`make conformance` (`tests/integration/interop/run_matrix.py --page`) writes it. `make test` runs a
+sample of the rows.
 
 Programs of Carina and of ExecuTorch run in Carina's runtime (`carina run`) and in the official
 runtime of the package `executorch`. In the official runtime, Carina's simulator and interpreter are
@@ -14,9 +14,8 @@ the delegates ([guide/official-runtime.md](guide/official-runtime.md)). The mode
 `../shared/cases`.
 
 - Outputs of integers and booleans must be equal bit by bit.
-- Outputs of floats may differ by at most {RELATIVE:.0e} of the output's largest value. They are
-  computed with the kernels of the firmware (`--portable-kernels`), which add floats in ExecuTorch's
-  order.
+- Outputs of floats may differ by at most {RELATIVE:.0e} of the output's largest value. They are computed
+  with the kernels of the firmware (`--portable-kernels`), which add floats in ExecuTorch's order.
 - The column "host kernels" is the difference with the faster kernels of the host. It may be larger
   between quantized layers of floats, since another order of a sum can give another integer.
 - If the official runtime has no kernels for a program, the row names another reference.
