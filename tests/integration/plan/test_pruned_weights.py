@@ -35,7 +35,9 @@ def pruned(weight):
 
 def compiled(run_carina, model, *options, expect=0):
     given = ["compile", model, "-t", TARGET, "--calibrate", model.with_name("c.npz"), *options]
-    return run_carina([*given, "-o", model.with_name("m.pte"), "--json"], expect=expect)
+    return run_carina(
+        [*given, "--dump", model.with_name("dump"), "-o", model.with_name("m.pte"), "--json"], expect=expect
+    )
 
 
 def test_pruned_layers_take_less_and_have_the_bits_of_the_integer_graph(run_carina, model):
@@ -45,8 +47,8 @@ def test_pruned_layers_take_less_and_have_the_bits_of_the_integer_graph(run_cari
     assert "147456 of 294912 weights in 2 layers became zero" in done.stderr
     by_scheme = compiled(run_carina, model, "--quantize", "int8+pruned-2:4").json
     assert by_scheme["cycles"] == done.json["cycles"]
-    data = ["accuracy", model, model.with_name("m.pte"), "--data", model.with_name("c.npz"), "--json"]
-    measured = run_carina(data).json
+    files = ["--data", model.with_name("c.npz"), "--dump", model.with_name("dump")]
+    measured = run_carina(["accuracy", model, model.with_name("m.pte"), *files, "--json"]).json
     assert measured["npu_equals_integer"] == measured["samples"] == 4
     assert 3 < measured["sqnr_db"] < 20
 
