@@ -12,6 +12,7 @@
 #include "carina/compile_report.h"
 #include "carina/log.h"
 #include "carina/result.h"
+#include "check/front_end.h"
 #include "ir/graph.h"
 #include "lower/target.h"
 #include "npu/weights/encoded_weights_cache.h"
@@ -30,6 +31,7 @@ struct DelegateOptions : options::ScheduleOptions {
   Artifacts artifacts = Artifacts::kDrop;
   std::vector<Show> shown = {};                 // sections to show in the report
   npu::EncodedWeightsCache* streams = nullptr;  // plan::Options::streams
+  check::FrontEnd front_end = {};               // what a quick check counts as the compilation's work
 };
 
 // A file that shows how a delegate was compiled, for --dump.

@@ -33,9 +33,12 @@ Result<CheckedPlan> plan_without(const LeftOut& left_out, const ir::Graph& tosa,
   CARINA_TRY(plan.network, plan::compile(tosa, target, choices, log));
   if (options.check == options::Check::kOff) return plan;
   log.progress("check", 0, 1);
-  CARINA_TRY(plan.check,
-             check::check_network(
-                 {.tosa = tosa, .network = plan.network, .extent = options.check, .threads = options.threads}, log));
+  CARINA_TRY(plan.check, check::check_network({.tosa = tosa,
+                                               .network = plan.network,
+                                               .extent = options.check,
+                                               .front_end = options.front_end,
+                                               .threads = options.threads},
+                                              log));
   return plan;
 }
 

@@ -57,7 +57,7 @@ std::unexpected<Diagnostics> differs(const ir::Graph& graph, Difference differen
 }  // namespace
 
 Result<results::CheckReport> check_graph(const GraphCheck& what, const Log& log) {
-  const auto [nodes, samples] = extent_of_file_check(what.tosa, what.extent);
+  const auto [nodes, samples] = extent_of_file_check(what.tosa, what.extent, what.front_end);
   const bool is_whole = nodes == what.tosa.nodes.size();
   const std::string unchecked = is_whole ? "" : kMoreThanAFifth;
   if (nodes == 0 && !is_whole) return report_of(0, 0, unchecked);

@@ -4,6 +4,7 @@
 #include "carina/log.h"
 #include "carina/options.h"
 #include "carina/result.h"
+#include "check/front_end.h"
 #include "ir/graph.h"
 
 namespace carina::check {
@@ -12,7 +13,8 @@ struct GraphCheck {
   const ir::Graph& tosa;                          // the graph that was to be written
   const ir::Graph& written;                       // as it is read from the file
   options::Check extent = options::Check::kFull;  // not kOff
-  int threads = 1;                                // results do not depend on it
+  FrontEnd front_end = {};
+  int threads = 1;  // results do not depend on it
 };
 
 // Checks a file with a TOSA graph: with the interpreter's fused kernels, its graph gives what the graph that was to be

@@ -30,7 +30,7 @@ namespace {
 class Check {
  public:
   Check(const NetworkCheck& what, const Log& log)
-      : what_(what), log_(log), part_(part_of(what.tosa, what.network, what.extent)) {}
+      : what_(what), log_(log), part_(part_of(what.tosa, what.network, what.extent, what.front_end)) {}
 
   Result<results::CheckReport> run();
 

@@ -4,6 +4,7 @@
 #include "carina/log.h"
 #include "carina/options.h"
 #include "carina/result.h"
+#include "check/front_end.h"
 #include "ir/graph.h"
 #include "npu/compiled_network.h"
 
@@ -15,7 +16,8 @@ struct NetworkCheck {
   const ir::Graph& tosa;  // the graph from which the network was compiled
   const npu::CompiledNetwork& network;
   options::Check extent = options::Check::kFull;  // not kOff
-  int threads = 1;                                // results do not depend on it
+  FrontEnd front_end = {};
+  int threads = 1;  // results do not depend on it
 };
 
 // Runs a network on the simulator and its graph on the interpreter, on samples that are drawn from a fixed seed.

@@ -7,7 +7,7 @@
 
 // What a quick check runs. A check costs a run of each sample on the interpreter and on the simulator: mostly
 // multiply-accumulates, and once what both do with weights. A compilation costs mostly what its weights do: encoding
-// and search. So a network with few weights and large images is checked with one sample, or only its first operators
+// and search; and, of a float model, calibration. So a network with few weights and large images is checked with one sample, or only its first operators
 // are.
 //   Example: 3x3 convolutions of 512x512x32. Each has 9,216 weights, which take 0.4 ms to compile, and 2.4 G
 //   multiply-accumulates for each sample and engine. Only the first ones are checked.
@@ -21,14 +21,18 @@ namespace {
 constexpr double kPerMac = 0.025;           // of one sample, both engines
 constexpr double kPerFloatMac = 0.2;        // likewise
 constexpr double kPerElement = 0.25;        // likewise, of an operand or a result
-constexpr double kPerWeight = 4;            // decoded and packed once
-constexpr double kPerNode = 6'000;          // planning of the interpreter, and operations of both engines
-constexpr double kCompileOnce = 8'000'000;  // reading, starting, packaging
-constexpr double kCompilePerNode = 150'000;
-constexpr double kCompilePerWeight = 40;
-constexpr double kWritePerNode = 50'000;
+constexpr double kPerWeight = 5.5;          // decoded and packed once
+constexpr double kPerNode = 11'000;         // planning of the interpreter, and operations of both engines
+constexpr double kCompileOnce = 4'000'000;  // starting, reading, packaging
+constexpr double kCompilePerNode = 50'000;
+constexpr double kCompilePerLayer = 350'000;  // a node with weights: its blocks, and how its weights are divided
+constexpr double kCompilePerWeight = 16;      // encoding
+constexpr double kWritePerNode = 30'000;
 constexpr double kWritePerWeight = 5;
-constexpr double kShare = 0.2;
+constexpr double kImportPerNode = 30'000;
+constexpr double kImportPerWeight = 8;
+constexpr double kCalibratePerMac = 0.05;  // of one sample
+constexpr double kShare = 0.17;            // so that it is at most a fifth on machines that differ
 
 // The weights of a quick check. Each engine has a copy of them, beside those of the planner.
 constexpr int64_t kMaxWeights = int64_t{1} << 25;
@@ -78,13 +82,28 @@ double check_work(const ir::Graph& graph, const ir::Node& node, int samples) {
          samples * (per_mac * macs_of(graph, node) + kPerElement * static_cast<double>(moved));
 }
 
-double compile_work(const ir::Graph& graph) {
-  double work = kCompileOnce + kCompilePerNode * static_cast<double>(graph.nodes.size());
-  for (const ir::Node& node : graph.nodes) work += kCompilePerWeight * static_cast<double>(weights_of(graph, node));
+// The work of the front end, as far as it follows from the graph that came of it.
+double front_end_work(const ir::Graph& graph, const FrontEnd& front_end) {
+  if (!front_end.has_imported) return 0;
+  double work = 0;
+  for (const ir::Node& node : graph.nodes) {
+    work += kImportPerNode + kImportPerWeight * static_cast<double>(weights_of(graph, node)) +
+            kCalibratePerMac * static_cast<double>(front_end.samples) * macs_of(graph, node);
+  }
   return work;
 }
 
-// The work of writing a file with the graph, quantization and lowering included.
+double compile_work(const ir::Graph& graph) {
+  double work = kCompileOnce;
+  for (const ir::Node& node : graph.nodes) {
+    const auto weights = static_cast<double>(weights_of(graph, node));
+    work += kCompilePerNode + (macs_of(graph, node) > 0 && weights > 0 ? kCompilePerLayer : 0) +
+            kCompilePerWeight * weights;
+  }
+  return work;
+}
+
+// The work of writing a file with the graph, lowering included.
 double write_work(const ir::Graph& graph) {
   double work = kCompileOnce + kWritePerNode * static_cast<double>(graph.nodes.size());
   for (const ir::Node& node : graph.nodes) work += kWritePerWeight * static_cast<double>(weights_of(graph, node));
@@ -180,9 +199,12 @@ Extent extent_within(const ir::Graph& graph, double work) {
 
 }  // namespace
 
-Part part_of(const ir::Graph& graph, const npu::CompiledNetwork& network, options::Check check) {
+Part part_of(const ir::Graph& graph, const npu::CompiledNetwork& network, options::Check check,
+             const FrontEnd& front_end) {
   const Extent whole{.nodes = graph.nodes.size(), .samples = kSamples};
-  const Extent most = check == options::Check::kFull ? whole : extent_within(graph, kShare * compile_work(graph));
+  const Extent most = check == options::Check::kFull
+                          ? whole
+                          : extent_within(graph, kShare * (compile_work(graph) + front_end_work(graph, front_end)));
   if (most.nodes == whole.nodes) return {.extent = most, .layers = network.layers.size()};
   const Cuts cuts(graph, network);
   constexpr size_t kMaxAttempts = 256;  // each takes a pass over the graph
@@ -192,9 +214,9 @@ Part part_of(const ir::Graph& graph, const npu::CompiledNetwork& network, option
   return {};
 }
 
-Extent extent_of_file_check(const ir::Graph& graph, options::Check check) {
+Extent extent_of_file_check(const ir::Graph& graph, options::Check check, const FrontEnd& front_end) {
   if (check == options::Check::kFull) return {.nodes = graph.nodes.size(), .samples = kSamples};
-  return extent_within(graph, kShare * write_work(graph));
+  return extent_within(graph, kShare * (write_work(graph) + front_end_work(graph, front_end)));
 }
 
 ir::Graph first_nodes(const ir::Graph& graph, size_t nodes) {

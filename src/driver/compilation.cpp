@@ -156,6 +156,7 @@ Compilation compile_pt2(const Buffer& file, const std::string& where, const Comp
     diagnose_rest(stopped, prepared);
     return stopped;
   }
+  choices.delegate.front_end = {.has_imported = true, .samples = model.samples};
   Compilation compilation = compile_model(std::move(model), choices, backend, log);
   compilation.schemes = std::move(found->front);
   return compilation;

@@ -23,6 +23,7 @@ struct Model {
   ir::Graph graph;
   std::string quantization = "none";           // the origin of the quantization, for reports
   bool random_ranges = false;                  // quantized with ranges of random inputs
+  size_t samples = 0;                          // of calibration
   std::vector<std::string> beyond_int32 = {};  // names of values of int64 that the samples have shown beyond int32
 };
 

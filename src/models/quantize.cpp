@@ -82,6 +82,7 @@ Result<void> calibrate(Model& model, const QuantizeRequest& request, const Log& 
                                      .user_nodes = user_nodes_of(model)};
   model.quantization = calibration_text(request, samples.size());
   model.random_ranges = request.origin != QuantizeRequest::Origin::kData;
+  model.samples = samples.size();
   CARINA_TRY(quantize::PtqFindings findings, quantize::quantize(model.graph, samples, options, log));
   model.beyond_int32 = std::move(findings.beyond_int32);
   return {};
