@@ -186,6 +186,14 @@ TEST(Check, too_large_blockdep_is_found) {
   EXPECT_THAT(findings_of(run(s.payload(), m.memory, kChecked)), HasSubstr("BLOCKDEP 3"));
 }
 
+TEST(Check, too_large_blockdep_is_found_for_the_second_operand) {
+  Machine m;
+  TinyStream s;
+  s.ifm({.base = 0}).ofm({.base = 0x400}).copy_pool();
+  s.ifm({.base = 0}).ifm2({.base = 0x400}).ofm({.base = 0x800}).set(Reg::BLOCKDEP, 3).op(Op::ELEMENTWISE, 1);
+  EXPECT_THAT(findings_of(run(s.payload(), m.memory, kChecked)), HasSubstr("BLOCKDEP 3"));
+}
+
 TEST(Check, read_of_undefined_memory_is_found_with_address) {
   Machine m;
   m.memory.defined = {{.region = 1, .offset = 0, .bytes = 8}};
