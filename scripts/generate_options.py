@@ -21,6 +21,7 @@ TYPES = {
     "kName": "str | None",
     "kScheme": "str | None",
     "kPath": "Path | None",
+    "kInput": "Path | None",
     "kChoice": "str",
     "kTexts": "Strings",
     "kOverrides": "Strings",
@@ -197,7 +198,7 @@ def page() -> str:
             limits = ", ".join(f"`{name}`" for _, name in values()[kind])
             default = next(name for value, name in values()[kind] if value == first)
         elif row.kind not in ("kFlag", "kCount"):
-            limits = {"kBytes": "bytes, `512K`", "kPath": "a path", "kPaths": "paths"}.get(row.kind, "text")
+            limits = {"kBytes": "bytes, `512K`", "kPath": "a path", "kInput": "a path", "kPaths": "paths"}.get(row.kind, "text")
         lines.append("| " + " | ".join([", ".join(map(_code, row.names)), _code(row.python), limits, default, _code(row.json), row.help]).replace("  ", " ") + " |")
     return (
         "# Options of a compilation\n\n"
