@@ -24,6 +24,7 @@ TYPES = {
     "kName": "str | None",
     "kScheme": "str | None",
     "kPath": "Path | None",
+    "kInput": "Path | None",
     "kChoice": "str",
     "kTexts": "Strings",
     "kOverrides": "Strings",
@@ -241,7 +242,9 @@ def page() -> str:
             limits = ", ".join(f"`{name}`" for _, name in values()[kind])
             default = next(name for value, name in values()[kind] if value == first)
         elif row.kind not in ("kFlag", "kCount"):
-            limits = {"kBytes": "bytes, `512K`", "kPath": "a path", "kPaths": "paths"}.get(row.kind, "text")
+            limits = {"kBytes": "bytes, `512K`", "kPath": "a path", "kInput": "a path", "kPaths": "paths"}.get(
+                row.kind, "text"
+            )
         lines.append(
             "| "
             + " | ".join(

@@ -35,12 +35,26 @@ def iterated(data: object) -> Iterator[Any] | None:
     return None
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, (tuple, list)):
-        for each in value:
+def _leaves(value: tuple[Any, ...] | list[Any]) -> Iterator[Any]:
+    """The arrays of nested tuples and lists. A list of numbers, such as the labels of a batch, is one array."""
+    for each in value:
+        if isinstance(each, (tuple, list)) and not all(isinstance(number, (int, float)) for number in each):
             yield from _leaves(each)
-    else:
-        yield value
+        else:
+            yield each
+
+
+def _label_of(value: Any, rows: int) -> Any:
+    """A label, or the labels of a batch, as an array with one element along the first axis for each row; None for what is no array of
+    numbers, such as the path of a file. A dict may have a label among other things: {"label": 3, "path": "a.wav"}."""
+    import numpy as np
+
+    if isinstance(value, Mapping):
+        value = next((value[name] for name in LABELS if name in value), None)
+    array = np.asarray(dense(value)) if is_array(value) else np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        return None
+    return array if array.shape[:1] == (rows,) else array[None]
 
 
 def item_of(given: Any) -> Item:
@@ -103,20 +117,46 @@ class Samples:
         self._pending_rows = 0
 
     def add(self, given: Any) -> None:
-        """Adds the samples of one item. Raises: InputError: no array for an input; inputs with different numbers of samples."""
-        found, labels = self._matched(item_of(given))
-        self.labels += labels[:1]
+        """Adds the samples of one item, which may be a list of samples, as of DataLoader(..., collate_fn=list).
+
+        Raises: InputError: no array for an input; inputs with different numbers of samples.
+        """
+        are_samples = isinstance(given, list) and given and all(self._is_sample(each) for each in given)
+        for each in given if are_samples else [given]:
+            self._add_item(each)
+
+    def _is_sample(self, given: Any) -> bool:
+        """Whether a tuple or dict has an array of the right shape for each input."""
+        if not isinstance(given, (tuple, Mapping)):
+            return False
+        item = item_of(given)
+        values = (
+            [item.named.get(wanted.name) for wanted in self._inputs]
+            if item.named
+            else item.ordered[: len(self._inputs)]
+        )
+        return len(values) == len(self._inputs) and all(
+            wanted.is_number or (is_array(value) and rows_in(value, wanted))
+            for value, wanted in zip(values, self._inputs, strict=True)
+        )
+
+    def _add_item(self, given: Any) -> None:
+        found, surplus = self._matched(item_of(given))
         arrays = [dense(value) for value in found]
         counts = [
             None if wanted.is_number else rows_in(array, wanted)
             for array, wanted in zip(arrays, self._inputs, strict=True)
         ]
+        self._add_labels(surplus[:1], next((count for count in counts if count), 1))
         batches = {tuple(wanted.shape)[0] for wanted in self._inputs if not wanted.is_number and tuple(wanted.shape)}
         if None in counts or len(set(counts)) != 1 or len(batches) != 1 or not counts[0]:
             self._add_as_they_are(arrays)
             return
         (batch,) = batches
         self._add_rows(arrays, int(counts[0]), batch)
+
+    def _add_labels(self, values: list[Any], rows: int) -> None:
+        self.labels += [label for value in values if (label := _label_of(value, rows)) is not None]
 
     def _add_as_they_are(self, arrays: list[Array]) -> None:
         """Adds one sample, or those that arrays of shape [n, *input] hold. The compiler says what does not fit."""
@@ -162,12 +202,16 @@ class Samples:
         names = [wanted.name for wanted in self._inputs]
         found = {name: item.named[name] for name in names if name in item.named}
         others = [name for name in item.named if name not in found]
-        if len(names) == 1 and not found:  # a model with one input takes "x", or the only array that is no label
+        if (
+            len(names) == 1 and not found
+        ):  # a model with one input takes "x", or the only array that is no label, or that has its shape
             alone = (
                 ["x"]
                 if "x" in others
                 else [name for name in others if name not in LABELS and is_array(item.named[name])]
             )
+            if len(alone) > 1:
+                alone = [name for name in alone if rows_in(item.named[name], self._inputs[0])]
             if len(alone) == 1:
                 found[names[0]] = item.named[alone[0]]
                 others.remove(alone[0])
@@ -254,7 +298,9 @@ def arrays_by_input(samples: Samples, inputs: Sequence[InputType]) -> dict[str, 
         wanted.name: np.concatenate([np.asarray(dense(sample[n])) for sample in samples.samples])
         for n, wanted in enumerate(inputs)
     }
-    if samples.labels:
+    if (
+        len({label.shape[1:] for label in samples.labels}) == 1
+    ):  # boxes of objects, for example, differ from sample to sample
         name = next(name for name in LABELS if name not in arrays)
-        arrays[name] = np.concatenate([np.atleast_1d(np.asarray(dense(label))) for label in samples.labels])
+        arrays[name] = np.concatenate(samples.labels)
     return arrays

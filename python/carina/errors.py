@@ -79,21 +79,27 @@ def _reduced(diagnostic: Diagnostic) -> tuple[type[SavedDiagnostic], tuple[objec
 copyreg.pickle(Diagnostic, _reduced)  # type: ignore[arg-type]  # the copy has another class
 
 # An option, with a placeholder for its value or one of its words.
-_OPTION = re.compile(r"--([a-z][a-z0-9_-]+)(?:[ =]([A-Z][A-Z.]*(?:\.[a-z]+)?|none\b|auto\b))?")
+_OPTION = re.compile(
+    r"--([a-z][a-z0-9_-]+)(?:[ =]([A-Z]+(?:\.[a-z0-9]+)?\b|(?:none|auto|random|run|pixel|float|u?int\d+\w*)\b))?"
+)
 _RENAMED_OPTIONS = {"calibrate": "calibration"}
 
 
 def _argument(match: re.Match[str]) -> str:
     name = _RENAMED_OPTIONS.get(match[1], match[1].replace("-", "_"))
-    value = "array" if name == "calibration" else match[2] or "..."
-    return f'{name}="{value}"' if value in ("none", "auto") else f"{name}={value}"
+    value = match[2] or "..."
+    if value[0].islower():
+        return f'{name}="{value}"'
+    return f"{name}={'array' if name == 'calibration' else value}"
 
 
 def in_python(diagnostic: Diagnostic) -> Diagnostic:
     """The diagnostic with a hint in Python terms: options are arguments, and arrays are in memory."""
     d = diagnostic
-    hint = _OPTION.sub(_argument, d.hint).replace(
-        "save it as that type: np.save(file, array.astype(", "convert it: (array.astype("
+    hint = re.sub(
+        r"save it as that type: np\.save\(file, (array\.astype\(np\.\w+\))\)",
+        r"convert it: \1",
+        _OPTION.sub(_argument, d.hint),
     )
     return _changed(d, d.hint, hint) if hint != d.hint else d
 

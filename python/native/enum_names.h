@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/nearest.h"
 #include "carina/api.h"
 #include "driver/compile.h"
 #include "execute/run_program.h"
@@ -49,6 +50,7 @@ Enum enum_of(std::string_view word, std::string_view where) {
           .what = "unknown name",
           .expected = names,
           .got = std::string(word),
+          .hint = nearest_hint(word, names),
           .fault = Fault::kUsage}});
 }
 

@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/memory/mapped_pages.h"
 #include "base/text/number.h"
 #include "datasets/image_folder_internal.h"
+#include "files/file_kind.h"
 
 namespace carina::datasets {
 
@@ -48,6 +50,25 @@ std::vector<std::pair<std::string, int64_t>> labels_in(const fs::path& folder) {
   return labels;
 }
 
+std::unexpected<Diagnostics> no_samples(const std::string& folder) {
+  Diagnostic error{.where = folder,
+                   .what = "the folder has no samples",
+                   .expected = ".npz or .npy files, or images (.png, .jpg), or folders of images, one for each class"};
+  std::vector<fs::path> others;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_regular_file()) others.push_back(entry.path());
+  }
+  if (others.empty()) return fail(std::move(error));
+  const fs::path first = *std::ranges::min_element(others);
+  const auto file = map_large_file(first.string());
+  const files::FileKind kind = file ? files::kind_of(*file, first.string()) : files::FileKind::kUnknown;
+  error.got = first.filename().string();
+  if (kind == files::FileKind::kUnknown) return fail(std::move(error));
+  error.got += fmt::format(", {}", files::text_of_kind(kind));
+  error.hint = files::advice(kind);
+  return fail(std::move(error));
+}
+
 }  // namespace
 
 Result<ImageFolder> images_in(const std::string& folder, std::span<const InputType> inputs) {
@@ -62,10 +83,7 @@ Result<ImageFolder> images_in(const std::string& folder, std::span<const InputTy
     for (const std::string& path : image_files_in(fs::path(folder) / name))
       found.files.push_back({.path = path, .label = label});
   }
-  if (found.files.empty())
-    return fail({.where = folder,
-                 .what = "the folder has no samples",
-                 .expected = ".npz or .npy files, or images (.png, .jpg), or folders of images, one for each class"});
+  if (found.files.empty()) return no_samples(folder);
   if (inputs.size() == 1) return found;
   return fail({.where = folder,
                .what = "images are the samples of a network with one input",

@@ -127,15 +127,16 @@ class OpenShard {
   }
   Result<double> label(size_t n, const std::string& where) {
     CARINA_TRY(const Tensor label, labels(n));
-    if (label.elements() != 1)
-      return fail({.where = where + ":" + label_,
-                   .what = "the samples have many labels each",
-                   .expected = "one class per sample",
-                   .got = to_string(label.shape),
-                   .hint = "--metric pixel, iou, psnr or rmse takes them"});
-    if (const auto numbers = numbers_of(label)) return numbers->front();
-    return fail(
-        {.where = where + ":" + label_, .what = "expected numbers", .got = type_text(label.dtype, label.shape)});
+    const auto numbers = numbers_of(label);
+    if (!numbers)
+      return fail(
+          {.where = where + ":" + label_, .what = "expected numbers", .got = type_text(label.dtype, label.shape)});
+    if (const auto found = class_of(*numbers)) return *found;
+    return fail({.where = where + ":" + label_,
+                 .what = "the samples have many labels each",
+                 .expected = "one class per sample, as a number or one-hot",
+                 .got = to_string(label.shape),
+                 .hint = "--metric pixel, iou, psnr or rmse takes them"});
   }
 
  private:
@@ -266,6 +267,13 @@ Result<Sample> SampleReader::sample(size_t n) {
   }
   CARINA_TRY(const size_t in_shard, state_->find(n));
   return state_->open->sample(in_shard, state_->inputs);
+}
+
+std::optional<double> class_of(std::span<const double> label) {
+  if (label.size() == 1) return label.front();
+  const auto place = std::ranges::find(label, 1.0);
+  const bool is_one_hot = place != label.end() && std::ranges::count(label, 0.0) + 1 == std::ssize(label);
+  return is_one_hot ? std::optional(static_cast<double>(place - label.begin())) : std::nullopt;
 }
 
 Result<bool> SampleReader::has_labels() const {

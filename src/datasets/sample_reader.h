@@ -34,7 +34,7 @@ class SampleReader {
   // Returns whether there are labels. Errors: only some files have labels, or the counts of labels and samples differ.
   // A label is a number, or an array behind the first axis.
   [[nodiscard]] Result<bool> has_labels() const;
-  // Errors: those of sample(); the label is not a number.
+  // Errors: those of sample(); the label names no class (class_of()).
   Result<double> label(size_t n);
   // Returns all numbers of the sample's label: one, or an array such as a class per pixel.
   Result<Tensor> labels(size_t n);
@@ -51,6 +51,10 @@ class SampleReader {
   explicit SampleReader(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+// Returns the class that a sample's label names: the number of a label of one element, or the place of the only 1 among
+// zeros (one-hot). Returns no value for other labels.
+std::optional<double> class_of(std::span<const double> label);
 
 // Opens the data as a DataSet for calibration, and names the unused arrays. Errors: those of SampleReader::open().
 Result<datasets::DataSet> open_data_set(const std::string& path, std::span<const InputType> inputs, const Log& log,

@@ -53,7 +53,8 @@ std::string conversion_hint(DType got, DType wanted) {
   if (wanted == DType::kInt32) name = "int32";
   if (wanted == DType::kBf16) return "NumPy has no bf16: export model.float()";
   if (got == wanted || name.empty()) return {};
-  return fmt::format("save it as that type: np.save(file, array.astype(np.{})); NumPy's own floats are float64", name);
+  return fmt::format("save it as that type: np.save(file, array.astype(np.{})){}", name,
+                     got == DType::kFp64 ? "; NumPy's own floats are float64" : "");
 }
 
 Tensor nth_sample(const Tensor& array, const InputType& input, int64_t n) {

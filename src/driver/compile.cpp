@@ -94,6 +94,10 @@ void warn_of_idle_npu(const Compilation& compilation, const CompileRequest& requ
                         : "give --calibrate FILE.npz with real inputs of the model; --calibrate random shows cycles "
                           "and memory without data",
             .severity = Severity::kWarning});
+  if (!request.quantize.overrides.empty())
+    log.note({.where = "--quantize-at",
+              .what = "has no effect: the model is not quantized",
+              .severity = Severity::kWarning});
 }
 
 // Says what integers as inputs and outputs save, if the CPU takes longer to convert floats than the NPU to compute.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text/nearest.h"
 #include "ir/operator_name.h"
 
 namespace carina::driver {
@@ -28,6 +29,7 @@ Diagnostic no_such_module(const std::string& name, const std::vector<ModelNode>&
     for (const UserModule& module : node.modules) paths.insert(module.path);
   }
   std::vector<std::string> shown(paths.begin(), paths.end());
+  const std::string nearest = nearest_hint(name, shown);
   if (shown.size() > kShown) {
     shown.resize(kShown);
     shown.emplace_back("...");
@@ -36,17 +38,23 @@ Diagnostic no_such_module(const std::string& name, const std::vector<ModelNode>&
           .what = "unknown module",
           .got = name,
           .hint = shown.empty() ? "the file does not contain the modules of its nodes"
-                                : fmt::format("the modules are: {}", fmt::join(shown, ", ")),
+                                : fmt::format("{}{}the modules are: {}", nearest, nearest.empty() ? "" : " ",
+                                              fmt::join(shown, ", ")),
           .fault = Fault::kUsage};
 }
 
 Diagnostic no_such_operator(const std::string& name, const std::vector<ModelNode>& nodes) {
   std::set<std::string> ops;
-  for (const ModelNode& node : nodes) ops.insert(node.op);
+  std::set<std::string> short_names;
+  for (const ModelNode& node : nodes) {
+    ops.insert(node.op);
+    short_names.emplace(ir::short_name(node.op));
+  }
   return {.where = "--cpu-op",
           .what = "unknown operator",
           .got = name,
-          .hint = fmt::format("the model has: {}", fmt::join(ops, ", ")),
+          .hint = with_nearest(name, {short_names.begin(), short_names.end()},
+                               fmt::format("the model has: {}", fmt::join(ops, ", "))),
           .fault = Fault::kUsage};
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/text/nearest.h"
 #include "carina/check.h"
+#include "datasets/sample_reader.h"
 #include "tensor/elements.h"
 
 namespace carina::explore {
@@ -82,11 +83,13 @@ Result<MetricSums> TaskMetric::errors_of(std::span<const double> output, std::sp
 Result<MetricSums> TaskMetric::ranks_of(std::span<const double> output, std::span<const double> label,
                                         const std::string& where) const {
   const auto classes = static_cast<int64_t>(output.size());
-  if (label.size() != 1 || !is_class(label.front(), classes))
+  const std::optional<double> named = datasets::class_of(label);
+  if (!named || !is_class(*named, classes))
     return unfit(where, fmt::format("one class per sample, 0 to {}", classes - 1),
-                 label.size() == 1 ? fmt::format("{}", label.front()) : fmt::format("{} numbers", label.size()));
-  const double wanted = output[static_cast<size_t>(label.front())];
-  const auto before = output.first(static_cast<size_t>(label.front()));
+                 named ? fmt::format("{}", *named) : fmt::format("{} numbers", label.size()));
+  const auto right = static_cast<size_t>(*named);
+  const double wanted = output[right];
+  const auto before = output.first(right);
   // of equal scores, the first one counts as larger
   const auto above =
       std::ranges::count_if(output, [&](double score) { return score > wanted; }) + std::ranges::count(before, wanted);

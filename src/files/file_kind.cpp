@@ -27,9 +27,13 @@ constexpr std::array kRows{
     Row{FileKind::kOldPt2, "a .pt2 of torch 2.7 or older",
         "save the model again with torch.export.save of torch 2.9 to 2.15"},
     Row{FileKind::kTorchScript, "a TorchScript archive (torch.jit.save)",
-        "export the model with torch.export.export and torch.export.save"},
+        "it lacks the model's Python code; in the program that defines the nn.Module:\n"
+        "    program = torch.export.export(model.eval(), (example_input,))\n"
+        "    torch.export.save(program, \"model.pt2\")"},
     Row{FileKind::kTorchSave, "a pickle of torch.save: a state_dict or a module",
-        "load it in PyTorch, then torch.export.export and torch.export.save"},
+        "in Python (of a state_dict: make the nn.Module first, and load it with model.load_state_dict):\n"
+        "    model = torch.load(\"model.pt\", weights_only=False)\n"
+        "    torch.export.save(torch.export.export(model.eval(), (example_input,)), \"model.pt2\")"},
     Row{FileKind::kPte, "an ExecuTorch program (.pte)", "carina run, inspect and disasm take it"},
     Row{FileKind::kBundledProgram, "an ExecuTorch bundled program (.bpte)", "carina run and inspect take it"},
     Row{FileKind::kPtd, "external weights of an ExecuTorch program (.ptd)", "they go with their .pte"},
@@ -54,6 +58,17 @@ constexpr std::array kRows{
     Row{FileKind::kPython, "a Python file",
         "run it so that it calls torch.export.export(model, inputs) and torch.export.save, and give the .pt2 that it "
         "writes"},
+    Row{FileKind::kKeras, "a Keras archive", "Carina takes PyTorch models: torch.export.save, or TOSA"},
+    Row{FileKind::kGguf, "a GGUF file of weights", "Carina takes PyTorch models: torch.export.save, or TOSA"},
+    Row{FileKind::kGzip, "a file compressed with gzip", "unpack it first: gunzip, or tar -xf"},
+    Row{FileKind::kLfsPointer, "a pointer of Git LFS, in the place of the file itself",
+        "get the file: git lfs install, then git lfs pull"},
+    Row{FileKind::kHtml, "an HTML page", "a download may have ended in an error page; open it in a browser"},
+    Row{FileKind::kWav, "a sound file (.wav)",
+        "compute the model's input from it in Python, and save one array: np.savez(\"data.npz\", x=array)"},
+    Row{FileKind::kImage, "an image", "it can be an input (-i); a folder of images can be --calibrate and --data"},
+    Row{FileKind::kText, "a text file",
+        "`carina run -i` reads numbers from a .csv; for other data: np.savez(\"data.npz\", x=np.loadtxt(...))"},
     Row{FileKind::kVelaRaw, "a command stream (Vela's raw .npz)", "carina npu run, disasm and inspect take it"},
     Row{FileKind::kNpz, "a NumPy archive (.npz)", "it can be calibration data (--calibrate) or labeled data (--data)"},
     Row{FileKind::kNpy, "a NumPy array (.npy)", "it can be an input (-i) or calibration data (--calibrate)"},
@@ -90,6 +105,7 @@ constexpr std::array kEntries{
     Entry{"serialized_state_dict.pt", FileKind::kOldPt2},
     Entry{"constants.pkl", FileKind::kTorchScript},
     Entry{"data.pkl", FileKind::kTorchSave},
+    Entry{"model.weights.h5", FileKind::kKeras},
     Entry{"cmd_data.npy", FileKind::kVelaRaw},
     Entry{".npy", FileKind::kNpz},
 };
@@ -120,12 +136,32 @@ constexpr std::array kMagics{
     Magic{"\x7f"
           "ELF",
           FileKind::kElf},
+    Magic{"GGUF", FileKind::kGguf},
+    Magic{"\x1f\x8b", FileKind::kGzip},
+    Magic{"\x89PNG", FileKind::kImage},
+    Magic{"\xff\xd8\xff", FileKind::kImage},
+    Magic{"version https://git-lfs", FileKind::kLfsPointer},
+    Magic{"<!DOCTYPE html", FileKind::kHtml},
+    Magic{"<!doctype html", FileKind::kHtml},
+    Magic{"<html", FileKind::kHtml},
 };
 
 // A protobuf message ModelProto: field 1 is the version of ONNX's IR, and one of the fields 2 to 8 follows.
 bool is_onnx(std::string_view text) {
   if (text.size() < 4 || text[0] != 0x08 || text[1] < 1 || text[1] > 32) return false;
   return std::string_view("\x12\x1a\x22\x28\x32\x3a\x42").contains(text[2]);
+}
+
+bool is_wav(std::string_view text) {
+  return text.starts_with("RIFF") && text.substr(0, 12).ends_with("WAVE");
+}
+
+// Whether the first bytes are characters of a text, in UTF-8 or another extension of ASCII.
+bool is_text(std::string_view text) {
+  constexpr size_t kSeen = 512;
+  return std::ranges::all_of(text.substr(0, kSeen), [](unsigned char c) {
+    return (c >= ' ' && c != 0x7f) || c == '\t' || c == '\r' || c == '\n';
+  });
 }
 
 // Eight bytes with the length of a JSON object, and the object.
@@ -140,7 +176,7 @@ bool is_safetensors(std::string_view text) {
 
 FileKind kind_of(const Buffer& file, std::string_view name) {
   const FileKind kind = kind_of(file);
-  if (kind != FileKind::kUnknown) return kind;
+  if (kind != FileKind::kUnknown && kind != FileKind::kText) return kind;
   if (name.ends_with(".onnx")) return FileKind::kOnnx;
   return name.ends_with(".py") ? FileKind::kPython : kind;
 }
@@ -158,7 +194,10 @@ FileKind kind_of(const Buffer& file) {
   const auto* found = std::ranges::find_if(
       kIdentifiers, [&](const Identifier& row) { return identifier.size() == 4 && identifier.starts_with(row.text); });
   if (found != kIdentifiers.end()) return found->kind;
-  return is_onnx(text) ? FileKind::kOnnx : is_safetensors(text) ? FileKind::kSafetensors : FileKind::kUnknown;
+  if (is_onnx(text)) return FileKind::kOnnx;
+  if (is_safetensors(text)) return FileKind::kSafetensors;
+  if (is_wav(text)) return FileKind::kWav;
+  return is_text(text) ? FileKind::kText : FileKind::kUnknown;
 }
 
 std::string_view text_of_kind(FileKind kind) {

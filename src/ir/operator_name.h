@@ -4,10 +4,15 @@
 
 namespace carina::ir {
 
+// Returns "conv2d" of "aten.conv2d.default".
+inline std::string_view short_name(std::string_view op) {
+  const size_t space = op.find('.'), overload = op.rfind('.');
+  return op.substr(space + 1, overload - space - 1);
+}
+
 // Returns whether a user's `name` names the operator `op`: "aten.conv2d.default" is also "conv2d.default" and "conv2d".
 inline bool is_called(std::string_view op, std::string_view name) {
-  const size_t space = op.find('.'), overload = op.rfind('.');
-  return name == op || name == op.substr(space + 1) || name == op.substr(space + 1, overload - space - 1);
+  return name == op || name == op.substr(op.find('.') + 1) || name == short_name(op);
 }
 
 }  // namespace carina::ir

@@ -20,6 +20,7 @@ enum class OptionKind : uint8_t {
   kName,       // std::string in lower case
   kScheme,     // std::string, of models::scheme_error()
   kPath,       // std::string, not empty
+  kInput,      // likewise, of a file or folder to read, or - for standard input
   kChoice,     // an enumeration: CARINA_OPTION_VALUE
   kTexts,      // std::vector<std::string>, one element for each time that the option is given
   kOverrides,  // likewise, of models::override_error()

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "base/text/nearest.h"
 #include "facts/aten_traits.h"
 #include "facts/cpu_costs.h"
 #include "ir/operator_name.h"
@@ -30,11 +31,12 @@ Result<void> check_filters(const ir::Graph& graph, const PartitionOptions& optio
       if (std::ranges::any_of(graph.nodes, [&](const Node& node) { return matches(node, name); })) continue;
       std::set<std::string> all;
       for (const Node& node : graph.nodes) all.insert(what == "node" ? node.name : std::string(node.op.name()));
-      errors.push_back({.where = "--cpu-" + std::string(what),
-                        .what = "unknown " + std::string(what == "op" ? "operator" : what),
-                        .got = name,
-                        .hint = fmt::format("the model has: {}", fmt::join(all, ", ")),
-                        .fault = Fault::kUsage});
+      errors.push_back(
+          {.where = "--cpu-" + std::string(what),
+           .what = "unknown " + std::string(what == "op" ? "operator" : what),
+           .got = name,
+           .hint = with_nearest(name, {all.begin(), all.end()}, fmt::format("the model has: {}", fmt::join(all, ", "))),
+           .fault = Fault::kUsage});
     }
   };
   check(options.cpu_nodes, "node", [](const Node& node, const std::string& name) { return node.name == name; });

@@ -315,7 +315,7 @@ Result<Calibrated> calibrate(const ir::Graph& aten, const datasets::DataSet& sam
   if (samples.size() == 0)
     return fail({.where = "calibration", .what = "there is no sample", .expected = "at least one"});
   constexpr size_t kManySamples = 10'000;
-  constexpr size_t kForAverages = 200;  // each sample counts 1 % in an average
+  constexpr size_t kForAverages = 500;  // a sample counts 1 % in an average: of the first one, 0.7 % remain
   if (options.averages && samples.size() < kForAverages) {
     log.note({.where = options.data,
               .what = fmt::format("moving averages of {} samples are near the first one's range", samples.size()),

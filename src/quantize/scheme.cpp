@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <set>
 #include <string_view>
 
+#include "base/text/nearest.h"
 #include "ir/operator_name.h"
 
 namespace carina::quantize {
@@ -51,6 +54,28 @@ bool names_node(const Override& override, const UserNode& node) {
       return false;
   }
   CARINA_UNREACHABLE("override", override.of);
+}
+
+// What an override of this kind may name in a node.
+std::vector<std::string> names_in(const UserNode& node, Override::Of of) {
+  if (of == Override::Of::kNode) return {node.name};
+  if (of == Override::Of::kOperator) return {std::string(ir::short_name(node.op))};
+  std::vector<std::string> names;
+  for (const ir::UserModule& module : node.modules)
+    names.push_back(of == Override::Of::kModule ? module.path : module.type);
+  return names;
+}
+
+// "did you mean conv1d?", and how to find all names.
+std::string hint_for(const Override& override, const ir::Graph& graph, std::span<const UserNode> user_nodes) {
+  std::set<std::string> names;
+  for (const UserNode& node : user_nodes)
+    std::ranges::move(names_in(node, override.of), std::inserter(names, names.end()));
+  for (const ir::Node& node : graph.nodes)
+    std::ranges::move(names_in({.name = node.name, .op = std::string(node.op.name()), .modules = {}}, override.of),
+                      std::inserter(names, names.end()));
+  return with_nearest(override.name, {names.begin(), names.end()},
+                      "`carina explain` lists the nodes; what is folded away there is so before quantization");
 }
 
 bool applies(const Override& override, const ir::Node& node, std::span<const UserNode> user_nodes) {
@@ -141,7 +166,7 @@ Result<SchemeOf> SchemeOf::create(const ir::Graph& graph, const Scheme& scheme, 
     if (!is_found)
       errors.push_back({.where = "quantization scheme",
                         .what = "the model does not have " + name_of(override),
-                        .hint = "`carina explain` lists the nodes; what is folded away there is so before quantization",
+                        .hint = hint_for(override, graph, user_nodes),
                         .fault = Fault::kUsage});
   }
   if (!errors.empty()) return fail(std::move(errors));

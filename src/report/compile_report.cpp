@@ -132,8 +132,9 @@ std::string nodes_line(const results::CompileReport& report) {
 
 // The reason why nothing was compiled. The table has the details.
 std::string blocked_line(const results::CompileReport& report) {
-  return fmt::format("cannot be compiled: {} of {} nodes can run nowhere\n",
-                     count_of(report, results::RunsOn::kNowhere), report.nodes.size());
+  const int64_t nowhere = count_of(report, results::RunsOn::kNowhere);
+  if (nowhere == 0) return "cannot be compiled: the errors below say why\n";
+  return fmt::format("cannot be compiled: {} of {} nodes can run nowhere\n", nowhere, report.nodes.size());
 }
 
 // The line about memory: "memory: SRAM 6,400 B (scratch 6,080 + planned 320), flash 8,496 B". If the arena is in slow

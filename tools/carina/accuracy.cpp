@@ -103,13 +103,13 @@ int run(const CLI::App& app, const Options& options, const Console& console) {
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static Options options;
   explore::AccuracyRequest& request = options.program;
-  app.add_option("model", request.model, "The float .pt2")->required()->check(path());
-  app.add_option("program", request.program, "The .pte made from it")->check(path());
+  app.add_option("model", request.model, "The float .pt2")->required()->transform(input_path());
+  app.add_option("program", request.program, "The .pte made from it")->transform(input_path());
   app.add_option("--data", request.data,
                  "An .npz with inputs (x, or the names of the model's inputs) and labels y, or a folder of such files; "
                  "or a folder with a folder of images for each class. Without labels: only the SQNR of the outputs")
       ->required()
-      ->check(path());
+      ->transform(input_path());
   app.add_option(
       "--metric", request.metric,
       "What to measure of the first output with the labels y: top1, top5, pixel (a class per pixel or step), "

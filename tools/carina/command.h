@@ -15,11 +15,13 @@ namespace carina::cli {
 // What all subcommands share.
 struct Console {
   bool json = false;
+  bool quiet = false;    // no report, notes and progress: errors, warnings and JSON alone
+  bool verbose = false;  // a line of standard error for each step
   int threads = 1;
   std::vector<std::string> arguments = {};  // the command line, without the program's name
 
-  // The sink of the libraries' notes and progress. Notes go to stderr. Progress goes to stderr if it is a terminal, and
-  // is dropped otherwise.
+  // The sink of the libraries' notes and progress. Notes go to stderr. Progress goes to stderr if it is a terminal or
+  // --verbose is given, and is dropped otherwise.
   [[nodiscard]] Log log() const;
 };
 
@@ -33,6 +35,9 @@ int report_failure(const std::string& file, const Diagnostics& errors, const Con
 
 // Prints `text` on stdout. Errors: stdout is closed, or its disk is full.
 Result<void> print(const std::string& text);
+
+// Prints the report of a command, if the user did not ask for silence.
+Result<void> print_report(const std::string& text, const Console& console);
 
 // Prints the result of a command on `file`, or its errors. Returns the exit code.
 int finish(const std::string& file, const Result<std::string>& text, const Console& console);

@@ -38,8 +38,8 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   static auto with = With::kFile;
   app.add_option("a", request.a, "A .pte, Vela's raw .npz, or a model to compile: .tosa, .vgf, .pt2")
       ->required()
-      ->check(path());
-  app.add_option("b", request.b, "The other one")->check(path());
+      ->transform(input_path());
+  app.add_option("b", request.b, "The other one")->transform(input_path());
   app.add_option("--with", with, "vela: compare with the output of the installed Vela for A, which must be a .tosa")
       ->transform(one_of({{"vela", static_cast<int>(With::kVela)}}));
   app.add_option("--vela", request.vela, "Vela's program; default: vela, in the PATH")->check(path());

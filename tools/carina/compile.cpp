@@ -167,7 +167,8 @@ Result<void> compile(const driver::CompileRequest& request, const Outputs& outpu
   }
   warn_of(request, compiled.report, console);
   CARINA_CHECKED(program.write_in_place());
-  CARINA_CHECKED(print(text_of(compiled.report, outputs.profile ? clock.finish() : results::Profile(), console)));
+  CARINA_CHECKED(
+      print_report(text_of(compiled.report, outputs.profile ? clock.finish() : results::Profile(), console), console));
   if (header) CARINA_CHECKED(header->commit());
   if (layers) CARINA_CHECKED(layers->commit());
   if (summary) CARINA_CHECKED(summary->commit());

@@ -25,8 +25,7 @@ constexpr int kInternalError = 3;
 
 // The command line as a shell takes it.
 std::string command_line(const std::vector<std::string>& arguments) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=+,@%";
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=+,@%";
   std::string line = "carina";
   for (const std::string& argument : arguments) {
     if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) {
@@ -76,6 +75,24 @@ class ProgressLine {
   bool shown_ = false;
 };
 
+// Prints a line when a step begins, with the seconds since the start: for logs, and to see where time goes.
+class StepLines {
+ public:
+  void show(std::string_view step, size_t done, size_t total) {
+    const std::scoped_lock lock(mutex_);
+    const std::string_view label = report::stage_label(step);
+    if (label == last_) return;
+    last_ = label;
+    const std::chrono::duration<double> since = std::chrono::steady_clock::now() - began_;
+    fmt::print(stderr, "carina: {:7.3f} s: {}\n", since.count(), report::stage_text(step, done, total));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::string_view last_;
+};
+
 int exit_code(Fault fault) {
   switch (fault) {
     case Fault::kInput:
@@ -93,10 +110,15 @@ int exit_code(Fault fault) {
 
 Log Console::log() const {
   Log log;
-  log.note = [](const Diagnostic& diagnostic) {
+  log.note = [drop_notes = quiet](const Diagnostic& diagnostic) {
+    if (drop_notes && diagnostic.severity == Severity::kNote) return;
     fmt::print(stderr, "carina: {}: {}\n", colored_name(diagnostic.severity), to_string(diagnostic));
   };
-  if (stderr_is_terminal()) {
+  if (verbose) {
+    log.progress = [lines = std::make_shared<StepLines>()](std::string_view step, size_t done, size_t total) {
+      lines->show(step, done, total);
+    };
+  } else if (stderr_is_terminal() && !quiet) {
     log.progress = [line = std::make_shared<ProgressLine>()](std::string_view step, size_t done, size_t total) {
       line->show(step, done, total);
     };
@@ -130,9 +152,13 @@ Result<void> print(const std::string& text) {
                .fault = Fault::kEnvironment});
 }
 
+Result<void> print_report(const std::string& text, const Console& console) {
+  return console.quiet && !console.json ? Result<void>{} : print(text);
+}
+
 int finish(const std::string& file, const Result<std::string>& text, const Console& console) {
   if (!text) return report_failure(file, text.error(), console);
-  const Result<void> printed = print(*text);
+  const Result<void> printed = print_report(*text, console);
   return printed ? 0 : report_failure(file, printed.error(), console);
 }
 

@@ -18,7 +18,7 @@ Result<results::FirmwareReport> make(const boards::FirmwareRequest& request, con
 
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static boards::FirmwareRequest request;
-  app.add_option("program", request.program, "A .pte")->required()->check(path());
+  app.add_option("program", request.program, "A .pte")->required()->transform(input_path());
   app.add_option("-o,--output", request.output, "The image with the program in it, an .elf")->required()->check(path());
   app.add_option("--image", request.image,
                  "Firmware image: corstone300-host (NPU simulator on the host), corstone300-image (NPU simulator "

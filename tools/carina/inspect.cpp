@@ -9,14 +9,16 @@ namespace {
 
 void add_inspect_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static std::string file;
-  app.add_option("file", file, "A .pt2, .tosa, .vgf, .pte, .npz or .npy")->required()->check(path());
+  app.add_option("file", file, "A .pt2, .tosa, .vgf, .pte, .npz or .npy")->required()->transform(input_path());
   app.callback(
       [&] { action = [&] { return finish(file, shown(inspect::inspect(file, console.log()), console), console); }; });
 }
 
 void add_disasm_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static std::string file;
-  app.add_option("file", file, "A .pte with Ethos-U delegates, Vela's raw .npz, or a .vgf")->required()->check(path());
+  app.add_option("file", file, "A .pte with Ethos-U delegates, Vela's raw .npz, or a .vgf")
+      ->required()
+      ->transform(input_path());
   app.callback([&] {
     action = [&] {
       const auto made = inspect::disassemble(file);

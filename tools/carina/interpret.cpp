@@ -23,10 +23,10 @@ Result<std::string> interpret(const execute::InterpretRequest& request, const Co
 void add_options(CLI::App& app, Console& console, std::function<int()>& action) {
   static execute::InterpretRequest request;
   request.images.decoder = datasets::decode_image;
-  app.add_option("model", request.model, "A .tosa or .vgf file")->required()->check(path());
+  app.add_option("model", request.model, "A .tosa or .vgf file")->required()->transform(input_path());
   app.add_option("-i,--input", request.inputs, "An .npy for each input, in order; default: zeros")
       ->allow_extra_args(false)
-      ->check(path());
+      ->transform(input_path());
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
   app.add_option("--dump", request.dump_folder, "Write every intermediate value to this folder")->check(path());
   app.add_flag("--profile", request.profile, "Print the time of each operator in a second run");

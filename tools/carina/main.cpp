@@ -53,18 +53,26 @@ bool is_number(const std::string& text) {
   return text.size() > 1 && (std::isdigit(static_cast<unsigned char>(text[1])) != 0 || text[1] == '.');
 }
 
-// "carina help" and "carina help compile" are "carina --help" and "carina compile --help". The table has options with
-// their old and new names. An old name is accepted with a note.
-constexpr std::array kRenamed{std::pair<std::string_view, std::string_view>{"--fix", "--legalize"}};
+// Options with their old and new names, of one command or ("") of all. An old name is accepted with a note. In other
+// commands, -i is an input.
+struct Renamed {
+  std::string_view command;
+  std::string_view old_name;
+  std::string_view name;
+};
+constexpr std::array kRenamed{Renamed{.command = "", .old_name = "--fix", .name = "--legalize"},
+                              Renamed{.command = "compile", .old_name = "-i", .name = "--dump"}};
 
 void take_new_names(std::vector<std::string>& arguments) {
   for (std::string& argument : arguments) {
-    const auto* renamed = std::ranges::find(kRenamed, argument, [](const auto& row) { return row.first; });
+    const auto* renamed = std::ranges::find_if(kRenamed, [&](const Renamed& row) {
+      return row.old_name == argument && (row.command.empty() || row.command == arguments.front());
+    });
     if (renamed == kRenamed.end()) continue;
     Console{}.log().note({.where = argument,
-                          .what = fmt::format("the option is called {} now", renamed->second),
+                          .what = fmt::format("the option is called {} now", renamed->name),
                           .severity = Severity::kNote});
-    argument = renamed->second;
+    argument = renamed->name;
   }
 }
 
@@ -75,12 +83,12 @@ void spread_inputs(std::vector<std::string>& arguments) {
   const size_t program = is_npu_run ? 2 : 1;
   constexpr std::array kCommands{"run", "qemu", "interpret", "npu"};
   if (arguments.size() <= program || std::ranges::find(kCommands, arguments.front()) == kCommands.end() ||
-      arguments[program].starts_with("-"))
+      (arguments[program].size() > 1 && arguments[program].starts_with("-")))
     return;
   std::vector<std::string> spread;
   bool of_input = false;  // the argument follows the value of an -i
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const bool is_option = arguments[i].starts_with("-") && !is_number(arguments[i]);
+    const bool is_option = arguments[i].size() > 1 && arguments[i].starts_with("-") && !is_number(arguments[i]);
     if (of_input && !is_option) spread.emplace_back("-i");
     if (is_option) of_input = false;
     spread.push_back(arguments[i]);
@@ -92,6 +100,7 @@ void spread_inputs(std::vector<std::string>& arguments) {
   arguments = std::move(spread);
 }
 
+// "carina help" and "carina help compile" are "carina --help" and "carina compile --help".
 std::vector<std::string> arguments_of(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   take_new_names(arguments);
@@ -116,6 +125,10 @@ void add_command(CLI::App& app, const Command& command, Console& console, std::f
   CLI::App* sub = app.add_subcommand(command.name, command.summary);
   sub->footer(fmt::format("Examples:\n{}", command.examples));
   sub->add_flag("--json", console.json, "Print the result as JSON; an error as well");
+  CLI::Option* quiet =
+      sub->add_flag("--quiet", console.quiet, "Print errors and warnings alone, and what --json asks for");
+  sub->add_flag("--verbose", console.verbose, "Print a line for each step, with the time since the start")
+      ->excludes(quiet);
   sub->add_option("--threads", console.threads, "Worker threads; results do not depend on it")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();

@@ -37,6 +37,9 @@ void add_conversions(CLI::Option& option, OptionKind kind) {
     case OptionKind::kOverrides:
       option.check(spec(models::override_error, "SELECTOR=SCHEME"));
       return;
+    case OptionKind::kInput:
+      option.transform(input_path());
+      return;
     case OptionKind::kPath:
     case OptionKind::kPaths:
       option.check(path());
@@ -142,7 +145,7 @@ void add_model_options(CLI::App& app, driver::CompileRequest& request) {
   app.add_option("-m,--model_name,model", request.model, "A .pt2 of torch.export.save, or a .tosa")
       ->group(section::kMain)
       ->required()
-      ->check(path());
+      ->transform(input_path());
   add_options_of(app, {OptionGroup::kLoop, OptionGroup::kQuantize}, request);
   add_image_options(app, request.images);
 }

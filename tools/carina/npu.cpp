@@ -45,10 +45,10 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   CLI::App& sub = *app.add_subcommand("run", "Run a command stream on the simulated NPU");
   sub.add_option("stream", request.stream, "Vela's raw .npz, or one that `carina compile --dump` wrote")
       ->required()
-      ->check(path());
+      ->transform(input_path());
   sub.add_option("-i,--input", request.inputs, "An .npy for each network input, in order; default: zeros")
       ->allow_extra_args(false)
-      ->check(path());
+      ->transform(input_path());
   sub.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
   sub.add_flag("--timed", request.timed, "Also estimate cycles");
   static auto rows = report::LayerRows::kFolded;

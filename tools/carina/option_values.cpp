@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text/nearest.h"
+#include "standard_input.h"
 
 namespace carina::cli {
 
@@ -39,6 +40,18 @@ CLI::Validator path() {
             return text.empty() ? "the path is empty" : "";
           },
           "PATH"};
+}
+
+CLI::Validator input_path() {
+  const auto convert = [](std::string& text) -> std::string {
+    if (text == "-") {
+      const Result<std::string> file = standard_input_file();
+      if (!file) return to_string(file.error().front());
+      text = *file;
+    }
+    return path()(text);
+  };
+  return {convert, "PATH"};
 }
 
 CLI::Validator lower_case() {

@@ -42,7 +42,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
          "-i,--input", request.inputs,
          "One per input: an .npy as for `carina run`, or a .bin with the bytes of the input in memory. Default: ones")
       ->allow_extra_args(false)
-      ->check(path());
+      ->transform(input_path());
   app.add_option("-o,--output", request.output_folder, "Write each output n to DIR/output_<n>.npy")->check(path());
   app.add_option("-n,--inferences", request.inferences, "Number of inferences")
       ->check(CLI::Range(1, 10000))

@@ -124,7 +124,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
   static execute::RunRequest request;
   app.add_option("program", request.program, "A .pte, or a .bpte whose test cases are run and compared")
       ->required()
-      ->check(path());
+      ->transform(input_path());
   app.add_option(
          "-i,--input", request.inputs,
          "One per input, in order or as NAME=FILE: an .npy, an image (.png, .jpg), a .csv, a .bin, a folder of such "
@@ -132,7 +132,7 @@ void add_options(CLI::App& app, Console& console, std::function<int()>& action) 
          "(0.5; 1,2,3). Or one .npz for all inputs. A file may hold many samples. Default: ones, as in "
          "ExecuTorch's runner")
       ->allow_extra_args(false)
-      ->check(path());
+      ->transform(input_path());
   app.add_option("--data", request.data,
                  "A .ptd with external tensors of the program. Default: the .ptd beside the program, if there is one")
       ->check(path());

@@ -112,7 +112,7 @@ Result<void> SweepOutputs::finish() {
   CARINA_CHECKED(write_table());
   CARINA_CHECKED(write_page(options_.page, rows_));
   if (console_.json && json_ != nullptr) return print_kept();
-  return print(console_.json ? report::to_json(rows_) : report::to_text(rows_));
+  return print_report(console_.json ? report::to_json(rows_) : report::to_text(rows_), console_);
 }
 
 }  // namespace carina::cli

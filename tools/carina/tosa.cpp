@@ -35,7 +35,7 @@ Result<void> write(const Options& options, const Console& console) {
                                    .output = options.output,
                                    .bytes = static_cast<int64_t>(bytes.size())};
   CARINA_CHECKED(file.write_in_place());
-  CARINA_CHECKED(print(console.json ? report::to_json(report) : report::to_text(report)));
+  CARINA_CHECKED(print_report(console.json ? report::to_json(report) : report::to_text(report), console));
   return file.commit();
 }
 

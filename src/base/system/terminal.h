@@ -9,6 +9,9 @@ namespace carina {
 // Whether a person reads standard error.
 bool stderr_is_terminal();
 
+// Whether a person would have to type standard input.
+bool stdin_is_terminal();
+
 // Whether words on standard error may have colors: a terminal that has them, and no NO_COLOR (https://no-color.org).
 bool stderr_has_colors();
 

@@ -12,6 +12,10 @@ bool stderr_is_terminal() {
   return ::_isatty(2) != 0;
 }
 
+bool stdin_is_terminal() {
+  return ::_isatty(0) != 0;
+}
+
 bool stderr_has_colors() {
   DWORD mode = 0;
   const char* no_color = std::getenv("NO_COLOR");

@@ -245,10 +245,12 @@ void say_limits(const StagedSchedule& staged, const Context& context) {
          .what = "all of them are read from slow memory: beside the tensors, the limit leaves no space for copies",
          .severity = Severity::kNote});
   if (staged.plan.finding.ended_early)
-    context.log.note({.where = "weights",
-                      .what = "the search for what to copy ended at the limit of its work",
-                      .hint = context.options.optimize == Optimize::kSpeed ? "-O3 does eight times as much" : "",
-                      .severity = Severity::kNote});
+    context.log.note(
+        {.where = "weights",
+         .what = "the search for the weights that are worth a copy to fast memory stopped early: the program is "
+                 "right, and may have more cycles than needed",
+         .hint = context.options.optimize == Optimize::kSpeed ? "-O3 searches eight times as long" : "",
+         .severity = Severity::kNote});
 }
 
 }  // namespace

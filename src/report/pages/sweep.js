@@ -20,6 +20,11 @@ function target_colors(rows) {
 
 const kShapes = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"];
 
+// The scheme without what --quantize auto found for one target: "auto" of "auto: 3 layers in int16x8, the rest in int8".
+function scheme_of(row) {
+  return row.quantization.split(":")[0];
+}
+
 function row_tip(row) {
   return {title: row.target, ...(row.model ? {model: base_name(row.model)} : {}), "memory mode": row.memory_mode, quantization: row.quantization, cycles: number(row.cycles),
     ...(row.cycles_interval?.basis ? {"on hardware": `${number(row.cycles_interval.lowest)} to ${number(row.cycles_interval.highest)}`} : {}),
@@ -57,7 +62,7 @@ function scatter(rows, measure, colors, shapes, width) {
 // What the shapes of points can say, the one first that tells more points apart.
 function shape_choices(rows) {
   const choice = (title, of) => ({title, of, names: [...new Set(rows.map(of))]});
-  const choices = [choice("quantization", row => row.quantization), choice("memory mode", row => row.memory_mode)].filter(one => one.names.length > 1);
+  const choices = [choice("quantization", scheme_of), choice("memory mode", row => row.memory_mode)].filter(one => one.names.length > 1);
   return choices.length > 0 ? choices : [choice("memory mode", row => row.memory_mode)];
 }
 
@@ -67,11 +72,9 @@ function shape_legend(shapes) {
   return shapes.names.map((name, index) => `${kShapeSigns[kShapes[index % kShapes.length]]} ${name}`).join("   ");
 }
 
-// Layers of the combinations with one memory mode, darker where more of the combination's time goes.
+// Layers of the combinations with one memory mode and scheme, darker where more of the combination's time goes.
 function heat(rows, width) {
-  const one_scheme = new Set(rows.map(row => row.quantization)).size === 1;
-  const model_of = row => row.model ? base_name(row.model) + " " : "";
-  const column_of = row => model_of(row) + (one_scheme ? row.target : `${row.target} ${row.quantization}`);
+  const column_of = row => (row.model ? base_name(row.model) + " " : "") + row.target;
   const names = [...new Set(rows.flatMap(row => row.layers.map(layer => layer.name)))];
   const cells = rows.flatMap(row => row.layers.map(layer => ({layer: layer.name, column: column_of(row), share: layer.cycles / row.cycles,
     tip: {title: layer.name, target: row.target, cycles: number(layer.cycles), share: percent(layer.cycles, row.cycles), "bound by": layer.bottleneck}})));
@@ -79,7 +82,7 @@ function heat(rows, width) {
     width: width - 190, height: names.length * 15, data: [{name: "cells", values: cells}],
     scales: [{name: "x", type: "band", domain: rows.map(column_of), range: "width", padding: .03},
       {name: "y", type: "band", domain: names, range: "height", padding: .06},
-      {name: "color", type: "sqrt", domain: [0, Math.max(...cells.map(cell => cell.share))], range: [color_of("--ground"), "#d2553d"]}],
+      {name: "color", type: "sqrt", domain: [0, Math.max(0, ...cells.map(cell => cell.share))], range: [color_of("--ground"), "#d2553d"]}],
     axes: [{orient: "top", scale: "x", labelAngle: width < kNarrow ? -90 : -32, labelAlign: "left", ticks: false, domain: false, labelPadding: 4}, {orient: "left", scale: "y", ticks: false, domain: false, labelLimit: 160}],
     marks: [{type: "rect", from: {data: "cells"}, encode: {enter: {x: {scale: "x", field: "column"}, width: {scale: "x", band: 1}, y: {scale: "y", field: "layer"},
       height: {scale: "y", band: 1}, fill: {scale: "color", field: "share"}, tooltip: {field: "tip"}}}}],
@@ -171,8 +174,9 @@ function sweep_table(rows) {
 }
 
 function sweep_plots(rows) {
-  const colors = target_colors(rows), modes = [...new Set(rows.map(row => row.memory_mode))], choices = shape_choices(rows);
-  let measure = kMeasures.cycles, mode = modes[0], shapes = choices[0];
+  const colors = target_colors(rows), modes = [...new Set(rows.map(row => row.memory_mode))], schemes = [...new Set(rows.map(scheme_of))];
+  const choices = shape_choices(rows);
+  let measure = kMeasures.cycles, mode = modes[0], scheme = schemes[0], shapes = choices[0];
   const signs = el("p", {class: "note", id: "shapes"}, shape_legend(shapes));
   const by_name = title => {
     shapes = choices.find(one => one.title === title);
@@ -189,8 +193,9 @@ function sweep_plots(rows) {
     plot("roofline-plot", width => roof_plot(rows, colors, width)));
   if (rows.every(row => row.layers.length === 0)) return;  // the page of several models: each has one of its own
   section("heat", "Per layer", "The redder, the more of a combination's cycles go to the layer.",
-    el("div", {class: "controls"}, dropdown("memory mode", modes, chosen => { mode = chosen; redraw("heat-plot"); })),
-    plot("heat-plot", width => heat(rows.filter(row => row.memory_mode === mode), width)));
+    el("div", {class: "controls"}, dropdown("memory mode", modes, chosen => { mode = chosen; redraw("heat-plot"); }),
+      ...(schemes.length > 1 ? [dropdown("quantization", schemes, chosen => { scheme = chosen; redraw("heat-plot"); })] : [])),
+    plot("heat-plot", width => heat(rows.filter(row => row.memory_mode === mode && scheme_of(row) === scheme), width)));
 }
 
 function sweep_page(report) {

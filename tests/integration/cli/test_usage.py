@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import subprocess
 import zipfile
@@ -316,6 +317,67 @@ def test_options_of_many_values_leave_the_arguments_alone(run_carina, work, tmp_
     run_carina(["run", "-i", work / "x.npy", work / "digits.pte"])
 
 
+def test_dump_has_its_old_name_with_a_word(run_carina, work, tmp_path):
+    done = run_carina(
+        ["compile", work / "digits.tosa", "-t", "ethos-u55-128", "-i", tmp_path / "dump", "-o", tmp_path / "x.pte"]
+    )
+    assert "-i: the option is called --dump now" in done.stderr and list((tmp_path / "dump").glob("*.npz"))
+    assert "called" not in run_carina(["run", work / "digits.pte", "-i", work / "x.npy"]).stderr
+
+
+def test_quiet_prints_warnings_alone_and_verbose_each_step(run_carina, work, tmp_path):
+    args = ["compile", MODEL, "-t", "ethos-u55-128", "--calibrate", CALIBRATION, "-o", tmp_path / "x.pte"]
+    quiet = run_carina([*args, "--quiet"])
+    assert not quiet.stdout and not quiet.stderr
+    assert run_carina([*args, "--quiet", "--json"]).json["target"] == "ethos-u55-128"
+    assert "warning" in run_carina([*args, "--quiet", "--quantize", "none"]).stderr, "the data are not used"
+    assert "no such file" in run_carina(["run", "none.pte", "--quiet"], expect=1).stderr.lower()
+    verbose = run_carina([*args, "--verbose"])
+    steps = [line for line in verbose.stderr.splitlines() if re.match(r"carina: +\d+\.\d{3} s: ", line)]
+    assert any("calibrating" in line for line in steps) and any("writing commands" in line for line in steps)
+    assert verbose.stdout == run_carina(args).stdout
+    run_carina([*args, "--verbose", "--quiet"], expect=2)
+
+
+@pytest.mark.parametrize(
+    ("args", "file"),
+    [
+        (["inspect", "-"], "digits.pte"),
+        (["inspect", "-"], MODEL),
+        (["compile", "-", "-t", "ethos-u55-128"], "digits.tosa"),
+        (["run", "-"], "digits.pte"),
+        (["run", "digits.pte", "-i", "-"], "x.npy"),
+        (["interpret", "-"], "digits.tosa"),
+        (["compile", MODEL, "-t", "ethos-u55-128", "--calibrate", "-", "-o", "c.pte"], CALIBRATION),
+        (["accuracy", MODEL, "digits.pte", "--data", "-"], TEST),
+        (["npu", "run", "-"], "stream.npz"),
+    ],
+)  # fmt: skip
+def test_a_hyphen_is_standard_input(carina, run_carina, work, tmp_path, args, file):
+    """As a pipe, whose bytes are read once."""
+    args = [work / arg if arg == "digits.pte" else arg for arg in args]
+    named = run_carina([work / file if arg == "-" else arg for arg in args], cwd=tmp_path).stdout
+    done = subprocess.run([carina, *args], input=(work / file).read_bytes(), capture_output=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = re.sub(r"\S*carina-\w+/standard-input\.\w+", str(work / file), done.stdout.decode())
+    assert text.replace("standard-input.pte", "digits.pte") == named
+
+
+def test_standard_input_without_bytes_is_an_error(carina, work, tmp_path):
+    done = subprocess.run(
+        [carina, "inspect", "-"],
+        input=b"",
+        capture_output=True,
+        text=False,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert done.returncode == 2 and b"standard input: no bytes" in done.stderr
+    done = subprocess.run(
+        [carina, "inspect", "-"], input=b"nonsense", capture_output=True, env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    assert done.returncode == 1 and not list(tmp_path.iterdir()), "no temporary file remains"
+
+
 def test_sram_budget_takes_units(run_carina, work, tmp_path):
     args = ["compile", MODEL, "--target", "ethos-u55-128", "--calibrate", CALIBRATION, "-o", tmp_path / "x.pte"]
     run_carina([*args, "--sram-budget", "1M"])
@@ -382,6 +444,41 @@ def test_files_of_other_tools_are_named(run_carina, tmp_path, name):
         assert "torch.export.save" in done.stderr or "carina firmware" in done.stderr, done.stderr
 
 
+FILES_OF_NO_USE = {
+    "model.pt2": (b"version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 9\n", "Git LFS", "git lfs pull"),
+    "download.pt2": (b"<!DOCTYPE html><title>404</title>", "an HTML page", "error page"),
+    "model.pt2.gz": (b"\x1f\x8b\x08" + bytes(20), "gzip", "gunzip"),
+    "weights.gguf": (b"GGUF" + bytes(20), "GGUF", "torch.export.save"),
+    "clip.wav": (b"RIFF\x24\0\0\0WAVEfmt " + bytes(20), "a sound file", "np.savez"),
+    "cat.png": (b"\x89PNG\r\n\x1a\n" + bytes(20), "an image", "--calibrate"),
+    "table.csv": (b"1,2\r\n3,4\r\n", "a text file", "np.savez"),
+}
+
+
+@pytest.mark.parametrize("name", FILES_OF_NO_USE)
+def test_other_files_are_named_with_what_to_do(run_carina, tmp_path, name):
+    content, kind, advice = FILES_OF_NO_USE[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    for args in (
+        ["compile", path, "-t", "ethos-u55-128"],
+        ["inspect", path],
+        ["run", path],
+        ["compile", MODEL, "-t", "ethos-u55-128", "--calibrate", path],
+    ):
+        done = run_carina(args, expect=1, cwd=tmp_path)
+        assert kind in done.stderr and advice in done.stderr, done.stderr
+
+
+def test_a_folder_without_samples_says_what_it_has(run_carina, tmp_path):
+    (tmp_path / "clips").mkdir()
+    (tmp_path / "clips" / "a.wav").write_bytes(FILES_OF_NO_USE["clip.wav"][0])
+    done = run_carina(["compile", MODEL, "-t", "ethos-u55-128", "--calibrate", "clips"], expect=1, cwd=tmp_path)
+    assert "no samples" in done.stderr and "a.wav, a sound file" in done.stderr and "np.savez" in done.stderr, (
+        done.stderr
+    )
+
+
 def test_inspect_goes_by_what_a_file_holds(run_carina, work, tmp_path):
     (tmp_path / "odd.bin").write_bytes((work / "digits.pte").read_bytes())
     assert run_carina(["inspect", tmp_path / "odd.bin"]).stdout == run_carina(["inspect", work / "digits.pte"]).stdout
@@ -399,6 +496,18 @@ def test_inspect_goes_by_what_a_file_holds(run_carina, work, tmp_path):
         "TorchScript"
         in run_carina(["compile", tmp_path / "script.pt", "-t", "ethos-u55-128", "-o", tmp_path / "x"], expect=1).stderr
     )
+
+
+def test_the_hint_for_a_pickle_is_a_program_that_works(run_carina, tmp_path):
+    torch.save(torch.nn.Linear(4, 2), tmp_path / "model.pt")
+    done = run_carina(["compile", "model.pt", "-t", "ethos-u55-128"], expect=1, cwd=tmp_path)
+    lines = [line.strip() for line in done.stderr.splitlines() if line.startswith("    ")]
+    assert len(lines) == 2, done.stderr
+    program = "\n".join(
+        ["import os, torch", f"os.chdir({str(tmp_path)!r})", "example_input = torch.zeros(1, 4)", *lines]
+    )
+    exec(program, {})  # noqa: S102
+    run_carina(["compile", "model.pt2", "-t", "ethos-u55-128"], cwd=tmp_path)
 
 
 def test_numbers_are_numbers_in_json(run_carina, work):

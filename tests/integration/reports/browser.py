@@ -142,6 +142,64 @@ def printed(path, folder, *, width=710):
     return re.search(r'data-cut="([^"]*)"', body)[1], int(re.search(r'data-hidden="(\d+)"', body)[1])
 
 
+_FIND_FAULTS = """<script>
+addEventListener("load", () => setTimeout(() => {
+  const width = document.documentElement.clientWidth, faults = [];
+  const is_clipped = one => one && (["auto", "scroll", "hidden"].includes(getComputedStyle(one).overflowX) || is_clipped(one.parentElement));
+  for (const one of document.querySelectorAll("body *:not(script):not(style)")) {
+    const box = one.getBoundingClientRect();
+    if (box.width > 0 && box.right > width + 1 && !is_clipped(one.parentElement)) faults.push("wide: " + one.tagName + " " + one.textContent.slice(0, 40));
+  }
+  for (const plot of document.querySelectorAll("svg")) {  // slanted texts have boxes that overlap although they do not
+    const texts = [...plot.querySelectorAll("text")].filter(one => one.textContent.trim() && one.getScreenCTM().a * one.getScreenCTM().b === 0 &&
+      getComputedStyle(one).opacity !== "0").map(one => [one.textContent, one.getBoundingClientRect()]);
+    texts.forEach(([a, one], index) => texts.slice(index + 1).forEach(([b, other]) => {
+      const columns = Math.min(one.right, other.right) - Math.max(one.left, other.left), rows = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+      if (columns > 3 && rows > 3) faults.push("overlap: " + a + " | " + b);
+    }));
+  }
+  const result = document.createElement("pre");
+  result.id = "faults";
+  result.textContent = faults.slice(0, 10).join("\\n");
+  document.body.append(result);
+}, 500));
+</script></body>"""
+_FRAME = """<iframe src="%s" style="border: 0; width: %dpx; height: 2000px"></iframe><script>
+addEventListener("load", () => setTimeout(() => document.body.append(document.querySelector("iframe").contentDocument.querySelector("#faults")), 2000));
+</script>"""
+
+
+def layout_faults(path, folder, width):
+    """Shows a page in this width, in a frame since windows have a minimum. -> what is wider than the page, and the texts of plots that overlap."""
+    file = folder / f"measured_{path.name}"
+    file.write_text(
+        re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", path.read_text()).replace(
+            "</body>", _FIND_FAULTS
+        )
+    )
+    frame = folder / f"frame_{path.name}"
+    frame.write_text(_FRAME % (file.name, width))
+    with tempfile.TemporaryDirectory() as profile:
+        command = [
+            "chromium",
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            f"--user-data-dir={profile}",
+            "--window-size=1400,2100",
+        ]
+        command += [
+            "--allow-file-access-from-files",
+            "--hide-scrollbars",
+            "--virtual-time-budget=8000",
+            "--dump-dom",
+            f"file://{frame}",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return re.search(r'<pre id="faults">(.*?)</pre>', done.stdout, re.DOTALL)[1].splitlines()
+
+
 def browse(path, *, dark=False):
     """Opens the page at `path` in chromium without a network. The test fails if the console has output or a script has an error."""
     program = shutil.which("chromium")

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from browser import browse, printed
+from browser import browse, layout_faults, printed
 from conftest import ROOT
 
 DIGITS = ROOT / "models" / "digits"
@@ -303,6 +303,36 @@ def test_nothing_is_cut_on_paper(compiled, run_carina, tmp_path):
     )
     for page in (compiled[1], tmp_path / "sweep.html", tmp_path / "layers.html"):
         assert printed(page, tmp_path) == ("", 0), page.name
+
+
+@pytest.fixture(scope="module")
+def pages(compiled, run_carina, tmp_path_factory):
+    """A page of each command, with long names and many combinations."""
+    folder = tmp_path_factory.mktemp("pages")
+    program, data = compiled[1].parent / "digits.pte", ["--data", DIGITS / "test.npz"]
+    run_carina(["run", program, "--timed", "--report", folder / "run.html"])
+    run_carina(["accuracy", DIGITS / "digits.pt2", program, *data, "--report", folder / "accuracy.html"])
+    run_carina(["accuracy", DIGITS / "digits.pt2", "--layers", *data, "--report", folder / "layers.html"])
+    run_carina(
+        ["explain", DIGITS / "digits.pt2", "-t", "ethos-u55-128", "-q", "none", "--report", folder / "explain.html"]
+    )
+    run_carina(["compare", program, program, "--report", folder / "compare.html"])
+    run_carina(["sweep", DIGITS / "digits.pt2", "--targets", "all", "--memory-modes", "Sram_Only,Shared_Sram", "--quantize", "int8,int16x8,int8x4,auto",
+                "--calibrate", DIGITS / "calibration.npz", "--report", folder / "sweep.html"])  # fmt: skip
+    return {"compile": compiled[1], **{page.stem: page for page in folder.glob("*.html")}}
+
+
+@pytest.mark.parametrize("width", [420, 1280])
+@pytest.mark.parametrize("name", ["compile", "run", "accuracy", "layers", "explain", "compare", "sweep"])
+def test_pages_fit_their_width(pages, tmp_path, name, width):
+    assert not layout_faults(pages[name], tmp_path, width)
+
+
+def test_the_legend_names_auto_once(pages):
+    """What auto found differs from target to target; the table and the tooltips say it."""
+    page = browse(pages["sweep"])
+    assert page.text.count("▼") + page.text.count("◆") <= 1, "four schemes: ● ■ ▲ ◆"
+    assert any(row[2].startswith("auto: ") for row in page.tables["rows-table"])
 
 
 def test_a_name_is_no_script(run_carina, tmp_path):

@@ -116,8 +116,12 @@ def test_page_agrees_with_json(swept):
     assert len(page.tables["others-table"]) == len(reasons) < len(others), "combinations with one reason are one row"
     assert page.marks["scatter-plot"]["symbol"] == len(compiled)
     assert page.marks["roofline-plot"]["symbol"] == len(compiled)
-    first_mode = [row for row in compiled if row["memory_mode"] == compiled[0]["memory_mode"]]
-    assert page.marks["heat-plot"]["rect"] == sum(len(row["layers"]) for row in first_mode)
+    shown = [
+        row
+        for row in compiled
+        if (row["memory_mode"], row["quantization"]) == (compiled[0]["memory_mode"], compiled[0]["quantization"])
+    ]
+    assert page.marks["heat-plot"]["rect"] == sum(len(row["layers"]) for row in shown)
 
 
 def test_failed_combination_is_a_row(run_carina, tmp_path):

@@ -21,6 +21,22 @@ TEST(NearestHint, names_the_only_one_that_contains_the_text) {
   EXPECT_EQ(nearest_hint("128", kTargets), "") << "too short to stand for a name";
 }
 
+TEST(NearestHint, prefers_a_name_that_begins_with_the_text) {
+  EXPECT_EQ(nearest_hint("U55_High", std::vector<std::string>{"U65_High", "U55_High_End"}), "did you mean U55_High_End?");
+}
+
+TEST(NearestHint, names_all_that_contain_the_text_if_they_are_few) {
+  EXPECT_EQ(nearest_hint("U55", kTargets), "did you mean ethos-u55-32 or ethos-u55-128?");
+  EXPECT_EQ(nearest_hint("ethos", kTargets), "did you mean ethos-u55-32, ethos-u55-128 or ethos-u85-128?");
+  EXPECT_EQ(nearest_hint("mode", std::vector<std::string>{"mode of a", "mode of b", "mode of c", "mode of d", "mode of e", "mode of f"}), "");
+}
+
+TEST(WithNearest, stands_before_a_text) {
+  EXPECT_EQ(with_nearest("vgg", kTargets, "all are listed"), "did you mean vgf? all are listed");
+  EXPECT_EQ(with_nearest("cpu", kTargets, "all are listed"), "all are listed");
+  EXPECT_EQ(with_nearest("vgg", kTargets, ""), "did you mean vgf?");
+}
+
 TEST(NearestHint, case_and_underscores_do_not_count) {
   const std::vector<std::string> modes{"Sram_Only", "Shared_Sram"};
   EXPECT_EQ(nearest_hint("sram-only", modes), "did you mean Sram_Only?");
