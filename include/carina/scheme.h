@@ -61,7 +61,7 @@ enum class Equalization : uint8_t {
 // Weights that become zero before quantization.
 enum class Pruning : uint8_t {
   kNone,
-  kTwoOfFour,  // two of each four consecutive input channels, which Ethos-U85 multiplies in half the time
+  kTwoOfFour,  // two of each four consecutive input channels: NPUs with 2:4 sparsity multiply them in half the time
 };
 
 // The scheme of the weights. int4 weights need int8 activations: int4 becomes int8 for a node that reads int16.

@@ -11,8 +11,8 @@ namespace carina::quantize {
 //   Before: linear weights of an output channel (0.1, -0.5, 0.3, 0.2,  0.4, 0.1)
 //   After:                                      (0,   -0.5, 0.3, 0,    0.4, 0.1)
 // Layers are linear ones and convolutions in one or two dimensions without groups, with at least four input channels.
-// Each weight must have one reader. A note counts what became zero. Ethos-U85 multiplies such weights in half the time
-// (docs/adr/0091).
+// Each weight must have one reader. A note counts what became zero. NPUs with 2:4 sparsity multiply such weights in
+// half the time (docs/adr/0091).
 void prune_weights(ir::Graph& graph, const SchemeOf& schemes, const Log& log);
 
 }  // namespace carina::quantize
