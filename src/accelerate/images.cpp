@@ -1,10 +1,10 @@
-// Which images of a method are stored channels last. Kernels of convolutions read and write all channels of a pixel side
-// by side, and programs of PyTorch have planes. A planned image between two convolutions is nobody else's business, so
-// it is stored as the kernels have it, and only the first and the last convolution of a chain convert their image.
+// Which images of a method are stored channels last. Operators of convolutions read and write all channels of a pixel
+// side by side, and PyTorch's programs have planes. Only calls of the method read a planned image between two
+// convolutions, so it is stored as the operators have it. The first and the last convolution of a chain convert.
 //   Example: conv -> relu -> add -> conv -> mean: all values between the first convolution and the mean are
 //   channels-last; the input of the method is converted once.
 // A value stays in planes if it is an input or output of the method, or if one of its calls has another operand in
-// planes. That may concern the values of that call, so the search repeats until nothing changes.
+// planes. That may concern the other values of that call, so the search repeats until nothing changes.
 #include <set>
 #include <string_view>
 
