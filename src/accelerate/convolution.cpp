@@ -1,294 +1,400 @@
-#include <algorithm>
+// Convolutions of floats, on the operators that the interpreter uses. The operators take pixels (channels last); an
+// image in planes is converted to pixels before and back after. A batch norm after the convolution becomes a part of its
+// weights and bias, a clamp a part of the operator.
+//   Example: weights [8, 3, 3, 3] of PyTorch become [8, 3, 3, 3] with the channels last, times the scale of the batch
+//   norm of each of the 8 channels.
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
-#include "accelerate/convolution_internal.h"
+#include "accelerate/step_internal.h"
+#include "kernels/depthwise_pair.h"
+#include "kernels/micro/microkernels.h"
 #include "tensor/finite.h"
 
 namespace carina::accelerate {
 
 namespace {
 
-// The division of `columns` columns into parts of `step` columns, which are whole tiles.
-struct Cut {
-  int64_t columns, step;
-  Cut(int64_t all, int64_t min, int threads) : columns(all) {
-    const int64_t each = (all + threads - 1) / threads;
-    step = threads == 1 ? all : std::max((each + kTileColumns - 1) / kTileColumns * kTileColumns, min);
-    step = std::max<int64_t>(step, 1);
-  }
-  [[nodiscard]] int64_t parts() const { return (columns + step - 1) / step; }
-  [[nodiscard]] int64_t begin(int64_t part) const { return part * step; }
-  [[nodiscard]] int64_t count(int64_t part) const { return std::min(step, columns - part * step); }
+using kernels::ConvGeometry;
+using kernels::Operator;
+
+constexpr int64_t kGrain = 16 * 1024;  // elements per additional thread
+
+// out[c][r] = in[r][c].
+void transpose(Workers& workers, const float* in, int64_t rows, int64_t columns, float* out) {
+  constexpr int64_t kTile = kernels::kTransposeTile;
+  kernels::split(workers, columns, std::max(kTile, kGrain / rows), [&](int64_t begin, int64_t end) {
+    if (rows >= kTile && end - begin >= kTile) {
+      return kernels::transpose(kernels::Transpose<uint32_t>{.in = reinterpret_cast<const uint32_t*>(in + begin),
+                                                             .in_stride = columns,
+                                                             .out = reinterpret_cast<uint32_t*>(out + begin * rows),
+                                                             .out_stride = rows,
+                                                             .rows = rows,
+                                                             .columns = end - begin});
+    }
+    for (int64_t c = begin; c < end; ++c) {
+      for (int64_t r = 0; r < rows; ++r) out[c * rows + r] = in[r * columns + c];
+    }
+  });
+}
+
+// Channels [first, first + count) of an image, which an operator has side by side as pixels [N, P, count].
+struct Channels {
+  const Image& image;
+  int64_t first, count;
+
+  [[nodiscard]] int64_t elements() const { return image.batch * image.pixels * count; }
+  [[nodiscard]] bool in_place() const { return image.layout == ImageLayout::kPixels && count == image.channels; }
 };
 
-}  // namespace
-
-Convolution::Convolution(const Geometry& geometry, Arguments arguments, const Tail& tail)
-    : g_(geometry), in_(arguments[0]), weight_(arguments[1]), out_(tail.out), bounds_(tail.bounds) {
-  set_factors(arguments[2], tail.batch_norm);
-  if (!g_.is_depthwise()) pack_weights();
-  if (overlap(in_->tensor, out_->tensor)) own_.resize(out_->tensor.elements());
-}
-
-void Convolution::run(ThreadPool& pool) {
-  auto* out = own_.empty() ? out_->tensor.as<float>() : own_.data();
-  for (int64_t n = 0; n < g_.batch; ++n) {
-    const float* in = in_->tensor.as<const float>() + n * g_.channels * g_.plane.in_elems();
-    float* to = out + n * g_.out_channels * g_.plane.out_elems();
-    if (g_.is_depthwise()) {
-      run_depthwise(pool, in, to);
-    } else {
-      run_gemms(pool, in, to);
+// Writes pixels with the channels in `list`, which may repeat.
+void gather_list(Workers& workers, const float* in, const Image& image, std::span<const int64_t> list, float* out) {
+  const bool planes = image.layout == ImageLayout::kPlanes;
+  const int64_t pixel_step = planes ? 1 : image.channels, channel_step = planes ? image.pixels : 1;
+  const auto width = std::ssize(list);
+  kernels::split(workers, image.batch * image.pixels, 1 + kGrain / width, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      const float* from = in + p / image.pixels * image.channels * image.pixels + p % image.pixels * pixel_step;
+      float* const to = out + p * width;
+      for (size_t i = 0; i < list.size(); ++i) to[i] = from[list[i] * channel_step];
     }
-  }
-  if (!own_.empty()) std::memcpy(out_->tensor.data, own_.data(), own_.size() * sizeof(float));
+  });
 }
 
-// The scale and shift of the sums per channel, from the bias and the batch norm. Each is applied separately, without a
-// change of its factors.
-void Convolution::set_factors(const EValue* bias, Arguments norm) {
-  const auto channels = static_cast<size_t>(g_.out_channels);
-  scale_.assign(channels, 1.0F);
-  shift_.assign(channels, 0.0F);
+void gather_pixels(Workers& workers, const float* in, const Channels& c, float* out) {
+  const Image& image = c.image;
+  if (image.layout == ImageLayout::kPlanes) {
+    for (int64_t n = 0; n < image.batch; ++n)
+      transpose(workers, in + (n * image.channels + c.first) * image.pixels, c.count, image.pixels,
+                out + n * c.count * image.pixels);
+    return;
+  }
+  for (int64_t p = 0; p < image.batch * image.pixels; ++p)
+    std::memcpy(out + p * c.count, in + p * image.channels + c.first, static_cast<size_t>(c.count) * sizeof(float));
+}
+
+void scatter_pixels(Workers& workers, const float* in, const Channels& c, float* out) {
+  const Image& image = c.image;
+  if (image.layout == ImageLayout::kPlanes) {
+    for (int64_t n = 0; n < image.batch; ++n)
+      transpose(workers, in + n * c.count * image.pixels, image.pixels, c.count,
+                out + (n * image.channels + c.first) * image.pixels);
+    return;
+  }
+  for (int64_t p = 0; p < image.batch * image.pixels; ++p)
+    std::memcpy(out + p * image.channels + c.first, in + p * c.count, static_cast<size_t>(c.count) * sizeof(float));
+}
+
+// The operators of a convolution's groups, and the images that they read and write. With a `list`, there is one operator
+// that reads these channels of the image.
+class ConvolutionStep final : public Step {
+ public:
+  ConvolutionStep(const EValue* in, EValue* out, std::vector<int64_t> list, std::vector<Operator> groups)
+      : in_(in),
+        out_(out),
+        from_(*image_of(*in)),
+        to_(*image_of(*out)),
+        list_(std::move(list)),
+        groups_(std::move(groups)) {
+    for (const Operator& group : groups_) operator_bytes_ = std::max(operator_bytes_, group.scratch_bytes);
+  }
+
+  [[nodiscard]] size_t scratch_bytes() const override {
+    return (groups_.size() > 1 ? bytes_of(std::ssize(whole())) : 0) + pixel_bytes() + bytes_of(written(0).elements()) +
+           operator_bytes_;
+  }
+
+  Error run(Workers& workers, std::byte* scratch) override {
+    const auto* in = in_->tensor.as<const float>();
+    auto* const out = out_->tensor.as<float>();
+    // A planned output may have the memory of the input, which no other call reads later.
+    const bool collides = overlap(in_->tensor, out_->tensor);
+    if (collides && groups_.size() > 1) {
+      std::ranges::copy(whole(), reinterpret_cast<float*>(scratch));
+      in = reinterpret_cast<const float*>(scratch);
+      scratch += bytes_of(std::ssize(whole()));
+    }
+    for (size_t group = 0; group < groups_.size(); ++group) {
+      const Channels to = written(group);
+      const bool reads_in_place = list_.empty() && read(group).in_place();
+      const bool direct = to.in_place() && !(reads_in_place && collides);
+      auto* const pixels = reinterpret_cast<float*>(scratch);
+      auto* const results = direct ? out : reinterpret_cast<float*>(scratch + pixel_bytes());
+      if (!list_.empty())
+        gather_list(workers, in, from_, list_, pixels);
+      else if (!reads_in_place)
+        gather_pixels(workers, in, read(group), pixels);
+      const auto* operand = reinterpret_cast<const std::byte*>(reads_in_place ? in : pixels);
+      groups_[group].run({.in = {&operand, 1},
+                          .out = reinterpret_cast<std::byte*>(results),
+                          .scratch = scratch + pixel_bytes() + bytes_of(to.elements()),
+                          .workers = workers});
+      if (!direct) scatter_pixels(workers, results, to, out);
+    }
+    return Error::kOk;
+  }
+
+ private:
+  [[nodiscard]] std::span<const float> whole() const { return {in_->tensor.as<const float>(), in_->tensor.elements()}; }
+  [[nodiscard]] Channels read(size_t group) const {
+    const int64_t count = from_.channels / std::ssize(groups_);
+    return {.image = from_, .first = static_cast<int64_t>(group) * count, .count = count};
+  }
+  [[nodiscard]] Channels written(size_t group) const {
+    const int64_t count = to_.channels / std::ssize(groups_);
+    return {.image = to_, .first = static_cast<int64_t>(group) * count, .count = count};
+  }
+  [[nodiscard]] static size_t bytes_of(int64_t elements) {
+    return round_up(static_cast<size_t>(elements) * sizeof(float), kernels::kScratchAlignment);
+  }
+  // Of the pixels that an operator reads.
+  [[nodiscard]] size_t pixel_bytes() const {
+    return bytes_of(list_.empty() ? read(0).elements() : from_.batch * from_.pixels * std::ssize(list_));
+  }
+
+  const EValue* in_;
+  EValue* out_;
+  Image from_, to_;
+  std::vector<int64_t> list_;
+  std::vector<Operator> groups_;
+  size_t operator_bytes_ = 0;
+};
+
+// --- the parameters of a call: (input, weight, bias or None, stride, padding, dilation, transposed, output_padding,
+// groups, out)
+
+struct Call {
+  Arguments arguments;
+  Image in, out;
+  int64_t groups;
+  bool transposed;
+  std::array<int64_t, 3> kernel{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
+
+  [[nodiscard]] int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  [[nodiscard]] int64_t group_in() const { return in.channels / groups; }
+  [[nodiscard]] int64_t group_out() const { return out.channels / groups; }
+  // Groups of few channels are computed like a depthwise convolution, whose lanes are the outputs of all groups.
+  [[nodiscard]] bool is_depthwise() const {
+    constexpr int64_t kFew = 8;
+    return !transposed && groups > 1 && (group_in() == 1 || (group_in() <= kFew && group_out() <= kFew));
+  }
+  // The inputs of a depthwise convolution: for each of the group's inputs, that of every output.
+  //   Example: 4 channels in 2 groups, 6 outputs: 0 0 0 2 2 2 and 1 1 1 3 3 3.
+  [[nodiscard]] std::vector<int64_t> list() const {
+    std::vector<int64_t> channels;
+    if (!is_depthwise() || (group_in() == 1 && group_out() == 1)) return channels;
+    for (int64_t i = 0; i < group_in(); ++i) {
+      for (int64_t o = 0; o < out.channels; ++o) channels.push_back(o / group_out() * group_in() + i);
+    }
+    return channels;
+  }
+  [[nodiscard]] std::span<const float> weights() const {
+    const Tensor& weight = arguments[1]->tensor;
+    return {weight.as<const float>(), weight.elements()};
+  }
+};
+
+constexpr int64_t kMaxSize = 1 << 20;
+
+// Reads a list of the window, one entry per spatial axis or one for all.
+bool read_list(const EValue& list, size_t axes, int64_t min, std::array<int64_t, 3>& to) {
+  if (list.kind != EValue::Kind::kIntList || (list.integers.size() != 1 && list.integers.size() != axes)) return false;
+  for (size_t axis = 0; axis < axes; ++axis) {
+    const int64_t value = list.integers[list.integers.size() == 1 ? 0 : axis];
+    if (value < min || value >= kMaxSize) return false;
+    to[3 - axes + axis] = value;
+  }
+  return true;
+}
+
+// Returns whether the size of an output follows from the other sizes. For a transposed convolution, the output's padding
+// may add some elements.
+bool fits(const Call& call, size_t axis) {
+  const int64_t in = call.in.sizes[axis], out = call.out.sizes[axis], stride = call.stride[axis];
+  const int64_t reach = call.dilation[axis] * (call.kernel[axis] - 1) + 1, pads = 2 * call.padding[axis];
+  if (!call.transposed) return in + pads >= reach && out == (in + pads - reach) / stride + 1;
+  const int64_t least = (in - 1) * stride - pads + reach;
+  return out >= least && out < least + std::max(stride, call.dilation[axis]);
+}
+
+bool is_bias(const EValue& bias, int64_t channels) {
+  return bias.is_none() ||
+         (is_plain(bias) && is_constant(bias) && static_cast<int64_t>(bias.tensor.elements()) == channels);
+}
+
+std::optional<Call> read_call(Arguments arguments, const Tail& tail) {
+  if (arguments.size() < 10 || tail.out == nullptr || tail.out->tensor.read_only) return std::nullopt;
+  const EValue &in = *arguments[0], &weight = *arguments[1];
+  const auto from = image_of(in), to = image_of(*tail.out);
+  if (!from || !to || !is_plain(weight) || !is_constant(weight) || weight.tensor.rank() != in.tensor.rank() ||
+      tail.out->tensor.rank() != in.tensor.rank() || from->batch != to->batch)
+    return std::nullopt;
+  Call call{.arguments = arguments,
+            .in = *from,
+            .out = *to,
+            .groups = arguments[8]->to_int(),
+            .transposed = arguments[6]->to_int() != 0};
+  const size_t axes = in.tensor.rank() - 2;
+  const auto shape = weight.tensor.sizes();
+  for (size_t axis = 0; axis < axes; ++axis) call.kernel[3 - axes + axis] = shape[axis + 2];
+  if (!read_list(*arguments[3], axes, 1, call.stride) || !read_list(*arguments[4], axes, 0, call.padding) ||
+      !read_list(*arguments[5], axes, 1, call.dilation))
+    return std::nullopt;
+  if (call.groups < 1 || from->channels % call.groups != 0 || to->channels % call.groups != 0 || call.taps() == 0 ||
+      shape[0] != (call.transposed ? from->channels : to->channels) ||
+      shape[1] != (call.transposed ? call.group_out() : call.group_in()) || !is_bias(*arguments[2], to->channels))
+    return std::nullopt;
+  for (size_t axis = 0; axis < 3; ++axis) {
+    if (call.kernel[axis] >= kMaxSize || !fits(call, axis)) return std::nullopt;
+  }
+  return call;
+}
+
+// The factor of each output channel and what is added, from the bias and the batch norm after the convolution.
+struct Factors {
+  std::vector<double> scale;
+  std::vector<float> bias;
+};
+
+Factors factors_of(const EValue& bias, Arguments norm, int64_t channels) {
+  Factors factors{.scale = std::vector<double>(static_cast<size_t>(channels), 1.0), .bias = {}};
   const auto entry = [](const EValue* value, size_t c, double otherwise) {
     return value->is_none() ? otherwise : static_cast<double>(value->tensor.as<const float>()[c]);
   };
-  for (size_t c = 0; c < channels; ++c) {
-    double scale = 1, shift = entry(bias, c, 0);
+  for (size_t c = 0; c < factors.scale.size(); ++c) {
+    double shift = entry(&bias, c, 0);
     if (!norm.empty()) {
-      scale = entry(norm[1], c, 1) / std::sqrt(entry(norm[4], c, 1) + norm[6]->to_double());
-      shift = (shift - entry(norm[3], c, 0)) * scale + entry(norm[2], c, 0);
+      factors.scale[c] = entry(norm[1], c, 1) / std::sqrt(entry(norm[4], c, 1) + norm[6]->to_double());
+      shift = (shift - entry(norm[3], c, 0)) * factors.scale[c] + entry(norm[2], c, 0);
     }
-    scale_[c] = static_cast<float>(scale);
-    shift_[c] = static_cast<float>(shift);
+    factors.bias.push_back(static_cast<float>(shift));
   }
+  return factors;
 }
 
-void Convolution::pack_weights() {
-  const int64_t depth = g_.group_in() * g_.plane.taps();
-  for (int64_t group = 0; group < g_.groups; ++group)
-    packed_.push_back(pack({.from = weight_->tensor.as<const float>() + group * g_.group_out() * depth,
-                            .rows = g_.group_out(),
-                            .depth = depth,
-                            .row_step = depth,
-                            .depth_step = 1}));
-  leave_packed(weight_->tensor);
+float scaled(float weight, double scale) {
+  return static_cast<float>(static_cast<double>(weight) * scale);
 }
 
-Epilogue Convolution::epilogue(int64_t first) const {
-  return {.scale = scale_.data() + first,
-          .shift = shift_.data() + first,
-          .column = nullptr,
-          .low = bounds_.low,
-          .high = bounds_.high};
-}
-
-void Convolution::run_planes(const float* in, int64_t first, int64_t count, float* out) const {
-  thread_local std::vector<float> scratch;
-  scratch.assign(static_cast<size_t>(plane_elems(g_.plane)), 0.0F);
-  depthwise({.plane = g_.plane,
-             .channels = count,
-             .of_one_input = g_.group_out(),
-             .skipped = first % g_.group_out(),
-             .in = in,
-             .weights = weight_->tensor.as<const float>() + first * g_.plane.taps(),
-             .out = out,
-             .scratch = scratch.data(),
-             .scale = scale_.data() + first,
-             .shift = shift_.data() + first,
-             .low = bounds_.low,
-             .high = bounds_.high});
-}
-
-void Convolution::run_rows(const float* in, int64_t first, int64_t count, float* out) const {
-  multiply(PackedGemm{.a = &packed_[0],
-                      .first = first,
-                      .rows = count,
-                      .b = in,
-                      .b_step = g_.plane.in_elems(),
-                      .b_column_step = 1,
-                      .columns = g_.plane.out_elems(),
-                      .out = out,
-                      .out_row_step = g_.plane.out_elems(),
-                      .out_column_step = 1,
-                      .epilogue = epilogue(first)});
-}
-
-void Convolution::run_depthwise(ThreadPool& pool, const float* in, float* out) const {
-  const int64_t each = (g_.out_channels + pool.threads() - 1) / pool.threads();
-  pool.parallel_for(static_cast<size_t>((g_.out_channels + each - 1) / each), [&](size_t part) {
-    const int64_t first = static_cast<int64_t>(part) * each;
-    run_planes(in + first / g_.group_out() * g_.plane.in_elems(), first, std::min(each, g_.out_channels - first),
-               out + first * g_.plane.out_elems());
-  });
-}
-
-void Convolution::run_gemms(ThreadPool& pool, const float* in, float* out) const {
-  const int64_t depth = g_.group_in() * g_.plane.taps();
-  // Gathered columns stay in the second-level cache.
-  constexpr int64_t kGatheredFloats = 32 * 1024;
-  const int64_t fit = std::max(kGatheredFloats / depth / kTileColumns * kTileColumns, kTileColumns);
-  Cut cut(g_.plane.out_elems(), kTileColumns, pool.threads());
-  // A few more columns are not worth another pass over the weights.
-  if (!g_.is_pointwise() && cut.step > fit + kTileColumns / 2) cut.step = fit;
-  const int64_t parts = cut.parts();
-  pool.parallel_for(static_cast<size_t>(g_.groups * parts), [&](size_t unit) {
-    const int64_t group = static_cast<int64_t>(unit) / parts, part = static_cast<int64_t>(unit) % parts;
-    const int64_t begin = cut.begin(part), count = cut.count(part);
-    const float* b = in + group * g_.group_in() * g_.plane.in_elems() + begin;
-    int64_t b_stride = g_.plane.in_elems();
-    if (!g_.is_pointwise()) {
-      thread_local std::vector<float> gathered;
-      gathered.resize(static_cast<size_t>(depth * count));
-      gather(in + group * g_.group_in() * g_.plane.in_elems(), begin, count, gathered.data());
-      b = gathered.data();
-      b_stride = count;
-    }
-    const int64_t first = group * g_.group_out();
-    multiply(PackedGemm{.a = &packed_[static_cast<size_t>(group)],
-                        .first = 0,
-                        .rows = g_.group_out(),
-                        .b = b,
-                        .b_step = b_stride,
-                        .b_column_step = 1,
-                        .columns = count,
-                        .out = out + first * g_.plane.out_elems() + begin,
-                        .out_row_step = g_.plane.out_elems(),
-                        .out_column_step = 1,
-                        .epilogue = epilogue(first)});
-  });
-}
-
-// Collects, for each input channel and tap, the input elements of the outputs [begin, begin + count).
-void Convolution::gather(const float* in, int64_t begin, int64_t count, float* to) const {
-  const Plane& p = g_.plane;
-  const Outputs outputs{.y = begin / p.out_width, .x = begin % p.out_width, .count = count};
-  for (int64_t c = 0; c < g_.group_in(); ++c) {
-    for (int64_t ky = 0; ky < p.kernel_height; ++ky) {
-      for (int64_t kx = 0; kx < p.kernel_width; ++kx, to += count)
-        gather_tap(in + c * g_.plane.in_elems(), ky * p.dilation_y - p.padding_y, kx * p.dilation_x - p.padding_x,
-                   outputs, to);
+// The weights of output channels [first, first + count) as [O, taps, I], or of a depthwise convolution as [taps, I, O].
+MutableTensor weights_of(const Call& call, const Factors& factors, int64_t first, int64_t count) {
+  const int64_t taps = call.taps(), inputs = call.group_in();
+  MutableTensor packed(DType::kFp32, Shape{count * taps * inputs});
+  const auto to = packed.values<float>();
+  const std::span<const float> from = call.weights();
+  for (int64_t o = 0; o < count; ++o) {
+    for (int64_t i = 0; i < inputs; ++i) {
+      for (int64_t t = 0; t < taps; ++t) {
+        // A transposed convolution has its weights as [I, O, taps].
+        const int64_t at = call.transposed ? ((first / call.group_out() * inputs + i) * call.group_out() + o) * taps + t
+                                           : ((first + o) * inputs + i) * taps + t;
+        const int64_t place = call.is_depthwise() ? (t * inputs + i) * count + o : (o * taps + t) * inputs + i;
+        to[static_cast<size_t>(place)] =
+            scaled(from[static_cast<size_t>(at)], factors.scale[static_cast<size_t>(first + o)]);
+      }
     }
   }
+  return packed;
 }
 
-void Convolution::gather_tap(const float* in, int64_t down, int64_t right, const Outputs& outputs, float* to) const {
-  const Plane& p = g_.plane;
-  int64_t x = outputs.x, row = outputs.y * p.stride_y + down;
-  for (int64_t left = outputs.count; left > 0; x = 0, row += p.stride_y) {
-    const int64_t run = std::min(p.out_width - x, left);
-    gather_run(row < 0 || row >= p.height ? nullptr : in + row * p.width, x * p.stride_x + right, run, to);
-    left -= run;
-    to += run;
+ConvGeometry geometry_of(const Call& call) {
+  const bool depthwise = call.is_depthwise();
+  return {.batch = call.in.batch,
+          .in = call.in.sizes,
+          .out = call.out.sizes,
+          .kernel = call.kernel,
+          .stride = call.stride,
+          .dilation = call.dilation,
+          .pad = call.padding,
+          .ic = depthwise ? call.out.channels * call.group_in() : call.group_in(),
+          .oc = depthwise ? call.out.channels : call.group_out(),
+          .multiplier = depthwise ? 1 : 0,
+          .bias_count = depthwise ? call.out.channels : call.group_out()};
+}
+
+struct Parameters {
+  Call call;
+  Factors factors;
+  Bounds bounds;
+  int threads;
+
+  // The operator of the output channels from `first` on. `weights` and the factors outlive the result.
+  [[nodiscard]] kernels::ConvF32 convolution(int64_t first) const {
+    const ConvGeometry geometry = geometry_of(call);
+    return {.geometry = geometry,
+            .weights = weights_of(call, factors, first, geometry.oc).freeze(),
+            .bias = std::span(factors.bias).subspan(static_cast<size_t>(first), static_cast<size_t>(geometry.oc)),
+            .bounds = bounds,
+            .threads = threads};
   }
-}
-
-// Copies every stride-th column of a row from `column` on, with zeros outside of the row. nullptr: the row is outside
-// of the image.
-void Convolution::gather_run(const float* row, int64_t column, int64_t run, float* to) const {
-  const int64_t step = g_.plane.stride_x, width = g_.plane.width;
-  const auto steps = [step](int64_t columns) {  // faster than a division, which takes as long as a short row
-    if (columns <= 0) return int64_t{0};
-    return step == 1 ? columns : step == 2 ? (columns + 1) / 2 : (columns + step - 1) / step;
-  };
-  const int64_t before = std::min(steps(-column), run);
-  const int64_t end = row == nullptr ? before : std::clamp(steps(width - column), before, run);
-  if (before > 0) std::fill_n(to, before, 0.0F);
-  if (step == 1) {
-    if (end > before) std::copy_n(row + column + before, end - before, to + before);
-  } else if (step == 2) {  // the compiler vectorizes a loop with a constant step
-    for (int64_t i = before; i < end; ++i) to[i] = row[column + i * 2];
-  } else {
-    for (int64_t i = before; i < end; ++i) to[i] = row[column + i * step];
+  [[nodiscard]] std::optional<Operator> transposed(int64_t first) const {
+    if (call.kernel[0] != 1 || call.in.sizes[0] != 1 || call.dilation != std::array<int64_t, 3>{1, 1, 1})
+      return std::nullopt;
+    const auto axis = [&](size_t at) {
+      return kernels::TransposedAxis{.in = call.in.sizes[at],
+                                     .out = call.out.sizes[at],
+                                     .kernel = call.kernel[at],
+                                     .stride = call.stride[at],
+                                     .pad = -call.padding[at]};
+    };
+    const carina::Tensor weights = weights_of(call, factors, first, call.group_out()).freeze();
+    return kernels::transposed_f32(
+        {.geometry = {.batch = call.in.batch,
+                      .ic = call.group_in(),
+                      .oc = call.group_out(),
+                      .axes = {axis(1), axis(2)},
+                      .bias_count = call.group_out()},
+         .weights = weights.values<float>(),
+         .bias = std::span(factors.bias).subspan(static_cast<size_t>(first), static_cast<size_t>(call.group_out())),
+         .bounds = bounds,
+         .threads = threads});
   }
-  if (end < run) std::fill_n(to + end, run - end, 0.0F);
-}
+  [[nodiscard]] std::optional<Operator> group(int64_t first) const {
+    if (call.transposed) return transposed(first);
+    return call.is_depthwise() ? kernels::depthwise_f32(convolution(first)) : kernels::dense_f32(convolution(first));
+  }
+};
 
-namespace {
-
-int64_t entry_of(const EValue& list, size_t axis, size_t axes) {
-  const size_t at = list.integers.size() == 1 ? 0 : axis;
-  return list.integers.size() == 1 || list.integers.size() == axes ? list.integers[at] : -1;
+std::optional<Parameters> parameters_of(Arguments arguments, const Tail& tail, int threads) {
+  const auto call = read_call(arguments, tail);
+  if (!call) return std::nullopt;
+  return Parameters{.call = *call,
+                    .factors = factors_of(*arguments[2], tail.batch_norm, call->out.channels),
+                    .bounds = tail.bounds,
+                    .threads = threads};
 }
 
 }  // namespace
 
-std::optional<Plane> plane_of(Arguments arguments, const EValue& out) {
-  const auto in = arguments[0]->tensor.sizes(), weight = arguments[1]->tensor.sizes(), to = out.tensor.sizes();
-  if (in.size() != weight.size() || in.size() != to.size() || (in.size() != 3 && in.size() != 4)) return std::nullopt;
-  const size_t axes = in.size() - 2;
-  const bool flat = axes == 1;
-  const auto window = [&](size_t argument, size_t axis) { return entry_of(*arguments[argument], axis, axes); };
-  return Plane{.height = flat ? 1 : in[2],
-               .width = in[axes + 1],
-               .out_height = flat ? 1 : to[2],
-               .out_width = to[axes + 1],
-               .kernel_height = flat ? 1 : weight[2],
-               .kernel_width = weight[axes + 1],
-               .stride_y = flat ? 1 : window(3, 0),
-               .stride_x = window(3, axes - 1),
-               .padding_y = flat ? 0 : window(4, 0),
-               .padding_x = window(4, axes - 1),
-               .dilation_y = flat ? 1 : window(5, 0),
-               .dilation_x = window(5, axes - 1)};
-}
-
-namespace {
-
-bool read_geometry(Arguments arguments, const EValue& out, Geometry& g) {
-  const std::optional<Plane> plane = plane_of(arguments, out);
-  if (!plane) return false;
-  const auto in = arguments[0]->tensor.sizes(), weight = arguments[1]->tensor.sizes(), to = out.tensor.sizes();
-  g.batch = in[0];
-  g.channels = in[1];
-  g.out_channels = weight[0];
-  g.groups = arguments[8]->to_int();
-  g.plane = *plane;
-  const Plane& p = g.plane;
-  const auto fits = [](int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
-                       int64_t to_size) {
-    constexpr int64_t kMaxSize = 1 << 20;
-    return kernel >= 1 && kernel < kMaxSize && stride >= 1 && stride < kMaxSize && padding >= 0 && padding < kMaxSize &&
-           dilation >= 1 && dilation < kMaxSize && to_size >= 1 &&
-           to_size == (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
-  };
-  return g.groups >= 1 && g.channels >= 1 && g.channels % g.groups == 0 && g.out_channels % g.groups == 0 &&
-         g.out_channels >= 1 && weight[1] == g.channels / g.groups && to[0] == in[0] && to[1] == weight[0] &&
-         fits(p.height, p.kernel_height, p.stride_y, p.padding_y, p.dilation_y, p.out_height) &&
-         fits(p.width, p.kernel_width, p.stride_x, p.padding_x, p.dilation_x, p.out_width);
-}
-
-bool is_finite(const Tensor& tensor) {
-  return are_finite({tensor.as<const float>(), static_cast<size_t>(tensor.elements())});
-}
-
-}  // namespace
-
-// (input, weight, bias or None, stride, padding, dilation, transposed, output_padding, groups, out). Weights are
-// constant and finite: padding is multiplied as zeros here.
-std::optional<Geometry> geometry_of(Arguments arguments, const Tail& tail) {
-  using Kind = EValue::Kind;
-  if (arguments.size() < 10 || tail.out == nullptr || arguments[6]->to_int() != 0) return std::nullopt;
-  for (const size_t list : {3, 4, 5}) {
-    if (arguments[list]->kind != Kind::kIntList) return std::nullopt;
+std::unique_ptr<Step> make_convolution(Arguments arguments, const Tail& tail, int threads) {
+  const auto parameters = parameters_of(arguments, tail, threads);
+  if (!parameters) return nullptr;
+  const Call& call = parameters->call;
+  std::vector<Operator> groups;
+  for (int64_t group = 0; group < (call.is_depthwise() ? 1 : call.groups); ++group) {
+    auto op = parameters->group(group * call.group_out());
+    if (!op) return nullptr;
+    groups.push_back(*std::move(op));
   }
-  const EValue &in = *arguments[0], &weight = *arguments[1], &bias = *arguments[2];
-  Geometry geometry{};
-  if (!is_plain(in) || !is_plain(weight) || !is_constant(weight) || !is_plain(*tail.out) || tail.out->tensor.read_only)
-    return std::nullopt;
-  if (!read_geometry(arguments, *tail.out, geometry) || !is_finite(weight.tensor)) return std::nullopt;
-  const bool bias_fits = bias.is_none() || (is_plain(bias) && is_constant(bias) &&
-                                            static_cast<int64_t>(bias.tensor.elements()) == geometry.out_channels);
-  if (!bias_fits) return std::nullopt;
-  return geometry;
+  leave_packed(arguments[1]->tensor);
+  return std::make_unique<ConvolutionStep>(arguments[0], tail.out, call.list(), std::move(groups));
 }
 
-std::unique_ptr<Step> make_convolution(Arguments arguments, const Tail& tail) {
-  if (arguments.size() > 6 && arguments[6]->to_int() != 0) return make_transposed_convolution(arguments, tail);
-  const auto geometry = geometry_of(arguments, tail);
-  return geometry ? std::make_unique<Convolution>(*geometry, arguments, tail) : nullptr;
+std::unique_ptr<Step> make_convolution_pair(const ConvolutionCall& first, const ConvolutionCall& second, int threads) {
+  const auto a = parameters_of(first.arguments, first.tail, threads);
+  const auto b = parameters_of(second.arguments, second.tail, threads);
+  if (!a || !b || a->call.groups != 1 || a->call.transposed || !b->call.is_depthwise() || b->call.group_out() != 1 ||
+      b->call.group_in() != 1)
+    return nullptr;
+  auto op = kernels::depthwise_pair_f32({.pointwise = a->convolution(0), .depthwise = b->convolution(0)});
+  if (!op) return nullptr;
+  leave_packed(first.arguments[1]->tensor);
+  std::vector<Operator> groups;
+  groups.push_back(*std::move(op));
+  return std::make_unique<ConvolutionStep>(first.arguments[0], second.tail.out, std::vector<int64_t>(),
+                                           std::move(groups));
 }
 
 }  // namespace carina::accelerate

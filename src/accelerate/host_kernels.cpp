@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "accelerate/int8_internal.h"
+#include "carina/buffer.h"
 
 namespace carina::accelerate {
 
@@ -16,18 +17,23 @@ namespace {
 using runtime::Error;
 using runtime::MethodCalls;
 
-// The only argument of a replaced call: the step and the thread pool. They are stored in a string value.
+// What all steps use, one after another.
+struct Shared {
+  Workers workers;
+  MutableBuffer scratch;
+};
+
+// The only argument of a replaced call: the step and what it uses. They are stored in a string value.
 struct Bound {
   std::unique_ptr<Step> step;
-  ThreadPool* pool = nullptr;
+  Shared* shared = nullptr;
   EValue handle;
   EValue* arguments[1] = {};
 };
 
 Error run_step(Arguments arguments, runtime::Arena& /*scratch*/) {
   const auto* bound = reinterpret_cast<const Bound*>(arguments[0]->text);
-  bound->step->run(*bound->pool);
-  return Error::kOk;
+  return bound->step->run(bound->shared->workers, bound->shared->scratch.bytes().data());
 }
 
 // Kernels that only move data or change its type. For constants they are run at load.
@@ -73,9 +79,10 @@ class Uses {
 }  // namespace
 
 struct HostKernels::State {
-  explicit State(int threads) : pool(threads) {}
+  explicit State(int threads) : shared{.workers = Workers(threads), .scratch = MutableBuffer::allocate(0)} {}
 
-  ThreadPool pool;
+  Shared shared;
+  size_t scratch_bytes = 0;
   std::deque<Bound> bound;
   std::deque<std::vector<std::max_align_t>> constants;
   size_t replaced = 0;
@@ -83,7 +90,8 @@ struct HostKernels::State {
   void install(MethodCalls& calls, size_t call, std::unique_ptr<Step> step) {
     Bound& own = bound.emplace_back();
     own.step = std::move(step);
-    own.pool = &pool;
+    own.shared = &shared;
+    scratch_bytes = std::max(scratch_bytes, own.step->scratch_bytes());
     own.handle = EValue(reinterpret_cast<const char*>(&own));
     own.arguments[0] = &own.handle;
     calls.replace(call, run_step, own.arguments);
@@ -146,8 +154,8 @@ struct HostKernels::State {
     const auto fits = [&](size_t at) {
       return arguments[at]->is_none() || arguments[at]->tensor.elements() == channels;
     };
-    return fits(1) && fits(2) && fits(4) && is_plain(*arguments[0]) && arguments[0]->tensor.rank() >= 2 &&
-           static_cast<size_t>(arguments[0]->tensor.sizes()[1]) == channels && is_plain(*arguments[7]);
+    return fits(1) && fits(2) && fits(4) && is_fixed(*arguments[0]) && arguments[0]->tensor.rank() >= 2 &&
+           static_cast<size_t>(arguments[0]->tensor.sizes()[1]) == channels && is_fixed(*arguments[7]);
   }
 
   static bool is_convolution(const MethodCalls& calls, size_t call) {
@@ -176,17 +184,19 @@ struct HostKernels::State {
     return taken;
   }
 
-  static std::unique_ptr<Step> convolution_step(const MethodCalls& calls, const Uses& uses, size_t call, size_t& last) {
+  [[nodiscard]] int threads() const { return shared.workers.threads(); }
+
+  std::unique_ptr<Step> convolution_step(const MethodCalls& calls, const Uses& uses, size_t call, size_t& last) const {
     const ConvolutionCall first = with_tail(calls, uses, call, last);
     if (const size_t next = only_reader(calls, uses, last, first.tail.out); is_convolution(calls, next)) {
       size_t second_last = next;
       const ConvolutionCall second = with_tail(calls, uses, next, second_last);
-      if (auto step = make_convolution_pair(first, second)) {
+      if (auto step = make_convolution_pair(first, second, threads())) {
         last = second_last;
         return step;
       }
     }
-    return make_convolution(first.arguments, first.tail);
+    return make_convolution(first.arguments, first.tail, threads());
   }
 
   // Replaces a convolution and the calls fused into it. Returns false if the convolution is not replaced.
@@ -215,16 +225,19 @@ void HostKernels::rewrite(runtime::MethodCalls& calls) {
   state_->bound.clear();
   state_->constants.clear();
   state_->replaced = 0;
+  state_->scratch_bytes = 0;
   if (!calls.straight()) return;
   const Uses uses(calls);
   state_->hoist_constants(calls, uses);
+  choose_image_layouts(calls);
   for (size_t i = 0; i < calls.size(); ++i) {
     if (State::is_convolution(calls, i) && state_->take_convolution(calls, uses, i)) continue;
     if (calls.name(i).empty()) continue;  // fused into an earlier call
-    auto step = make_call(calls.name(i), calls.arguments(i));
-    if (step == nullptr) step = make_int8_call(calls.name(i), calls.arguments(i));
+    auto step = make_call(calls.name(i), calls.arguments(i), state_->threads());
+    if (step == nullptr) step = make_int8_call(calls.name(i), calls.arguments(i), state_->threads());
     if (step != nullptr) state_->install(calls, i, std::move(step));
   }
+  state_->shared.scratch = MutableBuffer::allocate(state_->scratch_bytes);
 }
 
 }  // namespace carina::accelerate

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "accelerate/int8_internal.h"
-#include "accelerate/vector_internal.h"
+#include "kernels/micro/microkernels.h"
 
 // The quantized addition of ExecuTorch's Cortex-M backend. The scaled form of each of the 256 values of an operand is a
 // table entry, so an element costs two lookups, one addition and one requantization.
@@ -74,12 +74,11 @@ class Int8Add final : public Step {
     return std::abs(zero_) <= kBytes && low_ >= kMinByte && high_ < -kMinByte && low_ <= high_;
   }
 
-  void run(ThreadPool& pool) override {
-    const auto count = static_cast<int64_t>(out_->tensor.elements());
-    pool.parallel_for(static_cast<size_t>((count + kRun - 1) / kRun), [&](size_t part) {
-      const int64_t first = static_cast<int64_t>(part) * kRun;
-      run_elements(first, std::min(kRun, count - first));
+  Error run(Workers& workers, std::byte* /*scratch*/) override {
+    kernels::split(workers, static_cast<int64_t>(out_->tensor.elements()), kRun, [&](int64_t begin, int64_t end) {
+      for (int64_t first = begin; first < end; first += kRun) run_elements(first, std::min(kRun, end - first));
     });
+    return Error::kOk;
   }
 
  private:
@@ -91,7 +90,7 @@ class Int8Add final : public Step {
       sums[static_cast<size_t>(i)] =
           table_a_[static_cast<uint8_t>(a[i] + 128)] + table_b_[static_cast<uint8_t>(b[i] + 128)];
     // Converts the elements as rows of a vector's length, and then the rest.
-    constexpr int64_t kLong = kRequantizeLanes;
+    constexpr int64_t kLong = kernels::kRequantizeLanes;
     int8_t* out = out_->tensor.as<int8_t>() + first;
     const int64_t rows = count / kLong;
     write(sums.data(), rows, kLong, out);
@@ -102,25 +101,25 @@ class Int8Add final : public Step {
   }
 
   void write(const int32_t* sums, int64_t rows, int64_t channels, int8_t* out) const {
-    requantize({.in = sums,
-                .in_stride = kRequantizeLanes,
-                .rows = rows,
-                .channels = channels,
-                .column = column_.data(),
-                .multiplier = multiplier_.data(),
-                .right_shift = right_shift_.data(),
-                .zero_point = static_cast<int32_t>(zero_),
-                .low = static_cast<int32_t>(low_),
-                .high = static_cast<int32_t>(high_),
-                .out = out,
-                .out_stride = kRequantizeLanes});
+    kernels::requantize({.in = sums,
+                         .in_stride = kernels::kRequantizeLanes,
+                         .rows = rows,
+                         .channels = channels,
+                         .column = column_.data(),
+                         .multiplier = multiplier_.data(),
+                         .right_shift = right_shift_.data(),
+                         .zero_point = static_cast<int32_t>(zero_),
+                         .low = static_cast<int32_t>(low_),
+                         .high = static_cast<int32_t>(high_),
+                         .out = out,
+                         .out_stride = kernels::kRequantizeLanes});
   }
 
   const EValue* a_;
   const EValue* b_;
   EValue* out_;
   Table table_a_{}, table_b_{};
-  std::array<int32_t, kRequantizeLanes> column_{}, multiplier_{}, right_shift_{};
+  std::array<int32_t, kernels::kRequantizeLanes> column_{}, multiplier_{}, right_shift_{};
   int64_t zero_ = 0, low_ = 0, high_ = 0;
 };
 

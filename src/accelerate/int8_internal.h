@@ -12,7 +12,7 @@
 namespace carina::accelerate {
 
 // Returns nullptr if the name, the types, the sizes or the layouts of the call are not supported.
-std::unique_ptr<Step> make_int8_call(std::string_view name, Arguments arguments);
+std::unique_ptr<Step> make_int8_call(std::string_view name, Arguments arguments, int threads);
 std::unique_ptr<Step> make_int8_add(Arguments arguments);
 std::unique_ptr<Step> make_quantize(Arguments arguments);
 std::unique_ptr<Step> make_dequantize(Arguments arguments, size_t out_at);
@@ -23,10 +23,6 @@ inline constexpr int64_t kMaxSum = (int64_t{1} << 30) - 1;
 // Returns whether the value is an int8 tensor of fixed size.
 inline bool is_int8(const EValue& value) {
   return value.is_tensor() && value.tensor.type == PteScalarType::kChar && !value.tensor.resizable;
-}
-
-inline bool same_layout(const Tensor& a, const Tensor& b) {
-  return std::ranges::equal(a.sizes(), b.sizes()) && std::ranges::equal(a.dim_order(), b.dim_order());
 }
 
 }  // namespace carina::accelerate

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "accelerate/int8_internal.h"
-#include "accelerate/vector_internal.h"
+#include "kernels/micro/microkernels.h"
 
 namespace carina::accelerate {
 
@@ -19,43 +19,37 @@ bool go_together(const EValue& in, const EValue& out) {
   return !out.tensor.read_only && same_layout(in.tensor, out.tensor) && !overlap(in.tensor, out.tensor);
 }
 
-template <typename Function>
-void in_runs(ThreadPool& pool, int64_t count, const Function& function) {
-  pool.parallel_for(static_cast<size_t>((count + kRun - 1) / kRun), [&](size_t run) {
-    const int64_t first = static_cast<int64_t>(run) * kRun;
-    function(first, std::min(kRun, count - first));
-  });
-}
-
 class Quantize final : public Step {
  public:
-  Quantize(const EValue* in, EValue* out, const QuantizeFloats& job) : in_(in), out_(out), job_(job) {}
-  void run(ThreadPool& pool) override {
-    in_runs(pool, static_cast<int64_t>(in_->tensor.elements()), [&](int64_t first, int64_t count) {
-      QuantizeFloats job = job_;
+  Quantize(const EValue* in, EValue* out, const kernels::QuantizeFloats& job) : in_(in), out_(out), job_(job) {}
+  Error run(Workers& workers, std::byte* /*scratch*/) override {
+    kernels::split(workers, static_cast<int64_t>(in_->tensor.elements()), kRun, [&](int64_t first, int64_t end) {
+      kernels::QuantizeFloats job = job_;
       job.in = in_->tensor.as<const float>() + first;
       job.out = out_->tensor.as<int8_t>() + first;
-      job.count = count;
-      quantize_floats(job);
+      job.count = end - first;
+      kernels::quantize_floats(job);
     });
+    return Error::kOk;
   }
 
  private:
   const EValue* in_;
   EValue* out_;
-  QuantizeFloats job_;
+  kernels::QuantizeFloats job_;
 };
 
 class Dequantize final : public Step {
  public:
   Dequantize(const EValue* in, EValue* out, int32_t zero_point, float scale)
       : in_(in), out_(out), zero_point_(zero_point), scale_(scale) {}
-  void run(ThreadPool& pool) override {
-    in_runs(pool, static_cast<int64_t>(in_->tensor.elements()), [&](int64_t first, int64_t count) {
+  Error run(Workers& workers, std::byte* /*scratch*/) override {
+    kernels::split(workers, static_cast<int64_t>(in_->tensor.elements()), kRun, [&](int64_t first, int64_t end) {
       const auto* in = in_->tensor.as<const int8_t>() + first;
       auto* out = out_->tensor.as<float>() + first;
-      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(in[i] - zero_point_) * scale_;
+      for (int64_t i = 0; i < end - first; ++i) out[i] = static_cast<float>(in[i] - zero_point_) * scale_;
     });
+    return Error::kOk;
   }
 
  private:
@@ -82,13 +76,13 @@ std::unique_ptr<Step> make_quantize(Arguments arguments) {
     return nullptr;
   return std::make_unique<Quantize>(
       &in, &out,
-      QuantizeFloats{.in = nullptr,
-                     .out = nullptr,
-                     .count = 0,
-                     .inverse_scale = 1.0F / static_cast<float>(arguments[1]->to_double()),
-                     .zero_point = static_cast<float>(zero_point),
-                     .low = static_cast<float>(low),
-                     .high = static_cast<float>(high)});
+      kernels::QuantizeFloats{.in = nullptr,
+                              .out = nullptr,
+                              .count = 0,
+                              .inverse_scale = 1.0F / static_cast<float>(arguments[1]->to_double()),
+                              .zero_point = static_cast<float>(zero_point),
+                              .low = static_cast<float>(low),
+                              .high = static_cast<float>(high)});
 }
 
 // (input, scale, zero_point, quant_min, quant_max, dtype, [out_dtype,] out)

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "kernels/operator.h"
+
 // The memory planner of the interpreter's arena.
 namespace carina::interpret {
 
@@ -15,7 +17,7 @@ struct Block {
   size_t last;
   size_t offset = 0;  // result: a multiple of kArenaAlignment
 };
-inline constexpr size_t kArenaAlignment = 64;
+inline constexpr size_t kArenaAlignment = kernels::kScratchAlignment;
 
 // Gives each block an offset such that blocks that live at the same time do not overlap. Returns the size of the arena.
 // The largest block comes first; each gets the lowest offset that is free during its live range. Returns nothing if a

@@ -12,7 +12,8 @@
 #include "carina/result.h"
 #include "carina/tensor.h"
 #include "ir/graph.h"
-#include "simd/extremes.h"
+#include "kernels/micro/extremes.h"
+#include "kernels/packing.h"
 
 // The TOSA interpreter.
 namespace carina::interpret {
@@ -27,16 +28,12 @@ using Observer = std::function<void(const ir::Graph& graph, ir::ValueId value, c
 struct Watch {
   std::vector<bool> values;  // by value of the graph: whether it is reported
   // `extremes` are those of an fp32 value.
-  std::function<void(ir::ValueId value, const Tensor& tensor, const simd::Extremes& extremes)> see;
+  std::function<void(ir::ValueId value, const Tensor& tensor, const kernels::Extremes& extremes)> see;
 };
 
 enum class Profiling { kOff, kOn };
 
-// When convolutions convert their weights to the layout of their kernels.
-enum class Packing {
-  kOnce,     // before the first run; a copy of all weights is held
-  kEachRun,  // in each run, one node's fp32 weights at a time: for few runs of large networks
-};
+using kernels::Packing;
 
 // How fp32 convolutions sum up. In both modes, results depend neither on the processor nor on the number of threads.
 enum class Sums {

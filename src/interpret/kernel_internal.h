@@ -17,11 +17,15 @@
 
 #include "carina/result.h"
 #include "interpret/interpreter.h"
-#include "interpret/workers_internal.h"
 #include "ir/graph.h"
+#include "kernels/operator.h"
 
 // Kernels: the unit of execution of the interpreter, and what they get when they are made and when they run.
 namespace carina::interpret {
+
+using kernels::split;
+using kernels::split_slots;
+using kernels::Workers;
 
 class Program;
 
@@ -45,8 +49,8 @@ struct Call {
   std::span<std::byte* const> out;
   std::byte* scratch;  // Kernel::scratch_bytes, aligned to 64
   Runtime& runtime;
-  std::string_view where;              // "model.tosa: conv_7", for messages
-  simd::Extremes* extremes = nullptr;  // by slot: extremes of the fp32 results; nullptr: not requested
+  std::string_view where;                 // "model.tosa: conv_7", for messages
+  kernels::Extremes* extremes = nullptr;  // by slot: extremes of the fp32 results; nullptr: not requested
 
   template <typename T>
   [[nodiscard]] const T* input(size_t i) const {
@@ -57,7 +61,7 @@ struct Call {
     return reinterpret_cast<T*>(out[i]);
   }
   // The extremes that a kernel updates in this slot; nullptr: not requested.
-  [[nodiscard]] simd::Extremes* extremes_of_slot(int64_t slot) const {
+  [[nodiscard]] kernels::Extremes* extremes_of_slot(int64_t slot) const {
     return extremes == nullptr ? nullptr : extremes + slot;
   }
 };
@@ -152,34 +156,5 @@ class FirstBad {
 
 // The error for data that broke a REQUIRE of the specification: "node: output element [0,3,1]: what".
 std::unexpected<Diagnostics> fail_at(const Call& call, const Shape& shape, int64_t element, std::string what);
-
-// The most chunks of one job. There are several per thread, because other programs may delay some of the threads.
-inline int64_t max_chunks(int threads) {
-  return threads == 1 ? 1 : std::min(Workers::kMaxChunks, int64_t{4} * threads);
-}
-
-// Calls body(slot, begin, end) for ranges that cover [0, count). It uses several threads if there are some and the work
-// is large enough: a range has at least `grain` indices. Concurrent calls have different slots below threads(), so a
-// kernel needs one scratch area per slot.
-template <typename Body>
-void split_slots(Workers& workers, int64_t count, int64_t grain, const Body& body) {
-  const int64_t chunks = std::min(max_chunks(workers.threads()), count / std::max<int64_t>(grain, 1));
-  if (chunks < 2) {
-    if (count > 0) body(int64_t{0}, int64_t{0}, count);
-    return;
-  }
-  const int64_t size = count / chunks;
-  const int64_t longer = count % chunks;  // this many chunks have one index more
-  workers.for_each(chunks, [&](int64_t slot, int64_t chunk) {
-    const int64_t begin = chunk * size + std::min(chunk, longer);
-    body(slot, begin, begin + size + (chunk < longer ? 1 : 0));
-  });
-}
-
-// The same call without the slot.
-template <typename Body>
-void split(Workers& workers, int64_t count, int64_t grain, const Body& body) {
-  split_slots(workers, count, grain, [&](int64_t, int64_t begin, int64_t end) { body(begin, end); });
-}
 
 }  // namespace carina::interpret

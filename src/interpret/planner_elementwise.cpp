@@ -16,7 +16,7 @@ namespace {
 
 // Returns the operands that are elements. MUL has a shift after them.
 std::span<const ir::ValueId> elements_of(const ir::Node& node, const ElementwiseF32::Step& step) {
-  return std::span(node.inputs).first(std::holds_alternative<simd::Combine>(step.op) ? 2 : 1);
+  return std::span(node.inputs).first(std::holds_alternative<kernels::Combine>(step.op) ? 2 : 1);
 }
 
 }  // namespace

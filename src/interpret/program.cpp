@@ -10,18 +10,18 @@ namespace carina::interpret {
 
 namespace {
 
-simd::Extremes all_of(std::span<const simd::Extremes> found) {
-  simd::Extremes all;
-  for (const simd::Extremes& part : found) all.add(part);
+kernels::Extremes all_of(std::span<const kernels::Extremes> found) {
+  kernels::Extremes all;
+  for (const kernels::Extremes& part : found) all.add(part);
   return all;
 }
 
-simd::Extremes find_extremes(std::span<const float> elements, Workers& workers) {
+kernels::Extremes find_extremes(std::span<const float> elements, Workers& workers) {
   constexpr int64_t kGrain = 32 * 1024;
-  std::vector<simd::Extremes> found(static_cast<size_t>(workers.threads()));
+  std::vector<kernels::Extremes> found(static_cast<size_t>(workers.threads()));
   split_slots(workers, static_cast<int64_t>(elements.size()), kGrain, [&](int64_t slot, int64_t begin, int64_t end) {
     found[static_cast<size_t>(slot)].add(
-        simd::extremes_of(elements.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin))));
+        kernels::extremes_of(elements.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin))));
   });
   return all_of(found);
 }
@@ -62,7 +62,7 @@ void Program::bind(std::span<const std::byte* const> inputs, std::span<std::byte
   }
 }
 
-void Program::show(ir::ValueId value, const std::byte* data, std::span<const simd::Extremes> found,
+void Program::show(ir::ValueId value, const std::byte* data, std::span<const kernels::Extremes> found,
                    Workers& workers) const {
   if (!options_.observer && !is_watched(value)) return;
   const ir::Value& described = graph_[value];
@@ -71,7 +71,7 @@ void Program::show(ir::ValueId value, const std::byte* data, std::span<const sim
                     .data = Buffer(nullptr, {data, tensor_bytes(described.dtype, described.shape)})};
   if (options_.observer) options_.observer(graph_, value, view);
   if (!is_watched(value)) return;
-  simd::Extremes extremes = all_of(found);
+  kernels::Extremes extremes = all_of(found);
   if (found.empty() && view.dtype == DType::kFp32) extremes = find_extremes(view.values<float>(), workers);
   // Parallel loops of the watch run on the interpreter's workers, which are awake.
   const ScopedParallelLoop scope([&](size_t count, const std::function<void(size_t)>& body) {
@@ -98,10 +98,10 @@ Result<void> Program::run_step(Step& step, Runtime& runtime) {
 
 Result<void> Program::run_and_show(Step& step, Runtime& runtime) {
   if (!options_.observer && watch_ == nullptr) return run_step(step, runtime);
-  std::ranges::fill(found_, simd::Extremes());
+  std::ranges::fill(found_, kernels::Extremes());
   CARINA_CHECKED(run_step(step, runtime));
-  const std::span<const simd::Extremes> found =
-      step.kernel.finds_extremes ? std::span<const simd::Extremes>(found_) : std::span<const simd::Extremes>();
+  const std::span<const kernels::Extremes> found =
+      step.kernel.finds_extremes ? std::span<const kernels::Extremes>(found_) : std::span<const kernels::Extremes>();
   for (size_t i = 0; i < step.writes.size(); ++i) show(step.writes[i], step.out[i], found, runtime.workers);
   return {};
 }

@@ -68,7 +68,7 @@ class Program {
   [[nodiscard]] std::byte* address(ir::ValueId value, std::span<const std::byte* const> inputs,
                                    std::span<std::byte* const> outputs);
   // Reports a value to the observer and the watch. `found`: its extremes by slot; empty: unknown.
-  void show(ir::ValueId value, const std::byte* data, std::span<const simd::Extremes> found, Workers& workers) const;
+  void show(ir::ValueId value, const std::byte* data, std::span<const kernels::Extremes> found, Workers& workers) const;
   [[nodiscard]] bool is_watched(ir::ValueId value) const { return watch_ != nullptr && watch_->values[value.index()]; }
   Result<void> run_step(Step& step, Runtime& runtime);
   Result<void> run_and_show(Step& step, Runtime& runtime);
@@ -84,7 +84,7 @@ class Program {
   size_t arena_bytes_ = 0;
   size_t packed_bytes_ = 0;
   MutableBuffer arena_;
-  std::vector<simd::Extremes> found_;  // by slot: extremes of a step's results
+  std::vector<kernels::Extremes> found_;  // by slot: extremes of a step's results
   bool allocated_ = false;
 };
 

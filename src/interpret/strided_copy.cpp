@@ -5,7 +5,7 @@
 
 #include "carina/check.h"
 #include "interpret/kernel_internal.h"
-#include "simd/kernels.h"
+#include "kernels/micro/microkernels.h"
 
 namespace carina::interpret {
 
@@ -61,13 +61,13 @@ void copy_plane(const T* in, T* out, const StridedCopy::Axis& a, const StridedCo
     return;
   }
   if constexpr (kHasTiles<T>) {
-    if (a.size >= simd::kTransposeTile && b.size >= simd::kTransposeTile) {
-      simd::transpose(simd::Transpose<T>{.in = in,
-                                         .in_stride = b.in_stride,
-                                         .out = out,
-                                         .out_stride = a.out_stride,
-                                         .rows = b.size,
-                                         .columns = a.size});
+    if (a.size >= kernels::kTransposeTile && b.size >= kernels::kTransposeTile) {
+      kernels::transpose(kernels::Transpose<T>{.in = in,
+                                               .in_stride = b.in_stride,
+                                               .out = out,
+                                               .out_stride = a.out_stride,
+                                               .rows = b.size,
+                                               .columns = a.size});
       return;
     }
   }
@@ -106,7 +106,7 @@ void run_typed(const StridedCopy& copy, Workers& workers, const std::byte* in_by
   const bool fast = (b.in_stride == 1 && b.out_stride == 1) || (kHasTiles<T> && is_crosswise(a, b));
   const int64_t grain = fast ? 65536 : 4096;
   if (planes == 1 && is_crosswise(a, b) && b.size > a.size) {
-    split(workers, b.size, std::max<int64_t>(simd::kTransposeTile, grain / (a.size + 1)),
+    split(workers, b.size, std::max<int64_t>(kernels::kTransposeTile, grain / (a.size + 1)),
           [&](int64_t begin, int64_t end) {
             copy_plane(in + begin * b.in_stride, out + begin, a,
                        {.size = end - begin, .in_stride = b.in_stride, .out_stride = b.out_stride});

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "carina/shape.h"
-#include "interpret/workers_internal.h"
+#include "kernels/workers.h"
 
 // Copies between strided views.
 namespace carina::interpret {
@@ -26,7 +26,7 @@ struct StridedCopy {
   // Drops axes of size 1 and merges axes that are contiguous in both views.
   void simplify();
   // Copies. The views must lie inside the buffers.
-  void run(Workers& workers, const std::byte* in, std::byte* out) const;
+  void run(kernels::Workers& workers, const std::byte* in, std::byte* out) const;
 };
 
 // Row-major strides of a dense tensor.

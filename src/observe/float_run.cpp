@@ -52,8 +52,8 @@ Tensor as_type(const Tensor& tensor, DType wanted) {
   return tensor;
 }
 
-simd::Extremes extremes_of(const Tensor& tensor) {
-  return tensor.dtype == DType::kFp32 ? simd::extremes_of(tensor.values<float>()) : simd::Extremes();
+kernels::Extremes extremes_of(const Tensor& tensor) {
+  return tensor.dtype == DType::kFp32 ? kernels::extremes_of(tensor.values<float>()) : kernels::Extremes();
 }
 
 // For each value of the TOSA graph, the values of the whole graph with the same elements that nodes of the segment
@@ -116,7 +116,7 @@ Result<interpret::Interpreter> interpreter_of(const Segment& segment, const Show
     wanted.watch = {
         .values = watched,
         .see = [shown, read, read_as = quantizations(segment), observer = options.observer, layers = options.layers](
-                   ValueId value, const Tensor& tensor, const simd::Extremes& extremes) {
+                   ValueId value, const Tensor& tensor, const kernels::Extremes& extremes) {
           if (!shown[value.index()].empty()) {
             const Tensor floats = as_floats(tensor, read_as[value.index()]);
             observer(shown[value.index()], floats, tensor.dtype == DType::kFp32 ? extremes : extremes_of(floats));

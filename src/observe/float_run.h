@@ -32,7 +32,7 @@ struct FloatRunOptions {
   // Called with each input and each computed value as soon as it is known. `values` are all values with these elements,
   // perhaps in another layout. Each value is passed once per run. The tensor is valid during the call only. `extremes`
   // are those of the elements if they are fp32.
-  std::function<void(std::span<const ir::ValueId> values, const Tensor& tensor, const simd::Extremes& extremes)>
+  std::function<void(std::span<const ir::ValueId> values, const Tensor& tensor, const kernels::Extremes& extremes)>
       observer = {};
   // Selects the values to observe, after it is known which nodes run on kernels. Without it all are observed. Values
   // that are not observed are computed faster, fused with their neighbors.

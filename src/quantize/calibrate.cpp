@@ -38,7 +38,7 @@ class Calibration {
   }
 
   // If several values of a group have the same elements, these are counted once.
-  void see(std::span<const ValueId> values, const Tensor& tensor, const simd::Extremes& extremes) {
+  void see(std::span<const ValueId> values, const Tensor& tensor, const kernels::Extremes& extremes) {
     std::vector<size_t> groups;
     for (const ValueId id : values) {
       const size_t group = result_.sharing.group[id.index()];
@@ -203,12 +203,12 @@ class Calibration {
   // A function at the end of its domain returns infinity, and outside of it NaN. Integers cannot represent these, and
   // they would take the range from the other elements. Infinities of other operators are masks, which the observer
   // limits.
-  void observe(ValueId id, RangeObserver& observer, std::span<const float> elements, simd::Extremes extremes) {
+  void observe(ValueId id, RangeObserver& observer, std::span<const float> elements, kernels::Extremes extremes) {
     const ir::NodeId maker = makers_[id.index()];
     std::vector<float> near;
     if (maker.valid() && aten_[maker].op == ir::Op(AtenOp::reciprocal_default) && !elements.empty()) {
       elements = near = away_from_pole(id, elements);
-      extremes = simd::extremes_of(elements);
+      extremes = kernels::extremes_of(elements);
     }
     const bool is_function = maker.valid() && traits_of(aten_[maker].op.aten()).family == AtenFamily::kFunction;
     if (is_function && !extremes.are_finite() && observe_finite(id, observer, elements)) return;
@@ -333,7 +333,7 @@ Result<Calibrated> calibrate(const ir::Graph& aten, const datasets::DataSet& sam
       .threads = options.threads,
       .evaluator = options.evaluator,
       .observer = [&](std::span<const ValueId> values, const Tensor& tensor,
-                      const simd::Extremes& extremes) { calibration->see(values, tensor, extremes); },
+                      const kernels::Extremes& extremes) { calibration->see(values, tensor, extremes); },
       .observed =
           [&](std::vector<bool> stays_float) {
             for (size_t n = 0; n < stays_float.size(); ++n) stays_float[n] = stays_float[n] || options.left_float[n];

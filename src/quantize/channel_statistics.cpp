@@ -62,7 +62,7 @@ Result<ChannelStatistics> channel_statistics(const ir::Graph& aten, const datase
       .threads = options.threads,
       .evaluator = options.evaluator,
       .observer =
-          [&](std::span<const ir::ValueId> values, const Tensor&, const simd::Extremes& extremes) {
+          [&](std::span<const ir::ValueId> values, const Tensor&, const kernels::Extremes& extremes) {
             for (const ir::ValueId id : values)
               found.values[aten[id].name].add({.min = extremes.min, .max = extremes.max});
           },

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/micro/extremes.h"
 #include "quantize/data_check_internal.h"
-#include "simd/extremes.h"
 
 namespace carina::quantize {
 
 void DataCheck::widen(Extent& extent, const Tensor& tensor) {
   if (tensor.dtype != DType::kFp32 || tensor.elements() == 0) return;
-  const auto [min, max, numbers] = simd::extremes_of(tensor.values<float>());
+  const auto [min, max, numbers] = kernels::extremes_of(tensor.values<float>());
   if (!numbers) return;
   extent.min = extent.elements == 0 ? min : std::min(extent.min, min);
   extent.max = extent.elements == 0 ? max : std::max(extent.max, max);

@@ -164,10 +164,10 @@ std::vector<size_t> candidates(size_t from, size_t to) {
 }  // namespace
 
 bool RangeObserver::observe(std::span<const float> elements) {
-  return observe(elements, simd::extremes_of(elements), std::max<size_t>(elements.size(), 1));
+  return observe(elements, kernels::extremes_of(elements), std::max<size_t>(elements.size(), 1));
 }
 
-bool RangeObserver::observe(std::span<const float> elements, const simd::Extremes& extremes, size_t enough) {
+bool RangeObserver::observe(std::span<const float> elements, const kernels::Extremes& extremes, size_t enough) {
   if (elements.empty()) return true;
   if (!extremes.numbers) return false;
   if (is_beyond(extremes.min) || is_beyond(extremes.max)) {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "kernels/micro/extremes.h"
 #include "quantize/scheme.h"
-#include "simd/extremes.h"
 #include "tensor/quantization.h"
 
 // The observed range of a value, with a histogram.
@@ -29,7 +29,7 @@ class RangeObserver {
   bool observe(std::span<const float> elements);
   // Adds elements whose extremes are known. If there are more than `enough` (at least 1), the histogram counts about
   // `enough` of them, each for several neighbors. The choice depends only on the number of elements.
-  bool observe(std::span<const float> elements, const simd::Extremes& extremes, size_t enough);
+  bool observe(std::span<const float> elements, const kernels::Extremes& extremes, size_t enough);
   [[nodiscard]] bool empty() const { return count_ == 0; }
   // Returns the range that the integers with this number of steps should cover. It contains zero.
   [[nodiscard]] Range choose(RangeChoice choice, int64_t steps) const;

@@ -17,7 +17,7 @@ Result<observe::FloatRun> watched(const ir::Graph& graph, const SimilarityOption
                                   const Log& log) {
   observe::FloatRunOptions run{.threads = options.threads, .evaluator = options.evaluator};
   run.values = observe::FloatRunOptions::Values::kEvery;
-  run.observer = [&graph, &seen](std::span<const ir::ValueId> values, const Tensor& tensor, const simd::Extremes&) {
+  run.observer = [&graph, &seen](std::span<const ir::ValueId> values, const Tensor& tensor, const kernels::Extremes&) {
     for (const ir::ValueId id : values) {
       Tensor copy = tensor;
       copy.data = Buffer::copy_of(tensor.data.bytes());

@@ -6,7 +6,7 @@
 #include "interpret/elementwise_internal.h"
 #include "interpret/ops/elementwise_f32_internal.h"
 #include "interpret/ops/nan_internal.h"
-#include "simd/float_math.h"
+#include "kernels/micro/float_math.h"
 
 namespace carina::interpret {
 
@@ -52,7 +52,7 @@ struct PowFloat {
       "the base is below zero, or zero to a power that is not above zero, or an operand is infinite or NaN";
   static float apply(float a, float b, bool& bad) {
     bad |= !(a > 0 || (a == 0 && b > 0)) || !std::isfinite(a) || !std::isfinite(b);
-    return simd::exact_pow(a, b);
+    return kernels::exact_pow(a, b);
   }
 };
 

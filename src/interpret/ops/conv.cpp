@@ -3,13 +3,22 @@
 #include <fmt/format.h>
 
 #include "base/checked_math.h"
+#include "interpret/ops/clamp_bounds_internal.h"
 #include "interpret/ops/conv_internal.h"
+#include "interpret/ops/integer_epilogue_internal.h"
 
 namespace carina::interpret {
 
 namespace {
 
+using enum DType;
+
 constexpr int64_t kMaxAttribute = INT32_MAX;
+
+// Returns whether weights, bias and zero points are constants.
+bool has_constants(const NodePlan& plan) {
+  return std::ranges::all_of(std::span(plan.in).subspan(1, 4), [](const Operand& o) { return o.constant != nullptr; });
+}
 
 struct Names {
   size_t spatial;     // axes
@@ -94,11 +103,95 @@ Result<ConvGeometry> conv_geometry(const NodePlan& plan, ConvKind kind) {
   return g;
 }
 
+Kernel kernel_of(kernels::Operator op) {
+  return {.run = [run = std::move(op.run)](const Call& call) -> Result<void> {
+            run({.in = call.in,
+                 .out = call.out[0],
+                 .scratch = call.scratch,
+                 .workers = call.runtime.workers,
+                 .extremes = call.extremes});
+            return {};
+          },
+          .scratch_bytes = op.scratch_bytes,
+          .packed_bytes = op.packed_bytes};
+}
+
+Kernel kernel_of_floats(kernels::Operator op) {
+  Kernel kernel = kernel_of(std::move(op));
+  kernel.has_weights = kernel.packed_bytes > 0;
+  kernel.finds_extremes = true;
+  return kernel;
+}
+
+std::optional<ConstantsF32> f32_constants(const NodePlan& plan) {
+  if (plan.in[0].dtype != kFp32 || plan.in[1].dtype != kFp32 || plan.out[0].dtype != kFp32 ||
+      plan.in[1].constant == nullptr || plan.in[2].constant == nullptr)
+    return std::nullopt;
+  return ConstantsF32{.weights = *plan.in[1].constant, .bias = plan.in[2].constant->values<float>()};
+}
+
+std::optional<kernels::ConstantsI8> i8_constants(const NodePlan& plan) {
+  const bool types = plan.in[0].dtype == kInt8 && (plan.in[1].dtype == kInt8 || plan.in[1].dtype == kInt4) &&
+                     plan.out[0].dtype == kInt32;
+  if (!types || !has_constants(plan)) return std::nullopt;
+  return kernels::ConstantsI8{.weights = plan.in[1].constant->values<int8_t>().data(),
+                              .bias = plan.in[2].constant->values<int32_t>().data(),
+                              .bias_count = plan.in[2].dim(0),
+                              .input_zp = static_cast<int32_t>(scalar_at(plan.in[3].constant->data.data(), kInt8)),
+                              .weight_zp = static_cast<int32_t>(scalar_at(plan.in[4].constant->data.data(), kInt8))};
+}
+
+kernels::EpilogueOf epilogue_of(const TailPlan& plan) {
+  return [&plan](int64_t bound) { return integer_epilogue(plan, bound); };
+}
+
 namespace {
 
+using kernels::Operator;
+
+std::optional<Operator> operator_i8(const TailPlan& plan, const ConvGeometry& g) {
+  const auto constants = i8_constants(plan.node);
+  if (!constants) return std::nullopt;
+  const kernels::ConvI8 conv{
+      .geometry = g, .constants = *constants, .epilogue = epilogue_of(plan), .threads = plan.node.threads};
+  auto depthwise = kernels::depthwise_i8(conv);
+  return depthwise ? std::move(depthwise) : kernels::dense_i8(conv);
+}
+
+std::optional<Operator> operator_i16(const TailPlan& fused, const ConvGeometry& g) {
+  const NodePlan& plan = fused.node;
+  const bool types = plan.in[0].dtype == kInt16 && plan.in[1].dtype == kInt8 && plan.out[0].dtype == kInt48;
+  if (!types || !fused.tail.empty() || !has_constants(plan)) return std::nullopt;
+  if (scalar_at(plan.in[3].constant->data.data(), kInt16) != 0 ||
+      scalar_at(plan.in[4].constant->data.data(), kInt8) != 0)
+    return std::nullopt;
+  return kernels::dense_i16({.geometry = g,
+                             .weights = plan.in[1].constant->values<int8_t>(),
+                             .bias = plan.in[2].constant->values<int64_t>(),
+                             .threads = plan.threads});
+}
+
+std::optional<Operator> operator_f32(const TailPlan& plan, const ConvGeometry& g) {
+  const auto bounds = clamp_bounds_of(plan);
+  const auto constants = f32_constants(plan.node);
+  if (!bounds || !constants) return std::nullopt;
+  const kernels::ConvF32 conv{.geometry = g,
+                              .weights = constants->weights,
+                              .bias = constants->bias,
+                              .bounds = *bounds,
+                              .packing = plan.node.packing,
+                              .threads = plan.node.threads};
+  if (auto depthwise = kernels::depthwise_f32(conv)) return depthwise;
+  if (plan.node.sums == Sums::kFewMultiplications) {
+    if (auto winograd = kernels::winograd_f32(conv)) return winograd;
+  }
+  return kernels::dense_f32(conv);
+}
+
 std::optional<Kernel> vector_conv(const TailPlan& plan, const ConvGeometry& g) {
-  for (const auto make : {&depthwise_i8, &depthwise_f32, &dense_i8, &dense_i16, &winograd_f32, &dense_f32}) {
-    if (auto kernel = make(plan, g)) return kernel;
+  if (auto op = operator_f32(plan, g)) return kernel_of_floats(*std::move(op));
+  for (const auto make : {&operator_i8, &operator_i16}) {
+    if (auto op = make(plan, g)) return kernel_of(*std::move(op));
   }
   return std::nullopt;
 }

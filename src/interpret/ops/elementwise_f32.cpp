@@ -17,20 +17,20 @@ constexpr size_t kMaxOperands = ElementwiseF32::kMaxOperands;
 
 struct OpStep {
   TosaOp op;
-  std::variant<simd::Combine, simd::Function> step;
+  std::variant<kernels::Combine, kernels::Function> step;
 };
 constexpr auto kOps = std::to_array<OpStep>({
-    {TosaOp::ADD, simd::Combine::kAdd},
-    {TosaOp::SUB, simd::Combine::kSub},
-    {TosaOp::MUL, simd::Combine::kMul},
-    {TosaOp::EXP, simd::Function::kExp},
-    {TosaOp::LOG, simd::Function::kLog},
-    {TosaOp::SIN, simd::Function::kSin},
-    {TosaOp::COS, simd::Function::kCos},
-    {TosaOp::TANH, simd::Function::kTanh},
-    {TosaOp::SIGMOID, simd::Function::kSigmoid},
-    {TosaOp::ERF, simd::Function::kErf},
-    {TosaOp::RSQRT, simd::Function::kRsqrt},
+    {TosaOp::ADD, kernels::Combine::kAdd},
+    {TosaOp::SUB, kernels::Combine::kSub},
+    {TosaOp::MUL, kernels::Combine::kMul},
+    {TosaOp::EXP, kernels::Function::kExp},
+    {TosaOp::LOG, kernels::Function::kLog},
+    {TosaOp::SIN, kernels::Function::kSin},
+    {TosaOp::COS, kernels::Function::kCos},
+    {TosaOp::TANH, kernels::Function::kTanh},
+    {TosaOp::SIGMOID, kernels::Function::kSigmoid},
+    {TosaOp::ERF, kernels::Function::kErf},
+    {TosaOp::RSQRT, kernels::Function::kRsqrt},
 });
 
 // Blocks are whole rows of one plane, or chunks of a row that is longer than a block.
@@ -70,7 +70,7 @@ struct Chain {
     std::array<const float*, kMaxOperands> in;
     for (size_t n = 0; n < operands; ++n)
       in[n] = call.input<float>(n) + walk.offset(n, row) + column * walk.inner_stride[n];
-    const auto source = [&](const ElementwiseF32::Source& from) -> simd::RowsF32 {
+    const auto source = [&](const ElementwiseF32::Source& from) -> kernels::RowsF32 {
       const size_t n = from.index;
       if (from.is_step) return {.data = own + static_cast<int64_t>(n) * kBlock, .stride = columns, .repeats = false};
       return {.data = in[n],
@@ -81,22 +81,22 @@ struct Chain {
       const ElementwiseF32::Step& step = steps[s];
       float* out = s + 1 == steps.size() ? call.output<float>(0) + row * walk.inner + column
                                          : own + static_cast<int64_t>(s) * kBlock;
-      if (const auto* function = std::get_if<simd::Function>(&step.op)) {
-        simd::apply(*function, source(step.a).data, out, rows * columns);
+      if (const auto* function = std::get_if<kernels::Function>(&step.op)) {
+        kernels::apply(*function, source(step.a).data, out, rows * columns);
       } else {
-        simd::combine_f32({.op = std::get<simd::Combine>(step.op),
-                           .a = source(step.a),
-                           .b = source(step.b),
-                           .out = out,
-                           .rows = rows,
-                           .columns = columns});
+        kernels::combine_f32({.op = std::get<kernels::Combine>(step.op),
+                              .a = source(step.a),
+                              .b = source(step.b),
+                              .out = out,
+                              .rows = rows,
+                              .columns = columns});
       }
     }
   }
 
   Result<void> run(const Call& call) const {
     const bool is_slow =
-        std::ranges::any_of(steps, [](const auto& step) { return std::holds_alternative<simd::Function>(step.op); });
+        std::ranges::any_of(steps, [](const auto& step) { return std::holds_alternative<kernels::Function>(step.op); });
     split_slots(call.runtime.workers, blocks.count(), is_slow ? 2 : 8, [&](int64_t slot, int64_t begin, int64_t end) {
       auto* own = reinterpret_cast<float*>(call.scratch + static_cast<size_t>(slot) * slot_bytes());
       for (int64_t index = begin; index < end; ++index) run_block(call, index, own);
@@ -130,7 +130,7 @@ Kernel elementwise_f32_kernel(const ElementwiseF32& chain, int threads) {
 Kernel elementwise_f32(const NodePlan& plan) {
   ElementwiseF32 chain{.shape = *plan.out[0].shape, .operands = {}, .steps = {}};
   auto step = elementwise_f32_step(plan.node, plan.graph);
-  const size_t sources = std::holds_alternative<simd::Combine>(step->op) ? 2 : 1;
+  const size_t sources = std::holds_alternative<kernels::Combine>(step->op) ? 2 : 1;
   for (size_t i = 0; i < sources; ++i) chain.operands.push_back(plan.in[i].shape);
   step->a = {.is_step = false, .index = 0};
   step->b = {.is_step = false, .index = sources - 1};

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "interpret/kernel_internal.h"
-#include "simd/kernels.h"
+#include "kernels/micro/microkernels.h"
 
 namespace carina::interpret {
 
@@ -20,7 +20,7 @@ struct ElementwiseF32 {
     size_t index;
   };
   struct Step {
-    std::variant<simd::Combine, simd::Function> op;
+    std::variant<kernels::Combine, kernels::Function> op;
     Source a;
     Source b;  // of a Combine
   };

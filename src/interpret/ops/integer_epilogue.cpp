@@ -19,31 +19,7 @@ bool has_vectors(DType dtype) {
 
 }  // namespace
 
-void IntegerEpilogue::run(const Sums& s, std::byte* out, int64_t out_stride) const {
-  if (scales) {
-    simd::scale_rows({.scales = *scales,
-                      .in_type = kInt32,
-                      .out_type = out_type,
-                      .in = s.sums,
-                      .out = out + static_cast<size_t>(s.first) * element_bytes(out_type),
-                      .in_stride = s.stride,
-                      .out_stride = out_stride,
-                      .rows = s.rows,
-                      .first = s.first,
-                      .channels = s.channels,
-                      .column = s.column});
-    return;
-  }
-  auto* to = reinterpret_cast<int32_t*>(out) + s.first;
-  for (int64_t r = 0; r < s.rows; ++r) {
-    for (int64_t c = 0; c < s.channels; ++c) {
-      to[r * out_stride + c] = static_cast<int32_t>(static_cast<uint32_t>(s.sums[r * s.stride + c]) +
-                                                    static_cast<uint32_t>(s.column[s.first + c]));
-    }
-  }
-}
-
-std::optional<simd::Scales> constant_scales(const NodePlan& rescale, int64_t bound) {
+std::optional<kernels::Scales> constant_scales(const NodePlan& rescale, int64_t bound) {
   const ir::Attributes& attributes = rescale.node.attributes;
   const bool constants =
       std::ranges::all_of(std::span(rescale.in).subspan(1), [](const Operand& o) { return o.constant != nullptr; });
@@ -54,7 +30,7 @@ std::optional<simd::Scales> constant_scales(const NodePlan& rescale, int64_t bou
     return std::nullopt;
   constexpr int64_t kDoubleRound = 3;
   const Shape& shape = *rescale.in[0].shape;
-  auto scales = simd::make_scales(
+  auto scales = kernels::make_scales(
       {.multiplier = rescale.in[1].constant->values<int32_t>(),
        .shift = rescale.in[2].constant->values<int8_t>(),
        .rounding = attributes.integer("rounding_mode") == kDoubleRound ? Rounding::kDouble : Rounding::kSingle,
@@ -72,7 +48,7 @@ std::optional<simd::Scales> constant_scales(const NodePlan& rescale, int64_t bou
   scales->output_zp = static_cast<int32_t>(output_zp);
   scales->low = static_cast<int32_t>(range.min);
   scales->high = static_cast<int32_t>(range.max);
-  simd::settle(*scales, out);
+  kernels::settle(*scales, out);
   return scales;
 }
 
@@ -91,7 +67,7 @@ std::optional<IntegerEpilogue> integer_epilogue(const TailPlan& plan, int64_t bo
       if (!(*node.in[0].shape == *node.out[0].shape)) return std::nullopt;
       epilogue.scales->low = std::min(std::max(epilogue.scales->low, low), high);
       epilogue.scales->high = std::min(std::max(epilogue.scales->high, low), high);
-      simd::settle(*epilogue.scales, node.out[0].dtype);
+      kernels::settle(*epilogue.scales, node.out[0].dtype);
     } else {
       return std::nullopt;
     }

@@ -5,13 +5,15 @@
 
 #include "interpret/checks_internal.h"
 #include "interpret/elements_internal.h"
-#include "interpret/ops/matmul_internal.h"
+#include "interpret/ops/conv_internal.h"
+#include "kernels/matmul.h"
 
 namespace carina::interpret {
 
 namespace {
 
 using enum DType;
+using kernels::MatmulSizes;
 
 template <typename In, typename Out>
 struct PlainMatmul {
@@ -79,22 +81,28 @@ Result<void> check(const NodePlan& plan) {
   return checks.done();
 }
 
-bool has_vector_types(const NodePlan& plan) {
+// A vector kernel with the tail fused in.
+std::optional<Kernel> vector_matmul(const TailPlan& fused) {
+  const NodePlan& plan = fused.node;
   const std::array types{plan.in[0].dtype, plan.in[1].dtype, plan.out[0].dtype};
-  return types == std::array{kInt8, kInt8, kInt32} || types == std::array{kFp32, kFp32, kFp32};
+  std::optional<kernels::Operator> op;
+  if (types == std::array{kInt8, kInt8, kInt32})
+    op = kernels::matmul_i8(sizes_of(plan), epilogue_of(fused), plan.threads);
+  else if (types == std::array{kFp32, kFp32, kFp32} && fused.tail.empty())
+    op = kernels::matmul_f32(sizes_of(plan), plan.threads);
+  return op ? std::optional(kernel_of(*std::move(op))) : std::nullopt;
 }
 
 }  // namespace
 
 std::optional<Kernel> fuse_tail_MATMUL(const TailPlan& plan) {
-  if (!check(plan.node) || !has_vector_types(plan.node)) return std::nullopt;
-  return vector_matmul(plan, sizes_of(plan.node));
+  return check(plan.node) ? vector_matmul(plan) : std::nullopt;
 }
 
 Result<Kernel> prepare_MATMUL(const NodePlan& plan) {
   CARINA_CHECKED(check(plan));
-  if (plan.kernels == Kernels::kFast && has_vector_types(plan)) {
-    if (auto kernel = vector_matmul({.node = plan}, sizes_of(plan))) return *std::move(kernel);
+  if (plan.kernels == Kernels::kFast) {
+    if (auto kernel = vector_matmul({.node = plan})) return *std::move(kernel);
   }
   static constexpr TypeRow kRows[] = {
       {.types = {kInt8, kInt8, kInt8, kInt8, kInt32}, .make = &make<I8, I32>},

@@ -7,7 +7,7 @@
 #include "interpret/checks_internal.h"
 #include "interpret/elements_internal.h"
 #include "interpret/ops/nan_internal.h"
-#include "simd/kernels.h"
+#include "kernels/micro/microkernels.h"
 
 namespace carina::interpret {
 
@@ -152,19 +152,19 @@ Kernel sum_f32(const NodePlan& plan) {
   const Middle m = middle_of(*plan.in[0].shape, plan.node.attributes.integer("axis"));
   if (m.inner != 1) return reduce<SumFloat, F32>(plan);
   return reduce_rows(m, [](const Middle& middle, const float* in, int64_t rows, float* out) {
-    simd::sum_rows_f32({.in = in, .rows = rows, .length = middle.length, .out = out});
+    kernels::sum_rows_f32({.in = in, .rows = rows, .length = middle.length, .out = out});
   });
 }
 
 // An fp32 extreme has the same bits in any order of evaluation, except if it is a zero, which has two signs, or if an
 // element is NaN. In these cases the row is evaluated again in the order of the axis.
-template <typename R, float simd::Extremes::* kWhich>
+template <typename R, float kernels::Extremes::* kWhich>
 Kernel extreme_f32(const NodePlan& plan) {
   const Middle m = middle_of(*plan.in[0].shape, plan.node.attributes.integer("axis"));
   if (m.inner != 1 || m.length == 0) return reduce<R, F32>(plan);
   return reduce_rows(m, [](const Middle& middle, const float* in, int64_t rows, float* out) {
     for (int64_t r = 0; r < rows; ++r, in += middle.length) {
-      const simd::Extremes found = simd::extremes_of({in, static_cast<size_t>(middle.length)});
+      const kernels::Extremes found = kernels::extremes_of({in, static_cast<size_t>(middle.length)});
       out[r] = found.*kWhich;
       if (found.numbers && out[r] != 0) continue;
       bool bad = false;
@@ -189,7 +189,7 @@ Result<Kernel> prepare_reduce(const NodePlan& plan, std::span<const TypeRow> row
   return choose(plan, rows);
 }
 
-template <typename Int, typename Float, float simd::Extremes::* kWhich>
+template <typename Int, typename Float, float kernels::Extremes::* kWhich>
 Result<Kernel> prepare_extreme(const NodePlan& plan) {
   static constexpr TypeRow kRows[] = {
       {.types = {kInt8, kInt8}, .make = &reduce<Int, I8>},
@@ -280,13 +280,13 @@ Result<Kernel> prepare_REDUCE_PRODUCT(const NodePlan& plan) {
 }
 Result<Kernel> prepare_REDUCE_MAX(const NodePlan& plan) {
   return nan_mode_of(plan) == NanMode::kIgnore
-             ? prepare_extreme<MaxInt, MaxFloat<NanMode::kIgnore>, &simd::Extremes::max>(plan)
-             : prepare_extreme<MaxInt, MaxFloat<NanMode::kPropagate>, &simd::Extremes::max>(plan);
+             ? prepare_extreme<MaxInt, MaxFloat<NanMode::kIgnore>, &kernels::Extremes::max>(plan)
+             : prepare_extreme<MaxInt, MaxFloat<NanMode::kPropagate>, &kernels::Extremes::max>(plan);
 }
 Result<Kernel> prepare_REDUCE_MIN(const NodePlan& plan) {
   return nan_mode_of(plan) == NanMode::kIgnore
-             ? prepare_extreme<MinInt, MinFloat<NanMode::kIgnore>, &simd::Extremes::min>(plan)
-             : prepare_extreme<MinInt, MinFloat<NanMode::kPropagate>, &simd::Extremes::min>(plan);
+             ? prepare_extreme<MinInt, MinFloat<NanMode::kIgnore>, &kernels::Extremes::min>(plan)
+             : prepare_extreme<MinInt, MinFloat<NanMode::kPropagate>, &kernels::Extremes::min>(plan);
 }
 
 Result<Kernel> prepare_ARGMAX(const NodePlan& plan) {

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <vector>
 
 #include "interpret/checks_internal.h"
 #include "interpret/elements_internal.h"
 #include "interpret/ops/integer_epilogue_internal.h"
 #include "interpret/ops/rescale_internal.h"
-#include "simd/within.h"
+#include "kernels/micro/within.h"
 #include "tensor/fixed_point.h"
 
 namespace carina::interpret {
@@ -154,9 +155,73 @@ bool all_within(const Call& call, int64_t count, int64_t bound) {
   std::atomic<bool> within = true;
   split(call.runtime.workers, count, 16'384, [&](int64_t begin, int64_t end) {
     const auto low = static_cast<int32_t>(-bound - 1), high = static_cast<int32_t>(bound);
-    if (!simd::are_within(call.input<int32_t>(0) + begin, end - begin, low, high)) within = false;
+    if (!kernels::are_within(call.input<int32_t>(0) + begin, end - begin, low, high)) within = false;
   });
   return within;
+}
+
+// The vector kernel of 48-bit inputs with constant factors. If a scaled value does not fit 32 bits, the plain kernel
+// runs and reports it.
+struct WideRescale {
+  std::vector<int64_t> multiplier, shift;
+  bool per_channel;
+  int64_t rows, channels;
+  DType out_type;
+  int64_t zero_point;
+  Kernel for_others;
+
+  Result<void> run(const Call& call) const {
+    std::atomic<bool> fit = true;
+    const IntegerRange range = range_of(out_type);
+    const auto chunk = [&](int64_t at, int64_t count, int64_t length) {
+      if (!kernels::rescale_i48({.in = call.input<int64_t>(0) + at,
+                                 .out = call.out[0] + static_cast<size_t>(at) * element_bytes(out_type),
+                                 .out_type = out_type,
+                                 .rows = count,
+                                 .channels = length,
+                                 .per_channel = per_channel,
+                                 .multiplier = multiplier.data(),
+                                 .shift = shift.data(),
+                                 .zero_point = zero_point,
+                                 .low = range.min,
+                                 .high = range.max}))
+        fit = false;
+    };
+    if (per_channel) {
+      split(call.runtime.workers, rows, 1 + 4096 / (channels + 1),
+            [&](int64_t begin, int64_t end) { chunk(begin * channels, end - begin, channels); });
+    } else {
+      split(call.runtime.workers, rows * channels, 4096,
+            [&](int64_t begin, int64_t end) { chunk(begin, 1, end - begin); });
+    }
+    return fit ? Result<void>() : for_others.run(call);
+  }
+};
+
+std::optional<Kernel> wide_rescale(const NodePlan& plan) {
+  const ir::Attributes& attributes = plan.node.attributes;
+  const bool constants =
+      std::ranges::all_of(std::span(plan.in).subspan(1), [](const Operand& o) { return o.constant != nullptr; });
+  const bool is_unsigned = attributes.get<bool>("input_unsigned") || attributes.get<bool>("output_unsigned");
+  auto for_others = plain_rescale(plan);
+  if (!constants || is_unsigned || !for_others || scalar_at(plan.in[3].constant->data.data(), kInt48) != 0)
+    return std::nullopt;
+  const auto multipliers = plan.in[1].constant->values<int16_t>();
+  const auto shifts = plan.in[2].constant->values<int8_t>();
+  const bool are_valid = std::ranges::all_of(multipliers, [](int16_t m) { return m >= 0; }) &&
+                         std::ranges::all_of(shifts, [](int8_t shift) { return shift >= 2 && shift <= 62; });
+  const Shape& shape = *plan.in[0].shape;
+  const int64_t channels = shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
+  if (!are_valid || channels == 0) return std::nullopt;
+  WideRescale rescale{.multiplier = {multipliers.begin(), multipliers.end()},
+                      .shift = {shifts.begin(), shifts.end()},
+                      .per_channel = attributes.get<bool>("per_channel"),
+                      .rows = shape.elements() / channels,
+                      .channels = channels,
+                      .out_type = plan.out[0].dtype,
+                      .zero_point = scalar_at(plan.in[4].constant->data.data(), plan.out[0].dtype),
+                      .for_others = *std::move(for_others)};
+  return Kernel{.run = [rescale = std::move(rescale)](const Call& call) { return rescale.run(call); }};
 }
 
 // Returns the vector kernel if the factors are constants that are valid for every input of the type. If they are valid
@@ -164,7 +229,7 @@ bool all_within(const Call& call, int64_t count, int64_t bound) {
 std::optional<Kernel> vector_rescale(const NodePlan& plan) {
   const auto zero_point =
       plan.in[3].constant == nullptr ? 0 : scalar_at(plan.in[3].constant->data.data(), plan.in[0].dtype);
-  if (plan.in[0].dtype == kInt48) return std::nullopt;
+  if (plan.in[0].dtype == kInt48) return wide_rescale(plan);
   const IntegerRange range = range_of(plan.in[0].dtype);
   int64_t bound = std::max(range.max - zero_point, zero_point - range.min - 1);
   std::optional<Kernel> for_others;
@@ -182,16 +247,16 @@ std::optional<Kernel> vector_rescale(const NodePlan& plan) {
               out_type = plan.out[0].dtype](const Call& call) -> Result<void> {
     if (for_others && !all_within(call, rows * channels, bound)) return for_others->run(call);
     const auto chunk = [&](int64_t at, int64_t row_count, int64_t length) {
-      simd::scale_rows({.scales = scales,
-                        .in_type = in_type,
-                        .out_type = out_type,
-                        .in = call.in[0] + static_cast<size_t>(at) * element_bytes(in_type),
-                        .out = call.out[0] + static_cast<size_t>(at) * element_bytes(out_type),
-                        .in_stride = channels,
-                        .out_stride = channels,
-                        .rows = row_count,
-                        .first = 0,
-                        .channels = length});
+      kernels::scale_rows({.scales = scales,
+                           .in_type = in_type,
+                           .out_type = out_type,
+                           .in = call.in[0] + static_cast<size_t>(at) * element_bytes(in_type),
+                           .out = call.out[0] + static_cast<size_t>(at) * element_bytes(out_type),
+                           .in_stride = channels,
+                           .out_stride = channels,
+                           .rows = row_count,
+                           .first = 0,
+                           .channels = length});
     };
     if (rows == 1 && !scales.per_channel) {
       split(call.runtime.workers, channels, 4096, [&](int64_t begin, int64_t end) { chunk(begin, 1, end - begin); });

@@ -18,7 +18,7 @@ constexpr int64_t kChunk = 2048;
 
 // The RESCALE of an operand, and the largest magnitude of its result.
 struct Rescaled {
-  simd::Scales scales;
+  kernels::Scales scales;
   DType type;
   int64_t bound;
 };
@@ -37,28 +37,28 @@ std::optional<Rescaled> rescaled(const NodePlan& front) {
 }
 
 // Returns the largest magnitude of the result. It exceeds i32 if the result might not fit.
-int64_t bound_of(simd::Combine op, int64_t a, int64_t b) {
-  return op == simd::Combine::kMul ? a * b : a + b;
+int64_t bound_of(kernels::Combine op, int64_t a, int64_t b) {
+  return op == kernels::Combine::kMul ? a * b : a + b;
 }
 
 struct RescaledBinary {
-  simd::Combine op;
+  kernels::Combine op;
   Rescaled a;
   Rescaled b;
   IntegerEpilogue epilogue;
   int64_t elements;
 
   static void scale_chunk(const Rescaled& operand, const std::byte* in, int64_t at, int64_t count, int32_t* out) {
-    simd::scale_rows({.scales = operand.scales,
-                      .in_type = operand.type,
-                      .out_type = kInt32,
-                      .in = in + static_cast<size_t>(at) * element_bytes(operand.type),
-                      .out = out,
-                      .in_stride = count,
-                      .out_stride = count,
-                      .rows = 1,
-                      .first = 0,
-                      .channels = count});
+    kernels::scale_rows({.scales = operand.scales,
+                         .in_type = operand.type,
+                         .out_type = kInt32,
+                         .in = in + static_cast<size_t>(at) * element_bytes(operand.type),
+                         .out = out,
+                         .in_stride = count,
+                         .out_stride = count,
+                         .rows = 1,
+                         .first = 0,
+                         .channels = count});
   }
 
   Result<void> run(const Call& call) const {
@@ -69,31 +69,31 @@ struct RescaledBinary {
         const int64_t count = std::min(kChunk, end - at);
         scale_chunk(a, call.in[0], at, count, left);
         scale_chunk(b, call.in[1], at, count, right);
-        simd::combine_i32(op, left, right, count);
-        simd::scale_rows({.scales = *epilogue.scales,
-                          .in_type = kInt32,
-                          .out_type = epilogue.out_type,
-                          .in = left,
-                          .out = call.out[0] + static_cast<size_t>(at) * element_bytes(epilogue.out_type),
-                          .in_stride = count,
-                          .out_stride = count,
-                          .rows = 1,
-                          .first = 0,
-                          .channels = count});
+        kernels::combine_i32(op, left, right, count);
+        kernels::scale_rows({.scales = *epilogue.scales,
+                             .in_type = kInt32,
+                             .out_type = epilogue.out_type,
+                             .in = left,
+                             .out = call.out[0] + static_cast<size_t>(at) * element_bytes(epilogue.out_type),
+                             .in_stride = count,
+                             .out_stride = count,
+                             .rows = 1,
+                             .first = 0,
+                             .channels = count});
       }
     });
     return {};
   }
 };
 
-std::optional<FrontKernel> fuse(const FrontPlan& fused, simd::Combine op) {
+std::optional<FrontKernel> fuse(const FrontPlan& fused, kernels::Combine op) {
   const NodePlan& plan = fused.rest.node;
   if (plan.out.size() != 1 || plan.out[0].dtype != kInt32) return std::nullopt;
   const Shape& shape = *plan.out[0].shape;
   if (!(*plan.in[0].shape == shape) || !(*plan.in[1].shape == shape) || plan.in[0].dtype != kInt32 ||
       plan.in[1].dtype != kInt32)
     return std::nullopt;
-  if (op == simd::Combine::kMul &&
+  if (op == kernels::Combine::kMul &&
       (plan.in[2].constant == nullptr || plan.in[2].dtype != kInt8 || plan.in[2].shape->elements() != 1 ||
        scalar_at(plan.in[2].constant->data.data(), kInt8) != 0)) {
     return std::nullopt;
@@ -117,13 +117,13 @@ std::optional<Kernel> fuse_tail_ADD(const TailPlan& plan) {
   return clamped_sum_f32(plan);
 }
 std::optional<FrontKernel> fuse_front_ADD(const FrontPlan& plan) {
-  return fuse(plan, simd::Combine::kAdd);
+  return fuse(plan, kernels::Combine::kAdd);
 }
 std::optional<FrontKernel> fuse_front_SUB(const FrontPlan& plan) {
-  return fuse(plan, simd::Combine::kSub);
+  return fuse(plan, kernels::Combine::kSub);
 }
 std::optional<FrontKernel> fuse_front_MUL(const FrontPlan& plan) {
-  return fuse(plan, simd::Combine::kMul);
+  return fuse(plan, kernels::Combine::kMul);
 }
 
 }  // namespace carina::interpret

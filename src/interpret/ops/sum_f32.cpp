@@ -2,7 +2,7 @@
 
 #include "interpret/ops/clamp_bounds_internal.h"
 #include "interpret/ops/sum_f32_internal.h"
-#include "simd/kernels.h"
+#include "kernels/micro/microkernels.h"
 
 namespace carina::interpret {
 
@@ -18,16 +18,16 @@ std::optional<Kernel> clamped_sum_f32(const TailPlan& fused) {
   const auto run = [bounds = *bounds, elements = shape.elements()](const Call& call) -> Result<void> {
     constexpr int64_t kGrain = 8192;
     split_slots(call.runtime.workers, elements, kGrain, [&](int64_t slot, int64_t begin, int64_t end) {
-      simd::run_epilogue_f32({.in = call.input<float>(0) + begin,
-                              .in_stride = end - begin,
-                              .out = call.output<float>(0) + begin,
-                              .out_stride = end - begin,
-                              .rows = 1,
-                              .channels = end - begin,
-                              .column = call.input<float>(1) + begin,
-                              .low = bounds.low,
-                              .high = bounds.high,
-                              .extremes = call.extremes_of_slot(slot)});
+      kernels::run_epilogue_f32({.in = call.input<float>(0) + begin,
+                                 .in_stride = end - begin,
+                                 .out = call.output<float>(0) + begin,
+                                 .out_stride = end - begin,
+                                 .rows = 1,
+                                 .channels = end - begin,
+                                 .column = call.input<float>(1) + begin,
+                                 .low = bounds.low,
+                                 .high = bounds.high,
+                                 .extremes = call.extremes_of_slot(slot)});
     });
     return {};
   };

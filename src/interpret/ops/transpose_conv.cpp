@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "interpret/elements_internal.h"
+#include "interpret/ops/clamp_bounds_internal.h"
 #include "interpret/ops/conv_internal.h"
-#include "interpret/ops/transpose_conv_internal.h"
 
 namespace carina::interpret {
 
@@ -140,7 +140,7 @@ Result<Geometry> checked_geometry(const NodePlan& plan) {
   return g;
 }
 
-TransposedGeometry in_axes(const Geometry& g) {
+kernels::TransposedGeometry in_axes(const Geometry& g) {
   return {.batch = g.n,
           .ic = g.ic,
           .oc = g.oc,
@@ -149,17 +149,35 @@ TransposedGeometry in_axes(const Geometry& g) {
           .bias_count = g.bias_count};
 }
 
+// A vector kernel for constant weights, with the tail fused in.
+std::optional<Kernel> vector_transposed_conv(const TailPlan& plan, const Geometry& g) {
+  if (const auto constants = i8_constants(plan.node)) {
+    auto op = kernels::transposed_i8(
+        {.geometry = in_axes(g), .constants = *constants, .epilogue = epilogue_of(plan), .threads = plan.node.threads});
+    return op ? std::optional(kernel_of(*std::move(op))) : std::nullopt;
+  }
+  const auto bounds = clamp_bounds_of(plan);
+  const auto constants = f32_constants(plan.node);
+  if (!bounds || !constants) return std::nullopt;
+  auto op = kernels::transposed_f32({.geometry = in_axes(g),
+                                     .weights = constants->weights.values<float>(),
+                                     .bias = constants->bias,
+                                     .bounds = *bounds,
+                                     .threads = plan.node.threads});
+  return op ? std::optional(kernel_of_floats(*std::move(op))) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Kernel> fuse_tail_TRANSPOSE_CONV2D(const TailPlan& plan) {
   const auto g = checked_geometry(plan.node);
-  return g ? vector_transposed_conv(plan, in_axes(*g)) : std::nullopt;
+  return g ? vector_transposed_conv(plan, *g) : std::nullopt;
 }
 
 Result<Kernel> prepare_TRANSPOSE_CONV2D(const NodePlan& plan) {
   CARINA_TRY(const Geometry g, checked_geometry(plan));
   if (plan.kernels == Kernels::kFast) {
-    if (auto kernel = vector_transposed_conv({.node = plan}, in_axes(g))) return *std::move(kernel);
+    if (auto kernel = vector_transposed_conv({.node = plan}, g)) return *std::move(kernel);
   }
   static constexpr struct {
     std::array<DType, 3> types;

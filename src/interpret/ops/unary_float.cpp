@@ -4,7 +4,7 @@
 
 #include "interpret/elementwise_internal.h"
 #include "interpret/ops/elementwise_f32_internal.h"
-#include "simd/float_math.h"
+#include "kernels/micro/float_math.h"
 
 namespace carina::interpret {
 
@@ -46,37 +46,37 @@ Result<Kernel> prepare_plain(const NodePlan& plan) {
 }  // namespace
 
 Result<Kernel> prepare_ERF(const NodePlan& plan) {
-  return prepare<&simd::exact_erf>(plan);
+  return prepare<&kernels::exact_erf>(plan);
 }
 Result<Kernel> prepare_SIGMOID(const NodePlan& plan) {
-  return prepare<&simd::exact_sigmoid>(plan);
+  return prepare<&kernels::exact_sigmoid>(plan);
 }
 Result<Kernel> prepare_TANH(const NodePlan& plan) {
-  return prepare<&simd::exact_tanh>(plan);
+  return prepare<&kernels::exact_tanh>(plan);
 }
 Result<Kernel> prepare_CEIL(const NodePlan& plan) {
   return prepare_plain<&ceil_of>(plan);
 }
 Result<Kernel> prepare_COS(const NodePlan& plan) {
-  return prepare<&simd::exact_cos>(plan);
+  return prepare<&kernels::exact_cos>(plan);
 }
 Result<Kernel> prepare_EXP(const NodePlan& plan) {
-  return prepare<&simd::exact_exp>(plan);
+  return prepare<&kernels::exact_exp>(plan);
 }
 Result<Kernel> prepare_FLOOR(const NodePlan& plan) {
   return prepare_plain<&floor_of>(plan);
 }
 Result<Kernel> prepare_LOG(const NodePlan& plan) {
-  return prepare<&simd::exact_log>(plan);
+  return prepare<&kernels::exact_log>(plan);
 }
 Result<Kernel> prepare_RECIPROCAL(const NodePlan& plan) {
   return prepare_plain<&reciprocal_of>(plan);
 }
 Result<Kernel> prepare_RSQRT(const NodePlan& plan) {
-  return prepare<&simd::exact_rsqrt>(plan);
+  return prepare<&kernels::exact_rsqrt>(plan);
 }
 Result<Kernel> prepare_SIN(const NodePlan& plan) {
-  return prepare<&simd::exact_sin>(plan);
+  return prepare<&kernels::exact_sin>(plan);
 }
 
 }  // namespace carina::interpret

@@ -120,16 +120,16 @@ Kernel clamp_float(const NodePlan& plan) {
 
 }  // namespace
 
-std::optional<ClampBounds> clamp_bounds_of(const TailPlan& plan) {
-  if (plan.tail.empty()) return ClampBounds{};
+std::optional<kernels::BoundsF32> clamp_bounds_of(const TailPlan& plan) {
+  if (plan.tail.empty()) return kernels::BoundsF32{};
   const NodePlan& clamp = plan.tail.front();
   constexpr int64_t kPropagate = 1;
   if (plan.tail.size() > 1 || clamp.node.op != ir::Op(TosaOp::CLAMP) ||
       clamp.node.attributes.integer("nan_mode") != kPropagate)
     return std::nullopt;
   if (clamp.out[0].dtype != kFp32 || !(*clamp.out[0].shape == *plan.node.out[0].shape)) return std::nullopt;
-  return ClampBounds{.low = static_cast<float>(number(clamp, "min_val")),
-                     .high = static_cast<float>(number(clamp, "max_val"))};
+  return kernels::BoundsF32{.low = static_cast<float>(number(clamp, "min_val")),
+                            .high = static_cast<float>(number(clamp, "max_val"))};
 }
 
 Result<Kernel> prepare_ABS(const NodePlan& plan) {

@@ -64,6 +64,29 @@ class ExpandedTwice(nn.Module):
         return self.second(y) + y
 
 
+class Squeezed(nn.Module):
+    """Images stay channels-last through a mean, a product with one factor per channel, a concatenation and functions."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = with_norm(nn.Conv2d(3, 24, 3, padding=1), nn.Hardswish())
+        self.down, self.up = nn.Conv2d(24, 6, 1), nn.Conv2d(6, 24, 1)
+        self.wide = nn.Conv2d(24, 24, 5, padding=2, groups=24)
+        self.last = nn.Conv2d(48, 5, 1)
+
+    def forward(self, x):
+        y = self.first(x)
+        factors = torch.sigmoid(self.up(F.relu(self.down(y.mean([2, 3], keepdim=True)))))
+        z = torch.cat([F.gelu(self.wide(y * factors)), y + 1], 1)
+        return self.last(z), F.max_pool2d(y, 2), z.mean([2, 3])
+
+
+def not_finite(*shape):
+    x = seeded(*shape)
+    x = torch.where(x > 1.5, torch.tensor(float("inf")), torch.where(x < -1.5, torch.tensor(-float("inf")), x))
+    return torch.where((x > 0) & (x < 0.1), torch.tensor(float("nan")), x)
+
+
 CASES = {
     "pair": lambda: (expanded(5, 200, nn.Conv2d(200, 200, 3, padding=1, groups=200), nn.ReLU6()), [seeded(2, 5, 21, 37)]),
     "pair_stride": lambda: (expanded(7, 13, nn.Conv2d(13, 13, 3, stride=2, padding=1, groups=13)), [seeded(1, 7, 113, 131)]),
@@ -86,7 +109,15 @@ CASES = {
     "transposed_dilated": lambda: (nn.ConvTranspose2d(4, 4, 3, stride=1, padding=4, dilation=2, groups=4), [seeded(1, 4, 9, 9)]),
     "transposed_1d": lambda: (nn.ConvTranspose1d(5, 6, 8, stride=4, padding=2), [seeded(2, 5, 31)]),
     "transposed_nan": lambda: (nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1), [torch.where(seeded(1, 2, 6, 6) > 1, torch.tensor(float("nan")), torch.where(seeded(1, 2, 6, 6) < -1, torch.tensor(float("inf")), seeded(1, 2, 6, 6)))]),
-    "channels_last_stays": lambda: (nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last), [seeded(1, 3, 8, 8).to(memory_format=torch.channels_last)]),
+    "channels_last": lambda: (nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last), [seeded(1, 3, 8, 8).to(memory_format=torch.channels_last)]),
+    "channels_last_groups": lambda: (nn.Conv2d(12, 24, 3, groups=2).to(memory_format=torch.channels_last), [seeded(2, 12, 8, 8).to(memory_format=torch.channels_last)]),
+    "groups_of_few": lambda: (nn.Sequential(nn.Conv2d(8, 12, 3, padding=1, groups=2), nn.ReLU(), nn.Conv2d(12, 9, 3, stride=2, groups=3)), [seeded(2, 8, 9, 11)]),
+    "groups_of_many": lambda: (nn.Sequential(nn.Conv2d(20, 40, 3, padding=1, groups=2), nn.ReLU6(), nn.Conv2d(40, 20, 1, groups=4)), [seeded(2, 20, 9, 11)]),
+    "conv3d": lambda: (nn.Sequential(nn.Conv3d(3, 19, 3, padding=1), nn.ReLU(), nn.Conv3d(19, 5, (1, 2, 3), stride=(2, 1, 2), dilation=(1, 2, 1))), [seeded(2, 3, 6, 9, 10)]),
+    "conv3d_depthwise": lambda: (nn.Conv3d(6, 12, 3, padding=(0, 1, 2), groups=6), [seeded(1, 6, 5, 6, 7)]),
+    "not_finite": lambda: (nn.Sequential(nn.Conv2d(4, 21, 1), nn.Conv2d(21, 21, 3, padding=1, groups=21), nn.ReLU6(), nn.Conv2d(21, 6, 3, padding=1)), [not_finite(1, 4, 12, 12)]),
+    "squeezed": lambda: (Squeezed(), [seeded(2, 3, 14, 18)]),
+    "gather": lambda: (Function(lambda x, i, j: (torch.gather(x, 1, i), torch.gather(x, 0, j), torch.gather(x, -1, j), torch.gather(i, 1, i % 3))), [seeded(5, 7, 9), torch.arange(5 * 3 * 9).reshape(5, 3, 9) % 7, torch.arange(4 * 7 * 9).reshape(4, 7, 9) % 5]),
     "residual": lambda: (Residual(), [seeded(1, 8, 6, 6)]),
     "linear": lambda: (nn.Linear(37, 131), [seeded(1, 37)]),
     "linear_3d": lambda: (nn.Linear(24, 65, bias=False), [seeded(2, 5, 24)]),

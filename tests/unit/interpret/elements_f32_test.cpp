@@ -9,7 +9,7 @@
 #include <random>
 
 #include "build_graph.h"
-#include "simd/float_math.h"
+#include "kernels/micro/float_math.h"
 
 namespace carina::interpret {
 
@@ -88,7 +88,7 @@ TEST(ElementsF32, functions_fuse_into_chains) {
     b.output(mul(b, mul(b, in, half, shape), sum, shape));
     expect_plain(floats_of(b.module, {x}), shape, [&](size_t at, size_t, size_t) {
       const float value = x.values<float>()[at];
-      return value * 0.5F * (1.0F + simd::exact_erf(value));
+      return value * 0.5F * (1.0F + kernels::exact_erf(value));
     });
   }
 }
@@ -146,7 +146,7 @@ TEST(ElementsF32, result_may_overwrite_its_operand) {
   EXPECT_LT(interpreter->planned_bytes(), size_t{2} * 300 * 400 * sizeof(float));
   const Tensor x = random_floats(shape, 9);
   expect_plain(floats_of(b.module, {x}), shape,
-               [&](size_t at, size_t, size_t) { return simd::exact_exp(x.values<float>()[at]); });
+               [&](size_t at, size_t, size_t) { return kernels::exact_exp(x.values<float>()[at]); });
 }
 
 // A node after the sum of exponentials reads the difference again.
@@ -165,9 +165,9 @@ TEST(ElementsF32, operand_read_later_is_kept) {
       float total = 0;
       for (size_t c = 0; c < static_cast<size_t>(shape[2]); ++c) {
         const float value = values[row * static_cast<size_t>(shape[2]) + c];
-        total += simd::exact_exp(value + value);
+        total += kernels::exact_exp(value + value);
       }
-      return values[at] + values[at] - simd::exact_log(total);
+      return values[at] + values[at] - kernels::exact_log(total);
     });
   }
 }

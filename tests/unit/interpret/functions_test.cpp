@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "simd/float_math.h"
-#include "simd/kernels.h"
+#include "kernels/micro/float_math.h"
+#include "kernels/micro/microkernels.h"
 
 namespace carina::interpret {
 
@@ -18,20 +18,24 @@ namespace {
 
 struct Named {
   const char* name;
-  simd::Function function;
+  kernels::Function function;
   float (*scalar)(float);
   float min, max;  // the range with most of the function's values
 };
 
 constexpr Named kFunctions[] = {
-    {.name = "exp", .function = simd::Function::kExp, .scalar = simd::exact_exp, .min = -110, .max = 95},
-    {.name = "log", .function = simd::Function::kLog, .scalar = simd::exact_log, .min = 0, .max = 4},
-    {.name = "sin", .function = simd::Function::kSin, .scalar = simd::exact_sin, .min = -50, .max = 50},
-    {.name = "cos", .function = simd::Function::kCos, .scalar = simd::exact_cos, .min = -50, .max = 50},
-    {.name = "tanh", .function = simd::Function::kTanh, .scalar = simd::exact_tanh, .min = -12, .max = 12},
-    {.name = "sigmoid", .function = simd::Function::kSigmoid, .scalar = simd::exact_sigmoid, .min = -110, .max = 30},
-    {.name = "erf", .function = simd::Function::kErf, .scalar = simd::exact_erf, .min = -4.5, .max = 4.5},
-    {.name = "rsqrt", .function = simd::Function::kRsqrt, .scalar = simd::exact_rsqrt, .min = 0, .max = 10},
+    {.name = "exp", .function = kernels::Function::kExp, .scalar = kernels::exact_exp, .min = -110, .max = 95},
+    {.name = "log", .function = kernels::Function::kLog, .scalar = kernels::exact_log, .min = 0, .max = 4},
+    {.name = "sin", .function = kernels::Function::kSin, .scalar = kernels::exact_sin, .min = -50, .max = 50},
+    {.name = "cos", .function = kernels::Function::kCos, .scalar = kernels::exact_cos, .min = -50, .max = 50},
+    {.name = "tanh", .function = kernels::Function::kTanh, .scalar = kernels::exact_tanh, .min = -12, .max = 12},
+    {.name = "sigmoid",
+     .function = kernels::Function::kSigmoid,
+     .scalar = kernels::exact_sigmoid,
+     .min = -110,
+     .max = 30},
+    {.name = "erf", .function = kernels::Function::kErf, .scalar = kernels::exact_erf, .min = -4.5, .max = 4.5},
+    {.name = "rsqrt", .function = kernels::Function::kRsqrt, .scalar = kernels::exact_rsqrt, .min = 0, .max = 10},
 };
 
 // Random bits, numbers in the function's range, and special numbers.
@@ -62,7 +66,7 @@ uint32_t bits_of(float value) {
 
 void expect_scalar_bits(const Named& named, const std::vector<float>& values, const std::vector<float>& wanted) {
   std::vector<float> got(values.size());
-  simd::apply(named.function, values.data(), got.data(), static_cast<int64_t>(values.size()));
+  kernels::apply(named.function, values.data(), got.data(), static_cast<int64_t>(values.size()));
   for (size_t i = 0; i < values.size(); ++i)
     ASSERT_EQ(bits_of(wanted[i]), bits_of(got[i])) << named.name << " of " << values[i];
 }

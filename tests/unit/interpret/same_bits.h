@@ -54,7 +54,7 @@ inline void expect_extremes(const ir::Module& module, const std::vector<Tensor>&
     wanted[node.outputs.front().index()] = node.op == ir::Op(TosaOp::CLAMP);
   size_t seen = 0;
   watching.watch =
-      Watch{.values = wanted, .see = [&](ir::ValueId value, const Tensor& tensor, const simd::Extremes& found) {
+      Watch{.values = wanted, .see = [&](ir::ValueId value, const Tensor& tensor, const kernels::Extremes& found) {
               EXPECT_TRUE(wanted[value.index()]);
               ++seen;
               if (tensor.dtype != DType::kFp32) return;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "build_graph.h"
+#include "kernels/micro/microkernels.h"
 #include "same_bits.h"
-#include "simd/kernels.h"
 
 namespace carina::interpret {
 
@@ -253,7 +253,7 @@ TEST(SameBits, watch_finds_nan) {
   Options options;
   bool numbers = true;
   options.watch = Watch{.values = std::vector<bool>(module.main().values.size(), true),
-                        .see = [&](ir::ValueId value, const Tensor&, const simd::Extremes& found) {
+                        .see = [&](ir::ValueId value, const Tensor&, const kernels::Extremes& found) {
                           if (value == module.main().nodes.front().outputs.front()) numbers = found.numbers;
                         }};
   outputs_of(module, {std::move(x).freeze()}, options);
@@ -367,6 +367,64 @@ TEST(SameBits, rescale_of_a_value_for_one_channel_only) {
   EXPECT_FALSE(interpreter->run(beyond));
 }
 
+// RESCALE of 48-bit sums to `to`, with one factor or one per channel.
+ir::Module wide_rescale_module(DType to, const std::vector<int8_t>& shifts, const std::vector<int16_t>& multipliers,
+                               const Shape& shape) {
+  Builder b;
+  const ir::ValueId x = b.input("x", DType::kInt48, shape);
+  const auto constant = [&]<typename T>(DType type, const std::vector<T>& values) {
+    return b.constant(Tensor::of<T>(type, {static_cast<int64_t>(values.size())}, values));
+  };
+  const auto factors = constant(kInt16, multipliers), right = constant(kInt8, shifts);
+  b.output(b.add(TosaOp::RESCALE,
+                 {x, factors, right, b.constant(zero_point(DType::kInt48)), b.constant(zero_point(to))}, to, shape,
+                 {{"scale32", false},
+                  {"rounding_mode", int64_t{1}},
+                  {"per_channel", shifts.size() > 1},
+                  {"input_unsigned", false},
+                  {"output_unsigned", false}}));
+  return std::move(b.module);
+}
+
+TEST(SameBits, rescales_of_48_bits_match) {
+  constexpr int64_t kLargest = (int64_t{1} << 47) - 1;
+  Random random(12);
+  for (const int64_t channels : {1, 7, 16, 33}) {
+    for (const int low : {20, 31, 55}) {
+      std::vector<int8_t> shifts;
+      std::vector<int16_t> multipliers;
+      for (int64_t c = 0; c < channels; ++c) {
+        shifts.push_back(static_cast<int8_t>(low + static_cast<int>(random() % 8)));
+        multipliers.push_back(c == 0 ? int16_t{32'767} : static_cast<int16_t>(random() % 32'768));
+      }
+      const int64_t bound = low == 55 ? kLargest : (int64_t{1} << (low + 31 - 16)) - 1;
+      const Shape shape{41, channels};
+      std::vector<int64_t> values;
+      for (int64_t i = 0; i < shape.elements(); ++i)
+        values.push_back(static_cast<int64_t>(random() % static_cast<uint64_t>(2 * bound)) - bound);
+      values.front() = -bound;
+      values.back() = bound;
+      for (const DType to : {kInt8, kInt16, kInt32})
+        expect_same_bits(wide_rescale_module(to, shifts, multipliers, shape),
+                         {Tensor::of<int64_t>(DType::kInt48, shape, values)});
+    }
+  }
+}
+
+TEST(SameBits, rescale_of_48_bits_beyond_32_bits_is_an_error) {
+  const Shape shape{1, 40};
+  auto interpreter = Interpreter::create(wide_rescale_module(kInt16, {29}, {1 << 14}, shape), {});
+  ASSERT_TRUE(interpreter);
+  // Times 2^14 >> 29: 2^31 - 1 and 2^31.
+  constexpr int64_t kMost = (int64_t{1} << 46) - (1 << 15), kBeyond = int64_t{1} << 46;
+  for (const int64_t value : {kMost, kBeyond}) {
+    std::vector<int64_t> values(40, 5);
+    values[33] = value;
+    const std::vector<Tensor> inputs{Tensor::of<int64_t>(DType::kInt48, shape, values)};
+    EXPECT_EQ(interpreter->run(inputs).has_value(), value == kMost);
+  }
+}
+
 // Adds two rescaled int8 values, with transposes before and after.
 TEST(SameBits, sums_and_transposes_match) {
   Random random(4);
@@ -412,7 +470,7 @@ TEST(SameBits, packed_matrices_hold_their_columns) {
         const int64_t panels = (n + kLanes - 1) / kLanes, stride = k + 3;
         std::vector<float> columns(static_cast<size_t>(n * stride)), packed(static_cast<size_t>(panels * k * kLanes));
         for (size_t i = 0; i < columns.size(); ++i) columns[i] = static_cast<float>(i + 1);
-        simd::pack_matrix_f32(columns.data(), 1, stride, k, n, packed.data());
+        kernels::pack_matrix_f32(columns.data(), 1, stride, k, n, packed.data());
         for (int64_t c = 0; c < panels * kLanes; ++c) {
           for (int64_t row = 0; row < k; ++row) {
             const float expected = c < n ? columns[static_cast<size_t>(c * stride + row)] : 0.0F;

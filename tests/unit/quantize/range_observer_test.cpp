@@ -30,7 +30,7 @@ struct Both {
 Both observed(const std::vector<float>& elements) {
   Both both;
   EXPECT_TRUE(both.all.observe(elements));
-  EXPECT_TRUE(both.lattice.observe(elements, simd::extremes_of(elements), kEnough));
+  EXPECT_TRUE(both.lattice.observe(elements, kernels::extremes_of(elements), kEnough));
   return both;
 }
 
@@ -60,7 +60,7 @@ TEST(RangeObserver, sampling_changes_range_little) {
       std::vector<float> other = elements;
       std::ranges::rotate(other, other.begin() + static_cast<std::ptrdiff_t>(sample * 101 * channels));
       EXPECT_TRUE(both.all.observe(other));
-      EXPECT_TRUE(both.lattice.observe(other, simd::extremes_of(other), (size_t{1} << 20) / kSamples));
+      EXPECT_TRUE(both.lattice.observe(other, kernels::extremes_of(other), (size_t{1} << 20) / kSamples));
     }
     for (const RangeChoice choice : {RangeChoice::kHistogram, RangeChoice::kSquareError, RangeChoice::kPercentile}) {
       // A percentile is not at the minimum of the noise, so a shift of the range changes the noise more: 0.4 dB.

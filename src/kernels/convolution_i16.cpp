@@ -1,0 +1,98 @@
+// Dense convolutions of int16 values with constant int8 weights.
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/checked_math.h"
+#include "kernels/convolution_internal.h"
+#include "kernels/micro/microkernels.h"
+
+namespace carina::kernels {
+
+namespace {
+
+constexpr int64_t kTogether = 8;      // pixels
+constexpr int64_t kGrainI16 = 16384;  // products that are worth a thread
+
+struct DenseWords {
+  ConvGeometry g;
+  int64_t k;
+  std::vector<int16_t> panels;
+  std::vector<int64_t> bias;
+
+  [[nodiscard]] int64_t row() const { return k + k % 2; }
+  [[nodiscard]] int64_t channels() const { return padded(g.oc); }
+  // The sums of kTogether pixels, and their windows.
+  [[nodiscard]] size_t sums_bytes() const { return static_cast<size_t>(kTogether * channels()) * sizeof(int64_t); }
+  [[nodiscard]] size_t scratch_bytes() const {
+    return sums_bytes() + static_cast<size_t>(kTogether * row()) * sizeof(int16_t);
+  }
+
+  // Copies the inputs of a pixel's window. Padding is 0.
+  void gather(const int16_t* in, int64_t p, int16_t* to) const {
+    const std::array<int64_t, 3> at{p / (g.out[1] * g.out[2]) % g.out[0], p / g.out[2] % g.out[1], p % g.out[2]};
+    const int64_t n = p / (g.out[0] * g.out[1] * g.out[2]);
+    const auto inside = [&](size_t axis, int64_t position) { return position >= 0 && position < g.in[axis]; };
+    for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
+      const int64_t d = tap_position(g, 0, at[0], kd);
+      for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
+        const int64_t h = tap_position(g, 1, at[1], kh);
+        for (int64_t kw = 0; kw < g.kernel[2]; ++kw, to += g.ic) {
+          const int64_t w = tap_position(g, 2, at[2], kw);
+          if (inside(0, d) && inside(1, h) && inside(2, w))
+            std::copy_n(in + (((n * g.in[0] + d) * g.in[1] + h) * g.in[2] + w) * g.ic, g.ic, to);
+          else
+            std::fill_n(to, g.ic, int16_t{0});
+        }
+      }
+    }
+  }
+
+  void run(const Execution& call) const {
+    const auto* in = call.input<int16_t>(0);
+    auto* out = call.output<int64_t>();
+    split_slots(
+        call.workers, g.pixels(), 1 + kGrainI16 / (k * g.oc + 1), [&](int64_t slot, int64_t begin, int64_t end) {
+          auto* const scratch = call.scratch + static_cast<size_t>(slot) * round_up(scratch_bytes(), kScratchAlignment);
+          auto* const sums = reinterpret_cast<int64_t*>(scratch);
+          auto* const x = reinterpret_cast<int16_t*>(scratch + sums_bytes());
+          for (int64_t p = begin; p < end; p += kTogether) {
+            const int64_t rows = std::min(kTogether, end - p);
+            for (int64_t r = 0; r < rows; ++r) {
+              gather(in, p + r, x + r * row());
+              if (row() != k) x[r * row() + k] = 0;
+            }
+            multiply_i16({.a = x,
+                          .row_stride = row(),
+                          .rows = rows,
+                          .k = k,
+                          .panels = panels.data(),
+                          .panel_count = channels() / kLanes,
+                          .c = sums,
+                          .c_stride = channels()});
+            for (int64_t r = 0; r < rows; ++r) {
+              for (int64_t c = 0; c < g.oc; ++c)
+                out[(p + r) * g.oc + c] =
+                    sums[r * channels() + c] + bias[g.bias_count == 1 ? 0 : static_cast<size_t>(c)];
+            }
+          }
+        });
+  }
+};
+
+}  // namespace
+
+std::optional<Operator> dense_i16(const ConvI16& conv) {
+  const ConvGeometry& g = conv.geometry;
+  const int64_t k = g.taps() * g.ic;
+  constexpr int64_t kMaxTerms = int64_t{1} << 22, kMaxBias = int64_t{1} << 46;  // together, sums fit 48 bits
+  const bool is_bounded =
+      k <= kMaxTerms && std::ranges::all_of(conv.bias, [](int64_t value) { return std::abs(value) <= kMaxBias; });
+  if (g.multiplier != 0 || g.oc == 0 || g.ic == 0 || !is_bounded) return std::nullopt;
+  DenseWords dense{
+      .g = g, .k = k, .panels = pack_matrix_i16(conv.weights, k, g.oc), .bias = {conv.bias.begin(), conv.bias.end()}};
+  const size_t packed = dense.panels.size() * sizeof(int16_t);
+  return operator_of(std::move(dense), conv.threads, packed);
+}
+
+}  // namespace carina::kernels

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/convolution.h"
+
+// Declarations shared by the operators of convolutions.
+namespace carina::kernels {
+
+// The bias of each output channel, padded to a multiple of the vector's lanes.
+std::vector<float> padded_bias(std::span<const float> bias, int64_t channels);
+
+// The output position of pixel p.
+struct ConvPixel {
+  int64_t n;
+  std::array<int64_t, 3> at;
+};
+inline void advance(const ConvGeometry& g, ConvPixel& pixel) {
+  for (size_t axis = 3; axis-- > 0;) {
+    if (++pixel.at[axis] < g.out[axis]) return;
+    pixel.at[axis] = 0;
+  }
+  ++pixel.n;
+}
+inline ConvPixel pixel_of(const ConvGeometry& g, int64_t p) {
+  return {.n = p / (g.out[0] * g.out[1] * g.out[2]),
+          .at = {p / (g.out[1] * g.out[2]) % g.out[0], p / g.out[2] % g.out[1], p % g.out[2]}};
+}
+
+// Calls run(offset of the first input element or -1 for padding, number of elements) for the taps of a pixel, in the
+// order of the weights [KD,KH,KW,IC]. Neighboring taps that are contiguous in the input are one run.
+template <typename Run>
+void for_each_run(const ConvGeometry& g, const ConvPixel& pixel, const Run& run) {
+  const int64_t w0 = tap_position(g, 2, pixel.at[2], 0);
+  const bool whole = g.dilation[2] == 1 && w0 >= 0 && w0 + g.kernel[2] <= g.in[2];
+  for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
+    const int64_t d = tap_position(g, 0, pixel.at[0], kd);
+    for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
+      const int64_t h = tap_position(g, 1, pixel.at[1], kh);
+      const bool inside = d >= 0 && d < g.in[0] && h >= 0 && h < g.in[1];
+      const int64_t row = ((pixel.n * g.in[0] + d) * g.in[1] + h) * g.in[2];
+      if (inside && whole) {
+        run((row + w0) * g.ic, g.kernel[2] * g.ic);
+        continue;
+      }
+      for (int64_t kw = 0; kw < g.kernel[2]; ++kw) {
+        const int64_t w = w0 + kw * g.dilation[2];
+        run(inside && w >= 0 && w < g.in[2] ? (row + w) * g.ic : -1, g.ic);
+      }
+    }
+  }
+}
+
+// Returns whether output pixel p depends exactly on input pixel p.
+inline bool is_pointwise(const ConvGeometry& g) {
+  return g.taps() == 1 && g.in == g.out && g.stride == std::array<int64_t, 3>{1, 1, 1} &&
+         g.pad == std::array<int64_t, 3>{0, 0, 0};
+}
+
+}  // namespace carina::kernels

@@ -1,0 +1,328 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "carina/dtype.h"
+#include "kernels/micro/extremes.h"
+#include "kernels/micro/microkernels_i8.h"
+#include "tensor/fixed_point.h"
+
+// The vector kernels, selected at run time for the processor. Every target computes the same bits: integers are exact,
+// and each float output is one chain of fused multiply-adds in a fixed order.
+
+namespace carina::kernels {
+
+// The factors of a RESCALE as vectors: entry c of each list is for channel c, with padding. A single factor is
+// repeated.
+struct Scales {
+  bool per_channel = false;
+  bool doubled = false;  // DOUBLE_ROUND, and some shift is above 31
+  bool plain = false;    // after the shift, a saturating conversion is enough; see settle()
+  int32_t input_zp = 0;
+  int32_t output_zp = 0;
+  int32_t low = 0;  // of the output, after adding output_zp
+  int32_t high = 0;
+  std::vector<int32_t> multiplier;
+  std::vector<int64_t> shift_even;  // of channels 0, 2, 4, ...
+  std::vector<int64_t> shift_odd;
+  std::vector<int64_t> round_even;  // 2^(shift - 1)
+  std::vector<int64_t> round_odd;
+  std::vector<int64_t> extra_even;  // the addend of DOUBLE_ROUND away from zero
+  std::vector<int64_t> extra_odd;
+};
+// Makes the factors for inputs minus zero point in [-bound - 1, bound]. Returns nothing if an element could break a
+// REQUIRE; the plain kernel must then check each element. `multiplier` and `shift` have one entry or one per channel.
+struct ScaleRequest {
+  std::span<const int32_t> multiplier;
+  std::span<const int8_t> shift;
+  Rounding rounding;
+  int64_t bound;
+  int64_t channels;
+};
+std::optional<Scales> make_scales(const ScaleRequest& request);
+// Completes the factors once the zero points and bounds are known. If it cannot overflow, `output_zp` becomes part of
+// the rounding addend. The result is the same, since it is added as a multiple of 2^shift.
+void settle(Scales& scales, DType out_type);
+
+// The same factors as an Int8Epilogue. Returns nothing if that form does not apply. `column` is added to the sums.
+std::optional<Int8Epilogue> int8_epilogue(const Scales& scales, DType out_type, std::span<const int32_t> column);
+
+// out[r][c] = clamp(scale(in[r][c] + column[c] - input_zp) + output_zp) for rows x channels; if `column` is nullptr,
+// nothing is added. Rows are `stride` elements apart. Both types are i8, i16 or i32. Channels start at `first`, a
+// multiple of kLanes.
+struct ScaleRows {
+  const Scales& scales;
+  DType in_type;
+  DType out_type;
+  const void* in;
+  void* out;
+  int64_t in_stride;
+  int64_t out_stride;
+  int64_t rows;
+  int64_t first;
+  int64_t channels;                 // from `first` on
+  const int32_t* column = nullptr;  // from channel 0, padded
+};
+void scale_rows(const ScaleRows& job);
+
+// out[r][c] = clamp(requantized(in[r][c] + column[c]) + zero_point). The requantization is that of CMSIS-NN's
+// arm_nn_requantize, with the channel's multiplier and right shift (0 to 31). Sums are below 2^30. `in` and the arrays
+// of channels may be read up to the next multiple of kRequantizeLanes.
+struct Requantize {
+  const int32_t* in;
+  int64_t in_stride;
+  int64_t rows;
+  int64_t channels;
+  const int32_t* column;
+  const int32_t* multiplier;
+  const int32_t* right_shift;
+  int32_t zero_point, low, high;
+  int8_t* out;
+  int64_t out_stride;
+};
+void requantize(const Requantize& job);
+inline constexpr int64_t kRequantizeLanes = 16;
+
+// out[i] = clamp(round to even(in[i] * inverse_scale) + zero_point). NaN is replaced by 0 before the clamp.
+struct QuantizeFloats {
+  const float* in;
+  int8_t* out;
+  int64_t count;
+  float inverse_scale, zero_point, low, high;
+};
+void quantize_floats(const QuantizeFloats& job);
+
+// out[r][c] = clamp(scaled(in[r][c]) + zero_point) for rows of 48-bit values, which are dense; `scaled` is TOSA's
+// apply_scale_16. Factors are per channel, or one for all: a multiplier of 15 bits that is not negative, and a shift of
+// 2 to 62. Returns false if a scaled value does not fit 32 bits; the output is then meaningless.
+struct RescaleI48 {
+  const int64_t* in;
+  void* out;
+  DType out_type;  // i8, i16 or i32
+  int64_t rows;
+  int64_t channels;
+  bool per_channel;
+  const int64_t* multiplier;
+  const int64_t* shift;
+  int64_t zero_point, low, high;
+};
+bool rescale_i48(const RescaleI48& job);
+
+// a[i] = a[i] op b[i]. The results must fit. There is no kDiv of integers.
+enum class Combine { kAdd, kSub, kMul, kDiv };
+void combine_i32(Combine op, int32_t* a, const int32_t* b, int64_t count);
+
+// acc[r][c] -= factor * row_sums[r], in place. It wraps.
+struct RowTerms {
+  int32_t* acc;
+  int64_t stride;
+  int64_t rows;
+  int64_t channels;
+  int32_t factor;
+  const int32_t* row_sums;
+};
+void take_row_terms(const RowTerms& job);
+
+struct ByteSums {
+  int64_t sum = 0;
+  int64_t magnitude = 0;  // sum of the absolute values
+};
+ByteSums byte_sums(const int8_t* in, int64_t count);
+
+// --- products of int16 matrices with int8 weights [channels, k]
+
+// The weights in panels of kLanes channels.
+std::vector<int16_t> pack_matrix_i16(std::span<const int8_t> weights, int64_t k, int64_t channels);
+// c[row][channel] = the exact sum of products, for all channels of the panels. If k is odd, an element of A follows
+// each row; its factor is 0. |sum| must be less than 2^63.
+struct MatrixJobI16 {
+  const int16_t* a;
+  int64_t row_stride;  // elements
+  int64_t rows;
+  int64_t k;
+  const int16_t* panels;
+  int64_t panel_count;
+  int64_t* c;
+  int64_t c_stride;
+};
+void multiply_i16(const MatrixJobI16& job);
+
+// --- products of fp32 matrices; B is [k][kLanes] per panel
+
+void pack_matrix_f32(const float* b, int64_t stride_k, int64_t stride_n, int64_t k, int64_t n, float* panels);
+// out[r][c] = min(max(in[r][c] + column[c], low), high) for `channels`. A NaN stays. The written values are added to
+// `extremes` unless it is nullptr.
+struct EpilogueF32 {
+  const float* in;
+  int64_t in_stride;
+  float* out;
+  int64_t out_stride;
+  int64_t rows;
+  int64_t channels;
+  const float* column;
+  float low;
+  float high;
+  Extremes* extremes = nullptr;
+  // Only for products and depthwise convolutions: writes `out` past the caches, for results that leave the caches
+  // before they are read. `out` and its rows must begin at multiples of kLineBytes. Call flush_streams() afterwards.
+  bool streams = false;
+};
+inline constexpr size_t kLineBytes = 64;
+void flush_streams();
+void run_epilogue_f32(const EpilogueF32& job);
+// C = A * B. With an epilogue, C is only intermediate storage, and `epilogue` gives the output (its `in` and `rows` are
+// ignored).
+struct MatrixJobF32 {
+  const float* a;
+  int64_t row_stride;  // elements
+  int64_t rows;
+  int64_t k;
+  const float* panels;
+  int64_t panel_count;
+  float* c;
+  int64_t c_stride;
+  const EpilogueF32* epilogue = nullptr;
+  // Prefetch hints; results do not depend on them. `next_panels`: the weights that are read after these, if both come
+  // from beyond the second-level cache; otherwise nullptr. `rows_are_far`: whether A comes from beyond it.
+  const float* next_panels = nullptr;
+  bool rows_are_far = false;
+};
+void multiply_f32(const MatrixJobF32& job);
+
+// --- Winograd's F(4x4, 3x3) and F(2x2, 3x3): `outputs` is 4 or 2. A tile has outputs + 2 pixels along each axis, and
+// one transformed element (place) per pixel. Channels are multiples of kLanes.
+//   Example: F(4x4, 3x3) has tiles of 6x6 pixels: 36 products instead of 16 * 9 = 144.
+
+// B^T x B of a tile of pixels, per channel. Place p of the result is at out + p * stride.
+struct WinogradTile {
+  int64_t outputs;
+  const float* const* x;  // pixels, row by row
+  int64_t channels;
+  float* out;
+  int64_t stride;
+};
+void transform_winograd(const WinogradTile& job);
+// A^T m A of the products of a tile, then the epilogue as in EpilogueF32. Place p is at products + p * stride.
+struct WinogradEpilogue {
+  int64_t outputs;
+  const float* products;
+  int64_t stride;
+  int64_t channels;
+  const float* bias;
+  float low;
+  float high;
+  float* const* out;  // pixels; nullptr: outside
+  Extremes* extremes;
+};
+void winograd_epilogue(const WinogradEpilogue& job);
+// G w G^T per input channel, for the weights [3][3][channels] of one output channel. Place p is at out + p * stride.
+struct WinogradWeights {
+  int64_t outputs;
+  const float* weights;
+  int64_t channels;
+  float* out;
+  int64_t stride;
+};
+void transform_winograd_weights(const WinogradWeights& job);
+
+// --- depthwise: one output pixel from its taps
+
+struct DepthwiseF32 {
+  const float* const* x;
+  const float* weights;  // [taps][channels]
+  int64_t taps;
+  int64_t channels;
+  int64_t pixels;
+  const float* bias;  // per channel
+  float low;
+  float high;
+  float* out;                    // rows of `channels`
+  Extremes* extremes = nullptr;  // the written values are added to it
+  bool streams = false;          // as in EpilogueF32
+};
+void depthwise_f32(const DepthwiseF32& job);
+
+// --- elementwise operators
+
+// Rows of fp32, `stride` elements apart. If `repeats`, a row is one element for all columns.
+struct RowsF32 {
+  const float* data;
+  int64_t stride;
+  bool repeats;
+};
+// out[r][c] = a[r][c] op b[r][c]. `out` is dense, and may be a dense operand.
+struct CombineF32 {
+  Combine op;
+  RowsF32 a;
+  RowsF32 b;
+  float* out;
+  int64_t rows;
+  int64_t columns;
+};
+void combine_f32(const CombineF32& job);
+
+// out[r] = 0 + in[r][0] + in[r][1] + ..., in this order.
+struct SumRowsF32 {
+  const float* in;  // dense
+  int64_t rows;
+  int64_t length;
+  float* out;
+};
+void sum_rows_f32(const SumRowsF32& job);
+
+// out[i] = clamp(in[i]). A NaN stays.
+void clamp_f32(const float* in, float* out, int64_t count, float low, float high);
+
+// The sum of `count` elements in double: eight partial sums, each of every eighth element, which are then added in
+// order.
+double sum_of(const float* in, int64_t count);
+
+// sums[c] += in[r][c] for all rows r.
+void add_rows(const float* in, int64_t rows, int64_t columns, double* sums);
+
+// Computes one row of softmax, or of log-softmax if `log` is set. The exponential is a polynomial with an error of at
+// most 2 ULP.
+void softmax_row(const float* in, float* out, int64_t count, bool log);
+// The same of at most kSoftmaxColumns columns side by side. The elements of a column are `stride` apart, in both
+// arrays.
+inline constexpr int64_t kSoftmaxColumns = 64;
+struct SoftmaxColumns {
+  const float* in;
+  float* out;
+  int64_t rows, stride, columns;
+  bool log;
+};
+void softmax_columns(const SoftmaxColumns& job);
+
+// out[i] = function(in[i]), with the bits of the functions of float_math. `out` may be `in`.
+enum class Function : uint8_t { kExp, kLog, kSin, kCos, kTanh, kSigmoid, kErf, kRsqrt };
+void apply(Function function, const float* in, float* out, int64_t count);
+
+// --- data movement
+
+// out[c * out_stride + r] = in[r * in_stride + c]. There are at least kTransposeTile rows and columns.
+inline constexpr int64_t kTransposeTile = 16;
+template <typename T>
+struct Transpose {
+  const T* in;
+  int64_t in_stride;
+  T* out;
+  int64_t out_stride;
+  int64_t rows;
+  int64_t columns;
+};
+void transpose(const Transpose<uint8_t>& job);
+void transpose(const Transpose<uint32_t>& job);
+
+// --- channels of DepthwiseBytes
+
+// The channels of the next block if `left` channels remain.
+inline int64_t byte_block(int64_t left) {
+  return left > 32 ? 64 : left > 16 ? 32 : 16;
+}
+
+}  // namespace carina::kernels

@@ -1,0 +1,282 @@
+#include "kernels/micro/targets_internal.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/micro/scale_rows.cpp"
+#include "hwy/foreach_target.h"  // compiles the rest of this file once for each target
+#include "hwy/highway.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "carina/check.h"
+#include "kernels/micro/microkernels.h"
+#include "kernels/micro/within.h"
+
+// RESCALE of rows: out = clamp((value - in_zp) * multiplier >> shift, rounded, + out_zp), per tensor or per channel.
+//   Example: 100 * 1,288,490,189 >> 31 is 60: the multiplier is 0.6 in units of 2^-31.
+HWY_BEFORE_NAMESPACE();
+namespace carina::kernels::HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET == HWY_SCALAR
+
+template <typename In, typename Out>
+void scale_row(const Scales& s, const In* in, Out* out, int64_t first, int64_t count, const int32_t* column) {
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t c = s.per_channel ? first + i : 0;
+    const auto at = static_cast<size_t>(c / 2);
+    const int64_t value = int64_t{in[i]} + (column == nullptr ? 0 : column[first + i]) - s.input_zp;
+    const int64_t extra = (c % 2 == 0 ? s.extra_even : s.extra_odd)[at];
+    const int64_t round = (c % 2 == 0 ? s.round_even : s.round_odd)[at] + (value >= 0 ? extra : -extra);
+    const int64_t scaled =
+        (value * s.multiplier[static_cast<size_t>(c)] + round) >> (c % 2 == 0 ? s.shift_even : s.shift_odd)[at];
+    out[i] = static_cast<Out>(std::clamp<int64_t>(scaled + s.output_zp, s.low, s.high));
+  }
+}
+
+#else
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D32 = hn::ScalableTag<int32_t>;
+using D64 = hn::ScalableTag<int64_t>;
+using V32 = hn::Vec<D32>;
+using V64 = hn::Vec<D64>;
+
+struct Factors {
+  V32 multiplier;
+  V64 shift_even, shift_odd, round_even, round_odd, extra_even, extra_odd;
+};
+
+HWY_INLINE Factors load_factors(const Scales& s, int64_t c) {
+  const D32 d32;
+  const D64 d64;
+  return {.multiplier = hn::LoadU(d32, s.multiplier.data() + c),
+          .shift_even = hn::LoadU(d64, s.shift_even.data() + c / 2),
+          .shift_odd = hn::LoadU(d64, s.shift_odd.data() + c / 2),
+          .round_even = hn::LoadU(d64, s.round_even.data() + c / 2),
+          .round_odd = hn::LoadU(d64, s.round_odd.data() + c / 2),
+          .extra_even = hn::LoadU(d64, s.extra_even.data() + c / 2),
+          .extra_odd = hn::LoadU(d64, s.extra_odd.data() + c / 2)};
+}
+
+// (value * multiplier + round) >> shift. The low 32 bits hold the result, because the REQUIREs of RESCALE bound it.
+template <bool Doubled>
+HWY_INLINE V32 scale(V32 value, const Factors& f) {
+  const D32 d32;
+  const D64 d64;
+  V64 even = hn::Add(hn::MulEven(value, f.multiplier), f.round_even);
+  const V32 value_odd = hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(hn::RebindToUnsigned<D64>(), value)));
+  const V32 multiplier_odd =
+      hn::BitCast(d32, hn::ShiftRight<32>(hn::BitCast(hn::RebindToUnsigned<D64>(), f.multiplier)));
+  V64 odd = hn::Add(hn::MulEven(value_odd, multiplier_odd), f.round_odd);
+  if constexpr (Doubled) {
+    const V64 sign_even = hn::BroadcastSignBit(hn::ShiftLeft<32>(hn::BitCast(d64, value)));
+    const V64 sign_odd = hn::BroadcastSignBit(hn::BitCast(d64, value));
+    even = hn::Add(even, hn::Sub(hn::Xor(f.extra_even, sign_even), sign_even));
+    odd = hn::Add(odd, hn::Sub(hn::Xor(f.extra_odd, sign_odd), sign_odd));
+  }
+  const V32 low_even = hn::BitCast(d32, even >> f.shift_even);
+  const V32 low_odd = hn::BitCast(d32, hn::ShiftLeft<32>(odd >> f.shift_odd));
+  return hn::OddEven(low_odd, low_even);
+}
+
+template <typename In>
+HWY_INLINE V32 load(const In* in) {
+  const D32 d32;
+  if constexpr (sizeof(In) == 4) {
+    return hn::LoadU(d32, in);
+  } else {
+    return hn::PromoteTo(d32, hn::LoadU(hn::Rebind<In, D32>(), in));
+  }
+}
+
+template <typename Out>
+HWY_INLINE void store(V32 value, Out* out) {
+  const D32 d32;
+  if constexpr (sizeof(Out) == 4) {
+    hn::StoreU(value, d32, out);
+  } else {
+    const hn::Rebind<Out, D32> narrow;
+    hn::StoreU(hn::DemoteTo(narrow, value), narrow, out);
+  }
+}
+
+// store() saturates narrow outputs.
+template <typename In, typename Out, bool PerChannel, bool Doubled, bool Plain>
+void scale_block_with(const ScaleRows& job) {
+  const D32 d32;
+  const Scales& s = job.scales;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
+  const V32 output_zp = hn::Set(d32, s.output_zp);
+  const V32 low = hn::Set(d32, s.low);
+  const V32 high = hn::Set(d32, s.high);
+  const auto* in = static_cast<const In*>(job.in);
+  auto* out = static_cast<Out*>(job.out);
+  for (int64_t i = 0; i < job.channels; i += lanes) {
+    const int64_t c = job.first + i;
+    const Factors factors = load_factors(s, PerChannel ? c : 0);
+    const V32 zp = hn::Set(d32, s.input_zp);
+    const V32 offset = job.column == nullptr ? zp : hn::Sub(zp, hn::LoadU(d32, job.column + c));
+    const auto scaled = [&](V32 value) HWY_ATTR {
+      const V32 result = scale<Doubled>(hn::Sub(value, offset), factors);
+      if constexpr (Plain) return result;
+      return hn::Min(hn::Max(hn::Add(result, output_zp), low), high);
+    };
+    if (i + lanes <= job.channels) {
+      for (int64_t r = 0; r < job.rows; ++r)
+        store(scaled(load(in + r * job.in_stride + i)), out + r * job.out_stride + i);
+      continue;
+    }
+    const int64_t rest = job.channels - i;
+    In tail_in[kLanes] = {};
+    Out tail_out[kLanes];
+    for (int64_t r = 0; r < job.rows; ++r) {
+      std::copy_n(in + r * job.in_stride + i, rest, tail_in);
+      store(scaled(load(tail_in)), tail_out);
+      std::copy_n(tail_out, rest, out + r * job.out_stride + i);
+    }
+  }
+}
+
+template <typename In, typename Out>
+void scale_block(const ScaleRows& job) {
+  const Scales& s = job.scales;
+  if (s.plain)
+    return s.per_channel ? scale_block_with<In, Out, true, false, true>(job)
+                         : scale_block_with<In, Out, false, false, true>(job);
+  if (s.doubled)
+    return s.per_channel ? scale_block_with<In, Out, true, true, false>(job)
+                         : scale_block_with<In, Out, false, true, false>(job);
+  return s.per_channel ? scale_block_with<In, Out, true, false, false>(job)
+                       : scale_block_with<In, Out, false, false, false>(job);
+}
+
+#endif
+
+#if HWY_TARGET == HWY_SCALAR
+template <typename In, typename Out>
+void scale_block(const ScaleRows& job) {
+  for (int64_t r = 0; r < job.rows; ++r) {
+    scale_row(job.scales, static_cast<const In*>(job.in) + r * job.in_stride,
+              static_cast<Out*>(job.out) + r * job.out_stride, job.first, job.channels, job.column);
+  }
+}
+#endif
+
+template <typename In>
+void scale_from(const ScaleRows& job) {
+  switch (job.out_type) {
+    case DType::kInt8:
+      return scale_block<In, int8_t>(job);
+    case DType::kInt16:
+      return scale_block<In, int16_t>(job);
+    case DType::kInt32:
+      return scale_block<In, int32_t>(job);
+    default:
+      CARINA_UNREACHABLE("type", job.out_type);
+  }
+}
+
+void scale_rows_here(const ScaleRows& job) {
+  switch (job.in_type) {
+    case DType::kInt8:
+      return scale_from<int8_t>(job);
+    case DType::kInt16:
+      return scale_from<int16_t>(job);
+    case DType::kInt32:
+      return scale_from<int32_t>(job);
+    default:
+      CARINA_UNREACHABLE("type", job.in_type);
+  }
+}
+
+// Plain loops. The compiler vectorizes them for each target.
+void take_row_terms_here(const RowTerms& t) {
+  for (int64_t r = 0; r < t.rows; ++r) {
+    const uint32_t row = static_cast<uint32_t>(t.factor) * static_cast<uint32_t>(t.row_sums[r]);
+    int32_t* acc = t.acc + r * t.stride;
+    for (int64_t c = 0; c < t.channels; ++c) acc[c] = static_cast<int32_t>(static_cast<uint32_t>(acc[c]) - row);
+  }
+}
+
+template <typename Op>
+void combine_with(int32_t* a, const int32_t* b, int64_t count, const Op& op) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const D32 d32;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
+  for (; i + lanes <= count; i += lanes) hn::StoreU(op(hn::LoadU(d32, a + i), hn::LoadU(d32, b + i)), d32, a + i);
+#endif
+  for (; i < count; ++i) a[i] = op(a[i], b[i]);
+}
+
+bool are_within_here(const int32_t* values, int64_t count, int32_t low, int32_t high) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const D32 d32;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d32));
+  auto least = hn::Set(d32, high), most = hn::Set(d32, low);
+  for (; i + lanes <= count; i += lanes) {
+    const auto value = hn::LoadU(d32, values + i);
+    least = hn::Min(least, value);
+    most = hn::Max(most, value);
+  }
+  if (hn::GetLane(hn::MinOfLanes(d32, least)) < low || hn::GetLane(hn::MaxOfLanes(d32, most)) > high) return false;
+#endif
+  return std::all_of(values + i, values + count, [&](int32_t value) { return value >= low && value <= high; });
+}
+
+struct AddOp {
+  HWY_INLINE auto operator()(auto x, auto y) const { return x + y; }
+};
+struct SubOp {
+  HWY_INLINE auto operator()(auto x, auto y) const { return x - y; }
+};
+struct MulOp {
+  HWY_INLINE auto operator()(auto x, auto y) const { return x * y; }
+};
+
+void combine_here(Combine op, int32_t* a, const int32_t* b, int64_t count) {
+  switch (op) {
+    case Combine::kAdd:
+      return combine_with(a, b, count, AddOp());
+    case Combine::kSub:
+      return combine_with(a, b, count, SubOp());
+    case Combine::kMul:
+      return combine_with(a, b, count, MulOp());
+    case Combine::kDiv:
+      break;
+  }
+  CARINA_UNREACHABLE("operation of integers", static_cast<int>(op));
+}
+
+}  // namespace
+}  // namespace carina::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace carina::kernels {
+
+HWY_EXPORT(scale_rows_here);
+HWY_EXPORT(take_row_terms_here);
+HWY_EXPORT(combine_here);
+HWY_EXPORT(are_within_here);
+
+void scale_rows(const ScaleRows& job) {
+  HWY_DYNAMIC_DISPATCH(scale_rows_here)(job);
+}
+
+bool are_within(const int32_t* values, int64_t count, int32_t low, int32_t high) {
+  return HWY_DYNAMIC_DISPATCH(are_within_here)(values, count, low, high);
+}
+
+void combine_i32(Combine op, int32_t* a, const int32_t* b, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(combine_here)(op, a, b, count);
+}
+
+void take_row_terms(const RowTerms& job) {
+  HWY_DYNAMIC_DISPATCH(take_row_terms_here)(job);
+}
+
+}  // namespace carina::kernels
+#endif
