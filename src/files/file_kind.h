@@ -33,6 +33,7 @@ enum class FileKind : uint8_t {
   kPython,
   kKeras,        // a Keras 3 archive
   kGguf,         // weights of llama.cpp
+  kTar,
   kGzip,
   kLfsPointer,   // what Git has in the place of a file that Git LFS keeps
   kHtml,         // often the error page of a download
