@@ -85,6 +85,7 @@ def in_python(diagnostic: Diagnostic) -> Diagnostic:
     """The diagnostic with a hint in Python terms: options are arguments, and arrays are in memory."""
     d = diagnostic
     hint = re.sub(r"save it as that type: np\.save\(file, (array\.astype\(np\.\w+\))\)", r"convert it: \1", _OPTION.sub(_argument, d.hint))
+    hint = hint.replace("torch.export.save(program.run_decompositions(), file)", "give torch.export.export(model, inputs).run_decompositions()")
     return _changed(d, d.hint, hint) if hint != d.hint else d
 
 
