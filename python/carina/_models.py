@@ -118,7 +118,17 @@ def source_of(model: ModelLike, inputs: Inputs | None, function: str = "compile"
         "not a model",
         expected="a path, bytes, a torch.nn.Module or an ExportedProgram",
         got=type(model).__name__,
+        hint=_model_hint(model),
     )
+
+
+def _model_hint(given: object) -> str:
+    """What to do with something that is not a model."""
+    if isinstance(given, type):
+        return f"this is a class: {given.__name__}() makes a module"
+    if isinstance(given, Mapping):
+        return "a state_dict has weights and no program: make the module, and model.load_state_dict(it)"
+    return "wrap it into the forward() of a torch.nn.Module" if callable(given) else ""
 
 
 def inputs_of(source: Source) -> list[InputType] | None:

@@ -204,6 +204,14 @@ def request_of(
 ) -> _native.CompileRequest:
     """A request to the driver, as the command line makes it from its arguments. target: None: that of the option board. `note` gets what
     is not used of the data. `function` is the caller's name in messages."""
+    if target is not None and not isinstance(target, str):
+        raise usage_error(
+            "target",
+            "not a name",
+            expected='one of carina.targets(): target="ethos-u55-128"',
+            got=type(target).__name__,
+            hint="carina.sweep() compiles for several targets",
+        )
     if target is None and not options.get("board"):
         raise usage_error(
             "target", "neither a target nor a board is given", expected='target="ethos-u55-128", or board="Alif_E7_HE"'

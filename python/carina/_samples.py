@@ -44,6 +44,18 @@ def _leaves(value: tuple[Any, ...] | list[Any]) -> Iterator[Any]:
             yield each
 
 
+def _numbers(value: Any, wanted: InputType) -> Array:
+    """Python's numbers, and lists of them, which have no type of their own, as an array of the input's type."""
+    if not isinstance(value, (int, float, list, tuple)) or wanted.is_number:
+        return dense(value)
+    import numpy as np
+
+    try:
+        return np.asarray(value, dtype=wanted.dtype)
+    except (TypeError, ValueError):  # rows of several lengths; a type that NumPy lacks
+        return dense(value)
+
+
 def _label_of(value: Any, rows: int) -> Any:
     """A label, or the labels of a batch, as an array with one element along the first axis for each row; None for what is no array of
     numbers, such as the path of a file. A dict may have a label among other things: {"label": 3, "path": "a.wav"}."""
@@ -63,6 +75,8 @@ def item_of(given: Any) -> Item:
         return Item({}, [given])
     if isinstance(given, Mapping):
         return Item(given, [])
+    if isinstance(given, list) and given and all(isinstance(number, (int, float)) for number in given):
+        return Item({}, [given])  # a row of numbers
     if isinstance(given, (tuple, list)):
         if given and isinstance(given[0], Mapping):
             return Item(given[0], list(_leaves(given[1:])))
@@ -142,7 +156,10 @@ class Samples:
 
     def _add_item(self, given: Any) -> None:
         found, surplus = self._matched(item_of(given))
-        arrays = [dense(value) for value in found]
+        arrays = [
+            dense(value) if is_array(value) else _numbers(value, wanted)
+            for value, wanted in zip(found, self._inputs, strict=True)
+        ]
         counts = [
             None if wanted.is_number else rows_in(array, wanted)
             for array, wanted in zip(arrays, self._inputs, strict=True)
@@ -183,20 +200,22 @@ class Samples:
         """The values for the inputs, and the labels."""
         if item.named:
             return self._by_name(item)
-        count = len(self._inputs)
-        if len(item.ordered) < count or not self._inputs:
+        count, ordered = len(self._inputs), item.ordered
+        if count > 1 and len(ordered) == 1 and isinstance(ordered[0], list):  # a number for each input
+            ordered = ordered[0]
+        if len(ordered) < count or not self._inputs:
             wanted = ", ".join(f"{wanted.name} {wanted.dtype}{list(wanted.shape)}" for wanted in self._inputs)
             raise _wrong(
-                self._where, "a sample has too few arrays", expected=f"{count} ({wanted})", got=str(len(item.ordered))
+                self._where, "a sample has too few arrays", expected=f"{count} ({wanted})", got=str(len(ordered))
             )
-        surplus = item.ordered[count:]
+        surplus = ordered[count:]
         if surplus:
             self._ignore(
                 f"array {count + 1} of each sample"
                 if len(surplus) == 1
-                else f"arrays {count + 1} to {len(item.ordered)} of each sample"
+                else f"arrays {count + 1} to {len(ordered)} of each sample"
             )
-        return item.ordered[:count], surplus
+        return ordered[:count], surplus
 
     def _by_name(self, item: Item) -> tuple[list[Any], list[Any]]:
         names = [wanted.name for wanted in self._inputs]

@@ -101,6 +101,10 @@ def in_python(diagnostic: Diagnostic) -> Diagnostic:
         r"convert it: \1",
         _OPTION.sub(_argument, d.hint),
     )
+    hint = hint.replace(
+        "torch.export.save(program.run_decompositions(), file)",
+        "give torch.export.export(model, inputs).run_decompositions()",
+    )
     return _changed(d, d.hint, hint) if hint != d.hint else d
 
 

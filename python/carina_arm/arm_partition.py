@@ -88,9 +88,12 @@ def _is_cast_of_ethos_u55(call: _Call) -> bool:
 
 
 def _is_cast_of_floats(call: _Call) -> bool:
-    """A cast of quantized floats to integers, which the Arm backend would have to do with the floats themselves."""
-    return (
-        not call.spec.support_float() and call.operands[0].is_floating_point() and not call.result.is_floating_point()
+    """A cast of quantized floats to integers, which the Arm backend would have to do with the floats themselves, or of bools to floats."""
+    if call.spec.support_float():
+        return False
+    operand, result = call.operands[0], call.result
+    return operand.is_floating_point() > result.is_floating_point() or (
+        operand.dtype == torch.bool and result.is_floating_point()
     )
 
 

@@ -60,6 +60,7 @@ constexpr std::array kRows{
         "writes"},
     Row{FileKind::kKeras, "a Keras archive", "Carina takes PyTorch models: torch.export.save, or TOSA"},
     Row{FileKind::kGguf, "a GGUF file of weights", "Carina takes PyTorch models: torch.export.save, or TOSA"},
+    Row{FileKind::kTar, "a tar archive", "unpack it first: tar -xf"},
     Row{FileKind::kGzip, "a file compressed with gzip", "unpack it first: gunzip, or tar -xf"},
     Row{FileKind::kLfsPointer, "a pointer of Git LFS, in the place of the file itself",
         "get the file: git lfs install, then git lfs pull"},
@@ -152,6 +153,11 @@ bool is_onnx(std::string_view text) {
   return std::string_view("\x12\x1a\x22\x28\x32\x3a\x42").contains(text[2]);
 }
 
+bool is_tar(std::string_view text) {
+  constexpr size_t kMagicAt = 257;  // in the header of the first file (POSIX.1-1988)
+  return text.size() > kMagicAt + 5 && text.substr(kMagicAt, 5) == "ustar";
+}
+
 bool is_wav(std::string_view text) {
   return text.starts_with("RIFF") && text.substr(0, 12).ends_with("WAVE");
 }
@@ -197,6 +203,7 @@ FileKind kind_of(const Buffer& file) {
   if (is_onnx(text)) return FileKind::kOnnx;
   if (is_safetensors(text)) return FileKind::kSafetensors;
   if (is_wav(text)) return FileKind::kWav;
+  if (is_tar(text)) return FileKind::kTar;
   return is_text(text) ? FileKind::kText : FileKind::kUnknown;
 }
 

@@ -31,14 +31,15 @@ enum class FileKind : uint8_t {
   kSafetensors,  // weights without a program
   kElf,          // a program or library of the machine, a firmware image
   kPython,
-  kKeras,        // a Keras 3 archive
-  kGguf,         // weights of llama.cpp
+  kKeras,  // a Keras 3 archive
+  kGguf,   // weights of llama.cpp
+  kTar,
   kGzip,
-  kLfsPointer,   // what Git has in the place of a file that Git LFS keeps
-  kHtml,         // often the error page of a download
+  kLfsPointer,  // what Git has in the place of a file that Git LFS keeps
+  kHtml,        // often the error page of a download
   kWav,
-  kImage,        // PNG or JPEG
-  kText,         // any other text
+  kImage,    // PNG or JPEG
+  kText,     // any other text
   kVelaRaw,  // a command stream in Vela's raw .npz
   kNpz,
   kNpy,

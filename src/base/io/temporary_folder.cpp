@@ -28,7 +28,14 @@ char* mkdtemp(char* pattern) {
 #endif
 
 Result<std::unique_ptr<TemporaryFolder>> TemporaryFolder::make(std::string_view prefix) {
-  std::string path = (fs::temp_directory_path() / fmt::format("{}-XXXXXX", prefix)).string();
+  std::error_code error;
+  const fs::path parent = fs::temp_directory_path(error);
+  if (error)
+    return fail({.where = "temporary folder",
+                 .what = "there is no folder for temporary files: " + error.message(),
+                 .hint = "set the environment variable TMPDIR to a folder that exists",
+                 .fault = Fault::kEnvironment});
+  std::string path = (parent / fmt::format("{}-XXXXXX", prefix)).string();
   if (mkdtemp(path.data()) == nullptr)
     return fail({.where = path,
                  .what = fmt::format("cannot make a temporary folder: {}", std::strerror(errno)),

@@ -376,6 +376,13 @@ def test_standard_input_without_bytes_is_an_error(carina, work, tmp_path):
         [carina, "inspect", "-"], input=b"nonsense", capture_output=True, env={**os.environ, "TMPDIR": str(tmp_path)}
     )
     assert done.returncode == 1 and not list(tmp_path.iterdir()), "no temporary file remains"
+    done = subprocess.run(
+        [carina, "inspect", "-"],
+        input=b"nonsense",
+        capture_output=True,
+        env={**os.environ, "TMPDIR": str(tmp_path / "none")},
+    )
+    assert done.returncode == 2 and b"TMPDIR" in done.stderr
 
 
 def test_sram_budget_takes_units(run_carina, work, tmp_path):
@@ -448,6 +455,7 @@ FILES_OF_NO_USE = {
     "model.pt2": (b"version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 9\n", "Git LFS", "git lfs pull"),
     "download.pt2": (b"<!DOCTYPE html><title>404</title>", "an HTML page", "error page"),
     "model.pt2.gz": (b"\x1f\x8b\x08" + bytes(20), "gzip", "gunzip"),
+    "model.tar": (b"model.pt2" + bytes(248) + b"ustar" + bytes(20), "a tar archive", "tar -xf"),
     "weights.gguf": (b"GGUF" + bytes(20), "GGUF", "torch.export.save"),
     "clip.wav": (b"RIFF\x24\0\0\0WAVEfmt " + bytes(20), "a sound file", "np.savez"),
     "cat.png": (b"\x89PNG\r\n\x1a\n" + bytes(20), "an image", "--calibrate"),

@@ -866,6 +866,28 @@ def test_labels_in_every_form(form, package, calibration):
         assert found["npu_right"] == wanted["npu_right"] and found["samples"] == 96
 
 
+def test_rows_of_python_numbers_are_samples(package, calibration):
+    model, example = torch.nn.Sequential(torch.nn.Linear(64, 4)).eval(), (torch.zeros(1, 64),)
+    rows = calibration.reshape(-1, 64)
+    wanted = package.compile(model, example, target=TARGET, calibration=rows).pte
+    assert package.compile(model, example, target=TARGET, calibration=rows.tolist()).pte == wanted
+    assert package.compile(model, example, target=TARGET, calibration=[(row, 3) for row in rows.tolist()]).pte == wanted
+
+
+@pytest.mark.parametrize(
+    "model, target, text",
+    [
+        (Digits, TARGET, r"this is a class: Digits\(\)"),
+        ({"weight": 1}, TARGET, "load_state_dict"),
+        (len, TARGET, "forward"),
+        (DIGITS / "digits.pt2", [TARGET], "carina.sweep"),
+    ],
+)
+def test_what_is_no_model_or_target_has_a_hint(package, model, target, text):
+    with pytest.raises(package.UsageError, match=text):
+        package.compile(model, (torch.zeros(1, 1, 8, 8),), target=target)
+
+
 def test_what_is_no_label_is_left_out(package, calibration):
     x = torch.from_numpy(calibration[:24])
     model = Digits().eval()

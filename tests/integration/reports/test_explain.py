@@ -164,6 +164,7 @@ def islands(tmp_path_factory):
     "options, op, rule, delegates",
     [
         (["--cpu-op", "tanh"], "aten.tanh.default", "user.op", 2),
+        (["--cpu-op", "aten::tanh"], "aten.tanh.default", "user.op", 2),
         (["--cpu-module", "last"], "aten.conv2d.default", "user.module", 2),
         (["--cpu-module", "Conv2d"], "aten.conv2d.default", "user.module", 2),
     ],
@@ -233,6 +234,39 @@ def test_cpu_op_lists_the_operators_of_the_model(composites, run_carina):
         expect=2,
     )
     assert "aten.softmax.int" in rejected.stderr and "conv9d" in rejected.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "near"),
+    [
+        (["--cpu-op", "sofmax"], "did you mean softmax?"),
+        (["--cpu-node", "softmx"], "did you mean softmax?"),
+        (["--quantize-at", "op:layernorm=int16x8"], "did you mean layer_norm?"),
+        (["--quantize-at", "node:softmx=int16x8"], "did you mean softmax?"),
+    ],
+)
+def test_the_nearest_name_of_the_model_is_offered(options, near, composites, run_carina):
+    rejected = run_carina(
+        ["explain", composites / "model.pt2", *TARGET, "--calibrate", composites / "x.npz", *options], expect=2
+    )
+    assert near in rejected.stderr, rejected.stderr
+
+
+def test_quantize_at_without_quantization_is_warned_of(composites, run_carina, tmp_path):
+    done = run_carina(
+        [
+            "compile",
+            composites / "model.pt2",
+            *TARGET,
+            "-q",
+            "none",
+            "--quantize-at",
+            "node:softmax=int16x8",
+            "-o",
+            tmp_path / "o.pte",
+        ]
+    )
+    assert "--quantize-at: has no effect" in done.stderr
 
 
 def test_quantize_at_names_an_operator_of_the_model(composites, run_carina):

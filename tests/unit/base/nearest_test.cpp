@@ -22,13 +22,16 @@ TEST(NearestHint, names_the_only_one_that_contains_the_text) {
 }
 
 TEST(NearestHint, prefers_a_name_that_begins_with_the_text) {
-  EXPECT_EQ(nearest_hint("U55_High", std::vector<std::string>{"U65_High", "U55_High_End"}), "did you mean U55_High_End?");
+  EXPECT_EQ(nearest_hint("U55_High", std::vector<std::string>{"U65_High", "U55_High_End"}),
+            "did you mean U55_High_End?");
 }
 
 TEST(NearestHint, names_all_that_contain_the_text_if_they_are_few) {
   EXPECT_EQ(nearest_hint("U55", kTargets), "did you mean ethos-u55-32 or ethos-u55-128?");
   EXPECT_EQ(nearest_hint("ethos", kTargets), "did you mean ethos-u55-32, ethos-u55-128 or ethos-u85-128?");
-  EXPECT_EQ(nearest_hint("mode", std::vector<std::string>{"mode of a", "mode of b", "mode of c", "mode of d", "mode of e", "mode of f"}), "");
+  EXPECT_EQ(nearest_hint("mode", std::vector<std::string>{"mode of a", "mode of b", "mode of c", "mode of d",
+                                                          "mode of e", "mode of f"}),
+            "");
 }
 
 TEST(WithNearest, stands_before_a_text) {
