@@ -1,8 +1,8 @@
-"""Generates the type stubs of carina.arm, so that a type checker knows its names as those of carina_arm.
+"""Generates the modules of carina.arm, each of which imports the names of the module of carina_arm with the same name.
 
-usage: generate_arm_types.py [--check]     --check: writes nothing; exit code 1 if a stub is out of date
+usage: generate_arm_modules.py [--check]     --check: writes nothing; exit code 1 if a module is out of date
 
-carina.arm finds its modules when they are imported, which a type checker does not do. A stub is one line for each module of carina_arm.
+The package itself finds names when they are first used, which a type checker does not do: its stub lists them.
 """
 
 import ast
@@ -11,8 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = ROOT / "python" / "carina_arm"
-STUBS = ROOT / "python" / "carina" / "arm"
-HEAD = "# Made by scripts/generate_arm_types.py: do not edit.\n"
+FACADE = ROOT / "python" / "carina" / "arm"
+HEAD = "# Made by scripts/generate_arm_modules.py: do not edit.\n"
 
 
 def package_stub() -> str:
@@ -28,22 +28,23 @@ def package_stub() -> str:
     return HEAD + "".join(lines)
 
 
-def stubs() -> dict[Path, str]:
-    """The text of each stub."""
+def modules() -> dict[Path, str]:
+    """The text of each module, and of the stub of the package."""
     names = sorted(path.stem for path in MODULES.glob("*.py") if path.stem != "__init__")
-    lines = {STUBS / f"{name}.pyi": f"{HEAD}from carina_arm.{name} import *  # noqa: F403\n" for name in names}
-    return {STUBS / "__init__.pyi": package_stub(), **lines}
+    lines = {FACADE / f"{name}.py": f"{HEAD}from carina_arm.{name} import *  # noqa: F403\n" for name in names}
+    return {FACADE / "__init__.pyi": package_stub(), **lines}
 
 
 def main() -> int:
-    """Writes or checks the stubs."""
-    wanted, check = stubs(), "--check" in sys.argv[1:]
+    """Writes or checks the modules."""
+    wanted, check = modules(), "--check" in sys.argv[1:]
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
-    stale += [path for path in STUBS.rglob("*.pyi") if path not in wanted]
+    stale += [path for path in FACADE.rglob("*.py*") if path not in wanted and path.suffix in (".py", ".pyi")]
+    stale = [path for path in stale if path != FACADE / "__init__.py"]
     for path in stale:
         if check:
             print(
-                f"{path.relative_to(ROOT)}: not what python/carina_arm gives; run scripts/generate_arm_types.py",
+                f"{path.relative_to(ROOT)}: not what python/carina_arm gives; run scripts/generate_arm_modules.py",
                 file=sys.stderr,
             )
         elif path in wanted:
