@@ -69,7 +69,7 @@ class Model {
 // The names of all supported targets. Source: Vela 5.2, values of --accelerator-config.
 std::vector<std::string_view> targets();
 
-// Reads a file that torch.export.save() of torch 2.9 to 2.13 wrote and normalizes the model. The result is the float
+// Reads a file that torch.export.save() of torch 2.9 to 2.15 wrote and normalizes the model. The result is the float
 // (or already quantized) model as an ATen graph. Its weights are views of `pt2`, and the model keeps that buffer alive;
 // Buffer::copy_of() makes a Buffer from a span. `name` is the model's name in messages. Errors, all at once: the file
 // is not such an archive or is damaged; operators are unknown or cannot be normalized.

@@ -5,7 +5,12 @@
  * time, give each thread a session of its own (carina_session_clone). No function throws an exception or ends the
  * process. A function that can fail returns CARINA_OK or a fault. It sets *error to the reason if `error` is not NULL;
  * free it with carina_error_free(). Outputs through pointers are only set on CARINA_OK. Pointers that must not be NULL
- * and are give CARINA_FAULT_USAGE. Functions that free something accept NULL. */
+ * and are give CARINA_FAULT_USAGE. Functions that free something accept NULL.
+ *
+ * A structure that may get more members begins with its size, `struct_size`. An initializer sets it to the size that the
+ * caller's header declares, and the library compares it with its own. A caller that skips the initializer, or whose
+ * header is of another version than the library, gets CARINA_FAULT_USAGE, and no memory beyond its structure is
+ * touched. carina_bytes and carina_memory never change. */
 #ifndef CARINA_CARINA_H
 #define CARINA_CARINA_H
 
@@ -48,16 +53,20 @@ typedef struct carina_memory {
   size_t size;
 } carina_memory;
 
-/* Options of a compilation. carina_compile_options_init() sets the defaults; do so first. */
+/* Options of a compilation. carina_compile_options_init() sets the defaults and struct_size; call it first. */
 typedef struct carina_compile_options {
+  size_t struct_size;
   const char* target;        /* a name of carina_target_name(); required */
   const char* system_config; /* NULL: the default of the target's family */
   const char* memory_mode;   /* likewise */
   const char* scheme;        /* "int8", "int16x8" ...; NULL: int8 */
   int32_t threads;           /* 1 to 1024; the program is the same for every number */
-  int64_t arena_limit_bytes; /* the maximum size of a delegate's arena; 0: no limit */
+  int64_t arena_budget_bytes; /* the maximum size of a delegate's arena; 0: no limit */
 } carina_compile_options;
-void carina_compile_options_init(carina_compile_options* options);
+/* `struct_size`: sizeof(carina_compile_options) in the caller. If the library has another size, it writes struct_size
+ * alone, and the compilation reports it. */
+void carina_compile_options_init_sized(carina_compile_options* options, size_t struct_size);
+#define carina_compile_options_init(options) carina_compile_options_init_sized((options), sizeof(carina_compile_options))
 
 /* A compiled program. */
 typedef struct carina_program carina_program;
@@ -79,14 +88,16 @@ void carina_program_free(carina_program* program);
 
 #define CARINA_MAX_RANK 16
 
-/* An input or an output of a session. */
+/* An input or an output of a session. Begin with `carina_tensor_info info = CARINA_TENSOR_INFO_INIT;`. */
 typedef struct carina_tensor_info {
+  size_t struct_size;
   const char* name;  /* valid until the session is freed */
   const char* dtype; /* "fp32", "i8" ... */
   size_t rank;
   int64_t shape[CARINA_MAX_RANK];
   size_t bytes; /* of all elements */
 } carina_tensor_info;
+#define CARINA_TENSOR_INFO_INIT {sizeof(carina_tensor_info), NULL, NULL, 0, {0}, 0}
 
 /* A program in memory, ready to run. */
 typedef struct carina_session carina_session;
@@ -103,6 +114,7 @@ void carina_session_free(carina_session* session);
 
 size_t carina_session_inputs(const carina_session* session);
 size_t carina_session_outputs(const carina_session* session);
+/* Describes an input or an output. CARINA_FAULT_USAGE: there is no such input, or info->struct_size is not set. */
 carina_fault carina_session_input(const carina_session* session, size_t index, carina_tensor_info* info);
 carina_fault carina_session_output(const carina_session* session, size_t index, carina_tensor_info* info);
 

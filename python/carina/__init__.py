@@ -16,8 +16,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from carina_arm.edge import to_edge_transform_and_lower as to_edge_transform_and_lower
-
     from carina._command import DeviceRun as DeviceRun
     from carina._command import Sweep as Sweep
     from carina._command import disasm as disasm
@@ -59,7 +57,6 @@ _HOMES = {
     "carina._native": ("__version__", "targets"),
     "carina._option_table": ("Target",),
     "carina._program": ("Explanation", "Port", "Program", "Report", "compile", "explain", "tosa"),
-    "carina_arm.edge": ("to_edge_transform_and_lower",),
     "carina._run": ("Run", "TimedRun", "interpret", "npu", "run"),
     "carina.errors": (
         "CarinaError",
@@ -105,7 +102,6 @@ __all__ = [
     "run",
     "sweep",
     "targets",
-    "to_edge_transform_and_lower",
     "tosa",
 ]
 

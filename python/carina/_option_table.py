@@ -70,7 +70,7 @@ OPTIONS = (
     Option("loop_rounds", "", "loop_rounds", "count", None),
     Option("sram_budget", "", "sram_budget_bytes", "bytes", None),
     Option("flash_budget", "", "flash_budget_bytes", "bytes", None),
-    Option("arena_budget", "", "arena_limit_bytes", "bytes", None),
+    Option("arena_budget", "", "arena_budget_bytes", "bytes", None),
     Option("optimize", "", "optimize", "choice", None),
     Option("dynamic_weights", "", "dynamic_weights", "flag", None),
     Option("check", "", "check", "choice", None),

@@ -1,4 +1,4 @@
-"""Partitioners for ExecuTorch's to_edge_transform_and_lower, and for carina.to_edge_transform_and_lower."""
+"""Partitioners for ExecuTorch's to_edge_transform_and_lower, and for carina.arm.to_edge_transform_and_lower."""
 
 from __future__ import annotations
 

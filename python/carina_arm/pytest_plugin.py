@@ -7,9 +7,10 @@ are limited to what the Arm backend delegates (install(arm_partition=True)); the
 
 import os
 
-import carina.arm
+import carina
+import carina_arm
 
-carina.arm.install(arm_partition=os.environ.get("CARINA_ARM_PARTITION") != "0")
+carina_arm.install(arm_partition=os.environ.get("CARINA_ARM_PARTITION") != "0")
 
 
 def pytest_report_header() -> str:

@@ -118,11 +118,11 @@ void bind_blob(nb::module_& module) {
       .def_ro("weight_write_bytes", &results::MemoryUse::weight_write_bytes);
 }
 
-api::DelegateOptions options_of(int threads, int64_t arena_limit_bytes, const std::string& optimize,
+api::DelegateOptions options_of(int threads, int64_t arena_budget_bytes, const std::string& optimize,
                                 bool dynamic_weights, const std::string& check) {
   api::DelegateOptions options;
   options.threads = threads;
-  options.arena_limit_bytes = arena_limit_bytes;
+  options.arena_budget_bytes = arena_budget_bytes;
   options.optimize = enum_of<backends::Optimize>(optimize, "optimize");
   options.dynamic_weights = dynamic_weights;
   options.check = enum_of<options::Check>(check, "check");
@@ -144,17 +144,17 @@ void bind_delegates(nb::module_& module) {
       "Reads the compile spec \"compile_flags\" of ExecuTorch's Arm backend: flags of Vela, separated by blanks.");
   module.def(
       "compile_delegate",
-      [](const nb::bytes& tosa, const api::TargetNames& target, int threads, int64_t arena_limit_bytes,
+      [](const nb::bytes& tosa, const api::TargetNames& target, int threads, int64_t arena_budget_bytes,
          const std::string& optimize, bool dynamic_weights, const std::string& check, bool artifacts, bool layers,
          NoteListener note, ProgressListener progress) {
-        api::DelegateOptions options = options_of(threads, arena_limit_bytes, optimize, dynamic_weights, check);
+        api::DelegateOptions options = options_of(threads, arena_budget_bytes, optimize, dynamic_weights, check);
         options.artifacts = artifacts;
         options.layers = layers;
         const Buffer file = buffer_of(tosa);
         return call({std::move(note), std::move(progress)},
                     [&](const Log& log) { return api::compile_delegate(file.bytes(), target, options, log); });
       },
-      "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "arena_limit_bytes"_a = 0, "optimize"_a = "speed",
+      "tosa"_a, "target"_a, nb::kw_only(), "threads"_a = 1, "arena_budget_bytes"_a = 0, "optimize"_a = "speed",
       "dynamic_weights"_a = false, "check"_a = "quick", "artifacts"_a = false, "layers"_a = false, CARINA_LISTENERS,
       "Compiles one TOSA graph (FlatBuffer 1.0 or 0.80, one region) for the whole of it to run on the target. "
       "`optimize`: \"speed\", \"search\" or \"size\"; `check`: \"quick\", \"full\" or \"off\".");

@@ -70,6 +70,21 @@ std::unexpected<Diagnostics> missing(std::string_view argument) {
   return fail({.where = std::string(argument), .what = "the pointer is NULL", .fault = Fault::kUsage});
 }
 
+// A structure of a caller with another header, or one that was not initialized.
+Result<void> check_size(size_t got, size_t expected, std::string_view structure, std::string_view initializer) {
+  if (got == expected) return {};
+  return fail({.where = std::string(structure),
+               .what = "struct_size is not that of this version of the library",
+               .expected = std::to_string(expected) + " (version " + std::string(version()) + ")",
+               .got = std::to_string(got),
+               .hint = "call " + std::string(initializer) + " first, and compile the caller with the header of the library",
+               .fault = Fault::kUsage});
+}
+
+Result<void> check_size(const carina_compile_options& options) {
+  return check_size(options.struct_size, sizeof options, "carina_compile_options", "carina_compile_options_init()");
+}
+
 std::string text_of(const char* text) {
   return text == nullptr ? std::string() : std::string(text);
 }
@@ -95,7 +110,7 @@ api::TargetNames target_of(const carina_compile_options& options) {
 api::DelegateOptions delegate_options_of(const carina_compile_options& options) {
   api::DelegateOptions delegate;
   delegate.threads = options.threads;
-  delegate.arena_limit_bytes = options.arena_limit_bytes;
+  delegate.arena_budget_bytes = options.arena_budget_bytes;
   return delegate;
 }
 
@@ -163,9 +178,10 @@ Result<void> give(Session session, carina_session** out) {
 }
 
 carina_fault set_info(std::span<const InputType> types, size_t index, carina_tensor_info* info) {
-  if (info == nullptr || index >= types.size()) return CARINA_FAULT_USAGE;
+  if (info == nullptr || info->struct_size != sizeof *info || index >= types.size()) return CARINA_FAULT_USAGE;
   const InputType& type = types[index];
-  *info = {.name = type.name.c_str(),
+  *info = {.struct_size = sizeof *info,
+           .name = type.name.c_str(),
            .dtype = name_of(type.dtype).data(),  // of a table of literals
            .rank = type.shape.rank(),
            .shape = {},
@@ -226,14 +242,17 @@ const char* carina_target_name(size_t index) {
   return name;
 }
 
-void carina_compile_options_init(carina_compile_options* options) {
-  if (options != nullptr)
-    *options = {.target = nullptr,
+void carina_compile_options_init_sized(carina_compile_options* options, size_t struct_size) {
+  if (options == nullptr) return;
+  options->struct_size = struct_size;
+  if (struct_size == sizeof *options)
+    *options = {.struct_size = struct_size,
+                .target = nullptr,
                 .system_config = nullptr,
                 .memory_mode = nullptr,
                 .scheme = nullptr,
                 .threads = 1,
-                .arena_limit_bytes = 0};
+                .arena_budget_bytes = 0};
 }
 
 carina_fault carina_compile(carina_bytes pt2, const carina_bytes* samples, size_t sample_count,
@@ -241,6 +260,7 @@ carina_fault carina_compile(carina_bytes pt2, const carina_bytes* samples, size_
   return finish(error, [&]() -> Result<void> {
     if (options == nullptr) return missing("options");
     if (program == nullptr) return missing("program");
+    CARINA_CHECKED(check_size(*options));
     CARINA_TRY(api::Program compiled, compile_pt2(pt2, samples, sample_count, *options));
     return give(std::move(compiled), program);
   });
@@ -251,6 +271,7 @@ carina_fault carina_compile_tosa(carina_bytes tosa, const carina_compile_options
   return finish(error, [&]() -> Result<void> {
     if (options == nullptr) return missing("options");
     if (program == nullptr) return missing("program");
+    CARINA_CHECKED(check_size(*options));
     CARINA_TRY(const std::span<const std::byte> file, bytes_of(tosa, "tosa"));
     CARINA_TRY(api::Program compiled, api::package_tosa(file, target_of(*options), delegate_options_of(*options)));
     return give(std::move(compiled), program);

@@ -114,9 +114,9 @@ void check_options(const DelegateOptions& options, Diagnostics& wrong) {
   check_threads(options.threads, wrong);
   check_enum(options.optimize, Optimize::kSize, "optimize", wrong);
   check_enum(options.check, options::Check::kOff, "check", wrong);
-  if (options.arena_limit_bytes < 0)
-    add(wrong, "arena_limit_bytes", "the maximum size of the arena is negative", "0 (no limit) or more bytes",
-        std::to_string(options.arena_limit_bytes));
+  if (options.arena_budget_bytes < 0)
+    add(wrong, "arena_budget_bytes", "the maximum size of the arena is negative", "0 (no limit) or more bytes",
+        std::to_string(options.arena_budget_bytes));
 }
 
 void check_options(const CompileOptions& options, Diagnostics& wrong) {

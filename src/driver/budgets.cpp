@@ -76,8 +76,8 @@ void compile_within_budget(Compilation& compilation, const CompileOptions& optio
   Sizes sizes = sizes_of(compilation, backend);
   int64_t limit = budget - (sizes.sram_bytes - sizes.working_bytes);
   for (int tries = 0; tries < kTries && limit > 0 && !compilation.delegated->delegates.empty(); ++tries) {
-    const int64_t asked = options.delegate.arena_limit_bytes;
-    choices.arena_limit_bytes = asked > 0 ? std::min(asked, limit) : limit;
+    const int64_t asked = options.delegate.arena_budget_bytes;
+    choices.arena_budget_bytes = asked > 0 ? std::min(asked, limit) : limit;
     Made before = taken(compilation);
     compile(compilation, choices, log);
     if (!compilation.errors.empty()) {

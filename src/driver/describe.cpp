@@ -291,7 +291,7 @@ results::CompileReport compile_report(const Compilation& compilation, const back
                                 .dynamic_weights = options.dynamic_weights,
                                 .sram_budget_bytes = compilation.sram_budget_bytes,
                                 .flash_budget_bytes = compilation.flash_budget_bytes,
-                                .arena_budget_bytes = options.arena_limit_bytes,
+                                .arena_budget_bytes = options.arena_budget_bytes,
                                 .cache_bytes = backend.cache_bytes,
                                 .quantization = compilation.model.quantization,
                                 .nodes = NodeTable(compilation).take(),

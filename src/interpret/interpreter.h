@@ -39,7 +39,7 @@ using kernels::Packing;
 enum class Sums {
   kInOrder,  // one chain of sums per output, as in this project's other engines
   // Winograd's algorithm for 3x3 windows: a quarter of the multiplications for large ones, 4/9 for smaller ones
-  // (Packing decides the limit). Results differ by up to 1e-5 of the range (docs/adr/0065).
+  // (Packing decides the limit). Results differ by up to 1e-5 of the range (docs/performance.md 5).
   kFewMultiplications,
 };
 

@@ -1,6 +1,8 @@
 // Decomposes upsampling. Nearest neighbor becomes slices and broadcasts, of images with the channels last. Linear
 // interpolation becomes a product with a constant matrix along each axis.
 //   Example: 2 -> 4 elements, half-pixel centers: out = [[1, 0], [.75, .25], [.25, .75], [0, 1]] * in
+// TOSA's RESIZE is not used: its integer form needs a scale that is a ratio of small integers and does not rescale its
+// result, so float and integer would need separate rules. It would be cheaper beyond about 128 elements per axis.
 
 #include <fmt/format.h>
 

@@ -112,7 +112,7 @@ class Alternatives {
     constexpr size_t kConstantsPercent = 110;
     const auto exceeds = [&](Space space, int64_t baseline_bytes) {
       const bool works = space == working_space(context_.target, context_.family);
-      const int64_t limit = works ? context_.options.arena_limit_bytes : 0;
+      const int64_t limit = works ? context_.options.arena_budget_bytes : 0;
       return space_bytes(plan.schedule, space) > std::max(baseline_bytes, limit);
     };
     return exceeds(Space::kArena, arena_bytes_) || exceeds(Space::kFastScratch, fast_bytes_) ||

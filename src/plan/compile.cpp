@@ -94,7 +94,7 @@ Result<npu::CompiledNetwork> compile(const ir::Graph& tosa, const Target& target
   if (working_space(target, *family) == Space::kArena && options.uses(Optimization::kStepOrder))
     lower_peak(network, options.optimize == Optimize::kSize
                             ? 0
-                            : working_limit_bytes(target, *family, options.arena_limit_bytes));
+                            : working_limit_bytes(target, *family, options.arena_budget_bytes));
   npu::EncodedWeightsCache streams;
   SliceCache slices;
   if (shares_encoded_weights(network.material, options)) {

@@ -19,7 +19,7 @@ namespace {
 using ir::ValueId;
 
 // The number of elements of a value that its histogram counts over all samples. With so many, the counts of 4096 bins
-// are accurate to a few percent where it matters (docs/adr/0064).
+// are accurate to a few percent where it matters (docs/performance.md 5).
 constexpr size_t kCounted = size_t{1} << 20, kCountedOfSample = size_t{1} << 14;
 constexpr size_t kLastPart = 10;  // the last tenth of the samples shows whether ranges still move
 
@@ -29,7 +29,7 @@ class Calibration {
   Calibration(const ir::Graph& aten, LeftFloat left, size_t samples, size_t kept)
       : aten_(aten),
         data_(aten),
-        makers_(ir::producers(aten)),
+        producers_(ir::producers(aten)),
         kept_(std::min(kept, samples)),
         enough_(std::max(kCounted / samples, kCountedOfSample)) {
     result_.sharing = sharing_of(aten, left.nodes, Extrema::kShare);
@@ -204,17 +204,17 @@ class Calibration {
   // they would take the range from the other elements. Infinities of other operators are masks, which the observer
   // limits.
   void observe(ValueId id, RangeObserver& observer, std::span<const float> elements, kernels::Extremes extremes) {
-    const ir::NodeId maker = makers_[id.index()];
+    const ir::NodeId producer = producers_[id.index()];
     std::vector<float> near;
-    if (maker.valid() && aten_[maker].op == ir::Op(AtenOp::reciprocal_default) && !elements.empty()) {
+    if (producer.valid() && aten_[producer].op == ir::Op(AtenOp::reciprocal_default) && !elements.empty()) {
       elements = near = away_from_pole(id, elements);
       extremes = kernels::extremes_of(elements);
     }
-    const bool is_function = maker.valid() && traits_of(aten_[maker].op.aten()).family == AtenFamily::kFunction;
+    const bool is_function = producer.valid() && traits_of(aten_[producer].op.aten()).family == AtenFamily::kFunction;
     if (is_function && !extremes.are_finite() && observe_finite(id, observer, elements)) return;
-    if (maker.valid() && !extremes.are_finite() && is_product(aten_[maker])) infinite_.insert(id);
+    if (producer.valid() && !extremes.are_finite() && is_product(aten_[producer])) infinite_.insert(id);
     if (observer.observe(elements, extremes, enough_)) return;
-    const bool given = !maker.valid();
+    const bool given = !producer.valid();
     if ((given || !observe_finite(id, observer, elements)) && not_numbers_.empty()) not_numbers_ = aten_[id].name;
   }
 
@@ -256,7 +256,7 @@ class Calibration {
   const ir::Graph& aten_;
   Calibrated result_;
   DataCheck data_;
-  std::vector<ir::NodeId> makers_;
+  std::vector<ir::NodeId> producers_;
   size_t kept_;
   size_t samples_ = 0;
   std::vector<double> widths_before_;  // per group, before the last part of the samples

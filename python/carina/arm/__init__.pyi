@@ -1,4 +1,4 @@
-# Made by scripts/generate_arm_types.py: do not edit.
+# Made by scripts/generate_arm_modules.py: do not edit.
 from carina_arm.backend import EthosUBackend as EthosUBackend
 from carina_arm.backend import TOSABackend as TOSABackend
 from carina_arm.backend import VgfBackend as VgfBackend

@@ -15,7 +15,7 @@ void prefault(std::span<T> memory) {
 }
 
 // Requests large pages for memory of 64 MB and more that will be read many times; call it before the memory is filled.
-// Large pages make address translation faster. Filling takes as long or longer (docs/adr/0067).
+// Large pages make address translation faster. Filling takes as long or longer (docs/performance.md 6).
 void prefer_large_pages(std::span<std::byte> memory);
 
 // Calls prefault() for parts of the memory on all threads (parallel.h).

@@ -149,7 +149,7 @@ Result<Schedule> allocated_within(Schedule schedule, int64_t working_limit_bytes
 
 Result<Schedule> allocate_storages(Schedule schedule, const Context& context) {
   return allocated_within(std::move(schedule),
-                          working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes),
+                          working_limit_bytes(context.target, context.family, context.options.arena_budget_bytes),
                           context, {});
 }
 

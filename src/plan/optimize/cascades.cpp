@@ -149,7 +149,7 @@ class CascadeChooser {
         context_(context),
         threads_(threads),
         search_(whole_, material, context),
-        limit_(working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes)) {}
+        limit_(working_limit_bytes(context.target, context.family, context.options.arena_budget_bytes)) {}
 
   Cascaded run() {
     const bool smallest = context_.options.optimize == Optimize::kSize;
@@ -245,7 +245,7 @@ Result<Cascaded> form_cascades(Schedule schedule, const Material& material, cons
   }
   if (!context.options.uses(Optimization::kCascades)) return Cascaded{.schedule = std::move(schedule)};
   const std::vector<int64_t> live = live_bytes(schedule, Space::kArena);
-  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
+  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_budget_bytes);
   const bool fits = live.empty() || std::ranges::max(live) < limit / 2;
   if (fits && context.options.optimize != Optimize::kSize) return Cascaded{.schedule = std::move(schedule)};
   CARINA_TRY(Schedule whole, choose_blocks(schedule, context, threads));

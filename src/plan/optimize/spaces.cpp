@@ -177,7 +177,7 @@ Schedule with_spaces(Schedule schedule, std::vector<Candidate> candidates, int64
 
 Schedule choose_spaces(Schedule schedule, const Context& context) {
   if (working_space(context.target, context.family) == Space::kArena) return schedule;
-  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
+  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_budget_bytes);
   const std::vector<Candidate> alone = single(schedule, movable(schedule), gains_of(schedule, context));
   const std::vector<Candidate> groups = joined(schedule, alone);
   Schedule best = with_spaces(schedule, alone, limit);

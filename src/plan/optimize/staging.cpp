@@ -30,11 +30,11 @@ namespace carina::plan {
 
 int64_t staging_budget(const Schedule& schedule, const Context& context) {
   const Space space = working_space(context.target, context.family);
-  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_limit_bytes);
+  const int64_t limit = working_limit_bytes(context.target, context.family, context.options.arena_budget_bytes);
   if (context.working_bytes > 0)
     return std::min(limit, round_up<int64_t>(context.working_bytes, npu::kBaseAlignmentBytes));
   const bool cache_has_a_size = space != Space::kArena && context.target.memory.cache_bytes > 0;
-  if (context.options.arena_limit_bytes > 0 || cache_has_a_size) return limit;
+  if (context.options.arena_budget_bytes > 0 || cache_has_a_size) return limit;
   const std::vector<int64_t> live = live_bytes(schedule, space);
   const int64_t needed = live.empty() ? 0 : std::ranges::max(live);
   return std::min(limit, std::max(needed + needed / kUnaskedShare, kUnaskedBytes));
@@ -232,7 +232,7 @@ Result<StagedSchedule> fit_copies(const Schedule& schedule, const Context& conte
   return StagedSchedule{.schedule = std::move(allocated),
                         .plan = std::move(plan),
                         .cycles = cycles,
-                        .limit_too_small = context.options.arena_limit_bytes > 0 && fitter.copies_pay()};
+                        .limit_too_small = context.options.arena_budget_bytes > 0 && fitter.copies_pay()};
 }
 
 namespace {

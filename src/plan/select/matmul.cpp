@@ -50,7 +50,7 @@ ElementType product_type(const Matrices& m) {
 // space for.
 int64_t batches_at_once(const Selection& s, const Matrices& m, ElementType type) {
   constexpr int64_t kUnaskedBytes = int64_t{320} * 1024;
-  const int64_t limit = s.options().arena_limit_bytes;
+  const int64_t limit = s.options().arena_budget_bytes;
   const int64_t available = limit > 0 ? limit / 3 : kUnaskedBytes;
   const int64_t batches = m.a.view.axes[0].size;
   return std::clamp<int64_t>(available / (2 * m.a.view.elements() / batches * type.bytes()), 1, batches);

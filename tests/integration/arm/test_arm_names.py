@@ -34,7 +34,7 @@ import carina, carina.arm
 for name in sys.argv[1:]:
     spec = carina.arm.EthosUCompileSpec("ethos-u55-128").dump_intermediate_artifacts_to("own")
     partitioner = carina.arm.EthosUPartitioner(spec)
-    manager = carina.to_edge_transform_and_lower(torch.export.load(name + ".pt2"), partitioner=[partitioner])
+    manager = carina.arm.to_edge_transform_and_lower(torch.export.load(name + ".pt2"), partitioner=[partitioner])
     with open(name + "_own.pte", "wb") as file:
         manager.to_executorch().write_to_file(file)
 assert "executorch.exir" not in sys.modules
@@ -63,7 +63,7 @@ for _ in range(8):
     prepared(torch.randn(1, 4, 16))
 quantized = convert_pt2e(prepared)
 program = torch.export.export(quantized, inputs)
-manager = carina.to_edge_transform_and_lower(program, partitioner=[carina.arm.EthosUPartitioner(spec)])
+manager = carina.arm.to_edge_transform_and_lower(program, partitioner=[carina.arm.EthosUPartitioner(spec)])
 made = manager.to_executorch().program
 assert [node for node in made.explain().nodes if node["runs_on"] == "cpu"] == []
 result, eager = made.run(*inputs)[0], quantized(*inputs).detach().numpy()
@@ -119,7 +119,7 @@ class Nowhere:
 program = torch.export.load(sys.argv[1])
 for mode in EthosUCompileSpec.DebugMode:
     spec = EthosUCompileSpec("ethos-u55-128").dump_intermediate_artifacts_to(mode.name).dump_debug_info(mode)
-    carina.to_edge_transform_and_lower(program, partitioner=[EthosUPartitioner(spec, [Nowhere()])])
+    carina.arm.to_edge_transform_and_lower(program, partitioner=[EthosUPartitioner(spec, [Nowhere()])])
 """
 
 

@@ -270,14 +270,14 @@ def test_dense_arrays_are_not_copied_and_others_are_taken(package, program, imag
     np.testing.assert_array_equal(program.run(frozen)[0], expected)
 
 
-def refusal(action, kind):
+def rejection(action, kind):
     with pytest.raises(kind) as caught:
         action()
     return caught.value
 
 
 def test_errors_say_what_where_expected_and_got(package, program, image, tmp_path):
-    wrong = refusal(lambda: program.run(image.astype(np.float64)), package.InputError)
+    wrong = rejection(lambda: program.run(image.astype(np.float64)), package.InputError)
     (said,) = wrong.diagnostics
     assert (said.expected, said.got, said.fault, said.severity) == (
         "fp32 [1,1,8,8]",
@@ -288,20 +288,22 @@ def test_errors_say_what_where_expected_and_got(package, program, image, tmp_pat
     assert "astype(np.float32)" in said.hint and said.hint in str(wrong)
     assert (
         "ethos-u85-2048"
-        in refusal(lambda: package.compile(DIGITS / "digits.pt2", target="u99"), package.UsageError)
+        in rejection(lambda: package.compile(DIGITS / "digits.pt2", target="u99"), package.UsageError)
         .diagnostics[0]
         .expected
     )
     assert (
-        refusal(lambda: package.compile(tmp_path / "none.pt2", target=TARGET), package.EnvironmentFailure)
+        rejection(lambda: package.compile(tmp_path / "none.pt2", target=TARGET), package.EnvironmentFailure)
         .diagnostics[0]
         .fault
         == "environment"
     )
-    assert refusal(lambda: package.compile(b"no model", target=TARGET), package.InputError)
-    assert refusal(lambda: package.compile(object(), target=TARGET), package.UsageError).diagnostics[0].got == "object"
-    assert refusal(lambda: package.run(program.pte[:100], image), package.InputError)
-    assert refusal(lambda: package.accuracy(DIGITS / "digits.pt2", data={"x": image}), package.UsageError)
+    assert rejection(lambda: package.compile(b"no model", target=TARGET), package.InputError)
+    assert (
+        rejection(lambda: package.compile(object(), target=TARGET), package.UsageError).diagnostics[0].got == "object"
+    )
+    assert rejection(lambda: package.run(program.pte[:100], image), package.InputError)
+    assert rejection(lambda: package.accuracy(DIGITS / "digits.pt2", data={"x": image}), package.UsageError)
     with pytest.raises(TypeError, match="unknown option 'cpu_nodes'.*cpu_node"):
         package.compile(DIGITS / "digits.pt2", target=TARGET, cpu_nodes=["linear"])
     assert issubclass(package.InternalError, package.CarinaError)
@@ -1081,9 +1083,9 @@ def test_types_of_names_and_of_carina_arm(tmp_path):
     ).endswith('"int | None"'), text
 
 
-def test_stubs_of_carina_arm_are_current():
+def test_modules_of_carina_arm_are_current():
     done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "generate_arm_types.py", "--check"],
+        [sys.executable, ROOT / "scripts" / "generate_arm_modules.py", "--check"],
         capture_output=True,
         text=True,
         check=False,

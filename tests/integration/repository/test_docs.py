@@ -8,6 +8,7 @@ import sys
 import adr_index
 import guide_pages
 import pytest
+import references
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -169,37 +170,19 @@ def test_no_source_outside_the_repository_is_cited():
     assert not found
 
 
-def end_of_parentheses(text, begin):
-    """The index after the parenthesis that closes the one at `begin`."""
-    depth = 0
-    for i in range(begin, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[i], 0)
-        if depth == 0:
-            return i + 1
-    return len(text)
-
-
-def is_defined(name, source):
-    """Whether a C++ file defines a function: "run", or "Machine::run" if the file also names the class."""
-    *scope, function = name.split("::")
-    ends = [end_of_parentheses(source, match.end() - 1) for match in re.finditer(rf"\b{function}\(", source)]
-    has_body = any(re.match(r"\s*(?:(?:const|noexcept|override|&&)\s*)*\{", source[end:]) for end in ends)
-    return has_body and all(re.search(rf"\b{part}\b", source) for part in scope)
-
-
 def test_functions_that_the_tour_names_exist():
     """`src/x/y.cpp:function` in docs/tour.md: the file exists and defines the function."""
     named = re.findall(r"`([\w/]+\.(?:cpp|h)):([\w:]+)`", (ROOT / "docs" / "tour.md").read_text())
     assert not [f"{file}:{name}" for file, name in named if not (ROOT / file).exists()]
-    assert not [f"{file}:{name}" for file, name in named if not is_defined(name, (ROOT / file).read_text())]
+    assert not [f"{file}:{name}" for file, name in named if not references.is_defined(name, (ROOT / file).read_text())]
     assert len(named) > 40
 
 
 def test_a_function_that_the_tour_invents_is_found():
     source = "namespace x {\nResult<int> Machine::run(const Log& log) {\n  return step(1);\n}\n}\n"
-    assert is_defined("Machine::run", source) and is_defined("run", source)
-    assert not is_defined("Simulator::run", source)
-    assert not is_defined("step", source), "a call is no definition"
+    assert references.is_defined("Machine::run", source) and references.is_defined("run", source)
+    assert not references.is_defined("Simulator::run", source)
+    assert not references.is_defined("step", source), "a call is no definition"
 
 
 def test_prose_is_wrapped():
@@ -242,15 +225,69 @@ def test_the_formatter_wraps_prose_alone():
         assert kept in made
 
 
-def test_files_that_the_howtos_name_exist():
-    """`src/x/y.cpp` in a page for developers is a file. `src/x/<family>.cpp` is a pattern that matches a file."""
-    names = re.compile(r"`((?:src|facts|runtime|tests|tools|docs|scripts|fuzz|bench|cmake)/[\w/.<>*-]+)`")
-    others = ("CONTRIBUTING.md", "docs/architecture.md", "docs/testing.md", "docs/debugging.md")
-    read = [*tracked("docs/howto/*.md"), *(ROOT / name for name in others)]
-    named = {(page, name) for page in read for name in names.findall(page.read_text())}
-    fits = {name: any(ROOT.glob(re.sub(r"<[^>]*>", "*", name).rstrip("/"))) for _, name in named}
-    assert not [f"{page.relative_to(ROOT)}: {name}" for page, name in sorted(named) if not fits[name]]
-    assert len({page for page, _ in named}) >= 6
+def test_names_in_pages_and_comments_exist():
+    assert not references.dead(), "run python tests/integration/repository/references.py"
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        "schedule/cascade_search.cpp",
+        "src/plan/no_such_folder/<name>.cpp",
+        "plan/optimise",
+        "docs/no-such-page.md",
+        "src/driver/compile.cpp:compile_nothing",
+        "carina compile --unheard-of",
+        "Options::no_such_member",
+        "no_such_function()",
+        "no_such_name",
+        "kNoSuchName",
+    ],
+)
+def test_a_name_that_leads_nowhere_is_found(span):
+    page = f"Text.\n```\nblock\n```\nA page names `{span}` and `base/io/file.h`.\n"
+    assert references.dead_in_page("page.md", page) == [references.Reference("page.md", 5, span)]
+
+
+def test_a_comment_that_names_nothing_is_found():
+    code = "int x;  // see plan/no_such.h and base/io/file.h\n// --unheard-of, no_such_call(), compile()\nno_such_call();\n"
+    assert [str(reference) for reference in references.dead_in_code("x.cpp", code)] == [
+        "x.cpp:1: plan/no_such.h",
+        "x.cpp:2: --unheard-of",
+        "x.cpp:2: no_such_call()",
+    ]
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        "schedule/fields_internal.h",
+        "src/plan/select/<family>.cpp",
+        "plan/optimize",
+        "simd/float_math",
+        "carina compile --target",
+        "Options::dynamic_weights",
+        "vela.ini",
+        "a + b",
+        "model.pt2",
+    ],
+)
+def test_a_name_that_exists_is_not_reported(span):
+    assert not references.dead_in_page("page.md", f"`{span}`")
+
+
+def test_all_texts_name_the_versions_of_torch_that_the_page_of_versions_lists():
+    """torch 2.9 to 2.15: in pages, messages and comments."""
+    listed = re.findall(r"files of (2\.\d+) to (2\.\d+)", (ROOT / "docs" / "stability.md").read_text())
+    assert len(listed) == 1
+    ranges = {
+        (str(file.relative_to(ROOT)), versions)
+        for file in tracked(*CODE, "*.md")
+        for versions in re.findall(r"\btorch 2\.9 to\s+(?://\s*)?(2\.\d+)", file.read_text())
+    }
+    assert not {(file, newest) for file, newest in ranges if newest != listed[0][1]} and listed[0][0] == "2.9"
+    assert len(ranges) >= 8
+    assert f"torch>={listed[0][0]}" in (ROOT / "pyproject.toml").read_text()
 
 
 # --- decision records ----------------------------------------------------------------------------------------------

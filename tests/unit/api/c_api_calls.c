@@ -42,7 +42,7 @@ const char* c_api_round_trip(const void* pt2, size_t size) {
   carina_program* program = NULL;
   carina_session* session = NULL;
   carina_session* clone = NULL;
-  carina_tensor_info info;
+  carina_tensor_info info = CARINA_TENSOR_INFO_INIT;
   const char* wrong;
   EXPECT(strcmp(carina_version(), "0.1.0") == 0);
   EXPECT(carina_target_count() > 10 && carina_target_name(carina_target_count()) == NULL);
@@ -66,13 +66,15 @@ const char* c_api_round_trip(const void* pt2, size_t size) {
 
 static const char* session_mistakes(carina_session* session) {
   carina_error* error = NULL;
-  carina_tensor_info info;
+  carina_tensor_info info = CARINA_TENSOR_INFO_INIT;
   float x[2] = {0.0F, 0.0F};
   carina_bytes input = {x, sizeof x};
   carina_bytes null_input = {NULL, sizeof x};
   carina_memory output = {x, 4};
   EXPECT(carina_session_input(session, 1, &info) == CARINA_FAULT_USAGE);
   EXPECT(carina_session_input(session, 0, NULL) == CARINA_FAULT_USAGE);
+  info.struct_size -= sizeof info.bytes; /* of an older header */
+  EXPECT(carina_session_input(session, 0, &info) == CARINA_FAULT_USAGE && info.name == NULL);
   EXPECT(carina_session_run(session, NULL, 1, NULL, 1, NULL) == CARINA_FAULT_USAGE);
   EXPECT(carina_session_run(session, &input, 1, NULL, 0, NULL) == CARINA_FAULT_USAGE);
   EXPECT(carina_session_run(session, &input, (size_t)-1, &output, (size_t)-1, NULL) == CARINA_FAULT_USAGE);
@@ -80,6 +82,27 @@ static const char* session_mistakes(carina_session* session) {
   EXPECT(carina_session_run(session, &input, 1, &output, 1, &error) == CARINA_FAULT_INPUT);
   EXPECT(strstr(carina_error_text(error), "expected 8 bytes, got 4 bytes") != NULL);
   carina_error_free(error);
+  return NULL;
+}
+
+/* Structures of another version of the header, and one that was not initialized. */
+static const char* wrong_sizes(carina_bytes file) {
+  carina_program* program = NULL;
+  carina_error* error = NULL;
+  carina_compile_options options;
+  memset(&options, 0, sizeof options);
+  EXPECT(carina_compile(file, NULL, 0, &options, &program, &error) == CARINA_FAULT_USAGE);
+  EXPECT(strstr(carina_error_text(error), "carina_compile_options_init()") != NULL);
+  EXPECT(strstr(carina_error_text(error), "struct_size") != NULL);
+  carina_error_free(error);
+  options.threads = 77;
+  carina_compile_options_init_sized(&options, sizeof options - sizeof options.arena_budget_bytes);
+  EXPECT(options.threads == 77); /* nothing but the size was written */
+  options.target = "ethos-u55-128";
+  EXPECT(carina_compile_tosa(file, &options, &program, NULL) == CARINA_FAULT_USAGE);
+  carina_compile_options_init(&options);
+  EXPECT(options.threads == 1 && options.struct_size == sizeof options);
+  EXPECT(program == NULL);
   return NULL;
 }
 
@@ -118,6 +141,8 @@ const char* c_api_mistakes(const void* pt2, size_t size) {
   carina_session_free(NULL);
   carina_program_free(NULL);
   carina_error_free(NULL);
+  wrong = wrong_sizes(file);
+  if (wrong != NULL) return wrong;
   EXPECT(compile_small(pt2, size, &program, NULL) == CARINA_OK);
   EXPECT(carina_session_load(carina_program_pte(program), "forward", &session, NULL) == CARINA_OK);
   wrong = session_mistakes(session);

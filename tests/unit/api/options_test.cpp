@@ -39,13 +39,13 @@ TEST(ApiOptions, numbers_of_threads_out_of_range_are_usage_errors) {
 
 TEST(ApiOptions, sizes_and_enumerators_out_of_range_are_usage_errors) {
   CompileOptions options;
-  options.delegate.arena_limit_bytes = -1;
+  options.delegate.arena_budget_bytes = -1;
   options.delegate.optimize = static_cast<Optimize>(17);
   options.partition.delegates = static_cast<DelegateMode>(99);
   options.sram_budget_bytes = -1;
   options.flash_budget_bytes = -1;
   const auto rejected = compile(quantized_model(), kTarget, options);
-  expect_usage(rejected, "arena_limit_bytes");
+  expect_usage(rejected, "arena_budget_bytes");
   EXPECT_EQ(rejected.error().size(), 5U);  // one message for each mistake
   for (const int64_t bytes : {int64_t{0}, int64_t{-5}, std::numeric_limits<int64_t>::max()}) {
     TargetNames target = kTarget;

@@ -128,7 +128,7 @@ class Draw {
   CompileOptions compile_options() {
     CompileOptions options;
     options.delegate.threads = threads();
-    if (one_in(4)) options.delegate.arena_limit_bytes = number();
+    if (one_in(4)) options.delegate.arena_budget_bytes = number();
     if (one_in(4)) options.delegate.optimize = static_cast<Optimize>(below(5));
     options.delegate.layers = one_in(3);
     options.delegate.artifacts = one_in(4);
@@ -281,7 +281,7 @@ std::optional<std::string> call_run(Draw& draw, const Material& of) {
 
 // Functions of the C API that return no fault, with any arguments.
 void look_at(const carina_session* session, Draw& draw) {
-  carina_tensor_info info;
+  carina_tensor_info info = CARINA_TENSOR_INFO_INIT;
   const size_t index = draw.any_of<size_t>({0, 1, 7, SIZE_MAX});
   static_cast<void>(carina_session_input(session, index, draw.one_in(4) ? nullptr : &info));
   static_cast<void>(carina_session_output(session, index, draw.one_in(4) ? nullptr : &info));
@@ -301,7 +301,7 @@ std::optional<std::string> call_c(Draw& draw, const Material& of) {
     options.target = draw.one_in(4) ? text.c_str() : "ethos-u55-128";
     options.scheme = draw.one_in(4) ? text.c_str() : nullptr;
     options.threads = draw.threads();
-    options.arena_limit_bytes = draw.one_in(4) ? draw.number() : 0;
+    options.arena_budget_bytes = draw.one_in(4) ? draw.number() : 0;
     const std::vector<std::byte> data = draw.junk(16);
     const std::vector<carina_bytes> samples(draw.below(3), {.data = data.data(), .size = data.size()});
     carina_program* program = nullptr;

@@ -59,7 +59,7 @@ TEST(Alternatives, a_little_more_memory_does_not_make_a_network_slower) {
   const Context context{.family = **find_family(target), .target = target, .options = options, .log = log};
   const auto cycles_within = [&](int64_t bytes) {
     Options limited;
-    limited.arena_limit_bytes = bytes;
+    limited.arena_budget_bytes = bytes;
     return cost_of(schedule_of(b.graph, target, limited), context.family, target);
   };
   constexpr int64_t kPeak = 64 * 64 * (16 + 32);  // of the first convolution

@@ -77,7 +77,7 @@ TEST(Cascades, optimize_size_cascades_optimize_speed_does_not) {
 TEST(Cascades, network_that_does_not_fit_is_cascaded) {
   const int64_t whole = space_bytes(scheduled({}), Space::kArena);
   for (const int64_t limit : {whole * 3 / 4, whole / 2}) {
-    const Schedule fitted = scheduled({{.arena_limit_bytes = limit}});
+    const Schedule fitted = scheduled({{.arena_budget_bytes = limit}});
     EXPECT_FALSE(fitted.cascades.empty()) << limit;
     EXPECT_LE(space_bytes(fitted, Space::kArena), limit);
   }
@@ -95,7 +95,7 @@ TEST(Cascades, split_step_reads_one_slice) {
 }
 
 TEST(Cascades, memory_shortage_lists_alternatives_with_sizes) {
-  const auto refused = compile(wide_middle(), target(), {{.arena_limit_bytes = 4096}}, {});
+  const auto refused = compile(wide_middle(), target(), {{.arena_budget_bytes = 4096}}, {});
   ASSERT_FALSE(refused.has_value());
   const std::string message = to_string(refused.error());
   EXPECT_THAT(message, HasSubstr("does not fit the NPU's memory by"));
@@ -104,7 +104,7 @@ TEST(Cascades, memory_shortage_lists_alternatives_with_sizes) {
   EXPECT_THAT(message, HasSubstr("with -Os the network does not fit"));
   // If the arena may be in slow memory, the message suggests that memory mode.
   const auto other =
-      compile(wide_middle(), *find_target("ethos-u65-256", "", "Shared_Sram"), {{.arena_limit_bytes = 4096}}, {});
+      compile(wide_middle(), *find_target("ethos-u65-256", "", "Shared_Sram"), {{.arena_budget_bytes = 4096}}, {});
   ASSERT_FALSE(other.has_value());
   EXPECT_THAT(to_string(other.error()), HasSubstr("memory mode Dedicated_Sram keeps"));
 }

@@ -93,7 +93,7 @@ TEST(Compile, streams_decode) {
 
 TEST(Compile, too_large_network_reports_missing_bytes) {
   const Target target = *find_target("ethos-u55-128", "", "");
-  const auto compiled = compile(three_layers(), target, {{.arena_limit_bytes = 5000}}, {});
+  const auto compiled = compile(three_layers(), target, {{.arena_budget_bytes = 5000}}, {});
   ASSERT_FALSE(compiled.has_value());
   const std::string message = to_string(compiled.error());
   EXPECT_THAT(message, HasSubstr("does not fit the NPU's memory by"));
@@ -105,7 +105,7 @@ TEST(Compile, reported_limit_is_enough) {
   const Target target = *find_target("ethos-u55-128", "", "");
   const auto free = compile(three_layers(), target, {}, {});
   ASSERT_TRUE(free.has_value());
-  const auto limited = compile(three_layers(), target, {{.arena_limit_bytes = free->scratch_bytes}}, {});
+  const auto limited = compile(three_layers(), target, {{.arena_budget_bytes = free->scratch_bytes}}, {});
   ASSERT_TRUE(limited.has_value());
   EXPECT_LE(limited->scratch_bytes, free->scratch_bytes);
 }

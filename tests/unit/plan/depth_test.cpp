@@ -61,7 +61,7 @@ TEST(CutDepth, parts_are_finer_where_two_coarse_ones_do_not_fit) {
   for (int i = 0; i < kConvolutions; ++i) x = b.conv(x, 64, 3, 1, 40, i);
   b.graph.outputs = {x};
   Options options;
-  options.arena_limit_bytes = 2 * 16 * 16 * 64 + 2 * 9'600;
+  options.arena_budget_bytes = 2 * 16 * 16 * 64 + 2 * 9'600;
   const double cycles = cost_of(schedule_of(b.graph, target, options), **find_family(target), target);
   EXPECT_LT(cycles, kConvolutions * 50'000);  // 75,000 each if the weights are read from flash in place
 }
@@ -74,7 +74,7 @@ TEST(CutDepth, parts_stay_apart_where_joined_ones_delay_copies) {
   const auto x = b.input("x", DType::kInt8, {1, kRows, 1, kDepth});
   b.graph.outputs = {b.conv(b.conv(x, kChannels, 1, 0), 256, 1, 0, 40, 1)};
   Options options;
-  options.arena_limit_bytes = kRows * (kDepth + kChannels) + 114'000;
+  options.arena_budget_bytes = kRows * (kDepth + kChannels) + 114'000;
   const double cycles = cost_of(schedule_of(b.graph, target, options), **find_family(target), target);
   constexpr double kFlashBytes = kChannels * (kDepth + 256);  // at one byte per cycle
   EXPECT_LT(cycles, 1.15 * kFlashBytes);

@@ -31,7 +31,7 @@ TEST(BlockDependency, result_of_several_blocks_lets_next_operation_start) {
   GraphBuilder b;
   b.graph.outputs = {b.conv(b.conv(b.input("x", DType::kInt8, {1, 16, 1, 64}), 128, 1, 0), 64, 1, 0)};
   Options options;
-  options.arena_limit_bytes = 16 * (128 + 64);  // without memory for copies of weights
+  options.arena_budget_bytes = 16 * (128 + 64);  // without memory for copies of weights
   const Schedule schedule = schedule_of(b.graph, target, options);
   ASSERT_EQ(schedule.stripes.size(), 2U);
   EXPECT_GT(block_dependency(schedule, StripeId(0), StripeId(1), **find_family(target), target), 0);

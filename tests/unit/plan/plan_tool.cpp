@@ -58,7 +58,7 @@ std::string get(const Settings& settings, const std::string& name, const std::st
 Options options_of(const Settings& settings) {
   Options options;
   options.threads = std::stoi(get(settings, "threads", "1"));
-  options.arena_limit_bytes = std::stoll(get(settings, "arena", "0"));
+  options.arena_budget_bytes = std::stoll(get(settings, "arena", "0"));
   options.dynamic_weights = get(settings, "dynamic") == "1";
   if (get(settings, "optimize") == "search") options.optimize = Optimize::kSearch;
   if (get(settings, "optimize") == "size") options.optimize = Optimize::kSize;

@@ -18,7 +18,7 @@ const Target& dedicated() {
 }
 
 Schedule scheduled(int64_t limit_bytes) {
-  Schedule schedule = schedule_of(four_convolutions(), dedicated(), {{.arena_limit_bytes = limit_bytes}});
+  Schedule schedule = schedule_of(four_convolutions(), dedicated(), {{.arena_budget_bytes = limit_bytes}});
   EXPECT_EQ(to_string(verify(schedule, **find_family(dedicated()), dedicated())), "");
   return schedule;
 }
@@ -62,7 +62,7 @@ ir::Graph narrowing() {
 
 TEST(Spaces, less_fast_scratch_costs_little_with_gradual_eviction) {
   const auto cycles = [](int64_t limit_bytes) {
-    const Schedule schedule = schedule_of(narrowing(), dedicated(), {{.arena_limit_bytes = limit_bytes}});
+    const Schedule schedule = schedule_of(narrowing(), dedicated(), {{.arena_budget_bytes = limit_bytes}});
     return cost_of(schedule, **find_family(dedicated()), dedicated());
   };
   // The ratio is 1.33. It would be 1.50 if buffers that do not fit fast memory were placed in the arena: then no
@@ -117,7 +117,7 @@ ir::Graph layered(const std::vector<Layer>& layers) {
 // Like Swin V2, which was rejected for 6 KB. A sum that overwrites its operand has a longer live range than either
 // value. The choice fits without such sums (20672 bytes) but not with them (21504). Found by search and reduced.
 TEST(Spaces, chosen_values_fit_with_in_place_results) {
-  const Options options{{.arena_limit_bytes = 20672}};
+  const Options options{{.arena_budget_bytes = 20672}};
   const Log log;
   const Context context{.family = **find_family(dedicated()), .target = dedicated(), .options = options, .log = log};
   const Schedule blocked =
@@ -131,15 +131,15 @@ TEST(Spaces, chosen_values_fit_with_in_place_results) {
                            {.from = 16, .channels = 16}, {.from = 21, .channels = 16}}),
                   dedicated(), {}, "blocks");
   const int64_t taken = allocated_bytes(choose_spaces(blocked, context), Space::kFastScratch);
-  EXPECT_LE(taken, options.arena_limit_bytes);
-  EXPECT_GT(taken, options.arena_limit_bytes * 3 / 4);
+  EXPECT_LE(taken, options.arena_budget_bytes);
+  EXPECT_GT(taken, options.arena_budget_bytes * 3 / 4);
 }
 
 // Every sum overwrites its operand, so all of them take the bytes of one in fast scratch.
 TEST(Spaces, results_over_operands_count_once) {
   constexpr int64_t kBytes = 8 * 8 * 16;
   const ir::Graph graph = layered({{.from = 0, .other = 0}, {.from = 1, .other = 1}, {.from = 2, .other = 2}});
-  const Schedule schedule = schedule_of(graph, dedicated(), {{.arena_limit_bytes = kBytes}});
+  const Schedule schedule = schedule_of(graph, dedicated(), {{.arena_budget_bytes = kBytes}});
   for (size_t i = 0; i < schedule.tensors.size(); ++i) {
     if (schedule.tensors[i].kind != TensorKind::kIntermediate) continue;
     EXPECT_EQ(schedule.space_of(TensorId(i)), Space::kFastScratch) << i;

@@ -1,2 +1,0 @@
-# Made by scripts/generate_arm_types.py: do not edit.
-from carina_arm.edge import *  # noqa: F403
