@@ -27,9 +27,7 @@ MORE = ("abs", "neg", "sub", "clamp", "hardtanh", "leaky_relu", "elu", "cat", "p
 
 @pytest.fixture(scope="module")
 def outcome(carina, tmp_path_factory):
-    return run_programs(
-        carina, tmp_path_factory.mktemp("arm_checks"), "arm_checks.py", sampled("sample", "all"), seconds=7200
-    )
+    return run_programs(carina, tmp_path_factory, "arm_checks.py", sampled("sample", "all"), seconds=7200)
 
 
 @pytest.mark.parametrize("operator", sampled(OPERATORS, OPERATORS + MORE))

@@ -18,7 +18,7 @@ PROGRAMS = (
 
 @pytest.fixture(scope="module")
 def outcome(carina, tmp_path_factory):
-    return run_programs(carina, tmp_path_factory.mktemp("arm_masks"), "arm_masks.py", *PROGRAMS, seconds=1800)
+    return run_programs(carina, tmp_path_factory, "arm_masks.py", *PROGRAMS, seconds=1800)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

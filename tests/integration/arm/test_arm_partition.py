@@ -54,7 +54,7 @@ PROGRAMS = (
 
 @pytest.fixture(scope="module")
 def outcome(carina, tmp_path_factory):
-    return run_programs(carina, tmp_path_factory.mktemp("arm_partition"), "arm_partition.py", *PROGRAMS, seconds=1800)
+    return run_programs(carina, tmp_path_factory, "arm_partition.py", *PROGRAMS, seconds=1800)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
