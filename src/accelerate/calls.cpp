@@ -129,8 +129,8 @@ bool same_float_layout(const EValue& a, const EValue& b) {
 
 using kernels::Combine;
 
-// How a tensor or a number repeats along the output, in the order of the memory: one row of it per row of the output, or
-// one element per row.
+// How a tensor or a number repeats along the output, in the order of the memory: one row of it per row of the output,
+// or one element per row.
 struct Repetition {
   int64_t row = 1;  // elements
   bool one = false;

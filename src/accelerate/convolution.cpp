@@ -1,6 +1,6 @@
 // Convolutions of floats, on the operators that the interpreter uses. The operators take pixels (channels last); an
-// image in planes is converted to pixels before and back after. A batch norm after the convolution becomes a part of its
-// weights and bias, a clamp a part of the operator.
+// image in planes is converted to pixels before and back after. A batch norm after the convolution becomes a part of
+// its weights and bias, a clamp a part of the operator.
 //   Example: weights [8, 3, 3, 3] of PyTorch become [8, 3, 3, 3] with the channels last, times the scale of the batch
 //   norm of each of the 8 channels.
 #include <cmath>
@@ -87,8 +87,8 @@ void scatter_pixels(Workers& workers, const float* in, const Channels& c, float*
     std::memcpy(out + p * image.channels + c.first, in + p * c.count, static_cast<size_t>(c.count) * sizeof(float));
 }
 
-// The operators of a convolution's groups, and the images that they read and write. With a `list`, there is one operator
-// that reads these channels of the image.
+// The operators of a convolution's groups, and the images that they read and write. With a `list`, there is one
+// operator that reads these channels of the image.
 class ConvolutionStep final : public Step {
  public:
   ConvolutionStep(const EValue* in, EValue* out, std::vector<int64_t> list, std::vector<Operator> groups)
@@ -209,8 +209,8 @@ bool read_list(const EValue& list, size_t axes, int64_t min, std::array<int64_t,
   return true;
 }
 
-// Returns whether the size of an output follows from the other sizes. For a transposed convolution, the output's padding
-// may add some elements.
+// Returns whether the size of an output follows from the other sizes. For a transposed convolution, the output's
+// padding may add some elements.
 bool fits(const Call& call, size_t axis) {
   const int64_t in = call.in.sizes[axis], out = call.out.sizes[axis], stride = call.stride[axis];
   const int64_t reach = call.dilation[axis] * (call.kernel[axis] - 1) + 1, pads = 2 * call.padding[axis];

@@ -152,8 +152,8 @@ struct ConvolutionCall {
   }
 };
 
-// (input, weight [O,KH,KW,I], bias or None, stride, padding, dilation, offsets ..., out); of a depthwise convolution the
-// weight is [1,KH,KW,O], and the depth multiplier follows the dilation.
+// (input, weight [O,KH,KW,I], bias or None, stride, padding, dilation, offsets ..., out); of a depthwise convolution
+// the weight is [1,KH,KW,O], and the depth multiplier follows the dilation.
 std::unique_ptr<Step> make_conv(Arguments arguments, bool nhwc, bool depthwise, int threads) {
   const ConvolutionCall call{.arguments = arguments, .first = depthwise ? size_t{7} : size_t{6}};
   if (!call.is_regular()) return nullptr;

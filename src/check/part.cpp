@@ -7,8 +7,8 @@
 
 // What a quick check runs. A check costs a run of each sample on the interpreter and on the simulator: mostly
 // multiply-accumulates, and once what both do with weights. A compilation costs mostly what its weights do: encoding
-// and search; and, of a float model, calibration. So a network with few weights and large images is checked with one sample, or only its first operators
-// are.
+// and search; and, of a float model, calibration. So a network with few weights and large images is checked with one
+// sample, or only its first operators are.
 //   Example: 3x3 convolutions of 512x512x32. Each has 9,216 weights, which take 0.4 ms to compile, and 2.4 G
 //   multiply-accumulates for each sample and engine. Only the first ones are checked.
 // The network is cut between two nodes where all values that later nodes read are in memory as TOSA defines them.

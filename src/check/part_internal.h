@@ -26,8 +26,8 @@ struct Part {
 };
 
 // The part that a check runs. A quick check runs all nodes, with as many samples as take at most a fifth of the work of
-// the compilation, front end included. If one sample takes more, it runs as many of the first nodes as that pays for. It
-// follows from the graph and the number of samples, so it is the same on every machine.
+// the compilation, front end included. If one sample takes more, it runs as many of the first nodes as that pays for.
+// It follows from the graph and the number of samples, so it is the same on every machine.
 Part part_of(const ir::Graph& graph, const npu::CompiledNetwork& network, options::Check check,
              const FrontEnd& front_end);
 

@@ -18,9 +18,9 @@ namespace carina::explore {
 // right answers and answers; per class, places in both and places in either; squares of errors and elements.
 using MetricSums = std::vector<double>;
 
-// A metric of the first output. top1 and top5: one label per sample, the number of a class or one-hot. pixel and iou: a class per
-// place (a pixel, a step), so the label has the output's shape without its axis of classes. Places with a negative
-// label or 255 do not count. psnr and rmse: labels with the output's shape.
+// A metric of the first output. top1 and top5: one label per sample, the number of a class or one-hot. pixel and iou: a
+// class per place (a pixel, a step), so the label has the output's shape without its axis of classes. Places with a
+// negative label or 255 do not count. psnr and rmse: labels with the output's shape.
 class TaskMetric {
  public:
   // Errors (usage): an unknown name.

@@ -12,8 +12,8 @@
 // What happens to the 32-bit sums of an integer product before they are stored.
 namespace carina::kernels {
 
-// CMSIS-NN's conversion of a sum below 2^30 to a byte (arm_nn_requantize): per channel a multiplier that is not negative
-// and a right shift of 0 to 31 bits. The lists are padded() with zeros.
+// CMSIS-NN's conversion of a sum below 2^30 to a byte (arm_nn_requantize): per channel a multiplier that is not
+// negative and a right shift of 0 to 31 bits. The lists are padded() with zeros.
 struct Requantization {
   std::vector<int32_t> multiplier;
   std::vector<int32_t> right_shift;

@@ -13,8 +13,8 @@ CLI::Validator byte_size();
 // Accepts a path: any text that is not empty.
 CLI::Validator path();
 
-// Accepts the path of a file or folder to read, or - for standard input, which becomes the path of a file with its bytes
-// (standard_input.h).
+// Accepts the path of a file or folder to read, or - for standard input, which becomes the path of a file with its
+// bytes (standard_input.h).
 CLI::Validator input_path();
 
 // Accepts one of these names in any case, and converts it to its number.

@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace carina::kernels::HWY_NAMESPACE {
 namespace {
 
-// Softmax, sums and clamps of floats: plain loops, which the compiler vectorizes for the target. The library is compiled without fusing products and sums,
-// so the bits do not depend on the target.
+// Softmax, sums and clamps of floats: plain loops, which the compiler vectorizes for the target. The library is
+// compiled without fusing products and sums, so the bits do not depend on the target.
 
 void clamp_here(const float* in, float* out, int64_t count, float low, float high) {
   for (int64_t i = 0; i < count; ++i) {

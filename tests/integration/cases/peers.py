@@ -26,7 +26,8 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from cases.targets import VELA_DEFAULTS
 
 THREADS = 2  # with another number PyTorch adds floats in another order
-# Where a node comes from is written once and only read afterwards, but copied for every node of every pass: a quarter of the time of a flow.
+# Where a node comes from is written once and only read afterwards, but copied for every node of every pass: a quarter
+# of the time of a flow.
 NodeSource.__deepcopy__ = lambda self, memo: self
 
 
