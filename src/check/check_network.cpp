@@ -19,8 +19,9 @@
 //   2. for each sample, inputs from the range of their types; the interpreter gives the expected bytes;
 //   3. the simulator runs the same inputs in memory full of garbage, with registers that count as unset;
 //   4. bytes are compared. A byte that nothing wrote is garbage, and so is what is computed from it;
-//   5. with Check::kFull, the first sample runs again, and the simulator follows each byte: an operation that reads what
-//      nothing wrote, or does not wait for what it reads, may still give the right values in the simulator's order.
+//   5. with Check::kFull, the first sample runs again, and the simulator follows each byte: an operation that reads
+//      what nothing wrote, or does not wait for what it reads, may still give the right values in the simulator's
+//      order.
 // After a difference, slower runs find out more: the plain loops of both engines, whether it is an engine that is
 // wrong, and then the first value that differs.
 namespace carina::check {
