@@ -20,7 +20,7 @@ class Workers:
     """The current workers of the cluster. Calls `log` with a line for each rejected worker."""
 
     def __init__(self, client: "Client", site: str, log: Callable[[str], None]) -> None:
-        self._client, self._site, self._log = client, site, say
+        self._client, self._site, self._log = client, site, log
         self._threads: dict[str, int] = {}
         self._hosts: dict[str, str] = {}  # host of each checked worker
         self._asked: dict[str, calls.Call] = {}
